@@ -1,0 +1,1 @@
+//! Convoke, lowest floor.

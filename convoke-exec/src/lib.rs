@@ -1,0 +1,1 @@
+//! Convoke, second floor.
