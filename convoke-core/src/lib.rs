@@ -1,1 +1,53 @@
-//! Convoke, lowest floor.
+//! The lowest floor of Convoke: how work is described, started, stopped and ended. No threads, no clock, no I/O.
+//!
+//! | room | what is in it |
+//! | --- | --- |
+//! | [`outcome`] | the four doors through which work ends |
+//! | [`Sender`], [`Receiver`], [`Operation`] | work described, its outcome's way home, work connected |
+//! | [`algorithm`] | factories and adaptors of senders, one file each |
+//! | [`stop`] | asking work to stop |
+//! | [`env`] | what travels down to the work |
+//! | [`Executor`], [`ExecutorRef`] | where work runs |
+//! | [`raw`] | for people who write executors, algorithms and tasks |
+//!
+//! Programs use the facade crate `convoke`, which re-exports all of this.
+
+pub mod algorithm;
+mod completes;
+pub mod env;
+mod executor;
+mod never;
+mod operation;
+pub mod outcome;
+mod panic;
+pub mod prelude;
+mod receiver;
+mod sender;
+pub mod stop;
+mod sync;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
+
+pub use completes::Completes;
+pub use env::Env;
+pub use executor::{Executor, ExecutorRef, InlineExecutor};
+pub use never::Never;
+pub use operation::Operation;
+pub use outcome::Outcome;
+pub use panic::Panic;
+pub use receiver::Receiver;
+pub use sender::{OutcomeOf, Sender};
+pub use stop::{StopCallback, StopReason, StopRef, StopSource, StopToken};
+
+pub mod raw {
+    //! The low-level door: what executors, algorithms and task types are made of.
+
+    pub use crate::env::{FrameMemory, ScopedEnv};
+    pub use crate::executor::{Call, Header, RunQueue, Runnable};
+    pub use crate::operation::{Children, Handshake, Slot};
+    pub use crate::stop::{InPlaceStop, OnStop, RawCallback};
+    pub mod sync {
+        //! The atomics, locks and cells that Convoke is built on; loom's, with the feature `loom`.
+        pub use crate::sync::*;
+    }
+}

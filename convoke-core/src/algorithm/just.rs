@@ -1,0 +1,83 @@
+//! `just(value)`: completes at once with a value.
+
+use core::marker::PhantomPinned;
+use core::pin::Pin;
+
+use crate::{Completes, Never, Operation, Outcome, Receiver, Sender};
+
+/// A sender that completes at once with `value`.
+///
+/// - *Completes with* the value. Never fails; does not look at the stop token.
+/// - *If dropped* before it was started, the value is dropped.
+/// - *Runs on* the thread that starts it.
+///
+/// ```
+/// use convoke::prelude::*;
+///
+/// assert_eq!(sync_wait(just(42)), Outcome::Value(42));
+/// ```
+pub fn just<V: Send>(value: V) -> Just<V> {
+    Just { value }
+}
+
+/// See [`just()`].
+#[derive(Clone, Copy, Debug)]
+pub struct Just<V> {
+    value: V,
+}
+
+impl<V: Send> Sender for Just<V> {
+    type Value = V;
+    type Error = Never;
+    const COMPLETES: Completes = Completes::Inline;
+    type Operation<R: Receiver<V, Never>> = Ready<V, Never, R>;
+
+    #[inline]
+    fn connect<R: Receiver<V, Never>>(self, receiver: R) -> Ready<V, Never, R> {
+        Ready::new(Outcome::Value(self.value), receiver)
+    }
+}
+
+/// The operation of senders whose outcome is known when they are made.
+#[derive(Debug)]
+pub struct Ready<V, E, R> {
+    ready: Option<(Outcome<V, E>, R)>,
+    _pinned: PhantomPinned,
+}
+
+impl<V, E, R> Ready<V, E, R> {
+    /// Will complete `receiver` with `outcome` when it is started.
+    #[inline]
+    pub fn new(outcome: Outcome<V, E>, receiver: R) -> Self {
+        Self { ready: Some((outcome, receiver)), _pinned: PhantomPinned }
+    }
+}
+
+impl<V: Send, E: Send, R: Receiver<V, E>> Operation for Ready<V, E, R> {
+    #[inline]
+    unsafe fn start(self: Pin<&mut Self>) {
+        // SAFETY: nothing in here is structurally pinned; what is taken out may move.
+        if let Some((outcome, receiver)) = unsafe { self.get_unchecked_mut() }.ready.take() {
+            receiver.complete(outcome);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Connected, DropCount, stopped_env};
+
+    #[test]
+    fn completes_with_its_value_even_if_stopped_before() {
+        assert_eq!(Connected::new(just(3)).start().outcome(), Outcome::Value(3));
+        assert_eq!(Connected::with_env(just(3), stopped_env()).start().outcome(), Outcome::Value(3));
+    }
+
+    #[test]
+    fn dropping_it_unstarted_drops_the_value() {
+        let count = DropCount::new();
+        drop(Connected::new(just(count.token())));
+        assert_eq!(count.dropped(), 1);
+    }
+}

@@ -1,0 +1,93 @@
+//! `just_from(f)`: calls a function when it is started.
+
+use core::marker::PhantomPinned;
+use core::pin::Pin;
+
+use crate::{Completes, Never, Operation, Outcome, Receiver, Sender};
+
+/// A sender that calls `f` when it is started and completes with what it returns.
+///
+/// - *Completes with* the result of `f`. If `f` panics: panicked. For a `Result`, go on with `transpose()`.
+/// - *If dropped* before it was started, `f` is dropped uncalled.
+/// - *Runs on* the thread that starts it.
+///
+/// ```
+/// use convoke::prelude::*;
+///
+/// let parsed = just_from(|| "7".parse::<u32>()).transpose();
+/// assert_eq!(sync_wait(parsed), Outcome::Value(7));
+/// ```
+pub fn just_from<F, V>(f: F) -> JustFrom<F>
+where
+    F: FnOnce() -> V + Send,
+{
+    JustFrom { f }
+}
+
+/// See [`just_from()`].
+#[derive(Clone, Debug)]
+pub struct JustFrom<F> {
+    f: F,
+}
+
+impl<F, V> Sender for JustFrom<F>
+where
+    F: FnOnce() -> V + Send,
+{
+    type Value = V;
+    type Error = Never;
+    const COMPLETES: Completes = Completes::Inline;
+    type Operation<R: Receiver<V, Never>> = JustFromOperation<F, R>;
+
+    #[inline]
+    fn connect<R: Receiver<V, Never>>(self, receiver: R) -> JustFromOperation<F, R> {
+        JustFromOperation { parts: Some((self.f, receiver)), _pinned: PhantomPinned }
+    }
+}
+
+/// The operation of [`just_from()`].
+#[derive(Debug)]
+pub struct JustFromOperation<F, R> {
+    parts: Option<(F, R)>,
+    _pinned: PhantomPinned,
+}
+
+impl<F, V, R> Operation for JustFromOperation<F, R>
+where
+    F: FnOnce() -> V + Send,
+    R: Receiver<V, Never>,
+{
+    #[inline]
+    unsafe fn start(self: Pin<&mut Self>) {
+        // SAFETY: nothing in here is structurally pinned; what is taken out may move.
+        if let Some((f, receiver)) = unsafe { self.get_unchecked_mut() }.parts.take() {
+            receiver.complete(Outcome::catch(f));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::prelude::*;
+    use crate::testing::{Connected, DropCount, stopped_env};
+
+    #[test]
+    fn calls_the_function_when_started_even_if_stopped_before() {
+        assert_eq!(Connected::new(just_from(|| 3)).start().outcome(), Outcome::Value(3));
+        assert_eq!(Connected::with_env(just_from(|| 3), stopped_env()).start().outcome(), Outcome::Value(3));
+    }
+
+    #[test]
+    fn a_panic_of_the_function_is_the_outcome() {
+        let outcome = Connected::new(just_from(|| -> u8 { panic!("boom") })).start().outcome();
+        assert_eq!(outcome, Outcome::Panicked(Panic::new("boom")));
+    }
+
+    #[test]
+    fn dropping_it_unstarted_calls_nothing() {
+        let count = DropCount::new();
+        let token = count.token();
+        drop(Connected::new(just_from(move || -> u8 { unreachable!("{token:?}") })));
+        assert_eq!(count.dropped(), 1);
+    }
+}

@@ -1,0 +1,14 @@
+//! The sender algebra: one file per algorithm, each with its sender, its receiver or operation, and its tests.
+
+pub mod continuation;
+pub mod just;
+pub mod just_error;
+pub mod just_from;
+pub mod just_stopped;
+pub mod let_error;
+pub mod let_stopped;
+pub mod let_value;
+pub mod map_error;
+pub mod never;
+pub mod schedule;
+pub mod then;

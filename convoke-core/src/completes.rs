@@ -1,0 +1,37 @@
+//! What is known at compile time about where a sender completes.
+
+/// Where a sender completes, as far as its type tells. Ordered from the most to the least that is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Completes {
+    /// Before `start` returns, on the thread that started it.
+    Inline,
+    /// Perhaps later, but on the executor of the environment it was started with.
+    Here,
+    /// Anywhere, at any time.
+    Anywhere,
+}
+
+impl Completes {
+    /// What is known of work that does first one thing and then, or beside it, another: the lesser knowledge.
+    pub const fn and(self, other: Self) -> Self {
+        if self as u8 >= other as u8 { self } else { other }
+    }
+
+    /// Whether it completes before `start` returns.
+    pub const fn is_inline(self) -> bool {
+        matches!(self, Self::Inline)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Completes::*;
+
+    #[test]
+    fn the_lesser_knowledge_wins() {
+        assert_eq!(Inline.and(Inline), Inline);
+        assert_eq!(Inline.and(Here), Here);
+        assert_eq!(Anywhere.and(Here), Anywhere);
+    }
+}

@@ -1,0 +1,81 @@
+//! What is to be different in an environment below.
+
+use core::fmt;
+
+use super::local::Entry;
+use super::{Env, EnvStop, FrameAllocator, Local};
+use crate::stop::StopToken;
+use crate::{Executor, ExecutorRef};
+
+/// A set of changes to an environment, for [`Env::with`] and the adaptors `with_env` and `write_env`.
+#[derive(Default)]
+#[must_use = "changes do nothing until an environment is made with them"]
+pub struct Changes {
+    pub(super) executor: Option<ExecutorRef>,
+    pub(super) stop: Option<StopToken>,
+    pub(super) allocator: Option<FrameAllocator>,
+    pub(super) locals: Vec<Entry>,
+}
+
+impl Changes {
+    /// No change.
+    pub const fn new() -> Self {
+        Self { executor: None, stop: None, allocator: None, locals: Vec::new() }
+    }
+
+    /// Another executor.
+    pub fn executor<E: Executor>(mut self, executor: E) -> Self {
+        self.executor = Some(ExecutorRef::new(executor));
+        self
+    }
+
+    /// An executor whose type is erased already.
+    pub fn executor_ref(mut self, executor: ExecutorRef) -> Self {
+        self.executor = Some(executor);
+        self
+    }
+
+    /// Another stop token. To keep stopping with the parent, give the token of a child of the parent's.
+    pub fn stop_token(mut self, token: StopToken) -> Self {
+        self.stop = Some(token);
+        self
+    }
+
+    /// Another frame allocator.
+    pub fn allocator(mut self, allocator: FrameAllocator) -> Self {
+        self.allocator = Some(allocator);
+        self
+    }
+
+    /// A value for a key.
+    pub fn local<T: Send + Sync + 'static>(mut self, key: &'static Local<T>, value: T) -> Self {
+        self.locals.push(Entry::new(key, value));
+        self
+    }
+
+    pub(super) fn apply(self, env: &mut Env) {
+        if let Some(executor) = self.executor {
+            env.executor = executor;
+        }
+        if let Some(stop) = self.stop {
+            env.stop = EnvStop::Owned(stop);
+        }
+        if let Some(allocator) = self.allocator {
+            env.allocator = allocator;
+        }
+        for entry in self.locals {
+            env.locals.push(entry);
+        }
+    }
+}
+
+impl fmt::Debug for Changes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Changes")
+            .field("executor", &self.executor)
+            .field("stop", &self.stop)
+            .field("allocator", &self.allocator)
+            .field("locals", &self.locals.len())
+            .finish()
+    }
+}

@@ -1,0 +1,148 @@
+//! Typed keys and their values: whatever else a program wants to say to the work below.
+
+use core::any::Any;
+use core::fmt;
+use core::marker::PhantomData;
+use core::ptr;
+use std::sync::Arc;
+
+/// A key for a value in the environment. It is a `static`; its address is its identity.
+///
+/// ```
+/// use convoke::env::Local;
+///
+/// static TENANT: Local<String> = Local::inherited("tenant");       // follows into all work below
+/// static RETRY: Local<u32> = Local::not_inherited("retry");        // stays with the work it was said to
+/// ```
+pub struct Local<T> {
+    name: &'static str,
+    inherited: bool,
+    _value: PhantomData<fn() -> T>,
+}
+
+impl<T> Local<T> {
+    /// A key whose value follows into work that is started below.
+    pub const fn inherited(name: &'static str) -> Self {
+        Self { name, inherited: true, _value: PhantomData }
+    }
+
+    /// A key whose value stays with the work it was set for and does not follow into tasks started below.
+    pub const fn not_inherited(name: &'static str) -> Self {
+        Self { name, inherited: false, _value: PhantomData }
+    }
+
+    /// The name it was given, for people.
+    pub const fn name(&self) -> &'static str {
+        self.name
+    }
+}
+
+impl<T> fmt::Debug for Local<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Local").field("name", &self.name).field("inherited", &self.inherited).finish()
+    }
+}
+
+/// A value with its key, not yet in an environment.
+pub(super) struct Entry {
+    name: &'static str,
+    key: *const (),
+    value: Box<dyn Any + Send + Sync>,
+}
+
+// SAFETY: the key is compared by address and never followed.
+unsafe impl Send for Entry {}
+// SAFETY: as above.
+unsafe impl Sync for Entry {}
+
+impl Entry {
+    pub(super) fn new<T: Send + Sync + 'static>(key: &'static Local<T>, value: T) -> Self {
+        Self { name: key.name, key: ptr::from_ref(key).cast(), value: Box::new(value) }
+    }
+}
+
+/// The values of an environment: a list that shares its tail with the parent's.
+#[derive(Clone)]
+pub(super) struct Locals {
+    newest: Option<Arc<Node>>,
+    /// From this node on the list is the parent's, and keys that are not inherited are passed over.
+    /// Compared by address, never followed.
+    border: *const Node,
+}
+
+// SAFETY: the border is compared by address and never followed.
+unsafe impl Send for Locals {}
+// SAFETY: as above.
+unsafe impl Sync for Locals {}
+
+struct Node {
+    entry: Entry,
+    older: Option<Arc<Node>>,
+}
+
+impl Locals {
+    pub(super) const EMPTY: Self = Self { newest: None, border: ptr::null() };
+
+    pub(super) fn get<T: Send + Sync + 'static>(&self, key: &'static Local<T>) -> Option<&T> {
+        let mut own = true;
+        let mut next = &self.newest;
+        while let Some(node) = next {
+            own &= !ptr::eq(Arc::as_ptr(node), self.border);
+            if ptr::eq(node.entry.key, ptr::from_ref(key).cast()) && (own || key.inherited) {
+                return node.entry.value.downcast_ref();
+            }
+            next = &node.older;
+        }
+        None
+    }
+
+    pub(super) fn push(&mut self, entry: Entry) {
+        self.newest = Some(Arc::new(Node { entry, older: self.newest.take() }));
+    }
+
+    pub(super) fn child(&self) -> Self {
+        let border = self.newest.as_ref().map_or(ptr::null(), Arc::as_ptr);
+        Self { newest: self.newest.clone(), border }
+    }
+}
+
+impl fmt::Debug for Locals {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut list = f.debug_list();
+        let mut next = &self.newest;
+        while let Some(node) = next {
+            list.entry(&node.entry.name);
+            next = &node.older;
+        }
+        list.finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Env;
+    use crate::env::Changes;
+
+    static FOLLOWS: Local<u32> = Local::inherited("follows");
+    static STAYS: Local<u32> = Local::not_inherited("stays");
+
+    #[test]
+    fn the_nearest_value_wins_and_the_parent_keeps_its_own() {
+        let parent = Env::new().with(Changes::new().local(&FOLLOWS, 1));
+        let below = parent.with(Changes::new().local(&FOLLOWS, 2));
+        assert_eq!((parent.local(&FOLLOWS), below.local(&FOLLOWS)), (Some(&1), Some(&2)));
+        assert_eq!(Env::new().local(&FOLLOWS), None);
+    }
+
+    #[test]
+    fn a_key_says_itself_whether_it_is_inherited() {
+        let parent = Env::new().with(Changes::new().local(&FOLLOWS, 1).local(&STAYS, 2));
+        let child = parent.child();
+        assert_eq!((child.local(&FOLLOWS), child.local(&STAYS)), (Some(&1), None));
+        let own = child.with(Changes::new().local(&STAYS, 3));
+        assert_eq!(own.local(&STAYS), Some(&3));
+        assert_eq!(own.child().child().local(&FOLLOWS), Some(&1));
+        assert_eq!(own.child().local(&STAYS), None);
+    }
+}

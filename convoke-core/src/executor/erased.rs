@@ -1,0 +1,184 @@
+//! Any executor, in two words: one for the handle, one for what can be done with it.
+
+use core::any::{Any, TypeId, type_name};
+use core::fmt;
+use core::mem::{ManuallyDrop, MaybeUninit};
+use std::sync::Arc;
+
+use super::{Executor, InlineExecutor, Runnable};
+
+/// A type-erased [`Executor`], two words wide. A handle that fits into a word, as ours do, is kept as it is;
+/// a larger one is put behind an `Arc` once.
+///
+/// ```
+/// use convoke::{ExecutorRef, InlineExecutor};
+///
+/// let executor = ExecutorRef::new(InlineExecutor);
+/// assert_eq!(executor, executor.clone());
+/// assert_eq!(executor.downcast_ref::<InlineExecutor>(), Some(&InlineExecutor));
+/// assert_eq!(size_of::<ExecutorRef>(), 2 * size_of::<usize>());
+/// ```
+pub struct ExecutorRef {
+    word: Word,
+    table: &'static Table,
+}
+
+/// The executor itself if it fits, else an `Arc` of it.
+type Word = MaybeUninit<*const ()>;
+
+struct Table {
+    post: unsafe fn(&Word, Runnable),
+    dispatch: unsafe fn(&Word, Runnable) -> Option<Runnable>,
+    parallelism: unsafe fn(&Word) -> usize,
+    clone: unsafe fn(&Word) -> Word,
+    drop: unsafe fn(&mut Word),
+    eq: unsafe fn(&Word, &Word) -> bool,
+    get: unsafe fn(&Word) -> &dyn Any,
+    type_id: fn() -> TypeId,
+    type_name: fn() -> &'static str,
+}
+
+// SAFETY: an executor is `Send` and `Sync`, and the word holds nothing else.
+unsafe impl Send for ExecutorRef {}
+// SAFETY: as above.
+unsafe impl Sync for ExecutorRef {}
+
+impl ExecutorRef {
+    /// Erases the type of `executor`.
+    #[inline]
+    pub fn new<E: Executor>(executor: E) -> Self {
+        Self { word: Kept::<E>::put(executor), table: Kept::<E>::TABLE }
+    }
+
+    /// The executor, if it is an `E`.
+    pub fn downcast_ref<E: Executor>(&self) -> Option<&E> {
+        // SAFETY: the table was made for the type of what the word holds.
+        unsafe { (self.table.get)(&self.word) }.downcast_ref()
+    }
+
+    /// Takes the executor out again, if it is an `E` that fits into the word.
+    #[doc(hidden)]
+    #[inline]
+    pub fn into_inner<E: Executor>(self) -> Result<E, Self> {
+        if !Kept::<E>::FITS || !core::ptr::eq(self.table, Kept::<E>::TABLE) {
+            return Err(self);
+        }
+        let this = ManuallyDrop::new(self);
+        // SAFETY: the table is that of `E`, so the word holds an `E` in place; we own it and forget the rest.
+        Ok(unsafe { this.word.as_ptr().cast::<E>().read() })
+    }
+}
+
+impl Executor for ExecutorRef {
+    #[inline]
+    fn post(&self, runnable: Runnable) {
+        // SAFETY: the table was made for the type of what the word holds.
+        unsafe { (self.table.post)(&self.word, runnable) }
+    }
+
+    #[inline]
+    fn dispatch(&self, runnable: Runnable) -> Option<Runnable> {
+        // SAFETY: as in `post`.
+        unsafe { (self.table.dispatch)(&self.word, runnable) }
+    }
+
+    fn parallelism(&self) -> usize {
+        // SAFETY: as in `post`.
+        unsafe { (self.table.parallelism)(&self.word) }
+    }
+}
+
+impl Clone for ExecutorRef {
+    #[inline]
+    fn clone(&self) -> Self {
+        // SAFETY: as in `post`.
+        Self { word: unsafe { (self.table.clone)(&self.word) }, table: self.table }
+    }
+}
+
+impl Drop for ExecutorRef {
+    #[inline]
+    fn drop(&mut self) {
+        // SAFETY: as in `post`; the word is not used afterwards.
+        unsafe { (self.table.drop)(&mut self.word) }
+    }
+}
+
+impl PartialEq for ExecutorRef {
+    fn eq(&self, other: &Self) -> bool {
+        // SAFETY: both words hold the same type, so the table fits both.
+        (self.table.type_id)() == (other.table.type_id)()
+            && unsafe { (self.table.eq)(&self.word, &other.word) }
+    }
+}
+
+impl Default for ExecutorRef {
+    fn default() -> Self {
+        Self::new(InlineExecutor)
+    }
+}
+
+impl fmt::Debug for ExecutorRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ExecutorRef({})", (self.table.type_name)())
+    }
+}
+
+/// How an `E` is kept in a word. All functions ask that the word was made by `put`.
+struct Kept<E>(core::marker::PhantomData<E>);
+
+impl<E: Executor> Kept<E> {
+    const FITS: bool = size_of::<E>() <= size_of::<Word>() && align_of::<E>() <= align_of::<Word>();
+
+    const TABLE: &'static Table = &Table {
+        post: |word, runnable| Self::get(word).post(runnable),
+        dispatch: |word, runnable| Self::get(word).dispatch(runnable),
+        parallelism: |word| Self::get(word).parallelism(),
+        clone: Self::duplicate,
+        drop: Self::discard,
+        eq: |a, b| Self::get(a) == Self::get(b),
+        get: |word| Self::get(word),
+        type_id: TypeId::of::<E>,
+        type_name: type_name::<E>,
+    };
+
+    #[inline]
+    fn put(executor: E) -> Word {
+        let mut word = Word::uninit();
+        if Self::FITS {
+            // SAFETY: it fits, by size and by alignment.
+            unsafe { word.as_mut_ptr().cast::<E>().write(executor) };
+        } else {
+            word.write(Arc::into_raw(Arc::new(executor)).cast());
+        }
+        word
+    }
+
+    #[inline]
+    fn get(word: &Word) -> &E {
+        // SAFETY: the word was made by `put`, which chose by the same constant.
+        unsafe { if Self::FITS { &*word.as_ptr().cast::<E>() } else { &*word.assume_init().cast::<E>() } }
+    }
+
+    #[inline]
+    fn duplicate(word: &Word) -> Word {
+        if Self::FITS {
+            return Self::put(Self::get(word).clone());
+        }
+        // SAFETY: the word holds what `Arc::into_raw` gave.
+        unsafe { Arc::increment_strong_count(word.assume_init().cast::<E>()) };
+        *word
+    }
+
+    #[inline]
+    fn discard(word: &mut Word) {
+        // SAFETY: the word was made by `put`, which chose by the same constant; the caller gives it up.
+        unsafe {
+            if Self::FITS {
+                word.as_mut_ptr().cast::<E>().drop_in_place();
+            } else {
+                drop(Arc::from_raw(word.assume_init().cast::<E>()));
+            }
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! The executor contract: who takes a [`Runnable`] and runs it. Executors themselves live one floor up.
+
+mod erased;
+mod inline;
+mod queue;
+mod runnable;
+
+pub use erased::ExecutorRef;
+pub use inline::InlineExecutor;
+pub use queue::RunQueue;
+pub use runnable::{Call, Header, Runnable};
+
+use crate::algorithm::schedule::Schedule;
+
+/// Where work runs: a cheap handle to a thread, a pool, a loop. Safe to implement.
+///
+/// The contract, which a suite behind the feature `testing` checks:
+/// - [`post`](Executor::post) queues; it never runs the work inline.
+/// - [`dispatch`](Executor::dispatch) hands the work back if the caller may run it here and now, else queues it.
+/// - Work is run at most once, and one thread's posts to a serial executor run in their order.
+/// - An executor that cannot run a `Runnable` any more drops it; the work then completes as stopped.
+/// - Clones are equal, and equal executors are the same place.
+///
+/// ```
+/// use std::sync::{Arc, Mutex};
+/// use convoke::{Executor, raw::Runnable};
+///
+/// /// Runs what it was given when it is told to.
+/// #[derive(Clone, Default)]
+/// struct ByHand(Arc<Mutex<Vec<Runnable>>>);
+///
+/// impl PartialEq for ByHand {
+///     fn eq(&self, other: &Self) -> bool {
+///         Arc::ptr_eq(&self.0, &other.0)
+///     }
+/// }
+///
+/// impl Executor for ByHand {
+///     fn post(&self, runnable: Runnable) {
+///         self.0.lock().unwrap().push(runnable);
+///     }
+/// }
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not an executor",
+    label = "expected something that work can be posted to",
+    note = "executors are handles such as `pool.executor()` or `run_loop.executor()`, not the pool or loop itself",
+    note = "to write one, implement `convoke::Executor`; it needs `Clone + PartialEq + Send + Sync + 'static`"
+)]
+pub trait Executor: Clone + PartialEq + Send + Sync + 'static {
+    /// Queues the work. Never runs it before returning.
+    fn post(&self, runnable: Runnable);
+
+    /// Hands the work back if it may run here and now, on the caller's stack; the caller then runs it.
+    /// Otherwise queues it. The default always queues.
+    #[inline]
+    fn dispatch(&self, runnable: Runnable) -> Option<Runnable> {
+        self.post(runnable);
+        None
+    }
+
+    /// How many pieces of work it can run at the same time. `bulk` spreads over that many.
+    fn parallelism(&self) -> usize {
+        1
+    }
+
+    /// A sender that completes on this executor.
+    #[inline]
+    fn schedule(&self) -> Schedule<Self> {
+        Schedule::new(self.clone())
+    }
+}

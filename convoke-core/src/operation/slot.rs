@@ -1,0 +1,114 @@
+//! Room for one child inside its parent, filled when the parent is pinned and the child's receiver can point back.
+
+use core::cell::{Cell, UnsafeCell};
+use core::fmt;
+use core::mem::MaybeUninit;
+use core::pin::Pin;
+
+use super::Operation;
+
+/// Holds a child operation in place, for a parent that connects late. Empty at first; dropping it drops the child.
+pub struct Slot<O> {
+    child: UnsafeCell<MaybeUninit<O>>,
+    full: Cell<bool>,
+}
+
+// SAFETY: the contracts of the methods ask the parent that one thread at a time uses the slot.
+unsafe impl<O: Send> Sync for Slot<O> {}
+
+impl<O: Operation> Slot<O> {
+    /// An empty slot.
+    #[inline]
+    pub const fn new() -> Self {
+        Self { child: UnsafeCell::new(MaybeUninit::uninit()), full: Cell::new(false) }
+    }
+
+    /// Connects the child into the slot.
+    ///
+    /// # Safety
+    /// The slot is pinned with its parent, is empty, and no other thread uses it.
+    #[inline]
+    pub unsafe fn connect(&self, connect: impl FnOnce() -> O) {
+        // SAFETY: the slot is empty and ours, so nothing is overwritten.
+        unsafe { (*self.child.get()).write(no_unwind(connect)) };
+        self.full.set(true);
+    }
+
+    /// Starts the child that was connected. The slot may be gone when this returns.
+    ///
+    /// # Safety
+    /// The slot holds a child that was not started, and outlives its completion.
+    #[inline]
+    pub unsafe fn start(&self) {
+        // SAFETY: the slot is full; the child does not move, as the slot is pinned with its parent; the caller
+        // promised that it is started once and that the storage lives until it has completed.
+        no_unwind(|| unsafe { Pin::new_unchecked((*self.child.get()).assume_init_mut()).start() });
+    }
+
+    /// Connects the child and starts it.
+    ///
+    /// # Safety
+    /// As for [`connect`](Slot::connect) and [`start`](Slot::start).
+    #[inline]
+    pub unsafe fn run(&self, connect: impl FnOnce() -> O) {
+        // SAFETY: the contracts are the caller's.
+        unsafe {
+            self.connect(connect);
+            self.start();
+        }
+    }
+
+    /// Destroys the child, if there is one.
+    ///
+    /// # Safety
+    /// The child has completed or was never started, and no other thread uses the slot.
+    #[inline]
+    pub unsafe fn clear(&self) {
+        if self.full.replace(false) {
+            // SAFETY: the slot was full, and the caller promised that nobody uses the child any more.
+            unsafe { (*self.child.get()).assume_init_drop() };
+        }
+    }
+}
+
+impl<O: Operation> Default for Slot<O> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<O> Drop for Slot<O> {
+    #[inline]
+    fn drop(&mut self) {
+        if self.full.get() {
+            // SAFETY: the slot is full, and whoever drops the parent has waited for its completion.
+            unsafe { self.child.get_mut().assume_init_drop() };
+        }
+    }
+}
+
+impl<O> fmt::Debug for Slot<O> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Slot").field("full", &self.full.get()).finish()
+    }
+}
+
+/// Calls `f`, which by contract does not panic. If it does, work that is already running points into storage
+/// that unwinding would free: there is no way on, and the process ends with a message.
+#[inline]
+fn no_unwind<T>(f: impl FnOnce() -> T) -> T {
+    struct Bomb;
+    impl Drop for Bomb {
+        #[cold]
+        fn drop(&mut self) {
+            eprintln!(
+                "convoke: a sender's `connect` or an operation's `start` panicked; these must not. Aborting."
+            );
+            std::process::abort();
+        }
+    }
+    let bomb = Bomb;
+    let value = f();
+    core::mem::forget(bomb);
+    value
+}

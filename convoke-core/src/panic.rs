@@ -1,0 +1,97 @@
+//! A panic, caught and carried: the payload of the fourth door of [`Outcome`](crate::Outcome).
+
+use core::fmt;
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+/// A panic that was caught where it happened and is on its way to whoever waits for the work.
+pub struct Panic {
+    payload: Box<dyn Any + Send>,
+}
+
+impl Panic {
+    /// A panic with this message, as if by `panic!`, but not raised yet.
+    pub fn new(message: impl Into<String>) -> Self {
+        Self { payload: Box::new(message.into()) }
+    }
+
+    /// Wraps a payload as `std::panic::catch_unwind` and `JoinHandle::join` return it.
+    pub fn from_payload(payload: Box<dyn Any + Send>) -> Self {
+        Self { payload }
+    }
+
+    /// Calls `f` and catches its panic.
+    ///
+    /// Nothing that `f` left half-done is seen again by our code: the work it belongs to ends with this panic.
+    /// That is the reason why no `UnwindSafe` is asked for.
+    #[inline]
+    pub fn catch<T>(f: impl FnOnce() -> T) -> Result<T, Self> {
+        catch_unwind(AssertUnwindSafe(f)).map_err(Self::from_payload)
+    }
+
+    /// What the panic said, if it said it in words.
+    pub fn message(&self) -> &str {
+        if let Some(text) = self.payload.downcast_ref::<&'static str>() {
+            text
+        } else if let Some(text) = self.payload.downcast_ref::<String>() {
+            text
+        } else {
+            "a panic whose payload is not text"
+        }
+    }
+
+    /// What was thrown.
+    pub fn payload(&self) -> &(dyn Any + Send) {
+        &*self.payload
+    }
+
+    /// What was thrown, owned.
+    pub fn into_payload(self) -> Box<dyn Any + Send> {
+        self.payload
+    }
+
+    /// Goes on panicking, here. The panic hook has run already and is not run again.
+    pub fn resume(self) -> ! {
+        resume_unwind(self.payload)
+    }
+}
+
+impl fmt::Debug for Panic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Panic").field(&self.message()).finish()
+    }
+}
+
+impl fmt::Display for Panic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "panicked: {}", self.message())
+    }
+}
+
+impl core::error::Error for Panic {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_caught_panic_keeps_its_words() {
+        let number = 7;
+        assert_eq!(Panic::catch(|| panic!("plain")).unwrap_err().message(), "plain");
+        assert_eq!(Panic::catch(|| panic!("number {number}")).unwrap_err().message(), "number 7");
+        assert_eq!(Panic::catch(|| 3).unwrap(), 3);
+    }
+
+    #[test]
+    fn a_payload_of_any_type_survives() {
+        let panic = Panic::catch(|| std::panic::panic_any(42_u8)).unwrap_err();
+        assert_eq!(panic.message(), "a panic whose payload is not text");
+        assert_eq!(panic.into_payload().downcast_ref::<u8>(), Some(&42));
+    }
+
+    #[test]
+    fn a_resumed_panic_is_the_same_panic() {
+        let again = Panic::catch(|| Panic::new("once").resume()).unwrap_err();
+        assert_eq!(again.message(), "once");
+    }
+}

@@ -1,0 +1,13 @@
+//! What a program that uses senders wants to have in scope.
+
+pub use crate::algorithm::{
+    just::{Just, just},
+    just_error::{JustError, just_error},
+    just_from::{JustFrom, just_from},
+    just_stopped::{JustStopped, just_stopped},
+    never::never,
+    schedule::schedule,
+};
+pub use crate::{
+    Env, Executor, ExecutorRef, Never, Outcome, Panic, Sender, StopReason, StopSource, StopToken,
+};

@@ -1,0 +1,22 @@
+//! Where an outcome goes.
+
+use crate::{Env, Outcome};
+
+/// Takes the outcome of a piece of work. It is an obligation: whoever starts work with a receiver completes it
+/// exactly once. A receiver whose operation is dropped before it was started is dropped with it.
+///
+/// A receiver is `Send`, for work may complete on another thread than the one that started it. The closures that
+/// adaptors keep must therefore be `Send`; the values that pass through need not be, unless they are kept.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot take an outcome with value `{V}` and error `{E}`",
+    note = "a receiver must implement `Receiver<V, E>` for the `Value` and `Error` of the sender it is connected to, \
+            and be `Send`"
+)]
+pub trait Receiver<V, E>: Send {
+    /// Takes the outcome. The operation that calls this does not touch itself afterwards: the receiver may have
+    /// destroyed it.
+    fn complete(self, outcome: Outcome<V, E>);
+
+    /// The environment the work runs in.
+    fn env(&self) -> &Env;
+}

@@ -1,0 +1,217 @@
+//! The state behind sources and tokens: a flag, a reason and a list of callbacks, guarded by one mutex that is
+//! never held while foreign code runs.
+//!
+//! The rules of who may touch what:
+//! 1. A node's links and the list's fields are touched only with the list's lock held.
+//! 2. A node stays where it is from `insert` until `remove` has returned or, if it is never removed, for as long
+//!    as the state lives. `remove` returns only when no other thread is inside the node's callback.
+//! 3. Whoever takes a node out of the list to run it calls `invoke` once and does not touch the node afterwards:
+//!    the callback may have destroyed it.
+//! 4. The state outlives `request_stop`. Whoever calls it holds what keeps it alive.
+
+use core::fmt;
+use core::ptr::{self, NonNull};
+use std::time::Instant;
+
+use super::StopReason;
+use crate::Panic;
+use crate::sync::atomic::{AtomicBool, Ordering};
+use crate::sync::{Condvar, Mutex, MutexGuard, thread};
+
+/// What every source has, wherever it lives.
+pub(crate) struct StopState {
+    /// Set once, together with the list's reason; alone it answers the question that is asked most.
+    requested: AtomicBool,
+    list: Mutex<List>,
+    /// Somebody waits in `remove` for a callback that runs on another thread.
+    ran: Condvar,
+    deadline: Option<Instant>,
+}
+
+struct List {
+    head: *const Node,
+    reason: Option<StopReason>,
+    /// The node whose callback runs now. Compared by address, never followed.
+    running: *const Node,
+    runner: Option<thread::ThreadId>,
+    waiting: usize,
+}
+
+// SAFETY: rule 1: the pointers are followed with the lock held, and rule 2 keeps what they point to alive.
+unsafe impl Send for List {}
+
+/// One registered callback: the part the list knows.
+pub(crate) struct Node {
+    next: *const Node,
+    prev: *const Node,
+    linked: bool,
+    /// Runs the callback this node belongs to.
+    invoke: unsafe fn(NonNull<Node>, StopReason),
+}
+
+impl Node {
+    pub(crate) const fn new(invoke: unsafe fn(NonNull<Node>, StopReason)) -> Self {
+        Self { next: ptr::null(), prev: ptr::null(), linked: false, invoke }
+    }
+}
+
+impl StopState {
+    pub(crate) fn new(deadline: Option<Instant>) -> Self {
+        Self {
+            requested: AtomicBool::new(false),
+            list: Mutex::new(List {
+                head: ptr::null(),
+                reason: None,
+                running: ptr::null(),
+                runner: None,
+                waiting: 0,
+            }),
+            ran: Condvar::new(),
+            deadline,
+        }
+    }
+
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        self.deadline
+    }
+
+    #[inline]
+    pub(crate) fn stop_requested(&self) -> bool {
+        self.requested.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn reason(&self) -> Option<StopReason> {
+        if self.stop_requested() { self.lock().reason } else { None }
+    }
+
+    /// Adds a callback; if a stop was requested already it is not added, and the caller runs it himself.
+    ///
+    /// # Safety
+    /// Rule 2, and the node is in no list.
+    #[inline]
+    pub(crate) unsafe fn insert(&self, node: NonNull<Node>) -> Result<(), StopReason> {
+        let mut list = self.lock();
+        if let Some(reason) = list.reason {
+            return Err(reason);
+        }
+        let node = node.as_ptr();
+        // SAFETY: rule 1, we hold the lock; the caller promised that the node is alive and in no list.
+        unsafe {
+            (*node).next = list.head;
+            (*node).prev = ptr::null();
+            (*node).linked = true;
+            if !list.head.is_null() {
+                (*list.head.cast_mut()).prev = node;
+            }
+        }
+        list.head = node;
+        Ok(())
+    }
+
+    /// Takes a callback out again. Afterwards it will not run, and does not run on another thread.
+    /// From inside the callback itself it returns at once.
+    ///
+    /// # Safety
+    /// The node was given to `insert` of this state and has not been removed yet.
+    #[inline]
+    pub(crate) unsafe fn remove(&self, node: NonNull<Node>) {
+        let mut list = self.lock();
+        // SAFETY: rule 1, we hold the lock; the caller promised that the node is alive.
+        unsafe {
+            if (*node.as_ptr()).linked {
+                return list.unlink(node.as_ptr());
+            }
+        }
+        if list.running == node.as_ptr().cast_const() {
+            self.wait_for_callback(list, node.as_ptr());
+        }
+    }
+
+    #[cold]
+    fn wait_for_callback(&self, mut list: MutexGuard<'_, List>, node: *const Node) {
+        if list.runner == Some(thread::current().id()) {
+            // The callback removes itself. The runner must not take its address for that of a later one.
+            list.running = ptr::null();
+            return;
+        }
+        list.waiting += 1;
+        while list.running == node {
+            list = self.ran.wait(list).unwrap_or_else(|poisoned| poisoned.into_inner());
+        }
+        list.waiting -= 1;
+    }
+
+    /// Requests a stop and runs the callbacks, newest first, on this thread. Says whether this was the first request.
+    /// If callbacks panic all others are run nevertheless, then the first panic goes on.
+    pub(crate) fn request_stop(&self, reason: StopReason) -> bool {
+        let mut list = self.lock();
+        if list.reason.is_some() {
+            return false;
+        }
+        list.reason = Some(reason);
+        self.requested.store(true, Ordering::Release);
+        if list.head.is_null() {
+            return true;
+        }
+        list.runner = Some(thread::current().id());
+        let mut first_panic = None;
+        while let Some(node) = NonNull::new(list.head.cast_mut()) {
+            // SAFETY: rules 1 and 2: we hold the lock and a node in the list is alive.
+            let invoke = unsafe {
+                list.unlink(node.as_ptr());
+                (*node.as_ptr()).invoke
+            };
+            list.running = node.as_ptr();
+            drop(list);
+            // SAFETY: rule 3: we took it out of the list, so nobody else runs it, and we do not touch it again;
+            // rule 2: it is alive, for `remove` waits for us.
+            let ran = Panic::catch(|| unsafe { invoke(node, reason) });
+            list = self.lock();
+            list.running = ptr::null();
+            if list.waiting > 0 {
+                self.ran.notify_all();
+            }
+            if let Err(panic) = ran {
+                first_panic.get_or_insert(panic);
+            }
+        }
+        drop(list);
+        if let Some(panic) = first_panic {
+            panic.resume();
+        }
+        true
+    }
+
+    #[inline]
+    fn lock(&self) -> MutexGuard<'_, List> {
+        // No foreign code runs under the lock, so a poisoned list is a sound list.
+        self.list.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+}
+
+impl List {
+    /// # Safety
+    /// The node is in this list; the borrow of the list shows that the lock is held.
+    #[inline]
+    unsafe fn unlink(&mut self, node: *mut Node) {
+        // SAFETY: rule 1: the lock is held; rule 2: the neighbours are in the list and alive.
+        unsafe {
+            let Node { next, prev, .. } = *node;
+            if prev.is_null() {
+                self.head = next;
+            } else {
+                (*prev.cast_mut()).next = next;
+            }
+            if !next.is_null() {
+                (*next.cast_mut()).prev = prev;
+            }
+            (*node).linked = false;
+        }
+    }
+}
+
+impl fmt::Debug for StopState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StopState").field("reason", &self.reason()).field("deadline", &self.deadline).finish()
+    }
+}

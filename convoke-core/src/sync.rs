@@ -1,0 +1,48 @@
+//! The one place that chooses between the machine's atomics and loom's. With the feature `loom` (our own models,
+//! and those of people who build on us) everything below runs inside the model checker; nobody else turns it on.
+
+#[cfg(not(feature = "loom"))]
+mod chosen {
+    pub use std::sync::{Arc, Condvar, Mutex, MutexGuard, atomic};
+    pub use std::thread;
+
+    /// `std`'s cell with loom's way of access: through a closure, so that a model sees where it begins and ends.
+    #[derive(Debug)]
+    #[repr(transparent)]
+    pub struct UnsafeCell<T>(std::cell::UnsafeCell<T>);
+
+    impl<T> UnsafeCell<T> {
+        /// Wraps `value`.
+        #[inline]
+        pub const fn new(value: T) -> Self {
+            Self(std::cell::UnsafeCell::new(value))
+        }
+
+        /// Access for reading.
+        #[inline]
+        pub fn with<R>(&self, f: impl FnOnce(*const T) -> R) -> R {
+            f(self.0.get())
+        }
+
+        /// Access for writing.
+        #[inline]
+        pub fn with_mut<R>(&self, f: impl FnOnce(*mut T) -> R) -> R {
+            f(self.0.get())
+        }
+
+        /// The value.
+        #[inline]
+        pub fn into_inner(self) -> T {
+            self.0.into_inner()
+        }
+    }
+}
+
+#[cfg(feature = "loom")]
+mod chosen {
+    pub use loom::cell::UnsafeCell;
+    pub use loom::sync::{Arc, Condvar, Mutex, MutexGuard, atomic};
+    pub use loom::thread;
+}
+
+pub use chosen::*;
