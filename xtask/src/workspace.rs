@@ -55,8 +55,9 @@ pub(crate) struct Target {
 impl Workspace {
     /// Asks cargo and git.
     pub(crate) fn load() -> Result<Self, String> {
+        // From the root: asked inside a member, cargo takes that member alone for the default.
         let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-        let mut question = command::cargo(here);
+        let mut question = command::cargo(here.parent().unwrap_or(here));
         question.args(["metadata", "--format-version", "1", "--no-deps"]);
         let ran = command::run(&mut question, Show::Never);
         if let Err(how) = ran.ending {
@@ -67,7 +68,12 @@ impl Workspace {
         let root = PathBuf::from(text(&metadata["workspace_root"]));
         let packages = packages(&metadata, &root);
         let files = files(&root)?;
-        Ok(Self { root, packages, files })
+        let workspace = Self { root, packages, files };
+        // An empty choice of packages would silently mean another one to cargo.
+        if workspace.libraries().next().is_none() {
+            return Err("cargo metadata shows no library among the default members".into());
+        }
+        Ok(workspace)
     }
 
     /// The text of a tracked file; `None` if it is not text.
