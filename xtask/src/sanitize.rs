@@ -4,7 +4,7 @@
 use crate::arguments::Arguments;
 use crate::command::{self, Show};
 use crate::executables;
-use crate::step::{self, Step, Verdict};
+use crate::step::{self, Step, Verdict, counted};
 use crate::toolchain;
 use crate::workspace::{self, Package, Workspace};
 use std::process::Command;
@@ -58,6 +58,7 @@ fn valgrind(workspace: &Workspace) -> Verdict {
             "--error-exitcode=9",
             "--leak-check=full",
             "--errors-for-leak-kinds=definite",
+            "--show-leak-kinds=definite",
         ]);
         // Valgrind runs one thread at a time; unfairly chosen, a thread that spins would starve the one it waits for.
         command.arg("--fair-sched=try").arg(&executable.path).current_dir(&workspace.root);
@@ -65,7 +66,7 @@ fn valgrind(workspace: &Workspace) -> Verdict {
             findings.push(format!("{}: {how}", executable.name));
         }
     }
-    Verdict::from_findings(findings, format!("{} test programs", built.len()))
+    Verdict::from_findings(findings, counted(built.len(), "test program"))
 }
 
 /// The arguments that choose the tests of those crates, with the testing kit.

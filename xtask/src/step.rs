@@ -97,7 +97,7 @@ pub(crate) fn run(title: &str, steps: Vec<Step<'_>>) -> bool {
         finished.push((step.name, verdict, time));
     }
     let total = finished.iter().map(|(_, _, time)| *time).sum();
-    println!("\n{title}: {count} steps in {}", seconds(total));
+    println!("\n{title}: {} in {}", counted(count, "step"), seconds(total));
     for (name, verdict, time) in &finished {
         println!("{}", line(name, verdict, *time));
     }
@@ -107,6 +107,11 @@ pub(crate) fn run(title: &str, steps: Vec<Step<'_>>) -> bool {
 fn line(name: &str, verdict: &Verdict, time: Duration) -> String {
     let line = format!("{:<8}{name:<14}{:>9}  {}", verdict.word(), seconds(time), verdict.note());
     line.trim_end().to_owned()
+}
+
+/// `1 file`, `2 files`.
+pub(crate) fn counted(count: usize, thing: &str) -> String {
+    format!("{count} {thing}{}", if count == 1 { "" } else { "s" })
 }
 
 fn seconds(time: Duration) -> String {

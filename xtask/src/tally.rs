@@ -21,6 +21,7 @@ impl Tally {
     /// `Summary [ 0.1s] 3/9 tests run: 1 passed (1 slow), 1 failed, 1 timed out, 6 skipped`.
     pub(crate) fn of_nextest(output: &str) -> Self {
         let mut tally = Self::default();
+        let output = without_colours(output);
         for line in output.lines().filter(|line| line.trim_start().starts_with("Summary [")) {
             let Some((_, counts)) = line.split_once(" run: ") else { continue };
             for (count, word) in without_asides(counts).split(',').filter_map(count_and_word) {
@@ -38,6 +39,7 @@ impl Tally {
     /// From the `test result:` lines of the standard harness, of which doc tests print several.
     pub(crate) fn of_harness(output: &str) -> Self {
         let mut tally = Self::default();
+        let output = without_colours(output);
         for line in output.lines().filter(|line| line.trim_start().starts_with("test result: ")) {
             let Some((_, counts)) = line.split_once(". ") else { continue };
             for (count, word) in counts.split(';').filter_map(count_and_word) {
@@ -50,6 +52,23 @@ impl Tally {
         }
         tally
     }
+}
+
+/// Removes the escapes that colour a terminal: with `CARGO_TERM_COLOR=always` they come through a pipe too.
+fn without_colours(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    let mut pieces = text.split("\u{1b}[");
+    plain.push_str(pieces.next().unwrap_or_default());
+    for piece in pieces {
+        // An escape ends with its first letter.
+        plain.push_str(
+            piece
+                .trim_start_matches(|letter: char| !letter.is_ascii_alphabetic())
+                .get(1..)
+                .unwrap_or_default(),
+        );
+    }
+    plain
 }
 
 /// Removes what stands in parentheses: `2 passed (1 slow, 1 flaky), 0 skipped` has a comma too many.
@@ -83,6 +102,15 @@ mod tests {
         assert_eq!(Tally::of_nextest(output), Tally { passed: 4, failed: 3 });
         let one = "     Summary [   0.002s] 1 test run: 1 passed, 0 skipped";
         assert_eq!(Tally::of_nextest(one), Tally { passed: 1, failed: 0 });
+    }
+
+    #[test]
+    fn colours_do_not_hide_the_counts() {
+        let output = "\u{1b}[32;1m     Summary\u{1b}[0m [   0.1s] \u{1b}[1m2\u{1b}[0m tests run: \
+                      \u{1b}[1m1\u{1b}[0m \u{1b}[32;1mpassed\u{1b}[0m, \u{1b}[1m1\u{1b}[0m failed";
+        assert_eq!(Tally::of_nextest(output), Tally { passed: 1, failed: 1 });
+        let output = "test result: \u{1b}[32mok\u{1b}(B\u{1b}[m. 3 passed; 0 failed";
+        assert_eq!(Tally::of_harness(output), Tally { passed: 3, failed: 0 });
     }
 
     #[test]

@@ -58,9 +58,7 @@ fn tests(workspace: &Workspace, tally: &mut Tally) -> Verdict {
     let mut command = command::cargo(&workspace.root);
     command.args(["nextest", "run", "--no-fail-fast"]).args(workspace::select(members.clone()));
     command.args(workspace::features(members, is_testing));
-    let ran = command::run(&mut command, Show::Live);
-    *tally = Tally::of_nextest(&ran.stderr);
-    counted_verdict(ran, *tally)
+    run_nextest(&mut command, tally)
 }
 
 fn doctests(workspace: &Workspace, tally: &mut Tally) -> Verdict {
@@ -89,9 +87,7 @@ fn loom(workspace: &Workspace, tally: &mut Tally) -> Verdict {
     }
     command.args(["nextest", "run", "--no-fail-fast", "--release"]).args(workspace::select(packages.clone()));
     command.args(workspace::features(packages, |name| name == "loom")).args(["--test", "loom_*"]);
-    let ran = command::run(&mut command, Show::Live);
-    *tally = Tally::of_nextest(&ran.stderr);
-    counted_verdict(ran, *tally)
+    run_nextest(&mut command, tally)
 }
 
 fn examples(workspace: &Workspace, _: &mut Tally) -> Verdict {
@@ -127,7 +123,7 @@ fn examples(workspace: &Workspace, _: &mut Tally) -> Verdict {
             Err(how) => findings.push(format!("{}: {how}", example.name)),
         }
     }
-    Verdict::from_findings(findings, format!("{} examples", examples.len()))
+    Verdict::from_findings(findings, step::counted(examples.len(), "example"))
 }
 
 fn bench(workspace: &Workspace, _: &mut Tally) -> Verdict {
@@ -190,6 +186,15 @@ fn have_nextest(workspace: &Workspace) -> Result<(), String> {
     let mut install = command::cargo(&workspace.root);
     let ran = command::run(install.args(["install", "cargo-nextest", "--locked"]), Show::Live);
     ran.ending.map_err(|how| format!("cargo-nextest could not be installed ({how})"))
+}
+
+fn run_nextest(command: &mut Command, tally: &mut Tally) -> Verdict {
+    let ran = command::run(command, Show::Live);
+    *tally = Tally::of_nextest(&ran.stderr);
+    if ran.succeeded() && tally.passed == 0 {
+        return Verdict::failed("cargo-nextest succeeded, but its summary counts no test that passed");
+    }
+    counted_verdict(ran, *tally)
 }
 
 fn is_testing(feature: &str) -> bool {

@@ -55,9 +55,10 @@ pub(crate) struct Target {
 impl Workspace {
     /// Asks cargo and git.
     pub(crate) fn load() -> Result<Self, String> {
+        // Asked at run time: two checkouts that share a target directory may share this program too.
+        let own = std::env::var_os("CARGO_MANIFEST_DIR").ok_or("start this as `cargo xtask`")?;
         // From the root: asked inside a member, cargo takes that member alone for the default.
-        let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-        let mut question = command::cargo(here.parent().unwrap_or(here));
+        let mut question = command::cargo(&Path::new(&own).join(".."));
         question.args(["metadata", "--format-version", "1", "--no-deps"]);
         let ran = command::run(&mut question, Show::Never);
         if let Err(how) = ran.ending {

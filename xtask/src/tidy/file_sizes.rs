@@ -1,7 +1,7 @@
 //! Long files only shrink. A file over the limit needs a line in `xtask/file-sizes.txt`, written by hand; from then on
 //! its number can be lowered (by `--bless`) but the file may not grow over it.
 
-use crate::step::Verdict;
+use crate::step::{Verdict, counted};
 use crate::workspace::Workspace;
 use std::collections::BTreeMap;
 use std::fs;
@@ -23,7 +23,7 @@ pub(super) fn check(workspace: &Workspace, bless: bool) -> Verdict {
         }
     }
     let allowed = table.lines().filter_map(entry).count();
-    Verdict::from_findings(judge(&table, &sizes), format!("{allowed} files over {LIMIT} lines"))
+    Verdict::from_findings(judge(&table, &sizes), format!("{} over {LIMIT} lines", counted(allowed, "file")))
 }
 
 /// A line of the table: a path and a number. `None` for comments, empty lines and lines that are neither.

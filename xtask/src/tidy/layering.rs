@@ -1,6 +1,6 @@
 //! Arrows only go down: a room may depend on a room of a lower floor, never on one beside or above it.
 
-use crate::step::Verdict;
+use crate::step::{Verdict, counted};
 use crate::workspace::{DependencyKind, Package, Workspace};
 
 /// The floors, bottom to top. Rooms on one floor are blind to each other.
@@ -21,7 +21,7 @@ const WORKSHOP: &str = "xtask";
 
 pub(super) fn check(workspace: &Workspace) -> Verdict {
     let findings = workspace.packages.iter().flat_map(findings_of).collect();
-    Verdict::from_findings(findings, format!("{} crates", workspace.packages.len()))
+    Verdict::from_findings(findings, counted(workspace.packages.len(), "crate"))
 }
 
 fn findings_of(package: &Package) -> Vec<String> {

@@ -2,7 +2,7 @@
 //! file that is not on it fails, and so does an entry whose file no longer needs it.
 
 use crate::lexer::{self, Kind};
-use crate::step::Verdict;
+use crate::step::{Verdict, counted};
 use crate::workspace::Workspace;
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ pub(super) fn check(workspace: &Workspace) -> Verdict {
         uses.insert(path.to_owned(), first_use(&source));
     }
     findings.extend(compare(&listed, &uses));
-    Verdict::from_findings(findings, format!("{} files listed", listed.len()))
+    Verdict::from_findings(findings, format!("{} listed", counted(listed.len(), "file")))
 }
 
 /// The line of the first `unsafe` that is code.

@@ -2,7 +2,7 @@
 //! word that does: every source file opens by saying what it is.
 
 use crate::lexer::{self, Kind};
-use crate::step::Verdict;
+use crate::step::{Verdict, counted};
 use crate::workspace::Workspace;
 
 /// Names for files and modules that hold "the rest". A thing has a name of its own.
@@ -36,7 +36,7 @@ pub(super) fn check(workspace: &Workspace) -> Verdict {
             findings.push(format!("README.md has {} lines, over {README_LINES}", text.lines().count()));
         }
     }
-    Verdict::from_findings(findings, format!("{} files", workspace.files.len()))
+    Verdict::from_findings(findings, counted(workspace.files.len(), "file"))
 }
 
 fn empty_file_name(path: &str) -> Option<String> {
