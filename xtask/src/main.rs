@@ -1,2 +1,54 @@
-//! The workshop.
-fn main() {}
+//! The workshop: everything that is done to the code, as one program. Run it as `cargo xtask <command>`.
+//!
+//! `tidy` and `tidy/` check how the code is written, `test` runs all that can be run, `sanitize` runs it under
+//! memory checkers. All three are lists of steps (`step`); the other files are what the steps stand on.
+
+mod arguments;
+mod command;
+mod executables;
+mod lexer;
+mod sanitize;
+mod step;
+mod tally;
+mod test;
+mod tidy;
+mod toolchain;
+mod workspace;
+
+use arguments::{Arguments, Verb};
+use std::process::ExitCode;
+use workspace::Workspace;
+
+fn main() -> ExitCode {
+    let arguments = match Arguments::parse(std::env::args().skip(1)) {
+        Ok(arguments) => arguments,
+        Err(complaint) => {
+            eprintln!("{complaint}\n\n{}", arguments::USAGE);
+            return ExitCode::from(2);
+        }
+    };
+    match obey(&arguments) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(complaint) => {
+            eprintln!("{complaint}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Carries out the command; `Ok(false)` means that a step failed, `Err` that none could be started.
+fn obey(arguments: &Arguments) -> Result<bool, String> {
+    if arguments.verb == Verb::Help {
+        println!("{}", arguments::USAGE);
+        return Ok(true);
+    }
+    let workspace = Workspace::load()?;
+    match arguments.verb {
+        Verb::Help => Ok(true),
+        Verb::Tidy => tidy::run(&workspace, arguments),
+        Verb::Test => test::run(&workspace, arguments),
+        Verb::Sanitize => sanitize::run(&workspace, arguments),
+        Verb::Ci => Ok(tidy::run(&workspace, arguments)? && test::run(&workspace, arguments)?),
+    }
+}

@@ -1,0 +1,221 @@
+//! `cargo xtask test`: everything that can be run, on a machine that has stable Rust and a package registry.
+
+use crate::arguments::Arguments;
+use crate::command::{self, Ran, Show};
+use crate::executables;
+use crate::step::{self, Step, Verdict};
+use crate::tally::Tally;
+use crate::toolchain::{self, Release};
+use crate::workspace::{self, Workspace};
+use serde_json::Value;
+use std::cell::RefCell;
+use std::process::Command;
+use std::time::Duration;
+
+const FACADE: &str = "convoke";
+const BENCH: &str = "convoke-bench";
+/// An example is a short story: one that takes this long hangs.
+const EXAMPLE_LIMIT: Duration = Duration::from_secs(120);
+/// The quick run of one bench, on a slow machine.
+const BENCH_LIMIT: Duration = Duration::from_secs(180);
+
+/// Runs the steps; true if none failed. The last line printed is `<N> passed, <M> failed`.
+pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> Result<bool, String> {
+    let tally = RefCell::new(Tally::default());
+    let counted = |work: fn(&Workspace, &mut Tally) -> Verdict| {
+        let tally = &tally;
+        move || {
+            let mut own = Tally::default();
+            let verdict = work(workspace, &mut own);
+            // A step may fail without a failing test: a build, an example. The closing line must not look green.
+            if matches!(verdict, Verdict::Failed(_)) && own.failed == 0 {
+                own.failed = 1;
+            }
+            *tally.borrow_mut() += own;
+            verdict
+        }
+    };
+    let steps = vec![
+        Step::new("tests", "unit and integration tests of the default members", counted(tests)),
+        Step::new("doctests", "the examples in documentation and README", counted(doctests)),
+        Step::new("loom", "races, enumerated", counted(loom)),
+        Step::new("examples", "every example of the facade, run", counted(examples)),
+        Step::new("bench", "the bench builds, and one quick run answers", counted(bench)),
+        Step::new("msrv", "the oldest Rust we promise compiles everything", counted(msrv)),
+    ];
+    let Some(steps) = step::select(steps, arguments)? else { return Ok(true) };
+    let passed = step::run("test", steps);
+    let Tally { passed: good, failed: bad } = tally.into_inner();
+    println!("\n{good} passed, {bad} failed");
+    Ok(passed)
+}
+
+fn tests(workspace: &Workspace, tally: &mut Tally) -> Verdict {
+    if let Err(complaint) = have_nextest(workspace) {
+        return Verdict::failed(complaint);
+    }
+    let members = workspace.default_members();
+    let mut command = command::cargo(&workspace.root);
+    command.args(["nextest", "run", "--no-fail-fast"]).args(workspace::select(members.clone()));
+    command.args(workspace::features(members, is_testing));
+    run_nextest(&mut command, tally)
+}
+
+fn doctests(workspace: &Workspace, tally: &mut Tally) -> Verdict {
+    let libraries = workspace.libraries();
+    let mut command = command::cargo(&workspace.root);
+    command.args(["test", "--doc", "--no-fail-fast"]).args(workspace::select(libraries.clone()));
+    command.args(workspace::features(libraries, is_testing));
+    let ran = command::run(&mut command, Show::Live);
+    *tally = Tally::of_harness(&ran.stdout);
+    counted_verdict(ran, *tally)
+}
+
+fn loom(workspace: &Workspace, tally: &mut Tally) -> Verdict {
+    let packages = workspace.loom_packages();
+    let is_model = |target: &workspace::Target| target.is("test") && target.name.starts_with("loom_");
+    if !packages.clone().any(|package| package.targets.iter().any(is_model)) {
+        return Verdict::Skipped("no test file is named loom_*".into());
+    }
+    if let Err(complaint) = have_nextest(workspace) {
+        return Verdict::failed(complaint);
+    }
+    let mut command = command::cargo(&workspace.root);
+    // Two preemptions find nearly all bugs that any number finds, in a time one waits for.
+    if std::env::var_os("LOOM_MAX_PREEMPTIONS").is_none() {
+        command.env("LOOM_MAX_PREEMPTIONS", "2");
+    }
+    command.args(["nextest", "run", "--no-fail-fast", "--release"]).args(workspace::select(packages.clone()));
+    command.args(workspace::features(packages, |name| name == "loom")).args(["--test", "loom_*"]);
+    run_nextest(&mut command, tally)
+}
+
+fn examples(workspace: &Workspace, _: &mut Tally) -> Verdict {
+    let Some(facade) = workspace.packages.iter().find(|package| package.name == FACADE) else {
+        return Verdict::failed(format!("there is no crate {FACADE}"));
+    };
+    let examples: Vec<_> = facade.targets.iter().filter(|target| target.is("example")).collect();
+    if examples.is_empty() {
+        return Verdict::Skipped(format!("{FACADE} has no examples"));
+    }
+    let mut required: Vec<_> = examples.iter().flat_map(|example| &example.required_features).collect();
+    required.sort();
+    required.dedup();
+    let mut command = command::cargo(&workspace.root);
+    command.args(["build", "--release", "-p", FACADE, "--examples"]);
+    for feature in required {
+        command.args(["--features", feature]);
+    }
+    let built = match executables::build(&mut command) {
+        Ok(built) => built,
+        Err(complaint) => return Verdict::failed(complaint),
+    };
+    let mut findings = Vec::new();
+    for example in &examples {
+        let Some(executable) = built.iter().find(|executable| executable.name == example.name) else {
+            findings.push(format!("{} was not built", example.name));
+            continue;
+        };
+        let mut command = Command::new(&executable.path);
+        let ran = command::run_within(EXAMPLE_LIMIT, command.current_dir(&workspace.root), Show::OnFailure);
+        match ran.ending {
+            Ok(()) => println!("    {} ran", example.name),
+            Err(how) => findings.push(format!("{}: {how}", example.name)),
+        }
+    }
+    Verdict::from_findings(findings, step::counted(examples.len(), "example"))
+}
+
+fn bench(workspace: &Workspace, _: &mut Tally) -> Verdict {
+    let mut command = command::cargo(&workspace.root);
+    let built = executables::build(command.args(["build", "--release", "-p", BENCH]));
+    let built = match built {
+        Ok(built) => built,
+        Err(complaint) => return Verdict::failed(complaint),
+    };
+    let Some(executable) = built.iter().find(|executable| executable.name == BENCH) else {
+        return Verdict::failed(format!("{BENCH} builds no program of that name"));
+    };
+    let mut command = Command::new(&executable.path);
+    command.args(["inline_graph", "--json", "--repeat", "1", "--quick"]).current_dir(&workspace.root);
+    let ran = command::run_within(BENCH_LIMIT, &mut command, Show::OnFailure);
+    match ran.ending {
+        Err(how) => Verdict::failed(format!("the smoke run ended with {how}")),
+        Ok(()) if !reports_convoke(&ran.stdout) => {
+            print!("{}{}", ran.stdout, ran.stderr);
+            Verdict::failed("the smoke run printed no JSON line with \"peer\": \"convoke\"")
+        }
+        Ok(()) => Verdict::Passed(String::new()),
+    }
+}
+
+/// True if a line of the bench's output is an object of the peer `convoke`.
+fn reports_convoke(output: &str) -> bool {
+    let objects = output.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    objects.into_iter().any(|object| object["peer"] == "convoke")
+}
+
+fn msrv(workspace: &Workspace, _: &mut Tally) -> Verdict {
+    let (promised, running) = match (toolchain::promised(workspace), toolchain::running(workspace)) {
+        (Ok(promised), Ok(running)) => (promised, running),
+        (Err(complaint), _) | (_, Err(complaint)) => return Verdict::failed(complaint),
+    };
+    let oldest = Release::parse(&promised);
+    if oldest == Some(running.release) {
+        return Verdict::Skipped(format!(
+            "the running Rust is {promised}, all of the above was compiled with it"
+        ));
+    }
+    let Some(toolchain) = toolchain::installed(workspace, |name| Release::parse(name) == oldest) else {
+        return Verdict::Skipped(format!("Rust {promised} is not installed"));
+    };
+    let mut command = command::cargo_of(&toolchain, &workspace.root);
+    match command::run(command.args(["check", "--workspace"]), Show::Live).ending {
+        Ok(()) => Verdict::Passed(toolchain),
+        Err(how) => Verdict::failed(format!("does not compile with {toolchain} ({how})")),
+    }
+}
+
+/// Doc tests aside, tests are run by cargo-nextest: one process each, so that none can disturb another.
+fn have_nextest(workspace: &Workspace) -> Result<(), String> {
+    let mut question = command::cargo(&workspace.root);
+    if command::run(question.args(["nextest", "--version"]), Show::Never).succeeded() {
+        return Ok(());
+    }
+    println!("cargo-nextest is missing and will be installed");
+    let mut install = command::cargo(&workspace.root);
+    let ran = command::run(install.args(["install", "cargo-nextest", "--locked"]), Show::Live);
+    ran.ending.map_err(|how| format!("cargo-nextest could not be installed ({how})"))
+}
+
+fn run_nextest(command: &mut Command, tally: &mut Tally) -> Verdict {
+    let ran = command::run(command, Show::Live);
+    *tally = Tally::of_nextest(&ran.stderr);
+    if ran.succeeded() && tally.passed == 0 {
+        return Verdict::failed("cargo-nextest succeeded, but its summary counts no test that passed");
+    }
+    counted_verdict(ran, *tally)
+}
+
+fn is_testing(feature: &str) -> bool {
+    feature == "testing"
+}
+
+fn counted_verdict(ran: Ran, tally: Tally) -> Verdict {
+    match ran.ending {
+        Ok(()) => Verdict::Passed(format!("{} passed", tally.passed)),
+        Err(how) => Verdict::failed(format!("{} passed, {} failed ({how})", tally.passed, tally.failed)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_bench_must_speak_for_convoke() {
+        assert!(reports_convoke("a headline\n{\"peer\":\"convoke\",\"ns\":2.6}\n"));
+        assert!(!reports_convoke("{\"peer\":\"tokio\"}\nconvoke\n"));
+        assert!(!reports_convoke(""));
+    }
+}

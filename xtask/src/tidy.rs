@@ -1,0 +1,38 @@
+//! `cargo xtask tidy`: the house style, as far as a program can check it. One file for each rule.
+
+mod cargo_checks;
+mod file_sizes;
+mod layering;
+mod rust_version;
+mod unsafe_list;
+mod words;
+
+use crate::arguments::Arguments;
+use crate::step::{self, Step};
+use crate::workspace::Workspace;
+
+/// Runs the checks; true if all of them passed.
+pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> Result<bool, String> {
+    let bless = arguments.bless;
+    // The quick ones first: what they find is on the screen while the compiler still works.
+    let steps = vec![
+        Step::new("layering", "dependencies only point to a lower floor", || layering::check(workspace)),
+        Step::new("unsafe", "unsafe only in the files that ARCHITECTURE.md lists", || {
+            unsafe_list::check(workspace)
+        }),
+        Step::new("sizes", "long files only shrink", move || file_sizes::check(workspace, bless)),
+        Step::new("words", "names, leftovers, paths of one machine, opening lines", || {
+            words::check(workspace)
+        }),
+        Step::new("rust-version", "one promise on the oldest Rust, stated by every crate", || {
+            rust_version::check(workspace)
+        }),
+        Step::new("fmt", "formatting", || cargo_checks::fmt(workspace)),
+        Step::new("clippy", "lints of the default members", || cargo_checks::clippy(workspace)),
+        Step::new("clippy-loom", "lints of the model-checked build", || cargo_checks::clippy_loom(workspace)),
+        Step::new("clippy-bench", "lints of the bench", || cargo_checks::clippy_bench(workspace)),
+        Step::new("doc", "documentation without warnings", || cargo_checks::doc(workspace)),
+    ];
+    let Some(steps) = step::select(steps, arguments)? else { return Ok(true) };
+    Ok(step::run("tidy", steps))
+}
