@@ -10,6 +10,7 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::ffi::CStr;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
 
 use mimalloc::MiMalloc;
 
@@ -38,8 +39,11 @@ pub(crate) fn backend() -> Backend {
     backend_in(STATE.load(Relaxed))
 }
 
-/// The allocations (reallocations included, of all threads) during `body`.
+/// The allocations (reallocations included, of all threads) during `body`. One caller at a time: the end of one count
+/// would end another's.
 pub(crate) fn count(body: impl FnOnce()) -> u64 {
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+    let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let before = COUNT.load(Relaxed);
     STATE.fetch_or(COUNTING, Relaxed);
     body();

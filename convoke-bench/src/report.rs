@@ -1,6 +1,6 @@
 //! What is printed: a table for people, or one JSON object a line for programs.
 
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Write};
 
 use crate::allocator;
 use crate::arguments::Options;
@@ -11,26 +11,39 @@ use crate::scenario::{CONVOKE, Scenario};
 pub(crate) fn list(scenarios: &[Scenario]) {
     for scenario in scenarios {
         let peers: Vec<&str> = scenario.contestants.iter().map(|contestant| contestant.peer).collect();
-        println!("{}\n    one op: {}\n    contestants: {}", scenario.name, scenario.about, peers.join(", "));
+        emit(&format!(
+            "{}\n    one op: {}\n    contestants: {}\n",
+            scenario.name,
+            scenario.about,
+            peers.join(", ")
+        ));
     }
 }
 
 /// What holds for all the tables that follow.
 pub(crate) fn preamble(options: &Options<'_>) {
-    println!(
-        "allocator {}, median of {} samples of about {} ms, spread = half the interquartile range",
+    emit(&format!(
+        "allocator {}, median of {} samples of about {} ms, spread = half the interquartile range\n",
         allocator::backend().name(),
         options.plan.repeat,
         options.plan.sample.as_millis(),
-    );
+    ));
 }
 
 pub(crate) fn table(scenario: &Scenario, rows: &[Measured]) {
-    print!("{}", render_table(scenario, rows, &Ink::for_stdout()));
+    emit(&render_table(scenario, rows, &Ink::for_stdout()));
 }
 
 pub(crate) fn json(scenario: &Scenario, rows: &[Measured]) {
-    print!("{}", render_json(scenario, rows));
+    emit(&render_json(scenario, rows));
+}
+
+/// Writes to standard output; a reader that has gone away (`| head`) ends the program, for nobody is left to measure for.
+fn emit(text: &str) {
+    let mut out = std::io::stdout();
+    if out.write_all(text.as_bytes()).and_then(|()| out.flush()).is_err() {
+        std::process::exit(1);
+    }
 }
 
 /// The terminal's bold type, or nothing.

