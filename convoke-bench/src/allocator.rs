@@ -1,0 +1,163 @@
+//! The global allocator: forwards to the system's or to mimalloc, and counts while told to.
+//!
+//! All it adds to an allocation is one relaxed load of [`STATE`] and a predictable branch, the same for every
+//! contestant. Counting is switched on only around a sample nobody times.
+//!
+//! The backend must be settled before the first allocation and never change, or memory would go back to an
+//! allocator it did not come from. So the environment decides, on the first call; `main` starts the program again
+//! with the variable set when the command line wants another backend.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::ffi::CStr;
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
+
+use mimalloc::MiMalloc;
+
+/// The environment variable that chooses the backend: `system` (or nothing) or `mimalloc`.
+pub(crate) const VARIABLE: &str = "CONVOKE_BENCH_ALLOCATOR";
+const VARIABLE_FOR_C: &CStr = c"CONVOKE_BENCH_ALLOCATOR";
+
+/// Who really allocates.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Backend {
+    System,
+    Mimalloc,
+}
+
+impl Backend {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::System => "system",
+            Self::Mimalloc => "mimalloc",
+        }
+    }
+}
+
+/// The backend of this process.
+pub(crate) fn backend() -> Backend {
+    backend_in(STATE.load(Relaxed))
+}
+
+/// The allocations (reallocations included, of all threads) during `body`. One caller at a time: the end of one count
+/// would end another's.
+pub(crate) fn count(body: impl FnOnce()) -> u64 {
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+    let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let before = COUNT.load(Relaxed);
+    STATE.fetch_or(COUNTING, Relaxed);
+    body();
+    STATE.fetch_and(!COUNTING, Relaxed);
+    COUNT.load(Relaxed) - before
+}
+
+/// The allocator to declare as `#[global_allocator]`.
+#[derive(Debug)]
+pub(crate) struct Switch;
+
+/// One of `UNDECIDED`, `SYSTEM` and `MIMALLOC` in the low bits, `COUNTING` above them.
+static STATE: AtomicU8 = AtomicU8::new(UNDECIDED);
+static COUNT: AtomicU64 = AtomicU64::new(0);
+
+const UNDECIDED: u8 = 0;
+const SYSTEM: u8 = 1;
+const MIMALLOC: u8 = 2;
+const COUNTING: u8 = 4;
+
+#[inline]
+fn backend_in(state: u8) -> Backend {
+    match state & !COUNTING {
+        SYSTEM => Backend::System,
+        MIMALLOC => Backend::Mimalloc,
+        _ => decide(),
+    }
+}
+
+/// Like [`backend`], and counts if counting is on.
+#[inline]
+fn backend_for_allocation() -> Backend {
+    let state = STATE.load(Relaxed);
+    if state & COUNTING != 0 {
+        COUNT.fetch_add(1, Relaxed);
+    }
+    backend_in(state)
+}
+
+/// Reads the environment. Every caller gets the same answer, so it does not matter who of several stores it.
+#[cold]
+fn decide() -> Backend {
+    // SAFETY: the name is a C string; nothing in this program writes the environment.
+    let value = unsafe { libc::getenv(VARIABLE_FOR_C.as_ptr()) };
+    // SAFETY: not null, so a C string of the environment, which stays as it is (see above).
+    let mimalloc = !value.is_null() && unsafe { CStr::from_ptr(value) } == c"mimalloc";
+    STATE.fetch_or(if mimalloc { MIMALLOC } else { SYSTEM }, Relaxed);
+    if mimalloc { Backend::Mimalloc } else { Backend::System }
+}
+
+// SAFETY: every call goes unchanged to one backend, which keeps the contract; and it is the same one for the whole
+// life of the process (see the top of the file), so memory goes back to where it came from.
+unsafe impl GlobalAlloc for Switch {
+    #[inline]
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        match backend_for_allocation() {
+            // SAFETY: the caller keeps the contract of this very function.
+            Backend::System => unsafe { System.alloc(layout) },
+            // SAFETY: as above.
+            Backend::Mimalloc => unsafe { MiMalloc.alloc(layout) },
+        }
+    }
+
+    #[inline]
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        match backend_for_allocation() {
+            // SAFETY: the caller keeps the contract of this very function.
+            Backend::System => unsafe { System.alloc_zeroed(layout) },
+            // SAFETY: as above.
+            Backend::Mimalloc => unsafe { MiMalloc.alloc_zeroed(layout) },
+        }
+    }
+
+    #[inline]
+    unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        match backend_for_allocation() {
+            // SAFETY: the caller keeps the contract, and the block came from the one backend there is.
+            Backend::System => unsafe { System.realloc(block, layout, size) },
+            // SAFETY: as above.
+            Backend::Mimalloc => unsafe { MiMalloc.realloc(block, layout, size) },
+        }
+    }
+
+    #[inline]
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        match backend() {
+            // SAFETY: the caller keeps the contract, and the block came from the one backend there is.
+            Backend::System => unsafe { System.dealloc(block, layout) },
+            // SAFETY: as above.
+            Backend::Mimalloc => unsafe { MiMalloc.dealloc(block, layout) },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::hint::black_box;
+
+    // Other tests may allocate meanwhile, so the counts are only bounded from below.
+    #[test]
+    fn counts_boxes_and_growing_vectors() {
+        let boxes = count(|| (0..1000).for_each(|number| drop(black_box(Box::new(number)))));
+        assert!(boxes >= 1000, "{boxes}");
+        let growth = count(|| {
+            let mut numbers = Vec::with_capacity(1);
+            (0..1024).for_each(|number| numbers.push(black_box(number)));
+        });
+        assert!(growth >= 5, "{growth}");
+    }
+
+    #[test]
+    fn a_test_run_uses_the_backend_its_environment_names() {
+        let named = std::env::var(VARIABLE).is_ok_and(|value| value == "mimalloc");
+        assert_eq!(backend() == Backend::Mimalloc, named);
+    }
+}

@@ -1,0 +1,148 @@
+//! How a scenario is measured: everyone is calibrated once, then takes turns, one timed sample each per repeat, so that
+//! what the machine does meanwhile falls on all alike. Allocations are counted afterwards, in a sample of their own.
+
+use std::time::{Duration, Instant};
+
+use crate::allocator;
+use crate::progress::Progress;
+use crate::scenario::{Run, Scenario};
+use crate::statistics::{Summary, summarise};
+
+/// How much to measure.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Plan {
+    /// Timed samples per contestant.
+    pub(crate) repeat: u32,
+    /// How long one sample should take.
+    pub(crate) sample: Duration,
+}
+
+/// What was found out about one contestant.
+#[derive(Debug)]
+pub(crate) struct Measured {
+    pub(crate) peer: &'static str,
+    pub(crate) ns_per_op: Summary,
+    pub(crate) allocs_per_op: f64,
+    pub(crate) instructions_per_op: Option<f64>,
+    pub(crate) ops_per_sample: u64,
+}
+
+/// Measures all contestants of a scenario, by turns.
+pub(crate) fn measure(scenario: &Scenario, plan: &Plan, progress: &mut Progress) -> Vec<Measured> {
+    let mut racers: Vec<Racer> = Vec::new();
+    for contestant in &scenario.contestants {
+        progress.step(contestant.peer, "calibrating");
+        let mut run = (contestant.set_up)();
+        let ops = calibrate(scenario, &mut run, plan.sample);
+        racers.push(Racer { peer: contestant.peer, run, ops, samples: Vec::new() });
+    }
+    for repeat in 0..plan.repeat {
+        // Another one begins each time: nobody always runs in the wake of the same neighbour.
+        let first = repeat as usize % racers.len().max(1);
+        for turn in 0..racers.len() {
+            let racer = &mut racers[(first + turn) % scenario.contestants.len()];
+            progress.step(racer.peer, &format!("{} of {}", repeat + 1, plan.repeat));
+            let elapsed = (racer.run)(racer.ops);
+            racer.samples.push(elapsed.as_nanos() as f64 / racer.ops as f64);
+        }
+    }
+    racers.into_iter().map(|racer| racer.finish(scenario, progress)).collect()
+}
+
+/// The time `body` takes.
+pub(crate) fn time(body: impl FnOnce()) -> Duration {
+    let start = Instant::now();
+    body();
+    start.elapsed()
+}
+
+struct Racer {
+    peer: &'static str,
+    run: Run,
+    ops: u64,
+    samples: Vec<f64>,
+}
+
+impl Racer {
+    fn finish(mut self, scenario: &Scenario, progress: &mut Progress) -> Measured {
+        progress.step(self.peer, "allocations");
+        let allocations = allocator::count(|| {
+            (self.run)(self.ops);
+        });
+        Measured {
+            peer: self.peer,
+            ns_per_op: summarise(self.samples),
+            allocs_per_op: allocations as f64 / (self.ops * scenario.lanes) as f64,
+            instructions_per_op: None,
+            ops_per_sample: self.ops,
+        }
+    }
+}
+
+/// The number of ops that takes about `target`, in whole batches. Finding it warms the contestant up as well.
+fn calibrate(scenario: &Scenario, run: &mut Run, target: Duration) -> u64 {
+    let long_enough = target / 4;
+    let mut ops = scenario.whole_batches(1);
+    loop {
+        let elapsed = run(ops);
+        if elapsed >= long_enough {
+            let wanted = ops as f64 * target.as_secs_f64() / elapsed.as_secs_f64();
+            return scenario.whole_batches((wanted as u64).max(1));
+        }
+        ops = ops.saturating_mul(2);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A contestant that claims a fixed time per op, so that nothing here depends on a clock.
+    fn scenario(nanos_per_op: u64) -> Scenario {
+        Scenario::new("test", "one op is imaginary")
+            .contestant("clockwork", move || move |ops| Duration::from_nanos(ops * nanos_per_op))
+    }
+
+    fn plan() -> Plan {
+        Plan { repeat: 3, sample: Duration::from_millis(1) }
+    }
+
+    #[test]
+    fn a_sample_is_as_long_as_planned() {
+        let measured = measure(&scenario(100), &plan(), &mut Progress::silent());
+        assert_eq!(measured[0].ops_per_sample, 10_000);
+        assert_eq!(measured[0].ns_per_op, Summary { median: 100.0, spread: 0.0 });
+    }
+
+    #[test]
+    fn a_sample_is_made_of_whole_batches() {
+        let measured = measure(&scenario(100).batch(7_000), &plan(), &mut Progress::silent());
+        assert_eq!(measured[0].ops_per_sample, 14_000);
+    }
+
+    #[test]
+    fn a_slow_op_is_still_run_once() {
+        let measured = measure(&scenario(1_000_000_000), &plan(), &mut Progress::silent());
+        assert_eq!(measured[0].ops_per_sample, 1);
+    }
+
+    #[test]
+    fn contestants_take_turns_and_each_begins_a_round() {
+        use std::{cell::RefCell, rc::Rc};
+        let order: Rc<RefCell<String>> = Rc::default();
+        let enter = |name: char| {
+            let order = Rc::clone(&order);
+            move || {
+                let order = Rc::clone(&order);
+                move |_ops| {
+                    order.borrow_mut().push(name);
+                    Duration::from_millis(1)
+                }
+            }
+        };
+        let scenario = Scenario::new("test", "").contestant("a", enter('a')).contestant("b", enter('b'));
+        measure(&scenario, &plan(), &mut Progress::silent());
+        // Calibration, three rounds, the counting sample.
+        assert_eq!(*order.borrow(), "ab abbaab ab".replace(' ', ""));
+    }
+}

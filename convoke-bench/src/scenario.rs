@@ -1,0 +1,120 @@
+//! What is measured. A scenario is one op, done by several contestants; each family of scenarios is a file below.
+//!
+//! A file has the shape: constants, `scenarios()` with one `.contestant(…)` line per contestant, then one function
+//! per contestant. That function sets up what it needs (a runtime, a token), untimed, and returns a closure which does
+//! so many ops and says how long they took. Our own contestant is named [`CONVOKE`].
+
+mod bulk;
+mod hop;
+mod inline_graph;
+mod pool_schedule;
+mod pool_spawn;
+mod stop_callback;
+mod strand_post;
+mod when_all;
+
+use std::time::Duration;
+
+/// The name of our own contestant.
+pub(crate) const CONVOKE: &str = "convoke";
+
+/// All scenarios, in the order of their report.
+pub(crate) fn all() -> Vec<Scenario> {
+    [
+        inline_graph::scenarios(),
+        stop_callback::scenarios(),
+        pool_schedule::scenarios(),
+        pool_spawn::scenarios(),
+        hop::scenarios(),
+        when_all::scenarios(),
+        strand_post::scenarios(),
+        bulk::scenarios(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+/// Does so many ops and says how long they took.
+pub(crate) type Run = Box<dyn FnMut(u64) -> Duration>;
+
+pub(crate) struct Scenario {
+    pub(crate) name: &'static str,
+    /// What one op is, in one line.
+    pub(crate) about: &'static str,
+    pub(crate) unit: &'static str,
+    /// Ops come in multiples of this.
+    pub(crate) batch: u64,
+    /// How many threads do all the ops each. Time is per op of one of them; allocations and instructions, which are
+    /// counted for the whole process, are divided among them.
+    pub(crate) lanes: u64,
+    pub(crate) contestants: Vec<Contestant>,
+}
+
+pub(crate) struct Contestant {
+    pub(crate) peer: &'static str,
+    /// Makes the contestant ready; what the closure holds lives until the scenario is over.
+    pub(crate) set_up: Box<dyn Fn() -> Run>,
+}
+
+impl Scenario {
+    pub(crate) fn new(name: &'static str, about: &'static str) -> Self {
+        Self { name, about, unit: "ns", batch: 1, lanes: 1, contestants: Vec::new() }
+    }
+
+    pub(crate) fn batch(self, batch: u64) -> Self {
+        Self { batch, ..self }
+    }
+
+    pub(crate) fn lanes(self, lanes: u64) -> Self {
+        Self { lanes, ..self }
+    }
+
+    pub(crate) fn contestant<R>(mut self, peer: &'static str, set_up: impl Fn() -> R + 'static) -> Self
+    where
+        R: FnMut(u64) -> Duration + 'static,
+    {
+        self.contestants.push(Contestant { peer, set_up: Box::new(move || Box::new(set_up())) });
+        self
+    }
+
+    /// `ops`, rounded up to whole batches.
+    pub(crate) fn whole_batches(&self, ops: u64) -> u64 {
+        ops.next_multiple_of(self.batch)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn every_scenario_and_every_contestant_in_it_has_its_own_name() {
+        let mut names = HashSet::new();
+        for scenario in all() {
+            assert!(names.insert(scenario.name), "{} twice", scenario.name);
+            let mut peers = HashSet::new();
+            for contestant in &scenario.contestants {
+                assert!(peers.insert(contestant.peer), "{} twice in {}", contestant.peer, scenario.name);
+            }
+        }
+    }
+
+    #[test]
+    fn every_contestant_can_do_a_batch_and_then_another() {
+        for scenario in all() {
+            for contestant in &scenario.contestants {
+                let mut run = (contestant.set_up)();
+                run(scenario.batch);
+                run(2 * scenario.batch);
+            }
+        }
+    }
+
+    #[test]
+    fn ops_are_rounded_up_to_whole_batches() {
+        let scenario = Scenario::new("test", "").batch(64);
+        assert_eq!([1, 64, 65].map(|ops| scenario.whole_batches(ops)), [64, 64, 128]);
+    }
+}

@@ -1,0 +1,65 @@
+//! A light body for each of a million indices, on two threads: how little it costs to share them out.
+
+use std::hint::black_box;
+use std::time::Duration;
+
+use rayon::prelude::*;
+
+use super::Scenario;
+use crate::measure::time;
+use crate::peer::rayon_pool;
+
+const INDICES: u64 = 1_000_000;
+const WORKERS: usize = 2;
+
+pub(super) fn scenarios() -> Vec<Scenario> {
+    vec![
+        Scenario::new("bulk", "write the hash of an index to its place in a slice of a million, 2 threads")
+            .batch(INDICES)
+            .contestant("rayon", rayon)
+            .contestant("serial", serial),
+    ]
+}
+
+/// The body: the finaliser of splitmix64.
+fn hash(index: u64) -> u64 {
+    let x = (index ^ (index >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ (x >> 31)
+}
+
+fn slice() -> Vec<u64> {
+    vec![1; INDICES as usize]
+}
+
+/// Calls `pass` for each million ops, with a slice the compiler must really write.
+fn passes(ops: u64, places: &mut [u64], pass: impl Fn(&mut [u64])) -> Duration {
+    time(|| {
+        for _ in 0..ops / INDICES {
+            pass(black_box(&mut *places));
+        }
+    })
+}
+
+/// `par_chunks_mut` was tried too and is no faster.
+fn rayon() -> impl FnMut(u64) -> Duration {
+    let (pool, mut places) = (rayon_pool(WORKERS), slice());
+    move |ops| {
+        pool.install(|| {
+            passes(ops, &mut places, |places| {
+                places.par_iter_mut().enumerate().for_each(|(index, place)| *place = hash(index as u64));
+            })
+        })
+    }
+}
+
+fn serial() -> impl FnMut(u64) -> Duration {
+    let mut places = slice();
+    move |ops| {
+        passes(ops, &mut places, |places| {
+            for (index, place) in places.iter_mut().enumerate() {
+                *place = hash(index as u64);
+            }
+        })
+    }
+}

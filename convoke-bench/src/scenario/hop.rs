@@ -1,0 +1,56 @@
+//! One hop: code that runs on a one-thread executor posts itself to that executor and goes on there.
+//!
+//! No thread is woken, so what is left is the handle and the queue. Ours is reached through the executor's own type or
+//! through an erased handle; the peers know only one way and appear in both.
+
+use std::future::Future;
+use std::time::{Duration, Instant};
+
+use async_executor::LocalExecutor;
+use futures_lite::future::block_on;
+
+use super::Scenario;
+use crate::peer::{inside_tokio, tokio_run_loop};
+
+pub(super) fn scenarios() -> Vec<Scenario> {
+    vec![
+        with_peers(Scenario::new(
+            "hop_typed",
+            "post oneself to the executor one runs on, by its type, and go on",
+        )),
+        with_peers(Scenario::new(
+            "hop_erased",
+            "post oneself to the executor one runs on, type-erased, and go on",
+        )),
+    ]
+}
+
+fn with_peers(scenario: Scenario) -> Scenario {
+    scenario
+        .contestant("tokio_yield", || tokio(tokio::task::yield_now))
+        .contestant("tokio_wake", || tokio(futures_lite::future::yield_now))
+        .contestant("async_executor", async_executor)
+}
+
+/// tokio's own `yield_now` puts the task off until the run loop has looked at its driver; a task that simply wakes
+/// itself (`tokio_wake`) goes straight to the back of the queue.
+fn tokio<F>(hop: fn() -> F) -> impl FnMut(u64) -> Duration
+where
+    F: Future + Send + 'static,
+{
+    let runtime = tokio_run_loop();
+    move |ops| inside_tokio(&runtime, hops(ops, hop))
+}
+
+fn async_executor() -> impl FnMut(u64) -> Duration {
+    let executor = LocalExecutor::new().leak();
+    move |ops| block_on(executor.run(executor.spawn(hops(ops, futures_lite::future::yield_now))))
+}
+
+async fn hops<F: Future>(ops: u64, hop: fn() -> F) -> Duration {
+    let start = Instant::now();
+    for _ in 0..ops {
+        hop().await;
+    }
+    start.elapsed()
+}

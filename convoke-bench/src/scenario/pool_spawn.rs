@@ -1,0 +1,83 @@
+//! Spawning no-ops from inside a pool and joining every one of them: the price of a task.
+//!
+//! Everyone spawns the same number before joining, whatever its speed, because a task costs more the fewer of its
+//! predecessors still fit into the cache.
+
+use std::time::{Duration, Instant};
+
+use super::Scenario;
+use crate::measure::time;
+use crate::peer::{SmolPool, inside_tokio, rayon_pool, tokio_pool};
+
+/// Tasks spawned before the first is joined.
+const AT_ONCE: u64 = 100_000;
+
+pub(super) fn scenarios() -> Vec<Scenario> {
+    vec![
+        scenario(
+            "pool_spawn_1",
+            "spawn a no-op from inside a pool of 1 thread and join it, 100 000 at once",
+            1,
+        ),
+        scenario(
+            "pool_spawn_2",
+            "spawn a no-op from inside a pool of 2 threads and join it, 100 000 at once",
+            2,
+        ),
+    ]
+}
+
+fn scenario(name: &'static str, about: &'static str, workers: usize) -> Scenario {
+    Scenario::new(name, about)
+        .batch(AT_ONCE)
+        .contestant("tokio", move || tokio(workers))
+        .contestant("smol", move || smol(workers))
+        .contestant("rayon", move || rayon(workers))
+}
+
+/// A vector of handles; a `JoinSet` was tried and takes twice the time and a second allocation per task.
+fn tokio(workers: usize) -> impl FnMut(u64) -> Duration {
+    let runtime = tokio_pool(workers);
+    move |ops| {
+        inside_tokio(&runtime, async move {
+            let start = Instant::now();
+            for _ in 0..ops / AT_ONCE {
+                let tasks: Vec<_> = (0..AT_ONCE).map(|_| tokio::spawn(async {})).collect();
+                for task in tasks {
+                    task.await.expect("the contestant does not panic");
+                }
+            }
+            start.elapsed()
+        })
+    }
+}
+
+fn smol(workers: usize) -> impl FnMut(u64) -> Duration {
+    let pool = SmolPool::new(workers);
+    move |ops| {
+        let executor = pool.executor;
+        pool.inside(async move {
+            let start = Instant::now();
+            for _ in 0..ops / AT_ONCE {
+                let tasks: Vec<_> = (0..AT_ONCE).map(|_| executor.spawn(async {})).collect();
+                for task in tasks {
+                    task.await;
+                }
+            }
+            start.elapsed()
+        })
+    }
+}
+
+fn rayon(workers: usize) -> impl FnMut(u64) -> Duration {
+    let pool = rayon_pool(workers);
+    move |ops| {
+        pool.install(|| {
+            time(|| {
+                for _ in 0..ops / AT_ONCE {
+                    rayon::scope(|scope| (0..AT_ONCE).for_each(|_| scope.spawn(|_| {})));
+                }
+            })
+        })
+    }
+}

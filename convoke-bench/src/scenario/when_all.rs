@@ -1,0 +1,90 @@
+//! Joining children that are ready at once: what the join itself costs.
+
+use std::future::ready;
+use std::hint::black_box;
+use std::pin::pin;
+use std::task::{Context, Poll, Waker};
+use std::time::{Duration, Instant};
+
+use super::Scenario;
+use crate::measure::time;
+use crate::peer::tokio_run_loop;
+
+pub(super) fn scenarios() -> Vec<Scenario> {
+    vec![
+        Scenario::new("when_all_2", "join 2 children that are ready at once and add up their values")
+            .contestant("futures_join", || polled_once(futures_join_2))
+            .contestant("tokio_join", || on_tokio(tokio_join_2)),
+        Scenario::new("when_all_8", "join 8 children that are ready at once and add up their values")
+            .contestant("futures_join", || polled_once(futures_join_8))
+            .contestant("tokio_join", || on_tokio(tokio_join_8)),
+    ]
+}
+
+/// The cheapest driver that is still one: each op is its own future, polled once with a waker that does nothing.
+fn polled_once<F: Future<Output = u64>>(join: fn(u64) -> F) -> impl FnMut(u64) -> Duration {
+    move |ops| {
+        time(|| {
+            let mut context = Context::from_waker(Waker::noop());
+            for x in 0..ops {
+                let joined = pin!(join(black_box(x)));
+                let Poll::Ready(sum) = joined.poll(&mut context) else {
+                    unreachable!("the children are ready")
+                };
+                black_box(sum);
+            }
+        })
+    }
+}
+
+/// One `block_on` for all ops, so that entering the runtime costs nothing.
+fn on_tokio<F: Future<Output = u64>>(join: fn(u64) -> F) -> impl FnMut(u64) -> Duration {
+    let runtime = tokio_run_loop();
+    move |ops| {
+        runtime.block_on(async {
+            let start = Instant::now();
+            for x in 0..ops {
+                black_box(join(black_box(x)).await);
+            }
+            start.elapsed()
+        })
+    }
+}
+
+async fn futures_join_2(x: u64) -> u64 {
+    let (a, b) = futures::join!(ready(x), ready(x + 1));
+    a + b
+}
+
+async fn tokio_join_2(x: u64) -> u64 {
+    let (a, b) = tokio::join!(ready(x), ready(x + 1));
+    a + b
+}
+
+async fn futures_join_8(x: u64) -> u64 {
+    let (a, b, c, d, e, f, g, h) = futures::join!(
+        ready(x),
+        ready(x + 1),
+        ready(x + 2),
+        ready(x + 3),
+        ready(x + 4),
+        ready(x + 5),
+        ready(x + 6),
+        ready(x + 7)
+    );
+    a + b + c + d + e + f + g + h
+}
+
+async fn tokio_join_8(x: u64) -> u64 {
+    let (a, b, c, d, e, f, g, h) = tokio::join!(
+        ready(x),
+        ready(x + 1),
+        ready(x + 2),
+        ready(x + 3),
+        ready(x + 4),
+        ready(x + 5),
+        ready(x + 6),
+        ready(x + 7)
+    );
+    a + b + c + d + e + f + g + h
+}
