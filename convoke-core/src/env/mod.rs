@@ -109,13 +109,6 @@ impl Env {
     pub fn child(&self) -> Self {
         Self { locals: self.locals.child(), ..self.clone() }
     }
-
-    /// Takes the executor out, for whoever lent it to this environment.
-    #[doc(hidden)]
-    #[inline]
-    pub fn into_executor(self) -> ExecutorRef {
-        self.executor
-    }
 }
 
 impl Clone for Env {

@@ -2,7 +2,7 @@
 
 use core::any::{Any, TypeId, type_name};
 use core::fmt;
-use core::mem::{ManuallyDrop, MaybeUninit};
+use core::mem::MaybeUninit;
 use std::sync::Arc;
 
 use super::{Executor, InlineExecutor, Runnable};
@@ -54,18 +54,6 @@ impl ExecutorRef {
     pub fn downcast_ref<E: Executor>(&self) -> Option<&E> {
         // SAFETY: the table was made for the type of what the word holds.
         unsafe { (self.table.get)(&self.word) }.downcast_ref()
-    }
-
-    /// Takes the executor out again, if it is an `E` that fits into the word.
-    #[doc(hidden)]
-    #[inline]
-    pub fn into_inner<E: Executor>(self) -> Result<E, Self> {
-        if !Kept::<E>::FITS || !core::ptr::eq(self.table, Kept::<E>::TABLE) {
-            return Err(self);
-        }
-        let this = ManuallyDrop::new(self);
-        // SAFETY: the table is that of `E`, so the word holds an `E` in place; we own it and forget the rest.
-        Ok(unsafe { this.word.as_ptr().cast::<E>().read() })
     }
 }
 
