@@ -85,7 +85,9 @@ where
         done: Cell::new(false),
         outcome: UnsafeCell::new(None),
     };
-    let operation = Slot::new();
+    // Destroyed by hand below, in one place: with a second one for the end of the scope the compiler no longer sees
+    // through it, and keeps every store of an inline graph.
+    let operation = ManuallyDrop::new(Slot::new());
     // SAFETY: the slot is on this stack and not moved; we leave only after the receiver was completed, and nothing
     // in between unwinds: `start` must not, and what runs on the loop is caught.
     unsafe { operation.run(|| sender.connect(WaitReceiver { state: NonNull::from(&state) })) };
@@ -93,7 +95,8 @@ where
     if !state.done.get() {
         panic = Runner::new().run_until(executor.shared(), || state.done.get());
     }
-    drop(operation);
+    // SAFETY: it has completed.
+    unsafe { operation.clear() };
     if let Some(panic) = panic {
         panic.resume();
     }

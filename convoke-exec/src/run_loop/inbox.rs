@@ -75,12 +75,7 @@ impl Inbox {
 
     /// Marks the taker as asleep, unless there is something to take. Only the taker calls this.
     pub(super) fn fall_asleep(&self) -> bool {
-        self.newest.compare_exchange(ptr::null_mut(), ASLEEP, Ordering::SeqCst, Ordering::Relaxed).is_ok()
-    }
-
-    /// Marks the taker as awake. True if it was asleep, and it is for the caller to wake it.
-    pub(super) fn wake_up(&self) -> bool {
-        self.newest.compare_exchange(ASLEEP, ptr::null_mut(), Ordering::SeqCst, Ordering::SeqCst).is_ok()
+        self.newest.compare_exchange(ptr::null_mut(), ASLEEP, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
 
     pub(super) fn is_asleep(&self) -> bool {
@@ -88,6 +83,7 @@ impl Inbox {
     }
 
     /// Whether it is open, empty, and its taker awake.
+    #[inline]
     pub(super) fn is_idle(&self) -> bool {
         self.newest.load(Ordering::Acquire).is_null()
     }

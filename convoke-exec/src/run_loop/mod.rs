@@ -4,11 +4,12 @@ mod inbox;
 mod runner;
 
 use core::fmt;
+use core::ptr::NonNull;
 
 use convoke_core::Executor;
-use convoke_core::raw::Runnable;
 use convoke_core::raw::sync::atomic::{AtomicBool, Ordering};
-use convoke_core::raw::sync::{Arc, Mutex, MutexGuard, thread};
+use convoke_core::raw::sync::{Arc, Mutex, MutexGuard, UnsafeCell, thread};
+use convoke_core::raw::{Header, Runnable};
 
 use inbox::{Inbox, Pushed};
 pub(crate) use runner::Runner;
@@ -44,9 +45,14 @@ pub struct RunLoopExecutor {
     shared: Arc<Shared>,
 }
 
+// SAFETY: the nudge is touched by the one who posts it, and then by the loop.
+unsafe impl Sync for Shared {}
+
 pub(crate) struct Shared {
     inbox: Inbox,
     finished: AtomicBool,
+    /// Posted once, by the first `finish`, so that it wakes the loop by the way that all work does.
+    nudge: UnsafeCell<Header>,
     /// Who runs the loop, to be woken; set by the runner before it can sleep.
     runner: Mutex<Option<thread::Thread>>,
 }
@@ -100,6 +106,7 @@ impl RunLoopExecutor {
             shared: Arc::new(Shared {
                 inbox: Inbox::new(),
                 finished: AtomicBool::new(false),
+                nudge: UnsafeCell::new(Header::new(|_, _| {})),
                 runner: Mutex::new(None),
             }),
         }
@@ -107,9 +114,12 @@ impl RunLoopExecutor {
 
     /// Asks the loop's [`run`](RunLoop::run) to return when its queue is empty.
     pub fn finish(&self) {
-        self.shared.finished.store(true, Ordering::SeqCst);
-        if self.shared.inbox.wake_up() {
-            self.shared.unpark();
+        if !self.shared.finished.swap(true, Ordering::AcqRel) {
+            let nudge =
+                self.shared.nudge.with_mut(|nudge| NonNull::new(nudge)).expect("a field has an address");
+            // SAFETY: the header lies in what all handles share, and is posted this once; the inbox of a loop that is
+            // gone holds nothing.
+            self.post(unsafe { Runnable::new(nudge) });
         }
     }
 
@@ -124,6 +134,7 @@ impl RunLoopExecutor {
     }
 
     /// Whether this is the only handle and nothing is queued: then nothing can come any more, either.
+    #[inline]
     pub(crate) fn is_unused(&self) -> bool {
         Arc::strong_count(&self.shared) == 1 && self.shared.inbox.is_idle()
     }

@@ -81,14 +81,9 @@ impl Runner {
     }
 }
 
-/// Sleeps until something was posted or the loop was told to finish.
+/// Sleeps until something was posted.
 fn sleep(shared: &Shared) {
     if !shared.inbox.fall_asleep() {
-        return;
-    }
-    // `finish` stores its flag and then looks whether we sleep; we sleep and then look at its flag. Both in the one
-    // order that `SeqCst` gives, so that one of the two sees the other.
-    if shared.finished.load(Ordering::SeqCst) && shared.inbox.wake_up() {
         return;
     }
     while shared.inbox.is_asleep() {
