@@ -1,12 +1,9 @@
 //! A computation of five stages that never leaves the thread: what is left of the abstraction once it is compiled.
 
 use std::hint::black_box;
-use std::mem::ManuallyDrop;
 use std::time::Duration;
 
 use convoke::prelude::*;
-use convoke::raw::Slot;
-use convoke::{Env, Receiver};
 
 use super::{CONVOKE, Scenario};
 use crate::measure::time;
@@ -18,7 +15,7 @@ pub(super) fn scenarios() -> Vec<Scenario> {
             "x, x + 1, x * 2, on with a function of that result, x ^ seed: five stages run in place",
         )
         .contestant(CONVOKE, convoke)
-        .contestant("convoke_graph", convoke_graph)
+        .contestant("convoke_wait_only", wait_only)
         .contestant("hand_written", hand_written),
     ]
 }
@@ -75,44 +72,15 @@ fn convoke() -> impl FnMut(u64) -> Duration {
     }
 }
 
-/// The graph alone: connected to a receiver that keeps the value, and started. What `sync_wait` adds is the rest.
-fn convoke_graph() -> impl FnMut(u64) -> Duration {
+/// What `sync_wait` costs by itself: the hand-written function under it. The difference to `convoke` is the graph.
+fn wait_only() -> impl FnMut(u64) -> Duration {
     let seed = seed();
-    let env = Env::new();
     move |ops| {
         time(|| {
             for x in 0..ops {
-                let mut value = 0;
-                let graph = just(black_box(x))
-                    .then(increment)
-                    .then(double)
-                    .let_value(|x| just(continue_with(x)))
-                    .then(move |x| mix(x, seed));
-                let operation = ManuallyDrop::new(Slot::new());
-                let receiver = Keep { env: &env, value: &mut value };
-                // SAFETY: the slot stays on this stack, and an inline graph has completed when `run` returns.
-                unsafe {
-                    operation.run(|| graph.connect(receiver));
-                    operation.clear();
-                }
-                black_box(value);
+                let value = mix(continue_with(double(increment(black_box(x)))), seed);
+                black_box(sync_wait(just(value)).unwrap());
             }
         })
-    }
-}
-
-/// Keeps the value.
-struct Keep<'a> {
-    env: &'a Env,
-    value: &'a mut u64,
-}
-
-impl Receiver<u64, Never> for Keep<'_> {
-    fn complete(self, outcome: Outcome<u64>) {
-        *self.value = outcome.unwrap();
-    }
-
-    fn env(&self) -> &Env {
-        self.env
     }
 }
