@@ -1,1 +1,3 @@
 //! Structured async for Rust.
+
+pub use convoke_core::*;

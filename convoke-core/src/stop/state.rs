@@ -165,14 +165,13 @@ impl StopState {
             drop(list);
             // SAFETY: rule 3: we took it out of the list, so nobody else runs it, and we do not touch it again;
             // rule 2: it is alive, for `remove` waits for us.
-            let ran = Panic::catch(|| unsafe { invoke(node, reason) });
+            if let Err(panic) = Panic::catch(|| unsafe { invoke(node, reason) }) {
+                keep_first(&mut first_panic, panic);
+            }
             list = self.lock();
             list.running = ptr::null();
             if list.waiting > 0 {
                 self.ran.notify_all();
-            }
-            if let Err(panic) = ran {
-                first_panic.get_or_insert(panic);
             }
         }
         drop(list);
@@ -186,6 +185,15 @@ impl StopState {
     fn lock(&self) -> MutexGuard<'_, List> {
         // No foreign code runs under the lock, so a poisoned list is a sound list.
         self.list.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+}
+
+/// Keeps the first panic. Dropping another is foreign code, which may panic once more: that is where it ends.
+#[cold]
+fn keep_first(first: &mut Option<Panic>, panic: Panic) {
+    match first {
+        None => *first = Some(panic),
+        Some(_) => core::mem::forget(Panic::catch(|| drop(panic))),
     }
 }
 
