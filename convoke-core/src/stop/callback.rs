@@ -48,13 +48,14 @@ pub struct StopCallback<'t, F: FnOnce(StopReason) + Send + 'static> {
 
 enum Kept<'t> {
     Owned(StopToken),
-    Borrowed(StopRef<'t>),
+    Borrowed(Option<&'t StopState>),
 }
 
 impl<'t, F: FnOnce(StopReason) + Send + 'static> StopCallback<'t, F> {
     /// A callback for a borrowed token; also to be had as [`StopRef::on_stop`].
+    #[inline]
     pub fn new(token: StopRef<'t>, f: F) -> Self {
-        Self { raw: RawCallback::new(Call(f)), token: Kept::Borrowed(token), _owner: PhantomData }
+        Self { raw: RawCallback::new(Call(f)), token: Kept::Borrowed(token.state()), _owner: PhantomData }
     }
 
     pub(super) fn owned(token: StopToken, f: F) -> Self {
@@ -68,13 +69,13 @@ impl<'t, F: FnOnce(StopReason) + Send + 'static> StopCallback<'t, F> {
         if this.raw.is_registered() {
             return;
         }
-        let token = match &this.token {
-            Kept::Owned(token) => token.as_ref(),
-            Kept::Borrowed(token) => *token,
+        let state = match &this.token {
+            Kept::Owned(token) => token.as_ref().state(),
+            Kept::Borrowed(state) => *state,
         };
         // SAFETY: we are pinned, so the node stays until it is dropped, and the token is kept, or borrowed for
-        // longer than we live: its state outlives the node.
-        unsafe { this.raw.register(token) };
+        // longer than we live: its state outlives the node. The closure borrows nothing.
+        unsafe { this.raw.register_with(state) };
     }
 }
 
@@ -133,7 +134,15 @@ impl<C: OnStop> RawCallback<C> {
     /// removed or dropped; called once, by the owner.
     #[inline]
     pub unsafe fn register(&self, token: StopRef<'_>) {
-        let Some(state) = token.state() else { return };
+        // SAFETY: the caller's.
+        unsafe { self.register_with(token.state()) };
+    }
+
+    /// # Safety
+    /// As for `register`.
+    #[inline]
+    unsafe fn register_with(&self, state: Option<&StopState>) {
+        let Some(state) = state else { return };
         self.state.set(Some(NonNull::from(state)));
         // SAFETY: the caller promised that we stay here, and that this is the first registration.
         if let Err(reason) = unsafe { state.insert(self.node()) } {

@@ -137,6 +137,7 @@ impl<'a> StopRef<'a> {
     }
 
     /// A callback that borrows its token. See [`StopCallback`].
+    #[inline]
     pub fn on_stop<F: FnOnce(StopReason) + Send + 'static>(self, f: F) -> StopCallback<'a, F> {
         StopCallback::new(self, f)
     }
