@@ -4,6 +4,7 @@
 
 mod callback;
 mod in_place;
+mod lock;
 mod reason;
 mod source;
 mod state;

@@ -1,4 +1,4 @@
-//! The state behind sources and tokens: a flag, a reason and a list of callbacks, guarded by one mutex that is
+//! The state behind sources and tokens: a flag, a reason and a list of callbacks, guarded by one lock that is
 //! never held while foreign code runs.
 //!
 //! The rules of who may touch what:
@@ -14,17 +14,16 @@ use core::ptr::{self, NonNull};
 use std::time::Instant;
 
 use super::StopReason;
+use super::lock::{Guard, Lock};
 use crate::Panic;
 use crate::sync::atomic::{AtomicBool, Ordering};
-use crate::sync::{Condvar, Mutex, MutexGuard, thread};
+use crate::sync::thread;
 
 /// What every source has, wherever it lives.
 pub(crate) struct StopState {
     /// Set once, together with the list's reason; alone it answers the question that is asked most.
     requested: AtomicBool,
-    list: Mutex<List>,
-    /// Somebody waits in `remove` for a callback that runs on another thread.
-    ran: Condvar,
+    list: Lock<List>,
     deadline: Option<Instant>,
 }
 
@@ -34,6 +33,7 @@ struct List {
     /// The node whose callback runs now. Compared by address, never followed.
     running: *const Node,
     runner: Option<thread::ThreadId>,
+    /// How many wait in `remove` for a callback that runs on another thread.
     waiting: usize,
 }
 
@@ -59,14 +59,13 @@ impl StopState {
     pub(crate) fn new(deadline: Option<Instant>) -> Self {
         Self {
             requested: AtomicBool::new(false),
-            list: Mutex::new(List {
+            list: Lock::new(List {
                 head: ptr::null(),
                 reason: None,
                 running: ptr::null(),
                 runner: None,
                 waiting: 0,
             }),
-            ran: Condvar::new(),
             deadline,
         }
     }
@@ -81,7 +80,7 @@ impl StopState {
     }
 
     pub(crate) fn reason(&self) -> Option<StopReason> {
-        if self.stop_requested() { self.lock().reason } else { None }
+        if self.stop_requested() { self.list.lock().reason } else { None }
     }
 
     /// Adds a callback; if a stop was requested already it is not added, and the caller runs it himself.
@@ -90,7 +89,7 @@ impl StopState {
     /// Rule 2, and the node is in no list.
     #[inline]
     pub(crate) unsafe fn insert(&self, node: NonNull<Node>) -> Result<(), StopReason> {
-        let mut list = self.lock();
+        let mut list = self.list.lock();
         if let Some(reason) = list.reason {
             return Err(reason);
         }
@@ -115,7 +114,7 @@ impl StopState {
     /// The node was given to `insert` of this state and has not been removed yet.
     #[inline]
     pub(crate) unsafe fn remove(&self, node: NonNull<Node>) {
-        let mut list = self.lock();
+        let mut list = self.list.lock();
         // SAFETY: rule 1, we hold the lock; the caller promised that the node is alive.
         unsafe {
             if (*node.as_ptr()).linked {
@@ -123,12 +122,12 @@ impl StopState {
             }
         }
         if list.running == node.as_ptr().cast_const() {
-            self.wait_for_callback(list, node.as_ptr());
+            Self::wait_for_callback(list, node.as_ptr());
         }
     }
 
     #[cold]
-    fn wait_for_callback(&self, mut list: MutexGuard<'_, List>, node: *const Node) {
+    fn wait_for_callback(mut list: Guard<'_, List>, node: *const Node) {
         if list.runner == Some(thread::current().id()) {
             // The callback removes itself. The runner must not take its address for that of a later one.
             list.running = ptr::null();
@@ -136,7 +135,7 @@ impl StopState {
         }
         list.waiting += 1;
         while list.running == node {
-            list = self.ran.wait(list).unwrap_or_else(|poisoned| poisoned.into_inner());
+            list = list.wait_for_change();
         }
         list.waiting -= 1;
     }
@@ -144,7 +143,7 @@ impl StopState {
     /// Requests a stop and runs the callbacks, newest first, on this thread. Says whether this was the first request.
     /// If callbacks panic all others are run nevertheless, then the first panic goes on.
     pub(crate) fn request_stop(&self, reason: StopReason) -> bool {
-        let mut list = self.lock();
+        let mut list = self.list.lock();
         if list.reason.is_some() {
             return false;
         }
@@ -165,14 +164,13 @@ impl StopState {
             drop(list);
             // SAFETY: rule 3: we took it out of the list, so nobody else runs it, and we do not touch it again;
             // rule 2: it is alive, for `remove` waits for us.
-            let ran = Panic::catch(|| unsafe { invoke(node, reason) });
-            list = self.lock();
+            if let Err(panic) = Panic::catch(|| unsafe { invoke(node, reason) }) {
+                keep_first(&mut first_panic, panic);
+            }
+            list = self.list.lock();
             list.running = ptr::null();
             if list.waiting > 0 {
-                self.ran.notify_all();
-            }
-            if let Err(panic) = ran {
-                first_panic.get_or_insert(panic);
+                list.changed();
             }
         }
         drop(list);
@@ -181,11 +179,14 @@ impl StopState {
         }
         true
     }
+}
 
-    #[inline]
-    fn lock(&self) -> MutexGuard<'_, List> {
-        // No foreign code runs under the lock, so a poisoned list is a sound list.
-        self.list.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+/// Keeps the first panic. Dropping another is foreign code, which may panic once more: that is where it ends.
+#[cold]
+fn keep_first(first: &mut Option<Panic>, panic: Panic) {
+    match first {
+        None => *first = Some(panic),
+        Some(_) => core::mem::forget(Panic::catch(|| drop(panic))),
     }
 }
 

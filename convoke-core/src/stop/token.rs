@@ -59,7 +59,7 @@ impl StopToken {
     }
 
     /// A callback that keeps its token. See [`StopCallback`].
-    pub fn on_stop<F: FnOnce(StopReason) + Send>(self, f: F) -> StopCallback<'static, F> {
+    pub fn on_stop<F: FnOnce(StopReason) + Send + 'static>(self, f: F) -> StopCallback<'static, F> {
         StopCallback::owned(self, f)
     }
 }
@@ -137,7 +137,8 @@ impl<'a> StopRef<'a> {
     }
 
     /// A callback that borrows its token. See [`StopCallback`].
-    pub fn on_stop<F: FnOnce(StopReason) + Send>(self, f: F) -> StopCallback<'a, F> {
+    #[inline]
+    pub fn on_stop<F: FnOnce(StopReason) + Send + 'static>(self, f: F) -> StopCallback<'a, F> {
         StopCallback::new(self, f)
     }
 }
