@@ -1,6 +1,12 @@
 //! What a program that uses senders wants to have in scope.
 
 pub use crate::algorithm::{
+    defer::defer,
+    either::Either,
+    from_callback::{Completion, from_callback},
+    read_env::read_env,
+};
+pub use crate::algorithm::{
     just::{Just, just},
     just_error::{JustError, just_error},
     just_from::{JustFrom, just_from},

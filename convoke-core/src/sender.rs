@@ -2,6 +2,11 @@
 //! its own file in `algorithm`.
 
 use crate::algorithm::{
+    dematerialize::Dematerialize, into_result::IntoResult, materialize::Materialize,
+    stopped_as_error::StoppedAsError, stopped_as_option::StoppedAsOption, transpose::Transpose,
+    upon_error::UponError, upon_stopped::UponStopped,
+};
+use crate::algorithm::{
     let_error::LetError, let_stopped::LetStopped, let_value::LetValue, map_error::MapError, then::Then,
 };
 use crate::{Completes, Env, ExecutorRef, Never, Operation, Outcome, Receiver};
@@ -97,6 +102,63 @@ pub trait Sender: Sized + Send {
         S: Sender<Value = Self::Value, Error = Self::Error>,
     {
         LetStopped::new(self, f)
+    }
+
+    // Group one.
+
+    /// Turns an error into a value. See [`algorithm::upon_error`](crate::algorithm::upon_error).
+    fn upon_error<F>(self, f: F) -> UponError<Self, F>
+    where
+        F: FnOnce(Self::Error) -> Self::Value + Send,
+    {
+        UponError::new(self, f)
+    }
+
+    /// Turns a stop into a value. See [`algorithm::upon_stopped`](crate::algorithm::upon_stopped).
+    fn upon_stopped<F>(self, f: F) -> UponStopped<Self, F>
+    where
+        F: FnOnce() -> Self::Value + Send,
+    {
+        UponStopped::new(self, f)
+    }
+
+    /// Turns value and error into one `Result`. See [`algorithm::into_result`](crate::algorithm::into_result).
+    fn into_result(self) -> IntoResult<Self> {
+        IntoResult::new(self)
+    }
+
+    /// Splits a `Result` over the value and the error door. See [`algorithm::transpose`](crate::algorithm::transpose).
+    fn transpose<V, E>(self) -> Transpose<Self>
+    where
+        Self: Sender<Value = Result<V, E>, Error = Never>,
+    {
+        Transpose::new(self)
+    }
+
+    /// Turns a stop into `None`. See [`algorithm::stopped_as_option`](crate::algorithm::stopped_as_option).
+    fn stopped_as_option(self) -> StoppedAsOption<Self> {
+        StoppedAsOption::new(self)
+    }
+
+    /// Turns a stop into an error. See [`algorithm::stopped_as_error`](crate::algorithm::stopped_as_error).
+    fn stopped_as_error(self, error: Self::Error) -> StoppedAsError<Self, Self::Error>
+    where
+        Self::Error: Send,
+    {
+        StoppedAsError::new(self, error)
+    }
+
+    /// Turns the outcome into the value. See [`algorithm::materialize`](crate::algorithm::materialize).
+    fn materialize(self) -> Materialize<Self> {
+        Materialize::new(self)
+    }
+
+    /// Turns an outcome that is the value into the outcome. See [`algorithm::dematerialize`](crate::algorithm::dematerialize).
+    fn dematerialize<V, E>(self) -> Dematerialize<Self>
+    where
+        Self: Sender<Value = Outcome<V, E>, Error = Never>,
+    {
+        Dematerialize::new(self)
     }
 }
 

@@ -19,7 +19,7 @@ use crate::{Executor, ExecutorRef};
 use local::Locals;
 
 /// What work can ask about its surroundings. It travels down, invisibly: [`Receiver::env`](crate::Receiver::env)
-/// and the sender [`read_env`](crate::read_env) hand it out.
+/// and the sender [`read_env`](crate::prelude::read_env) hand it out.
 ///
 /// ```
 /// use convoke::{Env, StopSource, env::{Changes, Local}};
