@@ -7,6 +7,7 @@ pub use crate::algorithm::{
     just_stopped::{JustStopped, just_stopped},
     never::never,
     schedule::schedule,
+    when_all::when_all,
 };
 pub use crate::{
     Env, Executor, ExecutorRef, Never, Outcome, Panic, Sender, StopReason, StopSource, StopToken,

@@ -1,6 +1,7 @@
 //! The sender algebra: one file per algorithm, each with its sender, its receiver or operation, and its tests.
 
 pub mod continuation;
+pub mod gather;
 pub mod just;
 pub mod just_error;
 pub mod just_from;
@@ -12,3 +13,5 @@ pub mod map_error;
 pub mod never;
 pub mod schedule;
 pub mod then;
+pub mod when_all;
+mod when_all_vec;
