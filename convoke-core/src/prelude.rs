@@ -8,6 +8,7 @@ pub use crate::algorithm::{
     never::never,
     schedule::schedule,
     when_all::when_all,
+    when_any::when_any,
 };
 pub use crate::{
     Env, Executor, ExecutorRef, Never, Outcome, Panic, Sender, StopReason, StopSource, StopToken,

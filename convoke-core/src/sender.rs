@@ -2,7 +2,8 @@
 //! its own file in `algorithm`.
 
 use crate::algorithm::{
-    let_error::LetError, let_stopped::LetStopped, let_value::LetValue, map_error::MapError, then::Then,
+    let_error::LetError, let_stopped::LetStopped, let_value::LetValue, map_error::MapError,
+    stop_when::StopWhen, then::Then,
 };
 use crate::{Completes, Env, ExecutorRef, Never, Operation, Outcome, Receiver};
 
@@ -97,6 +98,13 @@ pub trait Sender: Sized + Send {
         S: Sender<Value = Self::Value, Error = Self::Error>,
     {
         LetStopped::new(self, f)
+    }
+
+    // Group two.
+
+    /// Stops the work when another sender completes. See [`algorithm::stop_when`](crate::algorithm::stop_when).
+    fn stop_when<T: Sender>(self, trigger: T) -> StopWhen<Self, T> {
+        StopWhen::new(self, trigger)
     }
 }
 

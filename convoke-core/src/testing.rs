@@ -14,15 +14,17 @@ use crate::{Operation, OutcomeOf, Receiver};
 
 /// A sender connected to a receiver that keeps the outcome. Dropping it drops the operation unstarted.
 pub struct Connected<S: Sender> {
-    operation: Pin<Box<S::Operation<Keep<S>>>>,
+    operation: Boxed<S>,
     kept: Arc<Kept<S>>,
 }
 
 /// An operation that was started. Dropping it before it has completed is a failure of the test.
 pub struct Running<S: Sender> {
-    operation: Option<Pin<Box<S::Operation<Keep<S>>>>>,
+    operation: Option<Boxed<S>>,
     kept: Arc<Kept<S>>,
 }
+
+type Boxed<S> = Pin<Box<<S as Sender>::Operation<Keep<S>>>>;
 
 /// The receiver of [`Connected`].
 pub struct Keep<S: Sender>(Arc<Kept<S>>);

@@ -12,6 +12,8 @@ pub mod let_value;
 pub mod map_error;
 pub mod never;
 pub mod schedule;
+pub mod stop_when;
 pub mod then;
 pub mod when_all;
 mod when_all_vec;
+pub mod when_any;
