@@ -13,6 +13,8 @@ pub use crate::algorithm::{
     just_stopped::{JustStopped, just_stopped},
     never::never,
     schedule::schedule,
+    when_all::when_all,
+    when_any::when_any,
 };
 pub use crate::{
     Env, Executor, ExecutorRef, Never, Outcome, Panic, Sender, StopReason, StopSource, StopToken,

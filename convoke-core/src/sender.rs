@@ -2,12 +2,10 @@
 //! its own file in `algorithm`.
 
 use crate::algorithm::{
-    dematerialize::Dematerialize, into_result::IntoResult, materialize::Materialize,
-    stopped_as_error::StoppedAsError, stopped_as_option::StoppedAsOption, transpose::Transpose,
+    dematerialize::Dematerialize, into_result::IntoResult, let_error::LetError, let_stopped::LetStopped,
+    let_value::LetValue, map_error::MapError, materialize::Materialize, stop_when::StopWhen,
+    stopped_as_error::StoppedAsError, stopped_as_option::StoppedAsOption, then::Then, transpose::Transpose,
     upon_error::UponError, upon_stopped::UponStopped,
-};
-use crate::algorithm::{
-    let_error::LetError, let_stopped::LetStopped, let_value::LetValue, map_error::MapError, then::Then,
 };
 use crate::{Completes, Env, ExecutorRef, Never, Operation, Outcome, Receiver};
 
@@ -104,8 +102,6 @@ pub trait Sender: Sized + Send {
         LetStopped::new(self, f)
     }
 
-    // Group one.
-
     /// Turns an error into a value. See [`algorithm::upon_error`](crate::algorithm::upon_error).
     fn upon_error<F>(self, f: F) -> UponError<Self, F>
     where
@@ -159,6 +155,11 @@ pub trait Sender: Sized + Send {
         Self: Sender<Value = Outcome<V, E>, Error = Never>,
     {
         Dematerialize::new(self)
+    }
+
+    /// Stops the work when another sender completes. See [`algorithm::stop_when`](crate::algorithm::stop_when).
+    fn stop_when<T: Sender>(self, trigger: T) -> StopWhen<Self, T> {
+        StopWhen::new(self, trigger)
     }
 }
 

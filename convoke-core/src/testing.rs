@@ -14,15 +14,17 @@ use crate::{Operation, OutcomeOf, Receiver};
 
 /// A sender connected to a receiver that keeps the outcome. Dropping it drops the operation unstarted.
 pub struct Connected<S: Sender> {
-    operation: Pin<Box<S::Operation<Keep<S>>>>,
+    operation: Boxed<S>,
     kept: Arc<Kept<S>>,
 }
 
 /// An operation that was started. Dropping it before it has completed is a failure of the test.
 pub struct Running<S: Sender> {
-    operation: Option<Pin<Box<S::Operation<Keep<S>>>>>,
+    operation: Option<Boxed<S>>,
     kept: Arc<Kept<S>>,
 }
+
+type Boxed<S> = Pin<Box<<S as Sender>::Operation<Keep<S>>>>;
 
 /// The receiver of [`Connected`].
 pub struct Keep<S: Sender>(Arc<Kept<S>>);
@@ -257,6 +259,8 @@ pub struct Gate<V, E = Never>(Arc<Mutex<Waiting<V, E>>>);
 
 struct Waiting<V, E> {
     waiter: Option<Waiter<V, E>>,
+    /// Why it was asked to stop, if it was and heard it.
+    asked: Option<StopReason>,
 }
 
 /// An operation that waits: its address, and how to complete it.
@@ -277,7 +281,7 @@ impl<V, E> Clone for Gate<V, E> {
 impl<V: Send, E: Send> Gate<V, E> {
     /// Closed.
     pub fn new() -> Self {
-        Self(Arc::new(Mutex::new(Waiting { waiter: None })))
+        Self(Arc::new(Mutex::new(Waiting { waiter: None, asked: None })))
     }
 
     /// The work that waits at the gate.
@@ -287,7 +291,17 @@ impl<V: Send, E: Send> Gate<V, E> {
 
     /// The same, with something that lives in its operation.
     pub fn holding<H: Send>(&self, held: H) -> AtGate<V, E, H> {
-        AtGate { gate: self.clone(), held }
+        AtGate { gate: self.clone(), held, deaf: false }
+    }
+
+    /// Work that waits at the gate and does not hear a stop request.
+    pub fn deaf(&self) -> AtGate<V, E, ()> {
+        AtGate { gate: self.clone(), held: (), deaf: true }
+    }
+
+    /// Why the work was asked to stop, if it was.
+    pub fn asked_to_stop(&self) -> Option<StopReason> {
+        self.0.lock().unwrap().asked
     }
 
     /// Whether work waits at the gate.
@@ -320,6 +334,7 @@ impl<V, E> fmt::Debug for Gate<V, E> {
 pub struct AtGate<V, E, H> {
     gate: Gate<V, E>,
     held: H,
+    deaf: bool,
 }
 
 impl<V: Send, E: Send, H: Send> Sender for AtGate<V, E, H> {
@@ -331,6 +346,7 @@ impl<V: Send, E: Send, H: Send> Sender for AtGate<V, E, H> {
         GateOperation {
             gate: self.gate,
             _held: self.held,
+            deaf: self.deaf,
             receiver: Some(receiver),
             callback: None,
             started: Handshake::new(),
@@ -344,6 +360,7 @@ impl<V: Send, E: Send, H: Send> Sender for AtGate<V, E, H> {
 pub struct GateOperation<V, E, H, R> {
     gate: Gate<V, E>,
     _held: H,
+    deaf: bool,
     receiver: Option<R>,
     callback: Option<RawCallback<StopAtGate<V, E>>>,
     /// The work may be completed while it is still being started.
@@ -356,7 +373,8 @@ pub struct GateOperation<V, E, H, R> {
 struct StopAtGate<V, E>(Gate<V, E>);
 
 impl<V: Send, E: Send> OnStop for StopAtGate<V, E> {
-    fn on_stop(self, _: StopReason) {
+    fn on_stop(self, reason: StopReason) {
+        self.0.0.lock().unwrap().asked = Some(reason);
         self.0.complete(Outcome::Stopped);
     }
 }
@@ -372,7 +390,9 @@ impl<V: Send, E: Send, H: Send, R: Receiver<V, E>> Operation for GateOperation<V
             let callback = (*this.as_ptr()).callback.insert(RawCallback::new(StopAtGate(gate.clone())));
             let waiter = Waiter { operation: this.cast(), complete: Self::complete };
             assert!(gate.0.lock().unwrap().waiter.replace(waiter).is_none(), "one gate, one operation");
-            if let Some(receiver) = &this.as_ref().receiver {
+            if let Some(receiver) = &this.as_ref().receiver
+                && !this.as_ref().deaf
+            {
                 callback.register(receiver.env().stop());
             }
             Self::meet(this);
@@ -412,5 +432,34 @@ impl<V: Send, E: Send, H: Send, R: Receiver<V, E>> GateOperation<V, E, H, R> {
 impl<V, E, H, R> fmt::Debug for GateOperation<V, E, H, R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("GateOperation")
+    }
+}
+
+/// A sender that completes at once with what the function sees in the environment.
+#[derive(Debug)]
+pub struct ReadEnv<F>(pub F);
+
+impl<T, F: FnOnce(&Env) -> T + Send> Sender for ReadEnv<F> {
+    type Value = T;
+    type Error = Never;
+    const COMPLETES: crate::Completes = crate::Completes::Inline;
+    type Operation<R: Receiver<T, Never>> = ReadEnvOperation<F, R>;
+
+    fn connect<R: Receiver<T, Never>>(self, receiver: R) -> Self::Operation<R> {
+        ReadEnvOperation(Some((self.0, receiver)), core::marker::PhantomPinned)
+    }
+}
+
+/// The operation of [`ReadEnv`].
+#[derive(Debug)]
+pub struct ReadEnvOperation<F, R>(Option<(F, R)>, core::marker::PhantomPinned);
+
+impl<T, F: FnOnce(&Env) -> T + Send, R: Receiver<T, Never>> Operation for ReadEnvOperation<F, R> {
+    unsafe fn start(self: Pin<&mut Self>) {
+        // SAFETY: nothing in here is structurally pinned; what is taken out may move.
+        if let Some((f, receiver)) = unsafe { self.get_unchecked_mut() }.0.take() {
+            let seen = f(receiver.env());
+            receiver.complete(Outcome::Value(seen));
+        }
     }
 }
