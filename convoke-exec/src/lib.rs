@@ -1,15 +1,15 @@
 //! Convoke, second floor.
 
 pub mod pool;
-#[cfg_attr(feature = "loom", expect(dead_code, reason = "its users need threads that loom does not know"))]
 mod report_panic;
+pub mod strand;
 #[cfg(any(feature = "testing", feature = "loom"))]
 pub mod testing;
 
 #[cfg(not(feature = "loom"))]
 pub use pool::{PoolExecutor, ThreadPool, ThreadPoolBuilder};
-#[allow(unused_imports)]
 use report_panic::report_panic;
+pub use strand::Strand;
 
 pub mod raw {
     //! The low-level door: the parts of executors that are model-checked on their own.
@@ -18,4 +18,6 @@ pub mod raw {
     pub use crate::pool::injector::Injector;
     #[doc(hidden)]
     pub use crate::pool::sleepers::{Searching, Sleepers};
+    #[doc(hidden)]
+    pub use crate::strand::turns::{AfterPost, Next, Turns};
 }

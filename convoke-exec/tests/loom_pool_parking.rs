@@ -180,7 +180,11 @@ fn two_posters_and_two_takers_keep_each_posters_order() {
         poster.join().unwrap();
         let rest = injector.take(3, Runnable::run);
         assert_eq!(first + rest + injector.take(3, Runnable::run), 3);
-        if first == 1 { tallies.1.count() } else { tallies.0.count() }
+        if first == 1 {
+            tallies.1.count()
+        } else {
+            tallies.0.count()
+        }
         let order = order.lock().unwrap();
         let place = |number| order.iter().position(|other| *other == number).unwrap();
         assert!(place(1) < place(2), "{order:?}");
