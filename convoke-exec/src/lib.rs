@@ -4,26 +4,25 @@
 //! | --- | --- |
 //! | [`sync_wait()`] | starts work and waits for its outcome on the calling thread |
 //! | [`RunLoop`] | a queue and the thread that runs it |
+//! | `ThreadPool` | threads that share work |
+//! | [`Strand`] | one at a time, in order, over any executor |
 //!
 //! Programs use the facade crate `convoke`, which re-exports all of this.
 
-mod run_loop;
-mod sync_wait;
-
-pub use run_loop::{RunLoop, RunLoopExecutor};
-pub use sync_wait::{sync_wait, sync_wait_with};
-//! Convoke, second floor.
-
 pub mod pool;
 mod report_panic;
+mod run_loop;
 pub mod strand;
+mod sync_wait;
 #[cfg(any(feature = "testing", feature = "loom"))]
 pub mod testing;
 
 #[cfg(not(feature = "loom"))]
 pub use pool::{PoolExecutor, ThreadPool, ThreadPoolBuilder};
 use report_panic::report_panic;
+pub use run_loop::{RunLoop, RunLoopExecutor};
 pub use strand::Strand;
+pub use sync_wait::{sync_wait, sync_wait_with};
 
 pub mod raw {
     //! The low-level door: the parts of executors that are model-checked on their own.

@@ -1,11 +1,32 @@
-//! Structured async for Rust, in which nothing is ever detached.
+#![doc = include_str!("../../README.md")]
 
-pub use convoke_core::*;
-pub use convoke_exec::*;
+pub use convoke_core::{
+    Completes, Env, Executor, ExecutorRef, InlineExecutor, Never, Operation, Outcome, OutcomeOf, Panic,
+    Receiver, Sender, StopCallback, StopReason, StopRef, StopSource, StopToken, algorithm, env, outcome,
+    stop,
+};
+pub use convoke_exec::{
+    PoolExecutor, RunLoop, RunLoopExecutor, Strand, ThreadPool, ThreadPoolBuilder, sync_wait, sync_wait_with,
+};
 
 pub mod prelude {
     //! What a program wants to have in scope: `use convoke::prelude::*;`.
 
     pub use convoke_core::prelude::*;
-    pub use convoke_exec::{RunLoop, sync_wait, sync_wait_with};
+    pub use convoke_exec::{RunLoop, Strand, ThreadPool, sync_wait, sync_wait_with};
+}
+
+pub mod raw {
+    //! The low-level door: what executors, algorithms and task types are made of.
+
+    pub use convoke_core::raw::*;
+    pub use convoke_exec::raw::*;
+}
+
+#[cfg(feature = "testing")]
+pub mod testing {
+    //! Tools to test senders and executors with (feature `testing`).
+
+    pub use convoke_core::testing::*;
+    pub use convoke_exec::testing::*;
 }
