@@ -63,7 +63,7 @@ macro_rules! __thread_local {
 #[macro_export]
 macro_rules! __thread_local {
     ($(#[$attribute:meta])* static $name:ident: $type:ty = $value:expr;) => {
-        loom::thread_local! { $(#[$attribute])* static $name: $type = $value; }
+        $crate::__loom::thread_local! { $(#[$attribute])* static $name: $type = $value; }
     };
 }
 

@@ -14,10 +14,9 @@ mod report_panic;
 mod run_loop;
 pub mod strand;
 mod sync_wait;
-#[cfg(any(feature = "testing", feature = "loom"))]
+#[cfg(feature = "testing")]
 pub mod testing;
 
-#[cfg(not(feature = "loom"))]
 pub use pool::{PoolExecutor, ThreadPool, ThreadPoolBuilder};
 use report_panic::report_panic;
 pub use run_loop::{RunLoop, RunLoopExecutor};

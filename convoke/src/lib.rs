@@ -1,3 +1,5 @@
+//! The facade: everything a program uses, under one name. The README is its front page, and its examples are tests.
+#![doc = ""]
 #![doc = include_str!("../../README.md")]
 
 pub use convoke_core::{

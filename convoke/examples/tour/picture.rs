@@ -27,7 +27,8 @@ pub fn show() {
     let pool = ThreadPool::new(threads).expect("threads");
     let lines: Vec<_> = (0..HEIGHT).map(|_| Mutex::new(String::new())).collect();
     let lines = &lines;
-    let drawn = schedule(&pool.executor()).bulk(HEIGHT, move |row, ()| *lines[row].lock().unwrap() = line(row));
+    let drawn =
+        schedule(&pool.executor()).bulk(HEIGHT, move |row, ()| *lines[row].lock().unwrap() = line(row));
     sync_wait(drawn).unwrap();
     for line in lines {
         println!("   {}", line.lock().unwrap());
