@@ -2,14 +2,16 @@
 //! its own file in `algorithm`.
 
 use crate::algorithm::{
-    dematerialize::Dematerialize, into_result::IntoResult, materialize::Materialize,
-    stopped_as_error::StoppedAsError, stopped_as_option::StoppedAsOption, transpose::Transpose,
-    upon_error::UponError, upon_stopped::UponStopped,
+    affine_on::AffineOn, continues_on::ContinuesOn, dematerialize::Dematerialize, into_result::IntoResult,
+    materialize::Materialize, on::On, starts_on::StartsOn, stopped_as_error::StoppedAsError,
+    stopped_as_option::StoppedAsOption, transpose::Transpose, unstoppable::Unstoppable,
+    upon_error::UponError, upon_stopped::UponStopped, with_env::WithEnv, write_env::WriteEnv,
 };
 use crate::algorithm::{
     let_error::LetError, let_stopped::LetStopped, let_value::LetValue, map_error::MapError, then::Then,
 };
-use crate::{Completes, Env, ExecutorRef, Never, Operation, Outcome, Receiver};
+use crate::env::Changes;
+use crate::{Completes, Env, Executor, ExecutorRef, Never, Operation, Outcome, Receiver};
 
 /// A description of work that ends with an [`Outcome`]. Nothing happens until it is connected to a receiver and
 /// started, by `sync_wait`, a scope or an `await`.
@@ -159,6 +161,56 @@ pub trait Sender: Sized + Send {
         Self: Sender<Value = Outcome<V, E>, Error = Never>,
     {
         Dematerialize::new(self)
+    }
+
+    /// Starts it on an executor. See [`algorithm::starts_on`](crate::algorithm::starts_on).
+    fn starts_on<X: Executor>(self, executor: &X) -> StartsOn<X, Self> {
+        crate::algorithm::starts_on::starts_on(executor, self)
+    }
+
+    /// Carries the outcome to an executor. See [`algorithm::continues_on`](crate::algorithm::continues_on).
+    fn continues_on<X: Executor>(self, executor: &X) -> ContinuesOn<Self, X>
+    where
+        Self::Value: Send,
+        Self::Error: Send,
+    {
+        ContinuesOn::new(self, executor.clone())
+    }
+
+    /// Runs it on an executor and comes back. See [`algorithm::on`](crate::algorithm::on).
+    fn on<X: Executor>(self, executor: &X) -> On<X, Self>
+    where
+        Self::Value: Send,
+        Self::Error: Send,
+    {
+        On::new(executor, self)
+    }
+
+    /// Completes on an executor, and hops only if it must. See [`algorithm::affine_on`](crate::algorithm::affine_on).
+    fn affine_on<X: Executor>(self, executor: &X) -> AffineOn<Self, X>
+    where
+        Self::Value: Send,
+        Self::Error: Send,
+    {
+        AffineOn::new(self, executor.clone())
+    }
+
+    /// Runs it in an environment changed by a function. See [`algorithm::with_env`](crate::algorithm::with_env).
+    fn with_env<F>(self, f: F) -> WithEnv<Self, F>
+    where
+        F: FnOnce(&Env) -> Changes + Send,
+    {
+        WithEnv::new(self, f)
+    }
+
+    /// Runs it in a changed environment. See [`algorithm::write_env`](crate::algorithm::write_env).
+    fn write_env(self, changes: Changes) -> WriteEnv<Self> {
+        WriteEnv::new(self, changes)
+    }
+
+    /// Shields it from stop requests. See [`algorithm::unstoppable`](crate::algorithm::unstoppable).
+    fn unstoppable(self) -> Unstoppable<Self> {
+        Unstoppable::new(self)
     }
 }
 

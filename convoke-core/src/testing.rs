@@ -3,7 +3,7 @@
 use core::fmt;
 use core::pin::Pin;
 use core::ptr::NonNull;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use crate::executor::{RunQueue, Runnable};
@@ -14,15 +14,17 @@ use crate::{Operation, OutcomeOf, Receiver};
 
 /// A sender connected to a receiver that keeps the outcome. Dropping it drops the operation unstarted.
 pub struct Connected<S: Sender> {
-    operation: Pin<Box<S::Operation<Keep<S>>>>,
+    operation: Boxed<S>,
     kept: Arc<Kept<S>>,
 }
 
 /// An operation that was started. Dropping it before it has completed is a failure of the test.
 pub struct Running<S: Sender> {
-    operation: Option<Pin<Box<S::Operation<Keep<S>>>>>,
+    operation: Option<Boxed<S>>,
     kept: Arc<Kept<S>>,
 }
+
+type Boxed<S> = Pin<Box<<S as Sender>::Operation<Keep<S>>>>;
 
 /// The receiver of [`Connected`].
 pub struct Keep<S: Sender>(Arc<Kept<S>>);
@@ -413,4 +415,42 @@ impl<V, E, H, R> fmt::Debug for GateOperation<V, E, H, R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("GateOperation")
     }
+}
+
+/// Starts the sender that `make` returns again and again, while a second thread opens its gate as soon as somebody
+/// waits there and a third runs the executor: the work is completed while it is still being started.
+pub fn race_a_gate<S>(rounds: u32, make: impl Fn(&ByHand, &Gate<u32>) -> S)
+where
+    S: Sender<Value = u32, Error = Never>,
+{
+    let (gates, opened) = std::sync::mpsc::channel::<(Gate<u32>, u32)>();
+    let by_hand = ByHand::new();
+    let runner = by_hand.clone();
+    let over = Arc::new(AtomicBool::new(false));
+    let is_over = over.clone();
+    let opener = std::thread::spawn(move || {
+        for (gate, round) in opened {
+            while !gate.is_waiting() {
+                std::thread::yield_now();
+            }
+            assert!(gate.complete(Outcome::Value(round)));
+        }
+    });
+    let runner = std::thread::spawn(move || {
+        while !is_over.load(Ordering::Acquire) {
+            if runner.run_all() == 0 {
+                std::thread::yield_now();
+            }
+        }
+    });
+    for round in 0..rounds {
+        let gate = Gate::new();
+        let connected = Connected::new(make(&by_hand, &gate));
+        gates.send((gate, round)).unwrap();
+        assert_eq!(connected.start().wait(), Outcome::Value(round));
+    }
+    drop(gates);
+    over.store(true, Ordering::Release);
+    opener.join().unwrap();
+    runner.join().unwrap();
 }

@@ -1,10 +1,13 @@
 //! The sender algebra: one file per algorithm, each with its sender, its receiver or operation, and its tests.
 
+pub mod affine_on;
 pub mod continuation;
+pub mod continues_on;
 pub mod defer;
 pub mod dematerialize;
 pub mod either;
 pub mod from_callback;
+pub mod hop;
 pub mod into_result;
 pub mod just;
 pub mod just_error;
@@ -13,14 +16,21 @@ pub mod just_stopped;
 pub mod let_error;
 pub mod let_stopped;
 pub mod let_value;
+pub mod let_with_stop_source;
 pub mod map_error;
 pub mod materialize;
 pub mod never;
+pub mod on;
 pub mod read_env;
 pub mod schedule;
+pub mod scoped;
+pub mod starts_on;
 pub mod stopped_as_error;
 pub mod stopped_as_option;
 pub mod then;
 pub mod transpose;
+pub mod unstoppable;
 pub mod upon_error;
 pub mod upon_stopped;
+pub mod with_env;
+pub mod write_env;
