@@ -2,10 +2,11 @@
 //! its own file in `algorithm`.
 
 use crate::algorithm::{
-    affine_on::AffineOn, continues_on::ContinuesOn, dematerialize::Dematerialize, into_result::IntoResult,
-    materialize::Materialize, on::On, starts_on::StartsOn, stopped_as_error::StoppedAsError,
-    stopped_as_option::StoppedAsOption, transpose::Transpose, unstoppable::Unstoppable,
-    upon_error::UponError, upon_stopped::UponStopped, with_env::WithEnv, write_env::WriteEnv,
+    affine_on::AffineOn, continues_on::ContinuesOn, dematerialize::Dematerialize, finally::Finally,
+    into_result::IntoResult, materialize::Materialize, on::On, starts_on::StartsOn,
+    stopped_as_error::StoppedAsError, stopped_as_option::StoppedAsOption, transpose::Transpose,
+    unstoppable::Unstoppable, upon_error::UponError, upon_stopped::UponStopped, with_env::WithEnv,
+    write_env::WriteEnv,
 };
 use crate::algorithm::{
     let_error::LetError, let_stopped::LetStopped, let_value::LetValue, map_error::MapError, then::Then,
@@ -211,6 +212,16 @@ pub trait Sender: Sized + Send {
     /// Shields it from stop requests. See [`algorithm::unstoppable`](crate::algorithm::unstoppable).
     fn unstoppable(self) -> Unstoppable<Self> {
         Unstoppable::new(self)
+    }
+
+    /// Runs a clean-up after it, on every exit. See [`algorithm::finally`](crate::algorithm::finally).
+    fn finally<C>(self, clean_up: C) -> Finally<Self, C>
+    where
+        C: Sender<Value = (), Error = Never>,
+        Self::Value: Send,
+        Self::Error: Send,
+    {
+        Finally::new(self, clean_up)
     }
 }
 
