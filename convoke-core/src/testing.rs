@@ -417,6 +417,11 @@ impl<V, E, H, R> fmt::Debug for GateOperation<V, E, H, R> {
     }
 }
 
+/// What is known of where this sender completes.
+pub fn completes_of<S: Sender>(_: &S) -> crate::Completes {
+    S::COMPLETES
+}
+
 /// Starts the sender that `make` returns again and again, while a second thread opens its gate as soon as somebody
 /// waits there and a third runs the executor: the work is completed while it is still being started.
 pub fn race_a_gate<S>(rounds: u32, make: impl Fn(&ByHand, &Gate<u32>) -> S)

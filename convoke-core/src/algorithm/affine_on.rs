@@ -129,6 +129,17 @@ mod tests {
     }
 
     #[test]
+    fn a_sender_of_which_nothing_is_known_hops_even_if_it_was_started_there() {
+        let home = ByHand::new();
+        let gate = Gate::<i32>::new();
+        let running = Connected::with_env(gate.sender().affine_on(&home), Env::from(home.clone())).start();
+        gate.complete(Outcome::Value(1));
+        assert!(!running.is_complete());
+        assert_eq!(home.run_all(), 1);
+        assert_eq!(running.outcome(), Outcome::Value(1));
+    }
+
+    #[test]
     fn an_erased_executor_is_recognised() {
         let home = ExecutorRef::new(ByHand::new());
         let running = Connected::with_env(just(1).affine_on(&home), Env::on(home.clone())).start();

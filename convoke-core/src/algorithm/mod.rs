@@ -37,3 +37,46 @@ pub mod upon_stopped;
 pub mod with_env;
 pub mod within;
 pub mod write_env;
+
+#[cfg(test)]
+mod tests {
+    use crate::Completes::{Anywhere, Here, Inline};
+    use crate::env::Changes;
+    use crate::prelude::*;
+    use crate::testing::{ByHand, completes_of};
+
+    #[test]
+    fn what_is_known_of_where_work_completes_is_what_is_known_of_all_its_parts() {
+        let inline = || just(1);
+        let away = || schedule(&ByHand::new()).then(|()| 1);
+        let here = || inline().on(&ByHand::new());
+        assert_eq!(
+            [completes_of(&inline()), completes_of(&here()), completes_of(&away())],
+            [Inline, Here, Anywhere]
+        );
+
+        assert_eq!(completes_of(&here().materialize().dematerialize().into_result().transpose()), Here);
+        assert_eq!(
+            completes_of(&here().may_fail().stopped_as_error(0).upon_error(|_| 0).upon_stopped(|| 0)),
+            Here
+        );
+        assert_eq!(completes_of(&here().stopped_as_option().unstoppable()), Here);
+        assert_eq!(completes_of(&defer(here)), Here);
+        assert_eq!(completes_of(&let_with_stop_source(|_| here())), Here);
+        assert_eq!(completes_of(&let_with(|| 0, |_| here())), Here);
+
+        assert_eq!(completes_of(&inline().finally(just(()))), Inline);
+        assert_eq!(completes_of(&inline().finally(here().then(drop))), Here);
+        assert_eq!(completes_of(&within(inline(), |_| inline(), |_| just(()))), Inline);
+        assert_eq!(completes_of(&within(here(), |_| inline(), |_| just(()))), Here);
+        assert_eq!(completes_of(&within(inline(), |_| here(), |_| just(()))), Here);
+        assert_eq!(completes_of(&within(inline(), |_| inline(), |_| here().then(drop))), Here);
+
+        assert_eq!(completes_of(&inline().with_env(|_| Changes::new())), Inline);
+        assert_eq!(completes_of(&here().with_env(|_| Changes::new())), Anywhere);
+        assert_eq!(completes_of(&inline().starts_on(&ByHand::new())), Anywhere);
+        assert_eq!(completes_of(&inline().continues_on(&ByHand::new())), Anywhere);
+        assert_eq!(completes_of(&inline().affine_on(&ByHand::new())), Anywhere);
+        assert_eq!(completes_of(&from_callback(|_: Completion<i32>| ())), Anywhere);
+    }
+}

@@ -68,7 +68,7 @@ impl<S: Sender> Sender for WriteEnv<S> {
 mod tests {
     use crate::env::{Changes, Local};
     use crate::prelude::*;
-    use crate::testing::{ByHand, Connected, DropCount, Gate, all_doors, stopped_env};
+    use crate::testing::{ByHand, Connected, DropCount, Gate, all_doors, completes_of, stopped_env};
     use crate::{Completes, Env, InlineExecutor};
 
     static TENANT: Local<&'static str> = Local::inherited("tenant");
@@ -93,16 +93,13 @@ mod tests {
 
     #[test]
     fn where_it_completes_is_where_the_sender_completes() {
-        fn completes<S: Sender>(_: &S) -> Completes {
-            S::COMPLETES
-        }
         let (around, told) = (ByHand::new(), ByHand::new());
         let env = Env::from(around.clone());
         let inline = just(1).write_env(Changes::new().executor(told.clone()));
-        assert_eq!(completes(&inline), Completes::Inline);
+        assert_eq!(completes_of(&inline), Completes::Inline);
         assert!(inline.completes_on(&env).unwrap().is(&around));
         let there_and_back = just(1).on(&InlineExecutor).write_env(Changes::new().executor(told.clone()));
-        assert_eq!(completes(&there_and_back), Completes::Anywhere);
+        assert_eq!(completes_of(&there_and_back), Completes::Anywhere);
         assert!(there_and_back.completes_on(&env).unwrap().is(&told));
     }
 
