@@ -4,7 +4,11 @@ pub use crate::algorithm::{
     defer::defer,
     either::Either,
     from_callback::{Completion, from_callback},
+    let_with::let_with,
+    let_with_stop_source::let_with_stop_source,
     read_env::read_env,
+    starts_on::starts_on,
+    within::within,
 };
 pub use crate::algorithm::{
     just::{Just, just},

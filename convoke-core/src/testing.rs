@@ -3,7 +3,7 @@
 use core::fmt;
 use core::pin::Pin;
 use core::ptr::NonNull;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use crate::executor::{RunQueue, Runnable};
@@ -435,31 +435,45 @@ impl<V, E, H, R> fmt::Debug for GateOperation<V, E, H, R> {
     }
 }
 
-/// A sender that completes at once with what the function sees in the environment.
-#[derive(Debug)]
-pub struct ReadEnv<F>(pub F);
-
-impl<T, F: FnOnce(&Env) -> T + Send> Sender for ReadEnv<F> {
-    type Value = T;
-    type Error = Never;
-    const COMPLETES: crate::Completes = crate::Completes::Inline;
-    type Operation<R: Receiver<T, Never>> = ReadEnvOperation<F, R>;
-
-    fn connect<R: Receiver<T, Never>>(self, receiver: R) -> Self::Operation<R> {
-        ReadEnvOperation(Some((self.0, receiver)), core::marker::PhantomPinned)
-    }
+/// What is known of where this sender completes.
+pub fn completes_of<S: Sender>(_: &S) -> crate::Completes {
+    S::COMPLETES
 }
 
-/// The operation of [`ReadEnv`].
-#[derive(Debug)]
-pub struct ReadEnvOperation<F, R>(Option<(F, R)>, core::marker::PhantomPinned);
-
-impl<T, F: FnOnce(&Env) -> T + Send, R: Receiver<T, Never>> Operation for ReadEnvOperation<F, R> {
-    unsafe fn start(self: Pin<&mut Self>) {
-        // SAFETY: nothing in here is structurally pinned; what is taken out may move.
-        if let Some((f, receiver)) = unsafe { self.get_unchecked_mut() }.0.take() {
-            let seen = f(receiver.env());
-            receiver.complete(Outcome::Value(seen));
+/// Starts the sender that `make` returns again and again, while a second thread opens its gate as soon as somebody
+/// waits there and a third runs the executor: the work is completed while it is still being started.
+pub fn race_a_gate<S>(rounds: u32, make: impl Fn(&ByHand, &Gate<u32>) -> S)
+where
+    S: Sender<Value = u32, Error = Never>,
+{
+    let (gates, opened) = std::sync::mpsc::channel::<(Gate<u32>, u32)>();
+    let by_hand = ByHand::new();
+    let runner = by_hand.clone();
+    let over = Arc::new(AtomicBool::new(false));
+    let is_over = over.clone();
+    let opener = std::thread::spawn(move || {
+        for (gate, round) in opened {
+            while !gate.is_waiting() {
+                std::thread::yield_now();
+            }
+            assert!(gate.complete(Outcome::Value(round)));
         }
+    });
+    let runner = std::thread::spawn(move || {
+        while !is_over.load(Ordering::Acquire) {
+            if runner.run_all() == 0 {
+                std::thread::yield_now();
+            }
+        }
+    });
+    for round in 0..rounds {
+        let gate = Gate::new();
+        let connected = Connected::new(make(&by_hand, &gate));
+        gates.send((gate, round)).unwrap();
+        assert_eq!(connected.start().wait(), Outcome::Value(round));
     }
+    drop(gates);
+    over.store(true, Ordering::Release);
+    opener.join().unwrap();
+    runner.join().unwrap();
 }

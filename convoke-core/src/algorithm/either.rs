@@ -116,7 +116,7 @@ impl<A: Operation, B: Operation> Operation for EitherOperation<A, B> {
 #[cfg(test)]
 mod tests {
     use crate::prelude::*;
-    use crate::testing::{ByHand, Connected, DropCount, Gate, all_doors, stopped_env};
+    use crate::testing::{ByHand, Connected, DropCount, Gate, all_doors, completes_of, stopped_env};
     use crate::{Completes, Env};
 
     #[test]
@@ -135,15 +135,12 @@ mod tests {
 
     #[test]
     fn knows_no_more_than_the_less_known_of_the_two() {
-        fn completes<S: Sender>(_: &S) -> Completes {
-            S::COMPLETES
-        }
         let sides =
             |left| if left { Either::Left(just(())) } else { Either::Right(schedule(&ByHand::new())) };
-        assert_eq!(completes(&sides(true)), Completes::Anywhere);
+        assert_eq!(completes_of(&sides(true)), Completes::Anywhere);
         assert_eq!(sides(true).completes_on(&Env::new()), Some(ExecutorRef::default()));
         assert!(sides(false).completes_on(&Env::new()).unwrap().downcast_ref::<ByHand>().is_some());
-        assert_eq!(completes(&Either::<Just<i32>, Just<i32>>::Left(just(1))), Completes::Inline);
+        assert_eq!(completes_of(&Either::<Just<i32>, Just<i32>>::Left(just(1))), Completes::Inline);
     }
 
     #[test]

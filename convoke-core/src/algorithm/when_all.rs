@@ -259,7 +259,7 @@ impl<V> fmt::Debug for Place<V> {
 #[cfg(test)]
 mod tests {
     use crate::prelude::*;
-    use crate::testing::ReadEnv;
+    
     use crate::testing::{Connected, DropCount, Gate, all_doors, stopped_env};
 
     type Door = Gate<i32, &'static str>;
@@ -325,7 +325,7 @@ mod tests {
 
     #[test]
     fn inline_children_after_a_failure_see_the_stop() {
-        let look = || ReadEnv(|env: &Env| env.stop().reason()).may_fail::<&str>();
+        let look = || read_env(|env: &Env| env.stop().reason()).may_fail::<&str>();
         assert_eq!(
             Connected::new(when_all((look(), look()))).start().outcome(),
             Outcome::Value((None, None))
@@ -341,7 +341,7 @@ mod tests {
     fn children_that_cannot_fail_keep_the_environment_of_the_parent() {
         let address = |env: &Env| core::ptr::from_ref(env).addr();
         let gate = Gate::<()>::new();
-        let sender = when_all((ReadEnv(address), ReadEnv(address), gate.sender()));
+        let sender = when_all((read_env(address), read_env(address), gate.sender()));
         let running = Connected::new(sender).start();
         gate.complete(Outcome::Value(()));
         let (first, second, ()) = running.outcome().unwrap();

@@ -240,7 +240,7 @@ where
 #[cfg(test)]
 mod tests {
     use crate::prelude::*;
-    use crate::testing::{Connected, DropCount, Gate, ReadEnv, all_doors, stopped_env};
+    use crate::testing::{Connected, DropCount, Gate, all_doors, stopped_env};
 
     type Door = Gate<i32, &'static str>;
 
@@ -301,7 +301,7 @@ mod tests {
     #[test]
     fn inline_children_after_the_winner_see_the_stop() {
         let seen = std::sync::Mutex::new(None);
-        let late = ReadEnv(|env: &Env| env.stop().reason()).then(|reason| {
+        let late = read_env(|env: &Env| env.stop().reason()).then(|reason| {
             *seen.lock().unwrap() = reason;
             2
         });

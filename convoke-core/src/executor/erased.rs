@@ -44,10 +44,23 @@ unsafe impl Send for ExecutorRef {}
 unsafe impl Sync for ExecutorRef {}
 
 impl ExecutorRef {
-    /// Erases the type of `executor`.
+    /// Erases the type of `executor`. One that is erased already is returned as it is.
     #[inline]
     pub fn new<E: Executor>(executor: E) -> Self {
+        let mut executor = Some(executor);
+        if let Some(erased) = (&mut executor as &mut dyn Any).downcast_mut::<Option<Self>>() {
+            return erased.take().expect("put there above");
+        }
+        let executor = executor.expect("put there above");
         Self { word: Kept::<E>::put(executor), table: Kept::<E>::TABLE }
+    }
+
+    /// Whether this is `executor`, which may itself be erased.
+    pub fn is<E: Executor>(&self, executor: &E) -> bool {
+        match (executor as &dyn Any).downcast_ref::<Self>() {
+            Some(erased) => self == erased,
+            None => self.downcast_ref() == Some(executor),
+        }
     }
 
     /// The executor, if it is an `E`.
@@ -168,5 +181,27 @@ impl<E: Executor> Kept<E> {
                 drop(Arc::from_raw(word.assume_init().cast::<E>()));
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::ByHand;
+
+    #[test]
+    fn an_erased_executor_is_not_erased_again() {
+        let by_hand = ByHand::new();
+        let twice = ExecutorRef::new(ExecutorRef::new(by_hand.clone()));
+        assert!(twice == ExecutorRef::new(by_hand.clone()));
+        assert!(twice.downcast_ref::<ByHand>() == Some(&by_hand));
+    }
+
+    #[test]
+    fn it_is_the_executor_it_was_made_of_erased_or_not() {
+        let (one, other) = (ByHand::new(), ByHand::new());
+        let erased = ExecutorRef::new(one.clone());
+        assert!(erased.is(&one) && erased.is(&erased.clone()));
+        assert!(!erased.is(&other) && !erased.is(&InlineExecutor) && !erased.is(&ExecutorRef::new(other)));
     }
 }
