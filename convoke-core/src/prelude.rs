@@ -6,7 +6,11 @@ pub use crate::algorithm::{
     just_from::{JustFrom, just_from},
     just_stopped::{JustStopped, just_stopped},
     never::never,
+    repeat_n::repeat_n,
+    repeat_until::repeat_until,
+    retry::retry,
     schedule::schedule,
+    sequence::sequence,
     when_all::when_all,
     when_any::when_any,
 };
