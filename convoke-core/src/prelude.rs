@@ -1,6 +1,7 @@
 //! What a program that uses senders wants to have in scope.
 
 pub use crate::algorithm::{
+    boxed::AnySender,
     just::{Just, just},
     just_error::{JustError, just_error},
     just_from::{JustFrom, just_from},

@@ -2,7 +2,7 @@
 //! its own file in `algorithm`.
 
 use crate::algorithm::{
-    let_error::LetError, let_stopped::LetStopped, let_value::LetValue, map_error::MapError,
+    boxed::AnySender, let_error::LetError, let_stopped::LetStopped, let_value::LetValue, map_error::MapError,
     stop_when::StopWhen, then::Then,
 };
 use crate::{Completes, Env, ExecutorRef, Never, Operation, Outcome, Receiver};
@@ -105,6 +105,16 @@ pub trait Sender: Sized + Send {
     /// Stops the work when another sender completes. See [`algorithm::stop_when`](crate::algorithm::stop_when).
     fn stop_when<T: Sender>(self, trigger: T) -> StopWhen<Self, T> {
         StopWhen::new(self, trigger)
+    }
+
+    /// Erases the type. See [`algorithm::boxed`](crate::algorithm::boxed).
+    fn boxed(self) -> AnySender<Self::Value, Self::Error>
+    where
+        Self: 'static,
+        Self::Value: Send + 'static,
+        Self::Error: Send + 'static,
+    {
+        AnySender::new(self)
     }
 }
 

@@ -1,5 +1,6 @@
 //! The sender algebra: one file per algorithm, each with its sender, its receiver or operation, and its tests.
 
+pub mod boxed;
 pub mod continuation;
 pub mod gather;
 pub mod just;
