@@ -2,8 +2,15 @@
 //! its own file in `algorithm`.
 
 use crate::algorithm::{
-    boxed::AnySender, let_error::LetError, let_stopped::LetStopped, let_value::LetValue, map_error::MapError,
-    stop_when::StopWhen, then::Then,
+    boxed::AnySender,
+    fork_join::{Branches, ForkJoin},
+    let_error::LetError,
+    let_stopped::LetStopped,
+    let_value::LetValue,
+    map_error::MapError,
+    split::Split,
+    stop_when::StopWhen,
+    then::Then,
 };
 use crate::{Completes, Env, ExecutorRef, Never, Operation, Outcome, Receiver};
 
@@ -115,6 +122,24 @@ pub trait Sender: Sized + Send {
         Self::Error: Send + 'static,
     {
         AnySender::new(self)
+    }
+
+    /// One result for several consumers. See [`algorithm::split`](crate::algorithm::split).
+    fn split(self) -> Split<Self>
+    where
+        Self::Value: Clone + Send,
+        Self::Error: Clone + Send,
+    {
+        Split::new(self)
+    }
+
+    /// One result to several continuations, which run side by side. See
+    /// [`algorithm::fork_join`](crate::algorithm::fork_join).
+    fn fork_join<F>(self, branches: F) -> ForkJoin<Self, F>
+    where
+        F: Branches<Self::Value, Self::Error>,
+    {
+        ForkJoin::new(self, branches)
     }
 }
 

@@ -2,6 +2,7 @@
 
 pub mod boxed;
 pub mod continuation;
+pub mod fork_join;
 pub mod gather;
 pub mod just;
 pub mod just_error;
@@ -18,6 +19,8 @@ pub mod retry;
 pub mod rounds;
 pub mod schedule;
 pub mod sequence;
+pub mod split;
+mod split_state;
 pub mod stop_when;
 pub mod then;
 pub mod when_all;
