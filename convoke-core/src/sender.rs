@@ -1,7 +1,14 @@
 //! A description of work that has not started. The adaptors are provided methods, as `Iterator`'s are; each has
 //! its own file in `algorithm`.
 
-use crate::algorithm::{affine_on::AffineOn, boxed::AnySender, continues_on::ContinuesOn, dematerialize::Dematerialize, finally::Finally, fork_join::Branches, fork_join::ForkJoin, into_result::IntoResult, let_error::LetError, let_stopped::LetStopped, let_value::LetValue, map_error::MapError, materialize::Materialize, on::On, split::Split, starts_on::StartsOn, stop_when::StopWhen, stopped_as_error::StoppedAsError, stopped_as_option::StoppedAsOption, then::Then, transpose::Transpose, unstoppable::Unstoppable, upon_error::UponError, upon_stopped::UponStopped, with_env::WithEnv, write_env::WriteEnv};
+use crate::algorithm::{
+    affine_on::AffineOn, boxed::AnySender, continues_on::ContinuesOn, dematerialize::Dematerialize,
+    finally::Finally, fork_join::Branches, fork_join::ForkJoin, into_result::IntoResult, let_error::LetError,
+    let_stopped::LetStopped, let_value::LetValue, map_error::MapError, materialize::Materialize, on::On,
+    split::Split, starts_on::StartsOn, stop_when::StopWhen, stopped_as_error::StoppedAsError,
+    stopped_as_option::StoppedAsOption, then::Then, transpose::Transpose, unstoppable::Unstoppable,
+    upon_error::UponError, upon_stopped::UponStopped, with_env::WithEnv, write_env::WriteEnv,
+};
 use crate::env::Changes;
 use crate::{Completes, Env, Executor, ExecutorRef, Never, Operation, Outcome, Receiver};
 

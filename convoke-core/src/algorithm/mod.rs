@@ -1,12 +1,14 @@
 //! The sender algebra: one file per algorithm, each with its sender, its receiver or operation, and its tests.
 
 pub mod affine_on;
+pub mod boxed;
 pub mod continuation;
 pub mod continues_on;
 pub mod defer;
 pub mod dematerialize;
 pub mod either;
 pub mod finally;
+pub mod fork_join;
 pub mod from_callback;
 pub mod gather;
 pub mod hop;
@@ -25,10 +27,17 @@ pub mod materialize;
 pub mod never;
 pub mod on;
 pub mod read_env;
+pub mod repeat_n;
+pub mod repeat_until;
+pub mod retry;
+pub mod rounds;
 pub mod schedule;
-pub mod stop_when;
 pub mod scoped;
+pub mod sequence;
+pub mod split;
+mod split_state;
 pub mod starts_on;
+pub mod stop_when;
 pub mod stopped_as_error;
 pub mod stopped_as_option;
 pub mod then;

@@ -259,7 +259,7 @@ impl<V> fmt::Debug for Place<V> {
 #[cfg(test)]
 mod tests {
     use crate::prelude::*;
-    
+
     use crate::testing::{Connected, DropCount, Gate, all_doors, stopped_env};
 
     type Door = Gate<i32, &'static str>;
