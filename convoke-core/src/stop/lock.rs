@@ -59,6 +59,14 @@ impl<T> Lock<T> {
         Guard { lock: self }
     }
 
+    /// Takes the lock if it is free.
+    #[inline]
+    pub(super) fn try_lock(&self) -> Option<Guard<'_, T>> {
+        let taken = self.word.compare_exchange(FREE, TAKEN, Ordering::Acquire, Ordering::Relaxed);
+        // Not `then_some`: a guard that is made is a guard that gives the lock back.
+        taken.is_ok().then(|| Guard { lock: self })
+    }
+
     #[cold]
     fn wait_until_free(&self) {
         for _ in 0..SPINS {
@@ -94,6 +102,12 @@ impl<T> Lock<T> {
 }
 
 impl<T> Guard<'_, T> {
+    /// Where the value is, for pointers that are kept in it.
+    #[inline]
+    pub(super) fn as_ptr(&self) -> *mut T {
+        self.lock.value.with_mut(|value| value)
+    }
+
     /// Gives the lock back, sleeps until somebody says [`changed`](Guard::changed), and takes the lock again.
     /// May wake for no reason.
     pub(super) fn wait_for_change(self) -> Self {
