@@ -1,6 +1,6 @@
 //! Being told of a stop request. The callback's node lives inside the callback: registering allocates nothing.
 
-use core::cell::Cell;
+use core::cell::{self, Cell};
 use core::fmt;
 use core::marker::{PhantomData, PhantomPinned};
 use core::pin::Pin;
@@ -121,7 +121,8 @@ impl<F: FnOnce(StopReason) + Send> OnStop for Call<F> {
 
 /// A callback without a lifetime, for operations: it trusts its owner that the token's source outlives it.
 pub struct RawCallback<C> {
-    node: UnsafeCell<Node>,
+    /// Plain, as pointers lead to it; the lock of the state is what guards it.
+    node: cell::UnsafeCell<Node>,
     /// Taken by whoever runs it; the state sees to it that this is one thread.
     call: UnsafeCell<Option<C>>,
     /// The state we are registered with, until we have been taken out. Only the owner looks at it.
@@ -139,7 +140,7 @@ impl<C: OnStop> RawCallback<C> {
     #[inline]
     pub fn new(call: C) -> Self {
         Self {
-            node: UnsafeCell::new(Node::new(Self::invoke)),
+            node: cell::UnsafeCell::new(Node::new(Self::invoke)),
             call: UnsafeCell::new(Some(call)),
             state: Cell::new(None),
             _pinned: PhantomPinned,
