@@ -42,7 +42,7 @@ pub use outcome::Outcome;
 pub use panic::Panic;
 pub use receiver::Receiver;
 pub use sender::{OutcomeOf, Sender};
-pub use stop::{StopCallback, StopReason, StopRef, StopSource, StopToken};
+pub use stop::{OwnedStopCallback, StopCallback, StopReason, StopRef, StopSource, StopToken};
 
 pub mod raw {
     //! The low-level door: what executors, algorithms and task types are made of.

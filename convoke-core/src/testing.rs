@@ -255,7 +255,7 @@ impl Executor for ByHand {
 /// Work that the test completes by hand, or that completes as stopped when it is asked to.
 ///
 /// One gate makes one sender that is started.
-pub struct Gate<V, E = Never>(Arc<Mutex<Waiting<V, E>>>);
+pub struct Gate<V, E = Never>(crate::sync::Arc<crate::sync::Mutex<Waiting<V, E>>>);
 
 struct Waiting<V, E> {
     waiter: Option<Waiter<V, E>>,
@@ -281,7 +281,7 @@ impl<V, E> Clone for Gate<V, E> {
 impl<V: Send, E: Send> Gate<V, E> {
     /// Closed.
     pub fn new() -> Self {
-        Self(Arc::new(Mutex::new(Waiting { waiter: None, asked: None })))
+        Self(crate::sync::Arc::new(crate::sync::Mutex::new(Waiting { waiter: None, asked: None })))
     }
 
     /// The work that waits at the gate.
@@ -390,8 +390,9 @@ impl<V: Send, E: Send, H: Send, R: Receiver<V, E>> Operation for GateOperation<V
             let callback = (*this.as_ptr()).callback.insert(RawCallback::new(StopAtGate(gate.clone())));
             let waiter = Waiter { operation: this.cast(), complete: Self::complete };
             assert!(gate.0.lock().unwrap().waiter.replace(waiter).is_none(), "one gate, one operation");
-            if let Some(receiver) = &this.as_ref().receiver
-                && !this.as_ref().deaf
+            // By its place and not through `as_ref`: the outcome beside it may be written just now.
+            if let Some(receiver) = &(*this.as_ptr()).receiver
+                && !(*this.as_ptr()).deaf
             {
                 callback.register(receiver.env().stop());
             }

@@ -1,6 +1,6 @@
 //! Being told of a stop request. The callback's node lives inside the callback: registering allocates nothing.
 
-use core::cell::Cell;
+use core::cell::{self, Cell};
 use core::fmt;
 use core::marker::{PhantomData, PhantomPinned};
 use core::pin::Pin;
@@ -39,49 +39,68 @@ use crate::sync::UnsafeCell;
 /// ```
 #[must_use = "a callback does nothing until it is pinned and registered"]
 pub struct StopCallback<'t, F: FnOnce(StopReason) + Send + 'static> {
-    // Before the token: fields are dropped in order, and dropping this one takes it out of the token's list.
     raw: RawCallback<Call<F>>,
-    token: Kept<'t>,
+    state: Option<&'t StopState>,
     /// Not `Sync`: registering is for the owner.
     _owner: PhantomData<Cell<()>>,
-}
-
-enum Kept<'t> {
-    Owned(StopToken),
-    Borrowed(Option<&'t StopState>),
 }
 
 impl<'t, F: FnOnce(StopReason) + Send + 'static> StopCallback<'t, F> {
     /// A callback for a borrowed token; also to be had as [`StopRef::on_stop`].
     #[inline]
     pub fn new(token: StopRef<'t>, f: F) -> Self {
-        Self { raw: RawCallback::new(Call(f)), token: Kept::Borrowed(token.state()), _owner: PhantomData }
-    }
-
-    pub(super) fn owned(token: StopToken, f: F) -> Self {
-        Self { raw: RawCallback::new(Call(f)), token: Kept::Owned(token), _owner: PhantomData }
+        Self { raw: RawCallback::new(Call(f)), state: token.state(), _owner: PhantomData }
     }
 
     /// Registers it. If a stop was requested already the closure runs now. A second call does nothing.
     #[inline]
     pub fn register(self: Pin<&Self>) {
         let this = self.get_ref();
-        if this.raw.is_registered() {
-            return;
+        if !this.raw.is_registered() {
+            // SAFETY: we are pinned, so the node stays until it is dropped; the state is borrowed for longer than we
+            // live, and the closure borrows nothing.
+            unsafe { this.raw.register_with(this.state) };
         }
-        let state = match &this.token {
-            Kept::Owned(token) => token.as_ref().state(),
-            Kept::Borrowed(state) => *state,
-        };
-        // SAFETY: we are pinned, so the node stays until it is dropped, and the token is kept, or borrowed for
-        // longer than we live: its state outlives the node. The closure borrows nothing.
-        unsafe { this.raw.register_with(state) };
     }
 }
 
 impl<F: FnOnce(StopReason) + Send + 'static> fmt::Debug for StopCallback<'_, F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("StopCallback").field("registered", &self.raw.is_registered()).finish_non_exhaustive()
+    }
+}
+
+/// A [`StopCallback`] that keeps its token, made by [`StopToken::on_stop`].
+#[must_use = "a callback does nothing until it is pinned and registered"]
+pub struct OwnedStopCallback<F: FnOnce(StopReason) + Send + 'static> {
+    // Before the token: fields are dropped in order, and dropping this one takes it out of the token's list.
+    raw: RawCallback<Call<F>>,
+    token: StopToken,
+    /// Not `Sync`: registering is for the owner.
+    _owner: PhantomData<Cell<()>>,
+}
+
+impl<F: FnOnce(StopReason) + Send + 'static> OwnedStopCallback<F> {
+    pub(super) fn new(token: StopToken, f: F) -> Self {
+        Self { raw: RawCallback::new(Call(f)), token, _owner: PhantomData }
+    }
+
+    /// Registers it. If a stop was requested already the closure runs now. A second call does nothing.
+    pub fn register(self: Pin<&Self>) {
+        let this = self.get_ref();
+        if !this.raw.is_registered() {
+            // SAFETY: we are pinned, so the node stays until it is dropped; the token is dropped after it, and the
+            // closure borrows nothing.
+            unsafe { this.raw.register(this.token.as_ref()) };
+        }
+    }
+}
+
+impl<F: FnOnce(StopReason) + Send + 'static> fmt::Debug for OwnedStopCallback<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OwnedStopCallback")
+            .field("registered", &self.raw.is_registered())
+            .finish_non_exhaustive()
     }
 }
 
@@ -102,7 +121,8 @@ impl<F: FnOnce(StopReason) + Send> OnStop for Call<F> {
 
 /// A callback without a lifetime, for operations: it trusts its owner that the token's source outlives it.
 pub struct RawCallback<C> {
-    node: UnsafeCell<Node>,
+    /// Plain, as pointers lead to it; the lock of the state is what guards it.
+    node: cell::UnsafeCell<Node>,
     /// Taken by whoever runs it; the state sees to it that this is one thread.
     call: UnsafeCell<Option<C>>,
     /// The state we are registered with, until we have been taken out. Only the owner looks at it.
@@ -120,7 +140,7 @@ impl<C: OnStop> RawCallback<C> {
     #[inline]
     pub fn new(call: C) -> Self {
         Self {
-            node: UnsafeCell::new(Node::new(Self::invoke)),
+            node: cell::UnsafeCell::new(Node::new(Self::invoke)),
             call: UnsafeCell::new(Some(call)),
             state: Cell::new(None),
             _pinned: PhantomPinned,
@@ -198,8 +218,12 @@ impl<C> RawCallback<C> {
 impl<C> Drop for RawCallback<C> {
     #[inline]
     fn drop(&mut self) {
-        // SAFETY: nobody else refers to us when we are dropped, except the state, and that is what we end here.
-        unsafe { self.remove() };
+        // Not `remove`, which would note down for nobody that we are out.
+        if let Some(state) = self.state.get() {
+            // SAFETY: whoever registered us promised that the state lives until now; nobody else refers to us when
+            // we are dropped, except the state, and that is what we end here.
+            unsafe { state.as_ref().remove(self.node()) };
+        }
         // For the models: from here on nobody else is at the closure.
         self.call.with_mut(|_| ());
     }

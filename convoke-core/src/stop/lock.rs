@@ -3,8 +3,10 @@
 //!
 //! 1. `word` says who has it: nobody, somebody, or somebody while others may sleep. Whoever moves it from `FREE` owns the
 //!    value until he moves it back.
-//! 2. Who wants to sleep holds `asleep` from his last look until the condition variable takes it over; who wakes takes
-//!    it once in between. So no call to wake is lost. Nobody waits for `word` while he holds `asleep`.
+//! 2. Who wants to sleep holds a mutex from his last look until the condition variable takes it over; who wakes takes
+//!    it once in between. So no call to wake is lost. The order is `word`, `changing`, `asleep`: nobody waits for one
+//!    while he holds a later one. (One mutex for both would not do: giving back the lock, on the way to sleep until a
+//!    change, may have to wake somebody.)
 //! 3. `give_back` touches the lock after it is free: the owner of the lock keeps it alive until the guard is gone.
 
 use core::fmt;
@@ -28,6 +30,7 @@ pub(super) struct Lock<T> {
     value: UnsafeCell<T>,
     asleep: Mutex<()>,
     freed: Condvar,
+    changing: Mutex<()>,
     changed: Condvar,
 }
 
@@ -46,6 +49,7 @@ impl<T> Lock<T> {
             value: UnsafeCell::new(value),
             asleep: Mutex::new(()),
             freed: Condvar::new(),
+            changing: Mutex::new(()),
             changed: Condvar::new(),
         }
     }
@@ -59,6 +63,14 @@ impl<T> Lock<T> {
         Guard { lock: self }
     }
 
+    /// Takes the lock if it is free.
+    #[inline]
+    pub(super) fn try_lock(&self) -> Option<Guard<'_, T>> {
+        let taken = self.word.compare_exchange(FREE, TAKEN, Ordering::Acquire, Ordering::Relaxed);
+        // Not `then_some`: a guard that is made is a guard that gives the lock back.
+        taken.is_ok().then(|| Guard { lock: self })
+    }
+
     #[cold]
     fn wait_until_free(&self) {
         for _ in 0..SPINS {
@@ -68,7 +80,7 @@ impl<T> Lock<T> {
                 Err(_) => hint::spin_loop(),
             }
         }
-        let mut asleep = self.asleep();
+        let mut asleep = hold(&self.asleep);
         // Whoever has slept does not know whether others still do, and so leaves it `WANTED`.
         while self.word.swap(WANTED, Ordering::Acquire) != FREE {
             asleep = self.freed.wait(asleep).unwrap_or_else(|poisoned| poisoned.into_inner());
@@ -84,29 +96,35 @@ impl<T> Lock<T> {
 
     #[cold]
     fn wake_one(&self) {
-        drop(self.asleep());
+        drop(hold(&self.asleep));
         self.freed.notify_one();
-    }
-
-    fn asleep(&self) -> MutexGuard<'_, ()> {
-        self.asleep.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 }
 
+fn hold(mutex: &Mutex<()>) -> MutexGuard<'_, ()> {
+    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
 impl<T> Guard<'_, T> {
+    /// Where the value is, for pointers that are kept in it.
+    #[inline]
+    pub(super) fn as_ptr(&self) -> *mut T {
+        self.lock.value.with_mut(|value| value)
+    }
+
     /// Gives the lock back, sleeps until somebody says [`changed`](Guard::changed), and takes the lock again.
     /// May wake for no reason.
     pub(super) fn wait_for_change(self) -> Self {
         let lock = self.lock;
-        let asleep = lock.asleep();
+        let changing = hold(&lock.changing);
         drop(self);
-        drop(lock.changed.wait(asleep));
+        drop(lock.changed.wait(changing));
         lock.lock()
     }
 
     /// Wakes all that wait for a change.
     pub(super) fn changed(&self) {
-        drop(self.lock.asleep());
+        drop(hold(&self.lock.changing));
         self.lock.changed.notify_all();
     }
 }

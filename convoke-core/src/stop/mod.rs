@@ -10,7 +10,7 @@ mod source;
 mod state;
 mod token;
 
-pub use callback::{OnStop, RawCallback, StopCallback};
+pub use callback::{OnStop, OwnedStopCallback, RawCallback, StopCallback};
 pub use in_place::InPlaceStop;
 pub use reason::StopReason;
 pub use source::StopSource;

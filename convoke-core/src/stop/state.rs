@@ -10,6 +10,7 @@
 //! 4. The state outlives `request_stop`. Whoever calls it holds what keeps it alive.
 
 use core::fmt;
+use core::mem::MaybeUninit;
 use core::ptr::{self, NonNull};
 use std::time::Instant;
 
@@ -28,7 +29,7 @@ pub(crate) struct StopState {
 }
 
 struct List {
-    head: *const Node,
+    head: *mut Node,
     reason: Option<StopReason>,
     /// The node whose callback runs now. Compared by address, never followed.
     running: *const Node,
@@ -42,16 +43,30 @@ unsafe impl Send for List {}
 
 /// One registered callback: the part the list knows.
 pub(crate) struct Node {
-    next: *const Node,
-    prev: *const Node,
-    linked: bool,
+    /// Written by `insert`; before that nobody looks.
+    links: MaybeUninit<Links>,
     /// Runs the callback this node belongs to.
     invoke: unsafe fn(NonNull<Node>, StopReason),
 }
 
+struct Links {
+    next: *mut Node,
+    /// What points to this node: the head of the list, or `next` of the node before it. Null after it was taken out to
+    /// be run.
+    pointed_by: *mut *mut Node,
+}
+
 impl Node {
     pub(crate) const fn new(invoke: unsafe fn(NonNull<Node>, StopReason)) -> Self {
-        Self { next: ptr::null(), prev: ptr::null(), linked: false, invoke }
+        Self { links: MaybeUninit::uninit(), invoke }
+    }
+
+    /// # Safety
+    /// The node is alive. The links may be read once `insert` has written them.
+    #[inline]
+    unsafe fn links(node: *mut Self) -> *mut Links {
+        // SAFETY: the caller's.
+        unsafe { (&raw mut (*node).links).cast() }
     }
 }
 
@@ -60,7 +75,7 @@ impl StopState {
         Self {
             requested: AtomicBool::new(false),
             list: Lock::new(List {
-                head: ptr::null(),
+                head: ptr::null_mut(),
                 reason: None,
                 running: ptr::null(),
                 runner: None,
@@ -89,21 +104,21 @@ impl StopState {
     /// Rule 2, and the node is in no list.
     #[inline]
     pub(crate) unsafe fn insert(&self, node: NonNull<Node>) -> Result<(), StopReason> {
-        let mut list = self.list.lock();
+        let list = self.list.lock();
         if let Some(reason) = list.reason {
             return Err(reason);
         }
-        let node = node.as_ptr();
+        let head = list.as_ptr();
         // SAFETY: rule 1, we hold the lock; the caller promised that the node is alive and in no list.
         unsafe {
-            (*node).next = list.head;
-            (*node).prev = ptr::null();
-            (*node).linked = true;
-            if !list.head.is_null() {
-                (*list.head.cast_mut()).prev = node;
+            let (head, next) = (&raw mut (*head).head, (*head).head);
+            let links = Node::links(node.as_ptr());
+            links.write(Links { next, pointed_by: head });
+            if !next.is_null() {
+                (*Node::links(next)).pointed_by = &raw mut (*links).next;
             }
+            *head = node.as_ptr();
         }
-        list.head = node;
         Ok(())
     }
 
@@ -114,20 +129,40 @@ impl StopState {
     /// The node was given to `insert` of this state and has not been removed yet.
     #[inline]
     pub(crate) unsafe fn remove(&self, node: NonNull<Node>) {
-        let mut list = self.list.lock();
-        // SAFETY: rule 1, we hold the lock; the caller promised that the node is alive.
-        unsafe {
-            if (*node.as_ptr()).linked {
-                return list.unlink(node.as_ptr());
+        // The way everybody goes is short, so that it can be put into the caller's code; all others are one call.
+        if let Some(_list) = self.list.try_lock() {
+            // SAFETY: rule 1, we hold the lock; the caller promised that the node is alive, and that it was inserted.
+            unsafe {
+                if !(*Node::links(node.as_ptr())).pointed_by.is_null() {
+                    unlink(node.as_ptr());
+                    return;
+                }
             }
         }
-        if list.running == node.as_ptr().cast_const() {
-            Self::wait_for_callback(list, node.as_ptr());
+        // SAFETY: the caller's.
+        unsafe { self.remove_slowly(node) };
+    }
+
+    /// # Safety
+    /// As for `remove`.
+    #[cold]
+    unsafe fn remove_slowly(&self, node: NonNull<Node>) {
+        let list = self.list.lock();
+        // SAFETY: as in `remove`.
+        unsafe {
+            if (*Node::links(node.as_ptr())).pointed_by.is_null() {
+                Self::wait_for_callback(list, node.as_ptr());
+            } else {
+                unlink(node.as_ptr());
+            }
         }
     }
 
-    #[cold]
+    /// Returns when the callback has run, unless we are inside it.
     fn wait_for_callback(mut list: Guard<'_, List>, node: *const Node) {
+        if list.running != node {
+            return;
+        }
         if list.runner == Some(thread::current().id()) {
             // The callback removes itself. The runner must not take its address for that of a later one.
             list.running = ptr::null();
@@ -154,10 +189,11 @@ impl StopState {
         }
         list.runner = Some(thread::current().id());
         let mut first_panic = None;
-        while let Some(node) = NonNull::new(list.head.cast_mut()) {
+        while let Some(node) = NonNull::new(list.head) {
             // SAFETY: rules 1 and 2: we hold the lock and a node in the list is alive.
             let invoke = unsafe {
-                list.unlink(node.as_ptr());
+                unlink(node.as_ptr());
+                (*Node::links(node.as_ptr())).pointed_by = ptr::null_mut();
                 (*node.as_ptr()).invoke
             };
             list.running = node.as_ptr();
@@ -190,23 +226,18 @@ fn keep_first(first: &mut Option<Panic>, panic: Panic) {
     }
 }
 
-impl List {
-    /// # Safety
-    /// The node is in this list; the borrow of the list shows that the lock is held.
-    #[inline]
-    unsafe fn unlink(&mut self, node: *mut Node) {
-        // SAFETY: rule 1: the lock is held; rule 2: the neighbours are in the list and alive.
-        unsafe {
-            let Node { next, prev, .. } = *node;
-            if prev.is_null() {
-                self.head = next;
-            } else {
-                (*prev.cast_mut()).next = next;
-            }
-            if !next.is_null() {
-                (*next.cast_mut()).prev = prev;
-            }
-            (*node).linked = false;
+/// Takes a node out of its list. What its own links say afterwards is for the caller to decide.
+///
+/// # Safety
+/// The node is in a list whose lock is held, and no reference to the list is.
+#[inline]
+unsafe fn unlink(node: *mut Node) {
+    // SAFETY: rule 1: the lock is held; rule 2: the neighbours are in the list and alive, and so is the list.
+    unsafe {
+        let Links { next, pointed_by } = Node::links(node).read();
+        *pointed_by = next;
+        if !next.is_null() {
+            (*Node::links(next)).pointed_by = pointed_by;
         }
     }
 }
