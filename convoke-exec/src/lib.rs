@@ -1,11 +1,13 @@
 //! Convoke, second floor.
 
+pub mod context;
 pub mod pool;
 mod report_panic;
 pub mod strand;
 #[cfg(any(feature = "testing", feature = "loom"))]
 pub mod testing;
 
+pub use context::Context;
 #[cfg(not(feature = "loom"))]
 pub use pool::{PoolExecutor, ThreadPool, ThreadPoolBuilder};
 use report_panic::report_panic;
