@@ -290,10 +290,9 @@ fn a_service_that_needs_itself_is_an_error_and_no_deadlock() {
 fn two_threads_that_need_what_the_other_makes_are_told_and_do_not_deadlock() {
     let (context, both_begun) = (Context::new(), Barrier::new(2));
     // Each makes one service and, when both have begun, asks for the other's.
-    let crossed = |making: fn(&Context, &Barrier) -> bool| making(&context, &both_begun);
     let (one, other) = thread::scope(|scope| {
-        let one = scope.spawn(|| crossed(|context, begun| cross::<5, 6>(context, begun)));
-        let other = scope.spawn(|| crossed(|context, begun| cross::<6, 5>(context, begun)));
+        let one = scope.spawn(|| cross::<5, 6>(&context, &both_begun));
+        let other = scope.spawn(|| cross::<6, 5>(&context, &both_begun));
         (one.join().unwrap(), other.join().unwrap())
     });
     assert!(one != other, "exactly one of the two is told that it would wait for itself");
