@@ -9,6 +9,7 @@
 //!
 //! Programs use the facade crate `convoke`, which re-exports all of this.
 
+pub mod context;
 pub mod pool;
 mod report_panic;
 mod run_loop;
@@ -17,6 +18,8 @@ mod sync_wait;
 #[cfg(feature = "testing")]
 pub mod testing;
 
+pub use context::Context;
+#[cfg(not(feature = "loom"))]
 pub use pool::{PoolExecutor, ThreadPool, ThreadPoolBuilder};
 use report_panic::report_panic;
 pub use run_loop::{RunLoop, RunLoopExecutor};

@@ -72,7 +72,9 @@ fn model(f: impl Fn() + Sync + Send + 'static) {
 fn turn(turns: &Turns, each: usize) {
     while let Next::Work(mut batch) = turns.next() {
         for _ in 0..each {
-            batch.pop().map(Runnable::run);
+            if let Some(runnable) = batch.pop() {
+                runnable.run();
+            }
         }
         if !batch.is_empty() {
             turns.put_back(batch);
