@@ -4,8 +4,9 @@
 //! | --- | --- |
 //! | [`sync_wait()`] | starts work and waits for its outcome on the calling thread |
 //! | [`RunLoop`] | a queue and the thread that runs it |
-//! | `ThreadPool` | threads that share work |
+//! | [`ThreadPool`] | threads that share work |
 //! | [`Strand`] | one at a time, in order, over any executor |
+//! | [`Context`] | typed services with ordered shutdown |
 //!
 //! Programs use the facade crate `convoke`, which re-exports all of this.
 
@@ -19,7 +20,6 @@ mod sync_wait;
 pub mod testing;
 
 pub use context::Context;
-#[cfg(not(feature = "loom"))]
 pub use pool::{PoolExecutor, ThreadPool, ThreadPoolBuilder};
 use report_panic::report_panic;
 pub use run_loop::{RunLoop, RunLoopExecutor};

@@ -8,7 +8,8 @@ pub use convoke_core::{
     stop,
 };
 pub use convoke_exec::{
-    PoolExecutor, RunLoop, RunLoopExecutor, Strand, ThreadPool, ThreadPoolBuilder, sync_wait, sync_wait_with,
+    Context, PoolExecutor, RunLoop, RunLoopExecutor, Strand, ThreadPool, ThreadPoolBuilder, context, pool,
+    strand, sync_wait, sync_wait_with,
 };
 
 pub mod prelude {
