@@ -166,7 +166,7 @@ impl<V: Send, E: Send> Sender for Ends<V, E> {
     type Operation<R: Receiver<V, E>> = crate::algorithm::just::Ready<V, E, R>;
 
     fn connect<R: Receiver<V, E>>(self, receiver: R) -> Self::Operation<R> {
-        crate::algorithm::just::Ready::new(self.outcome, receiver)
+        crate::operation::Leaf::new(crate::algorithm::just::Complete { outcome: self.outcome, receiver })
     }
 }
 

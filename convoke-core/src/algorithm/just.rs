@@ -1,9 +1,7 @@
 //! `just(value)`: completes at once with a value.
 
-use core::marker::PhantomPinned;
-use core::pin::Pin;
-
-use crate::{Completes, Never, Operation, Outcome, Receiver, Sender};
+use crate::operation::{Action, Leaf};
+use crate::{Completes, Never, Outcome, Receiver, Sender};
 
 /// A sender that completes at once with `value`.
 ///
@@ -34,32 +32,26 @@ impl<V: Send> Sender for Just<V> {
 
     #[inline]
     fn connect<R: Receiver<V, Never>>(self, receiver: R) -> Ready<V, Never, R> {
-        Ready::new(Outcome::Value(self.value), receiver)
+        Leaf::new(Complete { outcome: Outcome::Value(self.value), receiver })
     }
 }
 
 /// The operation of senders whose outcome is known when they are made.
+pub type Ready<V, E, R> = Leaf<Complete<V, E, R>>;
+
+/// Completes a receiver with the outcome that is here already.
 #[derive(Debug)]
-pub struct Ready<V, E, R> {
-    ready: Option<(Outcome<V, E>, R)>,
-    _pinned: PhantomPinned,
+pub struct Complete<V, E, R> {
+    /// With what.
+    pub outcome: Outcome<V, E>,
+    /// Whom.
+    pub receiver: R,
 }
 
-impl<V, E, R> Ready<V, E, R> {
-    /// Will complete `receiver` with `outcome` when it is started.
+impl<V: Send, E: Send, R: Receiver<V, E>> Action for Complete<V, E, R> {
     #[inline]
-    pub fn new(outcome: Outcome<V, E>, receiver: R) -> Self {
-        Self { ready: Some((outcome, receiver)), _pinned: PhantomPinned }
-    }
-}
-
-impl<V: Send, E: Send, R: Receiver<V, E>> Operation for Ready<V, E, R> {
-    #[inline]
-    unsafe fn start(self: Pin<&mut Self>) {
-        // SAFETY: nothing in here is structurally pinned; what is taken out may move.
-        if let Some((outcome, receiver)) = unsafe { self.get_unchecked_mut() }.ready.take() {
-            receiver.complete(outcome);
-        }
+    fn act(self) {
+        self.receiver.complete(self.outcome);
     }
 }
 

@@ -3,7 +3,8 @@
 use core::fmt;
 use core::marker::PhantomData;
 
-use super::just::Ready;
+use super::just::{Complete, Ready};
+use crate::operation::Leaf;
 use crate::{Completes, Outcome, Receiver, Sender};
 
 /// A sender that fails at once with `error`. Say its value type where it cannot be inferred:
@@ -48,7 +49,7 @@ impl<V: Send, E: Send> Sender for JustError<V, E> {
 
     #[inline]
     fn connect<R: Receiver<V, E>>(self, receiver: R) -> Ready<V, E, R> {
-        Ready::new(Outcome::Error(self.error), receiver)
+        Leaf::new(Complete { outcome: Outcome::Error(self.error), receiver })
     }
 }
 

@@ -1,9 +1,7 @@
 //! `just_from(f)`: calls a function when it is started.
 
-use core::marker::PhantomPinned;
-use core::pin::Pin;
-
-use crate::{Completes, Never, Operation, Outcome, Receiver, Sender};
+use crate::operation::{Action, Leaf};
+use crate::{Completes, Never, Outcome, Receiver, Sender};
 
 /// A sender that calls `f` when it is started and completes with what it returns.
 ///
@@ -37,32 +35,29 @@ where
     type Value = V;
     type Error = Never;
     const COMPLETES: Completes = Completes::Inline;
-    type Operation<R: Receiver<V, Never>> = JustFromOperation<F, R>;
+    type Operation<R: Receiver<V, Never>> = Leaf<CallAndComplete<F, R>>;
 
     #[inline]
-    fn connect<R: Receiver<V, Never>>(self, receiver: R) -> JustFromOperation<F, R> {
-        JustFromOperation { parts: Some((self.f, receiver)), _pinned: PhantomPinned }
+    fn connect<R: Receiver<V, Never>>(self, receiver: R) -> Self::Operation<R> {
+        Leaf::new(CallAndComplete { f: self.f, receiver })
     }
 }
 
-/// The operation of [`just_from()`].
+/// Calls the function and completes the receiver with its result.
 #[derive(Debug)]
-pub struct JustFromOperation<F, R> {
-    parts: Option<(F, R)>,
-    _pinned: PhantomPinned,
+pub struct CallAndComplete<F, R> {
+    f: F,
+    receiver: R,
 }
 
-impl<F, V, R> Operation for JustFromOperation<F, R>
+impl<F, V, R> Action for CallAndComplete<F, R>
 where
     F: FnOnce() -> V + Send,
     R: Receiver<V, Never>,
 {
     #[inline]
-    unsafe fn start(self: Pin<&mut Self>) {
-        // SAFETY: nothing in here is structurally pinned; what is taken out may move.
-        if let Some((f, receiver)) = unsafe { self.get_unchecked_mut() }.parts.take() {
-            receiver.complete(Outcome::catch(f));
-        }
+    fn act(self) {
+        self.receiver.complete(Outcome::catch(self.f));
     }
 }
 

@@ -3,7 +3,8 @@
 use core::fmt;
 use core::marker::PhantomData;
 
-use super::just::Ready;
+use super::just::{Complete, Ready};
+use crate::operation::Leaf;
 use crate::{Completes, Never, Outcome, Receiver, Sender};
 
 /// A sender that completes at once as stopped.
@@ -44,7 +45,7 @@ impl<V: Send> Sender for JustStopped<V> {
 
     #[inline]
     fn connect<R: Receiver<V, Never>>(self, receiver: R) -> Ready<V, Never, R> {
-        Ready::new(Outcome::Stopped, receiver)
+        Leaf::new(Complete { outcome: Outcome::Stopped, receiver })
     }
 }
 

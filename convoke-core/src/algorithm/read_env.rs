@@ -1,9 +1,7 @@
 //! `read_env(f)`: looks at the environment.
 
-use core::marker::PhantomPinned;
-use core::pin::Pin;
-
-use crate::{Completes, Env, Never, Operation, Outcome, Receiver, Sender};
+use crate::operation::{Action, Leaf};
+use crate::{Completes, Env, Never, Outcome, Receiver, Sender};
 
 /// A sender that calls `f` with the environment it is started in and completes with what it returns.
 ///
@@ -37,33 +35,30 @@ where
     type Value = T;
     type Error = Never;
     const COMPLETES: Completes = Completes::Inline;
-    type Operation<R: Receiver<T, Never>> = ReadEnvOperation<F, R>;
+    type Operation<R: Receiver<T, Never>> = Leaf<ReadAndComplete<F, R>>;
 
     #[inline]
-    fn connect<R: Receiver<T, Never>>(self, receiver: R) -> ReadEnvOperation<F, R> {
-        ReadEnvOperation { parts: Some((self.f, receiver)), _pinned: PhantomPinned }
+    fn connect<R: Receiver<T, Never>>(self, receiver: R) -> Self::Operation<R> {
+        Leaf::new(ReadAndComplete { f: self.f, receiver })
     }
 }
 
-/// The operation of [`read_env()`].
+/// Shows the function the environment and completes the receiver with its result.
 #[derive(Debug)]
-pub struct ReadEnvOperation<F, R> {
-    parts: Option<(F, R)>,
-    _pinned: PhantomPinned,
+pub struct ReadAndComplete<F, R> {
+    f: F,
+    receiver: R,
 }
 
-impl<F, T, R> Operation for ReadEnvOperation<F, R>
+impl<F, T, R> Action for ReadAndComplete<F, R>
 where
     F: FnOnce(&Env) -> T + Send,
     R: Receiver<T, Never>,
 {
     #[inline]
-    unsafe fn start(self: Pin<&mut Self>) {
-        // SAFETY: nothing in here is structurally pinned; what is taken out may move.
-        if let Some((f, receiver)) = unsafe { self.get_unchecked_mut() }.parts.take() {
-            let outcome = Outcome::catch(|| f(receiver.env()));
-            receiver.complete(outcome);
-        }
+    fn act(self) {
+        let outcome = Outcome::catch(|| (self.f)(self.receiver.env()));
+        self.receiver.complete(outcome);
     }
 }
 

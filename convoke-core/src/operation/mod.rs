@@ -2,10 +2,12 @@
 
 mod children;
 mod handshake;
+mod leaf;
 mod slot;
 
 pub use children::Children;
 pub use handshake::Handshake;
+pub use leaf::{Action, Leaf};
 pub use slot::Slot;
 pub(crate) use slot::no_unwind;
 
