@@ -3,6 +3,7 @@
 
 use crate::algorithm::{
     boxed::AnySender,
+    bulk::Bulk,
     fork_join::{Branches, ForkJoin},
     let_error::LetError,
     let_stopped::LetStopped,
@@ -140,6 +141,16 @@ pub trait Sender: Sized + Send {
         F: Branches<Self::Value, Self::Error>,
     {
         ForkJoin::new(self, branches)
+    }
+
+    /// Calls a function with every index below `count` and the value, in parallel where that can be. See
+    /// [`algorithm::bulk`](crate::algorithm::bulk).
+    fn bulk<F>(self, count: usize, f: F) -> Bulk<Self, F>
+    where
+        F: Fn(usize, &Self::Value) + Send + Sync,
+        Self::Value: Send + Sync,
+    {
+        Bulk::new(self, count, f)
     }
 }
 

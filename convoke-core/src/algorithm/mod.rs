@@ -1,6 +1,8 @@
 //! The sender algebra: one file per algorithm, each with its sender, its receiver or operation, and its tests.
 
 pub mod boxed;
+pub mod bulk;
+mod bulk_share;
 pub mod continuation;
 pub mod fork_join;
 pub mod gather;
