@@ -180,7 +180,7 @@ where
 
     /// # Safety
     /// Rule 1, once, by the first runner, who has not left yet.
-    #[cold]
+    #[inline(never)]
     unsafe fn post_helpers(this: NonNull<Self>, executor: &ExecutorRef, count: usize) {
         let helper = || Helper { header: Header::new(Self::help), operation: this.cast() };
         // SAFETY: nobody uses the helpers yet. They stay where they are until the operation ends, which is after all of
@@ -357,8 +357,8 @@ mod tests {
         (0..count).map(|_| AtomicUsize::new(0)).collect()
     }
 
-    fn hit(index: usize, hits: &Vec<AtomicUsize>) {
-        hits[index].fetch_add(1, Relaxed);
+    fn hit(index: usize, hits: &impl AsRef<[AtomicUsize]>) {
+        hits.as_ref()[index].fetch_add(1, Relaxed);
     }
 
     fn each_once(outcome: Outcome<Vec<AtomicUsize>>) -> bool {
