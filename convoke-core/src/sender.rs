@@ -2,12 +2,13 @@
 //! its own file in `algorithm`.
 
 use crate::algorithm::{
-    affine_on::AffineOn, boxed::AnySender, continues_on::ContinuesOn, dematerialize::Dematerialize,
-    finally::Finally, fork_join::Branches, fork_join::ForkJoin, into_result::IntoResult, let_error::LetError,
-    let_stopped::LetStopped, let_value::LetValue, map_error::MapError, materialize::Materialize, on::On,
-    split::Split, starts_on::StartsOn, stop_when::StopWhen, stopped_as_error::StoppedAsError,
-    stopped_as_option::StoppedAsOption, then::Then, transpose::Transpose, unstoppable::Unstoppable,
-    upon_error::UponError, upon_stopped::UponStopped, with_env::WithEnv, write_env::WriteEnv,
+    affine_on::AffineOn, boxed::AnySender, bulk::Bulk, continues_on::ContinuesOn,
+    dematerialize::Dematerialize, finally::Finally, fork_join::Branches, fork_join::ForkJoin,
+    into_result::IntoResult, let_error::LetError, let_stopped::LetStopped, let_value::LetValue,
+    map_error::MapError, materialize::Materialize, on::On, split::Split, starts_on::StartsOn,
+    stop_when::StopWhen, stopped_as_error::StoppedAsError, stopped_as_option::StoppedAsOption, then::Then,
+    transpose::Transpose, unstoppable::Unstoppable, upon_error::UponError, upon_stopped::UponStopped,
+    with_env::WithEnv, write_env::WriteEnv,
 };
 use crate::env::Changes;
 use crate::{Completes, Env, Executor, ExecutorRef, Never, Operation, Outcome, Receiver};
@@ -251,6 +252,16 @@ pub trait Sender: Sized + Send {
         F: Branches<Self::Value, Self::Error>,
     {
         ForkJoin::new(self, branches)
+    }
+
+    /// Calls a function with every index below `count` and the value, in parallel where that can be. See
+    /// [`algorithm::bulk`](crate::algorithm::bulk).
+    fn bulk<F>(self, count: usize, f: F) -> Bulk<Self, F>
+    where
+        F: Fn(usize, &Self::Value) + Send + Sync,
+        Self::Value: Send + Sync,
+    {
+        Bulk::new(self, count, f)
     }
 }
 

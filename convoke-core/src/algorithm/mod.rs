@@ -2,6 +2,8 @@
 
 pub mod affine_on;
 pub mod boxed;
+pub mod bulk;
+mod bulk_share;
 pub mod continuation;
 pub mod continues_on;
 pub mod defer;
