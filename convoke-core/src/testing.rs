@@ -101,6 +101,7 @@ impl<S: Sender> Drop for Running<S> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<S: Sender> Receiver<S::Value, S::Error> for Keep<S> {
     fn complete(self, outcome: OutcomeOf<S>) {
         *self.0.outcome.lock().unwrap() = Some(outcome);
@@ -157,6 +158,7 @@ pub struct Ends<V, E> {
     outcome: Outcome<V, E>,
 }
 
+#[diagnostic::do_not_recommend]
 impl<V: Send, E: Send> Sender for Ends<V, E> {
     type Value = V;
     type Error = E;
@@ -322,6 +324,7 @@ pub struct AtGate<V, E, H> {
     held: H,
 }
 
+#[diagnostic::do_not_recommend]
 impl<V: Send, E: Send, H: Send> Sender for AtGate<V, E, H> {
     type Value = V;
     type Error = E;
