@@ -14,15 +14,17 @@ use crate::{Operation, OutcomeOf, Receiver};
 
 /// A sender connected to a receiver that keeps the outcome. Dropping it drops the operation unstarted.
 pub struct Connected<S: Sender> {
-    operation: Pin<Box<S::Operation<Keep<S>>>>,
+    operation: PinnedOperation<S>,
     kept: Arc<Kept<S>>,
 }
 
 /// An operation that was started. Dropping it before it has completed is a failure of the test.
 pub struct Running<S: Sender> {
-    operation: Option<Pin<Box<S::Operation<Keep<S>>>>>,
+    operation: Option<PinnedOperation<S>>,
     kept: Arc<Kept<S>>,
 }
+
+type PinnedOperation<S> = Pin<Box<<S as Sender>::Operation<Keep<S>>>>;
 
 /// The receiver of [`Connected`].
 pub struct Keep<S: Sender>(Arc<Kept<S>>);
@@ -246,6 +248,7 @@ impl PartialEq for ByHand {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl Executor for ByHand {
     fn post(&self, runnable: Runnable) {
         self.0.lock().unwrap().push(runnable);
