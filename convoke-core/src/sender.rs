@@ -31,6 +31,9 @@ use crate::{Completes, Env, Executor, ExecutorRef, Never, Operation, Outcome, Re
 )]
 #[must_use = "a sender does nothing until it is started: by `sync_wait`, a scope or an `await`"]
 pub trait Sender: Sized + Send {
+    // The bounds of the adaptors stand where their types do, and not in a `where`: the compiler then says in fewer lines
+    // which one is not met.
+
     /// What it completes with.
     type Value;
     /// What it fails with. [`Never`] if it cannot fail.
@@ -49,18 +52,12 @@ pub trait Sender: Sized + Send {
     }
 
     /// Changes the value. See [`algorithm::then`](crate::algorithm::then).
-    fn then<F, T>(self, f: F) -> Then<Self, F>
-    where
-        F: FnOnce(Self::Value) -> T + Send,
-    {
+    fn then<F: FnOnce(Self::Value) -> T + Send, T>(self, f: F) -> Then<Self, F> {
         Then::new(self, f)
     }
 
     /// Changes the error. See [`algorithm::map_error`](crate::algorithm::map_error).
-    fn map_error<F, T>(self, f: F) -> MapError<Self, F>
-    where
-        F: FnOnce(Self::Error) -> T + Send,
-    {
+    fn map_error<F: FnOnce(Self::Error) -> T + Send, T>(self, f: F) -> MapError<Self, F> {
         MapError::new(self, f)
     }
 
@@ -80,29 +77,26 @@ pub trait Sender: Sized + Send {
     }
 
     /// Goes on with another sender made from the value. See [`algorithm::let_value`](crate::algorithm::let_value).
-    fn let_value<F, S>(self, f: F) -> LetValue<Self, F>
-    where
-        F: FnOnce(Self::Value) -> S + Send,
-        S: Sender<Error = Self::Error>,
-    {
+    fn let_value<F: FnOnce(Self::Value) -> S + Send, S: Sender<Error = Self::Error>>(
+        self,
+        f: F,
+    ) -> LetValue<Self, F> {
         LetValue::new(self, f)
     }
 
     /// Goes on with another sender made from the error. See [`algorithm::let_error`](crate::algorithm::let_error).
-    fn let_error<F, S>(self, f: F) -> LetError<Self, F>
-    where
-        F: FnOnce(Self::Error) -> S + Send,
-        S: Sender<Value = Self::Value>,
-    {
+    fn let_error<F: FnOnce(Self::Error) -> S + Send, S: Sender<Value = Self::Value>>(
+        self,
+        f: F,
+    ) -> LetError<Self, F> {
         LetError::new(self, f)
     }
 
     /// Goes on with another sender if it was stopped. See [`algorithm::let_stopped`](crate::algorithm::let_stopped).
-    fn let_stopped<F, S>(self, f: F) -> LetStopped<Self, F>
-    where
-        F: FnOnce() -> S + Send,
-        S: Sender<Value = Self::Value, Error = Self::Error>,
-    {
+    fn let_stopped<F: FnOnce() -> S + Send, S: Sender<Value = Self::Value, Error = Self::Error>>(
+        self,
+        f: F,
+    ) -> LetStopped<Self, F> {
         LetStopped::new(self, f)
     }
 

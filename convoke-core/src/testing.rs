@@ -14,17 +14,17 @@ use crate::{Operation, OutcomeOf, Receiver};
 
 /// A sender connected to a receiver that keeps the outcome. Dropping it drops the operation unstarted.
 pub struct Connected<S: Sender> {
-    operation: Boxed<S>,
+    operation: PinnedOperation<S>,
     kept: Arc<Kept<S>>,
 }
 
 /// An operation that was started. Dropping it before it has completed is a failure of the test.
 pub struct Running<S: Sender> {
-    operation: Option<Boxed<S>>,
+    operation: Option<PinnedOperation<S>>,
     kept: Arc<Kept<S>>,
 }
 
-type Boxed<S> = Pin<Box<<S as Sender>::Operation<Keep<S>>>>;
+type PinnedOperation<S> = Pin<Box<<S as Sender>::Operation<Keep<S>>>>;
 
 /// The receiver of [`Connected`].
 pub struct Keep<S: Sender>(Arc<Kept<S>>);
@@ -103,6 +103,7 @@ impl<S: Sender> Drop for Running<S> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<S: Sender> Receiver<S::Value, S::Error> for Keep<S> {
     fn complete(self, outcome: OutcomeOf<S>) {
         *self.0.outcome.lock().unwrap() = Some(outcome);
@@ -159,6 +160,7 @@ pub struct Ends<V, E> {
     outcome: Outcome<V, E>,
 }
 
+#[diagnostic::do_not_recommend]
 impl<V: Send, E: Send> Sender for Ends<V, E> {
     type Value = V;
     type Error = E;
@@ -246,6 +248,7 @@ impl PartialEq for ByHand {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl Executor for ByHand {
     fn post(&self, runnable: Runnable) {
         self.0.lock().unwrap().push(runnable);
@@ -337,6 +340,7 @@ pub struct AtGate<V, E, H> {
     deaf: bool,
 }
 
+#[diagnostic::do_not_recommend]
 impl<V: Send, E: Send, H: Send> Sender for AtGate<V, E, H> {
     type Value = V;
     type Error = E;

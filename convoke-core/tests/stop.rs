@@ -12,7 +12,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use convoke_core::raw::{Children, InPlaceStop};
-use convoke_core::{OwnedStopCallback, StopReason, StopRef, StopSource, StopToken};
+use convoke_core::{OwnedStopCallback, StopCallback, StopReason, StopRef, StopSource, StopToken};
 
 /// Counts the allocations of each thread.
 struct Counting;
@@ -471,6 +471,20 @@ fn a_callback_may_drop_the_last_source_and_token() {
     *place.lock().unwrap() = Some(callback);
     assert!(source.request_stop(StopReason::Requested));
     assert!(place.lock().unwrap().is_none() && all.lock().unwrap().is_none());
+}
+
+/// Compiles only if the type is not `Sync`: else there are two ways to understand the line below.
+trait AmbiguousIfSync<A> {
+    fn is_not_sync() {}
+}
+
+impl<T: ?Sized> AmbiguousIfSync<()> for T {}
+impl<T: ?Sized + Sync> AmbiguousIfSync<u8> for T {}
+
+#[test]
+fn a_callback_is_registered_by_its_owner_alone() {
+    <StopCallback<'static, fn(StopReason)> as AmbiguousIfSync<_>>::is_not_sync();
+    <OwnedStopCallback<fn(StopReason)> as AmbiguousIfSync<_>>::is_not_sync();
 }
 
 #[test]

@@ -132,6 +132,7 @@ where
 {
 }
 
+#[diagnostic::do_not_recommend]
 impl<S, C, R> Receiver<S::Value, S::Error> for FirstReceiver<S, C, R>
 where
     S: Sender,

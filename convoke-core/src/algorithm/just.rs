@@ -24,6 +24,7 @@ pub struct Just<V> {
     value: V,
 }
 
+#[diagnostic::do_not_recommend]
 impl<V: Send> Sender for Just<V> {
     type Value = V;
     type Error = Never;

@@ -41,6 +41,7 @@ impl<V, E: fmt::Debug> fmt::Debug for JustError<V, E> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<V: Send, E: Send> Sender for JustError<V, E> {
     type Value = V;
     type Error = E;

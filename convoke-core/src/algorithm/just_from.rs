@@ -28,6 +28,7 @@ pub struct JustFrom<F> {
     f: F,
 }
 
+#[diagnostic::do_not_recommend]
 impl<F, V> Sender for JustFrom<F>
 where
     F: FnOnce() -> V + Send,

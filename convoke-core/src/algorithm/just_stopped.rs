@@ -37,6 +37,7 @@ impl<V> fmt::Debug for JustStopped<V> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<V: Send> Sender for JustStopped<V> {
     type Value = V;
     type Error = Never;

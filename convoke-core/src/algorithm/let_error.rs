@@ -29,6 +29,7 @@ impl<S, F> LetError<S, F> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<S, F, N> Sender for LetError<S, F>
 where
     S: Sender,

@@ -30,6 +30,7 @@ impl<S, F> LetStopped<S, F> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<S, F, N> Sender for LetStopped<S, F>
 where
     S: Sender,

@@ -32,6 +32,7 @@ impl<S, F> LetValue<S, F> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<S, F, N> Sender for LetValue<S, F>
 where
     S: Sender,

@@ -28,6 +28,7 @@ impl<S, F> MapError<S, F> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<S, F, T> Sender for MapError<S, F>
 where
     S: Sender,
@@ -55,6 +56,7 @@ pub struct MapErrorReceiver<R, F> {
     f: F,
 }
 
+#[diagnostic::do_not_recommend]
 impl<V, E, T, R, F> Receiver<V, E> for MapErrorReceiver<R, F>
 where
     R: Receiver<V, T>,

@@ -37,6 +37,7 @@ impl<V> fmt::Debug for NeverSender<V> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<V> Sender for NeverSender<V> {
     type Value = V;
     type Error = Never;

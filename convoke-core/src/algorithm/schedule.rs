@@ -45,6 +45,7 @@ impl<X> fmt::Debug for Schedule<X> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<X: Executor> Sender for Schedule<X> {
     type Value = ();
     type Error = Never;

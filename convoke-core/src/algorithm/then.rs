@@ -26,6 +26,7 @@ impl<S, F> Then<S, F> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<S, F, T> Sender for Then<S, F>
 where
     S: Sender,
@@ -53,6 +54,7 @@ pub struct ThenReceiver<R, F> {
     f: F,
 }
 
+#[diagnostic::do_not_recommend]
 impl<V, E, T, R, F> Receiver<V, E> for ThenReceiver<R, F>
 where
     R: Receiver<T, E>,

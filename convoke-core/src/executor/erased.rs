@@ -70,6 +70,7 @@ impl ExecutorRef {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl Executor for ExecutorRef {
     #[inline]
     fn post(&self, runnable: Runnable) {

@@ -8,6 +8,7 @@ use super::{Executor, Runnable};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct InlineExecutor;
 
+#[diagnostic::do_not_recommend]
 impl Executor for InlineExecutor {
     #[inline]
     fn post(&self, runnable: Runnable) {

@@ -87,11 +87,10 @@ impl Children {
     /// Asks the children to stop, if there is a stop source. The caller holds a count (rule 2). Does not panic (rule 4).
     pub fn request_stop(&self, reason: StopReason) {
         // SAFETY: written in `arm`, before the children started; the caller is one of them.
-        if let Some(armed) = unsafe { &*self.armed.get() } {
-            if let Err(panic) = Panic::catch(|| armed.stop.request_stop(reason)) {
-                // SAFETY: the first request alone runs callbacks, so nobody else writes; `finish` waits for our count.
-                unsafe { *armed.panic.get() = Some(panic) };
-            }
+        let Some(armed) = (unsafe { &*self.armed.get() }) else { return };
+        if let Err(panic) = Panic::catch(|| armed.stop.request_stop(reason)) {
+            // SAFETY: the first request alone runs callbacks, so nobody else writes; `finish` waits for our count.
+            unsafe { *armed.panic.get() = Some(panic) };
         }
     }
 

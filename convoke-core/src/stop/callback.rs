@@ -2,7 +2,7 @@
 
 use core::cell::{self, Cell};
 use core::fmt;
-use core::marker::{PhantomData, PhantomPinned};
+use core::marker::PhantomPinned;
 use core::pin::Pin;
 use core::ptr::NonNull;
 
@@ -41,15 +41,13 @@ use crate::sync::UnsafeCell;
 pub struct StopCallback<'t, F: FnOnce(StopReason) + Send + 'static> {
     raw: RawCallback<Call<F>>,
     state: Option<&'t StopState>,
-    /// Not `Sync`: registering is for the owner.
-    _owner: PhantomData<Cell<()>>,
 }
 
 impl<'t, F: FnOnce(StopReason) + Send + 'static> StopCallback<'t, F> {
     /// A callback for a borrowed token; also to be had as [`StopRef::on_stop`].
     #[inline]
     pub fn new(token: StopRef<'t>, f: F) -> Self {
-        Self { raw: RawCallback::new(Call(f)), state: token.state(), _owner: PhantomData }
+        Self { raw: RawCallback::new(Call(f)), state: token.state() }
     }
 
     /// Registers it. If a stop was requested already the closure runs now. A second call does nothing.
@@ -76,13 +74,11 @@ pub struct OwnedStopCallback<F: FnOnce(StopReason) + Send + 'static> {
     // Before the token: fields are dropped in order, and dropping this one takes it out of the token's list.
     raw: RawCallback<Call<F>>,
     token: StopToken,
-    /// Not `Sync`: registering is for the owner.
-    _owner: PhantomData<Cell<()>>,
 }
 
 impl<F: FnOnce(StopReason) + Send + 'static> OwnedStopCallback<F> {
     pub(super) fn new(token: StopToken, f: F) -> Self {
-        Self { raw: RawCallback::new(Call(f)), token, _owner: PhantomData }
+        Self { raw: RawCallback::new(Call(f)), token }
     }
 
     /// Registers it. If a stop was requested already the closure runs now. A second call does nothing.

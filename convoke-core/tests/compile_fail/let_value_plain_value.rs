@@ -1,0 +1,7 @@
+//! The closure of `let_value` returns a plain value.
+
+use convoke_core::prelude::*;
+
+fn main() {
+    let _ = just(1).let_value(|_| 5);
+}

@@ -1,0 +1,7 @@
+//! The closure of `map_error` takes another type than the error.
+
+use convoke_core::prelude::*;
+
+fn main() {
+    let _ = just_error::<i32, &str>("no").map_error(|error: u32| error);
+}

@@ -1,0 +1,7 @@
+//! A plain value where a receiver is needed.
+
+use convoke_core::prelude::*;
+
+fn main() {
+    let _ = just(1).connect(5);
+}

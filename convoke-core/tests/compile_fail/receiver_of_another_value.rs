@@ -1,0 +1,18 @@
+//! A receiver for another value than that of the sender.
+
+use convoke_core::Receiver;
+use convoke_core::prelude::*;
+
+struct Text(Env);
+
+impl Receiver<String, Never> for Text {
+    fn complete(self, _: Outcome<String>) {}
+
+    fn env(&self) -> &Env {
+        &self.0
+    }
+}
+
+fn main() {
+    let _ = just(1).connect(Text(Env::new()));
+}

@@ -1,0 +1,7 @@
+//! `then` is given a value and not a function.
+
+use convoke_core::prelude::*;
+
+fn main() {
+    let _ = just(1).then(5);
+}

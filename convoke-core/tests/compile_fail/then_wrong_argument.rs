@@ -1,0 +1,7 @@
+//! The closure of `then` takes another type than the value.
+
+use convoke_core::prelude::*;
+
+fn main() {
+    let _ = just(1).then(|text: String| text.len());
+}

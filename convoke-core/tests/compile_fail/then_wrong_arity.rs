@@ -1,0 +1,7 @@
+//! The closure of `then` takes no argument.
+
+use convoke_core::prelude::*;
+
+fn main() {
+    let _ = just(1).then(|| 2);
+}
