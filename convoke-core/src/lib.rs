@@ -28,6 +28,11 @@ mod sync;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 
+/// For the macro in `sync`.
+#[cfg(feature = "loom")]
+#[doc(hidden)]
+pub use loom as __loom;
+
 pub use completes::Completes;
 pub use env::Env;
 pub use executor::{Executor, ExecutorRef, InlineExecutor};
@@ -37,7 +42,7 @@ pub use outcome::Outcome;
 pub use panic::Panic;
 pub use receiver::Receiver;
 pub use sender::{OutcomeOf, Sender};
-pub use stop::{StopCallback, StopReason, StopRef, StopSource, StopToken};
+pub use stop::{OwnedStopCallback, StopCallback, StopReason, StopRef, StopSource, StopToken};
 
 pub mod raw {
     //! The low-level door: what executors, algorithms and task types are made of.

@@ -7,9 +7,10 @@ use std::task::{Context, Waker};
 use std::thread;
 use std::time::Duration;
 
+use convoke::StopSource;
 use tokio_util::sync::CancellationToken;
 
-use super::Scenario;
+use super::{CONVOKE, Scenario};
 use crate::measure::time;
 
 pub(super) fn scenarios() -> Vec<Scenario> {
@@ -18,6 +19,7 @@ pub(super) fn scenarios() -> Vec<Scenario> {
             "stop_callback",
             "register one callback on a stop source and deregister it, uncontended",
         )
+        .contestant(CONVOKE, || convoke(alone))
         .contestant("tokio_util", || tokio_util(alone))
         .contestant("mutex_list", || mutex_list(alone)),
         Scenario::new(
@@ -25,6 +27,7 @@ pub(super) fn scenarios() -> Vec<Scenario> {
             "the same by two threads at once on one source (wall time / ops of one thread)",
         )
         .lanes(2)
+        .contestant(CONVOKE, || convoke(on_two_threads))
         .contestant("tokio_util", || tokio_util(on_two_threads))
         .contestant("mutex_list", || mutex_list(on_two_threads)),
     ]
@@ -48,6 +51,20 @@ fn on_two_threads(ops: u64, body: &(dyn Fn(u64) + Sync)) -> Duration {
         let other = scope.spawn(lane);
         lane().max(other.join().expect("the contestant does not panic"))
     })
+}
+
+/// A callback on the stack, with a borrowed token.
+fn convoke(conduct: Conduct) -> impl FnMut(u64) -> Duration {
+    let token = StopSource::new().token();
+    move |ops| {
+        conduct(ops, &|ops| {
+            for _ in 0..ops {
+                let callback = pin!(black_box(&token).as_ref().on_stop(|_| {}));
+                callback.as_ref().register();
+                black_box(&*callback);
+            }
+        })
+    }
 }
 
 /// A `cancelled()` future registers when it is first polled and deregisters when it is dropped.

@@ -4,6 +4,7 @@ use core::cell::UnsafeCell;
 use core::fmt;
 use core::ptr::NonNull;
 
+use crate::Panic;
 use crate::stop::{InPlaceStop, OnStop, RawCallback, StopReason, StopRef};
 use crate::sync::atomic::{AtomicUsize, Ordering};
 
@@ -15,6 +16,8 @@ use crate::sync::atomic::{AtomicUsize, Ordering};
 ///    arrives, and the parent's own stop request takes a count for the time, or, if all are home, does nothing.
 ///    So the stop source is never destroyed while it runs its callbacks.
 /// 3. The last to arrive unlinks from the parent's token and calls `finish`. Nobody else touches anything then.
+/// 4. A callback that panics keeps nobody from coming home. If the parent's request ran it, the panic goes on there; if
+///    a child's did, it is kept for `finish`, see [`take_panic`](Children::take_panic).
 pub struct Children {
     counted: AtomicUsize,
     /// Written in `arm`, before any child exists; read-only afterwards.
@@ -24,6 +27,8 @@ pub struct Children {
 struct Armed {
     link: RawCallback<StopAll>,
     stop: InPlaceStop,
+    /// Written by the one whose request ran the callbacks, before it arrives; read by `finish`.
+    panic: UnsafeCell<Option<Panic>>,
 }
 
 /// The parent's stop request, passed on to the children.
@@ -59,8 +64,11 @@ impl Children {
         let call = StopAll { children: NonNull::from(self), owner, finish };
         // SAFETY: no child exists yet, so nobody else looks.
         let armed = unsafe { &mut *self.armed.get() };
-        let armed =
-            armed.insert(Armed { link: RawCallback::new(call), stop: InPlaceStop::new(parent.deadline()) });
+        let armed = armed.insert(Armed {
+            link: RawCallback::new(call),
+            stop: InPlaceStop::new(parent.deadline()),
+            panic: UnsafeCell::new(None),
+        });
         NonNull::from(&armed.stop)
     }
 
@@ -76,12 +84,24 @@ impl Children {
         }
     }
 
-    /// Asks the children to stop, if there is a stop source. The caller holds a count (rule 2).
+    /// Asks the children to stop, if there is a stop source. The caller holds a count (rule 2). Does not panic (rule 4).
     pub fn request_stop(&self, reason: StopReason) {
         // SAFETY: written in `arm`, before the children started; the caller is one of them.
         if let Some(armed) = unsafe { &*self.armed.get() } {
-            armed.stop.request_stop(reason);
+            if let Err(panic) = Panic::catch(|| armed.stop.request_stop(reason)) {
+                // SAFETY: the first request alone runs callbacks, so nobody else writes; `finish` waits for our count.
+                unsafe { *armed.panic.get() = Some(panic) };
+            }
         }
+    }
+
+    /// The panic of a stop callback that a child's request ran, if there was one: part of the parent's outcome.
+    ///
+    /// # Safety
+    /// Called by `finish`.
+    pub unsafe fn take_panic(&self) -> Option<Panic> {
+        // SAFETY: rule 3: we are alone.
+        unsafe { (*self.armed.get()).as_ref().and_then(|armed| (*armed.panic.get()).take()) }
     }
 
     /// Gives back one count; the last one calls `finish(owner)`.
@@ -119,12 +139,20 @@ impl OnStop for StopAll {
     fn on_stop(self, reason: StopReason) {
         // SAFETY: the callback is removed before the operation ends, and removal waits for us; if we are what ends
         // it, that is the last thing we do.
-        unsafe {
+        let stopped = unsafe {
             let children = self.children.as_ref();
-            if children.hold() {
-                children.request_stop(reason);
-                children.arrive(self.owner, self.finish);
+            if !children.hold() {
+                return;
             }
+            let stopped = match &*children.armed.get() {
+                Some(armed) => Panic::catch(|| armed.stop.request_stop(reason)),
+                None => Ok(false),
+            };
+            children.arrive(self.owner, self.finish);
+            stopped
+        };
+        if let Err(panic) = stopped {
+            panic.resume();
         }
     }
 }

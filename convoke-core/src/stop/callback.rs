@@ -1,13 +1,14 @@
 //! Being told of a stop request. The callback's node lives inside the callback: registering allocates nothing.
 
-use core::cell::{Cell, UnsafeCell};
+use core::cell::{self, Cell};
 use core::fmt;
-use core::marker::PhantomPinned;
+use core::marker::{PhantomData, PhantomPinned};
 use core::pin::Pin;
 use core::ptr::NonNull;
 
 use super::state::{Node, StopState};
 use super::{StopReason, StopRef, StopToken};
+use crate::sync::UnsafeCell;
 
 /// Runs a closure when a stop is requested: once, on the thread that makes the request, or at once if it has
 /// been made before [`register`](StopCallback::register).
@@ -15,64 +16,91 @@ use super::{StopReason, StopRef, StopToken};
 /// Dropping it takes it out again. If the closure runs on another thread just then, the drop waits for it;
 /// a closure that drops its own callback is fine too.
 ///
+/// The closure is `'static`: a boxed callback may be leaked, and then it stays registered for as long as the source
+/// lives, longer than anything it could have borrowed.
+///
 /// ```
 /// use std::pin::pin;
+/// use std::sync::Arc;
 /// use std::sync::atomic::{AtomicBool, Ordering};
 /// use convoke::{StopReason, StopSource};
 ///
 /// let source = StopSource::new();
 /// let token = source.token();
-/// let told = AtomicBool::new(false);
-/// let callback = pin!(token.as_ref().on_stop(|reason| {
+/// let told = Arc::new(AtomicBool::new(false));
+/// let tell = told.clone();
+/// let callback = pin!(token.as_ref().on_stop(move |reason| {
 ///     assert_eq!(reason, StopReason::Requested);
-///     told.store(true, Ordering::Relaxed);
+///     tell.store(true, Ordering::Relaxed);
 /// }));
 /// callback.as_ref().register();
 /// source.request_stop(StopReason::Requested);
 /// assert!(told.load(Ordering::Relaxed));
 /// ```
 #[must_use = "a callback does nothing until it is pinned and registered"]
-pub struct StopCallback<'t, F: FnOnce(StopReason) + Send> {
-    // Before the token: fields are dropped in order, and dropping this one takes it out of the token's list.
+pub struct StopCallback<'t, F: FnOnce(StopReason) + Send + 'static> {
     raw: RawCallback<Call<F>>,
-    token: Kept<'t>,
+    state: Option<&'t StopState>,
+    /// Not `Sync`: registering is for the owner.
+    _owner: PhantomData<Cell<()>>,
 }
 
-enum Kept<'t> {
-    Owned(StopToken),
-    Borrowed(StopRef<'t>),
-}
-
-impl<'t, F: FnOnce(StopReason) + Send> StopCallback<'t, F> {
+impl<'t, F: FnOnce(StopReason) + Send + 'static> StopCallback<'t, F> {
     /// A callback for a borrowed token; also to be had as [`StopRef::on_stop`].
+    #[inline]
     pub fn new(token: StopRef<'t>, f: F) -> Self {
-        Self { raw: RawCallback::new(Call(f)), token: Kept::Borrowed(token) }
-    }
-
-    pub(super) fn owned(token: StopToken, f: F) -> Self {
-        Self { raw: RawCallback::new(Call(f)), token: Kept::Owned(token) }
+        Self { raw: RawCallback::new(Call(f)), state: token.state(), _owner: PhantomData }
     }
 
     /// Registers it. If a stop was requested already the closure runs now. A second call does nothing.
     #[inline]
     pub fn register(self: Pin<&Self>) {
         let this = self.get_ref();
-        if this.raw.is_registered() {
-            return;
+        if !this.raw.is_registered() {
+            // SAFETY: we are pinned, so the node stays until it is dropped; the state is borrowed for longer than we
+            // live, and the closure borrows nothing.
+            unsafe { this.raw.register_with(this.state) };
         }
-        let token = match &this.token {
-            Kept::Owned(token) => token.as_ref(),
-            Kept::Borrowed(token) => *token,
-        };
-        // SAFETY: we are pinned, so the node stays until it is dropped, and the token is kept, or borrowed for
-        // longer than we live: its state outlives the node.
-        unsafe { this.raw.register(token) };
     }
 }
 
-impl<F: FnOnce(StopReason) + Send> fmt::Debug for StopCallback<'_, F> {
+impl<F: FnOnce(StopReason) + Send + 'static> fmt::Debug for StopCallback<'_, F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("StopCallback").field("registered", &self.raw.is_registered()).finish_non_exhaustive()
+    }
+}
+
+/// A [`StopCallback`] that keeps its token, made by [`StopToken::on_stop`].
+#[must_use = "a callback does nothing until it is pinned and registered"]
+pub struct OwnedStopCallback<F: FnOnce(StopReason) + Send + 'static> {
+    // Before the token: fields are dropped in order, and dropping this one takes it out of the token's list.
+    raw: RawCallback<Call<F>>,
+    token: StopToken,
+    /// Not `Sync`: registering is for the owner.
+    _owner: PhantomData<Cell<()>>,
+}
+
+impl<F: FnOnce(StopReason) + Send + 'static> OwnedStopCallback<F> {
+    pub(super) fn new(token: StopToken, f: F) -> Self {
+        Self { raw: RawCallback::new(Call(f)), token, _owner: PhantomData }
+    }
+
+    /// Registers it. If a stop was requested already the closure runs now. A second call does nothing.
+    pub fn register(self: Pin<&Self>) {
+        let this = self.get_ref();
+        if !this.raw.is_registered() {
+            // SAFETY: we are pinned, so the node stays until it is dropped; the token is dropped after it, and the
+            // closure borrows nothing.
+            unsafe { this.raw.register(this.token.as_ref()) };
+        }
+    }
+}
+
+impl<F: FnOnce(StopReason) + Send + 'static> fmt::Debug for OwnedStopCallback<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OwnedStopCallback")
+            .field("registered", &self.raw.is_registered())
+            .finish_non_exhaustive()
     }
 }
 
@@ -93,7 +121,8 @@ impl<F: FnOnce(StopReason) + Send> OnStop for Call<F> {
 
 /// A callback without a lifetime, for operations: it trusts its owner that the token's source outlives it.
 pub struct RawCallback<C> {
-    node: UnsafeCell<Node>,
+    /// Plain, as pointers lead to it; the lock of the state is what guards it.
+    node: cell::UnsafeCell<Node>,
     /// Taken by whoever runs it; the state sees to it that this is one thread.
     call: UnsafeCell<Option<C>>,
     /// The state we are registered with, until we have been taken out. Only the owner looks at it.
@@ -101,18 +130,17 @@ pub struct RawCallback<C> {
     _pinned: PhantomPinned,
 }
 
+// Not `Sync`: `state` is for the owner alone, and `is_registered` is safe to call.
 // SAFETY: the node is guarded by the lock of the state (its rule 1), `call` is taken by the one who runs it, and
 // `state` is touched by the owner alone, in `register` and `remove`, which ask for it in their contracts.
 unsafe impl<C: Send> Send for RawCallback<C> {}
-// SAFETY: as above.
-unsafe impl<C: Send> Sync for RawCallback<C> {}
 
 impl<C: OnStop> RawCallback<C> {
     /// A callback that is not registered yet.
     #[inline]
-    pub const fn new(call: C) -> Self {
+    pub fn new(call: C) -> Self {
         Self {
-            node: UnsafeCell::new(Node::new(Self::invoke)),
+            node: cell::UnsafeCell::new(Node::new(Self::invoke)),
             call: UnsafeCell::new(Some(call)),
             state: Cell::new(None),
             _pinned: PhantomPinned,
@@ -122,17 +150,25 @@ impl<C: OnStop> RawCallback<C> {
     /// Registers with the token's source, or runs it at once if a stop was requested already.
     ///
     /// # Safety
-    /// It does not move from here on; the source behind `token` lives until this is removed or dropped;
-    /// called once, by the owner.
+    /// It does not move from here on; the source behind `token`, and whatever the call borrows, live until this is
+    /// removed or dropped; called once, by the owner.
     #[inline]
     pub unsafe fn register(&self, token: StopRef<'_>) {
-        let Some(state) = token.state() else { return };
+        // SAFETY: the caller's.
+        unsafe { self.register_with(token.state()) };
+    }
+
+    /// # Safety
+    /// As for `register`.
+    #[inline]
+    unsafe fn register_with(&self, state: Option<&StopState>) {
+        let Some(state) = state else { return };
         self.state.set(Some(NonNull::from(state)));
         // SAFETY: the caller promised that we stay here, and that this is the first registration.
         if let Err(reason) = unsafe { state.insert(self.node()) } {
             self.state.set(None);
             // SAFETY: the node is in no list, so nobody but us runs it.
-            if let Some(call) = unsafe { (*self.call.get()).take() } {
+            if let Some(call) = self.call.with_mut(|call| unsafe { (*call).take() }) {
                 call.on_stop(reason);
             }
         }
@@ -145,7 +181,7 @@ impl<C: OnStop> RawCallback<C> {
         let this = node.as_ptr().wrapping_byte_sub(core::mem::offset_of!(Self, node)).cast::<Self>();
         // SAFETY: the node was made by `self.node()`, whose provenance is all of `Self`; we are the one who runs
         // it (rule 3 of the state), so `call` is ours. It is moved out: it may destroy us while it runs.
-        if let Some(call) = unsafe { (*(*this).call.get()).take() } {
+        if let Some(call) = unsafe { (*this).call.with_mut(|call| (*call).take()) } {
             call.on_stop(reason);
         }
     }
@@ -182,8 +218,14 @@ impl<C> RawCallback<C> {
 impl<C> Drop for RawCallback<C> {
     #[inline]
     fn drop(&mut self) {
-        // SAFETY: nobody else refers to us when we are dropped, except the state, and that is what we end here.
-        unsafe { self.remove() };
+        // Not `remove`, which would note down for nobody that we are out.
+        if let Some(state) = self.state.get() {
+            // SAFETY: whoever registered us promised that the state lives until now; nobody else refers to us when
+            // we are dropped, except the state, and that is what we end here.
+            unsafe { state.as_ref().remove(self.node()) };
+        }
+        // For the models: from here on nobody else is at the closure.
+        self.call.with_mut(|_| ());
     }
 }
 

@@ -4,12 +4,13 @@
 
 mod callback;
 mod in_place;
+mod lock;
 mod reason;
 mod source;
 mod state;
 mod token;
 
-pub use callback::{OnStop, RawCallback, StopCallback};
+pub use callback::{OnStop, OwnedStopCallback, RawCallback, StopCallback};
 pub use in_place::InPlaceStop;
 pub use reason::StopReason;
 pub use source::StopSource;

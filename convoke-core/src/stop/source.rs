@@ -104,6 +104,10 @@ pub(super) struct Link {
     _parent: StopToken,
 }
 
+// SAFETY: a shared link is only kept; its callback is registered before it is shared and removed when the last
+// reference is dropped.
+unsafe impl Sync for Link {}
+
 /// Passes a request on to the state it owns.
 pub(super) struct Forward(pub(super) Arc<StopState>);
 

@@ -1,4 +1,4 @@
-//! The state behind sources and tokens: a flag, a reason and a list of callbacks, guarded by one mutex that is
+//! The state behind sources and tokens: a flag, a reason and a list of callbacks, guarded by one lock that is
 //! never held while foreign code runs.
 //!
 //! The rules of who may touch what:
@@ -10,30 +10,31 @@
 //! 4. The state outlives `request_stop`. Whoever calls it holds what keeps it alive.
 
 use core::fmt;
+use core::mem::MaybeUninit;
 use core::ptr::{self, NonNull};
 use std::time::Instant;
 
 use super::StopReason;
+use super::lock::{Guard, Lock};
 use crate::Panic;
 use crate::sync::atomic::{AtomicBool, Ordering};
-use crate::sync::{Condvar, Mutex, MutexGuard, thread};
+use crate::sync::thread;
 
 /// What every source has, wherever it lives.
 pub(crate) struct StopState {
     /// Set once, together with the list's reason; alone it answers the question that is asked most.
     requested: AtomicBool,
-    list: Mutex<List>,
-    /// Somebody waits in `remove` for a callback that runs on another thread.
-    ran: Condvar,
+    list: Lock<List>,
     deadline: Option<Instant>,
 }
 
 struct List {
-    head: *const Node,
+    head: *mut Node,
     reason: Option<StopReason>,
     /// The node whose callback runs now. Compared by address, never followed.
     running: *const Node,
     runner: Option<thread::ThreadId>,
+    /// How many wait in `remove` for a callback that runs on another thread.
     waiting: usize,
 }
 
@@ -42,16 +43,30 @@ unsafe impl Send for List {}
 
 /// One registered callback: the part the list knows.
 pub(crate) struct Node {
-    next: *const Node,
-    prev: *const Node,
-    linked: bool,
+    /// Written by `insert`; before that nobody looks.
+    links: MaybeUninit<Links>,
     /// Runs the callback this node belongs to.
     invoke: unsafe fn(NonNull<Node>, StopReason),
 }
 
+struct Links {
+    next: *mut Node,
+    /// What points to this node: the head of the list, or `next` of the node before it. Null after it was taken out to
+    /// be run.
+    pointed_by: *mut *mut Node,
+}
+
 impl Node {
     pub(crate) const fn new(invoke: unsafe fn(NonNull<Node>, StopReason)) -> Self {
-        Self { next: ptr::null(), prev: ptr::null(), linked: false, invoke }
+        Self { links: MaybeUninit::uninit(), invoke }
+    }
+
+    /// # Safety
+    /// The node is alive. The links may be read once `insert` has written them.
+    #[inline]
+    unsafe fn links(node: *mut Self) -> *mut Links {
+        // SAFETY: the caller's.
+        unsafe { (&raw mut (*node).links).cast() }
     }
 }
 
@@ -59,14 +74,13 @@ impl StopState {
     pub(crate) fn new(deadline: Option<Instant>) -> Self {
         Self {
             requested: AtomicBool::new(false),
-            list: Mutex::new(List {
-                head: ptr::null(),
+            list: Lock::new(List {
+                head: ptr::null_mut(),
                 reason: None,
                 running: ptr::null(),
                 runner: None,
                 waiting: 0,
             }),
-            ran: Condvar::new(),
             deadline,
         }
     }
@@ -81,7 +95,7 @@ impl StopState {
     }
 
     pub(crate) fn reason(&self) -> Option<StopReason> {
-        if self.stop_requested() { self.lock().reason } else { None }
+        if self.stop_requested() { self.list.lock().reason } else { None }
     }
 
     /// Adds a callback; if a stop was requested already it is not added, and the caller runs it himself.
@@ -90,21 +104,21 @@ impl StopState {
     /// Rule 2, and the node is in no list.
     #[inline]
     pub(crate) unsafe fn insert(&self, node: NonNull<Node>) -> Result<(), StopReason> {
-        let mut list = self.lock();
+        let list = self.list.lock();
         if let Some(reason) = list.reason {
             return Err(reason);
         }
-        let node = node.as_ptr();
+        let head = list.as_ptr();
         // SAFETY: rule 1, we hold the lock; the caller promised that the node is alive and in no list.
         unsafe {
-            (*node).next = list.head;
-            (*node).prev = ptr::null();
-            (*node).linked = true;
-            if !list.head.is_null() {
-                (*list.head.cast_mut()).prev = node;
+            let (head, next) = (&raw mut (*head).head, (*head).head);
+            let links = Node::links(node.as_ptr());
+            links.write(Links { next, pointed_by: head });
+            if !next.is_null() {
+                (*Node::links(next)).pointed_by = &raw mut (*links).next;
             }
+            *head = node.as_ptr();
         }
-        list.head = node;
         Ok(())
     }
 
@@ -115,20 +129,40 @@ impl StopState {
     /// The node was given to `insert` of this state and has not been removed yet.
     #[inline]
     pub(crate) unsafe fn remove(&self, node: NonNull<Node>) {
-        let mut list = self.lock();
-        // SAFETY: rule 1, we hold the lock; the caller promised that the node is alive.
-        unsafe {
-            if (*node.as_ptr()).linked {
-                return list.unlink(node.as_ptr());
+        // The way everybody goes is short, so that it can be put into the caller's code; all others are one call.
+        if let Some(_list) = self.list.try_lock() {
+            // SAFETY: rule 1, we hold the lock; the caller promised that the node is alive, and that it was inserted.
+            unsafe {
+                if !(*Node::links(node.as_ptr())).pointed_by.is_null() {
+                    unlink(node.as_ptr());
+                    return;
+                }
             }
         }
-        if list.running == node.as_ptr().cast_const() {
-            self.wait_for_callback(list, node.as_ptr());
+        // SAFETY: the caller's.
+        unsafe { self.remove_slowly(node) };
+    }
+
+    /// # Safety
+    /// As for `remove`.
+    #[cold]
+    unsafe fn remove_slowly(&self, node: NonNull<Node>) {
+        let list = self.list.lock();
+        // SAFETY: as in `remove`.
+        unsafe {
+            if (*Node::links(node.as_ptr())).pointed_by.is_null() {
+                Self::wait_for_callback(list, node.as_ptr());
+            } else {
+                unlink(node.as_ptr());
+            }
         }
     }
 
-    #[cold]
-    fn wait_for_callback(&self, mut list: MutexGuard<'_, List>, node: *const Node) {
+    /// Returns when the callback has run, unless we are inside it.
+    fn wait_for_callback(mut list: Guard<'_, List>, node: *const Node) {
+        if list.running != node {
+            return;
+        }
         if list.runner == Some(thread::current().id()) {
             // The callback removes itself. The runner must not take its address for that of a later one.
             list.running = ptr::null();
@@ -136,7 +170,7 @@ impl StopState {
         }
         list.waiting += 1;
         while list.running == node {
-            list = self.ran.wait(list).unwrap_or_else(|poisoned| poisoned.into_inner());
+            list = list.wait_for_change();
         }
         list.waiting -= 1;
     }
@@ -144,7 +178,7 @@ impl StopState {
     /// Requests a stop and runs the callbacks, newest first, on this thread. Says whether this was the first request.
     /// If callbacks panic all others are run nevertheless, then the first panic goes on.
     pub(crate) fn request_stop(&self, reason: StopReason) -> bool {
-        let mut list = self.lock();
+        let mut list = self.list.lock();
         if list.reason.is_some() {
             return false;
         }
@@ -155,24 +189,24 @@ impl StopState {
         }
         list.runner = Some(thread::current().id());
         let mut first_panic = None;
-        while let Some(node) = NonNull::new(list.head.cast_mut()) {
+        while let Some(node) = NonNull::new(list.head) {
             // SAFETY: rules 1 and 2: we hold the lock and a node in the list is alive.
             let invoke = unsafe {
-                list.unlink(node.as_ptr());
+                unlink(node.as_ptr());
+                (*Node::links(node.as_ptr())).pointed_by = ptr::null_mut();
                 (*node.as_ptr()).invoke
             };
             list.running = node.as_ptr();
             drop(list);
             // SAFETY: rule 3: we took it out of the list, so nobody else runs it, and we do not touch it again;
             // rule 2: it is alive, for `remove` waits for us.
-            let ran = Panic::catch(|| unsafe { invoke(node, reason) });
-            list = self.lock();
+            if let Err(panic) = Panic::catch(|| unsafe { invoke(node, reason) }) {
+                keep_first(&mut first_panic, panic);
+            }
+            list = self.list.lock();
             list.running = ptr::null();
             if list.waiting > 0 {
-                self.ran.notify_all();
-            }
-            if let Err(panic) = ran {
-                first_panic.get_or_insert(panic);
+                list.changed();
             }
         }
         drop(list);
@@ -181,31 +215,29 @@ impl StopState {
         }
         true
     }
+}
 
-    #[inline]
-    fn lock(&self) -> MutexGuard<'_, List> {
-        // No foreign code runs under the lock, so a poisoned list is a sound list.
-        self.list.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+/// Keeps the first panic. Dropping another is foreign code, which may panic once more: that is where it ends.
+#[cold]
+fn keep_first(first: &mut Option<Panic>, panic: Panic) {
+    match first {
+        None => *first = Some(panic),
+        Some(_) => core::mem::forget(Panic::catch(|| drop(panic))),
     }
 }
 
-impl List {
-    /// # Safety
-    /// The node is in this list; the borrow of the list shows that the lock is held.
-    #[inline]
-    unsafe fn unlink(&mut self, node: *mut Node) {
-        // SAFETY: rule 1: the lock is held; rule 2: the neighbours are in the list and alive.
-        unsafe {
-            let Node { next, prev, .. } = *node;
-            if prev.is_null() {
-                self.head = next;
-            } else {
-                (*prev.cast_mut()).next = next;
-            }
-            if !next.is_null() {
-                (*next.cast_mut()).prev = prev;
-            }
-            (*node).linked = false;
+/// Takes a node out of its list. What its own links say afterwards is for the caller to decide.
+///
+/// # Safety
+/// The node is in a list whose lock is held, and no reference to the list is.
+#[inline]
+unsafe fn unlink(node: *mut Node) {
+    // SAFETY: rule 1: the lock is held; rule 2: the neighbours are in the list and alive, and so is the list.
+    unsafe {
+        let Links { next, pointed_by } = Node::links(node).read();
+        *pointed_by = next;
+        if !next.is_null() {
+            (*Node::links(next)).pointed_by = pointed_by;
         }
     }
 }

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use super::source::Link;
 use super::state::StopState;
-use super::{InPlaceStop, StopCallback, StopReason, StopSource};
+use super::{InPlaceStop, OwnedStopCallback, StopCallback, StopReason, StopSource};
 use crate::sync::Arc;
 
 /// Sees the requests of one [`StopSource`]. Cheap to clone, may be kept for as long as one likes.
@@ -59,8 +59,8 @@ impl StopToken {
     }
 
     /// A callback that keeps its token. See [`StopCallback`].
-    pub fn on_stop<F: FnOnce(StopReason) + Send>(self, f: F) -> StopCallback<'static, F> {
-        StopCallback::owned(self, f)
+    pub fn on_stop<F: FnOnce(StopReason) + Send + 'static>(self, f: F) -> OwnedStopCallback<F> {
+        OwnedStopCallback::new(self, f)
     }
 }
 
@@ -137,7 +137,8 @@ impl<'a> StopRef<'a> {
     }
 
     /// A callback that borrows its token. See [`StopCallback`].
-    pub fn on_stop<F: FnOnce(StopReason) + Send>(self, f: F) -> StopCallback<'a, F> {
+    #[inline]
+    pub fn on_stop<F: FnOnce(StopReason) + Send + 'static>(self, f: F) -> StopCallback<'a, F> {
         StopCallback::new(self, f)
     }
 }

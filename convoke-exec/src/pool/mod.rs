@@ -14,20 +14,12 @@
 pub(crate) mod injector;
 pub(crate) mod sleepers;
 
-#[cfg(not(feature = "loom"))]
 mod builder;
-#[cfg(not(feature = "loom"))]
 mod executor;
-#[cfg(not(feature = "loom"))]
 mod shared;
-#[cfg(not(feature = "loom"))]
 mod thread_pool;
-#[cfg(not(feature = "loom"))]
 mod worker;
 
-#[cfg(not(feature = "loom"))]
 pub use builder::ThreadPoolBuilder;
-#[cfg(not(feature = "loom"))]
 pub use executor::PoolExecutor;
-#[cfg(not(feature = "loom"))]
 pub use thread_pool::ThreadPool;
