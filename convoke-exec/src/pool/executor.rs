@@ -39,16 +39,14 @@ impl PoolExecutor {
 impl Executor for PoolExecutor {
     #[inline]
     fn post(&self, runnable: Runnable) {
-        let mut runnable = Some(runnable);
-        Worker::with_current(self.shared, |worker| runnable.take().map(|runnable| worker.post(runnable)));
-        if let Some(runnable) = runnable {
+        if let Err(runnable) = Worker::post_here(self.shared, runnable) {
             self.shared.post_from_outside(runnable);
         }
     }
 
     #[inline]
     fn dispatch(&self, runnable: Runnable) -> Option<Runnable> {
-        if Worker::with_current(self.shared, |_| ()).is_some() {
+        if Worker::is_here(self.shared) {
             return Some(runnable);
         }
         self.shared.post_from_outside(runnable);

@@ -56,17 +56,28 @@ impl Worker {
         CURRENT.set(ptr::null());
     }
 
-    /// The worker of this pool that the caller runs on, if it does.
+    /// Whether the caller runs on a worker of this pool.
     #[inline]
-    pub(super) fn with_current<R>(shared: &'static Shared, f: impl FnOnce(&Self) -> R) -> Option<R> {
+    pub(super) fn is_here(shared: &'static Shared) -> bool {
         // SAFETY: `run` on this thread set the pointer to its own local, and takes it back before that goes.
-        let worker = unsafe { CURRENT.get().as_ref() }?;
-        ptr::eq(worker.shared, shared).then(|| f(worker))
+        unsafe { CURRENT.get().as_ref() }.is_some_and(|worker| ptr::eq(worker.shared, shared))
     }
 
-    /// Queues work that comes from this worker's own work.
+    /// Queues work with the worker of this pool that the caller runs on; hands it back if there is none.
     #[inline]
-    pub(super) fn post(&self, runnable: Runnable) {
+    pub(super) fn post_here(shared: &'static Shared, runnable: Runnable) -> Result<(), Runnable> {
+        // SAFETY: as in `is_here`.
+        match unsafe { CURRENT.get().as_ref() } {
+            Some(worker) if ptr::eq(worker.shared, shared) => {
+                worker.post(runnable);
+                Ok(())
+            }
+            _ => Err(runnable),
+        }
+    }
+
+    #[inline]
+    fn post(&self, runnable: Runnable) {
         self.deque.push(runnable);
         if self.stealers.len() > 1 {
             self.shared.sleepers.notify();
