@@ -33,6 +33,7 @@ impl<S, X> AffineOn<S, X> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<S, X> Sender for AffineOn<S, X>
 where
     S: Sender,

@@ -48,6 +48,7 @@ impl<V, E> AnySender<V, E> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<V: Send + 'static, E: Send + 'static> Sender for AnySender<V, E> {
     type Value = V;
     type Error = E;
@@ -205,6 +206,7 @@ impl<V, E> AnyReceiver<V, E> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<V, E> Receiver<V, E> for AnyReceiver<V, E> {
     fn complete(self, outcome: Outcome<V, E>) {
         self.end_with(Next::End(outcome));

@@ -45,6 +45,7 @@ impl<S, F> Bulk<S, F> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<S, F> Sender for Bulk<S, F>
 where
     S: Sender<Value: Send + Sync>,
@@ -267,6 +268,7 @@ where
 {
 }
 
+#[diagnostic::do_not_recommend]
 impl<S, F, R> Receiver<S::Value, S::Error> for BulkReceiver<S, F, R>
 where
     S: Sender<Value: Send + Sync>,

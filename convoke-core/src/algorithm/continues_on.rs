@@ -33,6 +33,7 @@ impl<S, X> ContinuesOn<S, X> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<S, X> Sender for ContinuesOn<S, X>
 where
     S: Sender,

@@ -31,6 +31,7 @@ pub struct Defer<F> {
     f: F,
 }
 
+#[diagnostic::do_not_recommend]
 impl<F, S> Sender for Defer<F>
 where
     F: FnOnce() -> S + Send,

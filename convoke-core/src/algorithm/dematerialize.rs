@@ -26,6 +26,7 @@ impl<S> Dematerialize<S> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<S, V, E> Sender for Dematerialize<S>
 where
     S: Sender<Value = Outcome<V, E>, Error = Never>,
@@ -51,6 +52,7 @@ pub struct DematerializeReceiver<R> {
     receiver: R,
 }
 
+#[diagnostic::do_not_recommend]
 impl<V, E, R: Receiver<V, E>> Receiver<Outcome<V, E>, Never> for DematerializeReceiver<R> {
     #[inline]
     fn complete(self, outcome: Outcome<Outcome<V, E>, Never>) {

@@ -64,6 +64,7 @@ impl<A, B> Either<A, B> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<A, B> Sender for Either<A, B>
 where
     A: Sender,

@@ -42,6 +42,7 @@ impl<S, C> Finally<S, C> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<S, C> Sender for Finally<S, C>
 where
     S: Sender,
@@ -158,6 +159,7 @@ where
 {
 }
 
+#[diagnostic::do_not_recommend]
 impl<S, C, R> Receiver<S::Value, S::Error> for WorkReceiver<S, C, R>
 where
     S: Sender,
@@ -206,6 +208,7 @@ where
 {
 }
 
+#[diagnostic::do_not_recommend]
 impl<S, C, R> Receiver<(), Never> for CleanUpReceiver<S, C, R>
 where
     S: Sender,

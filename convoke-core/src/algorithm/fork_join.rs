@@ -51,6 +51,7 @@ pub trait Branches<V, E>: Send {
     fn fork(self, value: V) -> WhenAll<Self::Senders>;
 }
 
+#[diagnostic::do_not_recommend]
 impl<S, F> Sender for ForkJoin<S, F>
 where
     S: Sender,

@@ -52,6 +52,7 @@ impl<F: Clone, V, E> Clone for FromCallback<F, V, E> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<F, V, E> Sender for FromCallback<F, V, E>
 where
     F: FnOnce(Completion<V, E>) + Send,

@@ -238,6 +238,7 @@ where
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<G, R, P, V, E> Receiver<V, E> for Child<G, R, P>
 where
     G: Accept<P, V, E>,

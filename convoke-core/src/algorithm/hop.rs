@@ -132,6 +132,7 @@ where
 {
 }
 
+#[diagnostic::do_not_recommend]
 impl<S, D, R> Receiver<S::Value, S::Error> for HopReceiver<S, D, R>
 where
     S: Sender,

@@ -26,6 +26,7 @@ impl<S> IntoResult<S> {
 }
 
 // `completes_on` is not forwarded: it speaks of values, and ours may have been an error that came home elsewhere.
+#[diagnostic::do_not_recommend]
 impl<S: Sender> Sender for IntoResult<S> {
     type Value = Result<S::Value, S::Error>;
     type Error = Never;
@@ -44,6 +45,7 @@ pub struct IntoResultReceiver<R> {
     receiver: R,
 }
 
+#[diagnostic::do_not_recommend]
 impl<V, E, R: Receiver<Result<V, E>, Never>> Receiver<V, E> for IntoResultReceiver<R> {
     #[inline]
     fn complete(self, outcome: Outcome<V, E>) {

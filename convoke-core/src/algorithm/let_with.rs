@@ -53,6 +53,7 @@ pub struct LetWith<M, F> {
     f: F,
 }
 
+#[diagnostic::do_not_recommend]
 impl<M, T, F, S> Sender for LetWith<M, F>
 where
     M: FnOnce() -> T + Send,

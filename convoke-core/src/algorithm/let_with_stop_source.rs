@@ -51,6 +51,7 @@ where
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<F, S> Sender for LetWithStopSource<F>
 where
     F: FnOnce(StopSource) -> S + Send,

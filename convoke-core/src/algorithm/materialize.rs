@@ -26,6 +26,7 @@ impl<S> Materialize<S> {
 }
 
 // `completes_on` is not forwarded: it speaks of values, and ours may have come through any door, from anywhere.
+#[diagnostic::do_not_recommend]
 impl<S: Sender> Sender for Materialize<S> {
     type Value = Outcome<S::Value, S::Error>;
     type Error = Never;
@@ -44,6 +45,7 @@ pub struct MaterializeReceiver<R> {
     receiver: R,
 }
 
+#[diagnostic::do_not_recommend]
 impl<V, E, R: Receiver<Outcome<V, E>, Never>> Receiver<V, E> for MaterializeReceiver<R> {
     #[inline]
     fn complete(self, outcome: Outcome<V, E>) {

@@ -31,6 +31,7 @@ impl<X: Executor, S: Sender> On<X, S> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<X, S> Sender for On<X, S>
 where
     X: Executor,

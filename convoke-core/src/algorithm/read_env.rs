@@ -28,6 +28,7 @@ pub struct ReadEnv<F> {
     f: F,
 }
 
+#[diagnostic::do_not_recommend]
 impl<F, T> Sender for ReadEnv<F>
 where
     F: FnOnce(&Env) -> T + Send,

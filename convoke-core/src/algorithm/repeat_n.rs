@@ -39,6 +39,7 @@ pub struct RepeatN<F> {
     count: usize,
 }
 
+#[diagnostic::do_not_recommend]
 impl<F, S> Sender for RepeatN<F>
 where
     F: FnMut(usize) -> S + Send,

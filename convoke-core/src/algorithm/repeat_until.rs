@@ -41,6 +41,7 @@ pub struct RepeatUntil<F> {
     make: F,
 }
 
+#[diagnostic::do_not_recommend]
 impl<F, S, T> Sender for RepeatUntil<F>
 where
     F: FnMut() -> S + Send,

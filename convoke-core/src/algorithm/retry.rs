@@ -39,6 +39,7 @@ pub struct Retry<F, A> {
     attempt: u32,
 }
 
+#[diagnostic::do_not_recommend]
 impl<F, S, A> Sender for Retry<F, A>
 where
     F: FnMut(u32) -> S + Send,

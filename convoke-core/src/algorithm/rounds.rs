@@ -193,6 +193,7 @@ where
 {
 }
 
+#[diagnostic::do_not_recommend]
 impl<L, R> Receiver<<L::Round as Sender>::Value, <L::Round as Sender>::Error> for RoundReceiver<L, R>
 where
     L: Rounds,

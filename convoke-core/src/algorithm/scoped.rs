@@ -103,6 +103,7 @@ where
 {
 }
 
+#[diagnostic::do_not_recommend]
 impl<C, R> Receiver<ValueOf<C>, ErrorOf<C>> for ScopedReceiver<C, R>
 where
     C: Scoped,

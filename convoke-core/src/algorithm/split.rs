@@ -49,6 +49,7 @@ impl<S: Shareable> Clone for Split<S> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<S: Shareable> Sender for Split<S> {
     type Value = S::Value;
     type Error = S::Error;

@@ -173,6 +173,7 @@ pub(super) struct WorkReceiver<S: Shareable> {
     shared: Arc<Shared<S>>,
 }
 
+#[diagnostic::do_not_recommend]
 impl<S: Shareable> Receiver<S::Value, S::Error> for WorkReceiver<S> {
     fn complete(self, outcome: OutcomeOf<S>) {
         let shared = self.shared;

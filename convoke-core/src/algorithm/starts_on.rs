@@ -35,6 +35,7 @@ pub struct StartsOn<X, S> {
     sender: S,
 }
 
+#[diagnostic::do_not_recommend]
 impl<X: Executor, S: Sender> Sender for StartsOn<X, S> {
     type Value = S::Value;
     type Error = S::Error;

@@ -36,6 +36,7 @@ impl<S, T> StopWhen<S, T> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<S, T> Sender for StopWhen<S, T>
 where
     S: Sender<Value: Send, Error: Send>,

@@ -29,6 +29,7 @@ impl<S, E> StoppedAsError<S, E> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<S, E> Sender for StoppedAsError<S, E>
 where
     S: Sender<Error = E>,
@@ -56,6 +57,7 @@ pub struct StoppedAsErrorReceiver<R, E> {
     error: E,
 }
 
+#[diagnostic::do_not_recommend]
 impl<V, E: Send, R: Receiver<V, E>> Receiver<V, E> for StoppedAsErrorReceiver<R, E> {
     #[inline]
     fn complete(self, outcome: Outcome<V, E>) {

@@ -28,6 +28,7 @@ impl<S> StoppedAsOption<S> {
 
 // `completes_on` is not forwarded: it speaks of values, and ours may have been a stop, which often comes home on the
 // thread that requested it.
+#[diagnostic::do_not_recommend]
 impl<S: Sender> Sender for StoppedAsOption<S> {
     type Value = Option<S::Value>;
     type Error = S::Error;
@@ -46,6 +47,7 @@ pub struct StoppedAsOptionReceiver<R> {
     receiver: R,
 }
 
+#[diagnostic::do_not_recommend]
 impl<V, E, R: Receiver<Option<V>, E>> Receiver<V, E> for StoppedAsOptionReceiver<R> {
     #[inline]
     fn complete(self, outcome: Outcome<V, E>) {

@@ -27,6 +27,7 @@ impl<S> Transpose<S> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<S, V, E> Sender for Transpose<S>
 where
     S: Sender<Value = Result<V, E>, Error = Never>,
@@ -52,6 +53,7 @@ pub struct TransposeReceiver<R> {
     receiver: R,
 }
 
+#[diagnostic::do_not_recommend]
 impl<V, E, R: Receiver<V, E>> Receiver<Result<V, E>, Never> for TransposeReceiver<R> {
     #[inline]
     fn complete(self, outcome: Outcome<Result<V, E>, Never>) {

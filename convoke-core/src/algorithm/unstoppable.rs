@@ -39,6 +39,7 @@ impl<S: Sender> Scoped for Unstoppable<S> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<S: Sender> Sender for Unstoppable<S> {
     type Value = S::Value;
     type Error = S::Error;

@@ -29,6 +29,7 @@ impl<S, F> UponError<S, F> {
 }
 
 // `completes_on` is not forwarded: it speaks of values, and ours may have been an error that came home elsewhere.
+#[diagnostic::do_not_recommend]
 impl<S, F> Sender for UponError<S, F>
 where
     S: Sender,
@@ -52,6 +53,7 @@ pub struct UponErrorReceiver<R, F> {
     f: F,
 }
 
+#[diagnostic::do_not_recommend]
 impl<V, E, R, F> Receiver<V, E> for UponErrorReceiver<R, F>
 where
     R: Receiver<V, Never>,

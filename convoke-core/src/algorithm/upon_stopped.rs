@@ -28,6 +28,7 @@ impl<S, F> UponStopped<S, F> {
 
 // `completes_on` is not forwarded: it speaks of values, and ours may have been a stop, which often comes home on the
 // thread that requested it.
+#[diagnostic::do_not_recommend]
 impl<S, F> Sender for UponStopped<S, F>
 where
     S: Sender,
@@ -51,6 +52,7 @@ pub struct UponStoppedReceiver<R, F> {
     f: F,
 }
 
+#[diagnostic::do_not_recommend]
 impl<V, E, R, F> Receiver<V, E> for UponStoppedReceiver<R, F>
 where
     R: Receiver<V, E>,

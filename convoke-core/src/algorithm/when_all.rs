@@ -44,6 +44,7 @@ pub struct WhenAll<T> {
     pub(super) senders: T,
 }
 
+#[diagnostic::do_not_recommend]
 impl<T> Sender for WhenAll<T>
 where
     Self: Gather,

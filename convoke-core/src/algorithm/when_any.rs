@@ -41,6 +41,7 @@ pub struct WhenAny<T> {
     senders: T,
 }
 
+#[diagnostic::do_not_recommend]
 impl<T> Sender for WhenAny<T>
 where
     Self: Gather,

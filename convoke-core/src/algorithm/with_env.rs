@@ -48,6 +48,7 @@ where
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<S, F> Sender for WithEnv<S, F>
 where
     S: Sender,

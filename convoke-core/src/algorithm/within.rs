@@ -59,6 +59,7 @@ pub struct Within<S, W, X> {
     exit: X,
 }
 
+#[diagnostic::do_not_recommend]
 impl<S, T, E, W, N, X, C> Sender for Within<S, W, X>
 where
     S: Sender<Value = T, Error = E>,

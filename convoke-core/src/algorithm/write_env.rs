@@ -42,6 +42,7 @@ impl<S: Sender> Scoped for WriteEnv<S> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<S: Sender> Sender for WriteEnv<S> {
     type Value = S::Value;
     type Error = S::Error;

@@ -17,7 +17,7 @@ fn read_order(line: &'static str) -> AnySender<u32, String> {
     .boxed()
 }
 
-pub fn show() {
+pub(crate) fn show() {
     // The last one panics; here it is looked at, not printed by the hook.
     let hook = std::panic::take_hook();
     std::panic::set_hook(Box::new(|_| {}));

@@ -19,7 +19,7 @@ fn library_code() -> impl Sender<Value = (String, String), Error = Never> {
     when_all((log_line("begin"), log_line("charge").write_env(Changes::new().local(&TENANT, "billing"))))
 }
 
-pub fn show() {
+pub(crate) fn show() {
     let request = library_code().write_env(Changes::new().local(&REQUEST, 4711).local(&TENANT, "acme"));
     let (first, second) = sync_wait(request).unwrap();
     println!("   {first}\n   {second}");

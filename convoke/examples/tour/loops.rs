@@ -14,7 +14,7 @@ fn count_down(n: u64) -> AnySender<&'static str> {
         .boxed()
 }
 
-pub fn show() {
+pub(crate) fn show() {
     let mut sum = 0;
     let mut next = 0;
     let looped = repeat_until(move || {

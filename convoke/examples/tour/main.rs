@@ -19,7 +19,7 @@ fn main() {
         ("The environment travels down, invisibly", environment::show),
         ("Where work runs is said at the launch site", places::show),
         ("All cores, one call", picture::show),
-        ("A million times in place: flat stack, no allocation", loops::show),
+        ("A million times in place: flat stack, flat memory", loops::show),
     ];
     for (number, (title, show)) in chapters.iter().enumerate() {
         println!("\n{}. {title}\n{}", number + 1, "─".repeat(title.chars().count() + 3));

@@ -22,7 +22,7 @@ fn line(row: usize) -> String {
     (0..WIDTH).map(shade).collect()
 }
 
-pub fn show() {
+pub(crate) fn show() {
     let threads = thread_count();
     let pool = ThreadPool::new(threads).expect("threads");
     let lines: Vec<_> = (0..HEIGHT).map(|_| Mutex::new(String::new())).collect();

@@ -9,7 +9,7 @@ fn here() -> String {
     thread::current().name().unwrap_or("?").to_string()
 }
 
-pub fn show() {
+pub(crate) fn show() {
     let pool = ThreadPool::builder().threads(4).name("worker").build().expect("four threads");
     let there_and_back = just_from(here).on(&pool.executor()).then(|there| (there, here()));
     let (there, back) = sync_wait(there_and_back).unwrap();

@@ -4,7 +4,7 @@ use std::sync::Mutex;
 
 use convoke::prelude::*;
 
-pub fn show() {
+pub(crate) fn show() {
     let story = Mutex::new(Vec::new());
     let tell = |line: String| story.lock().unwrap().push(line);
     let tell = &tell;

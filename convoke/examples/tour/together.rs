@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use convoke::prelude::*;
 
-pub fn show() {
+pub(crate) fn show() {
     let pool = ThreadPool::builder().threads(2).name("worker").build().expect("two threads");
     let executor = pool.executor();
     let part = |name: &'static str| {
