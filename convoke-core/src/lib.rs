@@ -6,7 +6,7 @@
 //! | [`Sender`], [`Receiver`], [`Operation`] | work described, its outcome's way home, work connected |
 //! | [`algorithm`] | factories and adaptors of senders, one file each |
 //! | [`stop`] | asking work to stop |
-//! | [`env`] | what travels down to the work |
+//! | [`env`](mod@env) | what travels down to the work |
 //! | [`Executor`], [`ExecutorRef`] | where work runs |
 //! | [`raw`] | for people who write executors, algorithms and tasks |
 //!

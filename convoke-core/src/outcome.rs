@@ -6,7 +6,7 @@ use crate::{Never, Panic};
 
 /// How a piece of work ended. Nothing is lost: not an error, not a panic, not the fact that it was stopped.
 ///
-/// The combinators that take a closure catch its panic: the outcome is then [`Panicked`](Outcome::Panicked).
+/// The combinators that take a closure catch its panic: the outcome is then [`Panicked`].
 ///
 /// ```
 /// use convoke::Outcome;

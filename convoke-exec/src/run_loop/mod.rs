@@ -115,8 +115,7 @@ impl RunLoopExecutor {
     /// Asks the loop's [`run`](RunLoop::run) to return when its queue is empty.
     pub fn finish(&self) {
         if !self.shared.finished.swap(true, Ordering::AcqRel) {
-            let nudge =
-                self.shared.nudge.with_mut(|nudge| NonNull::new(nudge)).expect("a field has an address");
+            let nudge = self.shared.nudge.with_mut(NonNull::new).expect("a field has an address");
             // SAFETY: the header lies in what all handles share, and is posted this once; the inbox of a loop that is
             // gone holds nothing.
             self.post(unsafe { Runnable::new(nudge) });
