@@ -4,6 +4,7 @@
 use core::cell::UnsafeCell;
 use core::fmt;
 use core::marker::PhantomPinned;
+use core::mem::ManuallyDrop;
 use core::pin::Pin;
 use core::ptr::NonNull;
 
@@ -74,22 +75,55 @@ pub trait Accept<P, V, E>: Gather {
 ///
 /// 1. `start` alone uses everything until it starts the first child; it holds a count of `children` until it is done.
 /// 2. From then on each child uses its own slot, and `kept` through `&`, until it gives back its count.
-/// 3. `env` and `receiver` are only read meanwhile. The one exception: if all children are inline, which is known to
-///    the compiler, one thread does everything, and `env` is made when the first child asks the rest to stop.
+/// 3. What is `lent`, and `receiver`, are only read meanwhile. The one exception: if all children are inline, which is
+///    known to the compiler, one thread does everything, and the environment is made when the first child asks the rest to stop.
 /// 4. The last to give back a count is alone and takes `kept` and `receiver`.
 pub struct Gathering<G, R>
 where
     G: Gather,
     R: Receiver<G::Value, G::Error>,
 {
-    // Dropped in this order: children before the stop source and the environment they were lent.
+    // Dropped in this order: children before what they were lent.
     slots: G::Slots<R>,
     group: UnsafeCell<Option<G>>,
     kept: UnsafeCell<G::Kept>,
-    env: UnsafeCell<Option<ScopedEnv>>,
-    children: Children,
+    lent: Lent,
     receiver: UnsafeCell<Option<R>>,
     _pinned: PhantomPinned,
+}
+
+/// What the children are lent: a stop source, and an environment that knows of it, if they were armed with them.
+struct Lent {
+    env: ManuallyDrop<UnsafeCell<Option<ScopedEnv>>>,
+    children: ManuallyDrop<Children>,
+}
+
+impl Drop for Lent {
+    /// By hand, so that children that were never armed, as inline ones are not, leave no code to destroy a stop source.
+    #[inline]
+    fn drop(&mut self) {
+        if self.env.get_mut().is_some() {
+            self.disarm();
+        }
+    }
+}
+
+impl Lent {
+    fn new(children: usize) -> Self {
+        Self {
+            env: ManuallyDrop::new(UnsafeCell::new(None)),
+            children: ManuallyDrop::new(Children::new(children)),
+        }
+    }
+
+    #[cold]
+    fn disarm(&mut self) {
+        // SAFETY: called by `drop` alone; neither is used again.
+        unsafe {
+            ManuallyDrop::drop(&mut self.env);
+            ManuallyDrop::drop(&mut self.children);
+        }
+    }
 }
 
 /// The address of the operation that children report to.
@@ -164,8 +198,7 @@ where
         Self {
             slots: group.slots(),
             kept: UnsafeCell::new(group.kept()),
-            env: UnsafeCell::new(None),
-            children: Children::new(group.count()),
+            lent: Lent::new(group.count()),
             group: UnsafeCell::new(Some(group)),
             receiver: UnsafeCell::new(Some(receiver)),
             _pinned: PhantomPinned,
@@ -181,8 +214,8 @@ where
         // which are what the scoped one is lent to.
         unsafe {
             let above = self.env_above();
-            let stop = self.children.arm(above.stop(), NonNull::from(self).cast(), Self::finish);
-            *self.env.get() = Some(ScopedEnv::with_in_place_stop(above, stop));
+            let stop = self.lent.children.arm(above.stop(), NonNull::from(self).cast(), Self::finish);
+            *self.lent.env.get() = Some(ScopedEnv::with_in_place_stop(above, stop));
         }
     }
 
@@ -226,13 +259,13 @@ where
             }
             group.connect(&this.slots, &*this.kept.get(), parent);
             if armed {
-                this.children.link(this.env_above().stop());
+                this.lent.children.link(this.env_above().stop());
             }
             G::start(&this.slots);
             if G::COMPLETES.is_inline() {
                 Self::finish(parent.0.cast());
             } else {
-                this.children.arrive(parent.0.cast(), Self::finish);
+                this.lent.children.arrive(parent.0.cast(), Self::finish);
             }
         }
     }
@@ -254,17 +287,17 @@ where
             if G::COMPLETES.is_inline() {
                 // Rule 3, the exception: this child is done, those before it are, and those after it have not started.
                 if let Some(reason) = stop
-                    && (*parent.env.get()).is_none()
+                    && (*parent.lent.env.get()).is_none()
                 {
                     parent.arm();
-                    parent.children.request_stop(reason);
+                    parent.lent.children.request_stop(reason);
                 }
                 return;
             }
             if let Some(reason) = stop {
-                parent.children.request_stop(reason);
+                parent.lent.children.request_stop(reason);
             }
-            parent.children.arrive(self.parent.0.cast(), Gathering::<G, R>::finish);
+            parent.lent.children.arrive(self.parent.0.cast(), Gathering::<G, R>::finish);
         }
     }
 
@@ -273,7 +306,7 @@ where
         // SAFETY: rules 2 and 3: the child is not home, so both are in their places and only read.
         unsafe {
             let parent = self.parent.0.as_ref();
-            match &*parent.env.get() {
+            match &*parent.lent.env.get() {
                 Some(env) => env,
                 None => parent.env_above(),
             }
@@ -292,7 +325,7 @@ where
     R: Receiver<G::Value, G::Error>,
 {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Gathering").field("children", &self.children).finish_non_exhaustive()
+        f.debug_struct("Gathering").field("children", &self.lent.children).finish_non_exhaustive()
     }
 }
 
