@@ -8,8 +8,13 @@ use convoke::{Env, Executor, Never, Outcome, Receiver};
 
 use super::{Reusable, Stopwatch, inside, leaked_env};
 
-/// `in_flight` operations, each going round `ops / in_flight` times.
-pub(crate) fn keep_posting<X: Executor>(executor: X, in_flight: u64) -> impl FnMut(u64) -> Duration {
+/// `in_flight` operations, each going round `ops / in_flight` times. `run` is called once they are on their way: it
+/// runs the executor, if that has no threads of its own, and keeps its context alive.
+pub(crate) fn keep_posting<X: Executor>(
+    executor: X,
+    in_flight: u64,
+    run: impl Fn(),
+) -> impl FnMut(u64) -> Duration {
     let env = leaked_env(executor.clone());
     let watch = Stopwatch::leak();
     let rounds: Vec<_> = (0..in_flight).map(|_| Box::new(Round::new(executor.clone(), env, watch))).collect();
@@ -23,6 +28,7 @@ pub(crate) fn keep_posting<X: Executor>(executor: X, in_flight: u64) -> impl FnM
                 unsafe { Round::go(NonNull::from(&**round)) };
             }
         });
+        run();
         watch.wait()
     }
 }

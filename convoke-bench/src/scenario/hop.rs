@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 use async_executor::LocalExecutor;
 use futures_lite::future::block_on;
 
-use convoke::{Executor, ExecutorRef, PoolExecutor, ThreadPool};
+use convoke::{Executor, ExecutorRef, PoolExecutor, RunLoop, RunLoopExecutor, ThreadPool};
 
-use super::Scenario;
+use super::{CONVOKE, Scenario};
 use crate::own::keep_posting;
 use crate::peer::{inside_tokio, tokio_run_loop};
 
@@ -19,10 +19,12 @@ pub(super) fn scenarios() -> Vec<Scenario> {
     vec![
         with_peers(
             Scenario::new("hop_typed", "post oneself to the executor one runs on, by its type, and go on")
+                .contestant(CONVOKE, || run_loop(|executor| executor))
                 .contestant("convoke_pool", || pool_of_one(|executor| executor)),
         ),
         with_peers(
             Scenario::new("hop_erased", "post oneself to the executor one runs on, type-erased, and go on")
+                .contestant(CONVOKE, || run_loop(ExecutorRef::new))
                 .contestant("convoke_pool", || pool_of_one(ExecutorRef::new)),
         ),
     ]
@@ -35,15 +37,16 @@ fn with_peers(scenario: Scenario) -> Scenario {
         .contestant("async_executor", async_executor)
 }
 
+/// A run loop on this thread; `handle` makes the handle that is measured.
+fn run_loop<X: Executor>(handle: fn(RunLoopExecutor) -> X) -> impl FnMut(u64) -> Duration {
+    let run_loop = RunLoop::new();
+    keep_posting(handle(run_loop.executor()), 1, move || _ = run_loop.run_ready())
+}
+
 /// A pool of one thread; `handle` makes the handle that is measured.
 fn pool_of_one<X: Executor>(handle: fn(PoolExecutor) -> X) -> impl FnMut(u64) -> Duration {
     let pool = ThreadPool::new(1).expect("a pool starts");
-    let mut keep_posting = keep_posting(handle(pool.executor()), 1);
-    move |ops| {
-        // Here so that the pool lives as long as the contestant.
-        let _pool = &pool;
-        keep_posting(ops)
-    }
+    keep_posting(handle(pool.executor()), 1, move || _ = &pool)
 }
 
 /// tokio's own `yield_now` puts the task off until the run loop has looked at its driver; a task that simply wakes

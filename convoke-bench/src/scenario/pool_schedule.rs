@@ -44,12 +44,7 @@ fn scenario(name: &'static str, about: &'static str, workers: usize) -> Scenario
 /// The operation of `schedule`, connected anew in the same storage each time.
 fn convoke(workers: usize) -> impl FnMut(u64) -> Duration {
     let pool = ThreadPool::new(workers).expect("a pool starts");
-    let mut keep_posting = keep_posting(pool.executor(), IN_FLIGHT);
-    move |ops| {
-        // Here so that the pool lives as long as the contestant.
-        let _pool = &pool;
-        keep_posting(ops)
-    }
+    keep_posting(pool.executor(), IN_FLIGHT, move || _ = &pool)
 }
 
 /// tokio's own `yield_now` puts the task off until the worker has looked at its driver; a task that simply wakes
