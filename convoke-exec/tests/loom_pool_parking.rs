@@ -161,7 +161,7 @@ fn a_push_against_the_closing_is_in_one_hand_exactly() {
 }
 
 #[test]
-fn two_posters_and_two_takers_keep_each_posters_order() {
+fn what_two_threads_push_leaves_in_the_order_of_each() {
     let (all_at_once, apart) = (Tally::default(), Tally::default());
     let tallies = (all_at_once.clone(), apart.clone());
     model(3, move || {

@@ -1,6 +1,7 @@
 //! One thread of a pool: where it looks for work, in which order, and when it sleeps.
 
 use core::cell::Cell;
+use core::marker::PhantomData;
 use core::{hint, ptr};
 use std::sync::Arc;
 
@@ -31,8 +32,24 @@ pub(super) struct Worker {
 }
 
 thread_local! {
-    /// The worker that this thread is: set for as long as `Worker::run` is on the stack, else null.
+    /// The worker that this thread is: set while a `Here` of it lives, else null.
     static CURRENT: Cell<*const Worker> = const { Cell::new(ptr::null()) };
+}
+
+/// For as long as it lives, this thread is a worker; it borrows the worker, which so outlives it.
+struct Here<'w>(PhantomData<&'w Worker>);
+
+impl<'w> Here<'w> {
+    fn enter(worker: &'w Worker) -> Self {
+        CURRENT.set(worker);
+        Self(PhantomData)
+    }
+}
+
+impl Drop for Here<'_> {
+    fn drop(&mut self) {
+        CURRENT.set(ptr::null());
+    }
 }
 
 impl Worker {
@@ -45,7 +62,7 @@ impl Worker {
     ) {
         let seed = (index as u32 + 1).wrapping_mul(0x9E37_79B9) | 1;
         let worker = Self { shared, index, deque, stealers, random: Cell::new(seed), runs: Cell::new(0) };
-        CURRENT.set(&raw const worker);
+        let _here = Here::enter(&worker);
         // A panic leaves the loop and comes back: cheaper than one `catch` per run.
         while !shared.is_stopping() {
             shared.contain(|| worker.work());
@@ -53,13 +70,12 @@ impl Worker {
         while worker.anything_left() {
             shared.contain(|| worker.drop_all());
         }
-        CURRENT.set(ptr::null());
     }
 
     /// Whether the caller runs on a worker of this pool.
     #[inline]
     pub(super) fn is_here(shared: &'static Shared) -> bool {
-        // SAFETY: `run` on this thread set the pointer to its own local, and takes it back before that goes.
+        // SAFETY: a `Here` on this thread's stack set the pointer to what it borrows, and takes it back when it goes.
         unsafe { CURRENT.get().as_ref() }.is_some_and(|worker| ptr::eq(worker.shared, shared))
     }
 
