@@ -9,7 +9,7 @@ use std::thread;
 use convoke_core::raw::Runnable;
 use convoke_core::{Executor, InlineExecutor, Panic};
 use convoke_exec::testing::executor_contract::{Harness, check};
-use convoke_exec::{Strand, ThreadPool};
+use convoke_exec::{RunLoop, Strand, ThreadPool};
 
 fn pool(threads: usize) -> ThreadPool {
     // Quiet: the contract lets work panic.
@@ -35,6 +35,27 @@ fn a_strand_over_a_pool_keeps_the_contract() {
             Harness::new(strand, move || drop(pool)).serial().finishes_queue()
         });
     }
+}
+
+#[test]
+fn a_run_loop_on_a_thread_keeps_the_contract() {
+    check(|| {
+        let (handle, executor) = std::sync::mpsc::channel();
+        let thread = thread::spawn(move || {
+            let run_loop = RunLoop::new();
+            handle.send(run_loop.executor()).unwrap();
+            // A panic of a piece of work leaves `run`; the loop is sound and goes on.
+            while Panic::catch(|| run_loop.run()).is_err() {}
+        });
+        let executor = executor.recv().unwrap();
+        let finish = executor.clone();
+        Harness::new(executor, move || {
+            finish.finish();
+            thread.join().unwrap();
+        })
+        .serial()
+        .finishes_queue()
+    });
 }
 
 #[test]

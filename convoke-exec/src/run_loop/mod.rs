@@ -84,7 +84,7 @@ impl RunLoop {
 
     /// Runs what is queued now, and what that queues, without waiting. Says how many pieces it ran.
     pub fn run_ready(&self) -> usize {
-        core::iter::from_fn(|| self.run_one().then_some(())).count()
+        self.runner.run_ready(&self.executor.shared)
     }
 
     /// Runs one piece of work if there is one, without waiting. Says whether there was.
@@ -142,6 +142,7 @@ impl RunLoopExecutor {
 impl Executor for RunLoopExecutor {
     #[inline]
     fn post(&self, runnable: Runnable) {
+        let Err(runnable) = Runner::post_here(&self.shared, runnable) else { return };
         match self.shared.inbox.push(runnable) {
             Pushed::Queued => {}
             Pushed::WakeSleeper => self.shared.unpark(),

@@ -10,29 +10,46 @@ use convoke_core::raw::{RunQueue, Runnable};
 
 use super::Shared;
 
-/// What was taken from the inbox and not run yet. Not shared: one thread runs a loop.
+/// After so many runs one looks into the inbox, so that work which posts itself again does not starve the rest.
+const INBOX_EACH: u32 = 61;
+
+/// What is to be run next: taken from the inbox, or posted by the loop's own work. Not shared: one thread runs a loop.
 pub(crate) struct Runner {
-    taken: RefCell<RunQueue>,
+    queue: RefCell<RunQueue>,
+    runs: Cell<u32>,
 }
 
 thread_local! {
-    /// The loop that this thread is running, if any. Compared by address, never followed.
-    static RUNNING: Cell<*const Shared> = Cell::new(ptr::null());
+    /// The loop that this thread is running, compared by address and never followed, and who runs it; or nulls.
+    static RUNNING: Cell<(*const Shared, *const Runner)> = Cell::new((ptr::null(), ptr::null()));
 }
 
 impl Runner {
     pub(crate) fn new() -> Self {
-        Self { taken: RefCell::new(RunQueue::new()) }
+        Self { queue: RefCell::new(RunQueue::new()), runs: Cell::new(0) }
     }
 
     /// Whether this thread runs that loop now.
     pub(super) fn is_running(shared: &Shared) -> bool {
-        RUNNING.with(|running| ptr::eq(running.get(), shared))
+        RUNNING.with(|running| ptr::eq(running.get().0, shared))
+    }
+
+    /// Queues work that the loop's own work posts, without an atomic operation. Handed back if this thread does not run
+    /// that loop.
+    #[inline]
+    pub(super) fn post_here(shared: &Shared, runnable: Runnable) -> Result<(), Runnable> {
+        let (running, runner) = RUNNING.with(Cell::get);
+        if !ptr::eq(running, shared) {
+            return Err(runnable);
+        }
+        // SAFETY: `Entered` on this thread's stack set the pointer, and takes it back before the runner goes.
+        unsafe { (*runner).queue.borrow_mut().push(runnable) };
+        Ok(())
     }
 
     /// Runs until the loop was told to finish and is empty.
     pub(super) fn run(&self, shared: &Shared) {
-        let _entered = Entered::new(shared);
+        let _entered = Entered::new(self, shared);
         loop {
             while let Some(runnable) = self.next(shared) {
                 runnable.run();
@@ -44,15 +61,21 @@ impl Runner {
         }
     }
 
+    /// Runs until nothing is queued; says how many pieces.
+    pub(super) fn run_ready(&self, shared: &Shared) -> usize {
+        let _entered = Entered::new(self, shared);
+        core::iter::from_fn(|| self.next(shared).map(Runnable::run)).count()
+    }
+
     pub(super) fn run_one(&self, shared: &Shared) -> bool {
-        let _entered = Entered::new(shared);
+        let _entered = Entered::new(self, shared);
         self.next(shared).map(Runnable::run).is_some()
     }
 
     /// Runs until `done` says so; it is asked after each piece of work. A panic of a piece of work is kept, for the
     /// caller must not be unwound, and the first is returned.
     pub(crate) fn run_until(&self, shared: &Shared, done: impl Fn() -> bool) -> Option<Panic> {
-        let _entered = Entered::new(shared);
+        let _entered = Entered::new(self, shared);
         let mut first_panic = None;
         while !done() {
             match self.next(shared) {
@@ -69,15 +92,26 @@ impl Runner {
 
     /// Stops what was taken and not run.
     pub(super) fn clear(&self) {
-        drop(self.taken.take());
+        // Out of the cell first: what is stopped may post.
+        while let Some(runnable) = { self.queue.borrow_mut().pop() } {
+            drop(runnable);
+        }
     }
 
     fn next(&self, shared: &Shared) -> Option<Runnable> {
-        let mut taken = self.taken.borrow_mut();
-        if taken.is_empty() {
-            *taken = shared.inbox.take();
+        let mut queue = self.queue.borrow_mut();
+        let runs = self.runs.get() + 1;
+        self.runs.set(runs % INBOX_EACH);
+        if queue.is_empty() || runs == INBOX_EACH {
+            queue.append(&mut shared.inbox.take());
         }
-        taken.pop()
+        queue.pop()
+    }
+}
+
+impl Drop for Runner {
+    fn drop(&mut self) {
+        self.clear();
     }
 }
 
@@ -93,13 +127,13 @@ fn sleep(shared: &Shared) {
 
 /// Marks this thread as the one that runs the loop, until it is dropped.
 struct Entered {
-    before: *const Shared,
+    before: (*const Shared, *const Runner),
 }
 
 impl Entered {
-    fn new(shared: &Shared) -> Self {
+    fn new(runner: &Runner, shared: &Shared) -> Self {
         *shared.lock_runner() = Some(thread::current());
-        Self { before: RUNNING.with(|running| running.replace(shared)) }
+        Self { before: RUNNING.with(|running| running.replace((shared, runner))) }
     }
 }
 
