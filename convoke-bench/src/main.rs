@@ -4,6 +4,7 @@
 //!
 //! - [`arguments`]: the command line.
 //! - [`scenario`]: what is measured; one file per family of scenarios below it.
+//! - [`own`]: our own operations, driven by hand.
 //! - [`peer`]: how each peer's runtime is set up, once, for all scenarios.
 //! - [`measure`]: calibration, timed samples by turns, the counting sample.
 //! - [`statistics`]: median and spread.
@@ -15,6 +16,7 @@ mod allocator;
 mod arguments;
 mod instructions;
 mod measure;
+mod own;
 mod peer;
 mod progress;
 mod report;

@@ -89,7 +89,7 @@ fn render_table(scenario: &Scenario, rows: &[Measured], ink: &Ink) -> String {
 fn verdict(rows: &[Measured]) -> Option<String> {
     let best = rows
         .iter()
-        .filter(|row| row.peer != CONVOKE)
+        .filter(|row| !row.peer.starts_with(CONVOKE))
         .min_by(|a, b| a.ns_per_op.median.total_cmp(&b.ns_per_op.median))?;
     let Some(ours) = rows.iter().find(|row| row.peer == CONVOKE) else {
         return Some(format!("best peer: {}", best.peer));

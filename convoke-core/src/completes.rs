@@ -18,6 +18,12 @@ impl Completes {
         if self as u8 >= other as u8 { self } else { other }
     }
 
+    /// What is known from outside of work that runs in an environment with, perhaps, another executor: there "here" is
+    /// somewhere else.
+    pub const fn with_other_executor(self) -> Self {
+        if self.is_inline() { self } else { Self::Anywhere }
+    }
+
     /// Whether it completes before `start` returns.
     pub const fn is_inline(self) -> bool {
         matches!(self, Self::Inline)
@@ -33,5 +39,13 @@ mod tests {
         assert_eq!(Inline.and(Inline), Inline);
         assert_eq!(Inline.and(Here), Here);
         assert_eq!(Anywhere.and(Here), Anywhere);
+    }
+
+    #[test]
+    fn with_another_executor_here_is_elsewhere() {
+        assert_eq!(
+            [Inline, Here, Anywhere].map(super::Completes::with_other_executor),
+            [Inline, Anywhere, Anywhere]
+        );
     }
 }

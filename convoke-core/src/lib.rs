@@ -28,6 +28,11 @@ mod sync;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 
+/// For the macro in `sync`.
+#[cfg(feature = "loom")]
+#[doc(hidden)]
+pub use loom as __loom;
+
 pub use completes::Completes;
 pub use env::Env;
 pub use executor::{Executor, ExecutorRef, InlineExecutor};

@@ -1,12 +1,29 @@
 //! What a program that uses senders wants to have in scope.
 
 pub use crate::algorithm::{
+    boxed::AnySender,
     just::{Just, just},
     just_error::{JustError, just_error},
     just_from::{JustFrom, just_from},
     just_stopped::{JustStopped, just_stopped},
     never::never,
+    repeat_n::repeat_n,
+    repeat_until::repeat_until,
+    retry::retry,
     schedule::schedule,
+    sequence::sequence,
+    when_all::when_all,
+    when_any::when_any,
+};
+pub use crate::algorithm::{
+    defer::defer,
+    either::Either,
+    from_callback::{Completion, from_callback},
+    let_with::let_with,
+    let_with_stop_source::let_with_stop_source,
+    read_env::read_env,
+    starts_on::starts_on,
+    within::within,
 };
 pub use crate::{
     Env, Executor, ExecutorRef, Never, Outcome, Panic, Sender, StopReason, StopSource, StopToken,

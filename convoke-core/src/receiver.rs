@@ -1,5 +1,6 @@
 //! Where an outcome goes.
 
+use crate::algorithm::boxed::AnySender;
 use crate::{Env, Outcome};
 
 /// Takes the outcome of a piece of work. It is an obligation: whoever starts work with a receiver completes it
@@ -19,4 +20,16 @@ pub trait Receiver<V, E>: Send {
 
     /// The environment the work runs in.
     fn env(&self) -> &Env;
+
+    /// Offers a boxed sender that is about to be started with this receiver. A receiver that itself belongs to a boxed
+    /// sender takes it, and with it the obligation: the work that offered it has ended, as if it had completed. All
+    /// others hand both back.
+    #[doc(hidden)]
+    #[inline]
+    fn tail_call(self, sender: AnySender<V, E>) -> Result<(), (Self, AnySender<V, E>)>
+    where
+        Self: Sized,
+    {
+        Err((self, sender))
+    }
 }

@@ -2,9 +2,15 @@
 //! its own file in `algorithm`.
 
 use crate::algorithm::{
-    let_error::LetError, let_stopped::LetStopped, let_value::LetValue, map_error::MapError, then::Then,
+    affine_on::AffineOn, boxed::AnySender, continues_on::ContinuesOn, dematerialize::Dematerialize,
+    finally::Finally, fork_join::Branches, fork_join::ForkJoin, into_result::IntoResult, let_error::LetError,
+    let_stopped::LetStopped, let_value::LetValue, map_error::MapError, materialize::Materialize, on::On,
+    split::Split, starts_on::StartsOn, stop_when::StopWhen, stopped_as_error::StoppedAsError,
+    stopped_as_option::StoppedAsOption, then::Then, transpose::Transpose, unstoppable::Unstoppable,
+    upon_error::UponError, upon_stopped::UponStopped, with_env::WithEnv, write_env::WriteEnv,
 };
-use crate::{Completes, Env, ExecutorRef, Never, Operation, Outcome, Receiver};
+use crate::env::Changes;
+use crate::{Completes, Env, Executor, ExecutorRef, Never, Operation, Outcome, Receiver};
 
 /// A description of work that ends with an [`Outcome`]. Nothing happens until it is connected to a receiver and
 /// started, by `sync_wait`, a scope or an `await`.
@@ -91,6 +97,154 @@ pub trait Sender: Sized + Send {
         f: F,
     ) -> LetStopped<Self, F> {
         LetStopped::new(self, f)
+    }
+
+    /// Turns an error into a value. See [`algorithm::upon_error`](crate::algorithm::upon_error).
+    fn upon_error<F>(self, f: F) -> UponError<Self, F>
+    where
+        F: FnOnce(Self::Error) -> Self::Value + Send,
+    {
+        UponError::new(self, f)
+    }
+
+    /// Turns a stop into a value. See [`algorithm::upon_stopped`](crate::algorithm::upon_stopped).
+    fn upon_stopped<F>(self, f: F) -> UponStopped<Self, F>
+    where
+        F: FnOnce() -> Self::Value + Send,
+    {
+        UponStopped::new(self, f)
+    }
+
+    /// Turns value and error into one `Result`. See [`algorithm::into_result`](crate::algorithm::into_result).
+    fn into_result(self) -> IntoResult<Self> {
+        IntoResult::new(self)
+    }
+
+    /// Splits a `Result` over the value and the error door. See [`algorithm::transpose`](crate::algorithm::transpose).
+    fn transpose<V, E>(self) -> Transpose<Self>
+    where
+        Self: Sender<Value = Result<V, E>, Error = Never>,
+    {
+        Transpose::new(self)
+    }
+
+    /// Turns a stop into `None`. See [`algorithm::stopped_as_option`](crate::algorithm::stopped_as_option).
+    fn stopped_as_option(self) -> StoppedAsOption<Self> {
+        StoppedAsOption::new(self)
+    }
+
+    /// Turns a stop into an error. See [`algorithm::stopped_as_error`](crate::algorithm::stopped_as_error).
+    fn stopped_as_error(self, error: Self::Error) -> StoppedAsError<Self, Self::Error>
+    where
+        Self::Error: Send,
+    {
+        StoppedAsError::new(self, error)
+    }
+
+    /// Turns the outcome into the value. See [`algorithm::materialize`](crate::algorithm::materialize).
+    fn materialize(self) -> Materialize<Self> {
+        Materialize::new(self)
+    }
+
+    /// Turns an outcome that is the value into the outcome. See [`algorithm::dematerialize`](crate::algorithm::dematerialize).
+    fn dematerialize<V, E>(self) -> Dematerialize<Self>
+    where
+        Self: Sender<Value = Outcome<V, E>, Error = Never>,
+    {
+        Dematerialize::new(self)
+    }
+
+    /// Starts it on an executor. See [`algorithm::starts_on`](crate::algorithm::starts_on).
+    fn starts_on<X: Executor>(self, executor: &X) -> StartsOn<X, Self> {
+        crate::algorithm::starts_on::starts_on(executor, self)
+    }
+
+    /// Carries the outcome to an executor. See [`algorithm::continues_on`](crate::algorithm::continues_on).
+    fn continues_on<X: Executor>(self, executor: &X) -> ContinuesOn<Self, X>
+    where
+        Self::Value: Send,
+        Self::Error: Send,
+    {
+        ContinuesOn::new(self, executor.clone())
+    }
+
+    /// Runs it on an executor and comes back. See [`algorithm::on`](crate::algorithm::on).
+    fn on<X: Executor>(self, executor: &X) -> On<X, Self>
+    where
+        Self::Value: Send,
+        Self::Error: Send,
+    {
+        On::new(executor, self)
+    }
+
+    /// Completes on an executor, and hops only if it must. See [`algorithm::affine_on`](crate::algorithm::affine_on).
+    fn affine_on<X: Executor>(self, executor: &X) -> AffineOn<Self, X>
+    where
+        Self::Value: Send,
+        Self::Error: Send,
+    {
+        AffineOn::new(self, executor.clone())
+    }
+
+    /// Runs it in an environment changed by a function. See [`algorithm::with_env`](crate::algorithm::with_env).
+    fn with_env<F>(self, f: F) -> WithEnv<Self, F>
+    where
+        F: FnOnce(&Env) -> Changes + Send,
+    {
+        WithEnv::new(self, f)
+    }
+
+    /// Runs it in a changed environment. See [`algorithm::write_env`](crate::algorithm::write_env).
+    fn write_env(self, changes: Changes) -> WriteEnv<Self> {
+        WriteEnv::new(self, changes)
+    }
+
+    /// Shields it from stop requests. See [`algorithm::unstoppable`](crate::algorithm::unstoppable).
+    fn unstoppable(self) -> Unstoppable<Self> {
+        Unstoppable::new(self)
+    }
+
+    /// Runs a clean-up after it, on every exit. See [`algorithm::finally`](crate::algorithm::finally).
+    fn finally<C>(self, clean_up: C) -> Finally<Self, C>
+    where
+        C: Sender<Value = (), Error = Never>,
+        Self::Value: Send,
+        Self::Error: Send,
+    {
+        Finally::new(self, clean_up)
+    }
+
+    /// Stops the work when another sender completes. See [`algorithm::stop_when`](crate::algorithm::stop_when).
+    fn stop_when<T: Sender>(self, trigger: T) -> StopWhen<Self, T> {
+        StopWhen::new(self, trigger)
+    }
+
+    /// Erases the type. See [`algorithm::boxed`](crate::algorithm::boxed).
+    fn boxed(self) -> AnySender<Self::Value, Self::Error>
+    where
+        Self: 'static,
+        Self::Value: Send + 'static,
+        Self::Error: Send + 'static,
+    {
+        AnySender::new(self)
+    }
+
+    /// One result for several consumers. See [`algorithm::split`](crate::algorithm::split).
+    fn split(self) -> Split<Self>
+    where
+        Self::Value: Clone + Send,
+        Self::Error: Clone + Send,
+    {
+        Split::new(self)
+    }
+
+    /// One result to several continuations, which run side by side. See
+    /// [`algorithm::fork_join`](crate::algorithm::fork_join).
+    fn fork_join<F>(self, branches: F) -> ForkJoin<Self, F>
+    where
+        F: Branches<Self::Value, Self::Error>,
+    {
+        ForkJoin::new(self, branches)
     }
 }
 

@@ -46,3 +46,35 @@ mod chosen {
 }
 
 pub use chosen::*;
+
+/// A thread-local whose initial value is a constant; loom's macro knows no `const`.
+#[cfg(not(feature = "loom"))]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __thread_local {
+    ($(#[$attribute:meta])* static $name:ident: $type:ty = $value:expr;) => {
+        std::thread_local! { $(#[$attribute])* static $name: $type = const { $value }; }
+    };
+}
+
+/// A thread-local of the model.
+#[cfg(feature = "loom")]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __thread_local {
+    ($(#[$attribute:meta])* static $name:ident: $type:ty = $value:expr;) => {
+        $crate::__loom::thread_local! { $(#[$attribute])* static $name: $type = $value; }
+    };
+}
+
+pub use crate::__thread_local as thread_local;
+
+thread_local! {
+    static MARK: u8 = 0;
+}
+
+/// A number that tells this thread from all others that are alive: cheaper to ask for than its id.
+#[inline]
+pub fn thread_mark() -> usize {
+    MARK.with(|mark| core::ptr::from_ref(mark).addr())
+}

@@ -3,7 +3,7 @@
 use core::fmt;
 use core::pin::Pin;
 use core::ptr::NonNull;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use crate::executor::{RunQueue, Runnable};
@@ -14,17 +14,17 @@ use crate::{Operation, OutcomeOf, Receiver};
 
 /// A sender connected to a receiver that keeps the outcome. Dropping it drops the operation unstarted.
 pub struct Connected<S: Sender> {
-    operation: PinnedOperation<S>,
+    operation: Boxed<S>,
     kept: Arc<Kept<S>>,
 }
 
 /// An operation that was started. Dropping it before it has completed is a failure of the test.
 pub struct Running<S: Sender> {
-    operation: Option<PinnedOperation<S>>,
+    operation: Option<Boxed<S>>,
     kept: Arc<Kept<S>>,
 }
 
-type PinnedOperation<S> = Pin<Box<<S as Sender>::Operation<Keep<S>>>>;
+type Boxed<S> = Pin<Box<<S as Sender>::Operation<Keep<S>>>>;
 
 /// The receiver of [`Connected`].
 pub struct Keep<S: Sender>(Arc<Kept<S>>);
@@ -262,6 +262,8 @@ pub struct Gate<V, E = Never>(crate::sync::Arc<crate::sync::Mutex<Waiting<V, E>>
 
 struct Waiting<V, E> {
     waiter: Option<Waiter<V, E>>,
+    /// Why it was asked to stop, if it was and heard it.
+    asked: Option<StopReason>,
 }
 
 /// An operation that waits: its address, and how to complete it.
@@ -282,7 +284,7 @@ impl<V, E> Clone for Gate<V, E> {
 impl<V: Send, E: Send> Gate<V, E> {
     /// Closed.
     pub fn new() -> Self {
-        Self(crate::sync::Arc::new(crate::sync::Mutex::new(Waiting { waiter: None })))
+        Self(crate::sync::Arc::new(crate::sync::Mutex::new(Waiting { waiter: None, asked: None })))
     }
 
     /// The work that waits at the gate.
@@ -292,7 +294,17 @@ impl<V: Send, E: Send> Gate<V, E> {
 
     /// The same, with something that lives in its operation.
     pub fn holding<H: Send>(&self, held: H) -> AtGate<V, E, H> {
-        AtGate { gate: self.clone(), held }
+        AtGate { gate: self.clone(), held, deaf: false }
+    }
+
+    /// Work that waits at the gate and does not hear a stop request.
+    pub fn deaf(&self) -> AtGate<V, E, ()> {
+        AtGate { gate: self.clone(), held: (), deaf: true }
+    }
+
+    /// Why the work was asked to stop, if it was.
+    pub fn asked_to_stop(&self) -> Option<StopReason> {
+        self.0.lock().unwrap().asked
     }
 
     /// Whether work waits at the gate.
@@ -325,6 +337,7 @@ impl<V, E> fmt::Debug for Gate<V, E> {
 pub struct AtGate<V, E, H> {
     gate: Gate<V, E>,
     held: H,
+    deaf: bool,
 }
 
 #[diagnostic::do_not_recommend]
@@ -337,6 +350,7 @@ impl<V: Send, E: Send, H: Send> Sender for AtGate<V, E, H> {
         GateOperation {
             gate: self.gate,
             _held: self.held,
+            deaf: self.deaf,
             receiver: Some(receiver),
             callback: None,
             started: Handshake::new(),
@@ -350,6 +364,7 @@ impl<V: Send, E: Send, H: Send> Sender for AtGate<V, E, H> {
 pub struct GateOperation<V, E, H, R> {
     gate: Gate<V, E>,
     _held: H,
+    deaf: bool,
     receiver: Option<R>,
     callback: Option<RawCallback<StopAtGate<V, E>>>,
     /// The work may be completed while it is still being started.
@@ -362,7 +377,8 @@ pub struct GateOperation<V, E, H, R> {
 struct StopAtGate<V, E>(Gate<V, E>);
 
 impl<V: Send, E: Send> OnStop for StopAtGate<V, E> {
-    fn on_stop(self, _: StopReason) {
+    fn on_stop(self, reason: StopReason) {
+        self.0.0.lock().unwrap().asked = Some(reason);
         self.0.complete(Outcome::Stopped);
     }
 }
@@ -379,7 +395,9 @@ impl<V: Send, E: Send, H: Send, R: Receiver<V, E>> Operation for GateOperation<V
             let waiter = Waiter { operation: this.cast(), complete: Self::complete };
             assert!(gate.0.lock().unwrap().waiter.replace(waiter).is_none(), "one gate, one operation");
             // By its place and not through `as_ref`: the outcome beside it may be written just now.
-            if let Some(receiver) = &(*this.as_ptr()).receiver {
+            if let Some(receiver) = &(*this.as_ptr()).receiver
+                && !(*this.as_ptr()).deaf
+            {
                 callback.register(receiver.env().stop());
             }
             Self::meet(this);
@@ -420,4 +438,47 @@ impl<V, E, H, R> fmt::Debug for GateOperation<V, E, H, R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("GateOperation")
     }
+}
+
+/// What is known of where this sender completes.
+pub fn completes_of<S: Sender>(_: &S) -> crate::Completes {
+    S::COMPLETES
+}
+
+/// Starts the sender that `make` returns again and again, while a second thread opens its gate as soon as somebody
+/// waits there and a third runs the executor: the work is completed while it is still being started.
+pub fn race_a_gate<S>(rounds: u32, make: impl Fn(&ByHand, &Gate<u32>) -> S)
+where
+    S: Sender<Value = u32, Error = Never>,
+{
+    let (gates, opened) = std::sync::mpsc::channel::<(Gate<u32>, u32)>();
+    let by_hand = ByHand::new();
+    let runner = by_hand.clone();
+    let over = Arc::new(AtomicBool::new(false));
+    let is_over = over.clone();
+    let opener = std::thread::spawn(move || {
+        for (gate, round) in opened {
+            while !gate.is_waiting() {
+                std::thread::yield_now();
+            }
+            assert!(gate.complete(Outcome::Value(round)));
+        }
+    });
+    let runner = std::thread::spawn(move || {
+        while !is_over.load(Ordering::Acquire) {
+            if runner.run_all() == 0 {
+                std::thread::yield_now();
+            }
+        }
+    });
+    for round in 0..rounds {
+        let gate = Gate::new();
+        let connected = Connected::new(make(&by_hand, &gate));
+        gates.send((gate, round)).unwrap();
+        assert_eq!(connected.start().wait(), Outcome::Value(round));
+    }
+    drop(gates);
+    over.store(true, Ordering::Release);
+    opener.join().unwrap();
+    runner.join().unwrap();
 }

@@ -1,1 +1,38 @@
-//! Convoke, second floor.
+//! The second floor of Convoke: where work runs.
+//!
+//! | room | what is in it |
+//! | --- | --- |
+//! | [`sync_wait()`] | starts work and waits for its outcome on the calling thread |
+//! | [`RunLoop`] | a queue and the thread that runs it |
+//! | [`ThreadPool`] | threads that share work |
+//! | [`Strand`] | one at a time, in order, over any executor |
+//! | [`Context`] | typed services with ordered shutdown |
+//!
+//! Programs use the facade crate `convoke`, which re-exports all of this.
+
+pub mod context;
+pub mod pool;
+mod report_panic;
+mod run_loop;
+pub mod strand;
+mod sync_wait;
+#[cfg(feature = "testing")]
+pub mod testing;
+
+pub use context::Context;
+pub use pool::{PoolExecutor, ThreadPool, ThreadPoolBuilder};
+use report_panic::report_panic;
+pub use run_loop::{RunLoop, RunLoopExecutor};
+pub use strand::Strand;
+pub use sync_wait::{sync_wait, sync_wait_with};
+
+pub mod raw {
+    //! The low-level door: the parts of executors that are model-checked on their own.
+
+    #[doc(hidden)]
+    pub use crate::pool::injector::Injector;
+    #[doc(hidden)]
+    pub use crate::pool::sleepers::{Searching, Sleepers};
+    #[doc(hidden)]
+    pub use crate::strand::turns::{AfterPost, Next, Turns};
+}

@@ -1,3 +1,35 @@
-//! Structured async for Rust.
+//! The facade: everything a program uses, under one name. The README is its front page, and its examples are tests.
+#![doc = ""]
+#![doc = include_str!("../../README.md")]
 
-pub use convoke_core::*;
+pub use convoke_core::{
+    Completes, Env, Executor, ExecutorRef, InlineExecutor, Never, Operation, Outcome, OutcomeOf, Panic,
+    Receiver, Sender, StopCallback, StopReason, StopRef, StopSource, StopToken, algorithm, env, outcome,
+    stop,
+};
+pub use convoke_exec::{
+    Context, PoolExecutor, RunLoop, RunLoopExecutor, Strand, ThreadPool, ThreadPoolBuilder, context, pool,
+    strand, sync_wait, sync_wait_with,
+};
+
+pub mod prelude {
+    //! What a program wants to have in scope: `use convoke::prelude::*;`.
+
+    pub use convoke_core::prelude::*;
+    pub use convoke_exec::{RunLoop, Strand, ThreadPool, sync_wait, sync_wait_with};
+}
+
+pub mod raw {
+    //! The low-level door: what executors, algorithms and task types are made of.
+
+    pub use convoke_core::raw::*;
+    pub use convoke_exec::raw::*;
+}
+
+#[cfg(feature = "testing")]
+pub mod testing {
+    //! Tools to test senders and executors with (feature `testing`).
+
+    pub use convoke_core::testing::*;
+    pub use convoke_exec::testing::*;
+}

@@ -9,19 +9,22 @@ use std::time::{Duration, Instant};
 use async_executor::LocalExecutor;
 use futures_lite::future::block_on;
 
+use convoke::{Executor, ExecutorRef, PoolExecutor, ThreadPool};
+
 use super::Scenario;
+use crate::own::keep_posting;
 use crate::peer::{inside_tokio, tokio_run_loop};
 
 pub(super) fn scenarios() -> Vec<Scenario> {
     vec![
-        with_peers(Scenario::new(
-            "hop_typed",
-            "post oneself to the executor one runs on, by its type, and go on",
-        )),
-        with_peers(Scenario::new(
-            "hop_erased",
-            "post oneself to the executor one runs on, type-erased, and go on",
-        )),
+        with_peers(
+            Scenario::new("hop_typed", "post oneself to the executor one runs on, by its type, and go on")
+                .contestant("convoke_pool", || pool_of_one(|executor| executor)),
+        ),
+        with_peers(
+            Scenario::new("hop_erased", "post oneself to the executor one runs on, type-erased, and go on")
+                .contestant("convoke_pool", || pool_of_one(ExecutorRef::new)),
+        ),
     ]
 }
 
@@ -30,6 +33,17 @@ fn with_peers(scenario: Scenario) -> Scenario {
         .contestant("tokio_yield", || tokio(tokio::task::yield_now))
         .contestant("tokio_wake", || tokio(futures_lite::future::yield_now))
         .contestant("async_executor", async_executor)
+}
+
+/// A pool of one thread; `handle` makes the handle that is measured.
+fn pool_of_one<X: Executor>(handle: fn(PoolExecutor) -> X) -> impl FnMut(u64) -> Duration {
+    let pool = ThreadPool::new(1).expect("a pool starts");
+    let mut keep_posting = keep_posting(handle(pool.executor()), 1);
+    move |ops| {
+        // Here so that the pool lives as long as the contestant.
+        let _pool = &pool;
+        keep_posting(ops)
+    }
 }
 
 /// tokio's own `yield_now` puts the task off until the run loop has looked at its driver; a task that simply wakes

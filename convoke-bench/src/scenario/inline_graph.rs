@@ -3,7 +3,9 @@
 use std::hint::black_box;
 use std::time::Duration;
 
-use super::Scenario;
+use convoke::prelude::*;
+
+use super::{CONVOKE, Scenario};
 use crate::measure::time;
 
 pub(super) fn scenarios() -> Vec<Scenario> {
@@ -12,6 +14,8 @@ pub(super) fn scenarios() -> Vec<Scenario> {
             "inline_graph",
             "x, x + 1, x * 2, on with a function of that result, x ^ seed: five stages run in place",
         )
+        .contestant(CONVOKE, convoke)
+        .contestant("convoke_wait_only", wait_only)
         .contestant("hand_written", hand_written),
     ]
 }
@@ -46,6 +50,36 @@ fn hand_written() -> impl FnMut(u64) -> Duration {
         time(|| {
             for x in 0..ops {
                 black_box(mix(continue_with(double(increment(black_box(x)))), seed));
+            }
+        })
+    }
+}
+
+/// The same stages as senders: `just`, `then`, `then`, `let_value`, `then`, under `sync_wait`.
+fn convoke() -> impl FnMut(u64) -> Duration {
+    let seed = seed();
+    move |ops| {
+        time(|| {
+            for x in 0..ops {
+                let graph = just(black_box(x))
+                    .then(increment)
+                    .then(double)
+                    .let_value(|x| just(continue_with(x)))
+                    .then(move |x| mix(x, seed));
+                black_box(sync_wait(graph).unwrap());
+            }
+        })
+    }
+}
+
+/// What `sync_wait` costs by itself: the hand-written function under it. The difference to `convoke` is the graph.
+fn wait_only() -> impl FnMut(u64) -> Duration {
+    let seed = seed();
+    move |ops| {
+        time(|| {
+            for x in 0..ops {
+                let value = mix(continue_with(double(increment(black_box(x)))), seed);
+                black_box(sync_wait(just(value)).unwrap());
             }
         })
     }

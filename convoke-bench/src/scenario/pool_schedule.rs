@@ -6,8 +6,11 @@
 use std::future::Future;
 use std::time::{Duration, Instant};
 
-use super::Scenario;
+use convoke::ThreadPool;
+
+use super::{CONVOKE, Scenario};
 use crate::measure::time;
+use crate::own::keep_posting;
 use crate::peer::{SmolPool, inside_tokio, rayon_pool, tokio_pool};
 
 /// Operations going round at the same time. Their storage is made inside the sample, once for thousands of ops.
@@ -31,10 +34,22 @@ pub(super) fn scenarios() -> Vec<Scenario> {
 fn scenario(name: &'static str, about: &'static str, workers: usize) -> Scenario {
     Scenario::new(name, about)
         .batch(IN_FLIGHT)
+        .contestant(CONVOKE, move || convoke(workers))
         .contestant("tokio_yield", move || tokio(workers, tokio::task::yield_now))
         .contestant("tokio_wake", move || tokio(workers, futures_lite::future::yield_now))
         .contestant("async_task", move || async_task(workers))
         .contestant("rayon_spawn", move || rayon_spawn(workers))
+}
+
+/// The operation of `schedule`, connected anew in the same storage each time.
+fn convoke(workers: usize) -> impl FnMut(u64) -> Duration {
+    let pool = ThreadPool::new(workers).expect("a pool starts");
+    let mut keep_posting = keep_posting(pool.executor(), IN_FLIGHT);
+    move |ops| {
+        // Here so that the pool lives as long as the contestant.
+        let _pool = &pool;
+        keep_posting(ops)
+    }
 }
 
 /// tokio's own `yield_now` puts the task off until the worker has looked at its driver; a task that simply wakes

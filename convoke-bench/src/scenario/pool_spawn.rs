@@ -5,8 +5,11 @@
 
 use std::time::{Duration, Instant};
 
-use super::Scenario;
+use convoke::{Executor, ThreadPool};
+
+use super::{CONVOKE, Scenario};
 use crate::measure::time;
+use crate::own::{Stopwatch, inside, leaked_env, spawn};
 use crate::peer::{SmolPool, inside_tokio, rayon_pool, tokio_pool};
 
 /// Tasks spawned before the first is joined.
@@ -30,9 +33,27 @@ pub(super) fn scenarios() -> Vec<Scenario> {
 fn scenario(name: &'static str, about: &'static str, workers: usize) -> Scenario {
     Scenario::new(name, about)
         .batch(AT_ONCE)
+        .contestant(CONVOKE, move || convoke(workers))
         .contestant("tokio", move || tokio(workers))
         .contestant("smol", move || smol(workers))
         .contestant("rayon", move || rayon(workers))
+}
+
+/// One box per operation, which frees itself; joined by a count.
+fn convoke(workers: usize) -> impl FnMut(u64) -> Duration {
+    let pool = ThreadPool::new(workers).expect("a pool starts");
+    let (env, watch) = (leaked_env(pool.executor()), Stopwatch::leak());
+    move |ops| {
+        let executor = pool.executor();
+        let at_once = |_| {
+            inside(&executor, env, move || {
+                watch.begin(AT_ONCE);
+                (0..AT_ONCE).for_each(|_| spawn(env, executor.schedule(), || watch.one()));
+            });
+            watch.wait()
+        };
+        (0..ops / AT_ONCE).map(at_once).sum()
+    }
 }
 
 /// A vector of handles; a `JoinSet` was tried and takes twice the time and a second allocation per task.

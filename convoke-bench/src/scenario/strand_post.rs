@@ -5,10 +5,12 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use convoke::{Strand, ThreadPool};
 use tokio::sync::mpsc::{self, UnboundedReceiver};
 use tokio::sync::{Mutex, oneshot};
 
-use super::Scenario;
+use super::{CONVOKE, Scenario};
+use crate::own::post_batches;
 use crate::peer::{inside_tokio, tokio_pool};
 
 /// Posts before the poster waits for all of them.
@@ -22,10 +24,22 @@ pub(super) fn scenarios() -> Vec<Scenario> {
             "post a no-op to a serialised queue on a pool of 2 threads; each 1000 are awaited",
         )
         .batch(BATCH)
+        .contestant(CONVOKE, convoke)
         .contestant("tokio_mutex", tokio_mutex)
         .contestant("tokio_actor", || tokio_actor(one_by_one))
         .contestant("tokio_actor_many", || tokio_actor(many_at_once)),
     ]
+}
+
+/// Operations with storage of their own; the last of a batch starts the poster again, on the pool.
+fn convoke() -> impl FnMut(u64) -> Duration {
+    let pool = ThreadPool::new(WORKERS).expect("a pool starts");
+    let mut post = post_batches(pool.executor(), Strand::new(pool.executor()), BATCH);
+    move |ops| {
+        // Here so that the pool lives as long as the contestant.
+        let _pool = &pool;
+        post(ops)
+    }
 }
 
 fn tokio_mutex() -> impl FnMut(u64) -> Duration {

@@ -53,6 +53,11 @@ impl Changes {
         self
     }
 
+    /// The executor that is to be another, if it is.
+    pub(crate) fn new_executor(&self) -> Option<&ExecutorRef> {
+        self.executor.as_ref()
+    }
+
     pub(super) fn apply(self, env: &mut Env) {
         if let Some(executor) = self.executor {
             env.executor = executor;

@@ -19,7 +19,7 @@ use crate::{Executor, ExecutorRef};
 use local::Locals;
 
 /// What work can ask about its surroundings. It travels down, invisibly: [`Receiver::env`](crate::Receiver::env)
-/// and the sender [`read_env`](crate::read_env) hand it out.
+/// and the sender [`read_env`](crate::prelude::read_env) hand it out.
 ///
 /// ```
 /// use convoke::{Env, StopSource, env::{Changes, Local}};
@@ -108,13 +108,6 @@ impl Env {
     /// inherited are left behind. Nothing of the parent is copied but four handles.
     pub fn child(&self) -> Self {
         Self { locals: self.locals.child(), ..self.clone() }
-    }
-
-    /// Takes the executor out, for whoever lent it to this environment.
-    #[doc(hidden)]
-    #[inline]
-    pub fn into_executor(self) -> ExecutorRef {
-        self.executor
     }
 }
 

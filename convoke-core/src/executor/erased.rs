@@ -2,7 +2,7 @@
 
 use core::any::{Any, TypeId, type_name};
 use core::fmt;
-use core::mem::{ManuallyDrop, MaybeUninit};
+use core::mem::MaybeUninit;
 use std::sync::Arc;
 
 use super::{Executor, InlineExecutor, Runnable};
@@ -44,28 +44,29 @@ unsafe impl Send for ExecutorRef {}
 unsafe impl Sync for ExecutorRef {}
 
 impl ExecutorRef {
-    /// Erases the type of `executor`.
+    /// Erases the type of `executor`. One that is erased already is returned as it is.
     #[inline]
     pub fn new<E: Executor>(executor: E) -> Self {
+        let mut executor = Some(executor);
+        if let Some(erased) = (&mut executor as &mut dyn Any).downcast_mut::<Option<Self>>() {
+            return erased.take().expect("put there above");
+        }
+        let executor = executor.expect("put there above");
         Self { word: Kept::<E>::put(executor), table: Kept::<E>::TABLE }
+    }
+
+    /// Whether this is `executor`, which may itself be erased.
+    pub fn is<E: Executor>(&self, executor: &E) -> bool {
+        match (executor as &dyn Any).downcast_ref::<Self>() {
+            Some(erased) => self == erased,
+            None => self.downcast_ref() == Some(executor),
+        }
     }
 
     /// The executor, if it is an `E`.
     pub fn downcast_ref<E: Executor>(&self) -> Option<&E> {
         // SAFETY: the table was made for the type of what the word holds.
         unsafe { (self.table.get)(&self.word) }.downcast_ref()
-    }
-
-    /// Takes the executor out again, if it is an `E` that fits into the word.
-    #[doc(hidden)]
-    #[inline]
-    pub fn into_inner<E: Executor>(self) -> Result<E, Self> {
-        if !Kept::<E>::FITS || !core::ptr::eq(self.table, Kept::<E>::TABLE) {
-            return Err(self);
-        }
-        let this = ManuallyDrop::new(self);
-        // SAFETY: the table is that of `E`, so the word holds an `E` in place; we own it and forget the rest.
-        Ok(unsafe { this.word.as_ptr().cast::<E>().read() })
     }
 }
 
@@ -181,5 +182,27 @@ impl<E: Executor> Kept<E> {
                 drop(Arc::from_raw(word.assume_init().cast::<E>()));
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::ByHand;
+
+    #[test]
+    fn an_erased_executor_is_not_erased_again() {
+        let by_hand = ByHand::new();
+        let twice = ExecutorRef::new(ExecutorRef::new(by_hand.clone()));
+        assert!(twice == ExecutorRef::new(by_hand.clone()));
+        assert!(twice.downcast_ref::<ByHand>() == Some(&by_hand));
+    }
+
+    #[test]
+    fn it_is_the_executor_it_was_made_of_erased_or_not() {
+        let (one, other) = (ByHand::new(), ByHand::new());
+        let erased = ExecutorRef::new(one.clone());
+        assert!(erased.is(&one) && erased.is(&erased.clone()));
+        assert!(!erased.is(&other) && !erased.is(&InlineExecutor) && !erased.is(&ExecutorRef::new(other)));
     }
 }

@@ -7,6 +7,7 @@ mod slot;
 pub use children::Children;
 pub use handshake::Handshake;
 pub use slot::Slot;
+pub(crate) use slot::no_unwind;
 
 use core::pin::Pin;
 

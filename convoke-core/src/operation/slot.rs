@@ -96,7 +96,7 @@ impl<O> fmt::Debug for Slot<O> {
 /// Calls `f`, which by contract does not panic. If it does, work that is already running points into storage
 /// that unwinding would free: there is no way on, and the process ends with a message.
 #[inline]
-fn no_unwind<T>(f: impl FnOnce() -> T) -> T {
+pub(crate) fn no_unwind<T>(f: impl FnOnce() -> T) -> T {
     struct Bomb;
     impl Drop for Bomb {
         #[cold]

@@ -1,0 +1,332 @@
+//! `split()`: several consumers of one result.
+
+use core::cell::UnsafeCell;
+use core::fmt;
+use core::marker::PhantomPinned;
+use core::pin::Pin;
+use core::ptr::NonNull;
+
+pub use super::split_state::Shareable;
+use super::split_state::{Interest, Place, Shared};
+use crate::operation::Handshake;
+use crate::stop::{OnStop, RawCallback};
+use crate::sync::Arc;
+use crate::{Operation, Outcome, OutcomeOf, Receiver, Sender, StopReason};
+
+/// Work that is done once and whose result goes to as many consumers as there are clones of this sender.
+///
+/// The work is started by the first consumer that is started, and has that one's executor, allocator and locals. A
+/// consumer that is stopped leaves, and the work goes on for the others. When nobody is left, neither consumers nor
+/// clones that could become consumers, the work is asked to stop.
+///
+/// - *Completes with* a clone of the value or error of the work, or stopped. If the work panicked: panicked; the first
+///   consumer gets the payload, the others its message. Stopped if the consumer itself is stopped before.
+/// - *If dropped* before it was started, it is one clone less. Dropping all drops the work, or stops it if it runs; what
+///   is shared lives until it has ended.
+/// - *Runs on* the thread of the first consumer; consumers complete where the work does, late ones at once.
+///
+/// ```
+/// use convoke::prelude::*;
+///
+/// let answer = just_from(|| 6 * 7).split();
+/// let both = when_all((answer.clone(), answer.then(|n| n + 1)));
+/// assert_eq!(sync_wait(both), Outcome::Value((42, 43)));
+/// ```
+#[must_use = "a sender does nothing until it is started"]
+pub struct Split<S: Shareable> {
+    interest: Interest<S>,
+}
+
+impl<S: Shareable> Split<S> {
+    pub(crate) fn new(sender: S) -> Self {
+        Self { interest: Interest::new(sender) }
+    }
+}
+
+impl<S: Shareable> Clone for Split<S> {
+    fn clone(&self) -> Self {
+        Self { interest: self.interest.clone() }
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<S: Shareable> Sender for Split<S> {
+    type Value = S::Value;
+    type Error = S::Error;
+    type Operation<R: Receiver<S::Value, S::Error>> = SplitOperation<S, R>;
+
+    fn connect<R: Receiver<S::Value, S::Error>>(self, receiver: R) -> SplitOperation<S, R> {
+        SplitOperation {
+            parts: UnsafeCell::new(Some((self.interest, receiver))),
+            outcome: UnsafeCell::new(None),
+            callback: UnsafeCell::new(None),
+            met: Handshake::new(),
+            _pinned: PhantomPinned,
+        }
+    }
+}
+
+/// The operation of one consumer.
+///
+/// 1. Whoever takes the consumer's place out of the shared list ends the wait: the work that has completed, or the
+///    consumer's own stop request. He alone writes `outcome`, and then comes to the meeting.
+/// 2. `start` comes there too, when it is done. The second of the two is alone with everything.
+/// 3. Before that, `parts` and `callback` are used by `start` alone.
+pub struct SplitOperation<S: Shareable, R> {
+    parts: UnsafeCell<Option<(Interest<S>, R)>>,
+    outcome: UnsafeCell<Option<OutcomeOf<S>>>,
+    callback: UnsafeCell<Option<RawCallback<Leave<S>>>>,
+    met: Handshake,
+    _pinned: PhantomPinned,
+}
+
+// SAFETY: the rules give each part to one thread at a time, and all of them are `Send`, by the bounds of `Split`.
+unsafe impl<S: Shareable, R: Send> Send for SplitOperation<S, R> {}
+// SAFETY: as above.
+unsafe impl<S: Shareable, R: Send> Sync for SplitOperation<S, R> {}
+
+impl<S, R> Operation for SplitOperation<S, R>
+where
+    S: Shareable,
+    R: Receiver<S::Value, S::Error>,
+{
+    unsafe fn start(self: Pin<&mut Self>) {
+        let this = NonNull::from(self.as_ref().get_ref());
+        // SAFETY: rule 3: the parts are ours until the meeting, to which we come last of all. We are pinned, so the
+        // list may point to us; the environment of the receiver outlives the callback, which is removed at the meeting.
+        unsafe {
+            let Some((interest, receiver)) = &*this.as_ref().parts.get() else { return };
+            let shared = interest.shared();
+            let env = receiver.env();
+            let place = Place { consumer: this.cast(), end: Self::end };
+            if env.stop().stop_requested() && !shared.is_done() {
+                Self::end(this.cast(), Outcome::Stopped);
+            } else if shared.wait(place) {
+                let callback = (*this.as_ref().callback.get())
+                    .insert(RawCallback::new(Leave { shared: shared.clone(), consumer: this.cast() }));
+                callback.register(env.stop());
+                Shared::begin_once(shared, env);
+            } else {
+                Self::end(this.cast(), shared.outcome());
+            }
+            Self::meet(this);
+        }
+    }
+}
+
+impl<S, R> SplitOperation<S, R>
+where
+    S: Shareable,
+    R: Receiver<S::Value, S::Error>,
+{
+    /// # Safety
+    /// Rule 1: called once, with a live operation, by who ends the wait.
+    unsafe fn end(this: NonNull<()>, outcome: OutcomeOf<S>) {
+        let this = this.cast::<Self>();
+        // SAFETY: rule 1; nothing is touched after the meeting unless we are the second.
+        unsafe {
+            *this.as_ref().outcome.get() = Some(outcome);
+            Self::meet(this);
+        }
+    }
+
+    /// # Safety
+    /// Called once by `start` and once by `end`.
+    unsafe fn meet(this: NonNull<Self>) {
+        // SAFETY: rule 2: the second is alone. The consumer is gone before its receiver hears of it: if it was the last,
+        // the work is asked to stop here.
+        unsafe {
+            let this = this.as_ref();
+            if this.met.arrive() {
+                *this.callback.get() = None;
+                if let (Some((interest, receiver)), Some(outcome)) =
+                    ((*this.parts.get()).take(), (*this.outcome.get()).take())
+                {
+                    drop(interest);
+                    receiver.complete(outcome);
+                }
+            }
+        }
+    }
+}
+
+/// A stop request of a consumer: it leaves, unless the work has completed it already.
+struct Leave<S: Shareable> {
+    shared: Arc<Shared<S>>,
+    consumer: NonNull<()>,
+}
+
+// SAFETY: the shared state may be used from any thread, and the address of the consumer is what its place is found by.
+unsafe impl<S: Shareable> Send for Leave<S> {}
+
+impl<S: Shareable> OnStop for Leave<S> {
+    fn on_stop(self, _: StopReason) {
+        if let Some(place) = self.shared.leave(self.consumer) {
+            // SAFETY: rule 1 of the operation: we took the place out of the list.
+            unsafe { (place.end)(place.consumer, Outcome::Stopped) };
+        }
+    }
+}
+
+impl<S: Shareable> fmt::Debug for Split<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Split").finish_non_exhaustive()
+    }
+}
+
+impl<S: Shareable, R> fmt::Debug for SplitOperation<S, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SplitOperation").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use crate::env::{Changes, Local};
+    use crate::prelude::*;
+    use crate::testing::{ByHand, Connected, DropCount, Gate, all_doors, stopped_env};
+
+    type Door = Gate<i32, &'static str>;
+
+    #[test]
+    fn the_work_is_done_once_and_every_consumer_has_its_outcome() {
+        let runs = AtomicUsize::new(0);
+        let split = just_from(|| runs.fetch_add(1, Ordering::Relaxed)).split();
+        for consumer in [split.clone(), split.clone(), split] {
+            assert_eq!(Connected::new(consumer).start().outcome(), Outcome::Value(0));
+        }
+        assert_eq!(runs.into_inner(), 1);
+        for (outcome, sender) in all_doors(1, "e") {
+            let split = sender.split();
+            assert_eq!(Connected::new(split.clone()).start().outcome(), outcome);
+            assert_eq!(Connected::new(split).start().outcome(), outcome);
+        }
+    }
+
+    #[test]
+    fn consumers_wait_for_the_work_and_late_ones_do_not() {
+        let gate = Door::new();
+        let split = gate.sender().split();
+        let running = [split.clone(), split.clone()].map(|consumer| Connected::new(consumer).start());
+        assert!(running.iter().all(|consumer| !consumer.is_complete()));
+        gate.complete(Outcome::Value(5));
+        for consumer in running {
+            assert_eq!(consumer.outcome(), Outcome::Value(5));
+        }
+        assert_eq!(Connected::with_env(split, stopped_env()).start().outcome(), Outcome::Value(5));
+    }
+
+    #[test]
+    fn the_first_consumer_of_a_panic_has_the_payload_the_others_its_words() {
+        let split = just_from(|| std::panic::panic_any(7_u8)).then(|()| 1).split();
+        let outcome = |consumer| match Connected::new(consumer).start().outcome() {
+            Outcome::Panicked(panic) => panic,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(outcome(split.clone()).payload().downcast_ref(), Some(&7_u8));
+        assert_eq!(outcome(split).message(), "a panic whose payload is not text");
+    }
+
+    #[test]
+    fn a_clone_that_panics_is_the_outcome_of_its_consumer_alone() {
+        #[derive(Debug)]
+        struct Once(AtomicUsize);
+        impl Clone for Once {
+            fn clone(&self) -> Self {
+                assert_eq!(self.0.fetch_add(1, Ordering::Relaxed), 1, "only the second clone is good");
+                Self(AtomicUsize::new(0))
+            }
+        }
+        let split = just(Once(AtomicUsize::new(0))).split();
+        assert!(Connected::new(split.clone()).start().outcome().is_panicked());
+        assert!(Connected::new(split).start().outcome().is_value());
+    }
+
+    #[test]
+    fn a_consumer_that_stops_leaves_the_others_alone() {
+        let (gate, source) = (Door::new(), StopSource::new());
+        let split = gate.sender().split();
+        let first = Connected::stoppable(split.clone(), &source).start();
+        let second = Connected::new(split).start();
+        source.request_stop(StopReason::Requested);
+        assert_eq!(first.outcome(), Outcome::Stopped);
+        assert_eq!(gate.asked_to_stop(), None);
+        gate.complete(Outcome::Value(1));
+        assert_eq!(second.outcome(), Outcome::Value(1));
+    }
+
+    #[test]
+    fn a_consumer_stopped_before_its_start_starts_nothing() {
+        let split = just_from(|| -> u8 { unreachable!("nobody wants it") }).split();
+        assert_eq!(Connected::with_env(split, stopped_env()).start().outcome(), Outcome::Stopped);
+    }
+
+    #[test]
+    fn the_work_is_stopped_when_the_last_consumer_leaves() {
+        let (gate, source) = (Door::new(), StopSource::new());
+        let split = gate.sender().split();
+        let running = Connected::stoppable(split.clone(), &source).start();
+        source.request_stop(StopReason::Requested);
+        assert_eq!(running.outcome(), Outcome::Stopped);
+        assert_eq!(gate.asked_to_stop(), None, "there is a clone that may still be started");
+        drop(split);
+        assert_eq!(gate.asked_to_stop(), Some(StopReason::Abandoned));
+    }
+
+    #[test]
+    fn what_is_shared_lives_until_abandoned_work_has_ended() {
+        let (gate, source, count) = (Gate::<i32>::new(), StopSource::new(), DropCount::new());
+        let token = count.token();
+        let split = gate.deaf().then(move |v| (v, drop(token)).0).split();
+        let running = Connected::stoppable(split, &source).start();
+        source.request_stop(StopReason::Requested);
+        assert_eq!(running.outcome(), Outcome::Stopped);
+        assert_eq!(count.dropped(), 0);
+        gate.complete(Outcome::Value(1));
+        assert_eq!(count.dropped(), 1);
+    }
+
+    #[test]
+    fn the_work_has_the_surroundings_of_the_first_consumer() {
+        static WHO: Local<&str> = Local::inherited("who");
+        let by_hand = ByHand::new();
+        let split = read_env(|env: &Env| (env.local(&WHO).copied(), env.executor().clone())).split();
+        let env = Env::from(by_hand.clone()).with(Changes::new().local(&WHO, "first"));
+        let expected = || Outcome::Value((Some("first"), ExecutorRef::new(by_hand.clone())));
+        assert_eq!(Connected::with_env(split.clone(), env).start().outcome(), expected());
+        assert_eq!(Connected::new(split).start().outcome(), expected());
+    }
+
+    #[test]
+    fn dropping_all_unstarted_drops_the_work() {
+        let count = DropCount::new();
+        let token = count.token();
+        let split = just_from(move || drop(token)).split();
+        drop(Connected::new(split.clone()));
+        assert_eq!(count.dropped(), 0);
+        drop(split);
+        assert_eq!(count.dropped(), 1);
+    }
+
+    #[test]
+    fn threads_may_start_stop_and_complete_in_any_order() {
+        for _ in 0..1_000 {
+            let (gate, source) = (Door::new(), StopSource::new());
+            let split = gate.deaf().split();
+            let (mine, theirs) = (split.clone(), split);
+            let gate = &gate;
+            std::thread::scope(|scope| {
+                let other = scope.spawn(move || Connected::new(theirs).start().wait());
+                scope.spawn(|| source.request_stop(StopReason::Requested));
+                let consumer = Connected::stoppable(mine, &source).start();
+                while !gate.complete(Outcome::Value(9)) {
+                    std::thread::yield_now();
+                }
+                assert!(matches!(consumer.wait(), Outcome::Value(9) | Outcome::Stopped));
+                assert_eq!(other.join().unwrap(), Outcome::Value(9));
+            });
+        }
+    }
+}

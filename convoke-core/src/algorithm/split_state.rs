@@ -1,0 +1,213 @@
+//! What the consumers of a `split` share: the work, its result, and who waits for it.
+
+use core::cell::UnsafeCell;
+use core::ptr::NonNull;
+
+use crate::env::Changes;
+use crate::operation::Slot;
+use crate::sync::atomic::{AtomicUsize, Ordering};
+use crate::sync::{Arc, Mutex, MutexGuard};
+use crate::{Env, Outcome, OutcomeOf, Panic, Receiver, Sender, StopReason, StopSource};
+
+/// A sender whose result can be given to several consumers.
+pub trait Shareable: Sender<Value: Clone + Send, Error: Clone + Send> {}
+
+impl<S: Sender<Value: Clone + Send, Error: Clone + Send>> Shareable for S {}
+
+/// The shared state.
+///
+/// 1. Whoever changes `phase` from idle to running, under the lock, alone uses `sender`, `env` and `work` until he has
+///    started the work. From then on `env` is only read, and `work` is used by whoever completes it.
+/// 2. A place is in the list until it is taken out, under the lock, by who will end that consumer's wait: the work when
+///    it has completed, or the consumer's stop request. Until then the consumer is alive.
+/// 3. The result is written before `phase` becomes done, and stays.
+/// 4. No code of the program runs under the lock of `waiting`. The result is cloned under its own lock, so that it need
+///    not be `Sync`; all that can happen there is the clone.
+pub(super) struct Shared<S: Shareable> {
+    work: Slot<S::Operation<WorkReceiver<S>>>,
+    sender: UnsafeCell<Option<S>>,
+    env: UnsafeCell<Option<Env>>,
+    waiting: Mutex<Waiting<S>>,
+    result: Mutex<Option<Kept<S>>>,
+    /// Consumers that wait, and senders that may become consumers.
+    interested: AtomicUsize,
+    stop: StopSource,
+}
+
+struct Waiting<S: Shareable> {
+    phase: Phase,
+    places: Vec<Place<S>>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Idle,
+    Running,
+    Done,
+}
+
+/// A consumer that waits: its address, and how its wait is ended.
+pub(super) struct Place<S: Sender> {
+    pub(super) consumer: NonNull<()>,
+    pub(super) end: unsafe fn(NonNull<()>, OutcomeOf<S>),
+}
+
+enum Kept<S: Sender> {
+    Value(S::Value),
+    Error(S::Error),
+    Stopped,
+    /// The payload is for the first who asks; the others get its message.
+    Panicked(Option<Panic>, String),
+}
+
+// SAFETY: everything in it is `Send`; rules 1 to 4 say who uses what when.
+unsafe impl<S: Shareable> Send for Shared<S> {}
+// SAFETY: as above.
+unsafe impl<S: Shareable> Sync for Shared<S> {}
+
+impl<S: Shareable> Shared<S> {
+    /// Adds a consumer to those that wait. False if there is nothing to wait for any more: the result is there.
+    pub(super) fn wait(&self, place: Place<S>) -> bool {
+        let mut waiting = self.waiting();
+        let waits = waiting.phase != Phase::Done;
+        if waits {
+            waiting.places.push(place);
+        }
+        waits
+    }
+
+    /// Takes a consumer out, if it still waits.
+    pub(super) fn leave(&self, consumer: NonNull<()>) -> Option<Place<S>> {
+        let mut waiting = self.waiting();
+        let at = waiting.places.iter().position(|place| place.consumer == consumer)?;
+        Some(waiting.places.remove(at))
+    }
+
+    /// Whether the result is there.
+    pub(super) fn is_done(&self) -> bool {
+        self.waiting().phase == Phase::Done
+    }
+
+    /// Starts the work in the environment of this consumer, unless another one has.
+    pub(super) fn begin_once(this: &Arc<Self>, env: &Env) {
+        {
+            let mut waiting = this.waiting();
+            if waiting.phase != Phase::Idle {
+                return;
+            }
+            waiting.phase = Phase::Running;
+        }
+        let env = env.child().with(Changes::new().stop_token(this.stop.token()));
+        // SAFETY: rule 1: we changed the phase. The state does not move, as it is in an `Arc`, and the receiver keeps it
+        // alive until the work has completed.
+        unsafe {
+            *this.env.get() = Some(env);
+            if let Some(sender) = (*this.sender.get()).take() {
+                this.work.run(|| sender.connect(WorkReceiver { shared: this.clone() }));
+            }
+        }
+    }
+
+    /// A copy of the result, which is there.
+    pub(super) fn outcome(&self) -> OutcomeOf<S> {
+        let mut result = self.result.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        match result.as_mut() {
+            Some(Kept::Value(value)) => Outcome::catch(|| value.clone()),
+            Some(Kept::Error(error)) => {
+                Panic::catch(|| error.clone()).map_or_else(Outcome::Panicked, Outcome::Error)
+            }
+            Some(Kept::Panicked(payload, message)) => {
+                Outcome::Panicked(payload.take().unwrap_or_else(|| Panic::new(message.clone())))
+            }
+            Some(Kept::Stopped) | None => Outcome::Stopped,
+        }
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, Waiting<S>> {
+        // Rule 4: no foreign code runs under the lock, so a poisoned list is a sound list.
+        self.waiting.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+}
+
+/// A share in the result: that of a consumer that waits, or of a sender that may become one. When the last is gone the
+/// work is asked to stop.
+pub(super) struct Interest<S: Shareable>(Arc<Shared<S>>);
+
+impl<S: Shareable> Interest<S> {
+    /// The first share in the result of `sender`.
+    pub(super) fn new(sender: S) -> Self {
+        Self(Arc::new(Shared {
+            work: Slot::new(),
+            sender: UnsafeCell::new(Some(sender)),
+            env: UnsafeCell::new(None),
+            waiting: Mutex::new(Waiting { phase: Phase::Idle, places: Vec::new() }),
+            result: Mutex::new(None),
+            interested: AtomicUsize::new(1),
+            stop: StopSource::new(),
+        }))
+    }
+
+    /// What it is a share in.
+    pub(super) fn shared(&self) -> &Arc<Shared<S>> {
+        &self.0
+    }
+}
+
+impl<S: Shareable> Clone for Interest<S> {
+    fn clone(&self) -> Self {
+        self.0.interested.fetch_add(1, Ordering::Relaxed);
+        Self(self.0.clone())
+    }
+}
+
+impl<S: Shareable> Drop for Interest<S> {
+    fn drop(&mut self) {
+        if self.0.interested.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.0.stop.request_stop(StopReason::Abandoned);
+        }
+    }
+}
+
+/// The receiver of the work. It keeps the shared state alive until the work has completed.
+pub(super) struct WorkReceiver<S: Shareable> {
+    shared: Arc<Shared<S>>,
+}
+
+#[diagnostic::do_not_recommend]
+impl<S: Shareable> Receiver<S::Value, S::Error> for WorkReceiver<S> {
+    fn complete(self, outcome: OutcomeOf<S>) {
+        let shared = self.shared;
+        // SAFETY: rule 1: the work has completed, and it is we who complete it.
+        unsafe { shared.work.clear() };
+        let kept = match outcome {
+            Outcome::Value(value) => Kept::Value(value),
+            Outcome::Error(error) => Kept::Error(error),
+            Outcome::Stopped => Kept::Stopped,
+            Outcome::Panicked(panic) => {
+                let message = panic.message().to_owned();
+                Kept::Panicked(Some(panic), message)
+            }
+        };
+        *shared.result.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = Some(kept);
+        let places = {
+            let mut waiting = shared.waiting();
+            waiting.phase = Phase::Done;
+            core::mem::take(&mut waiting.places)
+        };
+        for place in places {
+            // SAFETY: rule 2: we took the place out of the list.
+            unsafe { (place.end)(place.consumer, shared.outcome()) };
+        }
+    }
+
+    fn env(&self) -> &Env {
+        // SAFETY: rule 1: written before the work was connected, and only read since.
+        unsafe { (*self.shared.env.get()).as_ref() }.expect("written before the work was connected")
+    }
+}
+
+impl<S: Shareable> core::fmt::Debug for WorkReceiver<S> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("WorkReceiver").finish_non_exhaustive()
+    }
+}

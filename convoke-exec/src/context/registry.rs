@@ -1,0 +1,199 @@
+//! Which services there are, which are being made and by whom, and in which order they end.
+
+use core::any::{Any, TypeId};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, ThreadId};
+
+use super::{Service, ServiceError};
+
+/// The services of a context. No lock is held while a service is made, shut down or destroyed.
+pub(super) struct Registry {
+    state: Mutex<State>,
+    /// Told whenever a service has been made, or has not.
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    /// In the order of their addition.
+    ready: Vec<Entry>,
+    making: Vec<Turn>,
+    /// Who waits for a service that another thread makes.
+    waiting: Vec<Turn>,
+    /// After the shut-down has begun: how many of `ready` have not been told yet, counted from the front.
+    to_shut_down: Option<usize>,
+}
+
+/// A thread and the service that it makes, or waits for.
+struct Turn {
+    thread: ThreadId,
+    key: TypeId,
+}
+
+/// A service under its key.
+pub(super) struct Entry {
+    key: TypeId,
+    /// An `Arc` of the interface that the key is the type of.
+    interface: Box<dyn Any + Send + Sync>,
+    service: Arc<dyn ShutDown>,
+}
+
+/// What is known of every service, whatever its interface.
+trait ShutDown: Send + Sync {
+    fn shutdown(&self);
+}
+
+impl<S: Service> ShutDown for S {
+    fn shutdown(&self) {
+        Service::shutdown(self);
+    }
+}
+
+impl Entry {
+    pub(super) fn new<S: Service>(service: S) -> (Self, Arc<S::Interface>) {
+        let service = Arc::new(service);
+        let interface = service.clone().into_interface();
+        let key = TypeId::of::<S::Interface>();
+        (Self { key, interface: Box::new(interface.clone()), service }, interface)
+    }
+}
+
+/// What to do for a service that was asked for.
+pub(super) enum Lookup<'r, I: ?Sized> {
+    /// Here it is.
+    Found(Arc<I>),
+    /// There is none: whoever asked makes it.
+    Make(Permit<'r>),
+}
+
+impl Registry {
+    pub(super) fn new() -> Self {
+        Self { state: Mutex::default(), changed: Condvar::new() }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The service of this interface, if there is one.
+    pub(super) fn find<I: ?Sized + Send + Sync + 'static>(&self) -> Option<Arc<I>> {
+        self.state().find()
+    }
+
+    /// The service, or leave to make it. Waits if another thread makes it just now.
+    pub(super) fn find_or_make<I: ?Sized + Send + Sync + 'static>(
+        &self,
+    ) -> Result<Lookup<'_, I>, ServiceError> {
+        let me = Turn { thread: thread::current().id(), key: TypeId::of::<I>() };
+        let mut state = self.state();
+        loop {
+            if let Some(found) = state.find() {
+                return Ok(Lookup::Found(found));
+            }
+            if state.maker(me.key).is_none() {
+                return self.permit::<I>(state).map(Lookup::Make);
+            }
+            if state.would_wait_for_itself(&me) {
+                return Err(ServiceError::Cyclic(core::any::type_name::<I>()));
+            }
+            state.waiting.push(Turn { ..me });
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state.waiting.retain(|turn| turn.thread != me.thread);
+        }
+    }
+
+    /// Leave to make it, if there is none and nobody makes one.
+    pub(super) fn make<I: ?Sized + Send + Sync + 'static>(&self) -> Result<Permit<'_>, ServiceError> {
+        let state = self.state();
+        if state.find::<I>().is_some() || state.maker(TypeId::of::<I>()).is_some() {
+            return Err(ServiceError::Duplicate(core::any::type_name::<I>()));
+        }
+        self.permit::<I>(state)
+    }
+
+    fn permit<I: ?Sized + 'static>(
+        &self,
+        mut state: MutexGuard<'_, State>,
+    ) -> Result<Permit<'_>, ServiceError> {
+        let (key, name) = (TypeId::of::<I>(), core::any::type_name::<I>());
+        if state.to_shut_down.is_some() {
+            return Err(ServiceError::ShutDown(name));
+        }
+        state.making.push(Turn { thread: thread::current().id(), key });
+        Ok(Permit { registry: self, key, name })
+    }
+
+    /// From now on nothing is added. Hands out the services that were not shut down yet, the last one first.
+    pub(super) fn next_to_shut_down(&self) -> Option<impl FnOnce() + use<>> {
+        let mut state = self.state();
+        let all = state.ready.len();
+        let left = state.to_shut_down.get_or_insert(all);
+        *left = left.checked_sub(1)?;
+        let place = *left;
+        let service = Arc::clone(&state.ready[place].service);
+        Some(move || service.shutdown())
+    }
+
+    /// Takes out the last one, to be destroyed.
+    pub(super) fn take_last(&self) -> Option<Entry> {
+        self.state().ready.pop()
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.state().ready.len()
+    }
+}
+
+impl State {
+    fn find<I: ?Sized + Send + Sync + 'static>(&self) -> Option<Arc<I>> {
+        let entry = self.ready.iter().find(|entry| entry.key == TypeId::of::<I>())?;
+        entry.interface.downcast_ref::<Arc<I>>().cloned()
+    }
+
+    fn maker(&self, key: TypeId) -> Option<ThreadId> {
+        self.making.iter().find(|turn| turn.key == key).map(|turn| turn.thread)
+    }
+
+    /// Whether the maker of what `me` wants is `me`, or waits for what `me` makes, or for one who does.
+    fn would_wait_for_itself(&self, me: &Turn) -> bool {
+        let mut key = me.key;
+        while let Some(maker) = self.maker(key) {
+            if maker == me.thread {
+                return true;
+            }
+            let Some(next) = self.waiting.iter().find(|turn| turn.thread == maker) else { return false };
+            key = next.key;
+        }
+        false
+    }
+}
+
+/// Leave to make one service. Dropped unused, for instance by a panic, it lets the next one try.
+#[must_use]
+pub(super) struct Permit<'r> {
+    registry: &'r Registry,
+    key: TypeId,
+    name: &'static str,
+}
+
+impl Permit<'_> {
+    /// Adds the service that was made. Refused, and destroyed, if the context was shut down in the meantime.
+    pub(super) fn add(self, entry: Entry) -> Result<(), ServiceError> {
+        let mut state = self.registry.state();
+        if state.to_shut_down.is_some() {
+            // Its destructor is the user's code: not under the lock.
+            drop(state);
+            drop(entry);
+            return Err(ServiceError::ShutDown(self.name));
+        }
+        state.ready.push(entry);
+        Ok(())
+    }
+}
+
+impl Drop for Permit<'_> {
+    fn drop(&mut self) {
+        self.registry.state().making.retain(|turn| turn.key != self.key);
+        self.registry.changed.notify_all();
+    }
+}

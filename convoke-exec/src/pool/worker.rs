@@ -1,0 +1,188 @@
+//! One thread of a pool: where it looks for work, in which order, and when it sleeps.
+
+use core::cell::Cell;
+use core::{hint, ptr};
+use std::sync::Arc;
+
+use convoke_core::raw::Runnable;
+use crossbeam_deque::{Steal, Stealer, Worker as Deque};
+
+use super::shared::Shared;
+use super::sleepers::Searching;
+
+/// The most that is taken from outside at once. The rest of a batch can be stolen.
+const BATCH: usize = 64;
+/// After so many runs one looks outside first, so that work which breeds work does not starve the rest.
+const OUTSIDE_EACH: u32 = 61;
+/// How often a searching worker looks around before it sleeps, and how long it waits in between. Together a few
+/// microseconds, where a wake-up costs some tens.
+const ROUNDS: usize = 4;
+const SPINS: usize = 16;
+
+pub(super) struct Worker {
+    shared: &'static Shared,
+    index: usize,
+    deque: Deque<Runnable>,
+    /// Those of all workers, by index.
+    stealers: Arc<[Stealer<Runnable>]>,
+    /// Whom to rob first: a xorshift generator.
+    random: Cell<u32>,
+    runs: Cell<u32>,
+}
+
+thread_local! {
+    /// The worker that this thread is: set for as long as `Worker::run` is on the stack, else null.
+    static CURRENT: Cell<*const Worker> = const { Cell::new(ptr::null()) };
+}
+
+impl Worker {
+    /// The work of a thread; it returns when the pool stops.
+    pub(super) fn run(
+        shared: &'static Shared,
+        index: usize,
+        deque: Deque<Runnable>,
+        stealers: Arc<[Stealer<Runnable>]>,
+    ) {
+        let seed = (index as u32 + 1).wrapping_mul(0x9E37_79B9) | 1;
+        let worker = Self { shared, index, deque, stealers, random: Cell::new(seed), runs: Cell::new(0) };
+        CURRENT.set(&raw const worker);
+        // A panic leaves the loop and comes back: cheaper than one `catch` per run.
+        while !shared.is_stopping() {
+            shared.contain(|| worker.work());
+        }
+        while worker.anything_left() {
+            shared.contain(|| worker.drop_all());
+        }
+        CURRENT.set(ptr::null());
+    }
+
+    /// The worker of this pool that the caller runs on, if it does.
+    #[inline]
+    pub(super) fn with_current<R>(shared: &'static Shared, f: impl FnOnce(&Self) -> R) -> Option<R> {
+        // SAFETY: `run` on this thread set the pointer to its own local, and takes it back before that goes.
+        let worker = unsafe { CURRENT.get().as_ref() }?;
+        ptr::eq(worker.shared, shared).then(|| f(worker))
+    }
+
+    /// Queues work that comes from this worker's own work.
+    #[inline]
+    pub(super) fn post(&self, runnable: Runnable) {
+        self.deque.push(runnable);
+        if self.stealers.len() > 1 {
+            self.shared.sleepers.notify();
+        }
+    }
+
+    fn work(&self) {
+        while !self.shared.is_stopping() {
+            match self.next().or_else(|| self.search()) {
+                Some(runnable) => runnable.run(),
+                None => return,
+            }
+        }
+    }
+
+    /// What can be had without disturbing the others.
+    #[inline]
+    fn next(&self) -> Option<Runnable> {
+        let runs = self.runs.get();
+        if runs == OUTSIDE_EACH {
+            self.runs.set(0);
+            return self.take_from_outside().or_else(|| self.deque.pop());
+        }
+        self.runs.set(runs + 1);
+        self.deque.pop().or_else(|| self.take_from_outside())
+    }
+
+    /// A batch from outside: the first to be run now, the others in one's own deque.
+    #[inline]
+    fn take_from_outside(&self) -> Option<Runnable> {
+        let mut first = None;
+        let taken = self.shared.injector.take(BATCH, |runnable| match &first {
+            None => first = Some(runnable),
+            Some(_) => self.deque.push(runnable),
+        });
+        if taken > 1 {
+            // Rule 4 of the injector: for a moment nobody could see what was taken and what was left.
+            self.shared.sleepers.notify();
+        }
+        first
+    }
+
+    /// Looks around, sleeps, looks around, until there is work. `None` at the end of the pool.
+    #[cold]
+    fn search(&self) -> Option<Runnable> {
+        let sleepers = &self.shared.sleepers;
+        let mut permit = None;
+        loop {
+            permit = permit.or_else(|| sleepers.search());
+            let mut rounds = if permit.is_some() { ROUNDS } else { 1 };
+            while rounds > 0 {
+                if self.shared.is_stopping() {
+                    return None;
+                }
+                if let Some(runnable) = self.look_around() {
+                    self.end_search(permit);
+                    return Some(runnable);
+                }
+                rounds -= 1;
+                if rounds > 0 {
+                    (0..SPINS).for_each(|_| hint::spin_loop());
+                }
+            }
+            permit = sleepers.sleep(self.index, permit, || self.anything_for_me());
+        }
+    }
+
+    fn end_search(&self, permit: Option<Searching>) {
+        if let Some(permit) = permit {
+            self.shared.sleepers.found(permit, || self.anything_left());
+        }
+    }
+
+    /// Outside, then with the others, beginning anywhere.
+    fn look_around(&self) -> Option<Runnable> {
+        self.take_from_outside().or_else(|| self.steal())
+    }
+
+    fn steal(&self) -> Option<Runnable> {
+        let others = self.stealers.len();
+        let start = self.random() as usize % others;
+        (start..others).chain(0..start).filter(|other| *other != self.index).find_map(|other| {
+            loop {
+                match self.stealers[other].steal_batch_and_pop(&self.deque) {
+                    Steal::Success(runnable) => return Some(runnable),
+                    Steal::Empty => return None,
+                    Steal::Retry => hint::spin_loop(),
+                }
+            }
+        })
+    }
+
+    /// Whether there is a queue with work in it.
+    fn anything_left(&self) -> bool {
+        !self.shared.injector.is_empty() || self.stealers.iter().any(|stealer| !stealer.is_empty())
+    }
+
+    /// The last look before sleep.
+    fn anything_for_me(&self) -> bool {
+        self.shared.is_stopping() || self.anything_left()
+    }
+
+    /// The end: what is still queued, here or with a neighbour who is still busy, completes as stopped. What those
+    /// completions post comes back to our deque and goes the same way.
+    fn drop_all(&self) {
+        while let Some(runnable) = self.deque.pop().or_else(|| self.look_around()) {
+            drop(runnable);
+        }
+    }
+
+    fn random(&self) -> u32 {
+        let mut x = self.random.get();
+        x ^= x << 13;
+        x ^= x >> 17;
+        x ^= x << 5;
+        self.random.set(x);
+        x
+    }
+}

@@ -1,0 +1,101 @@
+//! The state machine of a run loop's inbox, in one word: a stack of posted work, newest first, or one of three
+//! marks. Many threads push, one takes.
+//!
+//! | the word | means |
+//! | --- | --- |
+//! | null | empty; the taker is awake |
+//! | a header | the newest of the posted work |
+//! | `ASLEEP` | empty; the taker sleeps, or is about to, and must be woken |
+//! | `CLOSED` | the loop is gone; nothing is taken any more |
+
+use core::ptr::{self, NonNull};
+
+use convoke_core::raw::sync::atomic::{AtomicPtr, Ordering};
+use convoke_core::raw::{Header, RunQueue, Runnable};
+
+pub(super) struct Inbox {
+    newest: AtomicPtr<Header>,
+}
+
+/// What the pusher must do now.
+pub(super) enum Pushed {
+    /// Nothing.
+    Queued,
+    /// Wake the taker: it sleeps.
+    WakeSleeper,
+    /// Drop it: the inbox is closed.
+    Closed(Runnable),
+}
+
+/// No header is at these addresses: headers are aligned.
+const ASLEEP: *mut Header = ptr::without_provenance_mut(1);
+const CLOSED: *mut Header = ptr::without_provenance_mut(2);
+
+impl Inbox {
+    pub(super) fn new() -> Self {
+        Self { newest: AtomicPtr::new(ptr::null_mut()) }
+    }
+
+    /// Adds a piece of work.
+    #[inline]
+    pub(super) fn push(&self, runnable: Runnable) -> Pushed {
+        let header = runnable.into_raw();
+        let mut newest = self.newest.load(Ordering::Relaxed);
+        loop {
+            if newest == CLOSED {
+                // SAFETY: it came from `into_raw` just now.
+                return Pushed::Closed(unsafe { Runnable::from_raw(header) });
+            }
+            let next = if newest == ASLEEP { ptr::null_mut() } else { newest };
+            // SAFETY: we hold the runnable until the exchange below gives it to the taker.
+            unsafe { *Runnable::link(header) = next };
+            match self.newest.compare_exchange_weak(
+                newest,
+                header.as_ptr(),
+                Ordering::Release,
+                Ordering::Relaxed,
+            ) {
+                Ok(ASLEEP) => return Pushed::WakeSleeper,
+                Ok(_) => return Pushed::Queued,
+                Err(now) => newest = now,
+            }
+        }
+    }
+
+    /// Takes all, oldest first. Only the taker calls this, and it is awake.
+    pub(super) fn take(&self) -> RunQueue {
+        if self.newest.load(Ordering::Relaxed).is_null() {
+            return RunQueue::new();
+        }
+        let newest = self.newest.swap(ptr::null_mut(), Ordering::Acquire);
+        debug_assert!(newest != ASLEEP && newest != CLOSED, "the taker is awake, and the inbox its own");
+        // SAFETY: the chain was pushed by `push`, which gave up the runnables.
+        unsafe { RunQueue::from_newest_first(newest) }
+    }
+
+    /// Marks the taker as asleep, unless there is something to take. Only the taker calls this.
+    pub(super) fn fall_asleep(&self) -> bool {
+        self.newest.compare_exchange(ptr::null_mut(), ASLEEP, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+    }
+
+    pub(super) fn is_asleep(&self) -> bool {
+        self.newest.load(Ordering::Acquire) == ASLEEP
+    }
+
+    /// Whether it is open, empty, and its taker awake.
+    #[inline]
+    pub(super) fn is_idle(&self) -> bool {
+        self.newest.load(Ordering::Acquire).is_null()
+    }
+
+    /// Closes it for ever and takes what was in it.
+    pub(super) fn close(&self) -> RunQueue {
+        match NonNull::new(self.newest.swap(CLOSED, Ordering::AcqRel)) {
+            // SAFETY: as in `take`.
+            Some(newest) if newest.as_ptr() != ASLEEP && newest.as_ptr() != CLOSED => unsafe {
+                RunQueue::from_newest_first(newest.as_ptr())
+            },
+            _ => RunQueue::new(),
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! A queue and the thread that runs it: the simplest executor that is somewhere.
+
+mod inbox;
+mod runner;
+
+use core::fmt;
+use core::ptr::NonNull;
+
+use convoke_core::Executor;
+use convoke_core::raw::sync::atomic::{AtomicBool, Ordering};
+use convoke_core::raw::sync::{Arc, Mutex, MutexGuard, UnsafeCell, thread};
+use convoke_core::raw::{Header, Runnable};
+
+use inbox::{Inbox, Pushed};
+pub(crate) use runner::Runner;
+
+/// Runs work on the thread that calls [`run`](RunLoop::run). Others post to it through its
+/// [`executor`](RunLoop::executor).
+///
+/// It never spins; it makes a system call only to sleep, and who posts only to wake a sleeper. Dropping the loop
+/// completes all that is still queued as stopped, and so does posting to it afterwards.
+///
+/// ```
+/// use convoke::prelude::*;
+///
+/// let run_loop = RunLoop::new();
+/// let executor = run_loop.executor();
+/// std::thread::scope(|threads| {
+///     threads.spawn(|| {
+///         let on_loop = schedule(&executor).then(|()| std::thread::current().id());
+///         assert_ne!(sync_wait(on_loop).unwrap(), std::thread::current().id());
+///         executor.finish();
+///     });
+///     run_loop.run();
+/// });
+/// ```
+pub struct RunLoop {
+    executor: RunLoopExecutor,
+    runner: Runner,
+}
+
+/// The handle of a [`RunLoop`]: one word, cheap to clone, valid for ever.
+#[derive(Clone)]
+pub struct RunLoopExecutor {
+    shared: Arc<Shared>,
+}
+
+// SAFETY: the nudge is touched by the one who posts it, and then by the loop.
+unsafe impl Sync for Shared {}
+
+pub(crate) struct Shared {
+    inbox: Inbox,
+    finished: AtomicBool,
+    /// Posted once, by the first `finish`, so that it wakes the loop by the way that all work does.
+    nudge: UnsafeCell<Header>,
+    /// Who runs the loop, to be woken; set by the runner before it can sleep.
+    runner: Mutex<Option<thread::Thread>>,
+}
+
+impl RunLoop {
+    /// A loop with an empty queue.
+    pub fn new() -> Self {
+        Self { executor: RunLoopExecutor::new(), runner: Runner::new() }
+    }
+
+    /// The handle through which work is posted.
+    pub fn executor(&self) -> RunLoopExecutor {
+        self.executor.clone()
+    }
+
+    /// Asks [`run`](RunLoop::run) to return when its queue is empty.
+    pub fn finish(&self) {
+        self.executor.finish();
+    }
+
+    /// Runs work on this thread until [`finish`](RunLoop::finish) was called and the queue is empty. It may be called
+    /// again after that, and then returns when the queue is empty.
+    ///
+    /// # Panics
+    /// If a piece of work panics (senders do not: they catch). The rest stays queued, and `run` may be called again.
+    pub fn run(&self) {
+        self.runner.run(&self.executor.shared);
+    }
+
+    /// Runs what is queued now, and what that queues, without waiting. Says how many pieces it ran.
+    pub fn run_ready(&self) -> usize {
+        core::iter::from_fn(|| self.run_one().then_some(())).count()
+    }
+
+    /// Runs one piece of work if there is one, without waiting. Says whether there was.
+    pub fn run_one(&self) -> bool {
+        self.runner.run_one(&self.executor.shared)
+    }
+}
+
+impl Drop for RunLoop {
+    fn drop(&mut self) {
+        self.runner.clear();
+        self.executor.close();
+    }
+}
+
+impl RunLoopExecutor {
+    pub(crate) fn new() -> Self {
+        Self {
+            shared: Arc::new(Shared {
+                inbox: Inbox::new(),
+                finished: AtomicBool::new(false),
+                nudge: UnsafeCell::new(Header::new(|_, _| {})),
+                runner: Mutex::new(None),
+            }),
+        }
+    }
+
+    /// Asks the loop's [`run`](RunLoop::run) to return when its queue is empty.
+    pub fn finish(&self) {
+        if !self.shared.finished.swap(true, Ordering::AcqRel) {
+            let nudge =
+                self.shared.nudge.with_mut(|nudge| NonNull::new(nudge)).expect("a field has an address");
+            // SAFETY: the header lies in what all handles share, and is posted this once; the inbox of a loop that is
+            // gone holds nothing.
+            self.post(unsafe { Runnable::new(nudge) });
+        }
+    }
+
+    /// Refuses all further work and stops what is queued.
+    pub(crate) fn close(&self) {
+        drop(self.shared.inbox.close());
+    }
+
+    /// The inside, for the runner.
+    pub(crate) fn shared(&self) -> &Shared {
+        &self.shared
+    }
+
+    /// Whether this is the only handle and nothing is queued: then nothing can come any more, either.
+    #[inline]
+    pub(crate) fn is_unused(&self) -> bool {
+        Arc::strong_count(&self.shared) == 1 && self.shared.inbox.is_idle()
+    }
+}
+
+impl Executor for RunLoopExecutor {
+    #[inline]
+    fn post(&self, runnable: Runnable) {
+        match self.shared.inbox.push(runnable) {
+            Pushed::Queued => {}
+            Pushed::WakeSleeper => self.shared.unpark(),
+            Pushed::Closed(runnable) => drop(runnable),
+        }
+    }
+
+    fn dispatch(&self, runnable: Runnable) -> Option<Runnable> {
+        if Runner::is_running(&self.shared) {
+            return Some(runnable);
+        }
+        self.post(runnable);
+        None
+    }
+}
+
+impl Shared {
+    #[cold]
+    fn unpark(&self) {
+        if let Some(runner) = &*self.lock_runner() {
+            runner.unpark();
+        }
+    }
+
+    fn lock_runner(&self) -> MutexGuard<'_, Option<thread::Thread>> {
+        self.runner.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+}
+
+impl PartialEq for RunLoopExecutor {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.shared, &other.shared)
+    }
+}
+
+impl Eq for RunLoopExecutor {}
+
+impl Default for RunLoop {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for RunLoop {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RunLoop").finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for RunLoopExecutor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RunLoopExecutor").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,104 @@
+//! The contract of [`Executor`], as a suite that any executor can be put through.
+//!
+//! ```
+//! use convoke::prelude::*;
+//! use convoke::testing::executor_contract::{Harness, check};
+//!
+//! check(|| {
+//!     let pool = ThreadPool::new(2).unwrap();
+//!     Harness::new(pool.executor(), move || drop(pool))
+//! });
+//! ```
+
+mod ending;
+mod random;
+mod running;
+mod work;
+
+use core::fmt;
+
+use convoke_core::Executor;
+
+/// An executor under test, what it promises beyond the contract, and how its context is brought to an end.
+///
+/// Harnesses are made again and again, each with a context of its own.
+pub struct Harness<X> {
+    executor: X,
+    shut_down: Box<dyn FnOnce() + Send>,
+    traits: Traits,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Traits {
+    serial: bool,
+    inline: bool,
+    finishes_queue: bool,
+}
+
+impl<X: Executor> Harness<X> {
+    /// `shut_down` ends the context; when it returns, all that was posted has been run or stopped.
+    pub fn new(executor: X, shut_down: impl FnOnce() + Send + 'static) -> Self {
+        Self { executor, shut_down: Box::new(shut_down), traits: Traits::default() }
+    }
+
+    /// It runs one thing at a time, in the order of posting.
+    pub fn serial(mut self) -> Self {
+        self.traits.serial = true;
+        self
+    }
+
+    /// It runs what is posted on the spot, as [`InlineExecutor`](convoke_core::InlineExecutor) does. Then panics go
+    /// to the poster, it cannot be shut down, and there is only one.
+    pub fn inline(mut self) -> Self {
+        self.traits.inline = true;
+        self
+    }
+
+    /// What is queued may still be run after the end has begun; without this it must complete as stopped.
+    pub fn finishes_queue(mut self) -> Self {
+        self.traits.finishes_queue = true;
+        self
+    }
+
+    fn end(self) {
+        (self.shut_down)();
+    }
+}
+
+impl<X> fmt::Debug for Harness<X> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Harness").field("traits", &self.traits).finish_non_exhaustive()
+    }
+}
+
+/// Puts the executor through all of it.
+///
+/// # Panics
+/// If it breaks the contract.
+pub fn check<X: Executor>(make: impl Fn() -> Harness<X>) {
+    running::each_post_runs_once(make());
+    running::post_never_runs_inline(make());
+    running::a_serial_executor_keeps_the_order(make());
+    running::dispatch_hands_back_or_queues(make());
+    running::posts_come_from_many_threads(make());
+    running::posts_come_from_inside(make());
+    running::a_burst_is_run(make());
+    running::a_panic_is_survived(make());
+    running::schedule_completes_on_it(make());
+    ending::clones_are_equal_and_others_are_not(make(), make());
+    ending::an_erased_handle_is_the_same_place(make());
+    ending::the_end_stops_what_is_queued(make());
+    ending::after_the_end_posts_are_stopped(make());
+    for seed in 1..=4 {
+        check_random(&make, seed);
+    }
+}
+
+/// The part of [`check`] that is random, from one seed, to run again one that failed.
+///
+/// # Panics
+/// If the executor breaks the contract.
+pub fn check_random<X: Executor>(make: impl Fn() -> Harness<X>, seed: u64) {
+    let _named = random::NamesSeed(seed);
+    random::posts_and_dispatches_in_disorder(make(), seed);
+}

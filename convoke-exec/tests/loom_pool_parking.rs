@@ -1,0 +1,222 @@
+//! The parking of the pool's workers and the queue from outside, in all interleavings: nobody sleeps over work,
+//! nothing is lost in the queue, and each side of each race is reached.
+#![cfg(feature = "loom")]
+
+use std::sync::Arc as StdArc;
+use std::sync::atomic::{AtomicUsize as StdUsize, Ordering::Relaxed as R};
+
+use convoke_core::raw::sync::atomic::{AtomicUsize, Ordering};
+use convoke_core::raw::sync::{Arc, thread};
+use convoke_core::raw::{Call, Runnable};
+use convoke_exec::raw::{Injector, Sleepers};
+use convoke_exec::testing::runnable;
+
+/// How often something happened, over all interleavings of a model.
+#[derive(Clone, Default)]
+struct Tally(StdArc<StdUsize>);
+
+impl Tally {
+    fn count(&self) {
+        self.0.fetch_add(1, R);
+    }
+
+    #[track_caller]
+    fn assert_reached(&self) {
+        assert!(self.0.load(R) > 0, "an outcome that was meant to be explored did not occur");
+    }
+}
+
+/// All interleavings with at most `preemptions` involuntary switches.
+fn model(preemptions: usize, f: impl Fn() + Sync + Send + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(preemptions);
+    builder.check(f);
+}
+
+/// Takes one from the published work, as a worker takes it from a queue.
+fn take(work: &AtomicUsize) -> bool {
+    work.fetch_update(Ordering::AcqRel, Ordering::Acquire, |work| work.checked_sub(1)).is_ok()
+}
+
+/// A worker of the pool, reduced to its parking: takes one piece of work.
+fn worker(sleepers: &Sleepers, index: usize, work: &AtomicUsize, woken: &Tally, saw_it: &Tally) {
+    let mut permit = None;
+    loop {
+        permit = permit.or_else(|| sleepers.search());
+        if take(work) {
+            if let Some(permit) = permit {
+                sleepers.found(permit, || work.load(Ordering::Acquire) > 0);
+            }
+            return;
+        }
+        permit = sleepers.sleep(index, permit, || work.load(Ordering::Acquire) > 0);
+        if permit.is_some() { woken.count() } else { saw_it.count() }
+    }
+}
+
+#[test]
+fn a_post_and_a_worker_on_its_way_to_sleep_do_not_miss_each_other() {
+    let (woken, saw_it) = (Tally::default(), Tally::default());
+    let tallies = (woken.clone(), saw_it.clone());
+    model(5, move || {
+        let sleepers = Arc::new(Sleepers::new(1));
+        let work = Arc::new(AtomicUsize::new(0));
+        let there = {
+            let (sleepers, work, tallies) = (sleepers.clone(), work.clone(), tallies.clone());
+            thread::spawn(move || worker(&sleepers, 0, &work, &tallies.0, &tallies.1))
+        };
+        work.fetch_add(1, Ordering::Release);
+        sleepers.notify();
+        there.join().unwrap();
+    });
+    woken.assert_reached();
+    saw_it.assert_reached();
+}
+
+#[test]
+fn two_posts_and_two_workers_all_come_to_an_end() {
+    let (woken, saw_it) = (Tally::default(), Tally::default());
+    let tallies = (woken.clone(), saw_it.clone());
+    model(2, move || {
+        let sleepers = Arc::new(Sleepers::new(2));
+        let work = Arc::new(AtomicUsize::new(0));
+        let there = [0, 1].map(|index| {
+            let (sleepers, work, tallies) = (sleepers.clone(), work.clone(), tallies.clone());
+            thread::spawn(move || worker(&sleepers, index, &work, &tallies.0, &tallies.1))
+        });
+        for _ in 0..2 {
+            work.fetch_add(1, Ordering::Release);
+            sleepers.notify();
+        }
+        there.into_iter().for_each(|there| there.join().unwrap());
+    });
+    woken.assert_reached();
+    saw_it.assert_reached();
+}
+
+#[test]
+fn the_end_reaches_a_worker_awake_or_asleep() {
+    let (woken, saw_it) = (Tally::default(), Tally::default());
+    let tallies = (woken.clone(), saw_it.clone());
+    model(5, move || {
+        let sleepers = Arc::new(Sleepers::new(2));
+        let stopping = Arc::new(AtomicUsize::new(0));
+        let there = {
+            let (sleepers, stopping, tallies) = (sleepers.clone(), stopping.clone(), tallies.clone());
+            thread::spawn(move || {
+                while stopping.load(Ordering::Relaxed) == 0 {
+                    let permit = sleepers.search();
+                    let any = || stopping.load(Ordering::Relaxed) > 0;
+                    let woken = sleepers.sleep(0, permit, any).is_some();
+                    if woken { tallies.0.count() } else { tallies.1.count() }
+                }
+            })
+        };
+        stopping.store(1, Ordering::Relaxed);
+        sleepers.wake_all();
+        there.join().unwrap();
+    });
+    woken.assert_reached();
+    saw_it.assert_reached();
+}
+
+/// A runnable that writes down whether it was run or stopped.
+fn work(run: &StdArc<StdUsize>, stopped: &StdArc<StdUsize>) -> Runnable {
+    let (run, stopped) = (run.clone(), stopped.clone());
+    runnable(move |call| {
+        let count = if call == Call::Run { run } else { stopped };
+        count.fetch_add(1, R);
+    })
+}
+
+#[test]
+fn a_push_against_the_closing_is_in_one_hand_exactly() {
+    let (got_in, handed_back) = (Tally::default(), Tally::default());
+    let tallies = (got_in.clone(), handed_back.clone());
+    model(5, move || {
+        let (run, stopped) = (StdArc::default(), StdArc::default());
+        let injector = Arc::new(Injector::new(usize::MAX));
+        let poster = {
+            let (injector, work, tallies) = (injector.clone(), work(&run, &stopped), tallies.clone());
+            thread::spawn(move || match injector.push(work) {
+                Ok(()) => tallies.0.count(),
+                Err(work) => {
+                    tallies.1.count();
+                    drop(work);
+                }
+            })
+        };
+        let taker = {
+            let injector = injector.clone();
+            thread::spawn(move || injector.take(1, Runnable::run))
+        };
+        drop(injector.close());
+        poster.join().unwrap();
+        taker.join().unwrap();
+        assert!(injector.is_empty());
+        assert_eq!(run.load(R) + stopped.load(R), 1);
+    });
+    got_in.assert_reached();
+    handed_back.assert_reached();
+}
+
+#[test]
+fn two_posters_and_two_takers_keep_each_posters_order() {
+    let (all_at_once, apart) = (Tally::default(), Tally::default());
+    let tallies = (all_at_once.clone(), apart.clone());
+    model(3, move || {
+        let order = StdArc::new(std::sync::Mutex::new(Vec::new()));
+        let injector = Arc::new(Injector::new(usize::MAX));
+        let numbered = |number: u32| {
+            let order = order.clone();
+            runnable(move |_| order.lock().unwrap().push(number))
+        };
+        let poster = {
+            let (injector, works) = (injector.clone(), [numbered(1), numbered(2)]);
+            thread::spawn(move || works.map(|work| assert!(injector.push(work).is_ok())))
+        };
+        assert!(injector.push(numbered(10)).is_ok());
+        let first = injector.take(2, Runnable::run);
+        poster.join().unwrap();
+        let rest = injector.take(3, Runnable::run);
+        assert_eq!(first + rest + injector.take(3, Runnable::run), 3);
+        if first == 1 {
+            tallies.1.count()
+        } else {
+            tallies.0.count()
+        }
+        let order = order.lock().unwrap();
+        let place = |number| order.iter().position(|other| *other == number).unwrap();
+        assert!(place(1) < place(2), "{order:?}");
+    });
+    all_at_once.assert_reached();
+    apart.assert_reached();
+}
+
+#[test]
+fn a_full_queue_hands_back_and_has_room_again() {
+    let (refused, taken) = (Tally::default(), Tally::default());
+    let tallies = (refused.clone(), taken.clone());
+    model(5, move || {
+        let (run, stopped) = (StdArc::default(), StdArc::default());
+        let injector = Arc::new(Injector::new(1));
+        assert!(injector.push(work(&run, &stopped)).is_ok());
+        let taker = {
+            let injector = injector.clone();
+            thread::spawn(move || injector.take(1, Runnable::run))
+        };
+        match injector.push(work(&run, &stopped)) {
+            Ok(()) => tallies.1.count(),
+            Err(work) => {
+                tallies.0.count();
+                assert_eq!(injector.refused(), 1);
+                drop(work);
+            }
+        }
+        taker.join().unwrap();
+        drop(injector.close());
+        assert_eq!(run.load(R) + stopped.load(R), 2);
+    });
+    refused.assert_reached();
+    taken.assert_reached();
+}

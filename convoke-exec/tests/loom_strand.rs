@@ -1,0 +1,173 @@
+//! The turns of a strand, in all interleavings: never two at once, nothing forgotten, each side of each race reached.
+#![cfg(feature = "loom")]
+
+use std::sync::Arc as StdArc;
+use std::sync::Mutex as StdMutex;
+use std::sync::atomic::{AtomicUsize as StdUsize, Ordering::Relaxed as R};
+
+use convoke_core::raw::sync::atomic::AtomicBool;
+use convoke_core::raw::sync::{Arc, thread};
+use convoke_core::raw::{Call, Runnable};
+use convoke_exec::raw::{AfterPost, Next, Turns};
+use convoke_exec::testing::runnable;
+
+/// What has been run, in its order, and whether anything runs just now.
+#[derive(Clone)]
+struct Log {
+    order: StdArc<StdMutex<Vec<u32>>>,
+    /// The model's own, so that others can intrude at every touch.
+    running: StdArc<AtomicBool>,
+    stopped: StdArc<StdUsize>,
+}
+
+impl Log {
+    fn new() -> Self {
+        let running = StdArc::new(AtomicBool::new(false));
+        Self { order: StdArc::default(), running, stopped: StdArc::default() }
+    }
+
+    /// Work that gives other threads the chance to intrude while it runs.
+    fn work(&self, number: u32) -> Runnable {
+        let log = self.clone();
+        runnable(move |call| {
+            if call == Call::Stop {
+                log.stopped.fetch_add(1, R);
+                return;
+            }
+            assert!(!log.running.swap(true, R), "two pieces of one strand at the same time");
+            log.order.lock().unwrap().push(number);
+            log.running.store(false, R);
+        })
+    }
+
+    fn assert_in_order(&self, before: u32, after: u32) {
+        let order = self.order.lock().unwrap();
+        let place = |number| order.iter().position(|other| *other == number).unwrap();
+        assert!(place(before) < place(after), "{order:?}");
+    }
+}
+
+/// Counts over all interleavings.
+#[derive(Clone, Default)]
+struct Tally(StdArc<StdUsize>);
+
+impl Tally {
+    fn count(&self) {
+        self.0.fetch_add(1, R);
+    }
+
+    #[track_caller]
+    fn assert_reached(&self) {
+        assert!(self.0.load(R) > 0, "an outcome that was meant to be explored did not occur");
+    }
+}
+
+fn model(f: impl Fn() + Sync + Send + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(4);
+    builder.check(f);
+}
+
+/// The turn of a strand on an executor that gives it `each` runs at a time.
+fn turn(turns: &Turns, each: usize) {
+    while let Next::Work(mut batch) = turns.next() {
+        for _ in 0..each {
+            if let Some(runnable) = batch.pop() {
+                runnable.run();
+            }
+        }
+        if !batch.is_empty() {
+            turns.put_back(batch);
+        }
+    }
+}
+
+#[test]
+fn posts_of_two_threads_run_one_at_a_time_and_all_of_them() {
+    for each in [1, 2] {
+        let (scheduled, queued) = (Tally::default(), Tally::default());
+        let tallies = (scheduled.clone(), queued.clone());
+        model(move || {
+            let turns = Arc::new(Turns::new());
+            let log = Log::new();
+            let post = {
+                let (turns, tallies) = (turns.clone(), tallies.clone());
+                move |work| match turns.post(work) {
+                    AfterPost::Schedule => {
+                        tallies.0.count();
+                        turn(&turns, each);
+                    }
+                    AfterPost::Queued => tallies.1.count(),
+                }
+            };
+            let there = {
+                let (post, works) = (post.clone(), [log.work(1), log.work(2)]);
+                thread::spawn(move || works.into_iter().for_each(post))
+            };
+            post(log.work(10));
+            there.join().unwrap();
+            assert_eq!(log.order.lock().unwrap().len(), 3);
+            assert!(turns.is_empty());
+            log.assert_in_order(1, 2);
+        });
+        scheduled.assert_reached();
+        queued.assert_reached();
+    }
+}
+
+#[test]
+fn a_post_against_the_end_of_a_turn_schedules_again_or_is_seen() {
+    let (seen, again) = (Tally::default(), Tally::default());
+    let tallies = (seen.clone(), again.clone());
+    model(move || {
+        let turns = Arc::new(Turns::new());
+        let log = Log::new();
+        assert_eq!(turns.post(log.work(1)), AfterPost::Schedule);
+        let there = {
+            let turns = turns.clone();
+            thread::spawn(move || turn(&turns, 1))
+        };
+        match turns.post(log.work(2)) {
+            AfterPost::Queued => tallies.0.count(),
+            AfterPost::Schedule => {
+                tallies.1.count();
+                turn(&turns, 1);
+            }
+        }
+        there.join().unwrap();
+        assert_eq!(*log.order.lock().unwrap(), [1, 2]);
+    });
+    seen.assert_reached();
+    again.assert_reached();
+}
+
+#[test]
+fn a_post_against_a_dropped_turn_is_stopped_with_it_or_free_to_schedule() {
+    let (with_it, after_it) = (Tally::default(), Tally::default());
+    let tallies = (with_it.clone(), after_it.clone());
+    model(move || {
+        let turns = Arc::new(Turns::new());
+        let log = Log::new();
+        assert_eq!(turns.post(log.work(1)), AfterPost::Schedule);
+        let there = {
+            let turns = turns.clone();
+            // The inner executor has dropped the strand.
+            thread::spawn(move || {
+                while let Next::Work(batch) = turns.next() {
+                    drop(batch);
+                }
+            })
+        };
+        match turns.post(log.work(2)) {
+            AfterPost::Queued => tallies.0.count(),
+            AfterPost::Schedule => {
+                tallies.1.count();
+                turn(&turns, 1);
+            }
+        }
+        there.join().unwrap();
+        assert_eq!(log.stopped.load(R) + log.order.lock().unwrap().len(), 2);
+    });
+    with_it.assert_reached();
+    after_it.assert_reached();
+}

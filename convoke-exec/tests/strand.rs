@@ -1,0 +1,193 @@
+//! What a strand promises beyond the contract of every executor.
+#![cfg(all(feature = "testing", not(feature = "loom")))]
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use convoke_core::raw::{Call, Runnable};
+use convoke_core::testing::ByHand;
+use convoke_core::{Executor, InlineExecutor};
+use convoke_exec::strand::RUNS_PER_TURN;
+use convoke_exec::testing::{Latch, runnable};
+use convoke_exec::{Strand, ThreadPool};
+
+/// What was run, in order.
+#[derive(Clone, Default)]
+struct Order(Arc<Mutex<Vec<u32>>>);
+
+impl Order {
+    fn piece(&self, number: u32) -> Runnable {
+        let order = self.clone();
+        runnable(move |call| {
+            assert_eq!(call, Call::Run);
+            order.note(number);
+        })
+    }
+
+    fn note(&self, number: u32) {
+        self.0.lock().unwrap().push(number);
+    }
+
+    fn get(&self) -> Vec<u32> {
+        self.0.lock().unwrap().clone()
+    }
+}
+
+#[test]
+fn a_strand_is_one_word_and_one_entry_in_the_inner_queue() {
+    assert_eq!(size_of::<Strand<ByHand>>(), size_of::<usize>());
+    let (inner, order) = (ByHand::new(), Order::default());
+    let strand = Strand::new(inner.clone());
+    (0..10).for_each(|number| strand.post(order.piece(number)));
+    assert_eq!(inner.len(), 1);
+    assert_eq!(inner.run_all(), 1);
+    assert_eq!(order.get(), (0..10).collect::<Vec<_>>());
+}
+
+#[test]
+fn after_its_bound_it_lets_others_have_their_turn() {
+    let (inner, order) = (ByHand::new(), Order::default());
+    let strand = Strand::new(inner.clone());
+    (0..=RUNS_PER_TURN as u32).for_each(|number| strand.post(order.piece(number)));
+    inner.post(order.piece(9999));
+    assert!(inner.run_one());
+    assert_eq!(order.get().len(), RUNS_PER_TURN);
+    inner.run_all();
+    let bound = RUNS_PER_TURN as u32;
+    assert_eq!(order.get()[RUNS_PER_TURN..], [9999, bound]);
+}
+
+#[test]
+fn what_waits_over_the_bound_stays_before_what_comes_later() {
+    let (inner, order) = (ByHand::new(), Order::default());
+    let strand = Strand::new(inner.clone());
+    let bound = RUNS_PER_TURN as u32;
+    (0..bound + 2).for_each(|number| strand.post(order.piece(number)));
+    assert!(inner.run_one());
+    strand.post(order.piece(bound + 2));
+    inner.run_all();
+    assert_eq!(order.get(), (0..bound + 3).collect::<Vec<_>>());
+}
+
+#[test]
+fn dispatch_from_inside_hands_back_only_if_nothing_waits() {
+    let (inner, order) = (ByHand::new(), Order::default());
+    let strand = Strand::new(inner.clone());
+    let dispatch = |number: u32| {
+        let (strand, order) = (strand.clone(), order.clone());
+        runnable(move |_| {
+            order.note(number);
+            assert!(strand.is_running_here());
+            if let Some(back) = strand.dispatch(order.piece(number + 1)) {
+                order.note(number + 2);
+                back.run();
+            }
+        })
+    };
+    strand.post(dispatch(10));
+    strand.post(dispatch(20));
+    assert!(!strand.is_running_here());
+    assert!(strand.dispatch(order.piece(30)).is_none(), "a stranger queues");
+    inner.run_all();
+    assert_eq!(order.get(), [10, 20, 30, 11, 21]);
+    strand.post(dispatch(40));
+    inner.run_all();
+    assert_eq!(order.get()[5..], [40, 42, 41], "alone, it was handed back");
+}
+
+#[test]
+fn an_inner_executor_that_drops_the_strand_stops_all_and_it_works_again() {
+    let (inner, order) = (ByHand::new(), Order::default());
+    let strand = Strand::new(inner.clone());
+    let stopped = Latch::new(3);
+    for _ in 0..2 {
+        let stopped = stopped.clone();
+        strand.post(runnable(move |call| {
+            assert_eq!(call, Call::Stop);
+            stopped.count_down();
+        }));
+    }
+    let (again, last) = (strand.clone(), stopped.clone());
+    strand.post(runnable(move |_| {
+        // Posted by a completion, while the strand is being stopped.
+        again.post(runnable(move |call| {
+            assert_eq!(call, Call::Stop);
+            last.count_down();
+        }));
+    }));
+    inner.drop_all();
+    assert!(stopped.is_open());
+    assert_eq!(inner.len(), 0);
+    strand.post(order.piece(1));
+    inner.run_all();
+    assert_eq!(order.get(), [1]);
+}
+
+#[test]
+fn a_panic_goes_to_the_handler_and_the_rest_of_the_turn_is_run() {
+    static PANICS: AtomicUsize = AtomicUsize::new(0);
+    let (inner, order) = (ByHand::new(), Order::default());
+    let strand = Strand::with_panic_handler(inner.clone(), |panic| {
+        assert_eq!(panic.message(), "on the strand");
+        PANICS.fetch_add(1, Ordering::Relaxed);
+    });
+    strand.post(runnable(|_| panic!("on the strand")));
+    strand.post(order.piece(1));
+    strand.post(runnable(|_| panic!("on the strand")));
+    strand.post(order.piece(2));
+    assert_eq!(inner.run_all(), 1);
+    assert_eq!(order.get(), [1, 2]);
+    assert_eq!(PANICS.load(Ordering::Relaxed), 2);
+}
+
+#[test]
+fn a_strand_lives_until_its_work_is_done_and_no_longer() {
+    let (inner, order) = (ByHand::new(), Order::default());
+    let strand = Strand::new(inner.clone());
+    strand.post(order.piece(1));
+    drop(strand);
+    inner.run_all();
+    assert_eq!(order.get(), [1]);
+}
+
+#[test]
+fn on_an_inline_executor_a_long_chain_stays_in_order() {
+    let order = Order::default();
+    let strand = Strand::new(InlineExecutor);
+    let (inside, from) = (strand.clone(), order.clone());
+    strand.post(runnable(move |_| {
+        from.note(0);
+        (1..1000).for_each(|number| inside.post(from.piece(number)));
+        from.note(9999);
+    }));
+    let expected: Vec<_> = [0, 9999].into_iter().chain(1..1000).collect();
+    assert_eq!(order.get(), expected);
+}
+
+/// A counter without a lock: only the strand keeps the increments apart.
+#[test]
+fn work_of_many_posters_on_many_threads_is_never_concurrent() {
+    const POSTERS: usize = 4;
+    const EACH: usize = 5000;
+    let pool = ThreadPool::new(4).unwrap();
+    let strand = Strand::new(pool.executor());
+    let (count, done) = (Arc::new(AtomicUsize::new(0)), Latch::new(POSTERS * EACH));
+    thread::scope(|scope| {
+        for _ in 0..POSTERS {
+            scope.spawn(|| {
+                for _ in 0..EACH {
+                    let (count, done) = (count.clone(), done.clone());
+                    strand.post(runnable(move |_| {
+                        let before = count.load(Ordering::Relaxed);
+                        std::hint::black_box(before);
+                        count.store(before + 1, Ordering::Relaxed);
+                        done.count_down();
+                    }));
+                }
+            });
+        }
+    });
+    done.wait();
+    assert_eq!(count.load(Ordering::Relaxed), POSTERS * EACH);
+}
