@@ -80,6 +80,7 @@ impl<S: Sender> Sender for Sequence<(S,)> {
 
 macro_rules! tuples {
     ($(($first:ident $($rest:ident)+))+) => { $(
+        #[diagnostic::do_not_recommend]
         impl<E, $first, $($rest),+> Sender for Sequence<($first, $($rest),+,)>
         where
             $first: Sender<Value = (), Error = E>,

@@ -75,9 +75,12 @@ pub unsafe fn end<T>(memory: *mut T) {
     QUARANTINE.with_borrow_mut(|quarantine| quarantine.push((memory.expose_provenance(), give_back)));
 }
 
+/// An address, and how to give the memory back.
+type Ended = (usize, fn(usize));
+
 thread_local! {
     /// Of the thread that runs the model: all threads inside it are that one.
-    static QUARANTINE: RefCell<Vec<(usize, fn(usize))>> = const { RefCell::new(Vec::new()) };
+    static QUARANTINE: RefCell<Vec<Ended>> = const { RefCell::new(Vec::new()) };
 }
 
 /// Gives back what was ended in this schedule.
@@ -95,7 +98,9 @@ pub struct EndsIt<S: Sender> {
 }
 
 /// Where the operation is. Written before it is started.
-pub struct Boxed<S: Sender>(UnsafeCell<Option<NonNull<S::Operation<EndsIt<S>>>>>);
+pub struct Boxed<S: Sender>(UnsafeCell<Option<Address<S>>>);
+
+type Address<S> = NonNull<<S as Sender>::Operation<EndsIt<S>>>;
 
 // SAFETY: written before the operation is started, and read when it completes.
 unsafe impl<S: Sender> Sync for Boxed<S> {}
