@@ -4,63 +4,10 @@
 
 mod model;
 
-use std::ptr::NonNull;
-
-use convoke_core::env::Changes;
 use convoke_core::prelude::*;
 use convoke_core::raw::Handshake;
 use convoke_core::raw::sync::{Arc, UnsafeCell, thread};
-use convoke_core::{Operation, OutcomeOf, Receiver};
-use model::{Count, Reached, empty_quarantine, end, explore};
-
-/// A receiver that ends the operation it belongs to, as spawned work does.
-struct EndsIt<S: Sender> {
-    boxed: Arc<Boxed<S>>,
-    env: Env,
-    seen: Seen,
-}
-
-/// Where the operation is. Written before it is started.
-struct Boxed<S: Sender>(UnsafeCell<Option<NonNull<S::Operation<EndsIt<S>>>>>);
-
-// SAFETY: written before the operation is started, and read when it completes.
-unsafe impl<S: Sender> Sync for Boxed<S> {}
-// SAFETY: as above; the operation is `Send`.
-unsafe impl<S: Sender> Send for Boxed<S> {}
-
-#[derive(Clone, Default)]
-struct Seen {
-    completed: Count,
-    stopped: Count,
-}
-
-impl<S: Sender> Receiver<S::Value, S::Error> for EndsIt<S> {
-    fn complete(self, outcome: OutcomeOf<S>) {
-        assert_eq!(self.seen.completed.add(), 0, "completed twice");
-        if matches!(outcome, Outcome::Stopped) {
-            self.seen.stopped.add();
-        }
-        // SAFETY: the operation has completed: from now on it may be destroyed. `end` makes it show if it is still used.
-        unsafe { self.boxed.0.with_mut(|boxed| end((*boxed).take().unwrap().as_ptr())) };
-    }
-
-    fn env(&self) -> &Env {
-        &self.env
-    }
-}
-
-/// Connects and starts; the operation ends itself.
-fn start<S: Sender>(sender: S, source: &StopSource, seen: &Seen) {
-    let boxed = Arc::new(Boxed::<S>(UnsafeCell::new(None)));
-    let env = Env::new().with(Changes::new().stop_token(source.token()));
-    let receiver = EndsIt { boxed: boxed.clone(), env, seen: seen.clone() };
-    let operation = NonNull::from(Box::leak(Box::new(sender.connect(receiver))));
-    // SAFETY: the box is ours; it is started once, is pinned as nobody moves it, and its receiver frees it.
-    unsafe {
-        boxed.0.with_mut(|place| *place = Some(operation));
-        std::pin::Pin::new_unchecked(&mut *operation.as_ptr()).start();
-    }
-}
+use model::{Reached, Seen, empty_quarantine, explore, start};
 
 #[test]
 fn never_is_stopped_while_it_is_being_started() {

@@ -232,7 +232,10 @@ where
         // SAFETY: rule 4: we are alone, and the operation is alive until its receiver is completed.
         unsafe {
             let this = this.cast::<Self>().as_ref();
-            let outcome = G::outcome(&mut *this.kept.get());
+            let outcome = match this.children.take_panic() {
+                Some(panic) => Outcome::Panicked(panic),
+                None => G::outcome(&mut *this.kept.get()),
+            };
             if let Some(receiver) = (*this.receiver.get()).take() {
                 receiver.complete(outcome);
             }

@@ -11,7 +11,7 @@ use super::split_state::{Interest, Place, Shared};
 use crate::operation::Handshake;
 use crate::stop::{OnStop, RawCallback};
 use crate::sync::Arc;
-use crate::{Operation, Outcome, OutcomeOf, Receiver, Sender, StopReason};
+use crate::{Operation, Outcome, OutcomeOf, Panic, Receiver, Sender, StopReason};
 
 /// Work that is done once and whose result goes to as many consumers as there are clones of this sender.
 ///
@@ -142,8 +142,11 @@ where
                 if let (Some((interest, receiver)), Some(outcome)) =
                     ((*this.parts.get()).take(), (*this.outcome.get()).take())
                 {
-                    drop(interest);
-                    receiver.complete(outcome);
+                    // A stop callback of the work may panic: that must not keep the receiver from its outcome.
+                    match Panic::catch(|| drop(interest)) {
+                        Ok(()) => receiver.complete(outcome),
+                        Err(panic) => receiver.complete(Outcome::Panicked(panic)),
+                    }
                 }
             }
         }

@@ -3,8 +3,14 @@
 
 #![allow(dead_code, unreachable_pub)]
 
-use std::sync::Mutex;
+use std::cell::RefCell;
+use std::ptr::NonNull;
 use std::sync::atomic::{AtomicUsize, Ordering};
+
+use convoke_core::env::Changes;
+use convoke_core::prelude::*;
+use convoke_core::raw::sync::{Arc, UnsafeCell};
+use convoke_core::{Operation, OutcomeOf, Receiver};
 
 /// Runs the model under every schedule with at most `preemptions` preemptions.
 pub fn explore(preemptions: usize, model: impl Fn() + Send + Sync + 'static) {
@@ -62,16 +68,81 @@ pub unsafe fn end<T>(memory: *mut T) {
     }
     let give_back = |memory: usize| {
         // SAFETY: it came from a box of this type, and what was in it has been dropped.
-        drop(unsafe { Box::from_raw(memory as *mut core::mem::MaybeUninit<T>) });
+        drop(unsafe {
+            Box::from_raw(std::ptr::with_exposed_provenance_mut::<core::mem::MaybeUninit<T>>(memory))
+        });
     };
-    QUARANTINE.lock().unwrap().push((memory.expose_provenance(), give_back));
+    QUARANTINE.with_borrow_mut(|quarantine| quarantine.push((memory.expose_provenance(), give_back)));
 }
 
-static QUARANTINE: Mutex<Vec<(usize, fn(usize))>> = Mutex::new(Vec::new());
+/// An address, and how to give the memory back.
+type Ended = (usize, fn(usize));
+
+thread_local! {
+    /// Of the thread that runs the model: all threads inside it are that one.
+    static QUARANTINE: RefCell<Vec<Ended>> = const { RefCell::new(Vec::new()) };
+}
 
 /// Gives back what was ended in this schedule.
 pub fn empty_quarantine() {
-    for (memory, give_back) in QUARANTINE.lock().unwrap().drain(..) {
+    for (memory, give_back) in QUARANTINE.take() {
         give_back(memory);
+    }
+}
+
+/// A receiver that ends the operation it belongs to, as spawned work does.
+pub struct EndsIt<S: Sender> {
+    boxed: Arc<Boxed<S>>,
+    env: Env,
+    seen: Seen,
+}
+
+/// Where the operation is. Written before it is started.
+pub struct Boxed<S: Sender>(UnsafeCell<Option<Address<S>>>);
+
+type Address<S> = NonNull<<S as Sender>::Operation<EndsIt<S>>>;
+
+// SAFETY: written before the operation is started, and read when it completes.
+unsafe impl<S: Sender> Sync for Boxed<S> {}
+// SAFETY: as above; the operation is `Send`.
+unsafe impl<S: Sender> Send for Boxed<S> {}
+
+/// How often an operation has completed, and through which doors.
+#[derive(Clone, Default)]
+pub struct Seen {
+    pub completed: Count,
+    pub values: Count,
+    pub stopped: Count,
+    pub panicked: Count,
+}
+
+impl<S: Sender> Receiver<S::Value, S::Error> for EndsIt<S> {
+    fn complete(self, outcome: OutcomeOf<S>) {
+        assert_eq!(self.seen.completed.add(), 0, "completed twice");
+        match outcome {
+            Outcome::Value(_) => _ = self.seen.values.add(),
+            Outcome::Stopped => _ = self.seen.stopped.add(),
+            Outcome::Panicked(_) => _ = self.seen.panicked.add(),
+            Outcome::Error(_) => {}
+        }
+        // SAFETY: the operation has completed: from now on it may be destroyed. `end` makes it show if it is still used.
+        unsafe { self.boxed.0.with_mut(|boxed| end((*boxed).take().unwrap().as_ptr())) };
+    }
+
+    fn env(&self) -> &Env {
+        &self.env
+    }
+}
+
+/// Connects and starts; the operation ends itself.
+pub fn start<S: Sender>(sender: S, source: &StopSource, seen: &Seen) {
+    let boxed = Arc::new(Boxed::<S>(UnsafeCell::new(None)));
+    let env = Env::new().with(Changes::new().stop_token(source.token()));
+    let receiver = EndsIt { boxed: boxed.clone(), env, seen: seen.clone() };
+    let operation = NonNull::from(Box::leak(Box::new(sender.connect(receiver))));
+    // SAFETY: the box is ours; it is started once, is pinned as nobody moves it, and its receiver frees it.
+    unsafe {
+        boxed.0.with_mut(|place| *place = Some(operation));
+        std::pin::Pin::new_unchecked(&mut *operation.as_ptr()).start();
     }
 }
