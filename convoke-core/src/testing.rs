@@ -4,12 +4,12 @@ use core::fmt;
 use core::pin::Pin;
 use core::ptr::NonNull;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 
 use crate::executor::{RunQueue, Runnable};
 use crate::operation::Handshake;
 use crate::prelude::*;
 use crate::stop::{OnStop, RawCallback};
+use crate::sync::{Arc, Mutex};
 use crate::{Operation, OutcomeOf, Receiver};
 
 /// A sender connected to a receiver that keeps the outcome. Dropping it drops the operation unstarted.
