@@ -1,23 +1,43 @@
 //! A panic, caught and carried: the payload of the fourth door of [`Outcome`](crate::Outcome).
 
 use core::fmt;
+use core::mem::ManuallyDrop;
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 /// A panic that was caught where it happened and is on its way to whoever waits for the work.
 pub struct Panic {
-    payload: Box<dyn Any + Send>,
+    /// Taken out once: by `drop` or by `into_payload`, which forgets the rest.
+    payload: ManuallyDrop<Box<dyn Any + Send>>,
+}
+
+impl Drop for Panic {
+    #[inline]
+    fn drop(&mut self) {
+        discard((&raw mut self.payload).cast());
+    }
+}
+
+/// Drops a payload that nobody takes. Out of line, and `extern "C"`, which does not unwind: an outcome that may hold a
+/// panic is dropped everywhere and hardly ever holds one; with the code for it, and for a second panic out of it, in
+/// every such place, operations would be too large to be inlined. A payload that panics when it is dropped ends the
+/// process.
+#[cold]
+#[inline(never)]
+extern "C" fn discard(payload: *mut core::ffi::c_void) {
+    // SAFETY: called by `Panic::drop` alone, with the address of its field, which is not used again.
+    unsafe { ManuallyDrop::drop(&mut *payload.cast::<ManuallyDrop<Box<dyn Any + Send>>>()) };
 }
 
 impl Panic {
     /// A panic with this message, as if by `panic!`, but not raised yet.
     pub fn new(message: impl Into<String>) -> Self {
-        Self { payload: Box::new(message.into()) }
+        Self::from_payload(Box::new(message.into()))
     }
 
     /// Wraps a payload as `std::panic::catch_unwind` and `JoinHandle::join` return it.
     pub fn from_payload(payload: Box<dyn Any + Send>) -> Self {
-        Self { payload }
+        Self { payload: ManuallyDrop::new(payload) }
     }
 
     /// Calls `f` and catches its panic.
@@ -42,17 +62,19 @@ impl Panic {
 
     /// What was thrown.
     pub fn payload(&self) -> &(dyn Any + Send) {
-        &*self.payload
+        &**self.payload
     }
 
     /// What was thrown, owned.
     pub fn into_payload(self) -> Box<dyn Any + Send> {
-        self.payload
+        let mut this = ManuallyDrop::new(self);
+        // SAFETY: the field is not used again, and nothing else is in here to be dropped.
+        unsafe { ManuallyDrop::take(&mut this.payload) }
     }
 
     /// Goes on panicking, here. The panic hook has run already and is not run again.
     pub fn resume(self) -> ! {
-        resume_unwind(self.payload)
+        resume_unwind(self.into_payload())
     }
 }
 

@@ -10,6 +10,7 @@ use crate::executor::{RunQueue, Runnable};
 use crate::operation::Handshake;
 use crate::prelude::*;
 use crate::stop::{OnStop, RawCallback};
+use crate::sync::{Arc, Mutex};
 use crate::{Operation, OutcomeOf, Receiver};
 
 /// A sender connected to a receiver that keeps the outcome. Dropping it drops the operation unstarted.

@@ -117,6 +117,7 @@ impl Lent {
     }
 
     #[cold]
+    #[inline(never)]
     fn disarm(&mut self) {
         // SAFETY: called by `drop` alone; neither is used again.
         unsafe {

@@ -5,7 +5,8 @@ use core::ptr::NonNull;
 
 use super::gather::{Accept, Child, Gather, Gathering, Parent, together};
 use crate::operation::Slot;
-use crate::sync::{Mutex, UnsafeCell};
+use crate::sync::UnsafeCell;
+use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::{Completes, Never, Outcome, Panic, Receiver, Sender, StopReason};
 
 /// Runs senders side by side and completes when all of them have. Takes a tuple of up to twelve senders, or a `Vec`
@@ -65,9 +66,12 @@ where
 
 /// What the children leave behind: the values, each in its own cell, and the failure that came first. A cell that is
 /// still empty when all are home, without a failure, is that of a child that was stopped.
+///
+/// Whoever sets `failed` first writes `failure`; the last to come home reads it.
 pub struct Kept<C, E> {
     pub(super) values: C,
-    failure: Mutex<Option<Failure<E>>>,
+    failed: AtomicBool,
+    failure: UnsafeCell<Option<Failure<E>>>,
 }
 
 enum Failure<E> {
@@ -78,25 +82,23 @@ enum Failure<E> {
 impl<C, E> Kept<C, E> {
     #[inline]
     pub(super) fn new(values: C) -> Self {
-        Self { values, failure: Mutex::new(None) }
+        Self { values, failed: AtomicBool::new(false), failure: UnsafeCell::new(None) }
     }
 
     #[cold]
     fn fail(&self, failure: Failure<E>) {
-        let mut first = self.failure.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        if first.is_none() {
-            *first = Some(failure);
-        } else {
-            // A later one is dropped outside the lock: it is the program's code that runs then.
-            drop(first);
-            drop(failure);
+        // Relaxed: whoever reads the failure has waited for all to come home.
+        if !self.failed.swap(true, Ordering::Relaxed) {
+            // SAFETY: we set the flag, so the cell is ours until we are home.
+            self.failure.with_mut(|first| unsafe { *first = Some(failure) });
         }
     }
 
     /// The failure if there is one, else the values if they are complete, else stopped.
     #[inline]
     pub(super) fn outcome<V>(&mut self, values: impl FnOnce(&mut C) -> Option<V>) -> Outcome<V, E> {
-        match self.failure.get_mut().unwrap_or_else(|poisoned| poisoned.into_inner()).take() {
+        // SAFETY: the borrow shows that nobody else uses the cell.
+        match self.failure.with_mut(|first| unsafe { (*first).take() }) {
             Some(Failure::Error(error)) => Outcome::Error(error),
             Some(Failure::Panicked(panic)) => Outcome::Panicked(panic),
             None => values(&mut self.values).map_or(Outcome::Stopped, Outcome::Value),
