@@ -4,7 +4,6 @@ use core::fmt;
 use core::pin::Pin;
 use core::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 
 use crate::executor::{RunQueue, Runnable};
 use crate::operation::Handshake;
@@ -259,7 +258,7 @@ impl Executor for ByHand {
 /// Work that the test completes by hand, or that completes as stopped when it is asked to.
 ///
 /// One gate makes one sender that is started.
-pub struct Gate<V, E = Never>(crate::sync::Arc<crate::sync::Mutex<Waiting<V, E>>>);
+pub struct Gate<V, E = Never>(Arc<Mutex<Waiting<V, E>>>);
 
 struct Waiting<V, E> {
     waiter: Option<Waiter<V, E>>,
@@ -285,7 +284,7 @@ impl<V, E> Clone for Gate<V, E> {
 impl<V: Send, E: Send> Gate<V, E> {
     /// Closed.
     pub fn new() -> Self {
-        Self(crate::sync::Arc::new(crate::sync::Mutex::new(Waiting { waiter: None, asked: None })))
+        Self(Arc::new(Mutex::new(Waiting { waiter: None, asked: None })))
     }
 
     /// The work that waits at the gate.

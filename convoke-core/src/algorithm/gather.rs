@@ -233,7 +233,7 @@ where
         // SAFETY: rule 4: we are alone, and the operation is alive until its receiver is completed.
         unsafe {
             let this = this.cast::<Self>().as_ref();
-            let outcome = match this.children.take_panic() {
+            let outcome = match this.lent.children.take_panic() {
                 Some(panic) => Outcome::Panicked(panic),
                 None => G::outcome(&mut *this.kept.get()),
             };
