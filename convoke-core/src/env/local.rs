@@ -46,18 +46,14 @@ impl<T> fmt::Debug for Local<T> {
 /// A value with its key, not yet in an environment.
 pub(super) struct Entry {
     name: &'static str,
-    key: *const (),
+    /// The address of the key: its identity.
+    key: usize,
     value: Box<dyn Any + Send + Sync>,
 }
 
-// SAFETY: the key is compared by address and never followed.
-unsafe impl Send for Entry {}
-// SAFETY: as above.
-unsafe impl Sync for Entry {}
-
 impl Entry {
     pub(super) fn new<T: Send + Sync + 'static>(key: &'static Local<T>, value: T) -> Self {
-        Self { name: key.name, key: ptr::from_ref(key).cast(), value: Box::new(value) }
+        Self { name: key.name, key: ptr::from_ref(key).addr(), value: Box::new(value) }
     }
 }
 
@@ -65,15 +61,10 @@ impl Entry {
 #[derive(Clone)]
 pub(super) struct Locals {
     newest: Option<Arc<Node>>,
-    /// From this node on the list is the parent's, and keys that are not inherited are passed over.
-    /// Compared by address, never followed.
-    border: *const Node,
+    /// The address of the node from which on the list is the parent's, and keys that are not inherited are passed
+    /// over; 0 if there is none.
+    border: usize,
 }
-
-// SAFETY: the border is compared by address and never followed.
-unsafe impl Send for Locals {}
-// SAFETY: as above.
-unsafe impl Sync for Locals {}
 
 struct Node {
     entry: Entry,
@@ -81,14 +72,14 @@ struct Node {
 }
 
 impl Locals {
-    pub(super) const EMPTY: Self = Self { newest: None, border: ptr::null() };
+    pub(super) const EMPTY: Self = Self { newest: None, border: 0 };
 
     pub(super) fn get<T: Send + Sync + 'static>(&self, key: &'static Local<T>) -> Option<&T> {
         let mut own = true;
         let mut next = &self.newest;
         while let Some(node) = next {
-            own &= !ptr::eq(Arc::as_ptr(node), self.border);
-            if ptr::eq(node.entry.key, ptr::from_ref(key).cast()) && (own || key.inherited) {
+            own &= Arc::as_ptr(node).addr() != self.border;
+            if node.entry.key == ptr::from_ref(key).addr() && (own || key.inherited) {
                 return node.entry.value.downcast_ref();
             }
             next = &node.older;
@@ -101,7 +92,7 @@ impl Locals {
     }
 
     pub(super) fn child(&self) -> Self {
-        let border = self.newest.as_ref().map_or(ptr::null(), Arc::as_ptr);
+        let border = self.newest.as_ref().map_or(0, |node| Arc::as_ptr(node).addr());
         Self { newest: self.newest.clone(), border }
     }
 }
