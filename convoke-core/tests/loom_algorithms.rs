@@ -26,8 +26,7 @@ fn reached<V: std::fmt::Debug, E: std::fmt::Debug>(
         let outcome = model();
         note.lock().unwrap().insert(format!("{outcome:?}"));
     });
-    let seen = seen.lock().unwrap().clone();
-    seen
+    Mutex::into_inner(Arc::into_inner(seen).expect("the model is over")).unwrap()
 }
 
 fn set<const N: usize>(outcomes: [&str; N]) -> BTreeSet<String> {
