@@ -57,7 +57,7 @@ impl<T> Lock<T> {
     /// Takes the lock.
     #[inline]
     pub(super) fn lock(&self) -> Guard<'_, T> {
-        if self.word.compare_exchange(FREE, TAKEN, Ordering::Acquire, Ordering::Relaxed).is_err() {
+        if !self.try_take() {
             self.wait_until_free();
         }
         Guard { lock: self }
@@ -66,18 +66,23 @@ impl<T> Lock<T> {
     /// Takes the lock if it is free.
     #[inline]
     pub(super) fn try_lock(&self) -> Option<Guard<'_, T>> {
-        let taken = self.word.compare_exchange(FREE, TAKEN, Ordering::Acquire, Ordering::Relaxed);
         // Not `then_some`: a guard that is made is a guard that gives the lock back.
-        taken.is_ok().then(|| Guard { lock: self })
+        self.try_take().then(|| Guard { lock: self })
+    }
+
+    #[inline]
+    fn try_take(&self) -> bool {
+        self.word.compare_exchange(FREE, TAKEN, Ordering::Acquire, Ordering::Relaxed).is_ok()
     }
 
     #[cold]
     fn wait_until_free(&self) {
         for _ in 0..SPINS {
-            match self.word.compare_exchange_weak(FREE, TAKEN, Ordering::Acquire, Ordering::Relaxed) {
-                Ok(_) => return,
-                Err(WANTED) => break,
-                Err(_) => hint::spin_loop(),
+            // Looked at before it is exchanged: a look leaves the line with its owner.
+            match self.word.load(Ordering::Relaxed) {
+                FREE if self.try_take() => return,
+                WANTED => break,
+                _ => hint::spin_loop(),
             }
         }
         let mut asleep = hold(&self.asleep);

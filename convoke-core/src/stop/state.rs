@@ -217,12 +217,16 @@ impl StopState {
     }
 }
 
-/// Keeps the first panic. Dropping another is foreign code, which may panic once more: that is where it ends.
+/// Keeps the first panic. Dropping another is foreign code, which may panic again; if it does so twice, it is leaked.
 #[cold]
 fn keep_first(first: &mut Option<Panic>, panic: Panic) {
     match first {
         None => *first = Some(panic),
-        Some(_) => core::mem::forget(Panic::catch(|| drop(panic))),
+        Some(_) => {
+            if let Err(again) = Panic::catch(|| drop(panic)) {
+                core::mem::forget(Panic::catch(|| drop(again)));
+            }
+        }
     }
 }
 
