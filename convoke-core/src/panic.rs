@@ -20,13 +20,15 @@ impl Drop for Panic {
 
 /// Drops a payload that nobody takes. Out of line, and `extern "C"`, which does not unwind: an outcome that may hold a
 /// panic is dropped everywhere and hardly ever holds one; with the code for it, and for a second panic out of it, in
-/// every such place, operations would be too large to be inlined. A payload that panics when it is dropped ends the
-/// process.
+/// every such place, operations would be too large to be inlined. What a payload throws when it is dropped is
+/// leaked: dropping it might go on like that.
 #[cold]
 #[inline(never)]
 extern "C" fn discard(payload: *mut core::ffi::c_void) {
+    let payload = payload.cast::<ManuallyDrop<Box<dyn Any + Send>>>();
     // SAFETY: called by `Panic::drop` alone, with the address of its field, which is not used again.
-    unsafe { ManuallyDrop::drop(&mut *payload.cast::<ManuallyDrop<Box<dyn Any + Send>>>()) };
+    let dropped = catch_unwind(AssertUnwindSafe(|| unsafe { ManuallyDrop::drop(&mut *payload) }));
+    core::mem::forget(dropped);
 }
 
 impl Panic {

@@ -157,9 +157,10 @@ fn a_scoped_environment_gives_up_its_own_parts_and_only_those() {
 #[test]
 fn a_scoped_environment_stops_with_the_source_in_its_operation() {
     let parent = Env::new();
-    let stop = InPlaceStop::new(None);
-    // SAFETY: both outlive it.
-    let scoped = unsafe { ScopedEnv::with_in_place_stop(&parent, NonNull::from(&stop)) };
+    // In a box: it must not move, not even into `drop`.
+    let stop = Box::new(InPlaceStop::new(None));
+    // SAFETY: both outlive it, and the source stays in its box.
+    let scoped = unsafe { ScopedEnv::with_in_place_stop(&parent, NonNull::from(&*stop)) };
     let copy = Env::clone(&scoped);
     assert!(scoped.stop().stop_possible() && !scoped.stop().stop_requested());
     stop.request_stop(StopReason::Lost);

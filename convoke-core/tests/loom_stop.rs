@@ -308,7 +308,8 @@ fn a_token_is_asked_of_a_source_in_place_while_it_stops() {
         let in_place = Arc::new(InPlaceStop::new(None));
         let asked = Count::default();
         let ask = |in_place: &InPlaceStop, asked: &Count| -> (usize, StopToken) {
-            let token = in_place.token().to_token();
+            // SAFETY: it stays in its `Arc`.
+            let token = unsafe { in_place.token() }.to_token();
             (asked.add(), token)
         };
         let other = {
@@ -348,7 +349,9 @@ fn a_callback_of_a_kept_token_runs_while_the_source_in_place_stops() {
         let ran = Count::default();
         {
             let counted = ran.clone();
-            let callback = pin!(in_place.token().to_token().on_stop(move |_| _ = counted.add()));
+            // SAFETY: it stays in its `Arc`.
+            let token = unsafe { in_place.token() }.to_token();
+            let callback = pin!(token.on_stop(move |_| _ = counted.add()));
             callback.as_ref().register();
         }
         let before = ran.get();

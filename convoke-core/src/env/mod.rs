@@ -77,8 +77,8 @@ impl Env {
     pub fn stop(&self) -> StopRef<'_> {
         match &self.stop {
             EnvStop::Owned(token) => token.as_ref(),
-            // SAFETY: whoever made this environment promised that the source outlives it.
-            EnvStop::InPlace(stop) => unsafe { stop.as_ref() }.token(),
+            // SAFETY: whoever made this environment promised that the source outlives it, and stays where it is.
+            EnvStop::InPlace(stop) => unsafe { stop.as_ref().token() },
         }
     }
 

@@ -58,7 +58,7 @@ impl ScopedEnv {
     /// `parent` with another stop source, which lives in an operation.
     ///
     /// # Safety
-    /// `parent` and `stop` outlive it.
+    /// `parent` and `stop` outlive it, and `stop` stays where it is.
     pub unsafe fn with_in_place_stop(parent: &Env, stop: NonNull<InPlaceStop>) -> Self {
         // SAFETY: as in `new`.
         unsafe {

@@ -33,8 +33,11 @@ impl InPlaceStop {
     }
 
     /// The token of this source.
+    ///
+    /// # Safety
+    /// The source does not move from here on: the linked source that the token may make points back here.
     #[inline]
-    pub fn token(&self) -> StopRef<'_> {
+    pub unsafe fn token(&self) -> StopRef<'_> {
         StopRef(Target::InPlace(self))
     }
 
@@ -62,7 +65,7 @@ impl InPlaceStop {
         // SAFETY: the callback is in a box that stays until we are dropped, and goes before our state does: see
         // `Drop`. The lock makes this the only registration. If a stop was requested already it forwards at
         // once, to a source that nobody has seen yet.
-        unsafe { shadow.callback.register(self.token()) };
+        unsafe { shadow.callback.register(StopRef(Target::InPlace(self))) };
         token
     }
 }
