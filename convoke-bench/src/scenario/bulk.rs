@@ -1,11 +1,14 @@
 //! A light body for each of a million indices, on two threads: how little it costs to share them out.
 
 use std::hint::black_box;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use rayon::prelude::*;
 
-use super::Scenario;
+use convoke::prelude::*;
+
+use super::{CONVOKE, Scenario};
 use crate::measure::time;
 use crate::peer::rayon_pool;
 
@@ -16,6 +19,7 @@ pub(super) fn scenarios() -> Vec<Scenario> {
     vec![
         Scenario::new("bulk", "write the hash of an index to its place in a slice of a million, 2 threads")
             .batch(INDICES)
+            .contestant(CONVOKE, convoke)
             .contestant("rayon", rayon)
             .contestant("serial", serial),
     ]
@@ -61,5 +65,26 @@ fn serial() -> impl FnMut(u64) -> Duration {
                 *place = hash(index as u64);
             }
         })
+    }
+}
+
+/// The places are atomics, written relaxed: the function of `bulk` is shared by the threads. That is a plain store to
+/// the processor.
+fn convoke() -> impl FnMut(u64) -> Duration {
+    let pool = ThreadPool::new(WORKERS).expect("threads");
+    let places: Vec<_> = (0..INDICES).map(|_| AtomicU64::new(1)).collect();
+    move |ops| {
+        let places = &*places;
+        let passes = repeat_n((ops / INDICES) as usize, |_| {
+            just(black_box(places))
+                .bulk(INDICES as usize, |index, places| {
+                    places[index].store(hash(index as u64), Ordering::Relaxed);
+                })
+                .then(drop)
+        });
+        // Inside the pool, as the peer is; the clock too.
+        let timed =
+            just_from(std::time::Instant::now).let_value(|start| passes.then(move |()| start.elapsed()));
+        sync_wait(timed.starts_on(&pool.executor())).unwrap()
     }
 }

@@ -6,16 +6,20 @@ use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
-use super::Scenario;
+use convoke::prelude::*;
+
+use super::{CONVOKE, Scenario};
 use crate::measure::time;
 use crate::peer::tokio_run_loop;
 
 pub(super) fn scenarios() -> Vec<Scenario> {
     vec![
         Scenario::new("when_all_2", "join 2 children that are ready at once and add up their values")
+            .contestant(CONVOKE, convoke_2)
             .contestant("futures_join", || polled_once(futures_join_2))
             .contestant("tokio_join", || on_tokio(tokio_join_2)),
         Scenario::new("when_all_8", "join 8 children that are ready at once and add up their values")
+            .contestant(CONVOKE, convoke_8)
             .contestant("futures_join", || polled_once(futures_join_8))
             .contestant("tokio_join", || on_tokio(tokio_join_8)),
     ]
@@ -87,4 +91,38 @@ async fn tokio_join_8(x: u64) -> u64 {
         ready(x + 7)
     );
     a + b + c + d + e + f + g + h
+}
+
+fn convoke_2() -> impl FnMut(u64) -> Duration {
+    |ops| {
+        time(|| {
+            for x in 0..ops {
+                let x = black_box(x);
+                black_box(sync_wait(when_all((just(x), just(x + 1))).then(|(a, b)| a + b)).unwrap());
+            }
+        })
+    }
+}
+
+fn convoke_8() -> impl FnMut(u64) -> Duration {
+    |ops| {
+        time(|| {
+            for x in 0..ops {
+                let x = black_box(x);
+                let all = when_all((
+                    just(x),
+                    just(x + 1),
+                    just(x + 2),
+                    just(x + 3),
+                    just(x + 4),
+                    just(x + 5),
+                    just(x + 6),
+                    just(x + 7),
+                ));
+                black_box(
+                    sync_wait(all.then(|(a, b, c, d, e, f, g, h)| a + b + c + d + e + f + g + h)).unwrap(),
+                );
+            }
+        })
+    }
 }

@@ -230,14 +230,25 @@ where
     /// # Safety
     /// Rule 4: called once, by the last to give back a count.
     unsafe fn finish(this: NonNull<()>) {
-        // SAFETY: rule 4: we are alone, and the operation is alive until its receiver is completed.
+        // SAFETY: the caller's; the operation is alive until its receiver is completed.
+        unsafe { this.cast::<Self>().as_ref().deliver() };
+    }
+
+    /// Completes the receiver. Always inlined: of a group that is inline nothing is left then but its outcome.
+    ///
+    /// # Safety
+    /// As for `finish`.
+    #[inline(always)]
+    unsafe fn deliver(&self) {
+        // SAFETY: rule 4: we are alone.
         unsafe {
-            let this = this.cast::<Self>().as_ref();
-            let outcome = match this.lent.children.take_panic() {
+            // Only a group that has a stop source runs callbacks that may have panicked.
+            let panic = if G::STOPS { self.lent.children.take_panic() } else { None };
+            let outcome = match panic {
                 Some(panic) => Outcome::Panicked(panic),
-                None => G::outcome(&mut *this.kept.get()),
+                None => G::outcome(&mut *self.kept.get()),
             };
-            if let Some(receiver) = (*this.receiver.get()).take() {
+            if let Some(receiver) = (*self.receiver.get()).take() {
                 receiver.complete(outcome);
             }
         }
@@ -267,7 +278,7 @@ where
             }
             G::start(&this.slots);
             if G::COMPLETES.is_inline() {
-                Self::finish(parent.0.cast());
+                this.deliver();
             } else {
                 this.lent.children.arrive(parent.0.cast(), Self::finish);
             }
