@@ -11,6 +11,7 @@
 //! Programs use the facade crate `convoke`, which re-exports all of this.
 
 pub mod context;
+mod inbox;
 pub mod pool;
 mod report_panic;
 mod run_loop;

@@ -156,7 +156,7 @@ where
             parts.outcome = Some(outcome);
             match way {
                 Way::Stay => Runnable::new(header).run(),
-                Way::Post(executor) => executor.post(Runnable::new(header)),
+                Way::Post(executor) => executor.post_last(Runnable::new(header)),
                 Way::Dispatch(executor) => {
                     if let Some(runnable) = executor.dispatch(Runnable::new(header)) {
                         runnable.run();

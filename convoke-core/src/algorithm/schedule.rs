@@ -103,7 +103,7 @@ impl<X: Executor, R: Receiver<(), Never>> Operation for ScheduleOperation<X, R> 
         // SAFETY: we are pinned until the receiver was completed, which the runnable does; there is no other.
         unsafe {
             if let Some(executor) = (*this.as_ref().executor.get()).take() {
-                executor.post(Runnable::new(this.cast()));
+                executor.post_last(Runnable::new(this.cast()));
             }
         }
     }

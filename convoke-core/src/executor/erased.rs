@@ -2,7 +2,7 @@
 
 use core::any::{Any, TypeId, type_name};
 use core::fmt;
-use core::mem::MaybeUninit;
+use core::mem::{ManuallyDrop, MaybeUninit};
 use std::sync::Arc;
 
 use super::{Executor, InlineExecutor, Runnable};
@@ -28,6 +28,7 @@ type Word = MaybeUninit<*const ()>;
 
 struct Table {
     post: unsafe fn(&Word, Runnable),
+    post_last: unsafe fn(Word, Runnable),
     dispatch: unsafe fn(&Word, Runnable) -> Option<Runnable>,
     parallelism: unsafe fn(&Word) -> usize,
     clone: unsafe fn(&Word) -> Word,
@@ -76,6 +77,13 @@ impl Executor for ExecutorRef {
     fn post(&self, runnable: Runnable) {
         // SAFETY: the table was made for the type of what the word holds.
         unsafe { (self.table.post)(&self.word, runnable) }
+    }
+
+    #[inline]
+    fn post_last(self, runnable: Runnable) {
+        let this = ManuallyDrop::new(self);
+        // SAFETY: as in `post`; the word is given away and not used again.
+        unsafe { (this.table.post_last)(this.word, runnable) }
     }
 
     #[inline]
@@ -134,6 +142,7 @@ impl<E: Executor> Kept<E> {
 
     const TABLE: &'static Table = &Table {
         post: |word, runnable| Self::get(word).post(runnable),
+        post_last: Self::post_last,
         dispatch: |word, runnable| Self::get(word).dispatch(runnable),
         parallelism: |word| Self::get(word).parallelism(),
         clone: Self::duplicate,
@@ -170,6 +179,15 @@ impl<E: Executor> Kept<E> {
         // SAFETY: the word holds what `Arc::into_raw` gave.
         unsafe { Arc::increment_strong_count(word.assume_init().cast::<E>()) };
         *word
+    }
+
+    fn post_last(mut word: Word, runnable: Runnable) {
+        if Self::FITS {
+            // SAFETY: the word was made by `put`, which chose by the same constant; the caller gives it up.
+            return unsafe { word.as_ptr().cast::<E>().read() }.post_last(runnable);
+        }
+        Self::get(&word).post(runnable);
+        Self::discard(&mut word);
     }
 
     #[inline]

@@ -51,6 +51,13 @@ pub trait Executor: Clone + PartialEq + Send + Sync + 'static {
     /// Queues the work. Never runs it before returning.
     fn post(&self, runnable: Runnable);
 
+    /// Queues the work through a handle that is not needed any more. An erased executor saves a call by it; nobody
+    /// else needs to write it.
+    #[inline]
+    fn post_last(self, runnable: Runnable) {
+        self.post(runnable);
+    }
+
     /// Hands the work back if it may run here and now, on the caller's stack; the caller then runs it.
     /// Otherwise queues it. The default always queues.
     #[inline]

@@ -1,6 +1,5 @@
 //! A queue and the thread that runs it: the simplest executor that is somewhere.
 
-mod inbox;
 mod runner;
 
 use core::fmt;
@@ -11,7 +10,7 @@ use convoke_core::raw::sync::atomic::{AtomicBool, Ordering};
 use convoke_core::raw::sync::{Arc, Mutex, MutexGuard, UnsafeCell, thread};
 use convoke_core::raw::{Header, Runnable};
 
-use inbox::{Inbox, Pushed};
+use crate::inbox::{Inbox, Pushed};
 pub(crate) use runner::Runner;
 
 /// Runs work on the thread that calls [`run`](RunLoop::run). Others post to it through its

@@ -1,21 +1,23 @@
 //! The state of a strand: what is queued, and whose turn it is. No unsafe; model-checked.
 
-use convoke_core::raw::sync::{Mutex, MutexGuard};
+use convoke_core::raw::sync::Mutex;
+use convoke_core::raw::sync::atomic::{AtomicBool, Ordering};
 use convoke_core::raw::{RunQueue, Runnable};
 
-/// The queue of a strand and the one bit that keeps it serial.
-///
-/// *Taken*: somebody has the turn: the strand's own runnable is queued on the inner executor, or runs. Only whoever has
-/// the turn takes work out. The bit is clear only while nothing is queued.
-///
-/// The lock is held for a few instructions at a time, and never while work runs.
-pub struct Turns {
-    state: Mutex<State>,
-}
+use crate::inbox::{Inbox, Pushed};
 
-struct State {
-    queue: RunQueue,
-    taken: bool,
+/// The queue of a strand and the turn that keeps it serial.
+///
+/// The turn is *taken* while the strand's own runnable is queued on the inner executor, or runs; only whoever has it takes
+/// work out. It is free only while nothing is queued. Posting is one exchange on one word and waits for nobody.
+///
+/// 1. The inbox says whose turn it is: its taker is asleep while the turn is free.
+/// 2. `rest` is what was taken and not run in the last turn. It belongs to whoever has the turn, so its lock is never
+///    waited for; `has_rest` saves taking it.
+pub struct Turns {
+    inbox: Inbox,
+    rest: Mutex<RunQueue>,
+    has_rest: AtomicBool,
 }
 
 /// What the poster must now do.
@@ -41,41 +43,52 @@ pub enum Next {
 impl Turns {
     /// Nothing queued, nobody's turn.
     pub fn new() -> Self {
-        Self { state: Mutex::new(State { queue: RunQueue::new(), taken: false }) }
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+        Self { inbox: Inbox::asleep(), rest: Mutex::new(RunQueue::new()), has_rest: AtomicBool::new(false) }
     }
 
     /// Queues work.
     pub fn post(&self, runnable: Runnable) -> AfterPost {
-        let mut state = self.state();
-        state.queue.push(runnable);
-        if core::mem::replace(&mut state.taken, true) { AfterPost::Queued } else { AfterPost::Schedule }
+        match self.inbox.push(runnable) {
+            Pushed::WakeSleeper => AfterPost::Schedule,
+            Pushed::Queued => AfterPost::Queued,
+            Pushed::Closed(_) => unreachable!("the inbox of a strand is never closed"),
+        }
     }
 
     /// Takes all that is queued; if there is nothing, gives up the turn. Called by whoever has it.
     pub fn next(&self) -> Next {
-        let mut state = self.state();
-        if state.queue.is_empty() {
-            state.taken = false;
-            return Next::Idle;
+        // Relaxed: written by whoever had the turn before us, and the turn was passed on to us.
+        if self.has_rest.load(Ordering::Relaxed) {
+            self.has_rest.store(false, Ordering::Relaxed);
+            return Next::Work(core::mem::take(&mut *self.lock_rest()));
         }
-        Next::Work(core::mem::take(&mut state.queue))
+        loop {
+            let taken = self.inbox.take();
+            if !taken.is_empty() {
+                return Next::Work(taken);
+            }
+            if self.inbox.fall_asleep() {
+                return Next::Idle;
+            }
+        }
     }
 
-    /// Puts back what was taken and not run, before all that came later. The turn is kept: the caller posts the strand
-    /// again.
-    pub fn put_back(&self, mut rest: RunQueue) {
-        let mut state = self.state();
-        rest.append(&mut state.queue);
-        state.queue = rest;
+    /// Puts back what was taken and not run: it comes before all that came later. The turn is kept: the caller posts the
+    /// strand again.
+    pub fn put_back(&self, rest: RunQueue) {
+        if !rest.is_empty() {
+            *self.lock_rest() = rest;
+            self.has_rest.store(true, Ordering::Relaxed);
+        }
     }
 
     /// Whether nothing is queued.
     pub fn is_empty(&self) -> bool {
-        self.state().queue.is_empty()
+        self.inbox.is_empty() && !self.has_rest.load(Ordering::Relaxed)
+    }
+
+    fn lock_rest(&self) -> convoke_core::raw::sync::MutexGuard<'_, RunQueue> {
+        self.rest.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 }
 

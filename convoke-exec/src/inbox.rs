@@ -1,24 +1,25 @@
-//! The state machine of a run loop's inbox, in one word: a stack of posted work, newest first, or one of three
-//! marks. Many threads push, one takes.
+//! The state machine of a run loop and of a strand, in one word: a stack of posted work, newest first, or one of three
+//! marks. Many threads push, one takes. The taker of a run loop is its thread; that of a strand is whoever has its turn,
+//! and it "sleeps" while the turn is free.
 //!
 //! | the word | means |
 //! | --- | --- |
 //! | null | empty; the taker is awake |
 //! | a header | the newest of the posted work |
 //! | `ASLEEP` | empty; the taker sleeps, or is about to, and must be woken |
-//! | `CLOSED` | the loop is gone; nothing is taken any more |
+//! | `CLOSED` | the taker is gone; nothing is taken any more |
 
 use core::ptr::{self, NonNull};
 
 use convoke_core::raw::sync::atomic::{AtomicPtr, Ordering};
 use convoke_core::raw::{Header, RunQueue, Runnable};
 
-pub(super) struct Inbox {
+pub(crate) struct Inbox {
     newest: AtomicPtr<Header>,
 }
 
 /// What the pusher must do now.
-pub(super) enum Pushed {
+pub(crate) enum Pushed {
     /// Nothing.
     Queued,
     /// Wake the taker: it sleeps.
@@ -32,13 +33,19 @@ const ASLEEP: *mut Header = ptr::without_provenance_mut(1);
 const CLOSED: *mut Header = ptr::without_provenance_mut(2);
 
 impl Inbox {
-    pub(super) fn new() -> Self {
+    /// Empty, with its taker awake.
+    pub(crate) fn new() -> Self {
         Self { newest: AtomicPtr::new(ptr::null_mut()) }
+    }
+
+    /// Empty, with its taker asleep.
+    pub(crate) fn asleep() -> Self {
+        Self { newest: AtomicPtr::new(ASLEEP) }
     }
 
     /// Adds a piece of work.
     #[inline]
-    pub(super) fn push(&self, runnable: Runnable) -> Pushed {
+    pub(crate) fn push(&self, runnable: Runnable) -> Pushed {
         let header = runnable.into_raw();
         let mut newest = self.newest.load(Ordering::Relaxed);
         loop {
@@ -63,7 +70,7 @@ impl Inbox {
     }
 
     /// Takes all, oldest first. Only the taker calls this, and it is awake.
-    pub(super) fn take(&self) -> RunQueue {
+    pub(crate) fn take(&self) -> RunQueue {
         if self.newest.load(Ordering::Relaxed).is_null() {
             return RunQueue::new();
         }
@@ -74,22 +81,28 @@ impl Inbox {
     }
 
     /// Marks the taker as asleep, unless there is something to take. Only the taker calls this.
-    pub(super) fn fall_asleep(&self) -> bool {
+    pub(crate) fn fall_asleep(&self) -> bool {
         self.newest.compare_exchange(ptr::null_mut(), ASLEEP, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
 
-    pub(super) fn is_asleep(&self) -> bool {
+    pub(crate) fn is_asleep(&self) -> bool {
         self.newest.load(Ordering::Acquire) == ASLEEP
+    }
+
+    /// Whether there is nothing in it.
+    pub(crate) fn is_empty(&self) -> bool {
+        let newest = self.newest.load(Ordering::Acquire);
+        newest.is_null() || newest == ASLEEP || newest == CLOSED
     }
 
     /// Whether it is open, empty, and its taker awake.
     #[inline]
-    pub(super) fn is_idle(&self) -> bool {
+    pub(crate) fn is_idle(&self) -> bool {
         self.newest.load(Ordering::Acquire).is_null()
     }
 
     /// Closes it for ever and takes what was in it.
-    pub(super) fn close(&self) -> RunQueue {
+    pub(crate) fn close(&self) -> RunQueue {
         match NonNull::new(self.newest.swap(CLOSED, Ordering::AcqRel)) {
             // SAFETY: as in `take`.
             Some(newest) if newest.as_ptr() != ASLEEP && newest.as_ptr() != CLOSED => unsafe {
