@@ -20,6 +20,12 @@ const OUTSIDE_EACH: u32 = 61;
 const ROUNDS: usize = 4;
 const SPINS: usize = 16;
 
+/// A theft that brought fewer than `MEAGRE` is a sign that the thief is faster than the one he robs. He would come for
+/// every single piece, and each visit costs the other the cache line he works on; so the next theft is put off by this
+/// many spins, some microseconds, where a wake-up costs some tens.
+const MEAGRE: usize = 16;
+const PUT_OFF: usize = 128;
+
 pub(super) struct Worker {
     shared: &'static Shared,
     index: usize,
@@ -29,6 +35,8 @@ pub(super) struct Worker {
     /// Whom to rob first: a xorshift generator.
     random: Cell<u32>,
     runs: Cell<u32>,
+    /// Whether the last theft was meagre.
+    meagre: Cell<bool>,
 }
 
 thread_local! {
@@ -61,7 +69,15 @@ impl Worker {
         stealers: Arc<[Stealer<Runnable>]>,
     ) {
         let seed = (index as u32 + 1).wrapping_mul(0x9E37_79B9) | 1;
-        let worker = Self { shared, index, deque, stealers, random: Cell::new(seed), runs: Cell::new(0) };
+        let worker = Self {
+            shared,
+            index,
+            deque,
+            stealers,
+            random: Cell::new(seed),
+            runs: Cell::new(0),
+            meagre: Cell::new(false),
+        };
         let _here = Here::enter(&worker);
         // A panic leaves the loop and comes back: cheaper than one `catch` per run.
         while !shared.is_stopping() {
@@ -141,6 +157,9 @@ impl Worker {
     fn search(&self) -> Option<Runnable> {
         let sleepers = &self.shared.sleepers;
         let mut permit = None;
+        if self.meagre.replace(false) {
+            (0..PUT_OFF).for_each(|_| hint::spin_loop());
+        }
         loop {
             permit = permit.or_else(|| sleepers.search());
             let mut rounds = if permit.is_some() { ROUNDS } else { 1 };
@@ -178,7 +197,10 @@ impl Worker {
         (start..others).chain(0..start).filter(|other| *other != self.index).find_map(|other| {
             loop {
                 match self.stealers[other].steal_batch_and_pop(&self.deque) {
-                    Steal::Success(runnable) => return Some(runnable),
+                    Steal::Success(runnable) => {
+                        self.meagre.set(self.deque.len() < MEAGRE);
+                        return Some(runnable);
+                    }
                     Steal::Empty => return None,
                     Steal::Retry => hint::spin_loop(),
                 }
