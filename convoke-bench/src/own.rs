@@ -1,9 +1,11 @@
 //! Our own operations, driven by hand through the low-level door: what a scope or a task of ours does around them is not
 //! there, so what is measured is the executor.
 
+mod brood;
 mod posts;
 mod rounds;
 
+pub(crate) use brood::Brood;
 pub(crate) use posts::post_batches;
 pub(crate) use rounds::keep_posting;
 

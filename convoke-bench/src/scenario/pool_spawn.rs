@@ -9,7 +9,7 @@ use convoke::{Executor, ThreadPool};
 
 use super::{CONVOKE, Scenario};
 use crate::measure::time;
-use crate::own::{Stopwatch, inside, leaked_env, spawn};
+use crate::own::{Brood, Stopwatch, inside, leaked_env, spawn};
 use crate::peer::{SmolPool, inside_tokio, rayon_pool, tokio_pool};
 
 /// Tasks spawned before the first is joined.
@@ -34,13 +34,22 @@ fn scenario(name: &'static str, about: &'static str, workers: usize) -> Scenario
     Scenario::new(name, about)
         .batch(AT_ONCE)
         .contestant(CONVOKE, move || convoke(workers))
+        .contestant("convoke_freed_early", move || freed_early(workers))
         .contestant("tokio", move || tokio(workers))
         .contestant("smol", move || smol(workers))
         .contestant("rayon", move || rayon(workers))
 }
 
-/// One box per operation, which frees itself; joined by a count.
+/// One box per operation, kept until all are home, as the peers' handles keep theirs; the last one home frees them.
 fn convoke(workers: usize) -> impl FnMut(u64) -> Duration {
+    let pool = ThreadPool::new(workers).expect("a pool starts");
+    let brood = Brood::leak(pool.executor());
+    move |ops| (0..ops / AT_ONCE).map(|_| brood.hatch(AT_ONCE)).sum()
+}
+
+/// One box per operation, which frees itself, on whichever thread it ends; joined by a count. What one thread allocates
+/// and another frees is dear to the allocator.
+fn freed_early(workers: usize) -> impl FnMut(u64) -> Duration {
     let pool = ThreadPool::new(workers).expect("a pool starts");
     let (env, watch) = (leaked_env(pool.executor()), Stopwatch::leak());
     move |ops| {
