@@ -41,7 +41,7 @@ pub use operation::Operation;
 pub use outcome::Outcome;
 pub use panic::Panic;
 pub use receiver::Receiver;
-pub use sender::{OutcomeOf, Sender};
+pub use sender::{OutcomeOf, SameError, Sender};
 pub use stop::{OwnedStopCallback, StopCallback, StopReason, StopRef, StopSource, StopToken};
 
 pub mod raw {

@@ -77,7 +77,7 @@ pub trait Sender: Sized + Send {
     }
 
     /// Goes on with another sender made from the value. See [`algorithm::let_value`](crate::algorithm::let_value).
-    fn let_value<F: FnOnce(Self::Value) -> S + Send, S: Sender<Error = Self::Error>>(
+    fn let_value<F: FnOnce(Self::Value) -> S + Send, S: Sender<Error: SameError<Self::Error>>>(
         self,
         f: F,
     ) -> LetValue<Self, F> {
@@ -258,6 +258,17 @@ pub trait Sender: Sized + Send {
         Bulk::new(self, count, f)
     }
 }
+
+/// The type itself: what `let_value` asks of the error of the sender that follows.
+#[diagnostic::on_unimplemented(
+    message = "the sender that follows fails with `{Self}`, the one before it with `{E}`",
+    label = "the two have different error types",
+    note = "where one of them cannot fail (`Never`), say `may_fail()` there; else bring one to the type of the other with \
+            `map_error`"
+)]
+pub trait SameError<E> {}
+
+impl<E> SameError<E> for E {}
 
 /// The outcome of a sender.
 pub type OutcomeOf<S> = Outcome<<S as Sender>::Value, <S as Sender>::Error>;

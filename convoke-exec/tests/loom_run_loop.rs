@@ -13,9 +13,26 @@ fn model(f: impl Fn() + Send + Sync + 'static) {
     builder.check(f);
 }
 
+/// Runs what is there at first, then all the rest. Counts on which side of the race it was.
+fn run_noting_who_was_first(run_loop: &RunLoop, there: &AtomicUsize, waited: &AtomicUsize) {
+    thread::yield_now();
+    let first = if run_loop.run_ready() > 0 { there } else { waited };
+    first.fetch_add(1, Ordering::Relaxed);
+    run_loop.run();
+}
+
+fn assert_both(there: &AtomicUsize, waited: &AtomicUsize) {
+    let (there, waited) = (there.load(Ordering::Relaxed), waited.load(Ordering::Relaxed));
+    assert!(
+        there > 0 && waited > 0,
+        "both sides of the race: {there} times there already, {waited} times waited for"
+    );
+}
+
 #[test]
 fn work_posted_while_the_loop_falls_asleep_is_run() {
-    static RUNS: AtomicUsize = AtomicUsize::new(0);
+    static THERE: AtomicUsize = AtomicUsize::new(0);
+    static WAITED: AtomicUsize = AtomicUsize::new(0);
     model(|| {
         let run_loop = RunLoop::new();
         let executor = run_loop.executor();
@@ -25,27 +42,26 @@ fn work_posted_while_the_loop_falls_asleep_is_run() {
             assert_eq!(outcome, Outcome::Value(7));
             executor.finish();
         });
-        run_loop.run();
+        run_noting_who_was_first(&run_loop, &THERE, &WAITED);
         poster.join().unwrap();
-        RUNS.fetch_add(1, Ordering::Relaxed);
     });
-    assert!(RUNS.load(Ordering::Relaxed) > 1, "the model had one way to go only");
+    assert_both(&THERE, &WAITED);
 }
 
 #[test]
 fn a_finish_that_meets_a_loop_falling_asleep_is_heard() {
-    static RUNS: AtomicUsize = AtomicUsize::new(0);
+    static THERE: AtomicUsize = AtomicUsize::new(0);
+    static WAITED: AtomicUsize = AtomicUsize::new(0);
     model(|| {
         let run_loop = RunLoop::new();
         let executor = run_loop.executor();
         let other = thread::spawn(move || executor.finish());
-        run_loop.run();
+        run_noting_who_was_first(&run_loop, &THERE, &WAITED);
         // Gone, perhaps while `finish` is still at work.
         drop(run_loop);
         other.join().unwrap();
-        RUNS.fetch_add(1, Ordering::Relaxed);
     });
-    assert!(RUNS.load(Ordering::Relaxed) > 1, "the model had one way to go only");
+    assert_both(&THERE, &WAITED);
 }
 
 #[test]

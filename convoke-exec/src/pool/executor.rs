@@ -36,6 +36,7 @@ impl PoolExecutor {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl Executor for PoolExecutor {
     #[inline]
     fn post(&self, runnable: Runnable) {

@@ -138,6 +138,7 @@ impl RunLoopExecutor {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl Executor for RunLoopExecutor {
     #[inline]
     fn post(&self, runnable: Runnable) {

@@ -94,6 +94,7 @@ impl<X: Executor> Strand<X> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<X: Executor> Executor for Strand<X> {
     fn post(&self, runnable: Runnable) {
         if self.state.turns.post(runnable) == AfterPost::Schedule {
