@@ -2,27 +2,25 @@
 
 pub use crate::algorithm::{
     boxed::AnySender,
+    defer::defer,
+    either::Either,
+    from_callback::{Completion, from_callback},
     just::{Just, just},
     just_error::{JustError, just_error},
     just_from::{JustFrom, just_from},
     just_stopped::{JustStopped, just_stopped},
+    let_with::let_with,
+    let_with_stop_source::let_with_stop_source,
     never::never,
+    read_env::read_env,
     repeat_n::repeat_n,
     repeat_until::repeat_until,
     retry::retry,
     schedule::schedule,
     sequence::sequence,
+    starts_on::starts_on,
     when_all::when_all,
     when_any::when_any,
-};
-pub use crate::algorithm::{
-    defer::defer,
-    either::Either,
-    from_callback::{Completion, from_callback},
-    let_with::let_with,
-    let_with_stop_source::let_with_stop_source,
-    read_env::read_env,
-    starts_on::starts_on,
     within::within,
 };
 pub use crate::{

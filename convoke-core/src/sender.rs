@@ -38,7 +38,8 @@ pub trait Sender: Sized + Send {
     type Value;
     /// What it fails with. [`Never`] if it cannot fail.
     type Error;
-    /// What is known, at compile time, about where this completes.
+    /// What is known, at compile time, about where this completes. Operations around this one rely on it: one
+    /// that says `Inline` has completed its receiver when `start` returns.
     const COMPLETES: Completes = Completes::Anywhere;
     /// The connected work.
     type Operation<R: Receiver<Self::Value, Self::Error>>: Operation;
@@ -101,18 +102,12 @@ pub trait Sender: Sized + Send {
     }
 
     /// Turns an error into a value. See [`algorithm::upon_error`](crate::algorithm::upon_error).
-    fn upon_error<F>(self, f: F) -> UponError<Self, F>
-    where
-        F: FnOnce(Self::Error) -> Self::Value + Send,
-    {
+    fn upon_error<F: FnOnce(Self::Error) -> Self::Value + Send>(self, f: F) -> UponError<Self, F> {
         UponError::new(self, f)
     }
 
     /// Turns a stop into a value. See [`algorithm::upon_stopped`](crate::algorithm::upon_stopped).
-    fn upon_stopped<F>(self, f: F) -> UponStopped<Self, F>
-    where
-        F: FnOnce() -> Self::Value + Send,
-    {
+    fn upon_stopped<F: FnOnce() -> Self::Value + Send>(self, f: F) -> UponStopped<Self, F> {
         UponStopped::new(self, f)
     }
 
@@ -188,10 +183,7 @@ pub trait Sender: Sized + Send {
     }
 
     /// Runs it in an environment changed by a function. See [`algorithm::with_env`](crate::algorithm::with_env).
-    fn with_env<F>(self, f: F) -> WithEnv<Self, F>
-    where
-        F: FnOnce(&Env) -> Changes + Send,
-    {
+    fn with_env<F: FnOnce(&Env) -> Changes + Send>(self, f: F) -> WithEnv<Self, F> {
         WithEnv::new(self, f)
     }
 
@@ -250,9 +242,8 @@ pub trait Sender: Sized + Send {
 
     /// Calls a function with every index below `count` and the value, in parallel where that can be. See
     /// [`algorithm::bulk`](crate::algorithm::bulk).
-    fn bulk<F>(self, count: usize, f: F) -> Bulk<Self, F>
+    fn bulk<F: Fn(usize, &Self::Value) + Send + Sync>(self, count: usize, f: F) -> Bulk<Self, F>
     where
-        F: Fn(usize, &Self::Value) + Send + Sync,
         Self::Value: Send + Sync,
     {
         Bulk::new(self, count, f)

@@ -1,4 +1,15 @@
 //! The sender algebra: one file per algorithm, each with its sender, its receiver or operation, and its tests.
+//!
+//! | family | built of |
+//! | --- | --- |
+//! | `then` `map_error` `upon_error` `upon_stopped` `into_result` `transpose` `stopped_as_option` `stopped_as_error` `materialize` `dematerialize` | a receiver that is one function of [`Outcome`](crate::Outcome) |
+//! | `just` `just_error` `just_stopped` `just_from` `read_env` | [`raw::Leaf`](crate::raw::Leaf) |
+//! | `let_value` `let_error` `let_stopped` `defer` `sequence` `fork_join` `starts_on` `within` `let_with` | [`continuation`]: first one, then another |
+//! | `when_all` `when_any` `stop_when` | [`gather`]: several at once |
+//! | `repeat_until` `repeat_n` `retry` | [`rounds`]: the same again |
+//! | `continues_on` `on` `affine_on` | [`hop`]: the outcome is kept while the operation is queued |
+//! | `with_env` `write_env` `unstoppable` `let_with_stop_source` | [`scoped`]: in an environment beside the operation |
+//! | `schedule` `from_callback` `never` `finally` `split` `bulk` `boxed` `either` | operations of their own |
 
 pub mod affine_on;
 pub mod boxed;
