@@ -49,7 +49,7 @@ pub mod raw {
 
     pub use crate::env::{FrameMemory, ScopedEnv};
     pub use crate::executor::{Call, Header, RunQueue, Runnable};
-    pub use crate::operation::{Action, Children, Handshake, Leaf, Slot};
+    pub use crate::operation::{Action, Children, EnvAbove, Handshake, Leaf, Slot};
     pub use crate::stop::{InPlaceStop, OnStop, RawCallback};
     pub mod sync {
         //! The atomics, locks and cells that Convoke is built on; loom's, with the feature `loom`.

@@ -1,12 +1,12 @@
 //! `boxed()`: the type of a sender erased, with tail calls.
 
-use core::cell::{Cell, UnsafeCell};
+use core::cell::UnsafeCell;
 use core::fmt;
 use core::marker::PhantomPinned;
 use core::pin::Pin;
 use core::ptr::NonNull;
 
-use crate::operation::{Handshake, no_unwind};
+use crate::operation::{EnvAbove, Handshake, no_unwind};
 use crate::{Env, ExecutorRef, Never, Operation, Outcome, Receiver, Sender};
 
 /// Any sender with this value and error: for recursion, for struct fields, for choosing between senders at run time.
@@ -60,7 +60,7 @@ impl<V: Send + 'static, E: Send + 'static> Sender for AnySender<V, E> {
                 current: UnsafeCell::new(None),
                 next: UnsafeCell::new(Some(Next::Sender(self))),
                 met: Handshake::new(),
-                env: Cell::new(None),
+                env: EnvAbove::new(),
                 complete: AnyOperation::<V, E, R>::complete,
             },
             receiver: UnsafeCell::new(Some(receiver)),
@@ -115,7 +115,7 @@ struct Inner<V, E> {
     current: UnsafeCell<Option<AnyWork>>,
     next: UnsafeCell<Option<Next<V, E>>>,
     met: Handshake,
-    env: Cell<Option<NonNull<Env>>>,
+    env: EnvAbove,
     complete: unsafe fn(NonNull<Self>, Outcome<V, E>),
 }
 
@@ -179,7 +179,7 @@ impl<V: Send, E: Send, R: Receiver<V, E>> Operation for AnyOperation<V, E, R> {
             };
             if let Err((above, sender)) = above.tail_call(sender) {
                 *next = Some(Next::Sender(sender));
-                this.as_ref().inner.env.set(Some(NonNull::from((*receiver).insert(above).env())));
+                this.as_ref().inner.env.ask((*receiver).insert(above));
                 Inner::<V, E>::go_on(this.cast());
             }
         }
@@ -214,7 +214,7 @@ impl<V, E> Receiver<V, E> for AnyReceiver<V, E> {
 
     fn env(&self) -> &Env {
         // SAFETY: rule 3: written before the work was started, and in its place while the work runs.
-        unsafe { self.operation.as_ref().env.get().expect("set before the work was connected").as_ref() }
+        unsafe { self.operation.as_ref().env.get() }
     }
 
     fn tail_call(self, sender: AnySender<V, E>) -> Result<(), (Self, AnySender<V, E>)> {

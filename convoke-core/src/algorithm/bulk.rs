@@ -9,7 +9,7 @@ use core::ptr::NonNull;
 
 use super::bulk_share::Share;
 use crate::executor::{Call, Header, Runnable};
-use crate::operation::Slot;
+use crate::operation::{EnvAbove, Slot};
 use crate::sync::atomic::{AtomicUsize, Ordering};
 use crate::{Completes, Env, Executor, ExecutorRef, Operation, Outcome, Receiver, Sender};
 
@@ -70,6 +70,7 @@ where
             share: UnsafeCell::new(Share::new(0, 1)),
             runners: AtomicUsize::new(0),
             helpers: UnsafeCell::new(Box::new([])),
+            env: EnvAbove::new(),
             receiver: UnsafeCell::new(Some(receiver)),
             _pinned: PhantomPinned,
         }
@@ -83,7 +84,7 @@ where
 /// The operation of `bulk`.
 ///
 /// 1. Until the sender before has completed, `start` and then its completion alone use everything.
-/// 2. From then on `value`, `share` and `receiver` are read by all runners, through `&`, until each has left. The one on
+/// 2. From then on `value`, `share` and `env` are read by all runners, through `&`, until each has left. The one on
 ///    whose thread the value arrived is a runner too, and leaves after it has posted all helpers.
 /// 3. A helper belongs to whoever holds its runnable.
 /// 4. The last to leave is alone with everything, and completes.
@@ -102,6 +103,7 @@ where
     share: UnsafeCell<Share>,
     runners: AtomicUsize,
     helpers: UnsafeCell<Box<[Helper]>>,
+    env: EnvAbove,
     receiver: UnsafeCell<Option<R>>,
     _pinned: PhantomPinned,
 }
@@ -141,7 +143,8 @@ where
             if let (Some(sender), Some(receiver)) =
                 ((*operation.sender.get()).take(), &*operation.receiver.get())
             {
-                *operation.executor.get() = sender.completes_on(receiver.env());
+                operation.env.ask(receiver);
+                *operation.executor.get() = sender.completes_on(operation.env.get());
                 operation.first.run(|| sender.connect(BulkReceiver { operation: this }));
             }
         }
@@ -217,11 +220,9 @@ where
     #[inline]
     unsafe fn work(&self) {
         // SAFETY: rule 2: all three are only read until every runner has left.
-        let (share, value, receiver) =
-            unsafe { (&*self.share.get(), &*self.value.get(), &*self.receiver.get()) };
-        if let (Some(value), Some(receiver)) = (value, receiver) {
-            let stop = receiver.env().stop();
-            share.work(stop, |range| call_each(&self.f, value, range));
+        let (share, value, env) = unsafe { (&*self.share.get(), &*self.value.get(), self.env.get()) };
+        if let Some(value) = value {
+            share.work(env.stop(), |range| call_each(&self.f, value, range));
         }
     }
 
@@ -300,7 +301,7 @@ where
     #[inline]
     fn env(&self) -> &Env {
         // SAFETY: rule 1: the operation is alive and its receiver in place until the child completes.
-        unsafe { (*self.operation.as_ref().receiver.get()).as_ref().expect("taken on completion").env() }
+        unsafe { self.operation.as_ref().env.get() }
     }
 }
 

@@ -9,7 +9,7 @@ use core::pin::Pin;
 use core::ptr::NonNull;
 
 use crate::env::ScopedEnv;
-use crate::operation::Children;
+use crate::operation::{Children, EnvAbove};
 use crate::{Completes, Env, Operation, Outcome, Receiver, StopReason};
 
 /// A group of senders, and how the outcomes of its children become one.
@@ -75,7 +75,7 @@ pub trait Accept<P, V, E>: Gather {
 ///
 /// 1. `start` alone uses everything until it starts the first child; it holds a count of `children` until it is done.
 /// 2. From then on each child uses its own slot, and `kept` through `&`, until it gives back its count.
-/// 3. What is `lent`, and `receiver`, are only read meanwhile. The one exception: if all children are inline, which is
+/// 3. What is `lent`, and `above`, are only read meanwhile; `receiver` stays in its place, untouched. The one exception: if all children are inline, which is
 ///    known to the compiler, one thread does everything, and the environment is made when the first child asks the rest to stop.
 /// 4. The last to give back a count is alone and takes `kept` and `receiver`.
 pub struct Gathering<G, R>
@@ -88,6 +88,7 @@ where
     group: UnsafeCell<Option<G>>,
     kept: UnsafeCell<G::Kept>,
     lent: Lent,
+    above: EnvAbove,
     receiver: UnsafeCell<Option<R>>,
     _pinned: PhantomPinned,
 }
@@ -201,6 +202,7 @@ where
             kept: UnsafeCell::new(group.kept()),
             lent: Lent::new(group.count()),
             group: UnsafeCell::new(Some(group)),
+            above: EnvAbove::new(),
             receiver: UnsafeCell::new(Some(receiver)),
             _pinned: PhantomPinned,
         }
@@ -214,17 +216,10 @@ where
         // SAFETY: the receiver is in its place until rule 4; its environment and our stop source outlive the children,
         // which are what the scoped one is lent to.
         unsafe {
-            let above = self.env_above();
+            let above = self.above.get();
             let stop = self.lent.children.arm(above.stop(), NonNull::from(self).cast(), Self::finish);
             *self.lent.env.get() = Some(ScopedEnv::with_in_place_stop(above, stop));
         }
-    }
-
-    /// # Safety
-    /// Not after rule 4.
-    unsafe fn env_above(&self) -> &Env {
-        // SAFETY: rule 3: only read until the last is home, which is the caller's promise.
-        unsafe { (*self.receiver.get()).as_ref() }.expect("taken by the last to come home").env()
     }
 
     /// # Safety
@@ -268,13 +263,16 @@ where
         unsafe {
             let this = parent.0.as_ref();
             let Some(group) = (*this.group.get()).take() else { return };
+            if let Some(receiver) = &*this.receiver.get() {
+                this.above.ask(receiver);
+            }
             let armed = G::STOPS && !G::COMPLETES.is_inline() && group.count() > 1;
             if armed {
                 this.arm();
             }
             group.connect(&this.slots, &*this.kept.get(), parent);
             if armed {
-                this.lent.children.link(this.env_above().stop());
+                this.lent.children.link(this.above.get().stop());
             }
             G::start(&this.slots);
             if G::COMPLETES.is_inline() {
@@ -323,7 +321,7 @@ where
             let parent = self.parent.0.as_ref();
             match &*parent.lent.env.get() {
                 Some(env) => env,
-                None => parent.env_above(),
+                None => parent.above.get(),
             }
         }
     }

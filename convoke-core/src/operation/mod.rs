@@ -1,11 +1,13 @@
 //! Connected work, and the pieces that operations with children are built of.
 
 mod children;
+mod env_above;
 mod handshake;
 mod leaf;
 mod slot;
 
 pub use children::Children;
+pub use env_above::EnvAbove;
 pub use handshake::Handshake;
 pub use leaf::{Action, Leaf};
 pub use slot::Slot;
