@@ -13,13 +13,13 @@ use crate::sync::{Arc, Mutex};
 use crate::{Operation, OutcomeOf, Receiver};
 
 /// A sender connected to a receiver that keeps the outcome. Dropping it drops the operation unstarted.
-pub struct Connected<S: Sender> {
+pub struct Connected<S: Sender<Value: Send, Error: Send>> {
     operation: PinnedOperation<S>,
     kept: Arc<Kept<S>>,
 }
 
 /// An operation that was started. Dropping it before it has completed is a failure of the test.
-pub struct Running<S: Sender> {
+pub struct Running<S: Sender<Value: Send, Error: Send>> {
     operation: Option<PinnedOperation<S>>,
     kept: Arc<Kept<S>>,
 }
@@ -27,19 +27,19 @@ pub struct Running<S: Sender> {
 type PinnedOperation<S> = Pin<Box<<S as Sender>::Operation<Keep<S>>>>;
 
 /// The receiver of [`Connected`].
-pub struct Keep<S: Sender>(Arc<Kept<S>>);
+pub struct Keep<S: Sender<Value: Send, Error: Send>>(Arc<Kept<S>>);
 
-struct Kept<S: Sender> {
+struct Kept<S: Sender<Value: Send, Error: Send>> {
     env: Env,
     outcome: Mutex<Option<OutcomeOf<S>>>,
     completions: AtomicUsize,
 }
 
-// SAFETY: the outcome is handed from the completing thread to the testing one through a mutex; tests keep to values
-// that may do that.
-unsafe impl<S: Sender> Send for Keep<S> {}
+// SAFETY: the outcome is handed from the completing thread to the testing one through a mutex, and may be: value and
+// error are `Send`.
+unsafe impl<S: Sender<Value: Send, Error: Send>> Send for Keep<S> {}
 
-impl<S: Sender> Connected<S> {
+impl<S: Sender<Value: Send, Error: Send>> Connected<S> {
     /// Connected in an environment that runs inline and never stops.
     pub fn new(sender: S) -> Self {
         Self::with_env(sender, Env::new())
@@ -65,7 +65,7 @@ impl<S: Sender> Connected<S> {
     }
 }
 
-impl<S: Sender> Running<S> {
+impl<S: Sender<Value: Send, Error: Send>> Running<S> {
     /// Whether it has completed.
     pub fn is_complete(&self) -> bool {
         self.kept.completions.load(Ordering::Acquire) > 0
@@ -91,7 +91,7 @@ impl<S: Sender> Running<S> {
     }
 }
 
-impl<S: Sender> Drop for Running<S> {
+impl<S: Sender<Value: Send, Error: Send>> Drop for Running<S> {
     fn drop(&mut self) {
         if !self.is_complete() {
             // Somebody may still point into it: better a leak than a crash that hides the failure.
@@ -104,7 +104,7 @@ impl<S: Sender> Drop for Running<S> {
 }
 
 #[diagnostic::do_not_recommend]
-impl<S: Sender> Receiver<S::Value, S::Error> for Keep<S> {
+impl<S: Sender<Value: Send, Error: Send>> Receiver<S::Value, S::Error> for Keep<S> {
     fn complete(self, outcome: OutcomeOf<S>) {
         *self.0.outcome.lock().unwrap() = Some(outcome);
         assert_eq!(self.0.completions.fetch_add(1, Ordering::AcqRel), 0, "completed twice");
@@ -115,19 +115,19 @@ impl<S: Sender> Receiver<S::Value, S::Error> for Keep<S> {
     }
 }
 
-impl<S: Sender> fmt::Debug for Connected<S> {
+impl<S: Sender<Value: Send, Error: Send>> fmt::Debug for Connected<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Connected")
     }
 }
 
-impl<S: Sender> fmt::Debug for Running<S> {
+impl<S: Sender<Value: Send, Error: Send>> fmt::Debug for Running<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Running(complete: {})", self.is_complete())
     }
 }
 
-impl<S: Sender> fmt::Debug for Keep<S> {
+impl<S: Sender<Value: Send, Error: Send>> fmt::Debug for Keep<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Keep")
     }
