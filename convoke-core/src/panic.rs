@@ -18,17 +18,24 @@ impl Drop for Panic {
     }
 }
 
+/// How often a payload may throw another when it is dropped, until that is leaked.
+const MOST_PANICS_IN_A_ROW: usize = 8;
+
 /// Drops a payload that nobody takes. Out of line, and `extern "C"`, which does not unwind: an outcome that may hold a
 /// panic is dropped everywhere and hardly ever holds one; with the code for it, and for a second panic out of it, in
 /// every such place, operations would be too large to be inlined. What a payload throws when it is dropped is
-/// leaked: dropping it might go on like that.
+/// dropped in its turn, and leaked if that goes on and on.
 #[cold]
 #[inline(never)]
 extern "C" fn discard(payload: *mut core::ffi::c_void) {
     let payload = payload.cast::<ManuallyDrop<Box<dyn Any + Send>>>();
     // SAFETY: called by `Panic::drop` alone, with the address of its field, which is not used again.
-    let dropped = catch_unwind(AssertUnwindSafe(|| unsafe { ManuallyDrop::drop(&mut *payload) }));
-    core::mem::forget(dropped);
+    let mut thrown = catch_unwind(AssertUnwindSafe(|| unsafe { ManuallyDrop::drop(&mut *payload) })).err();
+    for _ in 0..MOST_PANICS_IN_A_ROW {
+        let Some(next) = thrown else { return };
+        thrown = catch_unwind(AssertUnwindSafe(|| drop(next))).err();
+    }
+    core::mem::forget(thrown);
 }
 
 impl Panic {
