@@ -157,6 +157,8 @@ pub(crate) fn build(plan: &Arc<Plan>, world: &World) -> Work {
                         let job = move || {
                             spin(n * 20);
                             stop(());
+                            // Nothing is left to drop when it has completed.
+                            drop(stop);
                             completion.value(());
                         };
                         THREADS.helper.send(Job::run(job)).unwrap();

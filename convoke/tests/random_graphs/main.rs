@@ -34,7 +34,7 @@ use threads::{Job, THREADS, spin};
 /// How long a graph may take before the test is given up.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-const ROUNDS: u64 = 20_000;
+const ROUNDS: u64 = 15_000;
 
 #[test]
 fn random_graphs_end_as_they_may_and_leave_nothing_behind() {
