@@ -61,7 +61,19 @@ pub(crate) fn leaf(plan: &Plan, world: &World) -> Work {
         })
         .dematerialize()
         .boxed(),
-        Kind::Never => never().then(held(world)).may_fail().boxed(),
+        Kind::Never => never()
+            .then(held(world))
+            .may_fail()
+            .let_stopped(move || {
+                read_env(move |env| {
+                    if !env.stop().stop_requested() {
+                        token.ledger().complain("what never ends has ended without a stop");
+                    }
+                    Outcome::Stopped
+                })
+                .dematerialize()
+            })
+            .boxed(),
         Kind::UntilStopped => from_callback(move |completion| {
             token.touch();
             THREADS.helper.send(Job::UntilStopped(completion)).unwrap();
