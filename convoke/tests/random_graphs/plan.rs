@@ -195,9 +195,7 @@ impl Plan {
             // The one that is to stop its endless neighbours must do so.
             if i == 0 && n % 3 == 0 {
                 match kind {
-                    WhenAny if child.doors(false) & !(VALUE | PANICKED) != 0 => {
-                        child = Self::leaf(Just, child)
-                    }
+                    WhenAny if !child.surely_has_a_value() => child = Self::leaf(Just, child),
                     WhenAll if child.doors(true) & VALUE != 0 => child = Self::leaf(JustError, child),
                     _ => {}
                 }
@@ -205,6 +203,12 @@ impl Plan {
             plan.children.push(Arc::new(child));
         }
         plan
+    }
+
+    /// Whether it has a value, or panics, if nobody stops it. Shared work may outlive the wait whose loop it was to come
+    /// back to: what runs `on` an executor is stopped then.
+    fn surely_has_a_value(&self) -> bool {
+        self.doors(false) & !(VALUE | PANICKED) == 0 && !self.contains(On)
     }
 
     fn leaf(kind: Kind, like: Self) -> Self {
