@@ -1,9 +1,10 @@
 //! `sync_wait`: what it waits for, what it costs, what it passes on.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, mpsc};
 use std::thread;
 
+use convoke::InlineExecutor;
 use convoke::env::{Changes, Local};
 use convoke::prelude::*;
 
@@ -59,6 +60,21 @@ fn a_completion_from_another_thread_wakes_the_waiter() {
 fn a_handle_kept_after_the_wait_leads_nowhere() {
     let executor = sync_wait(read_env(|env| env.executor().clone())).unwrap();
     assert_eq!(sync_wait(schedule(&executor)), Outcome::Stopped);
+}
+
+#[test]
+fn shared_work_that_outlives_the_wait_cannot_come_back_to_its_loop() {
+    let (hand_out, handle) = mpsc::channel();
+    let (tell, told) = mpsc::channel();
+    let work = from_callback(move |completion: Completion<u32>| hand_out.send(completion).unwrap())
+        .unstoppable()
+        .on(&InlineExecutor)
+        .materialize()
+        .then(move |outcome| tell.send(outcome.is_stopped()).unwrap());
+    let winner = when_any((work.split(), just(())));
+    assert_eq!(sync_wait(winner), Outcome::Value(()));
+    handle.recv().unwrap().value(7);
+    assert_eq!(told.recv(), Ok(true));
 }
 
 #[test]
