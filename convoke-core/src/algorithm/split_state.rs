@@ -9,10 +9,11 @@ use crate::sync::atomic::{AtomicUsize, Ordering};
 use crate::sync::{Arc, Mutex, MutexGuard};
 use crate::{Env, Outcome, OutcomeOf, Panic, Receiver, Sender, StopReason, StopSource};
 
-/// A sender whose result can be given to several consumers.
-pub trait Shareable: Sender<Value: Clone + Send, Error: Clone + Send> {}
+/// A sender whose result can be given to several consumers. It borrows nothing: the work, and its result, may outlive
+/// every consumer, for one that is stopped leaves at once.
+pub trait Shareable: Sender<Value: Clone + Send, Error: Clone + Send> + 'static {}
 
-impl<S: Sender<Value: Clone + Send, Error: Clone + Send>> Shareable for S {}
+impl<S: Sender<Value: Clone + Send, Error: Clone + Send> + 'static> Shareable for S {}
 
 /// The shared state.
 ///
