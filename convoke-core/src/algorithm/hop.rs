@@ -8,7 +8,7 @@ use core::ptr::NonNull;
 
 use crate::executor::{Call, Header, Runnable};
 use crate::operation::Slot;
-use crate::{Env, Executor, Operation, Outcome, OutcomeOf, Receiver, Sender};
+use crate::{Env, Executor, Operation, Outcome, OutcomeOf, Panic, Receiver, Sender};
 
 /// Where an outcome is carried to.
 pub trait Destination: Send {
@@ -82,11 +82,15 @@ where
         // receiver, and we are the only one to touch the parts.
         let parts = unsafe { &mut *(*header.cast::<Self>().as_ptr()).parts.get() };
         if let (Some(receiver), Some(outcome)) = (parts.receiver.take(), parts.outcome.take()) {
-            receiver.complete(match (call, outcome) {
-                // A value that cannot be brought to where it is wanted is given up; what went wrong is told anyway.
-                (Call::Stop, Outcome::Value(_)) => Outcome::Stopped,
-                (_, outcome) => outcome,
-            });
+            // A value that cannot be brought to where it is wanted is given up; what went wrong is told anyway. It goes
+            // before the receiver is told: what it borrows may be gone right after.
+            let outcome = match outcome {
+                Outcome::Value(value) if call == Call::Stop => {
+                    Panic::catch(|| drop(value)).map_or_else(Outcome::Panicked, |()| Outcome::Stopped)
+                }
+                outcome => outcome,
+            };
+            receiver.complete(outcome);
         }
     }
 }
