@@ -83,8 +83,9 @@ where
 /// The operation of `bulk`.
 ///
 /// 1. Until the sender before has completed, `start` and then its completion alone use everything.
-/// 2. From then on `value`, `share` and `receiver` are read by all runners, through `&`, until each has left. The one on
-///    whose thread the value arrived is a runner too, and leaves after it has posted all helpers.
+/// 2. From then on `value` and `share` are read by all runners, through `&`, until each has left. So is the environment
+///    of `receiver`, which they are given: the receiver itself need not be `Sync`, and is not asked. The one on whose
+///    thread the value arrived is a runner too, and leaves after it has posted all helpers.
 /// 3. A helper belongs to whoever holds its runnable.
 /// 4. The last to leave is alone with everything, and completes.
 pub struct BulkOperation<S, F, R>
@@ -112,9 +113,10 @@ struct Helper {
     // First, so that a pointer to it is a pointer to the helper.
     header: Header,
     operation: NonNull<()>,
+    env: NonNull<Env>,
 }
 
-// SAFETY: the pointer leads to the operation, which is `Send`.
+// SAFETY: the pointers lead to the operation, which is `Send`, and to its environment, which is `Sync`.
 unsafe impl Send for Helper {}
 
 // SAFETY: all parts are `Send`, and those that runners share are `Sync`; the rules say who uses them when.
@@ -170,12 +172,14 @@ where
             *operation.share.get() = Share::new(operation.count, runners);
             // Relaxed: posting the helpers is what lets others see it.
             operation.runners.store(runners, Ordering::Relaxed);
+            let receiver = (*operation.receiver.get()).as_ref().expect("taken by the last runner");
+            let env = NonNull::from(receiver.env());
             if let Some(executor) = executor
                 && runners > 1
             {
-                Self::post_helpers(this, &executor, runners - 1);
+                Self::post_helpers(this, env, &executor, runners - 1);
             }
-            operation.work();
+            operation.work(env.as_ref());
             Self::leave(this);
         }
     }
@@ -183,8 +187,8 @@ where
     /// # Safety
     /// Rule 1, once, by the first runner, who has not left yet.
     #[inline(never)]
-    unsafe fn post_helpers(this: NonNull<Self>, executor: &ExecutorRef, count: usize) {
-        let helper = || Helper { header: Header::new(Self::help), operation: this.cast() };
+    unsafe fn post_helpers(this: NonNull<Self>, env: NonNull<Env>, executor: &ExecutorRef, count: usize) {
+        let helper = || Helper { header: Header::new(Self::help), operation: this.cast(), env };
         // SAFETY: nobody uses the helpers yet. They stay where they are until the operation ends, which is after all of
         // them have left. From the first post on the box itself is not touched: pointers into it are out.
         unsafe {
@@ -202,9 +206,10 @@ where
         // SAFETY: rule 3; the header is the first field of the helper (`repr(C)`), and the pointer was made from all of
         // it. The operation is alive until we leave. A helper that is dropped unrun has nothing to do but that.
         unsafe {
-            let this = header.cast::<Helper>().as_ref().operation.cast::<Self>();
+            let helper = header.cast::<Helper>().as_ref();
+            let this = helper.operation.cast::<Self>();
             if call == Call::Run {
-                this.as_ref().work();
+                this.as_ref().work(helper.env.as_ref());
             }
             Self::leave(this);
         }
@@ -215,13 +220,11 @@ where
     /// # Safety
     /// Rule 2: the caller is a runner.
     #[inline]
-    unsafe fn work(&self) {
-        // SAFETY: rule 2: all three are only read until every runner has left.
-        let (share, value, receiver) =
-            unsafe { (&*self.share.get(), &*self.value.get(), &*self.receiver.get()) };
-        if let (Some(value), Some(receiver)) = (value, receiver) {
-            let stop = receiver.env().stop();
-            share.work(stop, |range| call_each(&self.f, value, range));
+    unsafe fn work(&self, env: &Env) {
+        // SAFETY: rule 2: both are only read until every runner has left.
+        let (share, value) = unsafe { (&*self.share.get(), &*self.value.get()) };
+        if let Some(value) = value {
+            share.work(env.stop(), |range| call_each(&self.f, value, range));
         }
     }
 
@@ -332,7 +335,7 @@ mod tests {
 
     use crate::executor::Runnable;
     use crate::prelude::*;
-    use crate::testing::{ByHand, Connected, DropCount, Gate, all_doors, stopped_env};
+    use crate::testing::{AskedForEnv, ByHand, Connected, DropCount, Gate, all_doors, stopped_env};
 
     /// A queue run by hand that claims to be this wide.
     #[derive(Clone, PartialEq)]
@@ -395,6 +398,17 @@ mod tests {
         assert!(!running.is_complete());
         assert!(wide.0.run_one());
         assert!(each_once(running.outcome()));
+    }
+
+    #[test]
+    fn helpers_do_not_ask_the_receiver_which_need_not_be_sync() {
+        let (wide, asked) = (Wide(ByHand::new(), 3), AtomicUsize::new(0));
+        let sender = AskedForEnv(just(hits(100)).bulk(100, hit), &asked);
+        let running = Connected::with_env(sender, Env::from(wide.clone())).start();
+        let before = asked.load(Relaxed);
+        wide.0.run_all();
+        assert!(each_once(running.outcome()));
+        assert_eq!(asked.into_inner(), before);
     }
 
     #[test]

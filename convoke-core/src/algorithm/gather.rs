@@ -1,7 +1,7 @@
 //! The operation behind `when_all`, `when_any` and `stop_when`: several children at once, all of them awaited, one
 //! outcome made of theirs.
 
-use core::cell::UnsafeCell;
+use core::cell::{Cell, UnsafeCell};
 use core::fmt;
 use core::marker::PhantomPinned;
 use core::mem::ManuallyDrop;
@@ -75,7 +75,8 @@ pub trait Accept<P, V, E>: Gather {
 ///
 /// 1. `start` alone uses everything until it starts the first child; it holds a count of `children` until it is done.
 /// 2. From then on each child uses its own slot, and `kept` through `&`, until it gives back its count.
-/// 3. What is `lent`, and `receiver`, are only read meanwhile. The one exception: if all children are inline, which is
+/// 3. What is `lent` is only read meanwhile, and so is the environment of `receiver`. That one itself need not be `Sync`:
+///    `start` asks it for its environment, and the children do not. The one exception: if all children are inline, which is
 ///    known to the compiler, one thread does everything, and the environment is made when the first child asks the rest to stop.
 /// 4. The last to give back a count is alone and takes `kept` and `receiver`.
 pub struct Gathering<G, R>
@@ -94,9 +95,14 @@ where
 
 /// What the children are lent: a stop source, and an environment that knows of it, if they were armed with them.
 struct Lent {
+    /// The environment of the receiver; written by `start`, and not at all if all children are inline.
+    above: Cell<Option<NonNull<Env>>>,
     env: ManuallyDrop<UnsafeCell<Option<ScopedEnv>>>,
     children: ManuallyDrop<Children>,
 }
+
+// SAFETY: the environment above is `Sync`, and alive while there are children. The rest is `Send`.
+unsafe impl Send for Lent {}
 
 impl Drop for Lent {
     /// By hand, so that children that were never armed, as inline ones are not, leave no code to destroy a stop source.
@@ -111,6 +117,7 @@ impl Drop for Lent {
 impl Lent {
     fn new(children: usize) -> Self {
         Self {
+            above: Cell::new(None),
             env: ManuallyDrop::new(UnsafeCell::new(None)),
             children: ManuallyDrop::new(Children::new(children)),
         }
@@ -223,7 +230,12 @@ where
     /// # Safety
     /// Not after rule 4.
     unsafe fn env_above(&self) -> &Env {
-        // SAFETY: rule 3: only read until the last is home, which is the caller's promise.
+        if let Some(above) = self.lent.above.get() {
+            // SAFETY: rule 3: it is that of the receiver, which is in its place until the last is home.
+            return unsafe { above.as_ref() };
+        }
+        // SAFETY: rule 3: only read until the last is home, which is the caller's promise; and we are in `start`, or all
+        // children are inline, so nobody else asks.
         unsafe { (*self.receiver.get()).as_ref() }.expect("taken by the last to come home").env()
     }
 
@@ -268,6 +280,9 @@ where
         unsafe {
             let this = parent.0.as_ref();
             let Some(group) = (*this.group.get()).take() else { return };
+            if !G::COMPLETES.is_inline() {
+                this.lent.above.set(Some(NonNull::from(this.env_above())));
+            }
             let armed = G::STOPS && !G::COMPLETES.is_inline() && group.count() > 1;
             if armed {
                 this.arm();
