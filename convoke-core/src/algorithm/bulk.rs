@@ -11,7 +11,7 @@ use super::bulk_share::Share;
 use crate::executor::{Call, Header, Runnable};
 use crate::operation::Slot;
 use crate::sync::atomic::{AtomicUsize, Ordering};
-use crate::{Completes, Env, Executor, ExecutorRef, Operation, Outcome, Receiver, Sender};
+use crate::{Completes, Env, Executor, ExecutorRef, Operation, Outcome, Panic, Receiver, Sender};
 
 /// Calls a function with every index from 0 to `count` and the value, and passes the value on.
 ///
@@ -240,7 +240,9 @@ where
             let alone = operation.runners.load(Ordering::Acquire) == 1;
             if alone || operation.runners.fetch_sub(1, Ordering::AcqRel) == 1 {
                 let value = (*operation.value.get()).take().expect("written before the first runner");
-                let outcome = (*operation.share.get()).end(value);
+                // A value that is given up is dropped in there.
+                let outcome = Panic::catch(|| (*operation.share.get()).end(value));
+                let outcome = outcome.unwrap_or_else(Outcome::Panicked);
                 if let Some(receiver) = (*operation.receiver.get()).take() {
                     receiver.complete(outcome);
                 }
@@ -290,7 +292,7 @@ where
         // SAFETY: rule 1: the child has completed, and the operation is alive until its receiver is completed.
         unsafe {
             let operation = self.operation.as_ref();
-            operation.first.clear();
+            let outcome = operation.first.clear_after(outcome);
             if let Outcome::Value(value) = outcome {
                 return BulkOperation::spread(self.operation, value);
             }

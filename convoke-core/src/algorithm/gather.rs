@@ -10,7 +10,7 @@ use core::ptr::NonNull;
 
 use crate::env::ScopedEnv;
 use crate::operation::Children;
-use crate::{Completes, Env, Operation, Outcome, Receiver, StopReason};
+use crate::{Completes, Env, Operation, Outcome, Panic, Receiver, StopReason};
 
 /// A group of senders, and how the outcomes of its children become one.
 ///
@@ -258,7 +258,8 @@ where
             let panic = if G::STOPS { self.lent.children.take_panic() } else { None };
             let outcome = match panic {
                 Some(panic) => Outcome::Panicked(panic),
-                None => G::outcome(&mut *self.kept.get()),
+                // What is of no use for it is dropped in there.
+                None => Panic::catch(|| G::outcome(&mut *self.kept.get())).unwrap_or_else(Outcome::Panicked),
             };
             if let Some(receiver) = (*self.receiver.get()).take() {
                 receiver.complete(outcome);

@@ -151,7 +151,7 @@ where
         // operation, while `post` is still at work: nothing is touched afterwards, and the handle is our own.
         unsafe {
             let operation = self.operation.as_ref();
-            operation.work.clear();
+            let outcome = operation.work.clear_after(outcome);
             let parts = &mut *operation.parts.get();
             let (Some(destination), Some(receiver)) = (parts.destination.take(), &parts.receiver) else {
                 return;

@@ -179,7 +179,7 @@ impl<S: Shareable> Receiver<S::Value, S::Error> for WorkReceiver<S> {
     fn complete(self, outcome: OutcomeOf<S>) {
         let shared = self.shared;
         // SAFETY: rule 1: the work has completed, and it is we who complete it.
-        unsafe { shared.work.clear() };
+        let outcome = unsafe { shared.work.clear_after(outcome) };
         let kept = match outcome {
             Outcome::Value(value) => Kept::Value(value),
             Outcome::Error(error) => Kept::Error(error),

@@ -91,6 +91,9 @@ impl<C, E> Kept<C, E> {
         if !self.failed.swap(true, Ordering::Relaxed) {
             // SAFETY: we set the flag, so the cell is ours until we are home.
             self.failure.with_mut(|first| unsafe { *first = Some(failure) });
+        } else {
+            // The first failure is the outcome, whatever the destructor of another does.
+            drop(Panic::of_drop(failure));
         }
     }
 
