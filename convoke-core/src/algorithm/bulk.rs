@@ -167,9 +167,16 @@ where
             let operation = this.as_ref();
             *operation.value.get() = Some(value);
             let executor = (*operation.executor.get()).take();
-            let width = executor.as_ref().map_or(1, Executor::parallelism);
+            let width = Panic::catch(|| executor.as_ref().map_or(1, Executor::parallelism));
+            let (width, broken) = match width {
+                Ok(width) => (width, None),
+                Err(panic) => (1, Some(panic)),
+            };
             let runners = width.min(operation.count).max(1);
             *operation.share.get() = Share::new(operation.count, runners);
+            if let Some(panic) = broken {
+                (*operation.share.get()).end_with(panic);
+            }
             // Relaxed: posting the helpers is what lets others see it.
             operation.runners.store(runners, Ordering::Relaxed);
             let receiver = (*operation.receiver.get()).as_ref().expect("taken by the last runner");
@@ -195,7 +202,12 @@ where
             *this.as_ref().helpers.get() = (0..count).map(|_| helper()).collect();
             let helpers = (*this.as_ref().helpers.get()).as_mut_ptr();
             for at in 0..count {
-                executor.post(Runnable::new(NonNull::new_unchecked(helpers.add(at)).cast()));
+                let runnable = Runnable::new(NonNull::new_unchecked(helpers.add(at)).cast());
+                // A post that panics drops its helper, which leaves; the others are still to be posted, or all would wait
+                // for them.
+                if let Err(panic) = Panic::catch(|| executor.post(runnable)) {
+                    (*this.as_ref().share.get()).end_with(panic);
+                }
             }
         }
     }

@@ -156,7 +156,12 @@ where
             let (Some(destination), Some(receiver)) = (parts.destination.take(), &parts.receiver) else {
                 return;
             };
-            let way = destination.way(receiver.env());
+            // It may compare and clone executors of the program's.
+            let way = Panic::catch(|| destination.way(receiver.env()));
+            let (way, outcome) = match way {
+                Ok(way) => (way, outcome),
+                Err(panic) => (Way::Stay, outcome.or_panic(panic)),
+            };
             parts.outcome = Some(outcome);
             match way {
                 Way::Stay => Runnable::new(header).run(),
