@@ -59,9 +59,9 @@ impl<V, E> Outcome<V, E> {
     pub fn and_then<T>(self, f: impl FnOnce(V) -> Outcome<T, E>) -> Outcome<T, E> {
         match self {
             Value(value) => Panic::catch(|| f(value)).unwrap_or_else(Panicked),
-            Error(error) => Error(error),
-            Stopped => Stopped,
-            Panicked(panic) => Panicked(panic),
+            Error(error) => Error(error).after_drop_of(f),
+            Stopped => Stopped.after_drop_of(f),
+            Panicked(panic) => Panicked(panic).after_drop_of(f),
         }
     }
 
@@ -69,10 +69,10 @@ impl<V, E> Outcome<V, E> {
     #[inline]
     pub fn or_else<T>(self, f: impl FnOnce(E) -> Outcome<V, T>) -> Outcome<V, T> {
         match self {
-            Value(value) => Value(value),
+            Value(value) => Value(value).after_drop_of(f),
             Error(error) => Panic::catch(|| f(error)).unwrap_or_else(Panicked),
-            Stopped => Stopped,
-            Panicked(panic) => Panicked(panic),
+            Stopped => Stopped.after_drop_of(f),
+            Panicked(panic) => Panicked(panic).after_drop_of(f),
         }
     }
 
@@ -81,8 +81,28 @@ impl<V, E> Outcome<V, E> {
     pub fn or_stopped(self, f: impl FnOnce() -> Outcome<V, E>) -> Outcome<V, E> {
         match self {
             Stopped => Panic::catch(f).unwrap_or_else(Panicked),
-            other => other,
+            other => other.after_drop_of(f),
         }
+    }
+
+    /// Drops `value` and is what it was, or the panic of that destructor.
+    #[inline]
+    pub(crate) fn after_drop_of<T>(self, value: T) -> Self {
+        match Panic::of_drop(value) {
+            None => self,
+            Some(panic) => self.or_panic(panic),
+        }
+    }
+
+    /// This panic, unless it has panicked before.
+    #[cold]
+    pub(crate) fn or_panic(self, panic: Panic) -> Self {
+        if self.is_panicked() {
+            return self;
+        }
+        // One panic is enough to tell.
+        drop(Panic::of_drop(self));
+        Panicked(panic)
     }
 
     /// The value, if that is how it ended.

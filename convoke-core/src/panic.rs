@@ -58,6 +58,12 @@ impl Panic {
         catch_unwind(AssertUnwindSafe(f)).map_err(Self::from_payload)
     }
 
+    /// Drops `value` and catches the panic of its destructor: where somebody waits for what comes after.
+    #[inline]
+    pub(crate) fn of_drop<T>(value: T) -> Option<Self> {
+        if core::mem::needs_drop::<T>() { Self::catch(|| drop(value)).err() } else { None }
+    }
+
     /// What the panic said, if it said it in words.
     pub fn message(&self) -> &str {
         if let Some(text) = self.payload.downcast_ref::<&'static str>() {

@@ -225,6 +225,7 @@ pub trait Sender: Sized + Send {
     /// One result for several consumers. See [`algorithm::split`](crate::algorithm::split).
     fn split(self) -> Split<Self>
     where
+        Self: 'static,
         Self::Value: Clone + Send,
         Self::Error: Clone + Send,
     {

@@ -11,7 +11,7 @@
 
 use core::ptr::{self, NonNull};
 
-use convoke_core::raw::sync::atomic::{AtomicPtr, Ordering};
+use convoke_core::raw::sync::atomic::{AtomicPtr, Ordering, fence};
 use convoke_core::raw::{Header, RunQueue, Runnable};
 
 pub(crate) struct Inbox {
@@ -62,7 +62,12 @@ impl Inbox {
                 Ordering::Release,
                 Ordering::Relaxed,
             ) {
-                Ok(ASLEEP) => return Pushed::WakeSleeper,
+                Ok(ASLEEP) => {
+                    // With the release in `fall_asleep`: the turn of a strand is ours now, and we see what was done in
+                    // the last one.
+                    fence(Ordering::Acquire);
+                    return Pushed::WakeSleeper;
+                }
                 Ok(_) => return Pushed::Queued,
                 Err(now) => newest = now,
             }
@@ -80,9 +85,10 @@ impl Inbox {
         unsafe { RunQueue::from_newest_first(newest) }
     }
 
-    /// Marks the taker as asleep, unless there is something to take. Only the taker calls this.
+    /// Marks the taker as asleep, unless there is something to take. Only the taker calls this. Release: whoever wakes it
+    /// by a push, or has the next turn, sees what it has done.
     pub(crate) fn fall_asleep(&self) -> bool {
-        self.newest.compare_exchange(ptr::null_mut(), ASLEEP, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+        self.newest.compare_exchange(ptr::null_mut(), ASLEEP, Ordering::Release, Ordering::Relaxed).is_ok()
     }
 
     pub(crate) fn is_asleep(&self) -> bool {

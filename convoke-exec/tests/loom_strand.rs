@@ -6,7 +6,7 @@ use std::sync::Mutex as StdMutex;
 use std::sync::atomic::{AtomicUsize as StdUsize, Ordering::Relaxed as R};
 
 use convoke_core::raw::sync::atomic::AtomicBool;
-use convoke_core::raw::sync::{Arc, thread};
+use convoke_core::raw::sync::{Arc, UnsafeCell, thread};
 use convoke_core::raw::{Call, Runnable};
 use convoke_exec::raw::{AfterPost, Next, Turns};
 use convoke_exec::testing::runnable;
@@ -17,13 +17,21 @@ struct Log {
     order: StdArc<StdMutex<Vec<u32>>>,
     /// The model's own, so that others can intrude at every touch.
     running: StdArc<AtomicBool>,
+    /// What each piece writes without any order of its own: the model complains if the strand does not give it one.
+    plain: StdArc<Plain>,
     stopped: StdArc<StdUsize>,
 }
+
+struct Plain(UnsafeCell<u32>);
+
+// SAFETY: that no two threads are at it at once is what the strand promises, and what the model checks.
+unsafe impl Sync for Plain {}
 
 impl Log {
     fn new() -> Self {
         let running = StdArc::new(AtomicBool::new(false));
-        Self { order: StdArc::default(), running, stopped: StdArc::default() }
+        let plain = StdArc::new(Plain(UnsafeCell::new(0)));
+        Self { order: StdArc::default(), running, plain, stopped: StdArc::default() }
     }
 
     /// Work that gives other threads the chance to intrude while it runs.
@@ -36,8 +44,14 @@ impl Log {
             }
             assert!(!log.running.swap(true, R), "two pieces of one strand at the same time");
             log.order.lock().unwrap().push(number);
+            log.touch(number);
             log.running.store(false, R);
         })
+    }
+
+    fn touch(&self, number: u32) {
+        // SAFETY: as said at `Plain`.
+        self.plain.0.with_mut(|plain| unsafe { *plain = number });
     }
 
     fn assert_in_order(&self, before: u32, after: u32) {
@@ -131,6 +145,8 @@ fn a_post_against_the_end_of_a_turn_schedules_again_or_is_seen() {
             AfterPost::Queued => tallies.0.count(),
             AfterPost::Schedule => {
                 tallies.1.count();
+                // The turn is ours from here on, and with it what is the strand's own, such as its header.
+                log.touch(2);
                 turn(&turns, 1);
             }
         }
@@ -162,6 +178,8 @@ fn a_post_against_a_dropped_turn_is_stopped_with_it_or_free_to_schedule() {
             AfterPost::Queued => tallies.0.count(),
             AfterPost::Schedule => {
                 tallies.1.count();
+                // The turn is ours from here on, and with it what is the strand's own, such as its header.
+                log.touch(2);
                 turn(&turns, 1);
             }
         }

@@ -191,3 +191,28 @@ fn work_of_many_posters_on_many_threads_is_never_concurrent() {
     done.wait();
     assert_eq!(count.load(Ordering::Relaxed), POSTERS * EACH);
 }
+
+/// Panics when it is cloned.
+#[derive(PartialEq)]
+struct Unclonable(ByHand);
+
+impl Clone for Unclonable {
+    fn clone(&self) -> Self {
+        panic!("cloned")
+    }
+}
+
+impl Executor for Unclonable {
+    fn post(&self, runnable: Runnable) {
+        self.0.post(runnable);
+    }
+}
+
+#[test]
+fn the_inner_executor_is_not_cloned_so_that_no_panic_loses_the_turn() {
+    let (inner, order) = (ByHand::new(), Order::default());
+    let strand = Strand::new(Unclonable(inner.clone()));
+    strand.post(order.piece(1));
+    inner.run_all();
+    assert_eq!(order.get(), [1]);
+}

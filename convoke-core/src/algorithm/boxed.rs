@@ -7,7 +7,7 @@ use core::pin::Pin;
 use core::ptr::NonNull;
 
 use crate::operation::{EnvAbove, Handshake, no_unwind};
-use crate::{Env, ExecutorRef, Never, Operation, Outcome, Receiver, Sender};
+use crate::{Env, ExecutorRef, Never, Operation, Outcome, Panic, Receiver, Sender};
 
 /// Any sender with this value and error: for recursion, for struct fields, for choosing between senders at run time.
 ///
@@ -138,10 +138,18 @@ impl<V, E> Inner<V, E> {
         // is destroyed has ended.
         unsafe {
             while let Some(next) = (*this.as_ref().next.get()).take() {
-                *this.as_ref().current.get() = None;
-                let sender = match next {
-                    Next::Sender(sender) => sender.sender,
-                    Next::End(outcome) => return (this.as_ref().complete)(this, outcome),
+                // The destructor of the work may panic: that must not keep the receiver from its outcome.
+                let panic = Panic::of_drop((*this.as_ref().current.get()).take());
+                let sender = match (next, panic) {
+                    (Next::Sender(sender), None) => sender.sender,
+                    (Next::Sender(sender), Some(panic)) => {
+                        let outcome = Outcome::Panicked(panic).after_drop_of(sender);
+                        return (this.as_ref().complete)(this, outcome);
+                    }
+                    (Next::End(outcome), None) => return (this.as_ref().complete)(this, outcome),
+                    (Next::End(outcome), Some(panic)) => {
+                        return (this.as_ref().complete)(this, outcome.or_panic(panic));
+                    }
                 };
                 this.as_ref().met.reset();
                 let work = no_unwind(|| sender.connect(AnyReceiver { operation: this }));

@@ -11,7 +11,7 @@ use super::bulk_share::Share;
 use crate::executor::{Call, Header, Runnable};
 use crate::operation::{EnvAbove, Slot};
 use crate::sync::atomic::{AtomicUsize, Ordering};
-use crate::{Completes, Env, Executor, ExecutorRef, Operation, Outcome, Receiver, Sender};
+use crate::{Completes, Env, Executor, ExecutorRef, Operation, Outcome, Panic, Receiver, Sender};
 
 /// Calls a function with every index from 0 to `count` and the value, and passes the value on.
 ///
@@ -168,9 +168,16 @@ where
             let operation = this.as_ref();
             *operation.value.get() = Some(value);
             let executor = (*operation.executor.get()).take();
-            let width = executor.as_ref().map_or(1, Executor::parallelism);
+            let width = Panic::catch(|| executor.as_ref().map_or(1, Executor::parallelism));
+            let (width, broken) = match width {
+                Ok(width) => (width, None),
+                Err(panic) => (1, Some(panic)),
+            };
             let runners = width.min(operation.count).max(1);
             *operation.share.get() = Share::new(operation.count, runners);
+            if let Some(panic) = broken {
+                (*operation.share.get()).end_with(panic);
+            }
             // Relaxed: posting the helpers is what lets others see it.
             operation.runners.store(runners, Ordering::Relaxed);
             if let Some(executor) = executor
@@ -194,7 +201,12 @@ where
             *this.as_ref().helpers.get() = (0..count).map(|_| helper()).collect();
             let helpers = (*this.as_ref().helpers.get()).as_mut_ptr();
             for at in 0..count {
-                executor.post(Runnable::new(NonNull::new_unchecked(helpers.add(at)).cast()));
+                let runnable = Runnable::new(NonNull::new_unchecked(helpers.add(at)).cast());
+                // A post that panics drops its helper, which leaves; the others are still to be posted, or all would wait
+                // for them.
+                if let Err(panic) = Panic::catch(|| executor.post(runnable)) {
+                    (*this.as_ref().share.get()).end_with(panic);
+                }
             }
         }
     }
@@ -238,7 +250,9 @@ where
             let alone = operation.runners.load(Ordering::Acquire) == 1;
             if alone || operation.runners.fetch_sub(1, Ordering::AcqRel) == 1 {
                 let value = (*operation.value.get()).take().expect("written before the first runner");
-                let outcome = (*operation.share.get()).end(value);
+                // A value that is given up is dropped in there.
+                let outcome = Panic::catch(|| (*operation.share.get()).end(value));
+                let outcome = outcome.unwrap_or_else(Outcome::Panicked);
                 if let Some(receiver) = (*operation.receiver.get()).take() {
                     receiver.complete(outcome);
                 }
@@ -288,7 +302,7 @@ where
         // SAFETY: rule 1: the child has completed, and the operation is alive until its receiver is completed.
         unsafe {
             let operation = self.operation.as_ref();
-            operation.first.clear();
+            let outcome = operation.first.clear_after(outcome);
             if let Outcome::Value(value) = outcome {
                 return BulkOperation::spread(self.operation, value);
             }
@@ -333,7 +347,7 @@ mod tests {
 
     use crate::executor::Runnable;
     use crate::prelude::*;
-    use crate::testing::{ByHand, Connected, DropCount, Gate, all_doors, stopped_env};
+    use crate::testing::{AskedForEnv, ByHand, Connected, DropCount, Gate, all_doors, stopped_env};
 
     /// A queue run by hand that claims to be this wide.
     #[derive(Clone, PartialEq)]
@@ -396,6 +410,17 @@ mod tests {
         assert!(!running.is_complete());
         assert!(wide.0.run_one());
         assert!(each_once(running.outcome()));
+    }
+
+    #[test]
+    fn helpers_do_not_ask_the_receiver_which_need_not_be_sync() {
+        let (wide, asked) = (Wide(ByHand::new(), 3), AtomicUsize::new(0));
+        let sender = AskedForEnv(just(hits(100)).bulk(100, hit), &asked);
+        let running = Connected::with_env(sender, Env::from(wide.clone())).start();
+        let before = asked.load(Relaxed);
+        wide.0.run_all();
+        assert!(each_once(running.outcome()));
+        assert_eq!(asked.into_inner(), before);
     }
 
     #[test]

@@ -49,8 +49,7 @@ impl Share {
                 return self.claim_all();
             }
             if let Err(panic) = Panic::catch(|| calls(chunk)) {
-                self.claim_all();
-                return self.keep(panic);
+                return self.end_with(panic);
             }
         }
     }
@@ -69,6 +68,13 @@ impl Share {
         }
         let start = chunk * self.chunk;
         Some(start..self.count.min(start.saturating_add(self.chunk)))
+    }
+
+    /// Ends it: no further calls, and this panic.
+    #[cold]
+    pub(super) fn end_with(&self, panic: Panic) {
+        self.claim_all();
+        self.keep(panic);
     }
 
     /// Leaves nothing to the others.

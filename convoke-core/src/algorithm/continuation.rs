@@ -145,13 +145,15 @@ where
         // receiver or hand it to the second child.
         unsafe {
             let operation = self.operation.as_ref();
-            operation.first.clear();
+            let outcome = operation.first.clear_after(outcome);
             let parts = &mut *operation.parts.get();
             let (Some(continuation), Some(receiver)) = (parts.continuation.take(), parts.receiver.take())
             else {
                 return;
             };
-            match continuation.step(outcome) {
+            // The function, if it is not called, is dropped in there.
+            let step = Panic::catch(|| continuation.step(outcome));
+            match step.unwrap_or_else(|panic| Step::Done(Outcome::Panicked(panic))) {
                 Step::Next(sender) => operation.second.run(|| sender.connect(receiver)),
                 Step::Done(outcome) => receiver.complete(outcome),
             }

@@ -129,6 +129,15 @@ mod tests {
     }
 
     #[test]
+    fn a_value_that_is_given_up_is_gone_before_anybody_hears_of_it() {
+        let (by_hand, count) = (ByHand::new(), DropCount::new());
+        let sender = just(count.token()).continues_on(&by_hand).then(|_| 9).upon_stopped(|| count.dropped());
+        let running = Connected::new(sender).start();
+        by_hand.drop_all();
+        assert_eq!(running.outcome(), Outcome::Value(1));
+    }
+
+    #[test]
     fn a_stop_after_the_value_was_made_does_not_lose_it() {
         let by_hand = ByHand::new();
         let source = StopSource::new();

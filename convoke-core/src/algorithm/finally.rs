@@ -8,7 +8,7 @@ use core::ptr::NonNull;
 
 use super::unstoppable::Unstoppable;
 use crate::operation::Slot;
-use crate::{Completes, Env, Never, Operation, Outcome, OutcomeOf, Receiver, Sender};
+use crate::{Completes, Env, Never, Operation, Outcome, OutcomeOf, Panic, Receiver, Sender};
 
 /// Runs `clean_up` after the work, whichever door that ended through, shielded from stop requests; then passes the
 /// outcome of the work on.
@@ -172,7 +172,7 @@ where
         // the clean-up does. After that was started we touch nothing.
         unsafe {
             let operation = self.operation.as_ref();
-            operation.work.clear();
+            let outcome = operation.work.clear_after(outcome);
             let parts = &mut *operation.parts.get();
             parts.outcome = Some(outcome);
             if let Some(clean_up) = parts.clean_up.take() {
@@ -221,10 +221,12 @@ where
         // That is taken out first, and nothing is touched afterwards.
         unsafe {
             let operation = self.operation.as_ref();
-            operation.clean_up.clear();
+            let cleaned_up = operation.clean_up.clear_after(cleaned_up);
             let parts = &mut *operation.parts.get();
             if let (Some(receiver), Some(outcome)) = (parts.receiver.take(), parts.outcome.take()) {
-                receiver.complete(after_clean_up(outcome, cleaned_up));
+                // An outcome that is replaced is dropped in there.
+                let outcome = Panic::catch(|| after_clean_up(outcome, cleaned_up));
+                receiver.complete(outcome.unwrap_or_else(Outcome::Panicked));
             }
         }
     }

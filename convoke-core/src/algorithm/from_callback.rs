@@ -204,8 +204,11 @@ impl<F, V, E, R: Receiver<V, E>> FromCallbackOperation<F, V, E, R> {
         // SAFETY: the meeting is the first field of the operation (`repr(C)`); the second is alone with it.
         let this = unsafe { &mut *meeting.cast::<Self>().as_ptr() };
         let outcome = this.meeting.outcome.get_mut().take();
-        let panicked = this.panic.take().map(Outcome::Panicked);
-        if let (Some(receiver), Some(outcome)) = (this.receiver.take(), panicked.or(outcome)) {
+        let outcome = match this.panic.take() {
+            Some(panic) => Some(Outcome::Panicked(panic).after_drop_of(outcome)),
+            None => outcome,
+        };
+        if let (Some(receiver), Some(outcome)) = (this.receiver.take(), outcome) {
             receiver.complete(outcome);
         }
     }

@@ -10,7 +10,7 @@ use core::ptr::NonNull;
 
 use crate::env::ScopedEnv;
 use crate::operation::{Children, EnvAbove};
-use crate::{Completes, Env, Operation, Outcome, Receiver, StopReason};
+use crate::{Completes, Env, Operation, Outcome, Panic, Receiver, StopReason};
 
 /// A group of senders, and how the outcomes of its children become one.
 ///
@@ -75,8 +75,9 @@ pub trait Accept<P, V, E>: Gather {
 ///
 /// 1. `start` alone uses everything until it starts the first child; it holds a count of `children` until it is done.
 /// 2. From then on each child uses its own slot, and `kept` through `&`, until it gives back its count.
-/// 3. What is `lent`, and `above`, are only read meanwhile; `receiver` stays in its place, untouched. The one exception: if all children are inline, which is
-///    known to the compiler, one thread does everything, and the environment is made when the first child asks the rest to stop.
+/// 3. What is `lent`, and `above`, are only read meanwhile; `receiver` stays in its place, untouched. The one exception:
+///    if all children are inline, which is known to the compiler, one thread does everything, and the environment is made
+///    when the first child asks the rest to stop.
 /// 4. The last to give back a count is alone and takes `kept` and `receiver`.
 pub struct Gathering<G, R>
 where
@@ -241,7 +242,8 @@ where
             let panic = if G::STOPS { self.lent.children.take_panic() } else { None };
             let outcome = match panic {
                 Some(panic) => Outcome::Panicked(panic),
-                None => G::outcome(&mut *self.kept.get()),
+                // What is of no use for it is dropped in there.
+                None => Panic::catch(|| G::outcome(&mut *self.kept.get())).unwrap_or_else(Outcome::Panicked),
             };
             if let Some(receiver) = (*self.receiver.get()).take() {
                 receiver.complete(outcome);

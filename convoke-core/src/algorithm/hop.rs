@@ -8,7 +8,7 @@ use core::ptr::NonNull;
 
 use crate::executor::{Call, Header, Runnable};
 use crate::operation::Slot;
-use crate::{Env, Executor, Operation, Outcome, OutcomeOf, Receiver, Sender};
+use crate::{Env, Executor, Operation, Outcome, OutcomeOf, Panic, Receiver, Sender};
 
 /// Where an outcome is carried to.
 pub trait Destination: Send {
@@ -82,11 +82,15 @@ where
         // receiver, and we are the only one to touch the parts.
         let parts = unsafe { &mut *(*header.cast::<Self>().as_ptr()).parts.get() };
         if let (Some(receiver), Some(outcome)) = (parts.receiver.take(), parts.outcome.take()) {
-            receiver.complete(match (call, outcome) {
-                // A value that cannot be brought to where it is wanted is given up; what went wrong is told anyway.
-                (Call::Stop, Outcome::Value(_)) => Outcome::Stopped,
-                (_, outcome) => outcome,
-            });
+            // A value that cannot be brought to where it is wanted is given up; what went wrong is told anyway. It goes
+            // before the receiver is told: what it borrows may be gone right after.
+            let outcome = match outcome {
+                Outcome::Value(value) if call == Call::Stop => {
+                    Panic::catch(|| drop(value)).map_or_else(Outcome::Panicked, |()| Outcome::Stopped)
+                }
+                outcome => outcome,
+            };
+            receiver.complete(outcome);
         }
     }
 }
@@ -147,12 +151,17 @@ where
         // operation, while `post` is still at work: nothing is touched afterwards, and the handle is our own.
         unsafe {
             let operation = self.operation.as_ref();
-            operation.work.clear();
+            let outcome = operation.work.clear_after(outcome);
             let parts = &mut *operation.parts.get();
             let (Some(destination), Some(receiver)) = (parts.destination.take(), &parts.receiver) else {
                 return;
             };
-            let way = destination.way(receiver.env());
+            // It may compare and clone executors of the program's.
+            let way = Panic::catch(|| destination.way(receiver.env()));
+            let (way, outcome) = match way {
+                Ok(way) => (way, outcome),
+                Err(panic) => (Way::Stay, outcome.or_panic(panic)),
+            };
             parts.outcome = Some(outcome);
             match way {
                 Way::Stay => Runnable::new(header).run(),

@@ -142,8 +142,8 @@ where
         // SAFETY: rule 2: we are alone, and the child has completed.
         unsafe {
             let this = this.as_ref();
-            this.slot.clear();
             let Some(outcome) = (*this.outcome.get()).take() else { return false };
+            let outcome = this.slot.clear_after(outcome);
             match Panic::catch(|| (*this.rounds.get()).after(outcome)) {
                 Ok(None) => return true,
                 Ok(Some(end)) => this.complete(end),

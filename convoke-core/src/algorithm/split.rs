@@ -17,7 +17,7 @@ use crate::{Operation, Outcome, OutcomeOf, Panic, Receiver, Sender, StopReason};
 ///
 /// The work is started by the first consumer that is started, and has that one's executor, allocator and locals. A
 /// consumer that is stopped leaves, and the work goes on for the others. When nobody is left, neither consumers nor
-/// clones that could become consumers, the work is asked to stop.
+/// clones that could become consumers, the work is asked to stop. As it may so outlive all of them, it borrows nothing.
 ///
 /// - *Completes with* a clone of the value or error of the work, or stopped. If the work panicked: panicked; the first
 ///   consumer gets the payload, the others its message. Stopped if the consumer itself is stopped before.
@@ -195,12 +195,12 @@ mod tests {
 
     #[test]
     fn the_work_is_done_once_and_every_consumer_has_its_outcome() {
-        let runs = AtomicUsize::new(0);
-        let split = just_from(|| runs.fetch_add(1, Ordering::Relaxed)).split();
+        static RUNS: AtomicUsize = AtomicUsize::new(0);
+        let split = just_from(|| RUNS.fetch_add(1, Ordering::Relaxed)).split();
         for consumer in [split.clone(), split.clone(), split] {
             assert_eq!(Connected::new(consumer).start().outcome(), Outcome::Value(0));
         }
-        assert_eq!(runs.into_inner(), 1);
+        assert_eq!(RUNS.load(Ordering::Relaxed), 1);
         for (outcome, sender) in all_doors(1, "e") {
             let split = sender.split();
             assert_eq!(Connected::new(split.clone()).start().outcome(), outcome);

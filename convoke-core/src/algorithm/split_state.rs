@@ -9,10 +9,11 @@ use crate::sync::atomic::{AtomicUsize, Ordering};
 use crate::sync::{Arc, Mutex, MutexGuard};
 use crate::{Env, Outcome, OutcomeOf, Panic, Receiver, Sender, StopReason, StopSource};
 
-/// A sender whose result can be given to several consumers.
-pub trait Shareable: Sender<Value: Clone + Send, Error: Clone + Send> {}
+/// A sender whose result can be given to several consumers. It borrows nothing: the work, and its result, may outlive
+/// every consumer, for one that is stopped leaves at once.
+pub trait Shareable: Sender<Value: Clone + Send, Error: Clone + Send> + 'static {}
 
-impl<S: Sender<Value: Clone + Send, Error: Clone + Send>> Shareable for S {}
+impl<S: Sender<Value: Clone + Send, Error: Clone + Send> + 'static> Shareable for S {}
 
 /// The shared state.
 ///
@@ -178,7 +179,7 @@ impl<S: Shareable> Receiver<S::Value, S::Error> for WorkReceiver<S> {
     fn complete(self, outcome: OutcomeOf<S>) {
         let shared = self.shared;
         // SAFETY: rule 1: the work has completed, and it is we who complete it.
-        unsafe { shared.work.clear() };
+        let outcome = unsafe { shared.work.clear_after(outcome) };
         let kept = match outcome {
             Outcome::Value(value) => Kept::Value(value),
             Outcome::Error(error) => Kept::Error(error),

@@ -87,7 +87,11 @@ where
 {
     #[inline]
     fn accept(kept: &Self::Kept, _: Trigger, outcome: Outcome<T::Value, T::Error>) -> Option<StopReason> {
-        if let Outcome::Panicked(panic) = outcome {
+        let panic = match outcome {
+            Outcome::Panicked(panic) => Some(panic),
+            useless => Panic::of_drop(useless),
+        };
+        if let Some(panic) = panic {
             // SAFETY: this cell is the trigger's alone until both are home.
             kept.trigger_panicked.with_mut(|cell| unsafe { *cell = Some(panic) });
         }

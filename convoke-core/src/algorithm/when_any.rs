@@ -116,8 +116,11 @@ where
 {
     #[inline]
     fn accept(kept: &Kept<V, E>, _: Runner, outcome: Outcome<V, E>) -> Option<StopReason> {
-        let (stop, _useless) = kept.keep(outcome);
-        stop
+        let (stop, useless) = kept.keep(outcome);
+        match Panic::of_drop(useless) {
+            None => stop,
+            Some(panic) => stop.or(kept.keep(Outcome::Panicked(panic)).0),
+        }
     }
 }
 

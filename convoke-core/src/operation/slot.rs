@@ -6,6 +6,7 @@ use core::mem::MaybeUninit;
 use core::pin::Pin;
 
 use super::Operation;
+use crate::{Outcome, Panic};
 
 /// Holds a child operation in place, for a parent that connects late. Empty at first; dropping it drops the child.
 pub struct Slot<O> {
@@ -67,6 +68,22 @@ impl<O: Operation> Slot<O> {
         if self.full.replace(false) {
             // SAFETY: the slot was full, and the caller promised that nobody uses the child any more.
             unsafe { (*self.child.get()).assume_init_drop() };
+        }
+    }
+}
+
+impl<O: Operation> Slot<O> {
+    /// Destroys the child that has completed with `outcome`. If its destructor panics that is the outcome, unless there
+    /// was a panic before: whoever waits for the outcome is not to wait for ever.
+    ///
+    /// # Safety
+    /// As for [`clear`](Slot::clear).
+    #[inline]
+    pub unsafe fn clear_after<V, E>(&self, outcome: Outcome<V, E>) -> Outcome<V, E> {
+        // SAFETY: the caller's.
+        match Panic::catch(|| unsafe { self.clear() }) {
+            Ok(()) => outcome,
+            Err(panic) => outcome.or_panic(panic),
         }
     }
 }

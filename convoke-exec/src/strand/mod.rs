@@ -98,7 +98,7 @@ impl<X: Executor> Strand<X> {
 impl<X: Executor> Executor for Strand<X> {
     fn post(&self, runnable: Runnable) {
         if self.state.turns.post(runnable) == AfterPost::Schedule {
-            State::schedule(self.state.clone());
+            State::schedule(&self.state);
         }
     }
 
@@ -118,14 +118,14 @@ impl<X: Executor> State<X> {
         core::ptr::from_ref(self).addr()
     }
 
-    /// Posts the strand itself. The caller has the turn and passes it on.
-    fn schedule(self: Arc<Self>) {
-        let inner = self.inner.clone();
-        let header = Arc::into_raw(self).cast_mut().cast::<Header>();
+    /// Posts the strand itself. The caller has the turn and passes it on. The executor is used where it is: cloning it
+    /// is the program's code, and a panic of it would lose the turn.
+    fn schedule(self: &Arc<Self>) {
+        let header = Arc::into_raw(self.clone()).cast_mut().cast::<Header>();
         // SAFETY: the state, which the header is the first field of (`repr(C)`), is kept alive by the count that
         // `into_raw` left, until `call` takes it back. The turn is ours, so there is no other runnable. All that
         // `call` touches is `Send` and `Sync`, so any thread may call it.
-        inner.post(unsafe { Runnable::new(NonNull::new_unchecked(header)) });
+        self.inner.post(unsafe { Runnable::new(NonNull::new_unchecked(header)) });
     }
 
     /// # Safety
@@ -153,7 +153,7 @@ impl<X: Executor> State<X> {
         }
         // Before the turn is passed on: on an inline executor the next turn runs inside of `schedule`.
         drop(here);
-        Self::schedule(self);
+        Self::schedule(&self);
     }
 
     /// Runs from `batch` until it is empty or `left` is used up. A panic leaves the inner loop and comes back.
