@@ -63,18 +63,19 @@ fn a_handle_kept_after_the_wait_leads_nowhere() {
 }
 
 #[test]
-fn shared_work_that_outlives_the_wait_cannot_come_back_to_its_loop() {
+fn shared_work_that_lost_a_race_comes_home_before_the_wait_ends() {
     let (hand_out, handle) = mpsc::channel();
     let (tell, told) = mpsc::channel();
     let work = from_callback(move |completion: Completion<u32>| hand_out.send(completion).unwrap())
         .unstoppable()
         .on(&InlineExecutor)
         .materialize()
-        .then(move |outcome| tell.send(outcome.is_stopped()).unwrap());
+        .then(move |outcome| tell.send(outcome).unwrap());
+    let slow = thread::spawn(move || handle.recv().unwrap().value(7));
     let winner = when_any((work.split(), just(())));
     assert_eq!(sync_wait(winner), Outcome::Value(()));
-    handle.recv().unwrap().value(7);
-    assert_eq!(told.recv(), Ok(true));
+    assert_eq!(told.try_recv(), Ok(Outcome::Value(7)));
+    slow.join().unwrap();
 }
 
 #[test]

@@ -7,22 +7,23 @@ use core::pin::Pin;
 use core::ptr::NonNull;
 
 pub use super::split_state::Shareable;
-use super::split_state::{Interest, Place, Shared};
+use super::split_state::{Leaving, Place, Shared};
 use crate::operation::Handshake;
 use crate::stop::{OnStop, RawCallback};
 use crate::sync::Arc;
-use crate::{Operation, Outcome, OutcomeOf, Panic, Receiver, Sender, StopReason};
+use crate::{Operation, Outcome, OutcomeOf, Receiver, Sender, StopReason};
 
 /// Work that is done once and whose result goes to as many consumers as there are clones of this sender.
 ///
 /// The work is started by the first consumer that is started, and has that one's executor, allocator and locals. A
-/// consumer that is stopped leaves, and the work goes on for the others. When nobody is left, neither consumers nor
-/// clones that could become consumers, the work is asked to stop. As it may so outlive all of them, it borrows nothing.
+/// consumer that is stopped leaves, and the work goes on for the others that wait. The last of them does not leave: it
+/// asks the work to stop, and completes when the work has. So the work is never left behind; clones that are started
+/// later have the same outcome, that of work that was stopped.
 ///
 /// - *Completes with* a clone of the value or error of the work, or stopped. If the work panicked: panicked; the first
 ///   consumer gets the payload, the others its message. Stopped if the consumer itself is stopped before.
-/// - *If dropped* before it was started, it is one clone less. Dropping all drops the work, or stops it if it runs; what
-///   is shared lives until it has ended.
+/// - *If dropped* before it was started, it is one clone less. Dropping all drops the work unstarted, or its result. It
+///   borrows nothing, for whoever lets go of the result last may do so after the last consumer was told.
 /// - *Runs on* the thread of the first consumer; consumers complete where the work does, late ones at once.
 ///
 /// ```
@@ -34,18 +35,18 @@ use crate::{Operation, Outcome, OutcomeOf, Panic, Receiver, Sender, StopReason};
 /// ```
 #[must_use = "a sender does nothing until it is started"]
 pub struct Split<S: Shareable> {
-    interest: Interest<S>,
+    shared: Arc<Shared<S>>,
 }
 
 impl<S: Shareable> Split<S> {
     pub(crate) fn new(sender: S) -> Self {
-        Self { interest: Interest::new(sender) }
+        Self { shared: Shared::new(sender) }
     }
 }
 
 impl<S: Shareable> Clone for Split<S> {
     fn clone(&self) -> Self {
-        Self { interest: self.interest.clone() }
+        Self { shared: self.shared.clone() }
     }
 }
 
@@ -57,7 +58,7 @@ impl<S: Shareable> Sender for Split<S> {
 
     fn connect<R: Receiver<S::Value, S::Error>>(self, receiver: R) -> SplitOperation<S, R> {
         SplitOperation {
-            parts: UnsafeCell::new(Some((self.interest, receiver))),
+            parts: UnsafeCell::new(Some((self.shared, receiver))),
             outcome: UnsafeCell::new(None),
             callback: UnsafeCell::new(None),
             met: Handshake::new(),
@@ -73,7 +74,7 @@ impl<S: Shareable> Sender for Split<S> {
 /// 2. `start` comes there too, when it is done. The second of the two is alone with everything.
 /// 3. Before that, `parts` and `callback` are used by `start` alone.
 pub struct SplitOperation<S: Shareable, R> {
-    parts: UnsafeCell<Option<(Interest<S>, R)>>,
+    parts: UnsafeCell<Option<(Arc<Shared<S>>, R)>>,
     outcome: UnsafeCell<Option<OutcomeOf<S>>>,
     callback: UnsafeCell<Option<RawCallback<Leave<S>>>>,
     met: Handshake,
@@ -95,8 +96,7 @@ where
         // SAFETY: rule 3: the parts are ours until the meeting, to which we come last of all. We are pinned, so the
         // list may point to us; the environment of the receiver outlives the callback, which is removed at the meeting.
         unsafe {
-            let Some((interest, receiver)) = &*this.as_ref().parts.get() else { return };
-            let shared = interest.shared();
+            let Some((shared, receiver)) = &*this.as_ref().parts.get() else { return };
             let env = receiver.env();
             let place = Place { consumer: this.cast(), end: Self::end };
             if env.stop().stop_requested() && !shared.is_done() {
@@ -133,27 +133,23 @@ where
     /// # Safety
     /// Called once by `start` and once by `end`.
     unsafe fn meet(this: NonNull<Self>) {
-        // SAFETY: rule 2: the second is alone. The consumer is gone before its receiver hears of it: if it was the last,
-        // the work is asked to stop here.
+        // SAFETY: rule 2: the second is alone.
         unsafe {
             let this = this.as_ref();
             if this.met.arrive() {
                 *this.callback.get() = None;
-                if let (Some((interest, receiver)), Some(outcome)) =
+                if let (Some((shared, receiver)), Some(outcome)) =
                     ((*this.parts.get()).take(), (*this.outcome.get()).take())
                 {
-                    // A stop callback of the work may panic: that must not keep the receiver from its outcome.
-                    match Panic::catch(|| drop(interest)) {
-                        Ok(()) => receiver.complete(outcome),
-                        Err(panic) => receiver.complete(Outcome::Panicked(panic)),
-                    }
+                    drop(shared);
+                    receiver.complete(outcome);
                 }
             }
         }
     }
 }
 
-/// A stop request of a consumer: it leaves, unless the work has completed it already.
+/// A stop request of a consumer: it leaves, unless the work has completed it already, or it is the last.
 struct Leave<S: Shareable> {
     shared: Arc<Shared<S>>,
     consumer: NonNull<()>,
@@ -164,9 +160,11 @@ unsafe impl<S: Shareable> Send for Leave<S> {}
 
 impl<S: Shareable> OnStop for Leave<S> {
     fn on_stop(self, _: StopReason) {
-        if let Some(place) = self.shared.leave(self.consumer) {
+        match self.shared.leave(self.consumer) {
+            Leaving::Gone => {}
             // SAFETY: rule 1 of the operation: we took the place out of the list.
-            unsafe { (place.end)(place.consumer, Outcome::Stopped) };
+            Leaving::Left(place) => unsafe { (place.end)(place.consumer, Outcome::Stopped) },
+            Leaving::IsLast => self.shared.abandon(),
         }
     }
 }
@@ -267,28 +265,26 @@ mod tests {
     }
 
     #[test]
-    fn the_work_is_stopped_when_the_last_consumer_leaves() {
+    fn the_last_consumer_stops_the_work_and_later_ones_hear_of_it() {
         let (gate, source) = (Door::new(), StopSource::new());
         let split = gate.sender().split();
         let running = Connected::stoppable(split.clone(), &source).start();
         source.request_stop(StopReason::Requested);
-        assert_eq!(running.outcome(), Outcome::Stopped);
-        assert_eq!(gate.asked_to_stop(), None, "there is a clone that may still be started");
-        drop(split);
         assert_eq!(gate.asked_to_stop(), Some(StopReason::Abandoned));
+        assert_eq!(running.outcome(), Outcome::Stopped);
+        assert_eq!(Connected::new(split).start().outcome(), Outcome::Stopped);
     }
 
     #[test]
-    fn what_is_shared_lives_until_abandoned_work_has_ended() {
+    fn the_last_consumer_waits_for_work_that_takes_its_time_to_stop() {
         let (gate, source, count) = (Gate::<i32>::new(), StopSource::new(), DropCount::new());
         let token = count.token();
         let split = gate.deaf().then(move |v| (v, drop(token)).0).split();
         let running = Connected::stoppable(split, &source).start();
         source.request_stop(StopReason::Requested);
-        assert_eq!(running.outcome(), Outcome::Stopped);
-        assert_eq!(count.dropped(), 0);
+        assert!(!running.is_complete(), "nothing is left behind");
         gate.complete(Outcome::Value(1));
-        assert_eq!(count.dropped(), 1);
+        assert_eq!((running.outcome(), count.dropped()), (Outcome::Value(1), 1));
     }
 
     #[test]

@@ -5,12 +5,11 @@ use core::ptr::NonNull;
 
 use crate::env::Changes;
 use crate::operation::Slot;
-use crate::sync::atomic::{AtomicUsize, Ordering};
 use crate::sync::{Arc, Mutex, MutexGuard};
 use crate::{Env, Outcome, OutcomeOf, Panic, Receiver, Sender, StopReason, StopSource};
 
-/// A sender whose result can be given to several consumers. It borrows nothing: the work, and its result, may outlive
-/// every consumer, for one that is stopped leaves at once.
+/// A sender whose result can be given to several consumers. It borrows nothing: the result may outlive every consumer,
+/// for whoever lets go of it last does so after the last consumer was told.
 pub trait Shareable: Sender<Value: Clone + Send, Error: Clone + Send> + 'static {}
 
 impl<S: Sender<Value: Clone + Send, Error: Clone + Send> + 'static> Shareable for S {}
@@ -22,7 +21,9 @@ impl<S: Sender<Value: Clone + Send, Error: Clone + Send> + 'static> Shareable fo
 /// 2. A place is in the list until it is taken out, under the lock, by who will end that consumer's wait: the work when
 ///    it has completed, or the consumer's stop request. Until then the consumer is alive.
 /// 3. The result is written before `phase` becomes done, and stays.
-/// 4. No code of the program runs under the lock of `waiting`. The result is cloned under its own lock, so that it need
+/// 4. While the work runs somebody waits for it: a consumer that is stopped leaves if others wait, and else asks the work
+///    to stop and waits on. So the work is never left behind.
+/// 5. No code of the program runs under the lock of `waiting`. The result is cloned under its own lock, so that it need
 ///    not be `Sync`; all that can happen there is the clone.
 pub(super) struct Shared<S: Shareable> {
     work: Slot<S::Operation<WorkReceiver<S>>>,
@@ -30,8 +31,6 @@ pub(super) struct Shared<S: Shareable> {
     env: UnsafeCell<Option<Env>>,
     waiting: Mutex<Waiting<S>>,
     result: Mutex<Option<Kept<S>>>,
-    /// Consumers that wait, and senders that may become consumers.
-    interested: AtomicUsize,
     stop: StopSource,
 }
 
@@ -61,12 +60,34 @@ enum Kept<S: Sender> {
     Panicked(Option<Panic>, String),
 }
 
-// SAFETY: everything in it is `Send`; rules 1 to 4 say who uses what when.
+// SAFETY: everything in it is `Send`; rules 1 to 5 say who uses what when.
 unsafe impl<S: Shareable> Send for Shared<S> {}
 // SAFETY: as above.
 unsafe impl<S: Shareable> Sync for Shared<S> {}
 
+/// What a consumer that wants to leave must now do.
+pub(super) enum Leaving<S: Sender> {
+    /// Nothing: its wait has been ended already.
+    Gone,
+    /// End its wait: it is out of the list.
+    Left(Place<S>),
+    /// Ask the work to stop, and wait for it (rule 4).
+    IsLast,
+}
+
 impl<S: Shareable> Shared<S> {
+    /// The state of work that has not begun.
+    pub(super) fn new(sender: S) -> Arc<Self> {
+        Arc::new(Self {
+            work: Slot::new(),
+            sender: UnsafeCell::new(Some(sender)),
+            env: UnsafeCell::new(None),
+            waiting: Mutex::new(Waiting { phase: Phase::Idle, places: Vec::new() }),
+            result: Mutex::new(None),
+            stop: StopSource::new(),
+        })
+    }
+
     /// Adds a consumer to those that wait. False if there is nothing to wait for any more: the result is there.
     pub(super) fn wait(&self, place: Place<S>) -> bool {
         let mut waiting = self.waiting();
@@ -77,11 +98,21 @@ impl<S: Shareable> Shared<S> {
         waits
     }
 
-    /// Takes a consumer out, if it still waits.
-    pub(super) fn leave(&self, consumer: NonNull<()>) -> Option<Place<S>> {
+    /// A consumer was stopped, and wants to leave.
+    pub(super) fn leave(&self, consumer: NonNull<()>) -> Leaving<S> {
         let mut waiting = self.waiting();
-        let at = waiting.places.iter().position(|place| place.consumer == consumer)?;
-        Some(waiting.places.remove(at))
+        let Some(at) = waiting.places.iter().position(|place| place.consumer == consumer) else {
+            return Leaving::Gone;
+        };
+        if waiting.places.len() == 1 {
+            return Leaving::IsLast;
+        }
+        Leaving::Left(waiting.places.remove(at))
+    }
+
+    /// Asks the work to stop: nobody wants its result.
+    pub(super) fn abandon(&self) {
+        self.stop.request_stop(StopReason::Abandoned);
     }
 
     /// Whether the result is there.
@@ -125,47 +156,8 @@ impl<S: Shareable> Shared<S> {
     }
 
     fn waiting(&self) -> MutexGuard<'_, Waiting<S>> {
-        // Rule 4: no foreign code runs under the lock, so a poisoned list is a sound list.
+        // Rule 5: no foreign code runs under the lock, so a poisoned list is a sound list.
         self.waiting.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
-    }
-}
-
-/// A share in the result: that of a consumer that waits, or of a sender that may become one. When the last is gone the
-/// work is asked to stop.
-pub(super) struct Interest<S: Shareable>(Arc<Shared<S>>);
-
-impl<S: Shareable> Interest<S> {
-    /// The first share in the result of `sender`.
-    pub(super) fn new(sender: S) -> Self {
-        Self(Arc::new(Shared {
-            work: Slot::new(),
-            sender: UnsafeCell::new(Some(sender)),
-            env: UnsafeCell::new(None),
-            waiting: Mutex::new(Waiting { phase: Phase::Idle, places: Vec::new() }),
-            result: Mutex::new(None),
-            interested: AtomicUsize::new(1),
-            stop: StopSource::new(),
-        }))
-    }
-
-    /// What it is a share in.
-    pub(super) fn shared(&self) -> &Arc<Shared<S>> {
-        &self.0
-    }
-}
-
-impl<S: Shareable> Clone for Interest<S> {
-    fn clone(&self) -> Self {
-        self.0.interested.fetch_add(1, Ordering::Relaxed);
-        Self(self.0.clone())
-    }
-}
-
-impl<S: Shareable> Drop for Interest<S> {
-    fn drop(&mut self) {
-        if self.0.interested.fetch_sub(1, Ordering::AcqRel) == 1 {
-            self.0.stop.request_stop(StopReason::Abandoned);
-        }
     }
 }
 
