@@ -440,37 +440,6 @@ impl<V, E, H, R> fmt::Debug for GateOperation<V, E, H, R> {
     }
 }
 
-/// A sender whose receiver counts how often it is asked for its environment.
-#[derive(Debug)]
-pub struct AskedForEnv<'a, S>(pub S, pub &'a AtomicUsize);
-
-/// The receiver of [`AskedForEnv`].
-#[derive(Debug)]
-pub struct Asked<'a, R>(R, &'a AtomicUsize);
-
-#[diagnostic::do_not_recommend]
-impl<'a, S: Sender> Sender for AskedForEnv<'a, S> {
-    type Value = S::Value;
-    type Error = S::Error;
-    type Operation<R: Receiver<S::Value, S::Error>> = S::Operation<Asked<'a, R>>;
-
-    fn connect<R: Receiver<S::Value, S::Error>>(self, receiver: R) -> Self::Operation<R> {
-        self.0.connect(Asked(receiver, self.1))
-    }
-}
-
-#[diagnostic::do_not_recommend]
-impl<V, E, R: Receiver<V, E>> Receiver<V, E> for Asked<'_, R> {
-    fn complete(self, outcome: Outcome<V, E>) {
-        self.0.complete(outcome);
-    }
-
-    fn env(&self) -> &Env {
-        self.1.fetch_add(1, Ordering::Relaxed);
-        self.0.env()
-    }
-}
-
 /// What is known of where this sender completes.
 pub fn completes_of<S: Sender>(_: &S) -> crate::Completes {
     S::COMPLETES

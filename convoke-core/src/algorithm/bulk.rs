@@ -347,7 +347,7 @@ mod tests {
 
     use crate::executor::Runnable;
     use crate::prelude::*;
-    use crate::testing::{AskedForEnv, ByHand, Connected, DropCount, Gate, all_doors, stopped_env};
+    use crate::testing::{ByHand, Connected, DropCount, Gate, all_doors, stopped_env};
 
     /// A queue run by hand that claims to be this wide.
     #[derive(Clone, PartialEq)]
@@ -360,20 +360,6 @@ mod tests {
 
         fn parallelism(&self) -> usize {
             self.1
-        }
-    }
-
-    /// A thread for each piece of work.
-    #[derive(Clone, PartialEq)]
-    struct Threads(usize);
-
-    impl Executor for Threads {
-        fn post(&self, runnable: Runnable) {
-            std::thread::spawn(|| runnable.run());
-        }
-
-        fn parallelism(&self) -> usize {
-            self.0
         }
     }
 
@@ -410,17 +396,6 @@ mod tests {
         assert!(!running.is_complete());
         assert!(wide.0.run_one());
         assert!(each_once(running.outcome()));
-    }
-
-    #[test]
-    fn helpers_do_not_ask_the_receiver_which_need_not_be_sync() {
-        let (wide, asked) = (Wide(ByHand::new(), 3), AtomicUsize::new(0));
-        let sender = AskedForEnv(just(hits(100)).bulk(100, hit), &asked);
-        let running = Connected::with_env(sender, Env::from(wide.clone())).start();
-        let before = asked.load(Relaxed);
-        wide.0.run_all();
-        assert!(each_once(running.outcome()));
-        assert_eq!(asked.into_inner(), before);
     }
 
     #[test]
@@ -508,14 +483,5 @@ mod tests {
         let token = count.token();
         drop(Connected::new(just(1).bulk(3, move |_, _| unreachable!("{token:?}"))));
         assert_eq!(count.dropped(), 1);
-    }
-
-    #[test]
-    fn threads_share_the_calls() {
-        for _ in 0..300 {
-            let sender = just(hits(1000)).bulk(1000, hit);
-            let outcome = Connected::with_env(sender, Env::from(Threads(4))).start().wait();
-            assert!(each_once(outcome));
-        }
     }
 }

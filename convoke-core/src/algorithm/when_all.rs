@@ -266,20 +266,9 @@ impl<V> fmt::Debug for Place<V> {
 mod tests {
     use crate::prelude::*;
 
-    use crate::testing::{AskedForEnv, ByHand, Connected, DropCount, Gate, all_doors, stopped_env};
+    use crate::testing::{Connected, DropCount, Gate, all_doors, stopped_env};
 
     type Door = Gate<i32, &'static str>;
-
-    #[test]
-    fn children_do_not_ask_the_receiver_which_need_not_be_sync() {
-        let (by_hand, asked) = (ByHand::new(), std::sync::atomic::AtomicUsize::new(0));
-        let sender = AskedForEnv(when_all((schedule(&by_hand), schedule(&by_hand))), &asked);
-        let running = Connected::new(sender).start();
-        let before = asked.load(std::sync::atomic::Ordering::Relaxed);
-        by_hand.run_all();
-        assert_eq!(running.outcome(), Outcome::Value(((), ())));
-        assert_eq!(asked.into_inner(), before);
-    }
 
     #[test]
     fn completes_with_all_values_in_order() {

@@ -20,7 +20,7 @@ pub(crate) struct Runner {
 }
 
 thread_local! {
-    /// The loop that this thread is running, compared by address and never followed, and who runs it; or nulls.
+    /// The loop that this thread is running, and who runs it; or nulls. Both outlive the `Entered` that set them.
     static RUNNING: Cell<(*const Shared, *const Runner)> = Cell::new((ptr::null(), ptr::null()));
 }
 
@@ -140,5 +140,13 @@ impl Entered {
 impl Drop for Entered {
     fn drop(&mut self) {
         RUNNING.with(|running| running.set(self.before));
+        let (shared, runner) = self.before;
+        if !shared.is_null() {
+            // What was posted to the outer loop from inside the inner one is in its inbox. It comes before what its own
+            // work will post from here on: the posts of one thread run in their order.
+            // SAFETY: the outer `Entered` is further up this thread's stack, and so are what it points to. This thread
+            // runs the outer loop: it is its taker, and awake.
+            unsafe { (*runner).queue.borrow_mut().append(&mut (*shared).inbox.take()) };
+        }
     }
 }

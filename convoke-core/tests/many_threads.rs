@@ -1,0 +1,95 @@
+//! Children and runners on several threads, and what they may touch there.
+#![cfg(all(feature = "testing", not(feature = "loom")))]
+
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+use convoke_core::Receiver;
+use convoke_core::prelude::*;
+use convoke_core::raw::Runnable;
+use convoke_core::testing::{ByHand, Connected};
+
+/// A sender whose receiver counts how often it is asked for its environment.
+struct AskedForEnv<'a, S>(S, &'a AtomicUsize);
+
+/// The receiver of `AskedForEnv`.
+struct Asked<'a, R>(R, &'a AtomicUsize);
+
+impl<'a, S: Sender> Sender for AskedForEnv<'a, S> {
+    type Value = S::Value;
+    type Error = S::Error;
+    type Operation<R: Receiver<S::Value, S::Error>> = S::Operation<Asked<'a, R>>;
+
+    fn connect<R: Receiver<S::Value, S::Error>>(self, receiver: R) -> Self::Operation<R> {
+        self.0.connect(Asked(receiver, self.1))
+    }
+}
+
+impl<V, E, R: Receiver<V, E>> Receiver<V, E> for Asked<'_, R> {
+    fn complete(self, outcome: Outcome<V, E>) {
+        self.0.complete(outcome);
+    }
+
+    fn env(&self) -> &Env {
+        self.1.fetch_add(1, Relaxed);
+        self.0.env()
+    }
+}
+
+/// Runs by hand what it is given and claims to be this wide; or has a thread for each piece of work.
+#[derive(Clone, PartialEq)]
+struct Wide(Option<ByHand>, usize);
+
+impl Executor for Wide {
+    fn post(&self, runnable: Runnable) {
+        match &self.0 {
+            Some(by_hand) => by_hand.post(runnable),
+            None => drop(std::thread::spawn(|| runnable.run())),
+        }
+    }
+
+    fn parallelism(&self) -> usize {
+        self.1
+    }
+}
+
+fn hits() -> Vec<AtomicUsize> {
+    (0..1000).map(|_| AtomicUsize::new(0)).collect()
+}
+
+fn hit(index: usize, hits: &impl AsRef<[AtomicUsize]>) {
+    hits.as_ref()[index].fetch_add(1, Relaxed);
+}
+
+fn each_once(outcome: Outcome<Vec<AtomicUsize>>) -> bool {
+    outcome.unwrap().into_iter().all(|hits| hits.into_inner() == 1)
+}
+
+#[test]
+fn runners_of_a_bulk_share_the_calls() {
+    for _ in 0..300 {
+        let sender = just(hits()).bulk(1000, hit);
+        assert!(each_once(Connected::with_env(sender, Env::from(Wide(None, 4))).start().wait()));
+    }
+}
+
+#[test]
+fn helpers_of_a_bulk_do_not_ask_the_receiver_which_need_not_be_sync() {
+    let (by_hand, asked) = (ByHand::new(), AtomicUsize::new(0));
+    let sender = AskedForEnv(just(hits()).bulk(1000, hit), &asked);
+    let running = Connected::with_env(sender, Env::from(Wide(Some(by_hand.clone()), 3))).start();
+    let before = asked.load(Relaxed);
+    by_hand.run_all();
+    assert!(each_once(running.outcome()));
+    assert_eq!(asked.into_inner(), before);
+}
+
+#[test]
+fn children_of_a_group_do_not_ask_the_receiver_which_need_not_be_sync() {
+    let (by_hand, asked) = (ByHand::new(), AtomicUsize::new(0));
+    let sender = AskedForEnv(when_all((schedule(&by_hand), schedule(&by_hand))), &asked);
+    let running = Connected::new(sender).start();
+    let before = asked.load(Relaxed);
+    by_hand.run_all();
+    assert_eq!(running.outcome(), Outcome::Value(((), ())));
+    assert_eq!(asked.into_inner(), before);
+}
