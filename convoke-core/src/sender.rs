@@ -2,13 +2,33 @@
 //! its own file in `algorithm`.
 
 use crate::algorithm::{
-    affine_on::AffineOn, boxed::AnySender, bulk::Bulk, continues_on::ContinuesOn,
-    dematerialize::Dematerialize, finally::Finally, fork_join::Branches, fork_join::ForkJoin,
-    into_result::IntoResult, let_error::LetError, let_stopped::LetStopped, let_value::LetValue,
-    map_error::MapError, materialize::Materialize, on::On, split::Split, starts_on::StartsOn,
-    stop_when::StopWhen, stopped_as_error::StoppedAsError, stopped_as_option::StoppedAsOption, then::Then,
-    transpose::Transpose, unstoppable::Unstoppable, upon_error::UponError, upon_stopped::UponStopped,
-    with_env::WithEnv, write_env::WriteEnv,
+    affine_on::AffineOn,
+    boxed::AnySender,
+    bulk::Bulk,
+    continues_on::ContinuesOn,
+    dematerialize::{Dematerialize, ValueAsOutcome},
+    finally::Finally,
+    fork_join::Branches,
+    fork_join::ForkJoin,
+    into_result::{ErrorAsValue, IntoResult},
+    let_error::LetError,
+    let_stopped::LetStopped,
+    let_value::LetValue,
+    map_error::{MapError, MapFailure},
+    materialize::{Materialize, OutcomeAsValue},
+    on::On,
+    split::Split,
+    starts_on::StartsOn,
+    stop_when::StopWhen,
+    stopped_as_error::{StopToError, StoppedAsError},
+    stopped_as_option::{StopAsNone, StoppedAsOption},
+    then::{MapValue, Then},
+    transpose::{ResultToDoors, Transpose},
+    unstoppable::Unstoppable,
+    upon_error::{ErrorToValue, UponError},
+    upon_stopped::{StopToValue, UponStopped},
+    with_env::WithEnv,
+    write_env::WriteEnv,
 };
 use crate::env::Changes;
 use crate::{Completes, Env, Executor, ExecutorRef, Never, Operation, Outcome, Receiver};
@@ -19,8 +39,17 @@ use crate::{Completes, Env, Executor, ExecutorRef, Never, Operation, Outcome, Re
 /// A sender is `Send`, and so are the closures it is made of: work may be started on one thread and complete on
 /// another. The values that pass through need not be.
 ///
-/// Writing one: `connect` moves the sender and the receiver into an [`Operation`]. It must not panic; whatever
-/// may, happens in `start` and is caught there.
+/// Writing one: an adaptor that merely transforms an outcome implements
+/// [`Transform`](crate::algorithm::transform::Transform), which takes no `unsafe`; what completes by itself is made of
+/// [`from_callback`](crate::algorithm::from_callback). Others implement this trait: `connect` moves the sender and the
+/// receiver into an [`Operation`]. It must not panic; whatever may, happens in `start` and is caught there.
+///
+/// # Safety
+/// Whoever starts an operation frees its storage when the receiver was completed, and relies on this:
+/// 1. The receiver is completed in `start` or after it, never in `connect`.
+/// 2. When it is completed nothing of the operation is in use any more: no child is running, nothing of it is queued, no
+///    callback registered; and nobody touches it afterwards.
+/// 3. `COMPLETES` is true. One that says `Inline` has completed its receiver when `start` returns.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a sender",
     label = "expected a sender",
@@ -30,7 +59,7 @@ use crate::{Completes, Env, Executor, ExecutorRef, Never, Operation, Outcome, Re
     note = "the values of a sender must be `Send` where they are kept, and its closures must be `Send`"
 )]
 #[must_use = "a sender does nothing until it is started: by `sync_wait`, a scope or an `await`"]
-pub trait Sender: Sized + Send {
+pub unsafe trait Sender: Sized + Send {
     // The bounds of the adaptors stand where their types do, and not in a `where`: the compiler then says in fewer lines
     // which one is not met.
 
@@ -38,8 +67,7 @@ pub trait Sender: Sized + Send {
     type Value;
     /// What it fails with. [`Never`] if it cannot fail.
     type Error;
-    /// What is known, at compile time, about where this completes. Operations around this one rely on it: one
-    /// that says `Inline` has completed its receiver when `start` returns.
+    /// What is known, at compile time, about where this completes.
     const COMPLETES: Completes = Completes::Anywhere;
     /// The connected work.
     type Operation<R: Receiver<Self::Value, Self::Error>>: Operation;
@@ -54,12 +82,12 @@ pub trait Sender: Sized + Send {
 
     /// Changes the value. See [`algorithm::then`](crate::algorithm::then).
     fn then<F: FnOnce(Self::Value) -> T + Send, T>(self, f: F) -> Then<Self, F> {
-        Then::new(self, f)
+        Then::new(self, MapValue(f))
     }
 
     /// Changes the error. See [`algorithm::map_error`](crate::algorithm::map_error).
     fn map_error<F: FnOnce(Self::Error) -> T + Send, T>(self, f: F) -> MapError<Self, F> {
-        MapError::new(self, f)
+        MapError::new(self, MapFailure(f))
     }
 
     /// The same work where an error type is asked for: for senders that cannot fail, beside senders that can.
@@ -74,7 +102,7 @@ pub trait Sender: Sized + Send {
     where
         Self: Sender<Error = Never>,
     {
-        MapError::new(self, Never::absurd)
+        MapError::new(self, MapFailure(Never::absurd))
     }
 
     /// Goes on with another sender made from the value. See [`algorithm::let_value`](crate::algorithm::let_value).
@@ -103,17 +131,17 @@ pub trait Sender: Sized + Send {
 
     /// Turns an error into a value. See [`algorithm::upon_error`](crate::algorithm::upon_error).
     fn upon_error<F: FnOnce(Self::Error) -> Self::Value + Send>(self, f: F) -> UponError<Self, F> {
-        UponError::new(self, f)
+        UponError::new(self, ErrorToValue(f))
     }
 
     /// Turns a stop into a value. See [`algorithm::upon_stopped`](crate::algorithm::upon_stopped).
     fn upon_stopped<F: FnOnce() -> Self::Value + Send>(self, f: F) -> UponStopped<Self, F> {
-        UponStopped::new(self, f)
+        UponStopped::new(self, StopToValue(f))
     }
 
     /// Turns value and error into one `Result`. See [`algorithm::into_result`](crate::algorithm::into_result).
     fn into_result(self) -> IntoResult<Self> {
-        IntoResult::new(self)
+        IntoResult::new(self, ErrorAsValue)
     }
 
     /// Splits a `Result` over the value and the error door. See [`algorithm::transpose`](crate::algorithm::transpose).
@@ -121,12 +149,12 @@ pub trait Sender: Sized + Send {
     where
         Self: Sender<Value = Result<V, E>, Error = Never>,
     {
-        Transpose::new(self)
+        Transpose::new(self, ResultToDoors)
     }
 
     /// Turns a stop into `None`. See [`algorithm::stopped_as_option`](crate::algorithm::stopped_as_option).
     fn stopped_as_option(self) -> StoppedAsOption<Self> {
-        StoppedAsOption::new(self)
+        StoppedAsOption::new(self, StopAsNone)
     }
 
     /// Turns a stop into an error. See [`algorithm::stopped_as_error`](crate::algorithm::stopped_as_error).
@@ -134,12 +162,12 @@ pub trait Sender: Sized + Send {
     where
         Self::Error: Send,
     {
-        StoppedAsError::new(self, error)
+        StoppedAsError::new(self, StopToError(error))
     }
 
     /// Turns the outcome into the value. See [`algorithm::materialize`](crate::algorithm::materialize).
     fn materialize(self) -> Materialize<Self> {
-        Materialize::new(self)
+        Materialize::new(self, OutcomeAsValue)
     }
 
     /// Turns an outcome that is the value into the outcome. See [`algorithm::dematerialize`](crate::algorithm::dematerialize).
@@ -147,7 +175,7 @@ pub trait Sender: Sized + Send {
     where
         Self: Sender<Value = Outcome<V, E>, Error = Never>,
     {
-        Dematerialize::new(self)
+        Dematerialize::new(self, ValueAsOutcome)
     }
 
     /// Starts it on an executor. See [`algorithm::starts_on`](crate::algorithm::starts_on).

@@ -160,8 +160,9 @@ pub struct Ends<V, E> {
     outcome: Outcome<V, E>,
 }
 
+// SAFETY: what it is made of keeps the contract, and the receiver is completed last.
 #[diagnostic::do_not_recommend]
-impl<V: Send, E: Send> Sender for Ends<V, E> {
+unsafe impl<V: Send, E: Send> Sender for Ends<V, E> {
     type Value = V;
     type Error = E;
     const COMPLETES: crate::Completes = crate::Completes::Inline;
@@ -340,8 +341,9 @@ pub struct AtGate<V, E, H> {
     deaf: bool,
 }
 
+// SAFETY: what it is made of keeps the contract, and the receiver is completed last.
 #[diagnostic::do_not_recommend]
-impl<V: Send, E: Send, H: Send> Sender for AtGate<V, E, H> {
+unsafe impl<V: Send, E: Send, H: Send> Sender for AtGate<V, E, H> {
     type Value = V;
     type Error = E;
     type Operation<R: Receiver<V, E>> = GateOperation<V, E, H, R>;

@@ -14,7 +14,8 @@ struct AskedForEnv<'a, S>(S, &'a AtomicUsize);
 /// The receiver of `AskedForEnv`.
 struct Asked<'a, R>(R, &'a AtomicUsize);
 
-impl<'a, S: Sender> Sender for AskedForEnv<'a, S> {
+// SAFETY: the operation is that of the sender, with a receiver that completes ours when it is completed itself.
+unsafe impl<'a, S: Sender> Sender for AskedForEnv<'a, S> {
     type Value = S::Value;
     type Error = S::Error;
     type Operation<R: Receiver<S::Value, S::Error>> = S::Operation<Asked<'a, R>>;

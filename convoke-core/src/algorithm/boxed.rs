@@ -48,8 +48,9 @@ impl<V, E> AnySender<V, E> {
     }
 }
 
+// SAFETY: the receiver is completed with the outcome of the last work, as the last thing the operation does.
 #[diagnostic::do_not_recommend]
-impl<V: Send + 'static, E: Send + 'static> Sender for AnySender<V, E> {
+unsafe impl<V: Send + 'static, E: Send + 'static> Sender for AnySender<V, E> {
     type Value = V;
     type Error = E;
     type Operation<R: Receiver<V, E>> = AnyOperation<V, E, R>;
@@ -290,7 +291,8 @@ mod tests {
 
     struct HoldingOperation<O>(O, #[expect(dead_code, reason = "kept to be dropped")] OneAlive);
 
-    impl<S: Sender> Sender for Holding<S> {
+    // SAFETY: the receiver is completed with the outcome of the last work, as the last thing the operation does.
+    unsafe impl<S: Sender> Sender for Holding<S> {
         type Value = S::Value;
         type Error = S::Error;
         type Operation<R: Receiver<S::Value, S::Error>> = HoldingOperation<S::Operation<R>>;

@@ -33,8 +33,9 @@ impl<S, X> ContinuesOn<S, X> {
     }
 }
 
+// SAFETY: the operation of `hop` completes the receiver when it has arrived, as the last thing it does.
 #[diagnostic::do_not_recommend]
-impl<S, X> Sender for ContinuesOn<S, X>
+unsafe impl<S, X> Sender for ContinuesOn<S, X>
 where
     S: Sender,
     S::Value: Send,

@@ -31,8 +31,9 @@ pub struct Defer<F> {
     f: F,
 }
 
+// SAFETY: `Sequential` gives the receiver to its second child, or completes it, as the last thing it does.
 #[diagnostic::do_not_recommend]
-impl<F, S> Sender for Defer<F>
+unsafe impl<F, S> Sender for Defer<F>
 where
     F: FnOnce() -> S + Send,
     S: Sender,

@@ -1,6 +1,7 @@
 //! `dematerialize()`: an outcome that is a value becomes the outcome.
 
-use crate::{Completes, Env, ExecutorRef, Never, Outcome, Receiver, Sender};
+use super::transform::{Transform, Transformed};
+use crate::{Never, Outcome};
 
 /// Completes with the [`Outcome`] that the sender completes with as a value: what `materialize()` did, undone.
 ///
@@ -14,59 +15,24 @@ use crate::{Completes, Env, ExecutorRef, Never, Outcome, Receiver, Sender};
 /// let sender = just(Outcome::<u32, &str>::Error("no")).dematerialize();
 /// assert_eq!(sync_wait(sender), Outcome::Error("no"));
 /// ```
-#[derive(Clone, Debug)]
-#[must_use = "a sender does nothing until it is started"]
-pub struct Dematerialize<S> {
-    sender: S,
-}
+pub type Dematerialize<S> = Transformed<S, ValueAsOutcome>;
 
-impl<S> Dematerialize<S> {
-    pub(crate) fn new(sender: S) -> Self {
-        Self { sender }
-    }
-}
+/// Makes an outcome that is the value the outcome.
+#[derive(Clone, Copy, Debug)]
+pub struct ValueAsOutcome;
 
-#[diagnostic::do_not_recommend]
-impl<S, V, E> Sender for Dematerialize<S>
-where
-    S: Sender<Value = Outcome<V, E>, Error = Never>,
-{
+impl<V, E> Transform<Outcome<V, E>, Never> for ValueAsOutcome {
     type Value = V;
     type Error = E;
-    const COMPLETES: Completes = S::COMPLETES;
-    type Operation<R: Receiver<V, E>> = S::Operation<DematerializeReceiver<R>>;
 
     #[inline]
-    fn connect<R: Receiver<V, E>>(self, receiver: R) -> Self::Operation<R> {
-        self.sender.connect(DematerializeReceiver { receiver })
-    }
-
-    fn completes_on(&self, env: &Env) -> Option<ExecutorRef> {
-        self.sender.completes_on(env)
-    }
-}
-
-/// Between the sender of an outcome as a value and the receiver of that outcome.
-#[derive(Debug)]
-pub struct DematerializeReceiver<R> {
-    receiver: R,
-}
-
-#[diagnostic::do_not_recommend]
-impl<V, E, R: Receiver<V, E>> Receiver<Outcome<V, E>, Never> for DematerializeReceiver<R> {
-    #[inline]
-    fn complete(self, outcome: Outcome<Outcome<V, E>, Never>) {
-        self.receiver.complete(match outcome {
+    fn apply(self, outcome: Outcome<Outcome<V, E>, Never>) -> Outcome<V, E> {
+        match outcome {
             Outcome::Value(outcome) => outcome,
             Outcome::Error(never) => never.absurd(),
             Outcome::Stopped => Outcome::Stopped,
             Outcome::Panicked(panic) => Outcome::Panicked(panic),
-        });
-    }
-
-    #[inline]
-    fn env(&self) -> &Env {
-        self.receiver.env()
+        }
     }
 }
 

@@ -64,8 +64,9 @@ impl<A, B> Either<A, B> {
     }
 }
 
+// SAFETY: the operation is that of the one or the other; what is known is the lesser of both.
 #[diagnostic::do_not_recommend]
-impl<A, B> Sender for Either<A, B>
+unsafe impl<A, B> Sender for Either<A, B>
 where
     A: Sender,
     B: Sender<Value = A::Value, Error = A::Error>,

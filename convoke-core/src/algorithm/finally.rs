@@ -42,8 +42,9 @@ impl<S, C> Finally<S, C> {
     }
 }
 
+// SAFETY: the receiver is completed after the clean-up, as the last thing the operation does.
 #[diagnostic::do_not_recommend]
-impl<S, C> Sender for Finally<S, C>
+unsafe impl<S, C> Sender for Finally<S, C>
 where
     S: Sender,
     S::Value: Send,

@@ -51,8 +51,9 @@ pub trait Branches<V, E>: Send {
     fn fork(self, value: V) -> WhenAll<Self::Senders>;
 }
 
+// SAFETY: `Sequential` gives the receiver to its second child, or completes it, as the last thing it does.
 #[diagnostic::do_not_recommend]
-impl<S, F> Sender for ForkJoin<S, F>
+unsafe impl<S, F> Sender for ForkJoin<S, F>
 where
     S: Sender,
     F: Branches<S::Value, S::Error>,

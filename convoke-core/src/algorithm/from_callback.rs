@@ -52,8 +52,9 @@ impl<F: Clone, V, E> Clone for FromCallback<F, V, E> {
     }
 }
 
+// SAFETY: the second to come to the meeting completes the receiver, as the last thing he does.
 #[diagnostic::do_not_recommend]
-impl<F, V, E> Sender for FromCallback<F, V, E>
+unsafe impl<F, V, E> Sender for FromCallback<F, V, E>
 where
     F: FnOnce(Completion<V, E>) + Send,
     V: Send,

@@ -1,6 +1,7 @@
 //! `into_result()`: turns value and error into one `Result`.
 
-use crate::{Completes, Env, Never, Outcome, Receiver, Sender};
+use super::transform::{Transform, Transformed};
+use crate::{Never, Outcome};
 
 /// Completes with a `Result`: an error becomes a value. The way back is `transpose()`.
 ///
@@ -13,48 +14,20 @@ use crate::{Completes, Env, Never, Outcome, Receiver, Sender};
 ///
 /// assert_eq!(sync_wait(just_error::<u32, _>("no").into_result()), Outcome::Value(Err("no")));
 /// ```
-#[derive(Clone, Debug)]
-#[must_use = "a sender does nothing until it is started"]
-pub struct IntoResult<S> {
-    sender: S,
-}
+pub type IntoResult<S> = Transformed<S, ErrorAsValue>;
 
-impl<S> IntoResult<S> {
-    pub(crate) fn new(sender: S) -> Self {
-        Self { sender }
-    }
-}
+/// Folds the error into the value.
+#[derive(Clone, Copy, Debug)]
+pub struct ErrorAsValue;
 
-// `completes_on` is not forwarded: it speaks of values, and ours may have been an error that came home elsewhere.
-#[diagnostic::do_not_recommend]
-impl<S: Sender> Sender for IntoResult<S> {
-    type Value = Result<S::Value, S::Error>;
+impl<V, E> Transform<V, E> for ErrorAsValue {
+    type Value = Result<V, E>;
     type Error = Never;
-    const COMPLETES: Completes = S::COMPLETES;
-    type Operation<R: Receiver<Self::Value, Never>> = S::Operation<IntoResultReceiver<R>>;
+    const ONLY_VALUES: bool = false;
 
     #[inline]
-    fn connect<R: Receiver<Self::Value, Never>>(self, receiver: R) -> Self::Operation<R> {
-        self.sender.connect(IntoResultReceiver { receiver })
-    }
-}
-
-/// Between the sender and the receiver of a `Result`.
-#[derive(Debug)]
-pub struct IntoResultReceiver<R> {
-    receiver: R,
-}
-
-#[diagnostic::do_not_recommend]
-impl<V, E, R: Receiver<Result<V, E>, Never>> Receiver<V, E> for IntoResultReceiver<R> {
-    #[inline]
-    fn complete(self, outcome: Outcome<V, E>) {
-        self.receiver.complete(outcome.error_as_value());
-    }
-
-    #[inline]
-    fn env(&self) -> &Env {
-        self.receiver.env()
+    fn apply(self, outcome: Outcome<V, E>) -> Outcome<Result<V, E>, Never> {
+        outcome.error_as_value()
     }
 }
 

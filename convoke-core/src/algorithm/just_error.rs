@@ -41,8 +41,9 @@ impl<V, E: fmt::Debug> fmt::Debug for JustError<V, E> {
     }
 }
 
+// SAFETY: a leaf does one thing, in `start`: it completes the receiver.
 #[diagnostic::do_not_recommend]
-impl<V: Send, E: Send> Sender for JustError<V, E> {
+unsafe impl<V: Send, E: Send> Sender for JustError<V, E> {
     type Value = V;
     type Error = E;
     const COMPLETES: Completes = Completes::Inline;

@@ -37,8 +37,9 @@ impl<V> fmt::Debug for JustStopped<V> {
     }
 }
 
+// SAFETY: a leaf does one thing, in `start`: it completes the receiver.
 #[diagnostic::do_not_recommend]
-impl<V: Send> Sender for JustStopped<V> {
+unsafe impl<V: Send> Sender for JustStopped<V> {
     type Value = V;
     type Error = Never;
     const COMPLETES: Completes = Completes::Inline;

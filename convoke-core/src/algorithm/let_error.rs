@@ -29,8 +29,9 @@ impl<S, F> LetError<S, F> {
     }
 }
 
+// SAFETY: `Sequential` gives the receiver to its second child, or completes it, as the last thing it does.
 #[diagnostic::do_not_recommend]
-impl<S, F, N> Sender for LetError<S, F>
+unsafe impl<S, F, N> Sender for LetError<S, F>
 where
     S: Sender,
     F: FnOnce(S::Error) -> N + Send,

@@ -30,8 +30,9 @@ impl<S, F> LetStopped<S, F> {
     }
 }
 
+// SAFETY: `Sequential` gives the receiver to its second child, or completes it, as the last thing it does.
 #[diagnostic::do_not_recommend]
-impl<S, F, N> Sender for LetStopped<S, F>
+unsafe impl<S, F, N> Sender for LetStopped<S, F>
 where
     S: Sender,
     F: FnOnce() -> N + Send,

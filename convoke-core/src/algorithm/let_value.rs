@@ -32,8 +32,9 @@ impl<S, F> LetValue<S, F> {
     }
 }
 
+// SAFETY: `Sequential` gives the receiver to its second child, or completes it, as the last thing it does.
 #[diagnostic::do_not_recommend]
-impl<S, F, N> Sender for LetValue<S, F>
+unsafe impl<S, F, N> Sender for LetValue<S, F>
 where
     S: Sender,
     F: FnOnce(S::Value) -> N + Send,

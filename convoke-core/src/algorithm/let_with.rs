@@ -53,8 +53,9 @@ pub struct LetWith<M, F> {
     f: F,
 }
 
+// SAFETY: `Sequential` gives the receiver to its second child, or completes it, as the last thing it does.
 #[diagnostic::do_not_recommend]
-impl<M, T, F, S> Sender for LetWith<M, F>
+unsafe impl<M, T, F, S> Sender for LetWith<M, F>
 where
     M: FnOnce() -> T + Send,
     T: Send + Sync,

@@ -51,8 +51,9 @@ where
     }
 }
 
+// SAFETY: the child in `scoped` completes the receiver, and nothing else is done afterwards.
 #[diagnostic::do_not_recommend]
-impl<F, S> Sender for LetWithStopSource<F>
+unsafe impl<F, S> Sender for LetWithStopSource<F>
 where
     F: FnOnce(StopSource) -> S + Send,
     S: Sender,

@@ -1,6 +1,7 @@
 //! `map_error(f)`: changes the error.
 
-use crate::{Completes, Env, ExecutorRef, Outcome, Receiver, Sender};
+use super::transform::{Transform, Transformed};
+use crate::Outcome;
 
 /// Calls a function with the error; its result is the new error.
 ///
@@ -15,61 +16,19 @@ use crate::{Completes, Env, ExecutorRef, Outcome, Receiver, Sender};
 /// let failed = just_error::<u32, _>("no such file").map_error(str::len);
 /// assert_eq!(sync_wait(failed), Outcome::Error(12));
 /// ```
+pub type MapError<S, F> = Transformed<S, MapFailure<F>>;
+
+/// Changes the error.
 #[derive(Clone, Debug)]
-#[must_use = "a sender does nothing until it is started"]
-pub struct MapError<S, F> {
-    sender: S,
-    f: F,
-}
+pub struct MapFailure<F>(pub(crate) F);
 
-impl<S, F> MapError<S, F> {
-    pub(crate) fn new(sender: S, f: F) -> Self {
-        Self { sender, f }
-    }
-}
-
-#[diagnostic::do_not_recommend]
-impl<S, F, T> Sender for MapError<S, F>
-where
-    S: Sender,
-    F: FnOnce(S::Error) -> T + Send,
-{
-    type Value = S::Value;
+impl<V, E, T, F: FnOnce(E) -> T + Send> Transform<V, E> for MapFailure<F> {
+    type Value = V;
     type Error = T;
-    const COMPLETES: Completes = S::COMPLETES;
-    type Operation<R: Receiver<S::Value, T>> = S::Operation<MapErrorReceiver<R, F>>;
 
     #[inline]
-    fn connect<R: Receiver<S::Value, T>>(self, receiver: R) -> Self::Operation<R> {
-        self.sender.connect(MapErrorReceiver { receiver, f: self.f })
-    }
-
-    fn completes_on(&self, env: &Env) -> Option<ExecutorRef> {
-        self.sender.completes_on(env)
-    }
-}
-
-/// Between the sender and the receiver of its changed error.
-#[derive(Debug)]
-pub struct MapErrorReceiver<R, F> {
-    receiver: R,
-    f: F,
-}
-
-#[diagnostic::do_not_recommend]
-impl<V, E, T, R, F> Receiver<V, E> for MapErrorReceiver<R, F>
-where
-    R: Receiver<V, T>,
-    F: FnOnce(E) -> T + Send,
-{
-    #[inline]
-    fn complete(self, outcome: Outcome<V, E>) {
-        self.receiver.complete(outcome.map_error(self.f));
-    }
-
-    #[inline]
-    fn env(&self) -> &Env {
-        self.receiver.env()
+    fn apply(self, outcome: Outcome<V, E>) -> Outcome<V, T> {
+        outcome.map_error(self.0)
     }
 }
 

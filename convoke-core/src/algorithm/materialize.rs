@@ -1,6 +1,7 @@
 //! `materialize()`: the outcome becomes the value.
 
-use crate::{Completes, Env, Never, Outcome, Receiver, Sender};
+use super::transform::{Transform, Transformed};
+use crate::{Never, Outcome};
 
 /// Completes with the outcome itself, whichever of the four doors it came through. The way back is `dematerialize()`.
 ///
@@ -13,48 +14,20 @@ use crate::{Completes, Env, Never, Outcome, Receiver, Sender};
 ///
 /// assert_eq!(sync_wait(just_stopped::<u32>().materialize()), Outcome::Value(Outcome::Stopped));
 /// ```
-#[derive(Clone, Debug)]
-#[must_use = "a sender does nothing until it is started"]
-pub struct Materialize<S> {
-    sender: S,
-}
+pub type Materialize<S> = Transformed<S, OutcomeAsValue>;
 
-impl<S> Materialize<S> {
-    pub(crate) fn new(sender: S) -> Self {
-        Self { sender }
-    }
-}
+/// Makes the outcome the value.
+#[derive(Clone, Copy, Debug)]
+pub struct OutcomeAsValue;
 
-// `completes_on` is not forwarded: it speaks of values, and ours may have come through any door, from anywhere.
-#[diagnostic::do_not_recommend]
-impl<S: Sender> Sender for Materialize<S> {
-    type Value = Outcome<S::Value, S::Error>;
+impl<V, E> Transform<V, E> for OutcomeAsValue {
+    type Value = Outcome<V, E>;
     type Error = Never;
-    const COMPLETES: Completes = S::COMPLETES;
-    type Operation<R: Receiver<Self::Value, Never>> = S::Operation<MaterializeReceiver<R>>;
+    const ONLY_VALUES: bool = false;
 
     #[inline]
-    fn connect<R: Receiver<Self::Value, Never>>(self, receiver: R) -> Self::Operation<R> {
-        self.sender.connect(MaterializeReceiver { receiver })
-    }
-}
-
-/// Between the sender and the receiver of its outcome as a value.
-#[derive(Debug)]
-pub struct MaterializeReceiver<R> {
-    receiver: R,
-}
-
-#[diagnostic::do_not_recommend]
-impl<V, E, R: Receiver<Outcome<V, E>, Never>> Receiver<V, E> for MaterializeReceiver<R> {
-    #[inline]
-    fn complete(self, outcome: Outcome<V, E>) {
-        self.receiver.complete(Outcome::Value(outcome));
-    }
-
-    #[inline]
-    fn env(&self) -> &Env {
-        self.receiver.env()
+    fn apply(self, outcome: Outcome<V, E>) -> Outcome<Outcome<V, E>, Never> {
+        Outcome::Value(outcome)
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! | family | built of |
 //! | --- | --- |
-//! | `then` `map_error` `upon_error` `upon_stopped` `into_result` `transpose` `stopped_as_option` `stopped_as_error` `materialize` `dematerialize` | a receiver that is one function of [`Outcome`](crate::Outcome) |
+//! | `then` `map_error` `upon_error` `upon_stopped` `into_result` `transpose` `stopped_as_option` `stopped_as_error` `materialize` `dematerialize` | [`transform`]: one function of [`Outcome`](crate::Outcome) |
 //! | `just` `just_error` `just_stopped` `just_from` `read_env` | [`raw::Leaf`](crate::raw::Leaf) |
 //! | `let_value` `let_error` `let_stopped` `defer` `sequence` `fork_join` `starts_on` `within` `let_with` | [`continuation`]: first one, then another |
 //! | `when_all` `when_any` `stop_when` | [`gather`]: several at once |
@@ -54,6 +54,7 @@ pub mod stop_when;
 pub mod stopped_as_error;
 pub mod stopped_as_option;
 pub mod then;
+pub mod transform;
 pub mod transpose;
 pub mod unstoppable;
 pub mod upon_error;

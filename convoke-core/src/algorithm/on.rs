@@ -31,8 +31,9 @@ impl<X: Executor, S: Sender> On<X, S> {
     }
 }
 
+// SAFETY: the operation of `hop` completes the receiver when it has arrived, as the last thing it does.
 #[diagnostic::do_not_recommend]
-impl<X, S> Sender for On<X, S>
+unsafe impl<X, S> Sender for On<X, S>
 where
     X: Executor,
     S: Sender,

@@ -28,8 +28,9 @@ pub struct ReadEnv<F> {
     f: F,
 }
 
+// SAFETY: a leaf does one thing, in `start`: it calls the function and completes the receiver.
 #[diagnostic::do_not_recommend]
-impl<F, T> Sender for ReadEnv<F>
+unsafe impl<F, T> Sender for ReadEnv<F>
 where
     F: FnOnce(&Env) -> T + Send,
 {

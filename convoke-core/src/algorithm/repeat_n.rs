@@ -39,8 +39,9 @@ pub struct RepeatN<F> {
     count: usize,
 }
 
+// SAFETY: `InRounds` completes the receiver after the last round, as the last thing it does.
 #[diagnostic::do_not_recommend]
-impl<F, S> Sender for RepeatN<F>
+unsafe impl<F, S> Sender for RepeatN<F>
 where
     F: FnMut(usize) -> S + Send,
     S: Sender<Value = (), Error: Send>,

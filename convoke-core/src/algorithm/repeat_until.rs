@@ -41,8 +41,9 @@ pub struct RepeatUntil<F> {
     make: F,
 }
 
+// SAFETY: `InRounds` completes the receiver after the last round, as the last thing it does.
 #[diagnostic::do_not_recommend]
-impl<F, S, T> Sender for RepeatUntil<F>
+unsafe impl<F, S, T> Sender for RepeatUntil<F>
 where
     F: FnMut() -> S + Send,
     S: Sender<Value = ControlFlow<T>, Error: Send>,

@@ -39,8 +39,9 @@ pub struct Retry<F, A> {
     attempt: u32,
 }
 
+// SAFETY: `InRounds` completes the receiver after the last round, as the last thing it does.
 #[diagnostic::do_not_recommend]
-impl<F, S, A> Sender for Retry<F, A>
+unsafe impl<F, S, A> Sender for Retry<F, A>
 where
     F: FnMut(u32) -> S + Send,
     S: Sender<Value: Send, Error: Send>,

@@ -45,8 +45,9 @@ impl<X> fmt::Debug for Schedule<X> {
     }
 }
 
+// SAFETY: whoever holds the runnable completes the receiver, as the last thing he does with the operation.
 #[diagnostic::do_not_recommend]
-impl<X: Executor> Sender for Schedule<X> {
+unsafe impl<X: Executor> Sender for Schedule<X> {
     type Value = ();
     type Error = Never;
     const COMPLETES: Completes = Completes::Anywhere;

@@ -61,8 +61,9 @@ impl<T> fmt::Debug for Rest<T> {
     }
 }
 
+// SAFETY: `Sequential` gives the receiver to its second child, or completes it, as the last thing it does.
 #[diagnostic::do_not_recommend]
-impl<S: Sender> Sender for Sequence<(S,)> {
+unsafe impl<S: Sender> Sender for Sequence<(S,)> {
     type Value = S::Value;
     type Error = S::Error;
     const COMPLETES: Completes = S::COMPLETES;
@@ -80,8 +81,9 @@ impl<S: Sender> Sender for Sequence<(S,)> {
 
 macro_rules! tuples {
     ($(($first:ident $($rest:ident)+))+) => { $(
+        // SAFETY: `Sequential` gives the receiver to its second child, or completes it, as the last thing it does.
         #[diagnostic::do_not_recommend]
-        impl<E, $first, $($rest),+> Sender for Sequence<($first, $($rest),+,)>
+        unsafe impl<E, $first, $($rest),+> Sender for Sequence<($first, $($rest),+,)>
         where
             $first: Sender<Value = (), Error = E>,
             $($rest: Send,)+

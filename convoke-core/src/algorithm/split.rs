@@ -50,8 +50,9 @@ impl<S: Shareable> Clone for Split<S> {
     }
 }
 
+// SAFETY: the second to come to the meeting completes the receiver, as the last thing he does.
 #[diagnostic::do_not_recommend]
-impl<S: Shareable> Sender for Split<S> {
+unsafe impl<S: Shareable> Sender for Split<S> {
     type Value = S::Value;
     type Error = S::Error;
     type Operation<R: Receiver<S::Value, S::Error>> = SplitOperation<S, R>;

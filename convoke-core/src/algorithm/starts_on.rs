@@ -35,8 +35,9 @@ pub struct StartsOn<X, S> {
     sender: S,
 }
 
+// SAFETY: `Sequential` gives the receiver to its second child, or completes it, as the last thing it does.
 #[diagnostic::do_not_recommend]
-impl<X: Executor, S: Sender> Sender for StartsOn<X, S> {
+unsafe impl<X: Executor, S: Sender> Sender for StartsOn<X, S> {
     type Value = S::Value;
     type Error = S::Error;
     const COMPLETES: Completes = Completes::Anywhere;

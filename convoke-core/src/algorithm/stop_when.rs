@@ -36,8 +36,9 @@ impl<S, T> StopWhen<S, T> {
     }
 }
 
+// SAFETY: `Gathering` completes the receiver when its last child is home, as the last thing it does.
 #[diagnostic::do_not_recommend]
-impl<S, T> Sender for StopWhen<S, T>
+unsafe impl<S, T> Sender for StopWhen<S, T>
 where
     S: Sender<Value: Send, Error: Send>,
     T: Sender,

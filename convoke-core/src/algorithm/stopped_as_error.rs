@@ -1,6 +1,7 @@
 //! `stopped_as_error(error)`: a stop becomes an error.
 
-use crate::{Completes, Env, ExecutorRef, Outcome, Receiver, Sender};
+use super::transform::{Transform, Transformed};
+use crate::Outcome;
 
 /// Fails with `error` if the work was stopped.
 ///
@@ -16,57 +17,19 @@ use crate::{Completes, Env, ExecutorRef, Outcome, Receiver, Sender};
 /// let sender = just_stopped::<u32>().may_fail().stopped_as_error("took too long");
 /// assert_eq!(sync_wait(sender), Outcome::Error("took too long"));
 /// ```
+pub type StoppedAsError<S, E> = Transformed<S, StopToError<E>>;
+
+/// Turns a stop into an error.
 #[derive(Clone, Debug)]
-#[must_use = "a sender does nothing until it is started"]
-pub struct StoppedAsError<S, E> {
-    sender: S,
-    error: E,
-}
+pub struct StopToError<E>(pub(crate) E);
 
-impl<S, E> StoppedAsError<S, E> {
-    pub(crate) fn new(sender: S, error: E) -> Self {
-        Self { sender, error }
-    }
-}
-
-#[diagnostic::do_not_recommend]
-impl<S, E> Sender for StoppedAsError<S, E>
-where
-    S: Sender<Error = E>,
-    E: Send,
-{
-    type Value = S::Value;
+impl<V, E: Send> Transform<V, E> for StopToError<E> {
+    type Value = V;
     type Error = E;
-    const COMPLETES: Completes = S::COMPLETES;
-    type Operation<R: Receiver<S::Value, E>> = S::Operation<StoppedAsErrorReceiver<R, E>>;
 
     #[inline]
-    fn connect<R: Receiver<S::Value, E>>(self, receiver: R) -> Self::Operation<R> {
-        self.sender.connect(StoppedAsErrorReceiver { receiver, error: self.error })
-    }
-
-    fn completes_on(&self, env: &Env) -> Option<ExecutorRef> {
-        self.sender.completes_on(env)
-    }
-}
-
-/// Between the sender and the receiver that does not hear of a stop.
-#[derive(Debug)]
-pub struct StoppedAsErrorReceiver<R, E> {
-    receiver: R,
-    error: E,
-}
-
-#[diagnostic::do_not_recommend]
-impl<V, E: Send, R: Receiver<V, E>> Receiver<V, E> for StoppedAsErrorReceiver<R, E> {
-    #[inline]
-    fn complete(self, outcome: Outcome<V, E>) {
-        self.receiver.complete(outcome.or_stopped(|| Outcome::Error(self.error)));
-    }
-
-    #[inline]
-    fn env(&self) -> &Env {
-        self.receiver.env()
+    fn apply(self, outcome: Outcome<V, E>) -> Outcome<V, E> {
+        outcome.or_stopped(|| Outcome::Error(self.0))
     }
 }
 

@@ -1,6 +1,7 @@
 //! `stopped_as_option()`: a stop becomes `None`.
 
-use crate::{Completes, Env, Outcome, Receiver, Sender};
+use super::transform::{Transform, Transformed};
+use crate::Outcome;
 
 /// Completes with an `Option`: a value becomes `Some`, a stop becomes `None`.
 ///
@@ -14,49 +15,20 @@ use crate::{Completes, Env, Outcome, Receiver, Sender};
 /// assert_eq!(sync_wait(just(7).stopped_as_option()), Outcome::Value(Some(7)));
 /// assert_eq!(sync_wait(just_stopped::<u32>().stopped_as_option()), Outcome::Value(None));
 /// ```
-#[derive(Clone, Debug)]
-#[must_use = "a sender does nothing until it is started"]
-pub struct StoppedAsOption<S> {
-    sender: S,
-}
+pub type StoppedAsOption<S> = Transformed<S, StopAsNone>;
 
-impl<S> StoppedAsOption<S> {
-    pub(crate) fn new(sender: S) -> Self {
-        Self { sender }
-    }
-}
+/// Folds a stop into the value.
+#[derive(Clone, Copy, Debug)]
+pub struct StopAsNone;
 
-// `completes_on` is not forwarded: it speaks of values, and ours may have been a stop, which often comes home on the
-// thread that requested it.
-#[diagnostic::do_not_recommend]
-impl<S: Sender> Sender for StoppedAsOption<S> {
-    type Value = Option<S::Value>;
-    type Error = S::Error;
-    const COMPLETES: Completes = S::COMPLETES;
-    type Operation<R: Receiver<Self::Value, S::Error>> = S::Operation<StoppedAsOptionReceiver<R>>;
+impl<V, E> Transform<V, E> for StopAsNone {
+    type Value = Option<V>;
+    type Error = E;
+    const ONLY_VALUES: bool = false;
 
     #[inline]
-    fn connect<R: Receiver<Self::Value, S::Error>>(self, receiver: R) -> Self::Operation<R> {
-        self.sender.connect(StoppedAsOptionReceiver { receiver })
-    }
-}
-
-/// Between the sender and the receiver of an `Option`.
-#[derive(Debug)]
-pub struct StoppedAsOptionReceiver<R> {
-    receiver: R,
-}
-
-#[diagnostic::do_not_recommend]
-impl<V, E, R: Receiver<Option<V>, E>> Receiver<V, E> for StoppedAsOptionReceiver<R> {
-    #[inline]
-    fn complete(self, outcome: Outcome<V, E>) {
-        self.receiver.complete(outcome.stopped_as_option());
-    }
-
-    #[inline]
-    fn env(&self) -> &Env {
-        self.receiver.env()
+    fn apply(self, outcome: Outcome<V, E>) -> Outcome<Option<V>, E> {
+        outcome.stopped_as_option()
     }
 }
 

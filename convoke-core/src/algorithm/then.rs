@@ -1,6 +1,7 @@
 //! `then(f)`: changes the value.
 
-use crate::{Completes, Env, ExecutorRef, Outcome, Receiver, Sender};
+use super::transform::{Transform, Transformed};
+use crate::Outcome;
 
 /// Calls a function with the value; its result is the new value.
 ///
@@ -13,61 +14,19 @@ use crate::{Completes, Env, ExecutorRef, Outcome, Receiver, Sender};
 ///
 /// assert_eq!(sync_wait(just(20).then(|v| v + 1)), Outcome::Value(21));
 /// ```
+pub type Then<S, F> = Transformed<S, MapValue<F>>;
+
+/// Changes the value.
 #[derive(Clone, Debug)]
-#[must_use = "a sender does nothing until it is started"]
-pub struct Then<S, F> {
-    sender: S,
-    f: F,
-}
+pub struct MapValue<F>(pub(crate) F);
 
-impl<S, F> Then<S, F> {
-    pub(crate) fn new(sender: S, f: F) -> Self {
-        Self { sender, f }
-    }
-}
-
-#[diagnostic::do_not_recommend]
-impl<S, F, T> Sender for Then<S, F>
-where
-    S: Sender,
-    F: FnOnce(S::Value) -> T + Send,
-{
+impl<V, E, T, F: FnOnce(V) -> T + Send> Transform<V, E> for MapValue<F> {
     type Value = T;
-    type Error = S::Error;
-    const COMPLETES: Completes = S::COMPLETES;
-    type Operation<R: Receiver<T, S::Error>> = S::Operation<ThenReceiver<R, F>>;
+    type Error = E;
 
     #[inline]
-    fn connect<R: Receiver<T, S::Error>>(self, receiver: R) -> Self::Operation<R> {
-        self.sender.connect(ThenReceiver { receiver, f: self.f })
-    }
-
-    fn completes_on(&self, env: &Env) -> Option<ExecutorRef> {
-        self.sender.completes_on(env)
-    }
-}
-
-/// Between the sender and the receiver of its changed value.
-#[derive(Debug)]
-pub struct ThenReceiver<R, F> {
-    receiver: R,
-    f: F,
-}
-
-#[diagnostic::do_not_recommend]
-impl<V, E, T, R, F> Receiver<V, E> for ThenReceiver<R, F>
-where
-    R: Receiver<T, E>,
-    F: FnOnce(V) -> T + Send,
-{
-    #[inline]
-    fn complete(self, outcome: Outcome<V, E>) {
-        self.receiver.complete(outcome.map(self.f));
-    }
-
-    #[inline]
-    fn env(&self) -> &Env {
-        self.receiver.env()
+    fn apply(self, outcome: Outcome<V, E>) -> Outcome<T, E> {
+        outcome.map(self.0)
     }
 }
 

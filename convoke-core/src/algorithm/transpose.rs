@@ -1,6 +1,7 @@
 //! `transpose()`: splits a `Result` over the value and the error door.
 
-use crate::{Completes, Env, ExecutorRef, Never, Outcome, Receiver, Sender};
+use super::transform::{Transform, Transformed};
+use crate::{Never, Outcome};
 
 /// Splits a `Result` over the value and the error door: `Ok` is a value, `Err` an error. The way back is
 /// `into_result()`.
@@ -15,54 +16,19 @@ use crate::{Completes, Env, ExecutorRef, Never, Outcome, Receiver, Sender};
 /// let parsed = just_from(|| "7".parse::<u32>()).transpose();
 /// assert_eq!(sync_wait(parsed), Outcome::Value(7));
 /// ```
-#[derive(Clone, Debug)]
-#[must_use = "a sender does nothing until it is started"]
-pub struct Transpose<S> {
-    sender: S,
-}
+pub type Transpose<S> = Transformed<S, ResultToDoors>;
 
-impl<S> Transpose<S> {
-    pub(crate) fn new(sender: S) -> Self {
-        Self { sender }
-    }
-}
+/// Splits a `Result` over two doors.
+#[derive(Clone, Copy, Debug)]
+pub struct ResultToDoors;
 
-#[diagnostic::do_not_recommend]
-impl<S, V, E> Sender for Transpose<S>
-where
-    S: Sender<Value = Result<V, E>, Error = Never>,
-{
+impl<V, E> Transform<Result<V, E>, Never> for ResultToDoors {
     type Value = V;
     type Error = E;
-    const COMPLETES: Completes = S::COMPLETES;
-    type Operation<R: Receiver<V, E>> = S::Operation<TransposeReceiver<R>>;
 
     #[inline]
-    fn connect<R: Receiver<V, E>>(self, receiver: R) -> Self::Operation<R> {
-        self.sender.connect(TransposeReceiver { receiver })
-    }
-
-    fn completes_on(&self, env: &Env) -> Option<ExecutorRef> {
-        self.sender.completes_on(env)
-    }
-}
-
-/// Between the sender of a `Result` and the receiver of value and error.
-#[derive(Debug)]
-pub struct TransposeReceiver<R> {
-    receiver: R,
-}
-
-#[diagnostic::do_not_recommend]
-impl<V, E, R: Receiver<V, E>> Receiver<Result<V, E>, Never> for TransposeReceiver<R> {
-    #[inline]
-    fn complete(self, outcome: Outcome<Result<V, E>, Never>) {
-        self.receiver.complete(outcome.transpose());
-    }
-
-    #[inline]
-    fn env(&self) -> &Env {
-        self.receiver.env()
+    fn apply(self, outcome: Outcome<Result<V, E>, Never>) -> Outcome<V, E> {
+        outcome.transpose()
     }
 }
 

@@ -39,8 +39,9 @@ impl<S: Sender> Scoped for Unstoppable<S> {
     }
 }
 
+// SAFETY: the child in `scoped` completes the receiver, and nothing else is done afterwards.
 #[diagnostic::do_not_recommend]
-impl<S: Sender> Sender for Unstoppable<S> {
+unsafe impl<S: Sender> Sender for Unstoppable<S> {
     type Value = S::Value;
     type Error = S::Error;
     const COMPLETES: Completes = S::COMPLETES;

@@ -1,6 +1,7 @@
 //! `upon_error(f)`: turns an error into a value.
 
-use crate::{Completes, Env, Never, Outcome, Receiver, Sender};
+use super::transform::{Transform, Transformed};
+use crate::{Never, Outcome};
 
 /// Calls a function with the error; its result is the value. What comes out cannot fail any more.
 ///
@@ -15,58 +16,20 @@ use crate::{Completes, Env, Never, Outcome, Receiver, Sender};
 /// let length = just_error::<usize, _>("no such file").upon_error(str::len);
 /// assert_eq!(sync_wait(length), Outcome::Value(12));
 /// ```
+pub type UponError<S, F> = Transformed<S, ErrorToValue<F>>;
+
+/// Turns an error into a value.
 #[derive(Clone, Debug)]
-#[must_use = "a sender does nothing until it is started"]
-pub struct UponError<S, F> {
-    sender: S,
-    f: F,
-}
+pub struct ErrorToValue<F>(pub(crate) F);
 
-impl<S, F> UponError<S, F> {
-    pub(crate) fn new(sender: S, f: F) -> Self {
-        Self { sender, f }
-    }
-}
-
-// `completes_on` is not forwarded: it speaks of values, and ours may have been an error that came home elsewhere.
-#[diagnostic::do_not_recommend]
-impl<S, F> Sender for UponError<S, F>
-where
-    S: Sender,
-    F: FnOnce(S::Error) -> S::Value + Send,
-{
-    type Value = S::Value;
+impl<V, E, F: FnOnce(E) -> V + Send> Transform<V, E> for ErrorToValue<F> {
+    type Value = V;
     type Error = Never;
-    const COMPLETES: Completes = S::COMPLETES;
-    type Operation<R: Receiver<S::Value, Never>> = S::Operation<UponErrorReceiver<R, F>>;
+    const ONLY_VALUES: bool = false;
 
     #[inline]
-    fn connect<R: Receiver<S::Value, Never>>(self, receiver: R) -> Self::Operation<R> {
-        self.sender.connect(UponErrorReceiver { receiver, f: self.f })
-    }
-}
-
-/// Between the sender and the receiver of values only.
-#[derive(Debug)]
-pub struct UponErrorReceiver<R, F> {
-    receiver: R,
-    f: F,
-}
-
-#[diagnostic::do_not_recommend]
-impl<V, E, R, F> Receiver<V, E> for UponErrorReceiver<R, F>
-where
-    R: Receiver<V, Never>,
-    F: FnOnce(E) -> V + Send,
-{
-    #[inline]
-    fn complete(self, outcome: Outcome<V, E>) {
-        self.receiver.complete(outcome.or_else(|error| Outcome::Value((self.f)(error))));
-    }
-
-    #[inline]
-    fn env(&self) -> &Env {
-        self.receiver.env()
+    fn apply(self, outcome: Outcome<V, E>) -> Outcome<V, Never> {
+        outcome.or_else(|error| Outcome::Value((self.0)(error)))
     }
 }
 

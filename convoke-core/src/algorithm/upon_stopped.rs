@@ -1,6 +1,7 @@
 //! `upon_stopped(f)`: turns a stop into a value.
 
-use crate::{Completes, Env, Outcome, Receiver, Sender};
+use super::transform::{Transform, Transformed};
+use crate::Outcome;
 
 /// Calls a function if the work was stopped; its result is the value.
 ///
@@ -13,59 +14,20 @@ use crate::{Completes, Env, Outcome, Receiver, Sender};
 ///
 /// assert_eq!(sync_wait(just_stopped::<u32>().upon_stopped(|| 0)), Outcome::Value(0));
 /// ```
+pub type UponStopped<S, F> = Transformed<S, StopToValue<F>>;
+
+/// Turns a stop into a value.
 #[derive(Clone, Debug)]
-#[must_use = "a sender does nothing until it is started"]
-pub struct UponStopped<S, F> {
-    sender: S,
-    f: F,
-}
+pub struct StopToValue<F>(pub(crate) F);
 
-impl<S, F> UponStopped<S, F> {
-    pub(crate) fn new(sender: S, f: F) -> Self {
-        Self { sender, f }
-    }
-}
-
-// `completes_on` is not forwarded: it speaks of values, and ours may have been a stop, which often comes home on the
-// thread that requested it.
-#[diagnostic::do_not_recommend]
-impl<S, F> Sender for UponStopped<S, F>
-where
-    S: Sender,
-    F: FnOnce() -> S::Value + Send,
-{
-    type Value = S::Value;
-    type Error = S::Error;
-    const COMPLETES: Completes = S::COMPLETES;
-    type Operation<R: Receiver<S::Value, S::Error>> = S::Operation<UponStoppedReceiver<R, F>>;
+impl<V, E, F: FnOnce() -> V + Send> Transform<V, E> for StopToValue<F> {
+    type Value = V;
+    type Error = E;
+    const ONLY_VALUES: bool = false;
 
     #[inline]
-    fn connect<R: Receiver<S::Value, S::Error>>(self, receiver: R) -> Self::Operation<R> {
-        self.sender.connect(UponStoppedReceiver { receiver, f: self.f })
-    }
-}
-
-/// Between the sender and the receiver that does not hear of a stop.
-#[derive(Debug)]
-pub struct UponStoppedReceiver<R, F> {
-    receiver: R,
-    f: F,
-}
-
-#[diagnostic::do_not_recommend]
-impl<V, E, R, F> Receiver<V, E> for UponStoppedReceiver<R, F>
-where
-    R: Receiver<V, E>,
-    F: FnOnce() -> V + Send,
-{
-    #[inline]
-    fn complete(self, outcome: Outcome<V, E>) {
-        self.receiver.complete(outcome.or_stopped(|| Outcome::Value((self.f)())));
-    }
-
-    #[inline]
-    fn env(&self) -> &Env {
-        self.receiver.env()
+    fn apply(self, outcome: Outcome<V, E>) -> Outcome<V, E> {
+        outcome.or_stopped(|| Outcome::Value((self.0)()))
     }
 }
 

@@ -45,8 +45,9 @@ pub struct WhenAll<T> {
     pub(super) senders: T,
 }
 
+// SAFETY: `Gathering` completes the receiver when its last child is home, as the last thing it does.
 #[diagnostic::do_not_recommend]
-impl<T> Sender for WhenAll<T>
+unsafe impl<T> Sender for WhenAll<T>
 where
     Self: Gather,
 {

@@ -41,8 +41,9 @@ pub struct WhenAny<T> {
     senders: T,
 }
 
+// SAFETY: `Gathering` completes the receiver when its last child is home, as the last thing it does.
 #[diagnostic::do_not_recommend]
-impl<T> Sender for WhenAny<T>
+unsafe impl<T> Sender for WhenAny<T>
 where
     Self: Gather,
 {

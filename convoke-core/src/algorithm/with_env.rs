@@ -48,8 +48,9 @@ where
     }
 }
 
+// SAFETY: the child in `scoped` completes the receiver, and nothing else is done afterwards.
 #[diagnostic::do_not_recommend]
-impl<S, F> Sender for WithEnv<S, F>
+unsafe impl<S, F> Sender for WithEnv<S, F>
 where
     S: Sender,
     F: FnOnce(&Env) -> Changes + Send,

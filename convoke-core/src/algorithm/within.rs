@@ -59,8 +59,9 @@ pub struct Within<S, W, X> {
     exit: X,
 }
 
+// SAFETY: `Sequential` gives the receiver to its second child, or completes it, as the last thing it does.
 #[diagnostic::do_not_recommend]
-impl<S, T, E, W, N, X, C> Sender for Within<S, W, X>
+unsafe impl<S, T, E, W, N, X, C> Sender for Within<S, W, X>
 where
     S: Sender<Value = T, Error = E>,
     T: Send + Sync,

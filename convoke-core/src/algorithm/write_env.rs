@@ -42,8 +42,9 @@ impl<S: Sender> Scoped for WriteEnv<S> {
     }
 }
 
+// SAFETY: the child in `scoped` completes the receiver, and nothing else is done afterwards.
 #[diagnostic::do_not_recommend]
-impl<S: Sender> Sender for WriteEnv<S> {
+unsafe impl<S: Sender> Sender for WriteEnv<S> {
     type Value = S::Value;
     type Error = S::Error;
     const COMPLETES: Completes = S::COMPLETES.with_other_executor();

@@ -66,7 +66,7 @@ mod tests {
     use crate::testing::Connected;
     use crate::{Completes, Env, Outcome, Receiver};
 
-    /// An adaptor as a user might write it, without unsafe: its receiver counts, in a cell, how often it was asked.
+    /// An adaptor as a user might write it: its receiver counts, in a cell, how often it was asked.
     struct Asked<S>(S, Arc<AtomicUsize>);
 
     struct AskedReceiver<R> {
@@ -75,7 +75,8 @@ mod tests {
         told: Arc<AtomicUsize>,
     }
 
-    impl<S: Sender> Sender for Asked<S> {
+    // SAFETY: the operation is that of the sender, with a receiver that completes ours when it is completed itself.
+    unsafe impl<S: Sender> Sender for Asked<S> {
         type Value = S::Value;
         type Error = S::Error;
         const COMPLETES: Completes = S::COMPLETES;
