@@ -71,27 +71,30 @@ fn two_consumers_start_on_two_threads() {
 }
 
 #[test]
-fn the_last_consumer_leaves_while_the_work_completes() {
-    static STOPPED: Reached = Reached::new();
-    static VALUE: Reached = Reached::new();
+fn the_last_consumer_is_stopped_while_the_work_completes_and_waits_for_it() {
+    static ASKED: Reached = Reached::new();
+    static NOT_ASKED: Reached = Reached::new();
     explore(3, || {
         let kept = Kept::default();
         let (seen, source) = (Seen::default(), StopSource::new());
         start(work(&kept).split(), &source, &seen);
         let requester = thread::spawn(move || source.request_stop(StopReason::Requested));
-        complete(&kept);
+        let handle = kept.lock().unwrap().take().expect("the work was started");
+        let asked = handle.stop_requested();
+        assert_eq!(seen.completed.get(), 0, "it waits for the work");
+        handle.value(1);
         requester.join().unwrap();
-        assert_eq!(seen.completed.get(), 1);
-        STOPPED.here_if(seen.stopped.get() == 1);
-        VALUE.here_if(seen.values.get() == 1);
+        assert_eq!((seen.completed.get(), seen.values.get()), (1, 1));
+        ASKED.here_if(asked);
+        NOT_ASKED.here_if(!asked);
         empty_quarantine();
     });
-    STOPPED.assert("the consumer left first");
-    VALUE.assert("the work completed first");
+    ASKED.assert("the work was asked to stop");
+    NOT_ASKED.assert("the work completed first");
 }
 
 #[test]
-fn the_last_consumer_leaves_work_that_honours_it() {
+fn the_last_consumer_stops_work_that_honours_it() {
     static IN_START: Reached = Reached::new();
     static AFTER: Reached = Reached::new();
     explore(3, || {
@@ -108,6 +111,6 @@ fn the_last_consumer_leaves_work_that_honours_it() {
         AFTER.here_if(!in_start);
         empty_quarantine();
     });
-    IN_START.assert("it left before its start returned");
-    AFTER.assert("it left later");
+    IN_START.assert("it ended before its start returned");
+    AFTER.assert("it ended later");
 }
