@@ -136,7 +136,10 @@ fn after_clean_up<V, E>(outcome: Outcome<V, E>, cleaned_up: Outcome<()>) -> Outc
             eprintln!("convoke: clean-up after a panic has itself panicked: {}", second.message());
             Outcome::Panicked(first)
         }
-        (_, Outcome::Panicked(panic)) => Outcome::Panicked(panic),
+        (replaced, Outcome::Panicked(panic)) => {
+            // By hand: a destructor that panics while a function returns leaks what it returns.
+            Outcome::Panicked(Panic::of_drop(replaced).unwrap_or(panic))
+        }
         (outcome, _) => outcome,
     }
 }

@@ -99,7 +99,11 @@ impl<V, E> Kept<V, E> {
     fn outcome(&mut self) -> Outcome<V, E> {
         let ends = self.0.get_mut().unwrap_or_else(|poisoned| poisoned.into_inner());
         match (ends.panic.take(), ends.value.take(), ends.error.take()) {
-            (Some(panic), _, _) => Outcome::Panicked(panic),
+            (Some(panic), value, error) => {
+                // By hand: a destructor that panics while a function returns leaks what it returns.
+                drop(Panic::of_drop((value, error)));
+                Outcome::Panicked(panic)
+            }
             (None, Some(value), _) => Outcome::Value(value),
             (None, None, Some(error)) => Outcome::Error(error),
             (None, None, None) => Outcome::Stopped,
