@@ -59,7 +59,7 @@ unsafe impl<S: Sender> Sender for WriteEnv<S> {
         match self.changes.new_executor() {
             // Inline is on the thread that starts it, whatever the sender is told.
             Some(told) if !S::COMPLETES.is_inline() => {
-                self.sender.completes_on(&env.with(Changes::new().executor_ref(told.clone())))
+                self.sender.completes_on(&env.with(Changes::new().executor(told.clone())))
             }
             _ => self.sender.completes_on(env),
         }

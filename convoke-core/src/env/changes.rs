@@ -23,15 +23,9 @@ impl Changes {
         Self { executor: None, stop: None, allocator: None, locals: Vec::new() }
     }
 
-    /// Another executor.
+    /// Another executor; one whose type is erased already is kept as it is.
     pub fn executor<E: Executor>(mut self, executor: E) -> Self {
         self.executor = Some(ExecutorRef::new(executor));
-        self
-    }
-
-    /// An executor whose type is erased already.
-    pub fn executor_ref(mut self, executor: ExecutorRef) -> Self {
-        self.executor = Some(executor);
         self
     }
 

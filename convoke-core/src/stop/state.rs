@@ -201,7 +201,8 @@ impl StopState {
             // SAFETY: rule 3: we took it out of the list, so nobody else runs it, and we do not touch it again;
             // rule 2: it is alive, for `remove` waits for us.
             if let Err(panic) = Panic::catch(|| unsafe { invoke(node, reason) }) {
-                keep_first(&mut first_panic, panic);
+                // A later one is dropped here, outside the lock; that does not unwind, see `Panic`.
+                first_panic.get_or_insert(panic);
             }
             list = self.list.lock();
             list.running = ptr::null();
@@ -214,19 +215,6 @@ impl StopState {
             panic.resume();
         }
         true
-    }
-}
-
-/// Keeps the first panic. Dropping another is foreign code, which may panic again; if it does so twice, it is leaked.
-#[cold]
-fn keep_first(first: &mut Option<Panic>, panic: Panic) {
-    match first {
-        None => *first = Some(panic),
-        Some(_) => {
-            if let Err(again) = Panic::catch(|| drop(panic)) {
-                core::mem::forget(Panic::catch(|| drop(again)));
-            }
-        }
     }
 }
 
