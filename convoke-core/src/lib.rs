@@ -13,9 +13,11 @@
 //! Programs use the facade crate `convoke`, which re-exports all of this.
 
 pub mod algorithm;
+mod awaiting;
 mod completes;
 pub mod env;
 mod executor;
+mod frame;
 mod never;
 mod operation;
 pub mod outcome;
@@ -33,6 +35,7 @@ pub mod testing;
 #[doc(hidden)]
 pub use loom as __loom;
 
+pub use awaiting::{AwaitError, Awaited};
 pub use completes::Completes;
 pub use env::Env;
 pub use executor::{Executor, ExecutorRef, InlineExecutor};
@@ -48,7 +51,9 @@ pub mod raw {
     //! The low-level door: what executors, algorithms and task types are made of.
 
     pub use crate::env::{FrameMemory, ScopedEnv};
-    pub use crate::executor::{Call, Header, RunQueue, Runnable};
+    pub use crate::awaiting::meeting;
+    pub use crate::executor::{AtHome, Call, Header, Home, HomeId, Letter, RunQueue, Runnable};
+    pub use crate::frame::{Frame, FrameOwner, Guest, Host, HostKind, HostRef, Polled, StopWatch, outside_a_task};
     pub use crate::operation::{Action, Children, EnvAbove, Handshake, Leaf, Slot};
     pub use crate::stop::{InPlaceStop, OnStop, RawCallback};
     pub mod sync {

@@ -4,6 +4,9 @@
 use core::fmt;
 
 /// A type without values: `Error = Never` means "cannot fail", and the compiler checks it.
+///
+/// It is not a `std::error::Error`, on purpose: by that an `await` tells the senders that yield a value from those that
+/// yield a `Result`, see [`AwaitError`](crate::AwaitError).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Never {}
 
@@ -31,8 +34,6 @@ impl fmt::Display for Never {
         match *self {}
     }
 }
-
-impl core::error::Error for Never {}
 
 #[cfg(test)]
 mod tests {

@@ -96,7 +96,8 @@ impl<V, E> Outcome<V, E> {
 
     /// This panic, unless it has panicked before.
     #[cold]
-    pub(crate) fn or_panic(self, panic: Panic) -> Self {
+    #[must_use]
+    pub fn or_panic(self, panic: Panic) -> Self {
         if self.is_panicked() {
             return self;
         }

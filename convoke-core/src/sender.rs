@@ -31,7 +31,7 @@ use crate::algorithm::{
     write_env::WriteEnv,
 };
 use crate::env::Changes;
-use crate::{Completes, Env, Executor, ExecutorRef, Never, Operation, Outcome, Receiver};
+use crate::{Awaited, Completes, Env, Executor, ExecutorRef, Never, Operation, Outcome, Receiver};
 
 /// A description of work that ends with an [`Outcome`]. Nothing happens until it is connected to a receiver and
 /// started, by `sync_wait`, a scope or an `await`.
@@ -78,6 +78,12 @@ pub unsafe trait Sender: Sized + Send {
     /// The executor that a value will be completed on if the work is started in `env`, where it can be told.
     fn completes_on(&self, env: &Env) -> Option<ExecutorRef> {
         (Self::COMPLETES <= Completes::Here).then(|| env.executor().clone())
+    }
+
+    /// The future of this sender, for generic code; elsewhere `sender.await` makes it.
+    #[track_caller]
+    fn into_awaited(self) -> Awaited<Self> {
+        Awaited::new(self)
     }
 
     /// Changes the value. See [`algorithm::then`](crate::algorithm::then).

@@ -17,6 +17,7 @@ mod report_panic;
 mod run_loop;
 pub mod strand;
 mod sync_wait;
+mod task;
 #[cfg(feature = "testing")]
 pub mod testing;
 
@@ -26,6 +27,7 @@ use report_panic::report_panic;
 pub use run_loop::{RunLoop, RunLoopExecutor};
 pub use strand::Strand;
 pub use sync_wait::{sync_wait, sync_wait_with};
+pub use task::{Task, task};
 
 pub mod raw {
     //! The low-level door: the parts of executors that are model-checked on their own.
@@ -36,4 +38,6 @@ pub mod raw {
     pub use crate::pool::sleepers::{Searching, Sleepers};
     #[doc(hidden)]
     pub use crate::strand::turns::{AfterPost, Next, Turns};
+    #[doc(hidden)]
+    pub use crate::task::state as task_state;
 }

@@ -3,20 +3,20 @@
 #![doc = include_str!("../../README.md")]
 
 pub use convoke_core::{
-    Completes, Env, Executor, ExecutorRef, InlineExecutor, Never, Operation, Outcome, OutcomeOf,
+    AwaitError, Awaited, Completes, Env, Executor, ExecutorRef, InlineExecutor, Never, Operation, Outcome, OutcomeOf,
     OwnedStopCallback, Panic, Receiver, SameError, Sender, StopCallback, StopReason, StopRef, StopSource,
-    StopToken, algorithm, env, outcome, stop,
+    StopToken, algorithm, awaitable, env, outcome, stop,
 };
 pub use convoke_exec::{
-    Context, PoolExecutor, RunLoop, RunLoopExecutor, Strand, ThreadPool, ThreadPoolBuilder, context, pool,
-    strand, sync_wait, sync_wait_with,
+    Context, PoolExecutor, RunLoop, RunLoopExecutor, Strand, Task, ThreadPool, ThreadPoolBuilder, context, pool,
+    strand, sync_wait, sync_wait_with, task,
 };
 
 pub mod prelude {
     //! What a program wants to have in scope: `use convoke::prelude::*;`.
 
     pub use convoke_core::prelude::*;
-    pub use convoke_exec::{RunLoop, Strand, ThreadPool, sync_wait, sync_wait_with};
+    pub use convoke_exec::{RunLoop, Strand, ThreadPool, sync_wait, sync_wait_with, task};
 }
 
 pub mod raw {

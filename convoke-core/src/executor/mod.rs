@@ -1,11 +1,13 @@
 //! The executor contract: who takes a [`Runnable`] and runs it. Executors themselves live one floor up.
 
 mod erased;
+mod home;
 mod inline;
 mod queue;
 mod runnable;
 
 pub use erased::ExecutorRef;
+pub use home::{AtHome, Home, HomeId, Letter};
 pub use inline::InlineExecutor;
 pub use queue::RunQueue;
 pub use runnable::{Call, Header, Runnable};
@@ -69,6 +71,13 @@ pub trait Executor: Clone + PartialEq + Send + Sync + 'static {
     /// How many pieces of work it can run at the same time. `bulk` spreads over that many.
     fn parallelism(&self) -> usize {
         1
+    }
+
+    /// The home of what runs here, for executors whose work all runs on one thread at a time. Tasks are cheaper there.
+    /// A wrapper may pass on that of the executor it wraps if all it is given is run there.
+    #[inline]
+    fn home(&self) -> Option<&Home> {
+        None
     }
 
     /// A sender that completes on this executor.

@@ -3,12 +3,13 @@
 mod runner;
 
 use core::fmt;
+use core::marker::PhantomData;
 use core::ptr::NonNull;
 
 use convoke_core::Executor;
 use convoke_core::raw::sync::atomic::{AtomicBool, Ordering};
 use convoke_core::raw::sync::{Arc, Mutex, MutexGuard, UnsafeCell, thread};
-use convoke_core::raw::{Header, Runnable};
+use convoke_core::raw::{Header, Home, Runnable};
 
 use crate::inbox::{Inbox, Pushed};
 pub(crate) use runner::Runner;
@@ -36,6 +37,8 @@ pub(crate) use runner::Runner;
 pub struct RunLoop {
     executor: RunLoopExecutor,
     runner: Runner,
+    /// Tasks that are not `Send` may live here: the loop stays on the thread that made it.
+    _not_send: PhantomData<*mut ()>,
 }
 
 /// The handle of a [`RunLoop`]: one word, cheap to clone, valid for ever.
@@ -48,6 +51,8 @@ pub struct RunLoopExecutor {
 unsafe impl Sync for Shared {}
 
 pub(crate) struct Shared {
+    /// Of the tasks that live here; the runner enters it while it runs.
+    home: Home,
     inbox: Inbox,
     finished: AtomicBool,
     /// Posted once, by the first `finish`, so that it wakes the loop by the way that all work does.
@@ -59,7 +64,7 @@ pub(crate) struct Shared {
 impl RunLoop {
     /// A loop with an empty queue.
     pub fn new() -> Self {
-        Self { executor: RunLoopExecutor::new(), runner: Runner::new() }
+        Self { executor: RunLoopExecutor::new(), runner: Runner::new(), _not_send: PhantomData }
     }
 
     /// The handle through which work is posted.
@@ -94,8 +99,11 @@ impl RunLoop {
 
 impl Drop for RunLoop {
     fn drop(&mut self) {
+        // SAFETY: we are the loop, and have it to ourselves.
+        let _inside = unsafe { self.executor.shared.home.enter() };
         self.runner.clear();
-        self.executor.close();
+        // SAFETY: as above, and it is gone after this.
+        unsafe { self.executor.close() };
     }
 }
 
@@ -103,6 +111,7 @@ impl RunLoopExecutor {
     pub(crate) fn new() -> Self {
         Self {
             shared: Arc::new(Shared {
+                home: Home::new(),
                 inbox: Inbox::new(),
                 finished: AtomicBool::new(false),
                 nudge: UnsafeCell::new(Header::new(|_, _| {})),
@@ -122,7 +131,12 @@ impl RunLoopExecutor {
     }
 
     /// Refuses all further work and stops what is queued.
-    pub(crate) fn close(&self) {
+    ///
+    /// # Safety
+    /// The loop is not run any more, and no other thread runs it now.
+    pub(crate) unsafe fn close(&self) {
+        // SAFETY: the caller's: only a runner enters the home.
+        let _inside = unsafe { self.shared.home.close() };
         drop(self.shared.inbox.close());
     }
 
@@ -156,6 +170,11 @@ impl Executor for RunLoopExecutor {
         }
         self.post(runnable);
         None
+    }
+
+    #[inline]
+    fn home(&self) -> Option<&Home> {
+        Some(&self.shared.home)
     }
 }
 

@@ -6,7 +6,7 @@ use core::ptr;
 use convoke_core::Panic;
 use convoke_core::raw::sync::atomic::Ordering;
 use convoke_core::raw::sync::{thread, thread_local};
-use convoke_core::raw::{RunQueue, Runnable};
+use convoke_core::raw::{AtHome, RunQueue, Runnable};
 
 use super::Shared;
 
@@ -126,18 +126,22 @@ fn sleep(shared: &Shared) {
 }
 
 /// Marks this thread as the one that runs the loop, until it is dropped.
-struct Entered {
+struct Entered<'a> {
     before: (*const Shared, *const Runner),
+    _home: AtHome<'a>,
 }
 
-impl Entered {
-    fn new(runner: &Runner, shared: &Shared) -> Self {
+impl<'a> Entered<'a> {
+    fn new(runner: &Runner, shared: &'a Shared) -> Self {
         *shared.lock_runner() = Some(thread::current());
-        Self { before: RUNNING.with(|running| running.replace((shared, runner))) }
+        // SAFETY: one thread runs a loop, the one that made it: a `RunLoop` is not `Send`, and that of a `sync_wait` is on
+        // its stack.
+        let home = unsafe { shared.home.enter() };
+        Self { before: RUNNING.with(|running| running.replace((shared, runner))), _home: home }
     }
 }
 
-impl Drop for Entered {
+impl Drop for Entered<'_> {
     fn drop(&mut self) {
         RUNNING.with(|running| running.set(self.before));
         let (shared, runner) = self.before;

@@ -1,0 +1,129 @@
+//! Awaiting a sender in an `async fn`. It lives on the lowest floor because `IntoFuture`, which `.await` calls, can be
+//! implemented only beside the senders.
+
+mod guest;
+mod inline;
+mod into_future;
+#[doc(hidden)]
+pub mod meeting;
+mod output;
+
+pub use output::AwaitError;
+
+use core::fmt;
+use core::future::Future;
+use core::panic::Location;
+use core::pin::Pin;
+use core::task::{Context, Poll};
+
+use crate::frame::{Frame, StopWatch, outside_a_task};
+use crate::{Outcome, OutcomeOf, Sender};
+use guest::Running;
+
+/// The future of a sender: what `sender.await` makes. Generic code makes it with [`Sender::into_awaited`].
+///
+/// - *Completes with* the value, or with a `Result` if the sender can fail. If the work was stopped, the function that
+///   awaits is not resumed: it unwinds, and `catch_stopped` or the task above it hears of it.
+///   If the work panicked, the panic goes on here.
+/// - *If dropped* while the work runs, the work is asked to stop, and the task does not end before it has.
+/// - *Runs on* the executor of the task that awaits, wherever the work completes. Work that completes at once, or
+///   there, costs no hop; work whose type says that it completes inline needs no memory.
+/// - *Panics* if it is polled outside a task, unless the work completes inline.
+#[must_use = "futures do nothing until they are awaited"]
+pub struct Awaited<S: Sender> {
+    stage: Stage<S>,
+    place: &'static Location<'static>,
+    watch: StopWatch,
+}
+
+enum Stage<S: Sender> {
+    New(S),
+    Running(Running<S>),
+    Done,
+}
+
+// Nothing in here is pinned: the sender is moved out before it is connected, and the operation lives elsewhere.
+impl<S: Sender> Unpin for Awaited<S> {}
+
+impl<S: Sender> Awaited<S> {
+    /// The future of this sender.
+    #[inline]
+    #[track_caller]
+    pub fn new(sender: S) -> Self {
+        Self { stage: Stage::New(sender), place: Location::caller(), watch: StopWatch::new() }
+    }
+
+}
+
+impl<S: Sender<Value: Send, Error: Send> + 'static> Awaited<S> {
+    #[inline]
+    fn start(&mut self, sender: S, cx: &Context<'_>) -> Option<OutcomeOf<S>> {
+        if S::COMPLETES.is_inline() {
+            return Some(inline::run(sender));
+        }
+        self.go_on(cx, |frame| Running::start(sender, frame, cx))
+    }
+
+    /// The outcome, or the stage in which we wait for it.
+    fn go_on(
+        &mut self,
+        cx: &Context<'_>,
+        step: impl FnOnce(&Frame<'_>) -> Result<OutcomeOf<S>, Running<S>>,
+    ) -> Option<OutcomeOf<S>> {
+        Frame::current(|frame| {
+            let Some(frame) = frame else { outside_a_task(core::any::type_name::<S>()) };
+            match step(frame) {
+                Ok(outcome) => Some(outcome),
+                Err(running) => {
+                    self.stage = Stage::Running(running);
+                    frame.owner().host().waits_at(self.place);
+                    self.watch.watch(frame, cx);
+                    None
+                }
+            }
+        })
+    }
+}
+
+impl<S: Sender<Value: Send, Error: AwaitError + Send> + 'static> Future for Awaited<S> {
+    type Output = <S::Error as AwaitError>::Output<S::Value>;
+
+    #[inline]
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let outcome = match core::mem::replace(&mut self.stage, Stage::Done) {
+            Stage::New(sender) => self.start(sender, cx),
+            Stage::Running(running) => self.go_on(cx, |frame| running.look_again(frame, cx)),
+            Stage::Done => Some(Outcome::Stopped),
+        };
+        match outcome {
+            Some(Outcome::Value(value)) => Poll::Ready(S::Error::value(value)),
+            Some(Outcome::Error(error)) => Poll::Ready(error.error()),
+            Some(Outcome::Panicked(panic)) => panic.resume(),
+            Some(Outcome::Stopped) => {
+                stop_frame();
+                Poll::Pending
+            }
+            None => Poll::Pending,
+        }
+    }
+}
+
+/// The work was stopped, and with it whoever awaits it.
+#[cold]
+fn stop_frame() {
+    Frame::current(|frame| match frame {
+        Some(frame) => frame.set_stopped(),
+        None => outside_a_task("a sender that was stopped"),
+    });
+}
+
+impl<S: Sender> fmt::Debug for Awaited<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let stage = match &self.stage {
+            Stage::New(_) => "new",
+            Stage::Running(_) => "running",
+            Stage::Done => "done",
+        };
+        f.debug_struct("Awaited").field("stage", &stage).field("at", &self.place).finish()
+    }
+}

@@ -1,0 +1,328 @@
+//! A task in memory: header, what becomes of its outcome, and room for the future or the outcome. One allocation. Here is
+//! the one function that knows its type, and all ways through it.
+
+use core::alloc::Layout;
+use core::future::Future;
+use core::mem::ManuallyDrop;
+use core::panic::Location;
+use core::pin::Pin;
+use core::ptr::NonNull;
+use core::task::Context;
+
+use convoke_core::env::FrameAllocator;
+use convoke_core::raw::{Call, Frame, Header, Polled};
+use convoke_core::{Outcome, Panic};
+
+use super::header::{Stage, TaskHeader, drop_reference};
+use super::host::Inside;
+use super::place::Place;
+use super::state::{From, Leave, Pause};
+
+/// What becomes of the outcome.
+///
+/// # Safety
+/// `deliver` lets nobody free the task: the caller still has it. After `deliver` has told the parent, the place may be gone.
+pub(crate) unsafe trait Ending<T>: Sized {
+    /// Where the memory may be: with others who refer to the task, besides itself, when it is made.
+    const REFERENCES: u32 = 0;
+
+    /// The body is gone and no guest is in. Nobody has been told.
+    ///
+    /// # Safety
+    /// Called once, from inside.
+    unsafe fn ended(&self, task: NonNull<TaskHeader>) {
+        let _ = task;
+    }
+
+    /// The task has left: its parent is told. The outcome is in `room`, and is taken, or stays there for a handle.
+    ///
+    /// # Safety
+    /// Called once, after `ended`, from where the task ended.
+    unsafe fn deliver(&self, task: NonNull<TaskHeader>, room: NonNull<Outcome<T>>);
+
+    /// The memory is freed. An outcome that is still in the room is dropped now.
+    ///
+    /// # Safety
+    /// Called once, last, by whoever has the task to himself.
+    unsafe fn free(&self, room: NonNull<Outcome<T>>) {
+        let _ = room;
+    }
+}
+
+#[repr(C)]
+pub(crate) struct Cell<F: Future, M> {
+    // First, so that a pointer to it is a pointer to all of it.
+    header: TaskHeader,
+    ending: M,
+    body: Body<F>,
+}
+
+/// `Stage` says what is in it.
+union Body<F: Future> {
+    future: ManuallyDrop<F>,
+    outcome: ManuallyDrop<Outcome<F::Output>>,
+}
+
+/// There was no memory for a task: here is all that it was to be made of.
+#[derive(Debug)]
+pub(crate) struct NoMemory<F, M> {
+    pub(crate) future: F,
+    pub(crate) ending: M,
+}
+
+impl<F, M> NoMemory<F, M> {
+    /// The panic of a task that could not be made.
+    pub(crate) fn panic(&self, location: &'static Location<'static>) -> Panic {
+        Panic::new(format!(
+            "the frame allocator has no memory left for the task at {location}, whose future has {} bytes",
+            size_of::<F>()
+        ))
+    }
+}
+
+/// How a task is made.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Making {
+    /// Where it hangs.
+    pub(crate) place: NonNull<Place>,
+    /// Whether it must not leave its thread.
+    pub(crate) local: bool,
+    pub(crate) location: &'static Location<'static>,
+}
+
+impl<F: Future, M: Ending<F::Output>> Cell<F, M> {
+    /// Makes a task. It is queued: the caller posts its runnable, or runs it.
+    ///
+    /// # Safety
+    /// The place outlives the task's stay. If the task is `local`, this thread is at the home of the place's executor;
+    /// else the future is `Send`. What the future and the ending borrow outlives the task.
+    pub(crate) unsafe fn make(
+        future: F,
+        ending: M,
+        making: Making,
+        name: Option<Box<str>>,
+    ) -> Result<NonNull<TaskHeader>, NoMemory<F, M>> {
+        // SAFETY: the caller's.
+        let place = unsafe { making.place.as_ref() };
+        let allocator = place.env().allocator();
+        let own_allocator = *allocator != FrameAllocator::default();
+        let Some(memory) = allocator.allocate(Self::layout(own_allocator)) else {
+            return Err(NoMemory { future, ending });
+        };
+        let cell = memory.cast::<Self>();
+        let header = TaskHeader::new(
+            Header::new(Self::call),
+            M::REFERENCES,
+            making.place,
+            place.home(),
+            making.local,
+            own_allocator,
+            making.location,
+        );
+        // SAFETY: the memory fits and is ours.
+        unsafe {
+            cell.write(Self { header, ending, body: Body { future: ManuallyDrop::new(future) } });
+            if own_allocator {
+                Self::allocator_of(cell).write(allocator.clone());
+            }
+            if let Some(name) = name {
+                let _ = cell.as_ref().header.make_side().name.set(name);
+            }
+        }
+        Ok(cell.cast())
+    }
+
+    /// Header, ending and body; behind them the allocator, unless it is the usual one.
+    fn layout(own_allocator: bool) -> Layout {
+        let layout = Layout::new::<Self>();
+        if !own_allocator {
+            return layout;
+        }
+        let size = Self::ALLOCATOR_AT + size_of::<FrameAllocator>();
+        let align = layout.align().max(align_of::<FrameAllocator>());
+        Layout::from_size_align(size, align).expect("a task fits into memory").pad_to_align()
+    }
+
+    const ALLOCATOR_AT: usize = size_of::<Self>().next_multiple_of(align_of::<FrameAllocator>());
+
+    /// # Safety
+    /// `cell` was made with room for it.
+    unsafe fn allocator_of(cell: NonNull<Self>) -> NonNull<FrameAllocator> {
+        // SAFETY: `layout` made room for it there.
+        unsafe { cell.cast::<u8>().add(Self::ALLOCATOR_AT).cast() }
+    }
+
+    /// The one function that knows the type: runs the task, refuses to, takes it to its end, or frees it.
+    ///
+    /// # Safety
+    /// `header` is that of a `Self`, and the caller holds its runnable, or was told to call this.
+    unsafe fn call(header: NonNull<Header>, call: Call) {
+        let task = header.cast::<TaskHeader>();
+        // SAFETY: the caller holds the runnable, or has the task to himself.
+        unsafe {
+            let this = task.as_ref();
+            if this.state.is_done() {
+                return if this.stage.get() == Stage::Leaving { Self::leave(task) } else { Self::free(task) };
+            }
+            let from = this.from();
+            match (from, call) {
+                (From::Away, Call::Run) => not_at_home(),
+                (From::Away, Call::Stop) => TaskHeader::act(task, this.state.refuse_away()),
+                (From::Home | From::Anywhere, call) => {
+                    this.state.begin(from);
+                    Self::go_on(task, call);
+                }
+            }
+        }
+    }
+
+    /// # Safety
+    /// The caller is inside.
+    #[inline]
+    unsafe fn go_on(task: NonNull<TaskHeader>, call: Call) {
+        // SAFETY: rule 2 of the header: we are inside.
+        unsafe {
+            let this = task.as_ref();
+            if this.stage.get() == Stage::Future {
+                let ended = match call {
+                    Call::Run => Self::poll(task),
+                    Call::Stop => Some(Self::drop_future(task, Outcome::Stopped)),
+                };
+                let Some(outcome) = ended else { return Self::pause(task) };
+                Self::room(task).write(outcome);
+                this.stage.set(Stage::Outcome);
+            }
+            // A guest that leaves after this look wakes us, and `pause` sees that.
+            if this.side().is_some_and(|side| !side.is_empty()) {
+                return Self::pause(task);
+            }
+            this.drop_side();
+            Self::ending(task).ended(task);
+            this.state.finish(this.from());
+            Self::leave(task);
+        }
+    }
+
+    /// # Safety
+    /// The caller is inside, and is not any more when this returns.
+    #[inline]
+    unsafe fn pause(task: NonNull<TaskHeader>) {
+        // SAFETY: the caller's. `from` is asked for again: the task may just have moved.
+        unsafe {
+            let this = task.as_ref();
+            match this.state.pause(this.from()) {
+                Pause::Idle => {}
+                Pause::Post => TaskHeader::post(task),
+            }
+        }
+    }
+
+    /// Polls the future. Its outcome, if it has one; the future is gone then.
+    ///
+    /// # Safety
+    /// The caller is inside, and there is a future.
+    #[inline]
+    unsafe fn poll(task: NonNull<TaskHeader>) -> Option<Outcome<F::Output>> {
+        // SAFETY: rule 2 of the header; the future stays where it is until it is dropped there. The waker is for the time of
+        // the poll, and the task stays for longer.
+        unsafe {
+            let inside = Inside::new(task);
+            let future = Pin::new_unchecked(&mut *(&raw mut (*task.cast::<Self>().as_ptr()).body.future).cast::<F>());
+            let waker = TaskHeader::borrowed_waker(task);
+            let mut cx = Context::from_waker(&waker);
+            let polled = Panic::catch(|| {
+                inside.hear_of_stop();
+                Frame::poll(inside, future, &mut cx)
+            });
+            let outcome = match polled {
+                Ok(Polled::Pending) => return None,
+                Ok(Polled::Ready(value)) => Outcome::Value(value),
+                Ok(Polled::Stopped) => Outcome::Stopped,
+                Err(panic) => Outcome::Panicked(panic),
+            };
+            Some(Self::drop_future(task, outcome))
+        }
+    }
+
+    /// Drops the future where it is. If that panics, so did the task.
+    ///
+    /// # Safety
+    /// The caller is inside, and there is a future; afterwards there is none.
+    unsafe fn drop_future(task: NonNull<TaskHeader>, outcome: Outcome<F::Output>) -> Outcome<F::Output> {
+        // SAFETY: rule 2 of the header.
+        unsafe {
+            let inside = Inside::new(task);
+            if inside.must_not_be_dropped_here() {
+                eprintln!(
+                    "convoke: the executor of a task that is not `Send` (spawned at {}) has ended before it; its frame \
+                     cannot be destroyed on another thread, and is leaked",
+                    inside.header().location
+                );
+                return outcome;
+            }
+            let future = (&raw mut (*task.cast::<Self>().as_ptr()).body.future).cast::<F>();
+            match Panic::catch(|| Frame::within(inside, || future.drop_in_place())) {
+                Ok(()) => outcome,
+                Err(panic) => outcome.or_panic(panic),
+            }
+        }
+    }
+
+    /// Leaves, tells the parent, and frees the memory if nobody else refers to it.
+    ///
+    /// # Safety
+    /// The task has ended, and its outcome is in the room.
+    unsafe fn leave(task: NonNull<TaskHeader>) {
+        // SAFETY: nobody goes in any more. The task's own reference keeps the memory until the last line; the place is not
+        // looked at after `deliver`.
+        unsafe {
+            let this = task.as_ref();
+            match this.state.leave(this.from()) {
+                Leave::Later => {}
+                Leave::Alone => {
+                    Self::ending(task).deliver(task, Self::room(task));
+                    Self::free(task);
+                }
+                Leave::Counted => {
+                    Self::ending(task).deliver(task, Self::room(task));
+                    drop_reference(task);
+                }
+            }
+        }
+    }
+
+    /// # Safety
+    /// Nobody refers to the task any more.
+    unsafe fn free(task: NonNull<TaskHeader>) {
+        let cell = task.cast::<Self>();
+        // SAFETY: the caller's; the allocator is the one it was made with.
+        unsafe {
+            let own_allocator = task.as_ref().own_allocator;
+            let allocator = if own_allocator { Self::allocator_of(cell).read() } else { FrameAllocator::default() };
+            Self::ending(task).free(Self::room(task));
+            cell.drop_in_place();
+            allocator.deallocate(cell.cast(), Self::layout(own_allocator));
+        }
+    }
+
+    /// # Safety
+    /// The task is a `Self` and there.
+    unsafe fn ending<'a>(task: NonNull<TaskHeader>) -> &'a M {
+        // SAFETY: the caller's; the ending is not changed.
+        unsafe { &(*task.cast::<Self>().as_ptr()).ending }
+    }
+
+    /// # Safety
+    /// The task is a `Self` and there.
+    pub(crate) unsafe fn room(task: NonNull<TaskHeader>) -> NonNull<Outcome<F::Output>> {
+        // SAFETY: the caller's; a field has an address.
+        unsafe { NonNull::new_unchecked((&raw mut (*task.cast::<Self>().as_ptr()).body.outcome).cast()) }
+    }
+}
+
+/// An executor says that all its work runs at one home, and runs some elsewhere.
+#[cold]
+fn not_at_home() -> ! {
+    eprintln!("convoke: an executor ran a task outside the home that it had named for it. Aborting.");
+    std::process::abort()
+}

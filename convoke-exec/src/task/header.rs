@@ -1,0 +1,350 @@
+//! The part of a task that does not depend on its future: what queues, wakers and parents know of it.
+//!
+//! The rules of who may touch which field:
+//! 1. `state` and `home` are for everybody who refers to the task. They say who may do what.
+//! 2. Whoever holds the runnable, or is inside (`RUNNING`), has `runnable`, `stage`, `side` and the body to himself.
+//! 3. `place` outlives the task's stay: it may be looked at from inside, by whoever holds the runnable, and by whoever has a
+//!    letter to send (`Wake::Send`), which the task waits for; not by others.
+//! 4. `links` belong to the parent, under its lock.
+//! 5. `location` never changes; `waits` is written from inside and read by people who look.
+
+use core::cell::{Cell, UnsafeCell};
+use core::fmt;
+use core::mem::ManuallyDrop;
+use core::panic::Location;
+use core::ptr::{self, NonNull};
+use core::task::{RawWaker, RawWakerVTable, Waker};
+
+use convoke_core::raw::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use convoke_core::raw::{Header, HomeId, Letter, Runnable};
+use convoke_core::{Executor, ExecutorRef, StopReason};
+
+use super::place::{Links, Place};
+use super::side::Side;
+use super::state::{From, State, Wake};
+
+/// See the head of this file.
+#[repr(C)]
+pub(crate) struct TaskHeader {
+    /// First, so that its address is ours.
+    runnable: Header,
+    pub(super) state: State,
+    /// The number of the home it lives in, or zero if it is shared.
+    home: AtomicU32,
+    pub(super) stage: Cell<Stage>,
+    pub(super) local: bool,
+    /// Whether its allocator stands behind it in memory.
+    pub(super) own_allocator: bool,
+    place: NonNull<Place>,
+    pub(crate) location: &'static Location<'static>,
+    pub(super) waits: AtomicPtr<Location<'static>>,
+    side: Cell<Option<NonNull<Side>>>,
+    pub(crate) links: UnsafeCell<Links>,
+}
+
+/// What is in the body's room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// The future.
+    Future,
+    /// The outcome; the task waits for its guests.
+    Outcome,
+    /// The outcome, and the task has been told to leave.
+    Leaving,
+    /// Nothing.
+    Empty,
+}
+
+// SAFETY: the rules at the head of this file.
+unsafe impl Sync for TaskHeader {}
+
+impl TaskHeader {
+    /// A task that is queued: whoever makes it posts its runnable.
+    pub(super) fn new(
+        runnable: Header,
+        references: u32,
+        place: NonNull<Place>,
+        home: HomeId,
+        local: bool,
+        own_allocator: bool,
+        location: &'static Location<'static>,
+    ) -> Self {
+        Self {
+            runnable,
+            state: State::queued(references),
+            home: AtomicU32::new(home.number()),
+            stage: Cell::new(Stage::Future),
+            local,
+            own_allocator,
+            place,
+            location,
+            waits: AtomicPtr::new(ptr::null_mut()),
+            side: Cell::new(None),
+            links: UnsafeCell::new(Links::new()),
+        }
+    }
+
+    /// From where this thread touches the task.
+    #[inline]
+    pub(super) fn from(&self) -> From {
+        let home = self.home.load(Ordering::Acquire);
+        if home == 0 {
+            From::Anywhere
+        } else if home == HomeId::here().number() {
+            From::Home
+        } else {
+            From::Away
+        }
+    }
+
+    /// What the task hangs under.
+    ///
+    /// # Safety
+    /// Rule 3.
+    #[inline]
+    pub(crate) unsafe fn place(&self) -> &Place {
+        // SAFETY: the caller's.
+        unsafe { self.place.as_ref() }
+    }
+
+    /// The executor it runs on.
+    ///
+    /// # Safety
+    /// Rule 3.
+    #[inline]
+    pub(super) unsafe fn executor(&self) -> &ExecutorRef {
+        // SAFETY: rule 2 for the side: who may look at the place holds the runnable, is inside, or finds a task at home,
+        // which has not moved.
+        unsafe {
+            match self.side().and_then(Side::moved_to) {
+                Some(executor) => executor,
+                None => self.place().env().executor(),
+            }
+        }
+    }
+
+    /// The side table, if there is one.
+    ///
+    /// # Safety
+    /// Rule 2.
+    #[inline]
+    pub(super) unsafe fn side(&self) -> Option<&Side> {
+        // SAFETY: it is freed with the body.
+        self.side.get().map(|side| unsafe { side.as_ref() })
+    }
+
+    /// The side table, made now if there is none.
+    ///
+    /// # Safety
+    /// Rule 2.
+    pub(super) unsafe fn make_side(&self) -> &Side {
+        // SAFETY: the caller's.
+        match unsafe { self.side() } {
+            Some(side) => side,
+            None => {
+                // SAFETY: rule 3, from rule 2.
+                let side = Side::make(unsafe { self.place() }.env().allocator());
+                self.side.set(Some(side));
+                // SAFETY: just made, and freed with the body.
+                unsafe { side.as_ref() }
+            }
+        }
+    }
+
+    /// Frees the side table. All guests have left.
+    ///
+    /// # Safety
+    /// Rule 2, and nobody uses it any more.
+    pub(super) unsafe fn drop_side(&self) {
+        if let Some(side) = self.side.take() {
+            // SAFETY: the caller's.
+            unsafe { Side::free(side, self.place().env().allocator()) };
+        }
+    }
+
+    /// Wakes the task.
+    ///
+    /// # Safety
+    /// The caller has a reference to the task, or the task has not left.
+    #[inline]
+    pub(crate) unsafe fn wake(task: NonNull<Self>) {
+        // SAFETY: the caller's; it does as it is told.
+        unsafe {
+            let (state, from) = (&task.as_ref().state, task.as_ref().from());
+            Self::act(task, state.wake(from));
+        }
+    }
+
+    /// Asks the task to stop.
+    ///
+    /// # Safety
+    /// The caller has a reference to the task, or the task has not left.
+    pub(crate) unsafe fn ask_stop(task: NonNull<Self>) {
+        // SAFETY: as in `wake`.
+        unsafe {
+            let (state, from) = (&task.as_ref().state, task.as_ref().from());
+            Self::act(task, state.ask_stop(from));
+        }
+    }
+
+    /// # Safety
+    /// The state has said that it is for the caller to do this.
+    #[inline]
+    pub(super) unsafe fn act(task: NonNull<Self>, wake: Wake) {
+        match wake {
+            Wake::Nothing => {}
+            // SAFETY: the caller's: the runnable is ours to make.
+            Wake::Post => unsafe { Self::post(task) },
+            // SAFETY: the caller's: the letter is ours to send.
+            Wake::Send => unsafe { Self::send(task) },
+        }
+    }
+
+    /// # Safety
+    /// The state has said that the runnable is the caller's to make.
+    #[inline]
+    pub(super) unsafe fn post(task: NonNull<Self>) {
+        // SAFETY: the task does not leave before its runnable was called, so it is there for as long as the runnable; the
+        // executor is read before the runnable is given away, and may only then be gone.
+        unsafe {
+            let executor = NonNull::from(task.as_ref().executor());
+            executor.as_ref().post(Runnable::new(task.cast()));
+        }
+    }
+
+    /// # Safety
+    /// The state has said that a letter is to be sent: rule 3 then lets us look at the place.
+    #[cold]
+    unsafe fn send(task: NonNull<Self>) {
+        // SAFETY: the task waits for the letter. A handle of our own, for as soon as the letter is sent the task may leave.
+        unsafe {
+            let executor = task.as_ref().place().env().executor().clone();
+            let Some(home) = executor.home() else { homeless() };
+            let letter = Letter::new(task.cast(), Self::open_letter);
+            if let Some(runnable) = home.send(letter) {
+                executor.post(runnable);
+            }
+        }
+    }
+
+    /// # Safety
+    /// Called once for a letter, at home.
+    unsafe fn open_letter(task: NonNull<()>) {
+        let task = task.cast::<Self>();
+        // SAFETY: the task waits for its letter; what the state says is ours to do.
+        unsafe {
+            let opened = task.as_ref().state.open();
+            if opened.leaving || opened.refused {
+                if opened.leaving {
+                    task.as_ref().stage.set(Stage::Leaving);
+                }
+                // Ours to run, or to take to its end: by the one function that knows its type.
+                drop(Runnable::new(task.cast()));
+            } else {
+                let from = task.as_ref().from();
+                Self::act(task, task.as_ref().state.wake(from));
+            }
+        }
+    }
+
+    /// From here on the task is shared: it is about to run on another executor.
+    ///
+    /// # Safety
+    /// Called from inside.
+    pub(super) unsafe fn move_out(&self) {
+        if self.from() == From::Home {
+            self.state.move_out();
+            self.home.store(0, Ordering::Release);
+        }
+    }
+
+    /// Why it was asked to stop, if it was.
+    ///
+    /// # Safety
+    /// Rule 3.
+    #[inline]
+    pub(super) unsafe fn stop_reason(&self) -> Option<StopReason> {
+        if !self.state.stop_asked() {
+            return None;
+        }
+        // SAFETY: the caller's.
+        Some(unsafe { self.place() }.stop_reason().unwrap_or(StopReason::Abandoned))
+    }
+
+    /// A waker that does not count as a reference: for the time of a poll.
+    #[inline]
+    pub(super) unsafe fn borrowed_waker(task: NonNull<Self>) -> ManuallyDrop<Waker> {
+        // SAFETY: the functions fit the pointer; the caller sees to it that the task outlives the waker, and it is not
+        // dropped.
+        ManuallyDrop::new(unsafe { Waker::from_raw(raw_waker(task)) })
+    }
+
+    /// Whether it is a waker of this task.
+    #[inline]
+    pub(super) fn is_own_waker(&self, waker: &Waker) -> bool {
+        ptr::eq(waker.data().cast(), self) && ptr::eq(waker.vtable(), &WAKER)
+    }
+}
+
+#[cold]
+fn homeless() -> ! {
+    eprintln!("convoke: an executor has a home for some of its work and none for other work. Aborting.");
+    std::process::abort()
+}
+
+#[inline]
+fn raw_waker(task: NonNull<TaskHeader>) -> RawWaker {
+    RawWaker::new(task.as_ptr().cast_const().cast(), &WAKER)
+}
+
+static WAKER: RawWakerVTable = RawWakerVTable::new(clone_waker, wake, wake_by_ref, drop_waker);
+
+/// # Safety
+/// `data` is a task, and the caller has a reference to it; so in all four.
+unsafe fn clone_waker(data: *const ()) -> RawWaker {
+    // SAFETY: the caller's.
+    let task = unsafe { NonNull::new_unchecked(data.cast_mut().cast::<TaskHeader>()) };
+    // SAFETY: as above.
+    let header = unsafe { task.as_ref() };
+    header.state.add_reference(header.from());
+    raw_waker(task)
+}
+
+unsafe fn wake(data: *const ()) {
+    // SAFETY: the caller's.
+    unsafe {
+        wake_by_ref(data);
+        drop_waker(data);
+    }
+}
+
+unsafe fn wake_by_ref(data: *const ()) {
+    // SAFETY: the caller's.
+    unsafe { TaskHeader::wake(NonNull::new_unchecked(data.cast_mut().cast())) };
+}
+
+unsafe fn drop_waker(data: *const ()) {
+    // SAFETY: the caller's.
+    unsafe { drop_reference(NonNull::new_unchecked(data.cast_mut().cast())) };
+}
+
+/// Gives up a reference.
+///
+/// # Safety
+/// The caller has one.
+#[inline]
+pub(crate) unsafe fn drop_reference(task: NonNull<TaskHeader>) {
+    // SAFETY: the caller's.
+    let header = unsafe { task.as_ref() };
+    if header.state.drop_reference(header.from()) {
+        // The one function that knows its type frees it: see `cell::call`.
+        // SAFETY: nobody else refers to it, and nothing of it is queued: it has left.
+        drop(unsafe { Runnable::new(task.cast()) });
+    }
+}
+
+impl fmt::Debug for TaskHeader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TaskHeader").field("state", &self.state).field("spawned at", &self.location).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,149 @@
+//! A task as those inside it see it: the owner of the outermost frame, and the host of what is awaited.
+
+use core::alloc::Layout;
+use core::panic::Location;
+use core::ptr::{self, NonNull};
+use core::task::Waker;
+use std::time::Instant;
+
+use convoke_core::raw::sync::atomic::Ordering;
+use convoke_core::raw::{Frame, FrameOwner, Guest, Home, Host, HostKind, HostRef};
+use convoke_core::{Env, Executor, StopReason};
+
+use super::header::{TaskHeader, drop_reference};
+
+/// Our kind of host.
+static TASK: HostKind = HostKind::new(Inside::leave);
+
+/// A task, seen from inside. Rule 2 of the header holds for as long as this exists.
+#[repr(transparent)]
+pub(crate) struct Inside(TaskHeader);
+
+impl Inside {
+    /// # Safety
+    /// The caller is inside the task for as long as the reference lives.
+    #[inline]
+    pub(super) unsafe fn new<'a>(task: NonNull<TaskHeader>) -> &'a Self {
+        // SAFETY: the types are the same in memory (`repr(transparent)`).
+        unsafe { task.cast::<Self>().as_ref() }
+    }
+
+    fn env_of_place(&self) -> &Env {
+        // SAFETY: rule 3 of the header, from rule 2.
+        unsafe { self.0.place() }.env()
+    }
+
+    pub(crate) fn task(&self) -> NonNull<TaskHeader> {
+        NonNull::from(&self.0)
+    }
+
+    /// Before a poll: those who were given the task's stop token hear of a request first.
+    #[inline]
+    pub(super) fn hear_of_stop(&self) {
+        if self.0.state.stop_asked() {
+            // SAFETY: rule 2 of the header: we are inside.
+            if let (Some(reason), Some(side)) = unsafe { (self.0.stop_reason(), self.0.side()) } {
+                side.pass_on_stop(reason);
+            }
+        }
+    }
+
+    /// Whether it must not leave its thread, and this is another: its executor has ended before it.
+    pub(super) fn must_not_be_dropped_here(&self) -> bool {
+        self.0.local && !self.env_of_place().executor().home().is_some_and(Home::is_own_thread)
+    }
+
+    pub(crate) fn header(&self) -> &TaskHeader {
+        &self.0
+    }
+
+    /// The task that this thread is in, if it is one of ours.
+    pub(crate) fn current() -> Option<NonNull<TaskHeader>> {
+        Frame::current(|frame| Self::of(frame?.owner().host()).map(Self::task))
+    }
+
+    /// The task of this host, if it is one of ours.
+    pub(crate) fn of(host: &dyn Host) -> Option<&Self> {
+        // SAFETY: a host of our kind is one of ours.
+        host.host_ref().is_of(&TASK).then(|| unsafe { NonNull::from(host).cast::<Self>().as_ref() })
+    }
+
+    /// A guest leaves from anywhere.
+    ///
+    /// # Safety
+    /// As for `HostRef::leave`.
+    unsafe fn leave(host: NonNull<()>, memory: NonNull<u8>, room: Layout) {
+        let task = host.cast::<TaskHeader>();
+        // SAFETY: the task waits for its guests, and so it is there until `guest_gone`. We take a reference for the time
+        // after that. The side table is there as long as there are guests; from outside we use only what is shared of it.
+        unsafe {
+            let header = task.as_ref();
+            header.place().env().allocator().deallocate(memory, room);
+            header.state.add_reference(header.from());
+            if let Some(side) = header.side() {
+                side.guest_gone();
+            }
+            TaskHeader::wake(task);
+            drop_reference(task);
+        }
+    }
+}
+
+impl FrameOwner for Inside {
+    fn env(&self) -> &Env {
+        // SAFETY: rule 2 of the header: we are inside.
+        unsafe { self.0.make_side().env(self.env_of_place(), self.0.stop_reason()) }
+    }
+
+    #[inline]
+    fn stop_reason(&self) -> Option<StopReason> {
+        // SAFETY: rule 3 of the header, from rule 2.
+        unsafe { self.0.stop_reason() }
+    }
+
+    #[inline]
+    fn deadline(&self) -> Option<Instant> {
+        // SAFETY: as above.
+        unsafe { self.0.place() }.deadline()
+    }
+
+    #[inline]
+    fn host(&self) -> &dyn Host {
+        self
+    }
+}
+
+// SAFETY: a guest is counted from `receive` until it has left, and the task does not leave before: see `cell`. The
+// environment is that of the place, which outlives the task's stay.
+unsafe impl Host for Inside {
+    #[inline]
+    fn env(&self) -> &Env {
+        self.env_of_place()
+    }
+
+    #[inline]
+    fn is_own_waker(&self, waker: &Waker) -> bool {
+        self.0.is_own_waker(waker)
+    }
+
+    fn receive(&self, room: Layout) -> Guest {
+        // SAFETY: rule 2 of the header: we are inside.
+        let side = unsafe { self.0.make_side() };
+        let (memory, room) = side.receive(room, self.env_of_place().allocator());
+        Guest { memory, room, host: self.host_ref() }
+    }
+
+    unsafe fn dismiss(&self, guest: Guest) {
+        // SAFETY: rule 2 of the header, and the caller's.
+        unsafe { self.0.make_side().dismiss(guest.memory, guest.room, self.env_of_place().allocator()) };
+    }
+
+    fn host_ref(&self) -> HostRef {
+        HostRef::new(NonNull::from(self).cast(), &TASK)
+    }
+
+    #[inline]
+    fn waits_at(&self, place: &'static Location<'static>) {
+        self.0.waits.store(ptr::from_ref(place).cast_mut(), Ordering::Relaxed);
+    }
+}

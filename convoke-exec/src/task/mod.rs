@@ -1,0 +1,16 @@
+//! Tasks: a future become a sender.
+
+mod cell;
+mod header;
+mod host;
+mod place;
+mod root;
+mod side;
+#[doc(hidden)]
+pub mod state;
+
+pub(crate) use cell::{Cell, Ending, Making, NoMemory};
+pub(crate) use header::{TaskHeader, drop_reference};
+pub(crate) use host::Inside;
+pub(crate) use place::{Links, Place};
+pub use root::{Task, task};

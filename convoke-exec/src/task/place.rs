@@ -1,0 +1,78 @@
+//! Where a task hangs: what it inherits from there, and the links by which its parent knows it.
+
+use core::fmt;
+use core::ptr::{self, NonNull};
+use std::time::Instant;
+
+use convoke_core::raw::HomeId;
+use convoke_core::{Env, Executor, StopReason};
+
+use super::header::TaskHeader;
+
+/// What all tasks in one place have in common. It is part of a parent: a scope, a launch, the operation of a task that
+/// was connected; and outlives the tasks.
+pub(crate) struct Place {
+    env: NonNull<Env>,
+    deadline: Option<Instant>,
+    /// The task above, for people who look.
+    #[expect(dead_code, reason = "read by the tree, which comes next")]
+    pub(crate) parent: Option<NonNull<TaskHeader>>,
+    reason: unsafe fn(NonNull<Place>) -> Option<StopReason>,
+}
+
+impl Place {
+    /// A place with this environment, whose parent says by `reason` why it has asked its tasks to stop.
+    ///
+    /// # Safety
+    /// The environment and the parent outlive the place, and `reason` may be called for as long as there are tasks in it.
+    pub(crate) unsafe fn new(
+        env: NonNull<Env>,
+        deadline: Option<Instant>,
+        parent: Option<NonNull<TaskHeader>>,
+        reason: unsafe fn(NonNull<Place>) -> Option<StopReason>,
+    ) -> Self {
+        Self { env, deadline, parent, reason }
+    }
+
+    /// The environment of the tasks.
+    #[inline]
+    pub(crate) fn env(&self) -> &Env {
+        // SAFETY: it outlives us: `new`'s caller.
+        unsafe { self.env.as_ref() }
+    }
+
+    #[inline]
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        self.deadline
+    }
+
+    /// The home of tasks that are started here.
+    #[inline]
+    pub(crate) fn home(&self) -> HomeId {
+        self.env().executor().home().map_or(HomeId::NONE, |home| home.id())
+    }
+
+    pub(crate) fn stop_reason(&self) -> Option<StopReason> {
+        // SAFETY: `new`'s caller.
+        unsafe { (self.reason)(NonNull::from(self)) }
+    }
+}
+
+impl fmt::Debug for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Place").field("env", self.env()).finish_non_exhaustive()
+    }
+}
+
+/// A task's neighbours under its parent.
+#[derive(Debug)]
+pub(crate) struct Links {
+    pub(crate) before: *mut TaskHeader,
+    pub(crate) after: *mut TaskHeader,
+}
+
+impl Links {
+    pub(crate) const fn new() -> Self {
+        Self { before: ptr::null_mut(), after: ptr::null_mut() }
+    }
+}

@@ -1,0 +1,191 @@
+//! A task as a sender: the root of a chain, or a child of whatever awaits it.
+
+use core::cell::UnsafeCell;
+use core::fmt;
+use core::future::Future;
+use core::marker::PhantomPinned;
+use core::panic::Location;
+use core::pin::Pin;
+use core::ptr::NonNull;
+
+use convoke_core::raw::{OnStop, RawCallback, Runnable};
+use convoke_core::{Executor, Never, Operation, Outcome, Receiver, Sender, StopReason, awaitable};
+
+use super::cell::{Cell, Ending, Making};
+use super::header::TaskHeader;
+use super::host::Inside;
+use super::place::Place;
+
+/// Makes a sender of a future: `sync_wait` starts it, `launch` does, or another task that awaits it.
+///
+/// - *Completes with* what the future returns. Stopped, if something in it was stopped and nobody caught that; panicked,
+///   if it panicked.
+/// - *If dropped* before it was started, the future is dropped unpolled.
+/// - *Runs on* the executor of the environment it is started in, and resumes there after every `await`.
+///
+/// ```
+/// use convoke::prelude::*;
+///
+/// async fn double(n: u32) -> u32 {
+///     just(n).then(|n| 2 * n).await
+/// }
+///
+/// assert_eq!(sync_wait(task(async { double(20).await + 2 })), Outcome::Value(42));
+/// ```
+#[track_caller]
+pub fn task<F: Future + Send>(future: F) -> Task<F> {
+    Task { future, name: None, location: Location::caller() }
+}
+
+/// See [`task()`].
+#[must_use = "a task does nothing until it is started: by `sync_wait`, `launch` or an `await`"]
+pub struct Task<F> {
+    future: F,
+    name: Option<Box<str>>,
+    location: &'static Location<'static>,
+}
+
+impl<F> Task<F> {
+    /// Gives it a name, for people who look. Without one it is known by where it was made.
+    pub fn named(mut self, name: impl Into<Box<str>>) -> Self {
+        self.name = Some(name.into());
+        self
+    }
+}
+
+// SAFETY: 1. and 2. The receiver is completed by `RootEnding::deliver`: the future is gone, all that was awaited in it has
+// left, the callback is removed, and nothing is queued. 3. It completes on the executor of its environment, unless that
+// has ended, or the task moved.
+#[diagnostic::do_not_recommend]
+unsafe impl<F: Future + Send> Sender for Task<F> {
+    type Value = F::Output;
+    type Error = Never;
+    type Operation<R: Receiver<F::Output, Never>> = TaskOperation<F, R>;
+
+    fn connect<R: Receiver<F::Output, Never>>(self, receiver: R) -> TaskOperation<F, R> {
+        TaskOperation {
+            task: UnsafeCell::new(Some(self)),
+            receiver: UnsafeCell::new(Some(receiver)),
+            place: UnsafeCell::new(None),
+            callback: UnsafeCell::new(None),
+            _pinned: PhantomPinned,
+        }
+    }
+}
+
+awaitable!([F] Task<F>);
+
+/// The operation of a [`Task`]. Its fields belong to `start` until the task is given to its executor, then to the task.
+pub struct TaskOperation<F, R> {
+    /// Until it is started.
+    task: UnsafeCell<Option<Task<F>>>,
+    /// Until it is completed.
+    receiver: UnsafeCell<Option<R>>,
+    /// From the start on.
+    place: UnsafeCell<Option<Place>>,
+    callback: UnsafeCell<Option<RawCallback<AskStop>>>,
+    _pinned: PhantomPinned,
+}
+
+// SAFETY: the task and the receiver are `Send`, and the rest is used as is said above.
+unsafe impl<F: Send, R: Send> Send for TaskOperation<F, R> {}
+
+/// A stop request, passed on to the task.
+struct AskStop(NonNull<TaskHeader>);
+
+// SAFETY: asking a task to stop may be done from any thread. It is there: the callback is removed before it leaves, and
+// removal waits for us.
+unsafe impl Send for AskStop {}
+
+impl OnStop for AskStop {
+    fn on_stop(self, _: StopReason) {
+        // SAFETY: it is there, see above.
+        unsafe { TaskHeader::ask_stop(self.0) };
+    }
+}
+
+impl<F: Future + Send, R: Receiver<F::Output, Never>> Operation for TaskOperation<F, R> {
+    unsafe fn start(self: Pin<&mut Self>) {
+        // SAFETY: the operation is not moved. We are started once, and nobody else is here before the task is given away;
+        // what is put into the fields stays there until the task has delivered, and so outlives its stay.
+        unsafe {
+            let this = NonNull::from(self.get_unchecked_mut());
+            let (place, callback) = (this.as_ref().place.get(), this.as_ref().callback.get());
+            let Some(Task { future, name, location }) = (*this.as_ref().task.get()).take() else { return };
+            let Some(receiver) = &*this.as_ref().receiver.get() else { return };
+            let env = NonNull::from(receiver.env());
+            let stop = env.as_ref().stop();
+            let place = (*place).insert(Place::new(env, stop.deadline(), Inside::current(), reason));
+            let making = Making { place: NonNull::from(place), local: false, location };
+            let task = match Cell::make(future, RootEnding { operation: this }, making, name) {
+                Ok(task) => task,
+                Err(no_memory) => {
+                    let outcome = Outcome::Panicked(no_memory.panic(location));
+                    drop(no_memory);
+                    return complete(this, outcome);
+                }
+            };
+            (*callback).insert(RawCallback::new(AskStop(task))).register(stop);
+            if let Some(runnable) = env.as_ref().executor().dispatch(Runnable::new(task.cast())) {
+                runnable.run();
+            }
+        }
+    }
+}
+
+/// Why the task was asked to stop.
+///
+/// # Safety
+/// There are tasks in this place.
+unsafe fn reason(place: NonNull<Place>) -> Option<StopReason> {
+    // SAFETY: the caller's.
+    unsafe { place.as_ref() }.env().stop().reason()
+}
+
+/// Completes the receiver. The operation may be gone then.
+///
+/// # Safety
+/// The operation is there, its receiver was not completed, and nobody else uses it.
+unsafe fn complete<F: Future, R: Receiver<F::Output, Never>>(
+    operation: NonNull<TaskOperation<F, R>>,
+    outcome: Outcome<F::Output>,
+) {
+    // SAFETY: the caller's.
+    if let Some(receiver) = unsafe { (*operation.as_ref().receiver.get()).take() } {
+        receiver.complete(outcome);
+    }
+}
+
+/// The outcome goes to the receiver.
+struct RootEnding<F, R> {
+    operation: NonNull<TaskOperation<F, R>>,
+}
+
+// SAFETY: the task is not freed by what is done here.
+unsafe impl<F: Future + Send, R: Receiver<F::Output, Never>> Ending<F::Output> for RootEnding<F, R> {
+    unsafe fn ended(&self, _: NonNull<TaskHeader>) {
+        // SAFETY: the operation is there until its receiver was completed. The callback is the task's to remove, since `start`
+        // has registered it before the task could run.
+        if let Some(callback) = unsafe { &*self.operation.as_ref().callback.get() } {
+            // SAFETY: as above.
+            unsafe { callback.remove() };
+        }
+    }
+
+    unsafe fn deliver(&self, _: NonNull<TaskHeader>, room: NonNull<Outcome<F::Output>>) {
+        // SAFETY: the outcome is there, and taken once.
+        unsafe { complete(self.operation, room.read()) };
+    }
+}
+
+impl<F> fmt::Debug for Task<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Task").field("name", &self.name).field("made at", &self.location).finish_non_exhaustive()
+    }
+}
+
+impl<F, R> fmt::Debug for TaskOperation<F, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TaskOperation").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,154 @@
+//! What only some tasks need, made when it is first needed: room for what is awaited, a stop token to hand out, an executor
+//! that the task moved to.
+
+use core::alloc::Layout;
+use core::cell::{Cell, OnceCell, UnsafeCell};
+use core::fmt;
+use core::ptr::NonNull;
+
+use convoke_core::env::{Changes, FrameAllocator};
+use convoke_core::raw::sync::atomic::{AtomicU32, Ordering};
+use convoke_core::{Env, ExecutorRef, StopReason, StopSource};
+
+/// All of it belongs to whoever is inside the task, except `gone`, which guests that leave elsewhere count up.
+pub(crate) struct Side {
+    /// Guests that have come, less those that were dismissed from inside.
+    guests: Cell<u32>,
+    /// Guests that have left from elsewhere.
+    gone: AtomicU32,
+    /// The room of the last guest, kept for the next.
+    spare: Cell<Option<(NonNull<u8>, Layout)>>,
+    surroundings: OnceCell<Surroundings>,
+    moved_to: UnsafeCell<Option<ExecutorRef>>,
+    pub(super) name: OnceCell<Box<str>>,
+}
+
+/// What a task shows to those below who ask for its environment.
+struct Surroundings {
+    source: StopSource,
+    env: Env,
+}
+
+impl Side {
+    /// A side table, in memory of the allocator.
+    pub(super) fn make(allocator: &FrameAllocator) -> NonNull<Self> {
+        let memory = allocate(allocator, Layout::new::<Self>()).cast::<Self>();
+        // SAFETY: the memory fits and is ours.
+        unsafe {
+            memory.write(Self {
+                guests: Cell::new(0),
+                gone: AtomicU32::new(0),
+                spare: Cell::new(None),
+                surroundings: OnceCell::new(),
+                moved_to: UnsafeCell::new(None),
+                name: OnceCell::new(),
+            });
+        }
+        memory
+    }
+
+    /// # Safety
+    /// It came from `make` with this allocator and is not used any more.
+    pub(super) unsafe fn free(this: NonNull<Self>, allocator: &FrameAllocator) {
+        // SAFETY: the caller's; the spare room came from the same allocator.
+        unsafe {
+            if let Some((memory, room)) = this.as_ref().spare.take() {
+                allocator.deallocate(memory, room);
+            }
+            this.drop_in_place();
+            allocator.deallocate(this.cast(), Layout::new::<Self>());
+        }
+    }
+
+    /// Takes in a guest: memory for at least so much, and how much it is.
+    pub(super) fn receive(&self, room: Layout, allocator: &FrameAllocator) -> (NonNull<u8>, Layout) {
+        self.guests.set(self.guests.get() + 1);
+        match self.spare.take() {
+            Some((memory, spare)) if spare.size() >= room.size() && spare.align() >= room.align() => (memory, spare),
+            other => {
+                if let Some((memory, spare)) = other {
+                    // SAFETY: it came from this allocator: the task has one.
+                    unsafe { allocator.deallocate(memory, spare) };
+                }
+                (allocate(allocator, room), room)
+            }
+        }
+    }
+
+    /// Lets a guest go, and keeps its room.
+    ///
+    /// # Safety
+    /// The memory came from `receive` and is not used any more.
+    pub(super) unsafe fn dismiss(&self, memory: NonNull<u8>, room: Layout, allocator: &FrameAllocator) {
+        self.guests.set(self.guests.get() - 1);
+        if let Some((memory, room)) = self.spare.replace(Some((memory, room))) {
+            // SAFETY: it came from this allocator.
+            unsafe { allocator.deallocate(memory, room) };
+        }
+    }
+
+    /// A guest has left from elsewhere. The task may end as soon as this is said.
+    pub(super) fn guest_gone(&self) {
+        self.gone.fetch_add(1, Ordering::Release);
+    }
+
+    /// Whether nobody is in any more.
+    pub(super) fn is_empty(&self) -> bool {
+        self.gone.load(Ordering::Acquire) == self.guests.get()
+    }
+
+    /// The environment to show, with a stop token of its own.
+    pub(super) fn env(&self, above: &Env, asked: Option<StopReason>) -> &Env {
+        let surroundings = self.surroundings.get_or_init(|| {
+            let source = match above.stop().deadline() {
+                Some(deadline) => StopSource::with_deadline(deadline),
+                None => StopSource::new(),
+            };
+            let env = above.with(Changes::new().stop_token(source.token()));
+            Surroundings { source, env }
+        });
+        if let Some(reason) = asked {
+            surroundings.source.request_stop(reason);
+        }
+        &surroundings.env
+    }
+
+    /// The task was asked to stop: passes it on to those who have its token.
+    pub(super) fn pass_on_stop(&self, reason: StopReason) {
+        if let Some(surroundings) = self.surroundings.get() {
+            surroundings.source.request_stop(reason);
+        }
+    }
+
+    #[inline]
+    pub(super) fn moved_to(&self) -> Option<&ExecutorRef> {
+        // SAFETY: changed by `move_to` alone, whose caller is inside and holds no reference.
+        unsafe { (*self.moved_to.get()).as_ref() }
+    }
+
+    /// The task runs there from now on.
+    ///
+    /// # Safety
+    /// No reference from `moved_to` is held.
+    pub(super) unsafe fn move_to(&self, executor: ExecutorRef) {
+        // SAFETY: the caller's.
+        unsafe { *self.moved_to.get() = Some(executor) };
+    }
+}
+
+/// Memory, or a panic that says what to do. It is the outcome of the task that needed it.
+fn allocate(allocator: &FrameAllocator, layout: Layout) -> NonNull<u8> {
+    match allocator.allocate(layout) {
+        Some(memory) => memory,
+        None => panic!(
+            "the frame allocator has no {} bytes left for what a task awaits; give it more memory, or run fewer tasks at a time",
+            layout.size()
+        ),
+    }
+}
+
+impl fmt::Debug for Side {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Side").field("guests", &self.guests.get()).field("name", &self.name.get()).finish_non_exhaustive()
+    }
+}

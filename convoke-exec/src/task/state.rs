@@ -1,0 +1,348 @@
+//! The state of a task: who may run it, who has asked for what, and who still refers to it. No unsafe; every transition
+//! says what the caller must now do. Model-checked on its own.
+//!
+//! There are two words because there are two kinds of tasks.
+//! - A task that *lives at home*, on an executor with one thread, is changed by that thread alone, by plain loads and
+//!   stores of `own`. Other threads, who are *away*, leave word in `away` and send a letter; the thread at home acts on it.
+//! - All others are *shared*: everybody changes `own`, atomically, and `away` is not used.
+//!
+//! References (wakers and handles, and one for the task itself until it has left) are counted in both words of a
+//! task at home: those made or dropped at home in `own`, the others in `away`, which may run below zero meanwhile; the
+//! sum counts. When the task leaves, `own`'s part is added to `away` (`MERGED`), and from then on that one counts alone.
+//!
+//! | bit of `own` | means |
+//! | --- | --- |
+//! | `QUEUED` | there is a runnable for it: whoever holds it runs the task, or refuses to |
+//! | `RUNNING` | somebody is inside it |
+//! | `WOKEN` | it was woken while it ran, and is queued again |
+//! | `STOP` | it was asked to stop |
+//! | `DONE` | its body is gone and it will not be run again |
+//! | `MERGED` | references are counted in `away` alone |
+//!
+//! | bit of `away` | means |
+//! | --- | --- |
+//! | `LETTER` | a letter is on its way: the task does not leave before it has been opened |
+//! | `STOP_AWAY` | it was asked to stop from elsewhere |
+//! | `REFUSED` | its runnable was dropped elsewhere |
+//! | `LEAVING` | the task wanted to leave and had to wait for the letter: whoever opens it goes on with that |
+//! | `LEFT` | the task has left, and letters are pointless |
+
+use core::fmt;
+
+use convoke_core::raw::sync::atomic::{AtomicU32, Ordering};
+
+const QUEUED: u32 = 1;
+const RUNNING: u32 = 1 << 1;
+const WOKEN: u32 = 1 << 2;
+const STOP: u32 = 1 << 3;
+const DONE: u32 = 1 << 4;
+const MERGED: u32 = 1 << 5;
+const REFERENCE: u32 = 1 << 8;
+const MOST_REFERENCES: i32 = 1 << 22;
+
+const LETTER: u32 = 1;
+const STOP_AWAY: u32 = 1 << 1;
+const REFUSED: u32 = 1 << 2;
+const LEAVING: u32 = 1 << 3;
+const LEFT: u32 = 1 << 4;
+const AWAY_REFERENCE: u32 = 1 << 8;
+
+/// From where a task is touched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum From {
+    /// The task is shared.
+    Anywhere,
+    /// The task lives at home, and this thread is there.
+    Home,
+    /// The task lives at home, and this thread is elsewhere.
+    Away,
+}
+
+/// The state of one task.
+pub struct State {
+    own: AtomicU32,
+    away: AtomicU32,
+}
+
+/// What to do about a task that was woken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Wake {
+    /// Nothing.
+    Nothing,
+    /// Make the runnable and post it.
+    Post,
+    /// Send the letter.
+    Send,
+}
+
+/// What to do after a poll that left the task waiting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Pause {
+    /// Nothing: it may run elsewhere by now, or be gone.
+    Idle,
+    /// It was woken meanwhile: make the runnable and post it.
+    Post,
+}
+
+/// How a task leaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Leave {
+    /// Nobody else refers to it: tell the parent and free it.
+    Alone,
+    /// Others may refer to it: tell the parent and drop the task's own reference.
+    Counted,
+    /// A letter is on its way: whoever opens it is told to go on.
+    Later,
+}
+
+/// What a letter said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Opened {
+    /// The runnable was dropped elsewhere, and is the reader's now.
+    pub refused: bool,
+    /// The task waited for this to leave: the reader goes on with that.
+    pub leaving: bool,
+}
+
+impl State {
+    /// A task that is queued, with so many references besides its own.
+    #[inline]
+    pub fn queued(references: u32) -> Self {
+        Self { own: AtomicU32::new(QUEUED + REFERENCE * (1 + references)), away: AtomicU32::new(0) }
+    }
+
+    /// Whether it was asked to stop.
+    #[inline]
+    pub fn stop_asked(&self) -> bool {
+        self.own.load(Ordering::Acquire) & STOP != 0 || self.away.load(Ordering::Acquire) & STOP_AWAY != 0
+    }
+
+    /// Whether it is running now, for people who look.
+    pub fn is_running(&self) -> bool {
+        self.own.load(Ordering::Relaxed) & RUNNING != 0
+    }
+
+    /// Whether it is queued, for people who look.
+    pub fn is_queued(&self) -> bool {
+        self.own.load(Ordering::Relaxed) & QUEUED != 0
+    }
+
+    /// Wakes it.
+    #[inline]
+    pub fn wake(&self, from: From) -> Wake {
+        self.wake_with(from, 0, 0)
+    }
+
+    /// Asks it to stop, and wakes it.
+    pub fn ask_stop(&self, from: From) -> Wake {
+        self.wake_with(from, STOP, STOP_AWAY)
+    }
+
+    /// Its runnable is dropped by somebody who is away. It has to be sent home.
+    pub fn refuse_away(&self) -> Wake {
+        self.leave_word(REFUSED)
+    }
+
+    #[inline]
+    fn wake_with(&self, from: From, own: u32, away: u32) -> Wake {
+        match from {
+            From::Away => self.leave_word(away),
+            From::Home => {
+                let (next, wake) = woken(self.own.load(Ordering::Relaxed) | own);
+                self.own.store(next, Ordering::Relaxed);
+                wake
+            }
+            From::Anywhere => {
+                let mut wake = Wake::Nothing;
+                self.change(|word| {
+                    let (next, then) = woken(word | own);
+                    wake = then;
+                    next
+                });
+                wake
+            }
+        }
+    }
+
+    fn leave_word(&self, word: u32) -> Wake {
+        let before = self.away.fetch_or(LETTER | word, Ordering::AcqRel);
+        if before & (LETTER | LEFT) == 0 { Wake::Send } else { Wake::Nothing }
+    }
+
+    /// The letter is opened, at home or where the task went since.
+    pub fn open(&self) -> Opened {
+        let before = self.away.fetch_and(!(LETTER | REFUSED | LEAVING), Ordering::AcqRel);
+        Opened { refused: before & REFUSED != 0, leaving: before & LEAVING != 0 }
+    }
+
+    /// The holder of the runnable goes in. `from` is not `Away`.
+    #[inline]
+    pub fn begin(&self, from: From) {
+        // Acquire: whoever was inside before us released it in `pause`.
+        self.change_own(from, |word| word & !QUEUED | RUNNING);
+    }
+
+    /// Whoever is inside has polled, and it waits.
+    #[inline]
+    pub fn pause(&self, from: From) -> Pause {
+        let before = self.change_own(from, |word| {
+            let queued = if word & WOKEN != 0 { QUEUED } else { 0 };
+            word & !(RUNNING | WOKEN) | queued
+        });
+        if before & WOKEN != 0 { Pause::Post } else { Pause::Idle }
+    }
+
+    /// Whoever is inside has destroyed the body; nobody goes in again.
+    #[inline]
+    pub fn finish(&self, from: From) {
+        self.change_own(from, |word| word & !(RUNNING | WOKEN) | DONE);
+    }
+
+    /// Whether the body is gone.
+    #[inline]
+    pub fn is_done(&self) -> bool {
+        self.own.load(Ordering::Acquire) & DONE != 0
+    }
+
+    /// One more reference.
+    #[inline]
+    pub fn add_reference(&self, from: From) {
+        let own = self.own.load(Ordering::Relaxed);
+        if from == From::Away || own & MERGED != 0 {
+            self.away.fetch_add(AWAY_REFERENCE, Ordering::Relaxed);
+        } else {
+            let before = if from == From::Home {
+                self.own.store(own.wrapping_add(REFERENCE), Ordering::Relaxed);
+                own
+            } else {
+                self.own.fetch_add(REFERENCE, Ordering::Relaxed)
+            };
+            if before.cast_signed() / REFERENCE.cast_signed() > MOST_REFERENCES {
+                too_many();
+            }
+        }
+    }
+
+    /// One reference less. True: free it.
+    #[inline]
+    #[must_use]
+    pub fn drop_reference(&self, from: From) -> bool {
+        let own = self.own.load(Ordering::Relaxed);
+        if from == From::Away || own & MERGED != 0 {
+            let before = self.away.fetch_sub(AWAY_REFERENCE, Ordering::AcqRel);
+            before & LEFT != 0 && before < 2 * AWAY_REFERENCE
+        } else if from == From::Home {
+            // The task has not left, or it would be merged; so its own reference is still there.
+            self.own.store(own.wrapping_sub(REFERENCE), Ordering::Relaxed);
+            false
+        } else {
+            self.own.fetch_sub(REFERENCE, Ordering::AcqRel) < 2 * REFERENCE
+        }
+    }
+
+    /// The task has ended and leaves. `from` is not `Away`. Its own reference is still there afterwards.
+    #[inline]
+    pub fn leave(&self, from: From) -> Leave {
+        let own = self.own.load(Ordering::Acquire);
+        if own & MERGED == 0 {
+            let only_own = own / REFERENCE == 1;
+            if from == From::Anywhere {
+                return if only_own { Leave::Alone } else { Leave::Counted };
+            }
+            // Nobody else knows it: then nobody else can be about to.
+            if only_own && self.away.load(Ordering::Acquire) == 0 {
+                return Leave::Alone;
+            }
+        }
+        self.leave_with_letters(own)
+    }
+
+    #[cold]
+    fn leave_with_letters(&self, own: u32) -> Leave {
+        let brought = if own & MERGED != 0 { 0 } else { own / REFERENCE };
+        let mut away = self.away.load(Ordering::Acquire);
+        loop {
+            let next = if away & LETTER != 0 {
+                away | LEAVING
+            } else {
+                (away | LEFT).wrapping_add(brought.wrapping_mul(AWAY_REFERENCE))
+            };
+            match self.away.compare_exchange_weak(away, next, Ordering::AcqRel, Ordering::Acquire) {
+                Ok(_) if next & LEAVING != 0 => return Leave::Later,
+                Ok(_) => break,
+                Err(now) => away = now,
+            }
+        }
+        if own & MERGED == 0 {
+            // At home: nobody else writes it.
+            self.own.store(own % REFERENCE | MERGED, Ordering::Relaxed);
+        }
+        Leave::Counted
+    }
+
+    /// A task at home, which runs, is about to move away and be shared from now on. Its references are counted in `away`
+    /// from here on, where they can be changed by everybody.
+    pub fn move_out(&self) {
+        let own = self.own.load(Ordering::Relaxed);
+        if own & MERGED == 0 {
+            self.away.fetch_add((own / REFERENCE).wrapping_mul(AWAY_REFERENCE), Ordering::AcqRel);
+            self.own.store(own % REFERENCE | MERGED, Ordering::Release);
+        }
+    }
+
+    /// Changes `own`, as it is done from there; says what it was.
+    #[inline]
+    fn change_own(&self, from: From, change: impl Fn(u32) -> u32) -> u32 {
+        if from == From::Home {
+            let before = self.own.load(Ordering::Relaxed);
+            self.own.store(change(before), Ordering::Relaxed);
+            before
+        } else {
+            self.change(change)
+        }
+    }
+
+    #[inline]
+    fn change(&self, mut change: impl FnMut(u32) -> u32) -> u32 {
+        let mut before = self.own.load(Ordering::Relaxed);
+        loop {
+            let next = change(before);
+            match self.own.compare_exchange_weak(before, next, Ordering::AcqRel, Ordering::Relaxed) {
+                Ok(_) => return before,
+                Err(now) => before = now,
+            }
+        }
+    }
+}
+
+/// The word of a task that is woken, and what to do.
+#[inline]
+fn woken(word: u32) -> (u32, Wake) {
+    if word & (DONE | QUEUED | WOKEN) != 0 {
+        (word, Wake::Nothing)
+    } else if word & RUNNING != 0 {
+        (word | WOKEN, Wake::Nothing)
+    } else {
+        (word | QUEUED, Wake::Post)
+    }
+}
+
+/// As with `Arc`: a program that leaks references until the count runs over is not one that can go on.
+#[cold]
+fn too_many() -> ! {
+    eprintln!("convoke: more references to one task than can be counted; wakers are being leaked. Aborting.");
+    std::process::abort()
+}
+
+impl fmt::Debug for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (own, away) = (self.own.load(Ordering::Relaxed), self.away.load(Ordering::Relaxed));
+        f.debug_struct("State")
+            .field("own", &format_args!("{own:#x}"))
+            .field("away", &format_args!("{away:#x}"))
+            .finish()
+    }
+}
