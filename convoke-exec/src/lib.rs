@@ -11,10 +11,13 @@
 //! Programs use the facade crate `convoke`, which re-exports all of this.
 
 pub mod context;
+mod flow;
 mod inbox;
 pub mod pool;
+mod region;
 mod report_panic;
 mod run_loop;
+mod spin_lock;
 pub mod strand;
 mod sync_wait;
 mod task;
@@ -22,6 +25,10 @@ mod task;
 pub mod testing;
 
 pub use context::Context;
+pub use flow::{
+    CatchStopped, Checkpoint, NotSend, Reschedule, RunOn, Stopped, StoppedForever, catch_stopped, checkpoint, current,
+    reschedule, run_on, stopped,
+};
 pub use pool::{PoolExecutor, ThreadPool, ThreadPoolBuilder};
 use report_panic::report_panic;
 pub use run_loop::{RunLoop, RunLoopExecutor};
@@ -36,6 +43,7 @@ pub mod raw {
     pub use crate::pool::injector::Injector;
     #[doc(hidden)]
     pub use crate::pool::sleepers::{Searching, Sleepers};
+    pub use crate::region::Region;
     #[doc(hidden)]
     pub use crate::strand::turns::{AfterPost, Next, Turns};
     #[doc(hidden)]

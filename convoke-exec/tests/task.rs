@@ -135,3 +135,56 @@ fn a_task_that_is_queued_on_a_loop_that_ends_is_stopped_with_it() {
     drop(run_loop);
     assert!(matches!(waiting.join().unwrap(), Outcome::Stopped | Outcome::Value(1)));
 }
+
+#[test]
+fn a_task_moves_to_another_executor_and_back() {
+    let pool = ThreadPool::new(2).unwrap();
+    let executor = pool.executor();
+    let outcome = sync_wait(task(async move {
+        let here = std::thread::current().id();
+        for _ in 0..50 {
+            let before = reschedule(&executor).await.unwrap();
+            assert!(convoke::current::executor().is(&executor));
+            assert_ne!(std::thread::current().id(), here);
+            just(()).await;
+            schedule(&before).await;
+            assert_ne!(std::thread::current().id(), here);
+            reschedule(&before).await.unwrap();
+            assert_eq!(std::thread::current().id(), here);
+            checkpoint().await;
+        }
+    }));
+    assert_eq!(outcome, Outcome::Value(()));
+}
+
+#[test]
+fn a_caught_stop_is_a_value_and_the_frame_is_gone_before() {
+    let outcome = sync_wait(task(async {
+        let owned = Arc::new(());
+        let other = owned.clone();
+        let caught = catch_stopped(async move {
+            let _other = other;
+            stopped::<()>().await
+        })
+        .await;
+        (caught.unwrap_err().reason(), Arc::strong_count(&owned))
+    }));
+    assert_eq!(outcome, Outcome::Value((None, 1)));
+}
+
+#[test]
+fn a_checkpoint_is_where_a_stop_is_honoured() {
+    let source = StopSource::new();
+    let token = source.token();
+    let outcome = sync_wait_with(
+        Changes::new().stop_token(token),
+        task(async move {
+            checkpoint().await;
+            source.request_stop(StopReason::Named("enough"));
+            assert_eq!(convoke::current::stop_reason(), Some(StopReason::Named("enough")));
+            checkpoint().await;
+            unreachable!("stopped before")
+        }),
+    );
+    assert_eq!(outcome, Outcome::<()>::Stopped);
+}

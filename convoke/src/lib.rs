@@ -8,6 +8,7 @@ pub use convoke_core::{
     StopToken, algorithm, awaitable, env, outcome, stop,
 };
 pub use convoke_exec::{
+    CatchStopped, Checkpoint, NotSend, Reschedule, RunOn, Stopped, StoppedForever, catch_stopped, checkpoint, current, reschedule, run_on, stopped,
     Context, PoolExecutor, RunLoop, RunLoopExecutor, Strand, Task, ThreadPool, ThreadPoolBuilder, context, pool,
     strand, sync_wait, sync_wait_with, task,
 };
@@ -16,7 +17,10 @@ pub mod prelude {
     //! What a program wants to have in scope: `use convoke::prelude::*;`.
 
     pub use convoke_core::prelude::*;
-    pub use convoke_exec::{RunLoop, Strand, ThreadPool, sync_wait, sync_wait_with, task};
+    pub use convoke_exec::{
+        RunLoop, Stopped, Strand, ThreadPool, catch_stopped, checkpoint, reschedule, run_on, stopped, sync_wait,
+        sync_wait_with, task,
+    };
 }
 
 pub mod raw {

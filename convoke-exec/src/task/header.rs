@@ -17,7 +17,7 @@ use core::task::{RawWaker, RawWakerVTable, Waker};
 
 use convoke_core::raw::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 use convoke_core::raw::{Header, HomeId, Letter, Runnable};
-use convoke_core::{Executor, ExecutorRef, StopReason};
+use convoke_core::{Env, Executor, StopReason};
 
 use super::place::{Links, Place};
 use super::side::Side;
@@ -107,18 +107,18 @@ impl TaskHeader {
         unsafe { self.place.as_ref() }
     }
 
-    /// The executor it runs on.
+    /// The environment it runs in.
     ///
     /// # Safety
     /// Rule 3.
     #[inline]
-    pub(super) unsafe fn executor(&self) -> &ExecutorRef {
+    pub(super) unsafe fn env(&self) -> &Env {
         // SAFETY: rule 2 for the side: who may look at the place holds the runnable, is inside, or finds a task at home,
         // which has not moved.
         unsafe {
             match self.side().and_then(Side::moved_to) {
-                Some(executor) => executor,
-                None => self.place().env().executor(),
+                Some(env) => env,
+                None => self.place().env(),
             }
         }
     }
@@ -207,7 +207,7 @@ impl TaskHeader {
         // SAFETY: the task does not leave before its runnable was called, so it is there for as long as the runnable; the
         // executor is read before the runnable is given away, and may only then be gone.
         unsafe {
-            let executor = NonNull::from(task.as_ref().executor());
+            let executor = NonNull::from(task.as_ref().env().executor());
             executor.as_ref().post(Runnable::new(task.cast()));
         }
     }

@@ -8,7 +8,8 @@ use std::time::Instant;
 
 use convoke_core::raw::sync::atomic::Ordering;
 use convoke_core::raw::{Frame, FrameOwner, Guest, Home, Host, HostKind, HostRef};
-use convoke_core::{Env, Executor, StopReason};
+use convoke_core::env::Changes;
+use convoke_core::{Env, Executor, ExecutorRef, StopReason};
 
 use super::header::{TaskHeader, drop_reference};
 
@@ -28,9 +29,30 @@ impl Inside {
         unsafe { task.cast::<Self>().as_ref() }
     }
 
-    fn env_of_place(&self) -> &Env {
+    /// The environment the task runs in now.
+    fn env_now(&self) -> &Env {
         // SAFETY: rule 3 of the header, from rule 2.
-        unsafe { self.0.place() }.env()
+        unsafe { self.0.env() }
+    }
+
+    /// The executor it resumes on.
+    pub(crate) fn executor(&self) -> &ExecutorRef {
+        self.env_now().executor()
+    }
+
+    /// Whether it must not leave its thread.
+    pub(crate) fn is_local(&self) -> bool {
+        self.0.local
+    }
+
+    /// It resumes there from now on; it is for the caller to suspend it now, and to wake it.
+    pub(crate) fn move_to(&self, executor: ExecutorRef) {
+        let env = self.env_now().with(Changes::new().executor(executor));
+        // SAFETY: rule 2 of the header: we are inside.
+        unsafe {
+            self.0.make_side().move_to(env);
+            self.0.move_out();
+        }
     }
 
     pub(crate) fn task(&self) -> NonNull<TaskHeader> {
@@ -50,7 +72,7 @@ impl Inside {
 
     /// Whether it must not leave its thread, and this is another: its executor has ended before it.
     pub(super) fn must_not_be_dropped_here(&self) -> bool {
-        self.0.local && !self.env_of_place().executor().home().is_some_and(Home::is_own_thread)
+        self.0.local && !self.executor().home().is_some_and(Home::is_own_thread)
     }
 
     pub(crate) fn header(&self) -> &TaskHeader {
@@ -92,7 +114,7 @@ impl Inside {
 impl FrameOwner for Inside {
     fn env(&self) -> &Env {
         // SAFETY: rule 2 of the header: we are inside.
-        unsafe { self.0.make_side().env(self.env_of_place(), self.0.stop_reason()) }
+        unsafe { self.0.make_side().env(self.env_now(), self.0.stop_reason()) }
     }
 
     #[inline]
@@ -118,7 +140,7 @@ impl FrameOwner for Inside {
 unsafe impl Host for Inside {
     #[inline]
     fn env(&self) -> &Env {
-        self.env_of_place()
+        self.env_now()
     }
 
     #[inline]
@@ -129,13 +151,13 @@ unsafe impl Host for Inside {
     fn receive(&self, room: Layout) -> Guest {
         // SAFETY: rule 2 of the header: we are inside.
         let side = unsafe { self.0.make_side() };
-        let (memory, room) = side.receive(room, self.env_of_place().allocator());
+        let (memory, room) = side.receive(room, self.env_now().allocator());
         Guest { memory, room, host: self.host_ref() }
     }
 
     unsafe fn dismiss(&self, guest: Guest) {
         // SAFETY: rule 2 of the header, and the caller's.
-        unsafe { self.0.make_side().dismiss(guest.memory, guest.room, self.env_of_place().allocator()) };
+        unsafe { self.0.make_side().dismiss(guest.memory, guest.room, self.env_now().allocator()) };
     }
 
     fn host_ref(&self) -> HostRef {

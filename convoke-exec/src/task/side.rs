@@ -8,7 +8,7 @@ use core::ptr::NonNull;
 
 use convoke_core::env::{Changes, FrameAllocator};
 use convoke_core::raw::sync::atomic::{AtomicU32, Ordering};
-use convoke_core::{Env, ExecutorRef, StopReason, StopSource};
+use convoke_core::{Env, StopReason, StopSource};
 
 /// All of it belongs to whoever is inside the task, except `gone`, which guests that leave elsewhere count up.
 pub(crate) struct Side {
@@ -19,7 +19,8 @@ pub(crate) struct Side {
     /// The room of the last guest, kept for the next.
     spare: Cell<Option<(NonNull<u8>, Layout)>>,
     surroundings: OnceCell<Surroundings>,
-    moved_to: UnsafeCell<Option<ExecutorRef>>,
+    /// The environments of where the task has moved to, the last one last. The others stay: guests may still be in them.
+    moved_to: UnsafeCell<Vec<Box<Env>>>,
     pub(super) name: OnceCell<Box<str>>,
 }
 
@@ -40,7 +41,7 @@ impl Side {
                 gone: AtomicU32::new(0),
                 spare: Cell::new(None),
                 surroundings: OnceCell::new(),
-                moved_to: UnsafeCell::new(None),
+                moved_to: UnsafeCell::new(Vec::new()),
                 name: OnceCell::new(),
             });
         }
@@ -120,19 +121,20 @@ impl Side {
         }
     }
 
+    /// The environment of where the task has moved to, if it has.
     #[inline]
-    pub(super) fn moved_to(&self) -> Option<&ExecutorRef> {
-        // SAFETY: changed by `move_to` alone, whose caller is inside and holds no reference.
-        unsafe { (*self.moved_to.get()).as_ref() }
+    pub(super) fn moved_to(&self) -> Option<&Env> {
+        // SAFETY: changed by `move_to` alone, which adds boxes and moves none of what is in them; the reference is to that.
+        unsafe { (*self.moved_to.get()).last().map(|env| &**env) }
     }
 
     /// The task runs there from now on.
     ///
     /// # Safety
-    /// No reference from `moved_to` is held.
-    pub(super) unsafe fn move_to(&self, executor: ExecutorRef) {
-        // SAFETY: the caller's.
-        unsafe { *self.moved_to.get() = Some(executor) };
+    /// Called from inside the task.
+    pub(super) unsafe fn move_to(&self, env: Env) {
+        // SAFETY: the caller's: nobody else is here, and no reference to the vector itself is held.
+        unsafe { (*self.moved_to.get()).push(Box::new(env)) };
     }
 }
 

@@ -1,0 +1,98 @@
+//! `catch_stopped(future)`: the stopped door becomes a value.
+
+use core::fmt;
+use core::future::Future;
+use core::pin::Pin;
+use core::task::{Context, Poll};
+
+use convoke_core::StopReason;
+use convoke_core::raw::{Frame, FrameOwner, Polled, outside_a_task};
+use pin_project_lite::pin_project;
+
+/// Runs a future, and if it ends by the stopped door says so instead of unwinding further.
+///
+/// Whoever was asked to stop and catches it is still asked: the next thing that waits is stopped again. What must be done
+/// nevertheless is done under a `shield`, or as clean-up.
+///
+/// - *Completes with* `Ok` of what the future returns, or [`Stopped`].
+/// - *If dropped*, the future is dropped.
+/// - *Panics* outside a task.
+///
+/// ```
+/// use convoke::prelude::*;
+///
+/// let outcome = sync_wait(task(async {
+///     let caught = catch_stopped(async { stopped::<u32>().await }).await;
+///     assert!(caught.is_err());
+///     "went on"
+/// }));
+/// assert_eq!(outcome, Outcome::Value("went on"));
+/// ```
+pub fn catch_stopped<F: Future>(future: F) -> CatchStopped<F> {
+    CatchStopped { future: Some(future) }
+}
+
+/// Work ended by the stopped door.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stopped {
+    reason: Option<StopReason>,
+}
+
+impl Stopped {
+    /// With the reason for which a stop was asked, if one was: work may also stop by itself.
+    pub const fn new(reason: Option<StopReason>) -> Self {
+        Self { reason }
+    }
+
+    /// Why a stop was asked for. `None` if none was, and the work has stopped by itself.
+    pub const fn reason(self) -> Option<StopReason> {
+        self.reason
+    }
+}
+
+impl fmt::Display for Stopped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.reason {
+            Some(reason) => write!(f, "stopped: {reason}"),
+            None => f.write_str("stopped by itself"),
+        }
+    }
+}
+
+impl core::error::Error for Stopped {}
+
+pin_project! {
+    /// See [`catch_stopped()`].
+    #[must_use = "futures do nothing until they are awaited"]
+    pub struct CatchStopped<F> {
+        #[pin]
+        future: Option<F>,
+    }
+}
+
+impl<F: Future> Future for CatchStopped<F> {
+    type Output = Result<F::Output, Stopped>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let mut future = self.project().future;
+        Frame::current(|frame| {
+            let Some(outer) = frame else { outside_a_task("`catch_stopped`") };
+            let Some(body) = future.as_mut().as_pin_mut() else { panic!("polled after it has ended") };
+            match Frame::poll(outer, body, cx) {
+                Polled::Ready(value) => Poll::Ready(Ok(value)),
+                Polled::Pending => Poll::Pending,
+                Polled::Stopped => {
+                    let reason = outer.stop_reason();
+                    future.set(None);
+                    Poll::Ready(Err(Stopped { reason }))
+                }
+            }
+        })
+    }
+}
+
+impl<F> fmt::Debug for CatchStopped<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CatchStopped").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,63 @@
+//! `checkpoint()`: lets others run, and stops here if a stop was asked for.
+
+use core::future::Future;
+use core::panic::Location;
+use core::pin::Pin;
+use core::task::{Context, Poll};
+
+use convoke_core::raw::Frame;
+
+/// Lets other work of the executor run, and stops here if that was asked for: for loops that compute for long, and for
+/// those whose awaits all happen to be ready.
+///
+/// - *Completes with* nothing in particular, or stopped.
+/// - *Runs on* the task's executor, behind what is queued there.
+///
+/// ```
+/// use convoke::prelude::*;
+///
+/// let outcome = sync_wait(task(async {
+///     let mut sum = 0_u64;
+///     for chunk in 0..10 {
+///         sum += (chunk * 100..(chunk + 1) * 100).sum::<u64>();
+///         checkpoint().await;
+///     }
+///     sum
+/// }));
+/// assert_eq!(outcome, Outcome::Value(499_500));
+/// ```
+#[track_caller]
+pub fn checkpoint() -> Checkpoint {
+    Checkpoint { place: Location::caller(), waited: false }
+}
+
+/// See [`checkpoint()`].
+#[derive(Debug)]
+#[must_use = "futures do nothing until they are awaited"]
+pub struct Checkpoint {
+    place: &'static Location<'static>,
+    waited: bool,
+}
+
+impl Future for Checkpoint {
+    type Output = ();
+
+    #[inline]
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let stopped = Frame::current(|frame| frame.is_some_and(Frame::honour_stop));
+        if stopped {
+            return Poll::Pending;
+        }
+        if self.waited {
+            return Poll::Ready(());
+        }
+        self.waited = true;
+        Frame::current(|frame| {
+            if let Some(frame) = frame {
+                frame.owner().host().waits_at(self.place);
+            }
+        });
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    }
+}

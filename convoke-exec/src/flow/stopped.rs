@@ -1,0 +1,48 @@
+//! `stopped()`: ends by the stopped door.
+
+use core::future::Future;
+use core::marker::PhantomData;
+use core::pin::Pin;
+use core::task::{Context, Poll};
+
+use convoke_core::raw::{Frame, outside_a_task};
+
+/// Ends the function that awaits it, and those that await that one, by the stopped door, up to the nearest
+/// [`catch_stopped`](super::catch_stopped) or the task.
+///
+/// - *Completes with* nothing: it does not return. It may stand where any type is asked for.
+/// - *Panics* outside a task.
+///
+/// ```
+/// use convoke::prelude::*;
+///
+/// async fn first_even(numbers: &[u32]) -> u32 {
+///     match numbers.iter().find(|n| **n % 2 == 0) {
+///         Some(n) => *n,
+///         None => stopped().await,
+///     }
+/// }
+///
+/// assert_eq!(sync_wait(task(async { first_even(&[1, 4]).await })), Outcome::Value(4));
+/// assert_eq!(sync_wait(task(async { first_even(&[1, 3]).await })), Outcome::Stopped);
+/// ```
+pub fn stopped<T>() -> StoppedForever<T> {
+    StoppedForever(PhantomData)
+}
+
+/// See [`stopped()`].
+#[derive(Debug)]
+#[must_use = "futures do nothing until they are awaited"]
+pub struct StoppedForever<T>(PhantomData<fn() -> T>);
+
+impl<T> Future for StoppedForever<T> {
+    type Output = T;
+
+    fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<T> {
+        Frame::current(|frame| match frame {
+            Some(frame) => frame.set_stopped(),
+            None => outside_a_task("`stopped()`"),
+        });
+        Poll::Pending
+    }
+}

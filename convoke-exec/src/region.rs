@@ -1,0 +1,177 @@
+//! A region of a task that can be asked to stop by itself, or is shielded from the stop of what is around it. Scopes, races,
+//! deadlines and clean-up are made of it.
+
+use core::cell::{Cell, OnceCell};
+use core::fmt;
+use core::future::Future;
+use core::pin::Pin;
+use core::task::Context;
+use std::time::Instant;
+
+use convoke_core::env::Changes;
+use convoke_core::raw::{Frame, FrameOwner, Host, Polled, StopWatch, outside_a_task};
+use convoke_core::{Env, StopReason, StopSource};
+
+/// See the head of this file. Whoever has one polls a body in it, and drops the body when the region says that it has stopped.
+///
+/// ```
+/// use std::pin::pin;
+/// use convoke::prelude::*;
+/// use convoke::raw::{Polled, Region};
+///
+/// // A body that is asked to stop at once, without its task being asked.
+/// let outcome = sync_wait(task(async {
+///     let mut region = Region::new();
+///     region.request_stop(StopReason::Requested);
+///     let mut body = pin!(async { never::<()>().await });
+///     std::future::poll_fn(|cx| match region.poll(body.as_mut(), cx) {
+///         Polled::Stopped => std::task::Poll::Ready("stopped"),
+///         Polled::Ready(()) => std::task::Poll::Ready("ended"),
+///         Polled::Pending => std::task::Poll::Pending,
+///     })
+///     .await
+/// }));
+/// assert_eq!(outcome, Outcome::Value("stopped"));
+/// ```
+pub struct Region {
+    asked: Cell<Option<StopReason>>,
+    shielded: bool,
+    deadline: Option<Instant>,
+    /// Made when somebody inside asks for the environment.
+    surroundings: OnceCell<Box<Surroundings>>,
+    watch: StopWatch,
+}
+
+struct Surroundings {
+    source: StopSource,
+    env: Env,
+}
+
+impl Region {
+    /// A region that stops with what is around it.
+    pub const fn new() -> Self {
+        Self {
+            asked: Cell::new(None),
+            shielded: false,
+            deadline: None,
+            surroundings: OnceCell::new(),
+            watch: StopWatch::new(),
+        }
+    }
+
+    /// A region that a stop of what is around it does not reach.
+    pub fn shielded() -> Self {
+        Self { shielded: true, ..Self::new() }
+    }
+
+    /// The same, announcing inside that it will be asked to stop at this time at the latest. Whoever has the region does that.
+    pub fn with_deadline(mut self, deadline: Instant) -> Self {
+        self.deadline = Some(deadline);
+        self
+    }
+
+    /// Asks what runs inside to stop. The first reason stays. It is heard when the body is polled next.
+    pub fn request_stop(&self, reason: StopReason) {
+        if self.asked.get().is_none() {
+            self.asked.set(Some(reason));
+        }
+        if let (Some(surroundings), Some(reason)) = (self.surroundings.get(), self.asked.get()) {
+            surroundings.source.request_stop(reason);
+        }
+    }
+
+    /// Why it was asked to stop, by its owner or from around it, if it was.
+    pub fn stop_reason(&self) -> Option<StopReason> {
+        self.asked.get()
+    }
+
+    /// Polls a body inside. It is not to be polled again when it has ended; when it was stopped, it is to be dropped first.
+    ///
+    /// # Panics
+    /// Outside all tasks; and as the body does.
+    #[inline]
+    pub fn poll<F: Future + ?Sized>(&mut self, body: Pin<&mut F>, cx: &mut Context<'_>) -> Polled<F::Output> {
+        Frame::current(|frame| {
+            let Some(outer) = frame else { outside_a_task("a future of Convoke's") };
+            if self.asked.get().is_none()
+                && !self.shielded
+                && let Some(reason) = outer.stop_reason()
+            {
+                self.request_stop(reason);
+            }
+            let polled = Frame::poll(&Inside { region: self, outer }, body, cx);
+            if matches!(polled, Polled::Pending) && !self.shielded {
+                self.watch.watch(outer, cx);
+            }
+            polled
+        })
+    }
+
+    /// Runs `f` inside: to drop a body, for example.
+    pub fn within<R>(&self, f: impl FnOnce() -> R) -> R {
+        Frame::current(|frame| match frame {
+            Some(outer) => Frame::within(&Inside { region: self, outer }, f),
+            None => f(),
+        })
+    }
+}
+
+/// The owner of the frame, for the time of a poll.
+struct Inside<'a> {
+    region: &'a Region,
+    outer: &'a Frame<'a>,
+}
+
+impl FrameOwner for Inside<'_> {
+    fn env(&self) -> &Env {
+        let surroundings = self.region.surroundings.get_or_init(|| {
+            let source = match self.deadline() {
+                Some(deadline) => StopSource::with_deadline(deadline),
+                None => StopSource::new(),
+            };
+            let env = self.outer.env().with(Changes::new().stop_token(source.token()));
+            Box::new(Surroundings { source, env })
+        });
+        if let Some(reason) = self.stop_reason() {
+            surroundings.source.request_stop(reason);
+        }
+        &surroundings.env
+    }
+
+    #[inline]
+    fn stop_reason(&self) -> Option<StopReason> {
+        match self.region.asked.get() {
+            None if !self.region.shielded => self.outer.stop_reason(),
+            asked => asked,
+        }
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        let outer = if self.region.shielded { None } else { self.outer.deadline() };
+        match (outer, self.region.deadline) {
+            (Some(outer), Some(own)) => Some(outer.min(own)),
+            (outer, own) => outer.or(own),
+        }
+    }
+
+    #[inline]
+    fn host(&self) -> &dyn Host {
+        self.outer.host()
+    }
+}
+
+impl Default for Region {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for Region {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Region")
+            .field("asked", &self.asked.get())
+            .field("shielded", &self.shielded)
+            .field("deadline", &self.deadline)
+            .finish_non_exhaustive()
+    }
+}
