@@ -1,4 +1,6 @@
 //! Going to the back of the queue: the price of a task switch, alone and among a thousand.
+//!
+//! monoio has no way to the back: a task that wakes itself goes to the front. So it is not one of the thousand.
 
 use std::time::{Duration, Instant};
 
@@ -25,7 +27,6 @@ pub(super) fn scenarios() -> Vec<Scenario> {
             .contestant("smol", together::<Smol>)
             .contestant("async_task", together::<AsyncTask>)
             .contestant("compio", together::<Compio>)
-            .contestant("monoio", together::<Monoio>)
             .contestant_if(Glommio::starts(), "glommio", together::<Glommio>),
     ]
 }
