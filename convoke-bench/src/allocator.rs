@@ -10,7 +10,7 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::ffi::CStr;
 use std::sync::atomic::{AtomicI64, AtomicU8, AtomicU64, Ordering::Relaxed};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use mimalloc::MiMalloc;
 
@@ -55,13 +55,15 @@ pub(crate) fn count(body: impl FnOnce()) -> u64 {
 /// say, without what the backend rounds up. One at a time; it may be counted meanwhile.
 pub(crate) struct Weighing {
     before: i64,
+    _turn: MutexGuard<'static, ()>,
 }
 
 impl Weighing {
     pub(crate) fn begin() -> Self {
-        let others = STATE.fetch_or(WEIGHING, Relaxed) & WEIGHING;
-        assert_eq!(others, 0, "somebody else is weighing");
-        Self { before: WEIGHT.load(Relaxed) }
+        static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+        let turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+        STATE.fetch_or(WEIGHING, Relaxed);
+        Self { before: WEIGHT.load(Relaxed), _turn: turn }
     }
 
     /// What was asked for since the beginning and not given back; nothing, if more was given back.
@@ -185,6 +187,18 @@ mod tests {
             (0..1024).for_each(|number| numbers.push(black_box(number)));
         });
         assert!(growth >= 5, "{growth}");
+    }
+
+    // Other tests may allocate and free meanwhile, so the weight is one that theirs do not come near.
+    #[test]
+    fn weighs_what_is_not_given_back() {
+        const HEAVY: u64 = 1 << 28;
+        let weighing = Weighing::begin();
+        drop(black_box(Vec::<u8>::with_capacity(2 * HEAVY as usize)));
+        let kept = black_box(Vec::<u8>::with_capacity(HEAVY as usize));
+        let bytes = weighing.end();
+        drop(kept);
+        assert!((HEAVY / 2..HEAVY + HEAVY / 2).contains(&bytes), "{bytes}");
     }
 
     #[test]

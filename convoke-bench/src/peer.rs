@@ -13,7 +13,7 @@ mod one_thread;
 
 pub(crate) use bare_queue::AsyncTask;
 pub(crate) use frames::{BumpStack, Frame, FrameAllocator, Mimalloc, SystemFrames};
-pub(crate) use one_thread::{Compio, Glommio, Monoio, OneThread, Smol, Spawner, Tokio};
+pub(crate) use one_thread::{Compio, Glommio, Monoio, OneThread, Smol, Spawner, Tokio, TokioLocalSet};
 
 use std::future::Future;
 use std::thread::{self, JoinHandle};

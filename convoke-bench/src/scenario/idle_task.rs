@@ -12,7 +12,7 @@ use std::rc::Rc;
 use super::ping_pong::OneSlot;
 use super::{Bytes, Scenario, Unit};
 use crate::allocator::Weighing;
-use crate::peer::{AsyncTask, Compio, Glommio, Monoio, OneThread, Smol, Spawner, Tokio};
+use crate::peer::{AsyncTask, Compio, Glommio, Monoio, OneThread, Smol, Spawner, Tokio, TokioLocalSet};
 
 const TASKS: u64 = 10_000;
 
@@ -25,6 +25,7 @@ pub(super) fn scenarios() -> Vec<Scenario> {
         .batch(TASKS)
         .unit(Unit::Bytes)
         .contestant("tokio", idle::<Tokio>)
+        .contestant("tokio_local_set", idle::<TokioLocalSet>)
         .contestant("smol", idle::<Smol>)
         .contestant("async_task", idle::<AsyncTask>)
         .contestant("compio", idle::<Compio>)

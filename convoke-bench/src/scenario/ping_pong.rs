@@ -11,7 +11,7 @@ use std::task::{Poll, Waker};
 use std::time::{Duration, Instant};
 
 use super::Scenario;
-use crate::peer::{AsyncTask, Compio, Glommio, Monoio, OneThread, Smol, Spawner, Tokio};
+use crate::peer::{AsyncTask, Compio, Glommio, Monoio, OneThread, Smol, Spawner, Tokio, TokioLocalSet};
 
 pub(super) fn scenarios() -> Vec<Scenario> {
     vec![
@@ -20,6 +20,7 @@ pub(super) fn scenarios() -> Vec<Scenario> {
             "one round trip of a number between two tasks of a thread: 2 wake-ups, 2 switches",
         )
         .contestant("tokio", ping_pong::<Tokio>)
+        .contestant("tokio_local_set", ping_pong::<TokioLocalSet>)
         .contestant("smol", ping_pong::<Smol>)
         .contestant("async_task", ping_pong::<AsyncTask>)
         .contestant("compio", ping_pong::<Compio>)

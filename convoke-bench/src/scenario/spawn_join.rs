@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 
 use super::Scenario;
 use crate::peer::{
-    AsyncTask, Compio, Glommio, Monoio, OneThread, Smol, SmolPool, Spawner, Tokio, inside_tokio, tokio_pool,
+    AsyncTask, Compio, Glommio, Monoio, OneThread, Smol, SmolPool, Spawner, Tokio, TokioLocalSet,
+    inside_tokio, tokio_pool,
 };
 
 /// Tasks spawned before the first is joined, on two threads.
@@ -19,6 +20,7 @@ pub(super) fn scenarios() -> Vec<Scenario> {
     vec![
         Scenario::new("spawn_join_1", "spawn a no-op task on one's own thread and await its handle")
             .contestant("tokio", || one_by_one::<Tokio, _>(nothing))
+            .contestant("tokio_local_set", || one_by_one::<TokioLocalSet, _>(nothing))
             .contestant("smol", || one_by_one::<Smol, _>(nothing))
             .contestant("async_task", || one_by_one::<AsyncTask, _>(nothing))
             .contestant("compio", || one_by_one::<Compio, _>(nothing))
@@ -36,6 +38,7 @@ pub(super) fn scenarios() -> Vec<Scenario> {
             "spawn a task that returns a number on one's own thread and await the number",
         )
         .contestant("tokio", || one_by_one::<Tokio, _>(number))
+        .contestant("tokio_local_set", || one_by_one::<TokioLocalSet, _>(number))
         .contestant("smol", || one_by_one::<Smol, _>(number))
         .contestant("async_task", || one_by_one::<AsyncTask, _>(number))
         .contestant("compio", || one_by_one::<Compio, _>(number))

@@ -5,7 +5,7 @@
 use std::time::{Duration, Instant};
 
 use super::Scenario;
-use crate::peer::{AsyncTask, Compio, Glommio, Monoio, OneThread, Smol, Spawner, Tokio};
+use crate::peer::{AsyncTask, Compio, Glommio, Monoio, OneThread, Smol, Spawner, Tokio, TokioLocalSet};
 
 /// Tasks in `yield_1000`.
 const TASKS: u64 = 1000;
@@ -16,6 +16,7 @@ pub(super) fn scenarios() -> Vec<Scenario> {
     vec![
         Scenario::new("yield_1", "yield, the only task of its thread")
             .contestant("tokio", alone::<Tokio>)
+            .contestant("tokio_local_set", alone::<TokioLocalSet>)
             .contestant("smol", alone::<Smol>)
             .contestant("async_task", alone::<AsyncTask>)
             .contestant("compio", alone::<Compio>)
@@ -24,6 +25,7 @@ pub(super) fn scenarios() -> Vec<Scenario> {
         Scenario::new("yield_1000", "yield, one of 1000 tasks of a thread that do nothing else")
             .batch(TASKS * EACH)
             .contestant("tokio", together::<Tokio>)
+            .contestant("tokio_local_set", together::<TokioLocalSet>)
             .contestant("smol", together::<Smol>)
             .contestant("async_task", together::<AsyncTask>)
             .contestant("compio", together::<Compio>)
