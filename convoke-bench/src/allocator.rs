@@ -1,7 +1,7 @@
 //! The global allocator: forwards to the system's or to mimalloc, and counts while told to.
 //!
 //! All it adds to an allocation is one relaxed load of [`STATE`] and a predictable branch, the same for every
-//! contestant. Counting is switched on only around a sample nobody times.
+//! contestant. Counting and weighing are switched on only around what nobody times.
 //!
 //! The backend must be settled before the first allocation and never change, or memory would go back to an
 //! allocator it did not come from. So the environment decides, on the first call; `main` starts the program again
@@ -9,8 +9,8 @@
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::ffi::CStr;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicI64, AtomicU8, AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use mimalloc::MiMalloc;
 
@@ -51,36 +51,70 @@ pub(crate) fn count(body: impl FnOnce()) -> u64 {
     COUNT.load(Relaxed) - before
 }
 
+/// Weighs, from its beginning to its end, the bytes that are asked for and not given back, by all threads, as the layouts
+/// say, without what the backend rounds up. One at a time; it may be counted meanwhile.
+pub(crate) struct Weighing {
+    before: i64,
+    _turn: MutexGuard<'static, ()>,
+}
+
+impl Weighing {
+    pub(crate) fn begin() -> Self {
+        static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+        let turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+        STATE.fetch_or(WEIGHING, Relaxed);
+        Self { before: WEIGHT.load(Relaxed), _turn: turn }
+    }
+
+    /// What was asked for since the beginning and not given back; nothing, if more was given back.
+    pub(crate) fn end(self) -> u64 {
+        STATE.fetch_and(!WEIGHING, Relaxed);
+        (WEIGHT.load(Relaxed) - self.before).max(0).unsigned_abs()
+    }
+}
+
 /// The allocator to declare as `#[global_allocator]`.
 #[derive(Debug)]
 pub(crate) struct Switch;
 
-/// One of `UNDECIDED`, `SYSTEM` and `MIMALLOC` in the low bits, `COUNTING` above them.
+/// One of `UNDECIDED`, `SYSTEM` and `MIMALLOC` in the low bits, `COUNTING` and `WEIGHING` above them.
 static STATE: AtomicU8 = AtomicU8::new(UNDECIDED);
 static COUNT: AtomicU64 = AtomicU64::new(0);
+static WEIGHT: AtomicI64 = AtomicI64::new(0);
 
 const UNDECIDED: u8 = 0;
 const SYSTEM: u8 = 1;
 const MIMALLOC: u8 = 2;
 const COUNTING: u8 = 4;
+const WEIGHING: u8 = 8;
 
 #[inline]
 fn backend_in(state: u8) -> Backend {
-    match state & !COUNTING {
+    match state & !(COUNTING | WEIGHING) {
         SYSTEM => Backend::System,
         MIMALLOC => Backend::Mimalloc,
         _ => decide(),
     }
 }
 
-/// Like [`backend`], and counts if counting is on.
+/// Like [`backend`], and counts and weighs if that is on: so many calls that allocate, so many bytes more (or less).
 #[inline]
-fn backend_for_allocation() -> Backend {
+fn backend_for(allocations: u64, bytes: i64) -> Backend {
     let state = STATE.load(Relaxed);
-    if state & COUNTING != 0 {
-        COUNT.fetch_add(1, Relaxed);
+    if state & (COUNTING | WEIGHING) != 0 {
+        note(state, allocations, bytes);
     }
     backend_in(state)
+}
+
+#[cold]
+fn note(state: u8, allocations: u64, bytes: i64) {
+    if state & COUNTING != 0 {
+        COUNT.fetch_add(allocations, Relaxed);
+    }
+    if state & WEIGHING != 0 {
+        WEIGHT.fetch_add(bytes, Relaxed);
+    }
 }
 
 /// Reads the environment. Every caller gets the same answer, so it does not matter who of several stores it.
@@ -99,7 +133,7 @@ fn decide() -> Backend {
 unsafe impl GlobalAlloc for Switch {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        match backend_for_allocation() {
+        match backend_for(1, layout.size() as i64) {
             // SAFETY: the caller keeps the contract of this very function.
             Backend::System => unsafe { System.alloc(layout) },
             // SAFETY: as above.
@@ -109,7 +143,7 @@ unsafe impl GlobalAlloc for Switch {
 
     #[inline]
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        match backend_for_allocation() {
+        match backend_for(1, layout.size() as i64) {
             // SAFETY: the caller keeps the contract of this very function.
             Backend::System => unsafe { System.alloc_zeroed(layout) },
             // SAFETY: as above.
@@ -119,7 +153,7 @@ unsafe impl GlobalAlloc for Switch {
 
     #[inline]
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        match backend_for_allocation() {
+        match backend_for(1, size as i64 - layout.size() as i64) {
             // SAFETY: the caller keeps the contract, and the block came from the one backend there is.
             Backend::System => unsafe { System.realloc(block, layout, size) },
             // SAFETY: as above.
@@ -129,7 +163,7 @@ unsafe impl GlobalAlloc for Switch {
 
     #[inline]
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-        match backend() {
+        match backend_for(0, -(layout.size() as i64)) {
             // SAFETY: the caller keeps the contract, and the block came from the one backend there is.
             Backend::System => unsafe { System.dealloc(block, layout) },
             // SAFETY: as above.
@@ -153,6 +187,18 @@ mod tests {
             (0..1024).for_each(|number| numbers.push(black_box(number)));
         });
         assert!(growth >= 5, "{growth}");
+    }
+
+    // Other tests may allocate and free meanwhile, so the weight is one that theirs do not come near.
+    #[test]
+    fn weighs_what_is_not_given_back() {
+        const HEAVY: u64 = 1 << 28;
+        let weighing = Weighing::begin();
+        drop(black_box(Vec::<u8>::with_capacity(2 * HEAVY as usize)));
+        let kept = black_box(Vec::<u8>::with_capacity(HEAVY as usize));
+        let bytes = weighing.end();
+        drop(kept);
+        assert!((HEAVY / 2..HEAVY + HEAVY / 2).contains(&bytes), "{bytes}");
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use crate::allocator;
 use crate::progress::Progress;
-use crate::scenario::{Run, Scenario};
+use crate::scenario::{Run, Scenario, Unit};
 use crate::statistics::{Summary, summarise};
 
 /// How much to measure.
@@ -21,7 +21,8 @@ pub(crate) struct Plan {
 #[derive(Debug)]
 pub(crate) struct Measured {
     pub(crate) peer: &'static str,
-    pub(crate) ns_per_op: Summary,
+    /// In the unit of the scenario.
+    pub(crate) cost_per_op: Summary,
     pub(crate) allocs_per_op: f64,
     pub(crate) instructions_per_op: Option<f64>,
     pub(crate) ops_per_sample: u64,
@@ -42,8 +43,8 @@ pub(crate) fn measure(scenario: &Scenario, plan: &Plan, progress: &mut Progress)
         for turn in 0..racers.len() {
             let racer = &mut racers[(first + turn) % scenario.contestants.len()];
             progress.step(racer.peer, &format!("{} of {}", repeat + 1, plan.repeat));
-            let elapsed = (racer.run)(racer.ops);
-            racer.samples.push(elapsed.as_nanos() as f64 / racer.ops as f64);
+            let cost = (racer.run)(racer.ops);
+            racer.samples.push(cost / racer.ops as f64);
         }
     }
     racers.into_iter().map(|racer| racer.finish(scenario, progress)).collect()
@@ -71,7 +72,7 @@ impl Racer {
         });
         Measured {
             peer: self.peer,
-            ns_per_op: summarise(self.samples),
+            cost_per_op: summarise(self.samples),
             allocs_per_op: allocations as f64 / (self.ops * scenario.lanes) as f64,
             instructions_per_op: None,
             ops_per_sample: self.ops,
@@ -79,14 +80,18 @@ impl Racer {
     }
 }
 
-/// The number of ops that takes about `target`, in whole batches. Finding it warms the contestant up as well.
+/// The number of ops that takes about `target`, in whole batches. Finding it warms the contestant up as well. Where it is
+/// not time that is measured, one batch tells as much as many.
 fn calibrate(scenario: &Scenario, run: &mut Run, target: Duration) -> u64 {
-    let long_enough = target / 4;
+    let target = target.as_nanos() as f64;
     let mut ops = scenario.whole_batches(1);
     loop {
-        let elapsed = run(ops);
-        if elapsed >= long_enough {
-            let wanted = ops as f64 * target.as_secs_f64() / elapsed.as_secs_f64();
+        let cost = run(ops);
+        if scenario.unit == Unit::Bytes {
+            return ops;
+        }
+        if cost >= target / 4.0 {
+            let wanted = ops as f64 * target / cost;
             return scenario.whole_batches((wanted as u64).max(1));
         }
         ops = ops.saturating_mul(2);
@@ -96,6 +101,7 @@ fn calibrate(scenario: &Scenario, run: &mut Run, target: Duration) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scenario::Bytes;
 
     /// A contestant that claims a fixed time per op, so that nothing here depends on a clock.
     fn scenario(nanos_per_op: u64) -> Scenario {
@@ -111,7 +117,7 @@ mod tests {
     fn a_sample_is_as_long_as_planned() {
         let measured = measure(&scenario(100), &plan(), &mut Progress::silent());
         assert_eq!(measured[0].ops_per_sample, 10_000);
-        assert_eq!(measured[0].ns_per_op, Summary { median: 100.0, spread: 0.0 });
+        assert_eq!(measured[0].cost_per_op, Summary { median: 100.0, spread: 0.0 });
     }
 
     #[test]
@@ -124,6 +130,17 @@ mod tests {
     fn a_slow_op_is_still_run_once() {
         let measured = measure(&scenario(1_000_000_000), &plan(), &mut Progress::silent());
         assert_eq!(measured[0].ops_per_sample, 1);
+    }
+
+    #[test]
+    fn what_is_not_time_is_measured_one_batch_at_a_time() {
+        let scenario = Scenario::new("test", "one op is imaginary")
+            .batch(10)
+            .unit(Unit::Bytes)
+            .contestant("scales", || |ops| Bytes(64 * ops));
+        let measured = measure(&scenario, &plan(), &mut Progress::silent());
+        assert_eq!(measured[0].ops_per_sample, 10);
+        assert_eq!(measured[0].cost_per_op, Summary { median: 64.0, spread: 0.0 });
     }
 
     #[test]

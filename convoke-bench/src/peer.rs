@@ -4,6 +4,16 @@
 //! - smol's executor in its leaked form (`StaticExecutor`), which needs no list of live tasks, and threads that run
 //!   `futures_lite`'s `block_on`, as smol's own threads do but without a reactor.
 //! - rayon as it comes.
+//! - the runtimes of one thread in [`one_thread`], and async-task by itself in [`bare_queue`].
+//! - allocators of frames in [`frames`].
+
+mod bare_queue;
+mod frames;
+mod one_thread;
+
+pub(crate) use bare_queue::AsyncTask;
+pub(crate) use frames::{BumpStack, Frame, FrameAllocator, Mimalloc, SystemFrames};
+pub(crate) use one_thread::{Compio, Glommio, Monoio, OneThread, Smol, Spawner, Tokio, TokioLocalSet};
 
 use std::future::Future;
 use std::thread::{self, JoinHandle};

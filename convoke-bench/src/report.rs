@@ -64,7 +64,7 @@ fn render_table(scenario: &Scenario, rows: &[Measured], ink: &Ink) -> String {
     let Ink { bold, plain } = ink;
     let mut text = format!("\n{bold}{}{plain}\n  one op: {}\n", scenario.name, scenario.about);
     let width = rows.iter().map(|row| row.peer.len()).max().unwrap_or(0).max("peer".len());
-    let unit = format!("{}/op", scenario.unit);
+    let unit = format!("{}/op", scenario.unit.name());
     text += &format!(
         "  {:width$} {unit:>10} {:>9} {:>11} {:>16}\n",
         "peer", "spread", "allocs/op", "instructions/op"
@@ -73,8 +73,8 @@ fn render_table(scenario: &Scenario, rows: &[Measured], ink: &Ink) -> String {
         text += &format!(
             "  {:width$} {:>10} {:>9} {:>11} {:>16}\n",
             row.peer,
-            short(row.ns_per_op.median),
-            format!("±{:.1} %", row.ns_per_op.spread),
+            short(row.cost_per_op.median),
+            format!("±{:.1} %", row.cost_per_op.spread),
             format!("{:.2}", row.allocs_per_op),
             row.instructions_per_op.map_or("-".to_owned(), short),
         );
@@ -90,11 +90,11 @@ fn verdict(rows: &[Measured]) -> Option<String> {
     let best = rows
         .iter()
         .filter(|row| !row.peer.starts_with(CONVOKE))
-        .min_by(|a, b| a.ns_per_op.median.total_cmp(&b.ns_per_op.median))?;
+        .min_by(|a, b| a.cost_per_op.median.total_cmp(&b.cost_per_op.median))?;
     let Some(ours) = rows.iter().find(|row| row.peer == CONVOKE) else {
         return Some(format!("best peer: {}", best.peer));
     };
-    let ratio = ours.ns_per_op.median / best.ns_per_op.median;
+    let ratio = ours.cost_per_op.median / best.cost_per_op.median;
     Some(format!("{CONVOKE} / best peer ({}) = {ratio:.2}", best.peer))
 }
 
@@ -106,9 +106,9 @@ fn render_json(scenario: &Scenario, rows: &[Measured]) -> String {
              \"allocs_per_op\":{:.4},\"instructions_per_op\":{}}}\n",
             scenario.name,
             row.peer,
-            scenario.unit,
-            row.ns_per_op.median,
-            row.ns_per_op.spread,
+            scenario.unit.name(),
+            row.cost_per_op.median,
+            row.cost_per_op.spread,
             row.allocs_per_op,
             row.instructions_per_op.map_or("null".to_owned(), |number| format!("{number:.4}")),
         )
@@ -131,8 +131,8 @@ mod tests {
     use crate::statistics::Summary;
 
     fn row(peer: &'static str, median: f64, instructions_per_op: Option<f64>) -> Measured {
-        let ns_per_op = Summary { median, spread: 1.25 };
-        Measured { peer, ns_per_op, allocs_per_op: 1.0, instructions_per_op, ops_per_sample: 1 }
+        let cost_per_op = Summary { median, spread: 1.25 };
+        Measured { peer, cost_per_op, allocs_per_op: 1.0, instructions_per_op, ops_per_sample: 1 }
     }
 
     fn scenario() -> Scenario {

@@ -4,14 +4,22 @@
 //! per contestant. That function sets up what it needs (a runtime, a token), untimed, and returns a closure which does
 //! so many ops and says how long they took. Our own contestant is named [`CONVOKE`].
 
+mod await_hop;
+mod await_inline;
 mod bulk;
+mod frame;
 mod hop;
+mod idle_task;
 mod inline_graph;
+mod ping_pong;
 mod pool_schedule;
 mod pool_spawn;
+mod spawn_join;
 mod stop_callback;
+mod stop_tree;
 mod strand_post;
 mod when_all;
+mod yielding;
 
 use std::time::Duration;
 
@@ -29,20 +37,66 @@ pub(crate) fn all() -> Vec<Scenario> {
         when_all::scenarios(),
         strand_post::scenarios(),
         bulk::scenarios(),
+        spawn_join::scenarios(),
+        await_inline::scenarios(),
+        await_hop::scenarios(),
+        yielding::scenarios(),
+        ping_pong::scenarios(),
+        frame::scenarios(),
+        stop_tree::scenarios(),
+        idle_task::scenarios(),
     ]
     .into_iter()
     .flatten()
     .collect()
 }
 
-/// Does so many ops and says how long they took.
-pub(crate) type Run = Box<dyn FnMut(u64) -> Duration>;
+/// Does so many ops and says what they cost, in the unit of the scenario.
+pub(crate) type Run = Box<dyn FnMut(u64) -> f64>;
+
+/// What is measured of the ops.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Unit {
+    Nanoseconds,
+    Bytes,
+}
+
+impl Unit {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Nanoseconds => "ns",
+            Self::Bytes => "bytes",
+        }
+    }
+}
+
+/// What a contestant says its ops cost.
+pub(crate) trait Cost {
+    /// As a number of its unit.
+    fn number(self) -> f64;
+}
+
+impl Cost for Duration {
+    fn number(self) -> f64 {
+        self.as_nanos() as f64
+    }
+}
+
+/// A cost in memory.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bytes(pub(crate) u64);
+
+impl Cost for Bytes {
+    fn number(self) -> f64 {
+        self.0 as f64
+    }
+}
 
 pub(crate) struct Scenario {
     pub(crate) name: &'static str,
     /// What one op is, in one line.
     pub(crate) about: &'static str,
-    pub(crate) unit: &'static str,
+    pub(crate) unit: Unit,
     /// Ops come in multiples of this.
     pub(crate) batch: u64,
     /// How many threads do all the ops each. Time is per op of one of them; allocations and instructions, which are
@@ -59,7 +113,7 @@ pub(crate) struct Contestant {
 
 impl Scenario {
     pub(crate) fn new(name: &'static str, about: &'static str) -> Self {
-        Self { name, about, unit: "ns", batch: 1, lanes: 1, contestants: Vec::new() }
+        Self { name, about, unit: Unit::Nanoseconds, batch: 1, lanes: 1, contestants: Vec::new() }
     }
 
     pub(crate) fn batch(self, batch: u64) -> Self {
@@ -70,12 +124,35 @@ impl Scenario {
         Self { lanes, ..self }
     }
 
-    pub(crate) fn contestant<R>(mut self, peer: &'static str, set_up: impl Fn() -> R + 'static) -> Self
+    pub(crate) fn unit(self, unit: Unit) -> Self {
+        Self { unit, ..self }
+    }
+
+    pub(crate) fn contestant<R, C>(mut self, peer: &'static str, set_up: impl Fn() -> R + 'static) -> Self
     where
-        R: FnMut(u64) -> Duration + 'static,
+        R: FnMut(u64) -> C + 'static,
+        C: Cost,
     {
-        self.contestants.push(Contestant { peer, set_up: Box::new(move || Box::new(set_up())) });
+        let set_up = move || {
+            let mut run = set_up();
+            Box::new(move |ops| run(ops).number()) as Run
+        };
+        self.contestants.push(Contestant { peer, set_up: Box::new(set_up) });
         self
+    }
+
+    /// Like [`contestant`](Self::contestant), for one who cannot run on every machine.
+    pub(crate) fn contestant_if<R, C>(
+        self,
+        present: bool,
+        peer: &'static str,
+        set_up: impl Fn() -> R + 'static,
+    ) -> Self
+    where
+        R: FnMut(u64) -> C + 'static,
+        C: Cost,
+    {
+        if present { self.contestant(peer, set_up) } else { self }
     }
 
     /// `ops`, rounded up to whole batches.

@@ -1,0 +1,95 @@
+//! Awaiting something that happens elsewhere on one's own thread: through another place in the queue and back to oneself.
+//!
+//! The peers have three ways. `spawn` and await the handle is how one says "do this over there and come back"; its price
+//! is mostly that of the task. An actor is a standing task that is asked through a channel and answers through another.
+//! The least a hop can cost is a standing task asked through a bare cell (`…_cell`): two wake-ups, two switches, and no
+//! allocation; no user writes that, but it is the mark to beat.
+
+use std::hint::black_box;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use tokio::sync::{mpsc, oneshot};
+
+use super::Scenario;
+use super::ping_pong::OneSlot;
+use crate::peer::{AsyncTask, Compio, Monoio, OneThread, Smol, Spawner, Tokio};
+
+pub(super) fn scenarios() -> Vec<Scenario> {
+    vec![
+        Scenario::new(
+            "await_hop",
+            "await what is done elsewhere in the queue of one's own thread, and go on",
+        )
+        .contestant("tokio", spawn::<Tokio>)
+        .contestant("tokio_actor", tokio_actor)
+        .contestant("tokio_cell", cell::<Tokio>)
+        .contestant("smol", spawn::<Smol>)
+        .contestant("smol_cell", cell::<Smol>)
+        .contestant("async_task", spawn::<AsyncTask>)
+        .contestant("async_task_cell", cell::<AsyncTask>)
+        .contestant("compio_cell", cell::<Compio>)
+        .contestant("monoio_cell", cell::<Monoio>),
+    ]
+}
+
+fn spawn<R: OneThread>() -> impl FnMut(u64) -> Duration {
+    let mut runtime = R::start();
+    move |ops| {
+        runtime.run(|spawner| async move {
+            let start = Instant::now();
+            for op in 0..ops {
+                let op = black_box(op);
+                black_box(spawner.spawn(async move { op + 1 }).await);
+            }
+            start.elapsed()
+        })
+    }
+}
+
+fn cell<R: OneThread>() -> impl FnMut(u64) -> Duration {
+    let mut runtime = R::start();
+    move |ops| {
+        runtime.run(|spawner| async move {
+            let (asked, answered) = (Rc::new(OneSlot::default()), Rc::new(OneSlot::default()));
+            let (questions, answers) = (Rc::clone(&asked), Rc::clone(&answered));
+            let elsewhere = spawner.spawn(async move {
+                for _ in 0..ops {
+                    answers.put(questions.take().await + 1);
+                }
+            });
+            let start = Instant::now();
+            for op in 0..ops {
+                asked.put(black_box(op));
+                black_box(answered.take().await);
+            }
+            let elapsed = start.elapsed();
+            elsewhere.await;
+            elapsed
+        })
+    }
+}
+
+fn tokio_actor() -> impl FnMut(u64) -> Duration {
+    let mut runtime = Tokio::start();
+    move |ops| {
+        runtime.run(|spawner| async move {
+            let (ask, mut questions) = mpsc::channel::<(u64, oneshot::Sender<u64>)>(1);
+            let elsewhere = spawner.spawn(async move {
+                while let Some((question, answer)) = questions.recv().await {
+                    answer.send(question + 1).expect("the one who asked waits");
+                }
+            });
+            let start = Instant::now();
+            for op in 0..ops {
+                let (answer, answered) = oneshot::channel();
+                ask.send((black_box(op), answer)).await.expect("the actor is there");
+                black_box(answered.await.expect("the actor answers"));
+            }
+            let elapsed = start.elapsed();
+            drop(ask);
+            elsewhere.await;
+            elapsed
+        })
+    }
+}

@@ -1,0 +1,165 @@
+//! Where a child future lives when it cannot live in its parent: a frame of 256 bytes is allocated, run and freed.
+//!
+//! The allocators are called past the global one, so they appear side by side whatever the process uses, and their
+//! allocations are not counted; `box_pin` is what everybody writes, and is.
+
+use std::future::{Future, ready};
+use std::hint::black_box;
+use std::mem::MaybeUninit;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::task::{Context, Waker};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use super::Scenario;
+use crate::measure::time;
+use crate::peer::{BumpStack, Frame, FrameAllocator, Mimalloc, SystemFrames};
+
+/// Frames that go from thread to thread together, and how many such loads there are: what the channel costs is spread
+/// over so many frames, and neither thread waits for the other at every load.
+const LOAD: usize = 1000;
+const LOADS: usize = 8;
+
+pub(super) fn scenarios() -> Vec<Scenario> {
+    vec![
+        Scenario::new("frame", "allocate a child future of 256 bytes, await it, free it")
+            .contestant("box_pin", box_pin)
+            .contestant("system", || here(SystemFrames))
+            .contestant("mimalloc", || here(Mimalloc))
+            .contestant("bump_stack", || here(BumpStack::leak())),
+        Scenario::new(
+            "frame_cross_thread",
+            "allocate a child future of 256 bytes on one thread, free it on another",
+        )
+        .batch(LOAD as u64)
+        .contestant("system", || across(SystemFrames))
+        .contestant("mimalloc", || across(Mimalloc)),
+    ]
+}
+
+/// A future of 256 bytes, most of which nobody has to write: as in a real one, that is room for later.
+async fn child(number: u32) -> u32 {
+    let mut state = MaybeUninit::<[u64; 30]>::uninit();
+    black_box(&mut state);
+    ready(()).await;
+    black_box(&mut state);
+    black_box(number)
+}
+
+fn box_pin() -> impl FnMut(u64) -> Duration {
+    |ops| {
+        let mut context = Context::from_waker(Waker::noop());
+        time(|| {
+            for op in 0..ops {
+                let mut frame = Box::pin(child(op as u32));
+                _ = black_box(black_box(&mut frame).as_mut().poll(&mut context));
+            }
+        })
+    }
+}
+
+/// Another frame lives on meanwhile, as in a program: mimalloc, were it left without a single block of that size, would
+/// give the page back and fetch it again, and take a microsecond.
+fn here<A: FrameAllocator>(allocator: A) -> impl FnMut(u64) -> Duration {
+    let other = Frame::new(&allocator, || child(0));
+    move |ops| {
+        black_box(&other);
+        let mut context = Context::from_waker(Waker::noop());
+        time(|| {
+            for op in 0..ops {
+                let mut frame = Frame::new(&allocator, || child(op as u32));
+                _ = black_box(black_box(&mut frame).as_mut().poll(&mut context));
+            }
+        })
+    }
+}
+
+fn across<A: FrameAllocator + Send + 'static>(allocator: A) -> impl FnMut(u64) -> Duration {
+    let make = move |op: u64| Frame::new(&allocator, || child(op as u32));
+    let freer = Freer::start();
+    move |ops| {
+        time(|| {
+            for load in 0..ops / LOAD as u64 {
+                let mut frames = freer.empty();
+                frames.extend((0..LOAD as u64).map(|op| make(load + op)));
+                freer.free(frames);
+            }
+            freer.wait();
+        })
+    }
+}
+
+/// A thread that drops what it gets and gives the empty vectors back.
+struct Freer<T> {
+    full: Option<SyncSender<Vec<T>>>,
+    empty: Receiver<Vec<T>>,
+    /// So that the empty ones can be put back after a wait.
+    put_back: SyncSender<Vec<T>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl<T: Send + 'static> Freer<T> {
+    fn start() -> Self {
+        let (full, to_free) = sync_channel::<Vec<T>>(LOADS);
+        let (put_back, empty) = sync_channel(LOADS);
+        for _ in 0..LOADS {
+            put_back.send(Vec::with_capacity(LOAD)).expect("we hold the other end");
+        }
+        let give_back = put_back.clone();
+        let thread = thread::spawn(move || {
+            for mut frames in to_free {
+                frames.clear();
+                _ = give_back.send(frames);
+            }
+        });
+        Self { full: Some(full), empty, put_back, thread: Some(thread) }
+    }
+
+    fn empty(&self) -> Vec<T> {
+        self.empty.recv().expect("the thread gives them back")
+    }
+
+    fn free(&self, frames: Vec<T>) {
+        self.full.as_ref().expect("not dropped").send(frames).expect("the thread takes them");
+    }
+
+    /// Waits until all is freed: then every vector is empty again.
+    fn wait(&self) {
+        let all: Vec<Vec<T>> = (0..LOADS).map(|_| self.empty()).collect();
+        for vector in all {
+            self.put_back.send(vector).expect("we hold the other end");
+        }
+    }
+}
+
+impl<T> Drop for Freer<T> {
+    fn drop(&mut self) {
+        drop(self.full.take());
+        if let Some(thread) = self.thread.take() {
+            thread.join().expect("dropping a frame does not panic");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_child_is_as_large_as_the_scenario_says() {
+        let future = child(1);
+        assert_eq!(size_of_val(&future), 256);
+    }
+
+    #[test]
+    fn all_is_freed_when_the_wait_is_over() {
+        let (freer, counted) = (Freer::start(), std::sync::Arc::new(()));
+        for _ in 0..3 * LOADS {
+            let mut load = freer.empty();
+            load.extend((0..LOAD).map(|_| std::sync::Arc::clone(&counted)));
+            freer.free(load);
+        }
+        freer.wait();
+        assert_eq!(std::sync::Arc::strong_count(&counted), 1);
+    }
+}

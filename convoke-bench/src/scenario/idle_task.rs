@@ -1,0 +1,62 @@
+//! The memory of a task that waits: how many of them fit.
+//!
+//! What its spawning asked of the allocator and has not given back. Each begins to wait before the next is spawned, so
+//! that the run queue stays short; what a fresh runtime keeps per task elsewhere (a slot, a link) is counted. The handles
+//! are kept, because a task nobody could wake is freed by some runtimes as soon as its handle goes; the vector that holds
+//! them is not counted.
+
+use std::future::pending;
+use std::hint::black_box;
+use std::rc::Rc;
+
+use super::ping_pong::OneSlot;
+use super::{Bytes, Scenario, Unit};
+use crate::allocator::Weighing;
+use crate::peer::{AsyncTask, Compio, Glommio, Monoio, OneThread, Smol, Spawner, Tokio, TokioLocalSet};
+
+const TASKS: u64 = 10_000;
+
+pub(super) fn scenarios() -> Vec<Scenario> {
+    vec![
+        Scenario::new(
+            "idle_task_bytes",
+            "the memory of a task that waits with 64 bytes of its own, one of 10 000",
+        )
+        .batch(TASKS)
+        .unit(Unit::Bytes)
+        .contestant("tokio", idle::<Tokio>)
+        .contestant("tokio_local_set", idle::<TokioLocalSet>)
+        .contestant("smol", idle::<Smol>)
+        .contestant("async_task", idle::<AsyncTask>)
+        .contestant("compio", idle::<Compio>)
+        .contestant("monoio", idle::<Monoio>)
+        .contestant_if(Glommio::starts(), "glommio", idle::<Glommio>),
+    ]
+}
+
+fn idle<R: OneThread>() -> impl FnMut(u64) -> Bytes {
+    move |ops| {
+        R::start().run(|spawner| async move {
+            let begun = Rc::new(OneSlot::default());
+            let mut tasks = Vec::with_capacity(ops as usize);
+            let weighing = Weighing::begin();
+            for _ in 0..ops {
+                tasks.push(spawner.spawn(wait(Rc::clone(&begun))));
+                begun.take().await;
+            }
+            let bytes = weighing.end();
+            for task in tasks {
+                spawner.end(task);
+            }
+            Bytes(bytes)
+        })
+    }
+}
+
+/// 64 bytes that live as long as the wait, the pointer to the slot among them.
+async fn wait(begun: Rc<OneSlot>) {
+    let mut state = black_box([0_u64; 7]);
+    begun.put(1);
+    pending::<()>().await;
+    black_box(&mut state);
+}

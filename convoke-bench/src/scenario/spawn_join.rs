@@ -1,0 +1,105 @@
+//! Spawning a task from inside a runtime and awaiting its handle: the price of a task with a handle.
+//!
+//! On one thread one task after the other, so that the queue is short and the memory warm; on two threads a thousand at
+//! once, so that there is something to share.
+
+use std::future::Future;
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+use super::Scenario;
+use crate::peer::{
+    AsyncTask, Compio, Glommio, Monoio, OneThread, Smol, SmolPool, Spawner, Tokio, TokioLocalSet,
+    inside_tokio, tokio_pool,
+};
+
+/// Tasks spawned before the first is joined, on two threads.
+const AT_ONCE: u64 = 1000;
+
+pub(super) fn scenarios() -> Vec<Scenario> {
+    vec![
+        Scenario::new("spawn_join_1", "spawn a no-op task on one's own thread and await its handle")
+            .contestant("tokio", || one_by_one::<Tokio, _>(nothing))
+            .contestant("tokio_local_set", || one_by_one::<TokioLocalSet, _>(nothing))
+            .contestant("smol", || one_by_one::<Smol, _>(nothing))
+            .contestant("async_task", || one_by_one::<AsyncTask, _>(nothing))
+            .contestant("compio", || one_by_one::<Compio, _>(nothing))
+            .contestant("monoio", || one_by_one::<Monoio, _>(nothing))
+            .contestant_if(Glommio::starts(), "glommio", || one_by_one::<Glommio, _>(nothing)),
+        Scenario::new(
+            "spawn_join_2",
+            "spawn a no-op task on a pool of 2 threads and await its handle, 1000 at once",
+        )
+        .batch(AT_ONCE)
+        .contestant("tokio", tokio)
+        .contestant("smol", smol),
+        Scenario::new(
+            "spawn_future",
+            "spawn a task that returns a number on one's own thread and await the number",
+        )
+        .contestant("tokio", || one_by_one::<Tokio, _>(number))
+        .contestant("tokio_local_set", || one_by_one::<TokioLocalSet, _>(number))
+        .contestant("smol", || one_by_one::<Smol, _>(number))
+        .contestant("async_task", || one_by_one::<AsyncTask, _>(number))
+        .contestant("compio", || one_by_one::<Compio, _>(number))
+        .contestant("monoio", || one_by_one::<Monoio, _>(number))
+        .contestant_if(Glommio::starts(), "glommio", || one_by_one::<Glommio, _>(number)),
+    ]
+}
+
+async fn nothing(_: usize) {}
+
+async fn number(number: usize) -> usize {
+    number + 1
+}
+
+fn one_by_one<R: OneThread, F>(task: fn(usize) -> F) -> impl FnMut(u64) -> Duration
+where
+    F: Future + 'static,
+{
+    let mut runtime = R::start();
+    move |ops| {
+        runtime.run(|spawner| async move {
+            let start = Instant::now();
+            for op in 0..ops as usize {
+                black_box(spawner.spawn(task(black_box(op))).await);
+            }
+            start.elapsed()
+        })
+    }
+}
+
+fn tokio() -> impl FnMut(u64) -> Duration {
+    let runtime = tokio_pool(2);
+    move |ops| {
+        inside_tokio(&runtime, async move {
+            let mut tasks = Vec::with_capacity(AT_ONCE as usize);
+            let start = Instant::now();
+            for _ in 0..ops / AT_ONCE {
+                tasks.extend((0..AT_ONCE).map(|_| tokio::spawn(async {})));
+                for task in tasks.drain(..) {
+                    task.await.expect("the contestant does not panic");
+                }
+            }
+            start.elapsed()
+        })
+    }
+}
+
+fn smol() -> impl FnMut(u64) -> Duration {
+    let pool = SmolPool::new(2);
+    move |ops| {
+        let executor = pool.executor;
+        pool.inside(async move {
+            let mut tasks = Vec::with_capacity(AT_ONCE as usize);
+            let start = Instant::now();
+            for _ in 0..ops / AT_ONCE {
+                tasks.extend((0..AT_ONCE).map(|_| executor.spawn(async {})));
+                for task in tasks.drain(..) {
+                    task.await;
+                }
+            }
+            start.elapsed()
+        })
+    }
+}

@@ -1,0 +1,114 @@
+//! Telling a tree of waiting tasks to stop, until the last of them has ended and was joined: what it costs to give up.
+//!
+//! A root with 100 branches with 100 leaves each; the leaves wait. Only the stopping is timed, and counted per leaf.
+//! Aborting tokio's root would be quicker, but an aborted branch drops its leaves without waiting for them: that stops
+//! the tree, and does not join it.
+
+use std::cell::Cell;
+use std::future::pending;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use futures::channel::oneshot;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use super::Scenario;
+use crate::peer::{OneThread, Smol, Spawner, Tokio};
+
+const BRANCHES: u64 = 100;
+const LEAVES: u64 = 100;
+const TREE: u64 = BRANCHES * LEAVES;
+
+pub(super) fn scenarios() -> Vec<Scenario> {
+    vec![
+        Scenario::new(
+            "stop_tree",
+            "stop and join one leaf of a tree of 100 branches with 100 waiting leaves each, on one thread",
+        )
+        .batch(TREE)
+        .contestant("tokio", || tokio(CancellationToken::clone))
+        .contestant("tokio_child_tokens", || tokio(CancellationToken::child_token))
+        .contestant("smol", smol),
+    ]
+}
+
+/// One token for each branch, a child of the root's, and `for_leaf` makes the leaf's of it; a `JoinSet` for the root and
+/// one for each branch.
+fn tokio(for_leaf: fn(&CancellationToken) -> CancellationToken) -> impl FnMut(u64) -> Duration {
+    let mut runtime = Tokio::start();
+    move |ops| (0..ops / TREE).map(|_| runtime.run(|spawner| tokio_tree(spawner, for_leaf))).sum()
+}
+
+async fn tokio_tree(
+    spawner: impl Spawner,
+    for_leaf: fn(&CancellationToken) -> CancellationToken,
+) -> Duration {
+    let (root, waiting) = (CancellationToken::new(), Rc::new(Cell::new(0)));
+    let mut branches = JoinSet::new();
+    for _ in 0..BRANCHES {
+        let (branch, waiting) = (root.child_token(), Rc::clone(&waiting));
+        branches.spawn_local(async move {
+            let mut leaves = JoinSet::new();
+            for _ in 0..LEAVES {
+                let (leaf, waiting) = (for_leaf(&branch), Rc::clone(&waiting));
+                leaves.spawn_local(async move {
+                    waiting.update(|waiting| waiting + 1);
+                    leaf.cancelled().await;
+                });
+            }
+            while leaves.join_next().await.is_some() {}
+        });
+    }
+    until_all_wait(spawner, &waiting).await;
+    let start = Instant::now();
+    root.cancel();
+    while branches.join_next().await.is_some() {}
+    start.elapsed()
+}
+
+/// A branch is told by a channel, because cancelling it would take from it the handles of its leaves; it cancels them
+/// all, and `cancel` waits until one has ended.
+fn smol() -> impl FnMut(u64) -> Duration {
+    let mut runtime = Smol::start();
+    move |ops| (0..ops / TREE).map(|_| runtime.run(smol_tree)).sum()
+}
+
+async fn smol_tree(spawner: <Smol as OneThread>::Spawner) -> Duration {
+    let waiting = Rc::new(Cell::new(0));
+    let (mut stops, mut branches) = (Vec::new(), Vec::new());
+    for _ in 0..BRANCHES {
+        let (stop, stopped) = oneshot::channel::<()>();
+        let waiting = Rc::clone(&waiting);
+        stops.push(stop);
+        branches.push(spawner.spawn(async move {
+            let leaf = |_| {
+                let waiting = Rc::clone(&waiting);
+                spawner.spawn(async move {
+                    waiting.update(|waiting| waiting + 1);
+                    pending::<()>().await;
+                })
+            };
+            let leaves: Vec<_> = (0..LEAVES).map(leaf).collect();
+            // An error would mean that the root is gone: the same to us.
+            _ = stopped.await;
+            for leaf in leaves {
+                leaf.cancel().await;
+            }
+        }));
+    }
+    until_all_wait(spawner, &waiting).await;
+    let start = Instant::now();
+    drop(stops);
+    for branch in branches {
+        branch.await;
+    }
+    start.elapsed()
+}
+
+/// A leaf counts itself in the poll in which it begins to wait.
+async fn until_all_wait(spawner: impl Spawner, waiting: &Cell<u64>) {
+    while waiting.get() < TREE {
+        spawner.yield_now().await;
+    }
+}
