@@ -12,11 +12,13 @@
 
 pub mod context;
 mod flow;
+mod frame_arc;
 mod inbox;
 pub mod pool;
 mod region;
 mod report_panic;
 mod run_loop;
+pub mod scope;
 mod spin_lock;
 pub mod strand;
 mod sync_wait;
@@ -32,6 +34,7 @@ pub use flow::{
 pub use pool::{PoolExecutor, ThreadPool, ThreadPoolBuilder};
 use report_panic::report_panic;
 pub use run_loop::{RunLoop, RunLoopExecutor};
+pub use scope::{Handle, Scope, scope};
 pub use strand::Strand;
 pub use sync_wait::{sync_wait, sync_wait_with};
 pub use task::{Task, task};

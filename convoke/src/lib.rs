@@ -8,7 +8,7 @@ pub use convoke_core::{
     StopToken, algorithm, awaitable, env, outcome, stop,
 };
 pub use convoke_exec::{
-    CatchStopped, Checkpoint, NotSend, Reschedule, RunOn, Stopped, StoppedForever, catch_stopped, checkpoint, current, reschedule, run_on, stopped,
+    CatchStopped, Checkpoint, NotSend, Reschedule, RunOn, Stopped, StoppedForever, catch_stopped, checkpoint, current, reschedule, run_on, stopped, Handle, Scope, scope,
     Context, PoolExecutor, RunLoop, RunLoopExecutor, Strand, Task, ThreadPool, ThreadPoolBuilder, context, pool,
     strand, sync_wait, sync_wait_with, task,
 };
@@ -18,7 +18,7 @@ pub mod prelude {
 
     pub use convoke_core::prelude::*;
     pub use convoke_exec::{
-        RunLoop, Stopped, Strand, ThreadPool, catch_stopped, checkpoint, reschedule, run_on, stopped, sync_wait,
+        RunLoop, Stopped, Strand, ThreadPool, catch_stopped, checkpoint, reschedule, run_on, scope, stopped, sync_wait,
         sync_wait_with, task,
     };
 }
