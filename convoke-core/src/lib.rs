@@ -7,6 +7,7 @@
 //! | [`algorithm`] | factories and adaptors of senders, one file each |
 //! | [`stop`] | asking work to stop |
 //! | [`env`](mod@env) | what travels down to the work |
+//! | [`frames`] | where the frames of tasks live |
 //! | [`Executor`], [`ExecutorRef`] | where work runs |
 //! | [`raw`] | for people who write executors, algorithms and tasks |
 //!
@@ -16,6 +17,7 @@ pub mod algorithm;
 mod completes;
 pub mod env;
 mod executor;
+pub mod frames;
 mod never;
 mod operation;
 pub mod outcome;
@@ -36,6 +38,7 @@ pub use loom as __loom;
 pub use completes::Completes;
 pub use env::Env;
 pub use executor::{Executor, ExecutorRef, InlineExecutor};
+pub use frames::FrameAllocator;
 pub use never::Never;
 pub use operation::Operation;
 pub use outcome::Outcome;
@@ -47,7 +50,7 @@ pub use stop::{OwnedStopCallback, StopCallback, StopReason, StopRef, StopSource,
 pub mod raw {
     //! The low-level door: what executors, algorithms and task types are made of.
 
-    pub use crate::env::{FrameMemory, ScopedEnv};
+    pub use crate::env::ScopedEnv;
     pub use crate::executor::{Call, Header, RunQueue, Runnable};
     pub use crate::operation::{Action, Children, EnvAbove, Handshake, Leaf, Slot};
     pub use crate::stop::{InPlaceStop, OnStop, RawCallback};

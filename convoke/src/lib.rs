@@ -3,9 +3,9 @@
 #![doc = include_str!("../../README.md")]
 
 pub use convoke_core::{
-    Completes, Env, Executor, ExecutorRef, InlineExecutor, Never, Operation, Outcome, OutcomeOf,
-    OwnedStopCallback, Panic, Receiver, SameError, Sender, StopCallback, StopReason, StopRef, StopSource,
-    StopToken, algorithm, env, outcome, stop,
+    Completes, Env, Executor, ExecutorRef, FrameAllocator, InlineExecutor, Never, Operation, Outcome,
+    OutcomeOf, OwnedStopCallback, Panic, Receiver, SameError, Sender, StopCallback, StopReason, StopRef,
+    StopSource, StopToken, algorithm, env, frames, outcome, stop,
 };
 pub use convoke_exec::{
     Context, PoolExecutor, RunLoop, RunLoopExecutor, Strand, ThreadPool, ThreadPoolBuilder, context, pool,
