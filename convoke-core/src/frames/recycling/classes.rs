@@ -59,7 +59,7 @@ impl Class {
             None => (self.0 + 1) * FINE_STEP,
             Some(coarse) => {
                 let (doublings, step) = (coarse / COARSE_STEPS, coarse % COARSE_STEPS);
-                (COARSE_STEPS + step + 1) * (FINE_MAX / COARSE_STEPS) << doublings
+                ((COARSE_STEPS + step + 1) * (FINE_MAX / COARSE_STEPS)) << doublings
             }
         }
     }
