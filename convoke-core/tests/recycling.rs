@@ -12,11 +12,12 @@ use std::thread;
 
 use convoke_core::frames::FrameAllocator;
 
-/// Counts what each thread asks of the system.
+/// Counts what each thread asks of the system, and gives back.
 struct Watched;
 
 thread_local! {
     static ASKED: Cell<usize> = const { Cell::new(0) };
+    static GIVEN_BACK: Cell<usize> = const { Cell::new(0) };
 }
 
 // SAFETY: the memory is the system's.
@@ -28,6 +29,7 @@ unsafe impl GlobalAlloc for Watched {
     }
 
     unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
+        GIVEN_BACK.set(GIVEN_BACK.get() + 1);
         // SAFETY: the caller's.
         unsafe { System.dealloc(memory, layout) }
     }
@@ -112,6 +114,47 @@ fn frames_freed_elsewhere_come_back_without_the_system() {
     }
     drop(to_free);
     freer.join().unwrap();
+}
+
+#[test]
+fn a_thread_that_ends_leaves_its_frames_to_the_others() {
+    if !keeps_frames() {
+        return;
+    }
+    const SOME: usize = 8;
+    fn make_and_free(size: usize) {
+        let (frames, layout) = (FrameAllocator::default(), Layout::from_size_align(size, 8).unwrap());
+        let all: [_; SOME] = std::array::from_fn(|_| frames.allocate(layout).unwrap());
+        for frame in all {
+            // SAFETY: each came from there with this layout.
+            unsafe { frames.deallocate(frame, layout) };
+        }
+    }
+    thread::spawn(|| make_and_free(1000)).join().unwrap();
+    // So that this thread is ready to keep frames, of another size.
+    make_and_free(32);
+    assert_eq!(asked(|| make_and_free(1000)), 0);
+}
+
+#[test]
+fn what_is_over_the_bound_goes_back_to_the_system() {
+    if !keeps_frames() {
+        return;
+    }
+    const SIZE: usize = 16 * 1024;
+    const MADE: usize = 1000;
+    const DEPOT: usize = 4 * 1024 * 1024 / SIZE;
+    const OWN: usize = 2 * 4;
+    let (frames, layout) = (FrameAllocator::default(), Layout::from_size_align(SIZE, 8).unwrap());
+    let all = Vec::from_iter((0..MADE).map(|_| frames.allocate(layout).unwrap()));
+    let before = GIVEN_BACK.get();
+    for frame in all {
+        // SAFETY: each came from there with this layout.
+        unsafe { frames.deallocate(frame, layout) };
+    }
+    let kept = MADE - (GIVEN_BACK.get() - before);
+    assert!(kept <= DEPOT + OWN, "{kept} frames of {SIZE} bytes were kept");
+    assert!(kept >= DEPOT, "only {kept} frames of {SIZE} bytes were kept");
 }
 
 /// In a process of its own: the switch is looked at once.

@@ -8,12 +8,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use super::classes::{CLASSES, Class};
 use super::magazine::Magazine;
 
-/// All depots together keep so many bytes of frames; what is over goes back to the system. The magazines that were
-/// emptied meanwhile are kept for the next frames, and are not counted: they are small.
-const DEPOT_BYTES: usize = 16 * 1024 * 1024;
-
-/// How many bytes of frames all depots keep.
-static HELD: AtomicUsize = AtomicUsize::new(0);
+/// So many bytes of frames of each class are kept; what is over goes back to the system. Not one bound for all classes:
+/// a burst of one would leave no room for the others. The magazines that were emptied meanwhile are kept for the next
+/// frames, and are not counted: they are small.
+const DEPOT_BYTES: usize = 4 * 1024 * 1024;
 
 static DEPOTS: [Depot; CLASSES] = [const { Depot::new() }; CLASSES];
 
@@ -28,6 +26,8 @@ struct Depot {
 
 struct Magazines {
     filled: Vec<Magazine>,
+    /// The bytes of the frames in them.
+    bytes: usize,
     empty: Vec<Magazine>,
 }
 
@@ -46,10 +46,10 @@ pub(super) unsafe fn take_filled(
     }
     let mut magazines = depot.lock();
     let Some(filled) = magazines.filled.pop() else { return Err(empty) };
+    magazines.bytes -= filled.bytes(class);
     depot.filled.store(magazines.filled.len(), Ordering::Relaxed);
     let unplaced = empty.and_then(|empty| put(&mut magazines.empty, empty).err());
     drop(magazines);
-    HELD.fetch_sub(filled.bytes(class), Ordering::Relaxed);
     if let Some(unplaced) = unplaced {
         // SAFETY: the caller's.
         unsafe { unplaced.destroy(class) };
@@ -65,17 +65,18 @@ pub(super) unsafe fn take_filled(
 pub(super) unsafe fn give_filled(class: Class, mut filled: Magazine) -> Option<Magazine> {
     let bytes = filled.bytes(class);
     let depot = &DEPOTS[class.number()];
-    if HELD.fetch_add(bytes, Ordering::Relaxed) + bytes <= DEPOT_BYTES {
-        let mut magazines = depot.lock();
+    let mut magazines = depot.lock();
+    if magazines.bytes + bytes <= DEPOT_BYTES {
         match put(&mut magazines.filled, filled) {
             Ok(()) => {
+                magazines.bytes += bytes;
                 depot.filled.store(magazines.filled.len(), Ordering::Relaxed);
                 return magazines.empty.pop();
             }
             Err(unplaced) => filled = unplaced,
         }
     }
-    HELD.fetch_sub(bytes, Ordering::Relaxed);
+    drop(magazines);
     // SAFETY: the caller's.
     unsafe { filled.empty(class) };
     Some(filled)
@@ -110,7 +111,7 @@ fn put(list: &mut Vec<Magazine>, magazine: Magazine) -> Result<(), Magazine> {
 
 impl Depot {
     const fn new() -> Self {
-        let magazines = Magazines { filled: Vec::new(), empty: Vec::new() };
+        let magazines = Magazines { filled: Vec::new(), bytes: 0, empty: Vec::new() };
         Self { filled: AtomicUsize::new(0), magazines: Mutex::new(magazines) }
     }
 

@@ -20,8 +20,8 @@ use classes::Class;
 /// magazines of each size it uses, of 64 frames each (fewer if they are large: of 32 KiB, or four frames); allocating
 /// and freeing is then a few instructions, without an atomic. What is beyond that goes, a magazine at a time, to a
 /// depot that all threads share, and from there to threads that have none: when frames are made on one thread and freed
-/// on another, they come back without the system. The depot keeps up to 16 MiB; what is beyond that goes back to the
-/// system, as do at once frames larger than 16 KiB or aligned to more than 16 bytes. A thread that ends leaves its
+/// on another, they come back without the system. The depot keeps up to 4 MiB of each size; what is beyond that goes back
+/// to the system, as do at once frames larger than 16 KiB or aligned to more than 16 bytes. A thread that ends leaves its
 /// frames to the depot.
 ///
 /// With `CONVOKE_FRAME_CACHE=0` in the environment of the process nothing is kept: for memory checkers, which then see
