@@ -28,8 +28,8 @@ pub mod testing;
 
 pub use context::Context;
 pub use flow::{
-    CatchStopped, Checkpoint, NotSend, Reschedule, RunOn, Stopped, StoppedForever, catch_stopped, checkpoint, current,
-    reschedule, run_on, stopped,
+    CatchStopped, Checkpoint, NotSend, Reschedule, RunOn, Stopped, StoppedForever, catch_stopped, checkpoint,
+    current, reschedule, run_on, stopped,
 };
 pub use pool::{PoolExecutor, ThreadPool, ThreadPoolBuilder};
 use report_panic::report_panic;

@@ -3,14 +3,15 @@
 #![doc = include_str!("../../README.md")]
 
 pub use convoke_core::{
-    AwaitError, Awaited, Completes, Env, Executor, ExecutorRef, InlineExecutor, Never, Operation, Outcome, OutcomeOf,
-    OwnedStopCallback, Panic, Receiver, SameError, Sender, StopCallback, StopReason, StopRef, StopSource,
-    StopToken, algorithm, awaitable, env, outcome, stop,
+    AwaitError, Awaited, Completes, Env, Executor, ExecutorRef, FrameAllocator, InlineExecutor, Never,
+    Operation, Outcome, OutcomeOf, OwnedStopCallback, Panic, Receiver, SameError, Sender, StopCallback,
+    StopReason, StopRef, StopSource, StopToken, algorithm, awaitable, env, frames, outcome, stop,
 };
 pub use convoke_exec::{
-    CatchStopped, Checkpoint, NotSend, Reschedule, RunOn, Stopped, StoppedForever, catch_stopped, checkpoint, current, reschedule, run_on, stopped, Handle, Scope, scope,
-    Context, PoolExecutor, RunLoop, RunLoopExecutor, Strand, Task, ThreadPool, ThreadPoolBuilder, context, pool,
-    strand, sync_wait, sync_wait_with, task,
+    CatchStopped, Checkpoint, Context, Handle, NotSend, PoolExecutor, Reschedule, RunLoop, RunLoopExecutor,
+    RunOn, Scope, Stopped, StoppedForever, Strand, Task, ThreadPool, ThreadPoolBuilder, catch_stopped,
+    checkpoint, context, current, pool, reschedule, run_on, scope, stopped, strand, sync_wait,
+    sync_wait_with, task,
 };
 
 pub mod prelude {
@@ -18,8 +19,8 @@ pub mod prelude {
 
     pub use convoke_core::prelude::*;
     pub use convoke_exec::{
-        RunLoop, Stopped, Strand, ThreadPool, catch_stopped, checkpoint, reschedule, run_on, scope, stopped, sync_wait,
-        sync_wait_with, task,
+        RunLoop, Stopped, Strand, ThreadPool, catch_stopped, checkpoint, reschedule, run_on, scope, stopped,
+        sync_wait, sync_wait_with, task,
     };
 }
 

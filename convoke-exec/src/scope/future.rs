@@ -142,7 +142,8 @@ impl<F: Future> Future for ScopeFuture<F> {
             let Some(block) = &this.home.block else { return end_again(this.end, frame) };
             loop {
                 if !*this.stopping {
-                    let reason = if block.has_failed() { Some(StopReason::Sibling) } else { frame.stop_reason() };
+                    let reason =
+                        if block.has_failed() { Some(StopReason::Sibling) } else { frame.stop_reason() };
                     if let Some(reason) = reason {
                         *this.stopping = true;
                         this.region.request_stop(reason);

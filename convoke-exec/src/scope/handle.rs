@@ -154,6 +154,9 @@ impl<T> Drop for Handle<T> {
 
 impl<T> fmt::Debug for Handle<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Handle").field("taken", &self.taken).field("started at", &self.place).finish_non_exhaustive()
+        f.debug_struct("Handle")
+            .field("taken", &self.taken)
+            .field("started at", &self.place)
+            .finish_non_exhaustive()
     }
 }

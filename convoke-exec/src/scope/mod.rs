@@ -10,6 +10,6 @@ mod spawn;
 
 pub use future::{ScopeFuture, scope};
 pub use handle::Handle;
-pub(crate) use output::is_error;
 pub use output::ChildOutput;
+pub(crate) use output::is_error;
 pub use spawn::{Named, Scope, SpawnError};

@@ -8,8 +8,8 @@ use core::panic::Location;
 use core::ptr::NonNull;
 
 use convoke_core::env::Changes;
-use convoke_core::raw::meeting::Meeting;
 use convoke_core::raw::HomeId;
+use convoke_core::raw::meeting::Meeting;
 use convoke_core::{Executor, ExecutorRef};
 
 use super::block::Block;

@@ -113,7 +113,13 @@ impl<F: Future, M: Ending<F::Output>> Vacant<F, M> {
         let allocator = unsafe { (&raw const this.allocator).read() };
         // SAFETY: the caller's.
         let home = unsafe { making.place.as_ref() }.home();
-        let header = TaskHeader::new(Header::new(Cell::<F, M>::call), M::REFERENCES, home, allocator.is_some(), making);
+        let header = TaskHeader::new(
+            Header::new(Cell::<F, M>::call),
+            M::REFERENCES,
+            home,
+            allocator.is_some(),
+            making,
+        );
         // SAFETY: the memory fits and is ours.
         unsafe {
             cell.write(Cell { header, ending, body: Body { future: ManuallyDrop::new(future) } });
@@ -154,7 +160,6 @@ impl<F: Future, M> Cell<F, M> {
         // SAFETY: `layout` made room for it there.
         unsafe { cell.cast::<u8>().add(Self::ALLOCATOR_AT).cast() }
     }
-
 }
 
 impl<F: Future, M: Ending<F::Output>> Cell<F, M> {
@@ -233,7 +238,8 @@ impl<F: Future, M: Ending<F::Output>> Cell<F, M> {
         // the poll, and the task stays for longer.
         unsafe {
             let inside = Inside::new(task);
-            let future = Pin::new_unchecked(&mut *(&raw mut (*task.cast::<Self>().as_ptr()).body.future).cast::<F>());
+            let future =
+                Pin::new_unchecked(&mut *(&raw mut (*task.cast::<Self>().as_ptr()).body.future).cast::<F>());
             let waker = TaskHeader::borrowed_waker(task);
             let mut cx = Context::from_waker(&waker);
             let polled = Panic::catch(|| {
@@ -304,7 +310,8 @@ impl<F: Future, M: Ending<F::Output>> Cell<F, M> {
         // SAFETY: the caller's; the allocator is the one it was made with.
         unsafe {
             let own_allocator = task.as_ref().own_allocator;
-            let allocator = if own_allocator { Self::allocator_of(cell).read() } else { FrameAllocator::default() };
+            let allocator =
+                if own_allocator { Self::allocator_of(cell).read() } else { FrameAllocator::default() };
             Self::ending(task).free(Self::room(task));
             cell.drop_in_place();
             allocator.deallocate(cell.cast(), Self::layout(own_allocator));

@@ -60,7 +60,13 @@ unsafe impl Sync for TaskHeader {}
 impl TaskHeader {
     /// A task that is queued: whoever makes it posts its runnable.
     #[inline]
-    pub(super) fn new(runnable: Header, references: u32, home: HomeId, own_allocator: bool, making: Making) -> Self {
+    pub(super) fn new(
+        runnable: Header,
+        references: u32,
+        home: HomeId,
+        own_allocator: bool,
+        making: Making,
+    ) -> Self {
         Self {
             runnable,
             state: State::queued(references, making.stopping),
@@ -380,6 +386,9 @@ pub(crate) unsafe fn drop_reference(task: NonNull<TaskHeader>) {
 
 impl fmt::Debug for TaskHeader {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("TaskHeader").field("state", &self.state).field("spawned at", &self.location).finish_non_exhaustive()
+        f.debug_struct("TaskHeader")
+            .field("state", &self.state)
+            .field("spawned at", &self.location)
+            .finish_non_exhaustive()
     }
 }

@@ -181,7 +181,10 @@ unsafe impl<F: Future + Send, R: Receiver<F::Output, Never>> Ending<F::Output> f
 
 impl<F> fmt::Debug for Task<F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Task").field("name", &self.name).field("made at", &self.location).finish_non_exhaustive()
+        f.debug_struct("Task")
+            .field("name", &self.name)
+            .field("made at", &self.location)
+            .finish_non_exhaustive()
     }
 }
 
