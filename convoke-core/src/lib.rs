@@ -48,7 +48,7 @@ pub mod raw {
     //! The low-level door: what executors, algorithms and task types are made of.
 
     pub use crate::env::{FrameMemory, ScopedEnv};
-    pub use crate::executor::{Call, Header, RunQueue, Runnable};
+    pub use crate::executor::{Call, Header, RunQueue, Runnable, Timer, TimerLinks, Timers};
     pub use crate::operation::{Action, Children, EnvAbove, Handshake, Leaf, Slot};
     pub use crate::stop::{InPlaceStop, OnStop, RawCallback};
     pub mod sync {

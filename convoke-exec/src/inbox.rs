@@ -91,6 +91,11 @@ impl Inbox {
         self.newest.compare_exchange(ptr::null_mut(), ASLEEP, Ordering::Release, Ordering::Relaxed).is_ok()
     }
 
+    /// Marks the taker as awake, if nobody has woken it yet. Only the taker calls this.
+    pub(crate) fn wake_up(&self) {
+        let _ = self.newest.compare_exchange(ASLEEP, ptr::null_mut(), Ordering::Relaxed, Ordering::Relaxed);
+    }
+
     pub(crate) fn is_asleep(&self) -> bool {
         self.newest.load(Ordering::Acquire) == ASLEEP
     }

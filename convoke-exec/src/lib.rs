@@ -7,6 +7,7 @@
 //! | [`ThreadPool`] | threads that share work |
 //! | [`Strand`] | one at a time, in order, over any executor |
 //! | [`Context`] | typed services with ordered shutdown |
+//! | [`time`] | work that waits for a time, or is asked to stop at one |
 //!
 //! Programs use the facade crate `convoke`, which re-exports all of this.
 
@@ -19,6 +20,7 @@ pub mod strand;
 mod sync_wait;
 #[cfg(feature = "testing")]
 pub mod testing;
+pub mod time;
 
 pub use context::Context;
 pub use pool::{PoolExecutor, ThreadPool, ThreadPoolBuilder};
@@ -36,4 +38,5 @@ pub mod raw {
     pub use crate::pool::sleepers::{Searching, Sleepers};
     #[doc(hidden)]
     pub use crate::strand::turns::{AfterPost, Next, Turns};
+    pub use crate::time::queue::{AfterArm, TimerQueue};
 }

@@ -9,13 +9,14 @@ pub use convoke_core::{
 };
 pub use convoke_exec::{
     Context, PoolExecutor, RunLoop, RunLoopExecutor, Strand, ThreadPool, ThreadPoolBuilder, context, pool,
-    strand, sync_wait, sync_wait_with,
+    strand, sync_wait, sync_wait_with, time,
 };
 
 pub mod prelude {
     //! What a program wants to have in scope: `use convoke::prelude::*;`.
 
     pub use convoke_core::prelude::*;
+    pub use convoke_exec::time::{sleep, sleep_until};
     pub use convoke_exec::{RunLoop, Strand, ThreadPool, sync_wait, sync_wait_with};
 }
 

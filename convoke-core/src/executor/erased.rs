@@ -5,7 +5,7 @@ use core::fmt;
 use core::mem::{ManuallyDrop, MaybeUninit};
 use std::sync::Arc;
 
-use super::{Executor, InlineExecutor, Runnable};
+use super::{Executor, InlineExecutor, Runnable, Timers};
 
 /// A type-erased [`Executor`], two words wide. A handle that fits into a word, as ours do, is kept as it is;
 /// a larger one is put behind an `Arc` once.
@@ -31,6 +31,7 @@ struct Table {
     post_last: unsafe fn(Word, Runnable),
     dispatch: unsafe fn(&Word, Runnable) -> Option<Runnable>,
     parallelism: unsafe fn(&Word) -> usize,
+    timers: unsafe fn(&Word) -> Option<&dyn Timers>,
     clone: unsafe fn(&Word) -> Word,
     drop: unsafe fn(&mut Word),
     eq: unsafe fn(&Word, &Word) -> bool,
@@ -96,6 +97,11 @@ impl Executor for ExecutorRef {
         // SAFETY: as in `post`.
         unsafe { (self.table.parallelism)(&self.word) }
     }
+
+    fn timers(&self) -> Option<&dyn Timers> {
+        // SAFETY: as in `post`.
+        unsafe { (self.table.timers)(&self.word) }
+    }
 }
 
 impl Clone for ExecutorRef {
@@ -145,6 +151,7 @@ impl<E: Executor> Kept<E> {
         post_last: Self::post_last,
         dispatch: |word, runnable| Self::get(word).dispatch(runnable),
         parallelism: |word| Self::get(word).parallelism(),
+        timers: |word| Self::get(word).timers(),
         clone: Self::duplicate,
         drop: Self::discard,
         eq: |a, b| Self::get(a) == Self::get(b),

@@ -4,11 +4,13 @@ mod erased;
 mod inline;
 mod queue;
 mod runnable;
+mod timers;
 
 pub use erased::ExecutorRef;
 pub use inline::InlineExecutor;
 pub use queue::RunQueue;
 pub use runnable::{Call, Header, Runnable};
+pub use timers::{Timer, TimerLinks, Timers};
 
 use crate::algorithm::schedule::Schedule;
 
@@ -69,6 +71,12 @@ pub trait Executor: Clone + PartialEq + Send + Sync + 'static {
     /// How many pieces of work it can run at the same time. `bulk` spreads over that many.
     fn parallelism(&self) -> usize {
         1
+    }
+
+    /// The timers of the thread or threads that it runs work on, if they have any. An executor that wraps another
+    /// hands out the other's. Work that waits without them is served by a thread that is there for that.
+    fn timers(&self) -> Option<&dyn Timers> {
+        None
     }
 
     /// A sender that completes on this executor.

@@ -2,6 +2,7 @@
 
 use core::cell::{Cell, RefCell};
 use core::ptr;
+use std::time::Instant;
 
 use convoke_core::Panic;
 use convoke_core::raw::sync::atomic::Ordering;
@@ -104,6 +105,12 @@ impl Runner {
         self.runs.set(runs % INBOX_EACH);
         if queue.is_empty() || runs == INBOX_EACH {
             queue.append(&mut shared.inbox.take());
+            if !shared.timers.is_empty() {
+                // Out of the cell first: what is called posts.
+                drop(queue);
+                shared.timers.call_due(Instant::now());
+                queue = self.queue.borrow_mut();
+            }
         }
         queue.pop()
     }
@@ -115,13 +122,21 @@ impl Drop for Runner {
     }
 }
 
-/// Sleeps until something was posted.
+/// Sleeps until something was posted or a timer is due.
 fn sleep(shared: &Shared) {
     if !shared.inbox.fall_asleep() {
         return;
     }
     while shared.inbox.is_asleep() {
-        thread::park();
+        let Some(at) = shared.timers.earliest() else {
+            thread::park();
+            continue;
+        };
+        let left = at.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return shared.inbox.wake_up();
+        }
+        thread::park_timeout(left);
     }
 }
 
