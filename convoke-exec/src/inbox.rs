@@ -91,9 +91,10 @@ impl Inbox {
         self.newest.compare_exchange(ptr::null_mut(), ASLEEP, Ordering::Release, Ordering::Relaxed).is_ok()
     }
 
-    /// Marks the taker as awake, if nobody has woken it yet. Only the taker calls this.
-    pub(crate) fn wake_up(&self) {
-        let _ = self.newest.compare_exchange(ASLEEP, ptr::null_mut(), Ordering::Relaxed, Ordering::Relaxed);
+    /// Marks a taker that sleeps as awake, without a piece of work; says whether it was asleep. Release: it sees what was
+    /// done before.
+    pub(crate) fn wake_up(&self) -> bool {
+        self.newest.compare_exchange(ASLEEP, ptr::null_mut(), Ordering::Release, Ordering::Relaxed).is_ok()
     }
 
     pub(crate) fn is_asleep(&self) -> bool {

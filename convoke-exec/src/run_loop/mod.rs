@@ -7,7 +7,7 @@ use core::ptr::NonNull;
 use std::time::Instant;
 
 use convoke_core::Executor;
-use convoke_core::raw::sync::atomic::{AtomicBool, Ordering};
+use convoke_core::raw::sync::atomic::{AtomicBool, Ordering, fence};
 use convoke_core::raw::sync::{Arc, Mutex, MutexGuard, UnsafeCell, thread};
 use convoke_core::raw::{Header, Runnable, Timer, Timers};
 
@@ -179,10 +179,12 @@ unsafe impl Timers for Shared {
     unsafe fn arm(&self, timer: NonNull<Timer>, at: Instant) {
         // SAFETY: the caller's.
         let after = unsafe { self.timers.arm(timer, at) };
-        // A wake-up is never lost, not even by one who is only about to sleep: he has set himself as the runner before,
-        // and looks at the time after each wake-up.
         if after == AfterArm::IsEarliest && !Runner::is_running(self) {
-            self.unpark();
+            // With the fence in `sleep`: either we see that the loop sleeps, or it sees the time that we have set.
+            fence(Ordering::SeqCst);
+            if self.inbox.wake_up() {
+                self.unpark();
+            }
         }
     }
 

@@ -5,7 +5,7 @@ use core::ptr;
 use std::time::Instant;
 
 use convoke_core::Panic;
-use convoke_core::raw::sync::atomic::Ordering;
+use convoke_core::raw::sync::atomic::{Ordering, fence};
 use convoke_core::raw::sync::{thread, thread_local};
 use convoke_core::raw::{RunQueue, Runnable};
 
@@ -127,6 +127,8 @@ fn sleep(shared: &Shared) {
     if !shared.inbox.fall_asleep() {
         return;
     }
+    // With the fence in `arm`.
+    fence(Ordering::SeqCst);
     while shared.inbox.is_asleep() {
         let Some(at) = shared.timers.earliest() else {
             thread::park();
@@ -134,7 +136,8 @@ fn sleep(shared: &Shared) {
         };
         let left = at.saturating_duration_since(Instant::now());
         if left.is_zero() {
-            return shared.inbox.wake_up();
+            shared.inbox.wake_up();
+            return;
         }
         thread::park_timeout(left);
     }

@@ -82,7 +82,7 @@ impl TimerQueue {
     /// Whether no timer waits. One load.
     #[inline]
     pub fn is_empty(&self) -> bool {
-        // Relaxed: whoever arms a timer that a sleeper must hear of wakes him.
+        // Relaxed: whoever arms a timer that a sleeper must hear of sees to that.
         self.earliest.load(Ordering::Relaxed) == NEVER
     }
 

@@ -10,7 +10,9 @@ use std::time::{Duration, Instant};
 
 use convoke_core::raw::sync::atomic::{AtomicU8, Ordering};
 use convoke_core::raw::{Call, Header, OnStop, RawCallback, Runnable, Timer, Timers};
-use convoke_core::{Completes, Env, Executor, Never, Operation, Outcome, Panic, Receiver, Sender, StopReason};
+use convoke_core::{
+    Completes, Env, Executor, Never, Operation, Outcome, Panic, Receiver, Sender, StopReason,
+};
 
 use super::{When, timers_of};
 
