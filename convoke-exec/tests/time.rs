@@ -236,7 +236,7 @@ fn many_sleeps_against_stops(executor: &impl Executor, seed: u64) -> (usize, usi
                 stopped.fetch_add(1, Ordering::Relaxed);
             });
         running.push(Connected::with_env(sender, env_on(executor, &source)).start());
-        if random(&mut state) % 2 == 0 {
+        if random(&mut state).is_multiple_of(2) {
             sources[number % 2].push((random(&mut state) % 20_000, source));
         }
     }
@@ -245,7 +245,7 @@ fn many_sleeps_against_stops(executor: &impl Executor, seed: u64) -> (usize, usi
             threads.spawn(move || {
                 for (pause, source) in sources {
                     // No synchronisation: only to spread the requests over the time.
-                    if pause % 64 == 0 {
+                    if pause.is_multiple_of(64) {
                         thread::sleep(Duration::from_micros(pause / 8));
                     }
                     source.request_stop(StopReason::Requested);

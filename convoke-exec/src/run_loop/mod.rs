@@ -182,7 +182,7 @@ unsafe impl Timers for Shared {
         if after == AfterArm::IsEarliest && !Runner::is_running(self) {
             // With the fence in `sleep`: either we see that the loop sleeps, or it sees the time that we have set.
             fence(Ordering::SeqCst);
-            if self.inbox.wake_up() {
+            if self.inbox.is_asleep() && self.inbox.wake_up() {
                 self.unpark();
             }
         }
