@@ -104,19 +104,20 @@ impl Runner {
         let runs = self.runs.get() + 1;
         self.runs.set(runs % INBOX_EACH);
         if queue.is_empty() || runs == INBOX_EACH {
-            queue.append(&mut shared.inbox.take());
-            if !shared.timers.is_empty() {
-                drop(queue);
-                return self.next_after_timers(shared);
-            }
+            drop(queue);
+            return self.next_after_a_look(shared);
         }
         queue.pop()
     }
 
-    /// Calls the timers that are due, which post. Out of line: the way of loops without timers stays as short as it was.
-    #[cold]
-    fn next_after_timers(&self, shared: &Shared) -> Option<Runnable> {
-        shared.timers.call_due(Instant::now());
+    /// Looks into the inbox, and calls the timers that are due, which post. Out of line: the way of work that is queued
+    /// already is short.
+    #[inline(never)]
+    fn next_after_a_look(&self, shared: &Shared) -> Option<Runnable> {
+        self.queue.borrow_mut().append(&mut shared.inbox.take());
+        if !shared.timers.is_empty() {
+            shared.timers.call_due(Instant::now());
+        }
         self.queue.borrow_mut().pop()
     }
 }
