@@ -55,7 +55,9 @@ pub mod raw {
 
     pub use crate::awaiting::meeting;
     pub use crate::env::ScopedEnv;
-    pub use crate::executor::{AtHome, Call, Header, Home, HomeId, Letter, RunQueue, Runnable};
+    pub use crate::executor::{
+        AtHome, Call, Header, Home, HomeId, Letter, RunQueue, Runnable, Timer, TimerLinks, Timers,
+    };
     pub use crate::frame::{
         Frame, FrameOwner, Guest, Host, HostKind, HostRef, Polled, StopWatch, outside_a_task,
     };

@@ -7,6 +7,7 @@
 //! | [`ThreadPool`] | threads that share work |
 //! | [`Strand`] | one at a time, in order, over any executor |
 //! | [`Context`] | typed services with ordered shutdown |
+//! | [`time`] | work that waits for a time, or is asked to stop at one |
 //!
 //! Programs use the facade crate `convoke`, which re-exports all of this.
 
@@ -25,6 +26,7 @@ mod sync_wait;
 mod task;
 #[cfg(feature = "testing")]
 pub mod testing;
+pub mod time;
 
 pub use context::Context;
 pub use flow::{
@@ -51,4 +53,5 @@ pub mod raw {
     pub use crate::strand::turns::{AfterPost, Next, Turns};
     #[doc(hidden)]
     pub use crate::task::state as task_state;
+    pub use crate::time::queue::{AfterArm, TimerQueue};
 }

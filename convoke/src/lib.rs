@@ -11,13 +11,14 @@ pub use convoke_exec::{
     CatchStopped, Checkpoint, Context, Handle, NotSend, PoolExecutor, Reschedule, RunLoop, RunLoopExecutor,
     RunOn, Scope, Stopped, StoppedForever, Strand, Task, ThreadPool, ThreadPoolBuilder, catch_stopped,
     checkpoint, context, current, pool, reschedule, run_on, scope, stopped, strand, sync_wait,
-    sync_wait_with, task,
+    sync_wait_with, task, time,
 };
 
 pub mod prelude {
     //! What a program wants to have in scope: `use convoke::prelude::*;`.
 
     pub use convoke_core::prelude::*;
+    pub use convoke_exec::time::{sleep, sleep_until};
     pub use convoke_exec::{
         RunLoop, Stopped, Strand, ThreadPool, catch_stopped, checkpoint, reschedule, run_on, scope, stopped,
         sync_wait, sync_wait_with, task,
