@@ -7,10 +7,12 @@
 //! | [`ThreadPool`] | threads that share work |
 //! | [`Strand`] | one at a time, in order, over any executor |
 //! | [`Context`] | typed services with ordered shutdown |
+//! | [`CountingScope`] | counts the work that is started in it, and waits for its end |
 //!
 //! Programs use the facade crate `convoke`, which re-exports all of this.
 
 pub mod context;
+pub mod counting_scope;
 mod inbox;
 pub mod pool;
 mod report_panic;
@@ -21,6 +23,7 @@ mod sync_wait;
 pub mod testing;
 
 pub use context::Context;
+pub use counting_scope::{CountingScope, ScopeHandle};
 pub use pool::{PoolExecutor, ThreadPool, ThreadPoolBuilder};
 use report_panic::report_panic;
 pub use run_loop::{RunLoop, RunLoopExecutor};

@@ -8,15 +8,15 @@ pub use convoke_core::{
     StopToken, algorithm, env, outcome, stop,
 };
 pub use convoke_exec::{
-    Context, PoolExecutor, RunLoop, RunLoopExecutor, Strand, ThreadPool, ThreadPoolBuilder, context, pool,
-    strand, sync_wait, sync_wait_with,
+    Context, CountingScope, PoolExecutor, RunLoop, RunLoopExecutor, ScopeHandle, Strand, ThreadPool,
+    ThreadPoolBuilder, context, counting_scope, pool, strand, sync_wait, sync_wait_with,
 };
 
 pub mod prelude {
     //! What a program wants to have in scope: `use convoke::prelude::*;`.
 
     pub use convoke_core::prelude::*;
-    pub use convoke_exec::{RunLoop, Strand, ThreadPool, sync_wait, sync_wait_with};
+    pub use convoke_exec::{CountingScope, RunLoop, Strand, ThreadPool, sync_wait, sync_wait_with};
 }
 
 pub mod raw {
