@@ -76,7 +76,7 @@ impl ScopeHandle {
     /// ```
     /// use convoke::prelude::*;
     ///
-    /// let pool = ThreadPool::new(2);
+    /// let pool = ThreadPool::new(2).unwrap();
     /// let env = Env::from(pool.executor());
     /// let scope = CountingScope::new();
     /// for number in 0..10 {
@@ -103,7 +103,7 @@ impl ScopeHandle {
     /// ```
     /// use convoke::prelude::*;
     ///
-    /// let pool = ThreadPool::new(2);
+    /// let pool = ThreadPool::new(2).unwrap();
     /// let scope = CountingScope::new();
     /// let answer = schedule(&pool.executor()).then(|()| 6 * 7);
     /// let answer = scope.spawn_future(answer, &Env::new()).unwrap();
@@ -128,7 +128,7 @@ impl ScopeHandle {
     /// use convoke::prelude::*;
     ///
     /// let scope = CountingScope::new();
-    /// scope.named("reader").spawn(never(), &Env::new()).unwrap();
+    /// scope.named("reader").spawn(never::<()>(), &Env::new()).unwrap();
     /// // dropped with 1 piece of work still in it: `reader`
     /// ```
     pub fn named(&self, name: &'static str) -> Named<'_> {
@@ -142,7 +142,7 @@ impl ScopeHandle {
     /// use convoke::prelude::*;
     ///
     /// let scope = CountingScope::new();
-    /// scope.spawn(never(), &Env::new()).unwrap();
+    /// scope.spawn(never::<()>(), &Env::new()).unwrap();
     /// scope.request_stop(StopReason::Shutdown);
     /// assert_eq!(sync_wait(scope.join()), Outcome::Value(()));
     /// ```

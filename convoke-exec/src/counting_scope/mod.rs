@@ -53,7 +53,7 @@ use shared::Shared;
 /// ```
 /// use convoke::prelude::*;
 ///
-/// let pool = ThreadPool::new(2);
+/// let pool = ThreadPool::new(2).unwrap();
 /// let scope = CountingScope::new();
 /// for message in ["open", "draw", "close"] {
 ///     let handling = schedule(&pool.executor()).then(move |()| println!("{message}"));
@@ -92,7 +92,7 @@ impl CountingScope {
     /// use convoke::prelude::*;
     ///
     /// let scope = CountingScope::new();
-    /// scope.named("parser").spawn(just_from(|| panic!("no end of line")), &Env::new()).unwrap();
+    /// scope.named("parser").spawn(just_from(|| -> () { panic!("no end of line") }), &Env::new()).unwrap();
     /// let outcome = sync_wait(scope.join().materialize());
     /// let Outcome::Value(Outcome::Panicked(panic)) = outcome else { unreachable!() };
     /// assert_eq!(panic.message(), "`parser` panicked: no end of line");
