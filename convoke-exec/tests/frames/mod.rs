@@ -1,31 +1,40 @@
-//! Memory for frames that counts what is out, and can be out of memory.
+//! Memory for frames that counts what is out, can be out of memory, and makes it show if what was given back is used.
 
-#![allow(unreachable_pub)]
+#![allow(dead_code, unreachable_pub)]
 
 use std::alloc::Layout;
 use std::ptr::NonNull;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use convoke_core::Env;
 use convoke_core::env::{Changes, FrameAllocator};
 use convoke_core::raw::FrameMemory;
 
 /// How many frames may be out, how many are, and how many have ever been.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Frames(Arc<Counts>);
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Counts {
     most: usize,
     out: AtomicUsize,
     ever: AtomicUsize,
+    /// What was given back: overwritten with rubbish, and kept until the end.
+    ended: Mutex<Vec<Ended>>,
 }
+
+#[derive(Debug)]
+struct Ended(NonNull<u8>, Layout);
+
+// SAFETY: memory that nobody uses.
+unsafe impl Send for Ended {}
 
 impl Frames {
     /// Room for this many at a time.
     pub fn at_most(most: usize) -> Self {
-        Self(Arc::new(Counts { most, ..Counts::default() }))
+        let ended = Mutex::new(Vec::new());
+        Self(Arc::new(Counts { most, out: AtomicUsize::new(0), ever: AtomicUsize::new(0), ended }))
     }
 
     /// An environment whose frames these are.
@@ -52,7 +61,17 @@ unsafe impl FrameMemory for Frames {
 
     unsafe fn deallocate(&self, memory: NonNull<u8>, layout: Layout) {
         self.0.out.fetch_sub(1, Ordering::AcqRel);
-        // SAFETY: the caller's; `allocate` took it there.
-        unsafe { FrameAllocator::system().deallocate(memory, layout) };
+        // SAFETY: the caller's: nobody uses it any more.
+        unsafe { memory.write_bytes(0xDB, layout.size()) };
+        self.0.ended.lock().unwrap().push(Ended(memory, layout));
+    }
+}
+
+impl Drop for Counts {
+    fn drop(&mut self) {
+        for Ended(memory, layout) in self.ended.get_mut().unwrap().drain(..) {
+            // SAFETY: `allocate` took it there, and it was given back.
+            unsafe { FrameAllocator::system().deallocate(memory, layout) };
+        }
     }
 }
