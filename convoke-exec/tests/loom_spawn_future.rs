@@ -57,7 +57,7 @@ impl Spawned {
 fn the_work_completes_while_its_result_is_asked_for() {
     static TAKEN: Reached = Reached::new();
     static DELIVERED: Reached = Reached::new();
-    explore(3, || {
+    explore(5, || {
         let (spawned, future) = Spawned::new();
         let (seen, never) = (Seen::default(), StopSource::new());
         let complete = spawned.completer();
@@ -80,7 +80,7 @@ fn the_work_completes_while_it_is_abandoned() {
     static ASKED: Reached = Reached::new();
     static NOT_ASKED: Reached = Reached::new();
     static WAS_THERE: Reached = Reached::new();
-    explore(3, || {
+    explore(5, || {
         let (spawned, future) = Spawned::new();
         let complete = spawned.completer();
         let completer = thread::spawn(complete);
@@ -102,7 +102,7 @@ fn the_work_completes_while_its_consumer_is_stopped() {
     static LEFT: Reached = Reached::new();
     static VALUE: Reached = Reached::new();
     static VALUE_AFTER_ALL: Reached = Reached::new();
-    explore(3, || {
+    explore(5, || {
         let (spawned, future) = Spawned::new();
         let (seen, source) = (Seen::default(), StopSource::new());
         start(future, &source, &seen);
@@ -124,7 +124,7 @@ fn the_work_completes_while_its_consumer_is_stopped() {
 fn a_consumer_starts_is_stopped_and_is_delivered_to_on_three_threads() {
     static LEFT: Reached = Reached::new();
     static VALUE: Reached = Reached::new();
-    explore(2, || {
+    explore(4, || {
         let (spawned, future) = Spawned::new();
         let (seen, source) = (Seen::default(), StopSource::new());
         let completer = thread::spawn(spawned.completer());
@@ -148,7 +148,7 @@ fn a_consumer_starts_is_stopped_and_is_delivered_to_on_three_threads() {
 fn a_stop_callback_runs_while_the_work_it_ends_goes_away() {
     static BY_SCOPE: Reached = Reached::new();
     static BY_CONSUMER: Reached = Reached::new();
-    explore(2, || {
+    explore(4, || {
         let (scope, frames) = (CountingScope::new(), Frames::at_most(1));
         let (seen, source) = (Seen::default(), StopSource::new());
         let future = scope.spawn_future(never::<u32>(), &frames.env()).unwrap();
@@ -180,7 +180,7 @@ fn a_stop_callback_runs_while_the_work_it_ends_goes_away() {
 fn a_future_is_abandoned_while_the_scope_stops_and_is_joined() {
     static STOPPED_BY_SCOPE: Reached = Reached::new();
     static ABANDONED: Reached = Reached::new();
-    explore(2, || {
+    explore(4, || {
         let (scope, frames) = (CountingScope::new(), Frames::at_most(1));
         let future = scope.spawn_future(never::<u32>(), &frames.env()).unwrap();
         let (seen, never) = (Seen::default(), StopSource::new());

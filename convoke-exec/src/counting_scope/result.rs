@@ -1,6 +1,7 @@
 //! The result of work that was spawned to be asked for later, and the counted pointer that leads to it when the type of
 //! the work is forgotten.
 
+use core::mem::ManuallyDrop;
 use core::ptr::NonNull;
 
 use convoke_core::raw::sync::{Arc, UnsafeCell};
@@ -109,6 +110,9 @@ struct Table<V, E> {
 // SAFETY: the block may be used from any thread, if what it keeps may be sent there; it cannot be made otherwise.
 unsafe impl<V: Send, E: Send> Send for ResultRef<V, E> {}
 
+/// The block of work whose result is kept.
+type KeptBlock<S> = Counted<S, Kept<<S as Sender>::Value, <S as Sender>::Error>>;
+
 /// The functions for one type of work. All ask for an address that `Counted::into_raw` gave, and whose count is held.
 struct TableOf<S>(core::marker::PhantomData<S>);
 
@@ -118,9 +122,9 @@ impl<S: Sender<Value: Send, Error: Send> + 'static> TableOf<S> {
 
     /// # Safety
     /// See the type.
-    unsafe fn borrow(block: NonNull<()>) -> core::mem::ManuallyDrop<Counted<S, Kept<S::Value, S::Error>>> {
+    unsafe fn borrow(block: NonNull<()>) -> ManuallyDrop<KeptBlock<S>> {
         // SAFETY: the caller's; the count stays with him.
-        core::mem::ManuallyDrop::new(unsafe { Counted::from_raw(block) })
+        ManuallyDrop::new(unsafe { Counted::from_raw(block) })
     }
 
     /// # Safety
@@ -148,7 +152,7 @@ impl<S: Sender<Value: Send, Error: Send> + 'static> TableOf<S> {
     /// See the type; the count is given up.
     unsafe fn release(block: NonNull<()>) {
         // SAFETY: the caller's.
-        drop(unsafe { Counted::<S, Kept<S::Value, S::Error>>::from_raw(block) });
+        drop(unsafe { KeptBlock::<S>::from_raw(block) });
     }
 }
 

@@ -20,6 +20,8 @@ pub(super) struct State {
     roll: Roll,
     waiting: Vec<Waiter>,
     first_panic: Option<Told>,
+    /// The scope was dropped: nobody will join any more, unless he waits already.
+    abandoned: bool,
 }
 
 /// Rule 1.
@@ -108,7 +110,7 @@ impl State {
 
     /// Work has panicked, and nobody but the scope can hear of it. Hands the panic back if it is too late for that.
     pub(super) fn panicked(&mut self, name: Option<Name>, panic: Panic) -> Result<(), Panic> {
-        if self.phase == Phase::Joined {
+        if self.phase == Phase::Joined || (self.abandoned && self.waiting.is_empty()) {
             return Err(panic);
         }
         if self.first_panic.is_none() {
@@ -139,6 +141,7 @@ impl State {
 
     /// The scope is dropped: closes it, and says what is left.
     pub(super) fn abandon(&mut self) -> Left {
+        self.abandoned = true;
         if self.phase == Phase::Open {
             self.phase = Phase::Closed;
         }
@@ -168,4 +171,34 @@ impl State {
 fn named(panic: Panic, words: &str) -> Panic {
     let payload = panic.payload();
     if payload.is::<&'static str>() || payload.is::<String>() { Panic::new(words) } else { panic }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NAME: Name = Name::Given("work");
+
+    #[test]
+    fn the_first_panic_is_kept_with_its_name_and_a_drain_takes_it_away() {
+        let mut state = State::default();
+        state.panicked(Some(NAME), Panic::new("one")).unwrap();
+        state.panicked(Some(NAME), Panic::new("two")).unwrap();
+        for _ in 0..2 {
+            assert_eq!(state.panic_for_join().unwrap().message(), "`work` panicked: one");
+        }
+        state.panic_for_drain();
+        assert!(state.panic_for_join().is_none());
+    }
+
+    #[test]
+    fn a_panic_that_nobody_will_hear_of_is_handed_back() {
+        let mut dropped = State::default();
+        let key = dropped.enter(NAME).unwrap();
+        assert_eq!(dropped.abandon().names, [NAME]);
+        assert!(dropped.panicked(Some(NAME), Panic::new("late")).is_err());
+        assert!(dropped.leave(key).is_empty());
+        assert_eq!((dropped.phase(), dropped.enter(NAME)), (Phase::Joined, None));
+        assert!(dropped.panicked(Some(NAME), Panic::new("later")).is_err());
+    }
 }
