@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use convoke_core::env::{Changes, Local};
 use convoke_core::prelude::*;
-use convoke_core::testing::{ByHand, Connected, DropCount, Gate, all_doors};
+use convoke_core::testing::{ByHand, Connected, DropCount, Gate, all_doors, stopped_env};
 use convoke_exec::counting_scope::SpawnFuture;
 use convoke_exec::{CountingScope, ThreadPool, sync_wait};
 use frames::Frames;
@@ -336,6 +336,12 @@ fn a_stop_callback_that_panics_keeps_nobody_from_coming_home() {
     assert_eq!(running.outcome(), Outcome::Stopped);
     gate.complete(Outcome::Value(1));
     assert_eq!(join(&scope), Outcome::Value(()));
+    // Asked by the start of the consumer, which does not unwind: the scope is told.
+    let (scope, gate) = (CountingScope::new(), Gate::new());
+    let future = scope.named("work").spawn_future(work(&gate), &Env::new()).unwrap();
+    assert_eq!(Connected::with_env(future, stopped_env()).start().outcome(), Outcome::Stopped);
+    gate.complete(Outcome::Value(1));
+    assert_eq!(join(&scope), Outcome::Panicked(Panic::new("`work` panicked: callback")));
     // Asked by the drop of the future, which does not panic: the scope is told.
     let (scope, gate) = (CountingScope::new(), Gate::new());
     drop(scope.named("work").spawn_future(work(&gate), &Env::new()).unwrap());

@@ -74,14 +74,15 @@ impl<S: Sender + 'static, K: Ending<S>> Counted<S, K> {
         association: Association,
         ending: K,
     ) -> Result<Self, (Association, K)> {
-        let Some(memory) = env.allocator().allocate(Layout::new::<Block<S, K>>()) else {
-            return Err((association, ending));
-        };
+        // All that may panic, the program's clones, before there is memory to lose.
         let has_link = K::OWN_STOP || env.stop().stop_possible();
-        let allocator = ManuallyDrop::new(env.allocator().clone());
+        let allocator = env.allocator().clone();
         let env = match has_link {
             true => env.child(),
             false => env.child().with(Changes::new().stop_token(scope.clone())),
+        };
+        let Some(memory) = allocator.allocate(Layout::new::<Block<S, K>>()) else {
+            return Err((association, ending));
         };
         let block = memory.cast::<Block<S, K>>();
         let value = Block {
@@ -91,7 +92,7 @@ impl<S: Sender + 'static, K: Ending<S>> Counted<S, K> {
             work: Slot::new(),
             env,
             association: UnsafeCell::new(Some(association)),
-            allocator,
+            allocator: ManuallyDrop::new(allocator),
             ending,
         };
         // SAFETY: the memory is ours and fits.

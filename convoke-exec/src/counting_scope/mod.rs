@@ -46,8 +46,8 @@ use shared::Shared;
 /// join waiting.
 ///
 /// # Panics
-/// Dropping it while work is in it is a bug: the work is asked to stop, and the drop panics with the names of what was
-/// there. So does dropping it before anybody has heard of a panic. While the thread panics anyhow, the message goes to
+/// Dropping it while work is in it is a bug: what was spawned is asked to stop, and the drop panics with the names of
+/// all that was there. The work stays safe to run, but nobody waits for it. So does dropping it before anybody has heard of a panic. While the thread panics anyhow, the message goes to
 /// the error stream.
 ///
 /// ```
@@ -96,6 +96,20 @@ impl CountingScope {
     /// let outcome = sync_wait(scope.join().materialize());
     /// let Outcome::Value(Outcome::Panicked(panic)) = outcome else { unreachable!() };
     /// assert_eq!(panic.message(), "`parser` panicked: no end of line");
+    /// ```
+    ///
+    /// A sender that makes its own scope takes it along:
+    ///
+    /// ```
+    /// use convoke::prelude::*;
+    ///
+    /// fn both() -> impl Sender<Value = (), Error = Never> {
+    ///     let scope = CountingScope::new();
+    ///     scope.spawn(just_from(|| println!("one")), &Env::new()).unwrap();
+    ///     scope.spawn(just_from(|| println!("two")), &Env::new()).unwrap();
+    ///     scope.join().then(move |()| drop(scope))
+    /// }
+    /// assert_eq!(sync_wait(both()), Outcome::Value(()));
     /// ```
     pub fn join(&self) -> Join {
         Join::new(self.handle.shared.clone())

@@ -211,8 +211,14 @@ impl<V, E> ResultRef<V, E> {
             AfterAbandon::Drop => unsafe { kept.take_outcome() }.and_then(discard),
         };
         if let Some(panic) = panic {
-            kept.shared.panicked(kept.name, panic);
+            self.panicked(panic);
         }
+    }
+
+    /// Gives a panic to the scope.
+    pub(super) fn panicked(&self, panic: Panic) {
+        let kept = self.kept();
+        kept.shared.panicked(kept.name, panic);
     }
 }
 

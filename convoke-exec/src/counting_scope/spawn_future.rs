@@ -9,7 +9,7 @@ use core::ptr::{self, NonNull};
 
 use convoke_core::raw::sync::Arc;
 use convoke_core::raw::{Handshake, OnStop, RawCallback};
-use convoke_core::{Env, Never, Operation, Outcome, Receiver, Sender, StopReason};
+use convoke_core::{Env, Never, Operation, Outcome, Panic, Receiver, Sender, StopReason};
 
 use super::block::Counted;
 use super::name::Name;
@@ -130,7 +130,10 @@ impl<V: Send, E: Send, R: Receiver<V, E>> Operation for FutureOperation<V, E, R>
                 None => {
                     let leave = Leave { result: result.clone(), operation: this.cast(), end: Self::end };
                     let callback = (*parts.callback.get()).insert(RawCallback::new(leave));
-                    callback.register(receiver.env().stop());
+                    // If a stop was requested already, it runs the callbacks of the work. A start does not unwind.
+                    if let Err(panic) = Panic::catch(|| callback.register(receiver.env().stop())) {
+                        result.panicked(panic);
+                    }
                 }
             }
             Self::meet(this);
