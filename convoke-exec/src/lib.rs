@@ -8,10 +8,12 @@
 //! | [`Strand`] | one at a time, in order, over any executor |
 //! | [`Context`] | typed services with ordered shutdown |
 //! | [`time`] | work that waits for a time, or is asked to stop at one |
+//! | [`CountingScope`] | counts the work that is started in it, and waits for its end |
 //!
 //! Programs use the facade crate `convoke`, which re-exports all of this.
 
 pub mod context;
+pub mod counting_scope;
 mod flow;
 mod frame_arc;
 mod inbox;
@@ -29,6 +31,7 @@ pub mod testing;
 pub mod time;
 
 pub use context::Context;
+pub use counting_scope::{CountingScope, ScopeHandle};
 pub use flow::{
     CatchStopped, Checkpoint, NotSend, Reschedule, RunOn, Stopped, StoppedForever, catch_stopped, checkpoint,
     current, reschedule, run_on, stopped,
