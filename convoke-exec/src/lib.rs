@@ -33,8 +33,8 @@ pub mod time;
 pub use context::Context;
 pub use counting_scope::{CountingScope, ScopeHandle};
 pub use flow::{
-    CatchStopped, Checkpoint, NotSend, Reschedule, RunOn, Stopped, StoppedForever, catch_stopped, checkpoint,
-    current, reschedule, run_on, stopped,
+    CatchStopped, Checkpoint, EndStopped, Forever, NotSend, Reschedule, RunOn, Stopped, catch_stopped,
+    checkpoint, current, forever, reschedule, run_on, stopped,
 };
 pub use pool::{PoolExecutor, ThreadPool, ThreadPoolBuilder};
 use report_panic::report_panic;

@@ -8,10 +8,10 @@ pub use convoke_core::{
     StopReason, StopRef, StopSource, StopToken, algorithm, awaitable, env, frames, outcome, stop,
 };
 pub use convoke_exec::{
-    CatchStopped, Checkpoint, Context, CountingScope, Handle, NotSend, PoolExecutor, Reschedule, RunLoop,
-    RunLoopExecutor, RunOn, Scope, ScopeHandle, Stopped, StoppedForever, Strand, Task, ThreadPool,
-    ThreadPoolBuilder, catch_stopped, checkpoint, context, counting_scope, current, pool, reschedule, run_on,
-    scope, stopped, strand, sync_wait, sync_wait_with, task, time,
+    CatchStopped, Checkpoint, Context, CountingScope, EndStopped, Forever, Handle, NotSend, PoolExecutor,
+    Reschedule, RunLoop, RunLoopExecutor, RunOn, Scope, ScopeHandle, Stopped, Strand, Task, ThreadPool,
+    ThreadPoolBuilder, catch_stopped, checkpoint, context, counting_scope, current, forever, pool,
+    reschedule, run_on, scope, stopped, strand, sync_wait, sync_wait_with, task, time,
 };
 
 pub mod prelude {
@@ -20,8 +20,8 @@ pub mod prelude {
     pub use convoke_core::prelude::*;
     pub use convoke_exec::time::{sleep, sleep_until};
     pub use convoke_exec::{
-        CountingScope, RunLoop, Stopped, Strand, ThreadPool, catch_stopped, checkpoint, reschedule, run_on,
-        scope, stopped, sync_wait, sync_wait_with, task,
+        CountingScope, RunLoop, Stopped, Strand, ThreadPool, catch_stopped, checkpoint, forever, reschedule,
+        run_on, scope, stopped, sync_wait, sync_wait_with, task,
     };
 }
 
