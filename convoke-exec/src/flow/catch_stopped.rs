@@ -6,7 +6,7 @@ use core::pin::Pin;
 use core::task::{Context, Poll};
 
 use convoke_core::StopReason;
-use convoke_core::raw::{Frame, FrameOwner, Polled, outside_a_task};
+use convoke_core::raw::{Frame, Polled, outside_a_task};
 use pin_project_lite::pin_project;
 
 /// Runs a future, and if it ends by the stopped door says so instead of unwinding further.
@@ -78,7 +78,7 @@ impl<F: Future> Future for CatchStopped<F> {
         Frame::current(|frame| {
             let Some(outer) = frame else { outside_a_task("`catch_stopped`") };
             let Some(body) = future.as_mut().as_pin_mut() else { panic!("polled after it has ended") };
-            match Frame::poll(outer, body, cx) {
+            match outer.same().poll(body, cx) {
                 Polled::Ready(value) => Poll::Ready(Ok(value)),
                 Polled::Pending => Poll::Pending,
                 Polled::Stopped => {

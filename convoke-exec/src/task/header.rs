@@ -12,11 +12,11 @@ use core::cell::{Cell, UnsafeCell};
 use core::fmt;
 use core::mem::ManuallyDrop;
 use core::panic::Location;
-use core::ptr::{self, NonNull};
+use core::ptr::NonNull;
 use core::task::{RawWaker, RawWakerVTable, Waker};
 
-use convoke_core::raw::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
-use convoke_core::raw::{Header, HomeId, Letter, Runnable};
+use convoke_core::raw::sync::atomic::{AtomicU32, Ordering};
+use convoke_core::raw::{Header, HomeId, Letter, Runnable, Waits};
 use convoke_core::{Env, Executor, StopReason};
 
 use super::cell::Making;
@@ -38,7 +38,7 @@ pub(crate) struct TaskHeader {
     pub(super) own_allocator: bool,
     place: NonNull<Place>,
     pub(crate) location: &'static Location<'static>,
-    pub(super) waits: AtomicPtr<Location<'static>>,
+    pub(super) waits: Waits,
     side: Cell<Option<NonNull<Side>>>,
     pub(crate) links: UnsafeCell<Links>,
 }
@@ -76,7 +76,7 @@ impl TaskHeader {
             own_allocator,
             place: making.place,
             location: making.location,
-            waits: AtomicPtr::new(ptr::null_mut()),
+            waits: Waits::new(),
             side: Cell::new(None),
             links: UnsafeCell::new(Links::new()),
         }
@@ -318,12 +318,6 @@ impl TaskHeader {
         // SAFETY: the functions fit the pointer; the caller sees to it that the task outlives the waker, and it is not
         // dropped.
         ManuallyDrop::new(unsafe { Waker::from_raw(raw_waker(task)) })
-    }
-
-    /// Whether it is a waker of this task.
-    #[inline]
-    pub(super) fn is_own_waker(&self, waker: &Waker) -> bool {
-        ptr::eq(waker.data().cast(), self) && ptr::eq(waker.vtable(), &WAKER)
     }
 }
 
