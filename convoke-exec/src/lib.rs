@@ -7,9 +7,11 @@
 //! | [`ThreadPool`] | threads that share work |
 //! | [`Strand`] | one at a time, in order, over any executor |
 //! | [`Context`] | typed services with ordered shutdown |
+//! | [`cleanup`] | clean-up that is awaited on every exit |
 //!
 //! Programs use the facade crate `convoke`, which re-exports all of this.
 
+pub mod cleanup;
 pub mod context;
 mod flow;
 mod inbox;
@@ -24,6 +26,7 @@ mod task;
 #[cfg(feature = "testing")]
 pub mod testing;
 
+pub use cleanup::{AsyncClose, Cleanups, Exit, Lent, cleanups, ensure, set_cleanup_hook, using};
 pub use context::Context;
 pub use flow::{
     CatchStopped, Checkpoint, NotSend, Reschedule, RunOn, Stopped, StoppedForever, catch_stopped, checkpoint, current,

@@ -3,11 +3,12 @@
 #![doc = include_str!("../../README.md")]
 
 pub use convoke_core::{
-    AwaitError, Awaited, Completes, Env, Executor, ExecutorRef, InlineExecutor, Never, Operation, Outcome, OutcomeOf,
+    AwaitError, Awaited, Completes, Env, Executor, ExecutorRef, FailsAs, InlineExecutor, Never, Operation, Outcome, OutcomeOf,
     OwnedStopCallback, Panic, Receiver, SameError, Sender, StopCallback, StopReason, StopRef, StopSource,
     StopToken, algorithm, awaitable, env, outcome, stop,
 };
 pub use convoke_exec::{
+    AsyncClose, Cleanups, Exit, Lent, cleanup, cleanups, ensure, set_cleanup_hook, using,
     CatchStopped, Checkpoint, NotSend, Reschedule, RunOn, Stopped, StoppedForever, catch_stopped, checkpoint, current, reschedule, run_on, stopped,
     Context, PoolExecutor, RunLoop, RunLoopExecutor, Strand, Task, ThreadPool, ThreadPoolBuilder, context, pool,
     strand, sync_wait, sync_wait_with, task,
@@ -18,8 +19,8 @@ pub mod prelude {
 
     pub use convoke_core::prelude::*;
     pub use convoke_exec::{
-        RunLoop, Stopped, Strand, ThreadPool, catch_stopped, checkpoint, reschedule, run_on, stopped, sync_wait,
-        sync_wait_with, task,
+        AsyncClose, Exit, RunLoop, Stopped, Strand, ThreadPool, catch_stopped, checkpoint, ensure, reschedule, run_on, stopped, sync_wait,
+        sync_wait_with, task, using,
     };
 }
 

@@ -1,0 +1,36 @@
+//! Async RAII: clean-up that is awaited on every exit of a body, by whichever of the four doors it leaves.
+//!
+//! | file | what is in it |
+//! | --- | --- |
+//! | `using.rs` `ensure.rs` `cleanups.rs` | the three ways to say it |
+//! | `async_close.rs` `exit.rs` | what a resource says about its end, and what it is told |
+//! | `future.rs` | the future of all three: first the body, then the clean-up |
+//! | `closing.rs` `grace.rs` | a clean-up on its way: shielded, caught, and for how long |
+//! | `lent.rs` `stack.rs` | resources while the body has them |
+//! | `body_output.rs` `cleanup_output.rs` | what bodies and clean-ups return, and how the two go together |
+//! | `problem.rs` | clean-up that was skipped, or fails where nobody can be told |
+
+mod async_close;
+mod body_output;
+mod cleanup_output;
+mod cleanups;
+mod closing;
+mod ensure;
+mod exit;
+mod future;
+mod lent;
+mod problem;
+mod stack;
+mod using;
+
+pub use async_close::AsyncClose;
+pub use body_output::BodyOutput;
+pub use cleanup_output::{CleanupError, CleanupOutput};
+pub use cleanups::{Cleanups, cleanups};
+pub use ensure::ensure;
+pub use exit::Exit;
+pub use future::Using;
+pub use lent::Lent;
+pub use problem::{CleanupProblem, ProblemKind, set_cleanup_hook};
+pub use stack::FirstFailure;
+pub use using::using;
