@@ -3,24 +3,27 @@
 #![doc = include_str!("../../README.md")]
 
 pub use convoke_core::{
-    AwaitError, Awaited, Completes, Env, Executor, ExecutorRef, FailsAs, InlineExecutor, Never, Operation, Outcome, OutcomeOf,
-    OwnedStopCallback, Panic, Receiver, SameError, Sender, StopCallback, StopReason, StopRef, StopSource,
-    StopToken, algorithm, awaitable, env, outcome, stop,
+    AwaitError, Awaited, Completes, Env, Executor, ExecutorRef, FailsAs, FrameAllocator, InlineExecutor,
+    Never, Operation, Outcome, OutcomeOf, OwnedStopCallback, Panic, Receiver, SameError, Sender,
+    StopCallback, StopReason, StopRef, StopSource, StopToken, algorithm, awaitable, env, frames, outcome,
+    stop,
 };
 pub use convoke_exec::{
-    AsyncClose, Cleanups, Exit, Lent, cleanup, cleanups, ensure, set_cleanup_hook, using,
-    CatchStopped, Checkpoint, NotSend, Reschedule, RunOn, Stopped, StoppedForever, catch_stopped, checkpoint, current, reschedule, run_on, stopped,
-    Context, PoolExecutor, RunLoop, RunLoopExecutor, Strand, Task, ThreadPool, ThreadPoolBuilder, context, pool,
-    strand, sync_wait, sync_wait_with, task,
+    AsyncClose, CatchStopped, Checkpoint, Cleanups, Context, CountingScope, Exit, Handle, Lent, NotSend,
+    PoolExecutor, Reschedule, RunLoop, RunLoopExecutor, RunOn, Scope, ScopeHandle, Stopped, StoppedForever,
+    Strand, Task, ThreadPool, ThreadPoolBuilder, catch_stopped, checkpoint, cleanup, cleanups, context,
+    counting_scope, current, ensure, pool, reschedule, run_on, scope, set_cleanup_hook, stopped, strand,
+    sync_wait, sync_wait_with, task, time, using,
 };
 
 pub mod prelude {
     //! What a program wants to have in scope: `use convoke::prelude::*;`.
 
     pub use convoke_core::prelude::*;
+    pub use convoke_exec::time::{sleep, sleep_until};
     pub use convoke_exec::{
-        AsyncClose, Exit, RunLoop, Stopped, Strand, ThreadPool, catch_stopped, checkpoint, ensure, reschedule, run_on, stopped, sync_wait,
-        sync_wait_with, task, using,
+        AsyncClose, CountingScope, Exit, RunLoop, Stopped, Strand, ThreadPool, catch_stopped, checkpoint,
+        ensure, reschedule, run_on, scope, stopped, sync_wait, sync_wait_with, task, using,
     };
 }
 
