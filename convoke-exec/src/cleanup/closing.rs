@@ -9,6 +9,7 @@ use convoke_core::{Panic, StopReason};
 use pin_project_lite::pin_project;
 
 use super::cleanup_output::{CleanupError, CleanupOutput};
+use super::grace::Grace;
 use super::problem::ProblemKind;
 use crate::region::Region;
 
@@ -39,18 +40,24 @@ pin_project! {
         #[pin]
         clean_up: Option<C>,
         region: Region,
+        grace: Grace,
     }
 }
 
 impl<C> Closing<C> {
-    /// A stop of what is around it does not reach it.
-    pub(super) fn shielded(clean_up: C) -> Self {
-        Self { clean_up: Some(clean_up), region: Region::shielded() }
+    /// A stop of what is around it does not reach it; it is asked to stop when its grace period is over.
+    pub(super) fn shielded(clean_up: C, grace: Grace) -> Self {
+        let region = Region::shielded();
+        let region = match grace.deadline() {
+            Some(deadline) => region.with_deadline(deadline),
+            None => region,
+        };
+        Self { clean_up: Some(clean_up), region, grace }
     }
 
     /// One of several, in what is shielded already: stops with it.
     pub(super) fn within(clean_up: C) -> Self {
-        Self { clean_up: Some(clean_up), region: Region::new() }
+        Self { clean_up: Some(clean_up), region: Region::new(), grace: Grace::None }
     }
 }
 
@@ -59,15 +66,20 @@ impl<C: Future<Output: CleanupOutput>> Future for Closing<C> {
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let mut this = self.project();
-        let Some(clean_up) = this.clean_up.as_mut().as_pin_mut() else { panic!("polled after it has ended") };
-        let closed = match Panic::catch(|| this.region.poll(clean_up, cx)) {
-            Ok(Polled::Pending) => return Poll::Pending,
-            Ok(Polled::Ready(output)) => match output.into_result() {
-                Ok(()) => Closed::Well,
-                Err(error) => Closed::Failed(error),
-            },
-            Ok(Polled::Stopped) => Closed::Stopped(this.region.stop_reason()),
-            Err(panic) => Closed::Panicked(panic),
+        let closed = loop {
+            let Some(clean_up) = this.clean_up.as_mut().as_pin_mut() else {
+                panic!("polled after it has ended")
+            };
+            match Panic::catch(|| this.region.poll(clean_up, cx)) {
+                Ok(Polled::Pending) if this.grace.is_over(this.region, cx) => {}
+                Ok(Polled::Pending) => return Poll::Pending,
+                Ok(Polled::Ready(output)) => match output.into_result() {
+                    Ok(()) => break Closed::Well,
+                    Err(error) => break Closed::Failed(error),
+                },
+                Ok(Polled::Stopped) => break Closed::Stopped(this.region.stop_reason()),
+                Err(panic) => break Closed::Panicked(panic),
+            }
         };
         let region = &*this.region;
         let dropped = Panic::catch(|| region.within(|| this.clean_up.set(None)));

@@ -7,6 +7,7 @@ use core::fmt;
 use core::future::Future;
 use core::pin::Pin;
 use core::task::{Context, Poll};
+use core::time::Duration;
 
 use convoke_core::raw::{Frame, FrameOwner, Polled, outside_a_task};
 use convoke_core::{Outcome, Panic, StopReason};
@@ -16,6 +17,7 @@ use super::Exit;
 use super::body_output::BodyOutput;
 use super::cleanup_output::{CleanupError, CleanupOutput};
 use super::closing::{Closed, Closing};
+use super::grace::Grace;
 use super::lent::Lender;
 use super::problem::{ProblemKind, Whose};
 
@@ -45,6 +47,7 @@ pin_project! {
         close: fn(R, Exit) -> C,
         // How the body has ended, while the clean-up runs.
         left: Option<Outcome<F::Output>>,
+        grace: Option<Duration>,
         whose: Whose,
         // Whether a drop in flight is to be reported: not before it was polled, for then nothing has begun.
         reports: Reports,
@@ -92,7 +95,15 @@ impl<R, F: Future, C> Using<R, F, C> {
         whose: Whose,
         reports: Reports,
     ) -> Self {
-        Self { stage: Stage::Body { body }, held, close, left: None, whose, reports }
+        Self { stage: Stage::Body { body }, held, close, left: None, grace: None, whose, reports }
+    }
+
+    /// How long the clean-up may take. When that is over it is asked to stop, and waited for; what it then leaves undone is
+    /// told to the [hook](super::set_cleanup_hook). Without this, what [`GRACE`](super::GRACE) says in the environment, or
+    /// [30 seconds](super::DEFAULT_GRACE). `Duration::MAX` is for ever.
+    pub fn grace(mut self, grace: Duration) -> Self {
+        self.grace = Some(grace);
+        self
     }
 }
 
@@ -183,7 +194,8 @@ where
         // The clean-up need not be an `async fn`: it may panic before it has a future.
         match Panic::catch(|| (this.close)(resource, exit)) {
             Ok(clean_up) => {
-                this.stage.set(Stage::Closing { closing: Closing::shielded(clean_up) });
+                let grace = Grace::new(*this.grace);
+                this.stage.set(Stage::Closing { closing: Closing::shielded(clean_up, grace) });
                 None
             }
             Err(panic) => Some(Closed::Panicked(panic)),
