@@ -3,10 +3,10 @@
 #![doc = include_str!("../../README.md")]
 
 pub use convoke_core::{
-    AwaitError, Awaited, Completes, Env, Executor, ExecutorRef, FailsAs, FrameAllocator, InlineExecutor,
-    Never, Operation, Outcome, OutcomeOf, OwnedStopCallback, Panic, Receiver, SameError, Sender,
-    StopCallback, StopReason, StopRef, StopSource, StopToken, algorithm, awaitable, env, frames, outcome,
-    stop,
+    AwaitError, Awaited, CleanupFailure, Completes, Env, Executor, ExecutorRef, FailsAs, FrameAllocator,
+    InlineExecutor, Never, Operation, Outcome, OutcomeOf, OwnedStopCallback, Panic, Receiver, SameError,
+    Sender, StopCallback, StopReason, StopRef, StopSource, StopToken, algorithm, awaitable, env, frames,
+    outcome, stop,
 };
 pub use convoke_exec::{
     AsyncClose, CatchStopped, Checkpoint, Cleanups, Context, CountingScope, Exit, Handle, Lent, NotSend,

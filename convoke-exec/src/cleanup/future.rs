@@ -10,16 +10,16 @@ use core::task::{Context, Poll};
 use core::time::Duration;
 
 use convoke_core::raw::{Frame, FrameOwner, Polled, outside_a_task};
-use convoke_core::{Outcome, Panic, StopReason};
+use convoke_core::{CleanupFailure, Outcome, Panic, StopReason};
 use pin_project_lite::pin_project;
 
 use super::Exit;
-use super::body_output::BodyOutput;
 use super::cleanup_output::{CleanupError, CleanupOutput};
 use super::closing::{Closed, Closing};
 use super::grace::Grace;
 use super::lent::Lender;
 use super::problem::{ProblemKind, Whose};
+use crate::scope::is_error;
 
 /// Where the resource is while the body runs.
 pub(super) enum Held<R> {
@@ -109,10 +109,11 @@ impl<R, F: Future, C> Using<R, F, C> {
 
 impl<R, F, C> Future for Using<R, F, C>
 where
-    F: Future<Output: BodyOutput<CleanupError<C>>>,
+    F: Future,
     C: Future<Output: CleanupOutput>,
+    CleanupError<C>: CleanupFailure<F::Output>,
 {
-    type Output = <F::Output as BodyOutput<CleanupError<C>>>::Output;
+    type Output = <CleanupError<C> as CleanupFailure<F::Output>>::Output;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         if let StageNow::Body { body } = self.as_mut().project().stage.project() {
@@ -165,8 +166,9 @@ fn stopped<T>() -> Poll<T> {
 
 impl<R, F, C> Using<R, F, C>
 where
-    F: Future<Output: BodyOutput<CleanupError<C>>>,
+    F: Future,
     C: Future<Output: CleanupOutput>,
+    CleanupError<C>: CleanupFailure<F::Output>,
 {
     /// The body has ended: drops its frame, takes back the resource, and begins the clean-up. If that is over already,
     /// says how it went.
@@ -180,7 +182,7 @@ where
             left = left.or_panic(panic);
         }
         let exit = match &left {
-            Outcome::Value(value) if value.is_error() => Exit::Error,
+            Outcome::Value(value) if is_error(value) => Exit::Error,
             Outcome::Value(_) => Exit::Value,
             Outcome::Error(never) => never.absurd(),
             Outcome::Stopped => Exit::Stopped(reason),
@@ -207,12 +209,12 @@ where
     fn end(
         self: Pin<&mut Self>,
         closed: Closed<CleanupError<C>>,
-    ) -> Poll<<F::Output as BodyOutput<CleanupError<C>>>::Output> {
+    ) -> Poll<<CleanupError<C> as CleanupFailure<F::Output>>::Output> {
         let mut this = self.project();
         let Some(left) = this.left.take() else { panic!("polled after it has ended") };
         this.stage.set(Stage::Ended { stopped: matches!(left, Outcome::Stopped) });
         let closed = match (&left, closed) {
-            (Outcome::Value(value), Closed::Panicked(panic)) if !value.is_error() => {
+            (Outcome::Value(value), Closed::Panicked(panic)) if !is_error(value) => {
                 // One panic is enough to tell.
                 let _ = Panic::catch(|| drop(left));
                 panic.resume();
@@ -220,7 +222,7 @@ where
             (Outcome::Stopped, Closed::Panicked(panic)) => panic.resume(),
             (Outcome::Value(_), Closed::Failed(error)) => {
                 let Outcome::Value(value) = left else { unreachable!() };
-                let (output, not_told) = value.close_failed(error);
+                let (output, not_told) = error.fail(value);
                 if let Some(error) = not_told {
                     this.whose.report(ProblemKind::Failed(&error));
                 }
@@ -232,7 +234,7 @@ where
             this.whose.report(problem);
         }
         match left {
-            Outcome::Value(value) => Poll::Ready(value.go_on()),
+            Outcome::Value(value) => Poll::Ready(CleanupError::<C>::go_on(value)),
             Outcome::Error(never) => never.absurd(),
             Outcome::Stopped => stopped(),
             Outcome::Panicked(panic) => panic.resume(),

@@ -7,11 +7,13 @@
 //! | `future.rs` | the future of all three: first the body, then the clean-up |
 //! | `closing.rs` `grace.rs` | a clean-up on its way: shielded, caught, and for how long |
 //! | `lent.rs` `stack.rs` | resources while the body has them |
-//! | `body_output.rs` `cleanup_output.rs` | what bodies and clean-ups return, and how the two go together |
+//! | `cleanup_output.rs` | what clean-ups return; how that goes together with what bodies do is said by [`CleanupFailure`] |
 //! | `problem.rs` | clean-up that was skipped, or fails where nobody can be told |
 
+#[cfg(doc)]
+use convoke_core::CleanupFailure;
+
 mod async_close;
-mod body_output;
 mod cleanup_output;
 mod cleanups;
 mod closing;
@@ -25,7 +27,6 @@ mod stack;
 mod using;
 
 pub use async_close::AsyncClose;
-pub use body_output::BodyOutput;
 pub use cleanup_output::{CleanupError, CleanupOutput};
 pub use cleanups::{Cleanups, cleanups};
 pub use ensure::ensure;

@@ -101,3 +101,27 @@ impl Whose {
         }
     }
 }
+
+#[cfg(all(test, not(feature = "loom")))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hook_that_panics_ends_nothing_even_while_panicking() {
+        struct Reports(Whose);
+        impl Drop for Reports {
+            fn drop(&mut self) {
+                self.0.report(ProblemKind::Skipped);
+            }
+        }
+        set_cleanup_hook(|problem| panic!("no room for: {problem}"));
+        let whose = Whose { what: "a thing", place: Location::caller() };
+        whose.report(ProblemKind::CutShort);
+        let panic = Panic::catch(|| {
+            let _reports = Reports(whose);
+            panic!("first");
+        });
+        assert_eq!(panic.unwrap_err().message(), "first");
+        *HOOK.write().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+}

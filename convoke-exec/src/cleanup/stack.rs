@@ -7,7 +7,7 @@ use core::pin::Pin;
 use std::sync::PoisonError;
 
 use convoke_core::raw::sync::{Arc, Mutex};
-use convoke_core::{FailsAs, Panic};
+use convoke_core::{CleanupFailure, FailsAs, Panic};
 
 use super::Exit;
 use super::cleanup_output::CleanupOutput;
@@ -149,9 +149,19 @@ impl Drop for UnderWay {
 #[derive(Debug)]
 pub struct FirstFailure<E>(E);
 
-impl<E> FailsAs<E> for FirstFailure<E> {
-    fn fail_as(self) -> E {
-        self.0
+#[diagnostic::do_not_recommend]
+impl<T, E> CleanupFailure<Result<T, E>> for FirstFailure<E> {
+    type Output = Result<T, E>;
+
+    fn go_on(output: Result<T, E>) -> Result<T, E> {
+        output
+    }
+
+    fn fail(self, output: Result<T, E>) -> (Result<T, E>, Option<Self>) {
+        match output {
+            Ok(_) => (Err(self.0), None),
+            failed => (failed, Some(self)),
+        }
     }
 }
 

@@ -13,14 +13,15 @@ use super::{AsyncClose, Lent};
 /// [grace period](Using::grace).
 ///
 /// The body is an `async` closure and may borrow from around it. It has the resource in a [`Lent`], which is used like the
-/// resource itself.
+/// resource itself. That costs one allocation.
 ///
 /// - *Completes with* what the body returns, after the close. If the body has returned a value and the close fails, with the
-///   error of the close, as by `?`: see [`BodyOutput`](super::BodyOutput). A body that was stopped, or has
+///   error of the close, as by `?`: see [`CleanupFailure`](convoke_core::CleanupFailure). A body that was stopped, or has
 ///   panicked, goes on doing so. What then cannot be passed on, because the body's own error, stop or panic is, is told
 ///   to the [hook](super::set_cleanup_hook); but a panic of the close goes on if the body has not failed or panicked.
 /// - *If dropped* in flight, as a foreign `select!` does it, the body and the resource are dropped, the close is skipped,
-///   and the hook is told.
+///   and the hook is told. A foreign `join!` does that too when it is stopped: the first branch to unwind takes the others
+///   with it. Ours do not.
 /// - *Runs on* the task's executor, both of them.
 /// - *Panics* outside a task.
 ///

@@ -80,7 +80,8 @@ fn a_panic_drops_the_frame_then_closes_and_goes_on_as_a_panic() {
 fn a_close_that_cannot_fail_leaves_the_value_as_it_is() {
     let log = Log::default();
     let outcome = sync_wait(task(async {
-        let plain: u32 = using(Gate(log.clone()), async |_| 7_u32).await;
+        struct Own(u32);
+        let Own(plain) = using(Gate(log.clone()), async |_| Own(7)).await;
         let own: Result<u32, Refused> = using(Gate(log.clone()), async |_| Err(Refused("body"))).await;
         (plain, own)
     }));
@@ -153,4 +154,19 @@ fn nested_resources_unwind_inside_out_on_a_stop() {
             "outer closed"
         ]
     );
+}
+
+#[test]
+fn a_loop_without_an_end_is_a_body_too() {
+    let log = Log::default();
+    let outcome = asked_to_stop(async {
+        let _never = using(Door::new("door", &log), async |_| {
+            loop {
+                checkpoint().await;
+            }
+        })
+        .await;
+    });
+    assert_eq!(outcome, Outcome::Stopped);
+    assert_eq!(log.lines(), ["door closes: was stopped (enough)", "door closed"]);
 }

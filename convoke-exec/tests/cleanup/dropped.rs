@@ -4,8 +4,9 @@ use std::future::Future;
 use std::pin::pin;
 use std::task::Poll;
 
-use convoke::cleanups;
 use convoke::prelude::*;
+use convoke::testing::{ByHand, Connected};
+use convoke::{Env, cleanups};
 
 use crate::resources::*;
 
@@ -40,9 +41,7 @@ fn dropped_in_flight_the_skipped_clean_up_is_reported_once() {
     assert_eq!(log.lines(), ["b closes: returned a value", "d closes: returned a value"]);
     let skipped = problems("DroppedInBody");
     assert_eq!(skipped.len(), 1);
-    assert!(
-        skipped[0].contains("skipped: its future was dropped") && skipped[0].contains("dropped.rs:")
-    );
+    assert!(skipped[0].contains("skipped: its future was dropped") && skipped[0].contains("dropped.rs:"));
     let cut = problems("DroppedInClose");
     assert_eq!(cut.len(), 1);
     assert!(cut[0].contains("cut short"));
@@ -79,4 +78,40 @@ fn a_resource_that_the_body_keeps_is_reported_and_nobody_waits_for_it() {
     let problems = problems("::Kept");
     assert_eq!(problems.len(), 2);
     assert!(problems[0].ends_with("the body has kept the resource"));
+}
+
+#[test]
+fn a_task_whose_executor_ends_reports_the_clean_up_that_it_had_to_skip() {
+    door_named!(ExecutorEnds);
+    assert_eq!(problems("ExecutorEnds"), [""; 0]);
+    let log = Log::default();
+    let work = ByHand::new();
+    let door = ExecutorEnds(Door::new("door", &log));
+    let running =
+        Connected::with_env(task(using(door, async |_| checkpoint().await)), Env::from(work.clone())).start();
+    assert!(work.run_one());
+    work.drop_all();
+    assert_eq!(running.outcome(), Outcome::Stopped);
+    assert_eq!(log.lines(), [""; 0]);
+    assert_eq!(problems("ExecutorEnds").len(), 1);
+}
+
+#[test]
+fn a_foreign_join_that_is_stopped_reports_the_close_that_it_cuts_short() {
+    // Such a join knows nothing of stops: the first branch that has unwound takes the others with it.
+    door_named!(SlowerBranch);
+    assert_eq!(problems("SlowerBranch"), [""; 0]);
+    let log = Log::default();
+    let outcome = asked_to_stop(async {
+        let mut quick = pin!(using(Gate(log.clone()), async |_| checkpoint().await));
+        let mut slow = pin!(using(SlowerBranch(Door::new("door", &log)), async |_| checkpoint().await));
+        std::future::poll_fn(|cx| {
+            let _ = slow.as_mut().poll(cx);
+            quick.as_mut().poll(cx)
+        })
+        .await;
+    });
+    assert_eq!(outcome, Outcome::Stopped);
+    assert_eq!(log.lines(), ["door closes: was stopped (enough)", "gate closes: was stopped (enough)"]);
+    assert!(problems("SlowerBranch")[0].contains("cut short"));
 }

@@ -32,10 +32,7 @@ fn a_failed_close_does_not_hide_the_error_of_the_body_and_both_are_reported() {
     assert_eq!(outcome, Outcome::Value(Err(Refused("body"))));
     let problems = problems("BothFail");
     assert_eq!(problems.len(), 1);
-    assert!(
-        problems[0].ends_with("failed: door") && problems[0].contains("problems.rs:"),
-        "{problems:?}"
-    );
+    assert!(problems[0].ends_with("failed: door") && problems[0].contains("problems.rs:"), "{problems:?}");
 }
 
 #[test]
