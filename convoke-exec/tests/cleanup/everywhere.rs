@@ -119,3 +119,34 @@ fn a_stop_at_any_point_closes_everything_exactly_once() {
     }
     assert!(stopped_at >= 5, "{stopped_at}");
 }
+
+#[test]
+fn siblings_that_a_failure_stops_close_what_they_have_before_the_scope_ends() {
+    let pool = ThreadPool::new(2).unwrap();
+    let log = Log::default();
+    let also = log.clone();
+    let work = async move {
+        let outcome = using(Door::new("outer", &also), async |_| {
+            scope(async |s| {
+                for _ in 0..10 {
+                    let door = Door::new("child's", &also);
+                    s.spawn(async move { using(door, async |_| Ok(never::<()>().await)).await });
+                }
+                s.spawn(async { Err(Refused("child")) });
+                Ok(())
+            })
+            .await
+        })
+        .await;
+        also.add("after the scope");
+        outcome
+    };
+    let outcome = sync_wait(task(work).starts_on(&pool.executor()));
+    assert_eq!(outcome, Outcome::Value(Err(Refused("child"))));
+    let lines = log.lines();
+    assert_eq!(lines.iter().filter(|line| *line == "child's closed").count(), 10, "{lines:?}");
+    assert_eq!(
+        lines[lines.len() - 3..],
+        ["outer closes: returned an error", "outer closed", "after the scope"]
+    );
+}
