@@ -37,7 +37,7 @@ pub mod testing;
 #[doc(hidden)]
 pub use loom as __loom;
 
-pub use awaiting::{AwaitError, Awaited};
+pub use awaiting::{AwaitError, Awaited, CleanupFailure, FailsAs};
 pub use completes::Completes;
 pub use env::Env;
 pub use executor::{Executor, ExecutorRef, InlineExecutor};

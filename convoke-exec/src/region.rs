@@ -39,6 +39,7 @@ pub struct Region {
     deadline: Option<Instant>,
     /// Made when somebody inside asks for the environment.
     surroundings: OnceCell<Box<Surroundings>>,
+    stopped: Cell<bool>,
     watch: StopWatch,
 }
 
@@ -55,6 +56,7 @@ impl Region {
             shielded: false,
             deadline: None,
             surroundings: OnceCell::new(),
+            stopped: Cell::new(false),
             watch: StopWatch::new(),
         }
     }
@@ -95,7 +97,7 @@ impl Region {
             let Some(outer) = frame else { outside_a_task("a future of Convoke's") };
             self.hear(outer);
             let asked = self.asked.get().is_some();
-            let polled = outer.inside(&Inside { region: self, outer }, asked).poll(body, cx);
+            let polled = outer.inside(&Inside { region: self, outer }, asked, &self.stopped).poll(body, cx);
             if matches!(polled, Polled::Pending) && !self.shielded {
                 self.watch.watch(outer, cx);
             }
@@ -120,7 +122,7 @@ impl Region {
         Frame::current(|frame| match frame {
             Some(outer) => {
                 let asked = self.asked.get().is_some();
-                outer.inside(&Inside { region: self, outer }, asked).within(f)
+                outer.inside(&Inside { region: self, outer }, asked, &self.stopped).within(f)
             }
             None => f(),
         })

@@ -3,15 +3,17 @@
 #![doc = include_str!("../../README.md")]
 
 pub use convoke_core::{
-    AwaitError, Awaited, Completes, Env, Executor, ExecutorRef, FrameAllocator, InlineExecutor, Never,
-    Operation, Outcome, OutcomeOf, OwnedStopCallback, Panic, Receiver, SameError, Sender, StopCallback,
-    StopReason, StopRef, StopSource, StopToken, algorithm, awaitable, env, frames, outcome, stop,
+    AwaitError, Awaited, CleanupFailure, Completes, Env, Executor, ExecutorRef, FailsAs, FrameAllocator,
+    InlineExecutor, Never, Operation, Outcome, OutcomeOf, OwnedStopCallback, Panic, Receiver, SameError,
+    Sender, StopCallback, StopReason, StopRef, StopSource, StopToken, algorithm, awaitable, env, frames,
+    outcome, stop,
 };
 pub use convoke_exec::{
-    CatchStopped, Checkpoint, Context, CountingScope, EndStopped, Forever, Handle, NotSend, PoolExecutor,
-    Reschedule, RunLoop, RunLoopExecutor, RunOn, Scope, ScopeHandle, Stopped, Strand, Task, ThreadPool,
-    ThreadPoolBuilder, catch_stopped, checkpoint, context, counting_scope, current, forever, pool,
-    reschedule, run_on, scope, stopped, strand, sync_wait, sync_wait_with, task, time,
+    AsyncClose, CatchStopped, Checkpoint, Cleanups, Context, CountingScope, EndStopped, Exit, Forever,
+    Handle, Lent, NotSend, PoolExecutor, Reschedule, RunLoop, RunLoopExecutor, RunOn, Scope, ScopeHandle,
+    Stopped, Strand, Task, ThreadPool, ThreadPoolBuilder, catch_stopped, checkpoint, cleanup, cleanups,
+    context, counting_scope, current, ensure, forever, pool, reschedule, run_on, scope, set_cleanup_hook,
+    stopped, strand, sync_wait, sync_wait_with, task, time, using,
 };
 
 pub mod prelude {
@@ -20,8 +22,9 @@ pub mod prelude {
     pub use convoke_core::prelude::*;
     pub use convoke_exec::time::{sleep, sleep_until};
     pub use convoke_exec::{
-        CountingScope, RunLoop, Stopped, Strand, ThreadPool, catch_stopped, checkpoint, forever, reschedule,
-        run_on, scope, stopped, sync_wait, sync_wait_with, task,
+        AsyncClose, CountingScope, EndStopped, Exit, Forever, RunLoop, Stopped, Strand, ThreadPool,
+        catch_stopped, checkpoint, ensure, forever, reschedule, run_on, scope, stopped, sync_wait,
+        sync_wait_with, task, using,
     };
 }
 

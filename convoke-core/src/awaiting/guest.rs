@@ -99,6 +99,9 @@ impl<S: Sender<Value: Send, Error: Send> + 'static> Running<S> {
                 self.room().stop.request_stop(reason);
             }
             if self.keep_waker(cx.waker()) == Look::NotYet {
+                if frame.is_asked_to_stop() {
+                    frame.hold();
+                }
                 return Err(self);
             }
         }

@@ -1,6 +1,8 @@
 //! Awaiting a sender in an `async fn`. It lives on the lowest floor because `IntoFuture`, which `.await` calls, can be
 //! implemented only beside the senders.
 
+mod cleanup_failure;
+mod fails_as;
 mod guest;
 mod inline;
 mod into_future;
@@ -8,6 +10,8 @@ mod into_future;
 pub mod meeting;
 mod output;
 
+pub use cleanup_failure::CleanupFailure;
+pub use fails_as::FailsAs;
 pub use output::AwaitError;
 
 use core::fmt;

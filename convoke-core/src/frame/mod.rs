@@ -5,6 +5,10 @@
 //! returns `Pending`; the owner sees it when the poll returns, drops the body in place, and passes the stop on. So a
 //! stop unwinds any `async fn` in between, on stable Rust, without its help.
 //!
+//! What must not be dropped yet, because it cleans up or waits for what it has stopped, says so at every wait
+//! ([`Frame::hold`]); the owner then waits too. So nothing is cut short by a sibling that was faster to stop, in a foreign
+//! `join!` for example.
+//!
 //! The window is a cache that every poll sets and restores, like a stack; it never owns anything.
 
 mod host;
@@ -50,7 +54,9 @@ pub struct Frame<'a> {
     waits: &'a Waits,
     /// Whether a stop had been asked for when this poll began. One that is asked for meanwhile wakes the task again.
     asked: bool,
-    stopped: Cell<bool>,
+    /// The owner's, who keeps it from poll to poll.
+    stopped: &'a Cell<bool>,
+    held: Cell<bool>,
 }
 
 /// What came of polling a body inside a frame.
@@ -80,29 +86,34 @@ impl Drop for Entered {
 }
 
 impl<'a> Frame<'a> {
-    /// The outermost frame of a task, for one poll of it: `waker` is the task's own, and `asked` says whether it was asked to
-    /// stop.
+    /// The outermost frame of a task, for one poll of it: `waker` is the task's own, `asked` says whether it was asked to
+    /// stop, and `stopped` is a bit that the task keeps for it.
     #[inline]
     pub fn outermost<T: FrameOwner + Host>(
         task: &'a T,
         waker: &'a Waker,
         waits: &'a Waits,
         asked: bool,
+        stopped: &'a Cell<bool>,
     ) -> Self {
-        Self { owner: task, host: task, waker, waits, asked, stopped: Cell::new(false) }
+        Self { owner: task, host: task, waker, waits, asked, stopped, held: Cell::new(false) }
     }
 
-    /// A frame of this owner inside this one.
+    /// A frame of this owner inside this one. The owner keeps the bit `stopped` for it.
     #[inline]
-    pub fn inside<'b>(&'b self, owner: &'b dyn FrameOwner, asked: bool) -> Frame<'b> {
-        let Self { host, waker, waits, .. } = *self;
-        Frame { owner, host, waker, waits, asked, stopped: Cell::new(false) }
+    pub fn inside<'b>(
+        &'b self,
+        owner: &'b dyn FrameOwner,
+        asked: bool,
+        stopped: &'b Cell<bool>,
+    ) -> Frame<'b> {
+        Frame { owner, asked, stopped, held: Cell::new(false), ..*self }
     }
 
     /// A frame inside this one that changes nothing, and catches a stop.
     #[inline]
-    pub fn same(&self) -> Frame<'_> {
-        Frame { stopped: Cell::new(false), ..*self }
+    pub fn same<'b>(&'b self, stopped: &'b Cell<bool>) -> Frame<'b> {
+        Frame { stopped, held: Cell::new(false), ..*self }
     }
 
     /// Polls `body` inside this frame.
@@ -110,6 +121,11 @@ impl<'a> Frame<'a> {
     pub fn poll<F: Future + ?Sized>(&self, body: Pin<&mut F>, cx: &mut Context<'_>) -> Polled<F::Output> {
         match self.within(|| body.poll(cx)) {
             Poll::Ready(value) => Polled::Ready(value),
+            Poll::Pending if self.held.get() => {
+                // Whoever is around must not drop it either.
+                Self::hold_current();
+                Polled::Pending
+            }
             Poll::Pending if self.stopped.get() => Polled::Stopped,
             Poll::Pending => Polled::Pending,
         }
@@ -169,6 +185,22 @@ impl<'a> Frame<'a> {
     #[inline]
     pub fn set_stopped(&self) {
         self.stopped.set(true);
+    }
+
+    /// The caller, a future that returns `Pending` now, must not be dropped yet.
+    #[inline]
+    pub fn hold(&self) {
+        self.held.set(true);
+    }
+
+    /// The same for the nearest frame, if there is one.
+    #[inline]
+    pub fn hold_current() {
+        Frame::current(|frame| {
+            if let Some(frame) = frame {
+                frame.hold();
+            }
+        });
     }
 
     /// Whether a stop had been asked for when this poll began.

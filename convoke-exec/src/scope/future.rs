@@ -192,6 +192,10 @@ impl<F: Future> Future for ScopeFuture<F> {
                 *this.placed = Some(identity);
                 break;
             }
+            if *this.stopping || this.body.is_none() {
+                // Body and children are on their way home.
+                frame.hold();
+            }
             frame.waits_at(this.place);
             this.watch.watch(frame, cx);
             Poll::Pending

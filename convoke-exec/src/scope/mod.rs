@@ -11,4 +11,5 @@ mod spawn;
 pub use future::{ScopeFuture, scope};
 pub use handle::Handle;
 pub use output::ChildOutput;
+pub(crate) use output::is_error;
 pub use spawn::{Named, Scope, SpawnError};

@@ -257,7 +257,8 @@ impl<F: Future, M: Ending<F::Output>> Cell<F, M> {
             let mut cx = Context::from_waker(&waker);
             let polled = Panic::catch(|| {
                 let asked = inside.hear_of_stop();
-                Frame::outermost(inside, &waker, &inside.header().waits, asked).poll(future, &mut cx)
+                let header = inside.header();
+                Frame::outermost(inside, &waker, &header.waits, asked, &header.stopped).poll(future, &mut cx)
             });
             let outcome = match polled {
                 Ok(Polled::Pending) => return None,
@@ -290,8 +291,9 @@ impl<F: Future, M: Ending<F::Output>> Cell<F, M> {
                 return outcome;
             }
             let waker = TaskHeader::borrowed_waker(task);
-            let frame =
-                Frame::outermost(inside, &waker, &inside.header().waits, inside.header().state.stop_asked());
+            let header = inside.header();
+            let asked = header.state.stop_asked();
+            let frame = Frame::outermost(inside, &waker, &header.waits, asked, &header.stopped);
             match Panic::catch(|| frame.within(|| future.drop_in_place())) {
                 Ok(()) => outcome,
                 Err(panic) => outcome.or_panic(panic),

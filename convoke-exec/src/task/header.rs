@@ -2,7 +2,7 @@
 //!
 //! The rules of who may touch which field:
 //! 1. `state` and `home` are for everybody who refers to the task. They say who may do what.
-//! 2. Whoever holds the runnable, or is inside (`RUNNING`), has `runnable`, `stage`, `side` and the body to himself.
+//! 2. Whoever holds the runnable, or is inside (`RUNNING`), has `runnable`, `stage`, `stopped`, `side` and the body to himself.
 //! 3. `place` outlives the task's stay: it may be looked at from inside, by whoever holds the runnable, and by whoever has a
 //!    letter to send (`Wake::Send`), which the task waits for; not by others.
 //! 4. `links` belong to the parent, under its lock.
@@ -33,6 +33,8 @@ pub(crate) struct TaskHeader {
     /// The number of the home it lives in, or zero if it is shared.
     home: AtomicU32,
     pub(super) stage: Cell<Stage>,
+    /// Whether something in its outermost frame has ended by the stopped door.
+    pub(super) stopped: Cell<bool>,
     pub(super) local: bool,
     /// Whether its allocator stands behind it in memory.
     pub(super) own_allocator: bool,
@@ -72,6 +74,7 @@ impl TaskHeader {
             state: State::queued(references, making.stopping),
             home: AtomicU32::new(home.number()),
             stage: Cell::new(Stage::Future),
+            stopped: Cell::new(false),
             local: making.local,
             own_allocator,
             place: making.place,
