@@ -36,7 +36,7 @@ pub use cleanup::{AsyncClose, Cleanups, Exit, Lent, cleanups, ensure, set_cleanu
 pub use context::Context;
 pub use counting_scope::{CountingScope, ScopeHandle};
 pub use flow::{
-    CatchStopped, Checkpoint, EndStopped, Forever, NotSend, Reschedule, RunOn, Stoppable, Stopped,
+    CatchStopped, Checkpoint, EndStopped, Forever, NoReturn, NotSend, Reschedule, RunOn, Stoppable, Stopped,
     catch_stopped, checkpoint, current, forever, reschedule, run_on, stoppable, stopped,
 };
 pub use pool::{PoolExecutor, ThreadPool, ThreadPoolBuilder};
@@ -50,6 +50,8 @@ pub use task::{Task, task};
 pub mod raw {
     //! The low-level door: the parts of executors that are model-checked on their own.
 
+    #[doc(hidden)]
+    pub use crate::flow::Returns;
     #[doc(hidden)]
     pub use crate::pool::injector::Injector;
     #[doc(hidden)]

@@ -10,9 +10,9 @@ pub use convoke_core::{
 };
 pub use convoke_exec::{
     AsyncClose, CatchStopped, Checkpoint, Cleanups, Context, CountingScope, EndStopped, Exit, Forever,
-    Handle, Lent, NotSend, PoolExecutor, Reschedule, RunLoop, RunLoopExecutor, RunOn, Scope, ScopeHandle,
-    Stoppable, Stopped, Strand, Task, ThreadPool, ThreadPoolBuilder, catch_stopped, checkpoint, cleanup,
-    cleanups, context, counting_scope, current, ensure, forever, pool, reschedule, run_on, scope,
+    Handle, Lent, NoReturn, NotSend, PoolExecutor, Reschedule, RunLoop, RunLoopExecutor, RunOn, Scope,
+    ScopeHandle, Stoppable, Stopped, Strand, Task, ThreadPool, ThreadPoolBuilder, catch_stopped, checkpoint,
+    cleanup, cleanups, context, counting_scope, current, ensure, forever, pool, reschedule, run_on, scope,
     set_cleanup_hook, stoppable, stopped, strand, sync_wait, sync_wait_with, task, time, using,
 };
 

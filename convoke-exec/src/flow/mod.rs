@@ -13,7 +13,7 @@ mod stopped;
 pub use catch_stopped::{CatchStopped, Stopped, catch_stopped};
 pub use checkpoint::{Checkpoint, checkpoint};
 pub use forever::{Forever, forever};
-pub(crate) use no_return::NoReturn;
+pub use no_return::{NoReturn, Returns};
 pub use reschedule::{NotSend, Reschedule, reschedule};
 pub use run_on::{RunOn, run_on};
 pub use stoppable::{Stoppable, stoppable};
