@@ -16,6 +16,7 @@ pub mod context;
 pub mod counting_scope;
 mod flow;
 mod frame_arc;
+mod framed;
 mod inbox;
 pub mod pool;
 mod region;
@@ -36,6 +37,7 @@ pub use flow::{
     CatchStopped, Checkpoint, NotSend, Reschedule, RunOn, Stopped, StoppedForever, catch_stopped, checkpoint,
     current, reschedule, run_on, stopped,
 };
+pub use framed::{Framed, frame, frame_dyn, frame_dyn_local, try_frame};
 pub use pool::{PoolExecutor, ThreadPool, ThreadPoolBuilder};
 use report_panic::report_panic;
 pub use run_loop::{RunLoop, RunLoopExecutor};
