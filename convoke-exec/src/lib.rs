@@ -18,6 +18,7 @@ mod flow;
 mod frame_arc;
 mod framed;
 mod inbox;
+pub mod launch;
 pub mod pool;
 mod region;
 mod report_panic;
@@ -38,6 +39,7 @@ pub use flow::{
     current, reschedule, run_on, stopped,
 };
 pub use framed::{Framed, frame, frame_dyn, frame_dyn_local, try_frame};
+pub use launch::{Launch, Launched, launch};
 pub use pool::{PoolExecutor, ThreadPool, ThreadPoolBuilder};
 use report_panic::report_panic;
 pub use run_loop::{RunLoop, RunLoopExecutor};

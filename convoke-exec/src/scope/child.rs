@@ -193,7 +193,7 @@ unsafe impl<O, T, W: Where<O>> Ending<T> for ToHandle<O, W> {
 /// # Safety
 /// Called from inside the task, with its outcome.
 #[inline]
-unsafe fn name_panic<T>(task: NonNull<TaskHeader>, mut room: NonNull<Outcome<T>>) {
+pub(crate) unsafe fn name_panic<T>(task: NonNull<TaskHeader>, mut room: NonNull<Outcome<T>>) {
     // SAFETY: the caller's.
     if let Outcome::Panicked(panic) = unsafe { room.as_mut() }
         && panic.is_text()

@@ -8,6 +8,7 @@ mod handle;
 mod output;
 mod spawn;
 
+pub(crate) use child::name_panic;
 pub use future::{ScopeFuture, scope};
 pub use handle::Handle;
 pub use output::ChildOutput;

@@ -13,4 +13,5 @@ pub(crate) use cell::{Cell, Ending, Making, Vacant, no_memory};
 pub(crate) use header::{TaskHeader, drop_reference};
 pub(crate) use host::Inside;
 pub(crate) use place::{Links, Place};
+pub(crate) use root::AskStop;
 pub use root::{Task, task};
