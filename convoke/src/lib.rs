@@ -8,11 +8,12 @@ pub use convoke_core::{
     StopReason, StopRef, StopSource, StopToken, algorithm, awaitable, env, frames, outcome, stop,
 };
 pub use convoke_exec::{
-    CatchStopped, Checkpoint, Context, CountingScope, Framed, Handle, Launch, Launched, NotSend,
-    PoolExecutor, Reschedule, RunLoop, RunLoopExecutor, RunOn, Scope, ScopeHandle, Stopped, StoppedForever,
-    Strand, Task, ThreadPool, ThreadPoolBuilder, catch_stopped, checkpoint, context, counting_scope, current,
-    frame, frame_dyn, frame_dyn_local, launch, pool, reschedule, run_on, scope, stopped, strand, sync_wait,
-    sync_wait_with, task, time, try_frame,
+    BlockingHandle, BlockingScope, CatchStopped, Checkpoint, Context, CountingScope, Framed, Handle, Launch,
+    Launched, NotSend, PoolExecutor, Reschedule, RunLoop, RunLoopExecutor, RunOn, Scope, ScopeHandle,
+    Stopped, StoppedForever, Strand, Task, ThreadPool, ThreadPoolBuilder, blocking_scope,
+    blocking_scope_with, catch_stopped, checkpoint, context, counting_scope, current, frame, frame_dyn,
+    frame_dyn_local, launch, pool, reschedule, run_on, scope, stopped, strand, sync_wait, sync_wait_with,
+    task, time, try_frame,
 };
 
 pub mod prelude {
@@ -21,8 +22,8 @@ pub mod prelude {
     pub use convoke_core::prelude::*;
     pub use convoke_exec::time::{sleep, sleep_until};
     pub use convoke_exec::{
-        CountingScope, RunLoop, Stopped, Strand, ThreadPool, catch_stopped, checkpoint, frame, launch,
-        reschedule, run_on, scope, stopped, sync_wait, sync_wait_with, task,
+        CountingScope, RunLoop, Stopped, Strand, ThreadPool, blocking_scope, catch_stopped, checkpoint,
+        frame, launch, reschedule, run_on, scope, stopped, sync_wait, sync_wait_with, task,
     };
 }
 

@@ -6,6 +6,7 @@
 
 use core::ptr::NonNull;
 use core::task::Waker;
+use std::time::Instant;
 
 use convoke_core::raw::sync::atomic::{AtomicBool, Ordering};
 use convoke_core::raw::{FrameOwner, Guest, HostRef};
@@ -64,10 +65,18 @@ struct Kept<O> {
 impl<O> Block<O> {
     /// The block of a scope that is opened in this frame. `None` if there is no memory.
     pub(super) fn open(frame: &dyn FrameOwner) -> Option<FrameArc<Self>> {
-        let above = frame.host().env();
-        let deadline = frame.deadline();
         let parent = Inside::of(frame.host()).map(Inside::task);
-        FrameArc::new(above.allocator(), |block: NonNull<Self>| {
+        Self::open_in(frame.host().env().child(), frame.deadline(), parent)
+    }
+
+    /// The block of a scope whose children have this environment. `None` if there is no memory.
+    pub(super) fn open_in(
+        env_below: Env,
+        deadline: Option<Instant>,
+        parent: Option<NonNull<TaskHeader>>,
+    ) -> Option<FrameArc<Self>> {
+        let allocator = env_below.allocator().clone();
+        FrameArc::new(&allocator, |block: NonNull<Self>| {
             // SAFETY: the address is that of a field of what is made here, and does not move.
             let env = unsafe { NonNull::new_unchecked(&raw mut (*block.as_ptr()).env) };
             // SAFETY: the environment is beside it; `reason` may be called for as long as there are tasks: rule 1.
@@ -81,7 +90,7 @@ impl<O> Block<O> {
                 ended: false,
                 kept: None,
             };
-            Self { place, env: above.child(), failed: AtomicBool::new(false), state: SpinLock::new(state) }
+            Self { place, env: env_below, failed: AtomicBool::new(false), state: SpinLock::new(state) }
         })
     }
 

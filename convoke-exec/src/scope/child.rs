@@ -24,6 +24,16 @@ pub(super) unsafe trait Where<O>: Sized {
     /// The child has not been told to have ended.
     unsafe fn block(&self, child: NonNull<TaskHeader>) -> NonNull<Block<O>>;
 
+    /// The scope is told that the child has ended, and perhaps failed.
+    ///
+    /// # Safety
+    /// As for [`Block::child_ended`].
+    #[inline]
+    unsafe fn tell(&self, child: NonNull<TaskHeader>, failure: Option<Failure<O>>) {
+        // SAFETY: the caller's.
+        unsafe { Block::child_ended(self.block(child), child, failure) };
+    }
+
     /// The child is in memory: it takes its place.
     ///
     /// # Safety
@@ -138,7 +148,7 @@ unsafe impl<O, T: ChildOutput<O>, W: Where<O>> Ending<T> for ToScope<O, W> {
                 Outcome::Error(never) => never.absurd(),
                 Outcome::Stopped => None,
             };
-            Block::child_ended(self.place.block(task), task, failure);
+            self.place.tell(task, failure);
         }
     }
 }
@@ -183,7 +193,7 @@ unsafe impl<O, T, W: Where<O>> Ending<T> for ToHandle<O, W> {
                     Err(panic) => failure = Some(Failure::Panic(panic)),
                 },
             }
-            Block::child_ended(self.place.block(task), task, failure);
+            self.place.tell(task, failure);
         }
     }
 }

@@ -22,7 +22,7 @@ use crate::task::{Cell, Ending, Making, TaskHeader, Vacant};
 /// Starts children in a [`scope()`](super::scope). `O` is what the scope returns. It may be cloned, and given to children, who
 /// then start others beside them.
 pub struct Scope<O> {
-    block: FrameArc<Block<O>>,
+    pub(super) block: FrameArc<Block<O>>,
 }
 
 /// Why a child was not started; it is in here, as it was.
@@ -208,7 +208,7 @@ impl<O> Scope<O> {
     /// # Safety
     /// The future is `Send`, or the child `local` and this thread at home; it is `'static`.
     #[inline]
-    unsafe fn start<F, M>(
+    pub(super) unsafe fn start<F, M>(
         &self,
         future: F,
         ending: M,
@@ -332,7 +332,7 @@ impl<F> SpawnError<F> {
 
     #[cold]
     #[track_caller]
-    fn panic(self) -> ! {
+    pub(super) fn panic(self) -> ! {
         panic!("{self}")
     }
 }
