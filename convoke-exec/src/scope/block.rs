@@ -101,15 +101,22 @@ impl<O> Block<O> {
         unsafe { place.cast::<Self>().as_ref() }.state.lock().stop
     }
 
-    /// A child has ended; perhaps it has failed.
+    /// A child is about to leave: from here on nobody finds it to ask it to stop. Whoever has found it before has taken a
+    /// reference, which it sees when it leaves; were it found later, it could be freed under the one who asks.
     ///
     /// # Safety
-    /// The child was added to the list of this block, and this is said once. The block may be gone when this returns.
-    pub(super) unsafe fn child_ended(
-        block: NonNull<Self>,
-        child: NonNull<TaskHeader>,
-        failure: Option<Failure<O>>,
-    ) {
+    /// The child was added to the list of this block, and this is said once.
+    #[inline]
+    pub(super) unsafe fn child_leaves(block: NonNull<Self>, child: NonNull<TaskHeader>) {
+        // SAFETY: rules 1 and 2; the caller's.
+        unsafe { block.as_ref().state.lock().children.remove(child) };
+    }
+
+    /// A child has left; perhaps it has failed.
+    ///
+    /// # Safety
+    /// `child_leaves` was called for the child, and this is said once. The block may be gone when this returns.
+    pub(super) unsafe fn child_ended(block: NonNull<Self>, failure: Option<Failure<O>>) {
         let failed = failure.is_some();
         // SAFETY: rules 1 and 2.
         let mut state = unsafe { block.as_ref() }.state.lock();
@@ -122,8 +129,7 @@ impl<O> Block<O> {
             }
             (_, second) => second,
         };
-        // SAFETY: the caller's.
-        let last = unsafe { state.children.remove(child) };
+        let last = state.children.count_out();
         let waker = if failed || last && state.body_ended { state.waker.take() } else { None };
         let kept = if last { state.kept.take() } else { None };
         drop(state);

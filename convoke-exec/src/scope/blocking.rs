@@ -118,7 +118,8 @@ where
 
 fn fail<O>(block: &Block<O>, failure: Failure<O>) -> Option<O> {
     block.fail(failure);
-    block.stop_children(StopReason::Sibling);
+    // Should an executor panic here: the children borrow from this stack, and are waited for nevertheless.
+    let _ = Panic::catch(|| block.stop_children(StopReason::Sibling));
     None
 }
 

@@ -11,7 +11,7 @@ use core::task::{Context, Poll};
 
 use convoke_core::raw::HomeId;
 use convoke_core::raw::meeting::Meeting;
-use convoke_core::{Outcome, StopReason};
+use convoke_core::{Outcome, Panic, StopReason};
 
 use super::block::{Block, Failure};
 use super::child::{Here, ToHandle, ToScope, Where};
@@ -174,9 +174,10 @@ unsafe impl<O> Where<O> for AndStop {
             let block: NonNull<Block<O>> = self.block(child);
             if let Some(failure) = failure {
                 block.as_ref().fail(failure);
-                block.as_ref().stop_children(StopReason::Sibling);
+                // Should an executor panic here: the scope is told nevertheless.
+                let _ = Panic::catch(|| block.as_ref().stop_children(StopReason::Sibling));
             }
-            Block::child_ended(block, child, None);
+            Block::child_ended(block, None);
         }
     }
 }

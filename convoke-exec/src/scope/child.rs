@@ -31,7 +31,7 @@ pub(super) unsafe trait Where<O>: Sized {
     #[inline]
     unsafe fn tell(&self, child: NonNull<TaskHeader>, failure: Option<Failure<O>>) {
         // SAFETY: the caller's.
-        unsafe { Block::child_ended(self.block(child), child, failure) };
+        unsafe { Block::child_ended(self.block(child), failure) };
     }
 
     /// The child is in memory: it takes its place.
@@ -131,8 +131,11 @@ pub(super) struct ToScope<O, W> {
 unsafe impl<O, T: ChildOutput<O>, W: Where<O>> Ending<T> for ToScope<O, W> {
     #[inline]
     unsafe fn ended(&self, task: NonNull<TaskHeader>, room: NonNull<Outcome<T>>) {
-        // SAFETY: the caller's.
-        unsafe { name_panic(task, room) };
+        // SAFETY: the caller's; the child was added to its scope's list.
+        unsafe {
+            Block::child_leaves(self.place.block(task), task);
+            name_panic(task, room);
+        }
     }
 
     #[inline]
@@ -167,8 +170,11 @@ unsafe impl<O, T, W: Where<O>> Ending<T> for ToHandle<O, W> {
 
     #[inline]
     unsafe fn ended(&self, task: NonNull<TaskHeader>, room: NonNull<Outcome<T>>) {
-        // SAFETY: the caller's.
-        unsafe { name_panic(task, room) };
+        // SAFETY: the caller's; the child was added to its scope's list.
+        unsafe {
+            Block::child_leaves(self.place.block(task), task);
+            name_panic(task, room);
+        }
     }
 
     unsafe fn deliver(&self, task: NonNull<TaskHeader>, room: NonNull<Outcome<T>>) {

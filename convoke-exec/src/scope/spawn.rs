@@ -10,7 +10,7 @@ use core::ptr::NonNull;
 use convoke_core::env::Changes;
 use convoke_core::raw::HomeId;
 use convoke_core::raw::meeting::Meeting;
-use convoke_core::{Executor, ExecutorRef};
+use convoke_core::{Executor, ExecutorRef, Panic};
 
 use super::block::Block;
 use super::child::{Elsewhere, Here, Placed, ToHandle, ToScope, Where};
@@ -237,7 +237,8 @@ impl<O> Scope<O> {
             state.children.add(child, stopping);
             drop(state);
             if let Some(name) = name {
-                child.as_ref().set_name(name);
+                // Without memory for the name it goes without one; it is in the list, and must be posted.
+                let _ = Panic::catch(|| child.as_ref().set_name(name));
             }
             TaskHeader::post(child);
             Ok(child)
