@@ -10,7 +10,9 @@ use std::process::Command;
 use std::{env, fs};
 
 /// What each message says.
-const WORDS: [(&str, &[&str]); 4] = [
+const WORDS: [(&str, &[&str]); 6] = [
+    ("blocking_handle_leaves", &["lifetime may not live long enough"]),
+    ("blocking_scope_borrows_the_body", &["may outlive borrowed value `inside`"]),
     ("spawn_a_value", &["nobody to give a `u32` to", ".then(drop)", "spawn_future"]),
     ("spawn_an_error", &["nobody to tell of an error of type `ParseIntError`", "upon_error", "spawn_future"]),
     ("spawn_a_borrow", &["may outlive the current function", "`move` keyword"]),
