@@ -2,6 +2,9 @@
 //!
 //! | room | what is in it |
 //! | --- | --- |
+//! | [`launch()`] | the root of a chain, from ordinary code |
+//! | [`blocking_scope()`] | children of blocking code, which borrow from it |
+//! | [`frame()`] | a future in memory of the chain |
 //! | [`sync_wait()`] | starts work and waits for its outcome on the calling thread |
 //! | [`RunLoop`] | a queue and the thread that runs it |
 //! | [`ThreadPool`] | threads that share work |
@@ -35,8 +38,8 @@ pub mod time;
 pub use context::Context;
 pub use counting_scope::{CountingScope, ScopeHandle};
 pub use flow::{
-    CatchStopped, Checkpoint, NotSend, Reschedule, RunOn, Stopped, StoppedForever, catch_stopped, checkpoint,
-    current, reschedule, run_on, stopped,
+    CatchStopped, Checkpoint, NotSend, Reschedule, RunOn, Stopped, StoppedForever, WithLocal, catch_stopped,
+    checkpoint, current, reschedule, run_on, stopped, with_local,
 };
 pub use framed::{Framed, frame, frame_dyn, frame_dyn_local, try_frame};
 pub use launch::{Launch, Launched, launch};

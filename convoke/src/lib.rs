@@ -10,10 +10,10 @@ pub use convoke_core::{
 pub use convoke_exec::{
     BlockingHandle, BlockingScope, CatchStopped, Checkpoint, Context, CountingScope, Framed, Handle, Launch,
     Launched, NotSend, PoolExecutor, Reschedule, RunLoop, RunLoopExecutor, RunOn, Scope, ScopeHandle,
-    Stopped, StoppedForever, Strand, Task, ThreadPool, ThreadPoolBuilder, blocking_scope,
+    Stopped, StoppedForever, Strand, Task, ThreadPool, ThreadPoolBuilder, WithLocal, blocking_scope,
     blocking_scope_with, catch_stopped, checkpoint, context, counting_scope, current, frame, frame_dyn,
     frame_dyn_local, launch, pool, reschedule, run_on, scope, stopped, strand, sync_wait, sync_wait_with,
-    task, time, try_frame,
+    task, time, try_frame, with_local,
 };
 
 pub mod prelude {

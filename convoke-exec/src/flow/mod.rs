@@ -6,9 +6,11 @@ pub mod current;
 mod reschedule;
 mod run_on;
 mod stopped;
+mod with_local;
 
 pub use catch_stopped::{CatchStopped, Stopped, catch_stopped};
 pub use checkpoint::{Checkpoint, checkpoint};
 pub use reschedule::{NotSend, Reschedule, reschedule};
 pub use run_on::{RunOn, run_on};
 pub use stopped::{StoppedForever, stopped};
+pub use with_local::{WithLocal, with_local};
