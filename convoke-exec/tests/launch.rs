@@ -200,7 +200,7 @@ fn handlers_see_values_and_errors_on_the_executor() {
     assert_eq!(launch(&pool.executor()).on_value(thread).start(async { 1 }).wait(), Outcome::Value(true));
 
     async fn halve(n: u32) -> Result<u32, String> {
-        if n % 2 == 0 { Ok(n / 2) } else { Err(format!("{n} is odd")) }
+        if n.is_multiple_of(2) { Ok(n / 2) } else { Err(format!("{n} is odd")) }
     }
     let both = |n| {
         launch(&pool.executor())
