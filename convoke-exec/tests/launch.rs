@@ -284,3 +284,28 @@ fn without_memory_nothing_is_launched_and_a_panic_says_so() {
     let panic = catch_unwind(AssertUnwindSafe(run)).map(drop).unwrap_err();
     assert!(said(&*panic).contains("no memory left for the task"), "{}", said(&*panic));
 }
+
+#[test]
+fn a_chain_that_ends_while_a_stop_request_is_on_its_way_ends_once() {
+    let counting = Counting::new(FrameAllocator::system());
+    let run_loop = RunLoop::new();
+    let count = Arc::new(AtomicUsize::new(0));
+    let told = count.clone();
+    let launched = launch(&run_loop.executor())
+        .allocator(FrameAllocator::new(counting.clone()))
+        .on_value(move |leaves: Leaves| {
+            told.fetch_add(10, Ordering::SeqCst);
+            leaves
+        })
+        .start({
+            let leaves = Leaves(count.clone());
+            async move { leaves }
+        });
+    // This thread is not at home there: the request is sent, and arrives after the chain has run.
+    launched.request_stop(StopReason::Requested);
+    run_loop.run_ready();
+    drop(launched.wait());
+    assert_eq!(count.load(Ordering::SeqCst), 11);
+    drop(run_loop);
+    assert_eq!(counting.live(), 0);
+}
