@@ -36,8 +36,8 @@ pub use cleanup::{AsyncClose, Cleanups, Exit, Lent, cleanups, ensure, set_cleanu
 pub use context::Context;
 pub use counting_scope::{CountingScope, ScopeHandle};
 pub use flow::{
-    CatchStopped, Checkpoint, EndStopped, Forever, NotSend, Reschedule, RunOn, Stopped, catch_stopped,
-    checkpoint, current, forever, reschedule, run_on, stopped,
+    CatchStoppable, Checkpoint, EndStopped, Forever, NotSend, Reschedule, RunOn, Stopped, catch_stopped,
+    checkpoint, current, forever, reschedule, run_on, stoppable, stopped,
 };
 pub use pool::{PoolExecutor, ThreadPool, ThreadPoolBuilder};
 use report_panic::report_panic;

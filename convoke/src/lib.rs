@@ -11,9 +11,9 @@ pub use convoke_core::{
 pub use convoke_exec::{
     AsyncClose, CatchStopped, Checkpoint, Cleanups, Context, CountingScope, EndStopped, Exit, Forever,
     Handle, Lent, NotSend, PoolExecutor, Reschedule, RunLoop, RunLoopExecutor, RunOn, Scope, ScopeHandle,
-    Stopped, Strand, Task, ThreadPool, ThreadPoolBuilder, catch_stopped, checkpoint, cleanup, cleanups,
-    context, counting_scope, current, ensure, forever, pool, reschedule, run_on, scope, set_cleanup_hook,
-    stopped, strand, sync_wait, sync_wait_with, task, time, using,
+    Stoppable, Stopped, Strand, Task, ThreadPool, ThreadPoolBuilder, catch_stopped, checkpoint, cleanup,
+    cleanups, context, counting_scope, current, ensure, forever, pool, reschedule, run_on, scope,
+    set_cleanup_hook, stoppable, stopped, strand, sync_wait, sync_wait_with, task, time, using,
 };
 
 pub mod prelude {
@@ -23,7 +23,7 @@ pub mod prelude {
     pub use convoke_exec::time::{sleep, sleep_until};
     pub use convoke_exec::{
         AsyncClose, CountingScope, EndStopped, Exit, Forever, RunLoop, Stopped, Strand, ThreadPool,
-        catch_stopped, checkpoint, ensure, forever, reschedule, run_on, scope, stopped, sync_wait,
+        catch_stopped, checkpoint, ensure, forever, reschedule, run_on, scope, stoppable, stopped, sync_wait,
         sync_wait_with, task, using,
     };
 }
