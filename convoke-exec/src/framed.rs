@@ -191,7 +191,7 @@ impl<F: ?Sized> Drop for Framed<F> {
 #[inline]
 fn current_allocator() -> FrameAllocator {
     Frame::current(|frame| match frame {
-        Some(frame) => frame.owner().host().env().allocator().clone(),
+        Some(frame) => frame.host().env().allocator().clone(),
         None => FrameAllocator::default(),
     })
 }

@@ -10,11 +10,13 @@
 //! | [`ThreadPool`] | threads that share work |
 //! | [`Strand`] | one at a time, in order, over any executor |
 //! | [`Context`] | typed services with ordered shutdown |
+//! | [`cleanup`] | clean-up that is awaited on every exit |
 //! | [`time`] | work that waits for a time, or is asked to stop at one |
 //! | [`CountingScope`] | counts the work that is started in it, and waits for its end |
 //!
 //! Programs use the facade crate `convoke`, which re-exports all of this.
 
+pub mod cleanup;
 pub mod context;
 pub mod counting_scope;
 mod flow;
@@ -35,11 +37,12 @@ mod task;
 pub mod testing;
 pub mod time;
 
+pub use cleanup::{AsyncClose, Cleanups, Exit, Lent, cleanups, ensure, set_cleanup_hook, using};
 pub use context::Context;
 pub use counting_scope::{CountingScope, ScopeHandle};
 pub use flow::{
-    CatchStopped, Checkpoint, NotSend, Reschedule, RunOn, Stopped, StoppedForever, WithLocal, catch_stopped,
-    checkpoint, current, reschedule, run_on, stopped, with_local,
+    CatchStopped, Checkpoint, EndStopped, Forever, NotSend, Reschedule, RunOn, Stoppable, Stopped, WithLocal,
+    catch_stopped, checkpoint, current, forever, reschedule, run_on, stoppable, stopped, with_local,
 };
 pub use framed::{Framed, frame, frame_dyn, frame_dyn_local, try_frame};
 pub use launch::{Launch, Launched, launch};

@@ -9,7 +9,7 @@ use core::task::Context;
 use std::time::Instant;
 
 use convoke_core::env::Changes;
-use convoke_core::raw::{Frame, FrameOwner, Host, Polled, StopWatch, outside_a_task};
+use convoke_core::raw::{Frame, FrameOwner, Polled, StopWatch, outside_a_task};
 use convoke_core::{Env, StopReason, StopSource};
 
 /// See the head of this file. Whoever has one polls a body in it, and drops the body when the region says that it has stopped.
@@ -39,6 +39,7 @@ pub struct Region {
     deadline: Option<Instant>,
     /// Made when somebody inside asks for the environment.
     surroundings: OnceCell<Box<Surroundings>>,
+    stopped: Cell<bool>,
     watch: StopWatch,
 }
 
@@ -55,6 +56,7 @@ impl Region {
             shielded: false,
             deadline: None,
             surroundings: OnceCell::new(),
+            stopped: Cell::new(false),
             watch: StopWatch::new(),
         }
     }
@@ -93,13 +95,9 @@ impl Region {
     pub fn poll<F: Future + ?Sized>(&mut self, body: Pin<&mut F>, cx: &mut Context<'_>) -> Polled<F::Output> {
         Frame::current(|frame| {
             let Some(outer) = frame else { outside_a_task("a future of Convoke's") };
-            if self.asked.get().is_none()
-                && !self.shielded
-                && let Some(reason) = outer.stop_reason()
-            {
-                self.request_stop(reason);
-            }
-            let polled = Frame::poll(&Inside { region: self, outer }, body, cx);
+            self.hear(outer);
+            let asked = self.asked.get().is_some();
+            let polled = outer.inside(&Inside { region: self, outer }, asked, &self.stopped).poll(body, cx);
             if matches!(polled, Polled::Pending) && !self.shielded {
                 self.watch.watch(outer, cx);
             }
@@ -107,10 +105,25 @@ impl Region {
         })
     }
 
+    /// A stop from around it is one of its own.
+    #[inline]
+    fn hear(&self, outer: &Frame<'_>) {
+        if outer.is_asked_to_stop()
+            && !self.shielded
+            && self.asked.get().is_none()
+            && let Some(reason) = outer.stop_reason()
+        {
+            self.request_stop(reason);
+        }
+    }
+
     /// Runs `f` inside: to drop a body, for example.
     pub fn within<R>(&self, f: impl FnOnce() -> R) -> R {
         Frame::current(|frame| match frame {
-            Some(outer) => Frame::within(&Inside { region: self, outer }, f),
+            Some(outer) => {
+                let asked = self.asked.get().is_some();
+                outer.inside(&Inside { region: self, outer }, asked, &self.stopped).within(f)
+            }
             None => f(),
         })
     }
@@ -152,11 +165,6 @@ impl FrameOwner for Inside<'_> {
             (Some(outer), Some(own)) => Some(outer.min(own)),
             (outer, own) => outer.or(own),
         }
-    }
-
-    #[inline]
-    fn host(&self) -> &dyn Host {
-        self.outer.host()
     }
 }
 

@@ -164,7 +164,7 @@ fn a_caught_stop_is_a_value_and_the_frame_is_gone_before() {
         let other = owned.clone();
         let caught = catch_stopped(async move {
             let _other = other;
-            stopped::<()>().await
+            stopped().await
         })
         .await;
         (caught.unwrap_err().reason(), Arc::strong_count(&owned))
@@ -203,4 +203,20 @@ fn a_task_that_ends_while_a_letter_is_on_its_way_delivers_once() {
     });
     let mut value = outcome.unwrap();
     assert!(Arc::get_mut(&mut value).is_some());
+}
+
+#[test]
+fn a_task_on_the_inline_executor_yields_without_growing_the_stack() {
+    let inline = convoke::InlineExecutor;
+    let outcome = sync_wait(
+        task(async move {
+            for _ in 0..1_000_000 {
+                checkpoint().await;
+            }
+            schedule(&inline).await;
+            7
+        })
+        .starts_on(&inline),
+    );
+    assert_eq!(outcome, Outcome::Value(7));
 }

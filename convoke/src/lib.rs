@@ -3,17 +3,19 @@
 #![doc = include_str!("../../README.md")]
 
 pub use convoke_core::{
-    AwaitError, Awaited, Completes, Env, Executor, ExecutorRef, FrameAllocator, InlineExecutor, Never,
-    Operation, Outcome, OutcomeOf, OwnedStopCallback, Panic, Receiver, SameError, Sender, StopCallback,
-    StopReason, StopRef, StopSource, StopToken, algorithm, awaitable, env, frames, outcome, stop,
+    AwaitError, Awaited, CleanupFailure, Completes, Env, Executor, ExecutorRef, FailsAs, FrameAllocator,
+    InlineExecutor, Never, Operation, Outcome, OutcomeOf, OwnedStopCallback, Panic, Receiver, SameError,
+    Sender, StopCallback, StopReason, StopRef, StopSource, StopToken, algorithm, awaitable, env, frames,
+    outcome, stop,
 };
 pub use convoke_exec::{
-    BlockingHandle, BlockingScope, CatchStopped, Checkpoint, Context, CountingScope, Framed, Handle, Launch,
-    Launched, NotSend, PoolExecutor, Reschedule, RunLoop, RunLoopExecutor, RunOn, Scope, ScopeHandle,
-    Stopped, StoppedForever, Strand, Task, ThreadPool, ThreadPoolBuilder, WithLocal, blocking_scope,
-    blocking_scope_with, catch_stopped, checkpoint, context, counting_scope, current, frame, frame_dyn,
-    frame_dyn_local, launch, pool, reschedule, run_on, scope, stopped, strand, sync_wait, sync_wait_with,
-    task, time, try_frame, with_local,
+    AsyncClose, BlockingHandle, BlockingScope, CatchStopped, Checkpoint, Cleanups, Context, CountingScope,
+    EndStopped, Exit, Forever, Framed, Handle, Launch, Launched, Lent, NotSend, PoolExecutor, Reschedule,
+    RunLoop, RunLoopExecutor, RunOn, Scope, ScopeHandle, Stoppable, Stopped, Strand, Task, ThreadPool,
+    ThreadPoolBuilder, WithLocal, blocking_scope, blocking_scope_with, catch_stopped, checkpoint, cleanup,
+    cleanups, context, counting_scope, current, ensure, forever, frame, frame_dyn, frame_dyn_local, launch,
+    pool, reschedule, run_on, scope, set_cleanup_hook, stoppable, stopped, strand, sync_wait, sync_wait_with,
+    task, time, try_frame, using, with_local,
 };
 
 pub mod prelude {
@@ -22,8 +24,9 @@ pub mod prelude {
     pub use convoke_core::prelude::*;
     pub use convoke_exec::time::{sleep, sleep_until};
     pub use convoke_exec::{
-        CountingScope, RunLoop, Stopped, Strand, ThreadPool, blocking_scope, catch_stopped, checkpoint,
-        frame, launch, reschedule, run_on, scope, stopped, sync_wait, sync_wait_with, task,
+        AsyncClose, CountingScope, EndStopped, Exit, Forever, RunLoop, Stopped, Strand, ThreadPool,
+        blocking_scope, catch_stopped, checkpoint, ensure, forever, frame, launch, reschedule, run_on, scope,
+        stoppable, stopped, sync_wait, sync_wait_with, task, using,
     };
 }
 

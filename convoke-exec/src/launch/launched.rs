@@ -104,7 +104,7 @@ impl<T> Drop for Launched<T> {
         // What a callback throws has been reported by the panic hook.
         let _ = Panic::catch(|| self.root.source.request_stop(StopReason::Abandoned));
         let in_task = Frame::current(|frame| {
-            let guest = frame?.owner().host().receive(Layout::new::<u8>());
+            let guest = frame?.host().receive(Layout::new::<u8>());
             Some(self.root.take_or_wait(Waiter::Task(guest)))
         });
         match in_task {

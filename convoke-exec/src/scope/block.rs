@@ -9,7 +9,7 @@ use core::task::Waker;
 use std::time::Instant;
 
 use convoke_core::raw::sync::atomic::{AtomicBool, Ordering};
-use convoke_core::raw::{FrameOwner, Guest, HostRef};
+use convoke_core::raw::{Frame, Guest, HostRef};
 use convoke_core::{Env, Panic, StopReason};
 
 use super::children::Children;
@@ -64,7 +64,7 @@ struct Kept<O> {
 
 impl<O> Block<O> {
     /// The block of a scope that is opened in this frame. `None` if there is no memory.
-    pub(super) fn open(frame: &dyn FrameOwner) -> Option<FrameArc<Self>> {
+    pub(super) fn open(frame: &Frame<'_>) -> Option<FrameArc<Self>> {
         let parent = Inside::of(frame.host()).map(Inside::task);
         Self::open_in(frame.host().env().child(), frame.deadline(), parent)
     }
@@ -177,7 +177,7 @@ impl<O> Block<O> {
     }
 
     /// The scope's future is dropped: its children are asked to stop, and the task waits for them before it ends.
-    pub(super) fn abandon(this: FrameArc<Self>, frame: Option<&dyn FrameOwner>) {
+    pub(super) fn abandon(this: FrameArc<Self>, frame: Option<&Frame<'_>>) {
         this.state.lock().ended = true;
         this.stop_children(StopReason::Abandoned);
         if this.state.lock().children.is_empty() {

@@ -10,7 +10,7 @@ use core::task::{Context, Poll, RawWakerVTable, Waker};
 
 use convoke_core::raw::meeting::{Abandon, Look, Meeting, Wait};
 use convoke_core::raw::sync::thread;
-use convoke_core::raw::{Frame, FrameOwner, StopWatch, outside_a_task};
+use convoke_core::raw::{Frame, StopWatch, outside_a_task};
 use convoke_core::{Outcome, Panic};
 
 use super::blocking::thread_waker;
@@ -37,7 +37,7 @@ pub struct Handle<T> {
 }
 
 // SAFETY: what it leads to lies in the child, of which it has a reference; the meeting says who has what, and the outcome may
-// go from the child's thread to this one: `spawn_future` asks that `T` is `Send`.
+// go from the child's thread to this one if `T` is `Send`. If it is not, the child is local, and so is the handle.
 unsafe impl<T: Send> Send for Handle<T> {}
 // SAFETY: a shared handle gives access to nothing.
 unsafe impl<T: Send> Sync for Handle<T> {}
@@ -130,7 +130,7 @@ impl<T> Future for Handle<T> {
             assert!(!self.taken, "polled after it has ended");
             if self.look(cx.waker()) == Look::NotYet {
                 if !frame.honour_stop() {
-                    frame.host().waits_at(self.place);
+                    frame.waits_at(self.place);
                     self.watch.watch(frame, cx);
                 }
                 return Poll::Pending;

@@ -12,6 +12,6 @@ pub mod state;
 pub(crate) use cell::{Cell, Ending, Making, Vacant, no_memory};
 pub(crate) use header::{TaskHeader, drop_reference};
 pub(crate) use host::Inside;
-pub(crate) use place::{Links, Place};
+pub(crate) use place::Place;
 pub(crate) use root::AskStop;
 pub use root::{Task, task};
