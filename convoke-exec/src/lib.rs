@@ -2,6 +2,9 @@
 //!
 //! | room | what is in it |
 //! | --- | --- |
+//! | [`launch()`] | the root of a chain, from ordinary code |
+//! | [`blocking_scope()`] | children of blocking code, which borrow from it |
+//! | [`frame()`] | a future in memory of the chain |
 //! | [`sync_wait()`] | starts work and waits for its outcome on the calling thread |
 //! | [`RunLoop`] | a queue and the thread that runs it |
 //! | [`ThreadPool`] | threads that share work |
@@ -18,7 +21,9 @@ pub mod context;
 pub mod counting_scope;
 mod flow;
 mod frame_arc;
+mod framed;
 mod inbox;
+pub mod launch;
 pub mod pool;
 mod region;
 mod report_panic;
@@ -37,12 +42,15 @@ pub use context::Context;
 pub use counting_scope::{CountingScope, ScopeHandle};
 pub use flow::{
     CatchStopped, Checkpoint, EndStopped, Forever, NoReturn, NotSend, Reschedule, RunOn, Stoppable, Stopped,
-    catch_stopped, checkpoint, current, forever, reschedule, run_on, stoppable, stopped,
+    WithLocal, catch_stopped, checkpoint, current, forever, reschedule, run_on, stoppable, stopped,
+    with_local,
 };
+pub use framed::{Framed, frame, frame_dyn, frame_dyn_local, try_frame};
+pub use launch::{Launch, Launched, launch};
 pub use pool::{PoolExecutor, ThreadPool, ThreadPoolBuilder};
 use report_panic::report_panic;
 pub use run_loop::{RunLoop, RunLoopExecutor};
-pub use scope::{Handle, Scope, scope};
+pub use scope::{BlockingHandle, BlockingScope, Handle, Scope, blocking_scope, blocking_scope_with, scope};
 pub use strand::Strand;
 pub use sync_wait::{sync_wait, sync_wait_with};
 pub use task::{Task, task};

@@ -190,6 +190,22 @@ fn a_checkpoint_is_where_a_stop_is_honoured() {
 }
 
 #[test]
+fn a_task_that_ends_while_a_letter_is_on_its_way_delivers_once() {
+    let run_loop = RunLoop::new();
+    let source = StopSource::new();
+    let outcome = run_loop.block_on_with(Changes::new().stop_token(source.token()), async {
+        let value = Arc::new(1);
+        // Asked from another thread while it runs, it ends before the letter is opened.
+        std::thread::scope(|threads| {
+            threads.spawn(|| source.request_stop(StopReason::Requested));
+        });
+        value
+    });
+    let mut value = outcome.unwrap();
+    assert!(Arc::get_mut(&mut value).is_some());
+}
+
+#[test]
 fn a_task_on_the_inline_executor_yields_without_growing_the_stack() {
     let inline = convoke::InlineExecutor;
     let outcome = sync_wait(

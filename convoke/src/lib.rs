@@ -9,11 +9,13 @@ pub use convoke_core::{
     outcome, stop,
 };
 pub use convoke_exec::{
-    AsyncClose, CatchStopped, Checkpoint, Cleanups, Context, CountingScope, EndStopped, Exit, Forever,
-    Handle, Lent, NoReturn, NotSend, PoolExecutor, Reschedule, RunLoop, RunLoopExecutor, RunOn, Scope,
-    ScopeHandle, Stoppable, Stopped, Strand, Task, ThreadPool, ThreadPoolBuilder, catch_stopped, checkpoint,
-    cleanup, cleanups, context, counting_scope, current, ensure, forever, pool, reschedule, run_on, scope,
-    set_cleanup_hook, stoppable, stopped, strand, sync_wait, sync_wait_with, task, time, using,
+    AsyncClose, BlockingHandle, BlockingScope, CatchStopped, Checkpoint, Cleanups, Context, CountingScope,
+    EndStopped, Exit, Forever, Framed, Handle, Launch, Launched, Lent, NoReturn, NotSend, PoolExecutor,
+    Reschedule, RunLoop, RunLoopExecutor, RunOn, Scope, ScopeHandle, Stoppable, Stopped, Strand, Task,
+    ThreadPool, ThreadPoolBuilder, WithLocal, blocking_scope, blocking_scope_with, catch_stopped, checkpoint,
+    cleanup, cleanups, context, counting_scope, current, ensure, forever, frame, frame_dyn, frame_dyn_local,
+    launch, pool, reschedule, run_on, scope, set_cleanup_hook, stoppable, stopped, strand, sync_wait,
+    sync_wait_with, task, time, try_frame, using, with_local,
 };
 
 pub mod prelude {
@@ -22,8 +24,8 @@ pub mod prelude {
     pub use convoke_core::prelude::*;
     pub use convoke_exec::time::{sleep, sleep_until};
     pub use convoke_exec::{
-        AsyncClose, CountingScope, EndStopped, Exit, Forever, RunLoop, Stopped, Strand, ThreadPool,
-        catch_stopped, checkpoint, ensure, forever, reschedule, run_on, scope, stoppable, stopped, sync_wait,
+        AsyncClose, CountingScope, Exit, RunLoop, Stopped, Strand, ThreadPool, blocking_scope, catch_stopped,
+        checkpoint, ensure, forever, frame, launch, reschedule, run_on, scope, stoppable, stopped, sync_wait,
         sync_wait_with, task, using,
     };
 }

@@ -9,6 +9,7 @@ mod reschedule;
 mod run_on;
 mod stoppable;
 mod stopped;
+mod with_local;
 
 pub use catch_stopped::{CatchStopped, Stopped, catch_stopped};
 pub use checkpoint::{Checkpoint, checkpoint};
@@ -18,3 +19,4 @@ pub use reschedule::{NotSend, Reschedule, reschedule};
 pub use run_on::{RunOn, run_on};
 pub use stoppable::{Stoppable, stoppable};
 pub use stopped::{EndStopped, stopped};
+pub use with_local::{WithLocal, with_local};

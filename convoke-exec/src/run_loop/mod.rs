@@ -1,5 +1,6 @@
 //! A queue and the thread that runs it: the simplest executor that is somewhere.
 
+mod block_on;
 mod runner;
 
 use core::fmt;

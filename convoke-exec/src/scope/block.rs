@@ -6,6 +6,7 @@
 
 use core::ptr::NonNull;
 use core::task::Waker;
+use std::time::Instant;
 
 use convoke_core::raw::sync::atomic::{AtomicBool, Ordering};
 use convoke_core::raw::{Frame, Guest, HostRef};
@@ -64,10 +65,18 @@ struct Kept<O> {
 impl<O> Block<O> {
     /// The block of a scope that is opened in this frame. `None` if there is no memory.
     pub(super) fn open(frame: &Frame<'_>) -> Option<FrameArc<Self>> {
-        let above = frame.host().env();
-        let deadline = frame.deadline();
         let parent = Inside::of(frame.host()).map(Inside::task);
-        FrameArc::new(above.allocator(), |block: NonNull<Self>| {
+        Self::open_in(frame.host().env().child(), frame.deadline(), parent)
+    }
+
+    /// The block of a scope whose children have this environment. `None` if there is no memory.
+    pub(super) fn open_in(
+        env_below: Env,
+        deadline: Option<Instant>,
+        parent: Option<NonNull<TaskHeader>>,
+    ) -> Option<FrameArc<Self>> {
+        let allocator = env_below.allocator().clone();
+        FrameArc::new(&allocator, |block: NonNull<Self>| {
             // SAFETY: the address is that of a field of what is made here, and does not move.
             let env = unsafe { NonNull::new_unchecked(&raw mut (*block.as_ptr()).env) };
             // SAFETY: the environment is beside it; `reason` may be called for as long as there are tasks: rule 1.
@@ -81,7 +90,7 @@ impl<O> Block<O> {
                 ended: false,
                 kept: None,
             };
-            Self { place, env: above.child(), failed: AtomicBool::new(false), state: SpinLock::new(state) }
+            Self { place, env: env_below, failed: AtomicBool::new(false), state: SpinLock::new(state) }
         })
     }
 
@@ -92,15 +101,22 @@ impl<O> Block<O> {
         unsafe { place.cast::<Self>().as_ref() }.state.lock().stop
     }
 
-    /// A child has ended; perhaps it has failed.
+    /// A child is about to leave: from here on nobody finds it to ask it to stop. Whoever has found it before has taken a
+    /// reference, which it sees when it leaves; were it found later, it could be freed under the one who asks.
     ///
     /// # Safety
-    /// The child was added to the list of this block, and this is said once. The block may be gone when this returns.
-    pub(super) unsafe fn child_ended(
-        block: NonNull<Self>,
-        child: NonNull<TaskHeader>,
-        failure: Option<Failure<O>>,
-    ) {
+    /// The child was added to the list of this block, and this is said once.
+    #[inline]
+    pub(super) unsafe fn child_leaves(block: NonNull<Self>, child: NonNull<TaskHeader>) {
+        // SAFETY: rules 1 and 2; the caller's.
+        unsafe { block.as_ref().state.lock().children.remove(child) };
+    }
+
+    /// A child has left; perhaps it has failed.
+    ///
+    /// # Safety
+    /// `child_leaves` was called for the child, and this is said once. The block may be gone when this returns.
+    pub(super) unsafe fn child_ended(block: NonNull<Self>, failure: Option<Failure<O>>) {
         let failed = failure.is_some();
         // SAFETY: rules 1 and 2.
         let mut state = unsafe { block.as_ref() }.state.lock();
@@ -113,8 +129,7 @@ impl<O> Block<O> {
             }
             (_, second) => second,
         };
-        // SAFETY: the caller's.
-        let last = unsafe { state.children.remove(child) };
+        let last = state.children.count_out();
         let waker = if failed || last && state.body_ended { state.waker.take() } else { None };
         let kept = if last { state.kept.take() } else { None };
         drop(state);

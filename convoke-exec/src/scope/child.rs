@@ -24,6 +24,16 @@ pub(super) unsafe trait Where<O>: Sized {
     /// The child has not been told to have ended.
     unsafe fn block(&self, child: NonNull<TaskHeader>) -> NonNull<Block<O>>;
 
+    /// The scope is told that the child has ended, and perhaps failed.
+    ///
+    /// # Safety
+    /// As for [`Block::child_ended`].
+    #[inline]
+    unsafe fn tell(&self, child: NonNull<TaskHeader>, failure: Option<Failure<O>>) {
+        // SAFETY: the caller's.
+        unsafe { Block::child_ended(self.block(child), failure) };
+    }
+
     /// The child is in memory: it takes its place.
     ///
     /// # Safety
@@ -121,8 +131,11 @@ pub(super) struct ToScope<O, W> {
 unsafe impl<O, T: ChildOutput<O>, W: Where<O>> Ending<T> for ToScope<O, W> {
     #[inline]
     unsafe fn ended(&self, task: NonNull<TaskHeader>, room: NonNull<Outcome<T>>) {
-        // SAFETY: the caller's.
-        unsafe { name_panic(task, room) };
+        // SAFETY: the caller's; the child was added to its scope's list.
+        unsafe {
+            Block::child_leaves(self.place.block(task), task);
+            name_panic(task, room);
+        }
     }
 
     #[inline]
@@ -138,7 +151,7 @@ unsafe impl<O, T: ChildOutput<O>, W: Where<O>> Ending<T> for ToScope<O, W> {
                 Outcome::Error(never) => never.absurd(),
                 Outcome::Stopped => None,
             };
-            Block::child_ended(self.place.block(task), task, failure);
+            self.place.tell(task, failure);
         }
     }
 }
@@ -157,8 +170,11 @@ unsafe impl<O, T, W: Where<O>> Ending<T> for ToHandle<O, W> {
 
     #[inline]
     unsafe fn ended(&self, task: NonNull<TaskHeader>, room: NonNull<Outcome<T>>) {
-        // SAFETY: the caller's.
-        unsafe { name_panic(task, room) };
+        // SAFETY: the caller's; the child was added to its scope's list.
+        unsafe {
+            Block::child_leaves(self.place.block(task), task);
+            name_panic(task, room);
+        }
     }
 
     unsafe fn deliver(&self, task: NonNull<TaskHeader>, room: NonNull<Outcome<T>>) {
@@ -183,7 +199,7 @@ unsafe impl<O, T, W: Where<O>> Ending<T> for ToHandle<O, W> {
                     Err(panic) => failure = Some(Failure::Panic(panic)),
                 },
             }
-            Block::child_ended(self.place.block(task), task, failure);
+            self.place.tell(task, failure);
         }
     }
 }
@@ -193,7 +209,7 @@ unsafe impl<O, T, W: Where<O>> Ending<T> for ToHandle<O, W> {
 /// # Safety
 /// Called from inside the task, with its outcome.
 #[inline]
-unsafe fn name_panic<T>(task: NonNull<TaskHeader>, mut room: NonNull<Outcome<T>>) {
+pub(crate) unsafe fn name_panic<T>(task: NonNull<TaskHeader>, mut room: NonNull<Outcome<T>>) {
     // SAFETY: the caller's.
     if let Outcome::Panicked(panic) = unsafe { room.as_mut() }
         && panic.is_text()

@@ -35,15 +35,20 @@ impl Children {
         unsafe { link(if asked { &raw mut self.asked } else { &raw mut self.running }, child) };
     }
 
-    /// Removes a child. True if it was the last.
+    /// Takes a child out of the lists. It counts until it has left.
     ///
     /// # Safety
     /// It was added and not removed.
     #[inline]
-    pub(super) unsafe fn remove(&mut self, child: NonNull<TaskHeader>) -> bool {
-        self.count -= 1;
+    pub(super) unsafe fn remove(&mut self, child: NonNull<TaskHeader>) {
         // SAFETY: the caller's.
         unsafe { unlink(child) };
+    }
+
+    /// A child that was removed has left. True if it was the last.
+    #[inline]
+    pub(super) fn count_out(&mut self) -> bool {
+        self.count -= 1;
         self.count == 0
     }
 

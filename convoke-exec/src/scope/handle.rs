@@ -9,9 +9,11 @@ use core::ptr::NonNull;
 use core::task::{Context, Poll, RawWakerVTable, Waker};
 
 use convoke_core::raw::meeting::{Abandon, Look, Meeting, Wait};
+use convoke_core::raw::sync::thread;
 use convoke_core::raw::{Frame, StopWatch, outside_a_task};
 use convoke_core::{Outcome, Panic};
 
+use super::blocking::thread_waker;
 use crate::task::{TaskHeader, drop_reference};
 
 /// What [`Scope::spawn_future`](super::Scope::spawn_future) returns: awaits what a child returns.
@@ -69,6 +71,17 @@ impl<T> Handle<T> {
     pub fn request_stop(&self) {
         // SAFETY: we have a reference.
         unsafe { TaskHeader::ask_stop(self.child) };
+    }
+
+    /// Blocks this thread until the child has ended.
+    pub(super) fn wait(mut self) -> Outcome<T> {
+        let waker = thread_waker();
+        while self.look(&waker) == Look::NotYet {
+            thread::park();
+        }
+        self.taken = true;
+        // SAFETY: the meeting says that the outcome is there and ours; it is taken once.
+        unsafe { self.outcome.read() }
     }
 
     fn meeting(&self) -> &Meeting {

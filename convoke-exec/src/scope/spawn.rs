@@ -10,7 +10,7 @@ use core::ptr::NonNull;
 use convoke_core::env::Changes;
 use convoke_core::raw::HomeId;
 use convoke_core::raw::meeting::Meeting;
-use convoke_core::{Executor, ExecutorRef};
+use convoke_core::{Executor, ExecutorRef, Panic};
 
 use super::block::Block;
 use super::child::{Elsewhere, Here, Placed, ToHandle, ToScope, Where};
@@ -22,7 +22,7 @@ use crate::task::{Cell, Ending, Making, TaskHeader, Vacant};
 /// Starts children in a [`scope()`](super::scope). `O` is what the scope returns. It may be cloned, and given to children, who
 /// then start others beside them.
 pub struct Scope<O> {
-    block: FrameArc<Block<O>>,
+    pub(super) block: FrameArc<Block<O>>,
 }
 
 /// Why a child was not started; it is in here, as it was.
@@ -263,7 +263,7 @@ impl<O> Scope<O> {
     /// # Safety
     /// The future is `Send`, or the child `local` and this thread at home; it is `'static`.
     #[inline]
-    unsafe fn start<F, M>(
+    pub(super) unsafe fn start<F, M>(
         &self,
         future: F,
         ending: M,
@@ -292,7 +292,8 @@ impl<O> Scope<O> {
             state.children.add(child, stopping);
             drop(state);
             if let Some(name) = name {
-                child.as_ref().set_name(name);
+                // Without memory for the name it goes without one; it is in the list, and must be posted.
+                let _ = Panic::catch(|| child.as_ref().set_name(name));
             }
             TaskHeader::post(child);
             Ok(child)
@@ -399,7 +400,7 @@ impl<F> SpawnError<F> {
 
     #[cold]
     #[track_caller]
-    fn panic(self) -> ! {
+    pub(super) fn panic(self) -> ! {
         panic!("{self}")
     }
 }

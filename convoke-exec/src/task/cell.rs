@@ -173,7 +173,9 @@ impl<F: Future, M: Ending<F::Output>> Cell<F, M> {
         unsafe {
             let this = task.as_ref();
             if this.state.is_done() {
-                return if this.stage.get() == Stage::Leaving { Self::leave(task) } else { Self::free(task) };
+                // Only once: the next call with a task that has left frees it.
+                let leaving = this.stage.replace(Stage::Outcome) == Stage::Leaving;
+                return if leaving { Self::leave(task) } else { Self::free(task) };
             }
             let from = this.from();
             match (from, call) {

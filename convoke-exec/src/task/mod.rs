@@ -9,8 +9,9 @@ mod side;
 #[doc(hidden)]
 pub mod state;
 
-pub(crate) use cell::{Cell, Ending, Making, Vacant};
+pub(crate) use cell::{Cell, Ending, Making, Vacant, no_memory};
 pub(crate) use header::{TaskHeader, drop_reference};
 pub(crate) use host::Inside;
 pub(crate) use place::Place;
+pub(crate) use root::AskStop;
 pub use root::{Task, task};

@@ -91,7 +91,7 @@ pub struct TaskOperation<F, R> {
 unsafe impl<F: Send, R: Send> Send for TaskOperation<F, R> {}
 
 /// A stop request, passed on to the task.
-struct AskStop(NonNull<TaskHeader>);
+pub(crate) struct AskStop(pub(crate) NonNull<TaskHeader>);
 
 // SAFETY: asking a task to stop may be done from any thread. It is there: the callback is removed before it leaves, and
 // removal waits for us.
