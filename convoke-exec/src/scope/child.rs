@@ -11,7 +11,7 @@ use convoke_core::{Env, Outcome, Panic, StopReason};
 
 use super::block::{Block, Failure};
 use super::output::ChildOutput;
-use crate::task::{Ending, Place, TaskHeader};
+use crate::task::{Ending, Known, Place, TaskHeader};
 
 /// Where a child hangs: in the scope's own place, or in one of its own, on another executor.
 ///
@@ -126,7 +126,7 @@ unsafe impl<O, T: ChildOutput<O>, W: Where<O>> Ending<T> for ToScope<O, W> {
     }
 
     #[inline]
-    unsafe fn deliver(&self, task: NonNull<TaskHeader>, room: NonNull<Outcome<T>>) {
+    unsafe fn deliver(&self, task: NonNull<TaskHeader>, room: NonNull<Outcome<T>>) -> Known {
         // SAFETY: the outcome is there, and taken once; the child has not been told to have ended.
         unsafe {
             let failure = match room.read() {
@@ -138,7 +138,7 @@ unsafe impl<O, T: ChildOutput<O>, W: Where<O>> Ending<T> for ToScope<O, W> {
                 Outcome::Error(never) => never.absurd(),
                 Outcome::Stopped => None,
             };
-            Block::child_ended(self.place.block(task), task, failure);
+            Block::child_ended(self.place.block(task), task, failure)
         }
     }
 }
@@ -161,7 +161,7 @@ unsafe impl<O, T, W: Where<O>> Ending<T> for ToHandle<O, W> {
         unsafe { name_panic(task, room) };
     }
 
-    unsafe fn deliver(&self, task: NonNull<TaskHeader>, room: NonNull<Outcome<T>>) {
+    unsafe fn deliver(&self, task: NonNull<TaskHeader>, room: NonNull<Outcome<T>>) -> Known {
         // SAFETY: the outcome is there, and is the handle's from the meeting on, unless that says otherwise. The waker is
         // ours as the meeting says.
         unsafe {
@@ -183,7 +183,7 @@ unsafe impl<O, T, W: Where<O>> Ending<T> for ToHandle<O, W> {
                     Err(panic) => failure = Some(Failure::Panic(panic)),
                 },
             }
-            Block::child_ended(self.place.block(task), task, failure);
+            Block::child_ended(self.place.block(task), task, failure)
         }
     }
 }
