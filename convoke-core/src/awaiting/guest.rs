@@ -115,10 +115,12 @@ impl<S: Sender<Value: Send, Error: Send> + 'static> Running<S> {
         if self.waker == identity {
             return room.meeting.look();
         }
+        // Before: the operation waits while we change it, and the waker may be anybody's.
+        let waker = waker.clone();
         let look = room.meeting.change();
         if look == Look::NotYet {
             // SAFETY: rule 3: we are changing it.
-            let before = unsafe { core::mem::replace(&mut *room.waker.get(), Some(waker.clone())) };
+            let before = unsafe { core::mem::replace(&mut *room.waker.get(), Some(waker)) };
             room.meeting.changed();
             drop(before);
             self.waker = identity;

@@ -129,6 +129,17 @@ impl Home {
         inside
     }
 
+    /// Opens the letters whose runnable was dropped before the home was closed: nobody else would.
+    ///
+    /// # Safety
+    /// It is closed, and this thread is inside.
+    pub unsafe fn open_left_letters(&self) {
+        let left = !core::mem::replace(&mut self.letters().posted, true);
+        if left {
+            self.open_letters();
+        }
+    }
+
     /// Whether it was closed.
     pub fn is_closed(&self) -> bool {
         self.closed.load(Ordering::Acquire)

@@ -10,7 +10,7 @@ use super::root::Root;
 use crate::Stopped;
 use crate::frame_arc::FrameArc;
 use crate::scope::name_panic;
-use crate::task::{Ending, TaskHeader};
+use crate::task::{Ending, Known, TaskHeader};
 
 /// What was said at a launch about values and errors; one more thing can be said.
 pub trait OnEnd: Sized {
@@ -207,15 +207,16 @@ unsafe impl<T, U, H: Finish<T, Output = U>> Ending<T> for ToRoot<U, H> {
         }
     }
 
-    unsafe fn deliver(&self, _: NonNull<TaskHeader>, room: NonNull<Outcome<T>>) {
+    unsafe fn deliver(&self, _: NonNull<TaskHeader>, room: NonNull<Outcome<T>>) -> Known {
         // SAFETY: the outcome is there, and taken once.
         let outcome = unsafe { room.read() };
-        let Some(handlers) = self.handlers.take() else { return };
+        let Some(handlers) = self.handlers.take() else { return Known::ToTheParent };
         let stopped = Stopped::new(self.root.ground.env().stop().reason());
         let called = Panic::catch(|| handlers.call(outcome, stopped));
         // What is caught here is the panic of a handler that was not called and did not let itself be dropped.
         let (outcome, told) = called.unwrap_or_else(|panic| (Outcome::Panicked(panic), false));
         self.root.ended(outcome, told);
+        Known::ToTheParent
     }
 }
 

@@ -11,7 +11,7 @@ use convoke_core::{Env, ExecutorRef, Outcome};
 
 use super::RunLoop;
 use crate::launch::Ground;
-use crate::task::{Ending, TaskHeader, no_memory};
+use crate::task::{Ending, Known, TaskHeader, no_memory};
 
 impl RunLoop {
     /// Runs the loop on this thread until the future has ended: a chain of its own, at home on this loop. The future need be
@@ -108,12 +108,13 @@ unsafe impl<T> Ending<T> for ToStack<T> {
         unsafe { self.0.as_ref().ground.ended() };
     }
 
-    unsafe fn deliver(&self, _: NonNull<TaskHeader>, room: NonNull<Outcome<T>>) {
+    unsafe fn deliver(&self, _: NonNull<TaskHeader>, room: NonNull<Outcome<T>>) -> Known {
         // SAFETY: as above; the outcome is there, and taken once.
         unsafe {
             let waiting = self.0.as_ref();
             *waiting.outcome.get() = Some(room.read());
             waiting.done.set(true);
         }
+        Known::ToTheParent
     }
 }

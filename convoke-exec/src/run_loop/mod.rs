@@ -146,6 +146,8 @@ impl RunLoopExecutor {
         let _inside = unsafe { self.shared.home.close() };
         self.shared.timers.close();
         drop(self.shared.inbox.close());
+        // SAFETY: we are inside, and it is closed.
+        unsafe { self.shared.home.open_left_letters() };
     }
 
     /// The inside, for the runner.

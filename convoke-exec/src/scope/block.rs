@@ -15,7 +15,7 @@ use convoke_core::{Env, Panic, StopReason};
 use super::children::Children;
 use crate::frame_arc::FrameArc;
 use crate::spin_lock::SpinLock;
-use crate::task::{Inside, Place, TaskHeader, drop_reference};
+use crate::task::{Inside, Known, Place, TaskHeader, drop_reference};
 
 #[repr(C)]
 pub(crate) struct Block<O> {
@@ -101,22 +101,15 @@ impl<O> Block<O> {
         unsafe { place.cast::<Self>().as_ref() }.state.lock().stop
     }
 
-    /// A child is about to leave: from here on nobody finds it to ask it to stop. Whoever has found it before has taken a
-    /// reference, which it sees when it leaves; were it found later, it could be freed under the one who asks.
+    /// A child has ended; perhaps it has failed. Says whether `stop_children` may have referred to it.
     ///
     /// # Safety
-    /// The child was added to the list of this block, and this is said once.
-    #[inline]
-    pub(super) unsafe fn child_leaves(block: NonNull<Self>, child: NonNull<TaskHeader>) {
-        // SAFETY: rules 1 and 2; the caller's.
-        unsafe { block.as_ref().state.lock().children.remove(child) };
-    }
-
-    /// A child has left; perhaps it has failed.
-    ///
-    /// # Safety
-    /// `child_leaves` was called for the child, and this is said once. The block may be gone when this returns.
-    pub(super) unsafe fn child_ended(block: NonNull<Self>, failure: Option<Failure<O>>) {
+    /// The child was added to the list of this block, and this is said once. The block may be gone when this returns.
+    pub(super) unsafe fn child_ended(
+        block: NonNull<Self>,
+        child: NonNull<TaskHeader>,
+        failure: Option<Failure<O>>,
+    ) -> Known {
         let failed = failure.is_some();
         // SAFETY: rules 1 and 2.
         let mut state = unsafe { block.as_ref() }.state.lock();
@@ -129,7 +122,8 @@ impl<O> Block<O> {
             }
             (_, second) => second,
         };
-        let last = state.children.count_out();
+        // SAFETY: the caller's.
+        let (last, known) = unsafe { state.children.remove(child) };
         let waker = if failed || last && state.body_ended { state.waker.take() } else { None };
         let kept = if last { state.kept.take() } else { None };
         drop(state);
@@ -141,6 +135,7 @@ impl<O> Block<O> {
         }
         // The panic hook has told of a second panic; a second error is of no use to anybody.
         let _ = Panic::catch(|| drop(second));
+        known
     }
 
     #[inline]
@@ -178,12 +173,21 @@ impl<O> Block<O> {
 
     /// The scope's future is dropped: its children are asked to stop, and the task waits for them before it ends.
     pub(super) fn abandon(this: FrameArc<Self>, frame: Option<&Frame<'_>>) {
-        this.state.lock().ended = true;
+        let failure = {
+            let mut state = this.state.lock();
+            state.ended = true;
+            state.failure.take()
+        };
+        // Here, where the future is: an output of the body need not be `Send`, and may borrow, while the block may go elsewhere
+        // and later. What children fail with from now on is `Send` and `'static`, by `Scope::spawn`.
+        let _ = Panic::catch(|| drop(failure));
         this.stop_children(StopReason::Abandoned);
         if this.state.lock().children.is_empty() {
             return;
         }
-        let guest = frame.map(|frame| frame.host().receive(core::alloc::Layout::new::<u8>()));
+        // Without memory for a guest the task cannot wait; its children still need the block.
+        let room = core::alloc::Layout::new::<u8>();
+        let guest = frame.and_then(|frame| Panic::catch(|| frame.host().receive(room)).ok());
         let kept = Kept { _block: this.clone(), guest };
         let mut state = this.state.lock();
         if state.children.is_empty() {
@@ -198,7 +202,8 @@ impl<O> Block<O> {
 impl<O> Kept<O> {
     fn let_go(self) {
         let guest = self.guest;
-        drop(self);
+        // What a second failure's destructor throws has been reported by the panic hook; the host is told nevertheless.
+        let _ = Panic::catch(|| drop(self));
         if let Some(guest) = guest {
             // SAFETY: it was received by the host, and its memory was never used.
             unsafe { HostRef::leave(guest) };

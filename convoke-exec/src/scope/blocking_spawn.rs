@@ -18,7 +18,7 @@ use super::child::{Here, ToHandle, ToScope, Where};
 use super::handle::Handle;
 use super::output::ChildOutput;
 use super::spawn::Scope;
-use crate::task::{Cell, TaskHeader};
+use crate::task::{Cell, Known, TaskHeader};
 
 /// Starts children in a [`blocking_scope`](super::blocking_scope()). `O` is what the scope returns. Children may be given the
 /// reference, and then start others beside them.
@@ -168,7 +168,7 @@ unsafe impl<O> Where<O> for AndStop {
         unsafe { Where::<O>::block(&Here, child) }
     }
 
-    unsafe fn tell(&self, child: NonNull<TaskHeader>, failure: Option<Failure<O>>) {
+    unsafe fn tell(&self, child: NonNull<TaskHeader>, failure: Option<Failure<O>>) -> Known {
         // SAFETY: the caller's: the block is there until it is told.
         unsafe {
             let block: NonNull<Block<O>> = self.block(child);
@@ -177,7 +177,7 @@ unsafe impl<O> Where<O> for AndStop {
                 // Should an executor panic here: the scope is told nevertheless.
                 let _ = Panic::catch(|| block.as_ref().stop_children(StopReason::Sibling));
             }
-            Block::child_ended(block, None);
+            Block::child_ended(block, child, None)
         }
     }
 }

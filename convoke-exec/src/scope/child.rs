@@ -11,7 +11,7 @@ use convoke_core::{Env, Outcome, Panic, StopReason};
 
 use super::block::{Block, Failure};
 use super::output::ChildOutput;
-use crate::task::{Ending, Place, TaskHeader};
+use crate::task::{Ending, Known, Place, TaskHeader};
 
 /// Where a child hangs: in the scope's own place, or in one of its own, on another executor.
 ///
@@ -29,9 +29,9 @@ pub(super) unsafe trait Where<O>: Sized {
     /// # Safety
     /// As for [`Block::child_ended`].
     #[inline]
-    unsafe fn tell(&self, child: NonNull<TaskHeader>, failure: Option<Failure<O>>) {
+    unsafe fn tell(&self, child: NonNull<TaskHeader>, failure: Option<Failure<O>>) -> Known {
         // SAFETY: the caller's.
-        unsafe { Block::child_ended(self.block(child), failure) };
+        unsafe { Block::child_ended(self.block(child), child, failure) }
     }
 
     /// The child is in memory: it takes its place.
@@ -131,15 +131,12 @@ pub(super) struct ToScope<O, W> {
 unsafe impl<O, T: ChildOutput<O>, W: Where<O>> Ending<T> for ToScope<O, W> {
     #[inline]
     unsafe fn ended(&self, task: NonNull<TaskHeader>, room: NonNull<Outcome<T>>) {
-        // SAFETY: the caller's; the child was added to its scope's list.
-        unsafe {
-            Block::child_leaves(self.place.block(task), task);
-            name_panic(task, room);
-        }
+        // SAFETY: the caller's.
+        unsafe { name_panic(task, room) };
     }
 
     #[inline]
-    unsafe fn deliver(&self, task: NonNull<TaskHeader>, room: NonNull<Outcome<T>>) {
+    unsafe fn deliver(&self, task: NonNull<TaskHeader>, room: NonNull<Outcome<T>>) -> Known {
         // SAFETY: the outcome is there, and taken once; the child has not been told to have ended.
         unsafe {
             let failure = match room.read() {
@@ -151,7 +148,7 @@ unsafe impl<O, T: ChildOutput<O>, W: Where<O>> Ending<T> for ToScope<O, W> {
                 Outcome::Error(never) => never.absurd(),
                 Outcome::Stopped => None,
             };
-            self.place.tell(task, failure);
+            self.place.tell(task, failure)
         }
     }
 }
@@ -170,14 +167,11 @@ unsafe impl<O, T, W: Where<O>> Ending<T> for ToHandle<O, W> {
 
     #[inline]
     unsafe fn ended(&self, task: NonNull<TaskHeader>, room: NonNull<Outcome<T>>) {
-        // SAFETY: the caller's; the child was added to its scope's list.
-        unsafe {
-            Block::child_leaves(self.place.block(task), task);
-            name_panic(task, room);
-        }
+        // SAFETY: the caller's.
+        unsafe { name_panic(task, room) };
     }
 
-    unsafe fn deliver(&self, task: NonNull<TaskHeader>, room: NonNull<Outcome<T>>) {
+    unsafe fn deliver(&self, task: NonNull<TaskHeader>, room: NonNull<Outcome<T>>) -> Known {
         // SAFETY: the outcome is there, and is the handle's from the meeting on, unless that says otherwise. The waker is
         // ours as the meeting says.
         unsafe {
@@ -199,7 +193,7 @@ unsafe impl<O, T, W: Where<O>> Ending<T> for ToHandle<O, W> {
                     Err(panic) => failure = Some(Failure::Panic(panic)),
                 },
             }
-            self.place.tell(task, failure);
+            self.place.tell(task, failure)
         }
     }
 }

@@ -3,9 +3,9 @@
 
 use core::ptr::{self, NonNull};
 
-use crate::task::TaskHeader;
+use crate::task::{Known, TaskHeader};
 
-/// The lists. They do not move while there is somebody in them.
+/// The lists.
 pub(super) struct Children {
     running: *mut TaskHeader,
     asked: *mut TaskHeader,
@@ -27,29 +27,27 @@ impl Children {
     /// Adds a child that is asked to stop from the beginning, or not.
     ///
     /// # Safety
-    /// The child is in no list and does not leave before it was removed; the lists do not move meanwhile.
+    /// The child is in no list and does not leave before it was removed.
     #[inline]
     pub(super) unsafe fn add(&mut self, child: NonNull<TaskHeader>, asked: bool) {
         self.count += 1;
         // SAFETY: the caller's.
-        unsafe { link(if asked { &raw mut self.asked } else { &raw mut self.running }, child) };
+        unsafe { self.link(child, asked) };
     }
 
-    /// Takes a child out of the lists. It counts until it has left.
+    /// Removes a child. Says whether it was the last, and whether [`next_to_ask`](Children::next_to_ask) has given it out.
     ///
     /// # Safety
     /// It was added and not removed.
     #[inline]
-    pub(super) unsafe fn remove(&mut self, child: NonNull<TaskHeader>) {
-        // SAFETY: the caller's.
-        unsafe { unlink(child) };
-    }
-
-    /// A child that was removed has left. True if it was the last.
-    #[inline]
-    pub(super) fn count_out(&mut self) -> bool {
+    pub(super) unsafe fn remove(&mut self, child: NonNull<TaskHeader>) -> (bool, Known) {
         self.count -= 1;
-        self.count == 0
+        // SAFETY: the caller's.
+        let known = unsafe {
+            self.unlink(child);
+            (*child.as_ref().links.get()).known
+        };
+        (self.count == 0, known)
     }
 
     /// Takes a child that is to be asked to stop, if there is one left.
@@ -57,8 +55,9 @@ impl Children {
         let child = NonNull::new(self.running)?;
         // SAFETY: it is in the list, and has not left.
         unsafe {
-            unlink(child);
-            link(&raw mut self.asked, child);
+            self.unlink(child);
+            self.link(child, true);
+            (*child.as_ref().links.get()).known = Known::ToOthers;
         }
         Some(child)
     }
@@ -74,34 +73,42 @@ impl Children {
             }
         }
     }
-}
 
-/// # Safety
-/// The child is in no list; `head` is that of a list that does not move.
-#[inline]
-unsafe fn link(head: *mut *mut TaskHeader, child: NonNull<TaskHeader>) {
-    // SAFETY: the caller's; whoever is in the list has not left.
-    unsafe {
-        let links = child.as_ref().links.get();
-        (*links).next = *head;
-        (*links).pointed_by = head;
-        if let Some(next) = NonNull::new(*head) {
-            (*next.as_ref().links.get()).pointed_by = &raw mut (*links).next;
+    /// # Safety
+    /// The child is in no list.
+    #[inline]
+    unsafe fn link(&mut self, child: NonNull<TaskHeader>, asked: bool) {
+        let head = if asked { &mut self.asked } else { &mut self.running };
+        // SAFETY: the caller's; whoever is in the list has not left.
+        unsafe {
+            let links = child.as_ref().links.get();
+            (*links).next = *head;
+            (*links).previous = ptr::null_mut();
+            (*links).asked = asked;
+            if let Some(next) = NonNull::new(*head) {
+                (*next.as_ref().links.get()).previous = child.as_ptr();
+            }
         }
         *head = child.as_ptr();
     }
-}
 
-/// # Safety
-/// The child is in a list.
-#[inline]
-unsafe fn unlink(child: NonNull<TaskHeader>) {
-    // SAFETY: the caller's; whoever is in the list has not left.
-    unsafe {
-        let links = child.as_ref().links.get();
-        *(*links).pointed_by = (*links).next;
-        if let Some(next) = NonNull::new((*links).next) {
-            (*next.as_ref().links.get()).pointed_by = (*links).pointed_by;
+    /// # Safety
+    /// The child is in a list.
+    #[inline]
+    unsafe fn unlink(&mut self, child: NonNull<TaskHeader>) {
+        // SAFETY: the caller's; whoever is in the list has not left.
+        unsafe {
+            let links = child.as_ref().links.get();
+            let (next, previous) = ((*links).next, (*links).previous);
+            match NonNull::new(previous) {
+                Some(previous) => (*previous.as_ref().links.get()).next = next,
+                // It is the first of its list.
+                None if (*links).asked => self.asked = next,
+                None => self.running = next,
+            }
+            if let Some(next) = NonNull::new(next) {
+                (*next.as_ref().links.get()).previous = previous;
+            }
         }
     }
 }

@@ -140,6 +140,7 @@ impl<F: Future> Future for ScopeFuture<F> {
         Frame::current(|frame| {
             let Some(frame) = frame else { outside_a_task("a scope") };
             let Some(block) = &this.home.block else { return end_again(this.end, frame) };
+            let mut clone = None;
             loop {
                 if !*this.stopping {
                     let reason =
@@ -171,6 +172,12 @@ impl<F: Future> Future for ScopeFuture<F> {
                     break;
                 }
                 let mut state = block.state.lock();
+                if body_waits || !state.children.is_empty() {
+                    // A waker is cloned without the lock: it may be anybody's.
+                    drop(state);
+                    clone = clone.or_else(|| Some(waker.clone()));
+                    state = block.state.lock();
+                }
                 if state.failure.is_some() && !*this.stopping {
                     continue;
                 }
@@ -186,7 +193,7 @@ impl<F: Future> Future for ScopeFuture<F> {
                     };
                 }
                 state.body_ended = !body_waits;
-                let before = state.waker.replace(waker.clone());
+                let before = core::mem::replace(&mut state.waker, clone.take());
                 drop(state);
                 drop(before);
                 *this.placed = Some(identity);

@@ -99,13 +99,16 @@ impl<T> Handle<T> {
         match self.placed {
             Some(placed) if placed == identity => return self.meeting().look(),
             Some(_) => {
+                // Before: the child waits while we change it, and the waker may be anybody's.
+                let waker = waker.clone();
                 let look = self.meeting().change();
                 if look == Look::Done {
                     return look;
                 }
                 // SAFETY: we are changing it: then it is ours.
-                let before = unsafe { self.waker.as_mut().replace(waker.clone()) };
+                let before = unsafe { self.waker.as_mut().replace(waker) };
                 self.meeting().changed();
+                self.placed = Some(identity);
                 drop(before);
             }
             None => {

@@ -92,7 +92,7 @@ impl<O> Scope<O> {
     #[track_caller]
     pub fn spawn_local<F>(&self, future: F)
     where
-        F: Future<Output: ChildOutput<O>> + 'static,
+        F: Future<Output: ChildOutput<O> + Send> + 'static,
         O: Send + 'static,
     {
         self.start_local(future, None, Location::caller());
@@ -220,7 +220,7 @@ impl<O> Scope<O> {
 
     fn start_local<F>(&self, future: F, name: Option<Box<str>>, location: &'static Location<'static>)
     where
-        F: Future<Output: ChildOutput<O>> + 'static,
+        F: Future<Output: ChildOutput<O> + Send> + 'static,
     {
         let started = if self.is_at_home() {
             // SAFETY: this thread is at home, and the future is `'static`.
@@ -337,7 +337,7 @@ impl<O> Named<'_, O> {
     #[track_caller]
     pub fn spawn_local<F>(self, future: F)
     where
-        F: Future<Output: ChildOutput<O>> + 'static,
+        F: Future<Output: ChildOutput<O> + Send> + 'static,
         O: Send + 'static,
     {
         self.scope.start_local(future, Some(self.name), Location::caller());

@@ -34,11 +34,12 @@ pub(crate) unsafe trait Ending<T>: Sized {
         let _ = (task, room);
     }
 
-    /// The task has left: its parent is told. The outcome is in `room`, and is taken, or stays there for a handle.
+    /// The task has left: its parent is told, and knows it no longer. The outcome is in `room`, and is taken, or stays there
+    /// for a handle.
     ///
     /// # Safety
     /// Called once, after `ended`, from where the task ended.
-    unsafe fn deliver(&self, task: NonNull<TaskHeader>, room: NonNull<Outcome<T>>);
+    unsafe fn deliver(&self, task: NonNull<TaskHeader>, room: NonNull<Outcome<T>>) -> Known;
 
     /// The memory is freed. An outcome that is still in the room is dropped now.
     ///
@@ -47,6 +48,15 @@ pub(crate) unsafe trait Ending<T>: Sized {
     unsafe fn free(&self, room: NonNull<Outcome<T>>) {
         let _ = room;
     }
+}
+
+/// Whether the parent has let others refer to a task that it knew.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Known {
+    /// It has not.
+    ToTheParent,
+    /// It has, at some time before it was told that the task leaves.
+    ToOthers,
 }
 
 #[repr(C)]
@@ -173,9 +183,12 @@ impl<F: Future, M: Ending<F::Output>> Cell<F, M> {
         unsafe {
             let this = task.as_ref();
             if this.state.is_done() {
-                // Only once: the next call with a task that has left frees it.
-                let leaving = this.stage.replace(Stage::Outcome) == Stage::Leaving;
-                return if leaving { Self::leave(task) } else { Self::free(task) };
+                // Whoever frees it later comes here, too, and must not find it leaving.
+                return match this.stage.replace(Stage::Outcome) {
+                    Stage::Leaving => Self::leave(task),
+                    Stage::LeavingDelivered => Self::leave_after_all(task),
+                    Stage::Future | Stage::Outcome | Stage::Delivered => Self::free(task),
+                };
             }
             let from = this.from();
             match (from, call) {
@@ -202,8 +215,8 @@ impl<F: Future, M: Ending<F::Output>> Cell<F, M> {
             let this = task.as_ref();
             if this.stage.get() == Stage::Future {
                 let ended = match call {
-                    Call::Run => Self::poll(task),
-                    Call::Stop => Some(Self::drop_future(task, Outcome::Stopped)),
+                    Call::Run if !Inside::new(task).must_not_be_touched_here() => Self::poll(task),
+                    Call::Run | Call::Stop => Some(Self::drop_future(task, Outcome::Stopped)),
                 };
                 let Some(outcome) = ended else { return Self::pause(task) };
                 Self::room(task).write(outcome);
@@ -280,7 +293,7 @@ impl<F: Future, M: Ending<F::Output>> Cell<F, M> {
         // SAFETY: rule 2 of the header.
         unsafe {
             let inside = Inside::new(task);
-            if inside.must_not_be_dropped_here() {
+            if inside.must_not_be_touched_here() {
                 eprintln!(
                     "convoke: the executor of a task that is not `Send` (spawned at {}) has ended before it; its frame \
                      cannot be destroyed on another thread, and is leaked",
@@ -314,14 +327,32 @@ impl<F: Future, M: Ending<F::Output>> Cell<F, M> {
             let this = task.as_ref();
             match this.state.leave(this.from()) {
                 Leave::Later => {}
-                Leave::Alone => {
-                    Self::ending(task).deliver(task, Self::room(task));
-                    Self::free(task);
-                }
+                Leave::Alone => match Self::ending(task).deliver(task, Self::room(task)) {
+                    Known::ToTheParent => Self::free(task),
+                    // Between the look at the references and the parent's last one at the task.
+                    Known::ToOthers => Self::leave_after_all(task),
+                },
                 Leave::Counted => {
                     Self::ending(task).deliver(task, Self::room(task));
                     drop_reference(task);
                 }
+            }
+        }
+    }
+
+    /// Leaves when the parent was told already.
+    ///
+    /// # Safety
+    /// The task has ended and delivered.
+    #[cold]
+    unsafe fn leave_after_all(task: NonNull<TaskHeader>) {
+        // SAFETY: as in `leave`.
+        unsafe {
+            let this = task.as_ref();
+            this.stage.set(Stage::Delivered);
+            match this.state.leave_after_all(this.from()) {
+                Leave::Later => {}
+                Leave::Alone | Leave::Counted => drop_reference(task),
             }
         }
     }

@@ -8,6 +8,7 @@
 //! 4. `links` belong to the parent, under its lock.
 //! 5. `location` never changes; `waits` is written from inside and read by people who look.
 
+use core::alloc::Layout;
 use core::cell::{Cell, UnsafeCell};
 use core::fmt;
 use core::mem::ManuallyDrop;
@@ -21,7 +22,7 @@ use convoke_core::{Env, Executor, StopReason};
 
 use super::cell::Making;
 use super::place::{Links, Place};
-use super::side::Side;
+use super::side::{Side, no_memory};
 use super::state::{From, State, Wake};
 
 /// See the head of this file.
@@ -54,6 +55,10 @@ pub(super) enum Stage {
     Outcome,
     /// The outcome, and the task has been told to leave.
     Leaving,
+    /// Nothing, or the outcome, for a handle: the parent was told.
+    Delivered,
+    /// The same, and the task has been told to leave.
+    LeavingDelivered,
 }
 
 // SAFETY: the rules at the head of this file.
@@ -97,13 +102,15 @@ impl TaskHeader {
         }
     }
 
-    /// Gives it a name.
+    /// Gives it a name. If there is no memory for that, it goes without.
     ///
     /// # Safety
     /// Rule 2.
     pub(crate) unsafe fn set_name(&self, name: Box<str>) {
         // SAFETY: the caller's.
-        let _ = unsafe { self.make_side() }.name.set(name);
+        if let Some(side) = unsafe { self.try_make_side() } {
+            let _ = side.name.set(name);
+        }
     }
 
     /// What people call it: its name, or where it was started.
@@ -129,6 +136,11 @@ impl TaskHeader {
         } else {
             From::Away
         }
+    }
+
+    /// Whether it lives there.
+    pub(super) fn lives_in(&self, home: HomeId) -> bool {
+        self.home.load(Ordering::Relaxed) == home.number()
     }
 
     /// What the task hangs under.
@@ -173,16 +185,26 @@ impl TaskHeader {
     /// Rule 2.
     pub(super) unsafe fn make_side(&self) -> &Side {
         // SAFETY: the caller's.
-        match unsafe { self.side() } {
+        match unsafe { self.try_make_side() } {
             Some(side) => side,
-            None => {
-                // SAFETY: rule 3, from rule 2.
-                let side = Side::make(unsafe { self.place() }.env().allocator());
-                self.side.set(Some(side));
-                // SAFETY: just made, and freed with the body.
-                unsafe { side.as_ref() }
-            }
+            None => no_memory(Layout::new::<Side>()),
         }
+    }
+
+    /// The same, if there is memory for it.
+    ///
+    /// # Safety
+    /// Rule 2.
+    unsafe fn try_make_side(&self) -> Option<&Side> {
+        // SAFETY: the caller's.
+        if let Some(side) = unsafe { self.side() } {
+            return Some(side);
+        }
+        // SAFETY: rule 3, from rule 2.
+        let side = Side::make(unsafe { self.place() }.env().allocator())?;
+        self.side.set(Some(side));
+        // SAFETY: just made, and freed with the body.
+        Some(unsafe { side.as_ref() })
     }
 
     /// Frees the side table. All guests have left.
@@ -275,19 +297,23 @@ impl TaskHeader {
     /// Called once for a letter, at home.
     unsafe fn open_letter(task: NonNull<()>) {
         let task = task.cast::<Self>();
-        // SAFETY: the task waits for its letter; what the state says is ours to do.
+        // SAFETY: the task waits for its letter; what the state says is ours to do. A reference of our own for afterwards: if
+        // the task has moved meanwhile, it may end elsewhere as soon as the letter is opened.
         unsafe {
+            Self::add_reference(task);
             let opened = task.as_ref().state.open();
             if opened.leaving || opened.refused {
                 if opened.leaving {
-                    task.as_ref().stage.set(Stage::Leaving);
+                    let stage = &task.as_ref().stage;
+                    let delivered = stage.get() == Stage::Delivered;
+                    stage.set(if delivered { Stage::LeavingDelivered } else { Stage::Leaving });
                 }
                 // Ours to run, or to take to its end: by the one function that knows its type.
                 drop(Runnable::new(task.cast()));
             } else {
-                let from = task.as_ref().from();
-                Self::act(task, task.as_ref().state.wake(from));
+                Self::wake(task);
             }
+            drop_reference(task);
         }
     }
 

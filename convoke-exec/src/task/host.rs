@@ -5,7 +5,7 @@ use core::ptr::NonNull;
 use std::time::Instant;
 
 use convoke_core::env::Changes;
-use convoke_core::raw::{Frame, FrameOwner, Guest, Home, Host, HostKind, HostRef};
+use convoke_core::raw::{Frame, FrameOwner, Guest, Host, HostKind, HostRef};
 use convoke_core::{Env, Executor, ExecutorRef, StopReason};
 
 use super::header::{TaskHeader, drop_reference};
@@ -75,8 +75,14 @@ impl Inside {
     }
 
     /// Whether it must not leave its thread, and this is another: its executor has ended before it.
-    pub(super) fn must_not_be_dropped_here(&self) -> bool {
-        self.0.local && !self.executor().home().is_some_and(Home::is_own_thread)
+    #[inline]
+    pub(super) fn must_not_be_touched_here(&self) -> bool {
+        self.0.local && !self.is_on_own_thread()
+    }
+
+    /// The home is the one that the task was started in: an executor of the user's may name another now.
+    fn is_on_own_thread(&self) -> bool {
+        self.executor().home().is_some_and(|home| self.0.lives_in(home.id()) && home.is_own_thread())
     }
 
     pub(crate) fn header(&self) -> &TaskHeader {

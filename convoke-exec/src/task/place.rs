@@ -7,6 +7,7 @@ use std::time::Instant;
 use convoke_core::raw::HomeId;
 use convoke_core::{Env, Executor, StopReason};
 
+use super::cell::Known;
 use super::header::TaskHeader;
 
 /// What all tasks in one place have in common. It is part of a parent: a scope, a launch, the operation of a task that
@@ -67,12 +68,15 @@ impl fmt::Debug for Place {
 #[derive(Debug)]
 pub(crate) struct Links {
     pub(crate) next: *mut TaskHeader,
-    /// What points to this task: the head of the list, or `next` of the task before it.
-    pub(crate) pointed_by: *mut *mut TaskHeader,
+    /// Null if it is the first.
+    pub(crate) previous: *mut TaskHeader,
+    /// Which of the parent's lists it is in.
+    pub(crate) asked: bool,
+    pub(crate) known: Known,
 }
 
 impl Links {
     pub(crate) const fn new() -> Self {
-        Self { next: ptr::null_mut(), pointed_by: ptr::null_mut() }
+        Self { next: ptr::null_mut(), previous: ptr::null_mut(), asked: false, known: Known::ToTheParent }
     }
 }

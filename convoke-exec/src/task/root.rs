@@ -11,7 +11,7 @@ use core::ptr::NonNull;
 use convoke_core::raw::{OnStop, RawCallback, Runnable};
 use convoke_core::{Executor, Never, Operation, Outcome, Receiver, Sender, StopReason, awaitable};
 
-use super::cell::{Ending, Making, Vacant, no_memory};
+use super::cell::{Ending, Known, Making, Vacant, no_memory};
 use super::header::TaskHeader;
 use super::host::Inside;
 use super::place::Place;
@@ -173,9 +173,11 @@ unsafe impl<F: Future + Send, R: Receiver<F::Output, Never>> Ending<F::Output> f
         }
     }
 
-    unsafe fn deliver(&self, _: NonNull<TaskHeader>, room: NonNull<Outcome<F::Output>>) {
+    unsafe fn deliver(&self, _: NonNull<TaskHeader>, room: NonNull<Outcome<F::Output>>) -> Known {
         // SAFETY: the outcome is there, and taken once.
         unsafe { complete(self.operation, room.read()) };
+        // The one who asks it to stop is removed in `ended`, and waited for.
+        Known::ToTheParent
     }
 }
 

@@ -31,9 +31,9 @@ struct Surroundings {
 }
 
 impl Side {
-    /// A side table, in memory of the allocator.
-    pub(super) fn make(allocator: &FrameAllocator) -> NonNull<Self> {
-        let memory = allocate(allocator, Layout::new::<Self>()).cast::<Self>();
+    /// A side table, in memory of the allocator, if it has some.
+    pub(super) fn make(allocator: &FrameAllocator) -> Option<NonNull<Self>> {
+        let memory = allocator.allocate(Layout::new::<Self>())?.cast::<Self>();
         // SAFETY: the memory fits and is ours.
         unsafe {
             memory.write(Self {
@@ -45,7 +45,7 @@ impl Side {
                 name: OnceCell::new(),
             });
         }
-        memory
+        Some(memory)
     }
 
     /// # Safety
@@ -68,8 +68,7 @@ impl Side {
         room: Layout,
         allocator: impl FnOnce() -> &'a FrameAllocator,
     ) -> (NonNull<u8>, Layout) {
-        self.guests.set(self.guests.get() + 1);
-        match self.spare.take() {
+        let received = match self.spare.take() {
             Some((memory, spare)) if spare.size() >= room.size() && spare.align() >= room.align() => {
                 (memory, spare)
             }
@@ -79,9 +78,12 @@ impl Side {
                     // SAFETY: it came from this allocator: the task has one.
                     unsafe { allocator.deallocate(memory, spare) };
                 }
-                (allocate(allocator, room), room)
+                (allocator.allocate(room).unwrap_or_else(|| no_memory(room)), room)
             }
-        }
+        };
+        // Counted when it is in: one that found no room is not waited for.
+        self.guests.set(self.guests.get() + 1);
+        received
     }
 
     /// Lets a guest go, and keeps its room.
@@ -152,15 +154,13 @@ impl Side {
     }
 }
 
-/// Memory, or a panic that says what to do. It is the outcome of the task that needed it.
-fn allocate(allocator: &FrameAllocator, layout: Layout) -> NonNull<u8> {
-    match allocator.allocate(layout) {
-        Some(memory) => memory,
-        None => panic!(
-            "the frame allocator has no {} bytes left for what a task awaits; give it more memory, or run fewer tasks at a time",
-            layout.size()
-        ),
-    }
+/// A panic that says what to do. It is the outcome of the task that needed the memory.
+#[cold]
+pub(super) fn no_memory(layout: Layout) -> ! {
+    panic!(
+        "the frame allocator has no {} bytes left for what a task awaits; give it more memory, or run fewer tasks at a time",
+        layout.size()
+    )
 }
 
 impl fmt::Debug for Side {

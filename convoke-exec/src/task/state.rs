@@ -39,6 +39,8 @@ const DONE: u32 = 1 << 4;
 const MERGED: u32 = 1 << 5;
 const REFERENCE: u32 = 1 << 8;
 const MOST_REFERENCES: i32 = 1 << 22;
+/// How far the count at home may be off before it is settled with the other.
+const MOST_UNSETTLED: i32 = 1 << 20;
 
 const LETTER: u32 = 1;
 const STOP_AWAY: u32 = 1 << 1;
@@ -90,7 +92,8 @@ pub enum Pause {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Leave {
-    /// Nobody else refers to it: tell the parent and free it.
+    /// Nobody else refers to it: tell the parent and free it; or, if the parent says that it has let somebody else refer to it
+    /// meanwhile, see [`State::leave_after_all`].
     Alone,
     /// Others may refer to it: tell the parent and drop the task's own reference.
     Counted,
@@ -213,17 +216,30 @@ impl State {
     pub fn add_reference(&self, from: From) {
         let own = self.own.load(Ordering::Relaxed);
         if from == From::Away || own & MERGED != 0 {
-            self.away.fetch_add(AWAY_REFERENCE, Ordering::Relaxed);
-        } else {
-            let before = if from == From::Home {
-                self.own.store(own.wrapping_add(REFERENCE), Ordering::Relaxed);
-                own
-            } else {
-                self.own.fetch_add(REFERENCE, Ordering::Relaxed)
-            };
-            if before.cast_signed() / REFERENCE.cast_signed() > MOST_REFERENCES {
+            if count(self.away.fetch_add(AWAY_REFERENCE, Ordering::Relaxed)) > MOST_REFERENCES {
                 too_many();
             }
+        } else if from == From::Home {
+            self.own.store(own.wrapping_add(REFERENCE), Ordering::Relaxed);
+            if count(own) > MOST_UNSETTLED {
+                self.settle();
+            }
+        } else if count(self.own.fetch_add(REFERENCE, Ordering::Relaxed)) > MOST_REFERENCES {
+            too_many();
+        }
+    }
+
+    /// At home: brings the two counts together. A waker that is made here and used elsewhere counts up here and down there;
+    /// in a task that lives for long each of the two would run over, though their sum is small.
+    #[cold]
+    fn settle(&self) {
+        let own = self.own.load(Ordering::Relaxed);
+        let others = count(own) - 1;
+        self.own.store(own % REFERENCE + REFERENCE, Ordering::Relaxed);
+        let change = others.cast_unsigned().wrapping_mul(AWAY_REFERENCE);
+        let away = self.away.fetch_add(change, Ordering::AcqRel);
+        if count(away) + others > MOST_REFERENCES {
+            too_many();
         }
     }
 
@@ -243,6 +259,9 @@ impl State {
         } else if from == From::Home {
             // The task has not left, or it would be merged; so its own reference is still there.
             self.own.store(own.wrapping_sub(REFERENCE), Ordering::Relaxed);
+            if count(own) < -MOST_UNSETTLED {
+                self.settle();
+            }
             false
         } else {
             self.own.fetch_sub(REFERENCE, Ordering::AcqRel) < 2 * REFERENCE
@@ -262,6 +281,17 @@ impl State {
             if only_own && self.away.load(Ordering::Acquire) == 0 {
                 return Leave::Alone;
             }
+        }
+        self.leave_with_letters(own)
+    }
+
+    /// The task was told to leave alone, and the parent, before it heard of that, has let somebody else refer to it. Never
+    /// `Alone`. `from` is not `Away`.
+    #[cold]
+    pub fn leave_after_all(&self, from: From) -> Leave {
+        let own = self.own.load(Ordering::Acquire);
+        if own & MERGED == 0 && from == From::Anywhere {
+            return Leave::Counted;
         }
         self.leave_with_letters(own)
     }
@@ -322,6 +352,12 @@ impl State {
             }
         }
     }
+}
+
+/// How many references are counted in a word. Fewer than none, if more were dropped there than made.
+#[inline]
+fn count(word: u32) -> i32 {
+    word.cast_signed() >> REFERENCE.trailing_zeros()
 }
 
 /// The word of a task that is woken, and what to do.

@@ -1,0 +1,291 @@
+//! Tasks and scopes at their edges: letters that come late, memory that runs out, loops that end first, references in
+//! great numbers. Each of these went wrong once.
+
+use std::alloc::Layout;
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, mpsc};
+use std::task::{Poll, Waker};
+
+use convoke::env::{Changes, FrameAllocator};
+use convoke::frames::{AllocError, Allocator};
+use convoke::prelude::*;
+use convoke::raw::task_state::{From, State};
+
+/// Wakes the task from another thread, and is done when it has.
+fn wake_from_elsewhere(waker: &Waker) {
+    let waker = waker.clone();
+    std::thread::spawn(move || waker.wake()).join().unwrap();
+}
+
+#[test]
+fn a_task_that_ends_with_a_letter_on_its_way_delivers_once() {
+    let outcome = sync_wait(task(poll_fn(|cx| {
+        wake_from_elsewhere(cx.waker());
+        Poll::Ready(String::from("once"))
+    })));
+    assert_eq!(outcome, Outcome::Value("once".to_owned()));
+}
+
+#[test]
+fn a_child_that_ends_with_a_letter_on_its_way_ends_once() {
+    let outcome = sync_wait(task(async {
+        scope(async |s| {
+            for _ in 0..3 {
+                s.spawn(poll_fn(|cx| {
+                    wake_from_elsewhere(cx.waker());
+                    Poll::Ready(())
+                }));
+            }
+            let handle = s.spawn_future(poll_fn(|cx| {
+                wake_from_elsewhere(cx.waker());
+                Poll::Ready(String::from("once"))
+            }));
+            handle.await
+        })
+        .await
+    }));
+    assert_eq!(outcome, Outcome::Value("once".to_owned()));
+}
+
+#[test]
+fn wakers_made_at_home_and_used_elsewhere_may_be_any_number() {
+    let state = State::queued(0, false);
+    for _ in 0..20_000_000 {
+        state.add_reference(From::Home);
+        assert!(!state.drop_reference(From::Away));
+    }
+    for _ in 0..20_000_000 {
+        state.add_reference(From::Away);
+        assert!(!state.drop_reference(From::Home));
+    }
+}
+
+/// Memory for so many pieces more.
+#[derive(Clone, Debug)]
+struct RunsOut(Arc<AtomicUsize>);
+
+impl Default for RunsOut {
+    fn default() -> Self {
+        Self(Arc::new(AtomicUsize::new(usize::MAX)))
+    }
+}
+
+impl RunsOut {
+    fn now(&self) {
+        self.after(0);
+    }
+
+    fn after(&self, pieces: usize) {
+        self.0.store(pieces, Ordering::Relaxed);
+    }
+
+    fn changes(&self) -> Changes {
+        Changes::new().allocator(FrameAllocator::new(self.clone()))
+    }
+}
+
+// SAFETY: the memory is that of the system's allocator.
+unsafe impl Allocator for RunsOut {
+    fn allocate(&self, layout: Layout) -> Result<NonNull<[u8]>, AllocError> {
+        let left = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
+        left.map_err(|_| AllocError)?;
+        let memory = FrameAllocator::system().allocate(layout).ok_or(AllocError)?;
+        Ok(NonNull::slice_from_raw_parts(memory, layout.size()))
+    }
+
+    unsafe fn deallocate(&self, memory: NonNull<u8>, layout: Layout) {
+        // SAFETY: `allocate` took it there.
+        unsafe { FrameAllocator::system().deallocate(memory, layout) };
+    }
+}
+
+/// Adds one when it goes.
+struct Leaves(Arc<AtomicUsize>);
+
+impl Drop for Leaves {
+    fn drop(&mut self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// Starts it, as a foreign `select!` does.
+async fn poll_once(mut future: Pin<&mut impl Future>) {
+    poll_fn(|cx| {
+        let _ = future.as_mut().poll(cx);
+        Poll::Ready(())
+    })
+    .await;
+}
+
+/// Something that is awaited and needs memory for it.
+fn elsewhere(pool: &ThreadPool) -> impl Future<Output = ()> + Send + 'static {
+    schedule(&pool.executor()).into_awaited()
+}
+
+#[test]
+#[should_panic(expected = "left for what a task awaits")]
+fn a_task_without_memory_for_what_it_awaits_panics_and_ends() {
+    let (memory, pool) = (RunsOut::default(), ThreadPool::new(1).unwrap());
+    let (runs_out, awaited) = (memory.clone(), elsewhere(&pool));
+    let work = task(async move {
+        runs_out.now();
+        awaited.await;
+    });
+    sync_wait_with(memory.changes(), work);
+}
+
+#[test]
+#[should_panic(expected = "left for what a task awaits")]
+fn a_guest_for_which_there_was_no_memory_is_not_waited_for() {
+    let (memory, pool) = (RunsOut::default(), ThreadPool::new(1).unwrap());
+    let (runs_out, first, second) = (memory.clone(), elsewhere(&pool), elsewhere(&pool));
+    let work = task(async move {
+        let mut first = Box::pin(first);
+        poll_once(first.as_mut()).await;
+        runs_out.now();
+        second.await;
+    });
+    sync_wait_with(memory.changes(), work);
+}
+
+#[test]
+fn a_scope_that_is_dropped_without_memory_keeps_what_its_children_need() {
+    let memory = RunsOut::default();
+    let runs_out = memory.clone();
+    let ended = Arc::new(AtomicUsize::new(0));
+    let pool = ThreadPool::new(2).unwrap();
+    let (executor, count) = (pool.executor(), ended.clone());
+    let work = task(async move {
+        let mut opened = Box::pin(scope(async |s| {
+            for _ in 0..10 {
+                let count = count.clone();
+                s.spawn_on(&executor, async move {
+                    let _leaves = Leaves(count);
+                    loop {
+                        checkpoint().await;
+                    }
+                });
+            }
+            poll_fn(|_| Poll::<()>::Pending).await
+        }));
+        poll_once(opened.as_mut()).await;
+        runs_out.now();
+        let dropped = std::panic::catch_unwind(std::panic::AssertUnwindSafe(move || drop(opened)));
+        assert!(dropped.is_ok(), "the scope is dropped, memory or not");
+    });
+    assert_eq!(sync_wait_with(memory.changes(), work), Outcome::Value(()));
+    drop(pool);
+    assert_eq!(ended.load(Ordering::Relaxed), 10);
+}
+
+#[test]
+fn a_name_for_which_there_is_no_memory_is_left_out() {
+    let memory = RunsOut::default();
+    let ran = Arc::new(AtomicUsize::new(0));
+    let (inside, count) = (memory.clone(), ran.clone());
+    let outcome = sync_wait_with(
+        memory.changes(),
+        task(async move {
+            scope(async |s| {
+                inside.after(1);
+                s.named("nameless").spawn(async move {
+                    count.fetch_add(1, Ordering::Relaxed);
+                });
+            })
+            .await;
+        }),
+    );
+    assert_eq!(outcome, Outcome::Value(()));
+    assert_eq!(ran.load(Ordering::Relaxed), 1);
+}
+
+#[test]
+fn a_letter_that_a_loop_has_taken_and_not_opened_when_it_ends_is_opened_then() {
+    let (to_main, woken) = mpsc::channel::<Waker>();
+    let (executors, executor) = mpsc::channel();
+    let (ended, end) = mpsc::channel::<()>();
+    let looping = std::thread::spawn(move || {
+        let run_loop = RunLoop::new();
+        executors.send(run_loop.executor()).unwrap();
+        // The task waits.
+        while !run_loop.run_one() {
+            std::thread::yield_now();
+        }
+        end.recv().unwrap();
+        // Takes all that was posted, and runs one piece of it; the letter is behind it.
+        assert!(run_loop.run_one());
+    });
+    let executor = executor.recv().unwrap();
+    let waits = {
+        let executor = executor.clone();
+        std::thread::spawn(move || {
+            let work = task(poll_fn(move |cx| {
+                to_main.send(cx.waker().clone()).unwrap();
+                Poll::<()>::Pending
+            }));
+            sync_wait(work.starts_on(&executor))
+        })
+    };
+    let waker = woken.recv().unwrap();
+    let before_it = CountingScope::new();
+    before_it.spawn(schedule(&executor), &Env::new()).unwrap();
+    waker.wake();
+    ended.send(()).unwrap();
+    looping.join().unwrap();
+    assert_eq!(waits.join().unwrap(), Outcome::Stopped);
+    sync_wait(before_it.join());
+}
+
+#[test]
+fn a_task_that_has_moved_is_woken_by_a_letter_to_where_it_was() {
+    let pool = ThreadPool::new(2).unwrap();
+    for _ in 0..500 {
+        let executor = pool.executor();
+        let outcome = sync_wait(task(async move {
+            let mut threads = Vec::new();
+            poll_fn(|cx| {
+                for _ in 0..2 {
+                    let waker = cx.waker().clone();
+                    threads.push(std::thread::spawn(move || waker.wake()));
+                }
+                Poll::Ready(())
+            })
+            .await;
+            reschedule(&executor).await.unwrap();
+            threads
+        }));
+        for thread in outcome.unwrap() {
+            thread.join().unwrap();
+        }
+    }
+}
+
+#[test]
+fn children_that_end_while_others_ask_them_to_stop_go_once() {
+    let pool = ThreadPool::new(2).unwrap();
+    let stopping = ThreadPool::new(1).unwrap();
+    for round in 0..2_000_u32 {
+        let (executor, elsewhere) = (pool.executor(), stopping.executor());
+        let at_home = round % 2 == 0;
+        let work = task(async move {
+            let mut opened = Box::pin(scope(async |s| {
+                for _ in 0..4 {
+                    if at_home {
+                        s.spawn(checkpoint());
+                    } else {
+                        s.spawn_on(&executor, checkpoint());
+                    }
+                }
+                never::<()>().await
+            }));
+            poll_once(opened.as_mut()).await;
+            // The scope is dropped, and its children asked to stop, while they run where it was opened.
+            reschedule(&elsewhere).await.unwrap();
+            drop(opened);
+        });
+        assert_eq!(sync_wait(work), Outcome::Value(()));
+    }
+}
