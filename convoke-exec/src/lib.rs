@@ -13,6 +13,7 @@
 pub mod context;
 mod flow;
 mod inbox;
+mod limits;
 pub mod pool;
 mod region;
 mod report_panic;
@@ -23,18 +24,21 @@ mod sync_wait;
 mod task;
 #[cfg(feature = "testing")]
 pub mod testing;
+mod together;
 
 pub use context::Context;
 pub use flow::{
-    CatchStopped, Checkpoint, NotSend, Reschedule, RunOn, Stopped, StoppedForever, catch_stopped, checkpoint, current,
-    reschedule, run_on, stopped,
+    CatchStopped, Checkpoint, NotSend, Reschedule, RunOn, Stopped, StoppedForever, catch_stopped, checkpoint,
+    current, reschedule, run_on, stopped,
 };
+pub use limits::{Shield, shield};
 pub use pool::{PoolExecutor, ThreadPool, ThreadPoolBuilder};
 use report_panic::report_panic;
 pub use run_loop::{RunLoop, RunLoopExecutor};
 pub use strand::Strand;
 pub use sync_wait::{sync_wait, sync_wait_with};
 pub use task::{Task, task};
+pub use together::{Branches, Join, Race, Rooms, TryJoin, join, race, try_join};
 
 pub mod raw {
     //! The low-level door: the parts of executors that are model-checked on their own.

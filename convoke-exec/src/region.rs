@@ -5,7 +5,7 @@ use core::cell::{Cell, OnceCell};
 use core::fmt;
 use core::future::Future;
 use core::pin::Pin;
-use core::task::Context;
+use core::task::{Context, Poll, Waker};
 use std::time::Instant;
 
 use convoke_core::env::Changes;
@@ -93,13 +93,8 @@ impl Region {
     pub fn poll<F: Future + ?Sized>(&mut self, body: Pin<&mut F>, cx: &mut Context<'_>) -> Polled<F::Output> {
         Frame::current(|frame| {
             let Some(outer) = frame else { outside_a_task("a future of Convoke's") };
-            if self.asked.get().is_none()
-                && !self.shielded
-                && let Some(reason) = outer.stop_reason()
-            {
-                self.request_stop(reason);
-            }
-            let polled = Frame::poll(&Inside { region: self, outer }, body, cx);
+            self.hear(outer);
+            let polled = Frame::poll(&Inside { region: self, outer, child: None }, body, cx);
             if matches!(polled, Polled::Pending) && !self.shielded {
                 self.watch.watch(outer, cx);
             }
@@ -107,10 +102,57 @@ impl Region {
         })
     }
 
+    /// Before several bodies are polled, each with a waker of its own: hears of a stop around the region, and sees to it
+    /// that this waker does. True if a stop was asked for since: then all bodies are to be polled.
+    ///
+    /// # Panics
+    /// Outside all tasks; and as the callbacks of a stop do.
+    pub fn listen(&mut self, cx: &Context<'_>) -> bool {
+        Frame::current(|frame| {
+            let Some(outer) = frame else { outside_a_task("a future of Convoke's") };
+            if !self.shielded {
+                self.watch.watch(outer, cx);
+            }
+            self.hear(outer)
+        })
+    }
+
+    /// Asks what runs inside to stop, unless what is around was asked before: then that reason is the one.
+    pub(crate) fn request_stop_after_around(&self, reason: StopReason) {
+        Frame::current(|frame| frame.is_some_and(|outer| self.hear(outer)));
+        self.request_stop(reason);
+    }
+
+    /// Polls one of several bodies with a waker of its own. Whoever has the region has called [`listen`](Region::listen), and
+    /// polls all bodies after a stop was asked for, woken or not: so they need not register for it.
+    ///
+    /// # Panics
+    /// Outside all tasks; and as the body does.
+    pub fn poll_one<F: Future + ?Sized>(&self, body: Pin<&mut F>, waker: &Waker) -> Polled<F::Output> {
+        Frame::current(|frame| {
+            let Some(outer) = frame else { outside_a_task("a future of Convoke's") };
+            let inside = Inside { region: self, outer, child: Some(waker) };
+            Frame::poll(&inside, body, &mut Context::from_waker(waker))
+        })
+    }
+
+    /// Passes on a stop from around. True if it is news.
+    #[inline]
+    fn hear(&self, outer: &Frame<'_>) -> bool {
+        if self.asked.get().is_none()
+            && !self.shielded
+            && let Some(reason) = outer.stop_reason()
+        {
+            self.request_stop(reason);
+            return true;
+        }
+        false
+    }
+
     /// Runs `f` inside: to drop a body, for example.
     pub fn within<R>(&self, f: impl FnOnce() -> R) -> R {
         Frame::current(|frame| match frame {
-            Some(outer) => Frame::within(&Inside { region: self, outer }, f),
+            Some(outer) => Frame::within(&Inside { region: self, outer, child: None }, f),
             None => f(),
         })
     }
@@ -120,6 +162,8 @@ impl Region {
 struct Inside<'a> {
     region: &'a Region,
     outer: &'a Frame<'a>,
+    /// The waker of the body that is polled, if it is one of several.
+    child: Option<&'a Waker>,
 }
 
 impl FrameOwner for Inside<'_> {
@@ -158,6 +202,13 @@ impl FrameOwner for Inside<'_> {
     fn host(&self) -> &dyn Host {
         self.outer.host()
     }
+
+    fn polls_on_stop(&self, waker: &Waker) -> bool {
+        match self.child {
+            Some(child) => waker.will_wake(child),
+            None => self.outer.polls_on_stop(waker),
+        }
+    }
 }
 
 impl Default for Region {
@@ -174,4 +225,13 @@ impl fmt::Debug for Region {
             .field("deadline", &self.deadline)
             .finish_non_exhaustive()
     }
+}
+
+/// What was inside has ended by the stopped door and is gone: so does whoever awaits it.
+pub(crate) fn pass_on_stop<T>() -> Poll<T> {
+    Frame::current(|frame| match frame {
+        Some(frame) => frame.set_stopped(),
+        None => outside_a_task("a future of Convoke's"),
+    });
+    Poll::Pending
 }

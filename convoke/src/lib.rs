@@ -3,14 +3,15 @@
 #![doc = include_str!("../../README.md")]
 
 pub use convoke_core::{
-    AwaitError, Awaited, Completes, Env, Executor, ExecutorRef, InlineExecutor, Never, Operation, Outcome, OutcomeOf,
-    OwnedStopCallback, Panic, Receiver, SameError, Sender, StopCallback, StopReason, StopRef, StopSource,
-    StopToken, algorithm, awaitable, env, outcome, stop,
+    AwaitError, Awaited, Completes, Env, Executor, ExecutorRef, InlineExecutor, Never, Operation, Outcome,
+    OutcomeOf, OwnedStopCallback, Panic, Receiver, SameError, Sender, StopCallback, StopReason, StopRef,
+    StopSource, StopToken, algorithm, awaitable, env, outcome, stop,
 };
 pub use convoke_exec::{
-    CatchStopped, Checkpoint, NotSend, Reschedule, RunOn, Stopped, StoppedForever, catch_stopped, checkpoint, current, reschedule, run_on, stopped,
-    Context, PoolExecutor, RunLoop, RunLoopExecutor, Strand, Task, ThreadPool, ThreadPoolBuilder, context, pool,
-    strand, sync_wait, sync_wait_with, task,
+    Branches, CatchStopped, Checkpoint, Context, Join, NotSend, PoolExecutor, Race, Reschedule, Rooms,
+    RunLoop, RunLoopExecutor, RunOn, Shield, Stopped, StoppedForever, Strand, Task, ThreadPool,
+    ThreadPoolBuilder, TryJoin, catch_stopped, checkpoint, context, current, join, pool, race, reschedule,
+    run_on, shield, stopped, strand, sync_wait, sync_wait_with, task, try_join,
 };
 
 pub mod prelude {
@@ -18,8 +19,8 @@ pub mod prelude {
 
     pub use convoke_core::prelude::*;
     pub use convoke_exec::{
-        RunLoop, Stopped, Strand, ThreadPool, catch_stopped, checkpoint, reschedule, run_on, stopped, sync_wait,
-        sync_wait_with, task,
+        RunLoop, Stopped, Strand, ThreadPool, catch_stopped, checkpoint, join, race, reschedule, run_on,
+        shield, stopped, sync_wait, sync_wait_with, task, try_join,
     };
 }
 

@@ -18,7 +18,7 @@ use core::fmt;
 use core::future::Future;
 use core::pin::Pin;
 use core::ptr;
-use core::task::{Context, Poll};
+use core::task::{Context, Poll, Waker};
 use std::time::Instant;
 
 use crate::sync::thread_local;
@@ -37,6 +37,13 @@ pub trait FrameOwner {
 
     /// The task below all frames.
     fn host(&self) -> &dyn Host;
+
+    /// Whether what waits here with this waker is polled when this owner is asked to stop, so that it need not register to
+    /// hear of it. So it is with the task's own waker, and with those of a combinator that then polls all its children.
+    #[inline]
+    fn polls_on_stop(&self, waker: &Waker) -> bool {
+        self.host().is_own_waker(waker)
+    }
 }
 
 /// One place on the way from a task down to what it waits for.
@@ -148,6 +155,10 @@ impl FrameOwner for Frame<'_> {
 
     fn host(&self) -> &dyn Host {
         self.owner.host()
+    }
+
+    fn polls_on_stop(&self, waker: &Waker) -> bool {
+        self.owner.polls_on_stop(waker)
     }
 }
 

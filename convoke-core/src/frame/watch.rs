@@ -8,7 +8,8 @@ use core::task::{Context, Waker};
 use super::Frame;
 use crate::{StopReason, StopToken};
 
-/// Kept by every future of ours that waits. Costs one word, and nothing as long as it is polled with its task's own waker.
+/// Kept by every future of ours that waits. Costs one word, and nothing as long as it is polled with its task's own waker, or
+/// with one of a combinator of ours.
 #[derive(Default)]
 pub struct StopWatch {
     registered: Option<Box<Registered>>,
@@ -26,10 +27,10 @@ impl StopWatch {
         Self { registered: None }
     }
 
-    /// The caller is about to wait: if its waker is not the task's own, that waker is called when a stop is asked for.
+    /// The caller is about to wait: if a stop would not have it polled anyway, its waker is called when one is asked for.
     #[inline]
     pub fn watch(&mut self, frame: &Frame<'_>, cx: &Context<'_>) {
-        if !frame.owner().host().is_own_waker(cx.waker()) {
+        if !frame.owner().polls_on_stop(cx.waker()) {
             self.register(frame, cx.waker());
         }
     }

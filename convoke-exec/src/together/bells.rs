@@ -1,0 +1,142 @@
+//! Wakers of one's own for children inside one task: which of them were woken is written on a board, and their owner is
+//! woken once for all of them. No unsafe: a lock, held for a few instructions.
+
+use core::fmt;
+use core::task::Waker;
+use std::sync::Arc;
+use std::task::Wake;
+
+use convoke_core::raw::sync::atomic::{AtomicBool, Ordering};
+use convoke_core::raw::sync::{Mutex, MutexGuard};
+
+/// The board, as its owner has it. When the owner goes, bells that are kept elsewhere lead nowhere.
+pub(crate) struct Bells {
+    board: Arc<Board>,
+}
+
+struct Board {
+    state: Mutex<State>,
+}
+
+struct State {
+    /// The keys of those that were woken.
+    rung: Vec<usize>,
+    /// The owner's waker, while it waits.
+    owner: Option<Waker>,
+}
+
+/// What a child's waker leads to.
+pub(crate) struct Bell {
+    key: usize,
+    /// Whether the key is on the board. Whoever sets it writes the key there.
+    rung: AtomicBool,
+    board: Arc<Board>,
+}
+
+impl Board {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+}
+
+impl Bells {
+    pub(crate) fn new() -> Self {
+        Self { board: Arc::new(Board { state: Mutex::new(State { rung: Vec::new(), owner: None }) }) }
+    }
+
+    /// A bell that counts as rung: its child is to be polled a first time. It is for the caller to do so, for the key is not on
+    /// the board.
+    pub(crate) fn bell(&self, key: usize) -> Arc<Bell> {
+        Arc::new(Bell { key, rung: AtomicBool::new(true), board: self.board.clone() })
+    }
+
+    /// What wakes the owner when there is something else for it than a bell.
+    pub(crate) fn owner(&self) -> OwnerBell {
+        OwnerBell { board: self.board.clone() }
+    }
+
+    /// Takes the keys off the board. The owner looks at them now: until it waits again nobody need wake it.
+    pub(crate) fn take_rung(&self, into: &mut impl Extend<usize>) {
+        let mut state = self.board.lock();
+        let owner = state.owner.take();
+        into.extend(state.rung.drain(..));
+        drop(state);
+        drop(owner);
+    }
+
+    /// The owner waits, unless a bell has rung since it last looked: then it is woken at once, and others get their turn
+    /// before.
+    pub(crate) fn wait(&self, waker: &Waker) {
+        let mut state = self.board.lock();
+        if state.rung.is_empty() {
+            state.owner = Some(waker.clone());
+        } else {
+            drop(state);
+            waker.wake_by_ref();
+        }
+    }
+}
+
+impl Drop for Bells {
+    fn drop(&mut self) {
+        let owner = self.board.lock().owner.take();
+        drop(owner);
+    }
+}
+
+impl Bell {
+    /// Its owner has taken the key off the board, and polls the child now. False if somebody has polled it already.
+    pub(crate) fn answer(&self) -> bool {
+        self.rung.swap(false, Ordering::AcqRel)
+    }
+
+    /// The child is gone: whoever rings from now on is not heard.
+    pub(crate) fn silence(&self) {
+        self.rung.store(true, Ordering::Release);
+    }
+
+    pub(crate) fn ring(&self) {
+        if self.rung.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let mut state = self.board.lock();
+        state.rung.push(self.key);
+        let owner = state.owner.take();
+        drop(state);
+        // Outside the lock: a waker may be anybody's.
+        if let Some(owner) = owner {
+            owner.wake();
+        }
+    }
+}
+
+impl Wake for Bell {
+    fn wake(self: Arc<Self>) {
+        self.ring();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.ring();
+    }
+}
+
+/// Wakes the owner of the bells.
+#[derive(Clone)]
+pub(crate) struct OwnerBell {
+    board: Arc<Board>,
+}
+
+impl OwnerBell {
+    pub(crate) fn ring(&self) {
+        let owner = self.board.lock().owner.take();
+        if let Some(owner) = owner {
+            owner.wake();
+        }
+    }
+}
+
+impl fmt::Debug for Bells {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Bells").finish_non_exhaustive()
+    }
+}
