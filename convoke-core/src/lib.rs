@@ -7,6 +7,7 @@
 //! | [`algorithm`] | factories and adaptors of senders, one file each |
 //! | [`stop`] | asking work to stop |
 //! | [`env`](mod@env) | what travels down to the work |
+//! | [`frames`] | where the frames of tasks live |
 //! | [`Executor`], [`ExecutorRef`] | where work runs |
 //! | [`raw`] | for people who write executors, algorithms and tasks |
 //!
@@ -18,6 +19,7 @@ mod completes;
 pub mod env;
 mod executor;
 mod frame;
+pub mod frames;
 mod never;
 mod operation;
 pub mod outcome;
@@ -39,6 +41,7 @@ pub use awaiting::{AwaitError, Awaited};
 pub use completes::Completes;
 pub use env::Env;
 pub use executor::{Executor, ExecutorRef, InlineExecutor};
+pub use frames::FrameAllocator;
 pub use never::Never;
 pub use operation::Operation;
 pub use outcome::Outcome;
@@ -50,10 +53,14 @@ pub use stop::{OwnedStopCallback, StopCallback, StopReason, StopRef, StopSource,
 pub mod raw {
     //! The low-level door: what executors, algorithms and task types are made of.
 
-    pub use crate::env::{FrameMemory, ScopedEnv};
     pub use crate::awaiting::meeting;
-    pub use crate::executor::{AtHome, Call, Header, Home, HomeId, Letter, RunQueue, Runnable};
-    pub use crate::frame::{Frame, FrameOwner, Guest, Host, HostKind, HostRef, Polled, StopWatch, outside_a_task};
+    pub use crate::env::ScopedEnv;
+    pub use crate::executor::{
+        AtHome, Call, Header, Home, HomeId, Letter, RunQueue, Runnable, Timer, TimerLinks, Timers,
+    };
+    pub use crate::frame::{
+        Frame, FrameOwner, Guest, Host, HostKind, HostRef, Polled, StopWatch, outside_a_task,
+    };
     pub use crate::operation::{Action, Children, EnvAbove, Handshake, Leaf, Slot};
     pub use crate::stop::{InPlaceStop, OnStop, RawCallback};
     pub mod sync {

@@ -75,6 +75,11 @@ impl Panic {
         }
     }
 
+    /// Whether the panic said something in words.
+    pub fn is_text(&self) -> bool {
+        self.payload.is::<&'static str>() || self.payload.is::<String>()
+    }
+
     /// What was thrown.
     pub fn payload(&self) -> &(dyn Any + Send) {
         &**self.payload

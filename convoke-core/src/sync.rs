@@ -42,7 +42,16 @@ mod chosen {
 mod chosen {
     pub use loom::cell::UnsafeCell;
     pub use loom::sync::{Arc, Condvar, Mutex, MutexGuard, atomic};
-    pub use loom::thread;
+
+    pub mod thread {
+        //! loom's threads; no time passes in a model.
+        pub use loom::thread::*;
+
+        /// Sleeps until it is woken.
+        pub fn park_timeout(_: std::time::Duration) {
+            park();
+        }
+    }
 }
 
 pub use chosen::*;

@@ -1,5 +1,7 @@
 //! Tools to put a sender through its paces: start it by hand, complete it by hand, look at what it did.
 
+pub mod frame_allocator_contract;
+
 use core::fmt;
 use core::pin::Pin;
 use core::ptr::NonNull;

@@ -5,10 +5,10 @@
 use std::alloc::Layout;
 use std::ptr::NonNull;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use convoke_core::env::{Changes, FrameAllocator, Local};
-use convoke_core::raw::{FrameMemory, InPlaceStop, Runnable, ScopedEnv};
+use convoke_core::frames::Counting;
+use convoke_core::raw::{InPlaceStop, Runnable, ScopedEnv};
 use convoke_core::{Env, Executor, ExecutorRef, InlineExecutor, StopReason, StopSource};
 
 /// An executor that counts its handles.
@@ -27,23 +27,6 @@ impl Executor for Place {
     }
 }
 
-#[derive(Debug, Default)]
-struct Counted(Arc<AtomicUsize>);
-
-// SAFETY: the memory is that of the system's allocator.
-unsafe impl FrameMemory for Counted {
-    fn allocate(&self, layout: Layout) -> Option<NonNull<u8>> {
-        self.0.fetch_add(1, Ordering::Relaxed);
-        FrameAllocator::system().allocate(layout)
-    }
-
-    unsafe fn deallocate(&self, memory: NonNull<u8>, layout: Layout) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
-        // SAFETY: the caller's; `allocate` took it there.
-        unsafe { FrameAllocator::system().deallocate(memory, layout) };
-    }
-}
-
 static NAME: Local<String> = Local::inherited("name");
 static ATTEMPT: Local<u32> = Local::not_inherited("attempt");
 static SAME_TYPE: Local<u32> = Local::inherited("attempt");
@@ -53,7 +36,7 @@ fn an_empty_environment_runs_inline_and_never_stops() {
     let env = Env::new();
     assert_eq!(env.executor(), &ExecutorRef::new(InlineExecutor));
     assert!(!env.stop().stop_possible());
-    assert_eq!(env.allocator(), &FrameAllocator::system());
+    assert_eq!(env.allocator(), &FrameAllocator::recycling());
     assert_eq!(env.local(&NAME), None);
 }
 
@@ -91,20 +74,17 @@ fn a_child_leaves_behind_what_is_not_inherited_and_shares_the_rest() {
 
 #[test]
 fn frames_come_from_the_memory_that_was_given_and_go_back_to_it() {
-    let count = Arc::new(AtomicUsize::new(0));
-    let allocator = FrameAllocator::new(Counted(count.clone()));
+    let counting = Counting::new(FrameAllocator::system());
+    let allocator = FrameAllocator::new(counting.clone());
     let env = Env::new().with(Changes::new().allocator(allocator.clone()));
     assert_eq!(env.allocator(), &allocator);
-    assert_ne!(env.allocator(), &FrameAllocator::system());
+    assert_ne!(env.allocator(), Env::new().allocator());
     let layout = Layout::new::<[u64; 4]>();
     let memory = env.child().allocator().allocate(layout).unwrap();
-    assert_eq!(count.load(Ordering::Relaxed), 1);
+    assert_eq!(counting.live(), 1);
     // SAFETY: it came from a clone of this allocator, with this layout.
     unsafe { allocator.deallocate(memory, layout) };
-    assert_eq!(count.load(Ordering::Relaxed), 0);
-    let nothing = FrameAllocator::system().allocate(Layout::new::<()>()).unwrap();
-    // SAFETY: as above.
-    unsafe { FrameAllocator::system().deallocate(nothing, Layout::new::<()>()) };
+    assert_eq!((counting.live(), counting.total()), (0, 1));
 }
 
 #[test]
@@ -135,10 +115,11 @@ fn a_scoped_environment_gives_up_its_own_parts_and_only_those() {
     let (outer, inner) = (Place(Arc::new(())), Place(Arc::new(())));
     let parent = Env::from(outer.clone());
     let source = StopSource::new();
+    let counting = Counting::new(FrameAllocator::system());
     let changes = Changes::new()
         .executor(inner.clone())
         .stop_token(source.token())
-        .allocator(FrameAllocator::new(Counted::default()))
+        .allocator(FrameAllocator::new(counting.clone()))
         .local(&NAME, "scoped".into());
     // SAFETY: the parent outlives it.
     let scoped = unsafe { ScopedEnv::new(&parent, changes) };
@@ -149,7 +130,9 @@ fn a_scoped_environment_gives_up_its_own_parts_and_only_those() {
     assert_eq!(below.local(&NAME).map(String::as_str), Some("scoped"));
     assert_ne!(below.allocator(), parent.allocator());
     drop(below);
+    assert_eq!(counting.handles(), 2);
     drop(scoped);
+    assert_eq!(counting.handles(), 1);
     assert_eq!((Arc::strong_count(&outer.0), Arc::strong_count(&inner.0)), (2, 1));
     assert!(!parent.stop().stop_possible());
 }

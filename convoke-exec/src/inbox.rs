@@ -91,6 +91,12 @@ impl Inbox {
         self.newest.compare_exchange(ptr::null_mut(), ASLEEP, Ordering::Release, Ordering::Relaxed).is_ok()
     }
 
+    /// Marks a taker that sleeps as awake, without a piece of work; says whether it was asleep. Release: it sees what was
+    /// done before.
+    pub(crate) fn wake_up(&self) -> bool {
+        self.newest.compare_exchange(ASLEEP, ptr::null_mut(), Ordering::Release, Ordering::Relaxed).is_ok()
+    }
+
     pub(crate) fn is_asleep(&self) -> bool {
         self.newest.load(Ordering::Acquire) == ASLEEP
     }

@@ -7,26 +7,33 @@
 //! | [`ThreadPool`] | threads that share work |
 //! | [`Strand`] | one at a time, in order, over any executor |
 //! | [`Context`] | typed services with ordered shutdown |
+//! | [`time`] | work that waits for a time, or is asked to stop at one |
+//! | [`CountingScope`] | counts the work that is started in it, and waits for its end |
 //!
 //! Programs use the facade crate `convoke`, which re-exports all of this.
 
 pub mod context;
+pub mod counting_scope;
 mod flow;
+mod frame_arc;
 mod inbox;
 mod limits;
 pub mod pool;
 mod region;
 mod report_panic;
 mod run_loop;
+pub mod scope;
 mod spin_lock;
 pub mod strand;
 mod sync_wait;
 mod task;
 #[cfg(feature = "testing")]
 pub mod testing;
+pub mod time;
 mod together;
 
 pub use context::Context;
+pub use counting_scope::{CountingScope, ScopeHandle};
 pub use flow::{
     CatchStopped, Checkpoint, NotSend, Reschedule, RunOn, Stopped, StoppedForever, catch_stopped, checkpoint,
     current, reschedule, run_on, stopped,
@@ -35,6 +42,7 @@ pub use limits::{Shield, shield};
 pub use pool::{PoolExecutor, ThreadPool, ThreadPoolBuilder};
 use report_panic::report_panic;
 pub use run_loop::{RunLoop, RunLoopExecutor};
+pub use scope::{Handle, Scope, scope};
 pub use strand::Strand;
 pub use sync_wait::{sync_wait, sync_wait_with};
 pub use task::{Task, task};
@@ -52,4 +60,5 @@ pub mod raw {
     pub use crate::strand::turns::{AfterPost, Next, Turns};
     #[doc(hidden)]
     pub use crate::task::state as task_state;
+    pub use crate::time::queue::{AfterArm, TimerQueue};
 }

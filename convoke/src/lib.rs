@@ -3,24 +3,26 @@
 #![doc = include_str!("../../README.md")]
 
 pub use convoke_core::{
-    AwaitError, Awaited, Completes, Env, Executor, ExecutorRef, InlineExecutor, Never, Operation, Outcome,
-    OutcomeOf, OwnedStopCallback, Panic, Receiver, SameError, Sender, StopCallback, StopReason, StopRef,
-    StopSource, StopToken, algorithm, awaitable, env, outcome, stop,
+    AwaitError, Awaited, Completes, Env, Executor, ExecutorRef, FrameAllocator, InlineExecutor, Never,
+    Operation, Outcome, OutcomeOf, OwnedStopCallback, Panic, Receiver, SameError, Sender, StopCallback,
+    StopReason, StopRef, StopSource, StopToken, algorithm, awaitable, env, frames, outcome, stop,
 };
 pub use convoke_exec::{
-    Branches, CatchStopped, Checkpoint, Context, Join, NotSend, PoolExecutor, Race, Reschedule, Rooms,
-    RunLoop, RunLoopExecutor, RunOn, Shield, Stopped, StoppedForever, Strand, Task, ThreadPool,
-    ThreadPoolBuilder, TryJoin, catch_stopped, checkpoint, context, current, join, pool, race, reschedule,
-    run_on, shield, stopped, strand, sync_wait, sync_wait_with, task, try_join,
+    Branches, CatchStopped, Checkpoint, Context, CountingScope, Handle, Join, NotSend, PoolExecutor, Race,
+    Reschedule, Rooms, RunLoop, RunLoopExecutor, RunOn, Scope, ScopeHandle, Shield, Stopped, StoppedForever,
+    Strand, Task, ThreadPool, ThreadPoolBuilder, TryJoin, catch_stopped, checkpoint, context, counting_scope,
+    current, join, pool, race, reschedule, run_on, scope, shield, stopped, strand, sync_wait, sync_wait_with,
+    task, time, try_join,
 };
 
 pub mod prelude {
     //! What a program wants to have in scope: `use convoke::prelude::*;`.
 
     pub use convoke_core::prelude::*;
+    pub use convoke_exec::time::{sleep, sleep_until};
     pub use convoke_exec::{
-        RunLoop, Stopped, Strand, ThreadPool, catch_stopped, checkpoint, join, race, reschedule, run_on,
-        shield, stopped, sync_wait, sync_wait_with, task, try_join,
+        CountingScope, RunLoop, Stopped, Strand, ThreadPool, catch_stopped, checkpoint, join, race,
+        reschedule, run_on, scope, shield, stopped, sync_wait, sync_wait_with, task, try_join,
     };
 }
 

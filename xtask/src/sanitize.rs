@@ -12,6 +12,9 @@ use std::process::Command;
 /// Where the unsafe code is.
 const FLOORS: [&str; 2] = ["convoke-core", "convoke-exec"];
 
+/// Frames that are kept for the next ones would hide their end from the checkers.
+const NO_FRAME_CACHE: (&str, &str) = ("CONVOKE_FRAME_CACHE", "0");
+
 /// Runs the checkers that are here; true if none found anything.
 pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> Result<bool, String> {
     let steps = vec![
@@ -32,7 +35,8 @@ fn address(workspace: &Workspace) -> Verdict {
     };
     let mut command = command::cargo_of(&nightly, &workspace.root);
     // With an explicit target the flag does not reach build scripts and procedural macros, which could not load.
-    command.env("RUSTFLAGS", "-Zsanitizer=address").args(["test", "--no-fail-fast", "--target", &host]);
+    command.env("RUSTFLAGS", "-Zsanitizer=address").env(NO_FRAME_CACHE.0, NO_FRAME_CACHE.1);
+    command.args(["test", "--no-fail-fast", "--target", &host]);
     match command::run(command.args(of_the_floors(workspace)), Show::Live).ending {
         Ok(()) => Verdict::Passed(nightly),
         Err(how) => Verdict::failed(format!("tests failed under AddressSanitizer ({how})")),
@@ -53,6 +57,7 @@ fn valgrind(workspace: &Workspace) -> Verdict {
     let mut findings = Vec::new();
     for executable in &built {
         let mut command = Command::new("valgrind");
+        command.env(NO_FRAME_CACHE.0, NO_FRAME_CACHE.1);
         command.args([
             "--quiet",
             "--error-exitcode=9",

@@ -48,8 +48,9 @@ where
     C: Scoped,
     R: Receiver<ValueOf<C>, ErrorOf<C>>,
 {
+    /// The operation, not started.
     #[inline]
-    pub(crate) fn new(scoped: C, receiver: R) -> Self {
+    pub fn new(scoped: C, receiver: R) -> Self {
         let parts = Parts { env: None, scoped: Some(scoped), receiver: Some(receiver) };
         Self { work: Slot::new(), parts: UnsafeCell::new(parts), _pinned: PhantomPinned }
     }

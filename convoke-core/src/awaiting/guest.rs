@@ -88,11 +88,7 @@ impl<S: Sender<Value: Send, Error: Send> + 'static> Running<S> {
     }
 
     /// The outcome, if it is there; a stop request is passed on.
-    pub(super) fn look_again(
-        mut self,
-        frame: &Frame<'_>,
-        cx: &Context<'_>,
-    ) -> Result<OutcomeOf<S>, Self> {
+    pub(super) fn look_again(mut self, frame: &Frame<'_>, cx: &Context<'_>) -> Result<OutcomeOf<S>, Self> {
         if self.room().meeting.look() == Look::NotYet {
             if let Some(reason) = frame.owner().stop_reason() {
                 // A callback that panics does so here, in the task that awaits; then we are abandoned on the way.

@@ -52,7 +52,6 @@ impl<S: Sender> Awaited<S> {
     pub fn new(sender: S) -> Self {
         Self { stage: Stage::New(sender), place: Location::caller(), watch: StopWatch::new() }
     }
-
 }
 
 impl<S: Sender<Value: Send, Error: Send> + 'static> Awaited<S> {

@@ -1,12 +1,11 @@
 //! The environment of a piece of work: where it runs, who may stop it, where its frames live, and what else was
 //! said to it. It is owned by whoever launched the chain and borrowed by everything below.
 
-mod allocator;
 mod changes;
 mod local;
 mod scoped;
 
-pub use allocator::{FrameAllocator, FrameMemory};
+pub use crate::frames::FrameAllocator;
 pub use changes::Changes;
 pub use local::Local;
 pub use scoped::ScopedEnv;
@@ -61,7 +60,7 @@ impl Env {
         Self {
             executor,
             stop: EnvStop::Owned(StopToken::never()),
-            allocator: FrameAllocator::system(),
+            allocator: FrameAllocator::recycling(),
             locals: Locals::EMPTY,
         }
     }

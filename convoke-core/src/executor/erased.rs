@@ -5,7 +5,7 @@ use core::fmt;
 use core::mem::{ManuallyDrop, MaybeUninit};
 use std::sync::Arc;
 
-use super::{Executor, Home, InlineExecutor, Runnable};
+use super::{Executor, Home, InlineExecutor, Runnable, Timers};
 
 /// A type-erased [`Executor`], two words wide. A handle that fits into a word, as ours do, is kept as it is;
 /// a larger one is put behind an `Arc` once.
@@ -32,6 +32,7 @@ struct Table {
     dispatch: unsafe fn(&Word, Runnable) -> Option<Runnable>,
     parallelism: unsafe fn(&Word) -> usize,
     home: unsafe fn(&Word) -> Option<&Home>,
+    timers: unsafe fn(&Word) -> Option<&dyn Timers>,
     clone: unsafe fn(&Word) -> Word,
     drop: unsafe fn(&mut Word),
     eq: unsafe fn(&Word, &Word) -> bool,
@@ -103,6 +104,11 @@ impl Executor for ExecutorRef {
         // SAFETY: as in `post`.
         unsafe { (self.table.home)(&self.word) }
     }
+
+    fn timers(&self) -> Option<&dyn Timers> {
+        // SAFETY: as in `post`.
+        unsafe { (self.table.timers)(&self.word) }
+    }
 }
 
 impl Clone for ExecutorRef {
@@ -153,6 +159,7 @@ impl<E: Executor> Kept<E> {
         dispatch: |word, runnable| Self::get(word).dispatch(runnable),
         parallelism: |word| Self::get(word).parallelism(),
         home: |word| Self::get(word).home(),
+        timers: |word| Self::get(word).timers(),
         clone: Self::duplicate,
         drop: Self::discard,
         eq: |a, b| Self::get(a) == Self::get(b),

@@ -259,7 +259,10 @@ impl Default for Home {
 
 impl fmt::Debug for Home {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Home").field("id", &self.id).field("closed", &self.is_closed()).finish_non_exhaustive()
+        f.debug_struct("Home")
+            .field("id", &self.id)
+            .field("closed", &self.is_closed())
+            .finish_non_exhaustive()
     }
 }
 

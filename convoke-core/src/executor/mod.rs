@@ -5,12 +5,14 @@ mod home;
 mod inline;
 mod queue;
 mod runnable;
+mod timers;
 
 pub use erased::ExecutorRef;
 pub use home::{AtHome, Home, HomeId, Letter};
 pub use inline::InlineExecutor;
 pub use queue::RunQueue;
 pub use runnable::{Call, Header, Runnable};
+pub use timers::{Timer, TimerLinks, Timers};
 
 use crate::algorithm::schedule::Schedule;
 
@@ -77,6 +79,12 @@ pub trait Executor: Clone + PartialEq + Send + Sync + 'static {
     /// A wrapper may pass on that of the executor it wraps if all it is given is run there.
     #[inline]
     fn home(&self) -> Option<&Home> {
+        None
+    }
+
+    /// The timers of the thread or threads that it runs work on, if they have any. An executor that wraps another
+    /// hands out the other's. Work that waits without them is served by a thread that is there for that.
+    fn timers(&self) -> Option<&dyn Timers> {
         None
     }
 

@@ -9,7 +9,7 @@ use core::fmt;
 use std::sync::Arc;
 use std::thread;
 
-use convoke_core::Panic;
+use convoke_core::{FrameAllocator, Panic};
 
 use registry::{Entry, Lookup, Registry};
 
@@ -97,12 +97,35 @@ pub trait FromContext: Service + Sized {
 /// ```
 pub struct Context {
     registry: Registry,
+    allocator: FrameAllocator,
 }
 
 impl Context {
-    /// Without services.
+    /// Without services, and with the default frame allocator.
     pub fn new() -> Self {
-        Self { registry: Registry::new() }
+        Self { registry: Registry::new(), allocator: FrameAllocator::default() }
+    }
+
+    /// Another frame allocator: the one that work of this context starts with, unless its launch names one. It is
+    /// chosen before the context is shared, so that asking for it takes no lock.
+    ///
+    /// ```
+    /// use convoke::frames::{Bounded, FrameAllocator};
+    /// use convoke::Context;
+    ///
+    /// let frames = FrameAllocator::new(Bounded::new(1 << 20));
+    /// let context = Context::new().with_allocator(frames.clone());
+    /// assert_eq!(context.allocator(), &frames);
+    /// ```
+    #[must_use]
+    pub fn with_allocator(mut self, allocator: FrameAllocator) -> Self {
+        self.allocator = allocator;
+        self
+    }
+
+    /// Where the frames of work that is started on this context come from.
+    pub fn allocator(&self) -> &FrameAllocator {
+        &self.allocator
     }
 
     /// The service of `S`'s interface; if there is none, an `S` is made and added. Two threads that ask at the same
@@ -200,6 +223,9 @@ impl Default for Context {
 
 impl fmt::Debug for Context {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Context").field("services", &self.registry.len()).finish()
+        f.debug_struct("Context")
+            .field("services", &self.registry.len())
+            .field("allocator", &self.allocator)
+            .finish()
     }
 }

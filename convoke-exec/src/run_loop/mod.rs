@@ -5,20 +5,23 @@ mod runner;
 use core::fmt;
 use core::marker::PhantomData;
 use core::ptr::NonNull;
+use std::time::Instant;
 
 use convoke_core::Executor;
-use convoke_core::raw::sync::atomic::{AtomicBool, Ordering};
+use convoke_core::raw::sync::atomic::{AtomicBool, Ordering, fence};
 use convoke_core::raw::sync::{Arc, Mutex, MutexGuard, UnsafeCell, thread};
-use convoke_core::raw::{Header, Home, Runnable};
+use convoke_core::raw::{Header, Home, Runnable, Timer, Timers};
 
 use crate::inbox::{Inbox, Pushed};
+use crate::time::queue::{AfterArm, TimerQueue};
 pub(crate) use runner::Runner;
 
 /// Runs work on the thread that calls [`run`](RunLoop::run). Others post to it through its
 /// [`executor`](RunLoop::executor).
 ///
 /// It never spins; it makes a system call only to sleep, and who posts only to wake a sleeper. Dropping the loop
-/// completes all that is still queued as stopped, and so does posting to it afterwards.
+/// completes all that is still queued as stopped, and so does posting to it afterwards. It has timers of its own: work
+/// that waits for a time is called by the loop's thread.
 ///
 /// ```
 /// use convoke::prelude::*;
@@ -59,6 +62,7 @@ pub(crate) struct Shared {
     nudge: UnsafeCell<Header>,
     /// Who runs the loop, to be woken; set by the runner before it can sleep.
     runner: Mutex<Option<thread::Thread>>,
+    timers: TimerQueue,
 }
 
 impl RunLoop {
@@ -78,7 +82,8 @@ impl RunLoop {
     }
 
     /// Runs work on this thread until [`finish`](RunLoop::finish) was called and the queue is empty. It may be called
-    /// again after that, and then returns when the queue is empty.
+    /// again after that, and then returns when the queue is empty. It does not wait for timers then: work whose time has
+    /// not come stays where it is.
     ///
     /// # Panics
     /// If a piece of work panics (senders do not: they catch). The rest stays queued, and `run` may be called again.
@@ -116,6 +121,7 @@ impl RunLoopExecutor {
                 finished: AtomicBool::new(false),
                 nudge: UnsafeCell::new(Header::new(|_, _| {})),
                 runner: Mutex::new(None),
+                timers: TimerQueue::new(),
             }),
         }
     }
@@ -137,6 +143,7 @@ impl RunLoopExecutor {
     pub(crate) unsafe fn close(&self) {
         // SAFETY: the caller's: only a runner enters the home.
         let _inside = unsafe { self.shared.home.close() };
+        self.shared.timers.close();
         drop(self.shared.inbox.close());
     }
 
@@ -175,6 +182,34 @@ impl Executor for RunLoopExecutor {
     #[inline]
     fn home(&self) -> Option<&Home> {
         Some(&self.shared.home)
+    }
+
+    fn timers(&self) -> Option<&dyn Timers> {
+        Some(&*self.shared)
+    }
+}
+
+// SAFETY: the queue keeps the contract; whoever runs the loop holds a handle of it while he calls timers.
+unsafe impl Timers for Shared {
+    fn now(&self) -> Instant {
+        Instant::now()
+    }
+
+    unsafe fn arm(&self, timer: NonNull<Timer>, at: Instant) {
+        // SAFETY: the caller's.
+        let after = unsafe { self.timers.arm(timer, at) };
+        if after == AfterArm::IsEarliest && !Runner::is_running(self) {
+            // With the fence in `sleep`: either we see that the loop sleeps, or it sees the time that we have set.
+            fence(Ordering::SeqCst);
+            if self.inbox.is_asleep() && self.inbox.wake_up() {
+                self.unpark();
+            }
+        }
+    }
+
+    unsafe fn disarm(&self, timer: NonNull<Timer>) -> bool {
+        // SAFETY: the caller's.
+        unsafe { self.timers.disarm(timer) }
     }
 }
 

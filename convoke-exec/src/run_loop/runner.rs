@@ -2,9 +2,10 @@
 
 use core::cell::{Cell, RefCell};
 use core::ptr;
+use std::time::Instant;
 
 use convoke_core::Panic;
-use convoke_core::raw::sync::atomic::Ordering;
+use convoke_core::raw::sync::atomic::{Ordering, fence};
 use convoke_core::raw::sync::{thread, thread_local};
 use convoke_core::raw::{AtHome, RunQueue, Runnable};
 
@@ -103,9 +104,21 @@ impl Runner {
         let runs = self.runs.get() + 1;
         self.runs.set(runs % INBOX_EACH);
         if queue.is_empty() || runs == INBOX_EACH {
-            queue.append(&mut shared.inbox.take());
+            drop(queue);
+            return self.next_after_a_look(shared);
         }
         queue.pop()
+    }
+
+    /// Looks into the inbox, and calls the timers that are due, which post. Out of line: the way of work that is queued
+    /// already is short.
+    #[inline(never)]
+    fn next_after_a_look(&self, shared: &Shared) -> Option<Runnable> {
+        self.queue.borrow_mut().append(&mut shared.inbox.take());
+        if !shared.timers.is_empty() {
+            shared.timers.call_due(Instant::now());
+        }
+        self.queue.borrow_mut().pop()
     }
 }
 
@@ -115,13 +128,24 @@ impl Drop for Runner {
     }
 }
 
-/// Sleeps until something was posted.
+/// Sleeps until something was posted or a timer is due.
 fn sleep(shared: &Shared) {
     if !shared.inbox.fall_asleep() {
         return;
     }
+    // With the fence in `arm`.
+    fence(Ordering::SeqCst);
     while shared.inbox.is_asleep() {
-        thread::park();
+        let Some(at) = shared.timers.earliest() else {
+            thread::park();
+            continue;
+        };
+        let left = at.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            shared.inbox.wake_up();
+            return;
+        }
+        thread::park_timeout(left);
     }
 }
 

@@ -1,6 +1,15 @@
 //! Scopes: the only way to start concurrent work. A scope ends when all that was started in it has ended.
 
+mod block;
+mod child;
+mod children;
+mod future;
+mod handle;
 mod output;
+mod spawn;
 
+pub use future::{ScopeFuture, scope};
+pub use handle::Handle;
 pub use output::ChildOutput;
 pub(crate) use output::is_error;
+pub use spawn::{Named, Scope, SpawnError};

@@ -24,6 +24,24 @@ impl<O> ChildOutput<O> for () {
     }
 }
 
+/// A child that never returns: a loop without an end. Its type can be written only as what such a function returns.
+impl<O> ChildOutput<O> for <fn() -> ! as Returns>::Output {
+    fn failure(self) -> Option<O> {
+        self
+    }
+}
+
+/// What a function returns.
+#[doc(hidden)]
+pub trait Returns {
+    /// That.
+    type Output;
+}
+
+impl<T> Returns for fn() -> T {
+    type Output = T;
+}
+
 impl<T, E> ChildOutput<Result<T, E>> for Result<(), E> {
     #[inline]
     fn failure(self) -> Option<Result<T, E>> {

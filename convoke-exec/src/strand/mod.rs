@@ -8,7 +8,7 @@ use core::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use convoke_core::raw::{Call, Header, RunQueue, Runnable};
+use convoke_core::raw::{Call, Header, RunQueue, Runnable, Timers};
 use convoke_core::{Executor, Panic};
 
 use crate::report_panic;
@@ -110,6 +110,10 @@ impl<X: Executor> Executor for Strand<X> {
         }
         self.post(runnable);
         None
+    }
+
+    fn timers(&self) -> Option<&dyn Timers> {
+        self.state.inner.timers()
     }
 }
 

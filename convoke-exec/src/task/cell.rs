@@ -26,12 +26,12 @@ pub(crate) unsafe trait Ending<T>: Sized {
     /// Where the memory may be: with others who refer to the task, besides itself, when it is made.
     const REFERENCES: u32 = 0;
 
-    /// The body is gone and no guest is in. Nobody has been told.
+    /// The body is gone, the outcome is in `room`, and no guest is in. Nobody has been told.
     ///
     /// # Safety
     /// Called once, from inside.
-    unsafe fn ended(&self, task: NonNull<TaskHeader>) {
-        let _ = task;
+    unsafe fn ended(&self, task: NonNull<TaskHeader>, room: NonNull<Outcome<T>>) {
+        let _ = (task, room);
     }
 
     /// The task has left: its parent is told. The outcome is in `room`, and is taken, or stays there for a handle.
@@ -63,21 +63,12 @@ union Body<F: Future> {
     outcome: ManuallyDrop<Outcome<F::Output>>,
 }
 
-/// There was no memory for a task: here is all that it was to be made of.
-#[derive(Debug)]
-pub(crate) struct NoMemory<F, M> {
-    pub(crate) future: F,
-    pub(crate) ending: M,
-}
-
-impl<F, M> NoMemory<F, M> {
-    /// The panic of a task that could not be made.
-    pub(crate) fn panic(&self, location: &'static Location<'static>) -> Panic {
-        Panic::new(format!(
-            "the frame allocator has no memory left for the task at {location}, whose future has {} bytes",
-            size_of::<F>()
-        ))
-    }
+/// The panic of a task for which there was no memory.
+pub(crate) fn no_memory<F>(location: &'static Location<'static>) -> Panic {
+    Panic::new(format!(
+        "the frame allocator has no memory left for the task at {location}, whose future has {} bytes",
+        size_of::<F>()
+    ))
 }
 
 /// How a task is made.
@@ -88,50 +79,68 @@ pub(crate) struct Making {
     /// Whether it must not leave its thread.
     pub(crate) local: bool,
     pub(crate) location: &'static Location<'static>,
+    /// Whether it is asked to stop from the beginning.
+    pub(crate) stopping: bool,
 }
 
-impl<F: Future, M: Ending<F::Output>> Cell<F, M> {
-    /// Makes a task. It is queued: the caller posts its runnable, or runs it.
+/// Memory for a task that is not made yet.
+pub(crate) struct Vacant<F: Future, M> {
+    cell: NonNull<Cell<F, M>>,
+    /// Unless it is the usual one.
+    allocator: Option<FrameAllocator>,
+}
+
+impl<F: Future, M: Ending<F::Output>> Vacant<F, M> {
+    /// Memory from the allocator of the place, if it has some.
+    pub(crate) fn allocate(place: &Place) -> Option<Self> {
+        let allocator = place.env().allocator();
+        let own = (*allocator != FrameAllocator::default()).then(|| allocator.clone());
+        let memory = allocator.allocate(Cell::<F, M>::layout(own.is_some()))?;
+        Some(Self { cell: memory.cast(), allocator: own })
+    }
+
+    /// Makes the task. It is queued: the caller posts its runnable, or runs it.
     ///
     /// # Safety
-    /// The place outlives the task's stay. If the task is `local`, this thread is at the home of the place's executor;
-    /// else the future is `Send`. What the future and the ending borrow outlives the task.
-    pub(crate) unsafe fn make(
-        future: F,
-        ending: M,
-        making: Making,
-        name: Option<Box<str>>,
-    ) -> Result<NonNull<TaskHeader>, NoMemory<F, M>> {
+    /// The place is the one that the memory was allocated for, and outlives the task's stay. If the task is `local`, this
+    /// thread is at the home of the place's executor; else the future is `Send`. What the future and the ending borrow
+    /// outlives the task.
+    #[inline]
+    pub(crate) unsafe fn fill(self, future: F, ending: M, making: Making) -> NonNull<TaskHeader> {
+        let this = ManuallyDrop::new(self);
+        let cell = this.cell;
+        // SAFETY: we are given up here, and the field is not used again.
+        let allocator = unsafe { (&raw const this.allocator).read() };
         // SAFETY: the caller's.
-        let place = unsafe { making.place.as_ref() };
-        let allocator = place.env().allocator();
-        let own_allocator = *allocator != FrameAllocator::default();
-        let Some(memory) = allocator.allocate(Self::layout(own_allocator)) else {
-            return Err(NoMemory { future, ending });
-        };
-        let cell = memory.cast::<Self>();
+        let home = unsafe { making.place.as_ref() }.home();
         let header = TaskHeader::new(
-            Header::new(Self::call),
+            Header::new(Cell::<F, M>::call),
             M::REFERENCES,
-            making.place,
-            place.home(),
-            making.local,
-            own_allocator,
-            making.location,
+            home,
+            allocator.is_some(),
+            making,
         );
         // SAFETY: the memory fits and is ours.
         unsafe {
-            cell.write(Self { header, ending, body: Body { future: ManuallyDrop::new(future) } });
-            if own_allocator {
-                Self::allocator_of(cell).write(allocator.clone());
-            }
-            if let Some(name) = name {
-                let _ = cell.as_ref().header.make_side().name.set(name);
+            cell.write(Cell { header, ending, body: Body { future: ManuallyDrop::new(future) } });
+            if let Some(allocator) = allocator {
+                Cell::allocator_of(cell).write(allocator);
             }
         }
-        Ok(cell.cast())
+        cell.cast()
     }
+}
 
+impl<F: Future, M> Drop for Vacant<F, M> {
+    fn drop(&mut self) {
+        let own = self.allocator.take();
+        let layout = Cell::<F, M>::layout(own.is_some());
+        // SAFETY: the memory came from there, and was not filled.
+        unsafe { own.unwrap_or_default().deallocate(self.cell.cast(), layout) };
+    }
+}
+
+impl<F: Future, M> Cell<F, M> {
     /// Header, ending and body; behind them the allocator, unless it is the usual one.
     fn layout(own_allocator: bool) -> Layout {
         let layout = Layout::new::<Self>();
@@ -151,7 +160,9 @@ impl<F: Future, M: Ending<F::Output>> Cell<F, M> {
         // SAFETY: `layout` made room for it there.
         unsafe { cell.cast::<u8>().add(Self::ALLOCATOR_AT).cast() }
     }
+}
 
+impl<F: Future, M: Ending<F::Output>> Cell<F, M> {
     /// The one function that knows the type: runs the task, refuses to, takes it to its end, or frees it.
     ///
     /// # Safety
@@ -196,8 +207,8 @@ impl<F: Future, M: Ending<F::Output>> Cell<F, M> {
             if this.side().is_some_and(|side| !side.is_empty()) {
                 return Self::pause(task);
             }
+            Self::ending(task).ended(task, Self::room(task));
             this.drop_side();
-            Self::ending(task).ended(task);
             this.state.finish(this.from());
             Self::leave(task);
         }
@@ -227,7 +238,8 @@ impl<F: Future, M: Ending<F::Output>> Cell<F, M> {
         // the poll, and the task stays for longer.
         unsafe {
             let inside = Inside::new(task);
-            let future = Pin::new_unchecked(&mut *(&raw mut (*task.cast::<Self>().as_ptr()).body.future).cast::<F>());
+            let future =
+                Pin::new_unchecked(&mut *(&raw mut (*task.cast::<Self>().as_ptr()).body.future).cast::<F>());
             let waker = TaskHeader::borrowed_waker(task);
             let mut cx = Context::from_waker(&waker);
             let polled = Panic::catch(|| {
@@ -298,7 +310,8 @@ impl<F: Future, M: Ending<F::Output>> Cell<F, M> {
         // SAFETY: the caller's; the allocator is the one it was made with.
         unsafe {
             let own_allocator = task.as_ref().own_allocator;
-            let allocator = if own_allocator { Self::allocator_of(cell).read() } else { FrameAllocator::default() };
+            let allocator =
+                if own_allocator { Self::allocator_of(cell).read() } else { FrameAllocator::default() };
             Self::ending(task).free(Self::room(task));
             cell.drop_in_place();
             allocator.deallocate(cell.cast(), Self::layout(own_allocator));
@@ -309,7 +322,14 @@ impl<F: Future, M: Ending<F::Output>> Cell<F, M> {
     /// The task is a `Self` and there.
     unsafe fn ending<'a>(task: NonNull<TaskHeader>) -> &'a M {
         // SAFETY: the caller's; the ending is not changed.
-        unsafe { &(*task.cast::<Self>().as_ptr()).ending }
+        unsafe { Self::ending_at(task).as_ref() }
+    }
+
+    /// # Safety
+    /// The task is a `Self` and there.
+    pub(crate) unsafe fn ending_at(task: NonNull<TaskHeader>) -> NonNull<M> {
+        // SAFETY: the caller's; a field has an address.
+        unsafe { NonNull::new_unchecked(&raw mut (*task.cast::<Self>().as_ptr()).ending) }
     }
 
     /// # Safety

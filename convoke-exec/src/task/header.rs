@@ -19,6 +19,7 @@ use convoke_core::raw::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 use convoke_core::raw::{Header, HomeId, Letter, Runnable};
 use convoke_core::{Env, Executor, StopReason};
 
+use super::cell::Making;
 use super::place::{Links, Place};
 use super::side::Side;
 use super::state::{From, State, Wake};
@@ -51,8 +52,6 @@ pub(super) enum Stage {
     Outcome,
     /// The outcome, and the task has been told to leave.
     Leaving,
-    /// Nothing.
-    Empty,
 }
 
 // SAFETY: the rules at the head of this file.
@@ -60,27 +59,59 @@ unsafe impl Sync for TaskHeader {}
 
 impl TaskHeader {
     /// A task that is queued: whoever makes it posts its runnable.
+    #[inline]
     pub(super) fn new(
         runnable: Header,
         references: u32,
-        place: NonNull<Place>,
         home: HomeId,
-        local: bool,
         own_allocator: bool,
-        location: &'static Location<'static>,
+        making: Making,
     ) -> Self {
         Self {
             runnable,
-            state: State::queued(references),
+            state: State::queued(references, making.stopping),
             home: AtomicU32::new(home.number()),
             stage: Cell::new(Stage::Future),
-            local,
+            local: making.local,
             own_allocator,
-            place,
-            location,
+            place: making.place,
+            location: making.location,
             waits: AtomicPtr::new(ptr::null_mut()),
             side: Cell::new(None),
             links: UnsafeCell::new(Links::new()),
+        }
+    }
+
+    /// Puts a task that nobody knows yet into another place.
+    ///
+    /// # Safety
+    /// The place outlives the task's stay.
+    pub(crate) unsafe fn set_place(task: NonNull<Self>, place: NonNull<Place>) {
+        // SAFETY: the caller's: nobody else is here.
+        unsafe {
+            (*task.as_ptr()).place = place;
+            (*task.as_ptr()).home = AtomicU32::new(place.as_ref().home().number());
+        }
+    }
+
+    /// Gives it a name.
+    ///
+    /// # Safety
+    /// Rule 2.
+    pub(crate) unsafe fn set_name(&self, name: Box<str>) {
+        // SAFETY: the caller's.
+        let _ = unsafe { self.make_side() }.name.set(name);
+    }
+
+    /// What people call it: its name, or where it was started.
+    ///
+    /// # Safety
+    /// Rule 2.
+    pub(crate) unsafe fn label(&self) -> String {
+        // SAFETY: the caller's.
+        match unsafe { self.side() }.and_then(|side| side.name.get()) {
+            Some(name) => format!("`{name}` (started at {})", self.location),
+            None => format!("started at {}", self.location),
         }
     }
 
@@ -175,6 +206,16 @@ impl TaskHeader {
         }
     }
 
+    /// One more reference.
+    ///
+    /// # Safety
+    /// The caller has one, or the task has not left.
+    pub(crate) unsafe fn add_reference(task: NonNull<Self>) {
+        // SAFETY: the caller's.
+        let this = unsafe { task.as_ref() };
+        this.state.add_reference(this.from());
+    }
+
     /// Asks the task to stop.
     ///
     /// # Safety
@@ -203,7 +244,7 @@ impl TaskHeader {
     /// # Safety
     /// The state has said that the runnable is the caller's to make.
     #[inline]
-    pub(super) unsafe fn post(task: NonNull<Self>) {
+    pub(crate) unsafe fn post(task: NonNull<Self>) {
         // SAFETY: the task does not leave before its runnable was called, so it is there for as long as the runnable; the
         // executor is read before the runnable is given away, and may only then be gone.
         unsafe {
@@ -345,6 +386,9 @@ pub(crate) unsafe fn drop_reference(task: NonNull<TaskHeader>) {
 
 impl fmt::Debug for TaskHeader {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("TaskHeader").field("state", &self.state).field("spawned at", &self.location).finish_non_exhaustive()
+        f.debug_struct("TaskHeader")
+            .field("state", &self.state)
+            .field("spawned at", &self.location)
+            .finish_non_exhaustive()
     }
 }

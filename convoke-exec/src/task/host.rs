@@ -6,9 +6,9 @@ use core::ptr::{self, NonNull};
 use core::task::Waker;
 use std::time::Instant;
 
+use convoke_core::env::Changes;
 use convoke_core::raw::sync::atomic::Ordering;
 use convoke_core::raw::{Frame, FrameOwner, Guest, Home, Host, HostKind, HostRef};
-use convoke_core::env::Changes;
 use convoke_core::{Env, Executor, ExecutorRef, StopReason};
 
 use super::header::{TaskHeader, drop_reference};

@@ -9,7 +9,7 @@ mod side;
 #[doc(hidden)]
 pub mod state;
 
-pub(crate) use cell::{Cell, Ending, Making, NoMemory};
+pub(crate) use cell::{Cell, Ending, Making, Vacant, no_memory};
 pub(crate) use header::{TaskHeader, drop_reference};
 pub(crate) use host::Inside;
 pub(crate) use place::{Links, Place};

@@ -14,8 +14,7 @@ use super::header::TaskHeader;
 pub(crate) struct Place {
     env: NonNull<Env>,
     deadline: Option<Instant>,
-    /// The task above, for people who look.
-    #[expect(dead_code, reason = "read by the tree, which comes next")]
+    /// The task above, for people who look. Compared, never followed.
     pub(crate) parent: Option<NonNull<TaskHeader>>,
     reason: unsafe fn(NonNull<Place>) -> Option<StopReason>,
 }
@@ -64,15 +63,16 @@ impl fmt::Debug for Place {
     }
 }
 
-/// A task's neighbours under its parent.
+/// A task's place in a list of its parent's.
 #[derive(Debug)]
 pub(crate) struct Links {
-    pub(crate) before: *mut TaskHeader,
-    pub(crate) after: *mut TaskHeader,
+    pub(crate) next: *mut TaskHeader,
+    /// What points to this task: the head of the list, or `next` of the task before it.
+    pub(crate) pointed_by: *mut *mut TaskHeader,
 }
 
 impl Links {
     pub(crate) const fn new() -> Self {
-        Self { before: ptr::null_mut(), after: ptr::null_mut() }
+        Self { next: ptr::null_mut(), pointed_by: ptr::null_mut() }
     }
 }

@@ -11,7 +11,7 @@ use core::ptr::NonNull;
 use convoke_core::raw::{OnStop, RawCallback, Runnable};
 use convoke_core::{Executor, Never, Operation, Outcome, Receiver, Sender, StopReason, awaitable};
 
-use super::cell::{Cell, Ending, Making};
+use super::cell::{Ending, Making, Vacant, no_memory};
 use super::header::TaskHeader;
 use super::host::Inside;
 use super::place::Place;
@@ -116,15 +116,16 @@ impl<F: Future + Send, R: Receiver<F::Output, Never>> Operation for TaskOperatio
             let env = NonNull::from(receiver.env());
             let stop = env.as_ref().stop();
             let place = (*place).insert(Place::new(env, stop.deadline(), Inside::current(), reason));
-            let making = Making { place: NonNull::from(place), local: false, location };
-            let task = match Cell::make(future, RootEnding { operation: this }, making, name) {
-                Ok(task) => task,
-                Err(no_memory) => {
-                    let outcome = Outcome::Panicked(no_memory.panic(location));
-                    drop(no_memory);
-                    return complete(this, outcome);
-                }
+            let place = NonNull::from(place);
+            let Some(vacant) = Vacant::allocate(place.as_ref()) else {
+                drop(future);
+                return complete(this, Outcome::Panicked(no_memory::<F>(location)));
             };
+            let making = Making { place, local: false, location, stopping: false };
+            let task = vacant.fill(future, RootEnding { operation: this }, making);
+            if let Some(name) = name {
+                task.as_ref().set_name(name);
+            }
             (*callback).insert(RawCallback::new(AskStop(task))).register(stop);
             if let Some(runnable) = env.as_ref().executor().dispatch(Runnable::new(task.cast())) {
                 runnable.run();
@@ -163,7 +164,7 @@ struct RootEnding<F, R> {
 
 // SAFETY: the task is not freed by what is done here.
 unsafe impl<F: Future + Send, R: Receiver<F::Output, Never>> Ending<F::Output> for RootEnding<F, R> {
-    unsafe fn ended(&self, _: NonNull<TaskHeader>) {
+    unsafe fn ended(&self, _: NonNull<TaskHeader>, _: NonNull<Outcome<F::Output>>) {
         // SAFETY: the operation is there until its receiver was completed. The callback is the task's to remove, since `start`
         // has registered it before the task could run.
         if let Some(callback) = unsafe { &*self.operation.as_ref().callback.get() } {
@@ -180,7 +181,10 @@ unsafe impl<F: Future + Send, R: Receiver<F::Output, Never>> Ending<F::Output> f
 
 impl<F> fmt::Debug for Task<F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Task").field("name", &self.name).field("made at", &self.location).finish_non_exhaustive()
+        f.debug_struct("Task")
+            .field("name", &self.name)
+            .field("made at", &self.location)
+            .finish_non_exhaustive()
     }
 }
 

@@ -65,7 +65,9 @@ impl Side {
     pub(super) fn receive(&self, room: Layout, allocator: &FrameAllocator) -> (NonNull<u8>, Layout) {
         self.guests.set(self.guests.get() + 1);
         match self.spare.take() {
-            Some((memory, spare)) if spare.size() >= room.size() && spare.align() >= room.align() => (memory, spare),
+            Some((memory, spare)) if spare.size() >= room.size() && spare.align() >= room.align() => {
+                (memory, spare)
+            }
             other => {
                 if let Some((memory, spare)) = other {
                     // SAFETY: it came from this allocator: the task has one.
@@ -151,6 +153,9 @@ fn allocate(allocator: &FrameAllocator, layout: Layout) -> NonNull<u8> {
 
 impl fmt::Debug for Side {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Side").field("guests", &self.guests.get()).field("name", &self.name.get()).finish_non_exhaustive()
+        f.debug_struct("Side")
+            .field("guests", &self.guests.get())
+            .field("name", &self.name.get())
+            .finish_non_exhaustive()
     }
 }

@@ -108,10 +108,11 @@ pub struct Opened {
 }
 
 impl State {
-    /// A task that is queued, with so many references besides its own.
+    /// A task that is queued, with so many references besides its own, and perhaps asked to stop from the beginning.
     #[inline]
-    pub fn queued(references: u32) -> Self {
-        Self { own: AtomicU32::new(QUEUED + REFERENCE * (1 + references)), away: AtomicU32::new(0) }
+    pub fn queued(references: u32, stopping: bool) -> Self {
+        let stop = if stopping { STOP } else { 0 };
+        Self { own: AtomicU32::new(QUEUED + stop + REFERENCE * (1 + references)), away: AtomicU32::new(0) }
     }
 
     /// Whether it was asked to stop.

@@ -1,0 +1,280 @@
+//! `Bounded`: fixed memory for the frames of a tenant, a connection, a test.
+
+use core::alloc::Layout;
+use core::fmt;
+use core::ptr::NonNull;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use allocator_api2::alloc::{AllocError, Allocator};
+
+use super::system;
+
+/// Frames begin at multiples of this and are sizes of multiples of this; a hole has room for a [`Hole`].
+const UNIT: usize = 16;
+/// The memory as a whole is aligned to a cache line.
+const REGION_ALIGN: usize = 64;
+
+/// A fixed number of bytes, taken from the system once. When no room is left for a frame, there is none: spawning then
+/// fails with an error, and nothing is lost. Freed memory is used again, and neighbouring holes become one.
+///
+/// A frame takes its size rounded up to 16 bytes, and nothing besides. Frames are put into the first hole that is
+/// large enough; to free one takes time in proportion to the number of holes before it.
+///
+/// Clones are handles to the same memory.
+///
+/// ```
+/// use convoke::frames::{Bounded, FrameAllocator};
+/// use std::alloc::Layout;
+///
+/// let memory = Bounded::new(4096);
+/// let frames = FrameAllocator::new(memory.clone());
+/// let layout = Layout::new::<[u64; 300]>();
+/// let frame = frames.allocate(layout).unwrap();
+/// assert!(frames.allocate(layout).is_none());
+/// assert_eq!((memory.in_use(), memory.capacity()), (2400, 4096));
+/// // SAFETY: it came from there, with this layout.
+/// unsafe { frames.deallocate(frame, layout) };
+/// assert_eq!(memory.in_use(), 0);
+/// ```
+#[derive(Clone)]
+pub struct Bounded {
+    region: Arc<Region>,
+}
+
+struct Region {
+    base: NonNull<u8>,
+    layout: Layout,
+    holes: Mutex<Holes>,
+}
+
+/// What is free. The holes are linked in the order of their addresses, none touches the next, and each begins and ends
+/// at a multiple of `UNIT`.
+struct Holes {
+    first: Option<NonNull<Hole>>,
+    free: usize,
+}
+
+/// Written at the beginning of each hole.
+#[derive(Clone, Copy)]
+struct Hole {
+    size: usize,
+    next: Option<NonNull<Hole>>,
+}
+
+const _: () = assert!(size_of::<Hole>() <= UNIT && align_of::<Hole>() <= UNIT);
+
+// SAFETY: the holes are in memory that is ours alone, and reached only through the mutex.
+unsafe impl Send for Region {}
+// SAFETY: as above.
+unsafe impl Sync for Region {}
+
+impl Bounded {
+    /// Takes so many bytes, rounded up to 16, from the system. If it has none, the process ends, as it does when a
+    /// `Box` finds no memory.
+    pub fn new(bytes: usize) -> Self {
+        let layout = Layout::from_size_align(bytes, REGION_ALIGN)
+            .and_then(|layout| Layout::from_size_align(bytes.next_multiple_of(UNIT), layout.align()))
+            .expect("less than the address space");
+        let Some(base) = system::allocate(layout) else { std::alloc::handle_alloc_error(layout) };
+        let mut holes = Holes { first: None, free: 0 };
+        if layout.size() > 0 {
+            // SAFETY: the region is ours, and all of it is free.
+            unsafe { holes.release(base, layout.size()) };
+        }
+        Self { region: Arc::new(Region { base, layout, holes: Mutex::new(holes) }) }
+    }
+
+    /// All of its bytes.
+    pub fn capacity(&self) -> usize {
+        self.region.layout.size()
+    }
+
+    /// The bytes that frames have now.
+    pub fn in_use(&self) -> usize {
+        self.capacity() - self.region.holes().free
+    }
+}
+
+/// What a frame of this layout takes; `None` if that is more than any memory has.
+fn taken(layout: Layout) -> Option<usize> {
+    layout.size().checked_next_multiple_of(UNIT)
+}
+
+// SAFETY: a hole is handed out to one, and comes back only through `deallocate`; the region lives with the last clone.
+unsafe impl Allocator for Bounded {
+    fn allocate(&self, layout: Layout) -> Result<NonNull<[u8]>, AllocError> {
+        let memory = match taken(layout).ok_or(AllocError)? {
+            0 => layout.dangling_ptr(),
+            size => self.region.holes().acquire(size, layout.align()).ok_or(AllocError)?,
+        };
+        Ok(NonNull::slice_from_raw_parts(memory, layout.size()))
+    }
+
+    unsafe fn deallocate(&self, memory: NonNull<u8>, layout: Layout) {
+        if let Some(size @ 1..) = taken(layout) {
+            // SAFETY: the caller's: this is a frame of ours, of this size.
+            unsafe { self.region.holes().release(memory, size) };
+        }
+    }
+}
+
+impl Region {
+    fn holes(&self) -> MutexGuard<'_, Holes> {
+        self.holes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Region {
+    fn drop(&mut self) {
+        // SAFETY: it came from there with this layout; frames keep a handle, so there are none any more.
+        unsafe { system::deallocate(self.base, self.layout) };
+    }
+}
+
+impl Holes {
+    /// Cuts a frame out of the first hole that is large enough.
+    fn acquire(&mut self, size: usize, align: usize) -> Option<NonNull<u8>> {
+        let mut before: Option<NonNull<Hole>> = None;
+        let mut next = self.first;
+        while let Some(at) = next {
+            // SAFETY: linked holes are free and written.
+            let hole = unsafe { at.read() };
+            // The hole begins at a multiple of `UNIT`, so what is skipped is one too, and has room for a hole.
+            let skipped = at.addr().get().next_multiple_of(align.max(UNIT)) - at.addr().get();
+            if skipped.checked_add(size).is_none_or(|needed| needed > hole.size) {
+                (before, next) = (next, hole.next);
+                continue;
+            }
+            // SAFETY: the frame and what is left before and after it lie in the hole.
+            unsafe {
+                let frame = at.cast::<u8>().add(skipped);
+                let after = hole.size - skipped - size;
+                let mut rest = hole.next;
+                if after > 0 {
+                    let place = frame.add(size).cast::<Hole>();
+                    place.write(Hole { size: after, next: rest });
+                    rest = Some(place);
+                }
+                if skipped > 0 {
+                    at.write(Hole { size: skipped, next: rest });
+                    rest = Some(at);
+                }
+                self.link(before, rest);
+                self.free -= size;
+                return Some(frame);
+            }
+        }
+        None
+    }
+
+    /// Makes a hole of a frame, one with its neighbours if they are holes.
+    ///
+    /// # Safety
+    /// So many bytes from `memory` on are in the region, not in a hole, and not used any more; both are multiples of
+    /// `UNIT`.
+    unsafe fn release(&mut self, memory: NonNull<u8>, size: usize) {
+        let at = memory.cast::<Hole>();
+        let mut before: Option<NonNull<Hole>> = None;
+        let mut next = self.first;
+        while let Some(hole) = next.filter(|hole| *hole < at) {
+            before = next;
+            // SAFETY: linked holes are free and written.
+            next = unsafe { hole.read() }.next;
+        }
+        let mut new = Hole { size, next };
+        // SAFETY: as above, and the caller's; pointers at the ends of holes are in the region or one past it.
+        unsafe {
+            if let Some(hole) = next
+                && memory.add(size) == hole.cast()
+            {
+                let Hole { size, next } = hole.read();
+                new = Hole { size: new.size + size, next };
+            }
+            match before {
+                Some(hole) if hole.cast::<u8>().add(hole.read().size) == memory => {
+                    hole.write(Hole { size: hole.read().size + new.size, next: new.next });
+                }
+                _ => {
+                    at.write(new);
+                    self.link(before, Some(at));
+                }
+            }
+        }
+        self.free += size;
+    }
+
+    /// # Safety
+    /// `before` is a linked hole, if there is one, and `next` the one that is to follow it.
+    unsafe fn link(&mut self, before: Option<NonNull<Hole>>, next: Option<NonNull<Hole>>) {
+        match before {
+            // SAFETY: the caller's.
+            Some(mut before) => unsafe { before.as_mut().next = next },
+            None => self.first = next,
+        }
+    }
+}
+
+impl fmt::Debug for Bounded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Bounded").field("in_use", &self.in_use()).field("capacity", &self.capacity()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn layout(size: usize, align: usize) -> Layout {
+        Layout::from_size_align(size, align).unwrap()
+    }
+
+    fn take(memory: &Bounded, layout: Layout) -> Option<NonNull<u8>> {
+        memory.allocate(layout).ok().map(NonNull::cast)
+    }
+
+    #[test]
+    fn holes_beside_each_other_become_one_in_whatever_order_they_appear() {
+        let part = layout(32, 16);
+        for order in [[0, 1, 2, 3], [3, 2, 1, 0], [0, 2, 1, 3], [1, 3, 0, 2], [2, 0, 3, 1]] {
+            let memory = Bounded::new(128);
+            let frames = [(); 4].map(|()| take(&memory, part).unwrap());
+            assert_eq!((memory.in_use(), take(&memory, layout(1, 1))), (128, None));
+            for frame in order {
+                // SAFETY: each came from there with this layout, and is freed once.
+                unsafe { memory.deallocate(frames[frame], part) };
+            }
+            let whole = layout(128, 16);
+            assert_eq!(take(&memory, whole), Some(frames[0]), "freed as {order:?}");
+            // SAFETY: as above.
+            unsafe { memory.deallocate(frames[0], whole) };
+            assert_eq!(memory.in_use(), 0);
+        }
+    }
+
+    #[test]
+    fn what_a_strict_alignment_skips_is_not_lost() {
+        let memory = Bounded::new(256);
+        let (small, strict) = (layout(16, 16), layout(64, 64));
+        let first = take(&memory, small).unwrap();
+        let aligned = take(&memory, strict).unwrap();
+        assert_eq!(aligned.addr().get() % 64, 0);
+        let between = take(&memory, small).unwrap();
+        assert!(first < between && between < aligned, "the hole before the aligned frame is used");
+        assert_eq!(memory.in_use(), 96);
+        // SAFETY: each came from there with this layout, and is freed once.
+        unsafe {
+            memory.deallocate(first, small);
+            memory.deallocate(aligned, strict);
+            memory.deallocate(between, small);
+        }
+        assert_eq!(take(&memory, layout(256, 64)), Some(first));
+    }
+
+    #[test]
+    fn no_memory_at_all_is_enough_for_frames_of_no_size() {
+        let memory = Bounded::new(0);
+        assert!(take(&memory, layout(0, 64)).is_some());
+        assert_eq!((take(&memory, layout(1, 1)), memory.capacity()), (None, 0));
+        assert_eq!(take(&memory, layout(isize::MAX as usize, 1)), None);
+    }
+}

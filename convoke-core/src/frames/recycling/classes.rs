@@ -1,0 +1,113 @@
+//! Sizes of frames, in classes: fine steps where most frames are, four to a doubling above.
+
+use core::alloc::Layout;
+
+/// Up to here the classes are `FINE_STEP` apart.
+const FINE_MAX: usize = 512;
+const FINE_STEP: usize = 16;
+const FINE_CLASSES: usize = FINE_MAX / FINE_STEP;
+/// What is larger goes to the system: it is rare, and filling it costs more than allocating it.
+const MAX_SIZE: usize = 16 * 1024;
+/// What is aligned more strictly goes to the system: for a class of its own it would have to be as frequent as the
+/// others, and frames with such a field are not.
+const MAX_ALIGN: usize = 16;
+/// Steps from one power of two to the next.
+const COARSE_STEPS: usize = 4;
+const COARSE_CLASSES: usize = COARSE_STEPS * (MAX_SIZE.ilog2() - FINE_MAX.ilog2()) as usize;
+
+/// How many classes there are.
+pub(super) const CLASSES: usize = FINE_CLASSES + COARSE_CLASSES;
+
+/// A magazine holds so many bytes of frames, in so many frames.
+const MAGAZINE_BYTES: usize = 32 * 1024;
+const MAGAZINE_MIN: usize = 4;
+const MAGAZINE_MAX: usize = 64;
+
+/// All frames of a class are of one size. Its number is less than [`CLASSES`]: only `of` and `all` make one.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Class(usize);
+
+impl Class {
+    /// The class of this layout; `None` if the system is to serve it, as it is for a size of zero.
+    #[inline]
+    pub(super) const fn of(layout: Layout) -> Option<Self> {
+        // One less, so that zero becomes the largest of all.
+        let last = layout.size().wrapping_sub(1);
+        if layout.align() > MAX_ALIGN || last >= MAX_SIZE {
+            None
+        } else if last < FINE_MAX {
+            Some(Self(last / FINE_STEP))
+        } else {
+            let power = last.ilog2() as usize;
+            let step = (last >> (power - COARSE_STEPS.ilog2() as usize)) % COARSE_STEPS;
+            Some(Self(FINE_CLASSES + (power - FINE_MAX.ilog2() as usize) * COARSE_STEPS + step))
+        }
+    }
+
+    pub(super) fn all() -> impl Iterator<Item = Self> {
+        (0..CLASSES).map(Self)
+    }
+
+    #[inline]
+    pub(super) const fn number(self) -> usize {
+        self.0
+    }
+
+    /// The size of its frames.
+    pub(super) const fn size(self) -> usize {
+        match self.0.checked_sub(FINE_CLASSES) {
+            None => (self.0 + 1) * FINE_STEP,
+            Some(coarse) => {
+                let (doublings, step) = (coarse / COARSE_STEPS, coarse % COARSE_STEPS);
+                ((COARSE_STEPS + step + 1) * (FINE_MAX / COARSE_STEPS)) << doublings
+            }
+        }
+    }
+
+    /// How its frames are asked of the system.
+    pub(super) const fn layout(self) -> Layout {
+        match Layout::from_size_align(self.size(), MAX_ALIGN) {
+            Ok(layout) => layout,
+            Err(_) => unreachable!(),
+        }
+    }
+
+    /// How many of its frames fill a magazine.
+    pub(super) const fn magazine(self) -> usize {
+        let fitting = MAGAZINE_BYTES / self.size();
+        if fitting < MAGAZINE_MIN {
+            MAGAZINE_MIN
+        } else if fitting > MAGAZINE_MAX {
+            MAGAZINE_MAX
+        } else {
+            fitting
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(size: usize) -> Option<Class> {
+        Class::of(Layout::from_size_align(size, 8).unwrap())
+    }
+
+    #[test]
+    fn each_size_is_in_the_smallest_class_that_holds_it() {
+        for size in 1..=MAX_SIZE {
+            let class = of(size).unwrap();
+            assert!(class.size() >= size, "{size} in a class of {}", class.size());
+            let smaller = class.number().checked_sub(1).map_or(0, |number| Class(number).size());
+            assert!(smaller < size, "{size} fits {smaller}");
+        }
+        assert_eq!(Class::all().last(), of(MAX_SIZE));
+        assert_eq!(Class(CLASSES - 1).size(), MAX_SIZE);
+    }
+
+    #[test]
+    fn what_is_no_frame_is_in_no_class() {
+        assert_eq!((of(0), of(MAX_SIZE + 1)), (None, None));
+        assert_eq!(Class::of(Layout::from_size_align(64, 2 * MAX_ALIGN).unwrap()), None);
+    }
+}

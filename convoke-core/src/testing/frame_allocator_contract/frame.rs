@@ -1,0 +1,72 @@
+//! A frame under test: filled with a pattern of its own, which must still be there when it is freed.
+
+use core::alloc::Layout;
+use core::ptr::NonNull;
+
+use crate::frames::FrameAllocator;
+
+/// The allocator, and the number of frames it made, from which each has its pattern.
+#[derive(Clone)]
+pub(super) struct Frames {
+    pub(super) allocator: FrameAllocator,
+    pub(super) bounded: bool,
+    made: u8,
+}
+
+/// A frame that keeps the handle it is freed with, as those of tasks do.
+pub(super) struct Frame {
+    allocator: FrameAllocator,
+    memory: NonNull<u8>,
+    layout: Layout,
+    pattern: u8,
+}
+
+// SAFETY: it owns its memory, and frames may be freed on any thread: that is what is tested.
+unsafe impl Send for Frame {}
+
+impl Frames {
+    pub(super) fn new(allocator: FrameAllocator, bounded: bool) -> Self {
+        Self { allocator, bounded, made: 0 }
+    }
+
+    /// A frame, filled; `None` if there is no memory, which only an allocator with a bound may say.
+    #[track_caller]
+    pub(super) fn try_make(&mut self, size: usize, align: usize) -> Option<Frame> {
+        let layout = Layout::from_size_align(size, align).expect("sizes of this suite are small");
+        let Some(memory) = self.allocator.allocate(layout) else {
+            assert!(self.bounded, "no memory for {layout:?}, of an allocator without a bound");
+            return None;
+        };
+        assert_eq!(memory.addr().get() % align, 0, "{layout:?} is not aligned");
+        self.made = self.made.wrapping_add(1);
+        // SAFETY: so many bytes are ours, if the allocator keeps its contract.
+        unsafe { memory.write_bytes(self.made, size) };
+        Some(Frame { allocator: self.allocator.clone(), memory, layout, pattern: self.made })
+    }
+
+    /// A frame where there must be one.
+    #[track_caller]
+    pub(super) fn make(&mut self, size: usize, align: usize) -> Frame {
+        self.try_make(size, align).expect("there is memory for that")
+    }
+}
+
+impl Frame {
+    pub(super) fn addresses(&self) -> core::ops::Range<usize> {
+        let first = self.memory.addr().get();
+        first..first + self.layout.size()
+    }
+}
+
+impl Drop for Frame {
+    fn drop(&mut self) {
+        // SAFETY: so many bytes are ours, and were written when the frame was made.
+        let bytes = unsafe { NonNull::slice_from_raw_parts(self.memory, self.layout.size()).as_ref() };
+        let unharmed = bytes.iter().all(|byte| *byte == self.pattern);
+        // SAFETY: it came from this allocator with this layout, and is freed once.
+        unsafe { self.allocator.deallocate(self.memory, self.layout) };
+        if !std::thread::panicking() {
+            assert!(unharmed, "somebody else wrote into a frame");
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! What an allocator does when several threads, or handles, have to do with a frame.
+
+use std::cell::RefCell;
+use std::sync::mpsc;
+use std::thread;
+
+use super::frame::{Frame, Frames};
+
+const SOME: usize = 32;
+const ROUNDS: usize = 200;
+
+pub(super) fn a_clone_frees_what_the_original_made(mut frames: Frames) {
+    let frame = frames.make(100, 8);
+    let other = frames.clone();
+    drop(frames);
+    drop(frame);
+    drop(other);
+}
+
+/// The frames come back in time for the next round, in turn with the other thread.
+pub(super) fn a_frame_is_freed_on_another_thread(mut frames: Frames) {
+    let (to_free, made) = mpsc::channel::<Vec<Frame>>();
+    let (freed, done) = mpsc::channel();
+    let other = thread::spawn(move || {
+        for batch in made {
+            drop(batch);
+            freed.send(()).expect("the other end waits");
+        }
+    });
+    for _ in 0..ROUNDS {
+        to_free.send((0..SOME).map(|_| frames.make(200, 8)).collect()).expect("the other thread waits");
+        done.recv().expect("a frame was found harmed when it was freed");
+    }
+    drop(to_free);
+    other.join().expect("it only frees");
+}
+
+pub(super) fn frames_outlive_the_thread_that_made_them(frames: Frames) {
+    for _ in 0..SOME {
+        let mut own = frames.clone();
+        let maker = thread::spawn(move || {
+            // Some are freed before the thread ends: what an allocator keeps of them must outlive it too.
+            let mut made: Vec<Frame> = (0..2 * SOME).map(|_| own.make(300, 8)).collect();
+            made.truncate(SOME);
+            made
+        });
+        drop(maker.join().expect("it only makes"));
+    }
+}
+
+thread_local! {
+    /// Dropped among the last things of a thread, in an order that nobody knows.
+    static LAST: RefCell<Vec<(Frame, Frames)>> = const { RefCell::new(Vec::new()) };
+}
+
+/// In the destructor of a thread-local a frame is freed, and another made and freed.
+struct MakesOneMore(Option<(Frame, Frames)>);
+
+thread_local! {
+    static FIRST: RefCell<Option<MakesOneMore>> = const { RefCell::new(None) };
+}
+
+impl Drop for MakesOneMore {
+    fn drop(&mut self) {
+        if let Some((frame, mut frames)) = self.0.take() {
+            drop(frame);
+            drop(frames.make(400, 8));
+        }
+    }
+}
+
+pub(super) fn a_thread_that_ends_can_still_free(frames: Frames) {
+    for frames_first in [true, false] {
+        let mut own = frames.clone();
+        let ends = thread::spawn(move || {
+            // Destructors run in the order of first use, or against it: both are tried.
+            if frames_first {
+                drop(own.make(400, 8));
+            }
+            FIRST.with(|first| *first.borrow_mut() = Some(MakesOneMore(None)));
+            let mut made = || (own.make(400, 8), own.clone());
+            let (one, other) = (made(), made());
+            FIRST.with(|first| *first.borrow_mut() = Some(MakesOneMore(Some(one))));
+            LAST.with(|last| last.borrow_mut().push(other));
+        });
+        ends.join().expect("it ends with its frames");
+    }
+}
+
+/// Two threads make and free frames of all sizes, and send some to each other.
+pub(super) fn sizes_and_threads_in_disorder(frames: Frames, seed: u64) {
+    let (to_right, from_left) = mpsc::channel();
+    let (to_left, from_right) = mpsc::channel();
+    thread::scope(|scope| {
+        let (left, right) = (frames.clone(), frames);
+        let (one, other) = (Random(seed), Random(!seed));
+        let left = scope.spawn(move || disorder(left, one, &to_right, &from_right));
+        let right = scope.spawn(move || disorder(right, other, &to_left, &from_left));
+        for side in [left, right] {
+            if let Err(panic) = side.join() {
+                std::panic::resume_unwind(panic);
+            }
+        }
+    });
+}
+
+fn disorder(mut frames: Frames, mut random: Random, to: &mpsc::Sender<Frame>, from: &mpsc::Receiver<Frame>) {
+    const STEPS: usize = 5_000;
+    const KEPT: usize = 40;
+    let mut kept: Vec<Frame> = Vec::new();
+    for _ in 0..STEPS {
+        let below = 1 << random.below(14);
+        let (size, align) = (random.below(below + 1), 1 << random.below(7));
+        // A bounded one may be full, and says so.
+        kept.extend(frames.try_make(size, align));
+        if !kept.is_empty() && (kept.len() > KEPT || random.below(3) == 0) {
+            let frame = kept.swap_remove(random.below(kept.len()));
+            // The other may have ended; then the frame is dropped here.
+            if random.below(2) == 0 {
+                drop(to.send(frame));
+            }
+        }
+        kept.extend(from.try_iter().take(1));
+    }
+}
+
+/// Splitmix: small, and every seed is a good one.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        ((z ^ (z >> 31)) % bound as u64) as usize
+    }
+}

@@ -1,0 +1,82 @@
+//! A counted pointer to a value in memory of a frame allocator: what `Arc` is to the system's.
+
+use core::alloc::Layout;
+use core::fmt;
+use core::ops::Deref;
+use core::ptr::NonNull;
+
+use convoke_core::env::FrameAllocator;
+use convoke_core::raw::sync::atomic::{AtomicUsize, Ordering, fence};
+
+pub(crate) struct FrameArc<T> {
+    counted: NonNull<Counted<T>>,
+}
+
+struct Counted<T> {
+    references: AtomicUsize,
+    allocator: FrameAllocator,
+    value: T,
+}
+
+// SAFETY: as for `Arc`.
+unsafe impl<T: Send + Sync> Send for FrameArc<T> {}
+// SAFETY: as for `Arc`.
+unsafe impl<T: Send + Sync> Sync for FrameArc<T> {}
+
+impl<T> FrameArc<T> {
+    /// Memory from the allocator, filled with what `make` returns; it is told where the value will be. `None` if there is no
+    /// memory.
+    pub(crate) fn new(allocator: &FrameAllocator, make: impl FnOnce(NonNull<T>) -> T) -> Option<Self> {
+        let counted = allocator.allocate(Layout::new::<Counted<T>>())?.cast::<Counted<T>>();
+        // SAFETY: the memory fits and is ours.
+        unsafe {
+            let value = NonNull::new_unchecked(&raw mut (*counted.as_ptr()).value);
+            let value = make(value);
+            counted.write(Counted { references: AtomicUsize::new(1), allocator: allocator.clone(), value });
+        }
+        Some(Self { counted })
+    }
+
+    fn counted(&self) -> &Counted<T> {
+        // SAFETY: we own a count.
+        unsafe { self.counted.as_ref() }
+    }
+}
+
+impl<T> Clone for FrameArc<T> {
+    #[inline]
+    fn clone(&self) -> Self {
+        self.counted().references.fetch_add(1, Ordering::Relaxed);
+        Self { counted: self.counted }
+    }
+}
+
+impl<T> Deref for FrameArc<T> {
+    type Target = T;
+
+    #[inline]
+    fn deref(&self) -> &T {
+        &self.counted().value
+    }
+}
+
+impl<T> Drop for FrameArc<T> {
+    #[inline]
+    fn drop(&mut self) {
+        if self.counted().references.fetch_sub(1, Ordering::Release) == 1 {
+            fence(Ordering::Acquire);
+            // SAFETY: we were the last.
+            unsafe {
+                let allocator = self.counted().allocator.clone();
+                self.counted.drop_in_place();
+                allocator.deallocate(self.counted.cast(), Layout::new::<Counted<T>>());
+            }
+        }
+    }
+}
+
+impl<T> fmt::Debug for FrameArc<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FrameArc").finish_non_exhaustive()
+    }
+}

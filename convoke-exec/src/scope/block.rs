@@ -1,0 +1,192 @@
+//! What a scope and its children share: the place that the children hang in, their list, and what has come of them.
+//!
+//! 1. The block is kept by the scope's future, by handles, and, once the future was dropped with children running, by itself
+//!    (`kept`) until the last child has come home.
+//! 2. A child looks at the block until it has given back the lock in `child_ended`, and not afterwards.
+
+use core::ptr::NonNull;
+use core::task::Waker;
+
+use convoke_core::raw::sync::atomic::{AtomicBool, Ordering};
+use convoke_core::raw::{FrameOwner, Guest, HostRef};
+use convoke_core::{Env, Panic, StopReason};
+
+use super::children::Children;
+use crate::frame_arc::FrameArc;
+use crate::spin_lock::SpinLock;
+use crate::task::{Inside, Place, TaskHeader, drop_reference};
+
+#[repr(C)]
+pub(crate) struct Block<O> {
+    /// First, so that a task's place is its block.
+    pub(crate) place: Place,
+    env: Env,
+    /// Whether there is a failure, for a look without the lock.
+    failed: AtomicBool,
+    pub(super) state: SpinLock<State<O>>,
+}
+
+// SAFETY: the environment is `Sync`; what is behind the lock is `Send` where it is put there: see `Scope::spawn`, which asks
+// for that of the children's output, and the future, which is `Send` only if the body's output is.
+unsafe impl<O> Sync for Block<O> {}
+// SAFETY: as above.
+unsafe impl<O> Send for Block<O> {}
+
+pub(super) struct State<O> {
+    pub(super) children: Children,
+    /// The first failure.
+    pub(super) failure: Option<Failure<O>>,
+    /// Why the children are asked to stop, if they are.
+    pub(super) stop: Option<StopReason>,
+    /// The body has ended, and the scope waits for the children alone.
+    pub(super) body_ended: bool,
+    /// Of the scope. Taken when a child fails, or the last one ends after the body.
+    pub(super) waker: Option<Waker>,
+    /// Nothing is started any more.
+    pub(super) ended: bool,
+    kept: Option<Kept<O>>,
+}
+
+/// How a child, or the body, has failed.
+pub(crate) enum Failure<O> {
+    /// With an error: then this is what the scope returns.
+    Output(O),
+    /// With a panic.
+    Panic(Panic),
+}
+
+/// What is let go when the last child of a scope that was dropped comes home.
+struct Kept<O> {
+    _block: FrameArc<Block<O>>,
+    guest: Option<Guest>,
+}
+
+impl<O> Block<O> {
+    /// The block of a scope that is opened in this frame. `None` if there is no memory.
+    pub(super) fn open(frame: &dyn FrameOwner) -> Option<FrameArc<Self>> {
+        let above = frame.host().env();
+        let deadline = frame.deadline();
+        let parent = Inside::of(frame.host()).map(Inside::task);
+        FrameArc::new(above.allocator(), |block: NonNull<Self>| {
+            // SAFETY: the address is that of a field of what is made here, and does not move.
+            let env = unsafe { NonNull::new_unchecked(&raw mut (*block.as_ptr()).env) };
+            // SAFETY: the environment is beside it; `reason` may be called for as long as there are tasks: rule 1.
+            let place = unsafe { Place::new(env, deadline, parent, Self::reason) };
+            let state = State {
+                children: Children::new(),
+                failure: None,
+                stop: None,
+                body_ended: false,
+                waker: None,
+                ended: false,
+                kept: None,
+            };
+            Self { place, env: above.child(), failed: AtomicBool::new(false), state: SpinLock::new(state) }
+        })
+    }
+
+    /// # Safety
+    /// The place is that of a block, with tasks in it.
+    unsafe fn reason(place: NonNull<Place>) -> Option<StopReason> {
+        // SAFETY: the place is the first field (`repr(C)`).
+        unsafe { place.cast::<Self>().as_ref() }.state.lock().stop
+    }
+
+    /// A child has ended; perhaps it has failed.
+    ///
+    /// # Safety
+    /// The child was added to the list of this block, and this is said once. The block may be gone when this returns.
+    pub(super) unsafe fn child_ended(
+        block: NonNull<Self>,
+        child: NonNull<TaskHeader>,
+        failure: Option<Failure<O>>,
+    ) {
+        let failed = failure.is_some();
+        // SAFETY: rules 1 and 2.
+        let mut state = unsafe { block.as_ref() }.state.lock();
+        let second = match (&state.failure, failure) {
+            (None, Some(failure)) => {
+                state.failure = Some(failure);
+                // SAFETY: as above.
+                unsafe { block.as_ref() }.failed.store(true, Ordering::Release);
+                None
+            }
+            (_, second) => second,
+        };
+        // SAFETY: the caller's.
+        let last = unsafe { state.children.remove(child) };
+        let waker = if failed || last && state.body_ended { state.waker.take() } else { None };
+        let kept = if last { state.kept.take() } else { None };
+        drop(state);
+        if let Some(kept) = kept {
+            kept.let_go();
+        }
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+        // The panic hook has told of a second panic; a second error is of no use to anybody.
+        let _ = Panic::catch(|| drop(second));
+    }
+
+    #[inline]
+    pub(super) fn has_failed(&self) -> bool {
+        self.failed.load(Ordering::Acquire)
+    }
+
+    /// The body has failed.
+    pub(super) fn fail(&self, failure: Failure<O>) {
+        let mut state = self.state.lock();
+        if state.failure.is_none() {
+            state.failure = Some(failure);
+            self.failed.store(true, Ordering::Release);
+        } else {
+            drop(state);
+            let _ = Panic::catch(|| drop(failure));
+        }
+    }
+
+    /// Asks all children to stop, those that are there and those that come.
+    pub(super) fn stop_children(&self, reason: StopReason) {
+        loop {
+            let mut state = self.state.lock();
+            state.stop.get_or_insert(reason);
+            let Some(child) = state.children.next_to_ask() else { return };
+            // SAFETY: the child is in the list, and so has not left; the reference keeps it when the lock is given back.
+            unsafe {
+                TaskHeader::add_reference(child);
+                drop(state);
+                TaskHeader::ask_stop(child);
+                drop_reference(child);
+            }
+        }
+    }
+
+    /// The scope's future is dropped: its children are asked to stop, and the task waits for them before it ends.
+    pub(super) fn abandon(this: FrameArc<Self>, frame: Option<&dyn FrameOwner>) {
+        this.state.lock().ended = true;
+        this.stop_children(StopReason::Abandoned);
+        if this.state.lock().children.is_empty() {
+            return;
+        }
+        let guest = frame.map(|frame| frame.host().receive(core::alloc::Layout::new::<u8>()));
+        let kept = Kept { _block: this.clone(), guest };
+        let mut state = this.state.lock();
+        if state.children.is_empty() {
+            drop(state);
+            kept.let_go();
+        } else {
+            state.kept = Some(kept);
+        }
+    }
+}
+
+impl<O> Kept<O> {
+    fn let_go(self) {
+        let guest = self.guest;
+        drop(self);
+        if let Some(guest) = guest {
+            // SAFETY: it was received by the host, and its memory was never used.
+            unsafe { HostRef::leave(guest) };
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! How a child of a scope ends: its outcome goes to the scope, or to a handle.
+
+use core::cell::UnsafeCell;
+use core::marker::PhantomData;
+use core::mem::MaybeUninit;
+use core::ptr::NonNull;
+use core::task::Waker;
+
+use convoke_core::raw::meeting::{Complete, Meeting};
+use convoke_core::{Env, Outcome, Panic, StopReason};
+
+use super::block::{Block, Failure};
+use super::output::ChildOutput;
+use crate::task::{Ending, Place, TaskHeader};
+
+/// Where a child hangs: in the scope's own place, or in one of its own, on another executor.
+///
+/// # Safety
+/// `block` is the block of the scope that the child was added to.
+pub(super) unsafe trait Where<O>: Sized {
+    /// The scope.
+    ///
+    /// # Safety
+    /// The child has not been told to have ended.
+    unsafe fn block(&self, child: NonNull<TaskHeader>) -> NonNull<Block<O>>;
+
+    /// The child is in memory: it takes its place.
+    ///
+    /// # Safety
+    /// Called once, before anybody else knows the child; `this` lies in it.
+    unsafe fn settle(this: NonNull<Self>, child: NonNull<TaskHeader>) {
+        let _ = (this, child);
+    }
+}
+
+/// An ending of a child, which knows where it hangs.
+pub(super) trait Placed<O> {
+    /// See [`Where::settle`].
+    ///
+    /// # Safety
+    /// As there.
+    unsafe fn settle(this: NonNull<Self>, child: NonNull<TaskHeader>);
+}
+
+impl<O, W: Where<O>> Placed<O> for ToScope<O, W> {
+    #[inline]
+    unsafe fn settle(this: NonNull<Self>, child: NonNull<TaskHeader>) {
+        // SAFETY: the caller's; a field has an address.
+        unsafe { W::settle(NonNull::new_unchecked(&raw mut (*this.as_ptr()).place), child) };
+    }
+}
+
+impl<O, W: Where<O>> Placed<O> for ToHandle<O, W> {
+    #[inline]
+    unsafe fn settle(this: NonNull<Self>, child: NonNull<TaskHeader>) {
+        // SAFETY: the caller's; a field has an address.
+        unsafe { W::settle(NonNull::new_unchecked(&raw mut (*this.as_ptr()).place), child) };
+    }
+}
+
+/// In the scope's own place.
+pub(super) struct Here;
+
+// SAFETY: the place of such a child is the first field of its scope's block (`repr(C)`).
+unsafe impl<O> Where<O> for Here {
+    #[inline]
+    unsafe fn block(&self, child: NonNull<TaskHeader>) -> NonNull<Block<O>> {
+        // SAFETY: the caller's.
+        NonNull::from(unsafe { child.as_ref().place() }).cast()
+    }
+}
+
+/// On another executor: with a place of its own, inside the task.
+#[repr(C)]
+pub(super) struct Elsewhere<O> {
+    /// First, so that its address is ours. Made when the child is in memory.
+    place: MaybeUninit<Place>,
+    env: Env,
+    block: NonNull<Block<O>>,
+}
+
+impl<O> Elsewhere<O> {
+    pub(super) fn new(env: Env, block: &Block<O>) -> Self {
+        Self { place: MaybeUninit::uninit(), env, block: NonNull::from(block) }
+    }
+
+    /// # Safety
+    /// The place is that of an `Elsewhere<O>`, and its task has not left.
+    unsafe fn reason(place: NonNull<Place>) -> Option<StopReason> {
+        // SAFETY: the place is the first field (`repr(C)`); the block outlives the task's stay.
+        unsafe { place.cast::<Self>().as_ref().block.as_ref() }.place.stop_reason()
+    }
+}
+
+// SAFETY: by construction.
+unsafe impl<O> Where<O> for Elsewhere<O> {
+    unsafe fn block(&self, _: NonNull<TaskHeader>) -> NonNull<Block<O>> {
+        self.block
+    }
+
+    unsafe fn settle(this: NonNull<Self>, child: NonNull<TaskHeader>) {
+        // SAFETY: the caller's: nobody else is here; we lie in the child, and so stay for as long as it does. The place has
+        // nothing to drop.
+        unsafe {
+            let scope = &this.as_ref().block.as_ref().place;
+            let env = NonNull::new_unchecked(&raw mut (*this.as_ptr()).env);
+            let place = Place::new(env, scope.deadline(), scope.parent, Self::reason);
+            this.cast::<Place>().write(place);
+            TaskHeader::set_place(child, this.cast());
+        }
+    }
+}
+
+/// A child whose failure is the scope's.
+pub(super) struct ToScope<O, W> {
+    pub(super) place: W,
+    pub(super) _scope: PhantomData<fn(O)>,
+}
+
+// SAFETY: the task is not freed here.
+unsafe impl<O, T: ChildOutput<O>, W: Where<O>> Ending<T> for ToScope<O, W> {
+    #[inline]
+    unsafe fn ended(&self, task: NonNull<TaskHeader>, room: NonNull<Outcome<T>>) {
+        // SAFETY: the caller's.
+        unsafe { name_panic(task, room) };
+    }
+
+    #[inline]
+    unsafe fn deliver(&self, task: NonNull<TaskHeader>, room: NonNull<Outcome<T>>) {
+        // SAFETY: the outcome is there, and taken once; the child has not been told to have ended.
+        unsafe {
+            let failure = match room.read() {
+                Outcome::Value(value) => match Panic::catch(|| value.failure()) {
+                    Ok(failure) => failure.map(Failure::Output),
+                    Err(panic) => Some(Failure::Panic(panic)),
+                },
+                Outcome::Panicked(panic) => Some(Failure::Panic(panic)),
+                Outcome::Error(never) => never.absurd(),
+                Outcome::Stopped => None,
+            };
+            Block::child_ended(self.place.block(task), task, failure);
+        }
+    }
+}
+
+/// A child with a handle.
+pub(super) struct ToHandle<O, W> {
+    pub(super) meeting: Meeting,
+    pub(super) waker: UnsafeCell<Option<Waker>>,
+    pub(super) place: W,
+    pub(super) _scope: PhantomData<fn(O)>,
+}
+
+// SAFETY: the task is not freed here: the handle has a reference of its own.
+unsafe impl<O, T, W: Where<O>> Ending<T> for ToHandle<O, W> {
+    const REFERENCES: u32 = 1;
+
+    #[inline]
+    unsafe fn ended(&self, task: NonNull<TaskHeader>, room: NonNull<Outcome<T>>) {
+        // SAFETY: the caller's.
+        unsafe { name_panic(task, room) };
+    }
+
+    unsafe fn deliver(&self, task: NonNull<TaskHeader>, room: NonNull<Outcome<T>>) {
+        // SAFETY: the outcome is there, and is the handle's from the meeting on, unless that says otherwise. The waker is
+        // ours as the meeting says.
+        unsafe {
+            let mut failure = None;
+            match self.meeting.complete() {
+                Complete::Leave => {}
+                Complete::Wake => {
+                    let waker = (*self.waker.get()).take();
+                    self.meeting.left();
+                    if let Some(waker) = waker {
+                        waker.wake();
+                    }
+                }
+                Complete::Free => match Panic::catch(|| match room.read() {
+                    Outcome::Panicked(panic) => Some(panic),
+                    _ => None,
+                }) {
+                    Ok(panic) => failure = panic.map(Failure::Panic),
+                    Err(panic) => failure = Some(Failure::Panic(panic)),
+                },
+            }
+            Block::child_ended(self.place.block(task), task, failure);
+        }
+    }
+}
+
+/// A panic in the room says whose it was from now on. One that is not text stays what it was.
+///
+/// # Safety
+/// Called from inside the task, with its outcome.
+#[inline]
+unsafe fn name_panic<T>(task: NonNull<TaskHeader>, mut room: NonNull<Outcome<T>>) {
+    // SAFETY: the caller's.
+    if let Outcome::Panicked(panic) = unsafe { room.as_mut() }
+        && panic.is_text()
+    {
+        // SAFETY: the caller's.
+        let label = unsafe { task.as_ref().label() };
+        *panic = Panic::new(format!("the task {label} panicked: {}", panic.message()));
+    }
+}

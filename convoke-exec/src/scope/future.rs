@@ -1,0 +1,237 @@
+//! `scope(async |s| …)`: a body, and children that run beside it.
+
+use core::fmt;
+use core::future::Future;
+use core::panic::Location;
+use core::pin::Pin;
+use core::task::{Context, Poll, RawWakerVTable};
+
+use convoke_core::raw::{Frame, FrameOwner, Polled, StopWatch, outside_a_task};
+use convoke_core::{Panic, StopReason};
+use pin_project_lite::pin_project;
+
+use super::block::{Block, Failure};
+use super::output::is_error;
+use super::spawn::Scope;
+use crate::frame_arc::FrameArc;
+use crate::region::Region;
+
+/// Opens a scope: runs `body`, which starts children with the [`Scope`] it is given, and ends when the body and all
+/// children have ended. The body is a child like the others.
+///
+/// The first child to fail, with an `Err` or a panic, stops the others; they come home, and its failure is the scope's.
+///
+/// - *Completes with* what the body returns, or with the error of the child that failed first. Stopped, if the body was, or
+///   the task is asked to. If a child panicked the panic goes on here, with the child's name.
+/// - *If dropped*, the children are asked to stop, and the task waits for them before it ends.
+/// - *Runs on*: the body, in the task that opened the scope; children, on the same executor as tasks of their own, in
+///   parallel where it has several threads.
+/// - *Panics* outside a task.
+///
+/// ```
+/// use convoke::prelude::*;
+///
+/// let pool = ThreadPool::new(2).unwrap();
+/// let outcome = sync_wait(task(async {
+///     scope(async |s| {
+///         let left = s.spawn_future(async { (1..=50).sum::<u32>() });
+///         let right = s.spawn_future(async { (51..=100).sum::<u32>() });
+///         left.await + right.await
+///     })
+///     .await
+/// }).starts_on(&pool.executor()));
+/// assert_eq!(outcome, Outcome::Value(5050));
+/// ```
+///
+/// The error of a child is the scope's, by its type:
+///
+/// ```
+/// use convoke::prelude::*;
+///
+/// async fn fetch(n: u32) -> Result<(), String> {
+///     if n == 3 { Err(format!("no page {n}")) } else { Ok(never().await) }
+/// }
+///
+/// let outcome = sync_wait(task(async {
+///     scope(async |s| {
+///         for n in 1..=5 {
+///             s.spawn(fetch(n));
+///         }
+///         Ok(())
+///     })
+///     .await
+/// }));
+/// assert_eq!(outcome, Outcome::Value(Err("no page 3".to_owned())));
+/// ```
+#[track_caller]
+pub fn scope<O, F, Fut>(body: F) -> ScopeFuture<Fut>
+where
+    F: FnOnce(Scope<O>) -> Fut,
+    Fut: Future<Output = O>,
+{
+    let block = Frame::current(|frame| match frame {
+        Some(frame) => Block::open(frame),
+        None => outside_a_task("a scope"),
+    });
+    let Some(block) = block else { panic!("the frame allocator has no memory left for a scope") };
+    let body = body(Scope::new(block.clone()));
+    ScopeFuture {
+        body: Some(body),
+        home: Home { block: Some(block) },
+        region: Region::new(),
+        stopping: false,
+        placed: None,
+        end: None,
+        place: Location::caller(),
+        watch: StopWatch::new(),
+    }
+}
+
+pin_project! {
+    /// See [`scope()`].
+    #[must_use = "futures do nothing until they are awaited"]
+    pub struct ScopeFuture<F: Future> {
+        #[pin]
+        body: Option<F>,
+        home: Home<F::Output>,
+        region: Region,
+        // Whether body and children were asked to stop.
+        stopping: bool,
+        // The waker that was put into the block. Compared, never used.
+        placed: Option<Identity>,
+        // How the body has ended; `None` also if that was a failure, which is in the block.
+        end: Option<End<F::Output>>,
+        place: &'static Location<'static>,
+        watch: StopWatch,
+    }
+}
+
+#[derive(Clone, Copy, PartialEq)]
+struct Identity(*const (), *const RawWakerVTable);
+
+// SAFETY: the addresses are compared, never followed.
+unsafe impl Send for Identity {}
+// SAFETY: as above.
+unsafe impl Sync for Identity {}
+
+/// Drops the block as it should be.
+struct Home<O> {
+    block: Option<FrameArc<Block<O>>>,
+}
+
+enum End<O> {
+    Value(O),
+    Stopped,
+}
+
+impl<O> Drop for Home<O> {
+    fn drop(&mut self) {
+        if let Some(block) = self.block.take() {
+            Frame::current(|frame| Block::abandon(block, frame.map(|frame| frame as &dyn FrameOwner)));
+        }
+    }
+}
+
+impl<F: Future> Future for ScopeFuture<F> {
+    type Output = F::Output;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
+        let mut this = self.project();
+        Frame::current(|frame| {
+            let Some(frame) = frame else { outside_a_task("a scope") };
+            let Some(block) = &this.home.block else { return end_again(this.end, frame) };
+            loop {
+                if !*this.stopping {
+                    let reason =
+                        if block.has_failed() { Some(StopReason::Sibling) } else { frame.stop_reason() };
+                    if let Some(reason) = reason {
+                        *this.stopping = true;
+                        this.region.request_stop(reason);
+                        block.stop_children(reason);
+                    }
+                }
+                if this.body.is_some()
+                    && let Some(end) = poll_body(&mut this.body, this.region, cx)
+                {
+                    match end {
+                        Ok(Some(value)) if is_error(&value) => block.fail(Failure::Output(value)),
+                        Ok(Some(value)) => *this.end = Some(End::Value(value)),
+                        Ok(None) => {
+                            *this.end = Some(End::Stopped);
+                            *this.stopping = true;
+                            block.stop_children(this.region.stop_reason().unwrap_or(StopReason::Sibling));
+                        }
+                        Err(panic) => block.fail(Failure::Panic(panic)),
+                    }
+                }
+                let waker = cx.waker();
+                let identity = Identity(waker.data(), waker.vtable());
+                let body_waits = this.body.is_some();
+                if body_waits && *this.placed == Some(identity) && (*this.stopping || !block.has_failed()) {
+                    break;
+                }
+                let mut state = block.state.lock();
+                if state.failure.is_some() && !*this.stopping {
+                    continue;
+                }
+                if !body_waits && state.children.is_empty() {
+                    state.ended = true;
+                    let failure = state.failure.take();
+                    drop(state);
+                    this.home.block = None;
+                    return match failure {
+                        Some(Failure::Panic(panic)) => panic.resume(),
+                        Some(Failure::Output(output)) => Poll::Ready(output),
+                        None => end_again(this.end, frame),
+                    };
+                }
+                state.body_ended = !body_waits;
+                let before = state.waker.replace(waker.clone());
+                drop(state);
+                drop(before);
+                *this.placed = Some(identity);
+                break;
+            }
+            frame.host().waits_at(this.place);
+            this.watch.watch(frame, cx);
+            Poll::Pending
+        })
+    }
+}
+
+/// What came of the body, if it has ended: a value, `None` if it was stopped, or a panic. It is dropped then.
+#[inline]
+#[expect(clippy::type_complexity, reason = "three doors")]
+fn poll_body<F: Future>(
+    body: &mut Pin<&mut Option<F>>,
+    region: &mut Region,
+    cx: &mut Context<'_>,
+) -> Option<Result<Option<F::Output>, Panic>> {
+    let future = body.as_mut().as_pin_mut()?;
+    let end = match Panic::catch(|| region.poll(future, cx)) {
+        Ok(Polled::Pending) => return None,
+        Ok(Polled::Ready(value)) => Ok(Some(value)),
+        Ok(Polled::Stopped) => Ok(None),
+        Err(panic) => Err(panic),
+    };
+    match Panic::catch(|| region.within(|| body.set(None))) {
+        Err(panic) if end.is_ok() => Some(Err(panic)),
+        _ => Some(end),
+    }
+}
+
+fn end_again<O>(end: &mut Option<End<O>>, frame: &Frame<'_>) -> Poll<O> {
+    match end.take() {
+        Some(End::Value(value)) => Poll::Ready(value),
+        _ => {
+            frame.set_stopped();
+            Poll::Pending
+        }
+    }
+}
+
+impl<F: Future> fmt::Debug for ScopeFuture<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ScopeFuture").field("opened at", &self.place).finish_non_exhaustive()
+    }
+}

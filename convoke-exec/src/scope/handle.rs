@@ -1,0 +1,162 @@
+//! The handle of a child that returns something.
+
+use core::fmt;
+use core::future::Future;
+use core::marker::PhantomData;
+use core::panic::Location;
+use core::pin::Pin;
+use core::ptr::NonNull;
+use core::task::{Context, Poll, RawWakerVTable, Waker};
+
+use convoke_core::raw::meeting::{Abandon, Look, Meeting, Wait};
+use convoke_core::raw::{Frame, FrameOwner, StopWatch, outside_a_task};
+use convoke_core::{Outcome, Panic};
+
+use crate::task::{TaskHeader, drop_reference};
+
+/// What [`Scope::spawn_future`](super::Scope::spawn_future) returns: awaits what a child returns.
+///
+/// - *Completes with* what the child returned. Stopped, if the child was, or if the one who waits is. If the child
+///   panicked, the panic goes on here, with the child's name.
+/// - *If dropped*, the child is asked to stop; the scope waits for it as for all others.
+/// - *Panics* outside a task.
+#[must_use = "dropping the handle asks the child to stop; await it, or start the child with `spawn`"]
+pub struct Handle<T> {
+    child: NonNull<TaskHeader>,
+    meeting: NonNull<Meeting>,
+    waker: NonNull<Option<Waker>>,
+    outcome: NonNull<Outcome<T>>,
+    /// The waker that was put in place, to tell whether another one comes. Compared, never used.
+    placed: Option<(*const (), *const RawWakerVTable)>,
+    taken: bool,
+    place: &'static Location<'static>,
+    watch: StopWatch,
+    _outcome: PhantomData<Outcome<T>>,
+}
+
+// SAFETY: what it leads to lies in the child, of which it has a reference; the meeting says who has what, and the outcome may
+// go from the child's thread to this one: `spawn_future` asks that `T` is `Send`.
+unsafe impl<T: Send> Send for Handle<T> {}
+// SAFETY: a shared handle gives access to nothing.
+unsafe impl<T: Send> Sync for Handle<T> {}
+
+impl<T> Unpin for Handle<T> {}
+
+impl<T> Handle<T> {
+    /// # Safety
+    /// The caller gives up a reference of the child, in which the others lie.
+    pub(super) unsafe fn new(
+        child: NonNull<TaskHeader>,
+        meeting: NonNull<Meeting>,
+        waker: NonNull<Option<Waker>>,
+        outcome: NonNull<Outcome<T>>,
+        place: &'static Location<'static>,
+    ) -> Self {
+        Self {
+            child,
+            meeting,
+            waker,
+            outcome,
+            placed: None,
+            taken: false,
+            place,
+            watch: StopWatch::new(),
+            _outcome: PhantomData,
+        }
+    }
+
+    /// Asks the child to stop. It is awaited as before.
+    pub fn request_stop(&self) {
+        // SAFETY: we have a reference.
+        unsafe { TaskHeader::ask_stop(self.child) };
+    }
+
+    fn meeting(&self) -> &Meeting {
+        // SAFETY: it lies in the child, of which we have a reference.
+        unsafe { self.meeting.as_ref() }
+    }
+
+    /// Whether the outcome is there; if not, the waker is in its place.
+    #[inline]
+    fn look(&mut self, waker: &Waker) -> Look {
+        if self.meeting().look() == Look::Done {
+            return Look::Done;
+        }
+        let identity = (waker.data(), core::ptr::from_ref(waker.vtable()));
+        match self.placed {
+            Some(placed) if placed == identity => return self.meeting().look(),
+            Some(_) => {
+                let look = self.meeting().change();
+                if look == Look::Done {
+                    return look;
+                }
+                // SAFETY: we are changing it: then it is ours.
+                let before = unsafe { self.waker.as_mut().replace(waker.clone()) };
+                self.meeting().changed();
+                drop(before);
+            }
+            None => {
+                // SAFETY: nobody waits yet: then it is ours.
+                unsafe { *self.waker.as_mut() = Some(waker.clone()) };
+                if self.meeting().wait() == Wait::Done {
+                    return Look::Done;
+                }
+            }
+        }
+        self.placed = Some(identity);
+        Look::NotYet
+    }
+}
+
+impl<T> Future for Handle<T> {
+    type Output = T;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<T> {
+        Frame::current(|frame| {
+            let Some(frame) = frame else { outside_a_task("the handle of a child") };
+            assert!(!self.taken, "polled after it has ended");
+            if self.look(cx.waker()) == Look::NotYet {
+                if !frame.honour_stop() {
+                    frame.host().waits_at(self.place);
+                    self.watch.watch(frame, cx);
+                }
+                return Poll::Pending;
+            }
+            self.taken = true;
+            // SAFETY: the meeting says that the outcome is there and ours; it is taken once.
+            match unsafe { self.outcome.read() } {
+                Outcome::Value(value) => Poll::Ready(value),
+                Outcome::Error(never) => never.absurd(),
+                Outcome::Panicked(panic) => panic.resume(),
+                Outcome::Stopped => {
+                    frame.set_stopped();
+                    Poll::Pending
+                }
+            }
+        })
+    }
+}
+
+impl<T> Drop for Handle<T> {
+    fn drop(&mut self) {
+        if !self.taken {
+            // Before it is abandoned: then it still has its outcome to give to us.
+            self.request_stop();
+            if self.meeting().abandon() == Abandon::Free {
+                // SAFETY: the meeting says that the outcome is there and ours. The hook has told of a panic in it.
+                let _ = Panic::catch(|| unsafe { self.outcome.drop_in_place() });
+            }
+        }
+        // SAFETY: we have a reference, and give it up.
+        unsafe { drop_reference(self.child) };
+    }
+}
+
+impl<T> fmt::Debug for Handle<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Handle")
+            .field("taken", &self.taken)
+            .field("started at", &self.place)
+            .finish_non_exhaustive()
+    }
+}

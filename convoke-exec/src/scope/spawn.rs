@@ -1,0 +1,369 @@
+//! Starting children in a scope.
+
+use core::cell::UnsafeCell;
+use core::fmt;
+use core::future::Future;
+use core::marker::PhantomData;
+use core::panic::Location;
+use core::ptr::NonNull;
+
+use convoke_core::env::Changes;
+use convoke_core::raw::HomeId;
+use convoke_core::raw::meeting::Meeting;
+use convoke_core::{Executor, ExecutorRef};
+
+use super::block::Block;
+use super::child::{Elsewhere, Here, Placed, ToHandle, ToScope, Where};
+use super::handle::Handle;
+use super::output::ChildOutput;
+use crate::frame_arc::FrameArc;
+use crate::task::{Cell, Ending, Making, TaskHeader, Vacant};
+
+/// Starts children in a [`scope()`](super::scope). `O` is what the scope returns. It may be cloned, and given to children, who
+/// then start others beside them.
+pub struct Scope<O> {
+    block: FrameArc<Block<O>>,
+}
+
+/// Why a child was not started; it is in here, as it was.
+pub struct SpawnError<F> {
+    future: F,
+    reason: Refused,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Refused {
+    Ended,
+    NoMemory,
+    NotAtHome,
+}
+
+/// Starts children with a name: see [`Scope::named`].
+#[derive(Debug)]
+#[must_use = "a name does nothing until a child is started with it"]
+pub struct Named<'a, O> {
+    scope: &'a Scope<O>,
+    name: Box<str>,
+}
+
+impl<O> Scope<O> {
+    pub(super) fn new(block: FrameArc<Block<O>>) -> Self {
+        Self { block }
+    }
+
+    /// Starts a child on the scope's executor. It returns `()`, or a `Result<(), E>` where the scope returns a `Result<_, E>`;
+    /// the first error stops the scope.
+    ///
+    /// # Panics
+    /// If the scope has ended, or there is no memory: see [`try_spawn`](Scope::try_spawn).
+    #[inline]
+    #[track_caller]
+    pub fn spawn<F>(&self, future: F)
+    where
+        F: Future<Output: ChildOutput<O> + Send> + Send + 'static,
+        O: Send + 'static,
+    {
+        // SAFETY: the future is `Send` and `'static`.
+        let started = unsafe { self.start(future, to_scope(Here), false, None, Location::caller()) };
+        if let Err(refused) = started {
+            refused.panic();
+        }
+    }
+
+    /// The same; a child that cannot be started is handed back.
+    ///
+    /// # Errors
+    /// If the scope has ended, or the frame allocator has no memory for the child.
+    #[inline]
+    #[track_caller]
+    pub fn try_spawn<F>(&self, future: F) -> Result<(), SpawnError<F>>
+    where
+        F: Future<Output: ChildOutput<O> + Send> + Send + 'static,
+        O: Send + 'static,
+    {
+        // SAFETY: the future is `Send` and `'static`.
+        unsafe { self.start(future, to_scope(Here), false, None, Location::caller()) }.map(drop)
+    }
+
+    /// Starts a child that need not be `Send`, on the scope's executor, which must have one thread.
+    ///
+    /// # Panics
+    /// If that has several threads, or this is another one; if the scope has ended, or there is no memory.
+    #[track_caller]
+    pub fn spawn_local<F>(&self, future: F)
+    where
+        F: Future<Output: ChildOutput<O>> + 'static,
+        O: Send + 'static,
+    {
+        self.start_local(future, None, Location::caller());
+    }
+
+    /// Starts a child on another executor.
+    ///
+    /// # Panics
+    /// If the scope has ended, or there is no memory.
+    #[track_caller]
+    pub fn spawn_on<X: Executor, F>(&self, executor: &X, future: F)
+    where
+        F: Future<Output: ChildOutput<O> + Send> + Send + 'static,
+        O: Send + 'static,
+    {
+        self.start_on(ExecutorRef::new(executor.clone()), future, None, Location::caller());
+    }
+
+    /// Starts a child that returns something, and returns its handle.
+    ///
+    /// An `Err` that it returns is the handle's: the scope is not stopped by it. Dropping the handle asks the child to stop.
+    ///
+    /// # Panics
+    /// If the scope has ended, or there is no memory.
+    #[inline]
+    #[track_caller]
+    pub fn spawn_future<F>(&self, future: F) -> Handle<F::Output>
+    where
+        F: Future<Output: Send> + Send + 'static,
+    {
+        self.start_future(future, None, Location::caller())
+    }
+
+    /// Gives the next child a name, for people who look, and for panics. Without one it is known by where it was started.
+    ///
+    /// ```
+    /// use convoke::prelude::*;
+    ///
+    /// sync_wait(task(async {
+    ///     scope(async |s| s.named("reader").spawn(async { /* … */ })).await
+    /// })).unwrap();
+    /// ```
+    pub fn named(&self, name: impl Into<Box<str>>) -> Named<'_, O> {
+        Named { scope: self, name: name.into() }
+    }
+
+    #[inline]
+    fn start_future<F>(
+        &self,
+        future: F,
+        name: Option<Box<str>>,
+        location: &'static Location<'static>,
+    ) -> Handle<F::Output>
+    where
+        F: Future<Output: Send> + Send + 'static,
+    {
+        type Ends<O> = ToHandle<O, Here>;
+        let ending: Ends<O> = ToHandle {
+            meeting: Meeting::new(),
+            waker: UnsafeCell::new(None),
+            place: Here,
+            _scope: PhantomData,
+        };
+        // SAFETY: the future is `Send` and `'static`. The handle takes over the reference that `ToHandle` makes the task with.
+        unsafe {
+            let child = match self.start(future, ending, false, name, location) {
+                Ok(child) => child,
+                Err(refused) => refused.panic(),
+            };
+            let ending = Cell::<F, Ends<O>>::ending_at(child);
+            let meeting = NonNull::from(&ending.as_ref().meeting);
+            let waker = NonNull::new_unchecked(ending.as_ref().waker.get());
+            Handle::new(child, meeting, waker, Cell::<F, Ends<O>>::room(child), location)
+        }
+    }
+
+    fn start_local<F>(&self, future: F, name: Option<Box<str>>, location: &'static Location<'static>)
+    where
+        F: Future<Output: ChildOutput<O>> + 'static,
+    {
+        let home = self.block.place.home();
+        let started: Result<(), _> = if home == HomeId::NONE || home != HomeId::here() {
+            Err(SpawnError { future, reason: Refused::NotAtHome })
+        } else {
+            // SAFETY: this thread is at home, and the future is `'static`.
+            unsafe { self.start(future, to_scope(Here), true, name, location) }.map(drop)
+        };
+        if let Err(refused) = started {
+            refused.panic();
+        }
+    }
+
+    fn start_on<F>(
+        &self,
+        executor: ExecutorRef,
+        future: F,
+        name: Option<Box<str>>,
+        location: &'static Location<'static>,
+    ) where
+        F: Future<Output: ChildOutput<O> + Send> + Send + 'static,
+    {
+        let env = self.block.place.env().with(Changes::new().executor(executor));
+        let elsewhere = Elsewhere::new(env, &self.block);
+        // SAFETY: the future is `Send` and `'static`.
+        let started = unsafe { self.start(future, to_scope(elsewhere), false, name, location) };
+        if let Err(refused) = started {
+            refused.panic();
+        }
+    }
+
+    /// Starts a child.
+    ///
+    /// # Safety
+    /// The future is `Send`, or the child `local` and this thread at home; it is `'static`.
+    #[inline]
+    unsafe fn start<F, M>(
+        &self,
+        future: F,
+        ending: M,
+        local: bool,
+        name: Option<Box<str>>,
+        location: &'static Location<'static>,
+    ) -> Result<NonNull<TaskHeader>, SpawnError<F>>
+    where
+        F: Future,
+        M: Ending<F::Output> + Placed<O>,
+    {
+        let block = &*self.block;
+        let Some(vacant) = Vacant::allocate(&block.place) else {
+            return Err(SpawnError { future, reason: Refused::NoMemory });
+        };
+        let mut state = block.state.lock();
+        if state.ended {
+            return Err(SpawnError { future, reason: Refused::Ended });
+        }
+        let stopping = state.stop.is_some();
+        let making = Making { place: NonNull::from(&block.place), local, location, stopping };
+        // SAFETY: the caller's. The block stays until the child has come home: it is in its list.
+        unsafe {
+            let child = vacant.fill(future, ending, making);
+            M::settle(Cell::<F, M>::ending_at(child), child);
+            state.children.add(child, stopping);
+            drop(state);
+            if let Some(name) = name {
+                child.as_ref().set_name(name);
+            }
+            TaskHeader::post(child);
+            Ok(child)
+        }
+    }
+}
+
+fn to_scope<O, W: Where<O>>(place: W) -> ToScope<O, W> {
+    ToScope { place, _scope: PhantomData }
+}
+
+impl<O> Clone for Scope<O> {
+    fn clone(&self) -> Self {
+        Self { block: self.block.clone() }
+    }
+}
+
+impl<O> Named<'_, O> {
+    /// As [`Scope::spawn`].
+    ///
+    /// # Panics
+    /// As there.
+    #[track_caller]
+    pub fn spawn<F>(self, future: F)
+    where
+        F: Future<Output: ChildOutput<O> + Send> + Send + 'static,
+        O: Send + 'static,
+    {
+        // SAFETY: the future is `Send` and `'static`.
+        let started =
+            unsafe { self.scope.start(future, to_scope(Here), false, Some(self.name), Location::caller()) };
+        if let Err(refused) = started {
+            refused.panic();
+        }
+    }
+
+    /// As [`Scope::spawn_local`].
+    ///
+    /// # Panics
+    /// As there.
+    #[track_caller]
+    pub fn spawn_local<F>(self, future: F)
+    where
+        F: Future<Output: ChildOutput<O>> + 'static,
+        O: Send + 'static,
+    {
+        self.scope.start_local(future, Some(self.name), Location::caller());
+    }
+
+    /// As [`Scope::spawn_on`].
+    ///
+    /// # Panics
+    /// As there.
+    #[track_caller]
+    pub fn spawn_on<X: Executor, F>(self, executor: &X, future: F)
+    where
+        F: Future<Output: ChildOutput<O> + Send> + Send + 'static,
+        O: Send + 'static,
+    {
+        let executor = ExecutorRef::new(executor.clone());
+        self.scope.start_on(executor, future, Some(self.name), Location::caller());
+    }
+
+    /// As [`Scope::spawn_future`].
+    ///
+    /// # Panics
+    /// As there.
+    #[track_caller]
+    pub fn spawn_future<F>(self, future: F) -> Handle<F::Output>
+    where
+        F: Future<Output: Send> + Send + 'static,
+    {
+        self.scope.start_future(future, Some(self.name), Location::caller())
+    }
+}
+
+impl<F> SpawnError<F> {
+    /// The future that was not started.
+    pub fn into_future(self) -> F {
+        self.future
+    }
+
+    /// Whether the scope has ended: a handle was kept for longer than it.
+    pub fn is_ended(&self) -> bool {
+        self.reason == Refused::Ended
+    }
+
+    /// Whether the frame allocator has no memory left.
+    pub fn is_no_memory(&self) -> bool {
+        self.reason == Refused::NoMemory
+    }
+
+    #[cold]
+    #[track_caller]
+    fn panic(self) -> ! {
+        panic!("{self}")
+    }
+}
+
+impl<F> fmt::Display for SpawnError<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.reason {
+            Refused::Ended => f.write_str("the scope has ended: its handle was kept for longer, and starts nothing any more"),
+            Refused::NoMemory => write!(
+                f,
+                "the frame allocator has no memory left for a child whose future has {} bytes; it was not started",
+                size_of::<F>()
+            ),
+            Refused::NotAtHome => f.write_str(
+                "`spawn_local` needs a scope whose executor has one thread, such as a run loop, and is called on that \
+                 thread; use `spawn` with a future that is `Send`",
+            ),
+        }
+    }
+}
+
+impl<F> fmt::Debug for SpawnError<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SpawnError").field("reason", &self.reason).finish_non_exhaustive()
+    }
+}
+
+impl<F> core::error::Error for SpawnError<F> {}
+
+impl<O> fmt::Debug for Scope<O> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Scope").finish_non_exhaustive()
+    }
+}

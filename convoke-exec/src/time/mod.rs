@@ -1,0 +1,43 @@
+//! Work that waits for a time: [`sleep()`] and [`sleep_until()`], and work that is asked to stop at one: [`stop_after()`]
+//! and [`stop_at()`].
+//!
+//! Executors that can wait, as the run loop does, bring timers of their own; for all others there is one thread in the
+//! process. [`timers_of`] chooses.
+
+mod fallback;
+mod heap;
+pub(crate) mod queue;
+mod sleep;
+mod stop_at;
+
+pub use sleep::{Sleep, SleepOperation, sleep, sleep_until};
+pub use stop_at::{AskToStop, StopAt, stop_after, stop_at};
+
+use convoke_core::raw::Timers;
+use convoke_core::{Env, Executor};
+
+/// The timers of work in this environment: those of its executor, or, if that has none, those of a thread named
+/// `convoke-timers`, which the first call starts and which stays.
+///
+/// # Panics
+/// If that thread cannot be started.
+pub fn timers_of(env: &Env) -> &dyn Timers {
+    env.executor().timers().unwrap_or_else(|| fallback::timers())
+}
+
+/// A time, or a while from the start of the work.
+#[derive(Clone, Copy, Debug)]
+enum When {
+    At(std::time::Instant),
+    After(std::time::Duration),
+}
+
+impl When {
+    /// The time itself. `None` for one that is too far away to be named.
+    fn from(self, now: std::time::Instant) -> Option<std::time::Instant> {
+        match self {
+            Self::At(at) => Some(at),
+            Self::After(duration) => now.checked_add(duration),
+        }
+    }
+}

@@ -1,0 +1,7 @@
+//! Nobody would take the value.
+use convoke::prelude::*;
+
+fn main() {
+    let scope = CountingScope::new();
+    scope.spawn(just(1_u32), &Env::new()).unwrap();
+}

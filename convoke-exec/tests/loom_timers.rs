@@ -1,0 +1,266 @@
+//! Models of timers: a timer's call against its being taken back, a sleep's time against a stop, and a loop that is told
+//! of an earlier time while it falls asleep.
+#![cfg(feature = "loom")]
+
+// The tools of the models one floor below.
+#[path = "../../convoke-core/tests/model/mod.rs"]
+mod model;
+
+use std::ptr::NonNull;
+use std::time::{Duration, Instant};
+
+use convoke_core::env::Changes;
+use convoke_core::prelude::*;
+use convoke_core::raw::sync::{Arc, UnsafeCell, thread};
+use convoke_core::raw::{Call, Runnable, Timer, Timers};
+use convoke_exec::raw::TimerQueue;
+use convoke_exec::time::sleep;
+use convoke_exec::{RunLoop, RunLoopExecutor};
+use model::{Reached, Seen, empty_quarantine, explore, start};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+/// A timer and what its call touches; the model complains if somebody else is there at the same time.
+#[repr(C)]
+struct Watched {
+    // First, so that a pointer to it is a pointer to all of it.
+    timer: Timer,
+    calls: UnsafeCell<u32>,
+}
+
+impl Watched {
+    fn new() -> NonNull<Self> {
+        let watched = Self { timer: Timer::new(Self::called), calls: UnsafeCell::new(0) };
+        NonNull::from(Box::leak(Box::new(watched)))
+    }
+
+    /// # Safety
+    /// By timers, with the timer of a `Watched`.
+    unsafe fn called(timer: NonNull<Timer>, _: Call) {
+        // SAFETY: the timer is the first field (`repr(C)`), and loom checks that nobody else is at the cell.
+        unsafe { timer.cast::<Self>().as_ref().calls.with_mut(|calls| *calls += 1) };
+    }
+
+    /// # Safety
+    /// It is not armed any more, and was made by `new`.
+    unsafe fn end(watched: NonNull<Self>) -> u32 {
+        // SAFETY: the caller's.
+        unsafe { Box::from_raw(watched.as_ptr()) }.calls.into_inner()
+    }
+}
+
+#[test]
+fn a_timer_that_was_taken_back_is_not_called_and_not_being_called() {
+    static IN_TIME: Reached = Reached::new();
+    static TOO_LATE: Reached = Reached::new();
+    explore(3, || {
+        let (queue, at) = (Arc::new(TimerQueue::new()), Instant::now());
+        let watched = Watched::new();
+        // SAFETY: it stays until it was taken back, below.
+        let _ = unsafe { queue.arm(watched.cast(), at) };
+        let caller = {
+            let queue = queue.clone();
+            thread::spawn(move || queue.call_due(at))
+        };
+        // SAFETY: armed above, and taken back this once. Then nobody knows of it, and it can go.
+        let (in_time, calls) = unsafe { (queue.disarm(watched.cast()), Watched::end(watched)) };
+        assert_eq!(calls, u32::from(!in_time));
+        assert_eq!(caller.join().unwrap(), usize::from(!in_time));
+        IN_TIME.here_if(in_time);
+        TOO_LATE.here_if(!in_time);
+    });
+    IN_TIME.assert("it was taken back before it was due");
+    TOO_LATE.assert("it was called before it was taken back");
+}
+
+#[test]
+fn a_timer_that_is_armed_while_the_timers_end_is_stopped_once() {
+    static BEFORE: Reached = Reached::new();
+    static AFTER: Reached = Reached::new();
+    explore(3, || {
+        let queue = Arc::new(TimerQueue::new());
+        let watched = Watched::new();
+        let closer = {
+            let queue = queue.clone();
+            thread::spawn(move || queue.close())
+        };
+        // SAFETY: it stays until it was taken back, below.
+        let _ = unsafe { queue.arm(watched.cast(), Instant::now()) };
+        // SAFETY: armed above, and taken back this once. Then nobody knows of it, and it can go.
+        let (in_time, calls) = unsafe { (queue.disarm(watched.cast()), Watched::end(watched)) };
+        assert_eq!(calls, u32::from(!in_time));
+        closer.join().unwrap();
+        BEFORE.here_if(in_time);
+        AFTER.here_if(!in_time);
+    });
+    BEFORE.assert("it was taken back before the end");
+    AFTER.assert("it was stopped");
+}
+
+/// A place with a clock that stands still, whose timers the model calls. What is posted runs on the spot: so a sleep ends,
+/// and its memory goes, inside of its timer's call.
+#[derive(Clone)]
+struct Place(Arc<Clock>);
+
+struct Clock {
+    queue: TimerQueue,
+    now: Instant,
+}
+
+impl PartialEq for Place {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Executor for Place {
+    fn post(&self, runnable: Runnable) {
+        runnable.run();
+    }
+
+    fn timers(&self) -> Option<&dyn Timers> {
+        Some(&*self.0)
+    }
+}
+
+// SAFETY: the queue keeps the contract.
+unsafe impl Timers for Clock {
+    fn now(&self) -> Instant {
+        self.now
+    }
+
+    unsafe fn arm(&self, timer: NonNull<Timer>, at: Instant) {
+        // SAFETY: the caller's.
+        let _ = unsafe { self.queue.arm(timer, at) };
+    }
+
+    unsafe fn disarm(&self, timer: NonNull<Timer>) -> bool {
+        // SAFETY: the caller's.
+        unsafe { self.queue.disarm(timer) }
+    }
+}
+
+impl Place {
+    fn new() -> Self {
+        Self(Arc::new(Clock { queue: TimerQueue::new(), now: Instant::now() }))
+    }
+
+    /// The time comes, on another thread.
+    fn time_comes(&self) -> thread::JoinHandle<usize> {
+        let place = self.clone();
+        thread::spawn(move || place.0.queue.call_due(place.0.now + SECOND))
+    }
+}
+
+/// Starts a sleep whose memory goes when it completes.
+fn start_sleep(place: &Place, source: &StopSource) -> Seen {
+    let seen = Seen::default();
+    start(sleep(SECOND).write_env(Changes::new().executor(place.clone())), source, &seen);
+    seen
+}
+
+#[test]
+fn a_sleep_whose_time_comes_while_it_is_stopped_ends_once() {
+    static DUE: Reached = Reached::new();
+    static STOPPED: Reached = Reached::new();
+    static LEFT: Reached = Reached::new();
+    explore(3, || {
+        let (place, source) = (Place::new(), StopSource::new());
+        let seen = start_sleep(&place, &source);
+        let time = place.time_comes();
+        source.request_stop(StopReason::Requested);
+        let called = time.join().unwrap();
+        assert_eq!(seen.completed.get(), 1);
+        DUE.here_if(seen.values.get() == 1);
+        STOPPED.here_if(seen.stopped.get() == 1);
+        LEFT.here_if(seen.stopped.get() == 1 && called == 1);
+        empty_quarantine();
+    });
+    DUE.assert("its time came first");
+    STOPPED.assert("the stop came first");
+    LEFT.assert("the call came while the stop was at work, and left");
+}
+
+#[test]
+fn a_sleep_that_is_being_started_meets_its_time() {
+    static DUE: Reached = Reached::new();
+    static NOT_YET: Reached = Reached::new();
+    explore(3, || {
+        let (place, source) = (Place::new(), StopSource::new());
+        let time = place.time_comes();
+        let seen = start_sleep(&place, &source);
+        let called = time.join().unwrap();
+        assert_eq!(seen.values.get(), called);
+        source.request_stop(StopReason::Requested);
+        assert_eq!(seen.completed.get(), 1);
+        DUE.here_if(called == 1);
+        NOT_YET.here_if(called == 0);
+        empty_quarantine();
+    });
+    DUE.assert("it was armed in time");
+    NOT_YET.assert("the look came before it was armed");
+}
+
+#[test]
+fn a_sleep_that_is_being_started_meets_a_stop_and_its_time() {
+    static DUE: Reached = Reached::new();
+    static STOPPED: Reached = Reached::new();
+    static BOTH: Reached = Reached::new();
+    explore(2, || {
+        let (place, source) = (Place::new(), StopSource::new());
+        let time = place.time_comes();
+        let stop = {
+            let source = source.clone();
+            thread::spawn(move || source.request_stop(StopReason::Requested))
+        };
+        let seen = start_sleep(&place, &source);
+        let called = time.join().unwrap();
+        stop.join().unwrap();
+        assert_eq!(seen.completed.get(), 1);
+        DUE.here_if(seen.values.get() == 1);
+        STOPPED.here_if(seen.stopped.get() == 1 && called == 0);
+        BOTH.here_if(seen.stopped.get() == 1 && called == 1);
+        empty_quarantine();
+    });
+    DUE.assert("its time came first");
+    STOPPED.assert("the stop came first");
+    BOTH.assert("both came");
+}
+
+/// A timer that tells its loop to finish.
+#[repr(C)]
+struct Finishes {
+    // First, so that a pointer to it is a pointer to all of it.
+    timer: Timer,
+    executor: RunLoopExecutor,
+}
+
+#[test]
+fn a_time_that_is_told_to_a_loop_falling_asleep_is_heard() {
+    static THERE: Reached = Reached::new();
+    static WAITED: Reached = Reached::new();
+    explore(3, || {
+        let run_loop = RunLoop::new();
+        let executor = run_loop.executor();
+        let other = thread::spawn(move || {
+            // SAFETY: the timer is the first field of a leaked `Finishes` (`repr(C)`), which its one call takes back.
+            let timer = Timer::new(|timer, _| unsafe {
+                Box::from_raw(timer.cast::<Finishes>().as_ptr()).executor.finish();
+            });
+            let finishes = Box::new(Finishes { timer, executor: executor.clone() });
+            let timers = executor.timers().unwrap();
+            // SAFETY: it stays until it was called.
+            unsafe { timers.arm(NonNull::from(Box::leak(finishes)).cast(), Instant::now()) };
+        });
+        thread::yield_now();
+        if run_loop.run_ready() > 0 {
+            THERE.here()
+        } else {
+            WAITED.here()
+        }
+        run_loop.run();
+        other.join().unwrap();
+    });
+    THERE.assert("it was there already");
+    WAITED.assert("it was waited for");
+}

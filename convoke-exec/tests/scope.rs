@@ -1,0 +1,290 @@
+//! Scopes: nothing that was started in one outlives it, and nothing that came of it is lost.
+
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use convoke::env::Changes;
+use convoke::prelude::*;
+
+/// Adds one when it goes.
+struct Leaves(Arc<AtomicUsize>);
+
+impl Drop for Leaves {
+    fn drop(&mut self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+fn counter() -> (Arc<AtomicUsize>, impl Fn() -> Leaves + Clone) {
+    let count = Arc::new(AtomicUsize::new(0));
+    let made = count.clone();
+    (count, move || Leaves(made.clone()))
+}
+
+#[test]
+fn a_scope_returns_what_its_body_returns() {
+    assert_eq!(sync_wait(task(async { scope(async |_| 7).await })), Outcome::Value(7));
+}
+
+#[test]
+fn a_scope_ends_when_all_its_children_have_ended() {
+    let (count, leaves) = counter();
+    let outcome = sync_wait(task(async move {
+        scope(async |s| {
+            for _ in 0..100 {
+                let leaves = leaves();
+                s.spawn(async move {
+                    checkpoint().await;
+                    drop(leaves);
+                });
+            }
+        })
+        .await
+    }));
+    assert_eq!(outcome, Outcome::Value(()));
+    assert_eq!(count.load(Ordering::Relaxed), 100);
+}
+
+#[test]
+fn children_run_in_parallel_on_a_pool() {
+    let pool = ThreadPool::new(2).unwrap();
+    for _ in 0..100 {
+        let outcome = sync_wait(
+            task(async {
+                scope(async |s| {
+                    let handles: Vec<_> = (0..50_u64)
+                        .map(|n| {
+                            s.spawn_future(async move {
+                                checkpoint().await;
+                                n
+                            })
+                        })
+                        .collect();
+                    let mut sum = 0;
+                    for handle in handles {
+                        sum += handle.await;
+                    }
+                    sum
+                })
+                .await
+            })
+            .starts_on(&pool.executor()),
+        );
+        assert_eq!(outcome, Outcome::Value(1225));
+    }
+}
+
+#[test]
+fn the_first_child_to_fail_stops_the_others_and_its_error_is_the_outcome() {
+    let (count, leaves) = counter();
+    let outcome = sync_wait(task(async move {
+        scope(async |s| {
+            for _ in 0..10 {
+                let leaves = leaves();
+                s.spawn(async move {
+                    let _leaves = leaves;
+                    never::<()>().await;
+                });
+            }
+            s.spawn(async {
+                checkpoint().await;
+                Err("first")
+            });
+            Ok::<(), &str>(never().await)
+        })
+        .await
+    }));
+    assert_eq!(outcome, Outcome::Value(Err("first")));
+    assert_eq!(count.load(Ordering::Relaxed), 10);
+}
+
+#[test]
+fn an_error_of_the_body_stops_the_children() {
+    let (count, leaves) = counter();
+    let outcome = sync_wait(task(async move {
+        scope(async |s| {
+            let leaves = leaves();
+            s.spawn(async move {
+                let _leaves = leaves;
+                never::<()>().await;
+            });
+            checkpoint().await;
+            Err::<(), _>("body")
+        })
+        .await
+    }));
+    assert_eq!(outcome, Outcome::Value(Err("body")));
+    assert_eq!(count.load(Ordering::Relaxed), 1);
+}
+
+#[test]
+#[should_panic(expected = "`unlucky`")]
+fn a_panic_of_a_child_goes_on_at_the_scope_with_its_name() {
+    let _ = sync_wait(task(async {
+        scope(async |s| {
+            s.named("unlucky").spawn(async { panic!("boom") });
+            never::<()>().await
+        })
+        .await
+    }));
+}
+
+#[test]
+fn a_stop_from_above_unwinds_body_and_children() {
+    let source = StopSource::new();
+    let (count, leaves) = counter();
+    let outcome = sync_wait_with(
+        Changes::new().stop_token(source.token()),
+        task(async move {
+            scope(async |s| {
+                for _ in 0..10 {
+                    let (s2, leaves) = (s.clone(), leaves.clone());
+                    s.spawn(async move {
+                        let (_one, other) = (leaves(), leaves());
+                        s2.spawn(async move {
+                            let _other = other;
+                            never::<()>().await;
+                        });
+                        scope(async |s3| {
+                            let inner = leaves();
+                            s3.spawn(async move {
+                                let _inner = inner;
+                                never::<()>().await
+                            });
+                            never::<()>().await
+                        })
+                        .await
+                    });
+                }
+                for _ in 0..5 {
+                    checkpoint().await;
+                }
+                source.request_stop(StopReason::Shutdown);
+                never::<()>().await
+            })
+            .await
+        }),
+    );
+    assert_eq!(outcome, Outcome::Stopped);
+    assert_eq!(count.load(Ordering::Relaxed), 30);
+}
+
+#[test]
+fn dropping_a_handle_asks_the_child_to_stop() {
+    let (count, leaves) = counter();
+    let outcome = sync_wait(task(async move {
+        scope(async |s| {
+            let leaves = leaves();
+            let handle = s.spawn_future(async move {
+                let _leaves = leaves;
+                never::<u32>().await
+            });
+            checkpoint().await;
+            drop(handle);
+            "went on"
+        })
+        .await
+    }));
+    assert_eq!(outcome, Outcome::Value("went on"));
+    assert_eq!(count.load(Ordering::Relaxed), 1);
+}
+
+#[test]
+fn a_child_that_is_stopped_stops_whoever_awaits_its_handle() {
+    let outcome = sync_wait(task(async move {
+        scope(async |s| s.spawn_future(async { stopped::<u32>().await }).await).await
+    }));
+    assert_eq!(outcome, Outcome::Stopped);
+}
+
+#[test]
+fn local_children_need_not_be_send() {
+    let outcome = sync_wait(task(async move {
+        scope(async |s| {
+            s.spawn_local(async {
+                let shared = Rc::new(1);
+                checkpoint().await;
+                assert_eq!(*shared, 1);
+            });
+        })
+        .await
+    }));
+    assert_eq!(outcome, Outcome::Value(()));
+}
+
+#[test]
+#[should_panic(expected = "needs a scope whose executor has one thread")]
+fn local_children_are_refused_on_a_pool() {
+    let pool = ThreadPool::new(1).unwrap();
+    let _ = sync_wait(
+        task(async move { scope(async |s| s.spawn_local(async {})).await }).starts_on(&pool.executor()),
+    );
+}
+
+#[test]
+fn children_run_on_other_executors_and_come_home() {
+    let pool = ThreadPool::new(2).unwrap();
+    let executor = pool.executor();
+    for _ in 0..100 {
+        let executor = executor;
+        let (count, leaves) = counter();
+        let outcome = sync_wait(task(async move {
+            let here = std::thread::current().id();
+            scope(async |s| {
+                for _ in 0..10 {
+                    let leaves = leaves();
+                    s.spawn_on(&executor, async move {
+                        checkpoint().await;
+                        assert_ne!(std::thread::current().id(), here);
+                        drop(leaves);
+                    });
+                }
+            })
+            .await;
+            assert_eq!(std::thread::current().id(), here);
+        }));
+        assert_eq!(outcome, Outcome::Value(()));
+        assert_eq!(count.load(Ordering::Relaxed), 10);
+    }
+}
+
+#[test]
+fn a_scope_that_is_dropped_is_waited_for_by_its_task() {
+    let (count, leaves) = counter();
+    let pool = ThreadPool::new(2).unwrap();
+    let executor = pool.executor();
+    let outcome = sync_wait(task(async move {
+        let mut opened = Box::pin(scope(async |s| {
+            for _ in 0..10 {
+                let leaves = leaves();
+                s.spawn_on(&executor, async move {
+                    let _leaves = leaves;
+                    never::<()>().await;
+                });
+            }
+            never::<()>().await
+        }));
+        std::future::poll_fn(|cx| {
+            assert!(opened.as_mut().poll(cx).is_pending());
+            std::task::Poll::Ready(())
+        })
+        .await;
+        drop(opened);
+    }));
+    assert_eq!(outcome, Outcome::Value(()));
+    assert_eq!(count.load(Ordering::Relaxed), 10);
+}
+
+#[test]
+fn a_handle_that_is_kept_for_longer_than_its_scope_starts_nothing() {
+    let outcome = sync_wait(task(async move {
+        let kept = scope(async |s: convoke::Scope<_>| KeptScope(s)).await;
+        kept.0.try_spawn(async {}).is_err_and(|error| error.is_ended())
+    }));
+    assert_eq!(outcome, Outcome::Value(true));
+}
+
+struct KeptScope(convoke::Scope<KeptScope>);
+
+use std::future::Future;
