@@ -18,6 +18,7 @@ mod flow;
 mod frame_arc;
 mod inbox;
 mod limits;
+pub mod local_scope;
 pub mod pool;
 mod region;
 mod report_panic;
@@ -39,6 +40,7 @@ pub use flow::{
     current, reschedule, run_on, stopped,
 };
 pub use limits::{Shield, shield};
+pub use local_scope::{LocalHandle, LocalScope, LocalScopeNotSend, local_scope, local_scope_not_send};
 pub use pool::{PoolExecutor, ThreadPool, ThreadPoolBuilder};
 use report_panic::report_panic;
 pub use run_loop::{RunLoop, RunLoopExecutor};

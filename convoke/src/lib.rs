@@ -8,6 +8,7 @@ pub use convoke_core::{
     StopReason, StopRef, StopSource, StopToken, algorithm, awaitable, env, frames, outcome, stop,
 };
 pub use convoke_exec::{
+    LocalHandle, LocalScope, LocalScopeNotSend, local_scope, local_scope_not_send,
     Branches, CatchStopped, Checkpoint, Context, CountingScope, Handle, Join, NotSend, PoolExecutor, Race,
     Reschedule, Rooms, RunLoop, RunLoopExecutor, RunOn, Scope, ScopeHandle, Shield, Stopped, StoppedForever,
     Strand, Task, ThreadPool, ThreadPoolBuilder, TryJoin, catch_stopped, checkpoint, context, counting_scope,
@@ -21,6 +22,7 @@ pub mod prelude {
     pub use convoke_core::prelude::*;
     pub use convoke_exec::time::{sleep, sleep_until};
     pub use convoke_exec::{
+        local_scope,
         CountingScope, RunLoop, Stopped, Strand, ThreadPool, catch_stopped, checkpoint, join, race,
         reschedule, run_on, scope, shield, stopped, sync_wait, sync_wait_with, task, try_join,
     };
