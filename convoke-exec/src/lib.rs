@@ -17,7 +17,7 @@ pub mod counting_scope;
 mod flow;
 mod frame_arc;
 mod inbox;
-mod limits;
+pub mod limits;
 pub mod local_scope;
 pub mod pool;
 mod region;
@@ -39,7 +39,7 @@ pub use flow::{
     CatchStopped, Checkpoint, NotSend, Reschedule, RunOn, Stopped, StoppedForever, catch_stopped, checkpoint,
     current, reschedule, run_on, stopped,
 };
-pub use limits::{Shield, shield};
+pub use limits::{Elapsed, shield, timeout};
 pub use local_scope::{LocalHandle, LocalScope, LocalScopeNotSend, local_scope, local_scope_not_send};
 pub use pool::{PoolExecutor, ThreadPool, ThreadPoolBuilder};
 use report_panic::report_panic;

@@ -73,9 +73,8 @@ fn the_first_to_fail_stops_the_others_wherever_it_is() {
                     local_scope(async |s| {
                         for n in 0..3 {
                             if n == place {
-                                s.named("bad").spawn(async move {
-                                    doors::ends_by(door, turns, place).await.map(drop)
-                                });
+                                s.named("bad")
+                                    .spawn(async move { doors::ends_by(door, turns, place).await.map(drop) });
                             } else {
                                 s.spawn(async move { borrowed.clone().waits::<()>().await });
                             }
@@ -250,7 +249,8 @@ fn a_stop_from_around_reaches_body_and_children_at_every_await() {
                 s.spawn(async {
                     local_scope(async |inner| {
                         inner.spawn(async { waits.clone().waits::<()>().await });
-                        join((sleep(std::time::Duration::from_secs(3600)), waits.clone().waits::<()>())).await;
+                        join((sleep(std::time::Duration::from_secs(3600)), waits.clone().waits::<()>()))
+                            .await;
                     })
                     .await;
                 });

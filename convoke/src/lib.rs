@@ -8,12 +8,12 @@ pub use convoke_core::{
     StopReason, StopRef, StopSource, StopToken, algorithm, awaitable, env, frames, outcome, stop,
 };
 pub use convoke_exec::{
-    LocalHandle, LocalScope, LocalScopeNotSend, local_scope, local_scope_not_send,
-    Branches, CatchStopped, Checkpoint, Context, CountingScope, Handle, Join, NotSend, PoolExecutor, Race,
-    Reschedule, Rooms, RunLoop, RunLoopExecutor, RunOn, Scope, ScopeHandle, Shield, Stopped, StoppedForever,
-    Strand, Task, ThreadPool, ThreadPoolBuilder, TryJoin, catch_stopped, checkpoint, context, counting_scope,
-    current, join, pool, race, reschedule, run_on, scope, shield, stopped, strand, sync_wait, sync_wait_with,
-    task, time, try_join,
+    Branches, CatchStopped, Checkpoint, Context, CountingScope, Elapsed, Handle, Join, LocalHandle,
+    LocalScope, LocalScopeNotSend, NotSend, PoolExecutor, Race, Reschedule, Rooms, RunLoop, RunLoopExecutor,
+    RunOn, Scope, ScopeHandle, Stopped, StoppedForever, Strand, Task, ThreadPool, ThreadPoolBuilder, TryJoin,
+    catch_stopped, checkpoint, context, counting_scope, current, join, limits, local_scope,
+    local_scope_not_send, pool, race, reschedule, run_on, scope, shield, stopped, strand, sync_wait,
+    sync_wait_with, task, time, timeout, try_join,
 };
 
 pub mod prelude {
@@ -22,9 +22,8 @@ pub mod prelude {
     pub use convoke_core::prelude::*;
     pub use convoke_exec::time::{sleep, sleep_until};
     pub use convoke_exec::{
-        local_scope,
-        CountingScope, RunLoop, Stopped, Strand, ThreadPool, catch_stopped, checkpoint, join, race,
-        reschedule, run_on, scope, shield, stopped, sync_wait, sync_wait_with, task, try_join,
+        CountingScope, RunLoop, Stopped, Strand, ThreadPool, catch_stopped, checkpoint, join, local_scope,
+        race, reschedule, run_on, scope, shield, stopped, sync_wait, sync_wait_with, task, timeout, try_join,
     };
 }
 

@@ -14,7 +14,7 @@ use crate::region::{Region, pass_on_stop};
 /// request nor the deadline around is seen inside.
 ///
 /// The request is not lost: the next thing that waits behind the shield is stopped. What is inside should be short, and is best
-/// given a `timeout` of its own.
+/// given a [`timeout`](super::timeout()) of its own.
 ///
 /// - *Completes with* what the future returns. Stopped, if the future ended so by itself.
 /// - *If dropped*, the future is dropped.

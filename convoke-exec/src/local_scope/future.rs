@@ -198,7 +198,12 @@ impl<C, O> Rest<C, O>
 where
     C: Future<Output = Option<O>> + ?Sized,
 {
-    fn poll_body<F: Future<Output = O>>(&mut self, body: &mut Pin<&mut Option<F>>, bell: &Bell, waker: &Waker) {
+    fn poll_body<F: Future<Output = O>>(
+        &mut self,
+        body: &mut Pin<&mut Option<F>>,
+        bell: &Bell,
+        waker: &Waker,
+    ) {
         let Some(future) = body.as_mut().as_pin_mut() else { return };
         if !bell.answer() {
             return;

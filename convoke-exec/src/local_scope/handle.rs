@@ -171,7 +171,10 @@ impl<T> Drop for Promise<T> {
 }
 
 /// A child, and its handle.
-pub(super) fn with_handle<F: Future, O>(future: F, label: Label) -> (FutureChild<F, O>, LocalHandle<F::Output>) {
+pub(super) fn with_handle<F: Future, O>(
+    future: F,
+    label: Label,
+) -> (FutureChild<F, O>, LocalHandle<F::Output>) {
     let place = label.location;
     let state = State { outcome: None, awaits: None, child: None, asked: false, handle_gone: false };
     let meeting = Arc::new(Meeting { state: Mutex::new(state) });
