@@ -8,6 +8,8 @@
 //! | [`Strand`] | one at a time, in order, over any executor |
 //! | [`Context`] | typed services with ordered shutdown |
 //! | [`time`] | work that waits for a time, or is asked to stop at one |
+//! | [`task()`], [`mod@scope`], [`mod@local_scope`] | a future that is work; children beside it, or inside it |
+//! | [`together`], [`limits`] | several futures at once in one task; deadlines and shields |
 //! | [`CountingScope`] | counts the work that is started in it, and waits for its end |
 //!
 //! Programs use the facade crate `convoke`, which re-exports all of this.
@@ -31,7 +33,7 @@ mod task;
 #[cfg(feature = "testing")]
 pub mod testing;
 pub mod time;
-mod together;
+pub mod together;
 
 pub use context::Context;
 pub use counting_scope::{CountingScope, ScopeHandle};
@@ -48,7 +50,7 @@ pub use scope::{Handle, Scope, scope};
 pub use strand::Strand;
 pub use sync_wait::{sync_wait, sync_wait_with};
 pub use task::{Task, task};
-pub use together::{Branches, Join, Race, Rooms, TryJoin, join, race, try_join};
+pub use together::{join, race, try_join};
 
 pub mod raw {
     //! The low-level door: the parts of executors that are model-checked on their own.

@@ -8,12 +8,12 @@ pub use convoke_core::{
     StopReason, StopRef, StopSource, StopToken, algorithm, awaitable, env, frames, outcome, stop,
 };
 pub use convoke_exec::{
-    Branches, CatchStopped, Checkpoint, Context, CountingScope, Elapsed, Handle, Join, LocalHandle,
-    LocalScope, LocalScopeNotSend, NotSend, PoolExecutor, Race, Reschedule, Rooms, RunLoop, RunLoopExecutor,
-    RunOn, Scope, ScopeHandle, Stopped, StoppedForever, Strand, Task, ThreadPool, ThreadPoolBuilder, TryJoin,
-    catch_stopped, checkpoint, context, counting_scope, current, join, limits, local_scope,
-    local_scope_not_send, pool, race, reschedule, run_on, scope, shield, stopped, strand, sync_wait,
-    sync_wait_with, task, time, timeout, try_join,
+    CatchStopped, Checkpoint, Context, CountingScope, Elapsed, Handle, LocalHandle, LocalScope,
+    LocalScopeNotSend, NotSend, PoolExecutor, Reschedule, RunLoop, RunLoopExecutor, RunOn, Scope,
+    ScopeHandle, Stopped, StoppedForever, Strand, Task, ThreadPool, ThreadPoolBuilder, catch_stopped,
+    checkpoint, context, counting_scope, current, join, limits, local_scope, local_scope_not_send, pool,
+    race, reschedule, run_on, scope, shield, stopped, strand, sync_wait, sync_wait_with, task, time, timeout,
+    together, try_join,
 };
 
 pub mod prelude {

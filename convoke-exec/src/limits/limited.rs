@@ -56,10 +56,13 @@ impl<F: Future> Limited<F> {
     }
 
     pub(super) fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Ended<F::Output>> {
-        let late = !self.begun && self.as_mut().begin();
+        // A body whose time is up when it begins is begun nevertheless, with the request made.
+        let up = if self.begun { self.alarm.is_due() } else { self.as_mut().begin() };
+        if up && self.is_nearest() {
+            self.as_mut().elapse();
+        }
         self.as_mut().hear(cx);
-        if late {
-            // It is begun nevertheless, with the request made.
+        if up {
             self.as_mut().elapse();
         }
         let polled = loop {
@@ -101,7 +104,13 @@ impl<F: Future> Limited<F> {
         this.at.is_some_and(|at| at <= now)
     }
 
-    /// A stop from around comes before our own: if that was for an earlier deadline, it is that one which counts.
+    /// Whether no deadline around is as near. If several have passed at once, it is the nearest that counts.
+    fn is_nearest(&self) -> bool {
+        let around = Frame::current(|frame| frame.and_then(FrameOwner::deadline));
+        around.is_none_or(|around| self.at.is_some_and(|at| at < around))
+    }
+
+    /// Hears of a stop from around.
     fn hear(self: Pin<&mut Self>, cx: &Context<'_>) {
         let this = self.project();
         if let Err(panic) = Panic::catch(|| this.region.listen(cx)) {

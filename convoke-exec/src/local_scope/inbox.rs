@@ -17,7 +17,7 @@ pub(super) struct Newcomer<C: ?Sized> {
 }
 
 /// See the head of this file.
-pub struct Inbox<C: ?Sized> {
+pub(super) struct Inbox<C: ?Sized> {
     state: Mutex<State<C>>,
     owner: OwnerBell,
 }

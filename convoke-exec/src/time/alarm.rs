@@ -88,6 +88,11 @@ impl Alarm {
         }
     }
 
+    /// Whether it has rung.
+    pub(crate) fn is_due(&self) -> bool {
+        self.armed_by.get().is_some() && matches!(*self.lock(), State::Due)
+    }
+
     fn arm(self: Pin<&Self>, timers: &dyn Timers, at: Instant, cx: &Context<'_>) -> bool {
         if timers.now() >= at {
             return true;

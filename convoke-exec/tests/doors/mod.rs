@@ -10,7 +10,7 @@ use convoke::prelude::*;
 
 /// How a branch ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Door {
+pub(crate) enum Door {
     Value,
     Error,
     Stopped,
@@ -18,7 +18,7 @@ pub enum Door {
 }
 
 /// Ends by a door, after so many turns.
-pub async fn ends_by(door: Door, turns: usize, place: usize) -> Result<usize, String> {
+pub(crate) async fn ends_by(door: Door, turns: usize, place: usize) -> Result<usize, String> {
     for _ in 0..turns {
         checkpoint().await;
     }
@@ -32,12 +32,19 @@ pub async fn ends_by(door: Door, turns: usize, place: usize) -> Result<usize, St
 
 /// Who has begun, and who has cleaned up.
 #[derive(Clone, Default)]
-pub struct Ledger(Arc<Mutex<(usize, usize, Vec<Option<StopReason>>)>>);
+pub(crate) struct Ledger(Arc<Mutex<Seen>>);
+
+#[derive(Default)]
+struct Seen {
+    begun: usize,
+    cleaned_up: usize,
+    reasons: Vec<Option<StopReason>>,
+}
 
 impl Ledger {
     /// Waits until it is asked to stop, then cleans up, which takes several turns; then it is stopped.
-    pub async fn waits<T>(self) -> T {
-        self.0.lock().unwrap().0 += 1;
+    pub(crate) async fn waits<T>(self) -> T {
+        self.0.lock().unwrap().begun += 1;
         let caught = catch_stopped(async { never::<()>().await }).await;
         shield(async {
             for _ in 0..3 {
@@ -51,30 +58,30 @@ impl Ledger {
 
     fn cleaned_up(&self, reason: Option<StopReason>) {
         let mut seen = self.0.lock().unwrap();
-        seen.1 += 1;
-        seen.2.push(reason);
+        seen.cleaned_up += 1;
+        seen.reasons.push(reason);
     }
 
     /// All that have begun have cleaned up.
-    pub fn assert_drained(&self, story: &str) {
+    pub(crate) fn assert_drained(&self, story: &str) {
         let seen = self.0.lock().unwrap();
-        assert_eq!(seen.0, seen.1, "begun and cleaned up: {story}");
+        assert_eq!(seen.begun, seen.cleaned_up, "begun and cleaned up: {story}");
     }
 
     /// How many have begun.
-    pub fn begun(&self) -> usize {
-        self.0.lock().unwrap().0
+    pub(crate) fn begun(&self) -> usize {
+        self.0.lock().unwrap().begun
     }
 
     /// All were asked for this reason.
-    pub fn assert_reasons(&self, reason: StopReason) {
+    pub(crate) fn assert_reasons(&self, reason: StopReason) {
         let seen = self.0.lock().unwrap();
-        assert!(seen.2.iter().all(|seen| *seen == Some(reason)), "{:?}", seen.2);
+        assert!(seen.reasons.iter().all(|seen| *seen == Some(reason)), "{:?}", seen.reasons);
     }
 }
 
 /// Runs it as a task; a panic is an outcome.
-pub fn outcome_of<F: Future<Output: Send> + Send>(future: F) -> Outcome<F::Output> {
+pub(crate) fn outcome_of<F: Future<Output: Send> + Send>(future: F) -> Outcome<F::Output> {
     match Panic::catch(|| sync_wait(task(future))) {
         Ok(outcome) => outcome,
         Err(panic) => Outcome::Panicked(panic),
@@ -82,7 +89,7 @@ pub fn outcome_of<F: Future<Output: Send> + Send>(future: F) -> Outcome<F::Outpu
 }
 
 /// Panics are the same if they say the same.
-pub fn assert_same<T: Debug + PartialEq>(ended: Outcome<T>, expected: &Outcome<T>, story: &str) {
+pub(crate) fn assert_same<T: Debug + PartialEq>(ended: Outcome<T>, expected: &Outcome<T>, story: &str) {
     match (&ended, expected) {
         (Outcome::Panicked(a), Outcome::Panicked(b)) => assert_eq!(a.message(), b.message(), "{story}"),
         (a, b) => assert_eq!(a, b, "{story}"),
