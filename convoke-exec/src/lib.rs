@@ -64,5 +64,9 @@ pub mod raw {
     pub use crate::strand::turns::{AfterPost, Next, Turns};
     #[doc(hidden)]
     pub use crate::task::state as task_state;
+    #[doc(hidden)]
+    pub use crate::time::alarm::Alarm;
     pub use crate::time::queue::{AfterArm, TimerQueue};
+    #[doc(hidden)]
+    pub use crate::together::bells::{Bell, Bells};
 }

@@ -21,7 +21,7 @@ use super::fallback;
 
 /// See the head of this file.
 #[repr(C)]
-pub(crate) struct Alarm {
+pub struct Alarm {
     // First, so that a pointer to it is a pointer to the alarm.
     timer: Timer,
     state: Mutex<State>,
@@ -44,7 +44,8 @@ enum State {
 unsafe impl Send for Alarm {}
 
 impl Alarm {
-    pub(crate) fn new() -> Self {
+    /// One that is not set.
+    pub fn new() -> Self {
         Self {
             timer: Timer::new(Self::called),
             state: Mutex::new(State::Ended),
@@ -58,14 +59,14 @@ impl Alarm {
     ///
     /// # Panics
     /// If the executor has no timers, and the thread for that cannot be started.
-    pub(crate) fn now(self: Pin<&Self>, executor: &ExecutorRef) -> Instant {
+    pub fn now(self: Pin<&Self>, executor: &ExecutorRef) -> Instant {
         let executor = self.get_ref().executor.get_or_init(|| executor.clone());
         executor.timers().unwrap_or_else(|| fallback::timers()).now()
     }
 
     /// Whether the time has come; if not, the waker will be called then. It is the same time in each call, and
     /// [`now`](Alarm::now) was asked before.
-    pub(crate) fn poll(self: Pin<&Self>, at: Instant, cx: &Context<'_>) -> bool {
+    pub fn poll(self: Pin<&Self>, at: Instant, cx: &Context<'_>) -> bool {
         if self.armed_by.get().is_none() {
             let own = self.get_ref().executor.get().and_then(Executor::timers);
             return self.arm(own.unwrap_or_else(|| fallback::timers()), at, cx);
@@ -89,7 +90,7 @@ impl Alarm {
     }
 
     /// Whether it has rung.
-    pub(crate) fn is_due(&self) -> bool {
+    pub fn is_due(&self) -> bool {
         self.armed_by.get().is_some() && matches!(*self.lock(), State::Due)
     }
 
@@ -125,6 +126,12 @@ impl Alarm {
             // It may be anybody's waker, and a timer does not unwind.
             let _ = Panic::catch(|| waker.wake());
         }
+    }
+}
+
+impl Default for Alarm {
+    fn default() -> Self {
+        Self::new()
     }
 }
 

@@ -4,7 +4,7 @@
 //! Executors that can wait, as the run loop does, bring timers of their own; for all others there is one thread in the
 //! process. [`timers_of`] chooses.
 
-mod alarm;
+pub(crate) mod alarm;
 mod fallback;
 mod heap;
 pub(crate) mod queue;

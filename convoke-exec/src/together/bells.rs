@@ -10,7 +10,7 @@ use convoke_core::raw::sync::atomic::{AtomicBool, Ordering};
 use convoke_core::raw::sync::{Mutex, MutexGuard};
 
 /// The board, as its owner has it. When the owner goes, bells that are kept elsewhere lead nowhere.
-pub(crate) struct Bells {
+pub struct Bells {
     board: Arc<Board>,
 }
 
@@ -26,7 +26,7 @@ struct State {
 }
 
 /// What a child's waker leads to.
-pub(crate) struct Bell {
+pub struct Bell {
     key: usize,
     /// Whether the key is on the board. Whoever sets it writes the key there.
     rung: AtomicBool,
@@ -40,13 +40,14 @@ impl Board {
 }
 
 impl Bells {
-    pub(crate) fn new() -> Self {
+    /// A board with nothing on it.
+    pub fn new() -> Self {
         Self { board: Arc::new(Board { state: Mutex::new(State { rung: Vec::new(), owner: None }) }) }
     }
 
     /// A bell that counts as rung: its child is to be polled a first time. It is for the caller to do so, for the key is not on
     /// the board.
-    pub(crate) fn bell(&self, key: usize) -> Arc<Bell> {
+    pub fn bell(&self, key: usize) -> Arc<Bell> {
         Arc::new(Bell { key, rung: AtomicBool::new(true), board: self.board.clone() })
     }
 
@@ -56,7 +57,7 @@ impl Bells {
     }
 
     /// Takes the keys off the board. The owner looks at them now: until it waits again nobody need wake it.
-    pub(crate) fn take_rung(&self, into: &mut impl Extend<usize>) {
+    pub fn take_rung(&self, into: &mut impl Extend<usize>) {
         let mut state = self.board.lock();
         let owner = state.owner.take();
         into.extend(state.rung.drain(..));
@@ -66,7 +67,7 @@ impl Bells {
 
     /// The owner waits, unless a bell has rung since it last looked: then it is woken at once, and others get their turn
     /// before.
-    pub(crate) fn wait(&self, waker: &Waker) {
+    pub fn wait(&self, waker: &Waker) {
         let mut state = self.board.lock();
         if state.rung.is_empty() {
             state.owner = Some(waker.clone());
@@ -74,6 +75,12 @@ impl Bells {
             drop(state);
             waker.wake_by_ref();
         }
+    }
+}
+
+impl Default for Bells {
+    fn default() -> Self {
+        Self::new()
     }
 }
 
@@ -86,16 +93,17 @@ impl Drop for Bells {
 
 impl Bell {
     /// Its owner has taken the key off the board, and polls the child now. False if somebody has polled it already.
-    pub(crate) fn answer(&self) -> bool {
+    pub fn answer(&self) -> bool {
         self.rung.swap(false, Ordering::AcqRel)
     }
 
     /// The child is gone: whoever rings from now on is not heard.
-    pub(crate) fn silence(&self) {
+    pub fn silence(&self) {
         self.rung.store(true, Ordering::Release);
     }
 
-    pub(crate) fn ring(&self) {
+    /// Wakes the child: its key is on the board, and its owner woken if it waits.
+    pub fn ring(&self) {
         if self.rung.swap(true, Ordering::AcqRel) {
             return;
         }
@@ -138,5 +146,11 @@ impl OwnerBell {
 impl fmt::Debug for Bells {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Bells").finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Bell {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Bell").field("key", &self.key).finish_non_exhaustive()
     }
 }
