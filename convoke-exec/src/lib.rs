@@ -38,8 +38,8 @@ pub mod together;
 pub use context::Context;
 pub use counting_scope::{CountingScope, ScopeHandle};
 pub use flow::{
-    CatchStopped, Checkpoint, NotSend, Reschedule, RunOn, Stopped, StoppedForever, catch_stopped, checkpoint,
-    current, reschedule, run_on, stopped,
+    CatchStopped, Checkpoint, EndStopped, Forever, NotSend, Reschedule, RunOn, Stopped, catch_stopped,
+    checkpoint, current, forever, reschedule, run_on, stopped,
 };
 pub use limits::{Elapsed, shield, timeout};
 pub use local_scope::{LocalHandle, LocalScope, LocalScopeNotSend, local_scope, local_scope_not_send};

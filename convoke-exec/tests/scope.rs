@@ -192,9 +192,10 @@ fn dropping_a_handle_asks_the_child_to_stop() {
 
 #[test]
 fn a_child_that_is_stopped_stops_whoever_awaits_its_handle() {
-    let outcome = sync_wait(task(async move {
-        scope(async |s| s.spawn_future(async { stopped::<u32>().await }).await).await
-    }));
+    let outcome =
+        sync_wait(task(
+            async move { scope(async |s| s.spawn_future(async { stopped().await }).await).await },
+        ));
     assert_eq!(outcome, Outcome::Stopped);
 }
 

@@ -164,7 +164,7 @@ fn a_caught_stop_is_a_value_and_the_frame_is_gone_before() {
         let other = owned.clone();
         let caught = catch_stopped(async move {
             let _other = other;
-            stopped::<()>().await
+            stopped().await
         })
         .await;
         (caught.unwrap_err().reason(), Arc::strong_count(&owned))

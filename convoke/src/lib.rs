@@ -8,11 +8,11 @@ pub use convoke_core::{
     StopReason, StopRef, StopSource, StopToken, algorithm, awaitable, env, frames, outcome, stop,
 };
 pub use convoke_exec::{
-    CatchStopped, Checkpoint, Context, CountingScope, Elapsed, Handle, LocalHandle, LocalScope,
-    LocalScopeNotSend, NotSend, PoolExecutor, Reschedule, RunLoop, RunLoopExecutor, RunOn, Scope,
-    ScopeHandle, Stopped, StoppedForever, Strand, Task, ThreadPool, ThreadPoolBuilder, catch_stopped,
-    checkpoint, context, counting_scope, current, join, limits, local_scope, local_scope_not_send, pool,
-    race, reschedule, run_on, scope, shield, stopped, strand, sync_wait, sync_wait_with, task, time, timeout,
+    CatchStopped, Checkpoint, Context, CountingScope, Elapsed, EndStopped, Forever, Handle, LocalHandle,
+    LocalScope, LocalScopeNotSend, NotSend, PoolExecutor, Reschedule, RunLoop, RunLoopExecutor, RunOn, Scope,
+    ScopeHandle, Stopped, Strand, Task, ThreadPool, ThreadPoolBuilder, catch_stopped, checkpoint, context,
+    counting_scope, current, forever, join, limits, local_scope, local_scope_not_send, pool, race,
+    reschedule, run_on, scope, shield, stopped, strand, sync_wait, sync_wait_with, task, time, timeout,
     together, try_join,
 };
 
@@ -22,8 +22,9 @@ pub mod prelude {
     pub use convoke_core::prelude::*;
     pub use convoke_exec::time::{sleep, sleep_until};
     pub use convoke_exec::{
-        CountingScope, RunLoop, Stopped, Strand, ThreadPool, catch_stopped, checkpoint, join, local_scope,
-        race, reschedule, run_on, scope, shield, stopped, sync_wait, sync_wait_with, task, timeout, try_join,
+        CountingScope, RunLoop, Stopped, Strand, ThreadPool, catch_stopped, checkpoint, forever, join,
+        local_scope, race, reschedule, run_on, scope, shield, stopped, sync_wait, sync_wait_with, task,
+        timeout, try_join,
     };
 }
 

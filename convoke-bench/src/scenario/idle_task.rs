@@ -10,8 +10,9 @@ use std::hint::black_box;
 use std::rc::Rc;
 
 use super::ping_pong::OneSlot;
-use super::{Bytes, Scenario, Unit};
+use super::{Bytes, CONVOKE, Scenario, Unit};
 use crate::allocator::Weighing;
+use crate::own::Convoke;
 use crate::peer::{AsyncTask, Compio, Glommio, Monoio, OneThread, Smol, Spawner, Tokio, TokioLocalSet};
 
 const TASKS: u64 = 10_000;
@@ -24,6 +25,7 @@ pub(super) fn scenarios() -> Vec<Scenario> {
         )
         .batch(TASKS)
         .unit(Unit::Bytes)
+        .contestant(CONVOKE, idle::<Convoke>)
         .contestant("tokio", idle::<Tokio>)
         .contestant("tokio_local_set", idle::<TokioLocalSet>)
         .contestant("smol", idle::<Smol>)

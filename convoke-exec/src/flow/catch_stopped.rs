@@ -22,7 +22,7 @@ use pin_project_lite::pin_project;
 /// use convoke::prelude::*;
 ///
 /// let outcome = sync_wait(task(async {
-///     let caught = catch_stopped(async { stopped::<u32>().await }).await;
+///     let caught = catch_stopped(async { stopped().await }).await;
 ///     assert!(caught.is_err());
 ///     "went on"
 /// }));

@@ -3,12 +3,16 @@
 mod catch_stopped;
 mod checkpoint;
 pub mod current;
+mod forever;
+mod no_return;
 mod reschedule;
 mod run_on;
 mod stopped;
 
 pub use catch_stopped::{CatchStopped, Stopped, catch_stopped};
 pub use checkpoint::{Checkpoint, checkpoint};
+pub use forever::{Forever, forever};
+pub use no_return::NoReturn;
 pub use reschedule::{NotSend, Reschedule, reschedule};
 pub use run_on::{RunOn, run_on};
-pub use stopped::{StoppedForever, stopped};
+pub use stopped::{EndStopped, stopped};

@@ -35,7 +35,7 @@ pub struct Handle<T> {
 }
 
 // SAFETY: what it leads to lies in the child, of which it has a reference; the meeting says who has what, and the outcome may
-// go from the child's thread to this one: `spawn_future` asks that `T` is `Send`.
+// go from the child's thread to this one if `T` is `Send`. If it is not, the child is local, and so is the handle.
 unsafe impl<T: Send> Send for Handle<T> {}
 // SAFETY: a shared handle gives access to nothing.
 unsafe impl<T: Send> Sync for Handle<T> {}

@@ -126,6 +126,19 @@ impl<O> Scope<O> {
         self.start_future(future, None, Location::caller())
     }
 
+    /// Starts a child that need not be `Send`, on the scope's executor, which must have one thread; and returns its handle.
+    ///
+    /// # Panics
+    /// As [`spawn_local`](Scope::spawn_local).
+    #[inline]
+    #[track_caller]
+    pub fn spawn_future_local<F>(&self, future: F) -> Handle<F::Output>
+    where
+        F: Future + 'static,
+    {
+        self.start_future_local(future, None, Location::caller())
+    }
+
     /// Gives the next child a name, for people who look, and for panics. Without one it is known by where it was started.
     ///
     /// ```
@@ -149,6 +162,45 @@ impl<O> Scope<O> {
     where
         F: Future<Output: Send> + Send + 'static,
     {
+        // SAFETY: the future is `Send` and `'static`.
+        match unsafe { self.start_with_handle(future, false, name, location) } {
+            Ok(handle) => handle,
+            Err(refused) => refused.panic(),
+        }
+    }
+
+    #[inline]
+    fn start_future_local<F>(
+        &self,
+        future: F,
+        name: Option<Box<str>>,
+        location: &'static Location<'static>,
+    ) -> Handle<F::Output>
+    where
+        F: Future + 'static,
+    {
+        let started = if self.is_at_home() {
+            // SAFETY: this thread is at home, and the future is `'static`.
+            unsafe { self.start_with_handle(future, true, name, location) }
+        } else {
+            Err(SpawnError { future, reason: Refused::NotAtHome })
+        };
+        match started {
+            Ok(handle) => handle,
+            Err(refused) => refused.panic(),
+        }
+    }
+
+    /// # Safety
+    /// As for `start`.
+    #[inline]
+    unsafe fn start_with_handle<F: Future>(
+        &self,
+        future: F,
+        local: bool,
+        name: Option<Box<str>>,
+        location: &'static Location<'static>,
+    ) -> Result<Handle<F::Output>, SpawnError<F>> {
         type Ends<O> = ToHandle<O, Here>;
         let ending: Ends<O> = ToHandle {
             meeting: Meeting::new(),
@@ -156,16 +208,13 @@ impl<O> Scope<O> {
             place: Here,
             _scope: PhantomData,
         };
-        // SAFETY: the future is `Send` and `'static`. The handle takes over the reference that `ToHandle` makes the task with.
+        // SAFETY: the caller's. The handle takes over the reference that `ToHandle` makes the task with.
         unsafe {
-            let child = match self.start(future, ending, false, name, location) {
-                Ok(child) => child,
-                Err(refused) => refused.panic(),
-            };
+            let child = self.start(future, ending, local, name, location)?;
             let ending = Cell::<F, Ends<O>>::ending_at(child);
             let meeting = NonNull::from(&ending.as_ref().meeting);
             let waker = NonNull::new_unchecked(ending.as_ref().waker.get());
-            Handle::new(child, meeting, waker, Cell::<F, Ends<O>>::room(child), location)
+            Ok(Handle::new(child, meeting, waker, Cell::<F, Ends<O>>::room(child), location))
         }
     }
 
@@ -173,16 +222,22 @@ impl<O> Scope<O> {
     where
         F: Future<Output: ChildOutput<O>> + 'static,
     {
-        let home = self.block.place.home();
-        let started: Result<(), _> = if home == HomeId::NONE || home != HomeId::here() {
-            Err(SpawnError { future, reason: Refused::NotAtHome })
-        } else {
+        let started = if self.is_at_home() {
             // SAFETY: this thread is at home, and the future is `'static`.
             unsafe { self.start(future, to_scope(Here), true, name, location) }.map(drop)
+        } else {
+            Err(SpawnError { future, reason: Refused::NotAtHome })
         };
         if let Err(refused) = started {
             refused.panic();
         }
+    }
+
+    /// Whether what is started here runs on this thread alone.
+    #[inline]
+    fn is_at_home(&self) -> bool {
+        let home = self.block.place.home();
+        home != HomeId::NONE && home == HomeId::here()
     }
 
     fn start_on<F>(
@@ -299,6 +354,18 @@ impl<O> Named<'_, O> {
     {
         let executor = ExecutorRef::new(executor.clone());
         self.scope.start_on(executor, future, Some(self.name), Location::caller());
+    }
+
+    /// As [`Scope::spawn_future_local`].
+    ///
+    /// # Panics
+    /// As there.
+    #[track_caller]
+    pub fn spawn_future_local<F>(self, future: F) -> Handle<F::Output>
+    where
+        F: Future + 'static,
+    {
+        self.scope.start_future_local(future, Some(self.name), Location::caller())
     }
 
     /// As [`Scope::spawn_future`].
