@@ -87,7 +87,7 @@ fn every_other_door_goes_through_a_timeout_as_it_is() {
         outcome_of(async { timeout(HOUR, doors::ends_by(Door::Error, 1, 0)).await.unwrap() }),
         Outcome::Value(Err("error 0".to_owned()))
     );
-    assert_eq!(outcome_of(async { timeout(HOUR, stopped::<()>()).await.is_ok() }), Outcome::Stopped);
+    assert_eq!(outcome_of(async { timeout(HOUR, stopped()).await.is_ok() }), Outcome::Stopped);
     let ended = outcome_of(async { timeout(HOUR, doors::ends_by(Door::Panic, 1, 0)).await.is_ok() });
     assert!(matches!(ended, Outcome::Panicked(panic) if panic.message() == "panic 0"));
 }

@@ -118,7 +118,7 @@ fn a_nameless_child_is_known_by_where_it_was_started() {
 fn a_child_that_stops_is_gone_and_a_body_that_stops_stops_all() {
     let ended = outcome_of(async {
         local_scope(async |s| {
-            s.spawn(async { stopped::<()>().await });
+            s.spawn(async { stopped().await });
             checkpoint().await;
             checkpoint().await;
             5
@@ -133,7 +133,7 @@ fn a_child_that_stops_is_gone_and_a_body_that_stops_stops_all() {
             s.spawn(async { waits.clone().waits::<()>().await });
             checkpoint().await;
             checkpoint().await;
-            stopped::<()>().await
+            stopped().await
         })
         .await
     });
@@ -345,7 +345,7 @@ fn only_the_woken_are_polled() {
                 }
             }
             assert_eq!(polls.load(Ordering::Relaxed), 50);
-            stopped::<()>().await
+            stopped().await
         })
         .await
     });

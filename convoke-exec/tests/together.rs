@@ -121,7 +121,7 @@ fn a_branch_that_stops_by_itself_is_out_of_the_race() {
         let branch = move |n: usize| async move {
             checkpoint().await;
             if n != place {
-                stopped::<()>().await;
+                stopped().await;
             }
             checkpoint().await;
             n
@@ -135,9 +135,12 @@ fn a_branch_that_stops_by_itself_is_out_of_the_race() {
 
 #[test]
 fn a_race_in_which_all_stop_is_stopped_and_so_is_one_without_runners() {
-    let ended = outcome_of(async { race((stopped::<u8>(), stopped::<u8>())).await });
+    async fn stops() -> u8 {
+        stopped().await
+    }
+    let ended = outcome_of(async { race((stops(), stops())).await });
     assert_eq!(ended, Outcome::Stopped);
-    let ended = outcome_of(async { race(vec![stopped::<u8>(), stopped::<u8>()]).await });
+    let ended = outcome_of(async { race(vec![stops(), stops()]).await });
     assert_eq!(ended, Outcome::Stopped);
     let ended = outcome_of(async { race(Vec::<std::future::Ready<u8>>::new()).await });
     assert_eq!(ended, Outcome::Stopped);

@@ -24,12 +24,17 @@ use crate::region::{Region, pass_on_stop};
 /// ```
 /// use convoke::prelude::*;
 ///
-/// let outcome = sync_wait(task(async {
-///     let caught = catch_stopped(async { stopped::<()>().await }).await;
+/// let source = StopSource::new();
+/// let asks = source.clone();
+/// let program = task(async move {
+///     asks.request_stop(StopReason::Shutdown);
 ///     shield(async { checkpoint().await }).await;
-///     caught.is_err()
-/// }));
-/// assert_eq!(outcome, Outcome::Value(true));
+///     println!("what must be done is done");
+///     checkpoint().await;
+///     unreachable!("stopped here");
+/// });
+/// let changes = convoke::env::Changes::new().stop_token(source.token());
+/// assert_eq!(sync_wait_with(changes, program), Outcome::<()>::Stopped);
 /// ```
 pub fn shield<F: IntoFuture>(future: F) -> Shield<F::IntoFuture> {
     Shield { body: Some(future.into_future()), region: Region::shielded() }
