@@ -68,5 +68,5 @@ pub mod raw {
     pub use crate::time::alarm::Alarm;
     pub use crate::time::queue::{AfterArm, TimerQueue};
     #[doc(hidden)]
-    pub use crate::together::bells::{Bell, Bells};
+    pub use crate::together::bells::{Bell, Bells, Key};
 }

@@ -334,6 +334,12 @@ fn only_the_woken_are_polled() {
     let ended = outcome_of(async {
         local_scope(async |s| {
             for _ in 0..50 {
+                // Wakes itself and ends: that is not for the next one, which comes in its place.
+                s.spawn(std::future::poll_fn(|cx| {
+                    cx.waker().wake_by_ref();
+                    Poll::Ready(())
+                }));
+                checkpoint().await;
                 let mut waits = never::<()>().into_awaited();
                 let polls = &polls;
                 s.spawn(std::future::poll_fn(move |cx| {
@@ -379,4 +385,38 @@ fn children_that_are_not_send_run_in_a_task_that_is_not() {
         seen.load(Ordering::Relaxed)
     });
     assert_eq!(ended, Outcome::Value(6));
+}
+
+#[test]
+fn a_checkpoint_gives_every_other_child_one_turn() {
+    let log = std::sync::Mutex::new(Vec::new());
+    let ended = outcome_of(async {
+        let turns = async |who: char| {
+            for _ in 0..20 {
+                log.lock().unwrap().push(who);
+                checkpoint().await;
+            }
+        };
+        local_scope(async |s| {
+            let turns = &turns;
+            // Others have been in their places before, and were woken when they ended.
+            for _ in 0..2 {
+                s.spawn(std::future::poll_fn(|cx| {
+                    cx.waker().wake_by_ref();
+                    Poll::Ready(())
+                }));
+            }
+            checkpoint().await;
+            s.spawn(turns('a'));
+            s.spawn(turns('b'));
+            turns('c').await;
+        })
+        .await;
+    });
+    assert_eq!(ended, Outcome::Value(()));
+    for round in log.into_inner().unwrap().chunks(3) {
+        let mut round = round.to_vec();
+        round.sort_unstable();
+        assert_eq!(round, ['a', 'b', 'c']);
+    }
 }

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use convoke_core::raw::sync::{Arc, thread};
 use convoke_core::raw::{Runnable, Timer, Timers};
 use convoke_core::{Executor, ExecutorRef};
-use convoke_exec::raw::{Alarm, Bells, TimerQueue};
+use convoke_exec::raw::{Alarm, Bells, Key, TimerQueue};
 use model::{Reached, explore};
 
 /// Counts how often it is called. What it tells is looked at when the threads are joined.
@@ -44,10 +44,12 @@ fn a_bell_that_rings_is_heard_once_whenever_its_owner_waits() {
     static IN_ROUND: Reached = Reached::new();
     static BEFORE_THE_WAIT: Reached = Reached::new();
     static WHILE_IT_WAITS: Reached = Reached::new();
+    const CHILD: Key = Key { place: 7, serial: 1 };
     explore(3, || {
         let bells = Bells::new();
-        let bell = bells.bell(7);
-        assert!(bell.answer(), "a child is polled a first time");
+        let bell = bells.bell(CHILD);
+        // Its child is polled a first time.
+        bell.answer();
         let rings = {
             let bell = bell.clone();
             thread::spawn(move || bell.ring())
@@ -55,13 +57,16 @@ fn a_bell_that_rings_is_heard_once_whenever_its_owner_waits() {
         let (count, waker) = Count::waker();
         let mut round = Vec::new();
         bells.take_rung(&mut round);
-        let polled = round.contains(&7) && bell.answer();
+        let polled = round.pop() == Some(CHILD);
+        if polled {
+            bell.answer();
+        }
         bells.wait(&waker);
         let at_once = count.get() == 1;
         rings.join().unwrap();
         assert_eq!(usize::from(polled) + count.get(), 1, "heard, and once");
         bells.take_rung(&mut round);
-        assert_eq!(round, [7], "on the board once");
+        assert_eq!(round.len(), usize::from(!polled), "on the board once");
         IN_ROUND.here_if(polled);
         BEFORE_THE_WAIT.here_if(at_once);
         WHILE_IT_WAITS.here_if(!polled && !at_once);
@@ -76,9 +81,9 @@ fn of_two_bells_that_ring_at_once_the_owner_is_woken_by_one_and_sees_both() {
     explore(3, || {
         let bells = Bells::new();
         let (count, waker) = Count::waker();
-        let rings = [1, 2].map(|key| {
-            let bell = bells.bell(key);
-            assert!(bell.answer());
+        let rings = [1, 2].map(|place| {
+            let bell = bells.bell(Key { place, serial: 0 });
+            bell.answer();
             bell
         });
         bells.wait(&waker);
@@ -89,8 +94,9 @@ fn of_two_bells_that_ring_at_once_the_owner_is_woken_by_one_and_sees_both() {
         assert_eq!(count.get(), 1);
         let mut round = Vec::new();
         bells.take_rung(&mut round);
-        round.sort_unstable();
-        assert_eq!(round, [1, 2]);
+        let mut places: Vec<_> = round.into_iter().map(|key: Key| key.place).collect();
+        places.sort_unstable();
+        assert_eq!(places, [1, 2]);
     });
 }
 

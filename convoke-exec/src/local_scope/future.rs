@@ -16,7 +16,7 @@ use super::inbox::{Door, Inbox};
 use super::spawn::{AnyChild, LocalScope, LocalScopeNotSend, SendChild};
 use crate::region::{Region, pass_on_stop};
 use crate::scope::is_error;
-use crate::together::bells::Bell;
+use crate::together::bells::{Bell, Key};
 use crate::together::ended::ended;
 use crate::together::woken_set::WokenSet;
 
@@ -118,8 +118,8 @@ enum Failure<O> {
     Panic(Panic),
 }
 
-/// The key of the body; children's are places in a list.
-const BODY: usize = usize::MAX;
+/// The key of the body, in a place where no child is.
+const BODY: Key = Key { place: usize::MAX, serial: 0 };
 
 fn open<C, F>(
     body: impl FnOnce(Arc<Inbox<C>>) -> F,
@@ -129,8 +129,8 @@ where
     C: Future<Output = Option<F::Output>> + ?Sized,
     F: Future,
 {
-    let children = WokenSet::new();
-    let body_bell = children.bells().bell(BODY);
+    let mut children = WokenSet::new();
+    let body_bell = children.bell_beside(BODY);
     let inbox = Door(Arc::new(Inbox::new(children.bells().owner())));
     let body = body(inbox.0.clone());
     LocalScopeFuture {
@@ -166,16 +166,13 @@ where
             Err(panic) => rest.fail(Failure::Panic(panic), this.body_bell),
         }
         rest.children.begin_round();
-        // The body's first poll is not on the board; later ones are.
-        let mut next = Some(BODY);
         loop {
-            match next {
+            match rest.children.next() {
                 Some(BODY) => rest.poll_body(&mut this.body, this.body_bell, this.body_waker),
                 Some(key) => rest.poll_child(key, this.body_bell),
                 None if rest.take_in() => {}
                 None => break,
             }
-            next = rest.children.next();
         }
         if this.body.is_none() && rest.children.is_empty() && rest.inbox.0.end() {
             return rest.end();
@@ -205,9 +202,7 @@ where
         waker: &Waker,
     ) {
         let Some(future) = body.as_mut().as_pin_mut() else { return };
-        if !bell.answer() {
-            return;
-        }
+        bell.answer();
         let polled = Panic::catch(|| self.region.poll_one(future, waker));
         match ended(polled, &self.region, || body.set(None)) {
             None => {}
@@ -219,7 +214,7 @@ where
         }
     }
 
-    fn poll_child(&mut self, key: usize, body: &Bell) {
+    fn poll_child(&mut self, key: Key, body: &Bell) {
         match self.children.poll(key, &self.region) {
             None | Some((Outcome::Value(None) | Outcome::Stopped, _)) => {}
             Some((Outcome::Value(Some(output)), _)) => self.fail(Failure::Output(output), body),

@@ -20,15 +20,25 @@ struct Board {
 
 struct State {
     /// The keys of those that were woken.
-    rung: Vec<usize>,
+    rung: Vec<Key>,
     /// The owner's waker, while it waits.
     owner: Option<Waker>,
 }
 
+/// Which child a bell is of: its place among them, and a number by which it is told from others that come there later.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Key {
+    /// Where its owner finds it.
+    pub place: usize,
+    /// Of those in that place, which.
+    pub serial: u64,
+}
+
 /// What a child's waker leads to.
 pub struct Bell {
-    key: usize,
-    /// Whether the key is on the board. Whoever sets it writes the key there.
+    key: Key,
+    /// Whether the key is on the board, or taken from there and not yet answered. Whoever sets it writes the key there: so
+    /// it is there once.
     rung: AtomicBool,
     board: Arc<Board>,
 }
@@ -47,7 +57,7 @@ impl Bells {
 
     /// A bell that counts as rung: its child is to be polled a first time. It is for the caller to do so, for the key is not on
     /// the board.
-    pub fn bell(&self, key: usize) -> Arc<Bell> {
+    pub fn bell(&self, key: Key) -> Arc<Bell> {
         Arc::new(Bell { key, rung: AtomicBool::new(true), board: self.board.clone() })
     }
 
@@ -57,7 +67,7 @@ impl Bells {
     }
 
     /// Takes the keys off the board. The owner looks at them now: until it waits again nobody need wake it.
-    pub fn take_rung(&self, into: &mut impl Extend<usize>) {
+    pub fn take_rung(&self, into: &mut impl Extend<Key>) {
         let mut state = self.board.lock();
         let owner = state.owner.take();
         into.extend(state.rung.drain(..));
@@ -92,9 +102,10 @@ impl Drop for Bells {
 }
 
 impl Bell {
-    /// Its owner has taken the key off the board, and polls the child now. False if somebody has polled it already.
-    pub fn answer(&self) -> bool {
-        self.rung.swap(false, Ordering::AcqRel)
+    /// Its owner has taken the key off the board, and polls the child now, once for each time that it was there.
+    pub fn answer(&self) {
+        let rung = self.rung.swap(false, Ordering::AcqRel);
+        debug_assert!(rung, "answered once for each time that it was on the board");
     }
 
     /// The child is gone: whoever rings from now on is not heard.

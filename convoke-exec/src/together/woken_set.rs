@@ -1,8 +1,8 @@
 //! A set of futures inside one task, of which only those are polled that were woken. `join` and `race` of vectors stand on it,
 //! and the local scope.
 //!
-//! 1. A child's key is its place in the list. It may be on the board, or in the round, for a child that has ended or for a
-//!    new one in its place: the bell says whether the child that is there now was woken.
+//! 1. The key of a child that was woken is in one place: on the board, or in the round. One that is found there is of a
+//!    child that was woken, or that has ended since; its place may have another tenant then, with another number.
 //! 2. Futures are boxed and stay where they are; the set itself may be moved.
 
 use core::fmt;
@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use convoke_core::{Outcome, Panic};
 
-use super::bells::{Bell, Bells};
+use super::bells::{Bell, Bells, Key};
 use super::ended::ended;
 use crate::region::Region;
 
@@ -24,11 +24,14 @@ pub(crate) struct WokenSet<F: ?Sized, T = ()> {
     free: Vec<usize>,
     bells: Bells,
     /// Those to be polled before the owner waits again.
-    round: VecDeque<usize>,
+    round: VecDeque<Key>,
+    /// How many children there were.
+    serial: u64,
 }
 
 struct Child<F: ?Sized, T> {
     future: Pin<Box<F>>,
+    serial: u64,
     bell: Arc<Bell>,
     /// Of the bell. Made once: making one counts.
     waker: Waker,
@@ -38,7 +41,13 @@ struct Child<F: ?Sized, T> {
 
 impl<F: Future + ?Sized, T> WokenSet<F, T> {
     pub(crate) fn new() -> Self {
-        Self { children: Vec::new(), free: Vec::new(), bells: Bells::new(), round: VecDeque::new() }
+        Self {
+            children: Vec::new(),
+            free: Vec::new(),
+            bells: Bells::new(),
+            round: VecDeque::new(),
+            serial: 0,
+        }
     }
 
     pub(crate) fn bells(&self) -> &Bells {
@@ -51,14 +60,22 @@ impl<F: Future + ?Sized, T> WokenSet<F, T> {
 
     /// Adds a child; it is polled in this round.
     pub(crate) fn insert(&mut self, future: Pin<Box<F>>, tag: T) {
-        let key = self.free.pop().unwrap_or_else(|| {
+        let place = self.free.pop().unwrap_or_else(|| {
             self.children.push(None);
             self.children.len() - 1
         });
-        let bell = self.bells.bell(key);
+        let serial = self.serial;
+        self.serial += 1;
+        let bell = self.bells.bell(Key { place, serial });
         let waker = Waker::from(bell.clone());
-        self.children[key] = Some(Child { future, bell, waker, begun: false, tag });
+        self.children[place] = Some(Child { future, serial, bell, waker, begun: false, tag });
+        self.round.push_back(Key { place, serial });
+    }
+
+    /// A bell for something that its owner polls beside the children, when this key comes up. It does so in this round.
+    pub(crate) fn bell_beside(&mut self, key: Key) -> Arc<Bell> {
         self.round.push_back(key);
+        self.bells.bell(key)
     }
 
     /// Has every child polled, woken or not: a stop was asked for.
@@ -73,24 +90,23 @@ impl<F: Future + ?Sized, T> WokenSet<F, T> {
         self.bells.take_rung(&mut self.round);
     }
 
-    /// The next of the round. Not all keys lead to a child: see rule 1.
-    pub(crate) fn next(&mut self) -> Option<usize> {
+    /// The next of the round.
+    pub(crate) fn next(&mut self) -> Option<Key> {
         self.round.pop_front()
     }
 
-    /// Polls a child if it was woken. What has come of it, if it has ended; then it is gone.
-    pub(crate) fn poll(&mut self, key: usize, region: &Region) -> Option<(Outcome<F::Output>, T)> {
-        let child = self.children.get_mut(key)?.as_mut()?;
-        if !child.bell.answer() {
-            return None;
-        }
+    /// Polls the child of this key, which [`next`](WokenSet::next) has said, if it is still there. What has come of it, if it
+    /// has ended; then it is gone.
+    pub(crate) fn poll(&mut self, key: Key, region: &Region) -> Option<(Outcome<F::Output>, T)> {
+        let child = self.children[key.place].as_mut().filter(|child| child.serial == key.serial)?;
+        child.bell.answer();
         child.begun = true;
         let polled = Panic::catch(|| region.poll_one(child.future.as_mut(), &child.waker));
         let mut tag = None;
         let outcome = ended(polled, region, || {
-            if let Some(child) = self.children[key].take() {
+            if let Some(child) = self.children[key.place].take() {
                 child.bell.silence();
-                self.free.push(key);
+                self.free.push(key.place);
                 tag = Some(child.tag);
                 drop(child.future);
             }
