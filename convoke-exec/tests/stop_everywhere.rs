@@ -186,8 +186,9 @@ fn stops_find_their_way_through_combinators_that_poll_only_what_was_woken() {
             s.tick().await;
             Err::<(), _>("failed")
         };
-        let far = foreign(timeout(HOUR, foreign(ledger.clone().waits::<Result<(), &str>>())));
-        let branches: Vec<Pin<Box<dyn Future<Output = Result<(), &str>> + Send>>> = vec![
+        let far = foreign(timeout(HOUR, foreign(ledger.clone().waits::<Result<(), &'static str>>())));
+        type Branch<'a> = Pin<Box<dyn Future<Output = Result<(), &'static str>> + Send + 'a>>;
+        let branches: Vec<Branch<'_>> = vec![
             Box::pin(foreign(async { far.await.unwrap() })),
             Box::pin(foreign(failing)),
             Box::pin(foreign(async {
