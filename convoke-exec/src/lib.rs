@@ -7,6 +7,7 @@
 //! | [`ThreadPool`] | threads that share work |
 //! | [`Strand`] | one at a time, in order, over any executor |
 //! | [`Context`] | typed services with ordered shutdown |
+//! | [`cleanup`] | clean-up that is awaited on every exit |
 //! | [`time`] | work that waits for a time, or is asked to stop at one |
 //! | [`task()`], [`mod@scope`], [`mod@local_scope`] | a future that is work; children beside it, or inside it |
 //! | [`together`], [`limits`] | several futures at once in one task; deadlines and shields |
@@ -14,6 +15,7 @@
 //!
 //! Programs use the facade crate `convoke`, which re-exports all of this.
 
+pub mod cleanup;
 pub mod context;
 pub mod counting_scope;
 mod flow;
@@ -35,11 +37,12 @@ pub mod testing;
 pub mod time;
 pub mod together;
 
+pub use cleanup::{AsyncClose, Cleanups, Exit, Lent, cleanups, ensure, set_cleanup_hook, using};
 pub use context::Context;
 pub use counting_scope::{CountingScope, ScopeHandle};
 pub use flow::{
-    CatchStopped, Checkpoint, EndStopped, Forever, NotSend, Reschedule, RunOn, Stopped, catch_stopped,
-    checkpoint, current, forever, reschedule, run_on, stopped,
+    CatchStopped, Checkpoint, EndStopped, Forever, NoReturn, NotSend, Reschedule, RunOn, Stoppable, Stopped,
+    catch_stopped, checkpoint, current, forever, reschedule, run_on, stoppable, stopped,
 };
 pub use limits::{Elapsed, shield, timeout};
 pub use local_scope::{LocalHandle, LocalScope, LocalScopeNotSend, local_scope, local_scope_not_send};
@@ -56,10 +59,12 @@ pub mod raw {
     //! The low-level door: the parts of executors that are model-checked on their own.
 
     #[doc(hidden)]
+    pub use crate::flow::Returns;
+    #[doc(hidden)]
     pub use crate::pool::injector::Injector;
     #[doc(hidden)]
     pub use crate::pool::sleepers::{Searching, Sleepers};
-    pub use crate::region::Region;
+    pub use crate::region::{BodyMark, Region};
     #[doc(hidden)]
     pub use crate::strand::turns::{AfterPost, Next, Turns};
     #[doc(hidden)]

@@ -9,7 +9,7 @@ use core::task::{Context, Poll, Waker};
 use std::time::Instant;
 
 use convoke_core::env::Changes;
-use convoke_core::raw::{Frame, FrameOwner, Host, Polled, StopWatch, outside_a_task};
+use convoke_core::raw::{Frame, FrameOwner, Polled, StopWatch, outside_a_task};
 use convoke_core::{Env, StopReason, StopSource};
 
 /// See the head of this file. Whoever has one polls a body in it, and drops the body when the region says that it has stopped.
@@ -39,7 +39,22 @@ pub struct Region {
     deadline: Option<Instant>,
     /// Made when somebody inside asks for the environment.
     surroundings: OnceCell<Box<Surroundings>>,
+    stopped: Cell<bool>,
     watch: StopWatch,
+}
+
+/// What is kept, from poll to poll, for one of several bodies in a region.
+#[derive(Debug, Default)]
+pub struct BodyMark {
+    stopped: Cell<bool>,
+    held: Cell<bool>,
+}
+
+impl BodyMark {
+    /// Whether it must not be dropped yet, as it said when it was polled last.
+    pub fn is_held(&self) -> bool {
+        self.held.get()
+    }
 }
 
 struct Surroundings {
@@ -55,6 +70,7 @@ impl Region {
             shielded: false,
             deadline: None,
             surroundings: OnceCell::new(),
+            stopped: Cell::new(false),
             watch: StopWatch::new(),
         }
     }
@@ -94,7 +110,8 @@ impl Region {
         Frame::current(|frame| {
             let Some(outer) = frame else { outside_a_task("a future of Convoke's") };
             self.hear(outer);
-            let polled = Frame::poll(&Inside { region: self, outer, child: None }, body, cx);
+            let asked = self.asked.get().is_some();
+            let polled = outer.inside(&Inside { region: self, outer }, asked, &self.stopped).poll(body, cx);
             if matches!(polled, Polled::Pending) && !self.shielded {
                 self.watch.watch(outer, cx);
             }
@@ -102,8 +119,8 @@ impl Region {
         })
     }
 
-    /// Before several bodies are polled, each with a waker of its own: hears of a stop around the region, and sees to it
-    /// that this waker does. True if a stop was asked for since: then all bodies are to be polled.
+    /// Before several bodies are polled: hears of a stop around the region, and sees to it that this waker does. True if a
+    /// stop was asked for since: then all bodies are to be polled.
     ///
     /// # Panics
     /// Outside all tasks; and as the callbacks of a stop do.
@@ -123,24 +140,40 @@ impl Region {
         self.request_stop(reason);
     }
 
-    /// Polls one of several bodies with a waker of its own. Whoever has the region has called [`listen`](Region::listen), and
-    /// polls all bodies after a stop was asked for, woken or not: so they need not register for it.
+    /// Polls one of several bodies. Whoever has the region has called [`listen`](Region::listen), and polls all bodies after a
+    /// stop was asked for, woken or not, if their wakers are their own.
     ///
     /// # Panics
     /// Outside all tasks; and as the body does.
-    pub fn poll_one<F: Future + ?Sized>(&self, body: Pin<&mut F>, waker: &Waker) -> Polled<F::Output> {
+    #[inline]
+    pub fn poll_one<F: Future + ?Sized>(
+        &self,
+        body: Pin<&mut F>,
+        mark: &BodyMark,
+        waker: &Waker,
+        own_waker: bool,
+    ) -> Polled<F::Output> {
         Frame::current(|frame| {
             let Some(outer) = frame else { outside_a_task("a future of Convoke's") };
-            let inside = Inside { region: self, outer, child: Some(waker) };
-            Frame::poll(&inside, body, &mut Context::from_waker(waker))
+            let asked = self.asked.get().is_some();
+            let inside = Inside { region: self, outer };
+            let frame = if own_waker {
+                outer.inside_among(&inside, waker, asked, &mark.stopped)
+            } else {
+                outer.inside(&inside, asked, &mark.stopped)
+            };
+            let polled = frame.poll(body, &mut Context::from_waker(waker));
+            mark.held.set(frame.is_held());
+            polled
         })
     }
 
-    /// Passes on a stop from around. True if it is news.
+    /// A stop from around it is one of its own. True if it is news.
     #[inline]
     fn hear(&self, outer: &Frame<'_>) -> bool {
-        if self.asked.get().is_none()
+        if outer.is_asked_to_stop()
             && !self.shielded
+            && self.asked.get().is_none()
             && let Some(reason) = outer.stop_reason()
         {
             self.request_stop(reason);
@@ -152,7 +185,10 @@ impl Region {
     /// Runs `f` inside: to drop a body, for example.
     pub fn within<R>(&self, f: impl FnOnce() -> R) -> R {
         Frame::current(|frame| match frame {
-            Some(outer) => Frame::within(&Inside { region: self, outer, child: None }, f),
+            Some(outer) => {
+                let asked = self.asked.get().is_some();
+                outer.inside(&Inside { region: self, outer }, asked, &self.stopped).within(f)
+            }
             None => f(),
         })
     }
@@ -162,8 +198,6 @@ impl Region {
 struct Inside<'a> {
     region: &'a Region,
     outer: &'a Frame<'a>,
-    /// The waker of the body that is polled, if it is one of several.
-    child: Option<&'a Waker>,
 }
 
 impl FrameOwner for Inside<'_> {
@@ -195,18 +229,6 @@ impl FrameOwner for Inside<'_> {
         match (outer, self.region.deadline) {
             (Some(outer), Some(own)) => Some(outer.min(own)),
             (outer, own) => outer.or(own),
-        }
-    }
-
-    #[inline]
-    fn host(&self) -> &dyn Host {
-        self.outer.host()
-    }
-
-    fn polls_on_stop(&self, waker: &Waker) -> bool {
-        match self.child {
-            Some(child) => waker.will_wake(child),
-            None => self.outer.polls_on_stop(waker),
         }
     }
 }

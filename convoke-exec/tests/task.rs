@@ -188,3 +188,19 @@ fn a_checkpoint_is_where_a_stop_is_honoured() {
     );
     assert_eq!(outcome, Outcome::<()>::Stopped);
 }
+
+#[test]
+fn a_task_on_the_inline_executor_yields_without_growing_the_stack() {
+    let inline = convoke::InlineExecutor;
+    let outcome = sync_wait(
+        task(async move {
+            for _ in 0..1_000_000 {
+                checkpoint().await;
+            }
+            schedule(&inline).await;
+            7
+        })
+        .starts_on(&inline),
+    );
+    assert_eq!(outcome, Outcome::Value(7));
+}

@@ -3,17 +3,19 @@
 #![doc = include_str!("../../README.md")]
 
 pub use convoke_core::{
-    AwaitError, Awaited, Completes, Env, Executor, ExecutorRef, FrameAllocator, InlineExecutor, Never,
-    Operation, Outcome, OutcomeOf, OwnedStopCallback, Panic, Receiver, SameError, Sender, StopCallback,
-    StopReason, StopRef, StopSource, StopToken, algorithm, awaitable, env, frames, outcome, stop,
+    AwaitError, Awaited, CleanupFailure, Completes, Env, Executor, ExecutorRef, FailsAs, FrameAllocator,
+    InlineExecutor, Never, Operation, Outcome, OutcomeOf, OwnedStopCallback, Panic, Receiver, SameError,
+    Sender, StopCallback, StopReason, StopRef, StopSource, StopToken, algorithm, awaitable, env, frames,
+    outcome, stop,
 };
 pub use convoke_exec::{
-    CatchStopped, Checkpoint, Context, CountingScope, Elapsed, EndStopped, Forever, Handle, LocalHandle,
-    LocalScope, LocalScopeNotSend, NotSend, PoolExecutor, Reschedule, RunLoop, RunLoopExecutor, RunOn, Scope,
-    ScopeHandle, Stopped, Strand, Task, ThreadPool, ThreadPoolBuilder, catch_stopped, checkpoint, context,
-    counting_scope, current, forever, join, limits, local_scope, local_scope_not_send, pool, race,
-    reschedule, run_on, scope, shield, stopped, strand, sync_wait, sync_wait_with, task, time, timeout,
-    together, try_join,
+    AsyncClose, CatchStopped, Checkpoint, Cleanups, Context, CountingScope, Elapsed, EndStopped, Exit,
+    Forever, Handle, Lent, LocalHandle, LocalScope, LocalScopeNotSend, NoReturn, NotSend, PoolExecutor,
+    Reschedule, RunLoop, RunLoopExecutor, RunOn, Scope, ScopeHandle, Stoppable, Stopped, Strand, Task,
+    ThreadPool, ThreadPoolBuilder, catch_stopped, checkpoint, cleanup, cleanups, context, counting_scope,
+    current, ensure, forever, join, limits, local_scope, local_scope_not_send, pool, race, reschedule,
+    run_on, scope, set_cleanup_hook, shield, stoppable, stopped, strand, sync_wait, sync_wait_with, task,
+    time, timeout, together, try_join, using,
 };
 
 pub mod prelude {
@@ -22,9 +24,9 @@ pub mod prelude {
     pub use convoke_core::prelude::*;
     pub use convoke_exec::time::{sleep, sleep_until};
     pub use convoke_exec::{
-        CountingScope, RunLoop, Stopped, Strand, ThreadPool, catch_stopped, checkpoint, forever, join,
-        local_scope, race, reschedule, run_on, scope, shield, stopped, sync_wait, sync_wait_with, task,
-        timeout, try_join,
+        AsyncClose, CountingScope, EndStopped, Exit, Forever, RunLoop, Stopped, Strand, ThreadPool,
+        catch_stopped, checkpoint, ensure, forever, join, local_scope, race, reschedule, run_on, scope,
+        shield, stoppable, stopped, sync_wait, sync_wait_with, task, timeout, try_join, using,
     };
 }
 

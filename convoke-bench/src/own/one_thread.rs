@@ -1,9 +1,10 @@
 //! Convoke's run loop as one of the runtimes of one thread: a scope that the contestant's tasks are started in.
 
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
+use convoke::raw::Frame;
 use convoke::{Handle, Scope, checkpoint, scope, sync_wait, task};
 
 use crate::peer::{OneThread, Spawner};
@@ -52,6 +53,13 @@ impl Spawner for InScope {
 
     fn yield_now(self) -> impl Future<Output = ()> {
         checkpoint()
+    }
+
+    fn wait(self) -> impl Future<Output = ()> {
+        poll_fn(|_| {
+            Frame::current(|frame| frame.is_some_and(Frame::honour_stop));
+            Poll::Pending
+        })
     }
 }
 

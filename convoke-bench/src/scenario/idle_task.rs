@@ -5,7 +5,6 @@
 //! are kept, because a task nobody could wake is freed by some runtimes as soon as its handle goes; the vector that holds
 //! them is not counted.
 
-use std::future::pending;
 use std::hint::black_box;
 use std::rc::Rc;
 
@@ -43,7 +42,7 @@ fn idle<R: OneThread>() -> impl FnMut(u64) -> Bytes {
             let mut tasks = Vec::with_capacity(ops as usize);
             let weighing = Weighing::begin();
             for _ in 0..ops {
-                tasks.push(spawner.spawn(wait(Rc::clone(&begun))));
+                tasks.push(spawner.spawn(wait(Rc::clone(&begun), spawner)));
                 begun.take().await;
             }
             let bytes = weighing.end();
@@ -56,9 +55,9 @@ fn idle<R: OneThread>() -> impl FnMut(u64) -> Bytes {
 }
 
 /// 64 bytes that live as long as the wait, the pointer to the slot among them.
-async fn wait(begun: Rc<OneSlot>) {
+async fn wait(begun: Rc<OneSlot>, spawner: impl Spawner) {
     let mut state = black_box([0_u64; 7]);
     begun.put(1);
-    pending::<()>().await;
+    spawner.wait().await;
     black_box(&mut state);
 }

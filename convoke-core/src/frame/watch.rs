@@ -8,8 +8,7 @@ use core::task::{Context, Waker};
 use super::Frame;
 use crate::{StopReason, StopToken};
 
-/// Kept by every future of ours that waits. Costs one word, and nothing as long as it is polled with its task's own waker, or
-/// with one of a combinator of ours.
+/// Kept by every future of ours that waits. Costs one word, and nothing as long as it is polled with its task's own waker.
 #[derive(Default)]
 pub struct StopWatch {
     registered: Option<Box<Registered>>,
@@ -27,17 +26,17 @@ impl StopWatch {
         Self { registered: None }
     }
 
-    /// The caller is about to wait: if a stop would not have it polled anyway, its waker is called when one is asked for.
+    /// The caller is about to wait: if its waker is not the task's own, that waker is called when a stop is asked for.
     #[inline]
     pub fn watch(&mut self, frame: &Frame<'_>, cx: &Context<'_>) {
-        if !frame.owner().polls_on_stop(cx.waker()) {
+        if !frame.is_own_waker(cx.waker()) {
             self.register(frame, cx.waker());
         }
     }
 
     #[cold]
     fn register(&mut self, frame: &Frame<'_>, waker: &Waker) {
-        let token = frame.owner().env().stop_token();
+        let token = frame.env().stop_token();
         if let Some(registered) = &self.registered
             && registered.token == token
             && registered.waker.will_wake(waker)

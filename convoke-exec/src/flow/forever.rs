@@ -6,7 +6,7 @@ use core::panic::Location;
 use core::pin::Pin;
 use core::task::{Context, Poll};
 
-use convoke_core::raw::{Frame, FrameOwner, StopWatch, outside_a_task};
+use convoke_core::raw::{Frame, StopWatch, outside_a_task};
 
 use super::no_return::NoReturn;
 
@@ -46,7 +46,7 @@ impl Future for Forever {
         Frame::current(|frame| {
             let Some(frame) = frame else { outside_a_task("`forever()`") };
             if !frame.honour_stop() {
-                frame.host().waits_at(self.place);
+                frame.waits_at(self.place);
                 self.watch.watch(frame, cx);
             }
             Poll::Pending

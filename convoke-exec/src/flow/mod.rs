@@ -7,12 +7,14 @@ mod forever;
 mod no_return;
 mod reschedule;
 mod run_on;
+mod stoppable;
 mod stopped;
 
 pub use catch_stopped::{CatchStopped, Stopped, catch_stopped};
 pub use checkpoint::{Checkpoint, checkpoint};
 pub use forever::{Forever, forever};
-pub use no_return::NoReturn;
+pub use no_return::{NoReturn, Returns};
 pub use reschedule::{NotSend, Reschedule, reschedule};
 pub use run_on::{RunOn, run_on};
+pub use stoppable::{Stoppable, stoppable};
 pub use stopped::{EndStopped, stopped};

@@ -6,7 +6,7 @@ use core::pin::Pin;
 use core::task::{Context, Poll};
 use std::time::Instant;
 
-use convoke_core::raw::{Frame, FrameOwner, Polled, outside_a_task};
+use convoke_core::raw::{Frame, Polled, outside_a_task};
 use convoke_core::{Panic, StopReason};
 use pin_project_lite::pin_project;
 
@@ -75,7 +75,13 @@ impl<F: Future> Limited<F> {
         };
         let mut this = self.project();
         let ended = match polled {
-            Polled::Pending => return Poll::Pending,
+            Polled::Pending => {
+                if *this.elapsed {
+                    // It is on its way home.
+                    Frame::hold_current();
+                }
+                return Poll::Pending;
+            }
             Polled::Ready(value) => Ended::Value(value),
             Polled::Stopped => match this.at {
                 Some(at) if *this.elapsed => Ended::Elapsed(*at),
@@ -106,7 +112,7 @@ impl<F: Future> Limited<F> {
 
     /// Whether no deadline around is as near. If several have passed at once, it is the nearest that counts.
     fn is_nearest(&self) -> bool {
-        let around = Frame::current(|frame| frame.and_then(FrameOwner::deadline));
+        let around = Frame::current(|frame| frame.and_then(Frame::deadline));
         around.is_none_or(|around| self.at.is_some_and(|at| at < around))
     }
 

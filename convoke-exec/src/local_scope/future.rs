@@ -7,14 +7,14 @@ use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
 use std::sync::Arc;
 
-use convoke_core::raw::{Frame, FrameOwner};
+use convoke_core::raw::Frame;
 use convoke_core::{Outcome, Panic, StopReason};
 use pin_project_lite::pin_project;
 
 use super::child::Label;
 use super::inbox::{Door, Inbox};
 use super::spawn::{AnyChild, LocalScope, LocalScopeNotSend, SendChild};
-use crate::region::{Region, pass_on_stop};
+use crate::region::{BodyMark, Region, pass_on_stop};
 use crate::scope::is_error;
 use crate::together::bells::{Bell, Key};
 use crate::together::ended::ended;
@@ -106,6 +106,7 @@ struct Rest<C: ?Sized, O> {
     children: WokenSet<C, Option<Label>>,
     inbox: Door<C>,
     region: Region,
+    body_mark: BodyMark,
     failure: Option<Failure<O>>,
     /// What the body returned.
     value: Option<O>,
@@ -141,6 +142,7 @@ where
             children,
             inbox,
             region: Region::new(),
+            body_mark: BodyMark::default(),
             failure: None,
             value: None,
             place,
@@ -177,6 +179,10 @@ where
         if this.body.is_none() && rest.children.is_empty() && rest.inbox.0.end() {
             return rest.end();
         }
+        // Those that were asked to stop are on their way home, and without a body the children are.
+        if rest.region.stop_reason().is_some() || this.body.is_none() || rest.body_mark.is_held() {
+            Frame::hold_current();
+        }
         rest.children.end_round(cx.waker());
         if !rest.inbox.0.is_empty() {
             // Started by another thread since we looked, before it could know whom to wake.
@@ -184,7 +190,7 @@ where
         }
         Frame::current(|frame| {
             if let Some(frame) = frame {
-                frame.host().waits_at(rest.place);
+                frame.waits_at(rest.place);
             }
         });
         Poll::Pending
@@ -203,7 +209,7 @@ where
     ) {
         let Some(future) = body.as_mut().as_pin_mut() else { return };
         bell.answer();
-        let polled = Panic::catch(|| self.region.poll_one(future, waker));
+        let polled = Panic::catch(|| self.region.poll_one(future, &self.body_mark, waker, true));
         match ended(polled, &self.region, || body.set(None)) {
             None => {}
             Some(Outcome::Value(value)) if is_error(&value) => self.fail(Failure::Output(value), bell),

@@ -9,7 +9,7 @@ use core::task::{Context, Poll, Waker};
 use std::sync::Arc;
 
 use convoke_core::raw::sync::{Mutex, MutexGuard};
-use convoke_core::raw::{Frame, FrameOwner, StopWatch, outside_a_task};
+use convoke_core::raw::{Frame, StopWatch, outside_a_task};
 use convoke_core::{Outcome, Panic, StopReason};
 use pin_project_lite::pin_project;
 
@@ -80,7 +80,7 @@ impl<T> Future for LocalHandle<T> {
                 drop(state);
                 drop(before);
                 if !frame.honour_stop() {
-                    frame.host().waits_at(self.place);
+                    frame.waits_at(self.place);
                     self.watch.watch(frame, cx);
                 }
                 return Poll::Pending;

@@ -8,7 +8,7 @@ use core::ptr::NonNull;
 use core::task::Waker;
 
 use convoke_core::raw::sync::atomic::{AtomicBool, Ordering};
-use convoke_core::raw::{FrameOwner, Guest, HostRef};
+use convoke_core::raw::{Frame, Guest, HostRef};
 use convoke_core::{Env, Panic, StopReason};
 
 use super::children::Children;
@@ -63,7 +63,7 @@ struct Kept<O> {
 
 impl<O> Block<O> {
     /// The block of a scope that is opened in this frame. `None` if there is no memory.
-    pub(super) fn open(frame: &dyn FrameOwner) -> Option<FrameArc<Self>> {
+    pub(super) fn open(frame: &Frame<'_>) -> Option<FrameArc<Self>> {
         let above = frame.host().env();
         let deadline = frame.deadline();
         let parent = Inside::of(frame.host()).map(Inside::task);
@@ -162,7 +162,7 @@ impl<O> Block<O> {
     }
 
     /// The scope's future is dropped: its children are asked to stop, and the task waits for them before it ends.
-    pub(super) fn abandon(this: FrameArc<Self>, frame: Option<&dyn FrameOwner>) {
+    pub(super) fn abandon(this: FrameArc<Self>, frame: Option<&Frame<'_>>) {
         this.state.lock().ended = true;
         this.stop_children(StopReason::Abandoned);
         if this.state.lock().children.is_empty() {

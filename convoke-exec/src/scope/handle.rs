@@ -9,7 +9,7 @@ use core::ptr::NonNull;
 use core::task::{Context, Poll, RawWakerVTable, Waker};
 
 use convoke_core::raw::meeting::{Abandon, Look, Meeting, Wait};
-use convoke_core::raw::{Frame, FrameOwner, StopWatch, outside_a_task};
+use convoke_core::raw::{Frame, StopWatch, outside_a_task};
 use convoke_core::{Outcome, Panic};
 
 use crate::task::{TaskHeader, drop_reference};
@@ -117,7 +117,7 @@ impl<T> Future for Handle<T> {
             assert!(!self.taken, "polled after it has ended");
             if self.look(cx.waker()) == Look::NotYet {
                 if !frame.honour_stop() {
-                    frame.host().waits_at(self.place);
+                    frame.waits_at(self.place);
                     self.watch.watch(frame, cx);
                 }
                 return Poll::Pending;

@@ -2,7 +2,7 @@
 //!
 //! The rules of who may touch which field:
 //! 1. `state` and `home` are for everybody who refers to the task. They say who may do what.
-//! 2. Whoever holds the runnable, or is inside (`RUNNING`), has `runnable`, `stage`, `side` and the body to himself.
+//! 2. Whoever holds the runnable, or is inside (`RUNNING`), has `runnable`, `stage`, `stopped`, `side` and the body to himself.
 //! 3. `place` outlives the task's stay: it may be looked at from inside, by whoever holds the runnable, and by whoever has a
 //!    letter to send (`Wake::Send`), which the task waits for; not by others.
 //! 4. `links` belong to the parent, under its lock.
@@ -12,11 +12,11 @@ use core::cell::{Cell, UnsafeCell};
 use core::fmt;
 use core::mem::ManuallyDrop;
 use core::panic::Location;
-use core::ptr::{self, NonNull};
+use core::ptr::NonNull;
 use core::task::{RawWaker, RawWakerVTable, Waker};
 
-use convoke_core::raw::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
-use convoke_core::raw::{Header, HomeId, Letter, Runnable};
+use convoke_core::raw::sync::atomic::{AtomicU32, Ordering};
+use convoke_core::raw::{Header, HomeId, Letter, Runnable, Waits};
 use convoke_core::{Env, Executor, StopReason};
 
 use super::cell::Making;
@@ -33,12 +33,14 @@ pub(crate) struct TaskHeader {
     /// The number of the home it lives in, or zero if it is shared.
     home: AtomicU32,
     pub(super) stage: Cell<Stage>,
+    /// Whether something in its outermost frame has ended by the stopped door.
+    pub(super) stopped: Cell<bool>,
     pub(super) local: bool,
     /// Whether its allocator stands behind it in memory.
     pub(super) own_allocator: bool,
     place: NonNull<Place>,
     pub(crate) location: &'static Location<'static>,
-    pub(super) waits: AtomicPtr<Location<'static>>,
+    pub(super) waits: Waits,
     side: Cell<Option<NonNull<Side>>>,
     pub(crate) links: UnsafeCell<Links>,
 }
@@ -72,11 +74,12 @@ impl TaskHeader {
             state: State::queued(references, making.stopping),
             home: AtomicU32::new(home.number()),
             stage: Cell::new(Stage::Future),
+            stopped: Cell::new(false),
             local: making.local,
             own_allocator,
             place: making.place,
             location: making.location,
-            waits: AtomicPtr::new(ptr::null_mut()),
+            waits: Waits::new(),
             side: Cell::new(None),
             links: UnsafeCell::new(Links::new()),
         }
@@ -318,12 +321,6 @@ impl TaskHeader {
         // SAFETY: the functions fit the pointer; the caller sees to it that the task outlives the waker, and it is not
         // dropped.
         ManuallyDrop::new(unsafe { Waker::from_raw(raw_waker(task)) })
-    }
-
-    /// Whether it is a waker of this task.
-    #[inline]
-    pub(super) fn is_own_waker(&self, waker: &Waker) -> bool {
-        ptr::eq(waker.data().cast(), self) && ptr::eq(waker.vtable(), &WAKER)
     }
 }
 

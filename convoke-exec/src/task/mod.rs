@@ -9,8 +9,8 @@ mod side;
 #[doc(hidden)]
 pub mod state;
 
-pub(crate) use cell::{Cell, Ending, Making, Vacant, no_memory};
+pub(crate) use cell::{Cell, Ending, Making, Vacant};
 pub(crate) use header::{TaskHeader, drop_reference};
 pub(crate) use host::Inside;
-pub(crate) use place::{Links, Place};
+pub(crate) use place::Place;
 pub use root::{Task, task};

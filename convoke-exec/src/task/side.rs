@@ -62,13 +62,19 @@ impl Side {
     }
 
     /// Takes in a guest: memory for at least so much, and how much it is.
-    pub(super) fn receive(&self, room: Layout, allocator: &FrameAllocator) -> (NonNull<u8>, Layout) {
+    #[inline]
+    pub(super) fn receive<'a>(
+        &self,
+        room: Layout,
+        allocator: impl FnOnce() -> &'a FrameAllocator,
+    ) -> (NonNull<u8>, Layout) {
         self.guests.set(self.guests.get() + 1);
         match self.spare.take() {
             Some((memory, spare)) if spare.size() >= room.size() && spare.align() >= room.align() => {
                 (memory, spare)
             }
             other => {
+                let allocator = allocator();
                 if let Some((memory, spare)) = other {
                     // SAFETY: it came from this allocator: the task has one.
                     unsafe { allocator.deallocate(memory, spare) };
@@ -82,11 +88,17 @@ impl Side {
     ///
     /// # Safety
     /// The memory came from `receive` and is not used any more.
-    pub(super) unsafe fn dismiss(&self, memory: NonNull<u8>, room: Layout, allocator: &FrameAllocator) {
+    #[inline]
+    pub(super) unsafe fn dismiss<'a>(
+        &self,
+        memory: NonNull<u8>,
+        room: Layout,
+        allocator: impl FnOnce() -> &'a FrameAllocator,
+    ) {
         self.guests.set(self.guests.get() - 1);
         if let Some((memory, room)) = self.spare.replace(Some((memory, room))) {
             // SAFETY: it came from this allocator.
-            unsafe { allocator.deallocate(memory, room) };
+            unsafe { allocator().deallocate(memory, room) };
         }
     }
 

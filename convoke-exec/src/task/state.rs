@@ -233,6 +233,11 @@ impl State {
     pub fn drop_reference(&self, from: From) -> bool {
         let own = self.own.load(Ordering::Relaxed);
         if from == From::Away || own & MERGED != 0 {
+            let away = self.away.load(Ordering::Acquire);
+            if away & LEFT != 0 && away / AWAY_REFERENCE == 1 {
+                // Ours is the only one: nobody else can be about to change it.
+                return true;
+            }
             let before = self.away.fetch_sub(AWAY_REFERENCE, Ordering::AcqRel);
             before & LEFT != 0 && before < 2 * AWAY_REFERENCE
         } else if from == From::Home {

@@ -3,6 +3,8 @@
 use core::pin::Pin;
 use core::task::{Context, Poll};
 
+use convoke_core::raw::Frame;
+
 use super::group::{End, Group, Rule};
 use crate::region::pass_on_stop;
 
@@ -49,6 +51,10 @@ pub(super) fn poll_all<M: Rule, R: Rooms<M, L>, L>(
     assert!(!group.taken, "polled after it has ended");
     group.listen(cx);
     if !rooms.as_mut().poll(group, cx) {
+        if group.region.stop_reason().is_some() {
+            // They are on their way home.
+            Frame::hold_current();
+        }
         return Poll::Pending;
     }
     group.taken = true;

@@ -10,6 +10,7 @@ use pin_project_lite::pin_project;
 use super::branches::{Branches, Rooms};
 use super::ended::ended;
 use super::group::{End, Group, Rule, Sort};
+use crate::region::BodyMark;
 
 pin_project! {
     /// Room for one branch.
@@ -18,13 +19,14 @@ pin_project! {
         #[pin]
         body: Option<F>,
         begun: bool,
+        mark: BodyMark,
         kept: Option<K>,
     }
 }
 
 impl<F: Future, K> Room<F, K> {
     fn new(body: F) -> Self {
-        Self { body: Some(body), begun: false, kept: None }
+        Self { body: Some(body), begun: false, mark: BodyMark::default(), kept: None }
     }
 
     /// Polls it, if it has not ended. False if it has. One that has not begun when the group is over does not.
@@ -42,7 +44,7 @@ impl<F: Future, K> Room<F, K> {
             return false;
         }
         *this.begun = true;
-        let polled = Panic::catch(|| group.region.poll(body, cx));
+        let polled = Panic::catch(|| group.region.poll_one(body, this.mark, cx.waker(), false));
         let Some(outcome) = ended(polled, &group.region, || this.body.set(None)) else { return true };
         *this.kept = group.ended(outcome);
         false

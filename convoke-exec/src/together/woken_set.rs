@@ -12,11 +12,12 @@ use core::task::Waker;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use convoke_core::raw::Frame;
 use convoke_core::{Outcome, Panic};
 
 use super::bells::{Bell, Bells, Key};
 use super::ended::ended;
-use crate::region::Region;
+use crate::region::{BodyMark, Region};
 
 /// See the head of this file. `T` is what the owner wants to know of each child.
 pub(crate) struct WokenSet<F: ?Sized, T = ()> {
@@ -36,6 +37,7 @@ struct Child<F: ?Sized, T> {
     /// Of the bell. Made once: making one counts.
     waker: Waker,
     begun: bool,
+    mark: BodyMark,
     tag: T,
 }
 
@@ -68,7 +70,8 @@ impl<F: Future + ?Sized, T> WokenSet<F, T> {
         self.serial += 1;
         let bell = self.bells.bell(Key { place, serial });
         let waker = Waker::from(bell.clone());
-        self.children[place] = Some(Child { future, serial, bell, waker, begun: false, tag });
+        self.children[place] =
+            Some(Child { future, serial, bell, waker, begun: false, mark: BodyMark::default(), tag });
         self.round.push_back(Key { place, serial });
     }
 
@@ -101,7 +104,7 @@ impl<F: Future + ?Sized, T> WokenSet<F, T> {
         let child = self.children[key.place].as_mut().filter(|child| child.serial == key.serial)?;
         child.bell.answer();
         child.begun = true;
-        let polled = Panic::catch(|| region.poll_one(child.future.as_mut(), &child.waker));
+        let polled = Panic::catch(|| region.poll_one(child.future.as_mut(), &child.mark, &child.waker, true));
         let mut tag = None;
         let outcome = ended(polled, region, || {
             if let Some(child) = self.children[key.place].take() {
@@ -129,6 +132,10 @@ impl<F: Future + ?Sized, T> WokenSet<F, T> {
 
     /// The round is over, and the owner waits. It is woken at once if a child was woken meanwhile.
     pub(crate) fn end_round(&self, waker: &Waker) {
+        // Those that were not polled in this round have said so before.
+        if self.children.iter().flatten().any(|child| child.mark.is_held()) {
+            Frame::hold_current();
+        }
         self.bells.wait(waker);
     }
 }
