@@ -12,6 +12,8 @@
 //! | [`Context`] | typed services with ordered shutdown |
 //! | [`cleanup`] | clean-up that is awaited on every exit |
 //! | [`time`] | work that waits for a time, or is asked to stop at one |
+//! | [`task()`], [`mod@scope`], [`mod@local_scope`] | a future that is work; children beside it, or inside it |
+//! | [`together`], [`limits`] | several futures at once in one task; deadlines and shields |
 //! | [`CountingScope`] | counts the work that is started in it, and waits for its end |
 //!
 //! Programs use the facade crate `convoke`, which re-exports all of this.
@@ -24,6 +26,8 @@ mod frame_arc;
 mod framed;
 mod inbox;
 pub mod launch;
+pub mod limits;
+pub mod local_scope;
 pub mod pool;
 mod region;
 mod report_panic;
@@ -36,6 +40,7 @@ mod task;
 #[cfg(feature = "testing")]
 pub mod testing;
 pub mod time;
+pub mod together;
 
 pub use cleanup::{AsyncClose, Cleanups, Exit, Lent, cleanups, ensure, set_cleanup_hook, using};
 pub use context::Context;
@@ -47,6 +52,8 @@ pub use flow::{
 };
 pub use framed::{Framed, frame, frame_dyn, frame_dyn_local, try_frame};
 pub use launch::{Launch, Launched, launch};
+pub use limits::{Elapsed, shield, timeout};
+pub use local_scope::{LocalHandle, LocalScope, LocalScopeNotSend, local_scope, local_scope_not_send};
 pub use pool::{PoolExecutor, ThreadPool, ThreadPoolBuilder};
 use report_panic::report_panic;
 pub use run_loop::{RunLoop, RunLoopExecutor};
@@ -54,6 +61,7 @@ pub use scope::{BlockingHandle, BlockingScope, Handle, Scope, blocking_scope, bl
 pub use strand::Strand;
 pub use sync_wait::{sync_wait, sync_wait_with};
 pub use task::{Task, task};
+pub use together::{join, race, try_join};
 
 pub mod raw {
     //! The low-level door: the parts of executors that are model-checked on their own.
@@ -64,10 +72,14 @@ pub mod raw {
     pub use crate::pool::injector::Injector;
     #[doc(hidden)]
     pub use crate::pool::sleepers::{Searching, Sleepers};
-    pub use crate::region::Region;
+    pub use crate::region::{BodyMark, Region};
     #[doc(hidden)]
     pub use crate::strand::turns::{AfterPost, Next, Turns};
     #[doc(hidden)]
     pub use crate::task::state as task_state;
+    #[doc(hidden)]
+    pub use crate::time::alarm::Alarm;
     pub use crate::time::queue::{AfterArm, TimerQueue};
+    #[doc(hidden)]
+    pub use crate::together::bells::{Bell, Bells, Key};
 }

@@ -49,7 +49,7 @@ pub trait FrameOwner {
 pub struct Frame<'a> {
     owner: &'a dyn FrameOwner,
     host: &'a dyn Host,
-    /// The task's own.
+    /// The task's own, or that of a child of a combinator which polls all its children when it is asked to stop.
     waker: &'a Waker,
     waits: &'a Waits,
     /// Whether a stop had been asked for when this poll began. One that is asked for meanwhile wakes the task again.
@@ -108,6 +108,18 @@ impl<'a> Frame<'a> {
         stopped: &'b Cell<bool>,
     ) -> Frame<'b> {
         Frame { owner, asked, stopped, held: Cell::new(false), ..*self }
+    }
+
+    /// The same for one of several bodies, which the owner polls with wakers of their own. It polls all of them, woken or not,
+    /// when it is asked to stop: so they need not register for that.
+    pub fn inside_among<'b>(
+        &'b self,
+        owner: &'b dyn FrameOwner,
+        waker: &'b Waker,
+        asked: bool,
+        stopped: &'b Cell<bool>,
+    ) -> Frame<'b> {
+        Frame { owner, waker, asked, stopped, held: Cell::new(false), ..*self }
     }
 
     /// A frame inside this one that changes nothing, and catches a stop.
@@ -169,7 +181,8 @@ impl<'a> Frame<'a> {
         self.host
     }
 
-    /// Whether this waker is the task's own: then a stop request needs no other way to get there.
+    /// Whether this waker is the task's own, or one that hears of a stop as that does: then a stop request needs no other way
+    /// to get there.
     #[inline]
     pub fn is_own_waker(&self, waker: &Waker) -> bool {
         self.waker.will_wake(waker)
@@ -193,7 +206,12 @@ impl<'a> Frame<'a> {
         self.held.set(true);
     }
 
-    /// The same for the nearest frame, if there is one.
+    /// Whether somebody inside must not be dropped yet, as of the last poll.
+    pub fn is_held(&self) -> bool {
+        self.held.get()
+    }
+
+    /// The same as [`hold`](Frame::hold) for the nearest frame, if there is one.
     #[inline]
     pub fn hold_current() {
         Frame::current(|frame| {
