@@ -8,6 +8,7 @@
 //! | [`Strand`] | one at a time, in order, over any executor |
 //! | [`Context`] | typed services with ordered shutdown |
 //! | [`time`] | work that waits for a time, or is asked to stop at one |
+//! | [`tree()`] | which tasks there are, and what they wait for |
 //! | [`CountingScope`] | counts the work that is started in it, and waits for its end |
 //!
 //! Programs use the facade crate `convoke`, which re-exports all of this.
@@ -29,6 +30,7 @@ mod task;
 #[cfg(feature = "testing")]
 pub mod testing;
 pub mod time;
+pub mod tree;
 
 pub use context::Context;
 pub use counting_scope::{CountingScope, ScopeHandle};
@@ -43,6 +45,7 @@ pub use scope::{Handle, Scope, scope};
 pub use strand::Strand;
 pub use sync_wait::{sync_wait, sync_wait_with};
 pub use task::{Task, task};
+pub use tree::tree;
 
 pub mod raw {
     //! The low-level door: the parts of executors that are model-checked on their own.

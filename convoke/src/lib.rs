@@ -11,7 +11,7 @@ pub use convoke_exec::{
     CatchStopped, Checkpoint, Context, CountingScope, Handle, NotSend, PoolExecutor, Reschedule, RunLoop,
     RunLoopExecutor, RunOn, Scope, ScopeHandle, Stopped, StoppedForever, Strand, Task, ThreadPool,
     ThreadPoolBuilder, catch_stopped, checkpoint, context, counting_scope, current, pool, reschedule, run_on,
-    scope, stopped, strand, sync_wait, sync_wait_with, task, time,
+    scope, stopped, strand, sync_wait, sync_wait_with, task, time, tree,
 };
 
 pub mod prelude {

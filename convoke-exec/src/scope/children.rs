@@ -1,14 +1,16 @@
-//! The children of a scope, in two lists: those that were asked to stop, and those that were not. Linked through the tasks:
-//! adding one allocates nothing. The scope's lock guards them.
+//! The children of a scope, in three lists: those that were not asked to stop, those that were, and those that were asked
+//! from the beginning. Linked through the tasks: adding one allocates nothing. The scope's lock guards them.
 
 use core::ptr::{self, NonNull};
 
 use crate::task::TaskHeader;
+use crate::tree::Found;
 
 /// The lists. They do not move while there is somebody in them.
 pub(super) struct Children {
     running: *mut TaskHeader,
     asked: *mut TaskHeader,
+    late: *mut TaskHeader,
     count: usize,
 }
 
@@ -17,7 +19,7 @@ unsafe impl Send for Children {}
 
 impl Children {
     pub(super) const fn new() -> Self {
-        Self { running: ptr::null_mut(), asked: ptr::null_mut(), count: 0 }
+        Self { running: ptr::null_mut(), asked: ptr::null_mut(), late: ptr::null_mut(), count: 0 }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -32,7 +34,7 @@ impl Children {
     pub(super) unsafe fn add(&mut self, child: NonNull<TaskHeader>, asked: bool) {
         self.count += 1;
         // SAFETY: the caller's.
-        unsafe { link(if asked { &raw mut self.asked } else { &raw mut self.running }, child) };
+        unsafe { link(if asked { &raw mut self.late } else { &raw mut self.running }, child) };
     }
 
     /// Removes a child. True if it was the last.
@@ -58,16 +60,22 @@ impl Children {
         Some(child)
     }
 
-    /// All of them, newest first.
-    pub(super) fn for_each(&self, mut f: impl FnMut(NonNull<TaskHeader>)) {
-        for head in [self.running, self.asked] {
+    /// Tells of all of them, the oldest first. Each list has its newest first, except that of those who were asked: they were
+    /// taken from the others one by one, the newest first, so that they are younger than the rest, and in order.
+    pub(super) fn look(&self, found: &mut Found, above: Option<NonNull<TaskHeader>>) {
+        let look = |head: *mut TaskHeader, found: &mut Found| {
             let mut next = head;
             while let Some(child) = NonNull::new(next) {
                 // SAFETY: it is in the list, and has not left.
-                next = unsafe { (*child.as_ref().links.get()).next };
-                f(child);
+                let child = unsafe { child.as_ref() };
+                found.task(child, above);
+                // SAFETY: as above; the scope's lock is held.
+                next = unsafe { (*child.links.get()).next };
             }
-        }
+        };
+        found.reversed(|found| look(self.running, found));
+        look(self.asked, found);
+        found.reversed(|found| look(self.late, found));
     }
 }
 

@@ -7,6 +7,7 @@ mod future;
 mod handle;
 mod output;
 mod spawn;
+mod titled;
 
 pub use future::{ScopeFuture, scope};
 pub use handle::Handle;

@@ -94,27 +94,6 @@ impl TaskHeader {
         }
     }
 
-    /// Gives it a name.
-    ///
-    /// # Safety
-    /// Rule 2.
-    pub(crate) unsafe fn set_name(&self, name: Box<str>) {
-        // SAFETY: the caller's.
-        let _ = unsafe { self.make_side() }.name.set(name);
-    }
-
-    /// What people call it: its name, or where it was started.
-    ///
-    /// # Safety
-    /// Rule 2.
-    pub(crate) unsafe fn label(&self) -> String {
-        // SAFETY: the caller's.
-        match unsafe { self.side() }.and_then(|side| side.name.get()) {
-            Some(name) => format!("`{name}` (started at {})", self.location),
-            None => format!("started at {}", self.location),
-        }
-    }
-
     /// From where this thread touches the task.
     #[inline]
     pub(super) fn from(&self) -> From {

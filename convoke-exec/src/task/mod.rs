@@ -3,6 +3,7 @@
 mod cell;
 mod header;
 mod host;
+mod look;
 mod place;
 mod root;
 mod side;
@@ -12,5 +13,6 @@ pub mod state;
 pub(crate) use cell::{Cell, Ending, Making, Vacant, no_memory};
 pub(crate) use header::{TaskHeader, drop_reference};
 pub(crate) use host::Inside;
+pub(crate) use look::Look;
 pub(crate) use place::{Links, Place};
 pub use root::{Task, task};

@@ -7,6 +7,7 @@ use core::marker::PhantomPinned;
 use core::panic::Location;
 use core::pin::Pin;
 use core::ptr::NonNull;
+use std::sync::Arc;
 
 use convoke_core::raw::{OnStop, RawCallback, Runnable};
 use convoke_core::{Executor, Never, Operation, Outcome, Receiver, Sender, StopReason, awaitable};
@@ -15,6 +16,7 @@ use super::cell::{Ending, Making, Vacant, no_memory};
 use super::header::TaskHeader;
 use super::host::Inside;
 use super::place::Place;
+use crate::tree::{Entry, Found};
 
 /// Makes a sender of a future: `sync_wait` starts it, `launch` does, or another task that awaits it.
 ///
@@ -41,13 +43,13 @@ pub fn task<F: Future + Send>(future: F) -> Task<F> {
 #[must_use = "a task does nothing until it is started: by `sync_wait`, `launch` or an `await`"]
 pub struct Task<F> {
     future: F,
-    name: Option<Box<str>>,
+    name: Option<Arc<str>>,
     location: &'static Location<'static>,
 }
 
 impl<F> Task<F> {
     /// Gives it a name, for people who look. Without one it is known by where it was made.
-    pub fn named(mut self, name: impl Into<Box<str>>) -> Self {
+    pub fn named(mut self, name: impl Into<Arc<str>>) -> Self {
         self.name = Some(name.into());
         self
     }
@@ -67,6 +69,8 @@ unsafe impl<F: Future + Send> Sender for Task<F> {
             task: UnsafeCell::new(Some(self)),
             receiver: UnsafeCell::new(Some(receiver)),
             place: UnsafeCell::new(None),
+            known: UnsafeCell::new(Known { task: None, name: None }),
+            entry: Entry::new(),
             callback: UnsafeCell::new(None),
             _pinned: PhantomPinned,
         }
@@ -83,8 +87,17 @@ pub struct TaskOperation<F, R> {
     receiver: UnsafeCell<Option<R>>,
     /// From the start on.
     place: UnsafeCell<Option<Place>>,
+    /// From before the entry is linked on, it is not changed.
+    known: UnsafeCell<Known>,
+    entry: Entry,
     callback: UnsafeCell<Option<RawCallback<AskStop>>>,
     _pinned: PhantomPinned,
+}
+
+/// The task, for people who look.
+struct Known {
+    task: Option<NonNull<TaskHeader>>,
+    name: Option<Arc<str>>,
 }
 
 // SAFETY: the task and the receiver are `Send`, and the rest is used as is said above.
@@ -123,12 +136,33 @@ impl<F: Future + Send, R: Receiver<F::Output, Never>> Operation for TaskOperatio
             };
             let making = Making { place, local: false, location, stopping: false };
             let task = vacant.fill(future, RootEnding { operation: this }, making);
-            if let Some(name) = name {
-                task.as_ref().set_name(name);
-            }
+            *this.as_ref().known.get() = Known { task: Some(task), name };
+            this.as_ref().entry.link(this.cast(), Self::look);
             (*callback).insert(RawCallback::new(AskStop(task))).register(stop);
             if let Some(runnable) = env.as_ref().executor().dispatch(Runnable::new(task.cast())) {
                 runnable.run();
+            }
+        }
+    }
+}
+
+impl<F, R> TaskOperation<F, R> {
+    /// Tells of the task.
+    ///
+    /// # Safety
+    /// `operation` is one of this type, whose task has not left.
+    unsafe fn look(operation: NonNull<()>, found: &mut Found) {
+        let operation = operation.cast::<Self>();
+        // SAFETY: the caller's; both fields were written before, and are not changed. No reference to the whole: the task
+        // uses the others.
+        unsafe {
+            let known = &*(*operation.as_ptr()).known.get();
+            let place = &*(*operation.as_ptr()).place.get();
+            if let (Some(task), Some(place)) = (known.task, place) {
+                found.task(task.as_ref(), place.parent);
+                if let Some(name) = &known.name {
+                    found.name(task, name);
+                }
             }
         }
     }
@@ -174,8 +208,12 @@ unsafe impl<F: Future + Send, R: Receiver<F::Output, Never>> Ending<F::Output> f
     }
 
     unsafe fn deliver(&self, _: NonNull<TaskHeader>, room: NonNull<Outcome<F::Output>>) {
-        // SAFETY: the outcome is there, and taken once.
-        unsafe { complete(self.operation, room.read()) };
+        // SAFETY: the operation is there; the task has left, and nobody looks at it when it is freed. The outcome is there, and
+        // taken once.
+        unsafe {
+            self.operation.as_ref().entry.unlink();
+            complete(self.operation, room.read());
+        }
     }
 }
 
