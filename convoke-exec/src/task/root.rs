@@ -12,7 +12,7 @@ use std::sync::Arc;
 use convoke_core::raw::{OnStop, RawCallback, Runnable};
 use convoke_core::{Executor, Never, Operation, Outcome, Receiver, Sender, StopReason, awaitable};
 
-use super::cell::{Ending, Making, Vacant, no_memory};
+use super::cell::{Cell, Ending, Making, Vacant, no_memory};
 use super::header::TaskHeader;
 use super::host::Inside;
 use super::place::Place;
@@ -69,8 +69,6 @@ unsafe impl<F: Future + Send> Sender for Task<F> {
             task: UnsafeCell::new(Some(self)),
             receiver: UnsafeCell::new(Some(receiver)),
             place: UnsafeCell::new(None),
-            known: UnsafeCell::new(Known { task: None, name: None }),
-            entry: Entry::new(),
             callback: UnsafeCell::new(None),
             _pinned: PhantomPinned,
         }
@@ -87,17 +85,8 @@ pub struct TaskOperation<F, R> {
     receiver: UnsafeCell<Option<R>>,
     /// From the start on.
     place: UnsafeCell<Option<Place>>,
-    /// From before the entry is linked on, it is not changed.
-    known: UnsafeCell<Known>,
-    entry: Entry,
     callback: UnsafeCell<Option<RawCallback<AskStop>>>,
     _pinned: PhantomPinned,
-}
-
-/// The task, for people who look.
-struct Known {
-    task: Option<NonNull<TaskHeader>>,
-    name: Option<Arc<str>>,
 }
 
 // SAFETY: the task and the receiver are `Send`, and the rest is used as is said above.
@@ -135,34 +124,11 @@ impl<F: Future + Send, R: Receiver<F::Output, Never>> Operation for TaskOperatio
                 return complete(this, Outcome::Panicked(no_memory::<F>(location)));
             };
             let making = Making { place, local: false, location, stopping: false };
-            let task = vacant.fill(future, RootEnding { operation: this }, making);
-            *this.as_ref().known.get() = Known { task: Some(task), name };
-            this.as_ref().entry.link(this.cast(), Self::look);
+            let task = vacant.fill(future, RootEnding { operation: this, name, entry: Entry::new() }, making);
+            RootEnding::<F, R>::at(task).entry.link(task.cast(), RootEnding::<F, R>::look);
             (*callback).insert(RawCallback::new(AskStop(task))).register(stop);
             if let Some(runnable) = env.as_ref().executor().dispatch(Runnable::new(task.cast())) {
                 runnable.run();
-            }
-        }
-    }
-}
-
-impl<F, R> TaskOperation<F, R> {
-    /// Tells of the task.
-    ///
-    /// # Safety
-    /// `operation` is one of this type, whose task has not left.
-    unsafe fn look(operation: NonNull<()>, found: &mut Found) {
-        let operation = operation.cast::<Self>();
-        // SAFETY: the caller's; both fields were written before, and are not changed. No reference to the whole: the task
-        // uses the others.
-        unsafe {
-            let known = &*(*operation.as_ptr()).known.get();
-            let place = &*(*operation.as_ptr()).place.get();
-            if let (Some(task), Some(place)) = (known.task, place) {
-                found.task(task.as_ref(), place.parent);
-                if let Some(name) = &known.name {
-                    found.name(task, name);
-                }
             }
         }
     }
@@ -194,6 +160,35 @@ unsafe fn complete<F: Future, R: Receiver<F::Output, Never>>(
 /// The outcome goes to the receiver.
 struct RootEnding<F, R> {
     operation: NonNull<TaskOperation<F, R>>,
+    name: Option<Arc<str>>,
+    /// Linked until the task has left.
+    entry: Entry,
+}
+
+impl<F: Future + Send, R: Receiver<F::Output, Never>> RootEnding<F, R> {
+    /// # Safety
+    /// The task is one with this ending, and there.
+    unsafe fn at<'a>(task: NonNull<TaskHeader>) -> &'a Self {
+        // SAFETY: the caller's; the ending is not changed.
+        unsafe { Cell::<F, Self>::ending_at(task).as_ref() }
+    }
+
+    /// Tells of the task.
+    ///
+    /// # Safety
+    /// The task is one with this ending, and has not left.
+    unsafe fn look(task: NonNull<()>, found: &mut Found) {
+        let task = task.cast::<TaskHeader>();
+        // SAFETY: the caller's; the place was put there before the task was made, and stays until it has left.
+        unsafe {
+            let ending = Self::at(task);
+            let above = (*ending.operation.as_ref().place.get()).as_ref().and_then(|place| place.parent);
+            found.task(task.as_ref(), above);
+            if let Some(name) = &ending.name {
+                found.name(task, name);
+            }
+        }
+    }
 }
 
 // SAFETY: the task is not freed by what is done here.
@@ -211,7 +206,7 @@ unsafe impl<F: Future + Send, R: Receiver<F::Output, Never>> Ending<F::Output> f
         // SAFETY: the operation is there; the task has left, and nobody looks at it when it is freed. The outcome is there, and
         // taken once.
         unsafe {
-            self.operation.as_ref().entry.unlink();
+            self.entry.unlink();
             complete(self.operation, room.read());
         }
     }
