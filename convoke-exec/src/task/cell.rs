@@ -173,7 +173,11 @@ impl<F: Future, M: Ending<F::Output>> Cell<F, M> {
         unsafe {
             let this = task.as_ref();
             if this.state.is_done() {
-                return if this.stage.get() == Stage::Leaving { Self::leave(task) } else { Self::free(task) };
+                // Told to leave: once. Whoever gives up the last reference comes through here again, to free it.
+                return match this.stage.replace(Stage::Outcome) {
+                    Stage::Leaving => Self::leave(task),
+                    Stage::Outcome | Stage::Future => Self::free(task),
+                };
             }
             let from = this.from();
             match (from, call) {
