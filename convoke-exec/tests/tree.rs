@@ -1,6 +1,6 @@
 //! The tree of tasks: what hangs where, what it is called, what it waits for.
 
-use std::panic::Location;
+use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -104,7 +104,7 @@ fn those_that_were_asked_to_stop_stay_in_order_and_say_so() {
         task(async move {
             let seen = Arc::new(std::sync::Mutex::new(Vec::new()));
             let sees = seen.clone();
-            catch_stopped(scope(async |s| {
+            let stopped = catch_stopped(scope(async |s| {
                 for n in 0..3 {
                     s.named(format!("asked {n}")).spawn(async { never::<()>().await });
                 }
@@ -123,6 +123,7 @@ fn those_that_were_asked_to_stop_stay_in_order_and_say_so() {
                 never::<()>().await
             }))
             .await;
+            assert!(stopped.is_err());
             Arc::into_inner(seen).unwrap().into_inner().unwrap()
         })
         .named("asked"),
@@ -181,6 +182,22 @@ fn children_on_another_executor_hang_where_they_were_started() {
         .named("here"),
     );
     assert_eq!(outcome.unwrap(), Some((1, TaskState::Running)));
+}
+
+#[test]
+fn a_counting_scope_that_is_dropped_with_tasks_in_it_shows_what_they_wait_for() {
+    let run_loop = RunLoop::new();
+    let env = Env::new().with(Changes::new().executor(run_loop.executor()));
+    let counting = CountingScope::new();
+    counting.spawn(task(async { never::<()>().await }).named("left alone"), &env).unwrap();
+    run_loop.run_ready();
+    let panic = catch_unwind(AssertUnwindSafe(|| drop(counting))).unwrap_err();
+    let says = panic.downcast::<String>().unwrap();
+    assert!(says.contains("dropped with 1 piece of work"), "{says}");
+    let line = says.lines().find(|line| line.contains("`left alone`")).unwrap();
+    assert!(line.contains(&format!("waits at {}", file!())), "{says}");
+    run_loop.run_ready();
+    assert!(tree().find("left alone").is_none(), "it was asked to stop");
 }
 
 #[test]

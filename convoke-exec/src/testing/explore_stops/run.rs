@@ -1,7 +1,7 @@
 //! One run of a program that is explored, step by step, and what is looked at when it has ended.
 
 use core::future::Future;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use convoke_core::env::Changes;
 use convoke_core::frames::{Counting, FrameAllocator};
@@ -68,8 +68,7 @@ where
     if let Some(failure) = failure {
         let tree = tree();
         let tasks = tree.tasks().find(|task| task.has_name(&name)).map(|task| task.to_string());
-        // It has not completed, and so its memory must stay.
-        core::mem::forget(running);
+        keep_for_ever(running);
         return Err(format!("{failure}\n{}", tasks.unwrap_or_default()));
     }
     let steps = run.taken;
@@ -98,6 +97,13 @@ where
     } else {
         Err(complaints.join("; "))
     }
+}
+
+/// What has not completed must stay where it is. Its address is kept, too: leak checkers then know that it is meant.
+fn keep_for_ever<T>(running: T) {
+    static KEPT: Mutex<Vec<usize>> = Mutex::new(Vec::new());
+    let address = core::ptr::from_mut(Box::leak(Box::new(running))).expose_provenance();
+    KEPT.lock().unwrap_or_else(PoisonError::into_inner).push(address);
 }
 
 struct Steps<'a> {
