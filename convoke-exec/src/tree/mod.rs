@@ -4,6 +4,7 @@
 //! prints it.
 
 mod build;
+#[cfg_attr(feature = "loom", expect(dead_code, reason = "in a model nobody looks"))]
 mod found;
 mod print;
 #[cfg(not(feature = "loom"))]
