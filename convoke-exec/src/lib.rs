@@ -14,6 +14,7 @@
 //! | [`time`] | work that waits for a time, or is asked to stop at one |
 //! | [`task()`], [`mod@scope`], [`mod@local_scope`] | a future that is work; children beside it, or inside it |
 //! | [`together`], [`limits`] | several futures at once in one task; deadlines and shields |
+//! | [`tree()`] | which tasks there are, and what they wait for |
 //! | [`CountingScope`] | counts the work that is started in it, and waits for its end |
 //!
 //! Programs use the facade crate `convoke`, which re-exports all of this.
@@ -41,6 +42,7 @@ mod task;
 pub mod testing;
 pub mod time;
 pub mod together;
+pub mod tree;
 
 pub use cleanup::{AsyncClose, Cleanups, Exit, Lent, cleanups, ensure, set_cleanup_hook, using};
 pub use context::Context;
@@ -62,6 +64,7 @@ pub use strand::Strand;
 pub use sync_wait::{sync_wait, sync_wait_with};
 pub use task::{Task, task};
 pub use together::{join, race, try_join};
+pub use tree::tree;
 
 pub mod raw {
     //! The low-level door: the parts of executors that are model-checked on their own.

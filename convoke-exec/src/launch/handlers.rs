@@ -203,7 +203,7 @@ unsafe impl<T, U, H: Finish<T, Output = U>> Ending<T> for ToRoot<U, H> {
         // SAFETY: the caller's.
         unsafe {
             self.root.ground.ended();
-            name_panic(task, room);
+            name_panic(task, self.root.ground.name(), room);
         }
     }
 

@@ -16,6 +16,7 @@ pub(crate) use launched::would_wait_for_itself;
 use core::fmt;
 use core::future::Future;
 use core::panic::Location;
+use std::sync::Arc;
 
 use convoke_core::env::{Changes, Local};
 use convoke_core::{Env, Executor, ExecutorRef, FrameAllocator, Panic, StopToken};
@@ -74,7 +75,7 @@ pub struct Launch<H = Untouched> {
     token: StopToken,
     allocator: Option<FrameAllocator>,
     context_allocator: Option<FrameAllocator>,
-    name: Option<Box<str>>,
+    name: Option<Arc<str>>,
     handlers: Handlers<H>,
 }
 
@@ -105,7 +106,7 @@ impl<H> Launch<H> {
     }
 
     /// A name, for people who look, and for panics. Without one the chain is known by where it was launched.
-    pub fn name(mut self, name: impl Into<Box<str>>) -> Self {
+    pub fn name(mut self, name: impl Into<Arc<str>>) -> Self {
         self.name = Some(name.into());
         self
     }
@@ -171,10 +172,10 @@ impl<H> Launch<H> {
             changes = changes.allocator(allocator);
         }
         let env = Env::on(self.executor).with(changes);
-        let Some(root) = Root::new(env, source) else { no_memory::<F>(location) };
+        let Some(root) = Root::new(env, source, self.name) else { no_memory::<F>(location) };
         let ending = ToRoot::new(root.clone(), self.handlers);
         // SAFETY: the future is `Send` and `'static`; the ending keeps the root.
-        if unsafe { root.ground.start(future, ending, false, self.name, location) }.is_err() {
+        if unsafe { root.ground.start(future, ending, false, location) }.is_err() {
             no_memory::<F>(location)
         }
         Launched::new(root, location)

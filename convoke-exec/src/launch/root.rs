@@ -2,6 +2,7 @@
 //! became.
 
 use core::ptr::NonNull;
+use std::sync::Arc;
 
 use convoke_core::raw::sync::{Mutex, MutexGuard, thread};
 use convoke_core::raw::{Guest, HostRef};
@@ -51,11 +52,11 @@ unsafe impl<T: Send> Send for Consumer<T> {}
 unsafe impl<T: Send> Send for Waiter<T> {}
 
 impl<T> Root<T> {
-    pub(super) fn new(env: Env, source: StopSource) -> Option<FrameArc<Self>> {
+    pub(super) fn new(env: Env, source: StopSource, name: Option<Arc<str>>) -> Option<FrameArc<Self>> {
         let allocator = env.allocator().clone();
         FrameArc::new(&allocator, |root: NonNull<Self>| {
             // SAFETY: it is the first field (`repr(C)`) of what is made here, and does not move; the ending keeps it.
-            let ground = unsafe { Ground::new(root.cast(), env) };
+            let ground = unsafe { Ground::new(root.cast(), env, name) };
             Self { ground, source, end: Mutex::new(End::Running(None)) }
         })
     }

@@ -55,7 +55,7 @@ impl RunLoop {
         // unwinds, as what runs on the loop is caught. The ground is the first field (`repr(C)`).
         let waiting = unsafe {
             waiting.write(Waiting {
-                ground: Ground::new(waiting.cast(), env),
+                ground: Ground::new(waiting.cast(), env, None),
                 outcome: UnsafeCell::new(None),
                 done: Cell::new(false),
             });
@@ -66,7 +66,7 @@ impl RunLoop {
             let _home = unsafe { self.executor.shared.home.enter() };
             // SAFETY: this thread is at home. The future is dropped before the task delivers, and so outlived by all that it
             // borrows.
-            unsafe { waiting.ground.start(future, ToStack(NonNull::from(waiting)), true, None, location) }
+            unsafe { waiting.ground.start(future, ToStack(NonNull::from(waiting)), true, location) }
         };
         let (panic, outcome) = match started {
             Ok(()) => {

@@ -16,11 +16,14 @@ use super::children::Children;
 use crate::frame_arc::FrameArc;
 use crate::spin_lock::SpinLock;
 use crate::task::{Inside, Known, Place, TaskHeader, drop_reference};
+use crate::tree::{Entry, Found};
 
 #[repr(C)]
 pub(crate) struct Block<O> {
     /// First, so that a task's place is its block.
     pub(crate) place: Place,
+    /// Before the rest: nobody looks any more when that is dropped.
+    entry: Entry,
     env: Env,
     /// Whether there is a failure, for a look without the lock.
     failed: AtomicBool,
@@ -76,7 +79,7 @@ impl<O> Block<O> {
         parent: Option<NonNull<TaskHeader>>,
     ) -> Option<FrameArc<Self>> {
         let allocator = env_below.allocator().clone();
-        FrameArc::new(&allocator, |block: NonNull<Self>| {
+        let block = FrameArc::new(&allocator, |block: NonNull<Self>| {
             // SAFETY: the address is that of a field of what is made here, and does not move.
             let env = unsafe { NonNull::new_unchecked(&raw mut (*block.as_ptr()).env) };
             // SAFETY: the environment is beside it; `reason` may be called for as long as there are tasks: rule 1.
@@ -90,8 +93,27 @@ impl<O> Block<O> {
                 ended: false,
                 kept: None,
             };
-            Self { place, env: env_below, failed: AtomicBool::new(false), state: SpinLock::new(state) }
-        })
+            Self {
+                place,
+                entry: Entry::new(),
+                env: env_below,
+                failed: AtomicBool::new(false),
+                state: SpinLock::new(state),
+            }
+        })?;
+        // SAFETY: the block does not move, and unlinks the entry when it is dropped. Nobody holds a lock.
+        unsafe { block.entry.link(NonNull::from(&*block).cast(), Self::look) };
+        Some(block)
+    }
+
+    /// Tells of the children.
+    ///
+    /// # Safety
+    /// `block` is one of this type, and there.
+    unsafe fn look(block: NonNull<()>, found: &mut Found) {
+        // SAFETY: the caller's.
+        let block = unsafe { block.cast::<Self>().as_ref() };
+        block.state.lock().children.look(found, block.place.parent);
     }
 
     /// # Safety

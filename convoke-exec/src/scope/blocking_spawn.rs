@@ -8,6 +8,7 @@ use core::panic::Location;
 use core::pin::Pin;
 use core::ptr::NonNull;
 use core::task::{Context, Poll};
+use std::sync::Arc;
 
 use convoke_core::raw::HomeId;
 use convoke_core::raw::meeting::Meeting;
@@ -18,6 +19,7 @@ use super::child::{Here, ToHandle, ToScope, Where};
 use super::handle::Handle;
 use super::output::ChildOutput;
 use super::spawn::Scope;
+use super::titled::Titled;
 use crate::task::{Cell, Known, TaskHeader};
 
 /// Starts children in a [`blocking_scope`](super::blocking_scope()). `O` is what the scope returns. Children may be given the
@@ -36,7 +38,7 @@ pub struct BlockingScope<'scope, 'env: 'scope, O> {
 #[must_use = "a name does nothing until a child is started with it"]
 pub struct BlockingNamed<'scope, 'env, O> {
     scope: &'scope BlockingScope<'scope, 'env, O>,
-    name: Box<str>,
+    name: Arc<str>,
 }
 
 impl<'scope, 'env, O> BlockingScope<'scope, 'env, O> {
@@ -55,7 +57,7 @@ impl<'scope, 'env, O> BlockingScope<'scope, 'env, O> {
         F: Future<Output: ChildOutput<O> + Send> + Send + 'scope,
         O: Send,
     {
-        self.start(future, None, Location::caller());
+        self.start(future, AndStop, Location::caller());
     }
 
     /// Starts a child that returns something, and returns its handle.
@@ -69,11 +71,11 @@ impl<'scope, 'env, O> BlockingScope<'scope, 'env, O> {
     where
         F: Future<Output: Send> + Send + 'scope,
     {
-        self.start_future(future, None, Location::caller())
+        self.start_future(future, AndStop, Location::caller())
     }
 
     /// Gives the next child a name, for people who look, and for panics. Without one it is known by where it was started.
-    pub fn named(&'scope self, name: impl Into<Box<str>>) -> BlockingNamed<'scope, 'env, O> {
+    pub fn named(&'scope self, name: impl Into<Arc<str>>) -> BlockingNamed<'scope, 'env, O> {
         BlockingNamed { scope: self, name: name.into() }
     }
 
@@ -82,46 +84,47 @@ impl<'scope, 'env, O> BlockingScope<'scope, 'env, O> {
         self.scope.block.stop_children(reason);
     }
 
-    fn start<F>(&self, future: F, name: Option<Box<str>>, location: &'static Location<'static>)
+    fn start<F, W>(&self, future: F, place: W, location: &'static Location<'static>)
     where
         F: Future<Output: ChildOutput<O> + Send> + Send + 'scope,
         O: Send,
+        W: Where<O>,
     {
-        let ending: ToScope<O, AndStop> = ToScope { place: AndStop, _scope: PhantomData };
+        let ending: ToScope<O, W> = ToScope { place, _scope: PhantomData };
         // SAFETY: the future is `Send`. What it borrows lives for `'scope`, and that is not over before the scope's function
         // has waited for the child: the body can name no other `'scope`.
-        let started = unsafe { self.scope.start(future, ending, false, name, location) };
+        let started = unsafe { self.scope.start(future, ending, false, location) };
         if let Err(refused) = started {
             refused.panic();
         }
     }
 
-    fn start_future<F>(
+    fn start_future<F, W>(
         &self,
         future: F,
-        name: Option<Box<str>>,
+        place: W,
         location: &'static Location<'static>,
     ) -> BlockingHandle<'scope, F::Output>
     where
         F: Future<Output: Send> + Send + 'scope,
+        W: Where<O>,
     {
-        type Ends<O> = ToHandle<O, AndStop>;
-        let ending: Ends<O> = ToHandle {
+        let ending = ToHandle::<O, W> {
             meeting: Meeting::new(),
             waker: UnsafeCell::new(None),
-            place: AndStop,
+            place,
             _scope: PhantomData,
         };
         // SAFETY: as in `start`. The handle takes over the reference that `ToHandle` makes the task with.
         let handle = unsafe {
-            let child = match self.scope.start(future, ending, false, name, location) {
+            let child = match self.scope.start(future, ending, false, location) {
                 Ok(child) => child,
                 Err(refused) => refused.panic(),
             };
-            let ending = Cell::<F, Ends<O>>::ending_at(child);
+            let ending = Cell::<F, ToHandle<O, W>>::ending_at(child);
             let meeting = NonNull::from(&ending.as_ref().meeting);
             let waker = NonNull::new_unchecked(ending.as_ref().waker.get());
-            Handle::new(child, meeting, waker, Cell::<F, Ends<O>>::room(child), location)
+            Handle::new(child, meeting, waker, Cell::<F, ToHandle<O, W>>::room(child), location)
         };
         BlockingHandle { handle, home: self.scope.block.place.home(), location, _scope: PhantomData }
     }
@@ -138,7 +141,7 @@ impl<'scope, O> BlockingNamed<'scope, '_, O> {
         F: Future<Output: ChildOutput<O> + Send> + Send + 'scope,
         O: Send,
     {
-        self.scope.start(future, Some(self.name), Location::caller());
+        self.scope.start(future, Titled::new(self.name, AndStop), Location::caller());
     }
 
     /// As [`BlockingScope::spawn_future`].
@@ -150,7 +153,7 @@ impl<'scope, O> BlockingNamed<'scope, '_, O> {
     where
         F: Future<Output: Send> + Send + 'scope,
     {
-        self.scope.start_future(future, Some(self.name), Location::caller())
+        self.scope.start_future(future, Titled::new(self.name, AndStop), Location::caller())
     }
 }
 

@@ -9,6 +9,7 @@ mod future;
 mod handle;
 mod output;
 mod spawn;
+mod titled;
 
 pub use blocking::{blocking_scope, blocking_scope_with};
 pub use blocking_spawn::{BlockingHandle, BlockingNamed, BlockingScope};

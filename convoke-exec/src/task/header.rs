@@ -5,7 +5,7 @@
 //! 2. Whoever holds the runnable, or is inside (`RUNNING`), has `runnable`, `stage`, `stopped`, `side` and the body to himself.
 //! 3. `place` outlives the task's stay: it may be looked at from inside, by whoever holds the runnable, and by whoever has a
 //!    letter to send (`Wake::Send`), which the task waits for; not by others.
-//! 4. `links` belong to the parent, under its lock.
+//! 4. `links` and `list` belong to the parent, under its lock.
 //! 5. `location` never changes; `waits` is written from inside and read by people who look.
 
 use core::alloc::Layout;
@@ -21,7 +21,7 @@ use convoke_core::raw::{Header, HomeId, Letter, Runnable, Waits};
 use convoke_core::{Env, Executor, StopReason};
 
 use super::cell::Making;
-use super::place::{Links, Place};
+use super::place::{Links, List, Place};
 use super::side::{Side, no_memory};
 use super::state::{From, State, Wake};
 
@@ -36,6 +36,8 @@ pub(crate) struct TaskHeader {
     pub(super) stage: Cell<Stage>,
     /// Whether something in its outermost frame has ended by the stopped door.
     pub(super) stopped: Cell<bool>,
+    /// Which list of its parent's it is in: rule 4.
+    pub(crate) list: Cell<List>,
     pub(super) local: bool,
     /// Whether its allocator stands behind it in memory.
     pub(super) own_allocator: bool,
@@ -80,6 +82,7 @@ impl TaskHeader {
             home: AtomicU32::new(home.number()),
             stage: Cell::new(Stage::Future),
             stopped: Cell::new(false),
+            list: Cell::new(List::Running),
             local: making.local,
             own_allocator,
             place: making.place,
@@ -99,29 +102,6 @@ impl TaskHeader {
         unsafe {
             (*task.as_ptr()).place = place;
             (*task.as_ptr()).home = AtomicU32::new(place.as_ref().home().number());
-        }
-    }
-
-    /// Gives it a name. If there is no memory for that, it goes without.
-    ///
-    /// # Safety
-    /// Rule 2.
-    pub(crate) unsafe fn set_name(&self, name: Box<str>) {
-        // SAFETY: the caller's.
-        if let Some(side) = unsafe { self.try_make_side() } {
-            let _ = side.name.set(name);
-        }
-    }
-
-    /// What people call it: its name, or where it was started.
-    ///
-    /// # Safety
-    /// Rule 2.
-    pub(crate) unsafe fn label(&self) -> String {
-        // SAFETY: the caller's.
-        match unsafe { self.side() }.and_then(|side| side.name.get()) {
-            Some(name) => format!("`{name}` (started at {})", self.location),
-            None => format!("started at {}", self.location),
         }
     }
 

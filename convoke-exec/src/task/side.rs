@@ -21,7 +21,6 @@ pub(crate) struct Side {
     surroundings: OnceCell<Surroundings>,
     /// The environments of where the task has moved to, the last one last. The others stay: guests may still be in them.
     moved_to: UnsafeCell<Vec<Box<Env>>>,
-    pub(super) name: OnceCell<Box<str>>,
 }
 
 /// What a task shows to those below who ask for its environment.
@@ -42,7 +41,6 @@ impl Side {
                 spare: Cell::new(None),
                 surroundings: OnceCell::new(),
                 moved_to: UnsafeCell::new(Vec::new()),
-                name: OnceCell::new(),
             });
         }
         Some(memory)
@@ -165,9 +163,6 @@ pub(super) fn no_memory(layout: Layout) -> ! {
 
 impl fmt::Debug for Side {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Side")
-            .field("guests", &self.guests.get())
-            .field("name", &self.name.get())
-            .finish_non_exhaustive()
+        f.debug_struct("Side").field("guests", &self.guests.get()).finish_non_exhaustive()
     }
 }
