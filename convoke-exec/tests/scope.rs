@@ -91,7 +91,8 @@ fn the_first_child_to_fail_stops_the_others_and_its_error_is_the_outcome() {
                 checkpoint().await;
                 Err("first")
             });
-            Ok::<(), &str>(never().await)
+            forever().await;
+            Ok(())
         })
         .await
     }));
@@ -228,7 +229,6 @@ fn children_run_on_other_executors_and_come_home() {
     let pool = ThreadPool::new(2).unwrap();
     let executor = pool.executor();
     for _ in 0..100 {
-        let executor = executor;
         let (count, leaves) = counter();
         let outcome = sync_wait(task(async move {
             let here = std::thread::current().id();

@@ -314,7 +314,7 @@ impl State {
         }
         if own & MERGED == 0 {
             // At home: nobody else writes it.
-            self.own.store(own % REFERENCE | MERGED, Ordering::Relaxed);
+            self.own.store((own % REFERENCE) | MERGED, Ordering::Relaxed);
         }
         Leave::Counted
     }
@@ -325,7 +325,7 @@ impl State {
         let own = self.own.load(Ordering::Relaxed);
         if own & MERGED == 0 {
             self.away.fetch_add((own / REFERENCE).wrapping_mul(AWAY_REFERENCE), Ordering::AcqRel);
-            self.own.store(own % REFERENCE | MERGED, Ordering::Release);
+            self.own.store((own % REFERENCE) | MERGED, Ordering::Release);
         }
     }
 
