@@ -101,6 +101,12 @@ impl RunLoop {
     pub fn run_one(&self) -> bool {
         self.runner.run_one(&self.executor.shared)
     }
+
+    /// Calls `f` as work of the loop is called.
+    #[cfg(feature = "testing")]
+    pub(crate) fn within<R>(&self, f: impl FnOnce() -> R) -> R {
+        self.runner.within(&self.executor.shared, f)
+    }
 }
 
 impl Drop for RunLoop {
