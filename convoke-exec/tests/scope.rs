@@ -78,7 +78,7 @@ fn children_run_in_parallel_on_a_pool() {
 #[test]
 fn the_first_child_to_fail_stops_the_others_and_its_error_is_the_outcome() {
     let (count, leaves) = counter();
-    let outcome = sync_wait(task(async move {
+    let outcome: Outcome<Result<(), &str>> = sync_wait(task(async move {
         scope(async |s| {
             for _ in 0..10 {
                 let leaves = leaves();
@@ -91,8 +91,7 @@ fn the_first_child_to_fail_stops_the_others_and_its_error_is_the_outcome() {
                 checkpoint().await;
                 Err("first")
             });
-            forever().await;
-            Ok(())
+            forever().await
         })
         .await
     }));
