@@ -288,3 +288,63 @@ fn a_handle_that_is_kept_for_longer_than_its_scope_starts_nothing() {
 struct KeptScope(convoke::Scope<KeptScope>);
 
 use std::future::Future;
+
+#[test]
+fn a_handle_that_stays_at_home_may_be_dropped_at_any_time() {
+    let (count, leaves) = counter();
+    let run_loop = convoke::RunLoop::new();
+    let kept = Rc::new(std::cell::RefCell::new(Vec::new()));
+    let keep = kept.clone();
+    let outcome = run_loop.block_on(async move {
+        scope(async |s| {
+            for n in 0..4 {
+                let leaves = leaves();
+                let handle = s.spawn_future_local(async move {
+                    let _leaves = leaves;
+                    checkpoint().await;
+                    Rc::new(n)
+                });
+                match n {
+                    0 => assert_eq!(*handle.await, 0),
+                    1 => drop(handle),
+                    2 => {
+                        checkpoint().await;
+                        checkpoint().await;
+                        checkpoint().await;
+                        drop(handle);
+                    }
+                    // Dropped when the loop does not run any more, and the child is long gone.
+                    _ => keep.borrow_mut().push(handle),
+                }
+            }
+        })
+        .await;
+    });
+    assert_eq!(outcome, Outcome::Value(()));
+    assert_eq!(count.load(Ordering::Relaxed), 4);
+    kept.borrow_mut().clear();
+    drop(run_loop);
+}
+
+#[test]
+fn a_handle_that_stays_at_home_may_outlive_its_loop() {
+    let run_loop = convoke::RunLoop::new();
+    let kept = Rc::new(std::cell::RefCell::new(None));
+    let keep = kept.clone();
+    let outcome = run_loop.block_on(async move {
+        let waker = scope(async |s| {
+            let handle = s.spawn_future_local(async {
+                // A waker that is kept elsewhere: the child is not alone with its handle when it leaves.
+                std::future::poll_fn(|cx| std::task::Poll::Ready(cx.waker().clone())).await
+            });
+            checkpoint().await;
+            checkpoint().await;
+            *keep.borrow_mut() = Some(handle);
+        })
+        .await;
+        waker
+    });
+    assert_eq!(outcome, Outcome::Value(()));
+    drop(run_loop);
+    drop(kept.borrow_mut().take());
+}

@@ -5,6 +5,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use convoke::raw::Frame;
+use convoke::scope::AtHome;
 use convoke::{Handle, Scope, checkpoint, scope, sync_wait, task};
 
 use crate::peer::{OneThread, Spawner};
@@ -44,10 +45,10 @@ impl OneThread for Convoke {
 }
 
 impl Spawner for InScope {
-    type Task<T: 'static> = Handle<T>;
+    type Task<T: 'static> = Handle<T, AtHome>;
 
     #[inline]
-    fn spawn<F: Future + 'static>(self, future: F) -> Handle<F::Output> {
+    fn spawn<F: Future + 'static>(self, future: F) -> Handle<F::Output, AtHome> {
         self.0.spawn_future_local(future)
     }
 

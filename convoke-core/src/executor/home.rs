@@ -145,6 +145,12 @@ impl Home {
         self.closed.load(Ordering::Acquire)
     }
 
+    /// As long as what is returned lives, nobody acts in a home that is closed: for what must not leave its thread and is used
+    /// there while its home is not run.
+    pub fn keep_out() -> impl Sized {
+        Closed::lock()
+    }
+
     /// Goes into a home that is closed: rule 2.
     fn enter_closed(&self) -> AtHome<'_> {
         let closed = Some(Closed::lock());

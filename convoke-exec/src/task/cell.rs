@@ -16,7 +16,7 @@ use convoke_core::{InlineExecutor, Outcome, Panic};
 use super::header::{Stage, TaskHeader, drop_reference};
 use super::host::Inside;
 use super::place::Place;
-use super::state::{From, Leave, Pause};
+use super::state::{From, Leave, Pause, State};
 
 /// What becomes of the outcome.
 ///
@@ -25,6 +25,8 @@ use super::state::{From, Leave, Pause};
 pub(crate) unsafe trait Ending<T>: Sized {
     /// Where the memory may be: with others who refer to the task, besides itself, when it is made.
     const REFERENCES: u32 = 0;
+    /// Whether there is a handle that does not leave the task's home.
+    const HANDLE: bool = false;
 
     /// The body is gone, the outcome is in `room`, and no guest is in. Nobody has been told.
     ///
@@ -125,7 +127,11 @@ impl<F: Future, M: Ending<F::Output>> Vacant<F, M> {
         let home = unsafe { making.place.as_ref() }.home();
         let header = TaskHeader::new(
             Header::new(Cell::<F, M>::call),
-            M::REFERENCES,
+            if M::HANDLE {
+                State::queued_with_handle(making.stopping)
+            } else {
+                State::queued(M::REFERENCES, making.stopping)
+            },
             home,
             allocator.is_some(),
             making,
@@ -332,6 +338,11 @@ impl<F: Future, M: Ending<F::Output>> Cell<F, M> {
                     // Between the look at the references and the parent's last one at the task.
                     Known::ToOthers => Self::leave_after_all(task),
                 },
+                Leave::Here => match Self::ending(task).deliver(task, Self::room(task)) {
+                    Known::ToTheParent if !this.state.left_to_handle() => {}
+                    Known::ToTheParent => Self::free(task),
+                    Known::ToOthers => Self::leave_after_all(task),
+                },
                 Leave::Counted => {
                     Self::ending(task).deliver(task, Self::room(task));
                     drop_reference(task);
@@ -352,7 +363,7 @@ impl<F: Future, M: Ending<F::Output>> Cell<F, M> {
             this.stage.set(Stage::Delivered);
             match this.state.leave_after_all(this.from()) {
                 Leave::Later => {}
-                Leave::Alone | Leave::Counted => drop_reference(task),
+                Leave::Alone | Leave::Here | Leave::Counted => drop_reference(task),
             }
         }
     }

@@ -71,14 +71,14 @@ impl TaskHeader {
     #[inline]
     pub(super) fn new(
         runnable: Header,
-        references: u32,
+        state: State,
         home: HomeId,
         own_allocator: bool,
         making: Making,
     ) -> Self {
         Self {
             runnable,
-            state: State::queued(references, making.stopping),
+            state,
             home: AtomicU32::new(home.number()),
             stage: Cell::new(Stage::Future),
             stopped: Cell::new(false),
@@ -118,7 +118,14 @@ impl TaskHeader {
         }
     }
 
+    /// Whether this thread is at its home.
+    #[inline]
+    pub(crate) fn is_at_home(&self) -> bool {
+        self.lives_in(HomeId::here())
+    }
+
     /// Whether it lives there.
+    #[inline]
     pub(super) fn lives_in(&self, home: HomeId) -> bool {
         self.home.load(Ordering::Relaxed) == home.number()
     }
@@ -370,6 +377,19 @@ unsafe fn wake_by_ref(data: *const ()) {
 unsafe fn drop_waker(data: *const ()) {
     // SAFETY: the caller's.
     unsafe { drop_reference(NonNull::new_unchecked(data.cast_mut().cast())) };
+}
+
+/// Gives up the handle that does not leave the task's home.
+///
+/// # Safety
+/// The caller has it, and is on its thread.
+#[inline]
+pub(crate) unsafe fn drop_handle(task: NonNull<TaskHeader>) {
+    // SAFETY: the caller's.
+    if unsafe { task.as_ref() }.state.drop_handle() {
+        // SAFETY: as in `drop_reference`.
+        drop(unsafe { Runnable::new(task.cast()) });
+    }
 }
 
 /// Gives up a reference.
