@@ -16,8 +16,16 @@ use convoke_core::env::{Changes, FrameAllocator};
 use convoke_core::prelude::*;
 use convoke_exec::{Handle, catch_stopped, checkpoint, current, reschedule, scope, sync_wait_with, task};
 use frames::Frames;
-use model::{Count, Reached, explore};
+use model::{Count, Reached};
 use threads::Threads;
+
+/// Explores. A scope takes more steps than a model has room for by default.
+fn explore(preemptions: usize, model: impl Fn() + Send + Sync + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(preemptions);
+    builder.max_branches = 20_000;
+    builder.check(model);
+}
 
 /// Runs the future as a task here, and joins the threads; all frames have been given back then.
 fn run<T: Send + 'static>(executor: &Threads, future: impl Future<Output = T> + Send) -> Outcome<T> {
@@ -61,7 +69,7 @@ fn the_last_child_ends_elsewhere_while_the_scope_looks() {
 fn a_scope_is_dropped_and_its_child_asked_to_stop_while_that_ends_elsewhere() {
     static ASKED: Reached = Reached::new();
     static NOT_ASKED: Reached = Reached::new();
-    explore(3, || {
+    explore(2, || {
         let (executor, asked) = (Threads::default(), Count::default());
         let (there, counted) = (executor.clone(), asked.clone());
         let outcome = run(&executor, async move {
@@ -109,7 +117,7 @@ fn a_scope_is_dropped_elsewhere_while_its_child_ends_at_home() {
 fn two_children_fail_at_once_and_one_of_them_is_the_outcome() {
     static FIRST: Reached = Reached::new();
     static SECOND: Reached = Reached::new();
-    explore(2, || {
+    explore(1, || {
         let executor = Threads::default();
         let there = executor.clone();
         let outcome = run(&executor, async move {
@@ -153,14 +161,24 @@ where
 
 #[test]
 fn a_handle_is_awaited_while_the_child_ends_elsewhere() {
-    static VALUE: Reached = Reached::new();
+    static THERE: Reached = Reached::new();
+    static WOKEN: Reached = Reached::new();
     explore(3, || {
-        let executor = Threads::default();
-        let outcome = child_and_handle(&executor, async |handle: Handle<u32>| handle.await);
+        let (executor, polls) = (Threads::default(), Count::default());
+        let counted = polls.clone();
+        let outcome = child_and_handle(&executor, async move |mut handle: Handle<u32>| {
+            poll_fn(|cx| {
+                counted.add();
+                Pin::new(&mut handle).poll(cx)
+            })
+            .await
+        });
         assert_eq!(outcome, Outcome::Value(7));
-        VALUE.here();
+        THERE.here_if(polls.get() == 1);
+        WOKEN.here_if(polls.get() > 1);
     });
-    VALUE.assert("it returned");
+    THERE.assert("it had returned");
+    WOKEN.assert("the one who waits was woken");
 }
 
 #[test]
