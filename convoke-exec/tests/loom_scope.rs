@@ -69,7 +69,7 @@ fn the_last_child_ends_elsewhere_while_the_scope_looks() {
 fn a_scope_is_dropped_and_its_child_asked_to_stop_while_that_ends_elsewhere() {
     static ASKED: Reached = Reached::new();
     static NOT_ASKED: Reached = Reached::new();
-    explore(2, || {
+    explore(1, || {
         let (executor, asked) = (Threads::default(), Count::default());
         let (there, counted) = (executor.clone(), asked.clone());
         let outcome = run(&executor, async move {

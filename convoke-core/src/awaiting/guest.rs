@@ -113,7 +113,7 @@ impl<S: Sender<Value: Send, Error: Send> + 'static> Running<S> {
         let look = room.meeting.change();
         if look == Look::NotYet {
             // SAFETY: rule 3: we are changing it.
-            let before = unsafe { core::mem::replace(&mut *room.waker.get(), Some(waker)) };
+            let before = unsafe { (*room.waker.get()).replace(waker) };
             room.meeting.changed();
             drop(before);
             self.waker = identity;
