@@ -2,10 +2,12 @@
 //! there, so what is measured is the executor.
 
 mod brood;
+mod one_thread;
 mod posts;
 mod rounds;
 
 pub(crate) use brood::Brood;
+pub(crate) use one_thread::Convoke;
 pub(crate) use posts::post_batches;
 pub(crate) use rounds::keep_posting;
 

@@ -12,7 +12,7 @@ mod frames;
 mod one_thread;
 
 pub(crate) use bare_queue::AsyncTask;
-pub(crate) use frames::{BumpStack, Frame, FrameAllocator, Mimalloc, SystemFrames};
+pub(crate) use frames::{BumpStack, Frame, FrameAllocator, Mimalloc, RecyclingFrames, SystemFrames};
 pub(crate) use one_thread::{Compio, Glommio, Monoio, OneThread, Smol, Spawner, Tokio, TokioLocalSet};
 
 use std::future::Future;

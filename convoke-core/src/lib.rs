@@ -37,7 +37,7 @@ pub mod testing;
 #[doc(hidden)]
 pub use loom as __loom;
 
-pub use awaiting::{AwaitError, Awaited};
+pub use awaiting::{AwaitError, Awaited, CleanupFailure, FailsAs};
 pub use completes::Completes;
 pub use env::Env;
 pub use executor::{Executor, ExecutorRef, InlineExecutor};
@@ -59,7 +59,7 @@ pub mod raw {
         AtHome, Call, Header, Home, HomeId, Letter, RunQueue, Runnable, Timer, TimerLinks, Timers,
     };
     pub use crate::frame::{
-        Frame, FrameOwner, Guest, Host, HostKind, HostRef, Polled, StopWatch, outside_a_task,
+        Frame, FrameOwner, Guest, Host, HostKind, HostRef, Polled, StopWatch, Waits, outside_a_task,
     };
     pub use crate::operation::{Action, Children, EnvAbove, Handshake, Leaf, Slot};
     pub use crate::stop::{InPlaceStop, OnStop, RawCallback};

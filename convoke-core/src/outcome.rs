@@ -96,7 +96,6 @@ impl<V, E> Outcome<V, E> {
 
     /// This panic, unless it has panicked before.
     #[cold]
-    #[must_use]
     pub fn or_panic(self, panic: Panic) -> Self {
         if self.is_panicked() {
             return self;

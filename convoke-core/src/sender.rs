@@ -80,6 +80,15 @@ pub unsafe trait Sender: Sized + Send {
         (Self::COMPLETES <= Completes::Here).then(|| env.executor().clone())
     }
 
+    /// If all that it does in this environment is to go to the back of that executor's queue: its outcome then. A task
+    /// that awaits it goes there itself.
+    #[doc(hidden)]
+    #[inline]
+    fn as_yield(&self, env: &Env) -> Option<OutcomeOf<Self>> {
+        let _ = env;
+        None
+    }
+
     /// The future of this sender, for generic code; elsewhere `sender.await` makes it.
     #[track_caller]
     fn into_awaited(self) -> Awaited<Self> {

@@ -2,21 +2,33 @@
 //!
 //! | room | what is in it |
 //! | --- | --- |
+//! | [`launch()`] | the root of a chain, from ordinary code |
+//! | [`blocking_scope()`] | children of blocking code, which borrow from it |
+//! | [`frame()`] | a future in memory of the chain |
 //! | [`sync_wait()`] | starts work and waits for its outcome on the calling thread |
 //! | [`RunLoop`] | a queue and the thread that runs it |
 //! | [`ThreadPool`] | threads that share work |
 //! | [`Strand`] | one at a time, in order, over any executor |
 //! | [`Context`] | typed services with ordered shutdown |
+//! | [`cleanup`] | clean-up that is awaited on every exit |
 //! | [`time`] | work that waits for a time, or is asked to stop at one |
+//! | [`task()`], [`mod@scope`], [`mod@local_scope`] | a future that is work; children beside it, or inside it |
+//! | [`together`], [`limits`] | several futures at once in one task; deadlines and shields |
+//! | [`tree()`] | which tasks there are, and what they wait for |
 //! | [`CountingScope`] | counts the work that is started in it, and waits for its end |
 //!
 //! Programs use the facade crate `convoke`, which re-exports all of this.
 
+pub mod cleanup;
 pub mod context;
 pub mod counting_scope;
 mod flow;
 mod frame_arc;
+mod framed;
 mod inbox;
+pub mod launch;
+pub mod limits;
+pub mod local_scope;
 pub mod pool;
 mod region;
 mod report_panic;
@@ -29,32 +41,48 @@ mod task;
 #[cfg(feature = "testing")]
 pub mod testing;
 pub mod time;
+pub mod together;
+pub mod tree;
 
+pub use cleanup::{AsyncClose, Cleanups, Exit, Lent, cleanups, ensure, set_cleanup_hook, using};
 pub use context::Context;
 pub use counting_scope::{CountingScope, ScopeHandle};
 pub use flow::{
-    CatchStopped, Checkpoint, NotSend, Reschedule, RunOn, Stopped, StoppedForever, catch_stopped, checkpoint,
-    current, reschedule, run_on, stopped,
+    CatchStopped, Checkpoint, EndStopped, Forever, NoReturn, NotSend, Reschedule, RunOn, Stoppable, Stopped,
+    WithLocal, catch_stopped, checkpoint, current, forever, reschedule, run_on, stoppable, stopped,
+    with_local,
 };
+pub use framed::{Framed, frame, frame_dyn, frame_dyn_local, try_frame};
+pub use launch::{Launch, Launched, launch};
+pub use limits::{Elapsed, shield, timeout};
+pub use local_scope::{LocalHandle, LocalScope, LocalScopeNotSend, local_scope, local_scope_not_send};
 pub use pool::{PoolExecutor, ThreadPool, ThreadPoolBuilder};
 use report_panic::report_panic;
 pub use run_loop::{RunLoop, RunLoopExecutor};
-pub use scope::{Handle, Scope, scope};
+pub use scope::{BlockingHandle, BlockingScope, Handle, Scope, blocking_scope, blocking_scope_with, scope};
 pub use strand::Strand;
 pub use sync_wait::{sync_wait, sync_wait_with};
 pub use task::{Task, task};
+pub use together::{join, race, try_join};
+pub use tree::tree;
 
 pub mod raw {
     //! The low-level door: the parts of executors that are model-checked on their own.
 
     #[doc(hidden)]
+    pub use crate::flow::Returns;
+    #[doc(hidden)]
     pub use crate::pool::injector::Injector;
     #[doc(hidden)]
     pub use crate::pool::sleepers::{Searching, Sleepers};
-    pub use crate::region::Region;
+    pub use crate::region::{BodyMark, Region};
     #[doc(hidden)]
     pub use crate::strand::turns::{AfterPost, Next, Turns};
     #[doc(hidden)]
     pub use crate::task::state as task_state;
+    #[doc(hidden)]
+    pub use crate::time::alarm::Alarm;
     pub use crate::time::queue::{AfterArm, TimerQueue};
+    #[doc(hidden)]
+    pub use crate::together::bells::{Bell, Bells, Key};
 }

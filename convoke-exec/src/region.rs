@@ -5,11 +5,11 @@ use core::cell::{Cell, OnceCell};
 use core::fmt;
 use core::future::Future;
 use core::pin::Pin;
-use core::task::Context;
+use core::task::{Context, Poll, Waker};
 use std::time::Instant;
 
 use convoke_core::env::Changes;
-use convoke_core::raw::{Frame, FrameOwner, Host, Polled, StopWatch, outside_a_task};
+use convoke_core::raw::{Frame, FrameOwner, Polled, StopWatch, outside_a_task};
 use convoke_core::{Env, StopReason, StopSource};
 
 /// See the head of this file. Whoever has one polls a body in it, and drops the body when the region says that it has stopped.
@@ -39,7 +39,22 @@ pub struct Region {
     deadline: Option<Instant>,
     /// Made when somebody inside asks for the environment.
     surroundings: OnceCell<Box<Surroundings>>,
+    stopped: Cell<bool>,
     watch: StopWatch,
+}
+
+/// What is kept, from poll to poll, for one of several bodies in a region.
+#[derive(Debug, Default)]
+pub struct BodyMark {
+    stopped: Cell<bool>,
+    held: Cell<bool>,
+}
+
+impl BodyMark {
+    /// Whether it must not be dropped yet, as it said when it was polled last.
+    pub fn is_held(&self) -> bool {
+        self.held.get()
+    }
 }
 
 struct Surroundings {
@@ -55,6 +70,7 @@ impl Region {
             shielded: false,
             deadline: None,
             surroundings: OnceCell::new(),
+            stopped: Cell::new(false),
             watch: StopWatch::new(),
         }
     }
@@ -93,13 +109,9 @@ impl Region {
     pub fn poll<F: Future + ?Sized>(&mut self, body: Pin<&mut F>, cx: &mut Context<'_>) -> Polled<F::Output> {
         Frame::current(|frame| {
             let Some(outer) = frame else { outside_a_task("a future of Convoke's") };
-            if self.asked.get().is_none()
-                && !self.shielded
-                && let Some(reason) = outer.stop_reason()
-            {
-                self.request_stop(reason);
-            }
-            let polled = Frame::poll(&Inside { region: self, outer }, body, cx);
+            self.hear(outer);
+            let asked = self.asked.get().is_some();
+            let polled = outer.inside(&Inside { region: self, outer }, asked, &self.stopped).poll(body, cx);
             if matches!(polled, Polled::Pending) && !self.shielded {
                 self.watch.watch(outer, cx);
             }
@@ -107,10 +119,76 @@ impl Region {
         })
     }
 
+    /// Before several bodies are polled: hears of a stop around the region, and sees to it that this waker does. True if a
+    /// stop was asked for since: then all bodies are to be polled.
+    ///
+    /// # Panics
+    /// Outside all tasks; and as the callbacks of a stop do.
+    pub fn listen(&mut self, cx: &Context<'_>) -> bool {
+        Frame::current(|frame| {
+            let Some(outer) = frame else { outside_a_task("a future of Convoke's") };
+            if !self.shielded {
+                self.watch.watch(outer, cx);
+            }
+            self.hear(outer)
+        })
+    }
+
+    /// Asks what runs inside to stop, unless what is around was asked before: then that reason is the one.
+    pub(crate) fn request_stop_after_around(&self, reason: StopReason) {
+        Frame::current(|frame| frame.is_some_and(|outer| self.hear(outer)));
+        self.request_stop(reason);
+    }
+
+    /// Polls one of several bodies. Whoever has the region has called [`listen`](Region::listen), and polls all bodies after a
+    /// stop was asked for, woken or not, if their wakers are their own.
+    ///
+    /// # Panics
+    /// Outside all tasks; and as the body does.
+    #[inline]
+    pub fn poll_one<F: Future + ?Sized>(
+        &self,
+        body: Pin<&mut F>,
+        mark: &BodyMark,
+        waker: &Waker,
+        own_waker: bool,
+    ) -> Polled<F::Output> {
+        Frame::current(|frame| {
+            let Some(outer) = frame else { outside_a_task("a future of Convoke's") };
+            let asked = self.asked.get().is_some();
+            let inside = Inside { region: self, outer };
+            let frame = if own_waker {
+                outer.inside_among(&inside, waker, asked, &mark.stopped)
+            } else {
+                outer.inside(&inside, asked, &mark.stopped)
+            };
+            let polled = frame.poll(body, &mut Context::from_waker(waker));
+            mark.held.set(frame.is_held());
+            polled
+        })
+    }
+
+    /// A stop from around it is one of its own. True if it is news.
+    #[inline]
+    fn hear(&self, outer: &Frame<'_>) -> bool {
+        if outer.is_asked_to_stop()
+            && !self.shielded
+            && self.asked.get().is_none()
+            && let Some(reason) = outer.stop_reason()
+        {
+            self.request_stop(reason);
+            return true;
+        }
+        false
+    }
+
     /// Runs `f` inside: to drop a body, for example.
     pub fn within<R>(&self, f: impl FnOnce() -> R) -> R {
         Frame::current(|frame| match frame {
-            Some(outer) => Frame::within(&Inside { region: self, outer }, f),
+            Some(outer) => {
+                let asked = self.asked.get().is_some();
+                outer.inside(&Inside { region: self, outer }, asked, &self.stopped).within(f)
+            }
             None => f(),
         })
     }
@@ -153,11 +231,6 @@ impl FrameOwner for Inside<'_> {
             (outer, own) => outer.or(own),
         }
     }
-
-    #[inline]
-    fn host(&self) -> &dyn Host {
-        self.outer.host()
-    }
 }
 
 impl Default for Region {
@@ -174,4 +247,13 @@ impl fmt::Debug for Region {
             .field("deadline", &self.deadline)
             .finish_non_exhaustive()
     }
+}
+
+/// What was inside has ended by the stopped door and is gone: so does whoever awaits it.
+pub(crate) fn pass_on_stop<T>() -> Poll<T> {
+    Frame::current(|frame| match frame {
+        Some(frame) => frame.set_stopped(),
+        None => outside_a_task("a future of Convoke's"),
+    });
+    Poll::Pending
 }

@@ -26,6 +26,13 @@ pub(crate) struct SpinGuard<'a, T> {
 }
 
 impl<T> SpinLock<T> {
+    #[cfg(not(feature = "loom"))]
+    pub(crate) const fn new(value: T) -> Self {
+        Self { taken: AtomicBool::new(false), value: UnsafeCell::new(value) }
+    }
+
+    /// As above; loom's atomics are not made at compile time.
+    #[cfg(feature = "loom")]
     pub(crate) fn new(value: T) -> Self {
         Self { taken: AtomicBool::new(false), value: UnsafeCell::new(value) }
     }

@@ -10,7 +10,12 @@ use std::process::Command;
 use std::{env, fs};
 
 /// What each message says.
-const WORDS: [(&str, &[&str]); 4] = [
+const WORDS: [(&str, &[&str]); 9] = [
+    ("using_what_cannot_be_closed", &["`Plain` cannot be closed by awaiting", "ensure(async |exit|"]),
+    ("close_error_has_nowhere_to_go", &["does not fit a body that returns `Count`", "Ok(value)", "From<"]),
+    ("close_not_send", &["cannot be sent between threads safely"]),
+    ("blocking_handle_leaves", &["lifetime may not live long enough"]),
+    ("blocking_scope_borrows_the_body", &["may outlive borrowed value `inside`"]),
     ("spawn_a_value", &["nobody to give a `u32` to", ".then(drop)", "spawn_future"]),
     ("spawn_an_error", &["nobody to tell of an error of type `ParseIntError`", "upon_error", "spawn_future"]),
     ("spawn_a_borrow", &["may outlive the current function", "`move` keyword"]),

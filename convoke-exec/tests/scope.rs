@@ -91,7 +91,8 @@ fn the_first_child_to_fail_stops_the_others_and_its_error_is_the_outcome() {
                 checkpoint().await;
                 Err("first")
             });
-            Ok::<(), &str>(never().await)
+            forever().await;
+            Ok(())
         })
         .await
     }));
@@ -192,9 +193,10 @@ fn dropping_a_handle_asks_the_child_to_stop() {
 
 #[test]
 fn a_child_that_is_stopped_stops_whoever_awaits_its_handle() {
-    let outcome = sync_wait(task(async move {
-        scope(async |s| s.spawn_future(async { stopped::<u32>().await }).await).await
-    }));
+    let outcome =
+        sync_wait(task(
+            async move { scope(async |s| s.spawn_future(async { stopped().await }).await).await },
+        ));
     assert_eq!(outcome, Outcome::Stopped);
 }
 
@@ -227,7 +229,6 @@ fn children_run_on_other_executors_and_come_home() {
     let pool = ThreadPool::new(2).unwrap();
     let executor = pool.executor();
     for _ in 0..100 {
-        let executor = executor;
         let (count, leaves) = counter();
         let outcome = sync_wait(task(async move {
             let here = std::thread::current().id();

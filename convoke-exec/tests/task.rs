@@ -84,7 +84,7 @@ fn a_stop_request_reaches_what_is_awaited() {
 #[test]
 #[should_panic(expected = "boom")]
 fn a_panic_goes_on_where_the_task_is_waited_for() {
-    sync_wait(task(async {
+    let _ = sync_wait(task(async {
         just(1).await;
         panic!("boom");
     }));
@@ -164,7 +164,7 @@ fn a_caught_stop_is_a_value_and_the_frame_is_gone_before() {
         let other = owned.clone();
         let caught = catch_stopped(async move {
             let _other = other;
-            stopped::<()>().await
+            stopped().await
         })
         .await;
         (caught.unwrap_err().reason(), Arc::strong_count(&owned))
@@ -187,4 +187,36 @@ fn a_checkpoint_is_where_a_stop_is_honoured() {
         }),
     );
     assert_eq!(outcome, Outcome::<()>::Stopped);
+}
+
+#[test]
+fn a_task_that_ends_while_a_letter_is_on_its_way_delivers_once() {
+    let run_loop = RunLoop::new();
+    let source = StopSource::new();
+    let outcome = run_loop.block_on_with(Changes::new().stop_token(source.token()), async {
+        let value = Arc::new(1);
+        // Asked from another thread while it runs, it ends before the letter is opened.
+        std::thread::scope(|threads| {
+            threads.spawn(|| source.request_stop(StopReason::Requested));
+        });
+        value
+    });
+    let mut value = outcome.unwrap();
+    assert!(Arc::get_mut(&mut value).is_some());
+}
+
+#[test]
+fn a_task_on_the_inline_executor_yields_without_growing_the_stack() {
+    let inline = convoke::InlineExecutor;
+    let outcome = sync_wait(
+        task(async move {
+            for _ in 0..1_000_000 {
+                checkpoint().await;
+            }
+            schedule(&inline).await;
+            7
+        })
+        .starts_on(&inline),
+    );
+    assert_eq!(outcome, Outcome::Value(7));
 }

@@ -3,15 +3,21 @@
 #![doc = include_str!("../../README.md")]
 
 pub use convoke_core::{
-    AwaitError, Awaited, Completes, Env, Executor, ExecutorRef, FrameAllocator, InlineExecutor, Never,
-    Operation, Outcome, OutcomeOf, OwnedStopCallback, Panic, Receiver, SameError, Sender, StopCallback,
-    StopReason, StopRef, StopSource, StopToken, algorithm, awaitable, env, frames, outcome, stop,
+    AwaitError, Awaited, CleanupFailure, Completes, Env, Executor, ExecutorRef, FailsAs, FrameAllocator,
+    InlineExecutor, Never, Operation, Outcome, OutcomeOf, OwnedStopCallback, Panic, Receiver, SameError,
+    Sender, StopCallback, StopReason, StopRef, StopSource, StopToken, algorithm, awaitable, env, frames,
+    outcome, stop,
 };
 pub use convoke_exec::{
-    CatchStopped, Checkpoint, Context, CountingScope, Handle, NotSend, PoolExecutor, Reschedule, RunLoop,
-    RunLoopExecutor, RunOn, Scope, ScopeHandle, Stopped, StoppedForever, Strand, Task, ThreadPool,
-    ThreadPoolBuilder, catch_stopped, checkpoint, context, counting_scope, current, pool, reschedule, run_on,
-    scope, stopped, strand, sync_wait, sync_wait_with, task, time,
+    AsyncClose, BlockingHandle, BlockingScope, CatchStopped, Checkpoint, Cleanups, Context, CountingScope,
+    Elapsed, EndStopped, Exit, Forever, Framed, Handle, Launch, Launched, Lent, LocalHandle, LocalScope,
+    LocalScopeNotSend, NoReturn, NotSend, PoolExecutor, Reschedule, RunLoop, RunLoopExecutor, RunOn, Scope,
+    ScopeHandle, Stoppable, Stopped, Strand, Task, ThreadPool, ThreadPoolBuilder, WithLocal, blocking_scope,
+    blocking_scope_with, catch_stopped, checkpoint, cleanup, cleanups, context, counting_scope, current,
+    ensure, forever, frame, frame_dyn, frame_dyn_local, join, launch, limits, local_scope,
+    local_scope_not_send, pool, race, reschedule, run_on, scope, set_cleanup_hook, shield, stoppable,
+    stopped, strand, sync_wait, sync_wait_with, task, time, timeout, together, tree, try_frame, try_join,
+    using, with_local,
 };
 
 pub mod prelude {
@@ -20,8 +26,9 @@ pub mod prelude {
     pub use convoke_core::prelude::*;
     pub use convoke_exec::time::{sleep, sleep_until};
     pub use convoke_exec::{
-        CountingScope, RunLoop, Stopped, Strand, ThreadPool, catch_stopped, checkpoint, reschedule, run_on,
-        scope, stopped, sync_wait, sync_wait_with, task,
+        AsyncClose, CountingScope, Exit, RunLoop, Stopped, Strand, ThreadPool, blocking_scope, catch_stopped,
+        checkpoint, ensure, forever, frame, join, launch, local_scope, race, reschedule, run_on, scope,
+        shield, stoppable, stopped, sync_wait, sync_wait_with, task, timeout, try_join, using,
     };
 }
 

@@ -40,6 +40,24 @@ unsafe impl FrameAllocator for SystemFrames {
     }
 }
 
+/// Convoke's own, past the global allocator.
+#[derive(Clone, Copy)]
+pub(crate) struct RecyclingFrames;
+
+// SAFETY: a frame allocator keeps the contract of `Allocator`, which says as much.
+unsafe impl FrameAllocator for RecyclingFrames {
+    #[inline]
+    fn allocate(&self, layout: Layout) -> Option<NonNull<u8>> {
+        convoke::FrameAllocator::recycling().allocate(layout)
+    }
+
+    #[inline]
+    unsafe fn free(&self, block: NonNull<u8>, layout: Layout) {
+        // SAFETY: the caller's contract.
+        unsafe { convoke::FrameAllocator::recycling().deallocate(block, layout) }
+    }
+}
+
 /// mimalloc, past the global allocator.
 #[derive(Clone, Copy)]
 pub(crate) struct Mimalloc;

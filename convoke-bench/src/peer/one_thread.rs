@@ -45,6 +45,12 @@ pub(crate) trait Spawner: Copy + 'static {
         yield_now()
     }
 
+    /// Waits for ever, or until the runtime ends the task: where a task is not dropped from outside, something in it must
+    /// be able to hear that.
+    fn wait(self) -> impl Future<Output = ()> {
+        std::future::pending()
+    }
+
     /// Ends a task that has not ended. Most do that when the handle goes.
     fn end<T: 'static>(self, task: Self::Task<T>) {
         drop(task);

@@ -11,8 +11,11 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::{mpsc, oneshot};
 
-use super::Scenario;
+use convoke::{Executor, current};
+
 use super::ping_pong::OneSlot;
+use super::{CONVOKE, Scenario};
+use crate::own::Convoke;
 use crate::peer::{AsyncTask, Compio, Monoio, OneThread, Smol, Spawner, Tokio};
 
 pub(super) fn scenarios() -> Vec<Scenario> {
@@ -21,6 +24,9 @@ pub(super) fn scenarios() -> Vec<Scenario> {
             "await_hop",
             "await what is done elsewhere in the queue of one's own thread, and go on",
         )
+        .contestant(CONVOKE, schedule)
+        .contestant("convoke_spawn", spawn::<Convoke>)
+        .contestant("convoke_cell", cell::<Convoke>)
         .contestant("tokio", spawn::<Tokio>)
         .contestant("tokio_actor", tokio_actor)
         .contestant("tokio_cell", cell::<Tokio>)
@@ -31,6 +37,22 @@ pub(super) fn scenarios() -> Vec<Scenario> {
         .contestant("compio_cell", cell::<Compio>)
         .contestant("monoio_cell", cell::<Monoio>),
     ]
+}
+
+/// A sender that completes on the erased executor of the task.
+fn schedule() -> impl FnMut(u64) -> Duration {
+    let mut runtime = Convoke::start();
+    move |ops| {
+        runtime.run(|_| async move {
+            let executor = current::executor();
+            let start = Instant::now();
+            for op in 0..ops {
+                black_box(op);
+                executor.schedule().await;
+            }
+            start.elapsed()
+        })
+    }
 }
 
 fn spawn<R: OneThread>() -> impl FnMut(u64) -> Duration {

@@ -13,18 +13,35 @@ use std::time::{Duration, Instant};
 use futures_lite::future::block_on;
 use tokio::sync::{Mutex, oneshot};
 
-use super::Scenario;
+use convoke::prelude::just;
+
+use super::{CONVOKE, Scenario};
+use crate::own::Convoke;
 use crate::peer::{OneThread, Tokio};
 
 pub(super) fn scenarios() -> Vec<Scenario> {
     vec![
         Scenario::new("await_inline", "await an operation that completes at once")
+            .contestant(CONVOKE, convoke)
             .contestant("ready", std_ready)
             .contestant("async_fn", async_fn)
             .contestant("boxed", boxed)
             .contestant("tokio_mutex", tokio_mutex)
             .contestant("tokio_oneshot", tokio_oneshot),
     ]
+}
+
+fn convoke() -> impl FnMut(u64) -> Duration {
+    let mut runtime = Convoke::start();
+    move |ops| {
+        runtime.run(|_| async move {
+            let start = Instant::now();
+            for op in 0..ops {
+                black_box(just(black_box(op)).await);
+            }
+            start.elapsed()
+        })
+    }
 }
 
 fn std_ready() -> impl FnMut(u64) -> Duration {

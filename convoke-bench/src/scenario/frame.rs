@@ -11,9 +11,9 @@ use std::task::{Context, Waker};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use super::Scenario;
+use super::{CONVOKE, Scenario};
 use crate::measure::time;
-use crate::peer::{BumpStack, Frame, FrameAllocator, Mimalloc, SystemFrames};
+use crate::peer::{BumpStack, Frame, FrameAllocator, Mimalloc, RecyclingFrames, SystemFrames};
 
 /// Frames that go from thread to thread together, and how many such loads there are: what the channel costs is spread
 /// over so many frames, and neither thread waits for the other at every load.
@@ -23,6 +23,7 @@ const LOADS: usize = 8;
 pub(super) fn scenarios() -> Vec<Scenario> {
     vec![
         Scenario::new("frame", "allocate a child future of 256 bytes, await it, free it")
+            .contestant(CONVOKE, || here(RecyclingFrames))
             .contestant("box_pin", box_pin)
             .contestant("system", || here(SystemFrames))
             .contestant("mimalloc", || here(Mimalloc))
@@ -32,6 +33,7 @@ pub(super) fn scenarios() -> Vec<Scenario> {
             "allocate a child future of 256 bytes on one thread, free it on another",
         )
         .batch(LOAD as u64)
+        .contestant(CONVOKE, || across(RecyclingFrames))
         .contestant("system", || across(SystemFrames))
         .contestant("mimalloc", || across(Mimalloc)),
     ]

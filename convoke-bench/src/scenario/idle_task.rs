@@ -5,13 +5,13 @@
 //! are kept, because a task nobody could wake is freed by some runtimes as soon as its handle goes; the vector that holds
 //! them is not counted.
 
-use std::future::pending;
 use std::hint::black_box;
 use std::rc::Rc;
 
 use super::ping_pong::OneSlot;
-use super::{Bytes, Scenario, Unit};
+use super::{Bytes, CONVOKE, Scenario, Unit};
 use crate::allocator::Weighing;
+use crate::own::Convoke;
 use crate::peer::{AsyncTask, Compio, Glommio, Monoio, OneThread, Smol, Spawner, Tokio, TokioLocalSet};
 
 const TASKS: u64 = 10_000;
@@ -24,6 +24,7 @@ pub(super) fn scenarios() -> Vec<Scenario> {
         )
         .batch(TASKS)
         .unit(Unit::Bytes)
+        .contestant(CONVOKE, idle::<Convoke>)
         .contestant("tokio", idle::<Tokio>)
         .contestant("tokio_local_set", idle::<TokioLocalSet>)
         .contestant("smol", idle::<Smol>)
@@ -41,7 +42,7 @@ fn idle<R: OneThread>() -> impl FnMut(u64) -> Bytes {
             let mut tasks = Vec::with_capacity(ops as usize);
             let weighing = Weighing::begin();
             for _ in 0..ops {
-                tasks.push(spawner.spawn(wait(Rc::clone(&begun))));
+                tasks.push(spawner.spawn(wait(Rc::clone(&begun), spawner)));
                 begun.take().await;
             }
             let bytes = weighing.end();
@@ -54,9 +55,9 @@ fn idle<R: OneThread>() -> impl FnMut(u64) -> Bytes {
 }
 
 /// 64 bytes that live as long as the wait, the pointer to the slot among them.
-async fn wait(begun: Rc<OneSlot>) {
+async fn wait(begun: Rc<OneSlot>, spawner: impl Spawner) {
     let mut state = black_box([0_u64; 7]);
     begun.put(1);
-    pending::<()>().await;
+    spawner.wait().await;
     black_box(&mut state);
 }

@@ -10,7 +10,8 @@ use std::rc::Rc;
 use std::task::{Poll, Waker};
 use std::time::{Duration, Instant};
 
-use super::Scenario;
+use super::{CONVOKE, Scenario};
+use crate::own::Convoke;
 use crate::peer::{AsyncTask, Compio, Glommio, Monoio, OneThread, Smol, Spawner, Tokio, TokioLocalSet};
 
 pub(super) fn scenarios() -> Vec<Scenario> {
@@ -19,6 +20,7 @@ pub(super) fn scenarios() -> Vec<Scenario> {
             "ping_pong",
             "one round trip of a number between two tasks of a thread: 2 wake-ups, 2 switches",
         )
+        .contestant(CONVOKE, ping_pong::<Convoke>)
         .contestant("tokio", ping_pong::<Tokio>)
         .contestant("tokio_local_set", ping_pong::<TokioLocalSet>)
         .contestant("smol", ping_pong::<Smol>)

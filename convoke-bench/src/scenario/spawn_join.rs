@@ -7,7 +7,10 @@ use std::future::Future;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use super::Scenario;
+use convoke::{Sender, ThreadPool, scope, sync_wait, task};
+
+use super::{CONVOKE, Scenario};
+use crate::own::Convoke;
 use crate::peer::{
     AsyncTask, Compio, Glommio, Monoio, OneThread, Smol, SmolPool, Spawner, Tokio, TokioLocalSet,
     inside_tokio, tokio_pool,
@@ -19,6 +22,7 @@ const AT_ONCE: u64 = 1000;
 pub(super) fn scenarios() -> Vec<Scenario> {
     vec![
         Scenario::new("spawn_join_1", "spawn a no-op task on one's own thread and await its handle")
+            .contestant(CONVOKE, || one_by_one::<Convoke, _>(nothing))
             .contestant("tokio", || one_by_one::<Tokio, _>(nothing))
             .contestant("tokio_local_set", || one_by_one::<TokioLocalSet, _>(nothing))
             .contestant("smol", || one_by_one::<Smol, _>(nothing))
@@ -31,12 +35,14 @@ pub(super) fn scenarios() -> Vec<Scenario> {
             "spawn a no-op task on a pool of 2 threads and await its handle, 1000 at once",
         )
         .batch(AT_ONCE)
+        .contestant(CONVOKE, convoke)
         .contestant("tokio", tokio)
         .contestant("smol", smol),
         Scenario::new(
             "spawn_future",
             "spawn a task that returns a number on one's own thread and await the number",
         )
+        .contestant(CONVOKE, || one_by_one::<Convoke, _>(number))
         .contestant("tokio", || one_by_one::<Tokio, _>(number))
         .contestant("tokio_local_set", || one_by_one::<TokioLocalSet, _>(number))
         .contestant("smol", || one_by_one::<Smol, _>(number))
@@ -67,6 +73,29 @@ where
             start.elapsed()
         })
     }
+}
+
+fn convoke() -> impl FnMut(u64) -> Duration {
+    let pool = ThreadPool::new(2).expect("a pool starts");
+    move |ops| {
+        let all = scope_of(ops);
+        sync_wait(task(all).starts_on(&pool.executor())).unwrap()
+    }
+}
+
+async fn scope_of(ops: u64) -> Duration {
+    scope(async |s| {
+        let mut tasks = Vec::with_capacity(AT_ONCE as usize);
+        let start = Instant::now();
+        for _ in 0..ops / AT_ONCE {
+            tasks.extend((0..AT_ONCE).map(|_| s.spawn_future(async {})));
+            for task in tasks.drain(..) {
+                task.await;
+            }
+        }
+        start.elapsed()
+    })
+    .await
 }
 
 fn tokio() -> impl FnMut(u64) -> Duration {

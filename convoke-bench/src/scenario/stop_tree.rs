@@ -7,13 +7,18 @@
 use std::cell::Cell;
 use std::future::pending;
 use std::rc::Rc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use futures::channel::oneshot;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::Scenario;
+use convoke::env::Changes;
+use convoke::prelude::*;
+
+use super::{CONVOKE, Scenario};
 use crate::peer::{OneThread, Smol, Spawner, Tokio};
 
 const BRANCHES: u64 = 100;
@@ -27,10 +32,56 @@ pub(super) fn scenarios() -> Vec<Scenario> {
             "stop and join one leaf of a tree of 100 branches with 100 waiting leaves each, on one thread",
         )
         .batch(TREE)
+        .contestant(CONVOKE, convoke)
         .contestant("tokio", || tokio(CancellationToken::clone))
         .contestant("tokio_child_tokens", || tokio(CancellationToken::child_token))
         .contestant("smol", smol),
     ]
+}
+
+/// A scope for the root and one for each branch; the stop is asked for at the root, and timed until the last leaf has ended.
+fn convoke() -> impl FnMut(u64) -> Duration {
+    |ops| {
+        let tree = |_| {
+            let (source, started) = (StopSource::new(), Arc::new(Mutex::new(None)));
+            let stopped = sync_wait_with(
+                Changes::new().stop_token(source.token()),
+                task(convoke_tree(source, Arc::clone(&started))),
+            );
+            assert_eq!(stopped, Outcome::Stopped);
+            let started: Option<Instant> = *started.lock().expect("nobody panics");
+            started.expect("the stop was asked for").elapsed()
+        };
+        (0..ops / TREE).map(tree).sum()
+    }
+}
+
+async fn convoke_tree(source: StopSource, started: Arc<Mutex<Option<Instant>>>) {
+    let waiting = Arc::new(AtomicU64::new(0));
+    scope(async |s| {
+        for _ in 0..BRANCHES {
+            let waiting = Arc::clone(&waiting);
+            s.spawn(async move {
+                scope(async |s| {
+                    for _ in 0..LEAVES {
+                        let waiting = Arc::clone(&waiting);
+                        s.spawn(async move {
+                            waiting.fetch_add(1, Ordering::Relaxed);
+                            forever().await;
+                        });
+                    }
+                })
+                .await;
+            });
+        }
+        while waiting.load(Ordering::Relaxed) < TREE {
+            checkpoint().await;
+        }
+        *started.lock().expect("nobody panics") = Some(Instant::now());
+        source.request_stop(StopReason::Shutdown);
+        forever().await;
+    })
+    .await;
 }
 
 /// One token for each branch, a child of the root's, and `for_leaf` makes the leaf's of it; a `JoinSet` for the root and

@@ -4,7 +4,8 @@
 
 use std::time::{Duration, Instant};
 
-use super::Scenario;
+use super::{CONVOKE, Scenario};
+use crate::own::Convoke;
 use crate::peer::{AsyncTask, Compio, Glommio, Monoio, OneThread, Smol, Spawner, Tokio, TokioLocalSet};
 
 /// Tasks in `yield_1000`.
@@ -15,6 +16,7 @@ const EACH: u64 = 100;
 pub(super) fn scenarios() -> Vec<Scenario> {
     vec![
         Scenario::new("yield_1", "yield, the only task of its thread")
+            .contestant(CONVOKE, alone::<Convoke>)
             .contestant("tokio", alone::<Tokio>)
             .contestant("tokio_local_set", alone::<TokioLocalSet>)
             .contestant("smol", alone::<Smol>)
@@ -24,6 +26,7 @@ pub(super) fn scenarios() -> Vec<Scenario> {
             .contestant_if(Glommio::starts(), "glommio", alone::<Glommio>),
         Scenario::new("yield_1000", "yield, one of 1000 tasks of a thread that do nothing else")
             .batch(TASKS * EACH)
+            .contestant(CONVOKE, together::<Convoke>)
             .contestant("tokio", together::<Tokio>)
             .contestant("tokio_local_set", together::<TokioLocalSet>)
             .contestant("smol", together::<Smol>)

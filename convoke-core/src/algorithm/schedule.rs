@@ -7,7 +7,7 @@ use core::pin::Pin;
 use core::ptr::NonNull;
 
 use crate::executor::{Call, Header, Runnable};
-use crate::{Completes, Env, Executor, ExecutorRef, Never, Operation, Outcome, Receiver, Sender};
+use crate::{Completes, Env, Executor, ExecutorRef, Never, Operation, Outcome, OutcomeOf, Receiver, Sender};
 
 /// A sender that completes on `executor`. Also to be had as [`Executor::schedule`].
 ///
@@ -61,6 +61,11 @@ unsafe impl<X: Executor> Sender for Schedule<X> {
             receiver: UnsafeCell::new(Some(receiver)),
             _pinned: PhantomPinned,
         }
+    }
+
+    #[inline]
+    fn as_yield(&self, env: &Env) -> Option<OutcomeOf<Self>> {
+        env.executor().is(&self.executor).then_some(Outcome::Value(()))
     }
 
     fn completes_on(&self, _: &Env) -> Option<ExecutorRef> {

@@ -52,8 +52,8 @@ unsafe impl<S: Sender> Send for GuestReceiver<S> {}
 impl<S: Sender<Value: Send, Error: Send> + 'static> Running<S> {
     /// Starts it. The outcome, if it has completed at once.
     pub(super) fn start(sender: S, frame: &Frame<'_>, cx: &Context<'_>) -> Result<OutcomeOf<S>, Self> {
-        let owner = frame.owner();
-        let guest = owner.host().receive(Layout::new::<Room<S>>());
+        let host = frame.host();
+        let guest = host.receive(Layout::new::<Room<S>>());
         let room = guest.memory.cast::<Room<S>>();
         // SAFETY: the memory fits and is ours alone. The environment of the host outlives its guests, and `stop` stays
         // beside it until both go. That `S` is `'static` is what lets the operation outlive the future.
@@ -65,12 +65,14 @@ impl<S: Sender<Value: Send, Error: Send> + 'static> Running<S> {
                 waker: UnsafeCell::new(None),
                 outcome: UnsafeCell::new(None),
                 operation: Slot::new(),
-                env: ScopedEnv::with_in_place_stop(owner.host().env(), stop),
-                stop: InPlaceStop::new(owner.deadline()),
+                env: ScopedEnv::with_in_place_stop(host.env(), stop),
+                stop: InPlaceStop::new(frame.deadline()),
             });
             room.as_ref()
         };
-        if let Some(reason) = owner.stop_reason() {
+        if frame.is_asked_to_stop()
+            && let Some(reason) = frame.stop_reason()
+        {
             this.stop.request_stop(reason);
         }
         // SAFETY: rule 1; the room is pinned by being where it is, and stays until the operation has completed: rule 4.
@@ -90,11 +92,16 @@ impl<S: Sender<Value: Send, Error: Send> + 'static> Running<S> {
     /// The outcome, if it is there; a stop request is passed on.
     pub(super) fn look_again(mut self, frame: &Frame<'_>, cx: &Context<'_>) -> Result<OutcomeOf<S>, Self> {
         if self.room().meeting.look() == Look::NotYet {
-            if let Some(reason) = frame.owner().stop_reason() {
+            if frame.is_asked_to_stop()
+                && let Some(reason) = frame.stop_reason()
+            {
                 // A callback that panics does so here, in the task that awaits; then we are abandoned on the way.
                 self.room().stop.request_stop(reason);
             }
             if self.keep_waker(cx.waker()) == Look::NotYet {
+                if frame.is_asked_to_stop() {
+                    frame.hold();
+                }
                 return Err(self);
             }
         }
@@ -127,7 +134,7 @@ impl<S: Sender<Value: Send, Error: Send> + 'static> Running<S> {
         // SAFETY: rules 2 and 4: the meeting has said that all is ours, and as `self` is given up, it is taken once.
         unsafe {
             let (guest, outcome) = Room::clear(this.room);
-            let host = frame.owner().host();
+            let host = frame.host();
             if guest.host.is_at(NonNull::from(host).cast()) {
                 host.dismiss(guest);
             } else {

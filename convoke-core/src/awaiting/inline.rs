@@ -40,7 +40,7 @@ impl<V, E> Receiver<V, E> for InlineReceiver<V, E> {
 
     fn env(&self) -> &Env {
         let env = Frame::current(|frame| match frame {
-            Some(frame) => ptr::from_ref(frame.owner().env()),
+            Some(frame) => ptr::from_ref(frame.env()),
             None => ptr::from_ref(outside_all_tasks()),
         });
         // SAFETY: the owner of the frame, and its environment, outlive the poll that we are completed in.

@@ -117,8 +117,12 @@ impl Meeting {
     /// The operation has put the outcome in its place.
     #[inline]
     pub fn complete(&self) -> Complete {
-        let mut seen = STARTING;
+        let mut seen = self.word.load(Ordering::Relaxed);
         loop {
+            if seen == CHANGING || seen == ABANDONED {
+                // Looked at again by the exchange, in the right order.
+                seen = WAITING;
+            }
             let next = if seen == WAITING { LEAVING } else { DONE };
             match self.word.compare_exchange(seen, next, Ordering::AcqRel, Ordering::Acquire) {
                 Ok(WAITING) => return Complete::Wake,

@@ -1,6 +1,8 @@
 //! Awaiting a sender in an `async fn`. It lives on the lowest floor because `IntoFuture`, which `.await` calls, can be
 //! implemented only beside the senders.
 
+mod cleanup_failure;
+mod fails_as;
 mod guest;
 mod inline;
 mod into_future;
@@ -8,6 +10,8 @@ mod into_future;
 pub mod meeting;
 mod output;
 
+pub use cleanup_failure::CleanupFailure;
+pub use fails_as::FailsAs;
 pub use output::AwaitError;
 
 use core::fmt;
@@ -38,6 +42,8 @@ pub struct Awaited<S: Sender> {
 
 enum Stage<S: Sender> {
     New(S),
+    /// The task is at the back of its queue.
+    Yielded(OutcomeOf<S>),
     Running(Running<S>),
     Done,
 }
@@ -60,7 +66,26 @@ impl<S: Sender<Value: Send, Error: Send> + 'static> Awaited<S> {
         if S::COMPLETES.is_inline() {
             return Some(inline::run(sender));
         }
+        let yields = Frame::current(|frame| {
+            let frame = frame?;
+            let outcome = sender.as_yield(frame.host().env())?;
+            frame.is_own_waker(cx.waker()).then(|| {
+                frame.waits_at(self.place);
+                outcome
+            })
+        });
+        if let Some(outcome) = yields {
+            self.stage = Stage::Yielded(outcome);
+            cx.waker().wake_by_ref();
+            return None;
+        }
         self.go_on(cx, |frame| Running::start(sender, frame, cx))
+    }
+
+    /// The task has been at the back of its queue.
+    fn after_yield(outcome: OutcomeOf<S>) -> OutcomeOf<S> {
+        let asked = Frame::current(|frame| frame.is_some_and(Frame::is_asked_to_stop));
+        if asked { Outcome::Stopped } else { outcome }
     }
 
     /// The outcome, or the stage in which we wait for it.
@@ -75,7 +100,7 @@ impl<S: Sender<Value: Send, Error: Send> + 'static> Awaited<S> {
                 Ok(outcome) => Some(outcome),
                 Err(running) => {
                     self.stage = Stage::Running(running);
-                    frame.owner().host().waits_at(self.place);
+                    frame.waits_at(self.place);
                     self.watch.watch(frame, cx);
                     None
                 }
@@ -91,6 +116,7 @@ impl<S: Sender<Value: Send, Error: AwaitError + Send> + 'static> Future for Awai
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let outcome = match core::mem::replace(&mut self.stage, Stage::Done) {
             Stage::New(sender) => self.start(sender, cx),
+            Stage::Yielded(outcome) => Some(Self::after_yield(outcome)),
             Stage::Running(running) => self.go_on(cx, |frame| running.look_again(frame, cx)),
             Stage::Done => Some(Outcome::Stopped),
         };
@@ -120,7 +146,7 @@ impl<S: Sender> fmt::Debug for Awaited<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let stage = match &self.stage {
             Stage::New(_) => "new",
-            Stage::Running(_) => "running",
+            Stage::Yielded(_) | Stage::Running(_) => "running",
             Stage::Done => "done",
         };
         f.debug_struct("Awaited").field("stage", &stage).field("at", &self.place).finish()

@@ -3,9 +3,7 @@
 
 use core::alloc::Layout;
 use core::fmt;
-use core::panic::Location;
 use core::ptr::NonNull;
-use core::task::Waker;
 
 use crate::Env;
 
@@ -21,9 +19,6 @@ pub unsafe trait Host {
     /// The environment that the task was started in. Its stop token is not looked at.
     fn env(&self) -> &Env;
 
-    /// Whether this waker is the task's own: then a stop request needs no other way to get there.
-    fn is_own_waker(&self, waker: &Waker) -> bool;
-
     /// Takes in a guest and gives it memory. Called while the task is polled.
     ///
     /// # Panics
@@ -38,9 +33,6 @@ pub unsafe trait Host {
 
     /// Its address, for guests.
     fn host_ref(&self) -> HostRef;
-
-    /// Notes down where the task waits, for people who look.
-    fn waits_at(&self, place: &'static Location<'static>);
 }
 
 /// A guest's room, and its host.

@@ -5,20 +5,27 @@
 //! returns `Pending`; the owner sees it when the poll returns, drops the body in place, and passes the stop on. So a
 //! stop unwinds any `async fn` in between, on stable Rust, without its help.
 //!
+//! What must not be dropped yet, because it cleans up or waits for what it has stopped, says so at every wait
+//! ([`Frame::hold`]); the owner then waits too. So nothing is cut short by a sibling that was faster to stop, in a foreign
+//! `join!` for example.
+//!
 //! The window is a cache that every poll sets and restores, like a stack; it never owns anything.
 
 mod host;
+mod waits;
 mod watch;
 
 pub use host::{Guest, Host, HostKind, HostRef};
+pub use waits::Waits;
 pub use watch::StopWatch;
 
 use core::cell::Cell;
 use core::fmt;
 use core::future::Future;
+use core::panic::Location;
 use core::pin::Pin;
 use core::ptr;
-use core::task::{Context, Poll};
+use core::task::{Context, Poll, Waker};
 use std::time::Instant;
 
 use crate::sync::thread_local;
@@ -34,15 +41,22 @@ pub trait FrameOwner {
 
     /// When it will be asked to stop at the latest.
     fn deadline(&self) -> Option<Instant>;
-
-    /// The task below all frames.
-    fn host(&self) -> &dyn Host;
 }
 
 /// One place on the way from a task down to what it waits for.
+///
+/// What is needed at every wait is in here, so that it is there without a call.
 pub struct Frame<'a> {
     owner: &'a dyn FrameOwner,
-    stopped: Cell<bool>,
+    host: &'a dyn Host,
+    /// The task's own, or that of a child of a combinator which polls all its children when it is asked to stop.
+    waker: &'a Waker,
+    waits: &'a Waits,
+    /// Whether a stop had been asked for when this poll began. One that is asked for meanwhile wakes the task again.
+    asked: bool,
+    /// The owner's, who keeps it from poll to poll.
+    stopped: &'a Cell<bool>,
+    held: Cell<bool>,
 }
 
 /// What came of polling a body inside a frame.
@@ -72,29 +86,66 @@ impl Drop for Entered {
 }
 
 impl<'a> Frame<'a> {
-    /// Polls `body` inside a frame of this owner.
+    /// The outermost frame of a task, for one poll of it: `waker` is the task's own, `asked` says whether it was asked to
+    /// stop, and `stopped` is a bit that the task keeps for it.
     #[inline]
-    pub fn poll<F: Future + ?Sized>(
-        owner: &'a dyn FrameOwner,
-        body: Pin<&mut F>,
-        cx: &mut Context<'_>,
-    ) -> Polled<F::Output> {
-        let frame = Self { owner, stopped: Cell::new(false) };
-        match frame.enter(|| body.poll(cx)) {
+    pub fn outermost<T: FrameOwner + Host>(
+        task: &'a T,
+        waker: &'a Waker,
+        waits: &'a Waits,
+        asked: bool,
+        stopped: &'a Cell<bool>,
+    ) -> Self {
+        Self { owner: task, host: task, waker, waits, asked, stopped, held: Cell::new(false) }
+    }
+
+    /// A frame of this owner inside this one. The owner keeps the bit `stopped` for it.
+    #[inline]
+    pub fn inside<'b>(
+        &'b self,
+        owner: &'b dyn FrameOwner,
+        asked: bool,
+        stopped: &'b Cell<bool>,
+    ) -> Frame<'b> {
+        Frame { owner, asked, stopped, held: Cell::new(false), ..*self }
+    }
+
+    /// The same for one of several bodies, which the owner polls with wakers of their own. It polls all of them, woken or not,
+    /// when it is asked to stop: so they need not register for that.
+    pub fn inside_among<'b>(
+        &'b self,
+        owner: &'b dyn FrameOwner,
+        waker: &'b Waker,
+        asked: bool,
+        stopped: &'b Cell<bool>,
+    ) -> Frame<'b> {
+        Frame { owner, waker, asked, stopped, held: Cell::new(false), ..*self }
+    }
+
+    /// A frame inside this one that changes nothing, and catches a stop.
+    #[inline]
+    pub fn same<'b>(&'b self, stopped: &'b Cell<bool>) -> Frame<'b> {
+        Frame { stopped, held: Cell::new(false), ..*self }
+    }
+
+    /// Polls `body` inside this frame.
+    #[inline]
+    pub fn poll<F: Future + ?Sized>(&self, body: Pin<&mut F>, cx: &mut Context<'_>) -> Polled<F::Output> {
+        match self.within(|| body.poll(cx)) {
             Poll::Ready(value) => Polled::Ready(value),
-            Poll::Pending if frame.stopped.get() => Polled::Stopped,
+            Poll::Pending if self.held.get() => {
+                // Whoever is around must not drop it either.
+                Self::hold_current();
+                Polled::Pending
+            }
+            Poll::Pending if self.stopped.get() => Polled::Stopped,
             Poll::Pending => Polled::Pending,
         }
     }
 
-    /// Runs `f` with a frame of this owner in the window: for what is not a poll, such as dropping a body.
+    /// Runs `f` with this frame in the window.
     #[inline]
-    pub fn within<R>(owner: &'a dyn FrameOwner, f: impl FnOnce() -> R) -> R {
-        Self { owner, stopped: Cell::new(false) }.enter(f)
-    }
-
-    #[inline]
-    fn enter<R>(&self, f: impl FnOnce() -> R) -> R {
+    pub fn within<R>(&self, f: impl FnOnce() -> R) -> R {
         let frame = ptr::from_ref(self).cast::<Frame<'static>>();
         let _entered = Entered(WINDOW.with(|window| window.replace(frame)));
         f()
@@ -109,10 +160,38 @@ impl<'a> Frame<'a> {
         f(unsafe { frame.as_ref() })
     }
 
-    /// Who pushed it.
+    /// The environment of what runs inside, with a stop token.
+    pub fn env(&self) -> &'a Env {
+        self.owner.env()
+    }
+
+    /// Why what runs inside was asked to stop, if it was, this moment.
+    pub fn stop_reason(&self) -> Option<StopReason> {
+        self.owner.stop_reason()
+    }
+
+    /// When it will be asked to stop at the latest.
+    pub fn deadline(&self) -> Option<Instant> {
+        self.owner.deadline()
+    }
+
+    /// The task below all frames.
     #[inline]
-    pub fn owner(&self) -> &'a dyn FrameOwner {
-        self.owner
+    pub fn host(&self) -> &'a dyn Host {
+        self.host
+    }
+
+    /// Whether this waker is the task's own, or one that hears of a stop as that does: then a stop request needs no other way
+    /// to get there.
+    #[inline]
+    pub fn is_own_waker(&self, waker: &Waker) -> bool {
+        self.waker.will_wake(waker)
+    }
+
+    /// Notes down where the task waits, for people who look.
+    #[inline]
+    pub fn waits_at(&self, place: &'static Location<'static>) {
+        self.waits.set(place);
     }
 
     /// Ends what runs in this frame by the stopped door. The caller is a future, and returns `Pending` now.
@@ -121,33 +200,40 @@ impl<'a> Frame<'a> {
         self.stopped.set(true);
     }
 
+    /// The caller, a future that returns `Pending` now, must not be dropped yet.
+    #[inline]
+    pub fn hold(&self) {
+        self.held.set(true);
+    }
+
+    /// Whether somebody inside must not be dropped yet, as of the last poll.
+    pub fn is_held(&self) -> bool {
+        self.held.get()
+    }
+
+    /// The same as [`hold`](Frame::hold) for the nearest frame, if there is one.
+    #[inline]
+    pub fn hold_current() {
+        Frame::current(|frame| {
+            if let Some(frame) = frame {
+                frame.hold();
+            }
+        });
+    }
+
+    /// Whether a stop had been asked for when this poll began.
+    #[inline]
+    pub fn is_asked_to_stop(&self) -> bool {
+        self.asked
+    }
+
     /// Ends by the stopped door if a stop was asked for. True if so: the caller, a future, returns `Pending` now.
     #[inline]
     pub fn honour_stop(&self) -> bool {
-        let asked = self.owner.stop_reason().is_some();
-        if asked {
+        if self.asked {
             self.set_stopped();
         }
-        asked
-    }
-}
-
-/// The environment below a frame is that of its owner.
-impl FrameOwner for Frame<'_> {
-    fn env(&self) -> &Env {
-        self.owner.env()
-    }
-
-    fn stop_reason(&self) -> Option<StopReason> {
-        self.owner.stop_reason()
-    }
-
-    fn deadline(&self) -> Option<Instant> {
-        self.owner.deadline()
-    }
-
-    fn host(&self) -> &dyn Host {
-        self.owner.host()
+        self.asked
     }
 }
 
@@ -155,7 +241,7 @@ impl fmt::Debug for Frame<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Frame")
             .field("stopped", &self.stopped.get())
-            .field("stop_reason", &self.owner.stop_reason())
+            .field("asked", &self.asked)
             .finish_non_exhaustive()
     }
 }

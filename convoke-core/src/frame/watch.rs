@@ -29,14 +29,14 @@ impl StopWatch {
     /// The caller is about to wait: if its waker is not the task's own, that waker is called when a stop is asked for.
     #[inline]
     pub fn watch(&mut self, frame: &Frame<'_>, cx: &Context<'_>) {
-        if !frame.owner().host().is_own_waker(cx.waker()) {
+        if !frame.is_own_waker(cx.waker()) {
             self.register(frame, cx.waker());
         }
     }
 
     #[cold]
     fn register(&mut self, frame: &Frame<'_>, waker: &Waker) {
-        let token = frame.owner().env().stop_token();
+        let token = frame.env().stop_token();
         if let Some(registered) = &self.registered
             && registered.token == token
             && registered.waker.will_wake(waker)

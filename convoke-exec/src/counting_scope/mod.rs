@@ -30,7 +30,11 @@ use core::ops::Deref;
 
 use convoke_core::{Panic, StopReason};
 
+use crate::tree::{Tree, tree};
 use shared::Shared;
+
+/// So much of the tree of tasks is in the complaint of a scope that was not joined.
+const MOST_LINES: usize = 40;
 
 /// A scope that counts the work in it. It is open until a [`join`](CountingScope::join) is started, then closed; when it
 /// is closed and all work has left, it is joined.
@@ -155,7 +159,10 @@ impl Drop for CountingScope {
     fn drop(&mut self) {
         let left = self.handle.shared.state().abandon();
         let mut complaints = Vec::new();
+        let mut tasks = Tree::default();
         if !left.names.is_empty() {
+            // Before they are asked to stop: what they wait for is what people want to know.
+            tasks = tree();
             let names: Vec<_> = left.names.iter().map(ToString::to_string).collect();
             let count = match names.len() {
                 1 => "1 piece".to_owned(),
@@ -172,7 +179,10 @@ impl Drop for CountingScope {
         if complaints.is_empty() {
             return;
         }
-        let complaint = format!("a `CountingScope` must be joined: {}", complaints.join("; "));
+        let mut complaint = format!("a `CountingScope` must be joined: {}", complaints.join("; "));
+        if !tasks.is_empty() {
+            complaint += &format!("\nthe tasks of the process were then:\n{tasks:.MOST_LINES$}");
+        }
         if std::thread::panicking() {
             eprintln!("convoke: {complaint}");
         } else {

@@ -1,12 +1,13 @@
 //! `catch_stopped(future)`: the stopped door becomes a value.
 
+use core::cell::Cell;
 use core::fmt;
 use core::future::Future;
 use core::pin::Pin;
 use core::task::{Context, Poll};
 
 use convoke_core::StopReason;
-use convoke_core::raw::{Frame, FrameOwner, Polled, outside_a_task};
+use convoke_core::raw::{Frame, Polled, outside_a_task};
 use pin_project_lite::pin_project;
 
 /// Runs a future, and if it ends by the stopped door says so instead of unwinding further.
@@ -22,14 +23,14 @@ use pin_project_lite::pin_project;
 /// use convoke::prelude::*;
 ///
 /// let outcome = sync_wait(task(async {
-///     let caught = catch_stopped(async { stopped::<u32>().await }).await;
+///     let caught = catch_stopped(async { stopped().await }).await;
 ///     assert!(caught.is_err());
 ///     "went on"
 /// }));
 /// assert_eq!(outcome, Outcome::Value("went on"));
 /// ```
 pub fn catch_stopped<F: Future>(future: F) -> CatchStopped<F> {
-    CatchStopped { future: Some(future) }
+    CatchStopped { future: Some(future), stopped: Cell::new(false) }
 }
 
 /// Work ended by the stopped door.
@@ -67,6 +68,7 @@ pin_project! {
     pub struct CatchStopped<F> {
         #[pin]
         future: Option<F>,
+        stopped: Cell<bool>,
     }
 }
 
@@ -74,11 +76,12 @@ impl<F: Future> Future for CatchStopped<F> {
     type Output = Result<F::Output, Stopped>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let mut future = self.project().future;
+        let this = self.project();
+        let (mut future, stopped) = (this.future, &*this.stopped);
         Frame::current(|frame| {
             let Some(outer) = frame else { outside_a_task("`catch_stopped`") };
             let Some(body) = future.as_mut().as_pin_mut() else { panic!("polled after it has ended") };
-            match Frame::poll(outer, body, cx) {
+            match outer.same(stopped).poll(body, cx) {
                 Polled::Ready(value) => Poll::Ready(Ok(value)),
                 Polled::Pending => Poll::Pending,
                 Polled::Stopped => {

@@ -44,19 +44,20 @@ impl Future for Checkpoint {
 
     #[inline]
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        let stopped = Frame::current(|frame| frame.is_some_and(Frame::honour_stop));
-        if stopped {
+        let goes_on = Frame::current(|frame| {
+            let Some(frame) = frame else { return true };
+            if !self.waited {
+                frame.waits_at(self.place);
+            }
+            !frame.honour_stop()
+        });
+        if !goes_on {
             return Poll::Pending;
         }
         if self.waited {
             return Poll::Ready(());
         }
         self.waited = true;
-        Frame::current(|frame| {
-            if let Some(frame) = frame {
-                frame.owner().host().waits_at(self.place);
-            }
-        });
         cx.waker().wake_by_ref();
         Poll::Pending
     }

@@ -4,7 +4,7 @@
 use std::time::Instant;
 
 use convoke_core::env::Local;
-use convoke_core::raw::{Frame, FrameOwner};
+use convoke_core::raw::Frame;
 use convoke_core::{Env, ExecutorRef, StopReason, StopToken};
 
 /// Calls `f` with the environment of the running task; `None` outside all tasks.
@@ -24,7 +24,7 @@ use convoke_core::{Env, ExecutorRef, StopReason, StopToken};
 /// assert_eq!(log_line(), "request None");
 /// ```
 pub fn env<R>(f: impl FnOnce(Option<&Env>) -> R) -> R {
-    Frame::current(|frame| f(frame.map(FrameOwner::env)))
+    Frame::current(|frame| f(frame.map(Frame::env)))
 }
 
 /// The executor that the running task resumes on; outside all tasks, the inline one.
@@ -45,12 +45,12 @@ pub fn stop_requested() -> bool {
 
 /// Why it was asked to stop, if it was.
 pub fn stop_reason() -> Option<StopReason> {
-    Frame::current(|frame| frame.and_then(FrameOwner::stop_reason))
+    Frame::current(|frame| frame.and_then(Frame::stop_reason))
 }
 
 /// When it will be asked to stop at the latest, if that is known.
 pub fn deadline() -> Option<Instant> {
-    Frame::current(|frame| frame.and_then(FrameOwner::deadline))
+    Frame::current(|frame| frame.and_then(Frame::deadline))
 }
 
 /// The value of a key in the environment of the running task.

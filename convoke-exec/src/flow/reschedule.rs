@@ -5,7 +5,7 @@ use core::future::Future;
 use core::pin::Pin;
 use core::task::{Context, Poll};
 
-use convoke_core::raw::{Frame, FrameOwner, outside_a_task};
+use convoke_core::raw::{Frame, outside_a_task};
 use convoke_core::{Executor, ExecutorRef};
 
 use crate::task::Inside;

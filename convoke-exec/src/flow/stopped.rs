@@ -1,16 +1,17 @@
 //! `stopped()`: ends by the stopped door.
 
 use core::future::Future;
-use core::marker::PhantomData;
 use core::pin::Pin;
 use core::task::{Context, Poll};
 
 use convoke_core::raw::{Frame, outside_a_task};
 
+use super::no_return::NoReturn;
+
 /// Ends the function that awaits it, and those that await that one, by the stopped door, up to the nearest
 /// [`catch_stopped`](super::catch_stopped) or the task.
 ///
-/// - *Completes with* nothing: it does not return. It may stand where any type is asked for.
+/// - *Completes with* nothing: it does not return, and may stand where any type is asked for.
 /// - *Panics* outside a task.
 ///
 /// ```
@@ -26,19 +27,19 @@ use convoke_core::raw::{Frame, outside_a_task};
 /// assert_eq!(sync_wait(task(async { first_even(&[1, 4]).await })), Outcome::Value(4));
 /// assert_eq!(sync_wait(task(async { first_even(&[1, 3]).await })), Outcome::Stopped);
 /// ```
-pub fn stopped<T>() -> StoppedForever<T> {
-    StoppedForever(PhantomData)
+pub fn stopped() -> EndStopped {
+    EndStopped(())
 }
 
 /// See [`stopped()`].
 #[derive(Debug)]
 #[must_use = "futures do nothing until they are awaited"]
-pub struct StoppedForever<T>(PhantomData<fn() -> T>);
+pub struct EndStopped(());
 
-impl<T> Future for StoppedForever<T> {
-    type Output = T;
+impl Future for EndStopped {
+    type Output = NoReturn;
 
-    fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<T> {
+    fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<NoReturn> {
         Frame::current(|frame| match frame {
             Some(frame) => frame.set_stopped(),
             None => outside_a_task("`stopped()`"),

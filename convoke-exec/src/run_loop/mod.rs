@@ -1,5 +1,6 @@
 //! A queue and the thread that runs it: the simplest executor that is somewhere.
 
+mod block_on;
 mod runner;
 
 use core::fmt;
@@ -99,6 +100,12 @@ impl RunLoop {
     /// Runs one piece of work if there is one, without waiting. Says whether there was.
     pub fn run_one(&self) -> bool {
         self.runner.run_one(&self.executor.shared)
+    }
+
+    /// Calls `f` as work of the loop is called.
+    #[cfg(feature = "testing")]
+    pub(crate) fn within<R>(&self, f: impl FnOnce() -> R) -> R {
+        self.runner.within(&self.executor.shared, f)
     }
 }
 

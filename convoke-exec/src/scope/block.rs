@@ -6,20 +6,24 @@
 
 use core::ptr::NonNull;
 use core::task::Waker;
+use std::time::Instant;
 
 use convoke_core::raw::sync::atomic::{AtomicBool, Ordering};
-use convoke_core::raw::{FrameOwner, Guest, HostRef};
+use convoke_core::raw::{Frame, Guest, HostRef};
 use convoke_core::{Env, Panic, StopReason};
 
 use super::children::Children;
 use crate::frame_arc::FrameArc;
 use crate::spin_lock::SpinLock;
 use crate::task::{Inside, Known, Place, TaskHeader, drop_reference};
+use crate::tree::{Entry, Found};
 
 #[repr(C)]
 pub(crate) struct Block<O> {
     /// First, so that a task's place is its block.
     pub(crate) place: Place,
+    /// Before the rest: nobody looks any more when that is dropped.
+    entry: Entry,
     env: Env,
     /// Whether there is a failure, for a look without the lock.
     failed: AtomicBool,
@@ -63,11 +67,19 @@ struct Kept<O> {
 
 impl<O> Block<O> {
     /// The block of a scope that is opened in this frame. `None` if there is no memory.
-    pub(super) fn open(frame: &dyn FrameOwner) -> Option<FrameArc<Self>> {
-        let above = frame.host().env();
-        let deadline = frame.deadline();
+    pub(super) fn open(frame: &Frame<'_>) -> Option<FrameArc<Self>> {
         let parent = Inside::of(frame.host()).map(Inside::task);
-        FrameArc::new(above.allocator(), |block: NonNull<Self>| {
+        Self::open_in(frame.host().env().child(), frame.deadline(), parent)
+    }
+
+    /// The block of a scope whose children have this environment. `None` if there is no memory.
+    pub(super) fn open_in(
+        env_below: Env,
+        deadline: Option<Instant>,
+        parent: Option<NonNull<TaskHeader>>,
+    ) -> Option<FrameArc<Self>> {
+        let allocator = env_below.allocator().clone();
+        let block = FrameArc::new(&allocator, |block: NonNull<Self>| {
             // SAFETY: the address is that of a field of what is made here, and does not move.
             let env = unsafe { NonNull::new_unchecked(&raw mut (*block.as_ptr()).env) };
             // SAFETY: the environment is beside it; `reason` may be called for as long as there are tasks: rule 1.
@@ -81,8 +93,27 @@ impl<O> Block<O> {
                 ended: false,
                 kept: None,
             };
-            Self { place, env: above.child(), failed: AtomicBool::new(false), state: SpinLock::new(state) }
-        })
+            Self {
+                place,
+                entry: Entry::new(),
+                env: env_below,
+                failed: AtomicBool::new(false),
+                state: SpinLock::new(state),
+            }
+        })?;
+        // SAFETY: the block does not move, and unlinks the entry when it is dropped. Nobody holds a lock.
+        unsafe { block.entry.link(NonNull::from(&*block).cast(), Self::look) };
+        Some(block)
+    }
+
+    /// Tells of the children.
+    ///
+    /// # Safety
+    /// `block` is one of this type, and there.
+    unsafe fn look(block: NonNull<()>, found: &mut Found) {
+        // SAFETY: the caller's.
+        let block = unsafe { block.cast::<Self>().as_ref() };
+        block.state.lock().children.look(found, block.place.parent);
     }
 
     /// # Safety
@@ -163,7 +194,7 @@ impl<O> Block<O> {
     }
 
     /// The scope's future is dropped: its children are asked to stop, and the task waits for them before it ends.
-    pub(super) fn abandon(this: FrameArc<Self>, frame: Option<&dyn FrameOwner>) {
+    pub(super) fn abandon(this: FrameArc<Self>, frame: Option<&Frame<'_>>) {
         let failure = {
             let mut state = this.state.lock();
             state.ended = true;

@@ -24,12 +24,35 @@ pub(super) unsafe trait Where<O>: Sized {
     /// The child has not been told to have ended.
     unsafe fn block(&self, child: NonNull<TaskHeader>) -> NonNull<Block<O>>;
 
+    /// The scope is told that the child has ended, and perhaps failed.
+    ///
+    /// # Safety
+    /// As for [`Block::child_ended`].
+    #[inline]
+    unsafe fn tell(&self, child: NonNull<TaskHeader>, failure: Option<Failure<O>>) -> Known {
+        // SAFETY: the caller's.
+        unsafe { Block::child_ended(self.block(child), child, failure) }
+    }
+
     /// The child is in memory: it takes its place.
     ///
     /// # Safety
     /// Called once, before anybody else knows the child; `this` lies in it.
     unsafe fn settle(this: NonNull<Self>, child: NonNull<TaskHeader>) {
         let _ = (this, child);
+    }
+
+    /// The scope knows the child, which does not run yet: its name becomes known.
+    ///
+    /// # Safety
+    /// Called once, after `settle` and before the child is posted, by somebody who holds no lock; `this` lies in it.
+    unsafe fn announce(this: NonNull<Self>, child: NonNull<TaskHeader>) {
+        let _ = (this, child);
+    }
+
+    /// Its name, if it has one.
+    fn name(&self) -> Option<&str> {
+        None
     }
 }
 
@@ -40,6 +63,12 @@ pub(super) trait Placed<O> {
     /// # Safety
     /// As there.
     unsafe fn settle(this: NonNull<Self>, child: NonNull<TaskHeader>);
+
+    /// See [`Where::announce`].
+    ///
+    /// # Safety
+    /// As there.
+    unsafe fn announce(this: NonNull<Self>, child: NonNull<TaskHeader>);
 }
 
 impl<O, W: Where<O>> Placed<O> for ToScope<O, W> {
@@ -48,6 +77,12 @@ impl<O, W: Where<O>> Placed<O> for ToScope<O, W> {
         // SAFETY: the caller's; a field has an address.
         unsafe { W::settle(NonNull::new_unchecked(&raw mut (*this.as_ptr()).place), child) };
     }
+
+    #[inline]
+    unsafe fn announce(this: NonNull<Self>, child: NonNull<TaskHeader>) {
+        // SAFETY: as above.
+        unsafe { W::announce(NonNull::new_unchecked(&raw mut (*this.as_ptr()).place), child) };
+    }
 }
 
 impl<O, W: Where<O>> Placed<O> for ToHandle<O, W> {
@@ -55,6 +90,12 @@ impl<O, W: Where<O>> Placed<O> for ToHandle<O, W> {
     unsafe fn settle(this: NonNull<Self>, child: NonNull<TaskHeader>) {
         // SAFETY: the caller's; a field has an address.
         unsafe { W::settle(NonNull::new_unchecked(&raw mut (*this.as_ptr()).place), child) };
+    }
+
+    #[inline]
+    unsafe fn announce(this: NonNull<Self>, child: NonNull<TaskHeader>) {
+        // SAFETY: as above.
+        unsafe { W::announce(NonNull::new_unchecked(&raw mut (*this.as_ptr()).place), child) };
     }
 }
 
@@ -122,7 +163,7 @@ unsafe impl<O, T: ChildOutput<O>, W: Where<O>> Ending<T> for ToScope<O, W> {
     #[inline]
     unsafe fn ended(&self, task: NonNull<TaskHeader>, room: NonNull<Outcome<T>>) {
         // SAFETY: the caller's.
-        unsafe { name_panic(task, room) };
+        unsafe { name_panic(task, self.place.name(), room) };
     }
 
     #[inline]
@@ -138,7 +179,7 @@ unsafe impl<O, T: ChildOutput<O>, W: Where<O>> Ending<T> for ToScope<O, W> {
                 Outcome::Error(never) => never.absurd(),
                 Outcome::Stopped => None,
             };
-            Block::child_ended(self.place.block(task), task, failure)
+            self.place.tell(task, failure)
         }
     }
 }
@@ -158,7 +199,7 @@ unsafe impl<O, T, W: Where<O>> Ending<T> for ToHandle<O, W> {
     #[inline]
     unsafe fn ended(&self, task: NonNull<TaskHeader>, room: NonNull<Outcome<T>>) {
         // SAFETY: the caller's.
-        unsafe { name_panic(task, room) };
+        unsafe { name_panic(task, self.place.name(), room) };
     }
 
     unsafe fn deliver(&self, task: NonNull<TaskHeader>, room: NonNull<Outcome<T>>) -> Known {
@@ -183,7 +224,7 @@ unsafe impl<O, T, W: Where<O>> Ending<T> for ToHandle<O, W> {
                     Err(panic) => failure = Some(Failure::Panic(panic)),
                 },
             }
-            Block::child_ended(self.place.block(task), task, failure)
+            self.place.tell(task, failure)
         }
     }
 }
@@ -193,13 +234,21 @@ unsafe impl<O, T, W: Where<O>> Ending<T> for ToHandle<O, W> {
 /// # Safety
 /// Called from inside the task, with its outcome.
 #[inline]
-unsafe fn name_panic<T>(task: NonNull<TaskHeader>, mut room: NonNull<Outcome<T>>) {
+pub(crate) unsafe fn name_panic<T>(
+    task: NonNull<TaskHeader>,
+    name: Option<&str>,
+    mut room: NonNull<Outcome<T>>,
+) {
     // SAFETY: the caller's.
     if let Outcome::Panicked(panic) = unsafe { room.as_mut() }
         && panic.is_text()
     {
         // SAFETY: the caller's.
-        let label = unsafe { task.as_ref().label() };
-        *panic = Panic::new(format!("the task {label} panicked: {}", panic.message()));
+        let location = unsafe { task.as_ref() }.location;
+        let message = panic.message();
+        *panic = Panic::new(match name {
+            Some(name) => format!("the task `{name}` (started at {location}) panicked: {message}"),
+            None => format!("the task started at {location} panicked: {message}"),
+        });
     }
 }

@@ -1,14 +1,16 @@
-//! The children of a scope, in two lists: those that were asked to stop, and those that were not. Linked through the tasks:
-//! adding one allocates nothing. The scope's lock guards them.
+//! The children of a scope, in three lists: those that were not asked to stop, those that were, and those that were asked
+//! from the beginning. Linked through the tasks: adding one allocates nothing. The scope's lock guards them.
 
 use core::ptr::{self, NonNull};
 
-use crate::task::{Known, TaskHeader};
+use crate::task::{Known, List, TaskHeader};
+use crate::tree::Found;
 
 /// The lists.
 pub(super) struct Children {
     running: *mut TaskHeader,
     asked: *mut TaskHeader,
+    late: *mut TaskHeader,
     count: usize,
 }
 
@@ -17,7 +19,7 @@ unsafe impl Send for Children {}
 
 impl Children {
     pub(super) const fn new() -> Self {
-        Self { running: ptr::null_mut(), asked: ptr::null_mut(), count: 0 }
+        Self { running: ptr::null_mut(), asked: ptr::null_mut(), late: ptr::null_mut(), count: 0 }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -32,7 +34,7 @@ impl Children {
     pub(super) unsafe fn add(&mut self, child: NonNull<TaskHeader>, asked: bool) {
         self.count += 1;
         // SAFETY: the caller's.
-        unsafe { self.link(child, asked) };
+        unsafe { self.link(child, if asked { List::Late } else { List::Running }) };
     }
 
     /// Removes a child. Says whether it was the last, and whether [`next_to_ask`](Children::next_to_ask) has given it out.
@@ -43,11 +45,11 @@ impl Children {
     pub(super) unsafe fn remove(&mut self, child: NonNull<TaskHeader>) -> (bool, Known) {
         self.count -= 1;
         // SAFETY: the caller's.
-        let known = unsafe {
+        let list = unsafe {
             self.unlink(child);
-            (*child.as_ref().links.get()).known
+            child.as_ref().list.get()
         };
-        (self.count == 0, known)
+        (self.count == 0, if list == List::Asked { Known::ToOthers } else { Known::ToTheParent })
     }
 
     /// Takes a child that is to be asked to stop, if there is one left.
@@ -56,35 +58,49 @@ impl Children {
         // SAFETY: it is in the list, and has not left.
         unsafe {
             self.unlink(child);
-            self.link(child, true);
-            (*child.as_ref().links.get()).known = Known::ToOthers;
+            self.link(child, List::Asked);
         }
         Some(child)
     }
 
-    /// All of them, newest first.
-    pub(super) fn for_each(&self, mut f: impl FnMut(NonNull<TaskHeader>)) {
-        for head in [self.running, self.asked] {
+    /// Tells of all of them, the oldest first. Each list has its newest first, except that of those who were asked: they were
+    /// taken from the others one by one, the newest first, so that they are younger than the rest, and in order.
+    pub(super) fn look(&self, found: &mut Found, above: Option<NonNull<TaskHeader>>) {
+        let look = |head: *mut TaskHeader, found: &mut Found| {
             let mut next = head;
             while let Some(child) = NonNull::new(next) {
                 // SAFETY: it is in the list, and has not left.
-                next = unsafe { (*child.as_ref().links.get()).next };
-                f(child);
+                let child = unsafe { child.as_ref() };
+                found.task(child, above);
+                // SAFETY: as above; the scope's lock is held.
+                next = unsafe { (*child.links.get()).next };
             }
+        };
+        found.reversed(|found| look(self.running, found));
+        look(self.asked, found);
+        found.reversed(|found| look(self.late, found));
+    }
+
+    #[inline]
+    fn head(&mut self, list: List) -> &mut *mut TaskHeader {
+        match list {
+            List::Running => &mut self.running,
+            List::Asked => &mut self.asked,
+            List::Late => &mut self.late,
         }
     }
 
     /// # Safety
     /// The child is in no list.
     #[inline]
-    unsafe fn link(&mut self, child: NonNull<TaskHeader>, asked: bool) {
-        let head = if asked { &mut self.asked } else { &mut self.running };
+    unsafe fn link(&mut self, child: NonNull<TaskHeader>, list: List) {
+        let head = self.head(list);
         // SAFETY: the caller's; whoever is in the list has not left.
         unsafe {
             let links = child.as_ref().links.get();
             (*links).next = *head;
             (*links).previous = ptr::null_mut();
-            (*links).asked = asked;
+            child.as_ref().list.set(list);
             if let Some(next) = NonNull::new(*head) {
                 (*next.as_ref().links.get()).previous = child.as_ptr();
             }
@@ -103,8 +119,7 @@ impl Children {
             match NonNull::new(previous) {
                 Some(previous) => (*previous.as_ref().links.get()).next = next,
                 // It is the first of its list.
-                None if (*links).asked => self.asked = next,
-                None => self.running = next,
+                None => *self.head(child.as_ref().list.get()) = next,
             }
             if let Some(next) = NonNull::new(next) {
                 (*next.as_ref().links.get()).previous = previous;

@@ -6,7 +6,7 @@ use core::panic::Location;
 use core::pin::Pin;
 use core::task::{Context, Poll, RawWakerVTable};
 
-use convoke_core::raw::{Frame, FrameOwner, Polled, StopWatch, outside_a_task};
+use convoke_core::raw::{Frame, Polled, StopWatch, outside_a_task};
 use convoke_core::{Panic, StopReason};
 use pin_project_lite::pin_project;
 
@@ -127,7 +127,7 @@ enum End<O> {
 impl<O> Drop for Home<O> {
     fn drop(&mut self) {
         if let Some(block) = self.block.take() {
-            Frame::current(|frame| Block::abandon(block, frame.map(|frame| frame as &dyn FrameOwner)));
+            Frame::current(|frame| Block::abandon(block, frame));
         }
     }
 }
@@ -199,7 +199,11 @@ impl<F: Future> Future for ScopeFuture<F> {
                 *this.placed = Some(identity);
                 break;
             }
-            frame.host().waits_at(this.place);
+            if *this.stopping || this.body.is_none() {
+                // Body and children are on their way home.
+                frame.hold();
+            }
+            frame.waits_at(this.place);
             this.watch.watch(frame, cx);
             Poll::Pending
         })
@@ -208,7 +212,6 @@ impl<F: Future> Future for ScopeFuture<F> {
 
 /// What came of the body, if it has ended: a value, `None` if it was stopped, or a panic. It is dropped then.
 #[inline]
-#[expect(clippy::type_complexity, reason = "three doors")]
 fn poll_body<F: Future>(
     body: &mut Pin<&mut Option<F>>,
     region: &mut Region,

@@ -9,9 +9,11 @@ use core::ptr::NonNull;
 use core::task::{Context, Poll, RawWakerVTable, Waker};
 
 use convoke_core::raw::meeting::{Abandon, Look, Meeting, Wait};
-use convoke_core::raw::{Frame, FrameOwner, StopWatch, outside_a_task};
+use convoke_core::raw::sync::thread;
+use convoke_core::raw::{Frame, StopWatch, outside_a_task};
 use convoke_core::{Outcome, Panic};
 
+use super::blocking::thread_waker;
 use crate::task::{TaskHeader, drop_reference};
 
 /// What [`Scope::spawn_future`](super::Scope::spawn_future) returns: awaits what a child returns.
@@ -35,7 +37,7 @@ pub struct Handle<T> {
 }
 
 // SAFETY: what it leads to lies in the child, of which it has a reference; the meeting says who has what, and the outcome may
-// go from the child's thread to this one: `spawn_future` asks that `T` is `Send`.
+// go from the child's thread to this one if `T` is `Send`. If it is not, the child is local, and so is the handle.
 unsafe impl<T: Send> Send for Handle<T> {}
 // SAFETY: a shared handle gives access to nothing.
 unsafe impl<T: Send> Sync for Handle<T> {}
@@ -69,6 +71,17 @@ impl<T> Handle<T> {
     pub fn request_stop(&self) {
         // SAFETY: we have a reference.
         unsafe { TaskHeader::ask_stop(self.child) };
+    }
+
+    /// Blocks this thread until the child has ended.
+    pub(super) fn wait(mut self) -> Outcome<T> {
+        let waker = thread_waker();
+        while self.look(&waker) == Look::NotYet {
+            thread::park();
+        }
+        self.taken = true;
+        // SAFETY: the meeting says that the outcome is there and ours; it is taken once.
+        unsafe { self.outcome.read() }
     }
 
     fn meeting(&self) -> &Meeting {
@@ -120,7 +133,7 @@ impl<T> Future for Handle<T> {
             assert!(!self.taken, "polled after it has ended");
             if self.look(cx.waker()) == Look::NotYet {
                 if !frame.honour_stop() {
-                    frame.host().waits_at(self.place);
+                    frame.waits_at(self.place);
                     self.watch.watch(frame, cx);
                 }
                 return Poll::Pending;

@@ -1,13 +1,19 @@
 //! Scopes: the only way to start concurrent work. A scope ends when all that was started in it has ended.
 
 mod block;
+mod blocking;
+mod blocking_spawn;
 mod child;
 mod children;
 mod future;
 mod handle;
 mod output;
 mod spawn;
+mod titled;
 
+pub use blocking::{blocking_scope, blocking_scope_with};
+pub use blocking_spawn::{BlockingHandle, BlockingNamed, BlockingScope};
+pub(crate) use child::name_panic;
 pub use future::{ScopeFuture, scope};
 pub use handle::Handle;
 pub use output::ChildOutput;

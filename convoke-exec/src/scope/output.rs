@@ -4,6 +4,8 @@ use core::any::type_name;
 use core::hash::{Hash, Hasher};
 use core::mem::discriminant;
 
+use crate::flow::NoReturn;
+
 /// What a child of a scope may return, where the scope itself returns an `O`: nothing, or a `Result` whose error is the
 /// scope's.
 #[diagnostic::on_unimplemented(
@@ -24,22 +26,11 @@ impl<O> ChildOutput<O> for () {
     }
 }
 
-/// A child that never returns: a loop without an end. Its type can be written only as what such a function returns.
-impl<O> ChildOutput<O> for <fn() -> ! as Returns>::Output {
+/// A child that does not return: a loop without an end.
+impl<O> ChildOutput<O> for NoReturn {
     fn failure(self) -> Option<O> {
         self
     }
-}
-
-/// What a function returns.
-#[doc(hidden)]
-pub trait Returns {
-    /// That.
-    type Output;
-}
-
-impl<T> Returns for fn() -> T {
-    type Output = T;
 }
 
 impl<T, E> ChildOutput<Result<T, E>> for Result<(), E> {

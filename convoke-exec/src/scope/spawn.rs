@@ -6,6 +6,7 @@ use core::future::Future;
 use core::marker::PhantomData;
 use core::panic::Location;
 use core::ptr::NonNull;
+use std::sync::Arc;
 
 use convoke_core::env::Changes;
 use convoke_core::raw::HomeId;
@@ -16,13 +17,14 @@ use super::block::Block;
 use super::child::{Elsewhere, Here, Placed, ToHandle, ToScope, Where};
 use super::handle::Handle;
 use super::output::ChildOutput;
+use super::titled::Titled;
 use crate::frame_arc::FrameArc;
 use crate::task::{Cell, Ending, Making, TaskHeader, Vacant};
 
 /// Starts children in a [`scope()`](super::scope). `O` is what the scope returns. It may be cloned, and given to children, who
 /// then start others beside them.
 pub struct Scope<O> {
-    block: FrameArc<Block<O>>,
+    pub(super) block: FrameArc<Block<O>>,
 }
 
 /// Why a child was not started; it is in here, as it was.
@@ -43,7 +45,7 @@ enum Refused {
 #[must_use = "a name does nothing until a child is started with it"]
 pub struct Named<'a, O> {
     scope: &'a Scope<O>,
-    name: Box<str>,
+    name: Arc<str>,
 }
 
 impl<O> Scope<O> {
@@ -64,7 +66,7 @@ impl<O> Scope<O> {
         O: Send + 'static,
     {
         // SAFETY: the future is `Send` and `'static`.
-        let started = unsafe { self.start(future, to_scope(Here), false, None, Location::caller()) };
+        let started = unsafe { self.start(future, to_scope(Here), false, Location::caller()) };
         if let Err(refused) = started {
             refused.panic();
         }
@@ -82,7 +84,7 @@ impl<O> Scope<O> {
         O: Send + 'static,
     {
         // SAFETY: the future is `Send` and `'static`.
-        unsafe { self.start(future, to_scope(Here), false, None, Location::caller()) }.map(drop)
+        unsafe { self.start(future, to_scope(Here), false, Location::caller()) }.map(drop)
     }
 
     /// Starts a child that need not be `Send`, on the scope's executor, which must have one thread.
@@ -95,7 +97,7 @@ impl<O> Scope<O> {
         F: Future<Output: ChildOutput<O> + Send> + 'static,
         O: Send + 'static,
     {
-        self.start_local(future, None, Location::caller());
+        self.start_local(future, Here, Location::caller());
     }
 
     /// Starts a child on another executor.
@@ -108,7 +110,7 @@ impl<O> Scope<O> {
         F: Future<Output: ChildOutput<O> + Send> + Send + 'static,
         O: Send + 'static,
     {
-        self.start_on(ExecutorRef::new(executor.clone()), future, None, Location::caller());
+        self.start_on(executor, future, |place| place, Location::caller());
     }
 
     /// Starts a child that returns something, and returns its handle.
@@ -123,7 +125,20 @@ impl<O> Scope<O> {
     where
         F: Future<Output: Send> + Send + 'static,
     {
-        self.start_future(future, None, Location::caller())
+        self.start_future(future, Here, Location::caller())
+    }
+
+    /// Starts a child that need not be `Send`, on the scope's executor, which must have one thread; and returns its handle.
+    ///
+    /// # Panics
+    /// As [`spawn_local`](Scope::spawn_local).
+    #[inline]
+    #[track_caller]
+    pub fn spawn_future_local<F>(&self, future: F) -> Handle<F::Output>
+    where
+        F: Future + 'static,
+    {
+        self.start_future_local(future, Here, Location::caller())
     }
 
     /// Gives the next child a name, for people who look, and for panics. Without one it is known by where it was started.
@@ -135,69 +150,115 @@ impl<O> Scope<O> {
     ///     scope(async |s| s.named("reader").spawn(async { /* … */ })).await
     /// })).unwrap();
     /// ```
-    pub fn named(&self, name: impl Into<Box<str>>) -> Named<'_, O> {
+    pub fn named(&self, name: impl Into<Arc<str>>) -> Named<'_, O> {
         Named { scope: self, name: name.into() }
     }
 
     #[inline]
-    fn start_future<F>(
+    fn start_future<F, W>(
         &self,
         future: F,
-        name: Option<Box<str>>,
+        place: W,
         location: &'static Location<'static>,
     ) -> Handle<F::Output>
     where
         F: Future<Output: Send> + Send + 'static,
+        W: Where<O>,
     {
-        type Ends<O> = ToHandle<O, Here>;
-        let ending: Ends<O> = ToHandle {
-            meeting: Meeting::new(),
-            waker: UnsafeCell::new(None),
-            place: Here,
-            _scope: PhantomData,
-        };
-        // SAFETY: the future is `Send` and `'static`. The handle takes over the reference that `ToHandle` makes the task with.
-        unsafe {
-            let child = match self.start(future, ending, false, name, location) {
-                Ok(child) => child,
-                Err(refused) => refused.panic(),
-            };
-            let ending = Cell::<F, Ends<O>>::ending_at(child);
-            let meeting = NonNull::from(&ending.as_ref().meeting);
-            let waker = NonNull::new_unchecked(ending.as_ref().waker.get());
-            Handle::new(child, meeting, waker, Cell::<F, Ends<O>>::room(child), location)
+        // SAFETY: the future is `Send` and `'static`.
+        match unsafe { self.start_with_handle(future, false, place, location) } {
+            Ok(handle) => handle,
+            Err(refused) => refused.panic(),
         }
     }
 
-    fn start_local<F>(&self, future: F, name: Option<Box<str>>, location: &'static Location<'static>)
+    #[inline]
+    fn start_future_local<F, W>(
+        &self,
+        future: F,
+        place: W,
+        location: &'static Location<'static>,
+    ) -> Handle<F::Output>
+    where
+        F: Future + 'static,
+        W: Where<O>,
+    {
+        let started = if self.is_at_home() {
+            // SAFETY: this thread is at home, and the future is `'static`.
+            unsafe { self.start_with_handle(future, true, place, location) }
+        } else {
+            Err(SpawnError { future, reason: Refused::NotAtHome })
+        };
+        match started {
+            Ok(handle) => handle,
+            Err(refused) => refused.panic(),
+        }
+    }
+
+    /// # Safety
+    /// As for `start`.
+    #[inline]
+    unsafe fn start_with_handle<F: Future, W: Where<O>>(
+        &self,
+        future: F,
+        local: bool,
+        place: W,
+        location: &'static Location<'static>,
+    ) -> Result<Handle<F::Output>, SpawnError<F>> {
+        let ending = ToHandle::<O, W> {
+            meeting: Meeting::new(),
+            waker: UnsafeCell::new(None),
+            place,
+            _scope: PhantomData,
+        };
+        // SAFETY: the caller's. The handle takes over the reference that `ToHandle` makes the task with.
+        unsafe {
+            let child = self.start(future, ending, local, location)?;
+            let ending = Cell::<F, ToHandle<O, W>>::ending_at(child);
+            let meeting = NonNull::from(&ending.as_ref().meeting);
+            let waker = NonNull::new_unchecked(ending.as_ref().waker.get());
+            Ok(Handle::new(child, meeting, waker, Cell::<F, ToHandle<O, W>>::room(child), location))
+        }
+    }
+
+    fn start_local<F, W>(&self, future: F, place: W, location: &'static Location<'static>)
     where
         F: Future<Output: ChildOutput<O> + Send> + 'static,
+        W: Where<O>,
     {
-        let home = self.block.place.home();
-        let started: Result<(), _> = if home == HomeId::NONE || home != HomeId::here() {
-            Err(SpawnError { future, reason: Refused::NotAtHome })
-        } else {
+        let started = if self.is_at_home() {
             // SAFETY: this thread is at home, and the future is `'static`.
-            unsafe { self.start(future, to_scope(Here), true, name, location) }.map(drop)
+            unsafe { self.start(future, to_scope(place), true, location) }.map(drop)
+        } else {
+            Err(SpawnError { future, reason: Refused::NotAtHome })
         };
         if let Err(refused) = started {
             refused.panic();
         }
     }
 
-    fn start_on<F>(
+    /// Whether what is started here runs on this thread alone.
+    #[inline]
+    fn is_at_home(&self) -> bool {
+        let home = self.block.place.home();
+        home != HomeId::NONE && home == HomeId::here()
+    }
+
+    fn start_on<X, F, W>(
         &self,
-        executor: ExecutorRef,
+        executor: &X,
         future: F,
-        name: Option<Box<str>>,
+        place: impl FnOnce(Elsewhere<O>) -> W,
         location: &'static Location<'static>,
     ) where
+        X: Executor,
         F: Future<Output: ChildOutput<O> + Send> + Send + 'static,
+        W: Where<O>,
     {
-        let env = self.block.place.env().with(Changes::new().executor(executor));
-        let elsewhere = Elsewhere::new(env, &self.block);
+        let env = self.block.place.env().with(Changes::new().executor(ExecutorRef::new(executor.clone())));
+        let elsewhere = place(Elsewhere::new(env, &self.block));
         // SAFETY: the future is `Send` and `'static`.
-        let started = unsafe { self.start(future, to_scope(elsewhere), false, name, location) };
+        let started = unsafe { self.start(future, to_scope(elsewhere), false, location) };
         if let Err(refused) = started {
             refused.panic();
         }
@@ -208,12 +269,11 @@ impl<O> Scope<O> {
     /// # Safety
     /// The future is `Send`, or the child `local` and this thread at home; it is `'static`.
     #[inline]
-    unsafe fn start<F, M>(
+    pub(super) unsafe fn start<F, M>(
         &self,
         future: F,
         ending: M,
         local: bool,
-        name: Option<Box<str>>,
         location: &'static Location<'static>,
     ) -> Result<NonNull<TaskHeader>, SpawnError<F>>
     where
@@ -236,9 +296,7 @@ impl<O> Scope<O> {
             M::settle(Cell::<F, M>::ending_at(child), child);
             state.children.add(child, stopping);
             drop(state);
-            if let Some(name) = name {
-                child.as_ref().set_name(name);
-            }
+            M::announce(Cell::<F, M>::ending_at(child), child);
             TaskHeader::post(child);
             Ok(child)
         }
@@ -267,8 +325,9 @@ impl<O> Named<'_, O> {
         O: Send + 'static,
     {
         // SAFETY: the future is `Send` and `'static`.
-        let started =
-            unsafe { self.scope.start(future, to_scope(Here), false, Some(self.name), Location::caller()) };
+        let started = unsafe {
+            self.scope.start(future, to_scope(Titled::new(self.name, Here)), false, Location::caller())
+        };
         if let Err(refused) = started {
             refused.panic();
         }
@@ -284,7 +343,7 @@ impl<O> Named<'_, O> {
         F: Future<Output: ChildOutput<O> + Send> + 'static,
         O: Send + 'static,
     {
-        self.scope.start_local(future, Some(self.name), Location::caller());
+        self.scope.start_local(future, Titled::new(self.name, Here), Location::caller());
     }
 
     /// As [`Scope::spawn_on`].
@@ -297,8 +356,19 @@ impl<O> Named<'_, O> {
         F: Future<Output: ChildOutput<O> + Send> + Send + 'static,
         O: Send + 'static,
     {
-        let executor = ExecutorRef::new(executor.clone());
-        self.scope.start_on(executor, future, Some(self.name), Location::caller());
+        self.scope.start_on(executor, future, |place| Titled::new(self.name, place), Location::caller());
+    }
+
+    /// As [`Scope::spawn_future_local`].
+    ///
+    /// # Panics
+    /// As there.
+    #[track_caller]
+    pub fn spawn_future_local<F>(self, future: F) -> Handle<F::Output>
+    where
+        F: Future + 'static,
+    {
+        self.scope.start_future_local(future, Titled::new(self.name, Here), Location::caller())
     }
 
     /// As [`Scope::spawn_future`].
@@ -310,7 +380,7 @@ impl<O> Named<'_, O> {
     where
         F: Future<Output: Send> + Send + 'static,
     {
-        self.scope.start_future(future, Some(self.name), Location::caller())
+        self.scope.start_future(future, Titled::new(self.name, Here), Location::caller())
     }
 }
 
@@ -332,7 +402,7 @@ impl<F> SpawnError<F> {
 
     #[cold]
     #[track_caller]
-    fn panic(self) -> ! {
+    pub(super) fn panic(self) -> ! {
         panic!("{self}")
     }
 }

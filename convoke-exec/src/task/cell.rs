@@ -11,7 +11,7 @@ use core::task::Context;
 
 use convoke_core::env::FrameAllocator;
 use convoke_core::raw::{Call, Frame, Header, Polled};
-use convoke_core::{Outcome, Panic};
+use convoke_core::{InlineExecutor, Outcome, Panic};
 
 use super::header::{Stage, TaskHeader, drop_reference};
 use super::host::Inside;
@@ -196,16 +196,20 @@ impl<F: Future, M: Ending<F::Output>> Cell<F, M> {
                 (From::Away, Call::Stop) => TaskHeader::act(task, this.state.refuse_away()),
                 (From::Home | From::Anywhere, call) => {
                     this.state.begin(from);
-                    Self::go_on(task, call);
+                    while Self::go_on(task, call) {
+                        this.state.begin(from);
+                    }
                 }
             }
         }
     }
 
+    /// Polls, or takes the task to its end. True: it was woken meanwhile, and its executor has no queue: run it again.
+    ///
     /// # Safety
-    /// The caller is inside.
+    /// The caller is inside; and not any more when this returns.
     #[inline]
-    unsafe fn go_on(task: NonNull<TaskHeader>, call: Call) {
+    unsafe fn go_on(task: NonNull<TaskHeader>, call: Call) -> bool {
         // SAFETY: rule 2 of the header: we are inside.
         unsafe {
             let this = task.as_ref();
@@ -226,19 +230,28 @@ impl<F: Future, M: Ending<F::Output>> Cell<F, M> {
             this.drop_side();
             this.state.finish(this.from());
             Self::leave(task);
+            false
         }
     }
 
+    /// True: see `go_on`.
+    ///
     /// # Safety
     /// The caller is inside, and is not any more when this returns.
     #[inline]
-    unsafe fn pause(task: NonNull<TaskHeader>) {
+    unsafe fn pause(task: NonNull<TaskHeader>) -> bool {
         // SAFETY: the caller's. `from` is asked for again: the task may just have moved.
         unsafe {
             let this = task.as_ref();
-            match this.state.pause(this.from()) {
-                Pause::Idle => {}
-                Pause::Post => TaskHeader::post(task),
+            let from = this.from();
+            match this.state.pause(from) {
+                Pause::Idle => false,
+                // The inline executor would run it on top of us, deeper and deeper.
+                Pause::Post if from == From::Anywhere && this.env().executor().is(&InlineExecutor) => true,
+                Pause::Post => {
+                    TaskHeader::post(task);
+                    false
+                }
             }
         }
     }
@@ -258,8 +271,9 @@ impl<F: Future, M: Ending<F::Output>> Cell<F, M> {
             let waker = TaskHeader::borrowed_waker(task);
             let mut cx = Context::from_waker(&waker);
             let polled = Panic::catch(|| {
-                inside.hear_of_stop();
-                Frame::poll(inside, future, &mut cx)
+                let asked = inside.hear_of_stop();
+                let header = inside.header();
+                Frame::outermost(inside, &waker, &header.waits, asked, &header.stopped).poll(future, &mut cx)
             });
             let outcome = match polled {
                 Ok(Polled::Pending) => return None,
@@ -288,7 +302,14 @@ impl<F: Future, M: Ending<F::Output>> Cell<F, M> {
                 return outcome;
             }
             let future = (&raw mut (*task.cast::<Self>().as_ptr()).body.future).cast::<F>();
-            match Panic::catch(|| Frame::within(inside, || future.drop_in_place())) {
+            if !core::mem::needs_drop::<F>() {
+                return outcome;
+            }
+            let waker = TaskHeader::borrowed_waker(task);
+            let header = inside.header();
+            let asked = header.state.stop_asked();
+            let frame = Frame::outermost(inside, &waker, &header.waits, asked, &header.stopped);
+            match Panic::catch(|| frame.within(|| future.drop_in_place())) {
                 Ok(()) => outcome,
                 Err(panic) => outcome.or_panic(panic),
             }

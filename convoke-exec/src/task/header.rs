@@ -2,10 +2,10 @@
 //!
 //! The rules of who may touch which field:
 //! 1. `state` and `home` are for everybody who refers to the task. They say who may do what.
-//! 2. Whoever holds the runnable, or is inside (`RUNNING`), has `runnable`, `stage`, `side` and the body to himself.
+//! 2. Whoever holds the runnable, or is inside (`RUNNING`), has `runnable`, `stage`, `stopped`, `side` and the body to himself.
 //! 3. `place` outlives the task's stay: it may be looked at from inside, by whoever holds the runnable, and by whoever has a
 //!    letter to send (`Wake::Send`), which the task waits for; not by others.
-//! 4. `links` belong to the parent, under its lock.
+//! 4. `links` and `list` belong to the parent, under its lock.
 //! 5. `location` never changes; `waits` is written from inside and read by people who look.
 
 use core::alloc::Layout;
@@ -13,15 +13,15 @@ use core::cell::{Cell, UnsafeCell};
 use core::fmt;
 use core::mem::ManuallyDrop;
 use core::panic::Location;
-use core::ptr::{self, NonNull};
+use core::ptr::NonNull;
 use core::task::{RawWaker, RawWakerVTable, Waker};
 
-use convoke_core::raw::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
-use convoke_core::raw::{Header, HomeId, Letter, Runnable};
+use convoke_core::raw::sync::atomic::{AtomicU32, Ordering};
+use convoke_core::raw::{Header, HomeId, Letter, Runnable, Waits};
 use convoke_core::{Env, Executor, StopReason};
 
 use super::cell::Making;
-use super::place::{Links, Place};
+use super::place::{Links, List, Place};
 use super::side::{Side, no_memory};
 use super::state::{From, State, Wake};
 
@@ -34,12 +34,16 @@ pub(crate) struct TaskHeader {
     /// The number of the home it lives in, or zero if it is shared.
     home: AtomicU32,
     pub(super) stage: Cell<Stage>,
+    /// Whether something in its outermost frame has ended by the stopped door.
+    pub(super) stopped: Cell<bool>,
+    /// Which list of its parent's it is in: rule 4.
+    pub(crate) list: Cell<List>,
     pub(super) local: bool,
     /// Whether its allocator stands behind it in memory.
     pub(super) own_allocator: bool,
     place: NonNull<Place>,
     pub(crate) location: &'static Location<'static>,
-    pub(super) waits: AtomicPtr<Location<'static>>,
+    pub(super) waits: Waits,
     side: Cell<Option<NonNull<Side>>>,
     pub(crate) links: UnsafeCell<Links>,
 }
@@ -77,11 +81,13 @@ impl TaskHeader {
             state: State::queued(references, making.stopping),
             home: AtomicU32::new(home.number()),
             stage: Cell::new(Stage::Future),
+            stopped: Cell::new(false),
+            list: Cell::new(List::Running),
             local: making.local,
             own_allocator,
             place: making.place,
             location: making.location,
-            waits: AtomicPtr::new(ptr::null_mut()),
+            waits: Waits::new(),
             side: Cell::new(None),
             links: UnsafeCell::new(Links::new()),
         }
@@ -96,29 +102,6 @@ impl TaskHeader {
         unsafe {
             (*task.as_ptr()).place = place;
             (*task.as_ptr()).home = AtomicU32::new(place.as_ref().home().number());
-        }
-    }
-
-    /// Gives it a name. If there is no memory for that, it goes without.
-    ///
-    /// # Safety
-    /// Rule 2.
-    pub(crate) unsafe fn set_name(&self, name: Box<str>) {
-        // SAFETY: the caller's.
-        if let Some(side) = unsafe { self.try_make_side() } {
-            let _ = side.name.set(name);
-        }
-    }
-
-    /// What people call it: its name, or where it was started.
-    ///
-    /// # Safety
-    /// Rule 2.
-    pub(crate) unsafe fn label(&self) -> String {
-        // SAFETY: the caller's.
-        match unsafe { self.side() }.and_then(|side| side.name.get()) {
-            Some(name) => format!("`{name}` (started at {})", self.location),
-            None => format!("started at {}", self.location),
         }
     }
 
@@ -344,12 +327,6 @@ impl TaskHeader {
         // SAFETY: the functions fit the pointer; the caller sees to it that the task outlives the waker, and it is not
         // dropped.
         ManuallyDrop::new(unsafe { Waker::from_raw(raw_waker(task)) })
-    }
-
-    /// Whether it is a waker of this task.
-    #[inline]
-    pub(super) fn is_own_waker(&self, waker: &Waker) -> bool {
-        ptr::eq(waker.data().cast(), self) && ptr::eq(waker.vtable(), &WAKER)
     }
 }
 

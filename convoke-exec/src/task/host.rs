@@ -1,13 +1,10 @@
 //! A task as those inside it see it: the owner of the outermost frame, and the host of what is awaited.
 
 use core::alloc::Layout;
-use core::panic::Location;
-use core::ptr::{self, NonNull};
-use core::task::Waker;
+use core::ptr::NonNull;
 use std::time::Instant;
 
 use convoke_core::env::Changes;
-use convoke_core::raw::sync::atomic::Ordering;
 use convoke_core::raw::{Frame, FrameOwner, Guest, Host, HostKind, HostRef};
 use convoke_core::{Env, Executor, ExecutorRef, StopReason};
 
@@ -59,14 +56,21 @@ impl Inside {
         NonNull::from(&self.0)
     }
 
-    /// Before a poll: those who were given the task's stop token hear of a request first.
+    /// Whether the task was asked to stop. Those who were given its stop token hear of it first.
     #[inline]
-    pub(super) fn hear_of_stop(&self) {
-        if self.0.state.stop_asked() {
-            // SAFETY: rule 2 of the header: we are inside.
-            if let (Some(reason), Some(side)) = unsafe { (self.0.stop_reason(), self.0.side()) } {
-                side.pass_on_stop(reason);
-            }
+    pub(super) fn hear_of_stop(&self) -> bool {
+        let asked = self.0.state.stop_asked();
+        if asked {
+            self.pass_on_stop();
+        }
+        asked
+    }
+
+    #[cold]
+    fn pass_on_stop(&self) {
+        // SAFETY: rule 2 of the header: we are inside.
+        if let (Some(reason), Some(side)) = unsafe { (self.0.stop_reason(), self.0.side()) } {
+            side.pass_on_stop(reason);
         }
     }
 
@@ -87,7 +91,7 @@ impl Inside {
 
     /// The task that this thread is in, if it is one of ours.
     pub(crate) fn current() -> Option<NonNull<TaskHeader>> {
-        Frame::current(|frame| Self::of(frame?.owner().host()).map(Self::task))
+        Frame::current(|frame| Self::of(frame?.host()).map(Self::task))
     }
 
     /// The task of this host, if it is one of ours.
@@ -134,11 +138,6 @@ impl FrameOwner for Inside {
         // SAFETY: as above.
         unsafe { self.0.place() }.deadline()
     }
-
-    #[inline]
-    fn host(&self) -> &dyn Host {
-        self
-    }
 }
 
 // SAFETY: a guest is counted from `receive` until it has left, and the task does not leave before: see `cell`. The
@@ -149,29 +148,19 @@ unsafe impl Host for Inside {
         self.env_now()
     }
 
-    #[inline]
-    fn is_own_waker(&self, waker: &Waker) -> bool {
-        self.0.is_own_waker(waker)
-    }
-
     fn receive(&self, room: Layout) -> Guest {
         // SAFETY: rule 2 of the header: we are inside.
         let side = unsafe { self.0.make_side() };
-        let (memory, room) = side.receive(room, self.env_now().allocator());
+        let (memory, room) = side.receive(room, || self.env_now().allocator());
         Guest { memory, room, host: self.host_ref() }
     }
 
     unsafe fn dismiss(&self, guest: Guest) {
         // SAFETY: rule 2 of the header, and the caller's.
-        unsafe { self.0.make_side().dismiss(guest.memory, guest.room, self.env_now().allocator()) };
+        unsafe { self.0.make_side().dismiss(guest.memory, guest.room, || self.env_now().allocator()) };
     }
 
     fn host_ref(&self) -> HostRef {
         HostRef::new(NonNull::from(self).cast(), &TASK)
-    }
-
-    #[inline]
-    fn waits_at(&self, place: &'static Location<'static>) {
-        self.0.waits.store(ptr::from_ref(place).cast_mut(), Ordering::Relaxed);
     }
 }

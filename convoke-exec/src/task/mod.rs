@@ -3,14 +3,17 @@
 mod cell;
 mod header;
 mod host;
+mod look;
 mod place;
 mod root;
 mod side;
 #[doc(hidden)]
 pub mod state;
 
-pub(crate) use cell::{Cell, Ending, Known, Making, Vacant};
+pub(crate) use cell::{Cell, Ending, Known, Making, Vacant, no_memory};
 pub(crate) use header::{TaskHeader, drop_reference};
 pub(crate) use host::Inside;
-pub(crate) use place::{Links, Place};
+pub(crate) use look::Look;
+pub(crate) use place::{List, Place};
+pub(crate) use root::AskStop;
 pub use root::{Task, task};

@@ -7,7 +7,6 @@ use std::time::Instant;
 use convoke_core::raw::HomeId;
 use convoke_core::{Env, Executor, StopReason};
 
-use super::cell::Known;
 use super::header::TaskHeader;
 
 /// What all tasks in one place have in common. It is part of a parent: a scope, a launch, the operation of a task that
@@ -70,13 +69,21 @@ pub(crate) struct Links {
     pub(crate) next: *mut TaskHeader,
     /// Null if it is the first.
     pub(crate) previous: *mut TaskHeader,
-    /// Which of the parent's lists it is in.
-    pub(crate) asked: bool,
-    pub(crate) known: Known,
+}
+
+/// The lists in which a scope has its children.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum List {
+    /// Not asked to stop.
+    Running,
+    /// Asked to stop; others may refer to it for that.
+    Asked,
+    /// Asked from the beginning.
+    Late,
 }
 
 impl Links {
     pub(crate) const fn new() -> Self {
-        Self { next: ptr::null_mut(), previous: ptr::null_mut(), asked: false, known: Known::ToTheParent }
+        Self { next: ptr::null_mut(), previous: ptr::null_mut() }
     }
 }

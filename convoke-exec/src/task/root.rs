@@ -7,14 +7,16 @@ use core::marker::PhantomPinned;
 use core::panic::Location;
 use core::pin::Pin;
 use core::ptr::NonNull;
+use std::sync::Arc;
 
 use convoke_core::raw::{OnStop, RawCallback, Runnable};
 use convoke_core::{Executor, Never, Operation, Outcome, Receiver, Sender, StopReason, awaitable};
 
-use super::cell::{Ending, Known, Making, Vacant, no_memory};
+use super::cell::{Cell, Ending, Known, Making, Vacant, no_memory};
 use super::header::TaskHeader;
 use super::host::Inside;
 use super::place::Place;
+use crate::tree::{Entry, Found};
 
 /// Makes a sender of a future: `sync_wait` starts it, `launch` does, or another task that awaits it.
 ///
@@ -41,13 +43,13 @@ pub fn task<F: Future + Send>(future: F) -> Task<F> {
 #[must_use = "a task does nothing until it is started: by `sync_wait`, `launch` or an `await`"]
 pub struct Task<F> {
     future: F,
-    name: Option<Box<str>>,
+    name: Option<Arc<str>>,
     location: &'static Location<'static>,
 }
 
 impl<F> Task<F> {
     /// Gives it a name, for people who look. Without one it is known by where it was made.
-    pub fn named(mut self, name: impl Into<Box<str>>) -> Self {
+    pub fn named(mut self, name: impl Into<Arc<str>>) -> Self {
         self.name = Some(name.into());
         self
     }
@@ -91,7 +93,7 @@ pub struct TaskOperation<F, R> {
 unsafe impl<F: Send, R: Send> Send for TaskOperation<F, R> {}
 
 /// A stop request, passed on to the task.
-struct AskStop(NonNull<TaskHeader>);
+pub(crate) struct AskStop(pub(crate) NonNull<TaskHeader>);
 
 // SAFETY: asking a task to stop may be done from any thread. It is there: the callback is removed before it leaves, and
 // removal waits for us.
@@ -122,10 +124,8 @@ impl<F: Future + Send, R: Receiver<F::Output, Never>> Operation for TaskOperatio
                 return complete(this, Outcome::Panicked(no_memory::<F>(location)));
             };
             let making = Making { place, local: false, location, stopping: false };
-            let task = vacant.fill(future, RootEnding { operation: this }, making);
-            if let Some(name) = name {
-                task.as_ref().set_name(name);
-            }
+            let task = vacant.fill(future, RootEnding { operation: this, name, entry: Entry::new() }, making);
+            RootEnding::<F, R>::at(task).entry.link(task.cast(), RootEnding::<F, R>::look);
             (*callback).insert(RawCallback::new(AskStop(task))).register(stop);
             if let Some(runnable) = env.as_ref().executor().dispatch(Runnable::new(task.cast())) {
                 runnable.run();
@@ -160,6 +160,35 @@ unsafe fn complete<F: Future, R: Receiver<F::Output, Never>>(
 /// The outcome goes to the receiver.
 struct RootEnding<F, R> {
     operation: NonNull<TaskOperation<F, R>>,
+    name: Option<Arc<str>>,
+    /// Linked until the task has left.
+    entry: Entry,
+}
+
+impl<F: Future + Send, R: Receiver<F::Output, Never>> RootEnding<F, R> {
+    /// # Safety
+    /// The task is one with this ending, and there.
+    unsafe fn at<'a>(task: NonNull<TaskHeader>) -> &'a Self {
+        // SAFETY: the caller's; the ending is not changed.
+        unsafe { Cell::<F, Self>::ending_at(task).as_ref() }
+    }
+
+    /// Tells of the task.
+    ///
+    /// # Safety
+    /// The task is one with this ending, and has not left.
+    unsafe fn look(task: NonNull<()>, found: &mut Found) {
+        let task = task.cast::<TaskHeader>();
+        // SAFETY: the caller's; the place was put there before the task was made, and stays until it has left.
+        unsafe {
+            let ending = Self::at(task);
+            let above = (*ending.operation.as_ref().place.get()).as_ref().and_then(|place| place.parent);
+            found.task(task.as_ref(), above);
+            if let Some(name) = &ending.name {
+                found.name(task, name);
+            }
+        }
+    }
 }
 
 // SAFETY: the task is not freed by what is done here.
@@ -174,8 +203,12 @@ unsafe impl<F: Future + Send, R: Receiver<F::Output, Never>> Ending<F::Output> f
     }
 
     unsafe fn deliver(&self, _: NonNull<TaskHeader>, room: NonNull<Outcome<F::Output>>) -> Known {
-        // SAFETY: the outcome is there, and taken once.
-        unsafe { complete(self.operation, room.read()) };
+        // SAFETY: the operation is there; the task has left, and nobody looks at it when it is freed. The outcome is there, and
+        // taken once.
+        unsafe {
+            self.entry.unlink();
+            complete(self.operation, room.read());
+        }
         // The one who asks it to stop is removed in `ended`, and waited for.
         Known::ToTheParent
     }

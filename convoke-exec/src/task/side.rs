@@ -20,8 +20,8 @@ pub(crate) struct Side {
     spare: Cell<Option<(NonNull<u8>, Layout)>>,
     surroundings: OnceCell<Surroundings>,
     /// The environments of where the task has moved to, the last one last. The others stay: guests may still be in them.
+    #[expect(clippy::vec_box, reason = "what is borrowed stays where it is when another is added")]
     moved_to: UnsafeCell<Vec<Box<Env>>>,
-    pub(super) name: OnceCell<Box<str>>,
 }
 
 /// What a task shows to those below who ask for its environment.
@@ -42,7 +42,6 @@ impl Side {
                 spare: Cell::new(None),
                 surroundings: OnceCell::new(),
                 moved_to: UnsafeCell::new(Vec::new()),
-                name: OnceCell::new(),
             });
         }
         Some(memory)
@@ -62,12 +61,18 @@ impl Side {
     }
 
     /// Takes in a guest: memory for at least so much, and how much it is.
-    pub(super) fn receive(&self, room: Layout, allocator: &FrameAllocator) -> (NonNull<u8>, Layout) {
+    #[inline]
+    pub(super) fn receive<'a>(
+        &self,
+        room: Layout,
+        allocator: impl FnOnce() -> &'a FrameAllocator,
+    ) -> (NonNull<u8>, Layout) {
         let received = match self.spare.take() {
             Some((memory, spare)) if spare.size() >= room.size() && spare.align() >= room.align() => {
                 (memory, spare)
             }
             other => {
+                let allocator = allocator();
                 if let Some((memory, spare)) = other {
                     // SAFETY: it came from this allocator: the task has one.
                     unsafe { allocator.deallocate(memory, spare) };
@@ -84,11 +89,17 @@ impl Side {
     ///
     /// # Safety
     /// The memory came from `receive` and is not used any more.
-    pub(super) unsafe fn dismiss(&self, memory: NonNull<u8>, room: Layout, allocator: &FrameAllocator) {
+    #[inline]
+    pub(super) unsafe fn dismiss<'a>(
+        &self,
+        memory: NonNull<u8>,
+        room: Layout,
+        allocator: impl FnOnce() -> &'a FrameAllocator,
+    ) {
         self.guests.set(self.guests.get() - 1);
         if let Some((memory, room)) = self.spare.replace(Some((memory, room))) {
             // SAFETY: it came from this allocator.
-            unsafe { allocator.deallocate(memory, room) };
+            unsafe { allocator().deallocate(memory, room) };
         }
     }
 
@@ -153,9 +164,6 @@ pub(super) fn no_memory(layout: Layout) -> ! {
 
 impl fmt::Debug for Side {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Side")
-            .field("guests", &self.guests.get())
-            .field("name", &self.name.get())
-            .finish_non_exhaustive()
+        f.debug_struct("Side").field("guests", &self.guests.get()).finish_non_exhaustive()
     }
 }

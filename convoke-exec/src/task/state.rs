@@ -249,6 +249,11 @@ impl State {
     pub fn drop_reference(&self, from: From) -> bool {
         let own = self.own.load(Ordering::Relaxed);
         if from == From::Away || own & MERGED != 0 {
+            let away = self.away.load(Ordering::Acquire);
+            if away & LEFT != 0 && away / AWAY_REFERENCE == 1 {
+                // Ours is the only one: nobody else can be about to change it.
+                return true;
+            }
             let before = self.away.fetch_sub(AWAY_REFERENCE, Ordering::AcqRel);
             before & LEFT != 0 && before < 2 * AWAY_REFERENCE
         } else if from == From::Home {
@@ -309,7 +314,7 @@ impl State {
         }
         if own & MERGED == 0 {
             // At home: nobody else writes it.
-            self.own.store(own % REFERENCE | MERGED, Ordering::Relaxed);
+            self.own.store((own % REFERENCE) | MERGED, Ordering::Relaxed);
         }
         Leave::Counted
     }
@@ -320,7 +325,7 @@ impl State {
         let own = self.own.load(Ordering::Relaxed);
         if own & MERGED == 0 {
             self.away.fetch_add((own / REFERENCE).wrapping_mul(AWAY_REFERENCE), Ordering::AcqRel);
-            self.own.store(own % REFERENCE | MERGED, Ordering::Release);
+            self.own.store((own % REFERENCE) | MERGED, Ordering::Release);
         }
     }
 

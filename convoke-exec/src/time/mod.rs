@@ -4,12 +4,14 @@
 //! Executors that can wait, as the run loop does, bring timers of their own; for all others there is one thread in the
 //! process. [`timers_of`] chooses.
 
+pub(crate) mod alarm;
 mod fallback;
 mod heap;
 pub(crate) mod queue;
 mod sleep;
 mod stop_at;
 
+pub(crate) use alarm::Alarm;
 pub use sleep::{Sleep, SleepOperation, sleep, sleep_until};
 pub use stop_at::{AskToStop, StopAt, stop_after, stop_at};
 
@@ -27,14 +29,14 @@ pub fn timers_of(env: &Env) -> &dyn Timers {
 
 /// A time, or a while from the start of the work.
 #[derive(Clone, Copy, Debug)]
-enum When {
+pub(crate) enum When {
     At(std::time::Instant),
     After(std::time::Duration),
 }
 
 impl When {
     /// The time itself. `None` for one that is too far away to be named.
-    fn from(self, now: std::time::Instant) -> Option<std::time::Instant> {
+    pub(crate) fn from(self, now: std::time::Instant) -> Option<std::time::Instant> {
         match self {
             Self::At(at) => Some(at),
             Self::After(duration) => now.checked_add(duration),

@@ -1,0 +1,114 @@
+//! `cleanups(body)`: as many resources as turn up, closed in reverse order.
+
+use core::fmt;
+use core::future::Future;
+use core::panic::Location;
+
+use convoke_core::FailsAs;
+use convoke_core::raw::sync::Arc;
+
+use super::cleanup_output::CleanupOutput;
+use super::future::{Held, Reports, Using};
+use super::lent::lend;
+use super::problem::Whose;
+use super::stack::{Entry, FirstFailure, Stack, close};
+use super::{AsyncClose, Exit, Lent};
+
+/// Runs a body that has a stack of clean-ups. What it pushes there is closed when it has left, by whichever door, the last
+/// one first; each, even if others fail, stop or panic. All together are shielded from the stop and have one
+/// [grace period](Using::grace).
+///
+/// The body returns a `Result`, whose error all the errors of the clean-ups turn into, as by `?`.
+///
+/// - *Completes with* what the body returns, or, if that is a value, with the first failure of a clean-up. What cannot be
+///   passed on is told to the [hook](super::set_cleanup_hook); all as for [`using`](super::using).
+/// - *If dropped* in flight, everything is dropped, and the hook is told of each clean-up that was skipped.
+/// - *Runs on* the task's executor.
+/// - *Panics* outside a task.
+///
+/// ```
+/// use convoke::prelude::*;
+/// use convoke::cleanups;
+///
+/// struct Shard(u32);
+///
+/// impl AsyncClose for Shard {
+///     type Error = std::io::Error;
+///
+///     async fn close(self, _: Exit) -> Result<(), std::io::Error> {
+///         println!("shard {} is closed", self.0); // 2, then 1, then 0
+///         Ok(())
+///     }
+/// }
+///
+/// let outcome = sync_wait(task(async {
+///     cleanups(async |cleanups| {
+///         let mut shards = Vec::new();
+///         for n in 0..3 {
+///             shards.push(cleanups.push(Shard(n)));
+///             checkpoint().await;
+///         }
+///         cleanups.ensure(async |exit| println!("the body {exit}"));
+///         Ok::<_, std::io::Error>(shards.iter().map(|shard| shard.0).sum::<u32>())
+///     })
+///     .await
+/// }));
+/// assert_eq!(outcome.unwrap().unwrap(), 3);
+/// ```
+#[track_caller]
+pub fn cleanups<'c, E, B, F, T>(
+    body: B,
+) -> Using<Cleanups<'c, E>, F, impl Future<Output = Result<(), FirstFailure<E>>> + Send>
+where
+    E: Send + 'c,
+    B: FnOnce(Cleanups<'c, E>) -> F,
+    F: Future<Output = Result<T, E>>,
+{
+    let cleanups = Cleanups { stack: Arc::new(Stack::new()) };
+    let whose = Whose { what: "a stack of clean-ups", place: Location::caller() };
+    let body = body(cleanups.clone());
+    let close = |cleanups: Cleanups<'c, E>, exit| close(cleanups.stack, exit);
+    Using::new(body, Held::Here(Some(cleanups)), close, whose, Reports::Elsewhere)
+}
+
+/// The stack of clean-ups of a body: see [`cleanups()`]. A clone leads to the same stack.
+pub struct Cleanups<'c, E> {
+    stack: Arc<Stack<'c, E>>,
+}
+
+impl<'c, E> Cleanups<'c, E> {
+    /// The resource is closed when the body has left. Until then the body has it, as with [`using`](super::using).
+    #[track_caller]
+    pub fn push<R>(&self, resource: R) -> Lent<R>
+    where
+        R: AsyncClose<Error: FailsAs<E>> + Send + 'c,
+    {
+        let whose = Whose { what: core::any::type_name::<R>(), place: Location::caller() };
+        let (lent, lender) = lend(resource);
+        self.stack.push(Entry::new(whose, move |exit| lender.take().map(|resource| resource.close(exit))));
+        lent
+    }
+
+    /// The clean-up runs when the body has left: `async |exit| { … }`. It returns `()` or a `Result<(), _>`.
+    #[track_caller]
+    pub fn ensure<K, C>(&self, clean_up: K)
+    where
+        K: FnOnce(Exit) -> C + Send + 'c,
+        C: Future<Output: CleanupOutput<Error: FailsAs<E>>> + Send + 'c,
+    {
+        let whose = Whose { what: core::any::type_name::<K>(), place: Location::caller() };
+        self.stack.push(Entry::new(whose, move |exit| Some(clean_up(exit))));
+    }
+}
+
+impl<E> Clone for Cleanups<'_, E> {
+    fn clone(&self) -> Self {
+        Self { stack: self.stack.clone() }
+    }
+}
+
+impl<E> fmt::Debug for Cleanups<'_, E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Cleanups").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,91 @@
+//! A clean-up on its way, in a region of its own: whatever it does, whoever waits for it goes on.
+
+use core::future::Future;
+use core::pin::Pin;
+use core::task::{Context, Poll};
+
+use convoke_core::raw::Polled;
+use convoke_core::{Panic, StopReason};
+use pin_project_lite::pin_project;
+
+use super::cleanup_output::{CleanupError, CleanupOutput};
+use super::grace::Grace;
+use super::problem::ProblemKind;
+use crate::region::Region;
+
+/// How a clean-up ended.
+#[derive(Debug)]
+pub(super) enum Closed<E> {
+    Well,
+    Failed(E),
+    Stopped(Option<StopReason>),
+    Panicked(Panic),
+}
+
+impl<E: core::fmt::Display> Closed<E> {
+    /// What there is to report about it.
+    pub(super) fn problem(&self) -> Option<ProblemKind<'_>> {
+        match self {
+            Self::Well => None,
+            Self::Failed(error) => Some(ProblemKind::Failed(error)),
+            Self::Stopped(reason) => Some(ProblemKind::Stopped(*reason)),
+            Self::Panicked(panic) => Some(ProblemKind::Panicked(panic)),
+        }
+    }
+}
+
+pin_project! {
+    /// See the head of this file. Completes with how it went, and is never stopped nor panics itself.
+    pub(super) struct Closing<C> {
+        #[pin]
+        clean_up: Option<C>,
+        region: Region,
+        grace: Grace,
+    }
+}
+
+impl<C> Closing<C> {
+    /// A stop of what is around it does not reach it; it is asked to stop when its grace period is over.
+    pub(super) fn shielded(clean_up: C, grace: Grace) -> Self {
+        let region = Region::shielded();
+        let region = match grace.deadline() {
+            Some(deadline) => region.with_deadline(deadline),
+            None => region,
+        };
+        Self { clean_up: Some(clean_up), region, grace }
+    }
+
+    /// One of several, in what is shielded already: stops with it.
+    pub(super) fn within(clean_up: C) -> Self {
+        Self { clean_up: Some(clean_up), region: Region::new(), grace: Grace::None }
+    }
+}
+
+impl<C: Future<Output: CleanupOutput>> Future for Closing<C> {
+    type Output = Closed<CleanupError<C>>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let mut this = self.project();
+        let closed = loop {
+            let Some(clean_up) = this.clean_up.as_mut().as_pin_mut() else {
+                panic!("polled after it has ended")
+            };
+            match Panic::catch(|| this.region.poll(clean_up, cx)) {
+                Ok(Polled::Pending) if this.grace.is_over(this.region, cx) => {}
+                Ok(Polled::Pending) => return Poll::Pending,
+                Ok(Polled::Ready(output)) => match output.into_result() {
+                    Ok(()) => break Closed::Well,
+                    Err(error) => break Closed::Failed(error),
+                },
+                Ok(Polled::Stopped) => break Closed::Stopped(this.region.stop_reason()),
+                Err(panic) => break Closed::Panicked(panic),
+            }
+        };
+        let region = &*this.region;
+        let dropped = Panic::catch(|| region.within(|| this.clean_up.set(None)));
+        Poll::Ready(match (closed, dropped) {
+            (Closed::Panicked(panic), _) | (_, Err(panic)) => Closed::Panicked(panic),
+            (closed, Ok(())) => closed,
+        })
+    }
+}

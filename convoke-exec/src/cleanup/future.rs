@@ -1,0 +1,267 @@
+//! The future of `using`, `ensure` and `cleanups`: first the body, then the clean-up, then what comes of both.
+//!
+//! All its types are parameters of their own, and none is a projection from others: the compiler (1.95) would not see
+//! that it is `Send` where something in it borrows.
+
+use core::cell::Cell;
+use core::fmt;
+use core::future::Future;
+use core::pin::Pin;
+use core::task::{Context, Poll};
+use core::time::Duration;
+
+use convoke_core::raw::{Frame, Polled, outside_a_task};
+use convoke_core::{CleanupFailure, Outcome, Panic, StopReason};
+use pin_project_lite::pin_project;
+
+use super::Exit;
+use super::cleanup_output::{CleanupError, CleanupOutput};
+use super::closing::{Closed, Closing};
+use super::grace::Grace;
+use super::lent::Lender;
+use super::problem::{ProblemKind, Whose};
+use crate::scope::is_error;
+
+/// Where the resource is while the body runs.
+pub(super) enum Held<R> {
+    Here(Option<R>),
+    Lent(Lender<R>),
+}
+
+impl<R> Held<R> {
+    fn take(&mut self) -> Option<R> {
+        match self {
+            Self::Here(resource) => resource.take(),
+            Self::Lent(lender) => lender.take(),
+        }
+    }
+}
+
+pin_project! {
+    /// See [`using`](super::using), [`ensure`](super::ensure) and [`cleanups`](super::cleanups). `R` is what is cleaned up, `F` is the
+    /// body, and `C` the clean-up.
+    #[must_use = "futures do nothing until they are awaited"]
+    pub struct Using<R, F: Future, C> {
+        #[pin]
+        stage: Stage<F, C>,
+        held: Held<R>,
+        close: fn(R, Exit) -> C,
+        // How the body has ended, while the clean-up runs.
+        left: Option<Outcome<F::Output>>,
+        grace: Option<Duration>,
+        whose: Whose,
+        // Whether a drop in flight is to be reported: not before it was polled, for then nothing has begun.
+        reports: Reports,
+    }
+
+    impl<R, F: Future, C> PinnedDrop for Using<R, F, C> {
+        fn drop(this: Pin<&mut Self>) {
+            let this = this.project();
+            if *this.reports == Reports::Now {
+                match this.stage.project() {
+                    StageNow::Body { .. } => this.whose.report(ProblemKind::Skipped),
+                    StageNow::Closing { .. } => this.whose.report(ProblemKind::CutShort),
+                    StageNow::Ended { .. } => {}
+                }
+            }
+        }
+    }
+}
+
+pin_project! {
+    #[project = StageNow]
+    enum Stage<F, C> {
+        Body { #[pin] body: F, stopped: Cell<bool> },
+        Closing { #[pin] closing: Closing<C> },
+        Ended { stopped: bool },
+    }
+}
+
+/// When a drop in flight is reported.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reports {
+    /// From the first poll on.
+    OncePolled,
+    /// It has been polled.
+    Now,
+    /// By what is held, not here.
+    Elsewhere,
+}
+
+impl<R, F: Future, C> Using<R, F, C> {
+    pub(super) fn new(
+        body: F,
+        held: Held<R>,
+        close: fn(R, Exit) -> C,
+        whose: Whose,
+        reports: Reports,
+    ) -> Self {
+        Self {
+            stage: Stage::Body { body, stopped: Cell::new(false) },
+            held,
+            close,
+            left: None,
+            grace: None,
+            whose,
+            reports,
+        }
+    }
+
+    /// How long the clean-up may take. When that is over it is asked to stop, and waited for; what it then leaves undone is
+    /// told to the [hook](super::set_cleanup_hook). Without this, what [`GRACE`](super::GRACE) says in the environment, or
+    /// [30 seconds](super::DEFAULT_GRACE). `Duration::MAX` is for ever.
+    pub fn grace(mut self, grace: Duration) -> Self {
+        self.grace = Some(grace);
+        self
+    }
+}
+
+impl<R, F, C> Future for Using<R, F, C>
+where
+    F: Future,
+    C: Future<Output: CleanupOutput>,
+    CleanupError<C>: CleanupFailure<F::Output>,
+{
+    type Output = <CleanupError<C> as CleanupFailure<F::Output>>::Output;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        if let StageNow::Body { body, stopped } = self.as_mut().project().stage.project() {
+            let ended = poll_body(body, stopped, cx);
+            let this = self.as_mut().project();
+            if *this.reports == Reports::OncePolled {
+                *this.reports = Reports::Now;
+            }
+            let Some((left, reason)) = ended else { return Poll::Pending };
+            if let Some(closed) = self.as_mut().begin_to_close(left, reason) {
+                return self.end(closed);
+            }
+        }
+        match self.as_mut().project().stage.project() {
+            StageNow::Closing { closing } => match closing.poll(cx) {
+                Poll::Pending => {
+                    Frame::hold_current();
+                    Poll::Pending
+                }
+                Poll::Ready(closed) => self.end(closed),
+            },
+            StageNow::Ended { stopped: true } => stopped(),
+            StageNow::Body { .. } | StageNow::Ended { stopped: false } => panic!("polled after it has ended"),
+        }
+    }
+}
+
+/// How the body has ended, if it has, and why it was asked to stop, if it was.
+fn poll_body<F: Future>(
+    body: Pin<&mut F>,
+    stopped: &Cell<bool>,
+    cx: &mut Context<'_>,
+) -> Option<(Outcome<F::Output>, Option<StopReason>)> {
+    Frame::current(|frame| {
+        let Some(outer) = frame else { outside_a_task("`using`") };
+        let left = match Panic::catch(|| outer.same(stopped).poll(body, cx)) {
+            Ok(Polled::Pending) => return None,
+            Ok(Polled::Ready(value)) => Outcome::Value(value),
+            Ok(Polled::Stopped) => Outcome::Stopped,
+            Err(panic) => Outcome::Panicked(panic),
+        };
+        Some((left, outer.stop_reason()))
+    })
+}
+
+/// Passes on that the body was stopped.
+fn stopped<T>() -> Poll<T> {
+    Frame::current(|frame| match frame {
+        Some(frame) => frame.set_stopped(),
+        None => outside_a_task("`using`"),
+    });
+    Poll::Pending
+}
+
+impl<R, F, C> Using<R, F, C>
+where
+    F: Future,
+    C: Future<Output: CleanupOutput>,
+    CleanupError<C>: CleanupFailure<F::Output>,
+{
+    /// The body has ended: drops its frame, takes back the resource, and begins the clean-up. If that is over already,
+    /// says how it went.
+    fn begin_to_close(
+        self: Pin<&mut Self>,
+        mut left: Outcome<F::Output>,
+        reason: Option<StopReason>,
+    ) -> Option<Closed<CleanupError<C>>> {
+        let mut this = self.project();
+        if let Err(panic) = Panic::catch(|| this.stage.set(Stage::Ended { stopped: false })) {
+            left = left.or_panic(panic);
+        }
+        let exit = match &left {
+            Outcome::Value(value) if is_error(value) => Exit::Error,
+            Outcome::Value(_) => Exit::Value,
+            Outcome::Error(never) => never.absurd(),
+            Outcome::Stopped => Exit::Stopped(reason),
+            Outcome::Panicked(panic) => Exit::Panicked(panic.message().to_owned()),
+        };
+        *this.left = Some(left);
+        let Some(resource) = this.held.take() else {
+            this.whose.report(ProblemKind::NotGivenBack);
+            return Some(Closed::Well);
+        };
+        // The clean-up need not be an `async fn`: it may panic before it has a future.
+        match Panic::catch(|| (this.close)(resource, exit)) {
+            Ok(clean_up) => {
+                let grace = Grace::new(*this.grace);
+                this.stage.set(Stage::Closing { closing: Closing::shielded(clean_up, grace) });
+                None
+            }
+            Err(panic) => Some(Closed::Panicked(panic)),
+        }
+    }
+
+    /// Both have ended. What the body says counts for more, but for a panic; what of the clean-up then cannot be
+    /// passed on is reported.
+    fn end(
+        self: Pin<&mut Self>,
+        closed: Closed<CleanupError<C>>,
+    ) -> Poll<<CleanupError<C> as CleanupFailure<F::Output>>::Output> {
+        let mut this = self.project();
+        let Some(left) = this.left.take() else { panic!("polled after it has ended") };
+        this.stage.set(Stage::Ended { stopped: matches!(left, Outcome::Stopped) });
+        let closed = match (&left, closed) {
+            (Outcome::Value(value), Closed::Panicked(panic)) if !is_error(value) => {
+                // One panic is enough to tell.
+                let _ = Panic::catch(|| drop(left));
+                panic.resume();
+            }
+            (Outcome::Stopped, Closed::Panicked(panic)) => panic.resume(),
+            (Outcome::Value(_), Closed::Failed(error)) => {
+                let Outcome::Value(value) = left else { unreachable!() };
+                let (output, not_told) = error.fail(value);
+                if let Some(error) = not_told {
+                    this.whose.report(ProblemKind::Failed(&error));
+                }
+                return Poll::Ready(output);
+            }
+            (_, closed) => closed,
+        };
+        if let Some(problem) = closed.problem() {
+            this.whose.report(problem);
+        }
+        match left {
+            Outcome::Value(value) => Poll::Ready(CleanupError::<C>::go_on(value)),
+            Outcome::Error(never) => never.absurd(),
+            Outcome::Stopped => stopped(),
+            Outcome::Panicked(panic) => panic.resume(),
+        }
+    }
+}
+
+impl<R, F: Future, C> fmt::Debug for Using<R, F, C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let stage = match &self.stage {
+            Stage::Body { .. } => "body",
+            Stage::Closing { .. } => "closing",
+            Stage::Ended { .. } => "ended",
+        };
+        f.debug_struct("Using").field("stage", &stage).field("whose", &self.whose).finish_non_exhaustive()
+    }
+}

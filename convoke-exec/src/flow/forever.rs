@@ -1,0 +1,61 @@
+//! `forever()`: waits until it is stopped.
+
+use core::fmt;
+use core::future::Future;
+use core::panic::Location;
+use core::pin::Pin;
+use core::task::{Context, Poll};
+
+use convoke_core::raw::{Frame, StopWatch, outside_a_task};
+
+use super::no_return::NoReturn;
+
+/// Waits until a stop is asked for, and ends by the stopped door: for the body of a scope whose children do the work.
+///
+/// - *Completes with* nothing: it does not return, and may stand where any type is asked for.
+/// - *Panics* outside a task.
+///
+/// ```
+/// use convoke::prelude::*;
+///
+/// let outcome: Outcome<Result<(), &str>> = sync_wait(task(async {
+///     scope(async |s| {
+///         s.spawn(async { Err("the disk is full") });
+///         forever().await
+///     })
+///     .await
+/// }));
+/// assert_eq!(outcome, Outcome::Value(Err("the disk is full")));
+/// ```
+#[track_caller]
+pub fn forever() -> Forever {
+    Forever { place: Location::caller(), watch: StopWatch::new() }
+}
+
+/// See [`forever()`].
+#[must_use = "futures do nothing until they are awaited"]
+pub struct Forever {
+    place: &'static Location<'static>,
+    watch: StopWatch,
+}
+
+impl Future for Forever {
+    type Output = NoReturn;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<NoReturn> {
+        Frame::current(|frame| {
+            let Some(frame) = frame else { outside_a_task("`forever()`") };
+            if !frame.honour_stop() {
+                frame.waits_at(self.place);
+                self.watch.watch(frame, cx);
+            }
+            Poll::Pending
+        })
+    }
+}
+
+impl fmt::Debug for Forever {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Forever").field("at", &self.place).finish()
+    }
+}

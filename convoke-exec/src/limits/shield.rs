@@ -1,0 +1,74 @@
+//! `shield(future)`: a stop of what is around does not reach inside.
+
+use core::fmt;
+use core::future::{Future, IntoFuture};
+use core::pin::Pin;
+use core::task::{Context, Poll};
+
+use convoke_core::raw::Polled;
+use pin_project_lite::pin_project;
+
+use crate::region::{Region, pass_on_stop};
+
+/// Runs a future to its end even if the task is asked to stop meanwhile: for what must not be left half-done. Neither the
+/// request nor the deadline around is seen inside.
+///
+/// The request is not lost: the next thing that waits behind the shield is stopped. What is inside should be short, and is best
+/// given a [`timeout`](super::timeout()) of its own.
+///
+/// - *Completes with* what the future returns. Stopped, if the future ended so by itself.
+/// - *If dropped*, the future is dropped.
+/// - *Runs on* the task.
+/// - *Panics* as the future does, and outside a task.
+///
+/// ```
+/// use convoke::prelude::*;
+///
+/// let source = StopSource::new();
+/// let asks = source.clone();
+/// let program = task(async move {
+///     asks.request_stop(StopReason::Shutdown);
+///     shield(async { checkpoint().await }).await;
+///     println!("what must be done is done");
+///     checkpoint().await;
+///     unreachable!("stopped here");
+/// });
+/// let changes = convoke::env::Changes::new().stop_token(source.token());
+/// assert_eq!(sync_wait_with(changes, program), Outcome::<()>::Stopped);
+/// ```
+pub fn shield<F: IntoFuture>(future: F) -> Shield<F::IntoFuture> {
+    Shield { body: Some(future.into_future()), region: Region::shielded() }
+}
+
+pin_project! {
+    /// See [`shield()`].
+    #[must_use = "futures do nothing until they are awaited"]
+    pub struct Shield<F> {
+        #[pin]
+        body: Option<F>,
+        region: Region,
+    }
+}
+
+impl<F: Future> Future for Shield<F> {
+    type Output = F::Output;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
+        let mut this = self.project();
+        let Some(body) = this.body.as_mut().as_pin_mut() else { panic!("polled after it has ended") };
+        match this.region.poll(body, cx) {
+            Polled::Ready(value) => Poll::Ready(value),
+            Polled::Pending => Poll::Pending,
+            Polled::Stopped => {
+                this.region.within(|| this.body.set(None));
+                pass_on_stop()
+            }
+        }
+    }
+}
+
+impl<F> fmt::Debug for Shield<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shield").field("region", &self.region).finish_non_exhaustive()
+    }
+}

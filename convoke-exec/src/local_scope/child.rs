@@ -1,0 +1,65 @@
+//! A child of a local scope: what it is called, and what of its output is the scope's.
+
+use core::fmt;
+use core::future::Future;
+use core::marker::PhantomData;
+use core::panic::Location;
+use core::pin::Pin;
+use core::task::{Context, Poll};
+
+use convoke_core::Panic;
+use pin_project_lite::pin_project;
+
+use crate::scope::ChildOutput;
+
+/// What a child is called: by its name, or by where it was started.
+pub(super) struct Label {
+    pub(super) name: Option<Box<str>>,
+    pub(super) location: &'static Location<'static>,
+}
+
+impl fmt::Display for Label {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.name {
+            Some(name) => write!(f, "`{name}`"),
+            None => write!(f, "started at {}", self.location),
+        }
+    }
+}
+
+impl Label {
+    /// The same panic, saying whose it was. One that is not text stays what it was.
+    #[cold]
+    pub(super) fn of_panic(&self, panic: Panic) -> Panic {
+        let payload = panic.payload();
+        if payload.is::<&'static str>() || payload.is::<String>() {
+            Panic::new(format!("the child {self} panicked: {}", panic.message()))
+        } else {
+            panic
+        }
+    }
+}
+
+pin_project! {
+    /// A child whose failure is the scope's: it completes with what the scope returns then, if it has failed.
+    pub(super) struct Child<F, O> {
+        #[pin]
+        future: F,
+        _output: PhantomData<fn() -> O>,
+    }
+}
+
+impl<F, O> Child<F, O> {
+    pub(super) fn new(future: F) -> Self {
+        Self { future, _output: PhantomData }
+    }
+}
+
+impl<F: Future<Output: ChildOutput<O>>, O> Future for Child<F, O> {
+    type Output = Option<O>;
+
+    #[inline]
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<O>> {
+        self.project().future.poll(cx).map(ChildOutput::failure)
+    }
+}

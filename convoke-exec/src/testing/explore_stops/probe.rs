@@ -1,0 +1,119 @@
+//! What a program that is explored promises, and whether it was kept.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Given to a program that is explored: it promises clean-up with it. Clones are the same probe.
+#[derive(Clone, Debug)]
+pub struct Probe(Arc<Mutex<Ledger>>);
+
+#[derive(Debug, Default)]
+struct Ledger {
+    promises: BTreeMap<Promise, Count>,
+    only_stopped: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Promise {
+    Drop(String),
+    CleanUp(String),
+}
+
+#[derive(Debug, Default)]
+struct Count {
+    came: usize,
+    went: usize,
+    /// It was cleaned up when there was nothing to clean up.
+    too_often: bool,
+}
+
+/// Must be dropped before the program ends: see [`Probe::must_drop`].
+#[derive(Debug)]
+#[must_use = "it is kept where it should be dropped"]
+pub struct MustDrop {
+    probe: Probe,
+    what: Promise,
+}
+
+impl Probe {
+    pub(super) fn new() -> Self {
+        Self(Arc::default())
+    }
+
+    /// Something to be put where a resource would be, that must be dropped before the program ends.
+    pub fn must_drop(&self, what: impl Into<String>) -> MustDrop {
+        let what = Promise::Drop(what.into());
+        self.came(what.clone());
+        MustDrop { probe: self.clone(), what }
+    }
+
+    /// A resource was acquired. From now on its clean-up is due.
+    pub fn acquired(&self, what: impl Into<String>) {
+        self.came(Promise::CleanUp(what.into()));
+    }
+
+    /// It was cleaned up. This must be so once for each time that it was acquired.
+    pub fn cleaned_up(&self, what: impl Into<String>) {
+        self.went(Promise::CleanUp(what.into()));
+    }
+
+    /// The program waits for ever unless it is asked to stop. In the run without a stop it is asked when there is nothing
+    /// else to do; a program that has not said so hangs then.
+    pub fn ends_only_when_stopped(&self) {
+        self.ledger().only_stopped = true;
+    }
+
+    pub(super) fn is_only_stopped(&self) -> bool {
+        self.ledger().only_stopped
+    }
+
+    /// The promises that were not kept.
+    pub(super) fn complaints(&self) -> Vec<String> {
+        let ledger = self.ledger();
+        let broken = ledger.promises.iter().filter(|(_, count)| count.came != count.went || count.too_often);
+        broken.map(|(promise, count)| complaint(promise, count)).collect()
+    }
+
+    fn came(&self, what: Promise) {
+        self.ledger().promises.entry(what).or_default().came += 1;
+    }
+
+    fn went(&self, what: Promise) {
+        let mut ledger = self.ledger();
+        let count = ledger.promises.entry(what).or_default();
+        count.went += 1;
+        count.too_often |= count.went > count.came;
+    }
+
+    fn ledger(&self) -> MutexGuard<'_, Ledger> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn complaint(promise: &Promise, count: &Count) -> String {
+    let (came, went) = (Times(count.came), Times(count.went));
+    match promise {
+        Promise::Drop(what) => format!("`{what}` was made {came} and dropped {went}"),
+        Promise::CleanUp(what) if count.too_often => {
+            format!(
+                "`{what}` was acquired {came} and cleaned up {went}, once when there was nothing to clean up"
+            )
+        }
+        Promise::CleanUp(what) => format!("`{what}` was acquired {came} and cleaned up {went}"),
+    }
+}
+
+struct Times(usize);
+
+impl fmt::Display for Times {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} time{}", self.0, if self.0 == 1 { "" } else { "s" })
+    }
+}
+
+impl Drop for MustDrop {
+    fn drop(&mut self) {
+        self.probe.went(self.what.clone());
+    }
+}

@@ -1,0 +1,26 @@
+//! How one of several bodies in a task ends: by which door, and gone before anybody hears of it.
+
+use convoke_core::raw::Polled;
+use convoke_core::{Outcome, Panic};
+
+use crate::region::Region;
+
+/// The outcome of a body that was polled, if it has ended; it is dropped before this returns. A panic of the body, or of its
+/// destructor, is an outcome like the others.
+#[inline]
+pub(crate) fn ended<T>(
+    polled: Result<Polled<T>, Panic>,
+    region: &Region,
+    drop_body: impl FnOnce(),
+) -> Option<Outcome<T>> {
+    let outcome = match polled {
+        Ok(Polled::Pending) => return None,
+        Ok(Polled::Ready(value)) => Outcome::Value(value),
+        Ok(Polled::Stopped) => Outcome::Stopped,
+        Err(panic) => Outcome::Panicked(panic),
+    };
+    Some(match Panic::catch(|| region.within(drop_body)) {
+        Ok(()) => outcome,
+        Err(panic) => outcome.or_panic(panic),
+    })
+}

@@ -1,0 +1,126 @@
+//! Tuples of futures: each in its own place, without memory of its own. Each that has not ended is polled every time.
+
+use core::future::{Future, IntoFuture};
+use core::pin::Pin;
+use core::task::Context;
+
+use convoke_core::Panic;
+use pin_project_lite::pin_project;
+
+use super::branches::{Branches, Rooms};
+use super::ended::ended;
+use super::group::{End, Group, Rule, Sort};
+use crate::region::BodyMark;
+
+pin_project! {
+    /// Room for one branch.
+    #[derive(Debug)]
+    pub struct Room<F, K> {
+        #[pin]
+        body: Option<F>,
+        begun: bool,
+        mark: BodyMark,
+        kept: Option<K>,
+    }
+}
+
+impl<F: Future, K> Room<F, K> {
+    fn new(body: F) -> Self {
+        Self { body: Some(body), begun: false, mark: BodyMark::default(), kept: None }
+    }
+
+    /// Polls it, if it has not ended. False if it has. One that has not begun when the group is over does not.
+    #[inline]
+    fn poll<M, L>(self: Pin<&mut Self>, group: &mut Group<M, L>, cx: &mut Context<'_>) -> bool
+    where
+        M: Sort<F::Output, Kept = K, Last = L>,
+    {
+        let mut this = self.project();
+        let Some(body) = this.body.as_mut().as_pin_mut() else { return false };
+        if group.over && !*this.begun {
+            if let Err(panic) = Panic::catch(|| group.region.within(|| this.body.set(None))) {
+                group.finish(Some(End::Panicked(panic)));
+            }
+            return false;
+        }
+        *this.begun = true;
+        let polled = Panic::catch(|| group.region.poll_one(body, this.mark, cx.waker(), false));
+        let Some(outcome) = ended(polled, &group.region, || this.body.set(None)) else { return true };
+        *this.kept = group.ended(outcome);
+        false
+    }
+
+    fn take(self: Pin<&mut Self>) -> Option<K> {
+        self.project().kept.take()
+    }
+}
+
+macro_rules! tuples {
+    ($($rooms:ident($($future:ident $kept:ident $at:tt $field:ident)+))+) => { $(
+        pin_project! {
+            /// Room for as many branches.
+            #[derive(Debug)]
+            pub struct $rooms<$($future,)+ $($kept,)+> {
+                $(#[pin] $field: Room<$future, $kept>,)+
+            }
+        }
+
+        #[diagnostic::do_not_recommend]
+        impl<M, L, $($future),+> Branches<M> for ($($future,)+)
+        where
+            M: Rule $(+ Sort<$future::Output, Last = L>)+,
+            $($future: IntoFuture,)+
+        {
+            type Rooms =
+                $rooms<$($future::IntoFuture,)+ $(<M as Sort<$future::Output>>::Kept,)+>;
+            type Last = L;
+
+            #[inline]
+            fn rooms(self) -> Self::Rooms {
+                $rooms { $($field: Room::new(self.$at.into_future()),)+ }
+            }
+        }
+
+        #[diagnostic::do_not_recommend]
+        impl<M, L, $($future,)+ $($kept,)+> Rooms<M, L> for $rooms<$($future,)+ $($kept,)+>
+        where
+            M: Rule $(+ Sort<$future::Output, Kept = $kept, Last = L>)+,
+            $($future: Future,)+
+        {
+            type Output = ($($kept,)+);
+
+            #[inline]
+            fn poll(self: Pin<&mut Self>, group: &mut Group<M, L>, cx: &mut Context<'_>) -> bool {
+                let mut rooms = self.project();
+                loop {
+                    let (over, mut waits) = (group.over, false);
+                    $(waits |= rooms.$field.as_mut().poll(group, cx);)+
+                    // Those that were polled before one ended the group are asked to stop now.
+                    if group.over == over {
+                        return !waits;
+                    }
+                }
+            }
+
+            fn take(self: Pin<&mut Self>) -> Option<Self::Output> {
+                let rooms = self.project();
+                Some(($(rooms.$field.take()?,)+))
+            }
+        }
+    )+ };
+}
+
+tuples! {
+    Rooms1(A Ka 0 a)
+    Rooms2(A Ka 0 a B Kb 1 b)
+    Rooms3(A Ka 0 a B Kb 1 b C Kc 2 c)
+    Rooms4(A Ka 0 a B Kb 1 b C Kc 2 c D Kd 3 d)
+    Rooms5(A Ka 0 a B Kb 1 b C Kc 2 c D Kd 3 d E Ke 4 e)
+    Rooms6(A Ka 0 a B Kb 1 b C Kc 2 c D Kd 3 d E Ke 4 e F Kf 5 f)
+    Rooms7(A Ka 0 a B Kb 1 b C Kc 2 c D Kd 3 d E Ke 4 e F Kf 5 f G Kg 6 g)
+    Rooms8(A Ka 0 a B Kb 1 b C Kc 2 c D Kd 3 d E Ke 4 e F Kf 5 f G Kg 6 g H Kh 7 h)
+    Rooms9(A Ka 0 a B Kb 1 b C Kc 2 c D Kd 3 d E Ke 4 e F Kf 5 f G Kg 6 g H Kh 7 h I Ki 8 i)
+    Rooms10(A Ka 0 a B Kb 1 b C Kc 2 c D Kd 3 d E Ke 4 e F Kf 5 f G Kg 6 g H Kh 7 h I Ki 8 i J Kj 9 j)
+    Rooms11(A Ka 0 a B Kb 1 b C Kc 2 c D Kd 3 d E Ke 4 e F Kf 5 f G Kg 6 g H Kh 7 h I Ki 8 i J Kj 9 j K Kk 10 k)
+    Rooms12(A Ka 0 a B Kb 1 b C Kc 2 c D Kd 3 d E Ke 4 e F Kf 5 f G Kg 6 g H Kh 7 h I Ki 8 i J Kj 9 j K Kk 10 k N Kn 11 n)
+}

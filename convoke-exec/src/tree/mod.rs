@@ -1,0 +1,190 @@
+//! Which tasks there are: under which task they hang, what they are called, where they were started and what they wait for.
+//!
+//! `registry.rs` is where they are found, `found.rs` what is copied out of them, `build.rs` puts it in order and `print.rs`
+//! prints it.
+
+mod build;
+#[cfg_attr(feature = "loom", expect(dead_code, reason = "in a model nobody looks"))]
+mod found;
+mod print;
+#[cfg(not(feature = "loom"))]
+mod registry;
+#[cfg(feature = "loom")]
+mod unregistered;
+#[cfg(feature = "loom")]
+use unregistered as registry;
+
+pub(crate) use found::Found;
+pub(crate) use registry::Entry;
+
+use core::fmt;
+use core::panic::Location;
+use std::sync::Arc;
+
+/// The tasks of the process that are alive now.
+///
+/// It may be called from anywhere: from inside a task, from a destructor, from a thread that watches. Tasks are not held up
+/// by it, and so it does not see all of them at the same moment: of tasks that come and go meanwhile some may be missing,
+/// or, where one has taken the memory of another, hang in the wrong place. What stands still is shown as it is.
+///
+/// It is always on. A task costs nothing more for it; opening a scope, or starting a task that is awaited, a
+/// few dozen instructions.
+///
+/// ```
+/// use convoke::prelude::*;
+///
+/// let printed = sync_wait(task(async {
+///     scope(async |s| {
+///         let _reader = s.named("reader").spawn_future(async { never::<()>().await });
+///         s.named("writer").spawn(async { checkpoint().await });
+///         checkpoint().await;
+///         convoke::tree().find("server").unwrap().to_string()
+///     })
+///     .await
+/// }).named("server"));
+/// # let printed = printed.unwrap();
+/// println!("{printed}");
+/// // `server` (src/main.rs:3:25) is running
+/// // ├─ `reader` (src/main.rs:5:41) waits at src/main.rs:5:68
+/// // └─ `writer` (src/main.rs:6:27) is queued
+/// # assert!(printed.contains("├─ `reader`"), "{printed}");
+/// # assert!(printed.contains("└─ `writer`"), "{printed}");
+/// ```
+pub fn tree() -> Tree {
+    build::build(registry::look_at_all())
+}
+
+/// Tasks, each below the one that it hangs under, the oldest first: see [`tree()`].
+///
+/// It prints as a tree. With a precision (`{:.20}`), so many lines of it.
+#[derive(Clone, Default)]
+pub struct Tree {
+    /// Each before those below it.
+    tasks: Vec<Known>,
+}
+
+/// What is known of one task.
+#[derive(Clone)]
+struct Known {
+    name: Option<Arc<str>>,
+    location: &'static Location<'static>,
+    state: TaskState,
+    stop_asked: bool,
+    depth: usize,
+    /// Where those below it end.
+    end: usize,
+}
+
+/// What a task does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum TaskState {
+    /// It runs.
+    Running,
+    /// It is queued at its executor.
+    Queued,
+    /// It waits; where it last said so, if it did. Futures that are not Convoke's do not say.
+    Waits(Option<&'static Location<'static>>),
+    /// Its future is gone, and it is about to leave.
+    Leaving,
+}
+
+/// A task in a [`Tree`]. It prints as the tree of all that hangs under it.
+#[derive(Clone, Copy)]
+pub struct TaskNode<'a> {
+    tree: &'a Tree,
+    index: usize,
+}
+
+impl Tree {
+    /// The tasks that hang under no other.
+    pub fn roots(&self) -> impl Iterator<Item = TaskNode<'_>> {
+        self.siblings(0, self.tasks.len())
+    }
+
+    /// All tasks, each before those under it.
+    pub fn tasks(&self) -> impl Iterator<Item = TaskNode<'_>> {
+        (0..self.tasks.len()).map(|index| TaskNode { tree: self, index })
+    }
+
+    /// The first task of this name.
+    pub fn find(&self, name: &str) -> Option<TaskNode<'_>> {
+        self.tasks().find(|task| task.name() == Some(name))
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.tasks.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.tasks.is_empty()
+    }
+
+    fn siblings(&self, from: usize, to: usize) -> impl Iterator<Item = TaskNode<'_>> {
+        let from = (from < to).then_some(from);
+        core::iter::successors(from, move |index| Some(self.tasks[*index].end).filter(|next| *next < to))
+            .map(|index| TaskNode { tree: self, index })
+    }
+}
+
+impl<'a> TaskNode<'a> {
+    fn known(self) -> &'a Known {
+        &self.tree.tasks[self.index]
+    }
+
+    /// Its name, if it was given one.
+    pub fn name(self) -> Option<&'a str> {
+        self.known().name.as_deref()
+    }
+
+    /// Where it was started.
+    pub fn location(self) -> &'static Location<'static> {
+        self.known().location
+    }
+
+    /// What it does.
+    pub fn state(self) -> TaskState {
+        self.known().state
+    }
+
+    /// Whether it was asked to stop.
+    pub fn stop_asked(self) -> bool {
+        self.known().stop_asked
+    }
+
+    /// How many tasks it hangs under.
+    pub fn depth(self) -> usize {
+        self.known().depth
+    }
+
+    /// The tasks that hang right under it.
+    pub fn children(self) -> impl Iterator<Item = TaskNode<'a>> {
+        self.tree.siblings(self.index + 1, self.known().end)
+    }
+
+    /// Whether it is the task with this name, and not another with one like it.
+    #[cfg(feature = "testing")]
+    pub(crate) fn has_name(self, name: &Arc<str>) -> bool {
+        self.known().name.as_ref().is_some_and(|own| Arc::ptr_eq(own, name))
+    }
+}
+
+impl fmt::Debug for Tree {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.tasks()).finish()
+    }
+}
+
+impl fmt::Debug for TaskNode<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TaskNode")
+            .field("depth", &self.depth())
+            .field("name", &self.name())
+            .field("location", &format_args!("{}", self.location()))
+            .field("state", &self.state())
+            .field("stop_asked", &self.stop_asked())
+            .finish()
+    }
+}

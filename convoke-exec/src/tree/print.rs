@@ -1,0 +1,69 @@
+//! Printing a tree, with lines that lead from a task to those below it.
+
+use core::fmt;
+
+use super::{Known, TaskNode, TaskState, Tree};
+
+impl fmt::Display for Tree {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_empty() {
+            return f.write_str("no tasks");
+        }
+        print(&self.tasks, 0, self.tasks.len(), f)
+    }
+}
+
+impl fmt::Display for TaskNode<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        print(&self.tree.tasks, self.index, self.known().end, f)
+    }
+}
+
+/// The tasks from `from` to `to`, of which the first is one of the highest.
+fn print(tasks: &[Known], from: usize, to: usize, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let top = tasks[from].depth;
+    let most = f.precision().unwrap_or(usize::MAX);
+    // For each task above: where those below it end, and whether more is to come beside it.
+    let mut above: Vec<(usize, bool)> = Vec::new();
+    for (line, task) in tasks[from..to].iter().enumerate() {
+        if line == most {
+            return write!(f, "\n… and {} more", to - from - line);
+        }
+        if line > 0 {
+            f.write_str("\n")?;
+        }
+        above.truncate(task.depth - top);
+        for (_, more) in above.iter().skip(1) {
+            f.write_str(if *more { "│  " } else { "   " })?;
+        }
+        let more = above.last().is_some_and(|(end, _)| task.end < *end);
+        if task.depth > top {
+            f.write_str(if more { "├─ " } else { "└─ " })?;
+        }
+        write!(f, "{task}")?;
+        above.push((task.end, more));
+    }
+    Ok(())
+}
+
+impl fmt::Display for Known {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.name {
+            Some(name) => write!(f, "`{name}` ({}) {}", self.location, self.state)?,
+            None => write!(f, "task ({}) {}", self.location, self.state)?,
+        }
+        if self.stop_asked { f.write_str(", and was asked to stop") } else { Ok(()) }
+    }
+}
+
+impl fmt::Display for TaskState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Running => f.write_str("is running"),
+            Self::Queued => f.write_str("is queued"),
+            Self::Waits(Some(place)) => write!(f, "waits at {place}"),
+            Self::Waits(None) => f.write_str("waits"),
+            Self::Leaving => f.write_str("is leaving"),
+        }
+    }
+}

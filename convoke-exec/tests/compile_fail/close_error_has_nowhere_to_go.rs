@@ -1,0 +1,19 @@
+// The close may fail, and the body returns something of its own that has no room for that.
+
+use convoke::prelude::*;
+
+struct File;
+
+impl AsyncClose for File {
+    type Error = std::io::Error;
+
+    async fn close(self, _: Exit) -> Result<(), std::io::Error> {
+        Ok(())
+    }
+}
+
+struct Count(u32);
+
+fn main() {
+    let _ = task(async { using(File, async |_| Count(7)).await });
+}

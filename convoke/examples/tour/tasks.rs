@@ -1,0 +1,34 @@
+//! Scopes in scopes, and the tree of tasks: who was started where, and what it waits for.
+
+use std::time::Duration;
+
+use convoke::prelude::*;
+use convoke::tree;
+
+async fn serve(guest: u64) {
+    scope(async |s| {
+        s.named("reader").spawn(async { never::<()>().await });
+        s.named("writer").spawn(async move { sleep(Duration::from_millis(guest)).await });
+        never::<()>().await
+    })
+    .await
+}
+
+pub(crate) fn show() {
+    let server = task(async {
+        scope(async |s| {
+            let guests: Vec<_> =
+                (1..=2).map(|guest| s.named(format!("guest {guest}")).spawn_future(serve(guest))).collect();
+            sleep(Duration::from_millis(20)).await;
+            let seen = tree();
+            drop(guests);
+            seen
+        })
+        .await
+    });
+    let seen = sync_wait(server.named("server")).unwrap();
+    for line in seen.to_string().lines() {
+        println!("   {line}");
+    }
+    println!("   and when it has ended: {}", tree());
+}
