@@ -95,7 +95,7 @@ fn a_scope_is_dropped_and_its_child_asked_to_stop_while_that_ends_elsewhere() {
 #[test]
 fn a_scope_is_dropped_elsewhere_while_its_child_ends_at_home() {
     static DONE: Reached = Reached::new();
-    explore(2, || {
+    explore(1, || {
         let executor = Threads::default();
         let there = executor.clone();
         let outcome = run(&executor, async move {

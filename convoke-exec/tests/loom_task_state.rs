@@ -209,7 +209,7 @@ fn a_task_at_home_is_woken_from_elsewhere_by_a_letter() {
     static LATER: Reached = Reached::new();
     static TWO_WITH_ONE_LETTER: Reached = Reached::new();
     static EACH_A_LETTER: Reached = Reached::new();
-    explore(3, || {
+    explore(2, || {
         let task = Played::queued(2);
         let wakers: Vec<_> = (0..2)
             .map(|_| {
