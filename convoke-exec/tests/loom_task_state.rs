@@ -112,14 +112,14 @@ impl Played {
         self.state().add_reference(from);
         let opened = self.state().open();
         if !opened.refused && !opened.leaving {
-            self.wake(from);
+            let _ = self.wake(from);
         }
         self.drop_reference(from);
         opened
     }
 
     /// Where somebody is who is not at home.
-    fn from_outside(&self) -> From {
+    fn where_outside(&self) -> From {
         if self.moved.load(Ordering::Acquire) { From::Anywhere } else { From::Away }
     }
 
@@ -309,7 +309,7 @@ fn a_stop_from_elsewhere_reaches_a_task_that_waits_at_home() {
         let asker = {
             let task = task.clone();
             thread::spawn(move || {
-                task.act(task.state().ask_stop(From::Away));
+                let _ = task.act(task.state().ask_stop(From::Away));
                 task.drop_reference(From::Away);
             })
         };
@@ -374,7 +374,7 @@ fn a_shared_task_is_freed_once_by_whoever_is_last() {
             let task = task.clone();
             thread::spawn(move || {
                 task.state().add_reference(From::Anywhere);
-                task.wake(From::Anywhere);
+                let _ = task.wake(From::Anywhere);
                 task.drop_reference(From::Anywhere);
                 task.drop_reference(From::Anywhere)
             })
@@ -402,8 +402,8 @@ fn a_task_moves_out_while_it_is_woken_and_its_letter_is_opened_where_it_was() {
         let waker = {
             let task = task.clone();
             thread::spawn(move || {
-                let wake = task.wake(task.from_outside());
-                task.drop_reference(task.from_outside());
+                let wake = task.wake(task.where_outside());
+                task.drop_reference(task.where_outside());
                 wake
             })
         };
@@ -513,7 +513,7 @@ fn a_child_that_leaves_alone_was_given_out_before_its_parent_heard_of_it() {
                         list.1 = true;
                         task.state().add_reference(other);
                     }
-                    task.act(task.state().ask_stop(other));
+                    let _ = task.act(task.state().ask_stop(other));
                     task.drop_reference(other);
                 })
             };
