@@ -192,8 +192,7 @@ fn a_task_moves_and_ends_there_while_a_letter_comes_to_where_it_was() {
                 })
                 .await;
                 reschedule(&there).await.unwrap();
-                let woken = *woken.lock().unwrap();
-                woken
+                *woken.lock().unwrap()
             }),
         );
         others.join();
