@@ -56,6 +56,7 @@ impl Room {
                 // It may be called as soon as the room is given up; the count is ours.
                 let called = called.clone();
                 self.meeting.left();
+                thread::yield_now();
                 called.add();
             }
             Complete::Free => _ = self.take(),
@@ -77,6 +78,7 @@ fn the_operation_completes_while_the_future_begins_to_wait() {
     explore(5, || {
         let room = Arc::new(Room::default());
         let completer = completer(&room);
+        thread::yield_now();
         let at_once = room.meeting.completed_at_once();
         let mut wait = None;
         if !at_once {
@@ -111,6 +113,7 @@ fn the_operation_completes_while_the_future_looks_again() {
         room.put_waker(0);
         assert_eq!(room.meeting.wait(), Wait::Wait);
         let completer = completer(&room);
+        thread::yield_now();
         let look = room.meeting.look();
         if look == Look::Done {
             let called = room.called[0].get() == 1;
