@@ -6,14 +6,14 @@
 //! 2. A home that is closed is entered by nobody any more except through [`Home::enter_closed`], which takes a lock.
 //! 3. The header of a home is posted by whoever puts the first letter into an empty box, and not again before it was called.
 
-use core::cell::Cell;
+use core::cell::{Cell, UnsafeCell};
 use core::fmt;
 use core::marker::PhantomData;
 use core::ptr::NonNull;
 
 use super::{Call, Header, Runnable};
 use crate::sync::atomic::{AtomicBool, Ordering};
-use crate::sync::{Mutex, MutexGuard, UnsafeCell, thread_local, thread_mark};
+use crate::sync::{Mutex, MutexGuard, thread_local, thread_mark};
 
 /// The number of a home. Zero is nobody's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,7 +39,7 @@ impl HomeId {
 /// See the head of this file.
 #[repr(C)]
 pub struct Home {
-    /// First, so that its address is ours.
+    /// First, so that its address is ours; not in a cell of a model's, which has other things first.
     header: UnsafeCell<Header>,
     id: HomeId,
     closed: AtomicBool,
@@ -172,9 +172,9 @@ impl Home {
     /// # Safety
     /// Rule 3.
     unsafe fn runnable(&self) -> Runnable {
-        let header = self.header.with_mut(|_| NonNull::from(self).cast::<Header>());
+        debug_assert!(core::ptr::eq(self.header.get().cast(), self), "the first field");
         // SAFETY: the header is the first field (`repr(C)`), of a home that outlives the runnable: `send`'s caller.
-        unsafe { Runnable::new(header) }
+        unsafe { Runnable::new(NonNull::from(self).cast::<Header>()) }
     }
 
     /// # Safety
