@@ -29,6 +29,12 @@ impl HomeId {
         self.0
     }
 
+    /// Whether this thread may be in a home that is closed, and so on another thread than that home's own.
+    #[inline]
+    pub fn here_may_be_closed() -> bool {
+        IN_CLOSED.with(Cell::get) > 0
+    }
+
     /// The home that this thread is in, or nobody's.
     #[inline]
     pub fn here() -> Self {
@@ -72,11 +78,16 @@ thread_local! {
     static HERE: Cell<HomeId> = Cell::new(HomeId::NONE);
 }
 
+thread_local! {
+    /// How many homes that are closed this thread is in.
+    static IN_CLOSED: Cell<usize> = Cell::new(0);
+}
+
 /// This thread is at home for as long as this lives.
 #[derive(Debug)]
 pub struct AtHome<'a> {
     before: HomeId,
-    _closed: Option<Closed>,
+    closed: Option<Closed>,
     _home: PhantomData<(&'a Home, *mut ())>,
 }
 
@@ -84,6 +95,9 @@ impl Drop for AtHome<'_> {
     #[inline]
     fn drop(&mut self) {
         HERE.with(|here| here.set(self.before));
+        if self.closed.is_some() {
+            IN_CLOSED.with(|count| count.set(count.get() - 1));
+        }
     }
 }
 
@@ -116,7 +130,7 @@ impl Home {
     /// Rule 1: no other thread is inside, or comes in before the guard is dropped; and it is not closed.
     #[inline]
     pub unsafe fn enter(&self) -> AtHome<'_> {
-        AtHome { before: HERE.with(|here| here.replace(self.id)), _closed: None, _home: PhantomData }
+        AtHome { before: HERE.with(|here| here.replace(self.id)), closed: None, _home: PhantomData }
     }
 
     /// Closes it: from now on its letters are opened wherever they arrive, one thread at a time. Returns inside.
@@ -154,7 +168,8 @@ impl Home {
     /// Goes into a home that is closed: rule 2.
     fn enter_closed(&self) -> AtHome<'_> {
         let closed = Some(Closed::lock());
-        AtHome { before: HERE.with(|here| here.replace(self.id)), _closed: closed, _home: PhantomData }
+        IN_CLOSED.with(|count| count.set(count.get() + 1));
+        AtHome { before: HERE.with(|here| here.replace(self.id)), closed, _home: PhantomData }
     }
 
     /// Sends a letter to the thread at home. What is returned must be posted to the executor whose home this is.

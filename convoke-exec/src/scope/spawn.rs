@@ -11,7 +11,7 @@ use std::sync::Arc;
 use convoke_core::env::Changes;
 use convoke_core::raw::HomeId;
 use convoke_core::raw::meeting::Meeting;
-use convoke_core::{Executor, ExecutorRef};
+use convoke_core::{Executor, ExecutorRef, StopReason};
 
 use super::block::Block;
 use super::child::{Elsewhere, Here, Placed, ToHandle, ToScope, Where};
@@ -139,6 +139,26 @@ impl<O> Scope<O> {
         F: Future + 'static,
     {
         self.start_future_local(future, Here, Location::caller())
+    }
+
+    /// Asks all children to stop, those that are there and those that come. The body is not asked; the scope waits for them
+    /// as before.
+    ///
+    /// ```
+    /// use convoke::prelude::*;
+    ///
+    /// let outcome = sync_wait(task(async {
+    ///     scope(async |s| {
+    ///         s.spawn(async { forever().await });
+    ///         s.request_stop(StopReason::Named("enough"));
+    ///         "done"
+    ///     })
+    ///     .await
+    /// }));
+    /// assert_eq!(outcome, Outcome::Value("done"));
+    /// ```
+    pub fn request_stop(&self, reason: StopReason) {
+        self.block.stop_children(reason);
     }
 
     /// Gives the next child a name, for people who look, and for panics. Without one it is known by where it was started.
