@@ -36,6 +36,12 @@ mod chosen {
             self.0.into_inner()
         }
     }
+
+    /// The one lock of the process, for what hardly ever happens.
+    pub(crate) fn process_lock() -> &'static Mutex<()> {
+        static LOCK: Mutex<()> = Mutex::new(());
+        &LOCK
+    }
 }
 
 #[cfg(feature = "loom")]
@@ -51,6 +57,15 @@ mod chosen {
         pub fn park_timeout(_: std::time::Duration) {
             park();
         }
+    }
+
+    loom::lazy_static! {
+        static ref LOCK: Mutex<()> = Mutex::new(());
+    }
+
+    /// The one lock of the model's process.
+    pub(crate) fn process_lock() -> &'static Mutex<()> {
+        &LOCK
     }
 }
 

@@ -138,6 +138,7 @@ impl Played {
                     self.drop_reference(from);
                     return waited;
                 }
+                Leave::Here => unreachable!("it has no handle that stays at home"),
                 Leave::Later => {
                     waited = true;
                     self.wait_for_letter();
@@ -557,4 +558,42 @@ fn a_child_that_leaves_alone_was_given_out_before_its_parent_heard_of_it() {
     ALONE.assert("nobody else knew it");
     AFTER_ALL.assert("it was given out after it had looked");
     LATER.assert("it waited for the letter");
+}
+
+#[test]
+fn a_handle_at_home_and_a_waker_elsewhere_free_the_task_once() {
+    static COUNTED: Reached = Reached::new();
+    static FREED_ELSEWHERE: Reached = Reached::new();
+    explore(3, || {
+        let state = Arc::new(State::queued_with_handle(false));
+        let freed = Arc::new(AtomicUsize::new(0));
+        state.begin(From::Home);
+        // A waker is cloned at home, and goes away.
+        state.add_reference(From::Home);
+        let elsewhere = {
+            let (state, freed) = (state.clone(), freed.clone());
+            thread::spawn(move || {
+                if state.drop_reference(From::Away) {
+                    freed.fetch_add(1, Ordering::Relaxed);
+                    FREED_ELSEWHERE.here();
+                }
+            })
+        };
+        state.finish(From::Home);
+        let free = match state.leave(From::Home) {
+            Leave::Counted => {
+                COUNTED.here();
+                state.drop_reference(From::Home)
+            }
+            Leave::Alone | Leave::Here | Leave::Later => unreachable!("there is a waker, and no letter"),
+        };
+        assert!(!free, "the handle is still there");
+        if state.drop_handle() {
+            freed.fetch_add(1, Ordering::Relaxed);
+        }
+        elsewhere.join().unwrap();
+        assert_eq!(freed.load(Ordering::Relaxed), 1);
+    });
+    COUNTED.assert("counted");
+    FREED_ELSEWHERE.assert("the waker goes last");
 }

@@ -13,7 +13,7 @@ use core::ptr::NonNull;
 
 use super::{Call, Header, Runnable};
 use crate::sync::atomic::{AtomicBool, Ordering};
-use crate::sync::{Mutex, MutexGuard, thread_local, thread_mark};
+use crate::sync::{Mutex, MutexGuard, process_lock, thread_local, thread_mark};
 
 /// The number of a home. Zero is nobody's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -258,10 +258,9 @@ fn next_id() -> HomeId {
 #[derive(Debug)]
 struct Closed {
     /// None if the thread had it already.
-    outermost: Option<std::sync::MutexGuard<'static, ()>>,
+    outermost: Option<MutexGuard<'static, ()>>,
 }
 
-static CLOSED: std::sync::Mutex<()> = std::sync::Mutex::new(());
 static CLOSED_BY: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
 
 impl Closed {
@@ -269,7 +268,7 @@ impl Closed {
         if CLOSED_BY.load(Ordering::Relaxed) == thread_mark() {
             return Self { outermost: None };
         }
-        let outermost = CLOSED.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let outermost = process_lock().lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         CLOSED_BY.store(thread_mark(), Ordering::Relaxed);
         Self { outermost: Some(outermost) }
     }
