@@ -70,6 +70,10 @@ pub enum Polled<T> {
     Stopped,
 }
 
+/// Whether a frame was held before something in it was polled: see [`Frame::held_before`].
+#[derive(Clone, Copy, Debug)]
+pub struct HeldBefore(bool);
+
 thread_local! {
     /// The nearest frame, or null outside all tasks. Set by `Entered`, which borrows the frame.
     static WINDOW: Cell<*const Frame<'static>> = Cell::new(ptr::null());
@@ -209,6 +213,22 @@ impl<'a> Frame<'a> {
     /// Whether somebody inside must not be dropped yet, as of the last poll.
     pub fn is_held(&self) -> bool {
         self.held.get()
+    }
+
+    /// Those who have said [`hold`](Frame::hold) since the nearest frame was looked at, have ended meanwhile, in the same poll.
+    #[inline]
+    pub fn forget_holds(since: HeldBefore) {
+        Frame::current(|frame| {
+            if let Some(frame) = frame {
+                frame.held.set(since.0);
+            }
+        });
+    }
+
+    /// Whether the nearest frame is held, for [`forget_holds`](Frame::forget_holds).
+    #[inline]
+    pub fn held_before() -> HeldBefore {
+        HeldBefore(Frame::current(|frame| frame.is_some_and(Frame::is_held)))
     }
 
     /// The same as [`hold`](Frame::hold) for the nearest frame, if there is one.

@@ -103,6 +103,15 @@ impl RunLoop {
     }
 }
 
+#[cfg(feature = "testing")]
+impl RunLoop {
+    /// Lines up what was posted from outside behind what is queued now. Otherwise it waits until there is nothing else, or
+    /// for the turn of the inbox.
+    pub(crate) fn take_in(&self) {
+        self.runner.take_in(&self.executor.shared);
+    }
+}
+
 impl Drop for RunLoop {
     fn drop(&mut self) {
         // SAFETY: we are the loop, and have it to ourselves.

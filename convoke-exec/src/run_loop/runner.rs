@@ -91,6 +91,12 @@ impl Runner {
         first_panic
     }
 
+    #[cfg(feature = "testing")]
+    pub(super) fn take_in(&self, shared: &Shared) {
+        let _entered = Entered::new(self, shared);
+        self.queue.borrow_mut().append(&mut shared.inbox.take());
+    }
+
     /// Stops what was taken and not run.
     pub(super) fn clear(&self) {
         // Out of the cell first: what is stopped may post.

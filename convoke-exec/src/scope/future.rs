@@ -140,6 +140,7 @@ impl<F: Future> Future for ScopeFuture<F> {
         Frame::current(|frame| {
             let Some(frame) = frame else { outside_a_task("a scope") };
             let Some(block) = &this.home.block else { return end_again(this.end, frame) };
+            let held = Frame::held_before();
             let mut clone = None;
             loop {
                 if !*this.stopping {
@@ -184,8 +185,18 @@ impl<F: Future> Future for ScopeFuture<F> {
                 if !body_waits && state.children.is_empty() {
                     state.ended = true;
                     let failure = state.failure.take();
+                    let cut_short = state.cut_short;
                     drop(state);
                     this.home.block = None;
+                    // The body may have been polled twice, and have held the task for the first time of it.
+                    Frame::forget_holds(held);
+                    if cut_short && failure.is_none() {
+                        // The value counts on children that did not get to do their part.
+                        let value = this.end.replace(End::Stopped);
+                        if let Err(panic) = Panic::catch(|| drop(value)) {
+                            panic.resume();
+                        }
+                    }
                     return match failure {
                         Some(Failure::Panic(panic)) => panic.resume(),
                         Some(Failure::Output(output)) => Poll::Ready(output),

@@ -31,6 +31,8 @@ pub struct Handle<T> {
     /// The waker that was put in place, to tell whether another one comes. Compared, never used.
     placed: Option<(*const (), *const RawWakerVTable)>,
     taken: bool,
+    /// The child was, and so is whoever awaits it.
+    stopped: bool,
     place: &'static Location<'static>,
     watch: StopWatch,
     _outcome: PhantomData<Outcome<T>>,
@@ -61,6 +63,7 @@ impl<T> Handle<T> {
             outcome,
             placed: None,
             taken: false,
+            stopped: false,
             place,
             watch: StopWatch::new(),
             _outcome: PhantomData,
@@ -130,6 +133,11 @@ impl<T> Future for Handle<T> {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<T> {
         Frame::current(|frame| {
             let Some(frame) = frame else { outside_a_task("the handle of a child") };
+            if self.stopped {
+                // Polled again, beside something that must not be dropped yet.
+                frame.set_stopped();
+                return Poll::Pending;
+            }
             assert!(!self.taken, "polled after it has ended");
             if self.look(cx.waker()) == Look::NotYet {
                 if !frame.honour_stop() {
@@ -145,6 +153,7 @@ impl<T> Future for Handle<T> {
                 Outcome::Error(never) => never.absurd(),
                 Outcome::Panicked(panic) => panic.resume(),
                 Outcome::Stopped => {
+                    self.stopped = true;
                     frame.set_stopped();
                     Poll::Pending
                 }

@@ -45,6 +45,8 @@ where
         if !asked && stop_after == Some(run.taken) {
             asked = true;
             source.request_stop(StopReason::Requested);
+            // Who was woken by it comes next, after those who wait for their turn already, however busy they are.
+            run_loop.take_in();
         }
         match run.take() {
             Ok(true) if run.taken > MOST_STEPS => {
