@@ -134,9 +134,10 @@ impl<'a> Frame<'a> {
 
     /// Polls `body` inside this frame.
     #[inline]
-    pub fn poll<F: Future + ?Sized>(&self, body: Pin<&mut F>, cx: &mut Context<'_>) -> Polled<F::Output> {
-        match self.within(|| body.poll(cx)) {
+    pub fn poll<F: Future + ?Sized>(&self, mut body: Pin<&mut F>, cx: &mut Context<'_>) -> Polled<F::Output> {
+        match self.within(|| body.as_mut().poll(cx)) {
             Poll::Ready(value) => Polled::Ready(value),
+            Poll::Pending if self.held.get() && self.stopped.get() => self.poll_again(body, cx),
             Poll::Pending if self.held.get() => {
                 // Whoever is around must not drop it either.
                 Self::hold_current();
@@ -144,6 +145,21 @@ impl<'a> Frame<'a> {
             }
             Poll::Pending if self.stopped.get() => Polled::Stopped,
             Poll::Pending => Polled::Pending,
+        }
+    }
+
+    /// Something inside was stopped, and something must not be dropped yet; unless it has been dropped since, in the same
+    /// poll, by a foreign `select!`. Then nobody would ever poll again: so whoever holds is asked once more.
+    #[cold]
+    fn poll_again<F: Future + ?Sized>(&self, body: Pin<&mut F>, cx: &mut Context<'_>) -> Polled<F::Output> {
+        self.held.set(false);
+        match self.within(|| body.poll(cx)) {
+            Poll::Ready(value) => Polled::Ready(value),
+            Poll::Pending if self.held.get() => {
+                Self::hold_current();
+                Polled::Pending
+            }
+            Poll::Pending => Polled::Stopped,
         }
     }
 
