@@ -289,3 +289,66 @@ fn a_handle_that_is_kept_for_longer_than_its_scope_starts_nothing() {
 struct KeptScope(convoke::Scope<KeptScope>);
 
 use std::future::Future;
+
+/// Asks for a stop when the body of the program has returned and its children run.
+fn stopped_late<P>(program: P) -> Outcome<P::Output>
+where
+    P: Future<Output: Send + 'static> + Send + 'static,
+{
+    let source = StopSource::new();
+    let asks = source.clone();
+    let both = async move {
+        let asking = async move {
+            checkpoint().await;
+            checkpoint().await;
+            asks.request_stop(StopReason::Shutdown);
+        };
+        join((shield(asking), program)).await.1
+    };
+    sync_wait_with(Changes::new().stop_token(source.token()), task(both))
+}
+
+#[test]
+fn a_value_that_counts_on_children_which_were_stopped_is_not_returned() {
+    let outcome = stopped_late(async {
+        scope(async |s| {
+            s.spawn(async { never::<()>().await });
+            "all is done"
+        })
+        .await
+    });
+    assert_eq!(outcome, Outcome::Stopped);
+    let outcome = stopped_late(async {
+        local_scope(async |s| {
+            s.spawn(async { never::<()>().await });
+            "all is done"
+        })
+        .await
+    });
+    assert_eq!(outcome, Outcome::Stopped);
+}
+
+#[test]
+fn a_timeout_does_not_pass_on_what_was_half_done() {
+    let outcome = sync_wait(task(async {
+        let half_done = scope(async |s| {
+            s.spawn(async { never::<()>().await });
+            "all is done"
+        });
+        timeout(std::time::Duration::from_millis(1), half_done).await.is_err()
+    }));
+    assert_eq!(outcome, Outcome::Value(true));
+}
+
+#[test]
+fn a_child_that_stops_by_itself_or_has_a_handle_leaves_the_value_alone() {
+    let outcome = sync_wait(task(async {
+        scope(async |s| {
+            s.spawn(async { stopped().await });
+            drop(s.spawn_future(async { never::<()>().await }));
+            "all is done"
+        })
+        .await
+    }));
+    assert_eq!(outcome, Outcome::Value("all is done"));
+}

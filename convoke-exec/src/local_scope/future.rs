@@ -27,8 +27,9 @@ use crate::together::woken_set::WokenSet;
 /// The first child to fail, with an `Err` or a panic, stops the others; they come home, and its failure is the scope's.
 /// Children may start others until the last has ended, also when they are asked to stop.
 ///
-/// - *Completes with* what the body returns, or with the error of the child that failed first. Stopped, if the body was.
-///   A child that ends by the stopped door is merely gone.
+/// - *Completes with* what the body returns, or with the error of the child that failed first. Stopped, if the body was,
+///   or if the scope was asked to stop and a child has stopped for it: a value would count on what that child did not do. A
+///   child that stops by itself is merely gone.
 /// - *If dropped*, body and children are dropped.
 /// - *Runs on* the task that opened the scope, all in turn. For parallel children there is [`scope()`](crate::scope()).
 /// - *Panics* with the panic of a child, and its name; and outside a task.
@@ -75,7 +76,8 @@ where
 
 /// As [`local_scope()`], for children that are not `Send`. Nor is the scope, then.
 ///
-/// - *Completes with* what the body returns, or with the error of the child that failed first. Stopped, if the body was.
+/// - *Completes with* what the body returns, or with the error of the child that failed first. Stopped, if the body was,
+///   or a child that was asked to.
 /// - *If dropped*, body and children are dropped.
 /// - *Runs on* the task that opened the scope, all in turn.
 /// - *Panics* with the panic of a child, and its name; and outside a task.
