@@ -6,6 +6,7 @@ mod cleanup;
 mod flow;
 mod frames;
 mod limits;
+mod readme;
 mod scopes;
 mod together;
 
