@@ -19,7 +19,11 @@ fn two_halves_of_a_sum() {
 }
 
 async fn fetch(n: u32) -> Result<(), String> {
-    if n == 3 { Err(format!("no page {n}")) } else { Ok(never().await) }
+    if n == 3 {
+        return Err(format!("no page {n}"));
+    }
+    never::<()>().await;
+    Ok(())
 }
 
 /// `scope`, the second.

@@ -27,7 +27,8 @@ async fn parse(text: &str) -> Result<u32, ParseIntError> {
 }
 
 async fn wait() -> Result<(), ParseIntError> {
-    Ok(never().await)
+    never::<()>().await;
+    Ok(())
 }
 
 /// `try_join`.
