@@ -7,7 +7,7 @@ mod posts;
 mod rounds;
 
 pub(crate) use brood::Brood;
-pub(crate) use one_thread::Convoke;
+pub(crate) use one_thread::{Convoke, InScope, run_with};
 pub(crate) use posts::post_batches;
 pub(crate) use rounds::keep_posting;
 

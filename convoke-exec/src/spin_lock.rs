@@ -39,10 +39,17 @@ impl<T> SpinLock<T> {
 
     #[inline]
     pub(crate) fn lock(&self) -> SpinGuard<'_, T> {
-        if self.taken.swap(true, Ordering::Acquire) {
+        if !self.try_take() {
             self.wait();
         }
         SpinGuard { lock: self }
+    }
+
+    /// An exchange that writes only if it succeeds: a `swap` of one who comes too late is a write between that of the holder and
+    /// his giving it back, and a model does not see which of them is the last.
+    #[inline]
+    fn try_take(&self) -> bool {
+        self.taken.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).is_ok()
     }
 
     #[cold]
@@ -57,7 +64,7 @@ impl<T> SpinLock<T> {
                     core::hint::spin_loop();
                 }
             }
-            if !self.taken.swap(true, Ordering::Acquire) {
+            if self.try_take() {
                 return;
             }
         }

@@ -58,7 +58,7 @@ fn beside_a_close(future: fn() -> Boxed) -> Exploration {
 
 fn ends_stopped(future: fn() -> Boxed) {
     let exploration = beside_a_close(future);
-    assert_eq!(exploration.ended(Ended::Stopped), exploration.points(), "{exploration}");
+    assert_eq!(exploration.ended(Ended::Stopped), exploration.runs().len(), "{exploration}");
 }
 
 #[test]
@@ -115,5 +115,5 @@ fn what_was_dropped_while_it_closed_holds_nobody_any_more() {
             never::<()>().await
         }
     });
-    assert_eq!(exploration.ended(Ended::Stopped), exploration.points(), "{exploration}");
+    assert_eq!(exploration.ended(Ended::Stopped), exploration.runs().len(), "{exploration}");
 }

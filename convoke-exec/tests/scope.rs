@@ -78,7 +78,7 @@ fn children_run_in_parallel_on_a_pool() {
 #[test]
 fn the_first_child_to_fail_stops_the_others_and_its_error_is_the_outcome() {
     let (count, leaves) = counter();
-    let outcome = sync_wait(task(async move {
+    let outcome: Outcome<Result<(), &str>> = sync_wait(task(async move {
         scope(async |s| {
             for _ in 0..10 {
                 let leaves = leaves();
@@ -91,7 +91,7 @@ fn the_first_child_to_fail_stops_the_others_and_its_error_is_the_outcome() {
                 checkpoint().await;
                 Err("first")
             });
-            Ok::<(), &str>(never().await)
+            forever().await
         })
         .await
     }));
@@ -228,7 +228,6 @@ fn children_run_on_other_executors_and_come_home() {
     let pool = ThreadPool::new(2).unwrap();
     let executor = pool.executor();
     for _ in 0..100 {
-        let executor = executor;
         let (count, leaves) = counter();
         let outcome = sync_wait(task(async move {
             let here = std::thread::current().id();
@@ -351,4 +350,64 @@ fn a_child_that_stops_by_itself_or_has_a_handle_leaves_the_value_alone() {
         .await
     }));
     assert_eq!(outcome, Outcome::Value("all is done"));
+}
+
+#[test]
+fn a_handle_that_stays_at_home_may_be_dropped_at_any_time() {
+    let (count, leaves) = counter();
+    let run_loop = convoke::RunLoop::new();
+    let kept = Rc::new(std::cell::RefCell::new(Vec::new()));
+    let keep = kept.clone();
+    let outcome = run_loop.block_on(async move {
+        scope(async |s| {
+            for n in 0..4 {
+                let leaves = leaves();
+                let handle = s.spawn_future_local(async move {
+                    let _leaves = leaves;
+                    checkpoint().await;
+                    Rc::new(n)
+                });
+                match n {
+                    0 => assert_eq!(*handle.await, 0),
+                    1 => drop(handle),
+                    2 => {
+                        checkpoint().await;
+                        checkpoint().await;
+                        checkpoint().await;
+                        drop(handle);
+                    }
+                    // Dropped when the loop does not run any more, and the child is long gone.
+                    _ => keep.borrow_mut().push(handle),
+                }
+            }
+        })
+        .await;
+    });
+    assert_eq!(outcome, Outcome::Value(()));
+    assert_eq!(count.load(Ordering::Relaxed), 4);
+    kept.borrow_mut().clear();
+    drop(run_loop);
+}
+
+#[test]
+fn a_handle_that_stays_at_home_may_outlive_its_loop() {
+    let run_loop = convoke::RunLoop::new();
+    let kept = Rc::new(std::cell::RefCell::new(None));
+    let keep = kept.clone();
+    let outcome = run_loop.block_on(async move {
+        let waker = scope(async |s| {
+            let handle = s.spawn_future_local(async {
+                // A waker that is kept elsewhere: the child is not alone with its handle when it leaves.
+                std::future::poll_fn(|cx| std::task::Poll::Ready(cx.waker().clone())).await
+            });
+            checkpoint().await;
+            checkpoint().await;
+            *keep.borrow_mut() = Some(handle);
+        })
+        .await;
+        waker
+    });
+    assert_eq!(outcome, Outcome::Value(()));
+    drop(run_loop);
+    drop(kept.borrow_mut().take());
 }

@@ -84,7 +84,7 @@ fn a_stop_request_reaches_what_is_awaited() {
 #[test]
 #[should_panic(expected = "boom")]
 fn a_panic_goes_on_where_the_task_is_waited_for() {
-    sync_wait(task(async {
+    let _ = sync_wait(task(async {
         just(1).await;
         panic!("boom");
     }));

@@ -134,7 +134,7 @@ fn a_task_without_memory_for_what_it_awaits_panics_and_ends() {
         runs_out.now();
         awaited.await;
     });
-    sync_wait_with(memory.changes(), work);
+    let _ = sync_wait_with(memory.changes(), work);
 }
 
 #[test]
@@ -148,7 +148,7 @@ fn a_guest_for_which_there_was_no_memory_is_not_waited_for() {
         runs_out.now();
         second.await;
     });
-    sync_wait_with(memory.changes(), work);
+    let _ = sync_wait_with(memory.changes(), work);
 }
 
 #[test]
@@ -236,7 +236,7 @@ fn a_letter_that_a_loop_has_taken_and_not_opened_when_it_ends_is_opened_then() {
     ended.send(()).unwrap();
     looping.join().unwrap();
     assert_eq!(waits.join().unwrap(), Outcome::Stopped);
-    sync_wait(before_it.join());
+    let _ = sync_wait(before_it.join());
 }
 
 #[test]

@@ -1,4 +1,5 @@
 //! The tree of tasks: what hangs where, what it is called, what it waits for.
+#![cfg(not(feature = "loom"))]
 
 use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 use std::sync::Arc;

@@ -1,11 +1,12 @@
 //! Convoke's run loop as one of the runtimes of one thread: a scope that the contestant's tasks are started in.
 
 use std::future::{Future, poll_fn};
-use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::Poll;
 
+use convoke::env::Changes;
 use convoke::raw::Frame;
-use convoke::{Handle, Scope, checkpoint, scope, sync_wait, task};
+use convoke::scope::AtHome;
+use convoke::{Handle, RunLoop, Scope, StopReason, checkpoint, scope};
 
 use crate::peer::{OneThread, Spawner};
 
@@ -23,31 +24,41 @@ impl OneThread for Convoke {
     }
 
     fn run<F: Future + 'static>(&mut self, work: impl FnOnce(InScope) -> F) -> F::Output {
+        run_with(Changes::new(), work)
+    }
+}
+
+/// Runs `work` in a changed environment.
+pub(crate) fn run_with<F: Future + 'static>(changes: Changes, work: impl FnOnce(InScope) -> F) -> F::Output {
+    let all = async {
         let mut output = None;
-        {
-            let (output, work) = (OnThisThread(&mut output), OnThisThread(work));
-            let run = async move {
-                let (output, work) = (output, work);
-                let OnThisThread(work) = work;
-                scope(async move |s| {
-                    let s: &'static Scope<()> = Box::leak(Box::new(s));
-                    let value = s.spawn_future_local(work(InScope(s))).await;
-                    let OnThisThread(output) = output;
-                    *output = Some(value);
-                })
-                .await;
-            };
-            sync_wait(task(OnThisThread(run))).unwrap();
-        }
-        output.expect("the scope has ended")
+        scope(async |s| {
+            let s: &'static Scope<()> = Box::leak(Box::new(s));
+            output = Some(s.spawn_future_local(work(InScope(s))).await);
+        })
+        .await;
+        output
+    };
+    RunLoop::new().block_on_with(changes, all).unwrap().expect("the scope has ended")
+}
+
+impl InScope {
+    /// Starts a task without a handle: its scope has it.
+    pub(crate) fn start(self, future: impl Future<Output = ()> + 'static) {
+        self.0.spawn_local(future);
+    }
+
+    /// Ends the tasks without a handle.
+    pub(crate) fn stop_all(self) {
+        self.0.request_stop(StopReason::Requested);
     }
 }
 
 impl Spawner for InScope {
-    type Task<T: 'static> = Handle<T>;
+    type Task<T: 'static> = Handle<T, AtHome>;
 
     #[inline]
-    fn spawn<F: Future + 'static>(self, future: F) -> Handle<F::Output> {
+    fn spawn<F: Future + 'static>(self, future: F) -> Handle<F::Output, AtHome> {
         self.0.spawn_future_local(future)
     }
 
@@ -55,25 +66,10 @@ impl Spawner for InScope {
         checkpoint()
     }
 
-    fn wait(self) -> impl Future<Output = ()> {
+    fn wait() -> impl Future<Output = ()> + 'static {
         poll_fn(|_| {
             Frame::current(|frame| frame.is_some_and(Frame::honour_stop));
             Poll::Pending
         })
-    }
-}
-
-/// `sync_wait` runs what it is given on the calling thread, but asks that it could go elsewhere.
-struct OnThisThread<T>(T);
-
-// SAFETY: nothing here moves it to another thread: the loop of a `sync_wait` is its own thread's.
-unsafe impl<T> Send for OnThisThread<T> {}
-
-impl<F: Future> Future for OnThisThread<F> {
-    type Output = F::Output;
-
-    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
-        // SAFETY: the future is not moved out of what is pinned.
-        unsafe { self.map_unchecked_mut(|this| &mut this.0) }.poll(context)
     }
 }

@@ -47,7 +47,7 @@ pub(crate) trait Spawner: Copy + 'static {
 
     /// Waits for ever, or until the runtime ends the task: where a task is not dropped from outside, something in it must
     /// be able to hear that.
-    fn wait(self) -> impl Future<Output = ()> {
+    fn wait() -> impl Future<Output = ()> + 'static {
         std::future::pending()
     }
 

@@ -5,13 +5,16 @@
 //! are kept, because a task nobody could wake is freed by some runtimes as soon as its handle goes; the vector that holds
 //! them is not counted.
 
+use std::future::Future;
 use std::hint::black_box;
 use std::rc::Rc;
+
+use convoke::env::Changes;
 
 use super::ping_pong::OneSlot;
 use super::{Bytes, CONVOKE, Scenario, Unit};
 use crate::allocator::Weighing;
-use crate::own::Convoke;
+use crate::own::{InScope, run_with};
 use crate::peer::{AsyncTask, Compio, Glommio, Monoio, OneThread, Smol, Spawner, Tokio, TokioLocalSet};
 
 const TASKS: u64 = 10_000;
@@ -24,7 +27,8 @@ pub(super) fn scenarios() -> Vec<Scenario> {
         )
         .batch(TASKS)
         .unit(Unit::Bytes)
-        .contestant(CONVOKE, idle::<Convoke>)
+        .contestant(CONVOKE, convoke)
+        .contestant("convoke_handle", idle_in_system_memory)
         .contestant("tokio", idle::<Tokio>)
         .contestant("tokio_local_set", idle::<TokioLocalSet>)
         .contestant("smol", idle::<Smol>)
@@ -35,29 +39,56 @@ pub(super) fn scenarios() -> Vec<Scenario> {
     ]
 }
 
-fn idle<R: OneThread>() -> impl FnMut(u64) -> Bytes {
+/// Frames come from the system here, past the recycling, which would hide what a task takes. No handle: the scope has the
+/// task; its stop is asked for at the end by an error of the body.
+fn convoke() -> impl FnMut(u64) -> Bytes {
     move |ops| {
-        R::start().run(|spawner| async move {
+        run_with(in_system_memory(), move |spawner| async move {
             let begun = Rc::new(OneSlot::default());
-            let mut tasks = Vec::with_capacity(ops as usize);
             let weighing = Weighing::begin();
             for _ in 0..ops {
-                tasks.push(spawner.spawn(wait(Rc::clone(&begun), spawner)));
+                spawner.start(wait(Rc::clone(&begun), InScope::wait()));
                 begun.take().await;
             }
             let bytes = weighing.end();
-            for task in tasks {
-                spawner.end(task);
-            }
+            spawner.stop_all();
             Bytes(bytes)
         })
     }
 }
 
+/// The same with a handle for each, as the peers have.
+fn idle_in_system_memory() -> impl FnMut(u64) -> Bytes {
+    move |ops| run_with(in_system_memory(), move |spawner| weigh(spawner, ops))
+}
+
+fn in_system_memory() -> Changes {
+    Changes::new().allocator(convoke::FrameAllocator::system())
+}
+
+fn idle<R: OneThread>() -> impl FnMut(u64) -> Bytes {
+    move |ops| R::start().run(|spawner| weigh(spawner, ops))
+}
+
+async fn weigh<S: Spawner>(spawner: S, ops: u64) -> Bytes {
+    let begun = Rc::new(OneSlot::default());
+    let mut tasks = Vec::with_capacity(ops as usize);
+    let weighing = Weighing::begin();
+    for _ in 0..ops {
+        tasks.push(spawner.spawn(wait(Rc::clone(&begun), S::wait())));
+        begun.take().await;
+    }
+    let bytes = weighing.end();
+    for task in tasks {
+        spawner.end(task);
+    }
+    Bytes(bytes)
+}
+
 /// 64 bytes that live as long as the wait, the pointer to the slot among them.
-async fn wait(begun: Rc<OneSlot>, spawner: impl Spawner) {
+async fn wait(begun: Rc<OneSlot>, until_ended: impl Future<Output = ()>) {
     let mut state = black_box([0_u64; 7]);
     begun.put(1);
-    spawner.wait().await;
+    until_ended.await;
     black_box(&mut state);
 }

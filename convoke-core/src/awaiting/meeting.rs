@@ -156,6 +156,42 @@ impl Meeting {
         }
     }
 
+    /// As [`wait`](Meeting::wait), where both sides are on one thread.
+    #[inline]
+    pub fn wait_here(&self) -> Wait {
+        if self.word.load(Ordering::Relaxed) == DONE {
+            return Wait::Done;
+        }
+        self.word.store(WAITING, Ordering::Relaxed);
+        Wait::Wait
+    }
+
+    /// As [`complete`](Meeting::complete), where both sides are on one thread.
+    #[inline]
+    pub fn complete_here(&self) -> Complete {
+        match self.word.load(Ordering::Relaxed) {
+            ABANDONED => Complete::Free,
+            WAITING => {
+                self.word.store(LEAVING, Ordering::Relaxed);
+                Complete::Wake
+            }
+            _ => {
+                self.word.store(DONE, Ordering::Relaxed);
+                Complete::Leave
+            }
+        }
+    }
+
+    /// As [`abandon`](Meeting::abandon), where both sides are on one thread.
+    #[inline]
+    pub fn abandon_here(&self) -> Abandon {
+        if self.word.load(Ordering::Relaxed) == DONE {
+            return Abandon::Free;
+        }
+        self.word.store(ABANDONED, Ordering::Relaxed);
+        Abandon::Leave
+    }
+
     /// The operation is on its last few instructions.
     #[cold]
     fn see_off(&self) -> Look {

@@ -6,14 +6,14 @@
 //! 2. A home that is closed is entered by nobody any more except through [`Home::enter_closed`], which takes a lock.
 //! 3. The header of a home is posted by whoever puts the first letter into an empty box, and not again before it was called.
 
-use core::cell::Cell;
+use core::cell::{Cell, UnsafeCell};
 use core::fmt;
 use core::marker::PhantomData;
 use core::ptr::NonNull;
 
 use super::{Call, Header, Runnable};
 use crate::sync::atomic::{AtomicBool, Ordering};
-use crate::sync::{Mutex, MutexGuard, UnsafeCell, thread_local, thread_mark};
+use crate::sync::{Mutex, MutexGuard, thread_local, thread_mark};
 
 /// The number of a home. Zero is nobody's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +29,12 @@ impl HomeId {
         self.0
     }
 
+    /// Whether this thread may be in a home that is closed, and so on another thread than that home's own.
+    #[inline]
+    pub fn here_may_be_closed() -> bool {
+        IN_CLOSED.with(Cell::get) > 0
+    }
+
     /// The home that this thread is in, or nobody's.
     #[inline]
     pub fn here() -> Self {
@@ -39,7 +45,7 @@ impl HomeId {
 /// See the head of this file.
 #[repr(C)]
 pub struct Home {
-    /// First, so that its address is ours.
+    /// First, so that its address is ours; not in a cell of a model's, which has other things first.
     header: UnsafeCell<Header>,
     id: HomeId,
     closed: AtomicBool,
@@ -72,11 +78,16 @@ thread_local! {
     static HERE: Cell<HomeId> = Cell::new(HomeId::NONE);
 }
 
+thread_local! {
+    /// How many homes that are closed this thread is in.
+    static IN_CLOSED: Cell<usize> = Cell::new(0);
+}
+
 /// This thread is at home for as long as this lives.
 #[derive(Debug)]
 pub struct AtHome<'a> {
     before: HomeId,
-    _closed: Option<Closed>,
+    closed: Option<Closed>,
     _home: PhantomData<(&'a Home, *mut ())>,
 }
 
@@ -84,6 +95,9 @@ impl Drop for AtHome<'_> {
     #[inline]
     fn drop(&mut self) {
         HERE.with(|here| here.set(self.before));
+        if self.closed.is_some() {
+            IN_CLOSED.with(|count| count.set(count.get() - 1));
+        }
     }
 }
 
@@ -116,7 +130,7 @@ impl Home {
     /// Rule 1: no other thread is inside, or comes in before the guard is dropped; and it is not closed.
     #[inline]
     pub unsafe fn enter(&self) -> AtHome<'_> {
-        AtHome { before: HERE.with(|here| here.replace(self.id)), _closed: None, _home: PhantomData }
+        AtHome { before: HERE.with(|here| here.replace(self.id)), closed: None, _home: PhantomData }
     }
 
     /// Closes it: from now on its letters are opened wherever they arrive, one thread at a time. Returns inside.
@@ -145,10 +159,17 @@ impl Home {
         self.closed.load(Ordering::Acquire)
     }
 
+    /// As long as what is returned lives, nobody acts in a home that is closed: for what must not leave its thread and is used
+    /// there while its home is not run.
+    pub fn keep_out() -> impl Sized {
+        Closed::lock()
+    }
+
     /// Goes into a home that is closed: rule 2.
     fn enter_closed(&self) -> AtHome<'_> {
         let closed = Some(Closed::lock());
-        AtHome { before: HERE.with(|here| here.replace(self.id)), _closed: closed, _home: PhantomData }
+        IN_CLOSED.with(|count| count.set(count.get() + 1));
+        AtHome { before: HERE.with(|here| here.replace(self.id)), closed, _home: PhantomData }
     }
 
     /// Sends a letter to the thread at home. What is returned must be posted to the executor whose home this is.
@@ -166,9 +187,9 @@ impl Home {
     /// # Safety
     /// Rule 3.
     unsafe fn runnable(&self) -> Runnable {
-        let header = self.header.with_mut(|_| NonNull::from(self).cast::<Header>());
+        debug_assert!(core::ptr::eq(self.header.get().cast(), self), "the first field");
         // SAFETY: the header is the first field (`repr(C)`), of a home that outlives the runnable: `send`'s caller.
-        unsafe { Runnable::new(header) }
+        unsafe { Runnable::new(NonNull::from(self).cast::<Header>()) }
     }
 
     /// # Safety

@@ -101,14 +101,11 @@ impl RunLoop {
     pub fn run_one(&self) -> bool {
         self.runner.run_one(&self.executor.shared)
     }
-}
 
-#[cfg(feature = "testing")]
-impl RunLoop {
-    /// Lines up what was posted from outside behind what is queued now. Otherwise it waits until there is nothing else, or
-    /// for the turn of the inbox.
-    pub(crate) fn take_in(&self) {
-        self.runner.take_in(&self.executor.shared);
+    /// Calls `f` as work of the loop is called.
+    #[cfg(feature = "testing")]
+    pub(crate) fn within<R>(&self, f: impl FnOnce() -> R) -> R {
+        self.runner.within(&self.executor.shared, f)
     }
 }
 

@@ -73,6 +73,13 @@ impl Runner {
         self.next(shared).map(Runnable::run).is_some()
     }
 
+    /// Calls `f` as a piece of work is called.
+    #[cfg(feature = "testing")]
+    pub(super) fn within<R>(&self, shared: &Shared, f: impl FnOnce() -> R) -> R {
+        let _entered = Entered::new(self, shared);
+        f()
+    }
+
     /// Runs until `done` says so; it is asked after each piece of work. A panic of a piece of work is kept, for the
     /// caller must not be unwound, and the first is returned.
     pub(crate) fn run_until(&self, shared: &Shared, done: impl Fn() -> bool) -> Option<Panic> {
@@ -89,12 +96,6 @@ impl Runner {
             }
         }
         first_panic
-    }
-
-    #[cfg(feature = "testing")]
-    pub(super) fn take_in(&self, shared: &Shared) {
-        let _entered = Entered::new(self, shared);
-        self.queue.borrow_mut().append(&mut shared.inbox.take());
     }
 
     /// Stops what was taken and not run.

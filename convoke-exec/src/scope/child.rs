@@ -10,6 +10,7 @@ use convoke_core::raw::meeting::{Complete, Meeting};
 use convoke_core::{Env, Outcome, Panic, StopReason};
 
 use super::block::{Block, ChildEnd, Failure};
+use super::handle::{Anywhere, Kind};
 use super::output::ChildOutput;
 use crate::task::{Ending, Known, Place, TaskHeader};
 
@@ -85,7 +86,7 @@ impl<O, W: Where<O>> Placed<O> for ToScope<O, W> {
     }
 }
 
-impl<O, W: Where<O>> Placed<O> for ToHandle<O, W> {
+impl<O, W: Where<O>, K> Placed<O> for ToHandle<O, W, K> {
     #[inline]
     unsafe fn settle(this: NonNull<Self>, child: NonNull<TaskHeader>) {
         // SAFETY: the caller's; a field has an address.
@@ -186,16 +187,17 @@ unsafe impl<O, T: ChildOutput<O>, W: Where<O>> Ending<T> for ToScope<O, W> {
 }
 
 /// A child with a handle.
-pub(super) struct ToHandle<O, W> {
+pub(super) struct ToHandle<O, W, K = Anywhere> {
     pub(super) meeting: Meeting,
     pub(super) waker: UnsafeCell<Option<Waker>>,
     pub(super) place: W,
-    pub(super) _scope: PhantomData<fn(O)>,
+    pub(super) _scope: PhantomData<fn(O, K)>,
 }
 
 // SAFETY: the task is not freed here: the handle has a reference of its own.
-unsafe impl<O, T, W: Where<O>> Ending<T> for ToHandle<O, W> {
-    const REFERENCES: u32 = 1;
+unsafe impl<O, T, W: Where<O>, K: Kind> Ending<T> for ToHandle<O, W, K> {
+    const REFERENCES: u32 = if K::AT_HOME { 0 } else { 1 };
+    const HANDLE: bool = K::AT_HOME;
 
     #[inline]
     unsafe fn ended(&self, task: NonNull<TaskHeader>, room: NonNull<Outcome<T>>) {
@@ -209,7 +211,8 @@ unsafe impl<O, T, W: Where<O>> Ending<T> for ToHandle<O, W> {
         unsafe {
             // Whoever has the handle is told of a stop; the scope's body has done without.
             let mut end = ChildEnd::Home;
-            match self.meeting.complete() {
+            let complete = if K::AT_HOME { self.meeting.complete_here() } else { self.meeting.complete() };
+            match complete {
                 Complete::Leave => {}
                 Complete::Wake => {
                     let waker = (*self.waker.get()).take();

@@ -225,7 +225,6 @@ impl<F: Future> Future for ScopeFuture<F> {
 
 /// What came of the body, if it has ended: a value, `None` if it was stopped, or a panic. It is dropped then.
 #[inline]
-#[expect(clippy::type_complexity, reason = "three doors")]
 fn poll_body<F: Future>(
     body: &mut Pin<&mut Option<F>>,
     region: &mut Region,

@@ -15,7 +15,7 @@ pub use blocking::{blocking_scope, blocking_scope_with};
 pub use blocking_spawn::{BlockingHandle, BlockingNamed, BlockingScope};
 pub(crate) use child::name_panic;
 pub use future::{ScopeFuture, scope};
-pub use handle::Handle;
+pub use handle::{Anywhere, AtHome, Handle, Kind};
 pub use output::ChildOutput;
 pub(crate) use output::is_error;
 pub use spawn::{Named, Scope, SpawnError};

@@ -11,11 +11,11 @@ use std::sync::Arc;
 use convoke_core::env::Changes;
 use convoke_core::raw::HomeId;
 use convoke_core::raw::meeting::Meeting;
-use convoke_core::{Executor, ExecutorRef};
+use convoke_core::{Executor, ExecutorRef, StopReason};
 
 use super::block::Block;
 use super::child::{Elsewhere, Here, Placed, ToHandle, ToScope, Where};
-use super::handle::Handle;
+use super::handle::{AtHome, Handle, Kind};
 use super::output::ChildOutput;
 use super::titled::Titled;
 use crate::frame_arc::FrameArc;
@@ -134,11 +134,31 @@ impl<O> Scope<O> {
     /// As [`spawn_local`](Scope::spawn_local).
     #[inline]
     #[track_caller]
-    pub fn spawn_future_local<F>(&self, future: F) -> Handle<F::Output>
+    pub fn spawn_future_local<F>(&self, future: F) -> Handle<F::Output, AtHome>
     where
         F: Future + 'static,
     {
         self.start_future_local(future, Here, Location::caller())
+    }
+
+    /// Asks all children to stop, those that are there and those that come. The body is not asked; the scope waits for them
+    /// as before.
+    ///
+    /// ```
+    /// use convoke::prelude::*;
+    ///
+    /// let outcome = sync_wait(task(async {
+    ///     scope(async |s| {
+    ///         s.spawn(async { forever().await });
+    ///         s.request_stop(StopReason::Named("enough"));
+    ///         "done"
+    ///     })
+    ///     .await
+    /// }));
+    /// assert_eq!(outcome, Outcome::Value("done"));
+    /// ```
+    pub fn request_stop(&self, reason: StopReason) {
+        self.block.stop_children(reason);
     }
 
     /// Gives the next child a name, for people who look, and for panics. Without one it is known by where it was started.
@@ -178,7 +198,7 @@ impl<O> Scope<O> {
         future: F,
         place: W,
         location: &'static Location<'static>,
-    ) -> Handle<F::Output>
+    ) -> Handle<F::Output, AtHome>
     where
         F: Future + 'static,
         W: Where<O>,
@@ -196,16 +216,16 @@ impl<O> Scope<O> {
     }
 
     /// # Safety
-    /// As for `start`.
+    /// As for `start`; and a handle that stays at home is only for a `local` child.
     #[inline]
-    unsafe fn start_with_handle<F: Future, W: Where<O>>(
+    unsafe fn start_with_handle<F: Future, W: Where<O>, K: Kind>(
         &self,
         future: F,
         local: bool,
         place: W,
         location: &'static Location<'static>,
-    ) -> Result<Handle<F::Output>, SpawnError<F>> {
-        let ending = ToHandle::<O, W> {
+    ) -> Result<Handle<F::Output, K>, SpawnError<F>> {
+        let ending = ToHandle::<O, W, K> {
             meeting: Meeting::new(),
             waker: UnsafeCell::new(None),
             place,
@@ -214,10 +234,10 @@ impl<O> Scope<O> {
         // SAFETY: the caller's. The handle takes over the reference that `ToHandle` makes the task with.
         unsafe {
             let child = self.start(future, ending, local, location)?;
-            let ending = Cell::<F, ToHandle<O, W>>::ending_at(child);
+            let ending = Cell::<F, ToHandle<O, W, K>>::ending_at(child);
             let meeting = NonNull::from(&ending.as_ref().meeting);
             let waker = NonNull::new_unchecked(ending.as_ref().waker.get());
-            Ok(Handle::new(child, meeting, waker, Cell::<F, ToHandle<O, W>>::room(child), location))
+            Ok(Handle::new(child, meeting, waker, Cell::<F, ToHandle<O, W, K>>::room(child), location))
         }
     }
 
@@ -364,7 +384,7 @@ impl<O> Named<'_, O> {
     /// # Panics
     /// As there.
     #[track_caller]
-    pub fn spawn_future_local<F>(self, future: F) -> Handle<F::Output>
+    pub fn spawn_future_local<F>(self, future: F) -> Handle<F::Output, AtHome>
     where
         F: Future + 'static,
     {

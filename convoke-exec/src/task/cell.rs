@@ -16,7 +16,7 @@ use convoke_core::{InlineExecutor, Outcome, Panic};
 use super::header::{Stage, TaskHeader, drop_reference};
 use super::host::Inside;
 use super::place::Place;
-use super::state::{From, Leave, Pause};
+use super::state::{From, Leave, Pause, State};
 
 /// What becomes of the outcome.
 ///
@@ -25,6 +25,8 @@ use super::state::{From, Leave, Pause};
 pub(crate) unsafe trait Ending<T>: Sized {
     /// Where the memory may be: with others who refer to the task, besides itself, when it is made.
     const REFERENCES: u32 = 0;
+    /// Whether there is a handle that does not leave the task's home.
+    const HANDLE: bool = false;
 
     /// The body is gone, the outcome is in `room`, and no guest is in. Nobody has been told.
     ///
@@ -93,10 +95,44 @@ pub(crate) struct Making {
     pub(crate) stopping: bool,
 }
 
+/// Whose memory a task lies in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Memory {
+    /// That of the default allocator.
+    Recycling,
+    /// The system's.
+    System,
+    /// That of an allocator that stands behind the task.
+    Own,
+}
+
+impl Memory {
+    #[inline]
+    fn of(allocator: &FrameAllocator) -> Self {
+        if *allocator == FrameAllocator::recycling() {
+            Self::Recycling
+        } else if *allocator == FrameAllocator::system() {
+            Self::System
+        } else {
+            Self::Own
+        }
+    }
+
+    #[inline]
+    fn allocator(self, own: impl FnOnce() -> Option<FrameAllocator>) -> FrameAllocator {
+        match self {
+            Self::Recycling => FrameAllocator::recycling(),
+            Self::System => FrameAllocator::system(),
+            Self::Own => own().unwrap_or_default(),
+        }
+    }
+}
+
 /// Memory for a task that is not made yet.
 pub(crate) struct Vacant<F: Future, M> {
     cell: NonNull<Cell<F, M>>,
-    /// Unless it is the usual one.
+    memory: Memory,
+    /// If it is neither of the usual ones.
     allocator: Option<FrameAllocator>,
 }
 
@@ -104,9 +140,10 @@ impl<F: Future, M: Ending<F::Output>> Vacant<F, M> {
     /// Memory from the allocator of the place, if it has some.
     pub(crate) fn allocate(place: &Place) -> Option<Self> {
         let allocator = place.env().allocator();
-        let own = (*allocator != FrameAllocator::default()).then(|| allocator.clone());
-        let memory = allocator.allocate(Cell::<F, M>::layout(own.is_some()))?;
-        Some(Self { cell: memory.cast(), allocator: own })
+        let memory = Memory::of(allocator);
+        let own = (memory == Memory::Own).then(|| allocator.clone());
+        let cell = allocator.allocate(Cell::<F, M>::layout(memory))?.cast();
+        Some(Self { cell, memory, allocator: own })
     }
 
     /// Makes the task. It is queued: the caller posts its runnable, or runs it.
@@ -125,9 +162,13 @@ impl<F: Future, M: Ending<F::Output>> Vacant<F, M> {
         let home = unsafe { making.place.as_ref() }.home();
         let header = TaskHeader::new(
             Header::new(Cell::<F, M>::call),
-            M::REFERENCES,
+            if M::HANDLE {
+                State::queued_with_handle(making.stopping)
+            } else {
+                State::queued(M::REFERENCES, making.stopping)
+            },
             home,
-            allocator.is_some(),
+            this.memory,
             making,
         );
         // SAFETY: the memory fits and is ours.
@@ -143,18 +184,17 @@ impl<F: Future, M: Ending<F::Output>> Vacant<F, M> {
 
 impl<F: Future, M> Drop for Vacant<F, M> {
     fn drop(&mut self) {
-        let own = self.allocator.take();
-        let layout = Cell::<F, M>::layout(own.is_some());
+        let allocator = self.memory.allocator(|| self.allocator.take());
         // SAFETY: the memory came from there, and was not filled.
-        unsafe { own.unwrap_or_default().deallocate(self.cell.cast(), layout) };
+        unsafe { allocator.deallocate(self.cell.cast(), Cell::<F, M>::layout(self.memory)) };
     }
 }
 
 impl<F: Future, M> Cell<F, M> {
-    /// Header, ending and body; behind them the allocator, unless it is the usual one.
-    fn layout(own_allocator: bool) -> Layout {
+    /// Header, ending and body; behind them the allocator, unless it is one of the usual ones.
+    fn layout(memory: Memory) -> Layout {
         let layout = Layout::new::<Self>();
-        if !own_allocator {
+        if memory != Memory::Own {
             return layout;
         }
         let size = Self::ALLOCATOR_AT + size_of::<FrameAllocator>();
@@ -332,6 +372,11 @@ impl<F: Future, M: Ending<F::Output>> Cell<F, M> {
                     // Between the look at the references and the parent's last one at the task.
                     Known::ToOthers => Self::leave_after_all(task),
                 },
+                Leave::Here => match Self::ending(task).deliver(task, Self::room(task)) {
+                    Known::ToTheParent if !this.state.left_to_handle() => {}
+                    Known::ToTheParent => Self::free(task),
+                    Known::ToOthers => Self::leave_after_all(task),
+                },
                 Leave::Counted => {
                     Self::ending(task).deliver(task, Self::room(task));
                     drop_reference(task);
@@ -352,7 +397,7 @@ impl<F: Future, M: Ending<F::Output>> Cell<F, M> {
             this.stage.set(Stage::Delivered);
             match this.state.leave_after_all(this.from()) {
                 Leave::Later => {}
-                Leave::Alone | Leave::Counted => drop_reference(task),
+                Leave::Alone | Leave::Here | Leave::Counted => drop_reference(task),
             }
         }
     }
@@ -363,12 +408,11 @@ impl<F: Future, M: Ending<F::Output>> Cell<F, M> {
         let cell = task.cast::<Self>();
         // SAFETY: the caller's; the allocator is the one it was made with.
         unsafe {
-            let own_allocator = task.as_ref().own_allocator;
-            let allocator =
-                if own_allocator { Self::allocator_of(cell).read() } else { FrameAllocator::default() };
+            let memory = task.as_ref().memory();
+            let allocator = memory.allocator(|| Some(Self::allocator_of(cell).read()));
             Self::ending(task).free(Self::room(task));
             cell.drop_in_place();
-            allocator.deallocate(cell.cast(), Self::layout(own_allocator));
+            allocator.deallocate(cell.cast(), Self::layout(memory));
         }
     }
 

@@ -20,7 +20,7 @@ use convoke_core::raw::sync::atomic::{AtomicU32, Ordering};
 use convoke_core::raw::{Header, HomeId, Letter, Runnable, Waits};
 use convoke_core::{Env, Executor, StopReason};
 
-use super::cell::Making;
+use super::cell::{Making, Memory};
 use super::place::{Links, List, Place};
 use super::side::{Side, no_memory};
 use super::state::{From, State, Wake};
@@ -38,14 +38,25 @@ pub(crate) struct TaskHeader {
     pub(super) stopped: Cell<bool>,
     /// Which list of its parent's it is in: rule 4.
     pub(crate) list: Cell<List>,
-    pub(super) local: bool,
-    /// Whether its allocator stands behind it in memory.
-    pub(super) own_allocator: bool,
+    fixed: Fixed,
     place: NonNull<Place>,
     pub(crate) location: &'static Location<'static>,
     pub(super) waits: Waits,
     side: Cell<Option<NonNull<Side>>>,
     pub(crate) links: UnsafeCell<Links>,
+}
+
+/// What never changes, in one byte: in whose memory a task lies, and whether it must not leave its thread.
+#[derive(Clone, Copy)]
+struct Fixed(u8);
+
+impl Fixed {
+    const LOCAL: u8 = 1 << 7;
+
+    #[inline]
+    fn new(memory: Memory, local: bool) -> Self {
+        Self(memory as u8 | if local { Self::LOCAL } else { 0 })
+    }
 }
 
 /// What is in the body's room.
@@ -69,22 +80,15 @@ unsafe impl Sync for TaskHeader {}
 impl TaskHeader {
     /// A task that is queued: whoever makes it posts its runnable.
     #[inline]
-    pub(super) fn new(
-        runnable: Header,
-        references: u32,
-        home: HomeId,
-        own_allocator: bool,
-        making: Making,
-    ) -> Self {
+    pub(super) fn new(runnable: Header, state: State, home: HomeId, memory: Memory, making: Making) -> Self {
         Self {
             runnable,
-            state: State::queued(references, making.stopping),
+            state,
             home: AtomicU32::new(home.number()),
             stage: Cell::new(Stage::Future),
             stopped: Cell::new(false),
             list: Cell::new(List::Running),
-            local: making.local,
-            own_allocator,
+            fixed: Fixed::new(memory, making.local),
             place: making.place,
             location: making.location,
             waits: Waits::new(),
@@ -118,7 +122,30 @@ impl TaskHeader {
         }
     }
 
+    /// Whether it must not leave its thread.
+    #[inline]
+    pub(super) fn is_local(&self) -> bool {
+        self.fixed.0 & Fixed::LOCAL != 0
+    }
+
+    /// In whose memory it lies.
+    #[inline]
+    pub(super) fn memory(&self) -> Memory {
+        match self.fixed.0 & !Fixed::LOCAL {
+            memory if memory == Memory::Recycling as u8 => Memory::Recycling,
+            memory if memory == Memory::System as u8 => Memory::System,
+            _ => Memory::Own,
+        }
+    }
+
+    /// Whether this thread is at its home.
+    #[inline]
+    pub(crate) fn is_at_home(&self) -> bool {
+        self.lives_in(HomeId::here())
+    }
+
     /// Whether it lives there.
+    #[inline]
     pub(super) fn lives_in(&self, home: HomeId) -> bool {
         self.home.load(Ordering::Relaxed) == home.number()
     }
@@ -372,6 +399,19 @@ unsafe fn drop_waker(data: *const ()) {
     unsafe { drop_reference(NonNull::new_unchecked(data.cast_mut().cast())) };
 }
 
+/// Gives up the handle that does not leave the task's home.
+///
+/// # Safety
+/// The caller has it, and is on its thread.
+#[inline]
+pub(crate) unsafe fn drop_handle(task: NonNull<TaskHeader>) {
+    // SAFETY: the caller's.
+    if unsafe { task.as_ref() }.state.drop_handle() {
+        // SAFETY: as in `drop_reference`.
+        drop(unsafe { Runnable::new(task.cast()) });
+    }
+}
+
 /// Gives up a reference.
 ///
 /// # Safety
@@ -386,6 +426,10 @@ pub(crate) unsafe fn drop_reference(task: NonNull<TaskHeader>) {
         drop(unsafe { Runnable::new(task.cast()) });
     }
 }
+
+// Tasks that wait are many: this is the price of each, beside its future.
+#[cfg(all(target_pointer_width = "64", not(feature = "loom")))]
+const _: () = assert!(size_of::<TaskHeader>() <= 80);
 
 impl fmt::Debug for TaskHeader {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -5,7 +5,7 @@ use core::ptr::NonNull;
 use std::time::Instant;
 
 use convoke_core::env::Changes;
-use convoke_core::raw::{Frame, FrameOwner, Guest, Host, HostKind, HostRef};
+use convoke_core::raw::{Frame, FrameOwner, Guest, HomeId, Host, HostKind, HostRef};
 use convoke_core::{Env, Executor, ExecutorRef, StopReason};
 
 use super::header::{TaskHeader, drop_reference};
@@ -39,7 +39,7 @@ impl Inside {
 
     /// Whether it must not leave its thread.
     pub(crate) fn is_local(&self) -> bool {
-        self.0.local
+        self.0.is_local()
     }
 
     /// It resumes there from now on; it is for the caller to suspend it now, and to wake it.
@@ -77,10 +77,11 @@ impl Inside {
     /// Whether it must not leave its thread, and this is another: its executor has ended before it.
     #[inline]
     pub(super) fn must_not_be_touched_here(&self) -> bool {
-        self.0.local && !self.is_on_own_thread()
+        self.0.is_local() && HomeId::here_may_be_closed() && !self.is_on_own_thread()
     }
 
     /// The home is the one that the task was started in: an executor of the user's may name another now.
+    #[cold]
     fn is_on_own_thread(&self) -> bool {
         self.executor().home().is_some_and(|home| self.0.lives_in(home.id()) && home.is_own_thread())
     }

@@ -11,7 +11,7 @@ mod side;
 pub mod state;
 
 pub(crate) use cell::{Cell, Ending, Known, Making, Vacant, no_memory};
-pub(crate) use header::{TaskHeader, drop_reference};
+pub(crate) use header::{TaskHeader, drop_handle, drop_reference};
 pub(crate) use host::Inside;
 pub(crate) use look::Look;
 pub(crate) use place::{List, Place};

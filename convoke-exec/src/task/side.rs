@@ -20,6 +20,7 @@ pub(crate) struct Side {
     spare: Cell<Option<(NonNull<u8>, Layout)>>,
     surroundings: OnceCell<Surroundings>,
     /// The environments of where the task has moved to, the last one last. The others stay: guests may still be in them.
+    #[expect(clippy::vec_box, reason = "what is borrowed stays where it is when another is added")]
     moved_to: UnsafeCell<Vec<Box<Env>>>,
 }
 

@@ -18,6 +18,8 @@
 //! | `STOP` | it was asked to stop |
 //! | `DONE` | its body is gone and it will not be run again |
 //! | `MERGED` | references are counted in `away` alone |
+//! | `HANDLE` | there is a handle that does not leave its home. It is not counted until references are merged |
+//! | `LEFT_HERE` | the task has left, and that handle alone refers to it |
 //!
 //! | bit of `away` | means |
 //! | --- | --- |
@@ -37,6 +39,8 @@ const WOKEN: u32 = 1 << 2;
 const STOP: u32 = 1 << 3;
 const DONE: u32 = 1 << 4;
 const MERGED: u32 = 1 << 5;
+const HANDLE: u32 = 1 << 6;
+const LEFT_HERE: u32 = 1 << 7;
 const REFERENCE: u32 = 1 << 8;
 const MOST_REFERENCES: i32 = 1 << 22;
 /// How far the count at home may be off before it is settled with the other.
@@ -97,6 +101,8 @@ pub enum Leave {
     Alone,
     /// Others may refer to it: tell the parent and drop the task's own reference.
     Counted,
+    /// Only a handle at home refers to it: tell the parent and call [`State::left_to_handle`].
+    Here,
     /// A letter is on its way: whoever opens it is told to go on.
     Later,
 }
@@ -116,6 +122,14 @@ impl State {
     pub fn queued(references: u32, stopping: bool) -> Self {
         let stop = if stopping { STOP } else { 0 };
         Self { own: AtomicU32::new(QUEUED + stop + REFERENCE * (1 + references)), away: AtomicU32::new(0) }
+    }
+
+    /// The same for a task at home with a handle that does not leave it.
+    #[inline]
+    pub fn queued_with_handle(stopping: bool) -> Self {
+        let state = Self::queued(0, stopping);
+        state.own.fetch_or(HANDLE, Ordering::Relaxed);
+        state
     }
 
     /// Whether it was asked to stop.
@@ -279,10 +293,32 @@ impl State {
             }
             // Nobody else knows it: then nobody else can be about to.
             if only_own && self.away.load(Ordering::Acquire) == 0 {
-                return Leave::Alone;
+                return if own & HANDLE != 0 { Leave::Here } else { Leave::Alone };
             }
         }
         self.leave_with_letters(own)
+    }
+
+    /// The task has told its parent and gives up its own reference, after [`Leave::Here`]. True: free it, for the handle went
+    /// meanwhile.
+    #[inline]
+    #[must_use]
+    pub fn left_to_handle(&self) -> bool {
+        let own = self.own.load(Ordering::Relaxed);
+        self.own.store(own | LEFT_HERE, Ordering::Relaxed);
+        own & HANDLE == 0
+    }
+
+    /// The handle at home goes. True: free the task.
+    #[inline]
+    #[must_use]
+    pub fn drop_handle(&self) -> bool {
+        let own = self.own.load(Ordering::Relaxed);
+        if own & HANDLE == 0 {
+            return self.drop_reference(From::Home);
+        }
+        self.own.store(own & !HANDLE, Ordering::Relaxed);
+        own & LEFT_HERE != 0
     }
 
     /// The task was told to leave alone, and the parent, before it heard of that, has let somebody else refer to it. Never
@@ -298,7 +334,8 @@ impl State {
 
     #[cold]
     fn leave_with_letters(&self, own: u32) -> Leave {
-        let brought = if own & MERGED != 0 { 0 } else { own / REFERENCE };
+        let handle = u32::from(own & HANDLE != 0);
+        let brought = if own & MERGED != 0 { 0 } else { (own / REFERENCE).wrapping_add(handle) };
         let mut away = self.away.load(Ordering::Acquire);
         loop {
             let next = if away & LETTER != 0 {
@@ -314,7 +351,7 @@ impl State {
         }
         if own & MERGED == 0 {
             // At home: nobody else writes it.
-            self.own.store(own % REFERENCE | MERGED, Ordering::Relaxed);
+            self.own.store((own % REFERENCE) & !HANDLE | MERGED, Ordering::Relaxed);
         }
         Leave::Counted
     }
@@ -325,7 +362,7 @@ impl State {
         let own = self.own.load(Ordering::Relaxed);
         if own & MERGED == 0 {
             self.away.fetch_add((own / REFERENCE).wrapping_mul(AWAY_REFERENCE), Ordering::AcqRel);
-            self.own.store(own % REFERENCE | MERGED, Ordering::Release);
+            self.own.store((own % REFERENCE) | MERGED, Ordering::Release);
         }
     }
 

@@ -8,7 +8,7 @@ mod runnable;
 
 pub use clockwork::Clockwork;
 pub use explore_stops::{
-    Ended, Exploration, MustDrop, Probe, StopRun, explore_stops, explore_stops_with, replay_stop,
+    Asked, Ended, Exploration, MustDrop, Probe, StopRun, explore_stops, explore_stops_with, replay_stop,
 };
 pub use latch::Latch;
 pub use runnable::runnable;

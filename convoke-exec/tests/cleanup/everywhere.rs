@@ -130,7 +130,13 @@ fn siblings_that_a_failure_stops_close_what_they_have_before_the_scope_ends() {
             scope(async |s| {
                 for _ in 0..10 {
                     let door = Door::new("child's", &also);
-                    s.spawn(async move { using(door, async |_| Ok(never::<()>().await)).await });
+                    s.spawn(async move {
+                        using(door, async |_| {
+                            never::<()>().await;
+                            Ok(())
+                        })
+                        .await
+                    });
                 }
                 s.spawn(async { Err(Refused("child")) });
                 Ok(())

@@ -33,6 +33,6 @@ where
 {
     let exploration = explore_stops_with(program);
     assert_eq!(exploration.undisturbed().ended(), door, "{exploration}");
-    assert_eq!(exploration.runs().len(), exploration.points());
+    assert_eq!(exploration.runs().len(), 2 * exploration.points());
     exploration
 }

@@ -39,7 +39,7 @@ fn the_first_error_stops_the_rest() {
         .await
     });
     // That page fails without having waited: no stop comes before it.
-    assert_eq!(exploration.ended(Ended::Value), exploration.points(), "{exploration}");
+    assert_eq!(exploration.ended(Ended::Value), exploration.runs().len(), "{exploration}");
 }
 
 /// `Scope::named`.

@@ -33,7 +33,7 @@ where
         program(trace)
     });
     let kept = kept.into_inner();
-    assert_eq!(kept.len(), exploration.points() + 1);
+    assert_eq!(kept.len(), exploration.runs().len() + 1);
     (exploration, kept)
 }
 
@@ -64,7 +64,7 @@ fn fan_out_with_a_broken_page_closes_every_connection_wherever_it_is_stopped() {
 #[test]
 fn every_task_of_the_tree_that_began_cleans_up_wherever_it_is_stopped() {
     let (exploration, all_counts) = explore(Counts::default, |counts| tree(3, 2, counts), true);
-    assert_eq!(exploration.ended(Ended::Stopped), exploration.points(), "{exploration}");
+    assert_eq!(exploration.ended(Ended::Stopped), exploration.runs().len(), "{exploration}");
     assert_eq!(all_counts[0].waiting(), 9, "undisturbed, all of them wait");
     for counts in all_counts {
         assert_eq!(counts.cleaned(), counts.waiting(), "{counts:?}");

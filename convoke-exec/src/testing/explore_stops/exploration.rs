@@ -13,8 +13,18 @@ pub struct Exploration {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StopRun {
     stop_after: Option<usize>,
+    asked: Option<Asked>,
     ended: Ended,
     steps: usize,
+}
+
+/// From where a program was asked to stop. Tasks hear of it by different ways.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asked {
+    /// From outside the loop that the program runs on, as another thread would.
+    Outside,
+    /// From the loop, as other work there would.
+    Inside,
 }
 
 /// By which door a program ended.
@@ -41,7 +51,7 @@ impl Exploration {
         &self.undisturbed
     }
 
-    /// The runs with a stop, the earliest stop first.
+    /// The runs with a stop, two for each point, the earliest stop first.
     pub fn runs(&self) -> &[StopRun] {
         &self.runs
     }
@@ -53,13 +63,18 @@ impl Exploration {
 }
 
 impl StopRun {
-    pub(super) fn new(stop_after: Option<usize>, ended: Ended, steps: usize) -> Self {
-        Self { stop_after, ended, steps }
+    pub(super) fn new(stop: Option<(usize, Asked)>, ended: Ended, steps: usize) -> Self {
+        Self { stop_after: stop.map(|(point, _)| point), asked: stop.map(|(_, asked)| asked), ended, steps }
     }
 
     /// After how many steps it was asked to stop.
     pub fn stop_after(&self) -> Option<usize> {
         self.stop_after
+    }
+
+    /// From where it was asked to stop.
+    pub fn asked(&self) -> Option<Asked> {
+        self.asked
     }
 
     /// By which door it ended.
@@ -75,14 +90,19 @@ impl StopRun {
 
 impl fmt::Display for Exploration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "stop after  ended    steps")?;
+        write!(f, "stop after  from     ended    steps")?;
         for run in core::iter::once(&self.undisturbed).chain(&self.runs) {
             let after = run.stop_after.map_or("-".to_owned(), |after| after.to_string());
+            let from = match run.asked {
+                None => "-",
+                Some(Asked::Outside) => "outside",
+                Some(Asked::Inside) => "inside",
+            };
             let ended = match run.ended {
                 Ended::Value => "value",
                 Ended::Stopped => "stopped",
             };
-            write!(f, "\n{after:>10}  {ended:<7}  {:>5}", run.steps)?;
+            write!(f, "\n{after:>10}  {from:<7}  {ended:<7}  {:>5}", run.steps)?;
         }
         Ok(())
     }

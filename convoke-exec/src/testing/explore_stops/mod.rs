@@ -1,4 +1,4 @@
-//! A program is run once for each point at which it lets others run, and asked to stop at exactly that point: clean-up that
+//! A program is run again and again, asked to stop at another of the points at which it lets others run each time: clean-up that
 //! only works when nothing comes in between is found here.
 //!
 //! `stage.rs` is where the program runs, `run.rs` one run, `probe.rs` what the program promises, `exploration.rs` the report.
@@ -8,14 +8,15 @@ mod probe;
 mod run;
 mod stage;
 
-pub use exploration::{Ended, Exploration, StopRun};
+pub use exploration::{Asked, Ended, Exploration, StopRun};
 pub use probe::{MustDrop, Probe};
 
 use core::future::Future;
 
 use run::run;
 
-/// Runs a program as it is, and then once for each step of it, with a request to stop at that point.
+/// Runs a program as it is, and then, for each step of it, with a request to stop at that point: once from outside the loop it
+/// runs on, and once from there.
 ///
 /// The program runs on a loop and a clock of its own: one task at a time, in the same order every time, and if nothing
 /// is to be done, the clock jumps to the next timer. A *step* is a piece of work that is taken from the queue and run (a
@@ -43,7 +44,7 @@ use run::run;
 ///     .await
 /// });
 /// println!("{exploration}");
-/// assert_eq!(exploration.runs().len(), exploration.points());
+/// assert_eq!(exploration.runs().len(), 2 * exploration.points());
 /// ```
 #[track_caller]
 pub fn explore_stops<F, P>(program: F) -> Exploration
@@ -96,31 +97,34 @@ where
     P: Future<Output: Send + 'static> + Send + 'static,
 {
     let undisturbed = run(&program, None).unwrap_or_else(|failure| fail(None, &failure));
-    let runs = (0..undisturbed.steps())
-        .map(|point| run(&program, Some(point)).unwrap_or_else(|failure| fail(Some(point), &failure)))
-        .collect();
+    let runs = (0..undisturbed.steps()).flat_map(|point| replay_stop(point, &program)).collect();
     Exploration::new(undisturbed, runs)
 }
 
-/// One run of [`explore_stops_with`] alone, asked to stop after so many steps.
+/// Two runs of [`explore_stops_with`] alone, asked to stop after so many steps: from outside and from inside.
 ///
 /// # Panics
 /// As there.
 #[track_caller]
-pub fn replay_stop<F, P>(point: usize, program: F) -> StopRun
+pub fn replay_stop<F, P>(point: usize, program: F) -> [StopRun; 2]
 where
     F: Fn(&Probe) -> P,
     P: Future<Output: Send + 'static> + Send + 'static,
 {
-    run(&program, Some(point)).unwrap_or_else(|failure| fail(Some(point), &failure))
+    [Asked::Outside, Asked::Inside].map(|from| {
+        let stop = Some((point, from));
+        run(&program, stop).unwrap_or_else(|failure| fail(stop, &failure))
+    })
 }
 
 #[track_caller]
-fn fail(point: Option<usize>, failure: &str) -> ! {
-    match point {
+fn fail(stop: Option<(usize, Asked)>, failure: &str) -> ! {
+    let (point, from) = match stop {
         None => panic!("without a stop: {failure}"),
-        Some(point) => {
-            panic!("with a stop after step {point} (`replay_stop({point}, …)` runs that alone): {failure}")
-        }
-    }
+        Some((point, Asked::Outside)) => (point, "outside"),
+        Some((point, Asked::Inside)) => (point, "inside"),
+    };
+    panic!(
+        "with a stop from {from} after step {point} (`replay_stop({point}, …)` runs that alone): {failure}"
+    )
 }

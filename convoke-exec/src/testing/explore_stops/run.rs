@@ -8,7 +8,7 @@ use convoke_core::frames::{Counting, FrameAllocator};
 use convoke_core::testing::Connected;
 use convoke_core::{Env, Outcome, Panic, StopReason, StopSource};
 
-use super::exploration::{Ended, StopRun};
+use super::exploration::{Asked, Ended, StopRun};
 use super::probe::Probe;
 use super::stage::Stage;
 use crate::run_loop::RunLoop;
@@ -17,8 +17,8 @@ use crate::{task, tree};
 /// A program that is not done by then never is.
 const MOST_STEPS: usize = 100_000;
 
-/// Runs the program, asked to stop after so many steps, or not at all. The error says what was wrong.
-pub(super) fn run<F, P>(program: &F, stop_after: Option<usize>) -> Result<StopRun, String>
+/// Runs the program, asked to stop after so many steps and from there, or not at all. The error says what was wrong.
+pub(super) fn run<F, P>(program: &F, stop: Option<(usize, Asked)>) -> Result<StopRun, String>
 where
     F: Fn(&Probe) -> P,
     P: Future<Output: Send + 'static> + Send + 'static,
@@ -42,11 +42,13 @@ where
         if running.is_complete() {
             break None;
         }
-        if !asked && stop_after == Some(run.taken) {
+        if let Some((_, from)) = stop.filter(|(point, _)| !asked && *point == run.taken) {
             asked = true;
-            source.request_stop(StopReason::Requested);
-            // Who was woken by it comes next, after those who wait for their turn already, however busy they are.
-            run_loop.take_in();
+            let ask = || source.request_stop(StopReason::Requested);
+            match from {
+                Asked::Outside => ask(),
+                Asked::Inside => run_loop.within(ask),
+            };
         }
         match run.take() {
             Ok(true) if run.taken > MOST_STEPS => {
@@ -84,7 +86,7 @@ where
     drop(outcome);
     // Nobody's memory is in what is left: letters to those who have gone.
     run_loop.run_ready();
-    if let Some(point) = stop_after.filter(|_| !asked) {
+    if let Some((point, _)) = stop.filter(|_| !asked) {
         return Err(format!(
             "it ended after {steps} steps, before step {point}: it is not the same every time"
         ));
@@ -94,11 +96,7 @@ where
         let (live, bytes) = (frames.live(), frames.live_bytes());
         complaints.push(format!("{live} pieces of memory for frames ({bytes} bytes) were not given back"));
     }
-    if complaints.is_empty() {
-        Ok(StopRun::new(stop_after, ended, steps))
-    } else {
-        Err(complaints.join("; "))
-    }
+    if complaints.is_empty() { Ok(StopRun::new(stop, ended, steps)) } else { Err(complaints.join("; ")) }
 }
 
 /// What has not completed must stay where it is. Its address is kept, too: leak checkers then know that it is meant.

@@ -1,0 +1,356 @@
+//! Random trees of tasks, scopes, handles, awaits, moves and stops, on pools, loops and strands; all come home, every body is
+//! dropped once, and every frame is given back.
+//!
+//! Each tree is made from a seed, which is printed with a failure: `CONVOKE_STRESS_SEED=… cargo test --test random_tasks`
+//! makes the same tree again, a few hundred times. `CONVOKE_STRESS_SECONDS` says how long to go on.
+
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, mpsc};
+use std::task::{Poll, Waker};
+use std::time::{Duration, Instant};
+
+use convoke::env::{Changes, FrameAllocator};
+use convoke::frames::{Counting, Recycling};
+use convoke::prelude::*;
+use convoke::{ExecutorRef, Scope};
+
+/// Xorshift: the same tree for the same seed.
+#[derive(Clone)]
+struct Dice(u64);
+
+impl Dice {
+    fn new(seed: u64) -> Self {
+        Self(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
+    }
+
+    fn throw(&mut self, sides: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % sides
+    }
+
+    fn split(&mut self) -> Self {
+        Self::new(self.throw(u64::MAX))
+    }
+}
+
+/// What the trees run on, and what is counted.
+#[derive(Clone)]
+struct World {
+    executors: Arc<[ExecutorRef]>,
+    alive: Arc<AtomicUsize>,
+    ever: Arc<AtomicUsize>,
+    source: StopSource,
+    waking: mpsc::Sender<Kept>,
+}
+
+impl World {
+    fn executor(&self, dice: &mut Dice) -> ExecutorRef {
+        let number = dice.throw(self.executors.len() as u64);
+        self.executors[usize::try_from(number).unwrap()].clone()
+    }
+
+    fn body(&self) -> Body {
+        self.alive.fetch_add(1, Ordering::Relaxed);
+        self.ever.fetch_add(1, Ordering::Relaxed);
+        Body(self.alive.clone(), Box::new(0xB0D7))
+    }
+}
+
+/// Is part of each body, and must be dropped once.
+struct Body(Arc<AtomicUsize>, Box<u64>);
+
+impl Drop for Body {
+    fn drop(&mut self) {
+        assert_eq!(*self.1, 0xB0D7, "dropped once");
+        *self.1 = 0xDEAD;
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+type Boxed<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+
+/// What a body does: a few steps, some of which start others.
+fn node(world: World, mut dice: Dice, depth: u32) -> Boxed<u64> {
+    Box::pin(async move {
+        let _body = world.body();
+        let mut sum = 1;
+        for _ in 0..=dice.throw(4) {
+            sum += step(&world, &mut dice, depth).await;
+        }
+        sum
+    })
+}
+
+async fn step(world: &World, dice: &mut Dice, depth: u32) -> u64 {
+    let deeper = depth > 0;
+    match dice.throw(17) {
+        0 => checkpoint().await,
+        1 => schedule(&world.executor(dice)).await,
+        2 => _ = reschedule(&world.executor(dice)).await,
+        3 if deeper => return task(node(world.clone(), dice.split(), depth - 1)).await,
+        4 if deeper => {
+            let executor = world.executor(dice);
+            return run_on(&executor, node(world.clone(), dice.split(), depth - 1)).await;
+        }
+        5 if deeper => {
+            let caught = catch_stopped(node(world.clone(), dice.split(), depth - 1)).await;
+            return caught.unwrap_or(0);
+        }
+        6..=9 if deeper => return open(world, dice, depth - 1).await,
+        10 if deeper => {
+            // Started and dropped in flight, as a foreign `select!` does.
+            let mut future = Box::pin(open_owned(world.clone(), dice.split(), depth - 1));
+            poll_some(&mut future, dice.throw(3)).await;
+        }
+        11 => {
+            let mut sleeping = Box::pin(sleep(Duration::from_micros(dice.throw(50))).into_awaited());
+            poll_some(&mut sleeping, dice.throw(4)).await;
+        }
+        12 => wake_from_elsewhere(world.waking.clone()).await,
+        13 if dice.throw(40) == 0 => stopped().await,
+        14 if dice.throw(80) == 0 => _ = world.source.request_stop(StopReason::Requested),
+        15 if dice.throw(40) == 0 => panic!("a random panic"),
+        16 if deeper => {
+            // Started in this task, and sent to another.
+            let mut future: Boxed<u64> =
+                Box::pin(task(node(world.clone(), dice.split(), depth - 1)).into_awaited());
+            poll_some(&mut future, 1).await;
+            return task(future).on(&world.executor(dice)).await;
+        }
+        _ => _ = just(()).await,
+    }
+    1
+}
+
+/// Polls it so many times at most, and then drops it wherever that is.
+async fn poll_some<F: Future + Unpin>(future: &mut F, mut times: u64) {
+    poll_fn(|cx| {
+        if times == 0 || Pin::new(&mut *future).poll(cx).is_ready() {
+            return Poll::Ready(());
+        }
+        times -= 1;
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
+}
+
+/// Waits for a waker that is kept elsewhere, cloned there, used twice and dropped late.
+async fn wake_from_elsewhere(waking: mpsc::Sender<Kept>) {
+    let woken = Arc::new(AtomicUsize::new(0));
+    let mut sent = false;
+    poll_fn(|cx| {
+        if !sent {
+            sent = true;
+            waking.send((cx.waker().clone(), woken.clone())).unwrap();
+        }
+        if woken.load(Ordering::Acquire) == 1 { Poll::Ready(()) } else { Poll::Pending }
+    })
+    .await;
+}
+
+/// A waker, and what it is called for.
+type Kept = (Waker, Arc<AtomicUsize>);
+
+/// A thread that calls wakers.
+fn wakes() -> mpsc::Sender<Kept> {
+    let (send, receive) = mpsc::channel::<Kept>();
+    std::thread::spawn(move || {
+        for (waker, woken) in receive {
+            woken.store(1, Ordering::Release);
+            let again = waker.clone();
+            waker.wake();
+            again.wake_by_ref();
+            drop(again);
+        }
+    });
+    send
+}
+
+async fn open_owned(world: World, mut dice: Dice, depth: u32) -> u64 {
+    open(&world, &mut dice, depth).await
+}
+
+/// A scope with children of all kinds.
+async fn open(world: &World, dice: &mut Dice, depth: u32) -> u64 {
+    let (world, mut dice) = (world.clone(), dice.split());
+    let opened: Boxed<Result<u64, u64>> = Box::pin(async move {
+        let _body = world.body();
+        scope(async |s: Scope<Result<u64, u64>>| {
+            let _body = world.body();
+            let mut handles = Vec::new();
+            for _ in 0..dice.throw(5) {
+                child(&world, &mut dice, depth, &s, &mut handles);
+            }
+            let mut sum = 0;
+            for handle in handles {
+                match dice.throw(4) {
+                    0 => drop(handle),
+                    1 => {
+                        handle.request_stop();
+                        sum += catch_stopped(handle).await.unwrap_or(0);
+                    }
+                    _ => sum += handle.await,
+                }
+            }
+            if dice.throw(10) == 0 { Err(sum) } else { Ok(sum) }
+        })
+        .await
+    });
+    match opened.await {
+        Ok(sum) | Err(sum) => sum,
+    }
+}
+
+fn child(
+    world: &World,
+    dice: &mut Dice,
+    depth: u32,
+    s: &Scope<Result<u64, u64>>,
+    handles: &mut Vec<convoke::Handle<u64>>,
+) {
+    let future = node(world.clone(), dice.split(), depth.saturating_sub(1));
+    match dice.throw(5) {
+        0 => s.spawn(async move { _ = future.await }),
+        1 => {
+            let fails = dice.throw(8) == 0;
+            s.spawn(async move { if future.await > 0 && fails { Err(1) } else { Ok(()) } });
+        }
+        2 => s.spawn_on(&world.executor(dice), async move { _ = future.await }),
+        3 => {
+            let (inner, executor) = (s.clone(), world.executor(dice));
+            s.named("parent").spawn(async move {
+                // A child that starts a sibling; the scope may have stopped by then, and not ended.
+                let _ = inner.try_spawn(async move { _ = future.await });
+                let _ = reschedule(&executor).await;
+            });
+        }
+        _ => handles.push(s.spawn_future(future)),
+    }
+}
+
+/// Makes one tree and runs it.
+fn one(seed: u64, executors: &Arc<[ExecutorRef]>, waking: &mpsc::Sender<Kept>) {
+    let mut dice = Dice::new(seed);
+    let frames = Counting::new(Recycling);
+    let source = StopSource::new();
+    let world = World {
+        executors: executors.clone(),
+        alive: Arc::default(),
+        ever: Arc::default(),
+        source: source.clone(),
+        waking: waking.clone(),
+    };
+    let changes = Changes::new().allocator(FrameAllocator::new(frames.clone())).stop_token(source.token());
+    let root = node(world.clone(), dice.split(), 3);
+    let root_executor = world.executor(&mut dice);
+    let elsewhere = dice.throw(2) == 0;
+    let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        let outcome = if elsewhere {
+            sync_wait_with(changes, task(root).starts_on(&root_executor))
+        } else {
+            sync_wait_with(changes, task(root))
+        };
+        drop(outcome);
+    }));
+    drop(result);
+    assert_eq!(world.alive.load(Ordering::Relaxed), 0, "bodies are left");
+    // Who has told us of the end may still be giving back the last frame, or have a waker in his hands.
+    let until = Instant::now() + Duration::from_secs(10);
+    while frames.live() > 0 && Instant::now() < until {
+        std::thread::yield_now();
+    }
+    assert_eq!(frames.live(), 0, "frames are left");
+}
+
+/// A loop on a thread of its own, until it is told to finish.
+fn looping() -> (ExecutorRef, impl FnOnce()) {
+    let (send, receive) = std::sync::mpsc::channel();
+    let thread = std::thread::spawn(move || {
+        let run_loop = RunLoop::new();
+        send.send(run_loop.executor()).unwrap();
+        run_loop.run();
+    });
+    let executor = receive.recv().unwrap();
+    let handle = ExecutorRef::new(executor.clone());
+    (handle, move || {
+        executor.finish();
+        thread.join().unwrap();
+    })
+}
+
+/// The tree that hangs is named by whoever watches.
+fn watched(executors: Arc<[ExecutorRef]>, seeds: impl Iterator<Item = u64>) -> u64 {
+    let now = Arc::new(AtomicUsize::new(0));
+    let seen = now.clone();
+    std::thread::spawn(move || {
+        let mut last = usize::MAX;
+        let mut same = 0;
+        loop {
+            std::thread::sleep(Duration::from_secs(5));
+            let seed = seen.load(Ordering::Relaxed);
+            same = if seed == last { same + 1 } else { 0 };
+            last = seed;
+            if seed == usize::MAX {
+                return;
+            }
+            if same == 12 {
+                eprintln!("the tree of CONVOKE_STRESS_SEED={seed} has not ended for a minute");
+                std::process::abort();
+            }
+        }
+    });
+    let (mut trees, waking) = (0, wakes());
+    for seed in seeds {
+        now.store(usize::try_from(seed).unwrap(), Ordering::Relaxed);
+        let result =
+            std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| one(seed, &executors, &waking)));
+        if let Err(panic) = result {
+            eprintln!("failed: CONVOKE_STRESS_SEED={seed}");
+            std::panic::resume_unwind(panic);
+        }
+        trees += 1;
+    }
+    now.store(usize::MAX, Ordering::Relaxed);
+    trees
+}
+
+#[test]
+fn random_trees_come_home() {
+    // Panics are part of it; their messages are not.
+    std::panic::set_hook(Box::new(|info| {
+        let text = info.payload_as_str().unwrap_or_default();
+        if !text.contains("a random panic") {
+            eprintln!("{info}");
+        }
+    }));
+    let read = |name| std::env::var(name).ok().and_then(|value| value.parse::<u64>().ok());
+    let (small, large) = (ThreadPool::new(1).unwrap(), ThreadPool::new(2).unwrap());
+    let ((one_loop, end_one), (other_loop, end_other)) = (looping(), looping());
+    let executors: Arc<[ExecutorRef]> = [
+        ExecutorRef::new(small.executor()),
+        ExecutorRef::new(large.executor()),
+        ExecutorRef::new(Strand::new(large.executor())),
+        one_loop,
+        other_loop,
+    ]
+    .into();
+    let trees = match read("CONVOKE_STRESS_SEED") {
+        Some(seed) => watched(executors, std::iter::repeat_n(seed, 300)),
+        None => {
+            let until = Instant::now() + Duration::from_secs(read("CONVOKE_STRESS_SECONDS").unwrap_or(5));
+            let first = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
+            let first = u64::from(first.subsec_nanos()) << 20;
+            eprintln!("from seed {first}");
+            watched(executors, (first..).take_while(|_| Instant::now() < until))
+        }
+    };
+    end_one();
+    end_other();
+    eprintln!("{trees} trees");
+    assert!(trees > 0);
+}
