@@ -340,11 +340,13 @@ fn a_timeout_does_not_pass_on_what_was_half_done() {
 }
 
 #[test]
-fn a_child_that_stops_by_itself_or_has_a_handle_leaves_the_value_alone() {
+fn children_that_stop_by_themselves_or_were_dismissed_leave_the_value_alone() {
     let outcome = sync_wait(task(async {
         scope(async |s| {
             s.spawn(async { stopped().await });
             drop(s.spawn_future(async { never::<()>().await }));
+            s.spawn(async { never::<()>().await });
+            s.request_stop(StopReason::Named("enough"));
             "all is done"
         })
         .await
@@ -395,7 +397,7 @@ fn a_handle_that_stays_at_home_may_outlive_its_loop() {
     let kept = Rc::new(std::cell::RefCell::new(None));
     let keep = kept.clone();
     let outcome = run_loop.block_on(async move {
-        let waker = scope(async |s| {
+        scope(async |s| {
             let handle = s.spawn_future_local(async {
                 // A waker that is kept elsewhere: the child is not alone with its handle when it leaves.
                 std::future::poll_fn(|cx| std::task::Poll::Ready(cx.waker().clone())).await
@@ -404,8 +406,7 @@ fn a_handle_that_stays_at_home_may_outlive_its_loop() {
             checkpoint().await;
             *keep.borrow_mut() = Some(handle);
         })
-        .await;
-        waker
+        .await
     });
     assert_eq!(outcome, Outcome::Value(()));
     drop(run_loop);

@@ -42,7 +42,9 @@ pub(super) struct State<O> {
     pub(super) failure: Option<Failure<O>>,
     /// Why the children are asked to stop, if they are.
     pub(super) stop: Option<StopReason>,
-    /// A child was stopped after it was asked to: then the body's value is not what it says.
+    /// The program itself was the first to ask: then its value does not count on them.
+    dismissed: bool,
+    /// A child was stopped after it was asked to, not by the program: then the body's value is not what it says.
     pub(super) cut_short: bool,
     /// The body has ended, and the scope waits for the children alone.
     pub(super) body_ended: bool,
@@ -100,6 +102,7 @@ impl<O> Block<O> {
                 children: Children::new(),
                 failure: None,
                 stop: None,
+                dismissed: false,
                 cut_short: false,
                 body_ended: false,
                 waker: None,
@@ -150,7 +153,7 @@ impl<O> Block<O> {
         let failed = failure.is_some();
         // SAFETY: rules 1 and 2.
         let mut state = unsafe { block.as_ref() }.state.lock();
-        state.cut_short |= stopped && state.stop.is_some();
+        state.cut_short |= stopped && state.stop.is_some() && !state.dismissed;
         let second = match (&state.failure, failure) {
             (None, Some(failure)) => {
                 state.failure = Some(failure);
@@ -191,6 +194,14 @@ impl<O> Block<O> {
             drop(state);
             let _ = Panic::catch(|| drop(failure));
         }
+    }
+
+    /// The same as [`stop_children`](Block::stop_children), by the program: it does without them.
+    pub(super) fn dismiss_children(&self, reason: StopReason) {
+        let mut state = self.state.lock();
+        state.dismissed |= state.stop.is_none();
+        drop(state);
+        self.stop_children(reason);
     }
 
     /// Asks all children to stop, those that are there and those that come.

@@ -23,7 +23,8 @@ use crate::region::Region;
 ///
 /// - *Completes with* what the body returns, or with the error of the child that failed first. Stopped, if the body was,
 ///   or if the scope was asked to stop and a child has stopped for it: a value would count on what that child did not do. A
-///   child that stops by itself is merely gone, and one with a handle is its handle's. If a child panicked the panic goes on
+///   child that stops by itself, or that the program [asks](Scope::request_stop), is merely gone, and one with a handle is
+///   its handle's. If a child panicked the panic goes on
 ///   here, with the child's name.
 /// - *If dropped*, the children are asked to stop, and the task waits for them before it ends.
 /// - *Runs on*: the body, in the task that opened the scope; children, on the same executor as tasks of their own, in
