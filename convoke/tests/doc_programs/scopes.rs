@@ -42,6 +42,19 @@ fn the_first_error_stops_the_rest() {
     assert_eq!(exploration.ended(Ended::Value), exploration.runs().len(), "{exploration}");
 }
 
+/// `Scope::request_stop`.
+#[test]
+fn a_scope_does_without_its_child() {
+    explore(Outcome::Value("done"), || async {
+        scope(async |s| {
+            s.spawn(async { forever().await });
+            s.request_stop(StopReason::Named("enough"));
+            "done"
+        })
+        .await
+    });
+}
+
 /// `Scope::named`.
 #[test]
 fn a_child_with_a_name() {
