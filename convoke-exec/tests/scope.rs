@@ -289,6 +289,71 @@ struct KeptScope(convoke::Scope<KeptScope>);
 
 use std::future::Future;
 
+/// Asks for a stop when the body of the program has returned and its children run.
+fn stopped_late<P>(program: P) -> Outcome<P::Output>
+where
+    P: Future<Output: Send + 'static> + Send + 'static,
+{
+    let source = StopSource::new();
+    let asks = source.clone();
+    let both = async move {
+        let asking = async move {
+            checkpoint().await;
+            checkpoint().await;
+            asks.request_stop(StopReason::Shutdown);
+        };
+        join((shield(asking), program)).await.1
+    };
+    sync_wait_with(Changes::new().stop_token(source.token()), task(both))
+}
+
+#[test]
+fn a_value_that_counts_on_children_which_were_stopped_is_not_returned() {
+    let outcome = stopped_late(async {
+        scope(async |s| {
+            s.spawn(async { never::<()>().await });
+            "all is done"
+        })
+        .await
+    });
+    assert_eq!(outcome, Outcome::Stopped);
+    let outcome = stopped_late(async {
+        local_scope(async |s| {
+            s.spawn(async { never::<()>().await });
+            "all is done"
+        })
+        .await
+    });
+    assert_eq!(outcome, Outcome::Stopped);
+}
+
+#[test]
+fn a_timeout_does_not_pass_on_what_was_half_done() {
+    let outcome = sync_wait(task(async {
+        let half_done = scope(async |s| {
+            s.spawn(async { never::<()>().await });
+            "all is done"
+        });
+        timeout(std::time::Duration::from_millis(1), half_done).await.is_err()
+    }));
+    assert_eq!(outcome, Outcome::Value(true));
+}
+
+#[test]
+fn children_that_stop_by_themselves_or_were_dismissed_leave_the_value_alone() {
+    let outcome = sync_wait(task(async {
+        scope(async |s| {
+            s.spawn(async { stopped().await });
+            drop(s.spawn_future(async { never::<()>().await }));
+            s.spawn(async { never::<()>().await });
+            s.request_stop(StopReason::Named("enough"));
+            "all is done"
+        })
+        .await
+    }));
+    assert_eq!(outcome, Outcome::Value("all is done"));
+}
+
 #[test]
 fn a_handle_that_stays_at_home_may_be_dropped_at_any_time() {
     let (count, leaves) = counter();
@@ -332,7 +397,7 @@ fn a_handle_that_stays_at_home_may_outlive_its_loop() {
     let kept = Rc::new(std::cell::RefCell::new(None));
     let keep = kept.clone();
     let outcome = run_loop.block_on(async move {
-        let waker = scope(async |s| {
+        scope(async |s| {
             let handle = s.spawn_future_local(async {
                 // A waker that is kept elsewhere: the child is not alone with its handle when it leaves.
                 std::future::poll_fn(|cx| std::task::Poll::Ready(cx.waker().clone())).await
@@ -341,8 +406,7 @@ fn a_handle_that_stays_at_home_may_outlive_its_loop() {
             checkpoint().await;
             *keep.borrow_mut() = Some(handle);
         })
-        .await;
-        waker
+        .await
     });
     assert_eq!(outcome, Outcome::Value(()));
     drop(run_loop);

@@ -61,6 +61,7 @@ pub struct Pool(Arc<Mutex<Inside>>);
 
 #[derive(Debug)]
 struct Inside {
+    connections: usize,
     free: Vec<Connection>,
     waiting: VecDeque<Waker>,
     statistics: Statistics,
@@ -100,6 +101,7 @@ impl Pool {
     pub fn new(connections: usize) -> Self {
         let free = (0..connections).map(|_| Connection::default()).collect();
         Self(Arc::new(Mutex::new(Inside {
+            connections,
             free,
             waiting: VecDeque::new(),
             statistics: Statistics::default(),
@@ -147,7 +149,8 @@ impl Pool {
     /// Whether all connections are back, and none is in the middle of a transaction.
     pub fn is_clean(&self) -> bool {
         let inside = self.0.lock().unwrap();
-        !inside.free.is_empty() && inside.free.iter().all(|connection| !connection.in_transaction)
+        inside.free.len() == inside.connections
+            && inside.free.iter().all(|connection| !connection.in_transaction)
     }
 
     /// What became of the transactions.

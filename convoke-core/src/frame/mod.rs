@@ -70,6 +70,10 @@ pub enum Polled<T> {
     Stopped,
 }
 
+/// Whether a frame was held before something in it was polled: see [`Frame::held_before`].
+#[derive(Clone, Copy, Debug)]
+pub struct HeldBefore(bool);
+
 thread_local! {
     /// The nearest frame, or null outside all tasks. Set by `Entered`, which borrows the frame.
     static WINDOW: Cell<*const Frame<'static>> = Cell::new(ptr::null());
@@ -130,9 +134,10 @@ impl<'a> Frame<'a> {
 
     /// Polls `body` inside this frame.
     #[inline]
-    pub fn poll<F: Future + ?Sized>(&self, body: Pin<&mut F>, cx: &mut Context<'_>) -> Polled<F::Output> {
-        match self.within(|| body.poll(cx)) {
+    pub fn poll<F: Future + ?Sized>(&self, mut body: Pin<&mut F>, cx: &mut Context<'_>) -> Polled<F::Output> {
+        match self.within(|| body.as_mut().poll(cx)) {
             Poll::Ready(value) => Polled::Ready(value),
+            Poll::Pending if self.held.get() && self.stopped.get() => self.poll_again(body, cx),
             Poll::Pending if self.held.get() => {
                 // Whoever is around must not drop it either.
                 Self::hold_current();
@@ -140,6 +145,21 @@ impl<'a> Frame<'a> {
             }
             Poll::Pending if self.stopped.get() => Polled::Stopped,
             Poll::Pending => Polled::Pending,
+        }
+    }
+
+    /// Something inside was stopped, and something must not be dropped yet; unless it has been dropped since, in the same
+    /// poll, by a foreign `select!`. Then nobody would ever poll again: so whoever holds is asked once more.
+    #[cold]
+    fn poll_again<F: Future + ?Sized>(&self, body: Pin<&mut F>, cx: &mut Context<'_>) -> Polled<F::Output> {
+        self.held.set(false);
+        match self.within(|| body.poll(cx)) {
+            Poll::Ready(value) => Polled::Ready(value),
+            Poll::Pending if self.held.get() => {
+                Self::hold_current();
+                Polled::Pending
+            }
+            Poll::Pending => Polled::Stopped,
         }
     }
 
@@ -209,6 +229,22 @@ impl<'a> Frame<'a> {
     /// Whether somebody inside must not be dropped yet, as of the last poll.
     pub fn is_held(&self) -> bool {
         self.held.get()
+    }
+
+    /// Those who have said [`hold`](Frame::hold) since the nearest frame was looked at, have ended meanwhile, in the same poll.
+    #[inline]
+    pub fn forget_holds(since: HeldBefore) {
+        Frame::current(|frame| {
+            if let Some(frame) = frame {
+                frame.held.set(since.0);
+            }
+        });
+    }
+
+    /// Whether the nearest frame is held, for [`forget_holds`](Frame::forget_holds).
+    #[inline]
+    pub fn held_before() -> HeldBefore {
+        HeldBefore(Frame::current(|frame| frame.is_some_and(Frame::is_held)))
     }
 
     /// The same as [`hold`](Frame::hold) for the nearest frame, if there is one.

@@ -27,6 +27,8 @@ pin_project! {
         at: Option<Instant>,
         begun: bool,
         elapsed: bool,
+        // It has ended by the stopped door, and may be polled again, beside something that must not be dropped yet.
+        stopped: bool,
         // Of a stop callback; it goes on when the body has ended.
         panic: Option<Panic>,
     }
@@ -51,11 +53,16 @@ impl<F: Future> Limited<F> {
             at: None,
             begun: false,
             elapsed: false,
+            stopped: false,
             panic: None,
         }
     }
 
     pub(super) fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Ended<F::Output>> {
+        if self.stopped {
+            return Poll::Ready(Ended::Stopped);
+        }
+        let held = Frame::held_before();
         // A body whose time is up when it begins is begun nevertheless, with the request made.
         let up = if self.begun { self.alarm.is_due() } else { self.as_mut().begin() };
         if up && self.is_nearest() {
@@ -88,6 +95,9 @@ impl<F: Future> Limited<F> {
                 _ => Ended::Stopped,
             },
         };
+        *this.stopped = !matches!(ended, Ended::Value(_));
+        // It may have been polled twice, and have held the task for the first time of it.
+        Frame::forget_holds(held);
         this.region.within(|| this.body.set(None));
         if let Some(panic) = this.panic.take() {
             panic.resume();

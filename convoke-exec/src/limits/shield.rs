@@ -55,7 +55,8 @@ impl<F: Future> Future for Shield<F> {
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
         let mut this = self.project();
-        let Some(body) = this.body.as_mut().as_pin_mut() else { panic!("polled after it has ended") };
+        // Gone if it was stopped: then this is polled beside something that must not be dropped yet.
+        let Some(body) = this.body.as_mut().as_pin_mut() else { return pass_on_stop() };
         match this.region.poll(body, cx) {
             Polled::Ready(value) => Poll::Ready(value),
             Polled::Pending => Poll::Pending,

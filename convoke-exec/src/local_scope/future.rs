@@ -27,8 +27,9 @@ use crate::together::woken_set::WokenSet;
 /// The first child to fail, with an `Err` or a panic, stops the others; they come home, and its failure is the scope's.
 /// Children may start others until the last has ended, also when they are asked to stop.
 ///
-/// - *Completes with* what the body returns, or with the error of the child that failed first. Stopped, if the body was.
-///   A child that ends by the stopped door is merely gone.
+/// - *Completes with* what the body returns, or with the error of the child that failed first. Stopped, if the body was,
+///   or if the scope was asked to stop and a child has stopped for it: a value would count on what that child did not do. A
+///   child that stops by itself is merely gone.
 /// - *If dropped*, body and children are dropped.
 /// - *Runs on* the task that opened the scope, all in turn. For parallel children there is [`scope()`](crate::scope()).
 /// - *Panics* with the panic of a child, and its name; and outside a task.
@@ -75,7 +76,8 @@ where
 
 /// As [`local_scope()`], for children that are not `Send`. Nor is the scope, then.
 ///
-/// - *Completes with* what the body returns, or with the error of the child that failed first. Stopped, if the body was.
+/// - *Completes with* what the body returns, or with the error of the child that failed first. Stopped, if the body was,
+///   or a child that was asked to.
 /// - *If dropped*, body and children are dropped.
 /// - *Runs on* the task that opened the scope, all in turn.
 /// - *Panics* with the panic of a child, and its name; and outside a task.
@@ -112,6 +114,10 @@ struct Rest<C: ?Sized, O> {
     value: Option<O>,
     place: &'static Location<'static>,
     taken: bool,
+    /// It has ended by the stopped door, and may be polled again, beside something that must not be dropped yet.
+    stopped: bool,
+    /// A child was stopped after the scope was asked to: then the body's value is not what it says.
+    cut_short: bool,
 }
 
 enum Failure<O> {
@@ -147,6 +153,8 @@ where
             value: None,
             place,
             taken: false,
+            stopped: false,
+            cut_short: false,
         },
     }
 }
@@ -161,7 +169,11 @@ where
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
         let mut this = self.project();
         let rest = this.rest;
+        if rest.stopped {
+            return pass_on_stop();
+        }
         assert!(!rest.taken, "polled after it has ended");
+        let held = Frame::held_before();
         match Panic::catch(|| rest.region.listen(cx)) {
             Ok(false) => {}
             Ok(true) => rest.ring_all(this.body_bell),
@@ -177,6 +189,8 @@ where
             }
         }
         if this.body.is_none() && rest.children.is_empty() && rest.inbox.0.end() {
+            // Some were polled twice, and have held the task for the first time of it.
+            Frame::forget_holds(held);
             return rest.end();
         }
         // Those that were asked to stop are on their way home, and without a body the children are.
@@ -222,7 +236,8 @@ where
 
     fn poll_child(&mut self, key: Key, body: &Bell) {
         match self.children.poll(key, &self.region) {
-            None | Some((Outcome::Value(None) | Outcome::Stopped, _)) => {}
+            None | Some((Outcome::Value(None), _)) => {}
+            Some((Outcome::Stopped, _)) => self.cut_short |= self.region.stop_reason().is_some(),
             Some((Outcome::Value(Some(output)), _)) => self.fail(Failure::Output(output), body),
             Some((Outcome::Error(never), _)) => never.absurd(),
             Some((Outcome::Panicked(panic), label)) => {
@@ -282,8 +297,14 @@ where
                 panic.resume()
             }
             (Some(Failure::Output(output)), _) => Poll::Ready(output),
-            (None, Some(value)) => Poll::Ready(value),
-            (None, None) => pass_on_stop(),
+            (None, Some(value)) if !self.cut_short => Poll::Ready(value),
+            (None, value) => {
+                self.stopped = true;
+                match Panic::catch(|| drop(value)) {
+                    Ok(()) => pass_on_stop(),
+                    Err(panic) => panic.resume(),
+                }
+            }
         }
     }
 }

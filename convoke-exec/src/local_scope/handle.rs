@@ -29,6 +29,8 @@ pub struct LocalHandle<T> {
     place: &'static Location<'static>,
     watch: StopWatch,
     taken: bool,
+    /// The child was, and so is whoever awaits it.
+    stopped: bool,
 }
 
 impl<T> Unpin for LocalHandle<T> {}
@@ -73,6 +75,11 @@ impl<T> Future for LocalHandle<T> {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<T> {
         Frame::current(|frame| {
             let Some(frame) = frame else { outside_a_task("the handle of a child") };
+            if self.stopped {
+                // Polled again, beside something that must not be dropped yet.
+                frame.set_stopped();
+                return Poll::Pending;
+            }
             assert!(!self.taken, "polled after it has ended");
             let mut state = self.meeting.lock();
             let Some(outcome) = state.outcome.take() else {
@@ -92,6 +99,7 @@ impl<T> Future for LocalHandle<T> {
                 Outcome::Error(never) => never.absurd(),
                 Outcome::Panicked(panic) => panic.resume(),
                 Outcome::Stopped => {
+                    self.stopped = true;
                     frame.set_stopped();
                     Poll::Pending
                 }
@@ -185,7 +193,7 @@ pub(super) fn with_handle<F: Future, O>(
         label,
         _output: PhantomData,
     };
-    (child, LocalHandle { meeting, place, watch: StopWatch::new(), taken: false })
+    (child, LocalHandle { meeting, place, watch: StopWatch::new(), taken: false, stopped: false })
 }
 
 impl<F: Future, O> Future for FutureChild<F, O> {

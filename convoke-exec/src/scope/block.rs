@@ -42,6 +42,10 @@ pub(super) struct State<O> {
     pub(super) failure: Option<Failure<O>>,
     /// Why the children are asked to stop, if they are.
     pub(super) stop: Option<StopReason>,
+    /// The program itself was the first to ask: then its value does not count on them.
+    dismissed: bool,
+    /// A child was stopped after it was asked to, not by the program: then the body's value is not what it says.
+    pub(super) cut_short: bool,
     /// The body has ended, and the scope waits for the children alone.
     pub(super) body_ended: bool,
     /// Of the scope. Taken when a child fails, or the last one ends after the body.
@@ -49,6 +53,16 @@ pub(super) struct State<O> {
     /// Nothing is started any more.
     pub(super) ended: bool,
     kept: Option<Kept<O>>,
+}
+
+/// How a child has ended, as far as its scope is concerned.
+pub(crate) enum ChildEnd<O> {
+    /// With its part done, or as somebody else is told.
+    Home,
+    /// By the stopped door, with its part undone.
+    Stopped,
+    /// The scope fails with it.
+    Failed(Failure<O>),
 }
 
 /// How a child, or the body, has failed.
@@ -88,6 +102,8 @@ impl<O> Block<O> {
                 children: Children::new(),
                 failure: None,
                 stop: None,
+                dismissed: false,
+                cut_short: false,
                 body_ended: false,
                 waker: None,
                 ended: false,
@@ -123,18 +139,21 @@ impl<O> Block<O> {
         unsafe { place.cast::<Self>().as_ref() }.state.lock().stop
     }
 
-    /// A child has ended; perhaps it has failed. Says whether `stop_children` may have referred to it.
+    /// A child has ended; perhaps it has failed, or was stopped before it could do its part. Says whether `stop_children` may have referred to it.
     ///
     /// # Safety
     /// The child was added to the list of this block, and this is said once. The block may be gone when this returns.
     pub(super) unsafe fn child_ended(
         block: NonNull<Self>,
         child: NonNull<TaskHeader>,
-        failure: Option<Failure<O>>,
+        end: ChildEnd<O>,
     ) -> Known {
+        let stopped = matches!(end, ChildEnd::Stopped);
+        let failure = if let ChildEnd::Failed(failure) = end { Some(failure) } else { None };
         let failed = failure.is_some();
         // SAFETY: rules 1 and 2.
         let mut state = unsafe { block.as_ref() }.state.lock();
+        state.cut_short |= stopped && state.stop.is_some() && !state.dismissed;
         let second = match (&state.failure, failure) {
             (None, Some(failure)) => {
                 state.failure = Some(failure);
@@ -175,6 +194,14 @@ impl<O> Block<O> {
             drop(state);
             let _ = Panic::catch(|| drop(failure));
         }
+    }
+
+    /// The same as [`stop_children`](Block::stop_children), by the program: it does without them.
+    pub(super) fn dismiss_children(&self, reason: StopReason) {
+        let mut state = self.state.lock();
+        state.dismissed |= state.stop.is_none();
+        drop(state);
+        self.stop_children(reason);
     }
 
     /// Asks all children to stop, those that are there and those that come.

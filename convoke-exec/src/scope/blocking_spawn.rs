@@ -14,7 +14,7 @@ use convoke_core::raw::HomeId;
 use convoke_core::raw::meeting::Meeting;
 use convoke_core::{Outcome, Panic, StopReason};
 
-use super::block::{Block, Failure};
+use super::block::{Block, ChildEnd};
 use super::child::{Here, ToHandle, ToScope, Where};
 use super::handle::Handle;
 use super::output::ChildOutput;
@@ -171,16 +171,16 @@ unsafe impl<O> Where<O> for AndStop {
         unsafe { Where::<O>::block(&Here, child) }
     }
 
-    unsafe fn tell(&self, child: NonNull<TaskHeader>, failure: Option<Failure<O>>) -> Known {
+    unsafe fn tell(&self, child: NonNull<TaskHeader>, end: ChildEnd<O>) -> Known {
         // SAFETY: the caller's: the block is there until it is told.
         unsafe {
             let block: NonNull<Block<O>> = self.block(child);
-            if let Some(failure) = failure {
+            if let ChildEnd::Failed(failure) = end {
                 block.as_ref().fail(failure);
                 // Should an executor panic here: the scope is told nevertheless.
                 let _ = Panic::catch(|| block.as_ref().stop_children(StopReason::Sibling));
             }
-            Block::child_ended(block, child, None)
+            Block::child_ended(block, child, ChildEnd::Home)
         }
     }
 }

@@ -9,7 +9,7 @@ use core::task::Waker;
 use convoke_core::raw::meeting::{Complete, Meeting};
 use convoke_core::{Env, Outcome, Panic, StopReason};
 
-use super::block::{Block, Failure};
+use super::block::{Block, ChildEnd, Failure};
 use super::handle::{Anywhere, Kind};
 use super::output::ChildOutput;
 use crate::task::{Ending, Known, Place, TaskHeader};
@@ -25,14 +25,14 @@ pub(super) unsafe trait Where<O>: Sized {
     /// The child has not been told to have ended.
     unsafe fn block(&self, child: NonNull<TaskHeader>) -> NonNull<Block<O>>;
 
-    /// The scope is told that the child has ended, and perhaps failed.
+    /// The scope is told that the child has ended, and how.
     ///
     /// # Safety
     /// As for [`Block::child_ended`].
     #[inline]
-    unsafe fn tell(&self, child: NonNull<TaskHeader>, failure: Option<Failure<O>>) -> Known {
+    unsafe fn tell(&self, child: NonNull<TaskHeader>, end: ChildEnd<O>) -> Known {
         // SAFETY: the caller's.
-        unsafe { Block::child_ended(self.block(child), child, failure) }
+        unsafe { Block::child_ended(self.block(child), child, end) }
     }
 
     /// The child is in memory: it takes its place.
@@ -171,16 +171,17 @@ unsafe impl<O, T: ChildOutput<O>, W: Where<O>> Ending<T> for ToScope<O, W> {
     unsafe fn deliver(&self, task: NonNull<TaskHeader>, room: NonNull<Outcome<T>>) -> Known {
         // SAFETY: the outcome is there, and taken once; the child has not been told to have ended.
         unsafe {
-            let failure = match room.read() {
+            let end = match room.read() {
                 Outcome::Value(value) => match Panic::catch(|| value.failure()) {
-                    Ok(failure) => failure.map(Failure::Output),
-                    Err(panic) => Some(Failure::Panic(panic)),
+                    Ok(None) => ChildEnd::Home,
+                    Ok(Some(output)) => ChildEnd::Failed(Failure::Output(output)),
+                    Err(panic) => ChildEnd::Failed(Failure::Panic(panic)),
                 },
-                Outcome::Panicked(panic) => Some(Failure::Panic(panic)),
+                Outcome::Panicked(panic) => ChildEnd::Failed(Failure::Panic(panic)),
                 Outcome::Error(never) => never.absurd(),
-                Outcome::Stopped => None,
+                Outcome::Stopped => ChildEnd::Stopped,
             };
-            self.place.tell(task, failure)
+            self.place.tell(task, end)
         }
     }
 }
@@ -208,7 +209,8 @@ unsafe impl<O, T, W: Where<O>, K: Kind> Ending<T> for ToHandle<O, W, K> {
         // SAFETY: the outcome is there, and is the handle's from the meeting on, unless that says otherwise. The waker is
         // ours as the meeting says.
         unsafe {
-            let mut failure = None;
+            // Whoever has the handle is told of a stop; the scope's body has done without.
+            let mut end = ChildEnd::Home;
             let complete = if K::AT_HOME { self.meeting.complete_here() } else { self.meeting.complete() };
             match complete {
                 Complete::Leave => {}
@@ -223,11 +225,11 @@ unsafe impl<O, T, W: Where<O>, K: Kind> Ending<T> for ToHandle<O, W, K> {
                     Outcome::Panicked(panic) => Some(panic),
                     _ => None,
                 }) {
-                    Ok(panic) => failure = panic.map(Failure::Panic),
-                    Err(panic) => failure = Some(Failure::Panic(panic)),
+                    Ok(None) => {}
+                    Ok(Some(panic)) | Err(panic) => end = ChildEnd::Failed(Failure::Panic(panic)),
                 },
             }
-            self.place.tell(task, failure)
+            self.place.tell(task, end)
         }
     }
 }

@@ -21,8 +21,11 @@ use crate::region::Region;
 ///
 /// The first child to fail, with an `Err` or a panic, stops the others; they come home, and its failure is the scope's.
 ///
-/// - *Completes with* what the body returns, or with the error of the child that failed first. Stopped, if the body was, or
-///   the task is asked to. If a child panicked the panic goes on here, with the child's name.
+/// - *Completes with* what the body returns, or with the error of the child that failed first. Stopped, if the body was,
+///   or if the scope was asked to stop and a child has stopped for it: a value would count on what that child did not do. A
+///   child that stops by itself, or that the program [asks](Scope::request_stop), is merely gone, and one with a handle is
+///   its handle's. If a child panicked the panic goes on
+///   here, with the child's name.
 /// - *If dropped*, the children are asked to stop, and the task waits for them before it ends.
 /// - *Runs on*: the body, in the task that opened the scope; children, on the same executor as tasks of their own, in
 ///   parallel where it has several threads.
@@ -140,6 +143,7 @@ impl<F: Future> Future for ScopeFuture<F> {
         Frame::current(|frame| {
             let Some(frame) = frame else { outside_a_task("a scope") };
             let Some(block) = &this.home.block else { return end_again(this.end, frame) };
+            let held = Frame::held_before();
             let mut clone = None;
             loop {
                 if !*this.stopping {
@@ -184,8 +188,18 @@ impl<F: Future> Future for ScopeFuture<F> {
                 if !body_waits && state.children.is_empty() {
                     state.ended = true;
                     let failure = state.failure.take();
+                    let cut_short = state.cut_short;
                     drop(state);
                     this.home.block = None;
+                    // The body may have been polled twice, and have held the task for the first time of it.
+                    Frame::forget_holds(held);
+                    if cut_short && failure.is_none() {
+                        // The value counts on children that did not get to do their part.
+                        let value = this.end.replace(End::Stopped);
+                        if let Err(panic) = Panic::catch(|| drop(value)) {
+                            panic.resume();
+                        }
+                    }
                     return match failure {
                         Some(Failure::Panic(panic)) => panic.resume(),
                         Some(Failure::Output(output)) => Poll::Ready(output),

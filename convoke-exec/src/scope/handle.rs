@@ -31,6 +31,8 @@ pub struct Handle<T, K: Kind = Anywhere> {
     /// The waker that was put in place, to tell whether another one comes. Compared, never used.
     placed: Option<(*const (), *const RawWakerVTable)>,
     taken: bool,
+    /// The child was, and so is whoever awaits it.
+    stopped: bool,
     place: &'static Location<'static>,
     watch: StopWatch,
     _outcome: PhantomData<(Outcome<T>, K)>,
@@ -90,6 +92,7 @@ impl<T, K: Kind> Handle<T, K> {
             outcome,
             placed: None,
             taken: false,
+            stopped: false,
             place,
             watch: StopWatch::new(),
             _outcome: PhantomData,
@@ -170,6 +173,11 @@ impl<T, K: Kind> Future for Handle<T, K> {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<T> {
         Frame::current(|frame| {
             let Some(frame) = frame else { outside_a_task("the handle of a child") };
+            if self.stopped {
+                // Polled again, beside something that must not be dropped yet.
+                frame.set_stopped();
+                return Poll::Pending;
+            }
             assert!(!self.taken, "polled after it has ended");
             let _others_out = self.keep_others_out();
             if self.look(cx.waker()) == Look::NotYet {
@@ -186,6 +194,7 @@ impl<T, K: Kind> Future for Handle<T, K> {
                 Outcome::Error(never) => never.absurd(),
                 Outcome::Panicked(panic) => panic.resume(),
                 Outcome::Stopped => {
+                    self.stopped = true;
                     frame.set_stopped();
                     Poll::Pending
                 }

@@ -142,7 +142,7 @@ impl<O> Scope<O> {
     }
 
     /// Asks all children to stop, those that are there and those that come. The body is not asked; the scope waits for them
-    /// as before.
+    /// as before, and returns what the body does.
     ///
     /// ```
     /// use convoke::prelude::*;
@@ -158,7 +158,7 @@ impl<O> Scope<O> {
     /// assert_eq!(outcome, Outcome::Value("done"));
     /// ```
     pub fn request_stop(&self, reason: StopReason) {
-        self.block.stop_children(reason);
+        self.block.dismiss_children(reason);
     }
 
     /// Gives the next child a name, for people who look, and for panics. Without one it is known by where it was started.

@@ -4,7 +4,7 @@
 use core::ptr::NonNull;
 use std::sync::Arc;
 
-use super::block::{Block, Failure};
+use super::block::{Block, ChildEnd};
 use super::child::Where;
 use crate::task::{Known, TaskHeader};
 use crate::tree::{Entry, Found};
@@ -50,9 +50,9 @@ unsafe impl<O, W: Where<O>> Where<O> for Titled<W> {
     }
 
     #[inline]
-    unsafe fn tell(&self, child: NonNull<TaskHeader>, failure: Option<Failure<O>>) -> Known {
+    unsafe fn tell(&self, child: NonNull<TaskHeader>, end: ChildEnd<O>) -> Known {
         // SAFETY: the caller's.
-        unsafe { self.inner.tell(child, failure) }
+        unsafe { self.inner.tell(child, end) }
     }
 
     unsafe fn settle(this: NonNull<Self>, child: NonNull<TaskHeader>) {

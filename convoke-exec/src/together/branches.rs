@@ -48,7 +48,11 @@ pub(super) fn poll_all<M: Rule, R: Rooms<M, L>, L>(
     group: &mut Group<M, L>,
     cx: &mut Context<'_>,
 ) -> Poll<Result<R::Output, L>> {
+    if group.stopped {
+        return pass_on_stop();
+    }
     assert!(!group.taken, "polled after it has ended");
+    let held = Frame::held_before();
     group.listen(cx);
     if !rooms.as_mut().poll(group, cx) {
         if group.region.stop_reason().is_some() {
@@ -58,12 +62,17 @@ pub(super) fn poll_all<M: Rule, R: Rooms<M, L>, L>(
         return Poll::Pending;
     }
     group.taken = true;
+    // Some were polled twice, and have held the task for the first time of it.
+    Frame::forget_holds(held);
     match group.end.take() {
         Some(End::Panicked(panic)) => panic.resume(),
         Some(End::Last(last)) => Poll::Ready(Err(last)),
         None => match rooms.take() {
             Some(output) => Poll::Ready(Ok(output)),
-            None => pass_on_stop(),
+            None => {
+                group.stopped = true;
+                pass_on_stop()
+            }
         },
     }
 }

@@ -40,6 +40,8 @@ pub struct Group<M, L> {
     pub(super) heard: bool,
     pub(super) end: Option<End<L>>,
     pub(super) taken: bool,
+    /// It has ended by the stopped door, and may be polled again, beside something that must not be dropped yet.
+    pub(super) stopped: bool,
     _rule: PhantomData<fn() -> M>,
 }
 
@@ -52,7 +54,15 @@ pub(super) enum End<L> {
 
 impl<M: Rule, L> Group<M, L> {
     pub(super) fn new() -> Self {
-        Self { region: Region::new(), over: false, heard: false, end: None, taken: false, _rule: PhantomData }
+        Self {
+            region: Region::new(),
+            over: false,
+            heard: false,
+            end: None,
+            taken: false,
+            stopped: false,
+            _rule: PhantomData,
+        }
     }
 
     /// The group is polled. A stop callback that panics is a panic of the group.

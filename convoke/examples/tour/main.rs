@@ -5,6 +5,7 @@ mod environment;
 mod loops;
 mod picture;
 mod places;
+mod scopes;
 mod stopping;
 mod tasks;
 mod together;
@@ -13,13 +14,14 @@ use std::time::Instant;
 
 fn main() {
     println!("\nConvoke: structured async in which nothing is ever detached.");
-    let chapters: [(&str, fn()); 8] = [
+    let chapters: [(&str, fn()); 9] = [
         ("An outcome has four doors", doors::show),
         ("Work together, and the first error", together::show),
         ("Stop is a request, and it is awaited", stopping::show),
         ("The environment travels down, invisibly", environment::show),
         ("Where work runs is said at the launch site", places::show),
         ("All cores, one call", picture::show),
+        ("Tasks and scopes: all children come home", scopes::show),
         ("Every task is in the tree", tasks::show),
         ("A million times in place: flat stack, flat memory", loops::show),
     ];

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use convoke::prelude::*;
-use convoke::tree;
+use convoke::tree::{Tree, tree};
 
 async fn serve(guest: u64) {
     scope(async |s| {
@@ -14,19 +14,21 @@ async fn serve(guest: u64) {
     .await
 }
 
+/// A server with two guests, which looks at the tree and then asks them to go.
+pub(crate) async fn server() -> Tree {
+    scope(async |s| {
+        let guests: Vec<_> =
+            (1..=2).map(|guest| s.named(format!("guest {guest}")).spawn_future(serve(guest))).collect();
+        sleep(Duration::from_millis(20)).await;
+        let seen = tree();
+        drop(guests);
+        seen
+    })
+    .await
+}
+
 pub(crate) fn show() {
-    let server = task(async {
-        scope(async |s| {
-            let guests: Vec<_> =
-                (1..=2).map(|guest| s.named(format!("guest {guest}")).spawn_future(serve(guest))).collect();
-            sleep(Duration::from_millis(20)).await;
-            let seen = tree();
-            drop(guests);
-            seen
-        })
-        .await
-    });
-    let seen = sync_wait(server.named("server")).unwrap();
+    let seen = sync_wait(task(server()).named("server")).unwrap();
     for line in seen.to_string().lines() {
         println!("   {line}");
     }

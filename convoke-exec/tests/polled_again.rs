@@ -1,0 +1,119 @@
+//! Foreign combinators poll all they have whenever they are polled, also what has been stopped and only waits for its
+//! siblings to come home; they poll twice, and they drop what they do not need any more.
+#![cfg(feature = "testing")]
+
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::task::Poll;
+use std::time::Duration;
+
+use convoke::prelude::*;
+use convoke::testing::{Ended, Exploration, explore_stops_with};
+
+struct Slow;
+
+impl AsyncClose for Slow {
+    type Error = Never;
+
+    async fn close(self, _: Exit) -> Result<(), Never> {
+        for _ in 0..3 {
+            sleep(Duration::from_secs(1)).await;
+        }
+        Ok(())
+    }
+}
+
+/// What it waits for when it closes never comes, and nobody is told.
+struct Stuck;
+
+impl AsyncClose for Stuck {
+    type Error = Never;
+
+    async fn close(self, _: Exit) -> Result<(), Never> {
+        std::future::pending().await
+    }
+}
+
+/// As a foreign `join!` does it: polls both every time, until both are ready.
+async fn both_every_time(one: impl Future<Output = ()>, other: impl Future<Output = ()>) {
+    let (mut one, mut other) = (Box::pin(one), Box::pin(other));
+    let mut ready = [false; 2];
+    poll_fn(move |cx| {
+        ready[0] = ready[0] || one.as_mut().poll(cx).is_ready();
+        ready[1] = ready[1] || other.as_mut().poll(cx).is_ready();
+        if ready == [true; 2] { Poll::Ready(()) } else { Poll::Pending }
+    })
+    .await;
+}
+
+type Boxed = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// The future of this function is stopped at once, or when it is awaited, while its sibling still closes something.
+fn beside_a_close(future: fn() -> Boxed) -> Exploration {
+    explore_stops_with(|probe| {
+        probe.ends_only_when_stopped();
+        async move { both_every_time(future(), using(Slow, async |_slow| forever().await)).await }
+    })
+}
+
+fn ends_stopped(future: fn() -> Boxed) {
+    let exploration = beside_a_close(future);
+    assert_eq!(exploration.ended(Ended::Stopped), exploration.runs().len(), "{exploration}");
+}
+
+#[test]
+fn a_join_that_was_stopped_waits_for_its_siblings() {
+    ends_stopped(|| Box::pin(async { join((never::<()>(), async { forever().await })).await.1 }));
+    ends_stopped(|| Box::pin(async { drop(join(vec![never::<()>(), never()]).await) }));
+}
+
+#[test]
+fn a_race_that_was_stopped_waits_for_its_siblings() {
+    ends_stopped(|| Box::pin(async { race((never::<()>(), never::<()>())).await }));
+}
+
+#[test]
+fn scopes_that_were_stopped_wait_for_their_siblings() {
+    ends_stopped(|| Box::pin(scope(async |s| s.spawn(async { forever().await }))));
+    ends_stopped(|| Box::pin(async { local_scope(async |s| s.spawn(async { never::<()>().await })).await }));
+}
+
+#[test]
+fn limits_that_were_stopped_wait_for_their_siblings() {
+    ends_stopped(|| Box::pin(async { timeout(Duration::MAX, never::<()>()).await.unwrap() }));
+    ends_stopped(|| Box::pin(async { convoke::limits::stop_after(Duration::MAX, never::<()>()).await }));
+    ends_stopped(|| Box::pin(async { shield(async { stopped().await }).await }));
+}
+
+#[test]
+fn handles_of_children_that_were_stopped_wait_for_their_siblings() {
+    ends_stopped(|| Box::pin(scope(async |s| s.spawn_future(async { stopped().await }).await)));
+    ends_stopped(|| {
+        Box::pin(async { local_scope(async |s| s.spawn_future(async { stopped().await }).await).await })
+    });
+}
+
+#[test]
+fn what_was_dropped_while_it_closed_holds_nobody_any_more() {
+    let exploration = explore_stops_with(|probe| {
+        probe.ends_only_when_stopped();
+        async {
+            let mut closing = Box::pin(using(Stuck, async |_stuck| never::<()>().await).grace(Duration::MAX));
+            let mut polls = 0;
+            poll_fn(|cx| {
+                assert!(closing.as_mut().poll(cx).is_pending());
+                polls += 1;
+                if polls == 3 {
+                    return Poll::Ready(());
+                }
+                cx.waker().wake_by_ref();
+                Poll::Pending
+            })
+            .await;
+            // As a foreign `select!` does it when another branch was ready.
+            drop(closing);
+            never::<()>().await
+        }
+    });
+    assert_eq!(exploration.ended(Ended::Stopped), exploration.runs().len(), "{exploration}");
+}

@@ -1,0 +1,192 @@
+//! One story for each program. What a run has left behind is kept, and looked at when all runs have ended.
+
+use std::cell::RefCell;
+use std::time::Duration;
+
+use convoke::prelude::*;
+use convoke::testing::{Ended, Exploration, explore_stops, explore_stops_with};
+
+use super::connection_pool::{Pool, transfer};
+use super::fan_out::{Journal, fetch_all};
+use super::scopes::{Story, pick, price, session};
+use super::stop_tree::{Counts, tree};
+use super::tasks::server;
+
+/// Explores a program that leaves traces in a `T`, a new one for each run: the exploration, and one `T` for each run, the
+/// undisturbed one first.
+fn explore<T, P>(
+    traces: impl Fn() -> T,
+    program: impl Fn(T) -> P,
+    only_stopped: bool,
+) -> (Exploration, Vec<T>)
+where
+    T: Clone,
+    P: Future<Output: Send + 'static> + Send + 'static,
+{
+    let kept = RefCell::new(Vec::new());
+    let exploration = explore_stops_with(|probe| {
+        if only_stopped {
+            probe.ends_only_when_stopped();
+        }
+        let trace = traces();
+        kept.borrow_mut().push(trace.clone());
+        program(trace)
+    });
+    let kept = kept.into_inner();
+    assert_eq!(kept.len(), exploration.runs().len() + 1);
+    (exploration, kept)
+}
+
+#[test]
+fn fan_out_closes_every_connection_wherever_it_is_stopped() {
+    let program = |journal| async {
+        let pages = fetch_all(4, None, journal).await.unwrap();
+        assert!(pages.iter().all(|page| page.starts_with("text")), "half of it is no result: {pages:?}");
+    };
+    let (exploration, journals) = explore(Journal::default, program, false);
+    assert_eq!(exploration.undisturbed().ended(), Ended::Value);
+    assert!(exploration.ended(Ended::Stopped) > 8, "{exploration}");
+    for journal in journals {
+        assert_eq!(journal.left_open(), 0, "{journal:?}");
+    }
+}
+
+#[test]
+fn fan_out_with_a_broken_page_closes_every_connection_wherever_it_is_stopped() {
+    let (exploration, journals) = explore(Journal::default, |journal| fetch_all(4, Some(2), journal), false);
+    assert_eq!(exploration.undisturbed().ended(), Ended::Value);
+    assert!(exploration.ended(Ended::Stopped) > 4, "{exploration}");
+    for journal in journals {
+        assert_eq!(journal.left_open(), 0, "{journal:?}");
+    }
+}
+
+#[test]
+fn every_task_of_the_tree_that_began_cleans_up_wherever_it_is_stopped() {
+    let (exploration, all_counts) = explore(Counts::default, |counts| tree(3, 2, counts), true);
+    assert_eq!(exploration.ended(Ended::Stopped), exploration.runs().len(), "{exploration}");
+    assert_eq!(all_counts[0].waiting(), 9, "undisturbed, all of them wait");
+    for counts in all_counts {
+        assert_eq!(counts.cleaned(), counts.waiting(), "{counts:?}");
+    }
+}
+
+#[test]
+fn the_connection_is_back_and_clean_wherever_a_transfer_is_stopped() {
+    let program = |pool: Pool| async move { transfer(&pool).await };
+    let (exploration, pools) = explore(|| Pool::new(1), program, false);
+    assert_eq!(exploration.undisturbed().ended(), Ended::Value);
+    assert_eq!(pools[0].statistics().committed, 1);
+    let mut rolled_back = 0;
+    for (pool, run) in pools[1..].iter().zip(exploration.runs()) {
+        assert!(pool.is_clean(), "{run:?}: {pool:?}");
+        let statistics = pool.statistics();
+        assert!(statistics.committed + statistics.rolled_back <= 1, "{run:?}: {pool:?}");
+        // A commit that has begun is finished: who is told of a stop may find the money moved, who is told of an end must.
+        assert!(run.ended() == Ended::Stopped || statistics.committed == 1, "{run:?}: {pool:?}");
+        rolled_back += statistics.rolled_back;
+    }
+    assert!(rolled_back > 3, "{exploration}");
+}
+
+#[test]
+fn the_one_connection_is_clean_wherever_two_transfers_that_want_it_are_stopped() {
+    let (exploration, pools) = explore(|| Pool::new(1), two_transfers, false);
+    assert_eq!(exploration.undisturbed().ended(), Ended::Value);
+    assert_eq!(pools[0].statistics().committed, 2);
+    for (pool, run) in pools[1..].iter().zip(exploration.runs()) {
+        assert!(pool.is_clean(), "{run:?}: {pool:?}");
+    }
+    // Also between the two: the first has committed, and the second never began, or was rolled back.
+    let one_each = |pool: &&Pool| pool.statistics().committed == 1 && pool.statistics().rolled_back == 1;
+    assert!(pools.iter().any(|pool| one_each(&pool)), "{exploration}");
+}
+
+#[test]
+fn the_one_connection_is_clean_wherever_transfers_inside_one_task_are_stopped() {
+    let both = |pool: Pool| async move {
+        join((transfer(&pool), transfer(&pool))).await;
+    };
+    let (_, pools) = explore(|| Pool::new(1), both, false);
+    assert_eq!(pools[0].statistics().committed, 2);
+    for pool in pools {
+        assert!(pool.is_clean(), "{pool:?}");
+    }
+}
+
+#[test]
+fn a_transfer_that_fails_beside_another_leaves_the_connection_to_it() {
+    let (exploration, pools) = explore(|| Pool::new(1), a_transfer_and_an_error, false);
+    assert_eq!(exploration.undisturbed().ended(), Ended::Value);
+    for pool in pools {
+        assert!(pool.is_clean(), "{pool:?}");
+        assert_eq!(pool.statistics().committed, 0, "{pool:?}");
+    }
+}
+
+#[test]
+fn the_price_of_the_tour_has_nothing_to_clean_up() {
+    let exploration = explore_stops(|| price(3));
+    assert_eq!(exploration.undisturbed().ended(), Ended::Value);
+    assert!(exploration.ended(Ended::Stopped) > 0, "{exploration}");
+}
+
+#[test]
+fn whoever_began_to_pick_puts_back_wherever_the_scope_of_the_tour_is_stopped() {
+    let (exploration, stories) = explore(Story::default, pick, false);
+    assert_eq!(exploration.undisturbed().ended(), Ended::Value);
+    assert_eq!(stories[0].lines()[0], "pears: returned an error");
+    for story in stories {
+        let mut who: Vec<_> = story.lines().iter().map(|line| line[..5].to_owned()).collect();
+        let told = who.len();
+        who.sort();
+        who.dedup();
+        assert_eq!(who.len(), told, "each at most once: {story:?}");
+    }
+}
+
+#[test]
+fn the_session_of_the_tour_closes_the_inner_first_wherever_it_is_stopped() {
+    let timed = |story| async move { timeout(Duration::from_secs(1), session(story)).await.is_err() };
+    let (exploration, stories) = explore(Story::default, timed, false);
+    assert_eq!(exploration.undisturbed().ended(), Ended::Value);
+    for story in stories {
+        let lines: Vec<_> =
+            story.lines().iter().map(|line| line.split(',').next().unwrap().to_owned()).collect();
+        let whole =
+            ["transaction: closing", "transaction: closed", "connection: closing", "connection: closed"];
+        assert!(lines == whole || lines.is_empty(), "{lines:?}");
+    }
+}
+
+#[test]
+fn the_server_of_the_tour_comes_home_with_its_guests_wherever_it_is_stopped() {
+    let exploration = explore_stops(server);
+    assert_eq!(exploration.undisturbed().ended(), Ended::Value);
+    assert!(exploration.ended(Ended::Stopped) > 5, "{exploration}");
+}
+
+async fn two_transfers(pool: Pool) {
+    scope(async |s| {
+        for _ in 0..2 {
+            let pool = pool.clone();
+            s.spawn(async move { transfer(&pool).await });
+        }
+    })
+    .await;
+}
+
+/// The error comes while the transfer is under way.
+async fn a_transfer_and_an_error(pool: Pool) -> Result<(), &'static str> {
+    scope(async |s| {
+        let user = pool.clone();
+        s.spawn(async move {
+            transfer(&user).await;
+            Ok(())
+        });
+        checkpoint().await;
+        checkpoint().await;
+        Err("the other half failed")
+    })
+    .await
+}
