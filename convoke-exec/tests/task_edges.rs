@@ -161,9 +161,10 @@ fn a_scope_that_is_dropped_without_memory_keeps_what_its_children_need() {
     let work = task(async move {
         let mut opened = Box::pin(scope(async |s| {
             for _ in 0..10 {
-                let count = count.clone();
+                // Made here: a child that is stopped before its first turn never begins.
+                let leaves = Leaves(count.clone());
                 s.spawn_on(&executor, async move {
-                    let _leaves = Leaves(count);
+                    let _leaves = leaves;
                     loop {
                         checkpoint().await;
                     }
