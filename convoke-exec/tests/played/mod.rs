@@ -1,0 +1,161 @@
+//! A task of which there is nothing but its state, played by the threads of a model.
+
+#![allow(dead_code, unreachable_pub)]
+
+use convoke_core::raw::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use convoke_core::raw::sync::{Arc, Mutex, UnsafeCell, thread};
+use convoke_exec::raw::task_state::{From, Leave, Opened, State, Wake};
+
+use super::model::Count;
+
+/// A task of which there is nothing but its state, and what shows who is where.
+pub struct Played {
+    pub state: State,
+    /// Who is inside writes it.
+    pub inside: UnsafeCell<usize>,
+    /// Who touches the task reads it, and who frees it writes it.
+    pub memory: UnsafeCell<bool>,
+    /// Whether it has moved away from its home.
+    pub moved: AtomicBool,
+    /// Runnables that are queued, and letters that are on their way. At most one each.
+    pub queued: Count,
+    pub taken: AtomicUsize,
+    pub letters: Mutex<usize>,
+    pub ready: AtomicBool,
+}
+
+// SAFETY: the model checks it.
+unsafe impl Sync for Played {}
+// SAFETY: as above.
+unsafe impl Send for Played {}
+
+impl Played {
+    pub fn queued(references: u32) -> Arc<Self> {
+        Arc::new(Self {
+            state: State::queued(references, false),
+            inside: UnsafeCell::new(0),
+            memory: UnsafeCell::new(false),
+            moved: AtomicBool::new(false),
+            queued: Count::default(),
+            taken: AtomicUsize::new(0),
+            letters: Mutex::new(0),
+            ready: AtomicBool::new(false),
+        })
+    }
+
+    /// The state, of a task that is there.
+    pub fn state(&self) -> &State {
+        // SAFETY: a read; the model sees if somebody writes.
+        self.memory.with(|freed| assert!(!unsafe { *freed }, "touched after it was freed"));
+        &self.state
+    }
+
+    pub fn free(&self) {
+        // SAFETY: a write; the model sees if it is not alone.
+        self.memory.with_mut(|freed| unsafe {
+            assert!(!*freed, "freed twice");
+            *freed = true;
+        });
+    }
+
+    pub fn is_free(&self) -> bool {
+        // SAFETY: a read; the model sees if somebody writes.
+        self.memory.with(|freed| unsafe { *freed })
+    }
+
+    /// Is inside for a moment.
+    pub fn work(&self) {
+        // SAFETY: a write; the model sees if it is not alone.
+        self.inside.with_mut(|runs| unsafe { *runs += 1 });
+    }
+
+    pub fn act(&self, wake: Wake) -> Wake {
+        match wake {
+            Wake::Nothing => {}
+            Wake::Post => _ = self.queued.add(),
+            Wake::Send => *self.letters.lock().unwrap() += 1,
+        }
+        wake
+    }
+
+    pub fn wake(&self, from: From) -> Wake {
+        self.act(self.state().wake(from))
+    }
+
+    pub fn drop_reference(&self, from: From) -> bool {
+        let last = self.state().drop_reference(from);
+        if last {
+            self.free();
+        }
+        last
+    }
+
+    pub fn letter_has_come(&self) -> bool {
+        let mut letters = self.letters.lock().unwrap();
+        let come = *letters > 0;
+        assert!(*letters <= 1, "one letter at a time");
+        *letters = 0;
+        come
+    }
+
+    pub fn wait_for_letter(&self) {
+        while !self.letter_has_come() {
+            thread::yield_now();
+        }
+    }
+
+    /// Opens a letter as the header does.
+    pub fn open(&self, from: From) -> Opened {
+        self.state().add_reference(from);
+        let opened = self.state().open();
+        if !opened.refused && !opened.leaving {
+            let _ = self.wake(from);
+        }
+        self.drop_reference(from);
+        opened
+    }
+
+    /// Where somebody is who is not at home.
+    pub fn where_outside(&self) -> From {
+        if self.moved.load(Ordering::Acquire) { From::Anywhere } else { From::Away }
+    }
+
+    /// Ends the task from inside. True if it had to wait for a letter.
+    pub fn end(&self, from: From, open_from: From) -> bool {
+        self.work();
+        self.state().finish(from);
+        let mut waited = false;
+        loop {
+            match self.state().leave(from) {
+                Leave::Alone => {
+                    self.free();
+                    return waited;
+                }
+                Leave::Counted => {
+                    self.drop_reference(from);
+                    return waited;
+                }
+                Leave::Here => unreachable!("it has no handle that stays at home"),
+                Leave::Later => {
+                    waited = true;
+                    self.wait_for_letter();
+                    let opened = {
+                        self.state().add_reference(open_from);
+                        let opened = self.state().open();
+                        self.drop_reference(open_from);
+                        opened
+                    };
+                    assert!(opened.leaving, "who opens the letter is told to go on");
+                }
+            }
+        }
+    }
+
+    /// Takes the runnable, if one was made since.
+    pub fn take_runnable(&self) -> bool {
+        let (made, taken) = (self.queued.get(), self.taken.load(Ordering::Relaxed));
+        assert!(made <= taken + 1, "one runnable at a time");
+        self.taken.store(made, Ordering::Relaxed);
+        made > taken
+    }
+}
