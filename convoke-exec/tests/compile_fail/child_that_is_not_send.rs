@@ -1,0 +1,16 @@
+use std::rc::Rc;
+
+use convoke::prelude::*;
+
+fn main() {
+    let _ = sync_wait(task(async {
+        scope(async |s| {
+            let shared = Rc::new(1);
+            s.spawn(async move {
+                checkpoint().await;
+                drop(shared);
+            });
+        })
+        .await
+    }));
+}

@@ -1,0 +1,10 @@
+use convoke::prelude::*;
+
+fn main() {
+    let _ = sync_wait(task(async {
+        scope(async |s| {
+            s.spawn(async { 5 });
+        })
+        .await
+    }));
+}
