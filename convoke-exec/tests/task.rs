@@ -145,6 +145,7 @@ fn a_task_moves_to_another_executor_and_back() {
         for _ in 0..50 {
             let before = reschedule(&executor).await.unwrap();
             assert!(convoke::current::executor().is(&executor));
+            assert!(convoke::current::env(|env| env.is_some_and(|env| env.executor().is(&executor))));
             assert_ne!(std::thread::current().id(), here);
             just(()).await;
             schedule(&before).await;

@@ -12,6 +12,7 @@ use core::marker::PhantomData;
 use core::ptr::NonNull;
 
 use super::{Call, Header, Runnable};
+use crate::Panic;
 use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::sync::{Mutex, MutexGuard, process_lock, thread_local, thread_mark};
 
@@ -210,18 +211,22 @@ impl Home {
     }
 
     fn open_letters(&self) {
+        let mut first_panic = None;
         loop {
             let list = {
                 let mut letters = self.letters();
                 if letters.list.is_empty() {
                     letters.posted = false;
-                    return;
+                    break;
                 }
                 core::mem::take(&mut letters.list)
             };
             for letter in &list {
+                // A waker or an executor of the program's may panic: the other letters are opened nevertheless.
                 // SAFETY: `send`'s caller promised that it may be opened once, at home, where we are.
-                unsafe { (letter.open)(letter.to) };
+                if let Err(panic) = Panic::catch(|| unsafe { (letter.open)(letter.to) }) {
+                    first_panic.get_or_insert(panic);
+                }
             }
             // The room is kept: in the steady state nothing is allocated.
             let mut letters = self.letters();
@@ -230,6 +235,9 @@ impl Home {
                 list.clear();
                 letters.list = list;
             }
+        }
+        if let Some(panic) = first_panic {
+            panic.resume();
         }
     }
 

@@ -78,6 +78,12 @@ impl HostRef {
         Self { host, kind }
     }
 
+    /// Where the host is.
+    #[inline]
+    pub fn address(self) -> NonNull<()> {
+        self.host
+    }
+
     /// Whether the host is at this address.
     #[inline]
     pub fn is_at(self, host: NonNull<()>) -> bool {

@@ -36,11 +36,11 @@ impl Ground {
     /// # Safety
     /// What is returned is put there before it is used, and stays until its task has ended.
     pub(crate) unsafe fn new(at: NonNull<Self>, env: Env, name: Option<Arc<str>>) -> Self {
-        let deadline = env.stop().deadline();
+        let (home, deadline) = (Place::home_of(&env), env.stop().deadline());
         // SAFETY: the address is that of a field, and the environment stays beside the place; `reason` asks it.
         let place = unsafe {
             let env = NonNull::new_unchecked(&raw mut (*at.as_ptr()).env);
-            Place::new(env, deadline, None, Self::reason)
+            Place::new(env, home, deadline, None, Self::reason)
         };
         let (callback, task) = (UnsafeCell::new(None), Cell::new(None));
         Self { place, env, callback, entry: Entry::new(), task, name }

@@ -93,11 +93,12 @@ impl<O> Block<O> {
         parent: Option<NonNull<TaskHeader>>,
     ) -> Option<FrameArc<Self>> {
         let allocator = env_below.allocator().clone();
+        let home = Place::home_of(&env_below);
         let block = FrameArc::new(&allocator, |block: NonNull<Self>| {
             // SAFETY: the address is that of a field of what is made here, and does not move.
             let env = unsafe { NonNull::new_unchecked(&raw mut (*block.as_ptr()).env) };
             // SAFETY: the environment is beside it; `reason` may be called for as long as there are tasks: rule 1.
-            let place = unsafe { Place::new(env, deadline, parent, Self::reason) };
+            let place = unsafe { Place::new(env, home, deadline, parent, Self::reason) };
             let state = State {
                 children: Children::new(),
                 failure: None,

@@ -146,7 +146,8 @@ unsafe impl<O> Where<O> for Elsewhere<O> {
         unsafe {
             let scope = &this.as_ref().block.as_ref().place;
             let env = NonNull::new_unchecked(&raw mut (*this.as_ptr()).env);
-            let place = Place::new(env, scope.deadline(), scope.parent, Self::reason);
+            let place =
+                Place::new(env, Place::home_of(env.as_ref()), scope.deadline(), scope.parent, Self::reason);
             this.cast::<Place>().write(place);
             TaskHeader::set_place(child, this.cast());
         }

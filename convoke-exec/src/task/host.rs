@@ -97,8 +97,9 @@ impl Inside {
 
     /// The task of this host, if it is one of ours.
     pub(crate) fn of(host: &dyn Host) -> Option<&Self> {
-        // SAFETY: a host of our kind is one of ours.
-        host.host_ref().is_of(&TASK).then(|| unsafe { NonNull::from(host).cast::<Self>().as_ref() })
+        let host = host.host_ref();
+        // SAFETY: a host of our kind is one of ours, and there as long as it is looked at.
+        host.is_of(&TASK).then(|| unsafe { host.address().cast::<Self>().as_ref() })
     }
 
     /// A guest leaves from anywhere.

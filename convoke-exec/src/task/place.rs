@@ -13,6 +13,8 @@ use super::header::TaskHeader;
 /// was connected; and outlives the tasks.
 pub(crate) struct Place {
     env: NonNull<Env>,
+    /// The home of the environment's executor, asked for once.
+    home: HomeId,
     deadline: Option<Instant>,
     /// The task above, for people who look. Compared, never followed.
     pub(crate) parent: Option<NonNull<TaskHeader>>,
@@ -23,14 +25,15 @@ impl Place {
     /// A place with this environment, whose parent says by `reason` why it has asked its tasks to stop.
     ///
     /// # Safety
-    /// The environment and the parent outlive the place, and `reason` may be called for as long as there are tasks in it.
+    /// The environment, whose home this is, and the parent outlive the place, and `reason` may be called for as long as there are tasks in it.
     pub(crate) unsafe fn new(
         env: NonNull<Env>,
+        home: HomeId,
         deadline: Option<Instant>,
         parent: Option<NonNull<TaskHeader>>,
         reason: unsafe fn(NonNull<Place>) -> Option<StopReason>,
     ) -> Self {
-        Self { env, deadline, parent, reason }
+        Self { env, home, deadline, parent, reason }
     }
 
     /// The environment of the tasks.
@@ -48,7 +51,12 @@ impl Place {
     /// The home of tasks that are started here.
     #[inline]
     pub(crate) fn home(&self) -> HomeId {
-        self.env().executor().home().map_or(HomeId::NONE, |home| home.id())
+        self.home
+    }
+
+    /// The home of what runs in this environment.
+    pub(crate) fn home_of(env: &Env) -> HomeId {
+        env.executor().home().map_or(HomeId::NONE, |home| home.id())
     }
 
     pub(crate) fn stop_reason(&self) -> Option<StopReason> {

@@ -117,7 +117,13 @@ impl<F: Future + Send, R: Receiver<F::Output, Never>> Operation for TaskOperatio
             let Some(receiver) = &*this.as_ref().receiver.get() else { return };
             let env = NonNull::from(receiver.env());
             let stop = env.as_ref().stop();
-            let place = (*place).insert(Place::new(env, stop.deadline(), Inside::current(), reason));
+            let place = (*place).insert(Place::new(
+                env,
+                Place::home_of(env.as_ref()),
+                stop.deadline(),
+                Inside::current(),
+                reason,
+            ));
             let place = NonNull::from(place);
             let Some(vacant) = Vacant::allocate(place.as_ref()) else {
                 drop(future);

@@ -2,7 +2,7 @@
 //! that the task moved to.
 
 use core::alloc::Layout;
-use core::cell::{Cell, OnceCell, UnsafeCell};
+use core::cell::{Cell, UnsafeCell};
 use core::fmt;
 use core::ptr::NonNull;
 
@@ -18,7 +18,9 @@ pub(crate) struct Side {
     gone: AtomicU32,
     /// The room of the last guest, kept for the next.
     spare: Cell<Option<(NonNull<u8>, Layout)>>,
-    surroundings: OnceCell<Surroundings>,
+    /// The last one counts; there is another after each move. The others stay: somebody may still look at them.
+    #[expect(clippy::vec_box, reason = "what is borrowed stays where it is when another is added")]
+    surroundings: UnsafeCell<Vec<Box<Surroundings>>>,
     /// The environments of where the task has moved to, the last one last. The others stay: guests may still be in them.
     #[expect(clippy::vec_box, reason = "what is borrowed stays where it is when another is added")]
     moved_to: UnsafeCell<Vec<Box<Env>>>,
@@ -40,7 +42,7 @@ impl Side {
                 guests: Cell::new(0),
                 gone: AtomicU32::new(0),
                 spare: Cell::new(None),
-                surroundings: OnceCell::new(),
+                surroundings: UnsafeCell::new(Vec::new()),
                 moved_to: UnsafeCell::new(Vec::new()),
             });
         }
@@ -115,23 +117,41 @@ impl Side {
 
     /// The environment to show, with a stop token of its own.
     pub(super) fn env(&self, above: &Env, asked: Option<StopReason>) -> &Env {
-        let surroundings = self.surroundings.get_or_init(|| {
-            let source = match above.stop().deadline() {
-                Some(deadline) => StopSource::with_deadline(deadline),
-                None => StopSource::new(),
-            };
-            let env = above.with(Changes::new().stop_token(source.token()));
-            Surroundings { source, env }
-        });
+        let surroundings = match self.surroundings() {
+            Some(surroundings) => surroundings,
+            None => {
+                let source = match above.stop().deadline() {
+                    Some(deadline) => StopSource::with_deadline(deadline),
+                    None => StopSource::new(),
+                };
+                self.surround(above, source)
+            }
+        };
         if let Some(reason) = asked {
             surroundings.source.request_stop(reason);
         }
         &surroundings.env
     }
 
+    fn surroundings(&self) -> Option<&Surroundings> {
+        // SAFETY: changed by `surround` alone, which adds boxes and moves none of what is in them; the reference is to that.
+        unsafe { (*self.surroundings.get()).last().map(|surroundings| &**surroundings) }
+    }
+
+    fn surround(&self, above: &Env, source: StopSource) -> &Surroundings {
+        let env = above.with(Changes::new().stop_token(source.token()));
+        let surroundings = Box::new(Surroundings { source, env });
+        // SAFETY: one thread is inside the task, and no reference to the vector itself is held.
+        unsafe {
+            let all = &mut *self.surroundings.get();
+            all.push(surroundings);
+            &**all.last().expect("just pushed")
+        }
+    }
+
     /// The task was asked to stop: passes it on to those who have its token.
     pub(super) fn pass_on_stop(&self, reason: StopReason) {
-        if let Some(surroundings) = self.surroundings.get() {
+        if let Some(surroundings) = self.surroundings() {
             surroundings.source.request_stop(reason);
         }
     }
@@ -148,6 +168,9 @@ impl Side {
     /// # Safety
     /// Called from inside the task.
     pub(super) unsafe fn move_to(&self, env: Env) {
+        if let Some(source) = self.surroundings().map(|surroundings| surroundings.source.clone()) {
+            self.surround(&env, source);
+        }
         // SAFETY: the caller's: nobody else is here, and no reference to the vector itself is held.
         unsafe { (*self.moved_to.get()).push(Box::new(env)) };
     }
