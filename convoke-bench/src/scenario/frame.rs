@@ -9,10 +9,14 @@ use std::mem::MaybeUninit;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::task::{Context, Waker};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+use convoke::env::Changes;
+use convoke::frame;
 
 use super::{CONVOKE, Scenario};
 use crate::measure::time;
+use crate::own::run_with;
 use crate::peer::{BumpStack, Frame, FrameAllocator, Mimalloc, RecyclingFrames, SystemFrames};
 
 /// Frames that go from thread to thread together, and how many such loads there are: what the channel costs is spread
@@ -24,7 +28,9 @@ pub(super) fn scenarios() -> Vec<Scenario> {
     vec![
         Scenario::new("frame", "allocate a child future of 256 bytes, await it, free it")
             .contestant(CONVOKE, || here(RecyclingFrames))
+            .contestant("convoke_in_task", in_task)
             .contestant("box_pin", box_pin)
+            .contestant("box_pin_in_task", box_pin_in_task)
             .contestant("system", || here(SystemFrames))
             .contestant("mimalloc", || here(Mimalloc))
             .contestant("bump_stack", || here(BumpStack::leak())),
@@ -46,6 +52,31 @@ async fn child(number: u32) -> u32 {
     ready(()).await;
     black_box(&mut state);
     black_box(number)
+}
+
+/// `frame`, as one writes it: the allocator is asked for in the environment of the task.
+fn in_task() -> impl FnMut(u64) -> Duration {
+    |ops| {
+        run_with(Changes::new(), move |_| async move {
+            let start = Instant::now();
+            for op in 0..ops {
+                black_box(frame(child(op as u32)).await);
+            }
+            start.elapsed()
+        })
+    }
+}
+
+fn box_pin_in_task() -> impl FnMut(u64) -> Duration {
+    |ops| {
+        run_with(Changes::new(), move |_| async move {
+            let start = Instant::now();
+            for op in 0..ops {
+                black_box(Box::pin(child(op as u32)).await);
+            }
+            start.elapsed()
+        })
+    }
 }
 
 fn box_pin() -> impl FnMut(u64) -> Duration {
