@@ -8,6 +8,7 @@ mod await_hop;
 mod await_inline;
 mod bulk;
 mod frame;
+mod generator;
 mod hop;
 mod idle_task;
 mod inline_graph;
@@ -43,6 +44,7 @@ pub(crate) fn all() -> Vec<Scenario> {
         yielding::scenarios(),
         ping_pong::scenarios(),
         frame::scenarios(),
+        generator::scenarios(),
         stop_tree::scenarios(),
         idle_task::scenarios(),
     ]

@@ -14,6 +14,7 @@
 //! | [`time`] | work that waits for a time, or is asked to stop at one |
 //! | [`task()`], [`mod@scope`], [`mod@local_scope`] | a future that is work; children beside it, or inside it |
 //! | [`together`], [`limits`] | several futures at once in one task; deadlines and shields |
+//! | [`mod@generator`] | bodies that yield values, and clean up when nobody wants more |
 //! | [`tree()`] | which tasks there are, and what they wait for |
 //! | [`CountingScope`] | counts the work that is started in it, and waits for its end |
 //!
@@ -25,6 +26,7 @@ pub mod counting_scope;
 mod flow;
 mod frame_arc;
 mod framed;
+pub mod generator;
 mod inbox;
 pub mod launch;
 pub mod limits;
@@ -53,6 +55,7 @@ pub use flow::{
     with_local,
 };
 pub use framed::{Framed, frame, frame_dyn, frame_dyn_local, try_frame};
+pub use generator::{Generator, Yielder, generator};
 pub use launch::{Launch, Launched, launch};
 pub use limits::{Elapsed, shield, timeout};
 pub use local_scope::{LocalHandle, LocalScope, LocalScopeNotSend, local_scope, local_scope_not_send};
