@@ -14,6 +14,7 @@
 //! | [`time`] | work that waits for a time, or is asked to stop at one |
 //! | [`task()`], [`mod@scope`], [`mod@local_scope`] | a future that is work; children beside it, or inside it |
 //! | [`together`], [`limits`] | several futures at once in one task; deadlines and shields |
+//! | [`concurrent`] | a function over many items, several at a time |
 //! | [`mod@generator`] | bodies that yield values, and clean up when nobody wants more |
 //! | [`tree()`] | which tasks there are, and what they wait for |
 //! | [`CountingScope`] | counts the work that is started in it, and waits for its end |
@@ -21,6 +22,7 @@
 //! Programs use the facade crate `convoke`, which re-exports all of this.
 
 pub mod cleanup;
+pub mod concurrent;
 pub mod context;
 pub mod counting_scope;
 mod flow;
@@ -47,6 +49,7 @@ pub mod together;
 pub mod tree;
 
 pub use cleanup::{AsyncClose, Cleanups, Exit, Lent, cleanups, ensure, set_cleanup_hook, using};
+pub use concurrent::{for_each_concurrent, map_concurrent};
 pub use context::Context;
 pub use counting_scope::{CountingScope, ScopeHandle};
 pub use flow::{

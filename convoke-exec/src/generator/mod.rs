@@ -73,7 +73,7 @@ use exchange::{Identity, exchange};
 ///     })
 ///     .await
 /// }));
-/// assert_eq!(outcome.unwrap().unwrap(), 1 + 4 + 9 + 16);
+/// assert_eq!(outcome, Outcome::Value(1 + 4 + 9 + 16));
 /// ```
 #[track_caller]
 pub fn generator<T, B, F>(body: B) -> Generator<T, F>
@@ -118,8 +118,10 @@ enum Stage {
     New,
     /// It is polled; or has panicked when it was.
     Runs,
-    /// It yields, or waits.
+    /// It yields, or waits; or has returned.
     Waits,
+    /// It has ended by the stopped door.
+    Stopped,
 }
 
 /// What has come of polling the body.
@@ -200,6 +202,7 @@ where
                 }
             }
             (Polled::Stopped, _) => {
+                self.stage = Stage::Stopped;
                 self.let_go();
                 Advanced::Stopped
             }
@@ -251,6 +254,10 @@ where
     #[inline]
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let this = self.get_mut();
+        if this.stage == Stage::Stopped {
+            // Whoever was stopped by it is not resumed, however often it is polled until it is dropped.
+            return pass_on_stop();
+        }
         if this.body.is_none() || this.stage == Stage::Runs {
             this.let_go();
             return Poll::Ready(this.returned.take().and_then(GeneratorOutput::last));
