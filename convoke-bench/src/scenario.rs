@@ -12,6 +12,7 @@ mod generator;
 mod hop;
 mod idle_task;
 mod inline_graph;
+mod map_concurrent;
 mod ping_pong;
 mod pool_schedule;
 mod pool_spawn;
@@ -45,6 +46,7 @@ pub(crate) fn all() -> Vec<Scenario> {
         ping_pong::scenarios(),
         frame::scenarios(),
         generator::scenarios(),
+        map_concurrent::scenarios(),
         stop_tree::scenarios(),
         idle_task::scenarios(),
     ]

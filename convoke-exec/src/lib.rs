@@ -15,6 +15,7 @@
 //! | [`task()`], [`mod@scope`], [`mod@local_scope`] | a future that is work; children beside it, or inside it |
 //! | [`together`], [`limits`] | several futures at once in one task; deadlines and shields |
 //! | [`concurrent`] | a function over many items, several at a time |
+//! | [`schedule`] | again after a while: retry, repeat |
 //! | [`mod@generator`] | bodies that yield values, and clean up when nobody wants more |
 //! | [`tree()`] | which tasks there are, and what they wait for |
 //! | [`CountingScope`] | counts the work that is started in it, and waits for its end |
@@ -37,6 +38,7 @@ pub mod pool;
 mod region;
 mod report_panic;
 mod run_loop;
+pub mod schedule;
 pub mod scope;
 mod spin_lock;
 pub mod strand;

@@ -16,8 +16,8 @@ pub use convoke_exec::{
     Yielder, blocking_scope, blocking_scope_with, catch_stopped, checkpoint, cleanup, cleanups, concurrent,
     context, counting_scope, current, ensure, for_each_concurrent, forever, frame, frame_dyn,
     frame_dyn_local, generator, join, launch, limits, local_scope, local_scope_not_send, map_concurrent,
-    pool, race, reschedule, run_on, scope, set_cleanup_hook, shield, stoppable, stopped, strand, sync_wait,
-    sync_wait_with, task, time, timeout, together, tree, try_frame, try_join, using, with_local,
+    pool, race, reschedule, run_on, schedule, scope, set_cleanup_hook, shield, stoppable, stopped, strand,
+    sync_wait, sync_wait_with, task, time, timeout, together, tree, try_frame, try_join, using, with_local,
 };
 
 pub mod prelude {

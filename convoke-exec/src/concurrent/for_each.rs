@@ -3,6 +3,7 @@
 use core::fmt;
 use core::future::Future;
 use core::num::NonZeroUsize;
+use core::ops::ControlFlow;
 use core::panic::Location;
 use core::pin::Pin;
 use core::task::{Context, Poll};
@@ -10,10 +11,11 @@ use core::task::{Context, Poll};
 use super::engine::{Engine, Over};
 use super::source::{Items, Source};
 
-/// Calls an `async` function for each item, for at most `limit` of them at a time. It returns `()`, or a `Result<(), E>`: the
-/// first error ends the loop, the others are asked to stop and brought home.
+/// Calls an `async` function for each item, for at most `limit` of them at a time. It returns `()`; or a `Result<(), E>`,
+/// whose first error ends the loop; or a `ControlFlow<B>`, whose first `Break` does. Then the others are asked to stop and
+/// brought home.
 ///
-/// - *Completes with* `()` or `Ok(())` when all have ended, or with the first error. Stopped, if one of them was.
+/// - *Completes with* `()`, `Ok(())` or `Continue(())` when all have ended, or with what ended it. Stopped, if one of them was.
 /// - *If dropped*, what runs is dropped.
 /// - *Runs on* the task, all in turn; futures may borrow from around. A future that was woken is polled, the others are not.
 /// - *Panics* with the first panic of a future, when all that run have ended; outside a task; and if the limit is zero.
@@ -45,17 +47,18 @@ where
     ForEachConcurrent { engine: Engine::new(items.begin(), limit, f, Location::caller()), failure: None }
 }
 
-/// What a turn of [`for_each_concurrent()`] returns, and the whole: nothing, or a `Result` with nothing in it.
+/// What a turn of [`for_each_concurrent()`] or [`repeat`](crate::schedule::repeat) returns, and the whole: nothing, a
+/// `Result` with nothing in it, or a `ControlFlow`.
 #[diagnostic::on_unimplemented(
-    message = "a turn of `for_each_concurrent` cannot return `{Self}`",
+    message = "a turn of `for_each_concurrent` or `repeat` cannot return `{Self}`",
     label = "returns `{Self}`, which nobody would see",
-    note = "it returns `()`, or a `Result<(), E>`; for values there is `map_concurrent`"
+    note = "it returns `()`, a `Result<(), E>`, or a `ControlFlow<B>`; for values there is `map_concurrent`"
 )]
 pub trait EachOutput: Sized {
     /// All went well.
     fn well() -> Self;
 
-    /// Whether it is an error, which ends the loop.
+    /// Whether it ends the loop: an error, or a `Break`.
     fn is_failure(&self) -> bool;
 }
 
@@ -76,6 +79,17 @@ impl<E> EachOutput for Result<(), E> {
     #[inline]
     fn is_failure(&self) -> bool {
         self.is_err()
+    }
+}
+
+impl<B> EachOutput for ControlFlow<B> {
+    fn well() -> Self {
+        Self::Continue(())
+    }
+
+    #[inline]
+    fn is_failure(&self) -> bool {
+        self.is_break()
     }
 }
 
