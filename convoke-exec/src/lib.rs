@@ -15,6 +15,7 @@
 //! | [`task()`], [`mod@scope`], [`mod@local_scope`] | a future that is work; children beside it, or inside it |
 //! | [`together`], [`limits`] | several futures at once in one task; deadlines and shields |
 //! | [`concurrent`] | a function over many items, several at a time |
+//! | [`policy`] | scopes in which something else than the first failure ends all |
 //! | [`schedule`] | again after a while: retry, repeat |
 //! | [`mod@generator`] | bodies that yield values, and clean up when nobody wants more |
 //! | [`tree()`] | which tasks there are, and what they wait for |
@@ -34,6 +35,7 @@ mod inbox;
 pub mod launch;
 pub mod limits;
 pub mod local_scope;
+pub mod policy;
 pub mod pool;
 mod region;
 mod report_panic;
@@ -64,6 +66,7 @@ pub use generator::{Generator, Yielder, generator};
 pub use launch::{Launch, Launched, launch};
 pub use limits::{Elapsed, shield, timeout};
 pub use local_scope::{LocalHandle, LocalScope, LocalScopeNotSend, local_scope, local_scope_not_send};
+pub use policy::{PolicyScope, scope_with};
 pub use pool::{PoolExecutor, ThreadPool, ThreadPoolBuilder};
 use report_panic::report_panic;
 pub use run_loop::{RunLoop, RunLoopExecutor};
