@@ -70,7 +70,10 @@ pub use policy::{PolicyScope, scope_with};
 pub use pool::{PoolExecutor, ThreadPool, ThreadPoolBuilder};
 use report_panic::report_panic;
 pub use run_loop::{RunLoop, RunLoopExecutor};
-pub use scope::{BlockingHandle, BlockingScope, Handle, Scope, blocking_scope, blocking_scope_with, scope};
+pub use scope::{
+    BlockingHandle, BlockingScope, Bound, EndedEarly, Handle, Scope, blocking_scope, blocking_scope_with,
+    scope,
+};
 pub use strand::Strand;
 pub use sync_wait::{sync_wait, sync_wait_with};
 pub use task::{Task, task};

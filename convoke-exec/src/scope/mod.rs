@@ -3,6 +3,7 @@
 mod block;
 mod blocking;
 mod blocking_spawn;
+mod bound;
 mod child;
 mod children;
 mod future;
@@ -10,12 +11,15 @@ mod handle;
 mod output;
 mod spawn;
 mod titled;
+mod until_ready;
 
 pub use blocking::{blocking_scope, blocking_scope_with};
 pub use blocking_spawn::{BlockingHandle, BlockingNamed, BlockingScope};
+pub use bound::{Bound, Permit, Take};
 pub(crate) use child::name_panic;
 pub use future::{ScopeFuture, scope};
 pub use handle::Handle;
 pub use output::ChildOutput;
 pub(crate) use output::is_error;
 pub use spawn::{Named, Scope, SpawnError};
+pub use until_ready::{EndedEarly, Ready, Started};
