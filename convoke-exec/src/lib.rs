@@ -15,6 +15,7 @@
 //! | [`task()`], [`mod@scope`], [`mod@local_scope`] | a future that is work; children beside it, or inside it |
 //! | [`together`], [`limits`] | several futures at once in one task; deadlines and shields |
 //! | [`concurrent`] | a function over many items, several at a time |
+//! | [`mod@blocking`] | work that blocks, on threads of its own |
 //! | [`policy`] | scopes in which something else than the first failure ends all |
 //! | [`schedule`] | again after a while: retry, repeat |
 //! | [`mod@generator`] | bodies that yield values, and clean up when nobody wants more |
@@ -23,6 +24,7 @@
 //!
 //! Programs use the facade crate `convoke`, which re-exports all of this.
 
+pub mod blocking;
 pub mod cleanup;
 pub mod concurrent;
 pub mod context;
@@ -52,6 +54,7 @@ pub mod time;
 pub mod together;
 pub mod tree;
 
+pub use blocking::{BlockingPool, blocking};
 pub use cleanup::{AsyncClose, Cleanups, Exit, Lent, cleanups, ensure, set_cleanup_hook, using};
 pub use concurrent::{for_each_concurrent, map_concurrent};
 pub use context::Context;
