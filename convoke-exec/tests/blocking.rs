@@ -95,7 +95,7 @@ fn who_waits_for_a_thread_can_be_stopped() {
     let pool = BlockingPool::new(1);
     let (let_go, waits) = mpsc::channel::<()>();
     let outcome = sync_wait(task(async move {
-        let first = pool.run(move |_| drop(waits.recv()));
+        let first = pool.run(move |_| waits.recv().is_err());
         let second = async {
             let waited = timeout(Duration::from_millis(1), pool.run(|_| ())).await;
             drop(let_go);

@@ -74,6 +74,7 @@ impl<I: Items, F: FnMut(I::Item) -> R, R: Future> MapConcurrent<I, F, R> {
     /// - *Completes with* it; or `None`, if there are no more. Stopped, if the future of an item was, or the source.
     /// - *If dropped*, nothing is lost; nothing runs until the next is asked for.
     /// - *Panics* with the first panic of a future, when all that run have ended; and outside a task.
+    #[expect(clippy::should_implement_trait, reason = "it is that of a stream")]
     pub fn next(&mut self) -> NextMapped<'_, I, F, R> {
         NextMapped { map: self }
     }

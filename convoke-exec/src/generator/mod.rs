@@ -142,6 +142,7 @@ where
     ///   consumer's task was asked to stop.
     /// - *If dropped*, the body waits where it is.
     /// - *Panics* as the body does.
+    #[expect(clippy::should_implement_trait, reason = "it is that of a stream")]
     pub fn next(&mut self) -> Next<'_, T, F> {
         Next::new(self)
     }

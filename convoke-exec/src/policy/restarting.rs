@@ -16,8 +16,11 @@ use crate::time::sleep;
 pub struct Restarting<P, V, E> {
     scope: PolicyScope<P, V, E>,
     schedule: Backoff,
-    report: Option<Box<dyn FnMut(&Failure<E>) + Send>>,
+    report: Option<Told<E>>,
 }
+
+/// Who is told of failures.
+type Told<E> = Box<dyn FnMut(&Failure<E>) + Send>;
 
 impl<P, V, E> Restarting<P, V, E>
 where
