@@ -149,6 +149,7 @@ impl<I: Items, F: FnMut(I::Item) -> R, R: Future> Stream for MapConcurrent<I, F,
 impl<I, F, R: Future> Unpin for MapConcurrent<I, F, R> {}
 
 /// What runs is asked to stop and awaited, whatever the exit.
+#[diagnostic::do_not_recommend]
 impl<I, F, R> AsyncClose for MapConcurrent<I, F, R>
 where
     I: Items + Send,

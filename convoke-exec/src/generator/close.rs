@@ -67,6 +67,7 @@ where
 }
 
 /// The body is asked to stop and awaited, whatever the exit.
+#[diagnostic::do_not_recommend]
 impl<T, F> AsyncClose for Generator<T, F>
 where
     F: Future<Output: GeneratorOutput<T, Closed: CleanupOutput> + Send> + Send + ?Sized,

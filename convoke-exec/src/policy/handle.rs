@@ -62,7 +62,7 @@ where
         F: Future<Output = Result<V, E>> + Send + 'static,
     {
         let whose = self.whose(Location::caller());
-        let (working, ledger) = (self.ledger.works(), self.ledger.clone());
+        let (working, ledger) = (Ledger::works(&self.ledger), self.ledger.clone());
         self.start(async move {
             let result = Caught::new(future).await;
             let enough = match result {

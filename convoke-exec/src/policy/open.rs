@@ -75,7 +75,7 @@ where
     let shared = ledger.clone();
     // That it was enough is said with an error, for that is what stops the others. It is no news to us.
     let _: Result<(), Enough> = scope(async move |s: Scope<Result<(), Enough>>| {
-        let working = shared.body_works();
+        let working = Ledger::body_works(&shared);
         let ended = body(PolicyScope::new(s, shared.clone())).await.into_result();
         let result = match ended {
             Ok(()) => Ok(()),

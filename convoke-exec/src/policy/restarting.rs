@@ -8,6 +8,7 @@ use super::caught::Caught;
 use super::failures::{Failure, FailureKind};
 use super::handle::PolicyScope;
 use super::rules::Policy;
+use super::tally::Ledger;
 use crate::schedule::Backoff;
 use crate::time::sleep;
 
@@ -73,7 +74,7 @@ where
     {
         let Self { scope, schedule, mut report } = self;
         let whose = scope.whose(Location::caller());
-        let (working, ledger) = (scope.ledger.works(), scope.ledger.clone());
+        let (working, ledger) = (Ledger::works(&scope.ledger), scope.ledger.clone());
         scope.start(async move {
             let mut waits = schedule.waits();
             let mut attempt = 1;

@@ -59,14 +59,14 @@ impl<P: Policy<V, E>, V, E> Ledger<P, V, E> {
     }
 
     /// Somebody works. When the last one has ended, by whichever door, the daemons are asked to stop.
-    pub(super) fn works(self: &Arc<Self>) -> Working<P, V, E> {
-        self.lock().working += 1;
-        Working(self.clone())
+    pub(super) fn works(this: &Arc<Self>) -> Working<P, V, E> {
+        this.lock().working += 1;
+        Working(this.clone())
     }
 
     /// The body, which counts from the beginning.
-    pub(super) fn body_works(self: &Arc<Self>) -> Working<P, V, E> {
-        Working(self.clone())
+    pub(super) fn body_works(this: &Arc<Self>) -> Working<P, V, E> {
+        Working(this.clone())
     }
 
     /// Keeps a daemon, to be asked.
