@@ -156,3 +156,57 @@ fn a_stop_while_a_child_gets_ready_brings_it_home() {
     });
     assert!(exploration.points() > 3, "{exploration}");
 }
+
+#[test]
+fn results_are_taken_as_they_come_and_the_stopped_have_none() {
+    let results = run(async {
+        scope(async |s| {
+            let mut results = s.results();
+            for n in 0_u32..6 {
+                results.spawn(async move {
+                    for _ in n..6 {
+                        checkpoint().await;
+                    }
+                    if n == 3 { stopped().await } else { n }
+                });
+            }
+            let mut taken = Vec::new();
+            while let Some(n) = results.next().await {
+                taken.push(n);
+                if n == 5 {
+                    results.spawn(async { 7 });
+                }
+            }
+            taken
+        })
+        .await
+    });
+    assert_eq!(results, [5, 4, 7, 2, 1, 0]);
+}
+
+#[test]
+fn a_stop_while_results_are_awaited_brings_all_home() {
+    let exploration = explore_stops_with(|probe| {
+        let probe = probe.clone();
+        async move {
+            scope(async |s| {
+                let mut results = s.results();
+                for n in 0..3_u32 {
+                    let held = probe.must_drop("child");
+                    results.spawn(async move {
+                        let _held = held;
+                        checkpoint().await;
+                        n
+                    });
+                }
+                let mut sum = 0;
+                while let Some(n) = results.next().await {
+                    sum += n;
+                }
+                sum
+            })
+            .await
+        }
+    });
+    assert!(exploration.points() > 3, "{exploration}");
+}
