@@ -129,7 +129,7 @@ fn a_child_that_ends_before_it_is_ready_is_an_error_and_its_own_error_comes_firs
             });
             // It may be heard first that the child is gone; its error is the scope's nevertheless.
             let _ = started.await;
-            Ok(forever().await)
+            forever().await
         })
         .await
     });
