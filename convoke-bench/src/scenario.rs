@@ -8,9 +8,11 @@ mod await_hop;
 mod await_inline;
 mod bulk;
 mod frame;
+mod generator;
 mod hop;
 mod idle_task;
 mod inline_graph;
+mod map_concurrent;
 mod ping_pong;
 mod pool_schedule;
 mod pool_spawn;
@@ -43,6 +45,8 @@ pub(crate) fn all() -> Vec<Scenario> {
         yielding::scenarios(),
         ping_pong::scenarios(),
         frame::scenarios(),
+        generator::scenarios(),
+        map_concurrent::scenarios(),
         stop_tree::scenarios(),
         idle_task::scenarios(),
     ]

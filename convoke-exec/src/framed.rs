@@ -153,6 +153,14 @@ impl<F> Framed<F> {
     }
 }
 
+impl<'a, F: Future + Send + 'a> Framed<F> {
+    /// The same memory, as a future of any type.
+    pub(crate) fn erased(self) -> Framed<dyn Future<Output = F::Output> + Send + 'a> {
+        // SAFETY: the pointer is the same.
+        unsafe { self.with_pointer(|future| future as *mut (dyn Future<Output = F::Output> + Send + 'a)) }
+    }
+}
+
 impl<F: Future + ?Sized> Future for Framed<F> {
     type Output = F::Output;
 

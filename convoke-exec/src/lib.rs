@@ -14,25 +14,35 @@
 //! | [`time`] | work that waits for a time, or is asked to stop at one |
 //! | [`task()`], [`mod@scope`], [`mod@local_scope`] | a future that is work; children beside it, or inside it |
 //! | [`together`], [`limits`] | several futures at once in one task; deadlines and shields |
+//! | [`concurrent`] | a function over many items, several at a time |
+//! | [`mod@blocking`] | work that blocks, on threads of its own |
+//! | [`policy`] | scopes in which something else than the first failure ends all |
+//! | [`schedule`] | again after a while: retry, repeat |
+//! | [`mod@generator`] | bodies that yield values, and clean up when nobody wants more |
 //! | [`tree()`] | which tasks there are, and what they wait for |
 //! | [`CountingScope`] | counts the work that is started in it, and waits for its end |
 //!
 //! Programs use the facade crate `convoke`, which re-exports all of this.
 
+pub mod blocking;
 pub mod cleanup;
+pub mod concurrent;
 pub mod context;
 pub mod counting_scope;
 mod flow;
 mod frame_arc;
 mod framed;
+pub mod generator;
 mod inbox;
 pub mod launch;
 pub mod limits;
 pub mod local_scope;
+pub mod policy;
 pub mod pool;
 mod region;
 mod report_panic;
 mod run_loop;
+pub mod schedule;
 pub mod scope;
 mod spin_lock;
 pub mod strand;
@@ -44,7 +54,9 @@ pub mod time;
 pub mod together;
 pub mod tree;
 
+pub use blocking::{BlockingPool, blocking};
 pub use cleanup::{AsyncClose, Cleanups, Exit, Lent, cleanups, ensure, set_cleanup_hook, using};
+pub use concurrent::{for_each_concurrent, map_concurrent};
 pub use context::Context;
 pub use counting_scope::{CountingScope, ScopeHandle};
 pub use flow::{
@@ -53,13 +65,18 @@ pub use flow::{
     with_local,
 };
 pub use framed::{Framed, frame, frame_dyn, frame_dyn_local, try_frame};
+pub use generator::{Generator, Yielder, generator};
 pub use launch::{Launch, Launched, launch};
 pub use limits::{Elapsed, shield, timeout};
 pub use local_scope::{LocalHandle, LocalScope, LocalScopeNotSend, local_scope, local_scope_not_send};
+pub use policy::{PolicyScope, scope_with};
 pub use pool::{PoolExecutor, ThreadPool, ThreadPoolBuilder};
 use report_panic::report_panic;
 pub use run_loop::{RunLoop, RunLoopExecutor};
-pub use scope::{BlockingHandle, BlockingScope, Handle, Scope, blocking_scope, blocking_scope_with, scope};
+pub use scope::{
+    BlockingHandle, BlockingScope, Bound, EndedEarly, Handle, Scope, blocking_scope, blocking_scope_with,
+    scope,
+};
 pub use strand::Strand;
 pub use sync_wait::{sync_wait, sync_wait_with};
 pub use task::{Task, task};

@@ -119,6 +119,34 @@ impl Region {
         })
     }
 
+    /// As [`poll`](Region::poll), for a body that can be left where it is: a hold is not passed on, but said. Outside all tasks
+    /// the body is merely polled. Whoever then waits calls [`listen`](Region::listen).
+    #[inline]
+    pub(crate) fn poll_unless_outside<F: Future + ?Sized>(
+        &self,
+        body: Pin<&mut F>,
+        cx: &mut Context<'_>,
+    ) -> (Polled<F::Output>, bool) {
+        Frame::current(|frame| {
+            let Some(outer) = frame else {
+                return match body.poll(cx) {
+                    Poll::Ready(output) => (Polled::Ready(output), false),
+                    Poll::Pending => (Polled::Pending, false),
+                };
+            };
+            self.hear(outer);
+            let asked = self.asked.get().is_some();
+            let inside = Inside { region: self, outer };
+            let frame = outer.inside(&inside, asked, &self.stopped);
+            match frame.within(|| body.poll(cx)) {
+                Poll::Ready(output) => (Polled::Ready(output), false),
+                Poll::Pending if frame.is_held() => (Polled::Pending, true),
+                Poll::Pending if self.stopped.get() => (Polled::Stopped, false),
+                Poll::Pending => (Polled::Pending, false),
+            }
+        })
+    }
+
     /// Before several bodies are polled: hears of a stop around the region, and sees to it that this waker does. True if a
     /// stop was asked for since: then all bodies are to be polled.
     ///

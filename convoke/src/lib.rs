@@ -9,15 +9,16 @@ pub use convoke_core::{
     outcome, stop,
 };
 pub use convoke_exec::{
-    AsyncClose, BlockingHandle, BlockingScope, CatchStopped, Checkpoint, Cleanups, Context, CountingScope,
-    Elapsed, EndStopped, Exit, Forever, Framed, Handle, Launch, Launched, Lent, LocalHandle, LocalScope,
-    LocalScopeNotSend, NoReturn, NotSend, PoolExecutor, Reschedule, RunLoop, RunLoopExecutor, RunOn, Scope,
-    ScopeHandle, Stoppable, Stopped, Strand, Task, ThreadPool, ThreadPoolBuilder, WithLocal, blocking_scope,
-    blocking_scope_with, catch_stopped, checkpoint, cleanup, cleanups, context, counting_scope, current,
-    ensure, forever, frame, frame_dyn, frame_dyn_local, join, launch, limits, local_scope,
-    local_scope_not_send, pool, race, reschedule, run_on, scope, set_cleanup_hook, shield, stoppable,
-    stopped, strand, sync_wait, sync_wait_with, task, time, timeout, together, tree, try_frame, try_join,
-    using, with_local,
+    AsyncClose, BlockingHandle, BlockingPool, BlockingScope, Bound, CatchStopped, Checkpoint, Cleanups,
+    Context, CountingScope, Elapsed, EndStopped, EndedEarly, Exit, Forever, Framed, Generator, Handle,
+    Launch, Launched, Lent, LocalHandle, LocalScope, LocalScopeNotSend, NoReturn, NotSend, PolicyScope,
+    PoolExecutor, Reschedule, RunLoop, RunLoopExecutor, RunOn, Scope, ScopeHandle, Stoppable, Stopped,
+    Strand, Task, ThreadPool, ThreadPoolBuilder, WithLocal, Yielder, blocking, blocking_scope,
+    blocking_scope_with, catch_stopped, checkpoint, cleanup, cleanups, concurrent, context, counting_scope,
+    current, ensure, for_each_concurrent, forever, frame, frame_dyn, frame_dyn_local, generator, join,
+    launch, limits, local_scope, local_scope_not_send, map_concurrent, policy, pool, race, reschedule,
+    run_on, schedule, scope, scope_with, set_cleanup_hook, shield, stoppable, stopped, strand, sync_wait,
+    sync_wait_with, task, time, timeout, together, tree, try_frame, try_join, using, with_local,
 };
 
 pub mod prelude {
@@ -26,9 +27,10 @@ pub mod prelude {
     pub use convoke_core::prelude::*;
     pub use convoke_exec::time::{sleep, sleep_until};
     pub use convoke_exec::{
-        AsyncClose, CountingScope, Exit, RunLoop, Stopped, Strand, ThreadPool, blocking_scope, catch_stopped,
-        checkpoint, ensure, forever, frame, join, launch, local_scope, race, reschedule, run_on, scope,
-        shield, stoppable, stopped, sync_wait, sync_wait_with, task, timeout, try_join, using,
+        AsyncClose, CountingScope, Exit, RunLoop, Stopped, Strand, ThreadPool, blocking, blocking_scope,
+        catch_stopped, checkpoint, ensure, for_each_concurrent, forever, frame, generator, join, launch,
+        local_scope, map_concurrent, race, reschedule, run_on, scope, scope_with, shield, stoppable, stopped,
+        sync_wait, sync_wait_with, task, timeout, try_join, using,
     };
 }
 

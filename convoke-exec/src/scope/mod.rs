@@ -3,19 +3,25 @@
 mod block;
 mod blocking;
 mod blocking_spawn;
+mod bound;
 mod child;
 mod children;
 mod future;
 mod handle;
 mod output;
+mod results;
 mod spawn;
 mod titled;
+mod until_ready;
 
 pub use blocking::{blocking_scope, blocking_scope_with};
 pub use blocking_spawn::{BlockingHandle, BlockingNamed, BlockingScope};
+pub use bound::{Bound, Permit, Take};
 pub(crate) use child::name_panic;
 pub use future::{ScopeFuture, scope};
 pub use handle::{Anywhere, AtHome, Handle, Kind};
 pub use output::ChildOutput;
 pub(crate) use output::is_error;
+pub use results::{NextResult, Results};
 pub use spawn::{Named, Scope, SpawnError};
+pub use until_ready::{EndedEarly, Ready, Started};

@@ -457,3 +457,18 @@ impl<O> fmt::Debug for Scope<O> {
         f.debug_struct("Scope").finish_non_exhaustive()
     }
 }
+
+impl<O> Scope<O> {
+    /// As [`spawn`](Scope::spawn), on behalf of somebody who was called there.
+    pub(super) fn spawn_at<F>(&self, future: F, location: &'static Location<'static>)
+    where
+        F: Future<Output: ChildOutput<O> + Send> + Send + 'static,
+        O: Send + 'static,
+    {
+        // SAFETY: the future is `Send` and `'static`.
+        let started = unsafe { self.start(future, to_scope(Here), false, location) };
+        if let Err(refused) = started {
+            refused.panic();
+        }
+    }
+}

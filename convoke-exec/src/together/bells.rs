@@ -108,6 +108,11 @@ impl Bell {
         debug_assert!(rung, "answered once for each time that it was on the board");
     }
 
+    /// Its owner has found the key, and polls the child if this is true: the key may have been there more than once.
+    pub(crate) fn take_ring(&self) -> bool {
+        self.rung.swap(false, Ordering::AcqRel)
+    }
+
     /// The child is gone: whoever rings from now on is not heard.
     pub fn silence(&self) {
         self.rung.store(true, Ordering::Release);

@@ -1,0 +1,58 @@
+//! Work that blocks its thread, on threads of its own: [`blocking()`].
+//!
+//! | file | what is in it |
+//! | --- | --- |
+//! | `pool.rs` | the threads, and how many there may be |
+//! | `future.rs` | waits for the work; asks it to stop, and gives it a while |
+//! | `inside.rs` | what the work sees of the task that waits: its stop, and a way back into async code |
+//! | `overdue.rs` | the hook for work that did not stop in time |
+
+mod future;
+mod inside;
+mod overdue;
+mod pool;
+
+pub use future::{Blocking, DEFAULT_GRACE};
+pub use inside::Inside;
+pub use overdue::{Overdue, set_overdue_hook};
+pub use pool::{BlockingPool, DEFAULT_THREADS};
+
+/// Runs a function that blocks, on a thread of the process's [pool](BlockingPool) for that, while the task waits. The function
+/// is given an [`Inside`]: with it, it sees whether it was asked to stop, and calls back into async code.
+///
+/// When the task is asked to stop, so is the function, and the task waits for it for a [grace period](Blocking::grace). A
+/// function that takes longer is left alone on its thread, and named to the [hook](set_overdue_hook): nothing else can be done
+/// with a thread that does not listen.
+///
+/// - *Completes with* what the function returns, also if it was asked to stop meanwhile. Stopped, if a stop was asked for
+///   before there was a thread for it, or the grace period is over.
+/// - *If dropped*, the function is asked to stop, and named to the hook if it runs.
+/// - *Runs on* a thread of the pool. The task goes on where it was.
+/// - *Panics* as the function does, and outside a task.
+///
+/// ```
+/// use convoke::prelude::*;
+///
+/// let outcome = sync_wait(task(async {
+///     blocking(|inside| {
+///         let mut primes = 0;
+///         for n in 2..10_000_u32 {
+///             if inside.stop_requested() {
+///                 break;
+///             }
+///             primes += u32::from((2..n).take_while(|d| d * d <= n).all(|d| n % d != 0));
+///         }
+///         primes
+///     })
+///     .await
+/// }));
+/// assert_eq!(outcome, Outcome::Value(1229));
+/// ```
+#[track_caller]
+pub fn blocking<T, F>(f: F) -> Blocking<T, F>
+where
+    F: FnOnce(Inside) -> T + Send + 'static,
+    T: Send + 'static,
+{
+    BlockingPool::of_the_process().run(f)
+}

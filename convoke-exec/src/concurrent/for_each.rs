@@ -1,0 +1,142 @@
+//! `for_each_concurrent(items, limit, f)`: a loop whose turns overlap.
+
+use core::fmt;
+use core::future::Future;
+use core::num::NonZeroUsize;
+use core::ops::ControlFlow;
+use core::panic::Location;
+use core::pin::Pin;
+use core::task::{Context, Poll};
+
+use super::engine::{Engine, Over};
+use super::source::{Items, Source};
+
+/// Calls an `async` function for each item, for at most `limit` of them at a time. It returns `()`; or a `Result<(), E>`,
+/// whose first error ends the loop; or a `ControlFlow<B>`, whose first `Break` does. Then the others are asked to stop and
+/// brought home.
+///
+/// - *Completes with* `()`, `Ok(())` or `Continue(())` when all have ended, or with what ended it. Stopped, if one of them was.
+/// - *If dropped*, what runs is dropped.
+/// - *Runs on* the task, all in turn; futures may borrow from around. A future that was woken is polled, the others are not.
+/// - *Panics* with the first panic of a future, when all that run have ended; outside a task; and if the limit is zero.
+///
+/// ```
+/// use std::sync::atomic::{AtomicUsize, Ordering};
+/// use convoke::prelude::*;
+///
+/// let total = AtomicUsize::new(0);
+/// let outcome = sync_wait(task(async {
+///     for_each_concurrent(["a", "bc", "def"], 2, async |text: &str| {
+///         checkpoint().await;
+///         total.fetch_add(text.len(), Ordering::Relaxed);
+///         if text.len() < 9 { Ok(()) } else { Err("too long") }
+///     })
+///     .await
+/// }));
+/// assert_eq!(outcome, Outcome::Value(Ok(())));
+/// assert_eq!(total.into_inner(), 6);
+/// ```
+#[track_caller]
+pub fn for_each_concurrent<S, K, F, R>(items: S, limit: usize, f: F) -> ForEachConcurrent<S::Items, F, R>
+where
+    S: Source<K>,
+    F: FnMut(S::Item) -> R,
+    R: Future<Output: EachOutput>,
+{
+    let limit = NonZeroUsize::new(limit).expect("the limit of concurrent work is one or more");
+    ForEachConcurrent { engine: Engine::new(items.begin(), limit, f, Location::caller()), failure: None }
+}
+
+/// What a turn of [`for_each_concurrent()`] or [`repeat`](crate::schedule::repeat) returns, and the whole: nothing, a
+/// `Result` with nothing in it, or a `ControlFlow`.
+#[diagnostic::on_unimplemented(
+    message = "a turn of `for_each_concurrent` or `repeat` cannot return `{Self}`",
+    label = "returns `{Self}`, which nobody would see",
+    note = "it returns `()`, a `Result<(), E>`, or a `ControlFlow<B>`; for values there is `map_concurrent`"
+)]
+pub trait EachOutput: Sized {
+    /// All went well.
+    fn well() -> Self;
+
+    /// Whether it ends the loop: an error, or a `Break`.
+    fn is_failure(&self) -> bool;
+}
+
+impl EachOutput for () {
+    fn well() {}
+
+    #[inline]
+    fn is_failure(&self) -> bool {
+        false
+    }
+}
+
+impl<E> EachOutput for Result<(), E> {
+    fn well() -> Self {
+        Ok(())
+    }
+
+    #[inline]
+    fn is_failure(&self) -> bool {
+        self.is_err()
+    }
+}
+
+impl<B> EachOutput for ControlFlow<B> {
+    fn well() -> Self {
+        Self::Continue(())
+    }
+
+    #[inline]
+    fn is_failure(&self) -> bool {
+        self.is_break()
+    }
+}
+
+/// See [`for_each_concurrent()`].
+#[must_use = "futures do nothing until they are awaited"]
+pub struct ForEachConcurrent<I, F, R: Future> {
+    engine: Engine<I, F, R>,
+    failure: Option<R::Output>,
+}
+
+/// After so many turns others get theirs.
+const TURNS: usize = 128;
+
+impl<I, F, R> Future for ForEachConcurrent<I, F, R>
+where
+    I: Items,
+    F: FnMut(I::Item) -> R,
+    R: Future<Output: EachOutput>,
+{
+    type Output = R::Output;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<R::Output> {
+        let this = self.get_mut();
+        this.engine.begin_poll();
+        for _ in 0..TURNS {
+            match this.engine.poll(cx) {
+                Poll::Pending => return Poll::Pending,
+                Poll::Ready(None) => {
+                    return Poll::Ready(this.failure.take().unwrap_or_else(EachOutput::well));
+                }
+                Poll::Ready(Some(output)) if output.is_failure() => {
+                    this.failure = Some(output);
+                    this.engine.finish(Over::Closed);
+                }
+                Poll::Ready(Some(_)) => {}
+            }
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    }
+}
+
+// Futures lie in boxes, and nothing else in it is pinned.
+impl<I, F, R: Future> Unpin for ForEachConcurrent<I, F, R> {}
+
+impl<I, F, R: Future> fmt::Debug for ForEachConcurrent<I, F, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("ForEachConcurrent").field(&self.engine).finish()
+    }
+}

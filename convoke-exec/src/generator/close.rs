@@ -1,0 +1,89 @@
+//! No more values of a generator: its body is asked to stop, and awaited.
+
+use core::fmt;
+use core::future::Future;
+use core::pin::Pin;
+use core::task::{Context, Poll};
+
+use convoke_core::StopReason;
+use convoke_core::raw::Frame;
+
+use super::{Advanced, Generator, GeneratorOutput, Stage};
+use crate::cleanup::{AsyncClose, CleanupOutput, Exit};
+
+/// See [`Generator::close`].
+#[must_use = "futures do nothing until they are awaited"]
+pub struct Close<T, F>
+where
+    F: Future<Output: GeneratorOutput<T>> + ?Sized,
+{
+    generator: Generator<T, F>,
+}
+
+impl<T, F> Close<T, F>
+where
+    F: Future<Output: GeneratorOutput<T>> + ?Sized,
+{
+    pub(super) fn new(generator: Generator<T, F>) -> Self {
+        Self { generator }
+    }
+}
+
+impl<T, F> Future for Close<T, F>
+where
+    F: Future<Output: GeneratorOutput<T>> + ?Sized,
+{
+    type Output = <F::Output as GeneratorOutput<T>>::Closed;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let generator = &mut self.generator;
+        if generator.stage == Stage::New {
+            generator.let_go();
+        }
+        if generator.body.is_none() {
+            return Poll::Ready(match generator.returned.take() {
+                Some(output) => output.into_closed(),
+                None => F::Output::closed(),
+            });
+        }
+        // The region was asked by us: a stop around it adds nothing to that, and so need not be kept away.
+        generator.region.request_stop(StopReason::Abandoned);
+        match generator.advance(cx) {
+            Advanced::Returned(output) => Poll::Ready(output.into_closed()),
+            Advanced::Stopped => Poll::Ready(F::Output::closed()),
+            Advanced::Waits => {
+                Frame::hold_current();
+                Poll::Pending
+            }
+            Advanced::Yielded(value) => {
+                // From behind a shield of its own. Others get their turn in between.
+                drop(value);
+                cx.waker().wake_by_ref();
+                Frame::hold_current();
+                Poll::Pending
+            }
+        }
+    }
+}
+
+/// The body is asked to stop and awaited, whatever the exit.
+#[diagnostic::do_not_recommend]
+impl<T, F> AsyncClose for Generator<T, F>
+where
+    F: Future<Output: GeneratorOutput<T, Closed: CleanupOutput> + Send> + Send + ?Sized,
+{
+    type Error = <<F::Output as GeneratorOutput<T>>::Closed as CleanupOutput>::Error;
+
+    async fn close(self, _: Exit) -> Result<(), Self::Error> {
+        Close::new(self).await.into_result()
+    }
+}
+
+impl<T, F> fmt::Debug for Close<T, F>
+where
+    F: Future<Output: GeneratorOutput<T>> + ?Sized,
+{
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Close").field(&self.generator).finish()
+    }
+}

@@ -1,0 +1,41 @@
+//! A future whose panic is a result: so a child can fail without taking the scope with it.
+
+use core::future::Future;
+use core::pin::Pin;
+use core::task::{Context, Poll};
+
+use convoke_core::Panic;
+use pin_project_lite::pin_project;
+
+pin_project! {
+    /// See the head of this file. The future is dropped before its result is told.
+    pub(super) struct Caught<F> {
+        #[pin]
+        future: Option<F>,
+    }
+}
+
+impl<F> Caught<F> {
+    pub(super) fn new(future: F) -> Self {
+        Self { future: Some(future) }
+    }
+}
+
+impl<F: Future> Future for Caught<F> {
+    type Output = Result<F::Output, Panic>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let mut future = self.project().future;
+        let Some(running) = future.as_mut().as_pin_mut() else { panic!("polled after it has ended") };
+        let result = match Panic::catch(|| running.poll(cx)) {
+            Ok(Poll::Pending) => return Poll::Pending,
+            Ok(Poll::Ready(output)) => Ok(output),
+            Err(panic) => Err(panic),
+        };
+        let dropped = Panic::catch(|| future.set(None));
+        Poll::Ready(match (result, dropped) {
+            (Ok(output), Ok(())) => Ok(output),
+            (Err(panic), _) | (Ok(_), Err(panic)) => Err(panic),
+        })
+    }
+}

@@ -1,0 +1,111 @@
+//! Children that are started again when they have failed.
+
+use core::fmt;
+use core::future::Future;
+use core::panic::Location;
+
+use super::caught::Caught;
+use super::failures::{Failure, FailureKind};
+use super::handle::PolicyScope;
+use super::rules::Policy;
+use super::tally::Ledger;
+use crate::schedule::Backoff;
+use crate::time::sleep;
+
+/// Starts children that are started again: see [`PolicyScope::restarting`].
+#[must_use = "nothing is started yet"]
+pub struct Restarting<P, V, E> {
+    scope: PolicyScope<P, V, E>,
+    schedule: Backoff,
+    report: Option<Told<E>>,
+}
+
+/// Who is told of failures.
+type Told<E> = Box<dyn FnMut(&Failure<E>) + Send>;
+
+impl<P, V, E> Restarting<P, V, E>
+where
+    P: Policy<V, E> + Send + Sync + 'static,
+    V: Send + 'static,
+    E: Send + 'static,
+{
+    pub(super) fn new(scope: PolicyScope<P, V, E>, schedule: Backoff) -> Self {
+        Self { scope, schedule, report: None }
+    }
+
+    /// Is told of each failure after which the child is started again. The last one, after which it is not, is for the policy.
+    pub fn report(mut self, report: impl FnMut(&Failure<E>) + Send + 'static) -> Self {
+        self.report = Some(Box::new(report));
+        self
+    }
+
+    /// Starts a child on the scope's executor. When it fails, with an error or a panic, it is made and run again after a wait,
+    /// as the schedule says; when that has ended, the failure is for the policy.
+    ///
+    /// # Panics
+    /// If the scope has ended, or there is no memory.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use convoke::policy::Supervise;
+    /// use convoke::prelude::*;
+    /// use convoke::schedule::Backoff;
+    ///
+    /// let report = sync_wait(task(async {
+    ///     scope_with(Supervise, async |s| {
+    ///         let schedule = Backoff::exponential(Duration::from_millis(1)).jitter(0.5).up_to(3);
+    ///         let mut runs = 0;
+    ///         s.named("worker").restarting(schedule).report(|failure| println!("{failure}")).spawn(move || {
+    ///             runs += 1;
+    ///             async move { if runs < 3 { Err("fell over") } else { Ok(runs) } }
+    ///         });
+    ///     })
+    ///     .await
+    /// }))
+    /// .unwrap();
+    /// assert_eq!(report.values, [3]);
+    /// assert!(report.failures.is_empty());
+    /// ```
+    #[track_caller]
+    pub fn spawn<M, F>(self, mut make: M)
+    where
+        M: FnMut() -> F + Send + 'static,
+        F: Future<Output = Result<V, E>> + Send + 'static,
+    {
+        let Self { scope, schedule, mut report } = self;
+        let whose = scope.whose(Location::caller());
+        let (working, ledger) = (Ledger::works(&scope.ledger), scope.ledger.clone());
+        scope.start(async move {
+            let mut waits = schedule.waits();
+            let mut attempt = 1;
+            let enough = loop {
+                // Making it may panic too.
+                let running = async { make().await };
+                let kind = match Caught::new(running).await {
+                    Ok(Ok(value)) => break ledger.value(value),
+                    Ok(Err(error)) => FailureKind::Error(error),
+                    Err(panic) => FailureKind::Panicked(panic),
+                };
+                let failure = whose.failure(attempt, kind);
+                let Some(wait) = waits.next() else { break ledger.failure(failure) };
+                if let Some(report) = &mut report {
+                    report(&failure);
+                }
+                drop(failure);
+                sleep(wait).await;
+                attempt += 1;
+            };
+            drop(working);
+            enough
+        });
+    }
+}
+
+impl<P, V, E> fmt::Debug for Restarting<P, V, E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Restarting")
+            .field("scope", &self.scope)
+            .field("schedule", &self.schedule)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,211 @@
+//! `Backoff`: how long to wait before the next attempt, and how often.
+
+use core::hash::{BuildHasher, Hasher};
+use core::iter::FusedIterator;
+use core::time::Duration;
+use std::hash::RandomState;
+
+/// A schedule: how long to wait before each attempt after the first. It is a value, to be kept as a constant or read from a
+/// configuration, and used any number of times.
+///
+/// ```
+/// use std::time::Duration;
+/// use convoke::schedule::Backoff;
+///
+/// const POLITE: Backoff =
+///     Backoff::exponential(Duration::from_millis(100)).at_most(Duration::from_secs(1)).up_to(5);
+///
+/// let waits: Vec<u128> = POLITE.waits().map(|wait| wait.as_millis()).collect();
+/// assert_eq!(waits, [100, 200, 400, 800, 1000]);
+///
+/// // No two of a crowd come back at the same time.
+/// assert!(POLITE.jitter(0.5).waits().all(|wait| wait >= Duration::from_millis(50)));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Backoff {
+    first: Duration,
+    factor: f64,
+    longest: Duration,
+    jitter: f64,
+    times: Option<u32>,
+    in_all: Duration,
+    seed: Option<u64>,
+}
+
+impl Backoff {
+    /// The same wait every time.
+    pub const fn constant(wait: Duration) -> Self {
+        Self {
+            first: wait,
+            factor: 1.0,
+            longest: Duration::MAX,
+            jitter: 0.0,
+            times: None,
+            in_all: Duration::MAX,
+            seed: None,
+        }
+    }
+
+    /// This wait at first, and twice as long each time.
+    pub const fn exponential(first: Duration) -> Self {
+        Self { factor: 2.0, ..Self::constant(first) }
+    }
+
+    /// This many times as long each time, instead of twice.
+    ///
+    /// # Panics
+    /// If that is not a number of zero or more.
+    pub const fn factor(self, factor: f64) -> Self {
+        assert!(
+            factor.is_finite() && factor >= 0.0,
+            "the factor of a schedule is a number, and not negative"
+        );
+        Self { factor, ..self }
+    }
+
+    /// No wait is longer than this.
+    pub const fn at_most(self, longest: Duration) -> Self {
+        Self { longest, ..self }
+    }
+
+    /// Each wait is shorter by a random part of this share of it: from `0.0`, always as long as it says, to `1.0`, any length
+    /// down to nothing.
+    ///
+    /// # Panics
+    /// If it is not from zero to one.
+    pub const fn jitter(self, share: f64) -> Self {
+        assert!(share >= 0.0 && share <= 1.0, "the share of a wait that is random is from zero to one");
+        Self { jitter: share, ..self }
+    }
+
+    /// Waits this often at most, and so makes one attempt more. Without it there is no end.
+    pub const fn up_to(self, times: u32) -> Self {
+        Self { times: Some(times), ..self }
+    }
+
+    /// Ends before the waits are longer than this in all. The time that attempts take is not counted: for that there is
+    /// [`timeout`](crate::timeout()) around it.
+    pub const fn in_all(self, longest: Duration) -> Self {
+        Self { in_all: longest, ..self }
+    }
+
+    /// Draws its random parts from this seed: the same every time.
+    pub const fn seed(self, seed: u64) -> Self {
+        Self { seed: Some(seed), ..self }
+    }
+
+    /// The waits, from the first.
+    pub fn waits(&self) -> Waits {
+        let random = Random(if self.jitter > 0.0 { self.seed.unwrap_or_else(any_seed) } else { 0 });
+        Waits { schedule: *self, next: self.first, left: self.times, waited: Duration::ZERO, random }
+    }
+}
+
+impl IntoIterator for Backoff {
+    type Item = Duration;
+    type IntoIter = Waits;
+
+    fn into_iter(self) -> Waits {
+        self.waits()
+    }
+}
+
+/// The waits of a [`Backoff`].
+#[derive(Clone, Debug)]
+pub struct Waits {
+    schedule: Backoff,
+    /// Without the random part.
+    next: Duration,
+    left: Option<u32>,
+    waited: Duration,
+    random: Random,
+}
+
+impl Iterator for Waits {
+    type Item = Duration;
+
+    fn next(&mut self) -> Option<Duration> {
+        if let Some(left) = &mut self.left {
+            *left = left.checked_sub(1)?;
+        }
+        let full = self.next.min(self.schedule.longest);
+        self.next = scale(full, self.schedule.factor);
+        let wait = if self.schedule.jitter > 0.0 {
+            scale(full, 1.0 - self.schedule.jitter * self.random.share())
+        } else {
+            full
+        };
+        self.waited = self.waited.saturating_add(wait);
+        if self.waited > self.schedule.in_all {
+            self.left = Some(0);
+            return None;
+        }
+        Some(wait)
+    }
+}
+
+impl FusedIterator for Waits {}
+
+/// The product, or the longest there is.
+fn scale(duration: Duration, factor: f64) -> Duration {
+    Duration::try_from_secs_f64(duration.as_secs_f64() * factor).unwrap_or(Duration::MAX)
+}
+
+/// SplitMix64: good enough to tell the members of a crowd apart, and nothing else depends on it.
+#[derive(Clone, Debug)]
+struct Random(u64);
+
+impl Random {
+    /// From zero up to one.
+    fn share(&mut self) -> f64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        ((z ^ (z >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
+    }
+}
+
+/// The standard library's keys are random, and other ones each time.
+fn any_seed() -> u64 {
+    RandomState::new().build_hasher().finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    #[test]
+    fn a_wait_that_would_be_too_long_to_be_named_is_the_longest_there_is() {
+        let waits: Vec<_> = Backoff::exponential(Duration::MAX / 2).up_to(4).waits().collect();
+        assert_eq!(waits[2..], [Duration::MAX; 2]);
+    }
+
+    #[test]
+    fn the_random_part_stays_within_its_share_and_comes_from_the_seed() {
+        let schedule = Backoff::constant(SECOND).jitter(0.25).up_to(200).seed(7);
+        let waits: Vec<_> = schedule.waits().collect();
+        assert!(waits.iter().all(|wait| (SECOND * 3 / 4..=SECOND).contains(wait)));
+        assert!(
+            waits.iter().any(|wait| *wait < SECOND * 4 / 5)
+                && waits.iter().any(|wait| *wait > SECOND * 19 / 20)
+        );
+        assert_eq!(waits, schedule.waits().collect::<Vec<_>>());
+        assert_ne!(waits, schedule.seed(8).waits().collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn without_a_seed_no_two_are_alike() {
+        let schedule = Backoff::constant(SECOND).jitter(1.0).up_to(8);
+        assert_ne!(schedule.waits().collect::<Vec<_>>(), schedule.waits().collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn all_waits_together_stay_within_what_is_allowed_in_all() {
+        let mut waits = Backoff::exponential(SECOND).in_all(SECOND * 10).waits();
+        assert_eq!(waits.by_ref().collect::<Vec<_>>(), [SECOND, SECOND * 2, SECOND * 4]);
+        assert_eq!(waits.next(), None, "the end stays the end");
+    }
+}
