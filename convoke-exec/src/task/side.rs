@@ -145,7 +145,7 @@ impl Side {
         unsafe {
             let all = &mut *self.surroundings.get();
             all.push(surroundings);
-            &**all.last().expect("just pushed")
+            all.last().expect("just pushed")
         }
     }
 
