@@ -36,6 +36,7 @@ mod run_loop;
 pub mod scope;
 mod spin_lock;
 pub mod strand;
+pub mod sync;
 mod sync_wait;
 mod task;
 #[cfg(feature = "testing")]

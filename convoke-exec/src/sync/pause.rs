@@ -1,0 +1,47 @@
+//! How every call in this folder hears of a stop: when it begins, also if it would not have to wait, and while it waits.
+
+use core::panic::Location;
+use core::task::Context;
+
+use convoke_core::raw::{Frame, StopWatch};
+
+/// Kept by every future here: where it was called, and how it hears of a stop.
+#[derive(Debug)]
+pub(crate) struct Pause {
+    place: &'static Location<'static>,
+    watch: StopWatch,
+}
+
+impl Pause {
+    #[track_caller]
+    #[inline]
+    pub(crate) const fn here() -> Self {
+        Self { place: Location::caller(), watch: StopWatch::new() }
+    }
+
+    /// Ends by the stopped door if a stop was asked for, by this moment: a loop of calls none of which has to wait is one poll,
+    /// and what the task knew when that began is not enough. True if so: the caller returns `Pending` now.
+    #[inline]
+    pub(crate) fn is_stopped(&self) -> bool {
+        Frame::current(|frame| {
+            frame.is_some_and(|frame| {
+                let asked = frame.is_asked_to_stop() || frame.stop_reason().is_some();
+                if asked {
+                    frame.set_stopped();
+                }
+                asked
+            })
+        })
+    }
+
+    /// The caller returns `Pending` now, and is polled again when a stop is asked for.
+    #[inline]
+    pub(crate) fn wait(&mut self, cx: &Context<'_>) {
+        Frame::current(|frame| {
+            if let Some(frame) = frame {
+                frame.waits_at(self.place);
+                self.watch.watch(frame, cx);
+            }
+        });
+    }
+}
