@@ -16,8 +16,8 @@ pub use convoke_exec::{
     blocking_scope_with, catch_stopped, checkpoint, cleanup, cleanups, context, counting_scope, current,
     ensure, forever, frame, frame_dyn, frame_dyn_local, join, launch, limits, local_scope,
     local_scope_not_send, pool, race, reschedule, run_on, scope, set_cleanup_hook, shield, stoppable,
-    stopped, strand, sync, sync_wait, sync_wait_with, task, time, timeout, together, tree, try_frame, try_join,
-    using, with_local,
+    stopped, strand, sync, sync_wait, sync_wait_with, task, time, timeout, together, tree, try_frame,
+    try_join, using, with_local,
 };
 
 pub mod prelude {

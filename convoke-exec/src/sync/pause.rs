@@ -1,7 +1,8 @@
 //! How every call in this folder hears of a stop: when it begins, also if it would not have to wait, and while it waits.
 
+use core::future::poll_fn;
 use core::panic::Location;
-use core::task::Context;
+use core::task::{Context, Poll};
 
 use convoke_core::raw::{Frame, StopWatch};
 
@@ -32,6 +33,11 @@ impl Pause {
                 asked
             })
         })
+    }
+
+    /// Ends by the stopped door if a stop was asked for; else goes on.
+    pub(crate) async fn stop_here(&mut self) {
+        poll_fn(|_| if self.is_stopped() { Poll::Pending } else { Poll::Ready(()) }).await;
     }
 
     /// The caller returns `Pending` now, and is polled again when a stop is asked for.

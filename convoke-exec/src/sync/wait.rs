@@ -87,8 +87,7 @@ impl<'q, S, P, const LISTS: usize> Wait<'q, S, P, LISTS> {
         loop {
             let mut locked = self.queue.lock();
             // SAFETY: we own the node, and it was queued here if anywhere.
-            let renewed =
-                unsafe { locked.renew(NonNull::from(&self.node), cx.waker(), &mut spare) };
+            let renewed = unsafe { locked.renew(NonNull::from(&self.node), cx.waker(), &mut spare) };
             // Foreign code, a waker's, runs without the lock.
             drop(locked);
             if renewed {

@@ -35,6 +35,7 @@ unsafe impl<S: Send, P: Send, const LISTS: usize> Send for Inner<S, P, LISTS> {}
 struct List<P> {
     first: Option<NonNull<Node<P>>>,
     last: Option<NonNull<Node<P>>>,
+    length: usize,
 }
 
 /// One who waits.
@@ -75,7 +76,7 @@ pub(crate) struct Locked<'q, S, P, const LISTS: usize> {
 impl<S, P, const LISTS: usize> WaitQueue<S, P, LISTS> {
     const_outside_models! {
         pub(crate) fn new(state: S) -> Self {
-            let lists = [const { List { first: None, last: None } }; LISTS];
+            let lists = [const { List { first: None, last: None, length: 0 } }; LISTS];
             Self { inner: SpinLock::new(Inner { state, lists }) }
         }
     }
@@ -83,6 +84,18 @@ impl<S, P, const LISTS: usize> WaitQueue<S, P, LISTS> {
     #[inline]
     pub(crate) fn lock(&self) -> Locked<'_, S, P, LISTS> {
         Locked { queue: self, inner: self.inner.lock() }
+    }
+
+    /// Grants all who are in this list now, and wakes them.
+    pub(crate) fn grant_all(&self, list: usize) {
+        let mut left = self.lock().inner.lists[list].length;
+        // Not more often: somebody may queue again meanwhile. Who is granted although he came later looks, and queues again.
+        while left > 0
+            && let Some(((), waker)) = { self.lock().grant(list, |_| ()) }
+        {
+            left -= 1;
+            waker.wake();
+        }
     }
 }
 
@@ -150,6 +163,7 @@ impl<'q, S, P, const LISTS: usize> Locked<'q, S, P, LISTS> {
             });
             ends.connect(previous, Some(node));
             ends.connect(Some(node), next);
+            ends.length += 1;
             // The lock makes it known.
             node.as_ref().standing.store(QUEUED, Ordering::Relaxed);
         }
@@ -160,11 +174,11 @@ impl<'q, S, P, const LISTS: usize> Locked<'q, S, P, LISTS> {
     unsafe fn unlink(&mut self, node: NonNull<Node<P>>) {
         // SAFETY: rule 1: it and its neighbours are queued, and we hold the lock.
         unsafe {
-            let (previous, next, list) = node
-                .as_ref()
-                .inside
-                .with(|inside| ((*inside).previous, (*inside).next, (*inside).list));
-            self.inner.lists[list].connect(previous, next);
+            let (previous, next, list) =
+                node.as_ref().inside.with(|inside| ((*inside).previous, (*inside).next, (*inside).list));
+            let ends = &mut self.inner.lists[list];
+            ends.connect(previous, next);
+            ends.length -= 1;
         }
     }
 
@@ -180,11 +194,7 @@ impl<'q, S, P, const LISTS: usize> Locked<'q, S, P, LISTS> {
             }
             self.unlink(node);
             node.as_ref().standing.store(OUT, Ordering::Relaxed);
-            Some(
-                node.as_ref()
-                    .inside
-                    .with_mut(|inside| ((*inside).payload.take(), (*inside).waker.take())),
-            )
+            Some(node.as_ref().inside.with_mut(|inside| ((*inside).payload.take(), (*inside).waker.take())))
         }
     }
 
