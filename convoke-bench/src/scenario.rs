@@ -7,10 +7,12 @@
 mod await_hop;
 mod await_inline;
 mod bulk;
+mod channels;
 mod frame;
 mod hop;
 mod idle_task;
 mod inline_graph;
+mod locks;
 mod ping_pong;
 mod pool_schedule;
 mod pool_spawn;
@@ -45,6 +47,8 @@ pub(crate) fn all() -> Vec<Scenario> {
         frame::scenarios(),
         stop_tree::scenarios(),
         idle_task::scenarios(),
+        locks::scenarios(),
+        channels::scenarios(),
     ]
     .into_iter()
     .flatten()

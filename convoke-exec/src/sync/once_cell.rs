@@ -125,12 +125,12 @@ impl<T> OnceCell<T> {
         }
     }
 
-    async fn make<E, F, Fut>(&self, mut pause: Pause, init: F) -> Result<&T, E>
+    async fn make<E, F, Fut>(&self, pause: Pause, init: F) -> Result<&T, E>
     where
         F: FnOnce() -> Fut,
         Fut: Future<Output = Result<T, E>>,
     {
-        pause.stop_here().await;
+        Pause::stop_here().await;
         if let Some(value) = self.value.get() {
             return Ok(value);
         }

@@ -23,7 +23,7 @@ impl Pause {
     /// Ends by the stopped door if a stop was asked for, by this moment: a loop of calls none of which has to wait is one poll,
     /// and what the task knew when that began is not enough. True if so: the caller returns `Pending` now.
     #[inline]
-    pub(crate) fn is_stopped(&self) -> bool {
+    pub(crate) fn is_stopped() -> bool {
         Frame::current(|frame| {
             frame.is_some_and(|frame| {
                 let asked = frame.is_asked_to_stop() || frame.stop_reason().is_some();
@@ -36,8 +36,8 @@ impl Pause {
     }
 
     /// Ends by the stopped door if a stop was asked for; else goes on.
-    pub(crate) async fn stop_here(&mut self) {
-        poll_fn(|_| if self.is_stopped() { Poll::Pending } else { Poll::Ready(()) }).await;
+    pub(crate) async fn stop_here() {
+        poll_fn(|_| if Self::is_stopped() { Poll::Pending } else { Poll::Ready(()) }).await;
     }
 
     /// The caller returns `Pending` now, and is polled again when a stop is asked for.

@@ -169,7 +169,7 @@ impl Acquire<'_> {
     #[cold]
     fn poll_waiting(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let this = self.as_mut().project();
-        if this.pause.is_stopped() {
+        if Pause::is_stopped() {
             self.give_up();
             return Poll::Pending;
         }
@@ -215,7 +215,7 @@ impl Future for Acquire<'_> {
         if self.wait.standing() != Standing::Out {
             return self.poll_waiting(cx);
         }
-        if self.pause.is_stopped() {
+        if Pause::is_stopped() {
             return Poll::Pending;
         }
         if self.permits.try_acquire(self.wanted) {

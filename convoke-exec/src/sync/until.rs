@@ -86,7 +86,7 @@ where
     type Output = R;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<R> {
-        if self.pause.is_stopped() {
+        if Pause::is_stopped() {
             self.give_up();
             return Poll::Pending;
         }

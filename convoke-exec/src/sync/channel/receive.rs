@@ -92,7 +92,7 @@ impl<T> Future for Receive<'_, T> {
 
     #[inline]
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<T>> {
-        if self.pause.is_stopped() {
+        if Pause::is_stopped() {
             self.give_up();
             return Poll::Pending;
         }

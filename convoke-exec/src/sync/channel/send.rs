@@ -78,7 +78,7 @@ impl<T> Future for SendMessage<'_, T> {
 
     #[inline]
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        if self.pause.is_stopped() {
+        if Pause::is_stopped() {
             let this = self.project();
             // If it was taken along just now, it is sent.
             let left = this.wait.leave();
