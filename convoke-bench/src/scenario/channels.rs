@@ -205,8 +205,8 @@ fn one_thread<R: OneThread, C: Channel + 'static>() -> impl FnMut(u64) -> Durati
     }
 }
 
-fn two_threads<R: OneThread, C: Channel<Sender: Send, Receiver: Send> + 'static>() -> impl FnMut(u64) -> Duration
-{
+fn two_threads<R: OneThread, C: Channel<Sender: Send, Receiver: Send> + 'static>()
+-> impl FnMut(u64) -> Duration {
     let mut runtime = R::start();
     move |ops| {
         let ((ping, pinged), (ponged, pong)) = (C::open(), C::open());

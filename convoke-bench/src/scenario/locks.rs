@@ -24,12 +24,15 @@ pub(super) fn scenarios() -> Vec<Scenario> {
             .contestant("async_lock", alone::<Smol, async_lock::Mutex<u64>>)
             .contestant("tokio", alone::<Tokio, tokio::sync::Mutex<u64>>)
             .contestant("futures", alone::<Smol, futures::lock::Mutex<u64>>),
-        Scenario::new("mutex_contended", "lock a mutex, yield, unlock it, one of 8 tasks of a thread that do so")
-            .batch(TASKS * EACH)
-            .contestant(CONVOKE, contended::<Convoke, convoke::sync::Mutex<u64>>)
-            .contestant("async_lock", contended::<Smol, async_lock::Mutex<u64>>)
-            .contestant("tokio", contended::<Tokio, tokio::sync::Mutex<u64>>)
-            .contestant("futures", contended::<Smol, futures::lock::Mutex<u64>>),
+        Scenario::new(
+            "mutex_contended",
+            "lock a mutex, yield, unlock it, one of 8 tasks of a thread that do so",
+        )
+        .batch(TASKS * EACH)
+        .contestant(CONVOKE, contended::<Convoke, convoke::sync::Mutex<u64>>)
+        .contestant("async_lock", contended::<Smol, async_lock::Mutex<u64>>)
+        .contestant("tokio", contended::<Tokio, tokio::sync::Mutex<u64>>)
+        .contestant("futures", contended::<Smol, futures::lock::Mutex<u64>>),
         Scenario::new(
             "semaphore",
             "take one of 4 permits, yield, give it back, one of 8 tasks of a thread that do so",

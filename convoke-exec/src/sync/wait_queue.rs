@@ -10,6 +10,7 @@
 //! 3. A queued node is in a list. It is pinned, and its owner takes it out before it is gone.
 
 use core::fmt;
+use core::panic::{RefUnwindSafe, UnwindSafe};
 use core::ptr::NonNull;
 use core::task::Waker;
 
@@ -31,6 +32,10 @@ struct Inner<S, P, const LISTS: usize> {
 // SAFETY: the lists lead to nodes, which are used under the lock alone. What they carry and the state may go from thread to
 // thread.
 unsafe impl<S: Send, P: Send, const LISTS: usize> Send for Inner<S, P, LISTS> {}
+
+// Nothing foreign runs under the lock, so no panic leaves a state half changed.
+impl<S, P, const LISTS: usize> UnwindSafe for WaitQueue<S, P, LISTS> {}
+impl<S, P, const LISTS: usize> RefUnwindSafe for WaitQueue<S, P, LISTS> {}
 
 struct List<P> {
     first: Option<NonNull<Node<P>>>,

@@ -1,0 +1,9 @@
+//! Waiting for each other: who is served when, what closing does, and that a stop loses nothing, wherever it comes.
+#![cfg(feature = "testing")]
+
+mod channels;
+mod everywhere;
+mod locks;
+mod one_for_all;
+mod polled;
+mod stopped;
