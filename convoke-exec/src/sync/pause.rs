@@ -35,6 +35,12 @@ impl Pause {
         })
     }
 
+    /// The same as of the beginning of the poll: enough for who is about to wait, because a stop that comes later wakes the task.
+    #[inline]
+    pub(crate) fn was_stopped() -> bool {
+        Frame::current(|frame| frame.is_some_and(Frame::honour_stop))
+    }
+
     /// Ends by the stopped door if a stop was asked for; else goes on.
     pub(crate) async fn stop_here() {
         poll_fn(|_| if Self::is_stopped() { Poll::Pending } else { Poll::Ready(()) }).await;

@@ -169,7 +169,7 @@ impl Acquire<'_> {
     #[cold]
     fn poll_waiting(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let this = self.as_mut().project();
-        if Pause::is_stopped() {
+        if Pause::was_stopped() {
             self.give_up();
             return Poll::Pending;
         }

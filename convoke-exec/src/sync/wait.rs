@@ -27,9 +27,9 @@ pub(crate) enum Left<P> {
     /// In no list.
     Out,
     /// In a list, carrying this.
-    Queued(Option<P>),
+    Queued(P),
     /// Granted this: it was meant for somebody who is there.
-    Granted(Option<P>),
+    Granted(P),
 }
 
 impl<'q, S, P, const LISTS: usize> Wait<'q, S, P, LISTS> {
@@ -99,7 +99,7 @@ impl<'q, S, P, const LISTS: usize> Wait<'q, S, P, LISTS> {
 
     /// What it was granted, if so. It is out then.
     #[inline]
-    pub(crate) fn take_granted(self: Pin<&mut Self>) -> Option<Option<P>> {
+    pub(crate) fn take_granted(self: Pin<&mut Self>) -> Option<P> {
         // SAFETY: it is granted, and ours.
         (self.standing() == Standing::Granted).then(|| unsafe { self.node.take_granted() })
     }

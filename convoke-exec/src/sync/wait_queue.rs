@@ -10,6 +10,7 @@
 //! 3. A queued node is in a list. It is pinned, and its owner takes it out before it is gone.
 
 use core::fmt;
+use core::mem::MaybeUninit;
 use core::panic::{RefUnwindSafe, UnwindSafe};
 use core::ptr::NonNull;
 use core::task::Waker;
@@ -46,14 +47,16 @@ struct List<P> {
 /// One who waits.
 pub(super) struct Node<P> {
     standing: AtomicU8,
-    inside: UnsafeCell<Inside<P>>,
+    /// Written when it is queued: a call that does not have to wait pays nothing for it. Of a granted node only the payload
+    /// is left.
+    inside: UnsafeCell<MaybeUninit<Inside<P>>>,
 }
 
 struct Inside<P> {
     previous: Option<NonNull<Node<P>>>,
     next: Option<NonNull<Node<P>>>,
-    waker: Option<Waker>,
-    payload: Option<P>,
+    waker: Waker,
+    payload: P,
     list: usize,
 }
 
@@ -119,7 +122,7 @@ impl<'q, S, P, const LISTS: usize> Locked<'q, S, P, LISTS> {
     pub(crate) fn first(&self, list: usize) -> Option<&P> {
         let first = self.inner.lists[list].first?;
         // SAFETY: rule 1: it is queued, and we hold the lock. Rule 3: it is there.
-        unsafe { first.as_ref().inside.with(|inside| (*inside).payload.as_ref()) }
+        unsafe { first.as_ref().inside.with(|inside| Some(&(*inside).assume_init_ref().payload)) }
     }
 
     #[inline]
@@ -130,22 +133,20 @@ impl<'q, S, P, const LISTS: usize> Locked<'q, S, P, LISTS> {
     /// Takes the first out of its list, lets `give` change what it carries, and grants. Its waker is to be called when the lock
     /// was given back. `give` is code of this folder: it runs under the lock.
     #[inline]
-    pub(crate) fn grant<R>(
-        &mut self,
-        list: usize,
-        give: impl FnOnce(&mut Option<P>) -> R,
-    ) -> Option<(R, Waker)> {
+    pub(crate) fn grant<R>(&mut self, list: usize, give: impl FnOnce(&mut P) -> R) -> Option<(R, Waker)> {
         let node = self.inner.lists[list].first?;
-        // SAFETY: rules 1 and 3, as above. The last thing that is touched is the standing, and it stays until then.
+        // SAFETY: rules 1 and 3, as above. The waker is read once: who is granted has none. The last thing that is touched is the
+        // standing, and the node stays until then.
         unsafe {
-            self.unlink(node);
             let granted = node.as_ref().inside.with_mut(|inside| {
+                let inside = (*inside).as_mut_ptr();
+                self.inner.lists[list].connect(None, (*inside).next);
+                self.inner.lists[list].length -= 1;
                 let given = give(&mut (*inside).payload);
-                ((*inside).waker.take(), given)
+                (given, (&raw const (*inside).waker).read())
             });
             node.as_ref().standing.store(GRANTED, Ordering::Release);
-            let (waker, given) = granted;
-            waker.map(|waker| (given, waker))
+            Some(granted)
         }
     }
 
@@ -164,7 +165,7 @@ impl<'q, S, P, const LISTS: usize> Locked<'q, S, P, LISTS> {
         // SAFETY: rule 1: the node is its owner's, who calls; its neighbours are queued, and we hold the lock.
         unsafe {
             node.as_ref().inside.with_mut(|inside| {
-                *inside = Inside { previous, next, waker: Some(waker), payload: Some(payload), list };
+                (*inside).write(Inside { previous, next, waker, payload, list });
             });
             ends.connect(previous, Some(node));
             ends.connect(Some(node), next);
@@ -174,32 +175,23 @@ impl<'q, S, P, const LISTS: usize> Locked<'q, S, P, LISTS> {
         }
     }
 
-    /// # Safety
-    /// The node is queued here.
-    unsafe fn unlink(&mut self, node: NonNull<Node<P>>) {
-        // SAFETY: rule 1: it and its neighbours are queued, and we hold the lock.
-        unsafe {
-            let (previous, next, list) =
-                node.as_ref().inside.with(|inside| ((*inside).previous, (*inside).next, (*inside).list));
-            let ends = &mut self.inner.lists[list];
-            ends.connect(previous, next);
-            ends.length -= 1;
-        }
-    }
-
     /// Takes the node out, if it is still queued: what it carried, and its waker, to be dropped when the lock is free.
     ///
     /// # Safety
     /// Its owner calls; if it is queued, then here.
-    pub(super) unsafe fn take_out(&mut self, node: NonNull<Node<P>>) -> Option<(Option<P>, Option<Waker>)> {
-        // SAFETY: rules 1 and 2: if it is queued now, it stays so while we hold the lock.
+    pub(super) unsafe fn take_out(&mut self, node: NonNull<Node<P>>) -> Option<(P, Waker)> {
+        // SAFETY: rules 1 and 2: if it is queued now, it stays so while we hold the lock. What is read out is not there any more
+        // for who is out.
         unsafe {
             if node.as_ref().standing.load(Ordering::Relaxed) != QUEUED {
                 return None;
             }
-            self.unlink(node);
+            let inside = node.as_ref().inside.with_mut(|inside| (*inside).assume_init_read());
+            let ends = &mut self.inner.lists[inside.list];
+            ends.connect(inside.previous, inside.next);
+            ends.length -= 1;
             node.as_ref().standing.store(OUT, Ordering::Relaxed);
-            Some(node.as_ref().inside.with_mut(|inside| ((*inside).payload.take(), (*inside).waker.take())))
+            Some((inside.payload, inside.waker))
         }
     }
 
@@ -220,12 +212,13 @@ impl<'q, S, P, const LISTS: usize> Locked<'q, S, P, LISTS> {
                 return true;
             }
             node.as_ref().inside.with_mut(|inside| {
-                let same = (*inside).waker.as_ref().is_some_and(|before| before.will_wake(waker));
-                if !same && spare.is_some() {
-                    core::mem::swap(&mut (*inside).waker, spare);
+                let before = &mut (*inside).assume_init_mut().waker;
+                if before.will_wake(waker) {
                     return true;
                 }
-                same
+                let Some(spare) = spare else { return false };
+                core::mem::swap(before, spare);
+                true
             })
         }
     }
@@ -240,11 +233,13 @@ impl<P> List<P> {
         // SAFETY: rule 1: they are queued or the caller's own.
         unsafe {
             match previous {
-                Some(node) => node.as_ref().inside.with_mut(|inside| (*inside).next = next),
+                Some(node) => node.as_ref().inside.with_mut(|inside| (*inside).assume_init_mut().next = next),
                 None => self.first = next,
             }
             match next {
-                Some(node) => node.as_ref().inside.with_mut(|inside| (*inside).previous = previous),
+                Some(node) => {
+                    node.as_ref().inside.with_mut(|inside| (*inside).assume_init_mut().previous = previous)
+                }
                 None => self.last = previous,
             }
         }
@@ -254,8 +249,7 @@ impl<P> List<P> {
 impl<P> Node<P> {
     #[inline]
     pub(super) fn new() -> Self {
-        let inside = Inside { previous: None, next: None, waker: None, payload: None, list: 0 };
-        Self { standing: AtomicU8::new(OUT), inside: UnsafeCell::new(inside) }
+        Self { standing: AtomicU8::new(OUT), inside: UnsafeCell::new(MaybeUninit::uninit()) }
     }
 
     #[inline]
@@ -272,10 +266,20 @@ impl<P> Node<P> {
     /// # Safety
     /// It stands granted, and its owner calls.
     #[inline]
-    pub(super) unsafe fn take_granted(&self) -> Option<P> {
+    pub(super) unsafe fn take_granted(&self) -> P {
         self.standing.store(OUT, Ordering::Relaxed);
-        // SAFETY: rule 1.
-        unsafe { self.inside.with_mut(|inside| (*inside).payload.take()) }
+        // SAFETY: rule 1. It is read once: from now on the node is out.
+        unsafe { self.inside.with(|inside| (&raw const (*(*inside).as_ptr()).payload).read()) }
+    }
+}
+
+impl<P> Drop for Node<P> {
+    #[inline]
+    fn drop(&mut self) {
+        if self.standing() == Standing::Granted {
+            // SAFETY: it is granted, and nobody else's any more.
+            drop(unsafe { self.take_granted() });
+        }
     }
 }
 

@@ -127,7 +127,7 @@ impl<T> Queue<T> {
         if self.direct {
             // Rule 2: the only one who receives waits, so there is nothing before this message.
             let mut message = Some(message);
-            if let Some(((), waker)) = locked.grant(RECEIVERS, |payload| *payload = Some(message.take())) {
+            if let Some(((), waker)) = locked.grant(RECEIVERS, |payload| *payload = message.take()) {
                 return Offered::Sent(Some(waker));
             }
             let Some(message) = message else { unreachable!("it was given to nobody") };
@@ -161,7 +161,7 @@ impl<T> Queue<T> {
         let mut waker = None;
         // More than that are in it if one was put back.
         if state.messages.len() < self.capacity
-            && let Some((next, sender)) = locked.grant(SENDERS, |payload| payload.take().flatten())
+            && let Some((next, sender)) = locked.grant(SENDERS, Option::take)
         {
             // Rule 1. There is memory: one has just been taken out.
             locked.state().messages.extend(next);

@@ -44,7 +44,7 @@ impl<'a, T> Receive<'a, T> {
     fn give_up(self: Pin<&mut Self>) {
         let this = self.project();
         match this.wait.leave() {
-            Left::Granted(Some(Some(message))) => this.queue.put_back(message),
+            Left::Granted(Some(message)) => this.queue.put_back(message),
             Left::Granted(_) => this.queue.pass_on(),
             Left::Queued(_) | Left::Out => {}
         }
@@ -53,9 +53,15 @@ impl<'a, T> Receive<'a, T> {
     /// Looks, and waits if there is nothing. Whoever was told to look and finds nothing waits in front: it was the first.
     #[inline]
     fn look(self: Pin<&mut Self>, cx: &mut Context<'_>, again: bool) -> Poll<Option<T>> {
+        let likely_empty = self.queue.len() == 0;
+        if !likely_empty && Pause::is_stopped() {
+            if again {
+                self.project().queue.pass_on();
+            }
+            return Poll::Pending;
+        }
         let this = self.project();
         // Foreign code, a waker's, runs without the lock.
-        let likely_empty = this.queue.len() == 0;
         let mut waker = likely_empty.then(|| cx.waker().clone());
         loop {
             let mut locked = this.queue.waiting.lock();
@@ -92,7 +98,7 @@ impl<T> Future for Receive<'_, T> {
 
     #[inline]
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<T>> {
-        if Pause::is_stopped() {
+        if Pause::was_stopped() {
             self.give_up();
             return Poll::Pending;
         }
@@ -104,7 +110,7 @@ impl<T> Future for Receive<'_, T> {
             }
             Standing::Queued | Standing::Granted => {}
         }
-        match self.as_mut().project().wait.take_granted().flatten().flatten() {
+        match self.as_mut().project().wait.take_granted().flatten() {
             Some(message) => Poll::Ready(Some(message)),
             None => self.look(cx, true),
         }

@@ -35,10 +35,13 @@ impl<'a, T> SendMessage<'a, T> {
 
     #[inline]
     fn begin(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<(), SendError<T>>> {
+        let likely_full = self.queue.len() >= self.queue.capacity();
+        if !likely_full && Pause::is_stopped() {
+            return Poll::Pending;
+        }
         let this = self.project();
         let Some(mut message) = this.message.take() else { panic!("polled after it has ended") };
         // Foreign code, a waker's, runs without the lock.
-        let likely_full = this.queue.len() >= this.queue.capacity();
         let mut waker = likely_full.then(|| cx.waker().clone());
         loop {
             let mut locked = this.queue.waiting.lock();
@@ -78,7 +81,7 @@ impl<T> Future for SendMessage<'_, T> {
 
     #[inline]
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        if Pause::is_stopped() {
+        if Pause::was_stopped() {
             let this = self.project();
             // If it was taken along just now, it is sent.
             let left = this.wait.leave();
@@ -93,7 +96,7 @@ impl<T> Future for SendMessage<'_, T> {
             }
             Standing::Queued | Standing::Granted => {}
         }
-        match self.project().wait.take_granted().flatten().flatten() {
+        match self.project().wait.take_granted().flatten() {
             // Nobody took it along: the channel was closed.
             Some(message) => Poll::Ready(Err(SendError(message))),
             None => Poll::Ready(Ok(())),
