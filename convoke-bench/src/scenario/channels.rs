@@ -11,6 +11,9 @@ use super::{CONVOKE, Scenario};
 use crate::own::Convoke;
 use crate::peer::{Glommio, OneThread, Smol, Spawner, Tokio};
 
+/// Round trips between two threads in a sample, at least: a single one may meet a thread that sleeps.
+const AT_LEAST: u64 = 1000;
+
 pub(super) fn scenarios() -> Vec<Scenario> {
     vec![
         Scenario::new(
@@ -27,6 +30,7 @@ pub(super) fn scenarios() -> Vec<Scenario> {
             "channel_mpsc_2",
             "one round trip of a number between two threads, through channels with room for one",
         )
+        .batch(AT_LEAST)
         .contestant(CONVOKE, two_threads::<Convoke, Mpsc>)
         .contestant("convoke_mpmc", two_threads::<Convoke, Mpmc>)
         .contestant("tokio", two_threads::<Tokio, TokioMpsc>)
@@ -177,13 +181,16 @@ impl Channel for GlommioLocal {
 
 /// Sends back what comes.
 async fn answer<C: Channel>(mut pinged: C::Receiver, mut ponged: C::Sender, ops: u64) {
-    for _ in 0..ops {
+    for _ in 0..=ops {
         let message = C::receive(&mut pinged).await;
         C::send(&mut ponged, message).await;
     }
 }
 
 async fn ask<C: Channel>(mut ping: C::Sender, mut pong: C::Receiver, ops: u64) -> Duration {
+    // Not timed: until the other one is there.
+    C::send(&mut ping, ops).await;
+    C::receive(&mut pong).await;
     let start = Instant::now();
     for op in 0..ops {
         C::send(&mut ping, black_box(op)).await;
