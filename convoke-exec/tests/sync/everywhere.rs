@@ -171,27 +171,28 @@ fn no_message_is_lost_on_the_way_to_one_wherever_a_stop_comes() {
         let (sender, receiver) = mpsc::channel(1);
         let place = left.keep((Ledger::default(), StdMutex::new(None)));
         let mut end = PutAway { receiver: Some(receiver), place: place.clone() };
-        async move {
-            scope(async |s| {
-                for number in 0..2 {
-                    let (place, sender) = (place.clone(), sender.clone());
-                    s.spawn(async move {
-                        for message in number * 10..number * 10 + 4 {
-                            if sender.send(message).await.is_ok() {
-                                place.0.sent.lock().unwrap().push(message);
-                            }
-                        }
-                    });
-                }
-                drop(sender);
-                s.spawn(async move {
-                    let receiver = end.receiver.as_mut().unwrap();
-                    while let Some(message) = receiver.recv().await {
-                        place.0.received.lock().unwrap().push(message);
+        let sends = |number: u32| {
+            let (place, sender) = (place.clone(), sender.clone());
+            async move {
+                for message in number * 10..number * 10 + 4 {
+                    if sender.send(message).await.is_ok() {
+                        place.0.sent.lock().unwrap().push(message);
                     }
-                });
-            })
-            .await;
+                    checkpoint().await;
+                }
+            }
+        };
+        let (one, other) = (sends(0), sends(1));
+        drop(sender);
+        let receives = async move {
+            let receiver = end.receiver.as_mut().unwrap();
+            while let Some(message) = receiver.recv().await {
+                place.0.received.lock().unwrap().push(message);
+            }
+        };
+        // All in one task: a stop meets a receiver that was given a message and does not know it yet.
+        async move {
+            join((receives, one, other)).await;
         }
     });
     left.each(|(ledger, receiver)| {

@@ -1,5 +1,5 @@
 //! Waiting for each other: who is served when, what closing does, and that a stop loses nothing, wherever it comes.
-#![cfg(feature = "testing")]
+#![cfg(all(feature = "testing", not(feature = "loom")))]
 
 mod channels;
 mod everywhere;

@@ -48,7 +48,7 @@ fn a_value_is_made_by_the_next_if_the_first_fails_or_goes() {
         calls.set(calls.get() + 1);
         value
     };
-    let hangs = waits(cell.get_or_init(|| std::future::pending::<u8>()));
+    let hangs = waits(cell.get_or_init(std::future::pending::<u8>));
     let mut fails = waits(cell.get_or_try_init(async || call(Err("no"))));
     let mut makes = waits(cell.get_or_try_init(async || call(Ok::<_, &str>(7))));
     assert_eq!(cell.set(1), Err(1), "somebody is making it");

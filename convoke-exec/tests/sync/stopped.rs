@@ -1,7 +1,7 @@
 //! Every call that is awaited ends by the stopped door if a stop was asked for, also if it would not have to wait.
 
-use std::future::Future;
-use std::pin::Pin;
+use std::future::{Future, poll_fn};
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 
 use convoke::env::Changes;
@@ -163,16 +163,19 @@ fn a_permit_is_given_back_at_once_by_one_who_is_stopped_beside_clean_up_that_nee
     let token = source.token();
     let (waits, cleans) = (mutex.clone(), mutex.clone());
     let program = task(async move {
-        race((
-            // It is handed the lock, and stopped before it knows; the race goes on until the other has cleaned up.
-            async { drop(waits.lock().await) },
-            ensure(async move |_| *cleans.lock().await += 1, async move {
-                checkpoint().await;
-                drop(held);
-                source.request_stop(StopReason::Requested);
-                forever().await
-            }),
-        ))
+        // It is handed the lock, and stopped before it knows; it is not dropped before the other has cleaned up.
+        let mut waits = pin!(waits.lock());
+        let mut cleans = pin!(ensure(async move |_| *cleans.lock().await += 1, async move {
+            checkpoint().await;
+            drop(held);
+            source.request_stop(StopReason::Requested);
+            forever().await
+        }));
+        // A foreign `join!` has no frames for its branches.
+        poll_fn(|cx| {
+            let _ = waits.as_mut().poll(cx);
+            cleans.as_mut().poll(cx)
+        })
         .await
     });
     assert_eq!(sync_wait_with(Changes::new().stop_token(token), program), Outcome::<()>::Stopped);
