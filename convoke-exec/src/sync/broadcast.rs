@@ -148,8 +148,8 @@ fn close<T>(shared: &Shared<T>) {
 impl<T> Sender<T> {
     /// Sends a message to all who listen now, and waits for room if there is none.
     ///
-    /// - *Completes with* nothing in particular; with the message in a [`SendError`] if the channel is closed or nobody listens, also
-    ///   while it waits; or stopped: also if there is room, when a stop was asked for.
+    /// - *Completes with* nothing in particular; with the message in a [`SendError`] if the channel is closed or nobody
+    ///   listens, also while it waits; or stopped: also if there is room, when a stop was asked for.
     /// - *If dropped* or stopped while it waits, the message is dropped with it.
     /// - *Runs on* the task; outside a task it waits as well, and cannot be stopped.
     #[track_caller]
@@ -216,8 +216,8 @@ fn alone<T>(message: Arc<T>) -> T {
 impl<T: Clone> Receiver<T> {
     /// Receives the next message, and waits for one if there is none.
     ///
-    /// - *Completes with* the message; `None` if the channel is closed and all messages were received; or stopped: also if there is a
-    ///   message, when a stop was asked for. It stays in the channel then.
+    /// - *Completes with* the message; `None` if the channel is closed and all messages were received; or stopped: also
+    ///   if there is a message, when a stop was asked for. It stays in the channel then.
     /// - *If dropped*, it does not wait any more; nothing counts as received.
     /// - *Runs on* the task; outside a task it waits as well, and cannot be stopped.
     /// - *Panics* if cloning the message does.

@@ -9,9 +9,9 @@
 //! | [`watch`] | the latest value, for all who look |
 //! | [`broadcast`] | every message, for all who listen |
 //!
-//! - **Every call that can be awaited hears of a stop**: while it waits, and when it begins, also if it would not have to wait.
-//!   It ends by the stopped door then, and nothing is lost: a permit that was handed to it goes to the next, a message stays in
-//!   its channel.
+//! - **Every call that can be awaited hears of a stop**: while it waits, and when it begins, also if it would not have
+//!   to wait. It ends by the stopped door then, and nothing is lost: a permit that was handed to it goes to the next, a
+//!   message stays in its channel.
 //! - **What waits is in its future**, linked into a list (`wait_queue.rs`): waiting does not allocate, and dropping the
 //!   future ends it at once.
 //! - No waker and no destructor is called under a lock of this folder.

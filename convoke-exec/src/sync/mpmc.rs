@@ -8,8 +8,8 @@ pub use super::channel::{Receive, SendError, SendMessage, TryReceiveError, TrySe
 
 /// A channel with room for so many messages: who sends more waits.
 ///
-/// Each message goes to one of the receivers; they are served in the order in which they began to wait, but one that does not have to
-/// wait may overtake.
+/// Each message goes to one of the receivers; they are served in the order in which they began to wait, but one that
+/// does not have to wait may overtake.
 ///
 /// It is closed by either side, or when all of a side are gone. Nothing can be sent then; what was sent is received.
 ///
@@ -54,8 +54,8 @@ pub fn channel<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
     (Sender(queue.clone()), Receiver(queue))
 }
 
-/// A channel without a bound: sending never waits, and memory is the limit. Where the receiver may be slower than the senders, that
-/// is for a short while only.
+/// A channel without a bound: sending never waits, and memory is the limit. Where the receiver may be slower than the
+/// senders, that is for a short while only.
 pub fn unbounded<T>() -> (Sender<T>, Receiver<T>) {
     channel(usize::MAX)
 }
@@ -67,11 +67,13 @@ pub struct Sender<T>(Arc<Queue<T>>);
 pub struct Receiver<T>(Arc<Queue<T>>);
 
 impl<T> Sender<T> {
-    /// Sends a message, and waits for room if there is none. Messages are received in the order in which they were sent.
+    /// Sends a message, and waits for room if there is none. Messages are received in the order in which they were
+    /// sent.
     ///
-    /// - *Completes with* nothing in particular; with the message in a [`SendError`] if the channel is closed, also while it waits; or
-    ///   stopped: also if there is room, when a stop was asked for.
-    /// - *If dropped* or stopped while it waits, the message is dropped with it; a message that was taken meanwhile is sent.
+    /// - *Completes with* nothing in particular; with the message in a [`SendError`] if the channel is closed, also
+    ///   while it waits; or stopped: also if there is room, when a stop was asked for.
+    /// - *If dropped* or stopped while it waits, the message is dropped with it; a message that was taken meanwhile is
+    ///   sent.
     /// - *Runs on* the task; outside a task it waits as well, and cannot be stopped.
     #[inline]
     #[track_caller]
@@ -113,8 +115,8 @@ impl<T> Sender<T> {
 impl<T> Receiver<T> {
     /// Receives the next message, and waits for one if there is none.
     ///
-    /// - *Completes with* the message; `None` if the channel is closed and empty; or stopped: also if there is a message, when a stop
-    ///   was asked for. It stays in the channel then.
+    /// - *Completes with* the message; `None` if the channel is closed and empty; or stopped: also if there is a
+    ///   message, when a stop was asked for. It stays in the channel then.
     /// - *If dropped*, it does not wait any more; a message that it was given stays in the channel.
     /// - *Runs on* the task; outside a task it waits as well, and cannot be stopped.
     #[inline]

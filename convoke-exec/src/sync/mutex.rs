@@ -10,14 +10,14 @@ use super::acquiring::acquiring;
 use super::pause::Pause;
 use super::permits::Permits;
 
-/// A value that one at a time has, for as long as it likes: also while it awaits. Where nothing is awaited under the lock, the
-/// one of `std` is the better one.
+/// A value that one at a time has, for as long as it likes: also while it awaits. Where nothing is awaited under the
+/// lock, the one of `std` is the better one.
 ///
-/// It is handed on in order: nobody overtakes who waits, not even with [`try_lock`](Mutex::try_lock). Without waiting, locking is one
-/// compare-exchange and unlocking one addition. Nothing here allocates.
+/// It is handed on in order: nobody overtakes who waits, not even with [`try_lock`](Mutex::try_lock). Without waiting,
+/// locking is one compare-exchange and unlocking one addition. Nothing here allocates.
 ///
-/// There is no poisoning: if whoever has the lock panics or is stopped, the guard is dropped like any other value, and the
-/// next one finds the value as it was left. Do in one piece, between two awaits, what must not be seen half done.
+/// There is no poisoning: if whoever has the lock panics or is stopped, the guard is dropped like any other value, and
+/// the next one finds the value as it was left. Do in one piece, between two awaits, what must not be seen half done.
 ///
 /// ```
 /// use convoke::prelude::*;

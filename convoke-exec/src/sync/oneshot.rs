@@ -88,8 +88,8 @@ impl<T> Sender<T> {
 impl<T> Receiver<T> {
     /// Waits for the message.
     ///
-    /// - *Completes with* the message; `None` if none will come: the sender is gone, or the message was received before; or stopped:
-    ///   also if the message is there, when a stop was asked for. It stays in the channel then.
+    /// - *Completes with* the message; `None` if none will come: the sender is gone, or the message was received
+    ///   before; or stopped: also if the message is there, when a stop was asked for. It stays in the channel then.
     /// - *If dropped*, it does not wait any more; the message stays in the channel.
     /// - *Runs on* the task; outside a task it waits as well, and cannot be stopped.
     #[track_caller]

@@ -1,4 +1,5 @@
-//! How every call in this folder hears of a stop: when it begins, also if it would not have to wait, and while it waits.
+//! How every call in this folder hears of a stop: when it begins, also if it would not have to wait, and while it
+//! waits.
 
 use core::future::poll_fn;
 use core::panic::Location;
@@ -20,8 +21,8 @@ impl Pause {
         Self { place: Location::caller(), watch: StopWatch::new() }
     }
 
-    /// Ends by the stopped door if a stop was asked for, by this moment: a loop of calls none of which has to wait is one poll,
-    /// and what the task knew when that began is not enough. True if so: the caller returns `Pending` now.
+    /// Ends by the stopped door if a stop was asked for, by this moment: a loop of calls none of which has to wait is
+    /// one poll, and what the task knew when that began is not enough. True if so: the caller returns `Pending` now.
     #[inline]
     pub(crate) fn is_stopped() -> bool {
         Frame::current(|frame| {
@@ -35,7 +36,8 @@ impl Pause {
         })
     }
 
-    /// The same as of the beginning of the poll: enough for who is about to wait, because a stop that comes later wakes the task.
+    /// The same as of the beginning of the poll: enough for who is about to wait, because a stop that comes later wakes
+    /// the task.
     #[inline]
     pub(crate) fn was_stopped() -> bool {
         Frame::current(|frame| frame.is_some_and(Frame::honour_stop))

@@ -1,11 +1,11 @@
 //! A number of permits, handed to who asks for them in order: what semaphore, mutex and read-write lock are made of.
 //!
-//! The number and a bit, *somebody waits*, are one word. Without the bit, taking is one compare-exchange and giving back one
-//! addition. With it, both go by the lock of the queue: nobody overtakes who waits.
+//! The number and a bit, *somebody waits*, are one word. Without the bit, taking is one compare-exchange and giving
+//! back one addition. With it, both go by the lock of the queue: nobody overtakes who waits.
 //!
 //! 1. The bit is set under the lock by who is about to queue, and cleared under the lock when the queue is empty.
-//! 2. Permits are taken without the lock only if the bit is not set; they are added without it always, and who then finds the bit set
-//!    hands out what there is, under the lock. So who queues either sees what was added, or is seen.
+//! 2. Permits are taken without the lock only if the bit is not set; they are added without it always, and who then
+//!    finds the bit set hands out what there is, under the lock. So who queues either sees what was added, or is seen.
 
 use core::future::Future;
 use core::pin::Pin;

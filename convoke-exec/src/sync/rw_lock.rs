@@ -14,8 +14,9 @@ const READERS: usize = MOST;
 
 /// A value that many read or one writes, also while they await.
 ///
-/// It is handed out in order: a reader that comes after a waiting writer waits behind it, so that writers are not starved. Who reads
-/// already must therefore not ask to read again, or both wait for each other with the writer in between.
+/// It is handed out in order: a reader that comes after a waiting writer waits behind it, so that writers are not
+/// starved. Who reads already must therefore not ask to read again, or both wait for each other with the writer in
+/// between.
 ///
 /// There is no poisoning; see [`Mutex`](super::Mutex).
 ///

@@ -10,8 +10,8 @@ use super::permits::{MOST, Permits};
 
 /// A number of permits: who wants one waits until one is free.
 ///
-/// Permits are handed out in order: nobody overtakes who waits, not even with [`try_acquire`](Semaphore::try_acquire). Who asks
-/// for many at once is not starved by those who ask for few; they wait behind it.
+/// Permits are handed out in order: nobody overtakes who waits, not even with [`try_acquire`](Semaphore::try_acquire).
+/// Who asks for many at once is not starved by those who ask for few; they wait behind it.
 ///
 /// Without waiting, acquiring is one compare-exchange and giving back one addition. Nothing here allocates.
 ///

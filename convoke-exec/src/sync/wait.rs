@@ -15,8 +15,8 @@ pub(crate) struct Wait<'q, S, P, const LISTS: usize = 1> {
     _pinned: PhantomPinned,
 }
 
-// SAFETY: the queue is shared by threads, so it must be `Sync`; what the node carries goes with it, or to who grants. The
-// node itself is used by rules 1 to 3 of the queue.
+// SAFETY: the queue is shared by threads, so it must be `Sync`; what the node carries goes with it, or to who grants.
+// The node itself is used by rules 1 to 3 of the queue.
 unsafe impl<S: Send, P: Send, const LISTS: usize> Send for Wait<'_, S, P, LISTS> {}
 // SAFETY: by shared reference its standing can be read, which is an atomic.
 unsafe impl<S: Send, P: Send, const LISTS: usize> Sync for Wait<'_, S, P, LISTS> {}

@@ -1,12 +1,14 @@
-//! A state under a short lock, and lists of those who wait for it to change, linked through their futures: waiting does not
-//! allocate, and whoever goes is taken out at once.
+//! A state under a short lock, and lists of those who wait for it to change, linked through their futures: waiting does
+//! not allocate, and whoever goes is taken out at once.
 //!
-//! Who waits has a [`Node`] in its future, and stands *out*, *queued* or *granted*. Whoever changes the state grants: he takes
-//! the first node out of its list, leaves there what it is given, and calls its waker when the lock is free.
+//! Who waits has a [`Node`] in its future, and stands *out*, *queued* or *granted*. Whoever changes the state grants:
+//! he takes the first node out of its list, leaves there what it is given, and calls its waker when the lock is free.
 //!
-//! 1. What is in a node belongs to its owner while it stands out or granted, and to whoever holds the lock while it is queued.
-//! 2. A node becomes queued by its owner, and is out again by its owner, both under the lock. It becomes granted under the
-//!    lock by whoever holds it, who does not touch it afterwards; from there its owner takes it out without the lock.
+//! 1. What is in a node belongs to its owner while it stands out or granted, and to whoever holds the lock while it is
+//!    queued.
+//! 2. A node becomes queued by its owner, and is out again by its owner, both under the lock. It becomes granted under
+//!    the lock by whoever holds it, who does not touch it afterwards; from there its owner takes it out without the
+//!    lock.
 //! 3. A queued node is in a list. It is pinned, and its owner takes it out before it is gone.
 
 use core::fmt;
@@ -30,8 +32,8 @@ struct Inner<S, P, const LISTS: usize> {
     lists: [List<P>; LISTS],
 }
 
-// SAFETY: the lists lead to nodes, which are used under the lock alone. What they carry and the state may go from thread to
-// thread.
+// SAFETY: the lists lead to nodes, which are used under the lock alone. What they carry and the state may go from
+// thread to thread.
 unsafe impl<S: Send, P: Send, const LISTS: usize> Send for Inner<S, P, LISTS> {}
 
 // Nothing foreign runs under the lock, so no panic leaves a state half changed.
@@ -47,8 +49,8 @@ struct List<P> {
 /// One who waits.
 pub(super) struct Node<P> {
     standing: AtomicU8,
-    /// Written when it is queued: a call that does not have to wait pays nothing for it. Of a granted node only the payload
-    /// is left.
+    /// Written when it is queued: a call that does not have to wait pays nothing for it. Of a granted node only the
+    /// payload is left.
     inside: UnsafeCell<MaybeUninit<Inside<P>>>,
 }
 
@@ -97,7 +99,8 @@ impl<S, P, const LISTS: usize> WaitQueue<S, P, LISTS> {
     /// Grants all who are in this list now, and wakes them.
     pub(crate) fn grant_all(&self, list: usize) {
         let mut left = self.lock().inner.lists[list].length;
-        // Not more often: somebody may queue again meanwhile. Who is granted although he came later looks, and queues again.
+        // Not more often: somebody may queue again meanwhile. Who is granted although he came later looks, and queues
+        // again.
         while left > 0
             && let Some(((), waker)) = { self.lock().grant(list, |_| ()) }
         {
@@ -130,13 +133,13 @@ impl<'q, S, P, const LISTS: usize> Locked<'q, S, P, LISTS> {
         self.inner.lists[list].first.is_none()
     }
 
-    /// Takes the first out of its list, lets `give` change what it carries, and grants. Its waker is to be called when the lock
-    /// was given back. `give` is code of this folder: it runs under the lock.
+    /// Takes the first out of its list, lets `give` change what it carries, and grants. Its waker is to be called when
+    /// the lock was given back. `give` is code of this folder: it runs under the lock.
     #[inline]
     pub(crate) fn grant<R>(&mut self, list: usize, give: impl FnOnce(&mut P) -> R) -> Option<(R, Waker)> {
         let node = self.inner.lists[list].first?;
-        // SAFETY: rules 1 and 3, as above. The waker is read once: who is granted has none. The last thing that is touched is the
-        // standing, and the node stays until then.
+        // SAFETY: rules 1 and 3, as above. The waker is read once: who is granted has none. The last thing that is
+        // touched is the standing, and the node stays until then.
         unsafe {
             let granted = node.as_ref().inside.with_mut(|inside| {
                 let inside = (*inside).as_mut_ptr();
@@ -180,8 +183,8 @@ impl<'q, S, P, const LISTS: usize> Locked<'q, S, P, LISTS> {
     /// # Safety
     /// Its owner calls; if it is queued, then here.
     pub(super) unsafe fn take_out(&mut self, node: NonNull<Node<P>>) -> Option<(P, Waker)> {
-        // SAFETY: rules 1 and 2: if it is queued now, it stays so while we hold the lock. What is read out is not there any more
-        // for who is out.
+        // SAFETY: rules 1 and 2: if it is queued now, it stays so while we hold the lock. What is read out is not there
+        // any more for who is out.
         unsafe {
             if node.as_ref().standing.load(Ordering::Relaxed) != QUEUED {
                 return None;
@@ -195,8 +198,8 @@ impl<'q, S, P, const LISTS: usize> Locked<'q, S, P, LISTS> {
         }
     }
 
-    /// Gives the node another waker, if it is queued and has not the same one already: what `spare` is then, is to be dropped
-    /// when the lock is free. False if it needs one and there is none.
+    /// Gives the node another waker, if it is queued and has not the same one already: what `spare` is then, is to be
+    /// dropped when the lock is free. False if it needs one and there is none.
     ///
     /// # Safety
     /// As [`take_out`](Self::take_out).

@@ -169,8 +169,8 @@ impl<T> Receiver<T> {
 
     /// Waits for a value that was not seen. It counts as seen then: the next call waits for another one.
     ///
-    /// - *Completes with* nothing in particular; with [`Closed`] if the last value was seen and all senders are gone; or stopped: also
-    ///   if there is a new value, when a stop was asked for.
+    /// - *Completes with* nothing in particular; with [`Closed`] if the last value was seen and all senders are gone;
+    ///   or stopped: also if there is a new value, when a stop was asked for.
     /// - *If dropped*, it does not wait any more. The value counts as not seen.
     /// - *Runs on* the task; outside a task it waits as well, and cannot be stopped.
     #[track_caller]

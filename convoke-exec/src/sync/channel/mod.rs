@@ -1,5 +1,5 @@
-//! The channel under [`mpsc`](super::mpsc) and [`mpmc`](super::mpmc): `queue.rs` is what is shared, `send.rs` and `receive.rs` the two sides
-//! that wait, `error.rs` what they say.
+//! The channel under [`mpsc`](super::mpsc) and [`mpmc`](super::mpmc): `queue.rs` is what is shared, `send.rs` and
+//! `receive.rs` the two sides that wait, `error.rs` what they say.
 
 mod error;
 mod queue;

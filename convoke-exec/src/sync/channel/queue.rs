@@ -1,9 +1,11 @@
 //! What the two sides of a channel share: messages in order, and those who wait, under one lock.
 //!
-//! 1. Who waits to send carries its message. It waits only while the channel is full: whoever makes room takes the message of the first
-//!    along, in the same breath. So the order of messages is the order of sending, and no sender overtakes another.
-//! 2. Who waits to receive is either given the message itself (*direct*: there is only one receiver), or told to look. With
-//!    several, a message that lies in the channel is found by any of them, also when the one who was told is stopped.
+//! 1. Who waits to send carries its message. It waits only while the channel is full: whoever makes room takes the
+//!    message of the first along, in the same breath. So the order of messages is the order of sending, and no sender
+//!    overtakes another.
+//! 2. Who waits to receive is either given the message itself (*direct*: there is only one receiver), or told to look.
+//!    With several, a message that lies in the channel is found by any of them, also when the one who was told is
+//!    stopped.
 //! 3. Who is told, or given a message, and goes without having received it, tells the next, or puts it back in front.
 //! 4. Once closed, nobody begins to wait.
 
@@ -223,7 +225,8 @@ impl<T> Queue<T> {
     /// From now on nothing is sent. What was sent can be received.
     pub(crate) fn close(&self) {
         self.waiting.lock().state().closed = true;
-        // Rule 4: those who wait get fewer. A sender finds its message where it was; a receiver looks, and finds the end.
+        // Rule 4: those who wait get fewer. A sender finds its message where it was; a receiver looks, and finds the
+        // end.
         self.waiting.grant_all(SENDERS);
         self.waiting.grant_all(RECEIVERS);
     }

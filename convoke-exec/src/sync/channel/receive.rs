@@ -50,7 +50,8 @@ impl<'a, T> Receive<'a, T> {
         }
     }
 
-    /// Looks, and waits if there is nothing. Whoever was told to look and finds nothing waits in front: it was the first.
+    /// Looks, and waits if there is nothing. Whoever was told to look and finds nothing waits in front: it was the
+    /// first.
     #[inline]
     fn look(self: Pin<&mut Self>, cx: &mut Context<'_>, again: bool) -> Poll<Option<T>> {
         let likely_empty = self.queue.len() == 0;
