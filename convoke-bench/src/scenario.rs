@@ -7,11 +7,13 @@
 mod await_hop;
 mod await_inline;
 mod bulk;
+mod channels;
 mod frame;
 mod generator;
 mod hop;
 mod idle_task;
 mod inline_graph;
+mod locks;
 mod map_concurrent;
 mod ping_pong;
 mod pool_schedule;
@@ -49,6 +51,8 @@ pub(crate) fn all() -> Vec<Scenario> {
         map_concurrent::scenarios(),
         stop_tree::scenarios(),
         idle_task::scenarios(),
+        locks::scenarios(),
+        channels::scenarios(),
     ]
     .into_iter()
     .flatten()

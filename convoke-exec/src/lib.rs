@@ -19,6 +19,7 @@
 //! | [`policy`] | scopes in which something else than the first failure ends all |
 //! | [`schedule`] | again after a while: retry, repeat |
 //! | [`mod@generator`] | bodies that yield values, and clean up when nobody wants more |
+//! | [`sync`] | locks, permits, events and channels whose waits can be stopped |
 //! | [`tree()`] | which tasks there are, and what they wait for |
 //! | [`CountingScope`] | counts the work that is started in it, and waits for its end |
 //!
@@ -46,6 +47,7 @@ pub mod schedule;
 pub mod scope;
 mod spin_lock;
 pub mod strand;
+pub mod sync;
 mod sync_wait;
 mod task;
 #[cfg(feature = "testing")]

@@ -4,16 +4,92 @@
 use core::fmt;
 use core::ops::{Deref, DerefMut};
 
-use convoke_core::raw::sync::atomic::{AtomicBool, Ordering};
-use convoke_core::raw::sync::{UnsafeCell, thread};
-
-/// How often to look before one lets others run, one of whom may have the lock. A model always does.
-const LOOKS: u32 = if cfg!(feature = "loom") { 0 } else { 64 };
+use convoke_core::raw::sync::UnsafeCell;
 
 pub(crate) struct SpinLock<T> {
-    taken: AtomicBool,
+    flag: Flag,
     value: UnsafeCell<T>,
 }
+
+/// Whether it is taken.
+#[cfg(not(feature = "loom"))]
+mod flag {
+    use core::sync::atomic::{AtomicBool, Ordering};
+    use std::thread;
+
+    /// How often to look before one lets others run, one of whom may have the lock.
+    const LOOKS: u32 = 64;
+
+    pub(super) struct Flag(AtomicBool);
+
+    impl Flag {
+        pub(super) const fn new() -> Self {
+            Self(AtomicBool::new(false))
+        }
+
+        #[inline]
+        pub(super) fn take(&self) {
+            if self.0.swap(true, Ordering::Acquire) {
+                self.wait();
+            }
+        }
+
+        #[cold]
+        fn wait(&self) {
+            let mut looks = 0;
+            loop {
+                while self.0.load(Ordering::Relaxed) {
+                    looks += 1;
+                    if looks > LOOKS {
+                        thread::yield_now();
+                    } else {
+                        core::hint::spin_loop();
+                    }
+                }
+                if !self.0.swap(true, Ordering::Acquire) {
+                    return;
+                }
+            }
+        }
+
+        #[inline]
+        pub(super) fn give_back(&self) {
+            self.0.store(false, Ordering::Release);
+        }
+    }
+}
+
+/// Its twin for models: who waits sleeps. A model that spins explores nothing but spinning, and never ends.
+#[cfg(feature = "loom")]
+mod flag {
+    use convoke_core::raw::sync::{Condvar, Mutex};
+
+    pub(super) struct Flag {
+        taken: Mutex<bool>,
+        free: Condvar,
+    }
+
+    impl Flag {
+        pub(super) fn new() -> Self {
+            Self { taken: Mutex::new(false), free: Condvar::new() }
+        }
+
+        pub(super) fn take(&self) {
+            let mut taken = self.taken.lock().expect("nobody panics with it");
+            while *taken {
+                taken = self.free.wait(taken).expect("nobody panics with it");
+            }
+            *taken = true;
+        }
+
+        pub(super) fn give_back(&self) {
+            let mut taken = self.taken.lock().expect("nobody panics with it");
+            *taken = false;
+            self.free.notify_one();
+        }
+    }
+}
+use flag::Flag;
 
 // SAFETY: one thread at a time is at the value.
 unsafe impl<T: Send> Sync for SpinLock<T> {}
@@ -28,46 +104,19 @@ pub(crate) struct SpinGuard<'a, T> {
 impl<T> SpinLock<T> {
     #[cfg(not(feature = "loom"))]
     pub(crate) const fn new(value: T) -> Self {
-        Self { taken: AtomicBool::new(false), value: UnsafeCell::new(value) }
+        Self { flag: Flag::new(), value: UnsafeCell::new(value) }
     }
 
     /// As above; loom's atomics are not made at compile time.
     #[cfg(feature = "loom")]
     pub(crate) fn new(value: T) -> Self {
-        Self { taken: AtomicBool::new(false), value: UnsafeCell::new(value) }
+        Self { flag: Flag::new(), value: UnsafeCell::new(value) }
     }
 
     #[inline]
     pub(crate) fn lock(&self) -> SpinGuard<'_, T> {
-        if !self.try_take() {
-            self.wait();
-        }
+        self.flag.take();
         SpinGuard { lock: self }
-    }
-
-    /// An exchange that writes only if it succeeds: a `swap` of one who comes too late is a write between that of the holder and
-    /// his giving it back, and a model does not see which of them is the last.
-    #[inline]
-    fn try_take(&self) -> bool {
-        self.taken.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).is_ok()
-    }
-
-    #[cold]
-    fn wait(&self) {
-        let mut looks = 0;
-        loop {
-            while self.taken.load(Ordering::Relaxed) {
-                looks += 1;
-                if looks > LOOKS {
-                    thread::yield_now();
-                } else {
-                    core::hint::spin_loop();
-                }
-            }
-            if self.try_take() {
-                return;
-            }
-        }
     }
 }
 
@@ -92,7 +141,7 @@ impl<T> DerefMut for SpinGuard<'_, T> {
 impl<T> Drop for SpinGuard<'_, T> {
     #[inline]
     fn drop(&mut self) {
-        self.lock.taken.store(false, Ordering::Release);
+        self.lock.flag.give_back();
     }
 }
 

@@ -1,0 +1,77 @@
+//! Why a message was not sent, or not received.
+
+use core::fmt;
+
+/// The channel is closed: here is the message back.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct SendError<T>(pub T);
+
+/// The message was not sent: here it is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum TrySendError<T> {
+    /// The channel is full.
+    Full(T),
+    /// The channel is closed.
+    Closed(T),
+}
+
+/// There is no message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TryReceiveError {
+    /// Now; one may come.
+    Empty,
+    /// The channel is closed, and all messages were received.
+    Closed,
+}
+
+impl<T> TrySendError<T> {
+    /// The message.
+    pub fn into_message(self) -> T {
+        match self {
+            Self::Full(message) | Self::Closed(message) => message,
+        }
+    }
+}
+
+impl<T> fmt::Debug for SendError<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SendError(..)")
+    }
+}
+
+impl<T> fmt::Display for SendError<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the channel is closed")
+    }
+}
+
+impl<T> fmt::Debug for TrySendError<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Full(_) => "Full(..)",
+            Self::Closed(_) => "Closed(..)",
+        })
+    }
+}
+
+impl<T> fmt::Display for TrySendError<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Full(_) => "the channel is full",
+            Self::Closed(_) => "the channel is closed",
+        })
+    }
+}
+
+impl fmt::Display for TryReceiveError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Empty => "the channel is empty",
+            Self::Closed => "the channel is closed and empty",
+        })
+    }
+}
+
+impl<T> core::error::Error for SendError<T> {}
+impl<T> core::error::Error for TrySendError<T> {}
+impl core::error::Error for TryReceiveError {}

@@ -1,0 +1,12 @@
+//! The channel under [`mpsc`](super::mpsc) and [`mpmc`](super::mpmc): `queue.rs` is what is shared, `send.rs` and
+//! `receive.rs` the two sides that wait, `error.rs` what they say.
+
+mod error;
+mod queue;
+mod receive;
+mod send;
+
+pub use error::{SendError, TryReceiveError, TrySendError};
+pub(super) use queue::Queue;
+pub use receive::Receive;
+pub use send::SendMessage;

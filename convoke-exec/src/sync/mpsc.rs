@@ -1,0 +1,174 @@
+//! Many senders, one receiver: `mpsc::channel(capacity)`.
+
+use core::fmt;
+use std::sync::Arc;
+
+use super::channel::Queue;
+pub use super::channel::{Receive, SendError, SendMessage, TryReceiveError, TrySendError};
+
+/// A channel with room for so many messages: who sends more waits.
+///
+/// It is closed by either side, or when all of a side are gone. Nothing can be sent then; what was sent is received.
+///
+/// # Panics
+/// If the capacity is 0.
+///
+/// ```
+/// use convoke::prelude::*;
+/// use convoke::sync::mpsc;
+///
+/// let outcome = sync_wait(task(async {
+///     scope(async |s| {
+///         let (sender, mut receiver) = mpsc::channel(4);
+///         for n in 0..3 {
+///             let sender = sender.clone();
+///             s.spawn(async move { sender.send(n).await.expect("somebody receives") });
+///         }
+///         drop(sender);
+///         let mut sum = 0;
+///         while let Some(n) = receiver.recv().await {
+///             sum += n;
+///         }
+///         sum
+///     })
+///     .await
+/// }));
+/// assert_eq!(outcome, Outcome::Value(3));
+/// ```
+pub fn channel<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
+    let queue = Arc::new(Queue::new(capacity, true));
+    (Sender(queue.clone()), Receiver(queue))
+}
+
+/// A channel without a bound: sending never waits, and memory is the limit. Where the receiver may be slower than the
+/// senders, that is for a short while only.
+pub fn unbounded<T>() -> (Sender<T>, Receiver<T>) {
+    channel(usize::MAX)
+}
+
+/// The side that sends. Clones send into the same channel.
+pub struct Sender<T>(Arc<Queue<T>>);
+
+/// The side that receives.
+pub struct Receiver<T>(Arc<Queue<T>>);
+
+impl<T> Sender<T> {
+    /// Sends a message, and waits for room if there is none. Messages are received in the order in which they were
+    /// sent.
+    ///
+    /// - *Completes with* nothing in particular; with the message in a [`SendError`] if the channel is closed, also
+    ///   while it waits; or stopped: also if there is room, when a stop was asked for.
+    /// - *If dropped* or stopped while it waits, the message is dropped with it; a message that was taken meanwhile is
+    ///   sent.
+    /// - *Runs on* the task; outside a task it waits as well, and cannot be stopped.
+    #[inline]
+    #[track_caller]
+    pub fn send(&self, message: T) -> SendMessage<'_, T> {
+        SendMessage::new(&self.0, message)
+    }
+
+    /// Sends a message, if there is room.
+    pub fn try_send(&self, message: T) -> Result<(), TrySendError<T>> {
+        self.0.try_send(message)
+    }
+
+    /// Closes the channel: nothing is sent from now on, by nobody. What was sent can be received.
+    pub fn close(&self) {
+        self.0.close();
+    }
+
+    /// Whether it is closed: by somebody, or because the receiver is gone.
+    pub fn is_closed(&self) -> bool {
+        self.0.is_closed()
+    }
+
+    /// How many messages are in it, this moment.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// How many there is room for; `usize::MAX` if that has no bound.
+    pub fn capacity(&self) -> usize {
+        self.0.capacity()
+    }
+}
+
+impl<T> Receiver<T> {
+    /// Receives the next message, and waits for one if there is none.
+    ///
+    /// - *Completes with* the message; `None` if the channel is closed and empty; or stopped: also if there is a
+    ///   message, when a stop was asked for. It stays in the channel then.
+    /// - *If dropped*, it does not wait any more; a message that it was given stays in the channel.
+    /// - *Runs on* the task; outside a task it waits as well, and cannot be stopped.
+    #[inline]
+    #[track_caller]
+    pub fn recv(&mut self) -> Receive<'_, T> {
+        Receive::new(&self.0)
+    }
+
+    /// Receives the next message, if there is one.
+    pub fn try_recv(&mut self) -> Result<T, TryReceiveError> {
+        self.0.try_receive()
+    }
+
+    /// Closes the channel: nothing is sent from now on. What was sent can be received.
+    pub fn close(&self) {
+        self.0.close();
+    }
+
+    /// Whether it is closed: by somebody, or because the senders are gone. There may still be messages in it.
+    pub fn is_closed(&self) -> bool {
+        self.0.is_closed()
+    }
+
+    /// How many messages are in it, this moment.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// How many there is room for; `usize::MAX` if that has no bound.
+    pub fn capacity(&self) -> usize {
+        self.0.capacity()
+    }
+}
+
+impl<T> Clone for Sender<T> {
+    fn clone(&self) -> Self {
+        self.0.add_sender();
+        Self(self.0.clone())
+    }
+}
+
+impl<T> Drop for Sender<T> {
+    fn drop(&mut self) {
+        self.0.remove_sender();
+    }
+}
+
+impl<T> Drop for Receiver<T> {
+    fn drop(&mut self) {
+        self.0.remove_receiver();
+    }
+}
+
+impl<T> fmt::Debug for Sender<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Sender").field(&self.0).finish()
+    }
+}
+
+impl<T> fmt::Debug for Receiver<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Receiver").field(&self.0).finish()
+    }
+}

@@ -1,0 +1,226 @@
+//! A number of permits, handed to who asks for them in order: what semaphore, mutex and read-write lock are made of.
+//!
+//! The number and a bit, *somebody waits*, are one word. Without the bit, taking is one compare-exchange and giving
+//! back one addition. With it, both go by the lock of the queue: nobody overtakes who waits.
+//!
+//! 1. The bit is set under the lock by who is about to queue, and cleared under the lock when the queue is empty.
+//! 2. Permits are taken without the lock only if the bit is not set; they are added without it always, and who then
+//!    finds the bit set hands out what there is, under the lock. So who queues either sees what was added, or is seen.
+
+use core::future::Future;
+use core::pin::Pin;
+use core::task::{Context, Poll, Waker};
+
+use convoke_core::raw::sync::atomic::{AtomicUsize, Ordering};
+use pin_project_lite::pin_project;
+
+use super::pause::Pause;
+use super::wait::{Left, Wait};
+use super::wait_queue::{Locked, Standing, WaitQueue};
+
+const WAITED_FOR: usize = 1;
+const ONE: usize = 2;
+
+/// How many permits there can be.
+pub(crate) const MOST: usize = usize::MAX >> 2;
+
+/// See the head of this file.
+#[derive(Debug)]
+pub(crate) struct Permits {
+    word: AtomicUsize,
+    /// Each carries how many it wants.
+    queue: WaitQueue<(), usize>,
+}
+
+impl Permits {
+    const_outside_models! {
+        pub(crate) fn new(permits: usize) -> Self {
+            assert!(permits <= MOST, "more permits than there can be");
+            Self { word: AtomicUsize::new(permits * ONE), queue: WaitQueue::new(()) }
+        }
+    }
+
+    /// How many there are this moment.
+    pub(crate) fn available(&self) -> usize {
+        self.word.load(Ordering::Relaxed) / ONE
+    }
+
+    /// Takes so many, if they are there and nobody waits.
+    #[inline]
+    pub(crate) fn try_acquire(&self, wanted: usize) -> bool {
+        let mut word = self.word.load(Ordering::Relaxed);
+        loop {
+            if word & WAITED_FOR != 0 || word / ONE < wanted {
+                return false;
+            }
+            let taken = word - wanted * ONE;
+            match self.word.compare_exchange_weak(word, taken, Ordering::Acquire, Ordering::Relaxed) {
+                Ok(_) => return true,
+                Err(now) => word = now,
+            }
+        }
+    }
+
+    /// Gives so many back, or adds them.
+    #[inline]
+    pub(crate) fn release(&self, permits: usize) {
+        let before = self.word.fetch_add(permits * ONE, Ordering::Release);
+        if before & WAITED_FOR != 0 {
+            self.hand_out();
+        }
+    }
+
+    /// The same, if they are new and may be too many.
+    ///
+    /// # Panics
+    /// If there would be more than there can be. They are not added then.
+    pub(crate) fn add(&self, permits: usize) {
+        let fits = |word: usize| {
+            let permits = (word / ONE).checked_add(permits).filter(|permits| *permits <= MOST)?;
+            Some(permits * ONE + word % ONE)
+        };
+        match self.word.fetch_update(Ordering::Release, Ordering::Relaxed, fits) {
+            Ok(before) if before & WAITED_FOR != 0 => self.hand_out(),
+            Ok(_) => {}
+            Err(_) => panic!("more permits than there can be"),
+        }
+    }
+
+    /// Asks for so many.
+    #[inline]
+    pub(crate) fn acquire(&self, wanted: usize, pause: Pause) -> Acquire<'_> {
+        Acquire { permits: self, wanted, pause, wait: Wait::new(&self.queue) }
+    }
+
+    /// Grants as many of those who wait as there are permits for, in order.
+    #[cold]
+    fn hand_out(&self) {
+        loop {
+            let mut locked = self.queue.lock();
+            let Some(waker) = self.grant_first(&mut locked) else { return };
+            let more = locked.first(0).is_some_and(|wanted| self.available() >= *wanted);
+            drop(locked);
+            waker.wake();
+            if !more {
+                return;
+            }
+        }
+    }
+
+    fn grant_first(&self, locked: &mut Locked<'_, (), usize, 1>) -> Option<Waker> {
+        let wanted = *locked.first(0)?;
+        if !self.take_under_lock(wanted) {
+            return None;
+        }
+        let granted = locked.grant(0, |_| ());
+        if locked.is_empty(0) {
+            self.word.fetch_and(!WAITED_FOR, Ordering::Relaxed);
+        }
+        granted.map(|((), waker)| waker)
+    }
+
+    /// Takes so many, for the first of those who wait. The lock is held: others only add.
+    fn take_under_lock(&self, wanted: usize) -> bool {
+        let enough = |word: usize| (word / ONE >= wanted).then(|| word - wanted * ONE);
+        self.word.fetch_update(Ordering::Acquire, Ordering::Relaxed, enough).is_ok()
+    }
+}
+
+pin_project! {
+    /// Asks for permits. They belong to who gets its `()`.
+    #[derive(Debug)]
+    pub(crate) struct Acquire<'a> {
+        permits: &'a Permits,
+        wanted: usize,
+        pause: Pause,
+        #[pin]
+        wait: Wait<'a, (), usize>,
+    }
+
+    impl PinnedDrop for Acquire<'_> {
+        #[inline]
+        fn drop(this: Pin<&mut Self>) {
+            if this.wait.standing() != Standing::Out {
+                this.give_up();
+            }
+        }
+    }
+}
+
+impl Acquire<'_> {
+    /// Goes out of the queue, and passes on what it was granted, or held back.
+    #[cold]
+    fn give_up(self: Pin<&mut Self>) {
+        let this = self.project();
+        let permits = *this.permits;
+        let left = this.wait.leave_now(|locked| {
+            if locked.is_empty(0) {
+                permits.word.fetch_and(!WAITED_FOR, Ordering::Relaxed);
+            }
+        });
+        match left {
+            Left::Out => {}
+            // One behind it may want less.
+            Left::Queued(_) => permits.hand_out(),
+            Left::Granted(_) => permits.release(*this.wanted),
+        }
+    }
+
+    #[cold]
+    fn poll_waiting(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let this = self.as_mut().project();
+        if Pause::was_stopped() {
+            self.give_up();
+            return Poll::Pending;
+        }
+        let granted = match this.wait.standing() {
+            Standing::Out => unreachable!("it waits"),
+            Standing::Granted => true,
+            Standing::Queued => self.as_mut().project().wait.renew(cx) == Standing::Granted,
+        };
+        let this = self.project();
+        if granted {
+            this.wait.take_granted();
+            return Poll::Ready(());
+        }
+        this.pause.wait(cx);
+        Poll::Pending
+    }
+
+    #[cold]
+    fn begin_to_wait(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let this = self.project();
+        let waker = cx.waker().clone();
+        let mut locked = this.permits.queue.lock();
+        let alone = locked.is_empty(0);
+        this.permits.word.fetch_or(WAITED_FOR, Ordering::Relaxed);
+        if alone && this.permits.take_under_lock(*this.wanted) {
+            this.permits.word.fetch_and(!WAITED_FOR, Ordering::Relaxed);
+            drop(locked);
+            drop(waker);
+            return Poll::Ready(());
+        }
+        this.wait.enqueue(&mut locked, 0, *this.wanted, waker);
+        drop(locked);
+        this.pause.wait(cx);
+        Poll::Pending
+    }
+}
+
+impl Future for Acquire<'_> {
+    type Output = ();
+
+    #[inline]
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        if self.wait.standing() != Standing::Out {
+            return self.poll_waiting(cx);
+        }
+        if Pause::is_stopped() {
+            return Poll::Pending;
+        }
+        if self.permits.try_acquire(self.wanted) {
+            return Poll::Ready(());
+        }
+        self.begin_to_wait(cx)
+    }
+}

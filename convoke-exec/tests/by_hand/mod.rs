@@ -1,0 +1,48 @@
+//! Futures that a model polls by hand, and whose wake-ups it counts. The counts are looked at when the threads are joined.
+
+#![allow(dead_code, unreachable_pub)]
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
+
+pub struct ByHand<'a, T> {
+    future: Pin<Box<dyn Future<Output = T> + Send + 'a>>,
+    wakes: Arc<Wakes>,
+}
+
+#[derive(Default)]
+struct Wakes(AtomicUsize);
+
+impl Wake for Wakes {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+impl<'a, T> ByHand<'a, T> {
+    pub fn new(future: impl Future<Output = T> + Send + 'a) -> Self {
+        Self { future: Box::pin(future), wakes: Arc::default() }
+    }
+
+    pub fn poll(&mut self) -> Option<T> {
+        let waker = Waker::from(self.wakes.clone());
+        match self.future.as_mut().poll(&mut Context::from_waker(&waker)) {
+            Poll::Ready(value) => Some(value),
+            Poll::Pending => None,
+        }
+    }
+
+    pub fn wakes(&self) -> usize {
+        self.wakes.0.load(Ordering::Relaxed)
+    }
+
+    /// What it returns when everybody else has ended: it must have been woken if it waits.
+    #[track_caller]
+    pub fn finish(mut self) -> T {
+        assert_eq!(self.wakes(), 1, "it waits, and nobody has woken it");
+        self.poll().expect("it was woken for nothing")
+    }
+}
