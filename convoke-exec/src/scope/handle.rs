@@ -101,8 +101,15 @@ impl<T, K: Kind> Handle<T, K> {
 
     /// Asks the child to stop. It is awaited as before.
     pub fn request_stop(&self) {
-        // SAFETY: we have a reference.
-        unsafe { TaskHeader::ask_stop(self.child) };
+        let _others_out = self.keep_others_out();
+        // SAFETY: we have a reference; and one that stays at home is there, or others are kept out.
+        unsafe {
+            if K::AT_HOME {
+                TaskHeader::ask_stop_at_home(self.child);
+            } else {
+                TaskHeader::ask_stop(self.child);
+            }
+        }
     }
 
     fn meeting(&self) -> &Meeting {

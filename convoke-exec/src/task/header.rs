@@ -260,6 +260,16 @@ impl TaskHeader {
         }
     }
 
+    /// The same where the caller is at the task's home, or on its thread with all others kept out. A task that has left does not
+    /// hear of it.
+    ///
+    /// # Safety
+    /// As above, and the caller has the task's handle.
+    pub(crate) unsafe fn ask_stop_at_home(task: NonNull<Self>) {
+        // SAFETY: as in `wake`: a task that is not done has not left.
+        unsafe { Self::act(task, task.as_ref().state.ask_stop(From::Home)) };
+    }
+
     /// # Safety
     /// The state has said that it is for the caller to do this.
     #[inline]
