@@ -88,7 +88,7 @@ fn one_who_wants_many_goes_while_permits_come_and_who_wants_few_is_served() {
 fn two_who_lock_at_once_are_alone_at_the_value_and_see_what_the_other_did() {
     static WAITED: Reached = Reached::new();
     explore(3, || {
-        let shared = Arc::new((Mutex::new(()), UnsafeCell::new(0)));
+        let shared = Arc::new(Guarded((Mutex::new(()), UnsafeCell::new(0))));
         let touch = |shared: &(Mutex<()>, UnsafeCell<u32>)| {
             let mut lock = ByHand::new(shared.0.lock());
             let guard = loop {
@@ -107,13 +107,13 @@ fn two_who_lock_at_once_are_alone_at_the_value_and_see_what_the_other_did() {
             drop(guard);
         };
         let other = {
-            let shared = Guarded(shared.clone());
+            let shared = shared.clone();
             thread::spawn(move || touch(shared.get()))
         };
-        touch(&shared);
+        touch(shared.get());
         other.join().unwrap();
         // SAFETY: the other thread has ended.
-        assert_eq!(shared.1.with(|value| unsafe { *value }), 2);
+        assert_eq!(shared.get().1.with(|value| unsafe { *value }), 2);
     });
     WAITED.assert("one of them waited");
 }
@@ -123,6 +123,8 @@ struct Guarded<T>(T);
 
 // SAFETY: the cell in it is touched under the lock alone, which is what the model is about.
 unsafe impl<T> Send for Guarded<T> {}
+// SAFETY: as above.
+unsafe impl<T> Sync for Guarded<T> {}
 
 impl<T> Guarded<T> {
     fn get(&self) -> &T {
