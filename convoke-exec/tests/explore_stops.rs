@@ -113,7 +113,7 @@ fn limits_of_time_hold_beside_a_stop() {
         async move {
             let held = probe.must_drop("held by the work");
             let slow = sleep(Duration::from_secs(60)).then(move |()| drop(held));
-            let timed_out = stop_after(slow, Duration::from_secs(1)).stopped_as_option().await;
+            let timed_out = stop_after(Duration::from_secs(1), slow).stopped_as_option().await;
             assert!(timed_out.is_none());
             checkpoint().await;
         }

@@ -91,7 +91,7 @@ fn timers_that_end_stop_the_work_that_waits_and_the_work_that_comes() {
 fn dropping_it_unstarted_is_nothing() {
     let clock = Clockwork::new();
     drop(Connected::with_env(sleep(SECOND), Env::from(clock.clone())));
-    drop(Connected::with_env(stop_after(sleep(SECOND), SECOND), Env::from(clock.clone())));
+    drop(Connected::with_env(stop_after(SECOND, sleep(SECOND)), Env::from(clock.clone())));
     assert_eq!(clock.advance(HOUR), 0);
 }
 
@@ -283,7 +283,7 @@ fn thousands_of_sleeps_end_once_each_whether_their_time_comes_or_a_stop() {
 fn a_deadline_that_is_kept_lets_every_door_pass() {
     for (outcome, sender) in all_doors(1, "e") {
         let clock = Clockwork::new();
-        let running = Connected::with_env(stop_after(sender, SECOND), Env::from(clock.clone())).start();
+        let running = Connected::with_env(stop_after(SECOND, sender), Env::from(clock.clone())).start();
         clock.run_ready();
         assert_eq!(running.outcome(), outcome);
         assert_eq!(clock.advance(HOUR), 0, "no timer is left behind");
@@ -293,10 +293,10 @@ fn a_deadline_that_is_kept_lets_every_door_pass() {
 #[test]
 fn a_deadline_that_passes_stops_the_work_with_its_reason_and_waits_for_it() {
     let (clock, gate) = (Clockwork::new(), Gate::<i32>::new());
-    let running = Connected::with_env(stop_after(gate.deaf(), SECOND), Env::from(clock.clone())).start();
+    let running = Connected::with_env(stop_after(SECOND, gate.deaf()), Env::from(clock.clone())).start();
     let honest = never().let_stopped(|| read_env(|env| (env.stop().reason(), env.stop().deadline())));
     let at = clock.now() + SECOND;
-    let told = Connected::with_env(stop_at(honest, at), Env::from(clock.clone())).start();
+    let told = Connected::with_env(stop_at(at, honest), Env::from(clock.clone())).start();
     clock.advance(SECOND);
     assert_eq!(told.outcome(), Outcome::Value((Some(StopReason::Deadline), Some(at))));
     assert!(!running.is_complete(), "work that does not listen goes on to its own end");
@@ -309,10 +309,10 @@ fn the_nearer_deadline_counts_also_if_nobody_above_keeps_it() {
     let clock = Clockwork::new();
     let near = clock.now() + SECOND;
     let look = || read_env(|env| (env.stop().reason(), env.stop().deadline()));
-    let inner_is_near = stop_after(stop_at(never().let_stopped(look), near), HOUR);
-    let outer_is_near = stop_at(stop_after(never().let_stopped(look), HOUR), near);
+    let inner_is_near = stop_after(HOUR, stop_at(near, never().let_stopped(look)));
+    let outer_is_near = stop_at(near, stop_after(HOUR, never().let_stopped(look)));
     let announced = StopSource::with_deadline(near);
-    let only_announced = stop_after(never().let_stopped(look), HOUR);
+    let only_announced = stop_after(HOUR, never().let_stopped(look));
     let running = [
         Connected::with_env(inner_is_near.boxed(), Env::from(clock.clone())).start(),
         Connected::with_env(outer_is_near.boxed(), Env::from(clock.clone())).start(),
@@ -331,7 +331,7 @@ fn the_nearer_deadline_counts_also_if_nobody_above_keeps_it() {
 fn a_stop_around_it_reaches_the_work_with_its_reason() {
     let (clock, source) = (Clockwork::new(), StopSource::new());
     let work = never().let_stopped(|| read_env(|env| env.stop().reason()));
-    let running = Connected::with_env(stop_after(work, SECOND), env_on(&clock, &source)).start();
+    let running = Connected::with_env(stop_after(SECOND, work), env_on(&clock, &source)).start();
     source.request_stop(StopReason::Shutdown);
     clock.run_ready();
     assert_eq!(running.outcome(), Outcome::Value(Some(StopReason::Shutdown)));
@@ -341,7 +341,7 @@ fn a_stop_around_it_reaches_the_work_with_its_reason() {
 fn work_whose_deadline_has_passed_is_started_as_asked_to_stop() {
     let clock = Clockwork::new();
     let work = read_env(|env| env.stop().reason());
-    let running = Connected::with_env(stop_at(work, clock.now()), Env::from(clock.clone())).start();
+    let running = Connected::with_env(stop_at(clock.now(), work), Env::from(clock.clone())).start();
     clock.run_ready();
     assert_eq!(running.outcome(), Outcome::Value(Some(StopReason::Deadline)));
 }
@@ -351,7 +351,7 @@ fn a_deadline_without_end_never_comes() {
     let clock = Clockwork::new();
     let gate = Gate::<i32>::new();
     let running =
-        Connected::with_env(stop_after(gate.sender(), Duration::MAX), Env::from(clock.clone())).start();
+        Connected::with_env(stop_after(Duration::MAX, gate.sender()), Env::from(clock.clone())).start();
     clock.advance(HOUR);
     assert_eq!(gate.asked_to_stop(), None);
     gate.complete(Outcome::Value(1));

@@ -1,4 +1,4 @@
-//! `stop_after(sender, duration)` and `stop_at(sender, instant)`: a deadline that is kept.
+//! `stop_after(duration, sender)` and `stop_at(instant, sender)`: a deadline that is kept.
 
 use std::time::{Duration, Instant};
 
@@ -22,13 +22,13 @@ use super::{Sleep, When, sleep, sleep_until, timers_of};
 /// use convoke::prelude::*;
 /// use convoke::time::stop_after;
 ///
-/// let in_time = stop_after(just("done"), Duration::from_secs(3600));
+/// let in_time = stop_after(Duration::from_secs(3600), just("done"));
 /// assert_eq!(sync_wait(in_time), Outcome::Value("done"));
 ///
-/// let too_slow = stop_after(never::<u32>(), Duration::from_millis(1));
+/// let too_slow = stop_after(Duration::from_millis(1), never::<u32>());
 /// assert_eq!(sync_wait(too_slow), Outcome::Stopped);
 /// ```
-pub fn stop_after<S>(sender: S, duration: Duration) -> StopAt<S>
+pub fn stop_after<S>(duration: Duration, sender: S) -> StopAt<S>
 where
     S: Sender<Value: Send, Error: Send>,
 {
@@ -52,10 +52,10 @@ where
 /// let at = Instant::now() + Duration::from_millis(1);
 /// let look = || read_env(|env| (env.stop().reason(), env.stop().deadline()));
 /// let work = never().let_stopped(look);
-/// let bounded = stop_after(stop_at(work, at), Duration::from_secs(3600));
+/// let bounded = stop_after(Duration::from_secs(3600), stop_at(at, work));
 /// assert_eq!(sync_wait(bounded), Outcome::Value((Some(StopReason::Deadline), Some(at))));
 /// ```
-pub fn stop_at<S>(sender: S, instant: Instant) -> StopAt<S>
+pub fn stop_at<S>(instant: Instant, sender: S) -> StopAt<S>
 where
     S: Sender<Value: Send, Error: Send>,
 {
