@@ -29,7 +29,8 @@ mod flag {
 
         #[inline]
         pub(super) fn take(&self) {
-            if self.0.swap(true, Ordering::Acquire) {
+            // Looked at before it is exchanged: a look leaves the line with who has the lock.
+            if self.0.load(Ordering::Relaxed) || self.0.swap(true, Ordering::Acquire) {
                 self.wait();
             }
         }

@@ -141,9 +141,10 @@ fn a_task_without_memory_for_what_it_awaits_panics_and_ends() {
 #[should_panic(expected = "left for what a task awaits")]
 fn a_guest_for_which_there_was_no_memory_is_not_waited_for() {
     let (memory, pool) = (RunsOut::default(), ThreadPool::new(1).unwrap());
-    let (runs_out, first, second) = (memory.clone(), elsewhere(&pool), elsewhere(&pool));
+    let (runs_out, second) = (memory.clone(), elsewhere(&pool));
     let work = task(async move {
-        let mut first = Box::pin(first);
+        // In flight for as long as it is there, so that its room is not free for the second.
+        let mut first = Box::pin(never::<()>().into_awaited());
         poll_once(first.as_mut()).await;
         runs_out.now();
         second.await;

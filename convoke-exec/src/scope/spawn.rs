@@ -304,16 +304,22 @@ impl<O> Scope<O> {
         let Some(vacant) = Vacant::allocate(&block.place) else {
             return Err(SpawnError { future, reason: Refused::NoMemory });
         };
-        let mut state = block.state.lock();
-        if state.ended {
-            return Err(SpawnError { future, reason: Refused::Ended });
-        }
-        let stopping = state.stop.is_some();
-        let making = Making { place: NonNull::from(&block.place), local, location, stopping };
-        // SAFETY: the caller's. The block stays until the child has come home: it is in its list.
+        let making = Making { place: NonNull::from(&block.place), local, location, stopping: false };
+        // SAFETY: the caller's. The block stays until the child has come home: it is in its list. Until then nobody knows the
+        // child.
         unsafe {
+            // Before the lock is taken: others wait for it.
             let child = vacant.fill(future, ending, making);
             M::settle(Cell::<F, M>::ending_at(child), child);
+            let mut state = block.state.lock();
+            if state.ended {
+                drop(state);
+                return Err(SpawnError { future: Cell::<F, M>::take_back(child), reason: Refused::Ended });
+            }
+            let stopping = state.stop.is_some();
+            if stopping {
+                TaskHeader::stop_from_the_beginning(child);
+            }
             state.children.add(child, stopping);
             drop(state);
             M::announce(Cell::<F, M>::ending_at(child), child);

@@ -423,6 +423,23 @@ impl<F: Future, M: Ending<F::Output>> Cell<F, M> {
         unsafe { Self::ending_at(task).as_ref() }
     }
 
+    /// Undoes the making of a task that nobody knows yet: its future comes back.
+    ///
+    /// # Safety
+    /// The task is a `Self`, and nothing of it is queued or listed.
+    pub(crate) unsafe fn take_back(task: NonNull<TaskHeader>) -> F {
+        let cell = task.cast::<Self>();
+        // SAFETY: the caller's: it is ours alone. The future is moved out, and all else dropped once.
+        unsafe {
+            let future = (&raw const (*cell.as_ptr()).body.future).cast::<F>().read();
+            let memory = task.as_ref().memory();
+            let allocator = memory.allocator(|| Some(Self::allocator_of(cell).read()));
+            cell.drop_in_place();
+            allocator.deallocate(cell.cast(), Self::layout(memory));
+            future
+        }
+    }
+
     /// # Safety
     /// The task is a `Self` and there.
     pub(crate) unsafe fn ending_at(task: NonNull<TaskHeader>) -> NonNull<M> {

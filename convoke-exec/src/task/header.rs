@@ -97,6 +97,15 @@ impl TaskHeader {
         }
     }
 
+    /// Asks a task that nobody knows yet to stop, from its beginning.
+    ///
+    /// # Safety
+    /// The task is there.
+    pub(crate) unsafe fn stop_from_the_beginning(task: NonNull<Self>) {
+        // SAFETY: the caller's. It is queued, and so there is nothing to do about it.
+        let _ = unsafe { task.as_ref() }.state.ask_stop(From::Home);
+    }
+
     /// Puts a task that nobody knows yet into another place.
     ///
     /// # Safety
