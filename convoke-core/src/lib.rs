@@ -59,7 +59,7 @@ pub mod raw {
         AtHome, Call, Header, Home, HomeId, Letter, RunQueue, Runnable, Timer, TimerLinks, Timers,
     };
     pub use crate::frame::{
-        Frame, FrameOwner, Guest, HeldBefore, Host, HostKind, HostRef, Polled, StopWatch, Waits,
+        Frame, FrameOwner, Guest, HeldBefore, Host, HostKind, HostRef, Polled, StopWatch, Waits, WakerMark,
         outside_a_task,
     };
     pub use crate::operation::{Action, Children, EnvAbove, Handshake, Leaf, Slot};

@@ -47,6 +47,7 @@ pub mod schedule;
 pub mod scope;
 mod spin_lock;
 pub mod strand;
+mod surroundings;
 pub mod sync;
 mod sync_wait;
 mod task;

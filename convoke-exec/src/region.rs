@@ -8,9 +8,10 @@ use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
 use std::time::Instant;
 
-use convoke_core::env::Changes;
 use convoke_core::raw::{Frame, FrameOwner, Polled, StopWatch, outside_a_task};
-use convoke_core::{Env, StopReason, StopSource};
+use convoke_core::{Env, StopReason};
+
+use crate::surroundings::Surroundings;
 
 /// See the head of this file. Whoever has one polls a body in it, and drops the body when the region says that it has stopped.
 ///
@@ -57,11 +58,6 @@ impl BodyMark {
     }
 }
 
-struct Surroundings {
-    source: StopSource,
-    env: Env,
-}
-
 impl Region {
     /// A region that stops with what is around it.
     pub const fn new() -> Self {
@@ -92,7 +88,7 @@ impl Region {
             self.asked.set(Some(reason));
         }
         if let (Some(surroundings), Some(reason)) = (self.surroundings.get(), self.asked.get()) {
-            surroundings.source.request_stop(reason);
+            surroundings.request_stop(reason);
         }
     }
 
@@ -230,18 +226,12 @@ struct Inside<'a> {
 
 impl FrameOwner for Inside<'_> {
     fn env(&self) -> &Env {
-        let surroundings = self.region.surroundings.get_or_init(|| {
-            let source = match self.deadline() {
-                Some(deadline) => StopSource::with_deadline(deadline),
-                None => StopSource::new(),
-            };
-            let env = self.outer.env().with(Changes::new().stop_token(source.token()));
-            Box::new(Surroundings { source, env })
-        });
+        let make = || Box::new(Surroundings::new(self.outer.env(), self.deadline()));
+        let surroundings = self.region.surroundings.get_or_init(make);
         if let Some(reason) = self.stop_reason() {
-            surroundings.source.request_stop(reason);
+            surroundings.request_stop(reason);
         }
-        &surroundings.env
+        surroundings.env()
     }
 
     #[inline]

@@ -142,7 +142,7 @@ fn a_handle_at_home_and_a_waker_elsewhere_free_the_task_once() {
     static COUNTED: Reached = Reached::new();
     static FREED_ELSEWHERE: Reached = Reached::new();
     explore(3, || {
-        let state = Arc::new(State::queued_with_handle(false));
+        let state = Arc::new(State::queued_with_handle());
         let freed = Arc::new(AtomicUsize::new(0));
         state.begin(From::Home);
         // A waker is cloned at home, and goes away.

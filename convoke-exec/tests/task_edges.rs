@@ -52,7 +52,7 @@ fn a_child_that_ends_with_a_letter_on_its_way_ends_once() {
 
 #[test]
 fn wakers_made_at_home_and_used_elsewhere_may_be_any_number() {
-    let state = State::queued(0, false);
+    let state = State::queued(0);
     for _ in 0..20_000_000 {
         state.add_reference(From::Home);
         assert!(!state.drop_reference(From::Away));

@@ -12,11 +12,11 @@ use core::alloc::Layout;
 use core::cell::UnsafeCell;
 use core::mem::ManuallyDrop;
 use core::ptr::NonNull;
-use core::task::{Context, RawWakerVTable, Waker};
+use core::task::{Context, Waker};
 
 use super::meeting::{Abandon, Complete, Look, Meeting, Wait};
 use crate::env::ScopedEnv;
-use crate::frame::{Frame, Guest, HostRef};
+use crate::frame::{Frame, Guest, HostRef, WakerMark};
 use crate::operation::Slot;
 use crate::stop::InPlaceStop;
 use crate::{Env, OutcomeOf, Panic, Receiver, Sender, StopReason};
@@ -25,7 +25,7 @@ use crate::{Env, OutcomeOf, Panic, Receiver, Sender, StopReason};
 pub(super) struct Running<S: Sender> {
     room: NonNull<Room<S>>,
     /// The waker that was put in place, to tell whether another one comes. Compared, never used.
-    waker: (*const (), *const RawWakerVTable),
+    waker: WakerMark,
 }
 
 // SAFETY: what it leads to may be used from any thread by the rules above, if the outcome may.
@@ -77,7 +77,7 @@ impl<S: Sender<Value: Send, Error: Send> + 'static> Running<S> {
         }
         // SAFETY: rule 1; the room is pinned by being where it is, and stays until the operation has completed: rule 4.
         unsafe { this.operation.run(|| sender.connect(GuestReceiver { room })) };
-        let running = Self { room, waker: (cx.waker().data(), cx.waker().vtable()) };
+        let running = Self { room, waker: WakerMark::of(cx.waker()) };
         if this.meeting.completed_at_once() {
             return Ok(running.take_outcome(frame));
         }
@@ -111,7 +111,7 @@ impl<S: Sender<Value: Send, Error: Send> + 'static> Running<S> {
     /// Puts another waker in place if it is another.
     fn keep_waker(&mut self, waker: &Waker) -> Look {
         let room = self.room();
-        let identity = (waker.data(), core::ptr::from_ref(waker.vtable()));
+        let identity = WakerMark::of(waker);
         if self.waker == identity {
             return room.meeting.look();
         }

@@ -13,10 +13,12 @@
 
 mod host;
 mod waits;
+mod waker_mark;
 mod watch;
 
 pub use host::{Guest, Host, HostKind, HostRef};
 pub use waits::Waits;
+pub use waker_mark::WakerMark;
 pub use watch::StopWatch;
 
 use core::cell::Cell;

@@ -17,7 +17,7 @@ use pin_project_lite::pin_project;
 use super::inside::Inside;
 use super::overdue::{Overdue, report};
 use super::pool::BlockingPool;
-use crate::scope::{Permit, Take};
+use crate::sync::OwnedPermit;
 use crate::time::Alarm;
 
 /// How long a task that was asked to stop waits for its blocking work, if nobody has said otherwise.
@@ -29,7 +29,7 @@ pin_project! {
     pub struct Blocking<T, F> {
         pool: BlockingPool,
         f: Option<F>,
-        take: Option<Take>,
+        take: Option<Pin<Box<dyn Future<Output = OwnedPermit> + Send>>>,
         running: Option<Running<T>>,
         #[pin]
         alarm: Alarm,
@@ -73,7 +73,7 @@ where
     pub(super) fn new(pool: BlockingPool, f: F) -> Self {
         let room = Room { result: None, has_ended: true, waker: None };
         Self {
-            take: Some(pool.bound.take(1)),
+            take: Some(Box::pin(pool.bound.take(1))),
             pool,
             f: Some(f),
             running: Some(Running {
@@ -160,7 +160,7 @@ fn ended_before() -> ! {
 
 impl<T: Send + 'static> Running<T> {
     /// Gives the function to a thread, with its permit.
-    fn begin<F>(&self, f: F, permit: Permit, pool: &BlockingPool, frame: &Frame<'_>)
+    fn begin<F>(&self, f: F, permit: OwnedPermit, pool: &BlockingPool, frame: &Frame<'_>)
     where
         F: FnOnce(Inside) -> T + Send + 'static,
     {

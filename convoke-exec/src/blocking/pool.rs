@@ -13,7 +13,8 @@ use convoke_core::Panic;
 
 use super::future::Blocking;
 use super::inside::Inside;
-use crate::scope::{Bound, Permit};
+use crate::scope::Bound;
+use crate::sync::OwnedPermit;
 
 /// How many threads the process's pool has at most.
 pub const DEFAULT_THREADS: usize = 256;
@@ -22,7 +23,7 @@ pub const DEFAULT_THREADS: usize = 256;
 const IDLE: Duration = Duration::from_secs(10);
 
 /// It gives back its permit when it is done.
-pub(super) type Job = Box<dyn FnOnce() -> Permit + Send>;
+pub(super) type Job = Box<dyn FnOnce() -> OwnedPermit + Send>;
 
 /// Threads for work that blocks: started when they are needed, ended when they have had nothing to do for a while, never more
 /// than it says. Clones are the same pool. When the last is dropped, idle threads end.

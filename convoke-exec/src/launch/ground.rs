@@ -71,7 +71,7 @@ impl Ground {
         location: &'static Location<'static>,
     ) -> Result<(), F> {
         let Some(vacant) = Vacant::<F, M>::allocate(&self.place) else { return Err(future) };
-        let making = Making { place: NonNull::from(&self.place), local, location, stopping: false };
+        let making = Making { place: NonNull::from(&self.place), local, location };
         // SAFETY: the caller's. The callback is registered before the task can run, and so before it is removed; the
         // environment with its token is beside it.
         unsafe {

@@ -140,7 +140,8 @@ impl<O> Block<O> {
         unsafe { place.cast::<Self>().as_ref() }.state.lock().stop
     }
 
-    /// A child has ended; perhaps it has failed, or was stopped before it could do its part. Says whether `stop_children` may have referred to it.
+    /// A child has ended; perhaps it has failed, or was stopped before it could do its part. Says whether `stop_children` may
+    /// have referred to it.
     ///
     /// # Safety
     /// The child was added to the list of this block, and this is said once. The block may be gone when this returns.

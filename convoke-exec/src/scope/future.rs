@@ -4,9 +4,9 @@ use core::fmt;
 use core::future::Future;
 use core::panic::Location;
 use core::pin::Pin;
-use core::task::{Context, Poll, RawWakerVTable};
+use core::task::{Context, Poll};
 
-use convoke_core::raw::{Frame, Polled, StopWatch, outside_a_task};
+use convoke_core::raw::{Frame, Polled, StopWatch, WakerMark, outside_a_task};
 use convoke_core::{Panic, StopReason};
 use pin_project_lite::pin_project;
 
@@ -24,8 +24,7 @@ use crate::region::Region;
 /// - *Completes with* what the body returns, or with the error of the child that failed first. Stopped, if the body was,
 ///   or if the scope was asked to stop and a child has stopped for it: a value would count on what that child did not do. A
 ///   child that stops by itself, or that the program [asks](Scope::request_stop), is merely gone, and one with a handle is
-///   its handle's. If a child panicked the panic goes on
-///   here, with the child's name.
+///   its handle's. If a child panicked the panic goes on here, with the child's name.
 /// - *If dropped*, the children are asked to stop, and the task waits for them before it ends.
 /// - *Runs on*: the body, in the task that opened the scope; children, on the same executor as tasks of their own, in
 ///   parallel where it has several threads.
@@ -101,21 +100,13 @@ pin_project! {
         // Whether body and children were asked to stop.
         stopping: bool,
         // The waker that was put into the block. Compared, never used.
-        placed: Option<Identity>,
+        placed: Option<WakerMark>,
         // How the body has ended; `None` also if that was a failure, which is in the block.
         end: Option<End<F::Output>>,
         place: &'static Location<'static>,
         watch: StopWatch,
     }
 }
-
-#[derive(Clone, Copy, PartialEq)]
-struct Identity(*const (), *const RawWakerVTable);
-
-// SAFETY: the addresses are compared, never followed.
-unsafe impl Send for Identity {}
-// SAFETY: as above.
-unsafe impl Sync for Identity {}
 
 /// Drops the block as it should be.
 struct Home<O> {
@@ -170,7 +161,7 @@ impl<F: Future> Future for ScopeFuture<F> {
                     }
                 }
                 let waker = cx.waker();
-                let identity = Identity(waker.data(), waker.vtable());
+                let identity = WakerMark::of(waker);
                 let body_waits = this.body.is_some();
                 if body_waits && *this.placed == Some(identity) && (*this.stopping || !block.has_failed()) {
                     break;
@@ -195,10 +186,7 @@ impl<F: Future> Future for ScopeFuture<F> {
                     Frame::forget_holds(held);
                     if cut_short && failure.is_none() {
                         // The value counts on children that did not get to do their part.
-                        let value = this.end.replace(End::Stopped);
-                        if let Err(panic) = Panic::catch(|| drop(value)) {
-                            panic.resume();
-                        }
+                        drop(this.end.replace(End::Stopped));
                     }
                     return match failure {
                         Some(Failure::Panic(panic)) => panic.resume(),

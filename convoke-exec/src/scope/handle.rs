@@ -6,11 +6,11 @@ use core::marker::PhantomData;
 use core::panic::Location;
 use core::pin::Pin;
 use core::ptr::NonNull;
-use core::task::{Context, Poll, RawWakerVTable, Waker};
+use core::task::{Context, Poll, Waker};
 
 use convoke_core::raw::meeting::{Abandon, Look, Meeting, Wait};
 use convoke_core::raw::sync::thread;
-use convoke_core::raw::{Frame, Home, StopWatch, outside_a_task};
+use convoke_core::raw::{Frame, Home, StopWatch, WakerMark, outside_a_task};
 use convoke_core::{Outcome, Panic};
 
 use super::blocking::thread_waker;
@@ -29,7 +29,7 @@ pub struct Handle<T, K: Kind = Anywhere> {
     waker: NonNull<Option<Waker>>,
     outcome: NonNull<Outcome<T>>,
     /// The waker that was put in place, to tell whether another one comes. Compared, never used.
-    placed: Option<(*const (), *const RawWakerVTable)>,
+    placed: Option<WakerMark>,
     taken: bool,
     /// The child was, and so is whoever awaits it.
     stopped: bool,
@@ -130,7 +130,7 @@ impl<T, K: Kind> Handle<T, K> {
         if self.meeting().look() == Look::Done {
             return Look::Done;
         }
-        let identity = (waker.data(), core::ptr::from_ref(waker.vtable()));
+        let identity = WakerMark::of(waker);
         match self.placed {
             Some(placed) if placed == identity => return self.meeting().look(),
             Some(_) => {

@@ -16,7 +16,7 @@ mod until_ready;
 
 pub use blocking::{blocking_scope, blocking_scope_with};
 pub use blocking_spawn::{BlockingHandle, BlockingNamed, BlockingScope};
-pub use bound::{Bound, Permit, Take};
+pub use bound::Bound;
 pub(crate) use child::name_panic;
 pub use future::{ScopeFuture, scope};
 pub use handle::{Anywhere, AtHome, Handle, Kind};

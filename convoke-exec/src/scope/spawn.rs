@@ -304,7 +304,7 @@ impl<O> Scope<O> {
         let Some(vacant) = Vacant::allocate(&block.place) else {
             return Err(SpawnError { future, reason: Refused::NoMemory });
         };
-        let making = Making { place: NonNull::from(&block.place), local, location, stopping: false };
+        let making = Making { place: NonNull::from(&block.place), local, location };
         // SAFETY: the caller's. The block stays until the child has come home: it is in its list. Until then nobody knows the
         // child.
         unsafe {

@@ -4,7 +4,7 @@ use core::fmt;
 use std::sync::Arc;
 
 use super::channel::Queue;
-pub use super::channel::{Receive, SendError, SendMessage, TryReceiveError, TrySendError};
+pub use super::channel::{Receive, SendError, SendMessage, Sender, TryReceiveError, TrySendError};
 
 /// A channel with room for so many messages: who sends more waits.
 ///
@@ -37,7 +37,7 @@ pub use super::channel::{Receive, SendError, SendMessage, TryReceiveError, TrySe
 /// ```
 pub fn channel<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
     let queue = Arc::new(Queue::new(capacity, true));
-    (Sender(queue.clone()), Receiver(queue))
+    (Sender::new(queue.clone()), Receiver(queue))
 }
 
 /// A channel without a bound: sending never waits, and memory is the limit. Where the receiver may be slower than the
@@ -46,57 +46,8 @@ pub fn unbounded<T>() -> (Sender<T>, Receiver<T>) {
     channel(usize::MAX)
 }
 
-/// The side that sends. Clones send into the same channel.
-pub struct Sender<T>(Arc<Queue<T>>);
-
 /// The side that receives.
 pub struct Receiver<T>(Arc<Queue<T>>);
-
-impl<T> Sender<T> {
-    /// Sends a message, and waits for room if there is none. Messages are received in the order in which they were
-    /// sent.
-    ///
-    /// - *Completes with* nothing in particular; with the message in a [`SendError`] if the channel is closed, also
-    ///   while it waits; or stopped: also if there is room, when a stop was asked for.
-    /// - *If dropped* or stopped while it waits, the message is dropped with it; a message that was taken meanwhile is
-    ///   sent.
-    /// - *Runs on* the task; outside a task it waits as well, and cannot be stopped.
-    #[inline]
-    #[track_caller]
-    pub fn send(&self, message: T) -> SendMessage<'_, T> {
-        SendMessage::new(&self.0, message)
-    }
-
-    /// Sends a message, if there is room.
-    pub fn try_send(&self, message: T) -> Result<(), TrySendError<T>> {
-        self.0.try_send(message)
-    }
-
-    /// Closes the channel: nothing is sent from now on, by nobody. What was sent can be received.
-    pub fn close(&self) {
-        self.0.close();
-    }
-
-    /// Whether it is closed: by somebody, or because the receiver is gone.
-    pub fn is_closed(&self) -> bool {
-        self.0.is_closed()
-    }
-
-    /// How many messages are in it, this moment.
-    pub fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// How many there is room for; `usize::MAX` if that has no bound.
-    pub fn capacity(&self) -> usize {
-        self.0.capacity()
-    }
-}
 
 impl<T> Receiver<T> {
     /// Receives the next message, and waits for one if there is none.
@@ -142,28 +93,9 @@ impl<T> Receiver<T> {
     }
 }
 
-impl<T> Clone for Sender<T> {
-    fn clone(&self) -> Self {
-        self.0.add_sender();
-        Self(self.0.clone())
-    }
-}
-
-impl<T> Drop for Sender<T> {
-    fn drop(&mut self) {
-        self.0.remove_sender();
-    }
-}
-
 impl<T> Drop for Receiver<T> {
     fn drop(&mut self) {
         self.0.remove_receiver();
-    }
-}
-
-impl<T> fmt::Debug for Sender<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Sender").field(&self.0).finish()
     }
 }
 

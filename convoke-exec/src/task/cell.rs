@@ -91,8 +91,6 @@ pub(crate) struct Making {
     /// Whether it must not leave its thread.
     pub(crate) local: bool,
     pub(crate) location: &'static Location<'static>,
-    /// Whether it is asked to stop from the beginning.
-    pub(crate) stopping: bool,
 }
 
 /// Whose memory a task lies in.
@@ -162,11 +160,7 @@ impl<F: Future, M: Ending<F::Output>> Vacant<F, M> {
         let home = unsafe { making.place.as_ref() }.home();
         let header = TaskHeader::new(
             Header::new(Cell::<F, M>::call),
-            if M::HANDLE {
-                State::queued_with_handle(making.stopping)
-            } else {
-                State::queued(M::REFERENCES, making.stopping)
-            },
+            if M::HANDLE { State::queued_with_handle() } else { State::queued(M::REFERENCES) },
             home,
             this.memory,
             making,
@@ -373,8 +367,11 @@ impl<F: Future, M: Ending<F::Output>> Cell<F, M> {
                     Known::ToOthers => Self::leave_after_all(task),
                 },
                 Leave::Here => match Self::ending(task).deliver(task, Self::room(task)) {
-                    Known::ToTheParent if !this.state.left_to_handle() => {}
-                    Known::ToTheParent => Self::free(task),
+                    Known::ToTheParent => {
+                        if this.state.left_to_handle() {
+                            Self::free(task);
+                        }
+                    }
                     Known::ToOthers => Self::leave_after_all(task),
                 },
                 Leave::Counted => {

@@ -129,7 +129,7 @@ impl<F: Future + Send, R: Receiver<F::Output, Never>> Operation for TaskOperatio
                 drop(future);
                 return complete(this, Outcome::Panicked(no_memory::<F>(location)));
             };
-            let making = Making { place, local: false, location, stopping: false };
+            let making = Making { place, local: false, location };
             let task = vacant.fill(future, RootEnding { operation: this, name, entry: Entry::new() }, making);
             RootEnding::<F, R>::at(task).entry.link(task.cast(), RootEnding::<F, R>::look);
             (*callback).insert(RawCallback::new(AskStop(task))).register(stop);

@@ -6,9 +6,11 @@ use core::cell::{Cell, UnsafeCell};
 use core::fmt;
 use core::ptr::NonNull;
 
-use convoke_core::env::{Changes, FrameAllocator};
+use convoke_core::env::FrameAllocator;
 use convoke_core::raw::sync::atomic::{AtomicU32, Ordering};
-use convoke_core::{Env, StopReason, StopSource};
+use convoke_core::{Env, StopReason};
+
+use crate::surroundings::Surroundings;
 
 /// All of it belongs to whoever is inside the task, except `gone`, which guests that leave elsewhere count up.
 pub(crate) struct Side {
@@ -24,12 +26,6 @@ pub(crate) struct Side {
     /// The environments of where the task has moved to, the last one last. The others stay: guests may still be in them.
     #[expect(clippy::vec_box, reason = "what is borrowed stays where it is when another is added")]
     moved_to: UnsafeCell<Vec<Box<Env>>>,
-}
-
-/// What a task shows to those below who ask for its environment.
-struct Surroundings {
-    source: StopSource,
-    env: Env,
 }
 
 impl Side {
@@ -117,20 +113,12 @@ impl Side {
 
     /// The environment to show, with a stop token of its own.
     pub(super) fn env(&self, above: &Env, asked: Option<StopReason>) -> &Env {
-        let surroundings = match self.surroundings() {
-            Some(surroundings) => surroundings,
-            None => {
-                let source = match above.stop().deadline() {
-                    Some(deadline) => StopSource::with_deadline(deadline),
-                    None => StopSource::new(),
-                };
-                self.surround(above, source)
-            }
-        };
+        let make = || self.surround(Surroundings::new(above, above.stop().deadline()));
+        let surroundings = self.surroundings().unwrap_or_else(make);
         if let Some(reason) = asked {
-            surroundings.source.request_stop(reason);
+            surroundings.request_stop(reason);
         }
-        &surroundings.env
+        surroundings.env()
     }
 
     fn surroundings(&self) -> Option<&Surroundings> {
@@ -138,13 +126,11 @@ impl Side {
         unsafe { (*self.surroundings.get()).last().map(|surroundings| &**surroundings) }
     }
 
-    fn surround(&self, above: &Env, source: StopSource) -> &Surroundings {
-        let env = above.with(Changes::new().stop_token(source.token()));
-        let surroundings = Box::new(Surroundings { source, env });
+    fn surround(&self, surroundings: Surroundings) -> &Surroundings {
         // SAFETY: one thread is inside the task, and no reference to the vector itself is held.
         unsafe {
             let all = &mut *self.surroundings.get();
-            all.push(surroundings);
+            all.push(Box::new(surroundings));
             all.last().expect("just pushed")
         }
     }
@@ -152,7 +138,7 @@ impl Side {
     /// The task was asked to stop: passes it on to those who have its token.
     pub(super) fn pass_on_stop(&self, reason: StopReason) {
         if let Some(surroundings) = self.surroundings() {
-            surroundings.source.request_stop(reason);
+            surroundings.request_stop(reason);
         }
     }
 
@@ -168,8 +154,8 @@ impl Side {
     /// # Safety
     /// Called from inside the task.
     pub(super) unsafe fn move_to(&self, env: Env) {
-        if let Some(source) = self.surroundings().map(|surroundings| surroundings.source.clone()) {
-            self.surround(&env, source);
+        if let Some(surroundings) = self.surroundings() {
+            self.surround(surroundings.moved_to(&env));
         }
         // SAFETY: the caller's: nobody else is here, and no reference to the vector itself is held.
         unsafe { (*self.moved_to.get()).push(Box::new(env)) };

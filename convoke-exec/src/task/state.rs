@@ -117,19 +117,16 @@ pub struct Opened {
 }
 
 impl State {
-    /// A task that is queued, with so many references besides its own, and perhaps asked to stop from the beginning.
+    /// A task that is queued, with so many references besides its own.
     #[inline]
-    pub fn queued(references: u32, stopping: bool) -> Self {
-        let stop = if stopping { STOP } else { 0 };
-        Self { own: AtomicU32::new(QUEUED + stop + REFERENCE * (1 + references)), away: AtomicU32::new(0) }
+    pub fn queued(references: u32) -> Self {
+        Self { own: AtomicU32::new(QUEUED + REFERENCE * (1 + references)), away: AtomicU32::new(0) }
     }
 
-    /// The same for a task at home with a handle that does not leave it.
+    /// A task at home that is queued, with a handle that does not leave it.
     #[inline]
-    pub fn queued_with_handle(stopping: bool) -> Self {
-        let state = Self::queued(0, stopping);
-        state.own.fetch_or(HANDLE, Ordering::Relaxed);
-        state
+    pub fn queued_with_handle() -> Self {
+        Self { own: AtomicU32::new(QUEUED + HANDLE + REFERENCE), away: AtomicU32::new(0) }
     }
 
     /// Whether it was asked to stop.

@@ -32,7 +32,7 @@ unsafe impl Send for Played {}
 impl Played {
     pub fn queued(references: u32) -> Arc<Self> {
         Arc::new(Self {
-            state: State::queued(references, false),
+            state: State::queued(references),
             inside: UnsafeCell::new(0),
             memory: UnsafeCell::new(false),
             moved: AtomicBool::new(false),
