@@ -96,6 +96,7 @@ pub mod raw {
     #[doc(hidden)]
     pub use crate::pool::sleepers::{Searching, Sleepers};
     pub use crate::region::{BodyMark, Region};
+    pub use crate::run_loop::{LOOK_EACH, Moment, Sleeper};
     #[doc(hidden)]
     pub use crate::strand::turns::{AfterPost, Next, Turns};
     #[doc(hidden)]

@@ -33,6 +33,7 @@ struct Table {
     parallelism: unsafe fn(&Word) -> usize,
     home: unsafe fn(&Word) -> Option<&Home>,
     timers: unsafe fn(&Word) -> Option<&dyn Timers>,
+    context: unsafe fn(&Word) -> Option<&(dyn Any + Send + Sync)>,
     clone: unsafe fn(&Word) -> Word,
     drop: unsafe fn(&mut Word),
     eq: unsafe fn(&Word, &Word) -> bool,
@@ -109,6 +110,11 @@ impl Executor for ExecutorRef {
         // SAFETY: as in `post`.
         unsafe { (self.table.timers)(&self.word) }
     }
+
+    fn context(&self) -> Option<&(dyn Any + Send + Sync)> {
+        // SAFETY: as in `post`.
+        unsafe { (self.table.context)(&self.word) }
+    }
 }
 
 impl Clone for ExecutorRef {
@@ -160,6 +166,7 @@ impl<E: Executor> Kept<E> {
         parallelism: |word| Self::get(word).parallelism(),
         home: |word| Self::get(word).home(),
         timers: |word| Self::get(word).timers(),
+        context: |word| Self::get(word).context(),
         clone: Self::duplicate,
         drop: Self::discard,
         eq: |a, b| Self::get(a) == Self::get(b),

@@ -14,6 +14,8 @@ pub use queue::RunQueue;
 pub use runnable::{Call, Header, Runnable};
 pub use timers::{Timer, TimerLinks, Timers};
 
+use core::any::Any;
+
 use crate::algorithm::schedule::Schedule;
 
 /// Where work runs: a cheap handle to a thread, a pool, a loop. Safe to implement.
@@ -85,6 +87,12 @@ pub trait Executor: Clone + PartialEq + Send + Sync + 'static {
     /// The timers of the thread or threads that it runs work on, if they have any. An executor that wraps another
     /// hands out the other's. Work that waits without them is served by a thread that is there for that.
     fn timers(&self) -> Option<&dyn Timers> {
+        None
+    }
+
+    /// What the threads that it runs work on bring along beside timers, if anything: an I/O context does. Whoever looks for
+    /// something asks for its type. An executor that wraps another hands out the other's.
+    fn context(&self) -> Option<&(dyn Any + Send + Sync)> {
         None
     }
 

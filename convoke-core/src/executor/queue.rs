@@ -64,6 +64,28 @@ impl RunQueue {
         }
     }
 
+    /// Takes the one behind so many others; the first, if there are not as many. Takes as long as it has to go.
+    pub fn take(&mut self, behind: usize) -> Option<Runnable> {
+        if behind == 0 || behind >= self.len {
+            return self.pop();
+        }
+        let mut before = NonNull::new(self.head)?;
+        // SAFETY: all of these are in the queue, whose obligations we hold, and there are more than `behind`; taking one
+        // out, we pass its obligation on.
+        unsafe {
+            for _ in 1..behind {
+                before = NonNull::new_unchecked(*Runnable::link(before));
+            }
+            let taken = NonNull::new_unchecked(*Runnable::link(before));
+            *Runnable::link(before) = *Runnable::link(taken);
+            if self.tail == taken.as_ptr() {
+                self.tail = before.as_ptr();
+            }
+            self.len -= 1;
+            Some(Runnable::from_raw(taken))
+        }
+    }
+
     /// Moves everything of `other` to the end of this queue, in order, in constant time.
     pub fn append(&mut self, other: &mut Self) {
         if other.is_empty() {

@@ -2,7 +2,9 @@
 
 mod block_on;
 mod runner;
+mod sleeper;
 
+use core::any::Any;
 use core::fmt;
 use core::marker::PhantomData;
 use core::ptr::NonNull;
@@ -15,7 +17,9 @@ use convoke_core::raw::{Header, Home, Runnable, Timer, Timers};
 
 use crate::inbox::{Inbox, Pushed};
 use crate::time::queue::{AfterArm, TimerQueue};
+pub use runner::Moment;
 pub(crate) use runner::Runner;
+pub use sleeper::{LOOK_EACH, Sleeper};
 
 /// Runs work on the thread that calls [`run`](RunLoop::run). Others post to it through its
 /// [`executor`](RunLoop::executor).
@@ -64,12 +68,29 @@ pub(crate) struct Shared {
     /// Who runs the loop, to be woken; set by the runner before it can sleep.
     runner: Mutex<Option<thread::Thread>>,
     timers: TimerQueue,
+    lean_on: LeanOn,
+}
+
+/// What the loop was made with, if it is not a plain one.
+#[derive(Default)]
+struct LeanOn {
+    sleeper: Option<std::sync::Arc<dyn Sleeper>>,
+    context: Option<std::sync::Arc<dyn Any + Send + Sync>>,
 }
 
 impl RunLoop {
     /// A loop with an empty queue.
     pub fn new() -> Self {
         Self { executor: RunLoopExecutor::new(), runner: Runner::new(), _not_send: PhantomData }
+    }
+
+    /// A loop that sleeps by this sleeper, and whose executor hands out this context.
+    pub fn over(
+        sleeper: std::sync::Arc<dyn Sleeper>,
+        context: Option<std::sync::Arc<dyn Any + Send + Sync>>,
+    ) -> Self {
+        let lean_on = LeanOn { sleeper: Some(sleeper), context };
+        Self { executor: RunLoopExecutor::with(lean_on), runner: Runner::new(), _not_send: PhantomData }
     }
 
     /// The handle through which work is posted.
@@ -102,6 +123,32 @@ impl RunLoop {
         self.runner.run_one(&self.executor.shared)
     }
 
+    /// Runs work, and sleeps when there is none, for as long as `goes_on` says so. It is asked before each piece of work and
+    /// before each sleep, and told which.
+    ///
+    /// # Panics
+    /// As [`run`](RunLoop::run).
+    pub fn run_while(&self, goes_on: impl FnMut(Moment) -> bool) {
+        self.runner.run_while(&self.executor.shared, goes_on);
+    }
+
+    /// When the first timer is due.
+    pub fn next_timer(&self) -> Option<Instant> {
+        self.executor.shared.timers.earliest()
+    }
+
+    /// For a loop that is a guest in somebody else's: from now on whoever posts wakes the sleeper, as if the loop slept. False
+    /// if there is something to run. [`rouse`](RunLoop::rouse) it before anything else.
+    #[must_use = "if there is something to run, nobody will be woken"]
+    pub fn doze(&self) -> bool {
+        self.runner.is_empty() && self.executor.shared.inbox.fall_asleep()
+    }
+
+    /// The loop does not [`doze`](RunLoop::doze) any more.
+    pub fn rouse(&self) {
+        self.executor.shared.inbox.wake_up();
+    }
+
     /// Calls `f` as work of the loop is called.
     #[cfg(feature = "testing")]
     pub(crate) fn within<R>(&self, f: impl FnOnce() -> R) -> R {
@@ -121,6 +168,10 @@ impl Drop for RunLoop {
 
 impl RunLoopExecutor {
     pub(crate) fn new() -> Self {
+        Self::with(LeanOn::default())
+    }
+
+    fn with(lean_on: LeanOn) -> Self {
         Self {
             shared: Arc::new(Shared {
                 home: Home::new(),
@@ -129,6 +180,7 @@ impl RunLoopExecutor {
                 nudge: UnsafeCell::new(Header::new(|_, _| {})),
                 runner: Mutex::new(None),
                 timers: TimerQueue::new(),
+                lean_on,
             }),
         }
     }
@@ -196,12 +248,16 @@ impl Executor for RunLoopExecutor {
     fn timers(&self) -> Option<&dyn Timers> {
         Some(&*self.shared)
     }
+
+    fn context(&self) -> Option<&(dyn Any + Send + Sync)> {
+        self.shared.lean_on.context.as_deref()
+    }
 }
 
 // SAFETY: the queue keeps the contract; whoever runs the loop holds a handle of it while he calls timers.
 unsafe impl Timers for Shared {
     fn now(&self) -> Instant {
-        Instant::now()
+        Shared::now(self)
     }
 
     unsafe fn arm(&self, timer: NonNull<Timer>, at: Instant) {
@@ -223,8 +279,19 @@ unsafe impl Timers for Shared {
 }
 
 impl Shared {
+    fn now(&self) -> Instant {
+        self.sleeper().map_or_else(Instant::now, Sleeper::now)
+    }
+
+    fn sleeper(&self) -> Option<&dyn Sleeper> {
+        self.lean_on.sleeper.as_deref()
+    }
+
     #[cold]
     fn unpark(&self) {
+        if let Some(sleeper) = self.sleeper() {
+            return sleeper.wake();
+        }
         if let Some(runner) = &*self.lock_runner() {
             runner.unpark();
         }

@@ -9,15 +9,22 @@ use convoke_core::raw::sync::atomic::{Ordering, fence};
 use convoke_core::raw::sync::{thread, thread_local};
 use convoke_core::raw::{AtHome, RunQueue, Runnable};
 
-use super::Shared;
-
-/// After so many runs one looks into the inbox, so that work which posts itself again does not starve the rest.
-const INBOX_EACH: u32 = 61;
+use super::{LOOK_EACH, Shared, Sleeper};
 
 /// What is to be run next: taken from the inbox, or posted by the loop's own work. Not shared: one thread runs a loop.
 pub(crate) struct Runner {
     queue: RefCell<RunQueue>,
+    /// How many more are run before a look.
     runs: Cell<u32>,
+}
+
+/// What a loop is about to do, when it is asked whether it goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Moment {
+    /// Run a piece of work, if there is one.
+    Next,
+    /// Sleep: there is none.
+    Idle,
 }
 
 thread_local! {
@@ -27,7 +34,7 @@ thread_local! {
 
 impl Runner {
     pub(crate) fn new() -> Self {
-        Self { queue: RefCell::new(RunQueue::new()), runs: Cell::new(0) }
+        Self { queue: RefCell::new(RunQueue::new()), runs: Cell::new(LOOK_EACH) }
     }
 
     /// Whether this thread runs that loop now.
@@ -60,6 +67,23 @@ impl Runner {
             }
             sleep(shared);
         }
+    }
+
+    /// Runs and sleeps for as long as `goes_on` says so.
+    pub(super) fn run_while(&self, shared: &Shared, mut goes_on: impl FnMut(Moment) -> bool) {
+        let _entered = Entered::new(self, shared);
+        while goes_on(Moment::Next) {
+            match self.next(shared) {
+                Some(runnable) => runnable.run(),
+                None if goes_on(Moment::Idle) => sleep(shared),
+                None => return,
+            }
+        }
+    }
+
+    /// Whether nothing was taken that is not run yet.
+    pub(super) fn is_empty(&self) -> bool {
+        self.queue.borrow().is_empty()
     }
 
     /// Runs until nothing is queued; says how many pieces.
@@ -108,24 +132,39 @@ impl Runner {
 
     fn next(&self, shared: &Shared) -> Option<Runnable> {
         let mut queue = self.queue.borrow_mut();
-        let runs = self.runs.get() + 1;
-        self.runs.set(runs % INBOX_EACH);
-        if queue.is_empty() || runs == INBOX_EACH {
+        let runs = self.runs.get();
+        if queue.is_empty() || runs == 0 {
             drop(queue);
-            return self.next_after_a_look(shared);
+            return self.next_after_a_look(shared, runs == 0);
         }
+        self.runs.set(runs - 1);
         queue.pop()
     }
 
     /// Looks into the inbox, and calls the timers that are due, which post. Out of line: the way of work that is queued
     /// already is short.
     #[inline(never)]
-    fn next_after_a_look(&self, shared: &Shared) -> Option<Runnable> {
+    fn next_after_a_look(&self, shared: &Shared, sleeper_looks: bool) -> Option<Runnable> {
         self.queue.borrow_mut().append(&mut shared.inbox.take());
         if !shared.timers.is_empty() {
-            shared.timers.call_due(Instant::now());
+            shared.timers.call_due(shared.now());
         }
-        self.queue.borrow_mut().pop()
+        let Some(sleeper) = shared.sleeper() else {
+            self.runs.set(LOOK_EACH - 1);
+            return self.queue.borrow_mut().pop();
+        };
+        if sleeper_looks {
+            sleeper.look();
+        }
+        self.next_chosen(sleeper)
+    }
+
+    fn next_chosen(&self, sleeper: &dyn Sleeper) -> Option<Runnable> {
+        // A sleep, which comes now if there is nothing, is a look too.
+        self.runs.set(sleeper.look_each().saturating_sub(1));
+        let mut queue = self.queue.borrow_mut();
+        let chosen = if queue.len() > 1 { sleeper.choose(queue.len()) } else { 0 };
+        queue.take(chosen)
     }
 }
 
@@ -142,6 +181,11 @@ fn sleep(shared: &Shared) {
     }
     // With the fence in `arm`.
     fence(Ordering::SeqCst);
+    if let Some(sleeper) = shared.sleeper() {
+        sleeper.sleep(shared.timers.earliest());
+        shared.inbox.wake_up();
+        return;
+    }
     while shared.inbox.is_asleep() {
         let Some(at) = shared.timers.earliest() else {
             thread::park();

@@ -1,0 +1,39 @@
+//! How the thread of a run loop sleeps, and what it looks after besides: an I/O driver is the sleeper of its context's
+//! loop. A plain loop has none, and parks its thread.
+
+use std::time::Instant;
+
+/// What a [`RunLoop`](crate::RunLoop) leans on when it has nothing to run. Safe to implement.
+pub trait Sleeper: Send + Sync {
+    /// What the clock of the loop's timers says.
+    fn now(&self) -> Instant {
+        Instant::now()
+    }
+
+    /// Sleeps until [`wake`](Sleeper::wake) is called, until the clock says `until`, or until something has happened that it
+    /// looks after: it tells those who wait for that, which posts work to the loop. May return for no reason. Called on the
+    /// loop's thread, as is `look`.
+    fn sleep(&self, until: Option<Instant>);
+
+    /// The same without sleeping. Called every so often while there is work to be run.
+    fn look(&self);
+
+    /// Ends the sleep that is going on, or, if there is none, the next one. From any thread.
+    fn wake(&self);
+
+    /// How many pieces of work are run between two looks at the most; at least 1.
+    fn look_each(&self) -> u32 {
+        LOOK_EACH
+    }
+
+    /// Which of so many queued pieces of work is run next. Asked when the loop looks: so a sleeper that wants to choose each
+    /// one has it look each time.
+    fn choose(&self, queued: usize) -> usize {
+        let _ = queued;
+        0
+    }
+}
+
+/// After so many runs a loop looks into its inbox, and has its sleeper look, so that work which posts itself again does not
+/// starve the rest.
+pub const LOOK_EACH: u32 = 61;
