@@ -9,6 +9,7 @@ use convoke_core::raw::sync::atomic::{Ordering, fence};
 use convoke_core::raw::sync::{thread, thread_local};
 use convoke_core::raw::{AtHome, RunQueue, Runnable};
 
+use super::sleeper::without_unwinding;
 use super::{LOOK_EACH, Shared, Sleeper};
 
 /// What is to be run next: taken from the inbox, or posted by the loop's own work. Not shared: one thread runs a loop.
@@ -154,7 +155,7 @@ impl Runner {
             return self.queue.borrow_mut().pop();
         };
         if sleeper_looks {
-            sleeper.look();
+            without_unwinding(|| sleeper.look());
         }
         self.next_chosen(sleeper)
     }
@@ -182,7 +183,7 @@ fn sleep(shared: &Shared) {
     // With the fence in `arm`.
     fence(Ordering::SeqCst);
     if let Some(sleeper) = shared.sleeper() {
-        sleeper.sleep(shared.timers.earliest());
+        without_unwinding(|| sleeper.sleep(shared.timers.earliest()));
         shared.inbox.wake_up();
         return;
     }

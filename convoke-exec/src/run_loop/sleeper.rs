@@ -3,7 +3,8 @@
 
 use std::time::Instant;
 
-/// What a [`RunLoop`](crate::RunLoop) leans on when it has nothing to run. Safe to implement.
+/// What a [`RunLoop`](crate::RunLoop) leans on when it has nothing to run. Safe to implement. It does not unwind: if it does, the
+/// process ends, for the loop may run below somebody's stack that must stay.
 pub trait Sleeper: Send + Sync {
     /// What the clock of the loop's timers says.
     fn now(&self) -> Instant {
@@ -32,6 +33,22 @@ pub trait Sleeper: Send + Sync {
         let _ = queued;
         0
     }
+}
+
+/// Calls a sleeper, and ends the process if that unwinds.
+pub(super) fn without_unwinding(call: impl FnOnce()) {
+    struct Ends;
+
+    impl Drop for Ends {
+        fn drop(&mut self) {
+            eprintln!("convoke: what a run loop sleeps by has panicked, so the process ends");
+            std::process::abort();
+        }
+    }
+
+    let ends = Ends;
+    call();
+    core::mem::forget(ends);
 }
 
 /// After so many runs a loop looks into its inbox, and has its sleeper look, so that work which posts itself again does not

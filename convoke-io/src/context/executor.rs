@@ -1,0 +1,48 @@
+//! The handle of an I/O context.
+
+use core::any::Any;
+
+use convoke_core::Executor;
+use convoke_core::raw::{Home, Runnable, Timers};
+use convoke_exec::RunLoopExecutor;
+
+/// The handle of an [`IoContext`](super::IoContext): one word, cheap to clone, valid for ever.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IoExecutor(RunLoopExecutor);
+
+impl IoExecutor {
+    pub(super) fn new(executor: RunLoopExecutor) -> Self {
+        Self(executor)
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl Executor for IoExecutor {
+    #[inline]
+    fn post(&self, runnable: Runnable) {
+        self.0.post(runnable);
+    }
+
+    #[inline]
+    fn post_last(self, runnable: Runnable) {
+        self.0.post_last(runnable);
+    }
+
+    #[inline]
+    fn dispatch(&self, runnable: Runnable) -> Option<Runnable> {
+        self.0.dispatch(runnable)
+    }
+
+    #[inline]
+    fn home(&self) -> Option<&Home> {
+        self.0.home()
+    }
+
+    fn timers(&self) -> Option<&dyn Timers> {
+        self.0.timers()
+    }
+
+    fn context(&self) -> Option<&(dyn Any + Send + Sync)> {
+        self.0.context()
+    }
+}

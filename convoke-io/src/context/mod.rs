@@ -1,0 +1,197 @@
+//! `IoContext`: one thread, one driver, one queue. Tasks on it need not be `Send`.
+
+mod executor;
+mod here;
+mod shared;
+mod work;
+
+pub use executor::IoExecutor;
+pub use here::{IO, current_driver, driver_of};
+pub use shared::IoShared;
+pub use work::Work;
+
+use core::fmt;
+use core::future::Future;
+use core::marker::PhantomData;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+use convoke_core::Outcome;
+use convoke_core::env::Changes;
+use convoke_exec::raw::{Moment, Sleeper};
+use convoke_exec::{Context, RunLoop};
+
+use crate::driver::Driver;
+
+/// A thread's own loop that runs work and waits for I/O, by turns.
+///
+/// Sockets that are made by its tasks belong to its driver; they may be used from other threads too, and what waits for
+/// them is told by this one: so somebody must run it.
+///
+/// ```
+/// use convoke::prelude::*;
+/// use convoke::net::{TcpListener, TcpStream};
+///
+/// let context = convoke::io_context().unwrap();
+/// let said = context.run_until(async {
+///     let listener = TcpListener::bind("127.0.0.1:0").await?;
+///     let address = listener.local_addr()?;
+///     let (client, (server, _)) = try_join((TcpStream::connect(address), listener.accept())).await?;
+///     client.write_all(b"hello").await?;
+///     let mut said = [0; 5];
+///     server.read_exact(&mut said).await?;
+///     std::io::Result::Ok(said)
+/// });
+/// assert_eq!(&said.unwrap().unwrap(), b"hello");
+/// ```
+pub struct IoContext {
+    run_loop: RunLoop,
+    shared: Arc<IoShared>,
+    /// Tasks that are not `Send` may live here: the context stays on the thread that made it.
+    _not_send: PhantomData<*mut ()>,
+}
+
+impl IoContext {
+    /// A context of the thread that makes it, over this driver.
+    pub fn new(driver: Arc<dyn Driver>) -> Self {
+        let shared = Arc::new(IoShared::new(driver));
+        let run_loop = RunLoop::over(shared.clone(), Some(shared.clone()));
+        Self { run_loop, shared, _not_send: PhantomData }
+    }
+
+    /// The handle through which work is posted.
+    pub fn executor(&self) -> IoExecutor {
+        IoExecutor::new(self.run_loop.executor())
+    }
+
+    /// Its driver.
+    pub fn driver(&self) -> &Arc<dyn Driver> {
+        &self.shared.driver
+    }
+
+    /// Its services, which end in order when it is dropped.
+    pub fn services(&self) -> &Context {
+        &self.shared.services
+    }
+
+    /// Runs on this thread until there is nothing left to do: no work queued, no timer set, no operation in flight, and no
+    /// [`Work`] held; or until [`stop`](IoContext::stop). It may be called again when there is work again.
+    ///
+    /// Says how many pieces of work it has run.
+    ///
+    /// # Panics
+    /// If a piece of work panics (tasks do not: they catch). The rest stays queued.
+    pub fn run(&self) -> usize {
+        self.run_loop.rouse();
+        let mut ran = 0;
+        self.run_loop.run_while(|moment| {
+            ran += usize::from(moment == Moment::Next);
+            !self.shared.take_stop() && (moment == Moment::Next || !self.is_dry())
+        });
+        // The last time it was asked there was nothing to run.
+        ran.saturating_sub(1)
+    }
+
+    /// Runs until one piece of work has run, or there is nothing left to do. Says whether there was one.
+    ///
+    /// # Panics
+    /// As [`run`](IoContext::run).
+    pub fn run_one(&self) -> bool {
+        self.run_loop.rouse();
+        let mut asked = 0;
+        let mut dry = false;
+        self.run_loop.run_while(|moment| {
+            match moment {
+                Moment::Next => asked += 1,
+                // The one that was asked for was not there.
+                Moment::Idle => {
+                    asked -= 1;
+                    dry = self.is_dry();
+                }
+            }
+            asked < 2 && !dry && !self.shared.take_stop()
+        });
+        asked == 2
+    }
+
+    /// Runs on this thread until the future has ended: a chain of its own, at home here. It need be neither `Send` nor
+    /// `'static`. Other work of the context runs meanwhile, and stays queued afterwards.
+    ///
+    /// - *Completes with* what the future returns, or stopped. It is never `Panicked`.
+    /// - *Runs on* the calling thread.
+    /// - *Panics* if the future did, or other work: after the future has ended.
+    #[track_caller]
+    pub fn run_until<F: Future>(&self, future: F) -> Outcome<F::Output> {
+        self.run_until_with(Changes::new(), future)
+    }
+
+    /// The same in a changed environment: with a stop token, locals, a frame allocator.
+    ///
+    /// # Panics
+    /// As [`run_until`](IoContext::run_until).
+    #[track_caller]
+    pub fn run_until_with<F: Future>(&self, changes: Changes, future: F) -> Outcome<F::Output> {
+        self.run_loop.rouse();
+        self.run_loop.block_on_with(changes, future)
+    }
+
+    /// For a context that is a guest in somebody else's loop: runs what can be run now and looks at the driver, without
+    /// waiting. Call it again when its [descriptor](IoContext::descriptor) is readable, or when the clock says what is
+    /// returned here.
+    ///
+    /// # Panics
+    /// As [`run`](IoContext::run).
+    pub fn poll(&self) -> Option<Instant> {
+        loop {
+            self.run_loop.rouse();
+            self.shared.look();
+            self.run_loop.run_ready();
+            // What came between the two was not announced by the descriptor.
+            if self.run_loop.doze() {
+                return self.run_loop.next_timer();
+            }
+        }
+    }
+
+    /// What becomes readable when [`poll`](IoContext::poll) has something to do, if the driver has such a thing.
+    #[cfg(unix)]
+    pub fn descriptor(&self) -> Option<std::os::fd::BorrowedFd<'_>> {
+        self.shared.driver.descriptor()
+    }
+
+    /// Has [`run`](IoContext::run) return soon, with work left. If it is not running, the next call returns at once.
+    pub fn stop(&self) {
+        self.shared.stop();
+    }
+
+    /// As long as what is returned is there, [`run`](IoContext::run) does not return for lack of work: something will come
+    /// from outside.
+    pub fn work(&self) -> Work {
+        Work::new(self.shared.clone())
+    }
+
+    /// Whether there is nothing that could ever run again, as far as the context knows.
+    fn is_dry(&self) -> bool {
+        self.run_loop.next_timer().is_none()
+            && self.shared.driver.in_flight() == 0
+            && self.shared.held.load(Ordering::Acquire) == 0
+    }
+}
+
+impl Drop for IoContext {
+    fn drop(&mut self) {
+        self.run_loop.rouse();
+        self.shared.services.shutdown();
+        // What waits for I/O hears of it, and what that posts is stopped with the loop.
+        self.shared.driver.shut_down();
+    }
+}
+
+impl fmt::Debug for IoContext {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("IoContext")
+            .field("in_flight", &self.shared.driver.in_flight())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,48 @@
+//! Where a socket is: an Internet address, or a name in the file system.
+
+use core::fmt;
+use core::net::SocketAddr;
+use std::path::PathBuf;
+
+/// The address of a socket of any kind.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Address {
+    /// An Internet address and a port.
+    Internet(SocketAddr),
+    /// A path, of a Unix socket.
+    Path(PathBuf),
+    /// A Unix socket without a name.
+    Unnamed,
+}
+
+impl Address {
+    /// The Internet address, if it is one.
+    pub fn internet(&self) -> Option<SocketAddr> {
+        match self {
+            Self::Internet(address) => Some(*address),
+            Self::Path(_) | Self::Unnamed => None,
+        }
+    }
+
+    /// Whether it is that of a Unix socket.
+    pub fn is_unix(&self) -> bool {
+        !matches!(self, Self::Internet(_))
+    }
+}
+
+impl From<SocketAddr> for Address {
+    fn from(address: SocketAddr) -> Self {
+        Self::Internet(address)
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Internet(address) => address.fmt(f),
+            Self::Path(path) => path.display().fmt(f),
+            Self::Unnamed => f.write_str("(unnamed)"),
+        }
+    }
+}

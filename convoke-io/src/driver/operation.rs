@@ -1,0 +1,187 @@
+//! An I/O operation in memory: what its owner and its driver share, pinned in whatever waits for it.
+//!
+//! 1. `request` and `result` are the owner's while the operation is idle or finished, and belong to whoever holds its
+//!    `InFlight` while it is submitted. `life.rs` says when that changes; its stores release, its loads acquire.
+//! 2. `next` belongs to whoever holds the `InFlight`: a list of parked operations keeps it there.
+//! 3. There is one `InFlight` for a submitted operation, and none for any other.
+//! 4. An operation that is submitted stays where it is. Its owner sees to that: he is pinned, and does not go before it was
+//!    finished or let go.
+
+use core::cell::UnsafeCell;
+use core::fmt;
+use core::marker::PhantomPinned;
+use core::pin::Pin;
+use core::ptr::{self, NonNull};
+use core::task::Waker;
+use std::io;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
+
+use super::life::{Life, LifeStage};
+use super::{InFlight, OperationId, Request, Source, Submitted};
+
+/// See the head of this file.
+pub struct IoOperation {
+    pub(super) request: UnsafeCell<Option<Request>>,
+    pub(super) result: UnsafeCell<Option<io::Result<usize>>>,
+    pub(super) next: UnsafeCell<*mut IoOperation>,
+    told: Mutex<Told>,
+    pub(super) life: Life,
+    _pinned: PhantomPinned,
+}
+
+/// Who is told that it is finished.
+pub(super) enum Told {
+    Nobody,
+    Waker(Waker),
+    Call(unsafe fn(NonNull<IoOperation>)),
+}
+
+// SAFETY: rules 1 and 2: each cell has one user at a time, and what is in them is `Send`.
+unsafe impl Send for IoOperation {}
+// SAFETY: as above.
+unsafe impl Sync for IoOperation {}
+
+impl IoOperation {
+    /// One that is not submitted.
+    pub(crate) const fn new() -> Self {
+        Self {
+            request: UnsafeCell::new(None),
+            result: UnsafeCell::new(None),
+            next: UnsafeCell::new(ptr::null_mut()),
+            told: Mutex::new(Told::Nobody),
+            life: Life::new(),
+            _pinned: PhantomPinned,
+        }
+    }
+
+    /// Where it is in its life.
+    #[inline]
+    pub fn stage(&self) -> LifeStage {
+        self.life.stage()
+    }
+
+    /// Submits a request that owns no buffer, whose end this waker is told of. If it is finished at once, its result.
+    pub(crate) fn submit_waking(
+        self: Pin<&Self>,
+        source: &dyn Source,
+        request: Request,
+        waker: &Waker,
+    ) -> Option<io::Result<usize>> {
+        let waker = waker.clone();
+        *self.lock_told() = Told::Waker(waker);
+        // SAFETY: it is pinned, and `WakingOperation` lets go of it before it is gone.
+        unsafe { Self::submit(NonNull::from(self.get_ref()), source, request) }
+    }
+
+    /// Submits a request, of whose end `call` is told: it is given the address that is given here.
+    ///
+    /// # Safety
+    /// Rule 4, and the buffers of the request stay where they are as long; until `call` was called, if this says nothing.
+    pub(crate) unsafe fn submit_calling(
+        this: NonNull<Self>,
+        source: &dyn Source,
+        request: Request,
+        call: unsafe fn(NonNull<IoOperation>),
+    ) -> Option<io::Result<usize>> {
+        // SAFETY: the caller's.
+        unsafe {
+            *this.as_ref().lock_told() = Told::Call(call);
+            Self::submit(this, source, request)
+        }
+    }
+
+    /// # Safety
+    /// Rule 4. It is idle.
+    unsafe fn submit(
+        this: NonNull<Self>,
+        source: &dyn Source,
+        request: Request,
+    ) -> Option<io::Result<usize>> {
+        // SAFETY: rule 1: it is idle, and ours.
+        let in_flight = unsafe {
+            *this.as_ref().request.get() = Some(request);
+            this.as_ref().life.submit();
+            InFlight::new(this)
+        };
+        match source.submit(in_flight) {
+            Submitted::Kept => None,
+            Submitted::Done(in_flight, result) => {
+                in_flight.let_go();
+                Some(result)
+            }
+        }
+    }
+
+    /// Tells another waker from now on.
+    pub(crate) fn renew(&self, waker: &Waker) {
+        let mut told = self.lock_told();
+        if let Told::Waker(before) = &mut *told
+            && !before.will_wake(waker)
+        {
+            let before = core::mem::replace(before, waker.clone());
+            drop(told);
+            drop(before);
+        }
+    }
+
+    /// The result, if it is finished. It is idle then.
+    #[inline]
+    pub(crate) fn take_result(&self) -> Option<io::Result<usize>> {
+        (self.stage() == LifeStage::Finished).then(|| {
+            self.life.take();
+            // SAFETY: rule 1: it was finished, and is ours.
+            unsafe { (*self.result.get()).take() }.expect("what is finished has a result")
+        })
+    }
+
+    /// Takes it back from the source that it was submitted to. Says whether nothing of it has happened: it is idle then. If
+    /// not, it is finished, or will be.
+    pub(crate) fn take_back(&self, source: &dyn Source) -> bool {
+        let cancelled = source.cancel(self.id());
+        if let Some(in_flight) = cancelled {
+            assert_eq!(in_flight.id(), self.id(), "a driver has handed back what is not ours");
+            in_flight.let_go();
+            return true;
+        }
+        false
+    }
+
+    /// The same for one that owns no buffer: it is not in flight any more when this returns.
+    pub(crate) fn take_back_now(&self, source: &dyn Source) {
+        if self.stage() == LifeStage::Submitted && !self.take_back(source) {
+            // The driver is just finishing it.
+            while self.stage() == LifeStage::Submitted {
+                thread::yield_now();
+            }
+        }
+    }
+
+    pub(crate) fn id(&self) -> OperationId {
+        OperationId::of(NonNull::from(self))
+    }
+
+    pub(super) fn take_told(&self) -> Told {
+        core::mem::replace(&mut *self.lock_told(), Told::Nobody)
+    }
+
+    fn lock_told(&self) -> MutexGuard<'_, Told> {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for IoOperation {
+    #[inline]
+    fn drop(&mut self) {
+        // Rule 4 is broken: the driver is about to write into memory that is somebody else's.
+        if self.stage() == LifeStage::Submitted {
+            std::process::abort();
+        }
+    }
+}
+
+impl fmt::Debug for IoOperation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("IoOperation").field("stage", &self.stage()).finish_non_exhaustive()
+    }
+}

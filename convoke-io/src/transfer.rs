@@ -1,0 +1,250 @@
+//! Reading and writing with a buffer that is given away and comes back: a sender, whose operation the driver has until it is
+//! done. No copy is made on any driver; and a task does not end before its driver has let go of the buffer.
+
+use core::cell::UnsafeCell;
+use core::fmt;
+use core::marker::{PhantomData, PhantomPinned};
+use core::pin::Pin;
+use core::ptr::NonNull;
+use core::sync::atomic::{AtomicU8, Ordering};
+use std::io;
+use std::sync::Arc;
+
+use convoke_core::raw::{OnStop, RawCallback};
+use convoke_core::{Never, Operation, Outcome, Panic, Receiver, Sender, StopReason};
+
+use crate::driver::{IoOperation, Request, Room, Source, Words};
+
+/// A read or a write with a buffer of one's own. Await it, or use it as the sender it is.
+///
+/// - *Completes with* the result and the buffer; stopped only if nothing was transferred, and then the buffer is gone.
+/// - *If dropped* before it was started, the buffer goes. If the future that awaits it is dropped in flight, it is cancelled, and
+///   the task does not end before the driver has let go of the buffer.
+/// - *Runs on* the executor of the task that awaits it.
+#[must_use = "a sender does nothing until it is started"]
+pub struct Transfer<B, D> {
+    source: Arc<dyn Source>,
+    buffer: B,
+    _direction: PhantomData<fn() -> D>,
+}
+
+/// Which way a transfer goes.
+pub trait Direction<B>: 'static {
+    /// What is asked for.
+    ///
+    /// # Safety
+    /// The buffer stays where it is, and nobody touches it, until the request is gone.
+    #[doc(hidden)]
+    unsafe fn request(buffer: &mut B) -> Request;
+}
+
+/// Into the buffer.
+#[derive(Debug)]
+pub enum Inward {}
+
+/// Out of the buffer.
+#[derive(Debug)]
+pub enum Outward {}
+
+impl<B: AsMut<[u8]>> Direction<B> for Inward {
+    unsafe fn request(buffer: &mut B) -> Request {
+        // SAFETY: the caller's.
+        Request::Read(unsafe { Room::new(buffer.as_mut()) })
+    }
+}
+
+impl<B: AsRef<[u8]>> Direction<B> for Outward {
+    unsafe fn request(buffer: &mut B) -> Request {
+        // SAFETY: the caller's.
+        Request::Write(unsafe { Words::new((*buffer).as_ref()) })
+    }
+}
+
+impl<B, D> Transfer<B, D> {
+    pub(crate) fn new(source: Arc<dyn Source>, buffer: B) -> Self {
+        Self { source, buffer, _direction: PhantomData }
+    }
+}
+
+// SAFETY: the receiver is completed by one: by `start`, if it is done at once, or by the second of the two that meet, as
+// the last thing that is done; the driver has let go of the operation then.
+#[diagnostic::do_not_recommend]
+unsafe impl<B: Send, D: Direction<B>> Sender for Transfer<B, D> {
+    type Value = (io::Result<usize>, B);
+    type Error = Never;
+    type Operation<R: Receiver<Self::Value, Never>> = TransferOperation<B, D, R>;
+
+    fn connect<R: Receiver<Self::Value, Never>>(self, receiver: R) -> TransferOperation<B, D, R> {
+        TransferOperation {
+            operation: IoOperation::new(),
+            source: self.source,
+            race: AtomicU8::new(0),
+            parts: UnsafeCell::new(Parts {
+                buffer: Some(self.buffer),
+                callback: None,
+                receiver: Some(receiver),
+            }),
+            _direction: PhantomData,
+            _pinned: PhantomPinned,
+        }
+    }
+}
+
+convoke_core::awaitable!([B, D] Transfer<B, D>);
+
+/// `start` is done with the operation.
+const STARTED: u8 = 1;
+/// The driver has finished it.
+const FINISHED: u8 = 2;
+/// It was stopped, and the driver has handed it back.
+const STOPPED: u8 = 4;
+
+/// The operation of a [`Transfer`].
+///
+/// 1. The buffer is the driver's while the I/O operation is in flight. All other parts are `start`'s until it has set
+///    `STARTED`, then the winner's.
+/// 2. Either the driver finishes the I/O operation or the stop callback gets it back: so two meet, that one and `start`, and the
+///    second has won. The callback that does not get it back leaves without touching anything.
+/// 3. The winner takes back the callback, which waits for one that is running: so he is alone.
+#[repr(C)]
+pub struct TransferOperation<B, D, R> {
+    // First, so that a pointer to it is a pointer to all of it.
+    operation: IoOperation,
+    source: Arc<dyn Source>,
+    race: AtomicU8,
+    parts: UnsafeCell<Parts<B, D, R>>,
+    _direction: PhantomData<fn() -> D>,
+    _pinned: PhantomPinned,
+}
+
+struct Parts<B, D, R> {
+    buffer: Option<B>,
+    callback: Option<RawCallback<Stop<B, D, R>>>,
+    receiver: Option<R>,
+}
+
+// SAFETY: rule 1: the parts have one user at a time.
+unsafe impl<B: Send, D, R: Send> Send for TransferOperation<B, D, R> {}
+
+/// The stop callback: it leads back to the operation.
+struct Stop<B, D, R>(NonNull<TransferOperation<B, D, R>>);
+
+// SAFETY: the operation is `Send`, and the callback is one of those who share it by its rules.
+unsafe impl<B: Send, D, R: Send> Send for Stop<B, D, R> {}
+
+impl<B, D, R> OnStop for Stop<B, D, R>
+where
+    B: Send,
+    D: Direction<B>,
+    R: Receiver<(io::Result<usize>, B), Never>,
+{
+    fn on_stop(self, _: StopReason) {
+        // SAFETY: the operation is there: the winner waits for us, and if that is us, it ends after.
+        unsafe {
+            let this = self.0.as_ref();
+            if this.operation.take_back(&*this.source) {
+                TransferOperation::meet(self.0, STOPPED);
+            }
+        }
+    }
+}
+
+impl<B, D, R> Operation for TransferOperation<B, D, R>
+where
+    B: Send,
+    D: Direction<B>,
+    R: Receiver<(io::Result<usize>, B), Never>,
+{
+    unsafe fn start(self: Pin<&mut Self>) {
+        // SAFETY: nothing is moved out of its place but what is not structurally pinned.
+        let this = NonNull::from(unsafe { self.get_unchecked_mut() });
+        // SAFETY: we are pinned until the receiver was completed, and its environment outlives us. Rule 1: the parts are
+        // ours until `meet`, but for the buffer, and after that nothing is touched.
+        unsafe {
+            let parts = &mut *this.as_ref().parts.get();
+            let (Some(receiver), Some(buffer)) = (&parts.receiver, &mut parts.buffer) else { return };
+            if receiver.env().stop().stop_requested() {
+                return Self::complete(this, Outcome::Stopped);
+            }
+            // The buffer's type may be the program's.
+            let request = match Panic::catch(|| D::request(buffer)) {
+                Ok(request) => request,
+                Err(panic) => return Self::complete(this, Outcome::Panicked(panic)),
+            };
+            let source: *const dyn Source = &raw const *this.as_ref().source;
+            if let Some(result) = IoOperation::submit_calling(this.cast(), &*source, request, Self::finished)
+            {
+                return Self::complete_with(this, result);
+            }
+            if receiver.env().stop().stop_possible() {
+                let callback = parts.callback.insert(RawCallback::new(Stop(this)));
+                callback.register(receiver.env().stop());
+            }
+            Self::meet(this, STARTED);
+        }
+    }
+}
+
+impl<B, D, R> TransferOperation<B, D, R>
+where
+    B: Send,
+    D: Direction<B>,
+    R: Receiver<(io::Result<usize>, B), Never>,
+{
+    /// # Safety
+    /// Called once, by whoever has finished the I/O operation, with its address.
+    unsafe fn finished(operation: NonNull<IoOperation>) {
+        // SAFETY: it is the first field (`repr(C)`), and the address was made from one of all of it.
+        unsafe { Self::meet(operation.cast(), FINISHED) };
+    }
+
+    /// One of the two has come.
+    ///
+    /// # Safety
+    /// Once with each bit, by the one it belongs to, who touches nothing afterwards.
+    unsafe fn meet(this: NonNull<Self>, bit: u8) {
+        // SAFETY: the caller is one of the two, and the last has not left. Rules 1 to 3.
+        unsafe {
+            let before = this.as_ref().race.fetch_or(bit, Ordering::AcqRel);
+            if before == 0 {
+                return;
+            }
+            (*this.as_ref().parts.get()).callback = None;
+            match this.as_ref().operation.take_result() {
+                Some(result) => Self::complete_with(this, result),
+                None => Self::complete(this, Outcome::Stopped),
+            }
+        }
+    }
+
+    /// # Safety
+    /// By the one whom all parts belong to, who touches nothing afterwards.
+    unsafe fn complete_with(this: NonNull<Self>, result: io::Result<usize>) {
+        // SAFETY: the caller's; the driver has given back the buffer.
+        unsafe {
+            let buffer = (*this.as_ref().parts.get()).buffer.take().expect("it is taken once");
+            Self::complete(this, Outcome::Value((result, buffer)));
+        }
+    }
+
+    /// # Safety
+    /// By the one whom all parts belong to, who touches nothing afterwards.
+    unsafe fn complete(this: NonNull<Self>, outcome: Outcome<(io::Result<usize>, B), Never>) {
+        // SAFETY: the caller's.
+        if let Some(receiver) = unsafe { (*this.as_ref().parts.get()).receiver.take() } {
+            receiver.complete(outcome);
+        }
+    }
+}
+
+impl<B, D> fmt::Debug for Transfer<B, D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Transfer").field("source", &self.source).finish_non_exhaustive()
+    }
+}
+
+impl<B, D, R> fmt::Debug for TransferOperation<B, D, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TransferOperation").field("operation", &self.operation).finish_non_exhaustive()
+    }
+}
