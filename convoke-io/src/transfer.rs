@@ -13,7 +13,7 @@ use std::sync::Arc;
 use convoke_core::raw::{OnStop, RawCallback};
 use convoke_core::{Never, Operation, Outcome, Panic, Receiver, Sender, StopReason};
 
-use crate::driver::{IoOperation, Request, Room, Source, Words};
+use crate::driver::{Address, IoOperation, Request, Room, Source, Words};
 
 /// A read or a write with a buffer of one's own. Await it, or use it as the sender it is.
 ///
@@ -45,6 +45,16 @@ pub enum Inward {}
 /// Out of the buffer.
 #[derive(Debug)]
 pub enum Outward {}
+
+/// To an address, which is no transfer of bytes but goes the same way.
+#[derive(Debug)]
+pub enum Toward {}
+
+impl Direction<Address> for Toward {
+    unsafe fn request(address: &mut Address) -> Request {
+        Request::Connect(Box::new(address.clone()))
+    }
+}
 
 impl<B: AsMut<[u8]>> Direction<B> for Inward {
     unsafe fn request(buffer: &mut B) -> Request {

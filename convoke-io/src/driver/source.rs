@@ -6,6 +6,7 @@ use std::net::Shutdown;
 use std::sync::Arc;
 
 use super::{Address, InFlight, OperationId, SocketOption, StandardSocket, unsupported};
+use crate::stream::Lease;
 
 /// Something that can be read from, written to, accepted from. It knows its driver; whoever uses it does not.
 ///
@@ -38,6 +39,14 @@ pub trait Source: Send + Sync + fmt::Debug {
             Some(first) => self.try_read(first),
             None => self.try_read(&mut []),
         }
+    }
+
+    /// Reads what is there into a buffer that the driver lends.
+    fn try_lease(&self) -> io::Result<Lease> {
+        let mut lease = Lease::take();
+        let read = self.try_read(lease.room())?;
+        lease.fill(read);
+        Ok(lease)
     }
 
     /// Reads what is there, and leaves it there.

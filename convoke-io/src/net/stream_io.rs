@@ -1,0 +1,142 @@
+//! The calls of streams, written once for whole streams and for halves: over a source.
+
+use core::fmt;
+use core::future::Future;
+use core::panic::Location;
+use core::pin::Pin;
+use core::task::{Context, Poll, ready};
+use std::io;
+
+use pin_project_lite::pin_project;
+
+use crate::attempting::Waiting;
+use crate::driver::{Interest, Source};
+use crate::stream::Progress;
+use crate::stream::raw::{ended_early, took_no_more};
+
+pin_project! {
+    /// Fills a buffer from a socket: see [`SocketStream::read_exact`](super::SocketStream::read_exact).
+    #[must_use = "futures do nothing until they are awaited"]
+    pub struct FillBuffer<'a> {
+        source: &'a dyn Source,
+        buffer: &'a mut [u8],
+        filled: usize,
+        progress: Option<&'a Progress>,
+        place: &'static Location<'static>,
+        #[pin]
+        waiting: Waiting,
+    }
+
+    impl PinnedDrop for FillBuffer<'_> {
+        fn drop(this: Pin<&mut Self>) {
+            let this = this.project();
+            this.waiting.let_go(*this.source);
+        }
+    }
+}
+
+impl<'a> FillBuffer<'a> {
+    #[track_caller]
+    pub(super) fn new(source: &'a dyn Source, buffer: &'a mut [u8]) -> Self {
+        let place = Location::caller();
+        Self { source, buffer, filled: 0, progress: None, place, waiting: Waiting::new() }
+    }
+
+    /// Counts there how much was read.
+    pub fn progress(mut self, progress: &'a Progress) -> Self
+    where
+        Self: Sized,
+    {
+        self.progress = Some(progress);
+        self
+    }
+}
+
+impl Future for FillBuffer<'_> {
+    type Output = io::Result<()>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let mut this = self.project();
+        while *this.filled < this.buffer.len() {
+            let room = &mut this.buffer[*this.filled..];
+            let waiting = this.waiting.as_mut();
+            let read = ready!(
+                waiting.poll(*this.source, Interest::Read, this.place, cx, |source| source.try_read(room))
+            )?;
+            if read == 0 {
+                return Poll::Ready(Err(ended_early(*this.filled, this.buffer.len())));
+            }
+            *this.filled += read;
+            Progress::add(*this.progress, read);
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+pin_project! {
+    /// Writes a whole buffer to a socket: see [`SocketStream::write_all`](super::SocketStream::write_all).
+    #[must_use = "futures do nothing until they are awaited"]
+    pub struct SendBuffer<'a> {
+        source: &'a dyn Source,
+        buffer: &'a [u8],
+        written: usize,
+        progress: Option<&'a Progress>,
+        place: &'static Location<'static>,
+        #[pin]
+        waiting: Waiting,
+    }
+
+    impl PinnedDrop for SendBuffer<'_> {
+        fn drop(this: Pin<&mut Self>) {
+            let this = this.project();
+            this.waiting.let_go(*this.source);
+        }
+    }
+}
+
+impl<'a> SendBuffer<'a> {
+    #[track_caller]
+    pub(super) fn new(source: &'a dyn Source, buffer: &'a [u8]) -> Self {
+        let place = Location::caller();
+        Self { source, buffer, written: 0, progress: None, place, waiting: Waiting::new() }
+    }
+
+    /// Counts there how much was written.
+    pub fn progress(mut self, progress: &'a Progress) -> Self {
+        self.progress = Some(progress);
+        self
+    }
+}
+
+impl Future for SendBuffer<'_> {
+    type Output = io::Result<()>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let mut this = self.project();
+        while *this.written < this.buffer.len() {
+            let rest = &this.buffer[*this.written..];
+            let waiting = this.waiting.as_mut();
+            let written = ready!(
+                waiting.poll(*this.source, Interest::Write, this.place, cx, |source| source.try_write(rest))
+            )?;
+            if written == 0 {
+                return Poll::Ready(Err(took_no_more(*this.written, this.buffer.len())));
+            }
+            *this.written += written;
+            Progress::add(*this.progress, written);
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl fmt::Debug for FillBuffer<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FillBuffer").field("filled", &self.filled).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for SendBuffer<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SendBuffer").field("written", &self.written).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,163 @@
+//! What can be taken for an address: addresses, and names that are looked up.
+
+use core::future::Future;
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
+use std::io;
+use std::net::ToSocketAddrs;
+
+use convoke_exec::blocking;
+
+use crate::context::current_driver;
+
+/// What can be taken for an Internet address: an address, `"127.0.0.1:80"`, `("example.org", 443)`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be taken for an address",
+    note = "addresses are `SocketAddr`, `(ip, port)`, \"127.0.0.1:80\", \"host:80\" or `(\"host\", 80)`"
+)]
+pub trait ToAddress {
+    /// What is to be looked up, if anything.
+    fn to_address(self) -> AddressQuery;
+}
+
+/// An address, or what must be looked up to have one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum AddressQuery {
+    /// These, in this order.
+    Known(Vec<SocketAddr>),
+    /// Those of this host, with this port.
+    Name(String, u16),
+    /// It is neither: this was given.
+    Malformed(String),
+}
+
+/// The addresses, looked up if need be: by the driver, if that knows hosts by name, else by the system, on a thread for work
+/// that blocks.
+///
+/// - *Completes with* at least one address, or an error; stopped.
+/// - *If dropped*, nobody waits for the system any more.
+/// - *Runs on* the task.
+#[track_caller]
+pub fn resolve(address: impl ToAddress) -> impl Future<Output = io::Result<Vec<SocketAddr>>> + Send {
+    let query = address.to_address();
+    async move {
+        let (host, port) = match query {
+            AddressQuery::Known(addresses) if addresses.is_empty() => return Err(nothing_known("the list")),
+            AddressQuery::Known(addresses) => return Ok(addresses),
+            AddressQuery::Name(host, port) => (host, port),
+            AddressQuery::Malformed(text) => return Err(malformed(&text)),
+        };
+        let asked = current_driver().ok().and_then(|driver| driver.lookup(&host));
+        let found = match asked {
+            Some(found) => found?.into_iter().map(|ip| SocketAddr::new(ip, port)).collect(),
+            None => {
+                let name = host.clone();
+                blocking(move |_| (name.as_str(), port).to_socket_addrs().map(Vec::from_iter)).await?
+            }
+        };
+        if found.is_empty() { Err(nothing_known(&host)) } else { Ok(found) }
+    }
+}
+
+#[cold]
+fn nothing_known(host: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::NotFound, format!("{host} has no address"))
+}
+
+#[cold]
+fn malformed(text: &str) -> io::Error {
+    let message = format!("`{text}` is no address: write \"127.0.0.1:80\", \"[::1]:80\" or \"host:80\"");
+    io::Error::new(io::ErrorKind::InvalidInput, message)
+}
+
+impl ToAddress for SocketAddr {
+    fn to_address(self) -> AddressQuery {
+        AddressQuery::Known(vec![self])
+    }
+}
+
+impl ToAddress for SocketAddrV4 {
+    fn to_address(self) -> AddressQuery {
+        SocketAddr::from(self).to_address()
+    }
+}
+
+impl ToAddress for SocketAddrV6 {
+    fn to_address(self) -> AddressQuery {
+        SocketAddr::from(self).to_address()
+    }
+}
+
+impl ToAddress for (IpAddr, u16) {
+    fn to_address(self) -> AddressQuery {
+        SocketAddr::from(self).to_address()
+    }
+}
+
+impl ToAddress for (Ipv4Addr, u16) {
+    fn to_address(self) -> AddressQuery {
+        SocketAddr::from(self).to_address()
+    }
+}
+
+impl ToAddress for (Ipv6Addr, u16) {
+    fn to_address(self) -> AddressQuery {
+        SocketAddr::from(self).to_address()
+    }
+}
+
+impl ToAddress for &[SocketAddr] {
+    fn to_address(self) -> AddressQuery {
+        AddressQuery::Known(self.to_vec())
+    }
+}
+
+impl ToAddress for (&str, u16) {
+    fn to_address(self) -> AddressQuery {
+        match self.0.parse::<IpAddr>() {
+            Ok(ip) => SocketAddr::new(ip, self.1).to_address(),
+            Err(_) => AddressQuery::Name(self.0.to_owned(), self.1),
+        }
+    }
+}
+
+impl ToAddress for &str {
+    fn to_address(self) -> AddressQuery {
+        if let Ok(address) = self.parse::<SocketAddr>() {
+            return address.to_address();
+        }
+        match self.rsplit_once(':').map(|(host, port)| (host, port.parse())) {
+            Some((host, Ok(port))) if !host.is_empty() && !host.contains(':') => (host, port).to_address(),
+            _ => AddressQuery::Malformed(self.to_owned()),
+        }
+    }
+}
+
+impl ToAddress for String {
+    fn to_address(self) -> AddressQuery {
+        self.as_str().to_address()
+    }
+}
+
+impl ToAddress for &String {
+    fn to_address(self) -> AddressQuery {
+        self.as_str().to_address()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_and_names_are_told_apart() {
+        let known = |text: &str| AddressQuery::Known(vec![text.parse().unwrap()]);
+        assert_eq!("127.0.0.1:80".to_address(), known("127.0.0.1:80"));
+        assert_eq!("[::1]:80".to_address(), known("[::1]:80"));
+        assert_eq!(("::1", 80).to_address(), known("[::1]:80"));
+        assert_eq!("example:80".to_address(), AddressQuery::Name("example".into(), 80));
+        for malformed in ["example", "example:", ":80", "example:99999", "::1:80", ""] {
+            assert_eq!(malformed.to_address(), AddressQuery::Malformed(malformed.into()));
+        }
+    }
+}

@@ -1,0 +1,41 @@
+//! How far something got, for whoever asks: while it runs, after it was stopped, after it failed.
+
+use core::sync::atomic::{AtomicU64, Ordering};
+
+/// A count of bytes that were transferred. Lives with whoever wants to know, and outlives what was stopped.
+///
+/// ```
+/// use convoke::prelude::*;
+/// use convoke::stream::{self, Progress, duplex};
+///
+/// let far = sync_wait(task(async {
+///     let (mut near, _far) = duplex(4); // Nobody reads at the far end.
+///     let progress = Progress::new();
+///     let stopped = timeout(std::time::Duration::from_millis(1), async {
+///         stream::write_all(&mut near, b"more than four").progress(&progress).await
+///     });
+///     assert!(stopped.await.is_err());
+///     progress.bytes()
+/// }));
+/// assert_eq!(far, Outcome::Value(4));
+/// ```
+#[derive(Debug, Default)]
+pub struct Progress(AtomicU64);
+
+impl Progress {
+    /// Nothing yet.
+    pub const fn new() -> Self {
+        Self(AtomicU64::new(0))
+    }
+
+    /// How much it is so far.
+    pub fn bytes(&self) -> u64 {
+        self.0.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn add(this: Option<&Self>, bytes: usize) {
+        if let Some(this) = this {
+            this.0.fetch_add(bytes as u64, Ordering::AcqRel);
+        }
+    }
+}

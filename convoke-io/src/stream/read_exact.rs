@@ -1,0 +1,72 @@
+//! `read_exact(&mut reader, &mut buffer)`: fills a buffer.
+
+use core::fmt;
+use core::future::Future;
+use core::pin::Pin;
+use core::task::{Context, Poll, ready};
+use std::io;
+
+use futures_io::AsyncRead;
+
+use super::Progress;
+
+/// Reads until the buffer is full.
+///
+/// - *Completes with* nothing in particular; an error of the reader, or
+///   [`UnexpectedEof`](io::ErrorKind::UnexpectedEof) that says how much was there; stopped, as the reader is.
+/// - *If dropped*, what was read is in the buffer, and [`progress`](ReadExact::progress) says how much that is.
+/// - *Runs on* the task.
+pub fn read_exact<'a, R: AsyncRead + Unpin + ?Sized>(
+    reader: &'a mut R,
+    buffer: &'a mut [u8],
+) -> ReadExact<'a, R> {
+    ReadExact { reader, buffer, filled: 0, progress: None }
+}
+
+/// See [`read_exact()`].
+#[must_use = "futures do nothing until they are awaited"]
+pub struct ReadExact<'a, R: ?Sized> {
+    reader: &'a mut R,
+    buffer: &'a mut [u8],
+    filled: usize,
+    progress: Option<&'a Progress>,
+}
+
+impl<'a, R: ?Sized> ReadExact<'a, R> {
+    /// Counts there how much was read.
+    pub fn progress(mut self, progress: &'a Progress) -> Self {
+        self.progress = Some(progress);
+        self
+    }
+}
+
+impl<R: AsyncRead + Unpin + ?Sized> Future for ReadExact<'_, R> {
+    type Output = io::Result<()>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let this = self.get_mut();
+        while this.filled < this.buffer.len() {
+            let read = ready!(Pin::new(&mut *this.reader).poll_read(cx, &mut this.buffer[this.filled..]))?;
+            if read == 0 {
+                return Poll::Ready(Err(ended_early(this.filled, this.buffer.len())));
+            }
+            this.filled += read;
+            Progress::add(this.progress, read);
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+pub(crate) fn ended_early(filled: usize, wanted: usize) -> io::Error {
+    let message = format!("the stream ended after {filled} of {wanted} bytes");
+    io::Error::new(io::ErrorKind::UnexpectedEof, message)
+}
+
+impl<R: ?Sized> fmt::Debug for ReadExact<'_, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ReadExact")
+            .field("filled", &self.filled)
+            .field("of", &self.buffer.len())
+            .finish_non_exhaustive()
+    }
+}
