@@ -22,6 +22,28 @@ pub use convoke_exec::{
     with_local,
 };
 
+#[cfg(feature = "net")]
+pub mod runtime;
+
+#[cfg(feature = "net")]
+pub use convoke_io::{IoContext, IoExecutor, Work, net, stream};
+#[cfg(feature = "net")]
+pub use runtime::{Runtime, io_context};
+
+#[cfg(feature = "macros")]
+pub use convoke_macros::{main, test};
+
+#[cfg(feature = "sim")]
+pub use convoke_sim as sim;
+
+#[cfg(feature = "net")]
+pub mod io {
+    //! I/O below sockets: contexts, and the contract of drivers.
+
+    pub use convoke_io::context::{IO, IoContext, IoExecutor, IoShared, Work, current_driver, driver_of};
+    pub use convoke_io::{CALLS_IN_A_ROW, driver, transfer};
+}
+
 pub mod prelude {
     //! What a program wants to have in scope: `use convoke::prelude::*;`.
 

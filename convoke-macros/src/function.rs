@@ -1,0 +1,77 @@
+//! The function that an attribute stands on, in the parts that matter: what comes before `async`, what comes between it and the
+//! body, and the body.
+
+use proc_macro::{Delimiter, Group, Span, TokenStream, TokenTree};
+
+use crate::options::Options;
+use crate::{Attribute, Problem};
+
+pub(crate) struct Function {
+    /// Attributes and visibility.
+    before: TokenStream,
+    /// `fn name() -> Type`.
+    signature: TokenStream,
+    name: String,
+    body: Group,
+}
+
+impl Function {
+    pub(crate) fn parse(item: TokenStream, attribute: Attribute) -> Result<Self, Problem> {
+        let tokens: Vec<TokenTree> = item.into_iter().collect();
+        let Some(at_fn) = tokens.iter().position(|token| is_word(token, "fn")) else {
+            return Err(Problem::new(Span::call_site(), "this attribute is for an `async fn`"));
+        };
+        let Some(at_async) = tokens[..at_fn].iter().position(|token| is_word(token, "async")) else {
+            let message = "the function must be `async`: nothing else has something to wait for";
+            return Err(Problem::new(tokens[at_fn].span(), message));
+        };
+        let name = tokens.get(at_fn + 1).map(ToString::to_string).unwrap_or_default();
+        match tokens.get(at_fn + 2) {
+            Some(TokenTree::Group(arguments)) if arguments.delimiter() == Delimiter::Parenthesis => {
+                if !arguments.stream().is_empty() {
+                    let what = if attribute == Attribute::Main { "the program" } else { "a test" };
+                    let message = format!("nobody passes arguments to {what}");
+                    return Err(Problem::new(arguments.span(), message));
+                }
+            }
+            Some(other) => return Err(Problem::new(other.span(), "the function must not be generic")),
+            None => return Err(Problem::new(tokens[at_fn].span(), "the function has no name")),
+        }
+        let Some((TokenTree::Group(body), signature)) = tokens[at_async + 1..].split_last() else {
+            return Err(Problem::new(tokens[at_fn].span(), "the function has no body"));
+        };
+        Ok(Self {
+            before: tokens[..at_async].iter().cloned().collect(),
+            signature: signature.iter().cloned().collect(),
+            name,
+            body: body.clone(),
+        })
+    }
+
+    /// The same function without `async`, which has it run.
+    pub(crate) fn wrap(&self, options: &Options, attribute: Attribute) -> TokenStream {
+        let (mark, entry) = match attribute {
+            Attribute::Main => ("", "::convoke::runtime::Main::new()"),
+            Attribute::Test => ("#[::core::prelude::v1::test]", "::convoke::testing::Test::new(concat!(module_path!(), \"::\", "),
+        };
+        let named = if attribute == Attribute::Test { format!("stringify!({})))", self.name) } else { String::new() };
+        let call = format!("{entry}{named}{}.run({})", options.as_calls(), self.name);
+        let mut inner = parsed("async");
+        inner.extend(self.signature.clone());
+        inner.extend([TokenTree::Group(self.body.clone())]);
+        inner.extend(parsed(&call));
+        let mut outer = parsed(mark);
+        outer.extend(self.before.clone());
+        outer.extend(self.signature.clone());
+        outer.extend([TokenTree::Group(Group::new(Delimiter::Brace, inner))]);
+        outer
+    }
+}
+
+fn is_word(token: &TokenTree, word: &str) -> bool {
+    matches!(token, TokenTree::Ident(ident) if ident.to_string() == word)
+}
+
+fn parsed(text: &str) -> TokenStream {
+    text.parse().expect("what is written here is Rust")
+}

@@ -1,0 +1,61 @@
+//! What is said in the parentheses of an attribute: words, and words with a number.
+
+use proc_macro::{TokenStream, TokenTree};
+
+use crate::{Attribute, Problem};
+
+/// Which options an attribute has, and whether each has a number.
+const OF_MAIN: &[(&str, bool)] = &[("contexts", true), ("pool", true), ("grace_seconds", true)];
+const OF_TEST: &[(&str, bool)] = &[("virtual_time", false), ("sim", false), ("seed", true), ("seeds", true)];
+
+pub(crate) struct Options(Vec<(String, Option<String>)>);
+
+impl Options {
+    pub(crate) fn parse(tokens: TokenStream, attribute: Attribute) -> Result<Self, Problem> {
+        let known = if attribute == Attribute::Main { OF_MAIN } else { OF_TEST };
+        let mut options = Vec::new();
+        let mut tokens = tokens.into_iter().peekable();
+        while let Some(token) = tokens.next() {
+            let name = token.to_string();
+            let Some((_, has_number)) = known.iter().find(|(known, _)| *known == name) else {
+                let names: Vec<_> = known.iter().map(|(name, _)| *name).collect();
+                let message = format!("there is no option `{name}`: the options are {}", names.join(", "));
+                return Err(Problem::new(token.span(), message));
+            };
+            let number = if *has_number {
+                let equals = tokens.next();
+                let number = tokens.next();
+                match (equals, number) {
+                    (Some(TokenTree::Punct(equals)), Some(TokenTree::Literal(number)))
+                        if equals.as_char() == '=' && number.to_string().parse::<u64>().is_ok() =>
+                    {
+                        Some(number.to_string())
+                    }
+                    _ => {
+                        return Err(Problem::new(
+                            token.span(),
+                            format!("`{name}` has a number: `{name} = 2`"),
+                        ));
+                    }
+                }
+            } else {
+                None
+            };
+            options.push((name, number));
+            match tokens.next() {
+                None => break,
+                Some(TokenTree::Punct(comma)) if comma.as_char() == ',' => {}
+                Some(other) => return Err(Problem::new(other.span(), "expected a comma between options")),
+            }
+        }
+        Ok(Self(options))
+    }
+
+    /// As calls of a builder's methods.
+    pub(crate) fn as_calls(&self) -> String {
+        self.0
+            .iter()
+            .map(|(name, number)| format!(".{name}({})", number.as_deref().unwrap_or_default()))
+            .collect()
+    }
+}

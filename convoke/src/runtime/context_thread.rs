@@ -1,0 +1,49 @@
+//! An I/O context on a thread of its own, which runs until the runtime ends.
+
+use std::io;
+use std::sync::mpsc;
+use std::thread::{self, JoinHandle};
+
+use convoke_io::{IoExecutor, Work};
+
+use super::io_context;
+
+pub(super) struct ContextThread {
+    executor: IoExecutor,
+    /// As long as it is there, the context runs.
+    work: Option<Work>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl ContextThread {
+    pub(super) fn start(number: usize) -> io::Result<Self> {
+        let (made, ready) = mpsc::channel();
+        let thread = thread::Builder::new().name(format!("convoke-io-{number}")).spawn(move || {
+            let context = match io_context() {
+                Ok(context) => context,
+                Err(error) => return drop(made.send(Err(error))),
+            };
+            if made.send(Ok((context.executor(), context.work()))).is_ok() {
+                context.run();
+            }
+        })?;
+        let gone = |_| io::Error::other("the thread of an I/O context ended before it began");
+        let (executor, work) = ready.recv().map_err(gone)??;
+        Ok(Self { executor, work: Some(work), thread: Some(thread) })
+    }
+
+    pub(super) fn executor(&self) -> IoExecutor {
+        self.executor.clone()
+    }
+}
+
+impl Drop for ContextThread {
+    fn drop(&mut self) {
+        drop(self.work.take());
+        if let Some(thread) = self.thread.take()
+            && thread.join().is_err()
+        {
+            eprintln!("convoke: the thread of an I/O context has panicked");
+        }
+    }
+}

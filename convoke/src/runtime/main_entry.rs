@@ -1,0 +1,105 @@
+//! A program on a runtime: what `#[convoke::main]` calls.
+
+use core::future::Future;
+use core::time::Duration;
+use std::process::{self, ExitCode, Termination};
+
+use convoke_core::{Outcome, StopSource};
+
+use super::ending::status_of_stop;
+use super::signals::Signals;
+use super::{Ending, Runtime, RuntimeBuilder};
+
+/// How long a program's clean-up may take after a signal, if nobody has said otherwise.
+pub const STOP_GRACE: Duration = Duration::from_secs(30);
+
+/// Runs a program: `#[convoke::main]` without the attribute.
+///
+/// SIGINT and SIGTERM ask it to stop, with [`StopReason::Signal`](convoke_core::StopReason::Signal); everything unwinds with its clean-up. A
+/// second signal, or clean-up that takes longer than the grace period, ends the process hard: it names what was still running
+/// and where it waits, and its exit status is [`ENDED_HARD`](super::ENDED_HARD).
+///
+/// ```no_run
+/// use convoke::prelude::*;
+/// use convoke::runtime::Main;
+///
+/// fn main() -> std::process::ExitCode {
+///     Main::new().contexts(1).exit_code(async || {
+///         println!("Ctrl-C ends it");
+///         forever().await
+///     })
+/// }
+/// ```
+#[derive(Clone, Debug)]
+#[must_use = "nothing is run before `run`"]
+pub struct Main {
+    runtime: RuntimeBuilder,
+    grace: Duration,
+}
+
+impl Main {
+    /// With as many contexts, and as many threads in the pool, as there are cores.
+    pub fn new() -> Self {
+        Self { runtime: Runtime::builder(), grace: STOP_GRACE }
+    }
+
+    /// How many I/O contexts.
+    pub fn contexts(mut self, contexts: usize) -> Self {
+        self.runtime = self.runtime.contexts(contexts);
+        self
+    }
+
+    /// How many threads the pool has.
+    pub fn pool(mut self, threads: usize) -> Self {
+        self.runtime = self.runtime.pool_threads(threads);
+        self
+    }
+
+    /// How long clean-up may take after a signal, before the program ends hard.
+    pub fn grace_seconds(mut self, seconds: u64) -> Self {
+        self.grace = Duration::from_secs(seconds);
+        self
+    }
+
+    /// Runs the program, and returns what it returns. If it was stopped, the process ends here, with the exit status that
+    /// [`exit_code`](Main::exit_code) would return.
+    ///
+    /// # Panics
+    /// If the program does, or if the system has no threads or descriptors for its runtime.
+    pub fn run<F: Future<Output: Termination>>(self, program: impl FnOnce() -> F) -> F::Output {
+        match self.end(program) {
+            Ending::Value(value) => value,
+            // There is no value to return. All that the program has started has ended, and its threads too.
+            Ending::Stopped(reason) => process::exit(i32::from(status_of_stop(reason))),
+        }
+    }
+
+    /// Runs the program, and returns its exit status.
+    ///
+    /// # Panics
+    /// As [`run`](Main::run).
+    pub fn exit_code<F: Future<Output: Termination>>(self, program: impl FnOnce() -> F) -> ExitCode {
+        self.end(program).report()
+    }
+
+    fn end<F: Future<Output: Termination>>(self, program: impl FnOnce() -> F) -> Ending<F::Output> {
+        let runtime = self.runtime.build().unwrap_or_else(|error| panic!("no runtime could be made: {error}"));
+        let source = StopSource::new();
+        let signals = Signals::watch(source.clone(), self.grace);
+        let outcome = runtime.run_stoppable(source.token(), program());
+        drop(runtime);
+        drop(signals);
+        match outcome {
+            Outcome::Value(value) => Ending::Value(value),
+            Outcome::Stopped => Ending::Stopped(source.token().stop_reason()),
+            Outcome::Error(never) => never.absurd(),
+            Outcome::Panicked(panic) => panic.resume(),
+        }
+    }
+}
+
+impl Default for Main {
+    fn default() -> Self {
+        Self::new()
+    }
+}

@@ -1,0 +1,140 @@
+//! A runtime: one I/O context per core, a thread pool and threads for blocking work, under one roof; and how a program's
+//! `main` runs on it. Where work runs is decided where it is launched.
+//!
+//! | file | what is in it |
+//! | --- | --- |
+//! | `builder.rs` | how many of each |
+//! | `context_thread.rs` | a context on a thread of its own |
+//! | `main_entry.rs` | a program: what `#[convoke::main]` calls |
+//! | `signals.rs` | SIGINT and SIGTERM ask the program to stop; a second one, or a deadline, ends it hard |
+//! | `ending.rs` | what the program's end means to whoever started it |
+
+mod builder;
+mod context_thread;
+mod ending;
+mod main_entry;
+mod signals;
+
+pub use builder::RuntimeBuilder;
+pub use ending::{ENDED_HARD, Ending};
+pub use main_entry::{Main, STOP_GRACE};
+
+use core::fmt;
+use core::future::Future;
+use core::sync::atomic::{AtomicUsize, Ordering};
+use std::io;
+use std::sync::Arc;
+
+use convoke_core::env::Changes;
+use convoke_core::{Outcome, StopToken};
+use convoke_exec::{BlockingPool, PoolExecutor, ThreadPool};
+use convoke_io::driver::Driver;
+use convoke_io::{IO, IoContext, IoExecutor};
+
+use context_thread::ContextThread;
+
+/// A context of this thread's own, over the driver that fits this machine best.
+///
+/// # Errors
+/// If the kernel gives us nothing to wait with.
+pub fn io_context() -> io::Result<IoContext> {
+    Ok(IoContext::new(driver()?))
+}
+
+/// The driver that fits this machine best.
+///
+/// # Errors
+/// If the kernel gives us nothing to wait with.
+pub fn driver() -> io::Result<Arc<dyn Driver>> {
+    Ok(Arc::new(convoke_poll::PollDriver::new()?))
+}
+
+/// See the head of this file.
+///
+/// The first context is that of the thread that makes the runtime, and runs while that thread is in [`run`](Runtime::run). Dropping
+/// the runtime ends its threads; all that was started in it has ended then, for scopes do not end before.
+///
+/// ```
+/// use convoke::prelude::*;
+/// use convoke::runtime::Runtime;
+///
+/// let runtime = Runtime::builder().contexts(2).pool_threads(1).build().unwrap();
+/// let pool = runtime.pool();
+/// let answer = runtime.run(async move {
+///     // Here we are on the first context; heavy work goes to the pool, and comes back.
+///     run_on(&pool, async { (1..=6_u64).product::<u64>() }).await
+/// });
+/// assert_eq!(answer, Outcome::Value(720));
+/// ```
+pub struct Runtime {
+    // In the order in which they end: first those who might still post to the rest.
+    others: Vec<ContextThread>,
+    pool: ThreadPool,
+    blocking: BlockingPool,
+    own: IoContext,
+    executors: Vec<IoExecutor>,
+    next: AtomicUsize,
+}
+
+impl Runtime {
+    /// With as many contexts, and as many threads in the pool, as there are cores.
+    ///
+    /// # Errors
+    /// If the system has no threads or descriptors for it.
+    pub fn new() -> io::Result<Self> {
+        Self::builder().build()
+    }
+
+    /// With something else.
+    pub fn builder() -> RuntimeBuilder {
+        RuntimeBuilder::new()
+    }
+
+    /// Runs the future on this thread until it has ended: a chain of its own, at home on the first context. It need be neither
+    /// `Send` nor `'static`.
+    ///
+    /// - *Completes with* what the future returns, or stopped.
+    /// - *Runs on* the calling thread.
+    /// - *Panics* if the future did.
+    #[track_caller]
+    pub fn run<F: Future>(&self, future: F) -> Outcome<F::Output> {
+        self.run_stoppable(StopToken::never(), future)
+    }
+
+    /// The same, asked to stop by this token.
+    ///
+    /// # Panics
+    /// As [`run`](Runtime::run).
+    #[track_caller]
+    pub fn run_stoppable<F: Future>(&self, token: StopToken, future: F) -> Outcome<F::Output> {
+        let changes = Changes::new().stop_token(token).local(&IO, self.own.executor());
+        self.own.run_until_with(changes, future)
+    }
+
+    /// The contexts, the first of which is the one of [`run`](Runtime::run): for one listener per core.
+    pub fn contexts(&self) -> &[IoExecutor] {
+        &self.executors
+    }
+
+    /// The contexts in turn: for what may run on any.
+    pub fn next_context(&self) -> IoExecutor {
+        let next = self.next.fetch_add(1, Ordering::Relaxed);
+        self.executors[next % self.executors.len()].clone()
+    }
+
+    /// The thread pool. Tasks on it do their I/O through the first context.
+    pub fn pool(&self) -> PoolExecutor {
+        self.pool.executor()
+    }
+
+    /// The threads for blocking work.
+    pub fn blocking(&self) -> &BlockingPool {
+        &self.blocking
+    }
+}
+
+impl fmt::Debug for Runtime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Runtime").field("contexts", &self.executors.len()).finish_non_exhaustive()
+    }
+}
