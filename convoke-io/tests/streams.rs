@@ -111,7 +111,9 @@ fn an_erased_stream_is_split_and_put_together_and_found_again() {
         let (stranger, _) = AnyStream::new(other).split();
         let (_, writes) = stranger.reunite(writes).unwrap_err();
         let erased = reads.reunite(writes).unwrap();
-        let Err(erased) = erased.downcast::<io::Cursor<Vec<u8>>>().map(drop) else { panic!("it is no cursor") };
+        let Err(erased) = erased.downcast::<io::Cursor<Vec<u8>>>().map(drop) else {
+            panic!("it is no cursor")
+        };
         assert!(erased.downcast::<Duplex>().is_ok());
         Ok(())
     });
@@ -126,7 +128,8 @@ async fn read_to_end(stream: &mut Duplex, all: &mut Vec<u8>) -> io::Result<()> {
     use futures_io::AsyncRead;
     let mut buffer = [0; 4];
     loop {
-        let read = std::future::poll_fn(|cx| std::pin::Pin::new(&mut *stream).poll_read(cx, &mut buffer)).await?;
+        let read =
+            std::future::poll_fn(|cx| std::pin::Pin::new(&mut *stream).poll_read(cx, &mut buffer)).await?;
         if read == 0 {
             return Ok(());
         }

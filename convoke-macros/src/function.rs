@@ -50,12 +50,15 @@ impl Function {
 
     /// The same function without `async`, which has it run.
     pub(crate) fn wrap(&self, options: &Options, attribute: Attribute) -> TokenStream {
+        let name = &self.name;
         let (mark, entry) = match attribute {
-            Attribute::Main => ("", "::convoke::runtime::Main::new()"),
-            Attribute::Test => ("#[::core::prelude::v1::test]", "::convoke::testing::Test::new(concat!(module_path!(), \"::\", "),
+            Attribute::Main => ("", "Main::new()".to_owned()),
+            Attribute::Test => {
+                let path = format!("::core::concat!(::core::module_path!(), \"::{name}\")");
+                ("#[::core::prelude::v1::test]", format!("Test::new({path})"))
+            }
         };
-        let named = if attribute == Attribute::Test { format!("stringify!({})))", self.name) } else { String::new() };
-        let call = format!("{entry}{named}{}.run({})", options.as_calls(), self.name);
+        let call = format!("::convoke::runtime::{entry}{}.run({name})", options.as_calls());
         let mut inner = parsed("async");
         inner.extend(self.signature.clone());
         inner.extend([TokenTree::Group(self.body.clone())]);

@@ -33,9 +33,6 @@ pub use runtime::{Runtime, io_context};
 #[cfg(feature = "macros")]
 pub use convoke_macros::{main, test};
 
-#[cfg(feature = "sim")]
-pub use convoke_sim as sim;
-
 #[cfg(feature = "net")]
 pub mod io {
     //! I/O below sockets: contexts, and the contract of drivers.

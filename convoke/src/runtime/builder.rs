@@ -49,14 +49,13 @@ impl RuntimeBuilder {
     pub fn build(self) -> io::Result<Runtime> {
         let cores = thread::available_parallelism().map_or(1, usize::from);
         let own = io_context()?;
-        let others = (1..self.contexts.unwrap_or(cores))
-            .map(ContextThread::start)
-            .collect::<io::Result<Vec<_>>>()?;
+        let others =
+            (1..self.contexts.unwrap_or(cores)).map(ContextThread::start).collect::<io::Result<Vec<_>>>()?;
         let pool = ThreadPool::new(self.pool_threads.unwrap_or(cores).max(1))?;
         let mut executors = vec![own.executor()];
         executors.extend(others.iter().map(ContextThread::executor));
         Ok(Runtime {
-            others,
+            _others: others,
             pool,
             blocking: BlockingPool::new(self.blocking_threads.max(1)),
             own,

@@ -83,7 +83,8 @@ impl Main {
     }
 
     fn end<F: Future<Output: Termination>>(self, program: impl FnOnce() -> F) -> Ending<F::Output> {
-        let runtime = self.runtime.build().unwrap_or_else(|error| panic!("no runtime could be made: {error}"));
+        let runtime =
+            self.runtime.build().unwrap_or_else(|error| panic!("no runtime could be made: {error}"));
         let source = StopSource::new();
         let signals = Signals::watch(source.clone(), self.grace);
         let outcome = runtime.run_stoppable(source.token(), program());
@@ -91,7 +92,7 @@ impl Main {
         drop(signals);
         match outcome {
             Outcome::Value(value) => Ending::Value(value),
-            Outcome::Stopped => Ending::Stopped(source.token().stop_reason()),
+            Outcome::Stopped => Ending::Stopped(source.token().reason()),
             Outcome::Error(never) => never.absurd(),
             Outcome::Panicked(panic) => panic.resume(),
         }

@@ -68,7 +68,7 @@ pub fn driver() -> io::Result<Arc<dyn Driver>> {
 /// ```
 pub struct Runtime {
     // In the order in which they end: first those who might still post to the rest.
-    others: Vec<ContextThread>,
+    _others: Vec<ContextThread>,
     pool: ThreadPool,
     blocking: BlockingPool,
     own: IoContext,

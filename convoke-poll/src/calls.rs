@@ -1,0 +1,229 @@
+//! The calls on a socket, whatever its kind. None of them knows of readiness; each says what the kernel says.
+
+use std::io::{self, IoSlice, IoSliceMut, Read, Write};
+use std::net::Shutdown;
+
+use convoke_io::driver::{Address, StandardSocket, unsupported};
+use socket2::SockRef;
+
+use crate::addresses;
+use crate::poller::Handle;
+
+/// The socket, for socket2.
+pub(crate) fn reference(socket: &StandardSocket) -> SockRef<'_> {
+    match socket {
+        StandardSocket::TcpListener(socket) => SockRef::from(socket),
+        StandardSocket::TcpStream(socket) => SockRef::from(socket),
+        StandardSocket::UdpSocket(socket) => SockRef::from(socket),
+        #[cfg(unix)]
+        StandardSocket::UnixListener(socket) => SockRef::from(socket),
+        #[cfg(unix)]
+        StandardSocket::UnixStream(socket) => SockRef::from(socket),
+        #[cfg(unix)]
+        StandardSocket::UnixDatagram(socket) => SockRef::from(socket),
+        _ => unreachable!("what is adopted is of a kind that is known"),
+    }
+}
+
+/// Whether there is such a kind of socket here: the list of them may grow.
+pub(crate) fn is_known(socket: &StandardSocket) -> bool {
+    match socket {
+        StandardSocket::TcpListener(_) | StandardSocket::TcpStream(_) | StandardSocket::UdpSocket(_) => true,
+        #[cfg(unix)]
+        StandardSocket::UnixListener(_) | StandardSocket::UnixStream(_) | StandardSocket::UnixDatagram(_) => {
+            true
+        }
+        _ => false,
+    }
+}
+
+/// The socket, for the kernel.
+#[cfg(unix)]
+pub(crate) fn handle(socket: &StandardSocket) -> Handle<'_> {
+    use std::os::fd::AsFd;
+    match socket {
+        StandardSocket::TcpListener(socket) => socket.as_fd(),
+        StandardSocket::TcpStream(socket) => socket.as_fd(),
+        StandardSocket::UdpSocket(socket) => socket.as_fd(),
+        StandardSocket::UnixListener(socket) => socket.as_fd(),
+        StandardSocket::UnixStream(socket) => socket.as_fd(),
+        StandardSocket::UnixDatagram(socket) => socket.as_fd(),
+        _ => unreachable!("what is adopted is of a kind that is known"),
+    }
+}
+
+/// The socket, for the kernel.
+#[cfg(windows)]
+pub(crate) fn handle(socket: &StandardSocket) -> Handle<'_> {
+    use std::os::windows::io::AsSocket;
+    match socket {
+        StandardSocket::TcpListener(socket) => socket.as_socket(),
+        StandardSocket::TcpStream(socket) => socket.as_socket(),
+        StandardSocket::UdpSocket(socket) => socket.as_socket(),
+        _ => unreachable!("what is adopted is of a kind that is known"),
+    }
+}
+
+/// Whether bytes follow each other in it, without borders.
+#[inline]
+pub(crate) fn is_stream(socket: &StandardSocket) -> bool {
+    match socket {
+        StandardSocket::TcpStream(_) => true,
+        #[cfg(unix)]
+        StandardSocket::UnixStream(_) => true,
+        _ => false,
+    }
+}
+
+#[inline]
+pub(crate) fn read(socket: &StandardSocket, buffer: &mut [u8]) -> io::Result<usize> {
+    match socket {
+        StandardSocket::TcpStream(stream) => (&*stream).read(buffer),
+        StandardSocket::UdpSocket(socket) => socket.recv(buffer),
+        #[cfg(unix)]
+        StandardSocket::UnixStream(stream) => (&*stream).read(buffer),
+        #[cfg(unix)]
+        StandardSocket::UnixDatagram(socket) => socket.recv(buffer),
+        _ => Err(unsupported("bytes to read from this source")),
+    }
+}
+
+pub(crate) fn read_vectored(socket: &StandardSocket, buffers: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
+    match socket {
+        StandardSocket::TcpStream(stream) => (&*stream).read_vectored(buffers),
+        #[cfg(unix)]
+        StandardSocket::UnixStream(stream) => (&*stream).read_vectored(buffers),
+        _ => match buffers.iter_mut().find(|buffer| !buffer.is_empty()) {
+            Some(first) => read(socket, first),
+            None => read(socket, &mut []),
+        },
+    }
+}
+
+pub(crate) fn peek(socket: &StandardSocket, buffer: &mut [u8]) -> io::Result<usize> {
+    match socket {
+        StandardSocket::TcpStream(stream) => stream.peek(buffer),
+        StandardSocket::UdpSocket(socket) => socket.peek(buffer),
+        #[cfg(unix)]
+        StandardSocket::UnixStream(_) | StandardSocket::UnixDatagram(_) => {
+            let reading = rustix::net::RecvFlags::PEEK;
+            Ok(rustix::net::recv(handle(socket), buffer, reading).map(|(_, length)| length)?)
+        }
+        _ => Err(unsupported("bytes to look at in this source")),
+    }
+}
+
+#[inline]
+pub(crate) fn write(socket: &StandardSocket, buffer: &[u8]) -> io::Result<usize> {
+    match socket {
+        StandardSocket::TcpStream(stream) => (&*stream).write(buffer),
+        StandardSocket::UdpSocket(socket) => socket.send(buffer),
+        #[cfg(unix)]
+        StandardSocket::UnixStream(stream) => (&*stream).write(buffer),
+        #[cfg(unix)]
+        StandardSocket::UnixDatagram(socket) => socket.send(buffer),
+        _ => Err(unsupported("room for bytes in this source")),
+    }
+}
+
+pub(crate) fn write_vectored(socket: &StandardSocket, buffers: &[IoSlice<'_>]) -> io::Result<usize> {
+    match socket {
+        StandardSocket::TcpStream(stream) => (&*stream).write_vectored(buffers),
+        #[cfg(unix)]
+        StandardSocket::UnixStream(stream) => (&*stream).write_vectored(buffers),
+        StandardSocket::UdpSocket(_) => reference(socket).send_vectored(buffers),
+        #[cfg(unix)]
+        StandardSocket::UnixDatagram(_) => reference(socket).send_vectored(buffers),
+        _ => Err(unsupported("room for bytes in this source")),
+    }
+}
+
+pub(crate) fn accept(socket: &StandardSocket) -> io::Result<(StandardSocket, Address)> {
+    match socket {
+        StandardSocket::TcpListener(listener) => {
+            let (stream, peer) = listener.accept()?;
+            stream.set_nonblocking(true)?;
+            Ok((StandardSocket::TcpStream(stream), Address::Internet(peer)))
+        }
+        #[cfg(unix)]
+        StandardSocket::UnixListener(listener) => {
+            let (stream, peer) = listener.accept()?;
+            stream.set_nonblocking(true)?;
+            Ok((StandardSocket::UnixStream(stream), addresses::of_unix(&peer)))
+        }
+        _ => Err(unsupported("connections to accept from this source")),
+    }
+}
+
+pub(crate) fn receive_from(socket: &StandardSocket, buffer: &mut [u8]) -> io::Result<(usize, Address)> {
+    match socket {
+        StandardSocket::UdpSocket(socket) => {
+            socket.recv_from(buffer).map(|(length, from)| (length, Address::Internet(from)))
+        }
+        #[cfg(unix)]
+        StandardSocket::UnixDatagram(socket) => {
+            socket.recv_from(buffer).map(|(length, from)| (length, addresses::of_unix(&from)))
+        }
+        _ => Err(unsupported("datagrams in this source")),
+    }
+}
+
+pub(crate) fn peek_from(socket: &StandardSocket, buffer: &mut [u8]) -> io::Result<(usize, Address)> {
+    match socket {
+        StandardSocket::UdpSocket(socket) => {
+            socket.peek_from(buffer).map(|(length, from)| (length, Address::Internet(from)))
+        }
+        #[cfg(unix)]
+        StandardSocket::UnixDatagram(_) => {
+            let from = addresses::of_any(&reference(socket).peek_sender()?)?;
+            Ok((peek(socket, buffer)?, from))
+        }
+        _ => Err(unsupported("datagrams to look at in this source")),
+    }
+}
+
+pub(crate) fn send_to(socket: &StandardSocket, buffer: &[u8], to: &Address) -> io::Result<usize> {
+    match (socket, to) {
+        (StandardSocket::UdpSocket(socket), Address::Internet(to)) => socket.send_to(buffer, to),
+        #[cfg(unix)]
+        (StandardSocket::UnixDatagram(_), Address::Path(_)) => {
+            reference(socket).send_to(buffer, &addresses::to_any(to)?)
+        }
+        (StandardSocket::UdpSocket(_), _) => Err(addresses::wrong_kind(to)),
+        #[cfg(unix)]
+        (StandardSocket::UnixDatagram(_), _) => Err(addresses::wrong_kind(to)),
+        _ => Err(unsupported("room for datagrams in this source")),
+    }
+}
+
+pub(crate) fn connect_datagrams(socket: &StandardSocket, to: &Address) -> io::Result<()> {
+    match socket {
+        StandardSocket::UdpSocket(_) => reference(socket).connect(&addresses::to_any(to)?),
+        #[cfg(unix)]
+        StandardSocket::UnixDatagram(_) => reference(socket).connect(&addresses::to_any(to)?),
+        _ => Err(unsupported("datagrams in this source")),
+    }
+}
+
+pub(crate) fn shut_down(socket: &StandardSocket, how: Shutdown) -> io::Result<()> {
+    if is_stream(socket) {
+        return reference(socket).shutdown(how);
+    }
+    Err(unsupported("directions that could be ended"))
+}
+
+/// Another handle of the same socket.
+pub(crate) fn duplicate(socket: &StandardSocket) -> io::Result<StandardSocket> {
+    match socket {
+        StandardSocket::TcpListener(socket) => socket.try_clone().map(StandardSocket::TcpListener),
+        StandardSocket::TcpStream(socket) => socket.try_clone().map(StandardSocket::TcpStream),
+        StandardSocket::UdpSocket(socket) => socket.try_clone().map(StandardSocket::UdpSocket),
+        #[cfg(unix)]
+        StandardSocket::UnixListener(socket) => socket.try_clone().map(StandardSocket::UnixListener),
+        #[cfg(unix)]
+        StandardSocket::UnixStream(socket) => socket.try_clone().map(StandardSocket::UnixStream),
+        #[cfg(unix)]
+        StandardSocket::UnixDatagram(socket) => socket.try_clone().map(StandardSocket::UnixDatagram),
+        _ => Err(unsupported("handles of this socket")),
+    }
+}

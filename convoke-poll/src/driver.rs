@@ -1,0 +1,202 @@
+//! The driver: makes sources, waits for events and hands them to their sources, shuts down.
+
+use core::fmt;
+use core::mem;
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use convoke_io::driver::{
+    Address, Driver, Finished, ListenOptions, Source, StandardSocket, shut_down, unsupported,
+};
+
+use crate::poller::Poller;
+use crate::registry::Registry;
+use crate::source::PollSource;
+use crate::state::State;
+use crate::{calls, sockets};
+
+/// How many events a wait takes from the kernel at the most. The rest is there for the next one.
+pub const EVENTS_AT_ONCE: usize = 1024;
+
+/// A driver for kernels that say when a socket is ready. Its sockets are used from any thread; one waits.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use convoke_io::IoContext;
+/// use convoke_poll::PollDriver;
+///
+/// let context = IoContext::new(Arc::new(PollDriver::new()?));
+/// assert_eq!(context.run_until(async { 42 }).unwrap(), 42);
+/// # std::io::Result::Ok(())
+/// ```
+pub struct PollDriver {
+    shared: Arc<Shared>,
+}
+
+/// What the driver shares with its sources.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) poller: Poller,
+    registry: Mutex<Registry>,
+    /// How many operations are parked.
+    parked: AtomicUsize,
+    is_shut: AtomicBool,
+    /// What a wait has finished, in memory that is used again.
+    finished: Mutex<Vec<Finished>>,
+}
+
+impl PollDriver {
+    /// Over the best that this system has: epoll, kqueue, IOCP, event ports.
+    ///
+    /// # Errors
+    /// What the kernel says: there are no descriptors left.
+    pub fn new() -> io::Result<Self> {
+        Poller::new().map(Self::over)
+    }
+
+    /// The same without what is special about one system, as it is on all those that have nothing special: for tests.
+    ///
+    /// # Errors
+    /// As [`new`](PollDriver::new).
+    #[doc(hidden)]
+    pub fn portable() -> io::Result<Self> {
+        Poller::portable().map(Self::over)
+    }
+
+    fn over(poller: Poller) -> Self {
+        let shared = Shared {
+            poller,
+            registry: Mutex::default(),
+            parked: AtomicUsize::new(0),
+            is_shut: AtomicBool::new(false),
+            finished: Mutex::new(Vec::with_capacity(EVENTS_AT_ONCE)),
+        };
+        Self { shared: Arc::new(shared) }
+    }
+}
+
+impl Shared {
+    pub(crate) fn registry(&self) -> MutexGuard<'_, Registry> {
+        self.registry.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes in a source, unless the driver has shut down.
+    pub(crate) fn insert(&self, make: impl FnOnce(usize) -> Arc<State>) -> io::Result<Arc<State>> {
+        let mut registry = self.registry();
+        // With the lock that `shut_down` takes after it has said so.
+        if self.is_shut.load(Ordering::Acquire) {
+            return Err(shut_down());
+        }
+        Ok(registry.insert(make))
+    }
+
+    #[inline]
+    pub(crate) fn has_parked(&self) {
+        self.parked.fetch_add(1, Ordering::Relaxed);
+    }
+
+    #[inline]
+    pub(crate) fn has_finished(&self, operations: usize) {
+        self.parked.fetch_sub(operations, Ordering::Relaxed);
+    }
+
+    fn finished(&self) -> MutexGuard<'_, Vec<Finished>> {
+        self.finished.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits, and hands the events to their sources.
+    #[inline]
+    fn serve(&self, timeout: Option<Duration>, finished: &mut Vec<Finished>) -> io::Result<()> {
+        let mut registry = None;
+        let waited = self.poller.wait(timeout, |key, event| {
+            if let Some(state) = registry.get_or_insert_with(|| self.registry()).get(key) {
+                state.happened(event, finished);
+            }
+        });
+        drop(registry);
+        if !finished.is_empty() {
+            self.has_finished(finished.len());
+        }
+        waited
+    }
+}
+
+impl Driver for PollDriver {
+    fn listen(&self, at: &Address, options: &ListenOptions) -> io::Result<Arc<dyn Source>> {
+        PollSource::new(&self.shared, sockets::listener(at, options)?)
+    }
+
+    fn stream(&self, like: &Address) -> io::Result<Arc<dyn Source>> {
+        Ok(Arc::new(PollSource::unconnected(&self.shared, sockets::stream(like)?)?))
+    }
+
+    fn datagrams(&self, at: &Address, options: &ListenOptions) -> io::Result<Arc<dyn Source>> {
+        PollSource::new(&self.shared, sockets::datagrams(at, options)?)
+    }
+
+    #[cfg(unix)]
+    fn pair(&self) -> io::Result<(Arc<dyn Source>, Arc<dyn Source>)> {
+        let (one, other) = sockets::pair()?;
+        Ok((PollSource::new(&self.shared, one)?, PollSource::new(&self.shared, other)?))
+    }
+
+    fn adopt(&self, socket: StandardSocket) -> io::Result<Arc<dyn Source>> {
+        if !calls::is_known(&socket) {
+            return Err(unsupported("sockets of this kind"));
+        }
+        calls::reference(&socket).set_nonblocking(true)?;
+        PollSource::new(&self.shared, socket)
+    }
+
+    fn wait(&self, until: Option<Instant>) -> io::Result<()> {
+        let timeout = until.map(|until| until.saturating_duration_since(Instant::now()));
+        // Taken, not borrowed: whoever is told may run code that comes here again.
+        let mut finished = mem::take(&mut *self.shared.finished());
+        let waited = self.shared.serve(timeout, &mut finished);
+        // Those who wait are told: no lock is held.
+        finished.clear();
+        *self.shared.finished() = finished;
+        waited
+    }
+
+    fn wake(&self) {
+        self.shared.poller.wake();
+    }
+
+    fn in_flight(&self) -> usize {
+        self.shared.parked.load(Ordering::Relaxed)
+    }
+
+    fn shut_down(&self) {
+        let mut finished = Vec::new();
+        let registry = self.shared.registry();
+        self.shared.is_shut.store(true, Ordering::Release);
+        for state in registry.iter() {
+            state.shut(&mut finished);
+        }
+        drop(registry);
+        self.shared.has_finished(finished.len());
+        drop(finished);
+    }
+
+    #[cfg(unix)]
+    fn descriptor(&self) -> Option<std::os::fd::BorrowedFd<'_>> {
+        self.shared.poller.descriptor()
+    }
+}
+
+impl Drop for PollDriver {
+    fn drop(&mut self) {
+        // Nobody will wait any more, so nobody would be told.
+        self.shut_down();
+    }
+}
+
+impl fmt::Debug for PollDriver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PollDriver").field("in_flight", &self.in_flight()).finish_non_exhaustive()
+    }
+}

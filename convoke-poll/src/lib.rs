@@ -1,0 +1,27 @@
+//! The portable driver of Convoke: the kernel says when a socket is ready, and the driver acts. epoll, kqueue and IOCP.
+//!
+//! | file | what is in it |
+//! | --- | --- |
+//! | `driver.rs` | [`PollDriver`]: makes sources, waits for events, shuts down |
+//! | `source.rs` | a socket: what is tried at once, what waits |
+//! | `state.rs` | what a source shares with the driver: its socket, its readiness, its lists of those who wait |
+//! | `readiness.rs` | what is known about a source: the state machine, in one word |
+//! | `registry.rs` | which source an event is for |
+//! | `poller/` | the kernel's way of saying that something is ready: `epoll.rs` where there is one, `portable.rs` |
+//! | `sockets.rs`, `addresses.rs`, `options.rs`, `calls.rs` | how sockets are made, named, set up and used |
+//!
+//! Programs use the facade crate `convoke`, which picks a driver.
+
+mod addresses;
+mod calls;
+mod driver;
+mod options;
+mod poller;
+#[doc(hidden)]
+pub mod readiness;
+mod registry;
+mod sockets;
+mod source;
+mod state;
+
+pub use driver::{EVENTS_AT_ONCE, PollDriver};

@@ -1,0 +1,86 @@
+//! What the crate `polling` has for this system: kqueue, IOCP, event ports. By edges where there are any, else by asking for
+//! one event each time.
+
+use core::num::NonZeroUsize;
+use std::io;
+#[cfg(all(unix, not(any(target_os = "fuchsia", target_os = "vxworks", target_os = "hermit"))))]
+use std::os::fd::AsFd;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use polling::PollMode;
+
+use super::Handle;
+use crate::EVENTS_AT_ONCE;
+use crate::readiness::Event;
+
+#[derive(Debug)]
+pub(crate) struct Poller {
+    poller: polling::Poller,
+    has_edges: bool,
+    /// Of one wait, in memory that is used again.
+    events: Mutex<polling::Events>,
+}
+
+impl Poller {
+    pub(crate) fn new() -> io::Result<Self> {
+        let poller = polling::Poller::new()?;
+        let has_edges = poller.supports_edge();
+        let room = NonZeroUsize::new(EVENTS_AT_ONCE).expect("a wait has room for some");
+        Ok(Self { poller, has_edges, events: Mutex::new(polling::Events::with_capacity(room)) })
+    }
+
+    #[inline]
+    pub(crate) fn has_edges(&self) -> bool {
+        self.has_edges
+    }
+
+    pub(crate) fn add(&self, socket: Handle<'_>, key: usize) -> io::Result<()> {
+        let (interest, mode) = if self.has_edges {
+            (polling::Event::all(key), PollMode::Edge)
+        } else {
+            (polling::Event::none(key), PollMode::Oneshot)
+        };
+        // SAFETY: the socket is deleted before it is closed: `PollSource` does that when it is dropped, and until then it
+        // does not give the socket away.
+        unsafe { self.poller.add_with_mode(&socket, interest, mode) }
+    }
+
+    pub(crate) fn arm(&self, socket: Handle<'_>, key: usize, read: bool, write: bool) {
+        let interest = polling::Event::new(key, read, write);
+        self.poller
+            .modify_with_mode(socket, interest, PollMode::Oneshot)
+            .expect("what was added can be asked for events");
+    }
+
+    pub(crate) fn delete(&self, socket: Handle<'_>) {
+        _ = self.poller.delete(socket);
+    }
+
+    pub(crate) fn wait(
+        &self,
+        timeout: Option<Duration>,
+        mut each: impl FnMut(usize, Event),
+    ) -> io::Result<()> {
+        let mut events = self.events.lock().unwrap_or_else(PoisonError::into_inner);
+        events.clear();
+        self.poller.wait(&mut events, timeout)?;
+        for event in events.iter() {
+            // Not every system tells of a peer that has hung up, so a read that falls short is never taken for the last.
+            each(event.key, Event { readable: event.readable, writable: event.writable, more: true });
+        }
+        Ok(())
+    }
+
+    pub(crate) fn wake(&self) {
+        self.poller.notify().expect("a poller can be woken");
+    }
+
+    #[cfg(unix)]
+    pub(crate) fn descriptor(&self) -> Option<Handle<'_>> {
+        #[cfg(not(any(target_os = "fuchsia", target_os = "vxworks", target_os = "hermit")))]
+        return Some(self.poller.as_fd());
+        #[cfg(any(target_os = "fuchsia", target_os = "vxworks", target_os = "hermit"))]
+        None
+    }
+}

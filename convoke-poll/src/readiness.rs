@@ -1,0 +1,190 @@
+//! What is known about a source: whether reading or writing may succeed, in one word, and beside it, under a lock, those who
+//! wait until it may. The state machine of this driver; no unsafe, no system call.
+//!
+//! ```text
+//!                  an event of the kernel
+//!   not ready ───────────────────────────► ready
+//!       ▲                                    │
+//!       └────────────────────────────────────┘
+//!         an attempt that would block, or fell short;
+//!         unless an event came since the look before it
+//! ```
+//!
+//! 1. The kernel says each thing once (edges), so no event may be lost. An event counts the *tick* up; who clears has looked
+//!    before his attempt, and clears nothing if the tick is another by now.
+//! 2. Who waits has the lock, sees that it is not ready, and goes into a list before he gives the lock back. An event is put
+//!    into the word first; then the lock is taken and those who wait are served. So whichever has the lock second sees the other.
+//! 3. A source that nobody has ever waited for is spared the lock: who waits first says so in the word by an exchange,
+//!    which comes either before that of the event or after it.
+
+use convoke_core::raw::sync::atomic::{AtomicU32, Ordering};
+use convoke_core::raw::sync::{Mutex, MutexGuard};
+use convoke_io::driver::Interest;
+
+/// Reading, or accepting, may succeed.
+const READ: u32 = 1;
+/// Writing may succeed, or a connection has been made or refused.
+const WRITE: u32 = 2;
+/// A read that fell short does not mean that there is nothing left: the peer has hung up, the end or an error is still to be
+/// read, or there is urgent data in between.
+const MORE: u32 = 4;
+/// The driver has shut down: nothing is ready any more, and nothing will be.
+const SHUT: u32 = 8;
+/// Somebody has waited, so an event takes the lock: rule 3.
+const WAITED: u32 = 16;
+/// The rest counts events.
+const TICK: u32 = 32;
+
+/// Above the bits.
+const TICKS: u32 = !(TICK - 1);
+
+/// The readiness of one source, and `L`, the lists of those who wait.
+#[derive(Debug)]
+pub struct Readiness<L> {
+    word: AtomicU32,
+    waiting: Mutex<L>,
+}
+
+/// What an event of the kernel says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Event {
+    /// Reading may succeed.
+    pub readable: bool,
+    /// Writing may succeed.
+    pub writable: bool,
+    /// More is to come after a read that falls short: an end, an error.
+    pub more: bool,
+}
+
+/// A look that found a source ready: the word as it was. An attempt that fails clears only what this has seen.
+#[derive(Clone, Copy, Debug)]
+#[must_use = "an attempt that follows may have to be reported"]
+pub struct Look(u32);
+
+/// A look that did not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Blocked {
+    /// An event will come.
+    NotReady,
+    /// The driver has shut down.
+    Shut,
+}
+
+impl<L> Readiness<L> {
+    /// Of a new source: nothing is known, so an attempt may succeed.
+    pub fn new(waiting: L) -> Self {
+        Self { word: AtomicU32::new(READ | WRITE), waiting: Mutex::new(waiting) }
+    }
+
+    /// Whether an attempt may succeed.
+    #[inline]
+    pub fn look(&self, interest: Interest) -> Result<Look, Blocked> {
+        let word = self.word.load(Ordering::Acquire);
+        if word & (bit(interest) | SHUT) == bit(interest) {
+            return Ok(Look(word));
+        }
+        Err(if word & SHUT == 0 { Blocked::NotReady } else { Blocked::Shut })
+    }
+
+    /// An attempt would have blocked.
+    #[inline]
+    pub fn would_block(&self, interest: Interest, look: Look) {
+        self.clear(bit(interest), look);
+    }
+
+    /// An attempt has transferred less than it could have: what there was, or what there was room for.
+    #[inline]
+    pub fn fell_short(&self, interest: Interest, look: Look) {
+        if look.0 & MORE == 0 {
+            self.clear(bit(interest), look);
+        }
+    }
+
+    /// Rule 1.
+    #[inline]
+    fn clear(&self, bit: u32, look: Look) {
+        let mut word = look.0;
+        // Relaxed: nothing is published by knowing less. Who waits afterwards looks again with the lock held.
+        while let Err(now) =
+            self.word.compare_exchange_weak(word, word & !bit, Ordering::AcqRel, Ordering::Relaxed)
+        {
+            if now & TICKS != look.0 & TICKS {
+                return;
+            }
+            word = now;
+        }
+    }
+
+    /// Before the kernel is asked for events for the first time: nothing is ready until it says so.
+    pub fn reset(&self) {
+        self.word.fetch_and(!(READ | WRITE), Ordering::AcqRel);
+    }
+
+    /// The kernel says so. Whether somebody may wait: whoever calls this then takes the lock and serves.
+    #[inline]
+    #[must_use = "who waits is served"]
+    pub fn happened(&self, event: Event) -> bool {
+        let mut bits = 0;
+        if event.readable {
+            bits |= READ;
+        }
+        if event.writable {
+            bits |= WRITE;
+        }
+        if event.more {
+            bits |= MORE;
+        }
+        let mut word = self.word.load(Ordering::Relaxed);
+        loop {
+            let next = (word | bits).wrapping_add(TICK);
+            match self.word.compare_exchange_weak(word, next, Ordering::AcqRel, Ordering::Relaxed) {
+                Ok(_) => return word & WAITED != 0,
+                Err(now) => word = now,
+            }
+        }
+    }
+
+    /// The driver shuts down. Whoever calls this takes the lock afterwards and finishes all who wait.
+    pub fn shut(&self) {
+        self.word.fetch_or(SHUT, Ordering::AcqRel);
+    }
+
+    /// The lists of those who wait. With it held the source is looked at again, and then, if it is not ready, somebody
+    /// may wait: rule 2.
+    #[inline]
+    pub fn lock(&self) -> Waiting<'_, L> {
+        Waiting {
+            lists: self.waiting.lock().unwrap_or_else(|poisoned| poisoned.into_inner()),
+            readiness: self,
+        }
+    }
+}
+
+/// The lock is held while this exists.
+#[derive(Debug)]
+pub struct Waiting<'a, L> {
+    /// Those who wait.
+    pub lists: MutexGuard<'a, L>,
+    readiness: &'a Readiness<L>,
+}
+
+impl<L> Waiting<'_, L> {
+    /// Whether one may go into a list now and wait for an event: else the source is ready, or shut, and he looks again.
+    #[inline]
+    #[must_use = "who may not wait looks again"]
+    pub fn may_wait(&self, interest: Interest) -> bool {
+        let word = &self.readiness.word;
+        let mut now = word.load(Ordering::Acquire);
+        if now & WAITED == 0 {
+            now = word.fetch_or(WAITED, Ordering::AcqRel);
+        }
+        now & (bit(interest) | SHUT) == 0
+    }
+}
+
+const fn bit(interest: Interest) -> u32 {
+    match interest {
+        Interest::Read => READ,
+        Interest::Write => WRITE,
+    }
+}

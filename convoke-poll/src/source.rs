@@ -1,0 +1,160 @@
+//! A socket, as its users see it: what the contract asks of a source, over the state that is shared with the driver.
+
+use std::io::{self, IoSlice, IoSliceMut};
+use std::net::Shutdown;
+use std::sync::Arc;
+
+use convoke_io::driver::{
+    Accepted, Address, InFlight, Interest, OperationId, SocketOption, Source, StandardSocket, Submitted,
+};
+
+use crate::driver::Shared;
+use crate::state::State;
+use crate::{addresses, calls, options};
+
+/// The one handle of a state: when it goes the socket is taken from the poller, and then closed.
+#[derive(Debug)]
+pub(crate) struct PollSource {
+    state: Arc<State>,
+}
+
+impl PollSource {
+    /// Takes the socket in.
+    pub(crate) fn new(driver: &Arc<Shared>, socket: StandardSocket) -> io::Result<Arc<dyn Source>> {
+        let source = Self::unconnected(driver, socket)?;
+        source.state.add()?;
+        Ok(Arc::new(source))
+    }
+
+    /// The same for a stream that will be connected: the kernel is asked for events then.
+    pub(crate) fn unconnected(driver: &Arc<Shared>, socket: StandardSocket) -> io::Result<Self> {
+        Ok(Self { state: driver.insert(|key| Arc::new(State::new(socket, driver.clone(), key)))? })
+    }
+
+    fn socket(&self) -> &StandardSocket {
+        &self.state.socket
+    }
+}
+
+impl Drop for PollSource {
+    fn drop(&mut self) {
+        self.state.remove();
+    }
+}
+
+impl Source for PollSource {
+    #[inline]
+    fn submit(&self, operation: InFlight) -> Submitted {
+        self.state.submit(operation)
+    }
+
+    fn cancel(&self, operation: OperationId) -> Option<InFlight> {
+        self.state.cancel(operation)
+    }
+
+    #[inline]
+    fn try_read(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        if buffer.is_empty() && calls::is_stream(self.socket()) {
+            return Ok(0);
+        }
+        self.state.read(buffer)
+    }
+
+    fn try_read_vectored(&self, buffers: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
+        let room = buffers.iter().map(|buffer| buffer.len()).sum();
+        if room == 0 && calls::is_stream(self.socket()) {
+            return Ok(0);
+        }
+        self.state.attempt(Interest::Read, |socket, look| {
+            let read = calls::read_vectored(socket, buffers)?;
+            self.state.has_read(read, room, look);
+            Ok(read)
+        })
+    }
+
+    fn try_peek(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        if buffer.is_empty() && calls::is_stream(self.socket()) {
+            return Ok(0);
+        }
+        self.state.attempt(Interest::Read, |socket, _| calls::peek(socket, buffer))
+    }
+
+    #[inline]
+    fn try_write(&self, buffer: &[u8]) -> io::Result<usize> {
+        if buffer.is_empty() && calls::is_stream(self.socket()) {
+            return Ok(0);
+        }
+        self.state.write(buffer)
+    }
+
+    fn try_write_vectored(&self, buffers: &[IoSlice<'_>]) -> io::Result<usize> {
+        let length = buffers.iter().map(|buffer| buffer.len()).sum();
+        if length == 0 && calls::is_stream(self.socket()) {
+            return Ok(0);
+        }
+        self.state.attempt(Interest::Write, |socket, look| {
+            let written = calls::write_vectored(socket, buffers)?;
+            self.state.has_written(written, length, look);
+            Ok(written)
+        })
+    }
+
+    fn try_accept(&self) -> io::Result<Accepted> {
+        let (socket, peer) = self.state.attempt(Interest::Read, |socket, _| calls::accept(socket))?;
+        Ok(Accepted { source: Self::new(&self.state.driver, socket)?, peer })
+    }
+
+    fn try_receive_from(&self, buffer: &mut [u8]) -> io::Result<(usize, Address)> {
+        self.state.attempt(Interest::Read, |socket, _| calls::receive_from(socket, buffer))
+    }
+
+    fn try_peek_from(&self, buffer: &mut [u8]) -> io::Result<(usize, Address)> {
+        self.state.attempt(Interest::Read, |socket, _| calls::peek_from(socket, buffer))
+    }
+
+    fn try_send_to(&self, buffer: &[u8], to: &Address) -> io::Result<usize> {
+        self.state.attempt(Interest::Write, |socket, _| calls::send_to(socket, buffer, to))
+    }
+
+    fn connect_datagrams(&self, to: &Address) -> io::Result<()> {
+        calls::connect_datagrams(self.socket(), to)
+    }
+
+    fn shut_down(&self, how: Shutdown) -> io::Result<()> {
+        calls::shut_down(self.socket(), how)
+    }
+
+    fn local_address(&self) -> io::Result<Address> {
+        addresses::of_any(&calls::reference(self.socket()).local_addr()?)
+    }
+
+    fn peer_address(&self) -> io::Result<Address> {
+        addresses::of_any(&calls::reference(self.socket()).peer_addr()?)
+    }
+
+    fn set_option(&self, option: SocketOption) -> io::Result<()> {
+        options::set(self.socket(), option)
+    }
+
+    fn option(&self, option: SocketOption) -> io::Result<SocketOption> {
+        options::get(self.socket(), option)
+    }
+
+    fn take_error(&self) -> io::Result<Option<io::Error>> {
+        calls::reference(self.socket()).take_error()
+    }
+
+    fn duplicate(&self) -> io::Result<StandardSocket> {
+        calls::duplicate(self.socket())
+    }
+
+    #[cfg(unix)]
+    fn descriptor(&self) -> Option<std::os::fd::BorrowedFd<'_>> {
+        Some(calls::handle(self.socket()))
+    }
+
+    #[cfg(windows)]
+    fn handle(&self) -> Option<std::os::windows::io::BorrowedSocket<'_>> {
+        Some(calls::handle(self.socket()))
+    }
+}

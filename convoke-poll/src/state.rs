@@ -1,0 +1,278 @@
+//! What a source shares with its driver: its socket, its readiness, and the operations that wait. The driver finds it by the key
+//! of an event, and acts for those who wait.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use convoke_io::driver::{
+    Address, Finished, InFlight, Interest, OperationId, Parked, Request, StandardSocket, Submitted,
+    shut_down, unsupported,
+};
+
+use crate::driver::Shared;
+use crate::readiness::{Blocked, Event, Look, Readiness, Waiting};
+use crate::{addresses, calls};
+
+/// A socket, as the driver sees it.
+#[derive(Debug)]
+pub(crate) struct State {
+    pub(crate) socket: StandardSocket,
+    pub(crate) driver: Arc<Shared>,
+    key: usize,
+    readiness: Readiness<Lists>,
+    /// Whether the kernel was asked for events.
+    added: AtomicBool,
+}
+
+/// The operations that wait, by direction.
+#[derive(Debug)]
+pub(crate) struct Lists {
+    read: Parked,
+    write: Parked,
+}
+
+impl Lists {
+    #[inline]
+    fn of(&mut self, interest: Interest) -> &mut Parked {
+        match interest {
+            Interest::Read => &mut self.read,
+            Interest::Write => &mut self.write,
+        }
+    }
+}
+
+impl State {
+    pub(crate) fn new(socket: StandardSocket, driver: Arc<Shared>, key: usize) -> Self {
+        let lists = Lists { read: Parked::new(), write: Parked::new() };
+        Self { socket, driver, key, readiness: Readiness::new(lists), added: AtomicBool::new(false) }
+    }
+
+    /// Asks the kernel for events.
+    pub(crate) fn add(&self) -> io::Result<()> {
+        self.driver.poller.add(calls::handle(&self.socket), self.key)?;
+        self.added.store(true, Ordering::Release);
+        Ok(())
+    }
+
+    /// Lets go of the kernel and of the registry, before the socket is closed.
+    pub(crate) fn remove(&self) {
+        if self.added.load(Ordering::Acquire) {
+            self.driver.poller.delete(calls::handle(&self.socket));
+        }
+        let found = self.driver.registry().remove(self.key);
+        drop(found);
+    }
+
+    /// Does what may block, if an attempt may succeed.
+    #[inline]
+    pub(crate) fn attempt<T>(
+        &self,
+        interest: Interest,
+        mut act: impl FnMut(&StandardSocket, Look) -> io::Result<T>,
+    ) -> io::Result<T> {
+        loop {
+            let look = match self.readiness.look(interest) {
+                Ok(look) => look,
+                Err(Blocked::NotReady) => return Err(io::ErrorKind::WouldBlock.into()),
+                Err(Blocked::Shut) => return Err(shut_down()),
+            };
+            match act(&self.socket, look) {
+                // If an event came meanwhile it is ready still, and is tried again.
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    self.readiness.would_block(interest, look);
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                result => return result,
+            }
+        }
+    }
+
+    /// So much was read into this much room.
+    #[inline]
+    pub(crate) fn has_read(&self, read: usize, room: usize, look: Look) {
+        // Nothing is left then, and the kernel will say when there is. An end stays readable. Only here: a read from a Unix
+        // stream also ends where a descriptor is handed over, and datagrams are short as it is.
+        if 0 < read && read < room && matches!(self.socket, StandardSocket::TcpStream(_)) {
+            self.readiness.fell_short(Interest::Read, look);
+        }
+    }
+
+    /// So much of so much was written.
+    #[inline]
+    pub(crate) fn has_written(&self, written: usize, length: usize, look: Look) {
+        if written < length {
+            self.readiness.fell_short(Interest::Write, look);
+        }
+    }
+
+    #[inline]
+    pub(crate) fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.attempt(Interest::Read, |socket, look| {
+            let read = calls::read(socket, buffer)?;
+            self.has_read(read, buffer.len(), look);
+            Ok(read)
+        })
+    }
+
+    #[inline]
+    pub(crate) fn write(&self, buffer: &[u8]) -> io::Result<usize> {
+        self.attempt(Interest::Write, |socket, look| {
+            let written = calls::write(socket, buffer)?;
+            self.has_written(written, buffer.len(), look);
+            Ok(written)
+        })
+    }
+
+    pub(crate) fn submit(&self, mut operation: InFlight) -> Submitted {
+        if let Request::Connect(to) = operation.request()
+            && let Some(result) = self.begin_to_connect(to)
+        {
+            return Submitted::Done(operation, result);
+        }
+        let interest = operation.request().interest();
+        let is_question = matches!(operation.request(), Request::Ready(_));
+        let mut waiting = self.readiness.lock();
+        loop {
+            // Who owns a buffer does not overtake those who came before: they are served when the kernel says so.
+            let in_turn = is_question || waiting.lists.of(interest).is_empty();
+            if in_turn && let Some(result) = self.perform(operation.request_mut()) {
+                return Submitted::Done(operation, result);
+            }
+            if waiting.may_wait(interest) || !in_turn {
+                break;
+            }
+        }
+        waiting.lists.of(interest).push(operation);
+        self.driver.has_parked();
+        if !self.driver.poller.has_edges() {
+            self.arm(&mut waiting);
+        }
+        Submitted::Kept
+    }
+
+    pub(crate) fn cancel(&self, operation: OperationId) -> Option<InFlight> {
+        let mut waiting = self.readiness.lock();
+        let lists = &mut *waiting.lists;
+        let found = lists.read.remove(operation).or_else(|| lists.write.remove(operation))?;
+        self.driver.has_finished(1);
+        Some(found)
+    }
+
+    /// An event of the kernel. What is finished by it goes to the others that are, to be told later.
+    #[inline]
+    pub(crate) fn happened(&self, event: Event, finished: &mut Vec<Finished>) {
+        if !self.readiness.happened(event) {
+            return;
+        }
+        let mut waiting = self.readiness.lock();
+        if event.readable {
+            self.serve(&mut waiting.lists.read, finished);
+        }
+        if event.writable {
+            self.serve(&mut waiting.lists.write, finished);
+        }
+        if !self.driver.poller.has_edges() {
+            self.arm(&mut waiting);
+        }
+    }
+
+    /// Finishes those that can be finished, the first in line first.
+    #[inline]
+    fn serve(&self, parked: &mut Parked, finished: &mut Vec<Finished>) {
+        while let Some(mut operation) = parked.pop() {
+            match self.perform(operation.request_mut()) {
+                Some(result) => finished.push(operation.finish(result)),
+                None => return parked.put_back(operation),
+            }
+        }
+    }
+
+    /// Finishes all, for the driver shuts down.
+    pub(crate) fn shut(&self, finished: &mut Vec<Finished>) {
+        self.readiness.shut();
+        let mut waiting = self.readiness.lock();
+        let lists = &mut *waiting.lists;
+        for parked in [&mut lists.read, &mut lists.write] {
+            while let Some(operation) = parked.pop() {
+                finished.push(operation.finish(Err(shut_down())));
+            }
+        }
+    }
+
+    /// Does what is asked for, or says nothing if it would block.
+    #[inline]
+    fn perform(&self, request: &mut Request) -> Option<io::Result<usize>> {
+        let result = match request {
+            Request::Ready(interest) => {
+                return match self.readiness.look(*interest) {
+                    Ok(_) => Some(Ok(0)),
+                    Err(Blocked::NotReady) => None,
+                    Err(Blocked::Shut) => Some(Err(shut_down())),
+                };
+            }
+            Request::Read(room) => self.read(room.as_mut_slice()),
+            Request::Write(words) => self.write(words.as_slice()),
+            Request::Connect(_) => self.attempt(Interest::Write, |socket, _| has_connected(socket)),
+            _ => Err(unsupported("such operations")),
+        };
+        match result {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => None,
+            result => Some(result),
+        }
+    }
+
+    /// Says nothing if it takes time.
+    fn begin_to_connect(&self, to: &Address) -> Option<io::Result<usize>> {
+        let connected = addresses::to_any(to).and_then(|to| calls::reference(&self.socket).connect(&to));
+        let takes_time = match connected {
+            Ok(()) => false,
+            Err(error) if is_in_progress(&error) => true,
+            Err(error) => return Some(Err(error)),
+        };
+        if self.added.load(Ordering::Acquire) {
+            return if takes_time { None } else { Some(Ok(0)) };
+        }
+        // Only now: the kernel says of a stream that was never connected that it has hung up.
+        if takes_time {
+            self.readiness.reset();
+        }
+        match self.add() {
+            Err(error) => Some(Err(error)),
+            Ok(()) if takes_time => None,
+            Ok(()) => Some(Ok(0)),
+        }
+    }
+
+    /// Asks for an event in the directions that somebody waits for, where they do not come by themselves.
+    fn arm(&self, waiting: &mut Waiting<'_, Lists>) {
+        let (read, write) = (!waiting.lists.read.is_empty(), !waiting.lists.write.is_empty());
+        if read || write {
+            self.driver.poller.arm(calls::handle(&self.socket), self.key, read, write);
+        }
+    }
+}
+
+/// Whether a connection was made, after the kernel has said that something has happened.
+fn has_connected(socket: &StandardSocket) -> io::Result<usize> {
+    let socket = calls::reference(socket);
+    if let Some(error) = socket.take_error()? {
+        return Err(error);
+    }
+    match socket.peer_addr() {
+        Ok(_) => Ok(0),
+        Err(error) if error.kind() == io::ErrorKind::NotConnected => Err(io::ErrorKind::WouldBlock.into()),
+        Err(error) => Err(error),
+    }
+}
+
+#[cfg(unix)]
+fn is_in_progress(error: &io::Error) -> bool {
+    use rustix::io::Errno;
+    matches!(Errno::from_io_error(error), Some(Errno::INPROGRESS | Errno::INTR))
+}
+
+#[cfg(windows)]
+fn is_in_progress(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::WouldBlock
+}
