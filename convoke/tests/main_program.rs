@@ -1,0 +1,119 @@
+//! Programs that end: by themselves, by an error, by a signal, by a second one, by a clean-up that takes too long. Each is this
+//! test binary, started once more.
+#![cfg(all(feature = "net", unix))]
+
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, Command, Stdio};
+
+use convoke::prelude::*;
+use convoke::runtime::{ENDED_HARD, Main};
+
+/// The variable that says which program this process is.
+const ROLE: &str = "CONVOKE_TEST_ROLE";
+
+#[test]
+fn the_program() {
+    let Ok(role) = std::env::var(ROLE) else { return };
+    let main = Main::new().contexts(2).pool(1);
+    match role.as_str() {
+        "returns" => main.run(async || println!("\nready")),
+        "cleans up" => main.run(async || waits_and_cleans_up(false).await),
+        "hangs" => main.run(async || waits_and_cleans_up(true).await),
+        "takes too long" => main.grace_seconds(0).run(async || waits_and_cleans_up(true).await),
+        other => panic!("there is no program `{other}`"),
+    }
+}
+
+/// Says that it is ready, waits for ever, and cleans up, which may take for ever too.
+async fn waits_and_cleans_up(hangs: bool) {
+    scope(async |s| {
+        s.named("the child").spawn(ensure(
+            async move |_| {
+                println!("\ncleaning up");
+                if hangs {
+                    std::future::pending::<()>().await;
+                }
+                checkpoint().await;
+                println!("cleaned up");
+            },
+            async {
+                println!("\nready");
+                never::<()>().await;
+            },
+        ));
+    })
+    .await;
+}
+
+struct Program {
+    process: Child,
+    lines: std::io::Lines<BufReader<std::process::ChildStdout>>,
+}
+
+impl Program {
+    fn start(role: &str) -> Self {
+        let mut process = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "the_program", "--nocapture"])
+            .env(ROLE, role)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let lines = BufReader::new(process.stdout.take().unwrap()).lines();
+        let mut this = Self { process, lines };
+        this.wait_for("ready");
+        this
+    }
+
+    fn wait_for(&mut self, line: &str) {
+        let found = self.lines.by_ref().any(|found| found.unwrap() == line);
+        assert!(found, "the program ended without `{line}`");
+    }
+
+    fn signal(&self, signal: i32) {
+        // SAFETY: it is our child, and has not been waited for.
+        assert_eq!(unsafe { libc::kill(self.process.id().try_into().unwrap(), signal) }, 0);
+    }
+
+    /// Its exit status, and what it said on its error stream.
+    fn end(mut self) -> (Option<i32>, String) {
+        let mut said = String::new();
+        self.process.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+        (self.process.wait().unwrap().code(), said)
+    }
+}
+
+#[test]
+fn a_program_that_returns_ends_well() {
+    assert_eq!(Program::start("returns").end().0, Some(0));
+}
+
+#[test]
+fn a_signal_has_it_clean_up_and_the_status_tells_which() {
+    for (signal, status) in [(libc::SIGINT, 130), (libc::SIGTERM, 143)] {
+        let mut program = Program::start("cleans up");
+        program.signal(signal);
+        program.wait_for("cleaned up");
+        assert_eq!(program.end().0, Some(status));
+    }
+}
+
+#[test]
+fn a_second_signal_ends_it_hard_and_names_what_still_runs() {
+    let mut program = Program::start("hangs");
+    program.signal(libc::SIGTERM);
+    program.wait_for("cleaning up");
+    program.signal(libc::SIGINT);
+    let (status, said) = program.end();
+    assert_eq!(status, Some(i32::from(ENDED_HARD)), "{said}");
+    assert!(said.contains("a second signal (2)") && said.contains("`the child`"), "{said}");
+}
+
+#[test]
+fn a_clean_up_that_takes_too_long_ends_it_hard() {
+    let program = Program::start("takes too long");
+    program.signal(libc::SIGTERM);
+    let (status, said) = program.end();
+    assert_eq!(status, Some(i32::from(ENDED_HARD)), "{said}");
+    assert!(said.contains("not all had ended") && said.contains("`the child`"), "{said}");
+}

@@ -1,0 +1,189 @@
+//! A runtime and its contexts: where things run, who does their I/O, and how contexts begin and end.
+#![cfg(feature = "net")]
+
+use std::cell::Cell;
+use std::io;
+use std::rc::Rc;
+use std::thread;
+use std::time::Duration;
+
+use convoke::net::{TcpListener, TcpStream, UdpSocket};
+use convoke::prelude::*;
+use convoke::runtime::Runtime;
+use convoke::{Executor, io_context, launch};
+
+async fn echo_once(listener: TcpListener) -> io::Result<()> {
+    let (stream, _) = listener.accept().await?;
+    let mut buffer = [0; 64];
+    let length = stream.read(&mut buffer).await?;
+    stream.write_all(&buffer[..length]).await
+}
+
+async fn ask(address: std::net::SocketAddr) -> io::Result<Vec<u8>> {
+    let stream = TcpStream::connect(address).await?;
+    stream.write_all(b"question").await?;
+    let mut answer = vec![0; 8];
+    stream.read_exact(&mut answer).await?;
+    Ok(answer)
+}
+
+#[test]
+fn a_child_on_another_context_uses_that_contexts_driver() {
+    let runtime = Runtime::builder().contexts(2).pool_threads(1).build().unwrap();
+    let contexts = runtime.contexts().to_vec();
+    let answer = runtime.run(async move {
+        let listener = TcpListener::bind("127.0.0.1:0").await?;
+        let address = listener.local_addr()?;
+        scope(async |s| {
+            s.spawn(async move { echo_once(listener).await });
+            let there = run_on(&contexts[1], async move {
+                let answer = ask(address).await?;
+                io::Result::Ok((thread::current().name().map(str::to_owned), answer))
+            });
+            there.await
+        })
+        .await
+    });
+    let (thread, answer) = answer.unwrap().unwrap();
+    assert_eq!(thread.as_deref(), Some("convoke-io-1"));
+    assert_eq!(answer, b"question");
+}
+
+#[test]
+fn tasks_on_the_pool_do_their_io_through_the_first_context() {
+    let runtime = Runtime::builder().contexts(1).pool_threads(2).build().unwrap();
+    let pool = runtime.pool();
+    let answer = runtime.run(async move {
+        scope(async |s| {
+            let listener = TcpListener::bind("127.0.0.1:0").await?;
+            let address = listener.local_addr()?;
+            s.spawn_on(&pool, echo_once(listener));
+            run_on(&pool, ask(address)).await
+        })
+        .await
+    });
+    assert_eq!(answer.unwrap().unwrap(), b"question");
+}
+
+#[test]
+fn without_a_context_the_error_says_what_to_do() {
+    let error = sync_wait(task(async { UdpSocket::bind("127.0.0.1:0").await.unwrap_err() })).unwrap();
+    assert_eq!(error.kind(), io::ErrorKind::Unsupported);
+    assert!(error.to_string().contains("#[convoke::main]"), "{error}");
+}
+
+#[test]
+fn a_name_that_is_none_is_an_error_that_says_how_to_write_one() {
+    let context = io_context().unwrap();
+    let error = context.run_until(async { TcpStream::connect("no port").await.unwrap_err() }).unwrap();
+    assert_eq!(error.kind(), io::ErrorKind::InvalidInput);
+    assert!(error.to_string().contains("127.0.0.1:80"), "{error}");
+}
+
+#[test]
+fn localhost_is_looked_up() {
+    let context = io_context().unwrap();
+    let found = context.run_until(async { convoke::net::resolve(("localhost", 80)).await });
+    assert!(found.unwrap().unwrap().iter().all(|address| address.ip().is_loopback() && address.port() == 80));
+}
+
+#[test]
+fn a_context_runs_until_it_is_dry_and_may_be_run_again() {
+    let context = io_context().unwrap();
+    assert_eq!(context.run(), 0, "there is nothing to do");
+    for _ in 0..2 {
+        let slept = launch(&context.executor()).start(async {
+            sleep(Duration::from_millis(2)).await;
+            7
+        });
+        assert!(context.run() > 1, "it waits for the timer");
+        assert_eq!(slept.wait(), Outcome::Value(7));
+    }
+}
+
+#[test]
+fn work_that_is_announced_keeps_a_context_running() {
+    let context = io_context().unwrap();
+    let (work, executor) = (context.work(), context.executor());
+    let outside = thread::spawn(move || {
+        let answer = sync_wait(schedule(&executor).then(|()| 42));
+        drop(work);
+        answer
+    });
+    context.run();
+    assert_eq!(outside.join().unwrap(), Outcome::Value(42));
+}
+
+#[test]
+fn run_one_runs_one_piece_and_says_when_there_is_none() {
+    let context = io_context().unwrap();
+    assert!(!context.run_one());
+    let launched = launch(&context.executor()).start(async { checkpoint().await });
+    assert!(context.run_one());
+    assert!(context.run_one());
+    while context.run_one() {}
+    assert_eq!(launched.wait(), Outcome::Value(()));
+}
+
+#[test]
+fn a_context_that_is_stopped_leaves_its_work_for_the_next_run() {
+    let context = io_context().unwrap();
+    let launched = launch(&context.executor()).start(async { 7 });
+    context.stop();
+    assert_eq!(context.run(), 0);
+    context.run();
+    assert_eq!(launched.wait(), Outcome::Value(7));
+}
+
+#[test]
+fn what_is_not_send_lives_on_a_context() {
+    let context = io_context().unwrap();
+    let shared = Rc::new(Cell::new(0));
+    let outcome = context.run_until(async {
+        let listener = TcpListener::bind("127.0.0.1:0").await?;
+        let address = listener.local_addr()?;
+        let (_, answer) = try_join((echo_once(listener), async {
+            shared.set(shared.get() + 1);
+            ask(address).await
+        }))
+        .await?;
+        io::Result::Ok(answer.len() + shared.get())
+    });
+    assert_eq!(outcome.unwrap().unwrap(), 9);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_guest_in_a_foreign_loop_is_told_by_a_descriptor_and_a_time() {
+    use std::os::fd::AsRawFd;
+
+    let context = io_context().unwrap();
+    let executor = context.executor();
+    assert_eq!(context.poll(), None, "nothing to do, and no time to wait for");
+    let descriptor = context.descriptor().expect("this driver has one").as_raw_fd();
+    let waits = move || {
+        let mut asked = libc::pollfd { fd: descriptor, events: libc::POLLIN, revents: 0 };
+        // SAFETY: one descriptor, which the context keeps open.
+        assert_eq!(unsafe { libc::poll(&raw mut asked, 1, 10_000) }, 1, "it became readable");
+    };
+    // Work from another thread.
+    let outside = thread::spawn(move || sync_wait(schedule(&executor).then(|()| 42)));
+    waits();
+    context.poll();
+    assert_eq!(outside.join().unwrap(), Outcome::Value(42));
+    // A timer.
+    let slept = launch(&context.executor()).start(async { sleep(Duration::from_millis(5)).await });
+    let until = context.poll().expect("a timer is set");
+    thread::park_timeout(until.saturating_duration_since(std::time::Instant::now()));
+    while context.poll().is_some() {
+        thread::yield_now();
+    }
+    assert_eq!(slept.wait(), Outcome::Value(()));
+}
+
+#[test]
+fn contexts_and_pool_pass_their_drivers_through_wrappers() {
+    let context = io_context().unwrap();
+    let strand = Strand::new(context.executor());
+    assert!(strand.context().is_some());
+}
