@@ -7,6 +7,7 @@
 //! | `context_thread.rs` | a context on a thread of its own |
 //! | `main_entry.rs` | a program: what `#[convoke::main]` calls |
 //! | `signals.rs` | SIGINT and SIGTERM ask the program to stop; a second one, or a deadline, ends it hard |
+//! | `test_entry.rs` | a test: what `#[convoke::test]` calls |
 //! | `ending.rs` | what the program's end means to whoever started it |
 
 mod builder;
@@ -14,10 +15,16 @@ mod context_thread;
 mod ending;
 mod main_entry;
 mod signals;
+mod test_entry;
 
 pub use builder::RuntimeBuilder;
 pub use ending::{ENDED_HARD, Ending};
 pub use main_entry::{Main, STOP_GRACE};
+#[cfg(feature = "testing")]
+pub use test_entry::InVirtualTime;
+#[cfg(feature = "sim")]
+pub use test_entry::Simulated;
+pub use test_entry::{OnAContext, Test, TestOutput};
 
 use core::fmt;
 use core::future::Future;

@@ -1,0 +1,166 @@
+//! A test that awaits: what `#[convoke::test]` calls. Where it runs is a type, for each asks something else of the body.
+
+use core::fmt;
+use core::future::Future;
+
+use convoke_core::Outcome;
+
+use super::io_context;
+
+/// Runs the body of a test: `#[convoke::test]` without the attribute.
+///
+/// ```
+/// use convoke::net::{TcpListener, TcpStream};
+/// use convoke::prelude::*;
+/// use convoke::runtime::Test;
+///
+/// Test::new("somebody answers").run(async || {
+///     let listener = TcpListener::bind("127.0.0.1:0").await?;
+///     try_join((TcpStream::connect(listener.local_addr()?), listener.accept())).await.map(drop)
+/// })
+/// .unwrap();
+/// ```
+#[must_use = "nothing is run before `run`"]
+pub struct Test<P = OnAContext> {
+    name: &'static str,
+    place: P,
+}
+
+/// A test runs on an I/O context of its own, in real time.
+#[derive(Debug)]
+pub struct OnAContext;
+
+/// A test runs where time jumps, without I/O.
+#[cfg(feature = "testing")]
+#[derive(Debug)]
+pub struct InVirtualTime;
+
+/// A test runs on a simulated host, once for each of these seeds.
+#[cfg(feature = "sim")]
+#[derive(Debug)]
+pub struct Simulated {
+    seeds: core::ops::Range<u64>,
+}
+
+impl Test {
+    /// A test of this name, on a context of its own.
+    pub fn new(name: &'static str) -> Self {
+        Self { name, place: OnAContext }
+    }
+
+    /// Time jumps to the next timer when all is idle, and there is no real I/O.
+    #[cfg(feature = "testing")]
+    pub fn virtual_time(self) -> Test<InVirtualTime> {
+        Test { name: self.name, place: InVirtualTime }
+    }
+
+    /// On the host `test` of a simulated network, in virtual time. The seed is that in the variable `CONVOKE_SEED`, or 0.
+    ///
+    /// # Panics
+    /// If what is in the variable is no number.
+    #[cfg(feature = "sim")]
+    pub fn sim(self) -> Test<Simulated> {
+        let seed = std::env::var("CONVOKE_SEED").map_or(0, |seed| {
+            seed.parse().unwrap_or_else(|_| panic!("CONVOKE_SEED must be a number, and is `{seed}`"))
+        });
+        self.seed(seed)
+    }
+
+    /// The same with this seed.
+    #[cfg(feature = "sim")]
+    pub fn seed(self, seed: u64) -> Test<Simulated> {
+        Test { name: self.name, place: Simulated { seeds: seed..seed + 1 } }
+    }
+
+    /// The same once for each seed below this.
+    #[cfg(feature = "sim")]
+    pub fn seeds(self, seeds: u64) -> Test<Simulated> {
+        Test { name: self.name, place: Simulated { seeds: 0..seeds } }
+    }
+
+    /// Runs the body, and returns what it returns.
+    ///
+    /// # Panics
+    /// If the body does, if it ends by the stopped door, or if the system has no descriptors for a context.
+    pub fn run<F: Future>(self, body: impl FnOnce() -> F) -> F::Output {
+        let context = io_context().unwrap_or_else(|error| panic!("no I/O context could be made: {error}"));
+        match context.run_until(body()) {
+            Outcome::Value(value) => value,
+            Outcome::Stopped => panic!("`{}` ended by the stopped door, and so has nothing to return", self.name),
+            Outcome::Error(never) => never.absurd(),
+            Outcome::Panicked(panic) => panic.resume(),
+        }
+    }
+}
+
+#[cfg(feature = "testing")]
+impl Test<InVirtualTime> {
+    /// Runs the body, and returns what it returns.
+    ///
+    /// # Panics
+    /// As [`testing::run`](convoke_exec::testing::run()).
+    pub fn run<F: Future + 'static>(self, body: impl FnOnce() -> F) -> F::Output {
+        convoke_exec::testing::Play::new().name(self.name).run(body())
+    }
+}
+
+#[cfg(feature = "sim")]
+impl Test<Simulated> {
+    /// With this seed, after `sim`, which says it too.
+    pub fn seed(self, seed: u64) -> Self {
+        Test::new(self.name).seed(seed)
+    }
+
+    /// Once for each seed below this, after `sim`, which says it too.
+    pub fn seeds(self, seeds: u64) -> Self {
+        Test::new(self.name).seeds(seeds)
+    }
+
+    /// Runs the body once for each seed, until one fails; and returns what it has returned last.
+    ///
+    /// # Panics
+    /// As [`simulate`](convoke_sim::simulate), which names the seed; and if there is no seed to run it with.
+    pub fn run<F>(self, mut body: impl FnMut() -> F) -> F::Output
+    where
+        F: Future<Output: TestOutput + Send + 'static> + Send + 'static,
+    {
+        let mut last = None;
+        for seed in self.place.seeds {
+            let output = convoke_sim::simulate(seed, body());
+            if output.is_failure() {
+                eprintln!("`{}` failed with seed {seed}: `seed = {seed}` runs that alone", self.name);
+                return output;
+            }
+            last = Some(output);
+        }
+        last.unwrap_or_else(|| panic!("`{}` has no seed to run with", self.name))
+    }
+}
+
+/// What a test may return: nothing, or a `Result`.
+#[diagnostic::on_unimplemented(
+    message = "a test cannot return `{Self}`",
+    note = "a test returns nothing, or a `Result`"
+)]
+pub trait TestOutput {
+    /// Whether the test has failed.
+    fn is_failure(&self) -> bool;
+}
+
+impl TestOutput for () {
+    fn is_failure(&self) -> bool {
+        false
+    }
+}
+
+impl<T, E> TestOutput for Result<T, E> {
+    fn is_failure(&self) -> bool {
+        self.is_err()
+    }
+}
+
+impl<P: fmt::Debug> fmt::Debug for Test<P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Test").field("name", &self.name).field("place", &self.place).finish()
+    }
+}
