@@ -32,7 +32,7 @@ fn assert_that_all_answer(scenarios: &[&str]) {
     let medians = run(scenarios);
     assert_eq!(medians.len(), scenarios.len(), "{medians:?}");
     for (scenario, peers) in medians {
-        for expected in ["tokio", "smol", "monoio", "compio", "raw_epoll"] {
+        for expected in ["convoke", "tokio", "smol", "monoio", "compio", "raw_epoll"] {
             let answered = peers.iter().any(|(peer, median)| peer == expected && *median > 0.0);
             assert!(answered, "{expected} in {scenario}: {peers:?}");
         }

@@ -21,8 +21,8 @@ pub(super) struct Server {
 }
 
 pub(super) fn all() -> impl Iterator<Item = Server> {
-    let peers = [tokio::SERVER, smol::SERVER, monoio::SERVER, compio::SERVER, raw_epoll::SERVER];
-    convoke::SERVER.into_iter().chain(peers)
+    [convoke::SERVER, tokio::SERVER, smol::SERVER, monoio::SERVER, compio::SERVER, raw_epoll::SERVER]
+        .into_iter()
 }
 
 /// The names of all who serve, in the order of their report.
