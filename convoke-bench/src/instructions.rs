@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::scenario::Scenario;
+use crate::scenario::{Instructions, Scenario};
 
 /// A run that takes longer than this is ended, and its number stays unknown.
 const TIME_LIMIT: Duration = Duration::from_secs(60);
@@ -30,6 +30,15 @@ pub(crate) fn available() -> bool {
 
 /// Instructions per op of one contestant, or `None` if it could not be found out.
 pub(crate) fn per_op(scenario: &Scenario, peer: &str, ops_per_sample: u64) -> Option<f64> {
+    let contestant = scenario.contestants.iter().find(|contestant| contestant.peer == peer)?;
+    match &contestant.instructions {
+        Instructions::OfThisProcess => of_this_process(scenario, peer, ops_per_sample),
+        Instructions::OfServer(count) => count(),
+        Instructions::Unknown => None,
+    }
+}
+
+fn of_this_process(scenario: &Scenario, peer: &str, ops_per_sample: u64) -> Option<f64> {
     let ops = scenario.whole_batches((ops_per_sample / LESS_THAN_A_SAMPLE).max(1));
     let once = total(scenario.name, peer, ops)?;
     let twice = total(scenario.name, peer, 2 * ops)?;
@@ -38,8 +47,7 @@ pub(crate) fn per_op(scenario: &Scenario, peer: &str, ops_per_sample: u64) -> Op
 
 /// Instructions of a whole run. The child inherits the environment and with it the allocator.
 fn total(scenario: &str, peer: &str, ops: u64) -> Option<u64> {
-    let child = Command::new("valgrind")
-        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null", "--fair-sched=try"])
+    let child = callgrind()
         .arg(std::env::current_exe().ok()?)
         .args(["--run-ops", scenario, peer, &ops.to_string()])
         .stdin(Stdio::null())
@@ -48,6 +56,13 @@ fn total(scenario: &str, peer: &str, ops: u64) -> Option<u64> {
         .spawn()
         .ok()?;
     collected(&wait_at_most(TIME_LIMIT, child)?)
+}
+
+/// What runs the program that follows under callgrind.
+pub(crate) fn callgrind() -> Command {
+    let mut command = Command::new("valgrind");
+    command.args(["--tool=callgrind", "--callgrind-out-file=/dev/null", "--fair-sched=try"]);
+    command
 }
 
 /// Waits for the child and returns its standard error, or ends it when the time is up. Callgrind writes a few lines,
@@ -70,7 +85,7 @@ fn wait_at_most(limit: Duration, mut child: Child) -> Option<String> {
 }
 
 /// The number in callgrind's line `==123== Collected : 456`.
-fn collected(text: &str) -> Option<u64> {
+pub(crate) fn collected(text: &str) -> Option<u64> {
     text.lines().find_map(|line| line.split_once("Collected :")?.1.trim().parse().ok())
 }
 

@@ -6,6 +6,7 @@
 //! - [`scenario`]: what is measured; one file per family of scenarios below it.
 //! - [`own`]: our own operations, driven by hand.
 //! - [`peer`]: how each peer's runtime is set up, once, for all scenarios.
+//! - [`echo`]: servers and their load, in processes of their own.
 //! - [`measure`]: calibration, timed samples by turns, the counting sample.
 //! - [`statistics`]: median and spread.
 //! - [`allocator`]: the global allocator, which forwards and, when asked, counts.
@@ -14,6 +15,7 @@
 
 mod allocator;
 mod arguments;
+mod echo;
 mod instructions;
 mod measure;
 mod own;
@@ -26,6 +28,7 @@ mod statistics;
 use std::process::{Command, ExitCode};
 
 use arguments::{Action, Options};
+use echo::Role;
 use progress::Progress;
 use scenario::Scenario;
 
@@ -33,6 +36,10 @@ use scenario::Scenario;
 static GLOBAL: allocator::Switch = allocator::Switch;
 
 fn main() -> ExitCode {
+    // Before anything else: to find out who takes part in the scenarios starts threads, and a server is to have one.
+    if let Some(role) = Role::asked_for(std::env::args().skip(1)) {
+        return role.play();
+    }
     let scenarios = scenario::all();
     let names: Vec<&str> = scenarios.iter().map(|scenario| scenario.name).collect();
     let action = match arguments::parse(std::env::args().skip(1), &names) {
@@ -110,8 +117,8 @@ fn run_ops(scenarios: &[Scenario], name: &str, peer: &str, ops: u64) -> ExitCode
         eprintln!("convoke-bench: no contestant {peer} in scenario {name}");
         return ExitCode::from(2);
     };
-    let mut run = (contestant.set_up)();
-    run(scenario.whole_batches(1));
-    run(scenario.whole_batches(ops));
+    let mut contestant = (contestant.set_up)();
+    contestant.run(scenario.whole_batches(1));
+    contestant.run(scenario.whole_batches(ops));
     ExitCode::SUCCESS
 }

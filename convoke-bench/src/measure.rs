@@ -3,7 +3,6 @@
 
 use std::time::{Duration, Instant};
 
-use crate::allocator;
 use crate::progress::Progress;
 use crate::scenario::{Run, Scenario, Unit};
 use crate::statistics::{Summary, summarise};
@@ -25,6 +24,8 @@ pub(crate) struct Measured {
     pub(crate) cost_per_op: Summary,
     pub(crate) allocs_per_op: f64,
     pub(crate) instructions_per_op: Option<f64>,
+    /// Where another process does the work: the nanoseconds that it has run for.
+    pub(crate) server_time_per_op: Option<f64>,
     pub(crate) ops_per_sample: u64,
 }
 
@@ -34,7 +35,7 @@ pub(crate) fn measure(scenario: &Scenario, plan: &Plan, progress: &mut Progress)
     for contestant in &scenario.contestants {
         progress.step(contestant.peer, "calibrating");
         let mut run = (contestant.set_up)();
-        let ops = calibrate(scenario, &mut run, plan.sample);
+        let ops = calibrate(scenario, &mut *run, plan.sample);
         racers.push(Racer { peer: contestant.peer, run, ops, samples: Vec::new() });
     }
     for repeat in 0..plan.repeat {
@@ -43,7 +44,7 @@ pub(crate) fn measure(scenario: &Scenario, plan: &Plan, progress: &mut Progress)
         for turn in 0..racers.len() {
             let racer = &mut racers[(first + turn) % scenario.contestants.len()];
             progress.step(racer.peer, &format!("{} of {}", repeat + 1, plan.repeat));
-            let cost = (racer.run)(racer.ops);
+            let cost = racer.run.run(racer.ops);
             racer.samples.push(cost / racer.ops as f64);
         }
     }
@@ -59,7 +60,7 @@ pub(crate) fn time(body: impl FnOnce()) -> Duration {
 
 struct Racer {
     peer: &'static str,
-    run: Run,
+    run: Box<dyn Run>,
     ops: u64,
     samples: Vec<f64>,
 }
@@ -67,14 +68,14 @@ struct Racer {
 impl Racer {
     fn finish(mut self, scenario: &Scenario, progress: &mut Progress) -> Measured {
         progress.step(self.peer, "allocations");
-        let allocations = allocator::count(|| {
-            (self.run)(self.ops);
-        });
+        let server_time_per_op = self.run.server_time_per_op();
+        let allocations = self.run.allocations(self.ops);
         Measured {
             peer: self.peer,
             cost_per_op: summarise(self.samples),
-            allocs_per_op: allocations as f64 / (self.ops * scenario.lanes) as f64,
+            allocs_per_op: allocations / (self.ops * scenario.lanes) as f64,
             instructions_per_op: None,
+            server_time_per_op,
             ops_per_sample: self.ops,
         }
     }
@@ -82,11 +83,11 @@ impl Racer {
 
 /// The number of ops that takes about `target`, in whole batches. Finding it warms the contestant up as well. Where it is
 /// not time that is measured, one batch tells as much as many.
-fn calibrate(scenario: &Scenario, run: &mut Run, target: Duration) -> u64 {
+fn calibrate(scenario: &Scenario, run: &mut dyn Run, target: Duration) -> u64 {
     let target = target.as_nanos() as f64;
     let mut ops = scenario.whole_batches(1);
     loop {
-        let cost = run(ops);
+        let cost = run.run(ops);
         if scenario.unit == Unit::Bytes {
             return ops;
         }

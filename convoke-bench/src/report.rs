@@ -1,5 +1,7 @@
 //! What is printed: a table for people, or one JSON object a line for programs.
 
+mod yardsticks;
+
 use std::io::{IsTerminal, Write};
 
 use crate::allocator;
@@ -66,17 +68,22 @@ fn render_table(scenario: &Scenario, rows: &[Measured], ink: &Ink) -> String {
     let width = rows.iter().map(|row| row.peer.len()).max().unwrap_or(0).max("peer".len());
     let unit = format!("{}/op", scenario.unit.name());
     text += &format!(
-        "  {:width$} {unit:>10} {:>9} {:>11} {:>16}\n",
-        "peer", "spread", "allocs/op", "instructions/op"
+        "  {:width$} {unit:>10} {:>9} {:>11} {:>16}{}\n",
+        "peer",
+        "spread",
+        "allocs/op",
+        "instructions/op",
+        yardsticks::headings(scenario)
     );
     for row in rows {
         text += &format!(
-            "  {:width$} {:>10} {:>9} {:>11} {:>16}\n",
+            "  {:width$} {:>10} {:>9} {:>11} {:>16}{}\n",
             row.peer,
             short(row.cost_per_op.median),
             format!("±{:.1} %", row.cost_per_op.spread),
             format!("{:.2}", row.allocs_per_op),
             row.instructions_per_op.map_or("-".to_owned(), short),
+            yardsticks::cells(scenario, rows, row),
         );
     }
     if let Some(verdict) = verdict(rows) {
@@ -103,17 +110,22 @@ fn render_json(scenario: &Scenario, rows: &[Measured]) -> String {
     let line = |row: &Measured| {
         format!(
             "{{\"scenario\":\"{}\",\"peer\":\"{}\",\"unit\":\"{}\",\"median\":{:.4},\"spread\":{:.4},\
-             \"allocs_per_op\":{:.4},\"instructions_per_op\":{}}}\n",
+             \"allocs_per_op\":{:.4},\"instructions_per_op\":{},\"server_ns_per_op\":{}}}\n",
             scenario.name,
             row.peer,
             scenario.unit.name(),
             row.cost_per_op.median,
             row.cost_per_op.spread,
             row.allocs_per_op,
-            row.instructions_per_op.map_or("null".to_owned(), |number| format!("{number:.4}")),
+            or_null(row.instructions_per_op),
+            or_null(row.server_time_per_op),
         )
     };
     rows.iter().map(line).collect()
+}
+
+fn or_null(number: Option<f64>) -> String {
+    number.map_or("null".to_owned(), |number| format!("{number:.4}"))
 }
 
 /// As many decimals as mean something.
@@ -132,7 +144,15 @@ mod tests {
 
     fn row(peer: &'static str, median: f64, instructions_per_op: Option<f64>) -> Measured {
         let cost_per_op = Summary { median, spread: 1.25 };
-        Measured { peer, cost_per_op, allocs_per_op: 1.0, instructions_per_op, ops_per_sample: 1 }
+        let server_time_per_op = instructions_per_op.map(|_| 4000.0);
+        Measured {
+            peer,
+            cost_per_op,
+            allocs_per_op: 1.0,
+            instructions_per_op,
+            server_time_per_op,
+            ops_per_sample: 1,
+        }
     }
 
     fn scenario() -> Scenario {
@@ -166,8 +186,8 @@ spawn
     #[test]
     fn json_is_one_object_a_line_with_null_for_unknown() {
         let rows = [row("convoke", 31.0, None), row("tokio", 100.0, Some(55.0))];
-        let expected = r#"{"scenario":"spawn","peer":"convoke","unit":"ns","median":31.0000,"spread":1.2500,"allocs_per_op":1.0000,"instructions_per_op":null}
-{"scenario":"spawn","peer":"tokio","unit":"ns","median":100.0000,"spread":1.2500,"allocs_per_op":1.0000,"instructions_per_op":55.0000}
+        let expected = r#"{"scenario":"spawn","peer":"convoke","unit":"ns","median":31.0000,"spread":1.2500,"allocs_per_op":1.0000,"instructions_per_op":null,"server_ns_per_op":null}
+{"scenario":"spawn","peer":"tokio","unit":"ns","median":100.0000,"spread":1.2500,"allocs_per_op":1.0000,"instructions_per_op":55.0000,"server_ns_per_op":4000.0000}
 "#;
         assert_eq!(render_json(&scenario(), &rows), expected);
     }

@@ -11,6 +11,7 @@ mod channels;
 mod frame;
 mod generator;
 mod hop;
+mod idle_connection;
 mod idle_task;
 mod inline_graph;
 mod locks;
@@ -22,10 +23,14 @@ mod spawn_join;
 mod stop_callback;
 mod stop_tree;
 mod strand_post;
+mod tcp_echo;
+mod udp_echo;
 mod when_all;
 mod yielding;
 
 use std::time::Duration;
+
+use crate::allocator;
 
 /// The name of our own contestant.
 pub(crate) const CONVOKE: &str = "convoke";
@@ -53,14 +58,42 @@ pub(crate) fn all() -> Vec<Scenario> {
         idle_task::scenarios(),
         locks::scenarios(),
         channels::scenarios(),
+        tcp_echo::scenarios(),
+        udp_echo::scenarios(),
+        idle_connection::scenarios(),
     ]
     .into_iter()
     .flatten()
     .collect()
 }
 
-/// Does so many ops and says what they cost, in the unit of the scenario.
-pub(crate) type Run = Box<dyn FnMut(u64) -> f64>;
+/// A contestant that is ready.
+pub(crate) trait Run {
+    /// Does so many ops and says what they cost, in the unit of the scenario.
+    fn run(&mut self, ops: u64) -> f64;
+
+    /// How often so many ops allocate.
+    fn allocations(&mut self, ops: u64) -> f64 {
+        let allocations = allocator::count(|| {
+            self.run(ops);
+        });
+        allocations as f64
+    }
+
+    /// Where another process does the work: the time that it has run for per op so far, in nanoseconds.
+    fn server_time_per_op(&self) -> Option<f64> {
+        None
+    }
+}
+
+/// One that is no more than a closure.
+struct InThisProcess<F>(F);
+
+impl<F: FnMut(u64) -> C, C: Cost> Run for InThisProcess<F> {
+    fn run(&mut self, ops: u64) -> f64 {
+        (self.0)(ops).number()
+    }
+}
 
 /// What is measured of the ops.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -110,18 +143,32 @@ pub(crate) struct Scenario {
     /// How many threads do all the ops each. Time is per op of one of them; allocations and instructions, which are
     /// counted for the whole process, are divided among them.
     pub(crate) lanes: u64,
+    /// Whom everyone is compared with, where servers do the work; else nobody.
+    pub(crate) yardsticks: &'static [&'static str],
     pub(crate) contestants: Vec<Contestant>,
 }
 
 pub(crate) struct Contestant {
     pub(crate) peer: &'static str,
     /// Makes the contestant ready; what the closure holds lives until the scenario is over.
-    pub(crate) set_up: Box<dyn Fn() -> Run>,
+    pub(crate) set_up: Box<dyn Fn() -> Box<dyn Run>>,
+    pub(crate) instructions: Instructions,
+}
+
+/// How the instructions of an op are counted.
+pub(crate) enum Instructions {
+    /// By running this program under callgrind, with one contestant alone.
+    OfThisProcess,
+    /// Its own way.
+    OfServer(Box<dyn Fn() -> Option<f64>>),
+    /// Not at all.
+    Unknown,
 }
 
 impl Scenario {
     pub(crate) fn new(name: &'static str, about: &'static str) -> Self {
-        Self { name, about, unit: Unit::Nanoseconds, batch: 1, lanes: 1, contestants: Vec::new() }
+        let (unit, yardsticks) = (Unit::Nanoseconds, [].as_slice());
+        Self { name, about, unit, batch: 1, lanes: 1, yardsticks, contestants: Vec::new() }
     }
 
     pub(crate) fn batch(self, batch: u64) -> Self {
@@ -136,16 +183,31 @@ impl Scenario {
         Self { unit, ..self }
     }
 
+    /// The work is done by servers in processes of their own, and each is compared with these.
+    pub(crate) fn served(self, yardsticks: &'static [&'static str]) -> Self {
+        Self { yardsticks, ..self }
+    }
+
     pub(crate) fn contestant<R, C>(mut self, peer: &'static str, set_up: impl Fn() -> R + 'static) -> Self
     where
         R: FnMut(u64) -> C + 'static,
         C: Cost,
     {
-        let set_up = move || {
-            let mut run = set_up();
-            Box::new(move |ops| run(ops).number()) as Run
-        };
-        self.contestants.push(Contestant { peer, set_up: Box::new(set_up) });
+        let set_up = move || Box::new(InThisProcess(set_up())) as Box<dyn Run>;
+        let instructions = Instructions::OfThisProcess;
+        self.contestants.push(Contestant { peer, set_up: Box::new(set_up), instructions });
+        self
+    }
+
+    /// One whose work is done by other processes. Scenarios of such say so with [`served`](Self::served).
+    pub(crate) fn server<R: Run + 'static>(
+        mut self,
+        peer: &'static str,
+        set_up: impl Fn() -> R + 'static,
+        instructions: Instructions,
+    ) -> Self {
+        let set_up = move || Box::new(set_up()) as Box<dyn Run>;
+        self.contestants.push(Contestant { peer, set_up: Box::new(set_up), instructions });
         self
     }
 
@@ -188,11 +250,12 @@ mod tests {
 
     #[test]
     fn every_contestant_can_do_a_batch_and_then_another() {
-        for scenario in all() {
+        // Servers are this very program, which a test is not; tests/echo.rs runs them.
+        for scenario in all().iter().filter(|scenario| scenario.yardsticks.is_empty()) {
             for contestant in &scenario.contestants {
-                let mut run = (contestant.set_up)();
-                run(scenario.batch);
-                run(2 * scenario.batch);
+                let mut contestant = (contestant.set_up)();
+                contestant.run(scenario.batch);
+                contestant.run(2 * scenario.batch);
             }
         }
     }

@@ -16,7 +16,9 @@ const FACADE: &str = "convoke";
 const BENCH: &str = "convoke-bench";
 /// An example is a short story: one that takes this long hangs.
 const EXAMPLE_LIMIT: Duration = Duration::from_secs(120);
-/// The quick run of one bench, on a slow machine.
+/// One scenario that needs nothing, and those whose servers and load are processes of their own.
+const BENCH_SCENARIOS: [&str; 3] = ["inline_graph", "tcp_echo_64_50", "udp_echo"];
+/// The quick run of these, on a slow machine.
 const BENCH_LIMIT: Duration = Duration::from_secs(180);
 
 /// Runs the steps; true if none failed. The last line printed is `<N> passed, <M> failed`.
@@ -137,7 +139,7 @@ fn bench(workspace: &Workspace, _: &mut Tally) -> Verdict {
         return Verdict::failed(format!("{BENCH} builds no program of that name"));
     };
     let mut command = Command::new(&executable.path);
-    command.args(["inline_graph", "--json", "--repeat", "1", "--quick"]).current_dir(&workspace.root);
+    command.args(BENCH_SCENARIOS).args(["--json", "--repeat", "1", "--quick"]).current_dir(&workspace.root);
     let ran = command::run_within(BENCH_LIMIT, &mut command, Show::OnFailure);
     match ran.ending {
         Err(how) => Verdict::failed(format!("the smoke run ended with {how}")),

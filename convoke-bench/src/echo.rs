@@ -1,0 +1,129 @@
+//! Echo servers and who asks them: the machinery under the scenarios of sockets.
+//!
+//! The program starts itself twice more, with subcommands that `--help` does not name: as the server of one peer, on
+//! the first core it may use, and as the load, on the second. The load is the same for all. The program itself sleeps
+//! meanwhile; it talks to them over their standard input and output, a line each way, and they end when it does.
+//!
+//! - [`servers`]: one file per peer, all with the same signature.
+//! - [`serving`]: what a server's process does before it serves.
+//! - [`load`]: the load generator; [`epoll`] is what it waits with, as does the hand-written server.
+//! - [`linux`]: cores, limits, clocks: what the standard library has no words for.
+//! - [`process`]: such a process, seen from the program that measures.
+//! - [`pair`]: a server and its load as one contestant; also under callgrind.
+
+mod epoll;
+mod linux;
+mod load;
+mod pair;
+mod process;
+mod servers;
+mod serving;
+
+pub(crate) use pair::{Idle, Pair, server_instructions};
+pub(crate) use servers::peers;
+
+use std::process::ExitCode;
+
+use load::Load;
+use serving::Serve;
+
+/// What carries the bytes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Transport {
+    Tcp,
+    Udp,
+}
+
+impl Transport {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Tcp => "tcp",
+            Self::Udp => "udp",
+        }
+    }
+
+    fn named(name: &str) -> Option<Self> {
+        [Self::Tcp, Self::Udp].into_iter().find(|transport| transport.name() == name)
+    }
+}
+
+/// What is asked of a server: so many connections, each of which sends so many bytes, waits until all have come back, and
+/// sends again.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Shape {
+    pub(crate) transport: Transport,
+    pub(crate) bytes: usize,
+    pub(crate) connections: usize,
+}
+
+impl Shape {
+    /// The buffer of a connection's task. Twice the message: a read that does not fill it tells a runtime that there is
+    /// nothing more, and some spare themselves a system call then.
+    fn buffer(self) -> usize {
+        2 * self.bytes
+    }
+}
+
+/// A part that a process of the bench plays for the one that measures.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Role {
+    Serve(Serve),
+    Load(Load),
+}
+
+const SERVE: &str = "--echo-server";
+const LOAD: &str = "--echo-load";
+
+impl Role {
+    /// Reads the command line of such a process, which nobody writes but [`pair`]; another is none of ours.
+    pub(crate) fn asked_for(mut arguments: impl Iterator<Item = String>) -> Option<Self> {
+        let flag = arguments.next()?;
+        let words: Vec<String> = arguments.collect();
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        match flag.as_str() {
+            SERVE => Serve::parse(&words).map(Self::Serve),
+            LOAD => Load::parse(&words).map(Self::Load),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn play(self) -> ExitCode {
+        let played = match self {
+            Self::Serve(serve) => serve.run(),
+            Self::Load(load) => load.run(),
+        };
+        match played {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(problem) => {
+                eprintln!("convoke-bench: {problem}");
+                ExitCode::FAILURE
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(flag: &str, words: &[String]) -> Option<Role> {
+        Role::asked_for(std::iter::once(flag.to_owned()).chain(words.iter().cloned()))
+    }
+
+    #[test]
+    fn what_a_pair_writes_on_the_command_line_is_read_back() {
+        let load = Load { transport: Transport::Tcp, port: 4711, connections: 50, bytes: 64 };
+        assert_eq!(read(LOAD, &load.arguments()), Some(Role::Load(load)));
+        for counting in [false, true] {
+            let serve = Serve { peer: "tokio".to_owned(), transport: Transport::Udp, buffer: 128, counting };
+            assert_eq!(read(SERVE, &serve.arguments()), Some(Role::Serve(serve)));
+        }
+    }
+
+    #[test]
+    fn other_command_lines_are_left_to_others() {
+        for line in ["", "tcp_echo_64_1", "--list", "--echo-load tcp 1 2", "--echo-server tokio sctp 3"] {
+            assert_eq!(Role::asked_for(line.split_whitespace().map(str::to_owned)), None, "{line}");
+        }
+    }
+}

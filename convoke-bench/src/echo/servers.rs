@@ -1,0 +1,31 @@
+//! The echo servers, one file per peer. Each is given a socket that is bound and does not block, and the size of the
+//! buffer of a connection, and serves until the process ends.
+//!
+//! Each is written as its runtime likes it best, on one thread: a task per connection reads up to the size of its buffer,
+//! which comes from the allocator, and writes all of that back. A connection that fails is over; the server is not.
+
+mod compio;
+mod convoke;
+mod monoio;
+mod raw_epoll;
+mod smol;
+mod tokio;
+
+use std::net::{TcpListener, UdpSocket};
+
+#[derive(Clone, Copy)]
+pub(super) struct Server {
+    pub(super) peer: &'static str,
+    pub(super) tcp: fn(TcpListener, usize),
+    pub(super) udp: fn(UdpSocket, usize),
+}
+
+pub(super) fn all() -> impl Iterator<Item = Server> {
+    [convoke::SERVER, tokio::SERVER, smol::SERVER, monoio::SERVER, compio::SERVER, raw_epoll::SERVER]
+        .into_iter()
+}
+
+/// The names of all who serve, in the order of their report.
+pub(crate) fn peers() -> impl Iterator<Item = &'static str> {
+    all().map(|server| server.peer)
+}

@@ -1,0 +1,95 @@
+//! The process of a server: makes the socket and gives it to the peer.
+//!
+//! It has one thread, that of the server: in a program of several, glibc's system calls and its allocator take longer.
+//! Who measures looks at it from outside, then; only where allocations are counted is there a second thread.
+
+use std::io::{self, BufRead};
+use std::net::{Ipv4Addr, TcpListener, UdpSocket};
+use std::thread;
+
+use super::{Transport, linux, servers};
+use crate::allocator;
+
+/// The core of the server; the load has the second.
+const CORE: usize = 0;
+
+/// The word for a server that counts allocations when it is told to.
+const COUNTING: &str = "counting";
+
+/// What this process is to do.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Serve {
+    pub(super) peer: String,
+    pub(super) transport: Transport,
+    /// The bytes of the buffer of each connection.
+    pub(super) buffer: usize,
+    /// Whether a line of its standard input begins to count allocations, and the next ends it and is answered with their
+    /// number.
+    pub(super) counting: bool,
+}
+
+impl Serve {
+    pub(super) fn arguments(&self) -> Vec<String> {
+        let mut words = vec![self.peer.clone(), self.transport.name().to_owned(), self.buffer.to_string()];
+        if self.counting {
+            words.push(COUNTING.to_owned());
+        }
+        words
+    }
+
+    pub(super) fn parse(words: &[&str]) -> Option<Self> {
+        let (words, counting) = match words {
+            [words @ .., COUNTING] => (words, true),
+            words => (words, false),
+        };
+        let [peer, transport, buffer] = words else { return None };
+        let (peer, transport) = ((*peer).to_owned(), Transport::named(transport)?);
+        Some(Self { peer, transport, buffer: buffer.parse().ok()?, counting })
+    }
+
+    /// Says the port of its socket, and serves until the process is ended.
+    pub(super) fn run(&self) -> io::Result<()> {
+        let server = servers::all()
+            .find(|server| server.peer == self.peer)
+            .ok_or_else(|| io::Error::other(format!("there is no server {}", self.peer)))?;
+        linux::end_with_parent()?;
+        linux::stay_on_core(CORE)?;
+        linux::allow_many_sockets()?;
+        let any_port = (Ipv4Addr::LOCALHOST, 0);
+        match self.transport {
+            Transport::Tcp => {
+                let listener = TcpListener::bind(any_port)?;
+                listener.set_nonblocking(true)?;
+                self.begin(listener.local_addr()?.port());
+                (server.tcp)(listener, self.buffer);
+            }
+            Transport::Udp => {
+                let socket = UdpSocket::bind(any_port)?;
+                socket.set_nonblocking(true)?;
+                self.begin(socket.local_addr()?.port());
+                (server.udp)(socket, self.buffer);
+            }
+        }
+        Err(io::Error::other(format!("the server {} has ended by itself", self.peer)))
+    }
+
+    fn begin(&self, port: u16) {
+        println!("{port}");
+        if self.counting {
+            thread::spawn(count_when_told);
+        }
+    }
+}
+
+fn count_when_told() {
+    let mut lines = io::stdin().lock().lines();
+    while let Some(Ok(_)) = lines.next() {
+        println!();
+        let mut until = None;
+        let allocations = allocator::count(|| until = lines.next());
+        if let Some(Ok(_)) = until {
+            // The line itself is one of them.
+            println!("{}", allocations - 1);
+        }
+    }
+}
