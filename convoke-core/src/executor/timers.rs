@@ -54,22 +54,18 @@ pub struct Timer {
     call: unsafe fn(NonNull<Timer>, Call),
 }
 
-/// What timers write down in a [`Timer`]. Enough for a heap as well as for a wheel of lists; each field means what the
+/// What timers write down in a [`Timer`]. Enough for lists that one can be taken out of at once; each field means what the
 /// timers say.
 #[derive(Debug)]
 pub struct TimerLinks {
-    /// When it is to be called.
-    pub at: Instant,
-    /// Which of several for the same time was first; or which list it is in.
-    pub order: u64,
-    /// The first one below it.
-    pub child: *mut Timer,
+    /// When it is to be called, as the timers count.
+    pub at: u64,
     /// The one after it.
     pub next: *mut Timer,
     /// The one before it.
     pub before: *mut Timer,
-    /// Whether it waits.
-    pub armed: bool,
+    /// Which list it is in, if it waits.
+    pub list: u32,
 }
 
 // SAFETY: the links are touched by the timers alone, which see to it that this is one thread at a time.

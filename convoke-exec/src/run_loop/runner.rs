@@ -188,7 +188,7 @@ fn sleep(shared: &Shared) {
         return;
     }
     while shared.inbox.is_asleep() {
-        let Some(at) = shared.timers.earliest() else {
+        let Some(at) = shared.timers.next_look() else {
             thread::park();
             continue;
         };

@@ -32,7 +32,7 @@ pub(super) fn timers() -> &'static dyn Timers {
 /// so none is lost.
 fn serve(queue: &TimerQueue) {
     loop {
-        match queue.earliest() {
+        match queue.next_look() {
             None => thread::park(),
             Some(at) => match at.saturating_duration_since(Instant::now()) {
                 left if left.is_zero() => _ = queue.call_due(Instant::now()),

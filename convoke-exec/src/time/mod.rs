@@ -6,10 +6,12 @@
 
 pub(crate) mod alarm;
 mod fallback;
-mod heap;
+mod lists;
 pub(crate) mod queue;
 mod sleep;
+mod sorting;
 mod stop_at;
+mod wheel;
 
 pub(crate) use alarm::Alarm;
 pub use sleep::{Sleep, SleepOperation, sleep, sleep_until};

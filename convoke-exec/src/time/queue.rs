@@ -12,27 +12,29 @@ use core::ptr::{self, NonNull};
 use std::time::{Duration, Instant};
 
 use convoke_core::raw::sync::atomic::{AtomicU64, Ordering};
-use convoke_core::raw::sync::{Condvar, Mutex, MutexGuard, thread};
+use convoke_core::raw::sync::{Condvar, Mutex, MutexGuard, thread_mark};
 use convoke_core::raw::{Call, Timer};
 
-use super::heap::Heap;
+use super::wheel::{Earliest, Wheel};
 
 /// Timers that wait, earliest first; those of the same time in the order in which they were armed.
 ///
 /// What a run loop or an I/O context makes its [`Timers`](convoke_core::raw::Timers) of. It has no thread and reads no
 /// clock: its owner calls [`call_due`](TimerQueue::call_due).
 pub struct TimerQueue {
-    /// When the earliest is due, in nanoseconds since `epoch`; `NEVER` if there is none. A hint that costs one load:
-    /// written with the lock held.
+    /// When the earliest is due, as nanoseconds; `NEVER` if there is none. Costs one load; written with the lock held.
     earliest: AtomicU64,
+    /// The time whose number is `EPOCH`.
     epoch: Instant,
     waiting: Mutex<Waiting>,
     called: Condvar,
 }
 
 struct Waiting {
-    heap: Heap,
+    wheel: Wheel,
     closed: bool,
+    /// How often timers were looked through.
+    looks: u64,
     /// The innermost call that is being made.
     calls: *const Calling,
     /// How many wait in `disarm` for a call on another thread.
@@ -47,7 +49,7 @@ unsafe impl Send for Waiting {}
 struct Calling {
     /// Compared by address, never followed.
     timer: *const Timer,
-    by: thread::ThreadId,
+    by: usize,
     outer: *const Calling,
 }
 
@@ -62,6 +64,12 @@ pub enum AfterArm {
 }
 
 const NEVER: u64 = u64::MAX;
+/// A bit of `earliest`: it is a time before which none is due, but none may be due then.
+const NOT_BEFORE: u64 = 1 << 63;
+/// The number of the time at which the queue was made: times before that are times too.
+const EPOCH: u64 = 1 << 61;
+/// So far away that nobody will find out that it is too early.
+const LAST: u64 = NOT_BEFORE - 1;
 
 impl TimerQueue {
     /// A queue without timers.
@@ -70,8 +78,9 @@ impl TimerQueue {
             earliest: AtomicU64::new(NEVER),
             epoch: Instant::now(),
             waiting: Mutex::new(Waiting {
-                heap: Heap::new(),
+                wheel: Wheel::new(EPOCH),
                 closed: false,
+                looks: 0,
                 calls: ptr::null(),
                 sleepers: 0,
             }),
@@ -86,12 +95,23 @@ impl TimerQueue {
         self.earliest.load(Ordering::Relaxed) == NEVER
     }
 
-    /// When the earliest is due, if there is one. One load.
+    /// When the earliest is due, if there is one: for clocks that jump. One load, unless it is not known just now; then some
+    /// of those that wait are looked at.
     pub fn earliest(&self) -> Option<Instant> {
-        match self.earliest.load(Ordering::Relaxed) {
-            NEVER => None,
-            nanoseconds => Some(self.epoch + Duration::from_nanos(nanoseconds)),
+        let known = self.earliest.load(Ordering::Relaxed);
+        if known == NEVER || known & NOT_BEFORE == 0 {
+            return self.instant(known);
         }
+        let waiting = self.lock();
+        let earliest = waiting.wheel.earliest_exactly().unwrap_or(NEVER);
+        self.earliest.store(earliest, Ordering::Relaxed);
+        self.instant(earliest)
+    }
+
+    /// When to call [`call_due`](TimerQueue::call_due) next, if there is a timer: for threads that sleep. It is not later than
+    /// the earliest, and may be earlier, when that was taken back or is far away; then the call finds out more. One load.
+    pub fn next_look(&self) -> Option<Instant> {
+        self.instant(self.earliest.load(Ordering::Relaxed))
     }
 
     /// See [`Timers::arm`](convoke_core::raw::Timers::arm).
@@ -99,22 +119,23 @@ impl TimerQueue {
     /// # Safety
     /// As there.
     pub unsafe fn arm(&self, timer: NonNull<Timer>, at: Instant) -> AfterArm {
+        let at = self.number(at);
         let mut waiting = self.lock();
         if waiting.closed {
             // SAFETY: rule 1; the caller promised that it is there; nobody else knows of it.
-            unsafe { Heap::leave_out(timer, at) };
+            unsafe { Wheel::leave_out(timer, at) };
             drop(waiting);
             // SAFETY: as above.
             unsafe { Timer::call(timer, Call::Stop) };
             return AfterArm::Waits;
         }
-        let before = waiting.heap.earliest();
         // SAFETY: rule 1; the caller promised that it stays and is not armed already.
-        unsafe { waiting.heap.insert(timer, at) };
-        if before.is_some_and(|before| before <= at) {
+        unsafe { waiting.wheel.insert(timer, at) };
+        let before = self.earliest.load(Ordering::Relaxed);
+        if before != NEVER && before & !NOT_BEFORE <= at {
             return AfterArm::Waits;
         }
-        self.note_earliest(&waiting);
+        self.earliest.store(at, Ordering::Relaxed);
         AfterArm::IsEarliest
     }
 
@@ -125,30 +146,42 @@ impl TimerQueue {
     pub unsafe fn disarm(&self, timer: NonNull<Timer>) -> bool {
         let mut waiting = self.lock();
         // SAFETY: rule 1; the caller promised that it is there, and that it was armed by us.
-        unsafe {
-            if (*Timer::links(timer)).armed {
-                waiting.heap.remove(timer);
-                self.note_earliest(&waiting);
-                return true;
-            }
+        let Some(at) = (unsafe { waiting.wheel.remove(timer) }) else {
+            self.wait_for_call(waiting, timer.as_ptr());
+            return false;
+        };
+        if waiting.wheel.is_empty() {
+            self.earliest.store(NEVER, Ordering::Relaxed);
+        } else if self.earliest.load(Ordering::Relaxed) == at {
+            // To look for the next one is left to who wants to know: most are taken back before they are due.
+            self.earliest.store(at | NOT_BEFORE, Ordering::Relaxed);
         }
-        self.wait_for_call(waiting, timer.as_ptr());
-        false
+        true
     }
 
     /// Calls all that are due at `now`, in their order. Those that are armed meanwhile wait for the next time, so that
-    /// this ends. Says how many it has called.
+    /// this ends. Says how many it has called. One load, if none is due.
     ///
     /// One thread at a time calls this or [`close`](TimerQueue::close): the owner's.
     pub fn call_due(&self, now: Instant) -> usize {
+        let now = self.number(now);
+        let earliest = self.earliest.load(Ordering::Relaxed);
+        if earliest == NEVER || earliest & !NOT_BEFORE > now {
+            return 0;
+        }
         let mut called = 0;
         let mut waiting = self.lock();
-        let inserted = waiting.heap.inserted();
-        while let Some(timer) = waiting.heap.pop_due(now, inserted) {
-            self.note_earliest(&waiting);
+        waiting.wheel.advance(now);
+        waiting.looks += 1;
+        let look = waiting.looks;
+        // A look from inside of a call has called the rest.
+        while waiting.looks == look
+            && let Some(timer) = waiting.wheel.pop_due(now)
+        {
             waiting = self.call(waiting, timer, Call::Run);
             called += 1;
         }
+        self.note_earliest(&waiting);
         called
     }
 
@@ -156,10 +189,11 @@ impl TimerQueue {
     pub fn close(&self) {
         let mut waiting = self.lock();
         waiting.closed = true;
-        while let Some(timer) = waiting.heap.pop() {
-            self.note_earliest(&waiting);
+        waiting.wheel.advance(NEVER);
+        while let Some(timer) = waiting.wheel.pop_due(NEVER) {
             waiting = self.call(waiting, timer, Call::Stop);
         }
+        self.note_earliest(&waiting);
     }
 
     /// Calls a timer that was taken out, without the lock.
@@ -169,7 +203,7 @@ impl TimerQueue {
         timer: NonNull<Timer>,
         call: Call,
     ) -> MutexGuard<'a, Waiting> {
-        let calling = Calling { timer: timer.as_ptr(), by: thread::current().id(), outer: waiting.calls };
+        let calling = Calling { timer: timer.as_ptr(), by: thread_mark(), outer: waiting.calls };
         waiting.calls = &raw const calling;
         drop(waiting);
         // SAFETY: rules 2 and 3: it is there, for `disarm` waits for us, and we took it out.
@@ -193,15 +227,35 @@ impl TimerQueue {
     }
 
     fn note_earliest(&self, waiting: &Waiting) {
-        let earliest = match waiting.heap.earliest() {
-            None => NEVER,
-            Some(at) => {
-                let nanoseconds = at.saturating_duration_since(self.epoch).as_nanos();
-                // So far away that nobody will find out that it is too early.
-                u64::try_from(nanoseconds).unwrap_or(NEVER - 1).min(NEVER - 1)
-            }
+        let earliest = match waiting.wheel.earliest() {
+            Earliest::None => NEVER,
+            Earliest::At(at) => at,
+            Earliest::NotBefore(at) => at | NOT_BEFORE,
         };
         self.earliest.store(earliest, Ordering::Relaxed);
+    }
+
+    /// A time as a number.
+    #[inline]
+    fn number(&self, at: Instant) -> u64 {
+        let nanoseconds = |span: Duration| {
+            span.as_secs().saturating_mul(1_000_000_000).saturating_add(span.subsec_nanos().into())
+        };
+        match at.checked_duration_since(self.epoch) {
+            Some(after) => nanoseconds(after).saturating_add(EPOCH).min(LAST),
+            None => EPOCH.saturating_sub(nanoseconds(self.epoch.saturating_duration_since(at))),
+        }
+    }
+
+    /// The time of a number.
+    fn instant(&self, number: u64) -> Option<Instant> {
+        if number == NEVER {
+            return None;
+        }
+        let number = number & !NOT_BEFORE;
+        let before = Duration::from_nanos(EPOCH.saturating_sub(number));
+        let after = Duration::from_nanos(number.saturating_sub(EPOCH));
+        Some(self.epoch.checked_sub(before).unwrap_or(self.epoch) + after)
     }
 
     fn lock(&self) -> MutexGuard<'_, Waiting> {
@@ -216,7 +270,7 @@ impl Waiting {
         while let Some(Calling { timer: called, by, outer }) = unsafe { calling.as_ref() } {
             if ptr::eq(*called, timer) {
                 // From inside of it. If its address is that of an outer one that is long gone, it is our thread too.
-                return *by != thread::current().id();
+                return *by != thread_mark();
             }
             calling = *outer;
         }

@@ -1,0 +1,221 @@
+//! The timers of a queue on a hierarchical wheel: arming and taking back are a few writes, however many there are. It
+//! allocates nothing; the lists are linked through the timers.
+//!
+//! A tick is about a millisecond. The number of a timer's tick, taken as digits of 64, says where the timer lies:
+//! 1. On the level of the highest digit in which it differs from the wheel's own tick, in the slot of that digit. So what
+//!    lies on a level comes before all on the levels above it, and within a level before what lies in later slots.
+//! 2. When the wheel's tick reaches a slot, its timers go to levels below, or into `LATE`, which is for all whose tick has
+//!    come or has passed; and from there, in the exact order of their times, into `FRONT`.
+//! 3. Two with the same time are always in the same list, or the one armed first is in `FRONT` and the other is not yet.
+//!    All lists are added to at the end. So they keep the order in which they were armed.
+
+use core::ptr::NonNull;
+
+use convoke_core::raw::{Timer, TimerLinks};
+
+use super::lists::{Lists, NONE, links};
+use super::sorting;
+
+/// Nanoseconds of a tick, as a power of two. Finer ones would make more levels, and more moves between them; times within
+/// a tick are told apart when it has come.
+const TICK: u32 = 20;
+/// Bits of a digit.
+const DIGIT: u32 = 6;
+const SLOTS: u32 = 1 << DIGIT;
+/// Enough for all nanoseconds of 64 bits.
+const LEVELS: u32 = (64 - TICK).div_ceil(DIGIT);
+/// Those that are called next, in the order of their times.
+const FRONT: u32 = LEVELS * SLOTS;
+/// Those whose tick has come, in no order.
+const LATE: u32 = FRONT + 1;
+/// How many of a list are looked at to find the earliest before one is content to know a time that is not later.
+const LOOKS: usize = 32;
+
+pub(super) struct Wheel {
+    /// All before it and in it have been taken from the slots.
+    tick: u64,
+    waiting: usize,
+    /// A bit for each slot in which there is something.
+    occupied: [u64; LEVELS as usize],
+    lists: Lists<{ LATE as usize + 1 }>,
+}
+
+/// When the earliest timer is due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Earliest {
+    None,
+    At(u64),
+    /// Not before this; to look at this time makes it known better.
+    NotBefore(u64),
+}
+
+impl Wheel {
+    /// An empty wheel, which stands at this time.
+    pub(super) const fn new(now: u64) -> Self {
+        let occupied = [0; LEVELS as usize];
+        Self { tick: now >> TICK, waiting: 0, occupied, lists: Lists::new() }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.waiting == 0
+    }
+
+    /// Adds a timer.
+    ///
+    /// # Safety
+    /// It is in no wheel, and stays where it is until it was taken out. Its links are ours until then.
+    #[inline]
+    pub(super) unsafe fn insert(&mut self, timer: NonNull<Timer>, at: u64) {
+        self.waiting += 1;
+        // SAFETY: the caller's.
+        unsafe {
+            Self::leave_out(timer, at);
+            self.place(timer, at);
+        }
+    }
+
+    /// Notes down in a timer that it is in no wheel.
+    ///
+    /// # Safety
+    /// It is there, and indeed in none.
+    #[inline]
+    pub(super) unsafe fn leave_out(timer: NonNull<Timer>, at: u64) {
+        let none = core::ptr::null_mut();
+        // SAFETY: the caller's.
+        unsafe { Timer::links(timer).write(TimerLinks { at, next: none, before: none, list: NONE }) };
+    }
+
+    /// Takes a timer out, and says when it would have been due. `None` if it is in no wheel.
+    ///
+    /// # Safety
+    /// It is in this wheel, or was.
+    #[inline]
+    pub(super) unsafe fn remove(&mut self, timer: NonNull<Timer>) -> Option<u64> {
+        // SAFETY: the caller's.
+        unsafe {
+            let TimerLinks { at, list, .. } = *Timer::links(timer);
+            if list == NONE {
+                return None;
+            }
+            self.lists.remove(timer);
+            if self.lists.is_empty(list) && list < FRONT {
+                self.occupied[(list >> DIGIT) as usize] &= !(1 << (list % SLOTS));
+            }
+            self.waiting -= 1;
+            Some(at)
+        }
+    }
+
+    /// Moves the wheel to this time, if that is later: what is due by then can be popped.
+    pub(super) fn advance(&mut self, now: u64) {
+        let target = now >> TICK;
+        while let Some((level, slot, start)) = self.next_slot().filter(|(.., start)| *start <= target) {
+            self.tick = start;
+            self.occupied[level as usize] &= !(1 << slot);
+            let mut row = self.lists.take(level * SLOTS + slot);
+            while let Some(timer) = NonNull::new(row) {
+                // SAFETY: it was in the wheel, and so is there; it is in no list any more. The link is read before it is
+                // written.
+                unsafe {
+                    let TimerLinks { at, next, .. } = *links(row);
+                    row = next;
+                    self.place(timer, at);
+                }
+            }
+        }
+        self.tick = self.tick.max(target);
+        self.sort_late();
+    }
+
+    /// Takes out the earliest, if it is due by then and the wheel had been moved there.
+    pub(super) fn pop_due(&mut self, now: u64) -> Option<NonNull<Timer>> {
+        let first = self.lists.first(FRONT)?;
+        // SAFETY: it is in the wheel, and so is there.
+        unsafe {
+            if (*Timer::links(first)).at > now {
+                return None;
+            }
+            self.lists.remove(first);
+        }
+        self.waiting -= 1;
+        Some(first)
+    }
+
+    /// When the earliest is due. What that costs does not depend on how many there are.
+    pub(super) fn earliest(&self) -> Earliest {
+        self.earliest_after(LOOKS)
+    }
+
+    /// The same, looking at as many as it takes.
+    pub(super) fn earliest_exactly(&self) -> Option<u64> {
+        match self.earliest_after(usize::MAX) {
+            Earliest::None => None,
+            Earliest::At(at) | Earliest::NotBefore(at) => Some(at),
+        }
+    }
+
+    fn earliest_after(&self, looks: usize) -> Earliest {
+        let first = self.lists.times(FRONT).next();
+        let (list, start) = match self.next_slot() {
+            _ if !self.lists.is_empty(LATE) => (LATE, 0),
+            _ if first.is_some() => (FRONT, 0),
+            Some((level, slot, start)) => (level * SLOTS + slot, start << TICK),
+            None => return Earliest::None,
+        };
+        if list == FRONT {
+            return first.map_or(Earliest::None, Earliest::At);
+        }
+        let mut times = self.lists.times(list);
+        let earliest = times.by_ref().take(looks).chain(first).min();
+        match times.next() {
+            Some(_) => Earliest::NotBefore(start),
+            None => earliest.map_or(Earliest::None, Earliest::At),
+        }
+    }
+
+    /// The level, the number and the first tick of the slot that comes next among those in which there is something.
+    #[inline]
+    fn next_slot(&self) -> Option<(u32, u32, u64)> {
+        let level = self.occupied.iter().position(|slots| *slots != 0)?;
+        let slot = self.occupied[level].trailing_zeros();
+        let level = level as u32;
+        // What is on this level has all higher digits of the wheel's tick.
+        let higher = DIGIT * (level + 1);
+        let start = (self.tick >> higher << higher) | (u64::from(slot) << (DIGIT * level));
+        Some((level, slot, start))
+    }
+
+    /// Puts a timer where rules 1 and 2 say.
+    ///
+    /// # Safety
+    /// As for `Lists::push`.
+    #[inline]
+    unsafe fn place(&mut self, timer: NonNull<Timer>, at: u64) {
+        let tick = at >> TICK;
+        let list = if tick <= self.tick {
+            LATE
+        } else {
+            let level = (tick ^ self.tick).ilog2() / DIGIT;
+            let slot = (tick >> (DIGIT * level)) as u32 % SLOTS;
+            self.occupied[level as usize] |= 1 << slot;
+            level * SLOTS + slot
+        };
+        // SAFETY: the caller's.
+        unsafe { self.lists.push(list, timer) };
+    }
+
+    /// Sorts what has come into the front.
+    fn sort_late(&mut self) {
+        if self.lists.is_empty(LATE) {
+            return;
+        }
+        // SAFETY: they are in the wheel, and so are there; in no list until they are pushed.
+        unsafe {
+            let mut row = sorting::sort(self.lists.take(LATE));
+            if self.lists.last_time(FRONT).is_some_and(|last| (*links(row)).at < last) {
+                row = sorting::merge(self.lists.take(FRONT), row);
+            }
+            self.lists.push_row(FRONT, row);
+        }
+    }
+}
