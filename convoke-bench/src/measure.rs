@@ -58,6 +58,28 @@ pub(crate) fn time(body: impl FnOnce()) -> Duration {
     start.elapsed()
 }
 
+/// The time that this process has had a processor, all threads together, from its beginning to its end: what work costs
+/// that mostly waits.
+pub(crate) struct ProcessorTime(Duration);
+
+impl ProcessorTime {
+    pub(crate) fn begin() -> Self {
+        Self(Self::so_far())
+    }
+
+    pub(crate) fn end(self) -> Duration {
+        Self::so_far() - self.0
+    }
+
+    fn so_far() -> Duration {
+        let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+        // SAFETY: the room is ours.
+        let read = unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &raw mut time) };
+        assert_eq!(read, 0, "the clock of the process can be read");
+        Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec as u32)
+    }
+}
+
 struct Racer {
     peer: &'static str,
     run: Box<dyn Run>,

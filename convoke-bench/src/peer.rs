@@ -5,15 +5,18 @@
 //!   `futures_lite`'s `block_on`, as smol's own threads do but without a reactor.
 //! - rayon as it comes.
 //! - the runtimes of one thread in [`one_thread`], and async-task by itself in [`bare_queue`].
+//! - the same with their timers in [`timed`].
 //! - allocators of frames in [`frames`].
 
 mod bare_queue;
 mod frames;
 mod one_thread;
+mod timed;
 
 pub(crate) use bare_queue::AsyncTask;
 pub(crate) use frames::{BumpStack, Frame, FrameAllocator, Mimalloc, RecyclingFrames, SystemFrames};
 pub(crate) use one_thread::{Compio, Glommio, Monoio, OneThread, Smol, Spawner, Tokio, TokioLocalSet};
+pub(crate) use timed::{Timed, TimedGlommio, TimedMonoio, TimedSmol, TimedTokio};
 
 use std::future::Future;
 use std::thread::{self, JoinHandle};

@@ -24,6 +24,7 @@ mod stop_callback;
 mod stop_tree;
 mod strand_post;
 mod tcp_echo;
+mod timers;
 mod udp_echo;
 mod when_all;
 mod yielding;
@@ -61,6 +62,7 @@ pub(crate) fn all() -> Vec<Scenario> {
         tcp_echo::scenarios(),
         udp_echo::scenarios(),
         idle_connection::scenarios(),
+        timers::scenarios(),
     ]
     .into_iter()
     .flatten()

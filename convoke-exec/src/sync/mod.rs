@@ -40,7 +40,7 @@ pub mod mpsc;
 mod mutex;
 mod once_cell;
 pub mod oneshot;
-mod pause;
+pub(crate) mod pause;
 mod permits;
 mod rw_lock;
 mod semaphore;

@@ -1,9 +1,10 @@
 //! A timer inside a future: it wakes the future when its time has come, and is taken back when the future goes.
 //!
-//! 1. `armed_by` is written by the owner alone, who polls and drops.
-//! 2. `state` is shared with the timer's call, under its lock. The call touches nothing else of the alarm, and nothing at
-//!    all after it has given back the lock.
-//! 3. The timers that it is armed by are those of the executor in `executor`, or of the process: both outlive the alarm.
+//! 1. `executor`, `armed_by` and `mark` belong to the owner, who polls and drops.
+//! 2. `waker` belongs to the owner while the timer is not armed, and to its call, or to whoever takes it back, while it is.
+//! 3. The call takes the waker, then says in `state` what it was, and touches nothing of the alarm after that. So an owner
+//!    who reads that there was a call is alone again, and need not take the timer back.
+//! 4. The timers that it is armed by are those of the executor in `executor`, or of the process: both outlive the alarm.
 
 use core::cell::{Cell, OnceCell};
 use core::fmt;
@@ -13,8 +14,9 @@ use core::ptr::NonNull;
 use core::task::{Context, Waker};
 use std::time::Instant;
 
-use convoke_core::raw::sync::{Mutex, MutexGuard};
-use convoke_core::raw::{Call, Timer, Timers};
+use convoke_core::raw::sync::UnsafeCell;
+use convoke_core::raw::sync::atomic::{AtomicU8, Ordering};
+use convoke_core::raw::{Call, Timer, Timers, WakerMark};
 use convoke_core::{Executor, ExecutorRef, Panic};
 
 use super::fallback;
@@ -24,23 +26,25 @@ use super::fallback;
 pub struct Alarm {
     // First, so that a pointer to it is a pointer to the alarm.
     timer: Timer,
-    state: Mutex<State>,
+    waker: UnsafeCell<Option<Waker>>,
+    /// Whose waker it is.
+    mark: Cell<Option<WakerMark>>,
     /// Keeps the timers.
     executor: OnceCell<ExecutorRef>,
     armed_by: Cell<Option<NonNull<dyn Timers>>>,
+    state: AtomicU8,
     _pinned: PhantomPinned,
 }
 
-enum State {
-    /// It waits, and wakes this one.
-    Waits(Waker),
-    /// The time has come.
-    Due,
-    /// The timers have ended before.
-    Ended,
-}
+/// It is not armed, or waits.
+const QUIET: u8 = 0;
+/// The time has come.
+const DUE: u8 = 1;
+/// The timers have ended before.
+const ENDED: u8 = 2;
 
-// SAFETY: timers are `Send` and `Sync`, and the pointer to them is used by the owner alone: rule 1.
+// SAFETY: timers are `Send` and `Sync`, and the pointer to them is used by the owner alone: rule 1. The
+// waker is used by one at a time: rule 2.
 unsafe impl Send for Alarm {}
 
 impl Alarm {
@@ -48,9 +52,11 @@ impl Alarm {
     pub fn new() -> Self {
         Self {
             timer: Timer::new(Self::called),
-            state: Mutex::new(State::Ended),
+            waker: UnsafeCell::new(None),
+            mark: Cell::new(None),
             executor: OnceCell::new(),
             armed_by: Cell::new(None),
+            state: AtomicU8::new(QUIET),
             _pinned: PhantomPinned,
         }
     }
@@ -60,69 +66,90 @@ impl Alarm {
     /// # Panics
     /// If the executor has no timers, and the thread for that cannot be started.
     pub fn now(self: Pin<&Self>, executor: &ExecutorRef) -> Instant {
-        let executor = self.get_ref().executor.get_or_init(|| executor.clone());
-        executor.timers().unwrap_or_else(|| fallback::timers()).now()
+        self.get_ref().executor.get_or_init(|| executor.clone());
+        self.get_ref().clock().now()
+    }
+
+    /// The timers of the executor that [`now`](Alarm::now) was asked for.
+    pub(super) fn clock(&self) -> &dyn Timers {
+        self.executor.get().and_then(Executor::timers).unwrap_or_else(|| fallback::timers())
     }
 
     /// Whether the time has come; if not, the waker will be called then. It is the same time in each call, and
-    /// [`now`](Alarm::now) was asked before.
+    /// [`now`](Alarm::now) was asked before: whether the time had come by then is the caller's to see.
     pub fn poll(self: Pin<&Self>, at: Instant, cx: &Context<'_>) -> bool {
-        if self.armed_by.get().is_none() {
-            let own = self.get_ref().executor.get().and_then(Executor::timers);
-            return self.arm(own.unwrap_or_else(|| fallback::timers()), at, cx);
-        }
-        let mut state = self.lock();
-        match &*state {
-            State::Due => true,
-            State::Waits(waker) if waker.will_wake(cx.waker()) => false,
-            State::Waits(_) => {
-                let before = core::mem::replace(&mut *state, State::Waits(cx.waker().clone()));
-                drop(state);
-                drop(before);
-                false
-            }
+        let Some(timers) = self.armed_by.get() else {
+            self.arm(self.get_ref().clock(), at, cx);
+            return false;
+        };
+        match self.state.load(Ordering::Acquire) {
+            DUE => true,
             // A task may outlive the executor it began on. The process's timers do not end.
-            State::Ended => {
-                drop(state);
-                self.arm(fallback::timers(), at, cx)
+            ENDED => {
+                let timers = fallback::timers();
+                let up = timers.now() >= at;
+                if !up {
+                    self.arm(timers, at, cx);
+                }
+                up
+            }
+            _ if self.mark.get() == Some(WakerMark::of(cx.waker())) => false,
+            _ => {
+                // SAFETY: rule 4; it was armed by them.
+                let timers = unsafe { timers.as_ref() };
+                // SAFETY: as above, and only we disarm it.
+                if unsafe { timers.disarm(self.address()) } {
+                    self.arm(timers, at, cx);
+                    return false;
+                }
+                self.poll(at, cx)
             }
         }
     }
 
     /// Whether it has rung.
     pub fn is_due(&self) -> bool {
-        self.armed_by.get().is_some() && matches!(*self.lock(), State::Due)
+        self.state.load(Ordering::Acquire) == DUE
     }
 
-    fn arm(self: Pin<&Self>, timers: &dyn Timers, at: Instant, cx: &Context<'_>) -> bool {
-        if timers.now() >= at {
-            return true;
-        }
-        *self.lock() = State::Waits(cx.waker().clone());
-        let this = NonNull::from(self.get_ref());
-        // SAFETY: the same pointer; only the compiler's knowledge of how long it is good is given up. Rule 3.
+    /// It is not armed.
+    fn arm(self: Pin<&Self>, timers: &dyn Timers, at: Instant, cx: &Context<'_>) {
+        let waker = cx.waker().clone();
+        // SAFETY: rule 2: it is not armed.
+        let before = self.waker.with_mut(|room| unsafe { (*room).replace(waker) });
+        self.mark.set(Some(WakerMark::of(cx.waker())));
+        // The call that will write it next sees this: arming hands all to it.
+        self.state.store(QUIET, Ordering::Relaxed);
+        // SAFETY: the same pointer; only the compiler's knowledge of how long it is good is given up. Rule 4.
         let kept = unsafe {
             core::mem::transmute::<NonNull<dyn Timers + '_>, NonNull<dyn Timers>>(NonNull::from(timers))
         };
         self.armed_by.set(Some(kept));
-        // SAFETY: we are pinned, and disarm it when we are dropped. It is not armed: it never was, or has been called.
-        unsafe { timers.arm(this.cast(), at) };
-        false
+        // SAFETY: we are pinned, and disarm it when we are dropped. It is not armed: it never was, has been called, or was
+        // taken back.
+        unsafe { timers.arm(self.address(), at) };
+        drop(before);
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    /// What it is armed with: the address of all of us.
+    fn address(self: Pin<&Self>) -> NonNull<Timer> {
+        NonNull::from(self.get_ref()).cast()
     }
 
     /// # Safety
     /// Called once for each time that it was armed, by the timers, with what they were given.
     unsafe fn called(timer: NonNull<Timer>, call: Call) {
+        let state = if call == Call::Run { DUE } else { ENDED };
         // SAFETY: the timer is the first field of an alarm (`repr(C)`), and the pointer was made from one to all of it. It is
-        // there: dropping it waits for us. Only shared references are made of it.
-        let this = unsafe { timer.cast::<Self>().as_ref() };
-        let now = if call == Call::Run { State::Due } else { State::Ended };
-        let before = core::mem::replace(&mut *this.lock(), now);
-        if let State::Waits(waker) = before {
+        // there until we say that we were called, and the waker is ours until then: rules 2 and 3. Only shared references
+        // are made of it.
+        let waker = unsafe {
+            let this = timer.cast::<Self>().as_ref();
+            let waker = this.waker.with_mut(|waker| (*waker).take());
+            this.state.store(state, Ordering::Release);
+            waker
+        };
+        if let Some(waker) = waker {
             // It may be anybody's waker, and a timer does not unwind.
             let _ = Panic::catch(|| waker.wake());
         }
@@ -137,10 +164,13 @@ impl Default for Alarm {
 
 impl Drop for Alarm {
     fn drop(&mut self) {
-        if let Some(timers) = self.armed_by.get() {
+        // Acquire: rule 3.
+        if let Some(timers) = self.armed_by.get()
+            && self.state.load(Ordering::Acquire) == QUIET
+        {
             // The address that it was armed with: of all of us.
             let this = NonNull::from(&*self).cast();
-            // SAFETY: rule 3; it was armed by them, and we are still there. Only we disarm it.
+            // SAFETY: rule 4; it was armed by them, and we are still there. Only we disarm it.
             unsafe { timers.as_ref().disarm(this) };
         }
     }

@@ -1,20 +1,25 @@
-//! Work that waits for a time: [`sleep()`] and [`sleep_until()`], and work that is asked to stop at one: [`stop_after()`]
-//! and [`stop_at()`].
+//! Work that waits for a time: [`sleep()`] and [`sleep_until()`], or for one after the other: [`interval()`]; and work that
+//! is asked to stop at one: [`stop_after()`] and [`stop_at()`].
 //!
 //! Executors that can wait, as the run loop does, bring timers of their own; for all others there is one thread in the
 //! process. [`timers_of`] chooses.
 
 pub(crate) mod alarm;
 mod fallback;
+mod interval;
 mod lists;
 pub(crate) mod queue;
 mod sleep;
+mod sleeping;
 mod sorting;
 mod stop_at;
+mod wait;
 mod wheel;
 
 pub(crate) use alarm::Alarm;
+pub use interval::{Interval, MissedTicks, Tick, interval, interval_at};
 pub use sleep::{Sleep, SleepOperation, sleep, sleep_until};
+pub use sleeping::Sleeping;
 pub use stop_at::{AskToStop, StopAt, stop_after, stop_at};
 
 use convoke_core::raw::Timers;

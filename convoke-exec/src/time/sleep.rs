@@ -14,7 +14,7 @@ use convoke_core::{
     Completes, Env, Executor, Never, Operation, Outcome, Panic, Receiver, Sender, StopReason,
 };
 
-use super::{When, timers_of};
+use super::{Sleeping, When, timers_of};
 
 /// A sender that completes after this while, counted from its start.
 ///
@@ -94,7 +94,17 @@ unsafe impl Sender for Sleep {
     }
 }
 
-convoke_core::awaitable!([] Sleep);
+#[diagnostic::do_not_recommend]
+impl IntoFuture for Sleep {
+    type Output = ();
+    type IntoFuture = Sleeping;
+
+    #[inline]
+    #[track_caller]
+    fn into_future(self) -> Sleeping {
+        Sleeping::new(self.when)
+    }
+}
 
 /// The bits of the race. Everybody sets his own; who makes two out of one, `STARTED` and another, has won.
 const STARTED: u8 = 1;

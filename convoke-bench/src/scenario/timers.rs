@@ -1,0 +1,266 @@
+//! A million timers: tasks that sleep, and timers that are taken back before their time, as most timeouts are.
+//!
+//! What is measured is the time of the processor, not that of the wall: work that sleeps costs what it computes. All
+//! durations come from the same row of random numbers for everyone. A million is what one batch has; in tests it is fewer.
+
+use std::cell::{Cell, RefCell};
+use std::future::{Future, poll_fn};
+use std::pin::{Pin, pin};
+use std::rc::Rc;
+use std::task::{Poll, Waker};
+use std::time::Duration;
+
+use convoke::FrameAllocator;
+use convoke::env::Changes;
+use convoke::time::sleep;
+
+use super::{Bytes, CONVOKE, Scenario, Unit};
+use crate::allocator::Weighing;
+use crate::measure::ProcessorTime;
+use crate::own::{InScope, run_with};
+use crate::peer::{Glommio, Timed, TimedGlommio, TimedMonoio, TimedSmol, TimedTokio};
+
+const TIMERS: u64 = if cfg!(test) { 500 } else { 1_000_000 };
+
+pub(super) fn scenarios() -> Vec<Scenario> {
+    vec![
+        everyone(
+            "timers_fire",
+            "start a task that sleeps, one of a million, until it has woken and ended: processor time",
+            [fire::<Convoke>, fire::<TimedTokio>, fire::<TimedSmol>, fire::<TimedMonoio>, fire::<TimedGlommio>],
+        ),
+        everyone(
+            "timers_cancel",
+            "begin to sleep and give it up, with a million other sleeps around: processor time",
+            [
+                cancel::<Convoke>,
+                cancel::<TimedTokio>,
+                cancel::<TimedSmol>,
+                cancel::<TimedMonoio>,
+                cancel::<TimedGlommio>,
+            ],
+        ),
+        everyone(
+            "timers_bytes",
+            "the memory of a task that sleeps, one of a million",
+            [
+                weigh::<InSystemMemory>,
+                weigh::<TimedTokio>,
+                weigh::<TimedSmol>,
+                weigh::<TimedMonoio>,
+                weigh::<TimedGlommio>,
+            ],
+        )
+        .unit(Unit::Bytes),
+    ]
+}
+
+fn everyone<C: super::Cost + 'static>(
+    name: &'static str,
+    about: &'static str,
+    [own, tokio, smol, monoio, glommio]: [fn(u64) -> C; 5],
+) -> Scenario {
+    Scenario::new(name, about)
+        .batch(TIMERS)
+        .contestant(CONVOKE, move || own)
+        .contestant("tokio", move || tokio)
+        .contestant("smol", move || smol)
+        .contestant("monoio", move || monoio)
+        .contestant_if(Glommio::starts(), "glommio", move || glommio)
+}
+
+/// Our own run loop. It begins anew with each run, as a scope does.
+struct Convoke;
+
+impl Timed for Convoke {
+    type Starter = InScope;
+
+    fn with_timers() -> Self {
+        Self
+    }
+
+    fn run<F: Future + 'static>(&mut self, work: impl FnOnce(InScope) -> F) -> F::Output {
+        run_with(Changes::new(), work)
+    }
+
+    #[inline]
+    fn start(starter: InScope, task: impl Future<Output = ()> + 'static) {
+        starter.start(task);
+    }
+
+    fn sleep(duration: Duration) -> impl Future<Output = ()> + 'static {
+        sleep(duration).into_future()
+    }
+}
+
+/// The same with frames from the system, past the recycling, which would hide what a task takes.
+struct InSystemMemory;
+
+impl Timed for InSystemMemory {
+    type Starter = InScope;
+
+    fn with_timers() -> Self {
+        Self
+    }
+
+    fn run<F: Future + 'static>(&mut self, work: impl FnOnce(InScope) -> F) -> F::Output {
+        run_with(Changes::new().allocator(FrameAllocator::system()), work)
+    }
+
+    fn start(starter: InScope, task: impl Future<Output = ()> + 'static) {
+        Convoke::start(starter, task);
+    }
+
+    fn sleep(duration: Duration) -> impl Future<Output = ()> + 'static {
+        Convoke::sleep(duration)
+    }
+}
+
+/// They sleep for one second to two: so all are there before the first wakes, on a machine that is fast enough.
+fn fire<R: Timed>(ops: u64) -> Duration {
+    let mut runtime = R::with_timers();
+    batches(ops, || {
+        runtime.run(|starter| async move {
+            let begin = ProcessorTime::begin();
+            let left = start_all::<R>(starter, Duration::from_secs(1), TIMERS);
+            left.wait().await;
+            begin.end()
+        })
+    })
+    .sum()
+}
+
+/// As above; weighed when all have been started, and have been polled once.
+fn weigh<R: Timed>(ops: u64) -> Bytes {
+    let mut runtime = R::with_timers();
+    let bytes = batches(ops, || {
+        runtime.run(|starter| async move {
+            let weighing = Weighing::begin();
+            let left = start_all::<R>(starter, Duration::from_secs(1), TIMERS);
+            left.begun().await;
+            let bytes = weighing.end();
+            left.wait().await;
+            bytes
+        })
+    });
+    Bytes(bytes.sum())
+}
+
+fn batches<T>(ops: u64, mut batch: impl FnMut() -> T) -> impl Iterator<Item = T> {
+    (0..ops / TIMERS).map(move |_| batch())
+}
+
+fn start_all<R: Timed>(starter: R::Starter, at_least: Duration, count: u64) -> Rc<Left> {
+    let left = Rc::new(Left::new(count));
+    let mut random = Random::new();
+    let at_least = if cfg!(test) { Duration::from_millis(1) } else { at_least };
+    for _ in 0..count {
+        let duration = at_least + random.below(at_least);
+        let left = Rc::clone(&left);
+        R::start(starter, async move {
+            left.not_begun.count_down();
+            R::sleep(duration).await;
+            left.not_ended.count_down();
+        });
+    }
+    left
+}
+
+/// Those around sleep for a minute to two. The others are begun and given up one by one, for a second to two, as a timeout
+/// is whose work was in time.
+fn cancel<R: Timed>(ops: u64) -> Duration {
+    let mut runtime = R::with_timers();
+    batches(ops, || {
+        runtime.run(|_| async move {
+            let mut random = Random::new();
+            let minute = Duration::from_secs(60);
+            let mut around: Vec<_> = (0..TIMERS).map(|_| Box::pin(R::sleep(minute + random.below(minute)))).collect();
+            for sleep in &mut around {
+                begin(sleep.as_mut()).await;
+            }
+            let second = Duration::from_secs(1);
+            let time = ProcessorTime::begin();
+            for _ in 0..TIMERS {
+                let sleep = pin!(R::sleep(second + random.below(second)));
+                begin(sleep).await;
+            }
+            time.end()
+        })
+    })
+    .sum()
+}
+
+/// Polls once.
+async fn begin(mut sleep: Pin<&mut impl Future<Output = ()>>) {
+    poll_fn(|context| {
+        assert!(sleep.as_mut().poll(context).is_pending());
+        Poll::Ready(())
+    })
+    .await;
+}
+
+/// How many tasks have not begun and have not ended; somebody waits for the last.
+struct Left {
+    not_begun: CountDown,
+    not_ended: CountDown,
+}
+
+struct CountDown {
+    left: Cell<u64>,
+    waker: RefCell<Option<Waker>>,
+}
+
+impl Left {
+    fn new(count: u64) -> Self {
+        let count_down = || CountDown { left: Cell::new(count), waker: RefCell::new(None) };
+        Self { not_begun: count_down(), not_ended: count_down() }
+    }
+
+    async fn begun(&self) {
+        self.not_begun.wait().await;
+    }
+
+    async fn wait(&self) {
+        self.not_ended.wait().await;
+    }
+}
+
+impl CountDown {
+    #[inline]
+    fn count_down(&self) {
+        self.left.set(self.left.get() - 1);
+        if self.left.get() == 0
+            && let Some(waker) = self.waker.take()
+        {
+            waker.wake();
+        }
+    }
+
+    async fn wait(&self) {
+        poll_fn(|context| {
+            if self.left.get() == 0 {
+                return Poll::Ready(());
+            }
+            self.waker.replace(Some(context.waker().clone()));
+            Poll::Pending
+        })
+        .await;
+    }
+}
+
+/// Splitmix, from the same seed each time.
+struct Random(u64);
+
+impl Random {
+    fn new() -> Self {
+        Self(1)
+    }
+
+    fn below(&mut self, duration: Duration) -> Duration {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        Duration::from_nanos((z ^ (z >> 31)) % duration.as_nanos() as u64)
+    }
+}
