@@ -24,49 +24,35 @@ const TIMERS: u64 = if cfg!(test) { 500 } else { 1_000_000 };
 
 pub(super) fn scenarios() -> Vec<Scenario> {
     vec![
-        everyone(
+        Scenario::new(
             "timers_fire",
             "start a task that sleeps, one of a million, until it has woken and ended: processor time",
-            [fire::<Convoke>, fire::<TimedTokio>, fire::<TimedSmol>, fire::<TimedMonoio>, fire::<TimedGlommio>],
-        ),
-        everyone(
+        )
+        .batch(TIMERS)
+        .contestant(CONVOKE, || fire::<Convoke>)
+        .contestant("tokio", || fire::<TimedTokio>)
+        .contestant("smol", || fire::<TimedSmol>)
+        .contestant("monoio", || fire::<TimedMonoio>)
+        .contestant_if(Glommio::starts(), "glommio", || fire::<TimedGlommio>),
+        // glommio counts the wakers of a task in 15 bits.
+        Scenario::new(
             "timers_cancel",
             "begin to sleep and give it up, with a million other sleeps around: processor time",
-            [
-                cancel::<Convoke>,
-                cancel::<TimedTokio>,
-                cancel::<TimedSmol>,
-                cancel::<TimedMonoio>,
-                cancel::<TimedGlommio>,
-            ],
-        ),
-        everyone(
-            "timers_bytes",
-            "the memory of a task that sleeps, one of a million",
-            [
-                weigh::<InSystemMemory>,
-                weigh::<TimedTokio>,
-                weigh::<TimedSmol>,
-                weigh::<TimedMonoio>,
-                weigh::<TimedGlommio>,
-            ],
         )
-        .unit(Unit::Bytes),
-    ]
-}
-
-fn everyone<C: super::Cost + 'static>(
-    name: &'static str,
-    about: &'static str,
-    [own, tokio, smol, monoio, glommio]: [fn(u64) -> C; 5],
-) -> Scenario {
-    Scenario::new(name, about)
         .batch(TIMERS)
-        .contestant(CONVOKE, move || own)
-        .contestant("tokio", move || tokio)
-        .contestant("smol", move || smol)
-        .contestant("monoio", move || monoio)
-        .contestant_if(Glommio::starts(), "glommio", move || glommio)
+        .contestant(CONVOKE, || cancel::<Convoke>)
+        .contestant("tokio", || cancel::<TimedTokio>)
+        .contestant("smol", || cancel::<TimedSmol>)
+        .contestant("monoio", || cancel::<TimedMonoio>),
+        Scenario::new("timers_bytes", "the memory of a task that sleeps, one of a million")
+            .batch(TIMERS)
+            .unit(Unit::Bytes)
+            .contestant(CONVOKE, || weigh::<InSystemMemory>)
+            .contestant("tokio", || weigh::<TimedTokio>)
+            .contestant("smol", || weigh::<TimedSmol>)
+            .contestant("monoio", || weigh::<TimedMonoio>)
+            .contestant_if(Glommio::starts(), "glommio", || weigh::<TimedGlommio>),
+    ]
 }
 
 /// Our own run loop. It begins anew with each run, as a scope does.
@@ -122,7 +108,7 @@ fn fire<R: Timed>(ops: u64) -> Duration {
     batches(ops, || {
         runtime.run(|starter| async move {
             let begin = ProcessorTime::begin();
-            let left = start_all::<R>(starter, Duration::from_secs(1), TIMERS);
+            let left = start_all::<R>(starter);
             left.wait().await;
             begin.end()
         })
@@ -136,7 +122,7 @@ fn weigh<R: Timed>(ops: u64) -> Bytes {
     let bytes = batches(ops, || {
         runtime.run(|starter| async move {
             let weighing = Weighing::begin();
-            let left = start_all::<R>(starter, Duration::from_secs(1), TIMERS);
+            let left = start_all::<R>(starter);
             left.begun().await;
             let bytes = weighing.end();
             left.wait().await;
@@ -150,11 +136,11 @@ fn batches<T>(ops: u64, mut batch: impl FnMut() -> T) -> impl Iterator<Item = T>
     (0..ops / TIMERS).map(move |_| batch())
 }
 
-fn start_all<R: Timed>(starter: R::Starter, at_least: Duration, count: u64) -> Rc<Left> {
-    let left = Rc::new(Left::new(count));
+fn start_all<R: Timed>(starter: R::Starter) -> Rc<Left> {
+    let left = Rc::new(Left::new(TIMERS));
     let mut random = Random::new();
-    let at_least = if cfg!(test) { Duration::from_millis(1) } else { at_least };
-    for _ in 0..count {
+    let at_least = if cfg!(test) { Duration::from_millis(1) } else { Duration::from_secs(1) };
+    for _ in 0..TIMERS {
         let duration = at_least + random.below(at_least);
         let left = Rc::clone(&left);
         R::start(starter, async move {

@@ -12,6 +12,9 @@ use convoke_core::raw::{AtHome, RunQueue, Runnable};
 use super::sleeper::without_unwinding;
 use super::{LOOK_EACH, Shared, Sleeper};
 
+/// So many timers are called in one look: what they post is run before more are called, while it is at hand.
+const TIMERS_EACH: usize = 61;
+
 /// What is to be run next: taken from the inbox, or posted by the loop's own work. Not shared: one thread runs a loop.
 pub(crate) struct Runner {
     queue: RefCell<RunQueue>,
@@ -148,7 +151,7 @@ impl Runner {
     fn next_after_a_look(&self, shared: &Shared, sleeper_looks: bool) -> Option<Runnable> {
         self.queue.borrow_mut().append(&mut shared.inbox.take());
         if !shared.timers.is_empty() {
-            shared.timers.call_due(shared.now());
+            shared.timers.call_some_due(shared.now(), TIMERS_EACH);
         }
         let Some(sleeper) = shared.sleeper() else {
             self.runs.set(LOOK_EACH - 1);

@@ -24,6 +24,8 @@ use super::wheel::{Earliest, Wheel};
 pub struct TimerQueue {
     /// When the earliest is due, as nanoseconds; `NEVER` if there is none. Costs one load; written with the lock held.
     earliest: AtomicU64,
+    /// When timers were called last.
+    called_at: AtomicU64,
     /// The time whose number is `EPOCH`.
     epoch: Instant,
     waiting: Mutex<Waiting>,
@@ -70,12 +72,15 @@ const NOT_BEFORE: u64 = 1 << 63;
 const EPOCH: u64 = 1 << 61;
 /// So far away that nobody will find out that it is too early.
 const LAST: u64 = NOT_BEFORE - 1;
+/// How long a thread sleeps at least that has just called timers, in nanoseconds.
+const PAUSE: u64 = 1 << 18;
 
 impl TimerQueue {
     /// A queue without timers.
     pub fn new() -> Self {
         Self {
             earliest: AtomicU64::new(NEVER),
+            called_at: AtomicU64::new(0),
             epoch: Instant::now(),
             waiting: Mutex::new(Waiting {
                 wheel: Wheel::new(EPOCH),
@@ -108,10 +113,17 @@ impl TimerQueue {
         self.instant(earliest)
     }
 
-    /// When to call [`call_due`](TimerQueue::call_due) next, if there is a timer: for threads that sleep. It is not later than
-    /// the earliest, and may be earlier, when that was taken back or is far away; then the call finds out more. One load.
+    /// When to call [`call_due`](TimerQueue::call_due) next, if there is a timer: for threads that sleep. That is when the
+    /// earliest is due; or earlier, when that was taken back or is far away: then the call finds out more; or up to a quarter
+    /// of a millisecond later, when others were called just now: then all that are due by then are called at once, so that
+    /// many timers do not mean as many times of going to sleep. A few loads.
     pub fn next_look(&self) -> Option<Instant> {
-        self.instant(self.earliest.load(Ordering::Relaxed))
+        let earliest = self.earliest.load(Ordering::Relaxed);
+        if earliest == NEVER {
+            return None;
+        }
+        let soon = self.called_at.load(Ordering::Relaxed) + PAUSE;
+        self.instant((earliest & !NOT_BEFORE).max(soon))
     }
 
     /// See [`Timers::arm`](convoke_core::raw::Timers::arm).
@@ -159,27 +171,39 @@ impl TimerQueue {
         true
     }
 
-    /// Calls all that are due at `now`, in their order. Those that are armed meanwhile wait for the next time, so that
-    /// this ends. Says how many it has called. One load, if none is due.
+    /// Calls all that are due at `now`, in their order. Those that are armed meanwhile for a time which has passed wait for the
+    /// next look, so that this ends. Says how many it has called. One load, if none is due.
     ///
-    /// One thread at a time calls this or [`close`](TimerQueue::close): the owner's.
+    /// One thread at a time calls this, [`call_some_due`](TimerQueue::call_some_due) or [`close`](TimerQueue::close): the
+    /// owner's.
     pub fn call_due(&self, now: Instant) -> usize {
+        self.call_some_due(now, usize::MAX)
+    }
+
+    /// The same for so many of them at most: for loops that run what the calls have posted before they look for more. The rest
+    /// is due at the next look.
+    pub fn call_some_due(&self, now: Instant, limit: usize) -> usize {
         let now = self.number(now);
         let earliest = self.earliest.load(Ordering::Relaxed);
         if earliest == NEVER || earliest & !NOT_BEFORE > now {
             return 0;
         }
-        let mut called = 0;
         let mut waiting = self.lock();
-        waiting.wheel.advance(now);
+        waiting.wheel.begin_look();
         waiting.looks += 1;
         let look = waiting.looks;
+        let mut called = 0;
         // A look from inside of a call has called the rest.
-        while waiting.looks == look
-            && let Some(timer) = waiting.wheel.pop_due(now)
-        {
-            waiting = self.call(waiting, timer, Call::Run);
-            called += 1;
+        while called < limit && waiting.looks == look {
+            if let Some(timer) = waiting.wheel.pop_due(now) {
+                waiting = self.call(waiting, timer, Call::Run);
+                called += 1;
+            } else if !waiting.wheel.advance(now) {
+                if called > 0 {
+                    self.called_at.store(now, Ordering::Relaxed);
+                }
+                break;
+            }
         }
         self.note_earliest(&waiting);
         called
@@ -189,9 +213,13 @@ impl TimerQueue {
     pub fn close(&self) {
         let mut waiting = self.lock();
         waiting.closed = true;
-        waiting.wheel.advance(NEVER);
-        while let Some(timer) = waiting.wheel.pop_due(NEVER) {
-            waiting = self.call(waiting, timer, Call::Stop);
+        waiting.wheel.begin_look();
+        loop {
+            if let Some(timer) = waiting.wheel.pop_due(NEVER) {
+                waiting = self.call(waiting, timer, Call::Stop);
+            } else if !waiting.wheel.advance(NEVER) {
+                break;
+            }
         }
         self.note_earliest(&waiting);
     }

@@ -4,8 +4,9 @@
 //! A tick is about a millisecond. The number of a timer's tick, taken as digits of 64, says where the timer lies:
 //! 1. On the level of the highest digit in which it differs from the wheel's own tick, in the slot of that digit. So what
 //!    lies on a level comes before all on the levels above it, and within a level before what lies in later slots.
-//! 2. When the wheel's tick reaches a slot, its timers go to levels below, or into `LATE`, which is for all whose tick has
-//!    come or has passed; and from there, in the exact order of their times, into `FRONT`.
+//! 2. When the wheel's tick reaches a slot, its timers go to levels below, and those of this very tick, in the exact order of
+//!    their times, into `FRONT`. Those that are armed for this tick or one that has passed are in `LATE`, in no order, until
+//!    the next look.
 //! 3. Two with the same time are always in the same list, or the one armed first is in `FRONT` and the other is not yet.
 //!    All lists are added to at the end. So they keep the order in which they were armed.
 
@@ -26,7 +27,7 @@ const SLOTS: u32 = 1 << DIGIT;
 const LEVELS: u32 = (64 - TICK).div_ceil(DIGIT);
 /// Those that are called next, in the order of their times.
 const FRONT: u32 = LEVELS * SLOTS;
-/// Those whose tick has come, in no order.
+/// Those that were armed when their tick had come.
 const LATE: u32 = FRONT + 1;
 /// How many of a list are looked at to find the earliest before one is content to know a time that is not later.
 const LOOKS: usize = 32;
@@ -106,25 +107,33 @@ impl Wheel {
         }
     }
 
-    /// Moves the wheel to this time, if that is later: what is due by then can be popped.
-    pub(super) fn advance(&mut self, now: u64) {
+    /// A look begins: those that were armed late are among the next.
+    pub(super) fn begin_look(&mut self) {
+        let row = self.lists.take(LATE);
+        // SAFETY: they are in the wheel, and so are there; they are in no list any more.
+        unsafe { self.to_front(row) };
+    }
+
+    /// Moves the wheel on to the next tick in which there is something, and not beyond this time: what is due then can be
+    /// popped. False if there is none. One tick at a time: what was put in order is at hand when it is called.
+    pub(super) fn advance(&mut self, now: u64) -> bool {
         let target = now >> TICK;
         while let Some((level, slot, start)) = self.next_slot().filter(|(.., start)| *start <= target) {
             self.tick = start;
             self.occupied[level as usize] &= !(1 << slot);
             let mut row = self.lists.take(level * SLOTS + slot);
-            while let Some(timer) = NonNull::new(row) {
-                // SAFETY: it was in the wheel, and so is there; it is in no list any more. The link is read before it is
-                // written.
-                unsafe {
-                    let TimerLinks { at, next, .. } = *links(row);
-                    row = next;
-                    self.place(timer, at);
-                }
+            if level > 0 {
+                // SAFETY: they were in the wheel, and so are there; they are in no list any more.
+                row = unsafe { self.spread(row) };
+            }
+            if !row.is_null() {
+                // SAFETY: as above.
+                unsafe { self.to_front(row) };
+                return true;
             }
         }
         self.tick = self.tick.max(target);
-        self.sort_late();
+        false
     }
 
     /// Takes out the earliest, if it is due by then and the wheel had been moved there.
@@ -204,14 +213,43 @@ impl Wheel {
         unsafe { self.lists.push(list, timer) };
     }
 
-    /// Sorts what has come into the front.
-    fn sort_late(&mut self) {
-        if self.lists.is_empty(LATE) {
+    /// Spreads a row over the levels below. Those of this very tick are returned, as a row.
+    ///
+    /// # Safety
+    /// As for `Lists::push`, for all of them.
+    unsafe fn spread(&mut self, mut row: *mut Timer) -> *mut Timer {
+        let mut here = core::ptr::null_mut();
+        let mut end: *mut *mut Timer = &raw mut here;
+        while let Some(timer) = NonNull::new(row) {
+            // SAFETY: the caller's. The link is read before it is written; `end` is the room of ours or that of a timer's
+            // `next` which is in no list.
+            unsafe {
+                let TimerLinks { at, next, .. } = *links(row);
+                if at >> TICK > self.tick {
+                    self.place(timer, at);
+                } else {
+                    *end = row;
+                    end = &raw mut (*links(row)).next;
+                }
+                row = next;
+            }
+        }
+        // SAFETY: as above.
+        unsafe { *end = core::ptr::null_mut() };
+        here
+    }
+
+    /// Puts a row among those that are called next.
+    ///
+    /// # Safety
+    /// As for `Lists::push`, for all of them.
+    unsafe fn to_front(&mut self, row: *mut Timer) {
+        if row.is_null() {
             return;
         }
-        // SAFETY: they are in the wheel, and so are there; in no list until they are pushed.
+        // SAFETY: the caller's, and what is in front is there.
         unsafe {
-            let mut row = sorting::sort(self.lists.take(LATE));
+            let mut row = sorting::sort(row);
             if self.lists.last_time(FRONT).is_some_and(|last| (*links(row)).at < last) {
                 row = sorting::merge(self.lists.take(FRONT), row);
             }

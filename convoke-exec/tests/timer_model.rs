@@ -1,0 +1,225 @@
+//! The queue of timers beside a model of it that is too simple to be wrong: random arms, takings back and looks, with times
+//! from nanoseconds to centuries apart. A failure names its seed; `CONVOKE_SEED=n` begins with that one.
+#![cfg(all(feature = "testing", not(feature = "loom")))]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ptr::NonNull;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use convoke_core::raw::{Call, Timer};
+use convoke_exec::raw::{AfterArm, TimerQueue};
+
+const CENTURY: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
+
+/// A timer that notes down its number.
+#[repr(C)]
+struct Numbered {
+    // First, so that a pointer to it is a pointer to all of it.
+    timer: Timer,
+    number: usize,
+    calls: Arc<Mutex<Vec<usize>>>,
+}
+
+/// # Safety
+/// By the queue, with the timer of a `Numbered`.
+unsafe fn note(timer: NonNull<Timer>, _: Call) {
+    // SAFETY: the timer is the first field (`repr(C)`).
+    let numbered = unsafe { timer.cast::<Numbered>().as_ref() };
+    numbered.calls.lock().unwrap().push(numbered.number);
+}
+
+/// Splitmix.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    }
+
+    fn below(&mut self, limit: usize) -> usize {
+        (self.next() % limit as u64) as usize
+    }
+
+    /// Any number of nanoseconds of so many bits at most: all sizes are as likely.
+    fn span(&mut self, bits: u32) -> Duration {
+        let bits = self.next() % u64::from(bits + 1);
+        Duration::from_nanos(self.next() & ((1 << bits) - 1))
+    }
+}
+
+/// A queue, and what it should be.
+struct Pair {
+    queue: TimerQueue,
+    timers: Vec<NonNull<Numbered>>,
+    calls: Arc<Mutex<Vec<usize>>>,
+    /// Times, in their order, with the order of arming, and who waits for them.
+    model: BTreeMap<(Instant, u64), usize>,
+    waiting: BTreeMap<usize, (Instant, u64)>,
+    idle: BTreeSet<usize>,
+    armed: u64,
+    now: Instant,
+}
+
+impl Pair {
+    fn new(count: usize) -> Self {
+        let calls = Arc::default();
+        let make = |number| Numbered { timer: Timer::new(note), number, calls: Arc::clone(&calls) };
+        let timers = (0..count).map(|number| NonNull::from(Box::leak(Box::new(make(number))))).collect();
+        Self {
+            queue: TimerQueue::new(),
+            timers,
+            calls: calls.clone(),
+            model: BTreeMap::new(),
+            waiting: BTreeMap::new(),
+            idle: (0..count).collect(),
+            armed: 0,
+            now: Instant::now(),
+        }
+    }
+
+    fn earliest(&self) -> Option<Instant> {
+        self.model.keys().next().map(|(at, _)| *at)
+    }
+
+    /// Arms one that is idle; some for a time that others wait for, some for one that has passed.
+    fn arm(&mut self, random: &mut Random) {
+        let Some(number) = self.idle.pop_first() else { return };
+        let others = random.below(self.model.len().max(1));
+        let at = match random.below(8) {
+            0 => self.model.keys().nth(others).map_or(self.now, |(at, _)| *at),
+            1 => self.now - random.span(40),
+            _ => self.now + random.span(60),
+        };
+        let is_earlier = self.earliest().is_none_or(|earliest| at < earliest);
+        self.armed += 1;
+        self.model.insert((at, self.armed), number);
+        self.waiting.insert(number, (at, self.armed));
+        // SAFETY: it stays until we are dropped, and was idle.
+        let after = unsafe { self.queue.arm(self.timers[number].cast(), at) };
+        // Nobody needs to be told of one who sleeps until an earlier time that was taken back since; otherwise he does.
+        assert!(is_earlier || after == AfterArm::Waits);
+        assert!(self.queue.next_look().is_some());
+    }
+
+    fn disarm(&mut self, random: &mut Random) {
+        let Some(index) = self.waiting.len().checked_sub(1).map(|last| random.below(last + 1)) else { return };
+        // The earliest, often: the next is not known then.
+        let number = match random.below(3) {
+            0 => self.model.values().next().copied(),
+            _ => self.waiting.keys().nth(index).copied(),
+        };
+        let number = number.expect("somebody waits");
+        let key = self.waiting.remove(&number).expect("he waits");
+        self.model.remove(&key);
+        self.idle.insert(number);
+        // SAFETY: it is armed; we are the only ones to disarm it.
+        assert!(unsafe { self.queue.disarm(self.timers[number].cast()) });
+    }
+
+    /// The clock jumps: by some span, or to the earliest, or to where a sleeper would wake.
+    fn look(&mut self, random: &mut Random) {
+        let to = match random.below(4) {
+            0 => self.queue.earliest(),
+            1 => self.queue.next_look(),
+            2 => Some(self.now + random.span(30)),
+            _ => Some(self.now + random.span(58)),
+        };
+        self.now = to.unwrap_or(self.now).max(self.now);
+        // Some at a time, in some looks.
+        let limit = if random.below(4) == 0 { 1 + random.below(3) } else { usize::MAX };
+        let mut expected = Vec::new();
+        while expected.len() < limit
+            && let Some(first) = self.model.first_entry()
+            && first.key().0 <= self.now
+        {
+            expected.push(first.remove());
+        }
+        for number in &expected {
+            self.waiting.remove(number);
+            self.idle.insert(*number);
+        }
+        assert_eq!(self.queue.call_some_due(self.now, limit), expected.len());
+        assert_eq!(std::mem::take(&mut *self.calls.lock().unwrap()), expected);
+    }
+
+    fn check(&self, random: &mut Random) {
+        assert_eq!(self.queue.is_empty(), self.model.is_empty());
+        // A sleeper who looks when he is told to is never later than the pause that many share.
+        let pause = Duration::from_micros(263);
+        if let (Some(look), Some(earliest)) = (self.queue.next_look(), self.earliest()) {
+            assert!(look <= earliest.max(self.now) + pause, "{look:?} is after {earliest:?}");
+        }
+        // Not always: to ask makes it known.
+        if random.below(4) == 0 {
+            assert_eq!(self.queue.earliest(), self.earliest());
+        }
+    }
+}
+
+impl Drop for Pair {
+    fn drop(&mut self) {
+        self.queue.close();
+        for timer in &self.timers {
+            // SAFETY: it came from a box, and no queue knows of it any more.
+            drop(unsafe { Box::from_raw(timer.as_ptr()) });
+        }
+    }
+}
+
+fn run(seed: u64, count: usize, steps: usize) {
+    let mut random = Random(seed);
+    let mut pair = Pair::new(count);
+    let begin = pair.now;
+    for _ in 0..steps {
+        // Times are told apart for two centuries; that is enough for one run.
+        if pair.now - begin > CENTURY {
+            break;
+        }
+        match random.below(8) {
+            0..=3 => pair.arm(&mut random),
+            4 | 5 => pair.disarm(&mut random),
+            _ => pair.look(&mut random),
+        }
+        pair.check(&mut random);
+    }
+    let rest: Vec<_> = pair.model.values().copied().collect();
+    pair.queue.close();
+    assert_eq!(std::mem::take(&mut *pair.calls.lock().unwrap()), rest, "the end comes to all, in their order");
+}
+
+/// Says the seed if the run fails.
+struct Seed(u64);
+
+impl Drop for Seed {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("replay with CONVOKE_SEED={}", self.0);
+        }
+    }
+}
+
+fn seeds(count: u64) -> impl Iterator<Item = u64> {
+    let first = std::env::var("CONVOKE_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1);
+    first..first + count
+}
+
+#[test]
+fn a_few_timers_are_called_as_the_model_says() {
+    for seed in seeds(150) {
+        let _seed = Seed(seed);
+        run(seed, 6, 400);
+    }
+}
+
+#[test]
+fn hundreds_of_timers_are_called_as_the_model_says() {
+    for seed in seeds(8) {
+        let _seed = Seed(seed);
+        run(seed, 500, 3000);
+    }
+}
