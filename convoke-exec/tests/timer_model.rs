@@ -107,7 +107,9 @@ impl Pair {
     }
 
     fn disarm(&mut self, random: &mut Random) {
-        let Some(index) = self.waiting.len().checked_sub(1).map(|last| random.below(last + 1)) else { return };
+        let Some(index) = self.waiting.len().checked_sub(1).map(|last| random.below(last + 1)) else {
+            return;
+        };
         // The earliest, often: the next is not known then.
         let number = match random.below(3) {
             0 => self.model.values().next().copied(),
@@ -189,7 +191,11 @@ fn run(seed: u64, count: usize, steps: usize) {
     }
     let rest: Vec<_> = pair.model.values().copied().collect();
     pair.queue.close();
-    assert_eq!(std::mem::take(&mut *pair.calls.lock().unwrap()), rest, "the end comes to all, in their order");
+    assert_eq!(
+        std::mem::take(&mut *pair.calls.lock().unwrap()),
+        rest,
+        "the end comes to all, in their order"
+    );
 }
 
 /// Says the seed if the run fails.

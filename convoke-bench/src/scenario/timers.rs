@@ -160,7 +160,8 @@ fn cancel<R: Timed>(ops: u64) -> Duration {
         runtime.run(|_| async move {
             let mut random = Random::new();
             let minute = Duration::from_secs(60);
-            let mut around: Vec<_> = (0..TIMERS).map(|_| Box::pin(R::sleep(minute + random.below(minute)))).collect();
+            let mut around: Vec<_> =
+                (0..TIMERS).map(|_| Box::pin(R::sleep(minute + random.below(minute)))).collect();
             for sleep in &mut around {
                 begin(sleep.as_mut()).await;
             }
