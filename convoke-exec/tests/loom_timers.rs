@@ -97,6 +97,43 @@ fn a_timer_that_is_armed_while_the_timers_end_is_stopped_once() {
     AFTER.assert("it was stopped");
 }
 
+#[test]
+fn a_timer_is_taken_back_and_another_armed_beside_one_that_is_being_called() {
+    static IN_TIME: Reached = Reached::new();
+    static TOO_LATE: Reached = Reached::new();
+    static NEXT_LOOK: Reached = Reached::new();
+    explore(2, || {
+        // All in one list: what is beside a timer there is written by whoever takes it out.
+        let (queue, at) = (Arc::new(TimerQueue::new()), Instant::now() + SECOND);
+        let [first, second, third] = [(); 3].map(|()| Watched::new());
+        for timer in [first, second] {
+            // SAFETY: it stays until it was called or taken back, below.
+            let _ = unsafe { queue.arm(timer.cast(), at) };
+        }
+        let caller = {
+            let queue = queue.clone();
+            thread::spawn(move || queue.call_due(at))
+        };
+        // SAFETY: as above; armed once, and taken back this once.
+        let in_time = unsafe { queue.disarm(second.cast()) };
+        // SAFETY: as above.
+        let _ = unsafe { queue.arm(third.cast(), at) };
+        let called = caller.join().unwrap();
+        let later = queue.call_due(at);
+        assert_eq!(called + later, 2 + usize::from(!in_time));
+        assert_eq!(queue.earliest(), None);
+        // SAFETY: all have been called or taken back.
+        let calls = [first, second, third].map(|timer| unsafe { Watched::end(timer) });
+        assert_eq!(calls, [1, u32::from(!in_time), 1]);
+        IN_TIME.here_if(in_time);
+        TOO_LATE.here_if(!in_time);
+        NEXT_LOOK.here_if(later == 1);
+    });
+    IN_TIME.assert("it was taken back before it was called");
+    TOO_LATE.assert("it was called before it was taken back");
+    NEXT_LOOK.assert("one that was armed meanwhile waited for the next look");
+}
+
 /// A place with a clock that stands still, whose timers the model calls. What is posted runs on the spot: so a sleep ends,
 /// and its memory goes, inside of its timer's call.
 #[derive(Clone)]

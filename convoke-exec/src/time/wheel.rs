@@ -111,7 +111,7 @@ impl Wheel {
     pub(super) fn begin_look(&mut self) {
         let row = self.lists.take(LATE);
         // SAFETY: they are in the wheel, and so are there; they are in no list any more.
-        unsafe { self.to_front(row) };
+        unsafe { self.put_in_front(row) };
     }
 
     /// Moves the wheel on to the next tick in which there is something, and not beyond this time: what is due then can be
@@ -128,7 +128,7 @@ impl Wheel {
             }
             if !row.is_null() {
                 // SAFETY: as above.
-                unsafe { self.to_front(row) };
+                unsafe { self.put_in_front(row) };
                 return true;
             }
         }
@@ -243,7 +243,7 @@ impl Wheel {
     ///
     /// # Safety
     /// As for `Lists::push`, for all of them.
-    unsafe fn to_front(&mut self, row: *mut Timer) {
+    unsafe fn put_in_front(&mut self, row: *mut Timer) {
         if row.is_null() {
             return;
         }
