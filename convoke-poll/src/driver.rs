@@ -57,13 +57,22 @@ impl PollDriver {
         Poller::new().map(Self::over)
     }
 
-    /// The same without what is special about one system, as it is on all those that have nothing special: for tests.
+    /// The same without what is special about Linux: as it is on other systems, to be tested here.
     ///
     /// # Errors
     /// As [`new`](PollDriver::new).
     #[doc(hidden)]
     pub fn portable() -> io::Result<Self> {
-        Poller::portable().map(Self::over)
+        Poller::portable(true).map(Self::over)
+    }
+
+    /// The same without edges: each event is asked for, as it is on Windows.
+    ///
+    /// # Errors
+    /// As [`new`](PollDriver::new).
+    #[doc(hidden)]
+    pub fn portable_without_edges() -> io::Result<Self> {
+        Poller::portable(false).map(Self::over)
     }
 
     fn over(poller: Poller) -> Self {

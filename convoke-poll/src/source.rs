@@ -54,15 +54,12 @@ impl Source for PollSource {
 
     #[inline]
     fn try_read(&self, buffer: &mut [u8]) -> io::Result<usize> {
-        if buffer.is_empty() && calls::is_stream(self.socket()) {
-            return Ok(0);
-        }
         self.state.read(buffer)
     }
 
     fn try_read_vectored(&self, buffers: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
         let room = buffers.iter().map(|buffer| buffer.len()).sum();
-        if room == 0 && calls::is_stream(self.socket()) {
+        if self.state.asks_for_nothing(room) {
             return Ok(0);
         }
         self.state.attempt(Interest::Read, |socket, look| {
@@ -73,7 +70,7 @@ impl Source for PollSource {
     }
 
     fn try_peek(&self, buffer: &mut [u8]) -> io::Result<usize> {
-        if buffer.is_empty() && calls::is_stream(self.socket()) {
+        if self.state.asks_for_nothing(buffer.len()) {
             return Ok(0);
         }
         self.state.attempt(Interest::Read, |socket, _| calls::peek(socket, buffer))
@@ -81,15 +78,12 @@ impl Source for PollSource {
 
     #[inline]
     fn try_write(&self, buffer: &[u8]) -> io::Result<usize> {
-        if buffer.is_empty() && calls::is_stream(self.socket()) {
-            return Ok(0);
-        }
         self.state.write(buffer)
     }
 
     fn try_write_vectored(&self, buffers: &[IoSlice<'_>]) -> io::Result<usize> {
         let length = buffers.iter().map(|buffer| buffer.len()).sum();
-        if length == 0 && calls::is_stream(self.socket()) {
+        if self.state.asks_for_nothing(length) {
             return Ok(0);
         }
         self.state.attempt(Interest::Write, |socket, look| {

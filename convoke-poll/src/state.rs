@@ -88,6 +88,12 @@ impl State {
         }
     }
 
+    /// No byte of a stream is to be transferred, which nobody needs to wait for. A datagram of no length is one.
+    #[inline]
+    pub(crate) fn asks_for_nothing(&self, length: usize) -> bool {
+        length == 0 && calls::is_stream(&self.socket)
+    }
+
     /// So much was read into this much room.
     #[inline]
     pub(crate) fn has_read(&self, read: usize, room: usize, look: Look) {
@@ -108,6 +114,9 @@ impl State {
 
     #[inline]
     pub(crate) fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.asks_for_nothing(buffer.len()) {
+            return Ok(0);
+        }
         self.attempt(Interest::Read, |socket, look| {
             let read = calls::read(socket, buffer)?;
             self.has_read(read, buffer.len(), look);
@@ -117,6 +126,9 @@ impl State {
 
     #[inline]
     pub(crate) fn write(&self, buffer: &[u8]) -> io::Result<usize> {
+        if self.asks_for_nothing(buffer.len()) {
+            return Ok(0);
+        }
         self.attempt(Interest::Write, |socket, look| {
             let written = calls::write(socket, buffer)?;
             self.has_written(written, buffer.len(), look);

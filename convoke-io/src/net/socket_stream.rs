@@ -26,7 +26,7 @@ use crate::transfer::{Inward, Outward, Transfer};
 /// Reading and writing take `&self`: two tasks may do either at once, and several readers are served in turn. It also is
 /// `futures_io::{AsyncRead, AsyncWrite}`. Dropping it closes the connection; what was written is still delivered.
 pub struct SocketStream<K> {
-    pub(super) source: Arc<dyn Source>,
+    pub(crate) source: Arc<dyn Source>,
     reads: PollSlot,
     writes: PollSlot,
     _kind: PhantomData<fn() -> K>,

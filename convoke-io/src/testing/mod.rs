@@ -1,1 +1,3 @@
-//! The contract suite.
+//! Tools to test drivers with (feature `testing`): the contract, as a suite.
+
+pub mod driver_contract;

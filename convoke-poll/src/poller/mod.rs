@@ -28,12 +28,12 @@ impl Poller {
         #[cfg(any(target_os = "linux", target_os = "android"))]
         return epoll::Poller::new().map(Self::Epoll);
         #[cfg(not(any(target_os = "linux", target_os = "android")))]
-        Self::portable()
+        Self::portable(true)
     }
 
     /// The one that there is everywhere.
-    pub(crate) fn portable() -> io::Result<Self> {
-        portable::Poller::new().map(Self::Portable)
+    pub(crate) fn portable(wants_edges: bool) -> io::Result<Self> {
+        portable::Poller::new(wants_edges).map(Self::Portable)
     }
 
     /// Whether an event comes each time that something changes, without being asked for. If not, it is asked for with

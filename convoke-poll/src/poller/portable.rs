@@ -23,9 +23,10 @@ pub(crate) struct Poller {
 }
 
 impl Poller {
-    pub(crate) fn new() -> io::Result<Self> {
+    /// By edges, if the system has them and they are wanted.
+    pub(crate) fn new(wants_edges: bool) -> io::Result<Self> {
         let poller = polling::Poller::new()?;
-        let has_edges = poller.supports_edge();
+        let has_edges = wants_edges && poller.supports_edge();
         let room = NonZeroUsize::new(EVENTS_AT_ONCE).expect("a wait has room for some");
         Ok(Self { poller, has_edges, events: Mutex::new(polling::Events::with_capacity(room)) })
     }

@@ -1,0 +1,74 @@
+//! The driver, put through the suite that all drivers are put through: one test for each theme, in the form that is made for
+//! this system and in those of others.
+
+use std::io;
+use std::sync::Arc;
+
+use convoke_io::testing::driver_contract::{self, Harness, MANY_SOCKETS, THEMES};
+use convoke_poll::PollDriver;
+
+/// What the test itself has open: the suite's own sockets, pipes of the test runner.
+const OTHERS: usize = 200;
+
+fn harness(make: fn() -> io::Result<PollDriver>) -> Harness {
+    let harness = Harness::new(move || Arc::new(make().expect("a driver can be made")));
+    #[cfg(unix)]
+    let harness = {
+        let descriptors = descriptors(MANY_SOCKETS + OTHERS);
+        if descriptors < MANY_SOCKETS + OTHERS {
+            eprintln!("there are descriptors for {descriptors} sockets only");
+        }
+        harness.sockets(descriptors.saturating_sub(OTHERS))
+    };
+    harness
+}
+
+macro_rules! themes {
+    ($($theme:ident)*) => {
+        const TESTED: &[&str] = &[$(stringify!($theme)),*];
+
+        mod own {
+            use super::*;
+            $(#[test] fn $theme() { driver_contract::$theme(&harness(PollDriver::new)); })*
+        }
+
+        mod portable {
+            use super::*;
+            $(#[test] fn $theme() { driver_contract::$theme(&harness(PollDriver::portable)); })*
+        }
+
+        mod without_edges {
+            use super::*;
+            $(#[test] fn $theme() { driver_contract::$theme(&harness(PollDriver::portable_without_edges)); })*
+        }
+    };
+}
+
+themes! {
+    completion connections cancelling dropping deadlines waking shutting_down many_sockets ends buffers datagrams threads
+    random
+}
+
+/// It needs a process to itself: see `descriptors_run_out.rs`.
+const ELSEWHERE: &str = "exhaustion";
+
+#[test]
+fn every_theme_is_tested() {
+    let themes: Vec<_> = THEMES.iter().map(|(name, _)| *name).filter(|name| *name != ELSEWHERE).collect();
+    assert!(themes.iter().all(|name| TESTED.contains(name)), "{themes:?}");
+}
+
+/// Raises the limit as far as it goes, up to this; says how many there are.
+#[cfg(unix)]
+fn descriptors(wanted: usize) -> usize {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+    let limit = getrlimit(Resource::Nofile);
+    let most = limit.maximum.unwrap_or(u64::MAX).min(wanted as u64);
+    let now = limit.current.unwrap_or(u64::MAX);
+    if now < most {
+        let raised = Rlimit { current: Some(most), maximum: limit.maximum };
+        setrlimit(Resource::Nofile, raised).expect("what the process may have it can take");
+    }
+    usize::try_from(now.max(most)).unwrap_or(usize::MAX)
+}
