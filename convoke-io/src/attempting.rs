@@ -1,5 +1,5 @@
 //! Tries something on a source until it can be done: the shape of every call of a socket that takes a borrowed buffer.
-//! Between two attempts it waits by an operation that owns nothing, so it can be dropped at any time and loses nothing.
+//! Between two attempts it waits with a ticket, which owns nothing; so it can be dropped at any time and loses nothing.
 
 use core::cell::Cell;
 use core::fmt;
@@ -10,71 +10,61 @@ use core::task::{Context, Poll};
 use std::io;
 
 use convoke_core::raw::{Frame, StopWatch};
-use pin_project_lite::pin_project;
 
-use crate::driver::{Interest, IoOperation, LifeStage, Request, Source};
+use crate::driver::{Interest, Source, Ticket};
 
 /// After so many calls in a row that did not have to wait, on one thread, the next one lets others run first: a peer that
-/// always has something to say does not keep a thread for itself.
+/// always has something to say does not keep a thread for itself, and a stop is heard.
 pub const CALLS_IN_A_ROW: u32 = 64;
 
 thread_local! {
     static IN_A_ROW: Cell<u32> = const { Cell::new(0) };
 }
 
-/// What waits for a source to be ready, from poll to poll: lies in the future, or, for traits with `poll_…` methods, beside
-/// the source.
+/// What waits for a direction of a source to be ready, from poll to poll: lies in the future, or, for traits with `poll_…`
+/// methods, beside the source.
+#[derive(Debug)]
 pub(crate) struct Waiting {
-    operation: IoOperation,
     watch: StopWatch,
+    ticket: Ticket,
+    interest: Interest,
     yielded: bool,
 }
 
 impl Waiting {
-    pub(crate) const fn new() -> Self {
-        Self { operation: IoOperation::new(), watch: StopWatch::new(), yielded: false }
+    #[inline]
+    pub(crate) const fn new(interest: Interest) -> Self {
+        Self { watch: StopWatch::new(), ticket: Ticket::NONE, interest, yielded: false }
     }
 
     /// Polls `act` until it does not say that it would block.
     #[inline]
     pub(crate) fn poll<T>(
-        mut self: Pin<&mut Self>,
+        &mut self,
         source: &dyn Source,
-        interest: Interest,
         place: &'static Location<'static>,
         cx: &Context<'_>,
         mut act: impl FnMut(&dyn Source) -> io::Result<T>,
     ) -> Poll<io::Result<T>> {
         if is_stopped() {
-            self.operation.take_back_now(source);
+            self.let_go(source);
             return Poll::Pending;
         }
-        match self.operation.stage() {
-            LifeStage::Idle => {
-                if !self.as_mut().is_turn(cx) {
-                    return Poll::Pending;
-                }
-            }
-            LifeStage::Submitted => {
-                self.operation.renew(cx.waker());
-                // It may have been finished before the waker was renewed.
-                if self.operation.stage() == LifeStage::Submitted {
-                    self.wait(place, cx);
-                    return Poll::Pending;
-                }
-                _ = self.operation.take_result();
-            }
-            LifeStage::Finished => _ = self.operation.take_result(),
+        if self.ticket == Ticket::NONE && !self.is_turn(cx) {
+            return Poll::Pending;
         }
         loop {
             match act(source) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                result => return Poll::Ready(result),
+                // It was ready, so who waited for that has been woken, or is just being: the ticket is worth nothing.
+                result => {
+                    self.ticket = Ticket::NONE;
+                    return Poll::Ready(result);
+                }
             }
-            // The result does not matter: what is wrong with the source the next attempt says.
-            if self.operation().submit_waking(source, Request::Ready(interest), cx.waker()).is_none() {
-                IN_A_ROW.set(0);
+            if let Some(ticket) = source.watch(self.interest, self.ticket, cx.waker()) {
+                self.ticket = ticket;
                 self.wait(place, cx);
                 return Poll::Pending;
             }
@@ -83,77 +73,57 @@ impl Waiting {
 
     /// Whether it may go on at once; if not, it is polled again when others have run.
     #[inline]
-    fn is_turn(self: Pin<&mut Self>, cx: &Context<'_>) -> bool {
-        // SAFETY: nothing is moved.
-        let this = unsafe { self.get_unchecked_mut() };
+    fn is_turn(&mut self, cx: &Context<'_>) -> bool {
         let calls = IN_A_ROW.get() + 1;
         IN_A_ROW.set(calls);
-        if calls <= CALLS_IN_A_ROW || this.yielded {
-            this.yielded = false;
-            return true;
-        }
-        IN_A_ROW.set(0);
-        this.yielded = true;
-        cx.waker().wake_by_ref();
-        false
+        calls <= CALLS_IN_A_ROW || self.lets_others_run(cx)
     }
 
-    fn wait(self: Pin<&mut Self>, place: &'static Location<'static>, cx: &Context<'_>) {
-        // SAFETY: nothing is moved.
-        let this = unsafe { self.get_unchecked_mut() };
+    #[cold]
+    fn lets_others_run(&mut self, cx: &Context<'_>) -> bool {
+        IN_A_ROW.set(0);
+        self.yielded = !self.yielded;
+        if self.yielded {
+            cx.waker().wake_by_ref();
+        }
+        !self.yielded
+    }
+
+    #[inline]
+    fn wait(&mut self, place: &'static Location<'static>, cx: &Context<'_>) {
+        IN_A_ROW.set(0);
         Frame::current(|frame| {
             if let Some(frame) = frame {
                 frame.waits_at(place);
-                this.watch.watch(frame, cx);
+                self.watch.watch(frame, cx);
             }
         });
     }
 
-    fn operation<'a>(self: &'a Pin<&mut Self>) -> Pin<&'a IoOperation> {
-        // SAFETY: it is pinned with us.
-        unsafe { self.as_ref().map_unchecked(|this| &this.operation) }
-    }
-
-    /// Before it goes: whoever has one and the source calls this.
+    /// It waits no longer.
     #[inline]
-    pub(crate) fn let_go(&self, source: &dyn Source) {
-        self.operation.take_back_now(source);
-    }
-}
-
-/// Ends by the stopped door if a stop was asked for, by this moment. True if so: the caller returns `Pending` now.
-#[inline]
-pub(crate) fn is_stopped() -> bool {
-    Frame::current(|frame| {
-        frame.is_some_and(|frame| {
-            let asked = frame.is_asked_to_stop() || frame.stop_reason().is_some();
-            if asked {
-                frame.set_stopped();
-            }
-            asked
-        })
-    })
-}
-
-pin_project! {
-    /// See [`attempt`].
-    #[must_use = "futures do nothing until they are awaited"]
-    pub(crate) struct Attempting<'a, F> {
-        source: &'a dyn Source,
-        interest: Interest,
-        act: F,
-        place: &'static Location<'static>,
-        #[pin]
-        waiting: Waiting,
-    }
-
-    impl<F> PinnedDrop for Attempting<'_, F> {
-        #[inline]
-        fn drop(this: Pin<&mut Self>) {
-            let this = this.project();
-            this.waiting.let_go(*this.source);
+    pub(crate) fn let_go(&mut self, source: &dyn Source) {
+        if self.ticket != Ticket::NONE {
+            source.unwatch(self.interest, self.ticket);
+            self.ticket = Ticket::NONE;
         }
     }
+}
+
+/// Ends by the stopped door if a stop had been asked for when this poll began; one that comes later polls the task again. True
+/// if so: the caller returns `Pending` now.
+#[inline]
+pub(crate) fn is_stopped() -> bool {
+    Frame::current(|frame| frame.is_some_and(Frame::honour_stop))
+}
+
+/// See [`attempt`].
+#[must_use = "futures do nothing until they are awaited"]
+pub(crate) struct Attempting<'a, F> {
+    source: &'a dyn Source,
+    act: F,
+    place: &'static Location<'static>,
+    waiting: Waiting,
 }
 
 /// Tries `act` on the source until it can be done, and waits in between.
@@ -163,8 +133,11 @@ pub(crate) fn attempt<'a, T, F>(source: &'a dyn Source, interest: Interest, act:
 where
     F: FnMut(&dyn Source) -> io::Result<T>,
 {
-    Attempting { source, interest, act, place: Location::caller(), waiting: Waiting::new() }
+    Attempting { source, act, place: Location::caller(), waiting: Waiting::new(interest) }
 }
+
+// Nothing in here is pinned: what is done is called by reference.
+impl<F> Unpin for Attempting<'_, F> {}
 
 impl<T, F> Future for Attempting<'_, F>
 where
@@ -174,19 +147,20 @@ where
 
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<T>> {
-        let this = self.project();
-        this.waiting.poll(*this.source, *this.interest, this.place, cx, this.act)
+        let this = self.get_mut();
+        this.waiting.poll(this.source, this.place, cx, &mut this.act)
     }
 }
 
-impl fmt::Debug for Waiting {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.operation.fmt(f)
+impl<F> Drop for Attempting<'_, F> {
+    #[inline]
+    fn drop(&mut self) {
+        self.waiting.let_go(self.source);
     }
 }
 
 impl<F> fmt::Debug for Attempting<'_, F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Attempting").field("interest", &self.interest).finish_non_exhaustive()
+        f.debug_struct("Attempting").field("waiting", &self.waiting).finish_non_exhaustive()
     }
 }

@@ -182,8 +182,7 @@ where
                 Err(panic) => return Self::complete(this, Outcome::Panicked(panic)),
             };
             let source: *const dyn Source = &raw const *this.as_ref().source;
-            if let Some(result) = IoOperation::submit_calling(this.cast(), &*source, request, Self::finished)
-            {
+            if let Some(result) = IoOperation::submit(this.cast(), &*source, request, Self::finished) {
                 return Self::complete_with(this, result);
             }
             if receiver.env().stop().stop_possible() {

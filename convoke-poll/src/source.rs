@@ -1,11 +1,13 @@
 //! A socket, as its users see it: what the contract asks of a source, over the state that is shared with the driver.
 
+use core::task::Waker;
 use std::io::{self, IoSlice, IoSliceMut};
 use std::net::Shutdown;
 use std::sync::Arc;
 
 use convoke_io::driver::{
     Accepted, Address, InFlight, Interest, OperationId, SocketOption, Source, StandardSocket, Submitted,
+    Ticket,
 };
 
 use crate::driver::Shared;
@@ -50,6 +52,15 @@ impl Source for PollSource {
 
     fn cancel(&self, operation: OperationId) -> Option<InFlight> {
         self.state.cancel(operation)
+    }
+
+    #[inline]
+    fn watch(&self, interest: Interest, ticket: Ticket, waker: &Waker) -> Option<Ticket> {
+        self.state.watch(interest, ticket, waker)
+    }
+
+    fn unwatch(&self, interest: Interest, ticket: Ticket) {
+        self.state.unwatch(interest, ticket);
     }
 
     #[inline]

@@ -1,13 +1,14 @@
 //! What a source shares with its driver: its socket, its readiness, and the operations that wait. The driver finds it by the key
 //! of an event, and acts for those who wait.
 
+use core::task::Waker;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use convoke_io::driver::{
-    Address, Finished, InFlight, Interest, OperationId, Parked, Request, StandardSocket, Submitted,
-    shut_down, unsupported,
+    Address, Finished, InFlight, Interest, OperationId, Parked, Request, StandardSocket, Submitted, Ticket,
+    Watchers, shut_down, unsupported,
 };
 
 use crate::driver::Shared;
@@ -28,13 +29,30 @@ pub(crate) struct State {
 /// The operations that wait, by direction.
 #[derive(Debug)]
 pub(crate) struct Lists {
-    read: Parked,
-    write: Parked,
+    read: List,
+    write: List,
+}
+
+/// Those who wait for one direction: operations, which the driver performs, and those who try by themselves.
+#[derive(Debug)]
+struct List {
+    parked: Parked,
+    watchers: Watchers,
+}
+
+impl List {
+    const fn new() -> Self {
+        Self { parked: Parked::new(), watchers: Watchers::new() }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.parked.is_empty() && self.watchers.is_empty()
+    }
 }
 
 impl Lists {
     #[inline]
-    fn of(&mut self, interest: Interest) -> &mut Parked {
+    fn of(&mut self, interest: Interest) -> &mut List {
         match interest {
             Interest::Read => &mut self.read,
             Interest::Write => &mut self.write,
@@ -44,7 +62,7 @@ impl Lists {
 
 impl State {
     pub(crate) fn new(socket: StandardSocket, driver: Arc<Shared>, key: usize) -> Self {
-        let lists = Lists { read: Parked::new(), write: Parked::new() };
+        let lists = Lists { read: List::new(), write: List::new() };
         Self { socket, driver, key, readiness: Readiness::new(lists), added: AtomicBool::new(false) }
     }
 
@@ -143,11 +161,10 @@ impl State {
             return Submitted::Done(operation, result);
         }
         let interest = operation.request().interest();
-        let is_question = matches!(operation.request(), Request::Ready(_));
         let mut waiting = self.readiness.lock();
         loop {
             // Who owns a buffer does not overtake those who came before: they are served when the kernel says so.
-            let in_turn = is_question || waiting.lists.of(interest).is_empty();
+            let in_turn = waiting.lists.of(interest).parked.is_empty();
             if in_turn && let Some(result) = self.perform(operation.request_mut()) {
                 return Submitted::Done(operation, result);
             }
@@ -155,7 +172,7 @@ impl State {
                 break;
             }
         }
-        waiting.lists.of(interest).push(operation);
+        waiting.lists.of(interest).parked.push(operation);
         self.driver.has_parked();
         if !self.driver.poller.has_edges() {
             self.arm(&mut waiting);
@@ -166,9 +183,36 @@ impl State {
     pub(crate) fn cancel(&self, operation: OperationId) -> Option<InFlight> {
         let mut waiting = self.readiness.lock();
         let lists = &mut *waiting.lists;
-        let found = lists.read.remove(operation).or_else(|| lists.write.remove(operation))?;
+        let found = lists.read.parked.remove(operation).or_else(|| lists.write.parked.remove(operation))?;
         self.driver.has_finished(1);
         Some(found)
+    }
+
+    #[inline]
+    pub(crate) fn watch(&self, interest: Interest, ticket: Ticket, waker: &Waker) -> Option<Ticket> {
+        // Foreign code, a waker's, runs without the lock.
+        let waker = waker.clone();
+        let mut waiting = self.readiness.lock();
+        if !waiting.may_wait(interest) {
+            return None;
+        }
+        let (ticket, before) = waiting.lists.of(interest).watchers.watch(ticket, waker);
+        if before.is_none() {
+            self.driver.has_parked();
+        }
+        if !self.driver.poller.has_edges() {
+            self.arm(&mut waiting);
+        }
+        drop(waiting);
+        drop(before);
+        Some(ticket)
+    }
+
+    pub(crate) fn unwatch(&self, interest: Interest, ticket: Ticket) {
+        let found = self.readiness.lock().lists.of(interest).watchers.unwatch(ticket);
+        if found.is_some() {
+            self.driver.has_finished(1);
+        }
     }
 
     /// An event of the kernel. What is finished by it goes to the others that are, to be told later.
@@ -191,12 +235,15 @@ impl State {
 
     /// Finishes those that can be finished, the first in line first.
     #[inline]
-    fn serve(&self, parked: &mut Parked, finished: &mut Vec<Finished>) {
-        while let Some(mut operation) = parked.pop() {
+    fn serve(&self, list: &mut List, finished: &mut Vec<Finished>) {
+        while let Some(mut operation) = list.parked.pop() {
             match self.perform(operation.request_mut()) {
                 Some(result) => finished.push(operation.finish(result)),
-                None => return parked.put_back(operation),
+                None => return list.parked.put_back(operation),
             }
+        }
+        while let Some(waker) = list.watchers.take() {
+            finished.push(Finished::waking(waker));
         }
     }
 
@@ -205,9 +252,12 @@ impl State {
         self.readiness.shut();
         let mut waiting = self.readiness.lock();
         let lists = &mut *waiting.lists;
-        for parked in [&mut lists.read, &mut lists.write] {
-            while let Some(operation) = parked.pop() {
+        for list in [&mut lists.read, &mut lists.write] {
+            while let Some(operation) = list.parked.pop() {
                 finished.push(operation.finish(Err(shut_down())));
+            }
+            while let Some(waker) = list.watchers.take() {
+                finished.push(Finished::waking(waker));
             }
         }
     }
@@ -216,13 +266,6 @@ impl State {
     #[inline]
     fn perform(&self, request: &mut Request) -> Option<io::Result<usize>> {
         let result = match request {
-            Request::Ready(interest) => {
-                return match self.readiness.look(*interest) {
-                    Ok(_) => Some(Ok(0)),
-                    Err(Blocked::NotReady) => None,
-                    Err(Blocked::Shut) => Some(Err(shut_down())),
-                };
-            }
             Request::Read(room) => self.read(room.as_mut_slice()),
             Request::Write(words) => self.write(words.as_slice()),
             Request::Connect(_) => self.attempt(Interest::Write, |socket, _| has_connected(socket)),

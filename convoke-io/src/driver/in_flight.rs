@@ -9,7 +9,7 @@ use std::io;
 use convoke_core::Panic;
 
 use super::Request;
-use super::operation::{IoOperation, Told};
+use super::operation::{Call, IoOperation};
 
 /// An operation that was submitted. Whoever has it owns its buffers, and finishes it or hands it back.
 ///
@@ -23,7 +23,7 @@ pub struct InFlight {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct OperationId(usize);
 
-/// An operation was finished, and somebody waits to be told. It is told when this is dropped, which is done without a lock
+/// Something was finished, and somebody waits to be told. He is told when this is dropped, which is done without a lock
 /// held: the program's code may run there.
 #[must_use = "whoever waits is told when this is dropped; drop it without a lock held"]
 pub struct Finished(Tell);
@@ -31,7 +31,7 @@ pub struct Finished(Tell);
 enum Tell {
     Nobody,
     Waker(Waker),
-    Call(NonNull<IoOperation>, unsafe fn(NonNull<IoOperation>)),
+    Call(NonNull<IoOperation>, Call),
 }
 
 // SAFETY: rule 1 of the operation: what it leads to is ours, and `Send`.
@@ -84,19 +84,14 @@ impl InFlight {
     /// [`cancel`](super::Source::cancel) takes, if there is one; what is returned is dropped without it.
     pub fn finish(self, result: io::Result<usize>) -> Finished {
         let operation = ManuallyDrop::new(self).operation;
-        // SAFETY: rule 1: it is ours until `finish`, and rule 4: it is there. One that wakes may be gone after `finish`, so
-        // the waker is taken before; one that calls stays until it was called.
+        // SAFETY: rule 1: it is ours until `finish`, and rule 4: it is there until it was called.
         unsafe {
             let this = operation.as_ref();
             *this.request.get() = None;
             *this.result.get() = Some(result);
-            let tell = match this.take_told() {
-                Told::Nobody => Tell::Nobody,
-                Told::Waker(waker) => Tell::Waker(waker),
-                Told::Call(call) => Tell::Call(operation, call),
-            };
+            let call = *this.call.get();
             this.life.finish();
-            Finished(tell)
+            Finished(call.map_or(Tell::Nobody, |call| Tell::Call(operation, call)))
         }
     }
 
@@ -107,15 +102,21 @@ impl InFlight {
         unsafe {
             let this = operation.as_ref();
             *this.request.get() = None;
-            let told = this.take_told();
             this.life.let_go();
-            drop(told);
         }
     }
 
     /// Gives up the obligation for its address, to be put into a list.
     pub(super) fn into_raw(self) -> NonNull<IoOperation> {
         ManuallyDrop::new(self).operation
+    }
+}
+
+impl Finished {
+    /// Somebody waits until an attempt may succeed, and it may: for drivers, which tell all at once.
+    #[inline]
+    pub fn waking(waker: Waker) -> Self {
+        Self(Tell::Waker(waker))
     }
 }
 

@@ -3,7 +3,11 @@
 //!
 //! A [`Driver`] makes [`Source`]s and waits; a source takes operations. What an operation needs belongs to the driver
 //! from [`Source::submit`] until [`InFlight::finish`]: its buffers too. That is the native shape of a kernel that
-//! completes operations. A kernel that says when a source is ready fits under it: its driver keeps the operation, and acts when it is told.
+//! completes operations. A kernel that says when a source is ready fits under it: its driver keeps the operation, and acts
+//! when it is told.
+//!
+//! What is borrowed cannot be given to a kernel. So a source also tries what it is asked to try, then and there, and says when to
+//! try again: [`Source::watch`].
 
 mod address;
 mod in_flight;
@@ -14,6 +18,7 @@ mod parked;
 mod request;
 mod source;
 mod standard;
+mod watchers;
 
 pub use address::Address;
 pub use in_flight::{Finished, InFlight, OperationId};
@@ -24,6 +29,7 @@ pub use parked::Parked;
 pub use request::{Interest, Request, Room, Words};
 pub use source::{Accepted, Source, Submitted};
 pub use standard::StandardSocket;
+pub use watchers::{Ticket, Watchers};
 
 use core::net::IpAddr;
 use std::io;
@@ -90,7 +96,7 @@ pub trait Driver: Send + Sync + 'static {
     /// Ends the [`wait`](Driver::wait) that is going on or, if there is none, the next one.
     fn wake(&self);
 
-    /// How many operations are in flight: what the context counts as work.
+    /// How many operations are in flight, and how many wait until an attempt may succeed: what the context counts as work.
     fn in_flight(&self) -> usize;
 
     /// Finishes all that is in flight with an error, and all that is submitted from now on. Its sources stay, and fail.

@@ -1,6 +1,6 @@
 //! An I/O operation in memory: what its owner and its driver share, pinned in whatever waits for it.
 //!
-//! 1. `request` and `result` are the owner's while the operation is idle or finished, and belong to whoever holds its
+//! 1. `request`, `result` and `call` are the owner's while the operation is idle or finished, and belong to whoever holds its
 //!    `InFlight` while it is submitted. `life.rs` says when that changes; its stores release, its loads acquire.
 //! 2. `next` belongs to whoever holds the `InFlight`: a list of parked operations keeps it there.
 //! 3. There is one `InFlight` for a submitted operation, and none for any other.
@@ -10,12 +10,8 @@
 use core::cell::UnsafeCell;
 use core::fmt;
 use core::marker::PhantomPinned;
-use core::pin::Pin;
 use core::ptr::{self, NonNull};
-use core::task::Waker;
 use std::io;
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::thread;
 
 use super::life::{Life, LifeStage};
 use super::{InFlight, OperationId, Request, Source, Submitted};
@@ -25,17 +21,13 @@ pub struct IoOperation {
     pub(super) request: UnsafeCell<Option<Request>>,
     pub(super) result: UnsafeCell<Option<io::Result<usize>>>,
     pub(super) next: UnsafeCell<*mut IoOperation>,
-    told: Mutex<Told>,
+    pub(super) call: UnsafeCell<Option<Call>>,
     pub(super) life: Life,
     _pinned: PhantomPinned,
 }
 
-/// Who is told that it is finished.
-pub(super) enum Told {
-    Nobody,
-    Waker(Waker),
-    Call(unsafe fn(NonNull<IoOperation>)),
-}
+/// What is called when an operation is finished, with its address.
+pub(super) type Call = unsafe fn(NonNull<IoOperation>);
 
 // SAFETY: rules 1 and 2: each cell has one user at a time, and what is in them is `Send`.
 unsafe impl Send for IoOperation {}
@@ -49,7 +41,7 @@ impl IoOperation {
             request: UnsafeCell::new(None),
             result: UnsafeCell::new(None),
             next: UnsafeCell::new(ptr::null_mut()),
-            told: Mutex::new(Told::Nobody),
+            call: UnsafeCell::new(None),
             life: Life::new(),
             _pinned: PhantomPinned,
         }
@@ -61,46 +53,20 @@ impl IoOperation {
         self.life.stage()
     }
 
-    /// Submits a request that owns no buffer, whose end this waker is told of. If it is finished at once, its result.
-    pub(crate) fn submit_waking(
-        self: Pin<&Self>,
-        source: &dyn Source,
-        request: Request,
-        waker: &Waker,
-    ) -> Option<io::Result<usize>> {
-        let waker = waker.clone();
-        *self.lock_told() = Told::Waker(waker);
-        // SAFETY: it is pinned, and `WakingOperation` lets go of it before it is gone.
-        unsafe { Self::submit(NonNull::from(self.get_ref()), source, request) }
-    }
-
     /// Submits a request, of whose end `call` is told: it is given the address that is given here.
     ///
     /// # Safety
     /// Rule 4, and the buffers of the request stay where they are as long; until `call` was called, if this says nothing.
-    pub(crate) unsafe fn submit_calling(
+    pub(crate) unsafe fn submit(
         this: NonNull<Self>,
         source: &dyn Source,
         request: Request,
-        call: unsafe fn(NonNull<IoOperation>),
-    ) -> Option<io::Result<usize>> {
-        // SAFETY: the caller's.
-        unsafe {
-            *this.as_ref().lock_told() = Told::Call(call);
-            Self::submit(this, source, request)
-        }
-    }
-
-    /// # Safety
-    /// Rule 4. It is idle.
-    unsafe fn submit(
-        this: NonNull<Self>,
-        source: &dyn Source,
-        request: Request,
+        call: Call,
     ) -> Option<io::Result<usize>> {
         // SAFETY: rule 1: it is idle, and ours.
         let in_flight = unsafe {
             *this.as_ref().request.get() = Some(request);
+            *this.as_ref().call.get() = Some(call);
             this.as_ref().life.submit();
             InFlight::new(this)
         };
@@ -110,18 +76,6 @@ impl IoOperation {
                 in_flight.let_go();
                 Some(result)
             }
-        }
-    }
-
-    /// Tells another waker from now on.
-    pub(crate) fn renew(&self, waker: &Waker) {
-        let mut told = self.lock_told();
-        if let Told::Waker(before) = &mut *told
-            && !before.will_wake(waker)
-        {
-            let before = core::mem::replace(before, waker.clone());
-            drop(told);
-            drop(before);
         }
     }
 
@@ -147,26 +101,8 @@ impl IoOperation {
         false
     }
 
-    /// The same for one that owns no buffer: it is not in flight any more when this returns.
-    pub(crate) fn take_back_now(&self, source: &dyn Source) {
-        if self.stage() == LifeStage::Submitted && !self.take_back(source) {
-            // The driver is just finishing it.
-            while self.stage() == LifeStage::Submitted {
-                thread::yield_now();
-            }
-        }
-    }
-
     pub(crate) fn id(&self) -> OperationId {
         OperationId::of(NonNull::from(self))
-    }
-
-    pub(super) fn take_told(&self) -> Told {
-        core::mem::replace(&mut *self.lock_told(), Told::Nobody)
-    }
-
-    fn lock_told(&self) -> MutexGuard<'_, Told> {
-        self.told.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

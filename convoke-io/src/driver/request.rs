@@ -10,8 +10,6 @@ use super::Address;
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Request {
-    /// Say when an attempt may succeed. It owns no buffer: a driver lets go of it as soon as it is cancelled.
-    Ready(Interest),
     /// Connect to this address. The result is zero.
     Connect(Box<Address>),
     /// Read into this room. The result is how much; zero is the end.
@@ -24,7 +22,6 @@ impl Request {
     /// Which direction of its source it waits for.
     pub fn interest(&self) -> Interest {
         match self {
-            Self::Ready(interest) => *interest,
             Self::Read(_) => Interest::Read,
             Self::Connect(_) | Self::Write(_) => Interest::Write,
         }

@@ -1,17 +1,18 @@
 //! A source: a socket, as its driver sees it. What can be done at once is tried; what may take time is submitted.
 
 use core::fmt;
+use core::task::Waker;
 use std::io::{self, IoSlice, IoSliceMut};
 use std::net::Shutdown;
 use std::sync::Arc;
 
-use super::{Address, InFlight, OperationId, SocketOption, StandardSocket, unsupported};
+use super::{Address, InFlight, Interest, OperationId, SocketOption, StandardSocket, Ticket, unsupported};
 use crate::stream::Lease;
 
 /// Something that can be read from, written to, accepted from. It knows its driver; whoever uses it does not.
 ///
 /// The calls that begin with `try_` never wait: what cannot be done now is [`WouldBlock`](io::ErrorKind::WouldBlock), and
-/// [`Request::Ready`](super::Request::Ready) says when to try again. They take borrowed buffers, for they are done with
+/// [`watch`](Source::watch) says when to try again. They take borrowed buffers, for they are done with
 /// them when they return. The default of each says that the source is not made for it.
 ///
 /// Dropping the last reference closes it. What is in flight holds one.
@@ -23,9 +24,15 @@ pub trait Source: Send + Sync + fmt::Debug {
 
     /// Asks for an operation to end soon. If nothing of it has happened yet it is handed back, and it is as if it had not been
     /// submitted. Otherwise it was finished, or will be: with what has happened, so that no byte that was transferred
-    /// is lost, or with an error. One that owns no buffer is handed back unless it was finished. One that is not there is not
-    /// an error.
+    /// is lost, or with an error. One that is not there is not an error.
     fn cancel(&self, operation: OperationId) -> Option<InFlight>;
+
+    /// Wakes the waker, once, when an attempt in this direction may succeed. `None` if one may now: the caller tries again. Who has
+    /// watched before, and was not woken, says his ticket, and only his waker changes.
+    fn watch(&self, interest: Interest, ticket: Ticket, waker: &Waker) -> Option<Ticket>;
+
+    /// Who has this ticket waits no longer.
+    fn unwatch(&self, interest: Interest, ticket: Ticket);
 
     /// Reads what is there.
     fn try_read(&self, buffer: &mut [u8]) -> io::Result<usize> {

@@ -33,7 +33,8 @@ pub struct WriteHalf<'a, K> {
 /// The half that reads, on its own.
 #[derive(Debug)]
 pub struct OwnedReadHalf<K> {
-    stream: Arc<SocketStream<K>>,
+    /// Taken when the halves are put together again.
+    stream: Option<Arc<SocketStream<K>>>,
     slot: PollSlot,
 }
 
@@ -50,45 +51,51 @@ pub struct ReuniteError<K: Kind>(pub OwnedReadHalf<K>, pub OwnedWriteHalf<K>);
 
 impl<'a, K> ReadHalf<'a, K> {
     pub(super) fn new(stream: &'a SocketStream<K>) -> Self {
-        Self { stream, slot: PollSlot::new() }
+        Self { stream, slot: PollSlot::new(Interest::Read) }
     }
 }
 
 impl<'a, K> WriteHalf<'a, K> {
     pub(super) fn new(stream: &'a SocketStream<K>) -> Self {
-        Self { stream, slot: PollSlot::new() }
+        Self { stream, slot: PollSlot::new(Interest::Write) }
     }
 }
 
 impl<K: Kind> OwnedReadHalf<K> {
     pub(super) fn new(stream: Arc<SocketStream<K>>) -> Self {
-        Self { stream, slot: PollSlot::new() }
+        Self { stream: Some(stream), slot: PollSlot::new(Interest::Read) }
+    }
+
+    fn stream(&self) -> &SocketStream<K> {
+        whole(&self.stream)
     }
 
     /// As [`SocketStream::read`].
     #[track_caller]
     pub fn read<'a>(&'a self, buffer: &'a mut [u8]) -> impl Future<Output = io::Result<usize>> + Send + 'a {
-        self.stream.read(buffer)
+        self.stream().read(buffer)
     }
 
     /// As [`SocketStream::read_exact`].
     #[track_caller]
     pub fn read_exact<'a>(&'a self, buffer: &'a mut [u8]) -> FillBuffer<'a> {
-        self.stream.read_exact(buffer)
+        self.stream().read_exact(buffer)
     }
 
     /// Both halves together again.
     ///
     /// # Errors
     /// If they are not of the same connection.
-    pub fn reunite(self, mut writes: OwnedWriteHalf<K>) -> Result<SocketStream<K>, ReuniteError<K>> {
-        match writes.stream.take() {
-            Some(stream) if Arc::ptr_eq(&self.stream, &stream) => {
-                drop(self.stream);
-                Ok(Arc::into_inner(stream).expect("there are two halves, and both are here"))
+    pub fn reunite(mut self, mut writes: OwnedWriteHalf<K>) -> Result<SocketStream<K>, ReuniteError<K>> {
+        match (self.stream.take(), writes.stream.take()) {
+            (Some(own), Some(other)) if Arc::ptr_eq(&own, &other) => {
+                self.slot.let_go(&*own.source);
+                writes.slot.let_go(&*own.source);
+                drop(other);
+                Ok(Arc::into_inner(own).expect("there are two halves, and both are here"))
             }
-            other => {
-                writes.stream = other;
+            (own, other) => {
+                (self.stream, writes.stream) = (own, other);
                 Err(ReuniteError(self, writes))
             }
         }
@@ -97,7 +104,7 @@ impl<K: Kind> OwnedReadHalf<K> {
 
 impl<K: Kind> AsRef<SocketStream<K>> for OwnedReadHalf<K> {
     fn as_ref(&self) -> &SocketStream<K> {
-        &self.stream
+        self.stream()
     }
 }
 
@@ -109,11 +116,11 @@ impl<K: Kind> AsRef<SocketStream<K>> for OwnedWriteHalf<K> {
 
 impl<K: Kind> OwnedWriteHalf<K> {
     pub(super) fn new(stream: Arc<SocketStream<K>>) -> Self {
-        Self { stream: Some(stream), slot: PollSlot::new() }
+        Self { stream: Some(stream), slot: PollSlot::new(Interest::Write) }
     }
 
     fn stream(&self) -> &SocketStream<K> {
-        self.stream.as_deref().expect("only taken by what consumes it")
+        whole(&self.stream)
     }
 
     /// As [`SocketStream::write`].
@@ -129,12 +136,37 @@ impl<K: Kind> OwnedWriteHalf<K> {
     }
 }
 
+fn whole<K>(stream: &Option<Arc<SocketStream<K>>>) -> &SocketStream<K> {
+    stream.as_deref().expect("only taken by what consumes it")
+}
+
 impl<K: Kind> Drop for OwnedWriteHalf<K> {
     fn drop(&mut self) {
         if let Some(stream) = &self.stream {
+            self.slot.let_go(&*stream.source);
             // If the connection is gone the peer knows.
             _ = stream.shutdown(Shutdown::Write);
         }
+    }
+}
+
+impl<K> Drop for OwnedReadHalf<K> {
+    fn drop(&mut self) {
+        if let Some(stream) = &self.stream {
+            self.slot.let_go(&*stream.source);
+        }
+    }
+}
+
+impl<K> Drop for ReadHalf<'_, K> {
+    fn drop(&mut self) {
+        self.slot.let_go(&*self.stream.source);
+    }
+}
+
+impl<K> Drop for WriteHalf<'_, K> {
+    fn drop(&mut self) {
+        self.slot.let_go(&*self.stream.source);
     }
 }
 
@@ -172,7 +204,7 @@ fn poll_read<K: Kind>(
     cx: &Context<'_>,
     buffer: &mut [u8],
 ) -> Poll<io::Result<usize>> {
-    slot.poll(&stream.source, Interest::Read, polled(), cx, |source| source.try_read(buffer))
+    slot.poll(&*stream.source, polled(), cx, |source| source.try_read(buffer))
 }
 
 fn poll_read_vectored<K: Kind>(
@@ -181,7 +213,7 @@ fn poll_read_vectored<K: Kind>(
     cx: &Context<'_>,
     buffers: &mut [IoSliceMut<'_>],
 ) -> Poll<io::Result<usize>> {
-    slot.poll(&stream.source, Interest::Read, polled(), cx, |source| source.try_read_vectored(buffers))
+    slot.poll(&*stream.source, polled(), cx, |source| source.try_read_vectored(buffers))
 }
 
 fn poll_write<K: Kind>(
@@ -190,7 +222,7 @@ fn poll_write<K: Kind>(
     cx: &Context<'_>,
     buffer: &[u8],
 ) -> Poll<io::Result<usize>> {
-    slot.poll(&stream.source, Interest::Write, polled(), cx, |source| source.try_write(buffer))
+    slot.poll(&*stream.source, polled(), cx, |source| source.try_write(buffer))
 }
 
 fn poll_write_vectored<K: Kind>(
@@ -199,7 +231,7 @@ fn poll_write_vectored<K: Kind>(
     cx: &Context<'_>,
     buffers: &[IoSlice<'_>],
 ) -> Poll<io::Result<usize>> {
-    slot.poll(&stream.source, Interest::Write, polled(), cx, |source| source.try_write_vectored(buffers))
+    slot.poll(&*stream.source, polled(), cx, |source| source.try_write_vectored(buffers))
 }
 
 impl<K: Kind> AsyncRead for ReadHalf<'_, K> {
@@ -221,7 +253,7 @@ impl<K: Kind> AsyncRead for ReadHalf<'_, K> {
 impl<K: Kind> AsyncRead for OwnedReadHalf<K> {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
-        poll_read(&mut this.slot, &this.stream, cx, buffer)
+        poll_read(&mut this.slot, whole(&this.stream), cx, buffer)
     }
 
     fn poll_read_vectored(
@@ -230,7 +262,7 @@ impl<K: Kind> AsyncRead for OwnedReadHalf<K> {
         buffers: &mut [IoSliceMut<'_>],
     ) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
-        poll_read_vectored(&mut this.slot, &this.stream, cx, buffers)
+        poll_read_vectored(&mut this.slot, whole(&this.stream), cx, buffers)
     }
 }
 
@@ -261,7 +293,7 @@ impl<K: Kind> AsyncWrite for WriteHalf<'_, K> {
 impl<K: Kind> AsyncWrite for OwnedWriteHalf<K> {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &[u8]) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
-        let stream = this.stream.as_deref().expect("only taken by what consumes it");
+        let stream = whole(&this.stream);
         poll_write(&mut this.slot, stream, cx, buffer)
     }
 
@@ -271,7 +303,7 @@ impl<K: Kind> AsyncWrite for OwnedWriteHalf<K> {
         buffers: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
-        let stream = this.stream.as_deref().expect("only taken by what consumes it");
+        let stream = whole(&this.stream);
         poll_write_vectored(&mut this.slot, stream, cx, buffers)
     }
 

@@ -1,58 +1,40 @@
-//! What waits for a source on behalf of traits with `poll_…` methods, which have no future of their own to keep it in. Made
-//! when it is first needed, and kept.
+//! What waits for a source on behalf of traits with `poll_…` methods, which have no future of their own to keep it in.
 
 use core::fmt;
 use core::panic::Location;
-use core::pin::Pin;
 use core::task::{Context, Poll};
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
-
-use pin_project_lite::pin_project;
+use std::sync::{Mutex, PoisonError};
 
 use crate::attempting::Waiting;
 use crate::driver::{Interest, Source};
 
 /// Used by who has it to himself; the lock is there so that it may be shared meanwhile, and never taken.
-pub(super) struct PollSlot(Mutex<Option<Pin<Box<Kept>>>>);
-
-pin_project! {
-    struct Kept {
-        source: Arc<dyn Source>,
-        #[pin]
-        waiting: Waiting,
-    }
-
-    impl PinnedDrop for Kept {
-        fn drop(this: Pin<&mut Self>) {
-            let this = this.project();
-            this.waiting.let_go(&**this.source);
-        }
-    }
-}
+pub(super) struct PollSlot(Mutex<Waiting>);
 
 impl PollSlot {
-    pub(super) const fn new() -> Self {
-        Self(Mutex::new(None))
+    pub(super) const fn new(interest: Interest) -> Self {
+        Self(Mutex::new(Waiting::new(interest)))
     }
 
     #[inline]
     pub(super) fn poll<T>(
         &mut self,
-        source: &Arc<dyn Source>,
-        interest: Interest,
+        source: &dyn Source,
         place: &'static Location<'static>,
         cx: &Context<'_>,
         act: impl FnMut(&dyn Source) -> io::Result<T>,
     ) -> Poll<io::Result<T>> {
-        let kept = self
-            .0
-            .get_mut()
-            .unwrap_or_else(PoisonError::into_inner)
-            .get_or_insert_with(|| Box::pin(Kept { source: source.clone(), waiting: Waiting::new() }))
-            .as_mut()
-            .project();
-        kept.waiting.poll(&**kept.source, interest, place, cx, act)
+        self.waiting().poll(source, place, cx, act)
+    }
+
+    /// It waits no longer: before whoever has it goes.
+    pub(super) fn let_go(&mut self, source: &dyn Source) {
+        self.waiting().let_go(source);
+    }
+
+    fn waiting(&mut self) -> &mut Waiting {
+        self.0.get_mut().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

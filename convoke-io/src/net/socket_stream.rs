@@ -34,7 +34,8 @@ pub struct SocketStream<K> {
 
 impl<K: Kind> SocketStream<K> {
     pub(super) fn new(source: Arc<dyn Source>) -> Self {
-        Self { source, reads: PollSlot::new(), writes: PollSlot::new(), _kind: PhantomData }
+        let (reads, writes) = (PollSlot::new(Interest::Read), PollSlot::new(Interest::Write));
+        Self { source, reads, writes, _kind: PhantomData }
     }
 
     /// Reads what is there, at least one byte if the buffer has room.
@@ -214,7 +215,7 @@ impl<K: Kind> AsyncRead for SocketStream<K> {
     #[inline]
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
-        this.reads.poll(&this.source, Interest::Read, polled(), cx, |source| source.try_read(buffer))
+        this.reads.poll(&*this.source, polled(), cx, |source| source.try_read(buffer))
     }
 
     fn poll_read_vectored(
@@ -223,8 +224,7 @@ impl<K: Kind> AsyncRead for SocketStream<K> {
         buffers: &mut [IoSliceMut<'_>],
     ) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
-        this.reads
-            .poll(&this.source, Interest::Read, polled(), cx, |source| source.try_read_vectored(buffers))
+        this.reads.poll(&*this.source, polled(), cx, |source| source.try_read_vectored(buffers))
     }
 }
 
@@ -232,7 +232,7 @@ impl<K: Kind> AsyncWrite for SocketStream<K> {
     #[inline]
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &[u8]) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
-        this.writes.poll(&this.source, Interest::Write, polled(), cx, |source| source.try_write(buffer))
+        this.writes.poll(&*this.source, polled(), cx, |source| source.try_write(buffer))
     }
 
     fn poll_write_vectored(
@@ -241,8 +241,7 @@ impl<K: Kind> AsyncWrite for SocketStream<K> {
         buffers: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
-        this.writes
-            .poll(&this.source, Interest::Write, polled(), cx, |source| source.try_write_vectored(buffers))
+        this.writes.poll(&*this.source, polled(), cx, |source| source.try_write_vectored(buffers))
     }
 
     fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -259,6 +258,13 @@ pub(super) fn closed(result: io::Result<()>) -> io::Result<()> {
     match result {
         Err(error) if error.kind() == io::ErrorKind::NotConnected => Ok(()),
         result => result,
+    }
+}
+
+impl<K> Drop for SocketStream<K> {
+    fn drop(&mut self) {
+        self.reads.let_go(&*self.source);
+        self.writes.let_go(&*self.source);
     }
 }
 

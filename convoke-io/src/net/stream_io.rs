@@ -7,31 +7,26 @@ use core::pin::Pin;
 use core::task::{Context, Poll, ready};
 use std::io;
 
-use pin_project_lite::pin_project;
-
 use crate::attempting::Waiting;
 use crate::driver::{Interest, Source};
 use crate::stream::Progress;
 use crate::stream::raw::{ended_early, took_no_more};
 
-pin_project! {
-    /// Fills a buffer from a socket: see [`SocketStream::read_exact`](super::SocketStream::read_exact).
-    #[must_use = "futures do nothing until they are awaited"]
-    pub struct FillBuffer<'a> {
-        source: &'a dyn Source,
-        buffer: &'a mut [u8],
-        filled: usize,
-        progress: Option<&'a Progress>,
-        place: &'static Location<'static>,
-        #[pin]
-        waiting: Waiting,
-    }
+/// Fills a buffer from a socket: see [`SocketStream::read_exact`](super::SocketStream::read_exact).
+#[must_use = "futures do nothing until they are awaited"]
+pub struct FillBuffer<'a> {
+    source: &'a dyn Source,
+    buffer: &'a mut [u8],
+    filled: usize,
+    progress: Option<&'a Progress>,
+    place: &'static Location<'static>,
+    waiting: Waiting,
+}
 
-    impl PinnedDrop for FillBuffer<'_> {
-        fn drop(this: Pin<&mut Self>) {
-            let this = this.project();
-            this.waiting.let_go(*this.source);
-        }
+impl Drop for FillBuffer<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        self.waiting.let_go(self.source);
     }
 }
 
@@ -39,14 +34,11 @@ impl<'a> FillBuffer<'a> {
     #[track_caller]
     pub(super) fn new(source: &'a dyn Source, buffer: &'a mut [u8]) -> Self {
         let place = Location::caller();
-        Self { source, buffer, filled: 0, progress: None, place, waiting: Waiting::new() }
+        Self { source, buffer, filled: 0, progress: None, place, waiting: Waiting::new(Interest::Read) }
     }
 
     /// Counts there how much was read.
-    pub fn progress(mut self, progress: &'a Progress) -> Self
-    where
-        Self: Sized,
-    {
+    pub fn progress(mut self, progress: &'a Progress) -> Self {
         self.progress = Some(progress);
         self
     }
@@ -55,42 +47,38 @@ impl<'a> FillBuffer<'a> {
 impl Future for FillBuffer<'_> {
     type Output = io::Result<()>;
 
+    #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let mut this = self.project();
-        while *this.filled < this.buffer.len() {
-            let room = &mut this.buffer[*this.filled..];
-            let waiting = this.waiting.as_mut();
-            let read = ready!(
-                waiting.poll(*this.source, Interest::Read, this.place, cx, |source| source.try_read(room))
-            )?;
+        let this = self.get_mut();
+        while this.filled < this.buffer.len() {
+            let room = &mut this.buffer[this.filled..];
+            let read =
+                ready!(this.waiting.poll(this.source, this.place, cx, |source| source.try_read(room)))?;
             if read == 0 {
-                return Poll::Ready(Err(ended_early(*this.filled, this.buffer.len())));
+                return Poll::Ready(Err(ended_early(this.filled, this.buffer.len())));
             }
-            *this.filled += read;
-            Progress::add(*this.progress, read);
+            this.filled += read;
+            Progress::add(this.progress, read);
         }
         Poll::Ready(Ok(()))
     }
 }
 
-pin_project! {
-    /// Writes a whole buffer to a socket: see [`SocketStream::write_all`](super::SocketStream::write_all).
-    #[must_use = "futures do nothing until they are awaited"]
-    pub struct SendBuffer<'a> {
-        source: &'a dyn Source,
-        buffer: &'a [u8],
-        written: usize,
-        progress: Option<&'a Progress>,
-        place: &'static Location<'static>,
-        #[pin]
-        waiting: Waiting,
-    }
+/// Writes a whole buffer to a socket: see [`SocketStream::write_all`](super::SocketStream::write_all).
+#[must_use = "futures do nothing until they are awaited"]
+pub struct SendBuffer<'a> {
+    source: &'a dyn Source,
+    buffer: &'a [u8],
+    written: usize,
+    progress: Option<&'a Progress>,
+    place: &'static Location<'static>,
+    waiting: Waiting,
+}
 
-    impl PinnedDrop for SendBuffer<'_> {
-        fn drop(this: Pin<&mut Self>) {
-            let this = this.project();
-            this.waiting.let_go(*this.source);
-        }
+impl Drop for SendBuffer<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        self.waiting.let_go(self.source);
     }
 }
 
@@ -98,7 +86,7 @@ impl<'a> SendBuffer<'a> {
     #[track_caller]
     pub(super) fn new(source: &'a dyn Source, buffer: &'a [u8]) -> Self {
         let place = Location::caller();
-        Self { source, buffer, written: 0, progress: None, place, waiting: Waiting::new() }
+        Self { source, buffer, written: 0, progress: None, place, waiting: Waiting::new(Interest::Write) }
     }
 
     /// Counts there how much was written.
@@ -111,19 +99,18 @@ impl<'a> SendBuffer<'a> {
 impl Future for SendBuffer<'_> {
     type Output = io::Result<()>;
 
+    #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let mut this = self.project();
-        while *this.written < this.buffer.len() {
-            let rest = &this.buffer[*this.written..];
-            let waiting = this.waiting.as_mut();
-            let written = ready!(
-                waiting.poll(*this.source, Interest::Write, this.place, cx, |source| source.try_write(rest))
-            )?;
+        let this = self.get_mut();
+        while this.written < this.buffer.len() {
+            let rest = &this.buffer[this.written..];
+            let written =
+                ready!(this.waiting.poll(this.source, this.place, cx, |source| source.try_write(rest)))?;
             if written == 0 {
-                return Poll::Ready(Err(took_no_more(*this.written, this.buffer.len())));
+                return Poll::Ready(Err(took_no_more(this.written, this.buffer.len())));
             }
-            *this.written += written;
-            Progress::add(*this.progress, written);
+            this.written += written;
+            Progress::add(this.progress, written);
         }
         Poll::Ready(Ok(()))
     }

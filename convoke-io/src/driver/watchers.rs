@@ -1,0 +1,127 @@
+//! Those who wait until an attempt may succeed: wakers, kept by the driver under the lock of a source's direction. Who waits owns
+//! nothing but a ticket, and may go at any time.
+
+use core::fmt;
+use core::task::Waker;
+
+/// Which of those who wait. Good until he was woken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ticket(u32);
+
+impl Ticket {
+    /// Nobody's.
+    pub const NONE: Self = Self(0);
+}
+
+/// The wakers of one direction of a source. Nearly always there is one at the most, and it lies in here.
+#[derive(Default)]
+pub struct Watchers {
+    first: Option<(u32, Waker)>,
+    #[expect(
+        clippy::box_collection,
+        reason = "most sources never have more than one, and there are many sources"
+    )]
+    others: Option<Box<Vec<(u32, Waker)>>>,
+    last_ticket: u32,
+}
+
+impl Watchers {
+    /// Nobody.
+    pub const fn new() -> Self {
+        Self { first: None, others: None, last_ticket: 0 }
+    }
+
+    /// Whether nobody waits.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.first.is_none() && self.others.as_deref().is_none_or(Vec::is_empty)
+    }
+
+    /// Adds a waker, or puts it in the place of the one with this ticket. Returned are its ticket, and the waker that was there, to be
+    /// dropped without the lock.
+    #[inline]
+    pub fn watch(&mut self, ticket: Ticket, waker: Waker) -> (Ticket, Option<Waker>) {
+        if ticket != Ticket::NONE
+            && let Some(place) = self.place(ticket)
+        {
+            return (ticket, Some(core::mem::replace(place, waker)));
+        }
+        // After four thousand million of them the numbers begin again; the first is long gone.
+        self.last_ticket = self.last_ticket.wrapping_add(1).max(1);
+        let entry = (self.last_ticket, waker);
+        if self.first.is_none() {
+            self.first = Some(entry);
+        } else {
+            self.others.get_or_insert_default().push(entry);
+        }
+        (Ticket(self.last_ticket), None)
+    }
+
+    /// The one with this ticket waits no longer. Its waker, if it was still there, is to be dropped without the lock.
+    pub fn unwatch(&mut self, ticket: Ticket) -> Option<Waker> {
+        if self.first.as_ref().is_some_and(|(number, _)| *number == ticket.0) {
+            return self.first.take().map(|(_, waker)| waker);
+        }
+        let others = self.others.as_deref_mut()?;
+        let found = others.iter().position(|(number, _)| *number == ticket.0)?;
+        Some(others.swap_remove(found).1)
+    }
+
+    /// Takes one, to be woken without the lock; called until there is none.
+    #[inline]
+    pub fn take(&mut self) -> Option<Waker> {
+        match self.first.take() {
+            Some((_, waker)) => Some(waker),
+            None => self.others.as_deref_mut()?.pop().map(|(_, waker)| waker),
+        }
+    }
+
+    #[cold]
+    fn place(&mut self, ticket: Ticket) -> Option<&mut Waker> {
+        let others = self.others.as_deref_mut().into_iter().flatten();
+        let mut all = self.first.as_mut().into_iter().chain(others);
+        all.find(|(number, _)| *number == ticket.0).map(|(_, waker)| waker)
+    }
+}
+
+impl fmt::Debug for Watchers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Watchers").field("empty", &self.is_empty()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::task::Wake;
+
+    use super::*;
+
+    #[derive(Default)]
+    struct Count(AtomicUsize);
+
+    impl Wake for Count {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    #[test]
+    fn each_waits_once_and_those_who_left_are_not_woken() {
+        let counts: Vec<Arc<Count>> = (0..4).map(|_| Arc::default()).collect();
+        let mut watchers = Watchers::new();
+        let mut tickets = vec![Ticket::NONE; 4];
+        for _ in 0..2 {
+            for (ticket, count) in tickets.iter_mut().zip(&counts) {
+                *ticket = watchers.watch(*ticket, count.clone().into()).0;
+            }
+        }
+        assert!(watchers.unwatch(tickets[0]).is_some() && watchers.unwatch(tickets[2]).is_some());
+        assert!(watchers.unwatch(tickets[0]).is_none());
+        core::iter::from_fn(|| watchers.take()).for_each(Waker::wake);
+        assert!(watchers.is_empty());
+        let woken: Vec<usize> = counts.iter().map(|count| count.0.load(Ordering::Relaxed)).collect();
+        assert_eq!(woken, [0, 1, 0, 1]);
+    }
+}
