@@ -159,6 +159,12 @@ impl TaskHeader {
         self.home.load(Ordering::Relaxed) == home.number()
     }
 
+    /// The number of the home it lives in, or zero.
+    #[cfg(feature = "testing")]
+    pub(super) fn home_number(&self) -> u32 {
+        self.home.load(Ordering::Relaxed)
+    }
+
     /// What the task hangs under.
     ///
     /// # Safety

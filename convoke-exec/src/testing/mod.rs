@@ -4,11 +4,17 @@ mod clockwork;
 pub mod executor_contract;
 mod explore_stops;
 mod latch;
+mod play;
 mod runnable;
+mod stage;
+mod wait_all_blocked;
 
 pub use clockwork::Clockwork;
 pub use explore_stops::{
     Asked, Ended, Exploration, MustDrop, Probe, StopRun, explore_stops, explore_stops_with, replay_stop,
 };
 pub use latch::Latch;
+pub use play::{Play, run};
 pub use runnable::runnable;
+pub use stage::{Stage, elapsed, now};
+pub use wait_all_blocked::{WaitAllBlocked, wait_all_blocked};

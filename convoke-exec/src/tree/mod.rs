@@ -73,6 +73,10 @@ struct Known {
     depth: usize,
     /// Where those below it end.
     end: usize,
+    #[cfg(feature = "testing")]
+    home: u32,
+    #[cfg(feature = "testing")]
+    address: usize,
 }
 
 /// What a task does.
@@ -162,6 +166,18 @@ impl<'a> TaskNode<'a> {
     /// The tasks that hang right under it.
     pub fn children(self) -> impl Iterator<Item = TaskNode<'a>> {
         self.tree.siblings(self.index + 1, self.known().end)
+    }
+
+    /// Whether it lives there.
+    #[cfg(feature = "testing")]
+    pub(crate) fn lives_in(self, home: convoke_core::raw::HomeId) -> bool {
+        self.known().home == home.number()
+    }
+
+    /// By which it is told from others that are alive. Never followed.
+    #[cfg(feature = "testing")]
+    pub(crate) fn address(self) -> usize {
+        self.known().address
     }
 
     /// Whether it is the task with this name, and not another with one like it.

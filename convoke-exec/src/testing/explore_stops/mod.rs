@@ -1,12 +1,11 @@
 //! A program is run again and again, asked to stop at another of the points at which it lets others run each time: clean-up that
 //! only works when nothing comes in between is found here.
 //!
-//! `stage.rs` is where the program runs, `run.rs` one run, `probe.rs` what the program promises, `exploration.rs` the report.
+//! It runs on a stage of `play/`; `run.rs` is one run, `probe.rs` what the program promises, `exploration.rs` the report.
 
 mod exploration;
 mod probe;
 mod run;
-mod stage;
 
 pub use exploration::{Asked, Ended, Exploration, StopRun};
 pub use probe::{MustDrop, Probe};
