@@ -6,7 +6,9 @@ mod explore_stops;
 mod latch;
 mod play;
 mod runnable;
+mod sequencer;
 mod stage;
+mod trace;
 mod wait_all_blocked;
 
 pub use clockwork::Clockwork;
@@ -16,5 +18,7 @@ pub use explore_stops::{
 pub use latch::Latch;
 pub use play::{Play, run};
 pub use runnable::runnable;
+pub use sequencer::{At, Sequencer, Turn};
 pub use stage::{Stage, elapsed, now};
+pub use trace::Trace;
 pub use wait_all_blocked::{WaitAllBlocked, wait_all_blocked};
