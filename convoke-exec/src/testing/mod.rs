@@ -12,8 +12,10 @@ mod trace;
 mod wait_all_blocked;
 
 pub use clockwork::Clockwork;
+pub(crate) use explore_stops::Explored;
 pub use explore_stops::{
-    Asked, Ended, Exploration, MustDrop, Probe, StopRun, explore_stops, explore_stops_with, replay_stop,
+    Asked, Ended, Exploration, MOST_INNER_STOPS, MustDrop, Part, Probe, StopRun, explore_inner_stops,
+    explore_inner_stops_with, explore_stops, explore_stops_with, replay_inner_stop, replay_stop,
 };
 pub use latch::Latch;
 pub use play::{Play, run};

@@ -3,6 +3,8 @@
 //! `registry.rs` is where they are found, `found.rs` what is copied out of them, `build.rs` puts it in order and `print.rs`
 //! prints it.
 
+#[cfg(feature = "testing")]
+mod ask;
 mod build;
 #[cfg_attr(feature = "loom", expect(dead_code, reason = "in a model nobody looks"))]
 mod found;
@@ -14,6 +16,8 @@ mod unregistered;
 #[cfg(feature = "loom")]
 use unregistered as registry;
 
+#[cfg(feature = "testing")]
+pub(crate) use ask::ask_stop;
 pub(crate) use found::Found;
 pub(crate) use registry::Entry;
 
@@ -51,7 +55,9 @@ use std::sync::Arc;
 /// # assert!(printed.contains("└─ `writer`"), "{printed}");
 /// ```
 pub fn tree() -> Tree {
-    build::build(registry::look_at_all())
+    let mut found = Found::default();
+    registry::look_at_all(&mut found);
+    build::build(found)
 }
 
 /// Tasks, each below the one that it hangs under, the oldest first: see [`tree()`].

@@ -148,6 +148,10 @@ impl<T> Running<T> {
         self.taken
     }
 
+    pub(in crate::testing) fn stage(&self) -> &Stage {
+        &self.stage
+    }
+
     pub(in crate::testing) fn request_stop(&self) {
         self.source.request_stop(StopReason::Requested);
     }

@@ -8,8 +8,6 @@ use core::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use convoke_core::raw::Frame;
-
 use super::stage::Stage;
 use crate::task::Inside;
 use crate::tree::tree;
@@ -98,7 +96,7 @@ impl Trace {
 
 /// The name of the running task, if it has one.
 fn name_of_task() -> Option<String> {
-    let task = Frame::current(|frame| frame.and_then(|frame| Inside::of(frame.host()).map(Inside::task)))?;
+    let task = Inside::current()?;
     let tree = tree();
     let own = tree.tasks().find(|other| other.address() == task.addr().get())?;
     own.name().map(str::to_owned)
