@@ -1,15 +1,18 @@
 //! Tools to put an executor through its paces, and to test work that waits.
 
+pub mod channel_contract;
 mod clockwork;
 pub mod executor_contract;
 mod explore_stops;
 mod latch;
+pub mod lock_contract;
 mod play;
 mod runnable;
 mod sequencer;
 mod stage;
 mod trace;
 mod wait_all_blocked;
+mod woken;
 
 pub use clockwork::Clockwork;
 pub(crate) use explore_stops::Explored;
