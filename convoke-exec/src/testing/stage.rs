@@ -1,20 +1,19 @@
 //! Where a program runs that is tested: a run loop that is moved step by step, and a clock that jumps. Plays and explorations
 //! stand on it.
 
-use core::ptr::NonNull;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
 use convoke_core::Executor;
 use convoke_core::env::Local;
-use convoke_core::raw::{Home, Runnable, Timer, Timers};
+use convoke_core::raw::{Home, Runnable, Timers};
 
+use super::clock::Clock;
 use super::wait_all_blocked::Blocked;
 use crate::current;
 use crate::run_loop::RunLoopExecutor;
-use crate::time::queue::TimerQueue;
 
 /// Followed by all work that is started below the program.
 pub(super) static STAGE: Local<Stage> = Local::inherited("stage");
@@ -40,9 +39,8 @@ pub struct Stage {
 }
 
 struct Shared {
-    queue: TimerQueue,
+    clock: Clock,
     begin: Instant,
-    now: Mutex<Instant>,
     /// The one that runs the loop.
     thread: Thread,
     blocked: Blocked,
@@ -51,14 +49,9 @@ struct Shared {
 impl Stage {
     /// A stage over a loop that this thread runs.
     pub(super) fn new(run_loop: RunLoopExecutor) -> Self {
-        let begin = Instant::now();
-        let shared = Shared {
-            queue: TimerQueue::new(),
-            begin,
-            now: Mutex::new(begin),
-            thread: thread::current(),
-            blocked: Blocked::new(),
-        };
+        let clock = Clock::new();
+        let begin = clock.now();
+        let shared = Shared { clock, begin, thread: thread::current(), blocked: Blocked::new() };
         Self { run_loop, shared: Arc::new(shared) }
     }
 
@@ -69,7 +62,7 @@ impl Stage {
 
     /// What the clock says.
     pub fn now(&self) -> Instant {
-        self.shared.now()
+        self.shared.clock.now()
     }
 
     /// How much time has passed here since the beginning.
@@ -77,26 +70,14 @@ impl Stage {
         self.now() - self.shared.begin
     }
 
-    /// How many timers are set. Only whether there are none is certain.
+    /// Whether somebody waits for a time.
     pub(super) fn has_timers(&self) -> bool {
-        !self.shared.queue.is_empty()
+        self.shared.clock.has_timers()
     }
 
     /// Moves the clock to the next timer and calls it. False if there is none.
     pub(super) fn jump(&self) -> bool {
-        while let Some(at) = self.shared.queue.earliest() {
-            // A time that had passed when the timer was armed does not move the clock back.
-            let now = at.max(self.now());
-            *self.shared.lock_now() = now;
-            if self.shared.queue.call_due(now) > 0 {
-                return true;
-            }
-            // A queue may not know the earliest better than to say when one should look again.
-            if self.shared.queue.earliest().is_some_and(|next| next <= at) {
-                return false;
-            }
-        }
-        false
+        self.shared.clock.jump(None)
     }
 
     pub(super) fn blocked(&self) -> &Blocked {
@@ -123,30 +104,7 @@ impl Executor for Stage {
     }
 
     fn timers(&self) -> Option<&dyn Timers> {
-        Some(&*self.shared)
-    }
-}
-
-impl Shared {
-    fn lock_now(&self) -> MutexGuard<'_, Instant> {
-        self.now.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-// SAFETY: the queue keeps the contract; whoever moves the clock has a handle meanwhile.
-unsafe impl Timers for Shared {
-    fn now(&self) -> Instant {
-        *self.lock_now()
-    }
-
-    unsafe fn arm(&self, timer: NonNull<Timer>, at: Instant) {
-        // SAFETY: the caller's. Whoever waits for other threads looks at the time again when it wakes.
-        let _ = unsafe { self.queue.arm(timer, at) };
-    }
-
-    unsafe fn disarm(&self, timer: NonNull<Timer>) -> bool {
-        // SAFETY: the caller's.
-        unsafe { self.queue.disarm(timer) }
+        Some(&self.shared.clock)
     }
 }
 
