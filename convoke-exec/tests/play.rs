@@ -46,6 +46,22 @@ fn days_pass_at_once_and_all_limits_of_time_follow_the_clock() {
 }
 
 #[test]
+fn attempts_and_their_waits_follow_the_clock() {
+    use convoke::schedule::{Backoff, retry};
+    testing::run(async {
+        let mut at = Vec::new();
+        let schedule = Backoff::exponential(Duration::from_secs(1)).jitter(0.0).up_to(3);
+        let result = retry(schedule, || {
+            at.push(testing::elapsed().as_secs());
+            async { Err::<(), _>("no") }
+        })
+        .await;
+        assert!(result.is_err());
+        assert_eq!(at, [0, 1, 3, 7]);
+    });
+}
+
+#[test]
 fn time_stands_still_while_there_is_something_to_do() {
     testing::run(async {
         scope(async |s| {
