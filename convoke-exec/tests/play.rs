@@ -266,7 +266,8 @@ fn outside_of_a_test_nobody_knows_whether_all_are_blocked() {
 
 #[test]
 fn tasks_on_other_threads_are_waited_for() {
-    testing::run(async {
+    // For the way there and back, on which nobody knows of them.
+    Play::new().patience(Duration::from_secs(100)).run(async {
         let pool = ThreadPool::new(1).unwrap();
         let executor = pool.executor();
         let there = run_on(&executor, async {
