@@ -46,6 +46,20 @@ fn days_pass_at_once_and_all_limits_of_time_follow_the_clock() {
 }
 
 #[test]
+fn intervals_tick_by_the_clock() {
+    testing::run(async {
+        let hour = Duration::from_secs(3600);
+        let mut ticks = convoke::time::interval(hour);
+        for n in 0..5 {
+            ticks.tick().await;
+            assert_eq!(testing::elapsed(), n * hour);
+            // Work that takes its time does not make the next one late.
+            sleep(hour / 3).await;
+        }
+    });
+}
+
+#[test]
 fn attempts_and_their_waits_follow_the_clock() {
     use convoke::schedule::{Backoff, retry};
     testing::run(async {

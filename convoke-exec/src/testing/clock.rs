@@ -26,19 +26,12 @@ impl Clock {
 
     /// Moves to the next timer and calls it, if there is one that is due by then. By one thread at a time.
     pub(super) fn jump(&self, by: Option<Instant>) -> bool {
-        while let Some(at) = self.queue.earliest().filter(|at| by.is_none_or(|by| *at <= by)) {
-            // A time that had passed when the timer was armed does not move the clock back.
-            let now = at.max(self.now());
-            *self.lock() = now;
-            if self.queue.call_due(now) > 0 {
-                return true;
-            }
-            // A queue may not know the earliest better than to say when one should look again.
-            if self.queue.earliest().is_some_and(|next| next <= at) {
-                return false;
-            }
-        }
-        false
+        let earliest = self.queue.earliest().filter(|at| by.is_none_or(|by| *at <= by));
+        let Some(at) = earliest else { return false };
+        // A time that had passed when the timer was armed does not move the clock back.
+        let now = at.max(self.now());
+        *self.lock() = now;
+        self.queue.call_due(now) > 0
     }
 
     /// Moves on, over no timer: see [`jump`](Clock::jump).
