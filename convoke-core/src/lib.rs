@@ -65,7 +65,51 @@ pub mod raw {
     pub use crate::operation::{Action, Children, EnvAbove, Handshake, Leaf, Slot};
     pub use crate::stop::{InPlaceStop, OnStop, RawCallback};
     pub mod sync {
-        //! The atomics, locks and cells that Convoke is built on; loom's, with the feature `loom`.
+        //! The atomics, locks, cells and threads that Convoke is built on: the machine's, or, with the feature `loom`, those of
+        //! the model checker [loom](https://docs.rs/loom), which runs a test under every schedule of its threads.
+        //!
+        //! Code that is built on these, and on the rest of Convoke, can be put through models of its own. A crate that wants that
+        //! has a feature `loom = ["convoke/loom"]`, takes its atomics and locks from here, and calls [`model`] in its tests:
+        //!
+        //! ```
+        //! use convoke::prelude::*;
+        //! use convoke::raw::sync::atomic::{AtomicU32, Ordering};
+        //! use convoke::raw::sync::{Arc, model, thread};
+        //! use convoke::sync::Event;
+        //!
+        //! /// Says a number, once, to all who wait for it.
+        //! #[derive(Default)]
+        //! struct Announcement {
+        //!     number: AtomicU32,
+        //!     said: Event,
+        //! }
+        //!
+        //! impl Announcement {
+        //!     fn say(&self, number: u32) {
+        //!         self.number.store(number, Ordering::Relaxed);
+        //!         self.said.set();
+        //!     }
+        //!
+        //!     async fn hear(&self) -> u32 {
+        //!         self.said.wait().await;
+        //!         self.number.load(Ordering::Relaxed)
+        //!     }
+        //! }
+        //!
+        //! model(|| {
+        //!     let announcement = Arc::new(Announcement::default());
+        //!     let says = announcement.clone();
+        //!     let other = thread::spawn(move || says.say(7));
+        //!     let heard = sync_wait(task(async move { announcement.hear().await }));
+        //!     assert_eq!(heard, Outcome::Value(7));
+        //!     other.join().unwrap();
+        //! });
+        //! ```
+        //!
+        //! Without the feature a model runs once, as an ordinary test does; with it, a release build, and a bound
+        //! (`LOOM_MAX_PREEMPTIONS=2`), it explores. In a model no time passes, there is no I/O, and
+        //! [`tree()`](https://docs.rs/convoke/latest/convoke/tree/fn.tree.html) shows nothing. The feature replaces, it does not
+        //! add: it is turned on for models alone. Values that live in a `static` are not of a model.
         pub use crate::sync::*;
     }
 }

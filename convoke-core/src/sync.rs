@@ -1,10 +1,16 @@
 //! The one place that chooses between the machine's atomics and loom's. With the feature `loom` (our own models,
 //! and those of people who build on us) everything below runs inside the model checker; nobody else turns it on.
+//! `raw::sync` is its public face.
 
 #[cfg(not(feature = "loom"))]
 mod chosen {
-    pub use std::sync::{Arc, Condvar, Mutex, MutexGuard, atomic};
+    pub use std::sync::{Arc, Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard, atomic};
     pub use std::thread;
+
+    /// Runs the model: with the feature `loom` under every schedule, without it once, as an ordinary test.
+    pub fn model<F: Fn() + Send + Sync + 'static>(f: F) {
+        f();
+    }
 
     /// `std`'s cell with loom's way of access: through a closure, so that a model sees where it begins and ends.
     #[derive(Debug)]
@@ -47,7 +53,10 @@ mod chosen {
 #[cfg(feature = "loom")]
 mod chosen {
     pub use loom::cell::UnsafeCell;
-    pub use loom::sync::{Arc, Condvar, Mutex, MutexGuard, atomic};
+    pub use loom::model;
+    pub use loom::sync::{
+        Arc, Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard, atomic,
+    };
 
     pub mod thread {
         //! loom's threads; no time passes in a model.

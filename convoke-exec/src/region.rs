@@ -12,6 +12,13 @@ use convoke_core::raw::{Frame, FrameOwner, Polled, StopWatch, outside_a_task};
 use convoke_core::{Env, StopReason};
 
 use crate::surroundings::Surroundings;
+#[cfg(feature = "testing")]
+use crate::testing::Explored;
+#[cfg(not(feature = "testing"))]
+use unexplored::Explored;
+
+#[cfg(not(feature = "testing"))]
+mod unexplored;
 
 /// See the head of this file. Whoever has one polls a body in it, and drops the body when the region says that it has stopped.
 ///
@@ -42,6 +49,7 @@ pub struct Region {
     surroundings: OnceCell<Box<Surroundings>>,
     stopped: Cell<bool>,
     watch: StopWatch,
+    explored: Explored,
 }
 
 /// What is kept, from poll to poll, for one of several bodies in a region.
@@ -68,6 +76,7 @@ impl Region {
             surroundings: OnceCell::new(),
             stopped: Cell::new(false),
             watch: StopWatch::new(),
+            explored: Explored::new(),
         }
     }
 
@@ -105,8 +114,9 @@ impl Region {
     pub fn poll<F: Future + ?Sized>(&mut self, body: Pin<&mut F>, cx: &mut Context<'_>) -> Polled<F::Output> {
         Frame::current(|frame| {
             let Some(outer) = frame else { outside_a_task("a future of Convoke's") };
-            self.hear(outer);
+            self.hear_now(outer, cx);
             let asked = self.asked.get().is_some();
+            let _shield = self.shielded.then(|| self.explored.shield());
             let polled = outer.inside(&Inside { region: self, outer }, asked, &self.stopped).poll(body, cx);
             if matches!(polled, Polled::Pending) && !self.shielded {
                 self.watch.watch(outer, cx);
@@ -130,7 +140,7 @@ impl Region {
                     Poll::Pending => (Polled::Pending, false),
                 };
             };
-            self.hear(outer);
+            self.hear_now(outer, cx);
             let asked = self.asked.get().is_some();
             let inside = Inside { region: self, outer };
             let frame = outer.inside(&inside, asked, &self.stopped);
@@ -154,7 +164,7 @@ impl Region {
             if !self.shielded {
                 self.watch.watch(outer, cx);
             }
-            self.hear(outer)
+            self.hear_now(outer, cx)
         })
     }
 
@@ -190,6 +200,22 @@ impl Region {
             mark.held.set(frame.is_held());
             polled
         })
+    }
+
+    /// A stop from around it is one of its own, and so is one from an exploration. True if it is news.
+    #[inline]
+    fn hear_now(&self, outer: &Frame<'_>, cx: &Context<'_>) -> bool {
+        self.hear(outer) || self.hear_exploration(cx).is_some()
+    }
+
+    /// A stop that an exploration has asked this region for, and is heard now.
+    #[inline]
+    pub(crate) fn hear_exploration(&self, cx: &Context<'_>) -> Option<StopReason> {
+        if self.shielded || self.asked.get().is_some() || !self.explored.is_asked(cx) {
+            return None;
+        }
+        self.request_stop(StopReason::Requested);
+        Some(StopReason::Requested)
     }
 
     /// A stop from around it is one of its own. True if it is news.

@@ -156,6 +156,53 @@ fn a_writer_comes_in_when_readers_on_two_threads_have_left() {
 }
 
 #[test]
+fn a_reader_that_comes_beside_a_writer_reads_before_or_after_it() {
+    static BEFORE: Reached = Reached::new();
+    static AFTER: Reached = Reached::new();
+    static WAITED: Reached = Reached::new();
+    explore(3, || {
+        let lock = Arc::new(RwLock::new(0));
+        let writes = {
+            let lock = lock.clone();
+            thread::spawn(move || {
+                let mut guard = lock.try_write();
+                if let Some(guard) = &mut guard {
+                    **guard = 1;
+                }
+                guard.is_some()
+            })
+        };
+        let mut read = ByHand::new(async { *lock.read().await });
+        let at_once = read.poll();
+        let wrote = writes.join().unwrap();
+        WAITED.here_if(at_once.is_none());
+        let value = at_once.unwrap_or_else(|| read.finish());
+        BEFORE.here_if(wrote && value == 0);
+        AFTER.here_if(wrote && value == 1);
+    });
+    BEFORE.assert("it read before");
+    AFTER.assert("it read after");
+    WAITED.assert("it waited for the writer");
+}
+
+#[test]
+fn a_writer_that_waits_and_goes_lets_the_readers_behind_it_in() {
+    explore(3, || {
+        let lock = Arc::new(RwLock::new(0));
+        let reads = lock.try_read().unwrap();
+        let writer = lock.clone();
+        let mut writer = ByHand::new(async move { *writer.write().await += 1 });
+        let mut behind = ByHand::new(async { *lock.read().await });
+        assert!(writer.poll().is_none() && behind.poll().is_none());
+        let goes = thread::spawn(move || drop(writer));
+        drop(reads);
+        goes.join().unwrap();
+        assert_eq!(behind.finish(), 0, "the writer has gone, or has been let in and gone");
+        assert!(lock.try_write().is_some(), "nobody is inside");
+    });
+}
+
+#[test]
 fn an_event_that_is_set_while_one_begins_to_wait_is_heard() {
     static AT_ONCE: Reached = Reached::new();
     static WOKEN: Reached = Reached::new();

@@ -63,7 +63,8 @@ pub mod raw {
 
 #[cfg(feature = "testing")]
 pub mod testing {
-    //! Tools to test senders and executors with (feature `testing`).
+    //! Tools to test with (feature `testing`): test bodies in virtual time, stops at every point, contract suites, and what senders
+    //! and executors are tested by hand with.
 
     pub use convoke_core::testing::*;
     pub use convoke_exec::testing::*;

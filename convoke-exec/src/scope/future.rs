@@ -138,8 +138,12 @@ impl<F: Future> Future for ScopeFuture<F> {
             let mut clone = None;
             loop {
                 if !*this.stopping {
-                    let reason =
-                        if block.has_failed() { Some(StopReason::Sibling) } else { frame.stop_reason() };
+                    let reason = if block.has_failed() {
+                        Some(StopReason::Sibling)
+                    } else {
+                        // Also when the body, which would hear of it, has ended.
+                        frame.stop_reason().or_else(|| this.region.hear_exploration(cx))
+                    };
                     if let Some(reason) = reason {
                         *this.stopping = true;
                         this.region.request_stop(reason);

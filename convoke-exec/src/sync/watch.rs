@@ -3,7 +3,9 @@
 use core::fmt;
 use core::future::Future;
 use core::ops::Deref;
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{Arc, PoisonError};
+
+use convoke_core::raw::sync::{RwLock, RwLockReadGuard};
 
 use super::channel::SendError;
 use super::pause::Pause;

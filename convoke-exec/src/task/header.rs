@@ -159,6 +159,18 @@ impl TaskHeader {
         self.home.load(Ordering::Relaxed) == home.number()
     }
 
+    /// Whether it lives there, and has not ended.
+    #[cfg(feature = "testing")]
+    pub(crate) fn is_alive_in(&self, home: HomeId) -> bool {
+        self.lives_in(home) && !self.state.is_done()
+    }
+
+    /// The number of the home it lives in, or zero.
+    #[cfg(feature = "testing")]
+    pub(super) fn home_number(&self) -> u32 {
+        self.home.load(Ordering::Relaxed)
+    }
+
     /// What the task hangs under.
     ///
     /// # Safety

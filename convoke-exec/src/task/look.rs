@@ -13,6 +13,9 @@ pub(crate) struct Look {
     pub(crate) done: bool,
     pub(crate) stop_asked: bool,
     pub(crate) waits: Option<&'static Location<'static>>,
+    /// The number of the home it lives in, or zero.
+    #[cfg(feature = "testing")]
+    pub(crate) home: u32,
 }
 
 impl TaskHeader {
@@ -25,6 +28,8 @@ impl TaskHeader {
             done: self.state.is_done(),
             stop_asked: self.state.stop_asked(),
             waits: self.waits.get(),
+            #[cfg(feature = "testing")]
+            home: self.home_number(),
         }
     }
 }

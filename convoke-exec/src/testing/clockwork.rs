@@ -1,15 +1,14 @@
 //! An executor and a clock that are both moved by hand: waiting work without waiting.
 
-use core::ptr::NonNull;
 use std::fmt;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use convoke_core::Executor;
-use convoke_core::raw::{Runnable, Timer, Timers};
+use convoke_core::raw::{Runnable, Timers};
 use convoke_core::testing::ByHand;
 
-use crate::time::queue::TimerQueue;
+use super::clock::Clock;
 
 /// Runs its work when it is told to, and its clock stands still until it is told to move.
 ///
@@ -31,20 +30,18 @@ pub struct Clockwork(Arc<Works>);
 
 struct Works {
     work: ByHand,
-    queue: TimerQueue,
-    now: Mutex<Instant>,
+    clock: Clock,
 }
 
 impl Clockwork {
     /// A clock that shows some time.
     pub fn new() -> Self {
-        let works = Works { work: ByHand::new(), queue: TimerQueue::new(), now: Mutex::new(Instant::now()) };
-        Self(Arc::new(works))
+        Self(Arc::new(Works { work: ByHand::new(), clock: Clock::new() }))
     }
 
     /// What the clock shows.
     pub fn now(&self) -> Instant {
-        self.0.now()
+        self.0.clock.now()
     }
 
     /// Moves the clock by this much, with a stop at each timer on the way, and runs what is queued at each. Says how much
@@ -52,14 +49,10 @@ impl Clockwork {
     pub fn advance(&self, duration: Duration) -> usize {
         let end = self.now() + duration;
         let mut ran = self.run_ready();
-        while let Some(at) = self.0.queue.earliest().filter(|at| *at <= end) {
-            // A time that had passed when the timer was armed does not move the clock back.
-            let now = at.max(self.now());
-            *self.0.now.lock().unwrap() = now;
-            self.0.queue.call_due(now);
+        while self.0.clock.jump(Some(end)) {
             ran += self.run_ready();
         }
-        *self.0.now.lock().unwrap() = end;
+        self.0.clock.move_to(end);
         ran
     }
 
@@ -70,7 +63,7 @@ impl Clockwork {
 
     /// Ends the timers.
     pub fn close(&self) {
-        self.0.queue.close();
+        self.0.clock.close();
     }
 }
 
@@ -81,25 +74,7 @@ impl Executor for Clockwork {
     }
 
     fn timers(&self) -> Option<&dyn Timers> {
-        Some(&*self.0)
-    }
-}
-
-// SAFETY: the queue keeps the contract; whoever advances the clock holds a handle meanwhile.
-unsafe impl Timers for Works {
-    fn now(&self) -> Instant {
-        *self.now.lock().unwrap()
-    }
-
-    unsafe fn arm(&self, timer: NonNull<Timer>, at: Instant) {
-        // Nobody sleeps, so nobody is woken.
-        // SAFETY: the caller's.
-        let _ = unsafe { self.queue.arm(timer, at) };
-    }
-
-    unsafe fn disarm(&self, timer: NonNull<Timer>) -> bool {
-        // SAFETY: the caller's.
-        unsafe { self.queue.disarm(timer) }
+        Some(&self.0.clock)
     }
 }
 
@@ -117,6 +92,6 @@ impl Default for Clockwork {
 
 impl fmt::Debug for Clockwork {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Clockwork").field("queue", &self.0.queue).finish_non_exhaustive()
+        f.debug_struct("Clockwork").field("clock", &self.0.clock).finish_non_exhaustive()
     }
 }

@@ -55,6 +55,10 @@ fn known(seen: &Seen, names: &mut HashMap<usize, std::sync::Arc<str>>, depth: us
         stop_asked: look.stop_asked,
         depth,
         end: 0,
+        #[cfg(feature = "testing")]
+        home: look.home,
+        #[cfg(feature = "testing")]
+        address: seen.address,
     }
 }
 
@@ -87,6 +91,8 @@ mod tests {
             done: false,
             stop_asked: address == 3,
             waits: None,
+            #[cfg(feature = "testing")]
+            home: 0,
         };
         Seen { address, above, look, order: (order, 0) }
     }

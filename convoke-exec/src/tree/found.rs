@@ -15,6 +15,9 @@ pub(crate) struct Found {
     parent: (u64, usize),
     /// What there was no room for.
     refused: usize,
+    /// One that is looked for.
+    #[cfg(feature = "testing")]
+    pub(super) wanted: Option<super::ask::Wanted>,
 }
 
 /// A task that was found. Tasks are known by their addresses, which are compared and never followed.
@@ -46,6 +49,10 @@ impl Found {
 
     /// There is this task.
     pub(crate) fn task(&mut self, task: &TaskHeader, above: Option<NonNull<TaskHeader>>) {
+        #[cfg(feature = "testing")]
+        if let Some(wanted) = &mut self.wanted {
+            wanted.meet(task);
+        }
         if self.tasks.len() == self.tasks.capacity() {
             self.refused += 1;
             return;

@@ -3,6 +3,8 @@
 //! `registry.rs` is where they are found, `found.rs` what is copied out of them, `build.rs` puts it in order and `print.rs`
 //! prints it.
 
+#[cfg(feature = "testing")]
+mod ask;
 mod build;
 #[cfg_attr(feature = "loom", expect(dead_code, reason = "in a model nobody looks"))]
 mod found;
@@ -14,6 +16,8 @@ mod unregistered;
 #[cfg(feature = "loom")]
 use unregistered as registry;
 
+#[cfg(feature = "testing")]
+pub(crate) use ask::ask_stop;
 pub(crate) use found::Found;
 pub(crate) use registry::Entry;
 
@@ -51,7 +55,9 @@ use std::sync::Arc;
 /// # assert!(printed.contains("└─ `writer`"), "{printed}");
 /// ```
 pub fn tree() -> Tree {
-    build::build(registry::look_at_all())
+    let mut found = Found::default();
+    registry::look_at_all(&mut found);
+    build::build(found)
 }
 
 /// Tasks, each below the one that it hangs under, the oldest first: see [`tree()`].
@@ -73,6 +79,10 @@ struct Known {
     depth: usize,
     /// Where those below it end.
     end: usize,
+    #[cfg(feature = "testing")]
+    home: u32,
+    #[cfg(feature = "testing")]
+    address: usize,
 }
 
 /// What a task does.
@@ -162,6 +172,18 @@ impl<'a> TaskNode<'a> {
     /// The tasks that hang right under it.
     pub fn children(self) -> impl Iterator<Item = TaskNode<'a>> {
         self.tree.siblings(self.index + 1, self.known().end)
+    }
+
+    /// Whether it lives there.
+    #[cfg(feature = "testing")]
+    pub(crate) fn lives_in(self, home: convoke_core::raw::HomeId) -> bool {
+        self.known().home == home.number()
+    }
+
+    /// By which it is told from others that are alive. Never followed.
+    #[cfg(feature = "testing")]
+    pub(crate) fn address(self) -> usize {
+        self.known().address
     }
 
     /// Whether it is the task with this name, and not another with one like it.

@@ -139,8 +139,7 @@ impl Drop for Entry {
 }
 
 /// Looks at all parents there are.
-pub(super) fn look_at_all() -> Found {
-    let mut found = Found::default();
+pub(super) fn look_at_all(found: &mut Found) {
     for (number, shard) in REGISTRY.iter().enumerate() {
         let before = found.mark();
         loop {
@@ -150,7 +149,7 @@ pub(super) fn look_at_all() -> Found {
             while let Some(entry) = unsafe { next.as_ref() } {
                 found.comes_from(entry.order.get(), number);
                 // SAFETY: as above.
-                unsafe { (entry.look.get())(entry.parent.get(), &mut found) };
+                unsafe { (entry.look.get())(entry.parent.get(), found) };
                 next = entry.next.get();
             }
             drop(guard);
@@ -159,7 +158,6 @@ pub(super) fn look_at_all() -> Found {
             }
         }
     }
-    found
 }
 
 impl fmt::Debug for Entry {

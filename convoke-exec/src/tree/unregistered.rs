@@ -22,6 +22,4 @@ impl Entry {
     pub(crate) unsafe fn unlink(&self) {}
 }
 
-pub(super) fn look_at_all() -> Found {
-    Found::default()
-}
+pub(super) fn look_at_all(_: &mut Found) {}

@@ -3,8 +3,12 @@
 use std::sync::{Arc, Mutex as StdMutex};
 
 use convoke::prelude::*;
-use convoke::sync::{Barrier, Mutex, RwLock, Semaphore, broadcast, mpmc, mpsc};
-use convoke::testing::{Ended, explore_stops};
+use convoke::sync::{
+    Barrier, Event, Mutex, OnceCell, RwLock, Semaphore, broadcast, mpmc, mpsc, oneshot, watch,
+};
+use convoke::testing::{Ended, explore_inner_stops, explore_inner_stops_with, explore_stops};
+
+use crate::polled::polled;
 
 /// What one run of a program leaves behind, to be looked at after the exploration.
 struct Left<T>(StdMutex<Vec<Arc<T>>>);
@@ -227,4 +231,256 @@ fn barrier_and_broadcast_come_home_wherever_a_stop_comes() {
         .await;
     });
     assert!(exploration.ended(Ended::Stopped) > 5, "{exploration}");
+}
+
+#[test]
+fn whoever_waits_for_an_event_goes_on_or_is_stopped_and_nobody_stays_behind() {
+    let left = Left::new();
+    let exploration = explore_inner_stops(|| {
+        let counted = left.keep((Event::new(), StdMutex::new((0, 0))));
+        async move {
+            scope(async |s| {
+                for _ in 0..3 {
+                    let counted = counted.clone();
+                    s.spawn(async move {
+                        let heard = catch_stopped(counted.0.wait()).await.is_ok();
+                        let mut count = counted.1.lock().unwrap();
+                        if heard { count.0 += 1 } else { count.1 += 1 }
+                    });
+                }
+                checkpoint().await;
+                // Those who wait now go on, although it is reset at once.
+                counted.0.set();
+                counted.0.reset();
+                checkpoint().await;
+                counted.0.set();
+            })
+            .await;
+        }
+    });
+    assert!(exploration.ended(Ended::Stopped) > 3, "{exploration}");
+    let mut stopped = 0;
+    left.each(|(event, count)| {
+        let count = count.lock().unwrap();
+        assert!(count.0 + count.1 <= 3);
+        stopped += count.1;
+        // Nobody waits any more who would be woken, or hold up others.
+        event.set();
+        assert!(event.is_set());
+    });
+    assert!(stopped > 0, "some were stopped while they waited");
+}
+
+#[test]
+fn a_barrier_counts_only_those_who_are_there_wherever_a_stop_comes() {
+    let left = Left::new();
+    let exploration = explore_inner_stops_with(|probe| {
+        // One who is stopped alone is missed by the others.
+        probe.ends_only_when_stopped();
+        let barrier = left.keep(Barrier::new(3));
+        async move {
+            scope(async |s| {
+                for n in 0..3 {
+                    let barrier = barrier.clone();
+                    s.spawn(async move {
+                        for _ in 0..n {
+                            checkpoint().await;
+                        }
+                        barrier.wait().await;
+                        checkpoint().await;
+                        barrier.wait().await;
+                    });
+                }
+            })
+            .await;
+        }
+    });
+    assert!(exploration.ended(Ended::Stopped) > 5, "{exploration}");
+    left.each(|barrier| {
+        // As good as new: three meet, and no fewer.
+        let mut three = [(); 3].map(|()| polled(barrier.wait()));
+        let met = three.each_mut().map(|waits| waits.poll().is_some());
+        assert_eq!(met, [false, false, true]);
+    });
+}
+
+#[test]
+fn a_value_is_made_once_or_can_still_be_made_wherever_a_stop_comes() {
+    let left = Left::new();
+    let exploration = explore_inner_stops(|| {
+        let made = left.keep((OnceCell::new(), StdMutex::new(0)));
+        async move {
+            scope(async |s| {
+                for n in 0..3 {
+                    let made = made.clone();
+                    s.spawn(async move {
+                        let value = made.0.get_or_init(|| async {
+                            checkpoint().await;
+                            *made.1.lock().unwrap() += 1;
+                            n
+                        });
+                        let value = *value.await;
+                        assert_eq!(made.0.get(), Some(&value));
+                    });
+                }
+            })
+            .await;
+        }
+    });
+    assert!(exploration.ended(Ended::Stopped) > 3, "{exploration}");
+    let mut unmade = 0;
+    left.each(|(cell, made)| {
+        let made = *made.lock().unwrap();
+        assert_eq!(made, usize::from(cell.get().is_some()), "once, if at all");
+        unmade += usize::from(made == 0);
+        assert_eq!(cell.set(99).is_ok(), made == 0, "nobody holds the turn any more");
+    });
+    assert!(unmade > 0, "some were stopped before");
+}
+
+#[test]
+fn one_message_is_received_or_still_there_wherever_a_stop_comes() {
+    let left = Left::new();
+    let exploration = explore_inner_stops(|| {
+        let place = left.keep((StdMutex::new((false, 0)), StdMutex::new(None)));
+        let (sender, receiver) = oneshot::channel();
+        *place.1.lock().unwrap() = Some(receiver);
+        async move {
+            scope(async |s| {
+                let sent = place.clone();
+                s.spawn(async move {
+                    checkpoint().await;
+                    sent.0.lock().unwrap().0 = sender.send(7).is_ok();
+                });
+                s.spawn(async move {
+                    let mut receiver = place.1.lock().unwrap().take().unwrap();
+                    let received = catch_stopped(receiver.recv()).await;
+                    place.0.lock().unwrap().1 += u32::from(received == Ok(Some(7)));
+                    *place.1.lock().unwrap() = Some(receiver);
+                });
+            })
+            .await;
+        }
+    });
+    assert!(exploration.ended(Ended::Stopped) > 0 && exploration.inner_runs().len() > 20, "{exploration}");
+    let mut still_there = 0;
+    left.each(|(count, receiver)| {
+        let (sent, mut received) = *count.lock().unwrap();
+        if let Some(receiver) = &mut *receiver.lock().unwrap() {
+            let rest = u32::from(receiver.try_recv().is_ok());
+            still_there += rest;
+            received += rest;
+        }
+        assert_eq!(received, u32::from(sent), "what was sent is received, once");
+    });
+    assert!(still_there > 0, "some were stopped before they received");
+}
+
+#[test]
+fn the_latest_value_is_seen_wherever_a_stop_comes() {
+    let left = Left::new();
+    let exploration = explore_inner_stops(|| {
+        let (sender, receiver) = watch::channel(0);
+        let place = left.keep((receiver.clone(), StdMutex::new(Vec::new()), StdMutex::new(0)));
+        async move {
+            scope(async |s| {
+                for _ in 0..2 {
+                    let (mut receiver, place) = (receiver.clone(), place.clone());
+                    s.spawn(async move {
+                        let mut before = 0;
+                        while receiver.changed().await.is_ok() {
+                            let seen = *receiver.look();
+                            assert!(seen > before, "each time another, and never an older one");
+                            before = seen;
+                        }
+                        // It was told of the end: then it has seen the last one.
+                        place.1.lock().unwrap().push(before);
+                    });
+                }
+                for value in 1..=3 {
+                    sender.send(value).expect("somebody looks");
+                    *place.2.lock().unwrap() = value;
+                    checkpoint().await;
+                }
+                drop(sender);
+            })
+            .await;
+        }
+    });
+    assert!(exploration.ended(Ended::Stopped) > 3, "{exploration}");
+    left.each(|(receiver, seen, last)| {
+        let last = *last.lock().unwrap();
+        assert_eq!(*receiver.look(), last);
+        assert!(seen.lock().unwrap().iter().all(|seen| *seen == last), "the last is seen before the end");
+    });
+}
+
+#[test]
+fn every_message_for_all_reaches_those_who_listen_wherever_a_stop_comes() {
+    let left = Left::new();
+    let exploration = explore_inner_stops(|| {
+        let (sender, receiver) = broadcast::channel(1);
+        // How many were sent, and what those received who listened to the end.
+        let place = left.keep((StdMutex::new(0), StdMutex::new(Vec::new())));
+        async move {
+            scope(async |s| {
+                for _ in 0..2 {
+                    let (mut receiver, place) = (receiver.clone(), place.clone());
+                    s.spawn(async move {
+                        let mut seen = Vec::new();
+                        while let Some(message) = receiver.recv().await {
+                            seen.push(message);
+                        }
+                        place.1.lock().unwrap().push(seen);
+                    });
+                }
+                drop(receiver);
+                for message in 0..4 {
+                    if sender.send(message).await.is_err() {
+                        break;
+                    }
+                    *place.0.lock().unwrap() = message + 1;
+                }
+                drop(sender);
+            })
+            .await;
+        }
+    });
+    assert!(exploration.ended(Ended::Stopped) > 3, "{exploration}");
+    left.each(|(sent, all_seen)| {
+        let sent: u32 = *sent.lock().unwrap();
+        for seen in &*all_seen.lock().unwrap() {
+            assert!(seen.len() as u32 >= sent, "{sent} were sent, and these received: {seen:?}");
+            assert_eq!(*seen, (0..seen.len() as u32).collect::<Vec<_>>(), "in order, and none twice");
+        }
+    });
+}
+
+#[test]
+fn no_reader_stays_inside_wherever_a_stop_comes() {
+    let left = Left::new();
+    explore_inner_stops(|| {
+        let lock = left.keep(RwLock::new(0));
+        async move {
+            scope(async |s| {
+                for n in 0..5 {
+                    let lock = lock.clone();
+                    s.spawn(async move {
+                        if n == 2 {
+                            let mut guard = lock.write().await;
+                            checkpoint().await;
+                            *guard += 1;
+                            let _reads_on = guard.downgrade();
+                            checkpoint().await;
+                        } else {
+                            let _read = lock.read().await;
+                            checkpoint().await;
+                        }
+                    });
+                }
+            })
+            .await;
+        }
+    });
+    left.each(|lock| assert!(lock.try_write().is_some_and(|value| *value <= 1)));
 }

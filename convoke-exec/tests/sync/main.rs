@@ -2,6 +2,7 @@
 #![cfg(all(feature = "testing", not(feature = "loom")))]
 
 mod channels;
+mod contracts;
 mod everywhere;
 mod locks;
 mod one_for_all;

@@ -18,4 +18,5 @@ mod stop_tree;
 #[path = "../../examples/tour/tasks.rs"]
 mod tasks;
 
+mod every_part;
 mod every_stop;

@@ -1,18 +1,24 @@
 //! A program is run again and again, asked to stop at another of the points at which it lets others run each time: clean-up that
 //! only works when nothing comes in between is found here.
 //!
-//! `stage.rs` is where the program runs, `run.rs` one run, `probe.rs` what the program promises, `exploration.rs` the report.
+//! It runs on a stage of `play/`; `run.rs` is one run, `inner.rs` asks the parts of a program that `parts.rs` finds, `probe.rs` what the program promises, `exploration.rs` the report.
 
 mod exploration;
+mod inner;
+mod parts;
 mod probe;
+mod regions;
 mod run;
-mod stage;
 
 pub use exploration::{Asked, Ended, Exploration, StopRun};
+pub use inner::{MOST_INNER_STOPS, explore_inner_stops, explore_inner_stops_with, replay_inner_stop};
+pub use parts::Part;
 pub use probe::{MustDrop, Probe};
+pub(crate) use regions::Explored;
 
 use core::future::Future;
 
+use exploration::Stop;
 use run::run;
 
 /// Runs a program as it is, and then, for each step of it, with a request to stop at that point: once from outside the loop it
@@ -111,20 +117,32 @@ where
     F: Fn(&Probe) -> P,
     P: Future<Output: Send + 'static> + Send + 'static,
 {
+    disturb(point, None, &program)
+}
+
+/// Asks the program, or a part of it, to stop after so many steps: from outside and from inside.
+#[track_caller]
+fn disturb<F, P>(point: usize, part: Option<Part>, program: &F) -> [StopRun; 2]
+where
+    F: Fn(&Probe) -> P,
+    P: Future<Output: Send + 'static> + Send + 'static,
+{
     [Asked::Outside, Asked::Inside].map(|from| {
-        let stop = Some((point, from));
-        run(&program, stop).unwrap_or_else(|failure| fail(stop, &failure))
+        let stop = Some(Stop { point, from, part });
+        run(program, stop).unwrap_or_else(|failure| fail(stop, &failure))
     })
 }
 
 #[track_caller]
-fn fail(stop: Option<(usize, Asked)>, failure: &str) -> ! {
-    let (point, from) = match stop {
+fn fail(stop: Option<Stop>, failure: &str) -> ! {
+    match stop {
         None => panic!("without a stop: {failure}"),
-        Some((point, Asked::Outside)) => (point, "outside"),
-        Some((point, Asked::Inside)) => (point, "inside"),
-    };
-    panic!(
-        "with a stop from {from} after step {point} (`replay_stop({point}, …)` runs that alone): {failure}"
-    )
+        Some(Stop { point, from, part: None }) => panic!(
+            "with a stop from {from} after step {point} (`replay_stop({point}, …)` runs that alone): {failure}"
+        ),
+        Some(Stop { point, from, part: Some(part) }) => panic!(
+            "with a stop of {part} from {from} after step {point} (`replay_inner_stop({point}, Part::{part:?}, …)` runs that \
+             alone): {failure}"
+        ),
+    }
 }

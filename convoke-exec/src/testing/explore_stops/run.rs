@@ -1,66 +1,80 @@
 //! One run of a program that is explored, step by step, and what is looked at when it has ended.
 
 use core::future::Future;
-use std::sync::{Arc, Mutex, PoisonError};
 
-use convoke_core::env::Changes;
-use convoke_core::frames::{Counting, FrameAllocator};
-use convoke_core::testing::Connected;
-use convoke_core::{Env, Outcome, Panic, StopReason, StopSource};
+use convoke_core::{Outcome, StopToken};
 
-use super::exploration::{Asked, Ended, StopRun};
+use super::super::play::{MOST_STEPS, Running};
+use super::exploration::{Asked, Ended, Stop, StopRun};
+use super::parts::{Part, ask, parts};
 use super::probe::Probe;
-use super::stage::Stage;
-use crate::run_loop::RunLoop;
-use crate::{task, tree};
+use super::regions::Watching;
 
-/// A program that is not done by then never is.
-const MOST_STEPS: usize = 100_000;
-
-/// Runs the program, asked to stop after so many steps and from there, or not at all. The error says what was wrong.
-pub(super) fn run<F, P>(program: &F, stop: Option<(usize, Asked)>) -> Result<StopRun, String>
+/// Runs the program with a stop, or without. The error says what was wrong.
+pub(super) fn run<F, P>(program: &F, stop: Option<Stop>) -> Result<StopRun, String>
 where
     F: Fn(&Probe) -> P,
     P: Future<Output: Send + 'static> + Send + 'static,
 {
-    let run_loop = RunLoop::new();
-    let stage = Stage::new(run_loop.executor());
-    let frames = Counting::new(FrameAllocator::default());
-    let source = StopSource::new();
+    let watching = stop.is_some_and(|stop| stop.part.is_some()).then(Watching::begin);
+    let mut disturbance = Disturbance { stop, watching, asked_program: false, title: None };
     let probe = Probe::new();
-    let name: Arc<str> = "the program".into();
-    let env = Env::new().with(
-        Changes::new()
-            .executor(stage.clone())
-            .stop_token(source.token())
-            .allocator(FrameAllocator::new(frames.clone())),
-    );
-    let running = Connected::with_env(task(program(&probe)).named(name.clone()), env).start();
-    let mut run = Steps { run_loop: &run_loop, stage: &stage, taken: 0 };
-    let mut asked = false;
+    let ran = run_until_it_ends(program(&probe), &probe, |running| disturbance.come(running));
+    disturbance.judge(ran, &probe)
+}
+
+/// Runs the program as it is. For each point, the parts it has there.
+pub(super) fn run_and_look<F, P>(program: &F) -> Result<(StopRun, Vec<Vec<Part>>), String>
+where
+    F: Fn(&Probe) -> P,
+    P: Future<Output: Send + 'static> + Send + 'static,
+{
+    let watching = Watching::begin();
+    let mut points = Vec::new();
+    let probe = Probe::new();
+    let ran = run_until_it_ends(program(&probe), &probe, |running| {
+        // A program that only ends when it is stopped is asked without a step.
+        points.truncate(running.taken());
+        points.push(parts(running, &watching));
+        Ok(())
+    });
+    let nothing = Disturbance { stop: None, watching: None, asked_program: false, title: None };
+    Ok((nothing.judge(ran, &probe)?, points))
+}
+
+/// How a program has ended, in how many steps, and what it has left behind.
+struct Ran {
+    ended: Ended,
+    steps: usize,
+    complaints: Vec<String>,
+}
+
+/// Takes steps until the program has ended; `before` is called before each.
+fn run_until_it_ends<P, B>(program: P, probe: &Probe, mut before: B) -> Result<Ran, String>
+where
+    P: Future<Output: Send + 'static> + Send + 'static,
+    B: FnMut(&Running<P::Output>) -> Result<(), String>,
+{
+    let mut running = Running::start_anywhere("the program".into(), &StopToken::never(), program);
+    let mut asked_because_idle = false;
     let failure = loop {
-        if running.is_complete() {
+        if running.has_ended() {
             break None;
         }
-        if let Some((_, from)) = stop.filter(|(point, _)| !asked && *point == run.taken) {
-            asked = true;
-            let ask = || source.request_stop(StopReason::Requested);
-            match from {
-                Asked::Outside => ask(),
-                Asked::Inside => run_loop.within(ask),
-            };
+        if let Err(failure) = before(&running) {
+            break Some(failure);
         }
-        match run.take() {
-            Ok(true) if run.taken > MOST_STEPS => {
+        match running.step() {
+            Ok(true) if running.taken() > MOST_STEPS => {
                 break Some(format!("it still runs after {MOST_STEPS} steps"));
             }
             Ok(true) => {}
             Err(panic) => {
                 break Some(format!("a piece of work panicked on its executor: {}", panic.message()));
             }
-            Ok(false) if !asked && probe.is_only_stopped() => {
-                asked = true;
-                source.request_stop(StopReason::Requested);
+            Ok(false) if !asked_because_idle && probe.is_only_stopped() => {
+                asked_because_idle = true;
+                running.request_stop();
             }
             Ok(false) => {
                 break Some(
@@ -70,13 +84,10 @@ where
         }
     };
     if let Some(failure) = failure {
-        let tree = tree();
-        let tasks = tree.tasks().find(|task| task.has_name(&name)).map(|task| task.to_string());
-        keep_for_ever(running);
-        return Err(format!("{failure}\n{}", tasks.unwrap_or_default()));
+        return Err(format!("{failure}\n{}", running.give_up()));
     }
-    let steps = run.taken;
-    let outcome = running.outcome();
+    let steps = running.taken();
+    let (outcome, left) = running.end();
     let ended = match &outcome {
         Outcome::Value(_) => Ended::Value,
         Outcome::Stopped => Ended::Stopped,
@@ -84,39 +95,57 @@ where
         Outcome::Panicked(panic) => return Err(format!("it panicked: {}", panic.message())),
     };
     drop(outcome);
-    // Nobody's memory is in what is left: letters to those who have gone.
-    run_loop.run_ready();
-    if let Some((point, _)) = stop.filter(|_| !asked) {
-        return Err(format!(
-            "it ended after {steps} steps, before step {point}: it is not the same every time"
-        ));
+    Ok(Ran { ended, steps, complaints: left.complaints() })
+}
+
+/// The stop that comes in a run.
+struct Disturbance {
+    stop: Option<Stop>,
+    watching: Option<Watching>,
+    asked_program: bool,
+    /// The part that was asked, for people.
+    title: Option<String>,
+}
+
+impl Disturbance {
+    /// Asks at its point.
+    fn come<T>(&mut self, running: &Running<T>) -> Result<(), String> {
+        let Some(stop) = self.stop.filter(|stop| stop.point == running.taken() && !self.has_come()) else {
+            return Ok(());
+        };
+        let (Some(part), Some(watching)) = (stop.part, &self.watching) else {
+            self.asked_program = true;
+            match stop.from {
+                Asked::Outside => running.request_stop(),
+                Asked::Inside => running.within(|| running.request_stop()),
+            }
+            return Ok(());
+        };
+        self.title = ask(running, watching, part, stop.from);
+        if self.has_come() { Ok(()) } else { Err(format!("there is no {part}")) }
     }
-    let mut complaints = probe.complaints();
-    if frames.live() > 0 {
-        let (live, bytes) = (frames.live(), frames.live_bytes());
-        complaints.push(format!("{live} pieces of memory for frames ({bytes} bytes) were not given back"));
+
+    fn has_come(&self) -> bool {
+        self.asked_program || self.title.is_some()
     }
-    if complaints.is_empty() { Ok(StopRun::new(stop, ended, steps)) } else { Err(complaints.join("; ")) }
-}
 
-/// What has not completed must stay where it is. Its address is kept, too: leak checkers then know that it is meant.
-fn keep_for_ever<T>(running: T) {
-    static KEPT: Mutex<Vec<usize>> = Mutex::new(Vec::new());
-    let address = core::ptr::from_mut(Box::leak(Box::new(running))).expose_provenance();
-    KEPT.lock().unwrap_or_else(PoisonError::into_inner).push(address);
-}
-
-struct Steps<'a> {
-    run_loop: &'a RunLoop,
-    stage: &'a Stage,
-    taken: usize,
-}
-
-impl Steps<'_> {
-    /// Takes a step, if there is one to take.
-    fn take(&mut self) -> Result<bool, Panic> {
-        let taken = Panic::catch(|| self.run_loop.run_one() || self.stage.jump())?;
-        self.taken += usize::from(taken);
-        Ok(taken)
+    /// Whether all is well.
+    fn judge(&self, ran: Result<Ran, String>, probe: &Probe) -> Result<StopRun, String> {
+        let asked =
+            self.title.as_ref().map(|title| format!("\nasked to stop was {title}")).unwrap_or_default();
+        let Ran { ended, steps, complaints } = ran.map_err(|failure| format!("{failure}{asked}"))?;
+        if let Some(stop) = self.stop.filter(|_| !self.has_come()) {
+            let point = stop.point;
+            return Err(format!(
+                "it ended after {steps} steps, before step {point}: it is not the same every time"
+            ));
+        }
+        let mut all = probe.complaints();
+        all.extend(complaints);
+        if all.is_empty() {
+            Ok(StopRun::new(self.stop, ended, steps))
+        } else {
+            Err(format!("{}{asked}", all.join("; ")))
+        }
     }
 }

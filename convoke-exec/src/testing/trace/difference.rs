@@ -1,0 +1,64 @@
+//! Where two lists of lines differ: the longest lines in common stay, the rest is marked.
+
+/// Longer lists are shown one after the other: the table of common lines grows with the product.
+const MOST_LINES: usize = 2_000;
+
+/// All lines of both: those in common once, those of the first marked by `-`, those of the second by `+`.
+pub(super) fn difference(first: &[&str], second: &[&str]) -> String {
+    let common = if first.len().max(second.len()) > MOST_LINES { Vec::new() } else { common(first, second) };
+    let mut shown = Vec::new();
+    let (mut left, mut right) = (0, 0);
+    for (next_left, next_right) in common.into_iter().chain([(first.len(), second.len())]) {
+        shown.extend(first[left..next_left].iter().map(|line| format!("- {line}")));
+        shown.extend(second[right..next_right].iter().map(|line| format!("+ {line}")));
+        shown.extend(first.get(next_left).map(|line| format!("  {line}")));
+        (left, right) = (next_left + 1, next_right + 1);
+    }
+    shown.join("\n")
+}
+
+/// Where the longest lines in common are, in both.
+fn common(first: &[&str], second: &[&str]) -> Vec<(usize, usize)> {
+    // For each pair of positions, how many lines the rests have in common.
+    let mut longest = vec![vec![0_u32; second.len() + 1]; first.len() + 1];
+    for left in (0..first.len()).rev() {
+        for right in (0..second.len()).rev() {
+            longest[left][right] = if first[left] == second[right] {
+                longest[left + 1][right + 1] + 1
+            } else {
+                longest[left + 1][right].max(longest[left][right + 1])
+            };
+        }
+    }
+    let mut common = Vec::new();
+    let (mut left, mut right) = (0, 0);
+    while left < first.len() && right < second.len() {
+        if first[left] == second[right] {
+            common.push((left, right));
+            (left, right) = (left + 1, right + 1);
+        } else if longest[left + 1][right] >= longest[left][right + 1] {
+            left += 1;
+        } else {
+            right += 1;
+        }
+    }
+    common
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_in_common_stay_and_the_others_are_marked() {
+        let shown = difference(&["a", "b", "c", "d"], &["a", "c", "x", "d", "e"]);
+        assert_eq!(shown, "  a\n- b\n  c\n+ x\n  d\n+ e");
+    }
+
+    #[test]
+    fn nothing_in_common_is_one_after_the_other() {
+        assert_eq!(difference(&["a"], &["b", "c"]), "- a\n+ b\n+ c");
+        assert_eq!(difference(&[], &["b"]), "+ b");
+        assert_eq!(difference(&["a"], &[]), "- a");
+    }
+}

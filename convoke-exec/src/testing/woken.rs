@@ -1,0 +1,35 @@
+//! Polling a future by hand, with a waker that counts: for the contract suites.
+
+use core::future::Future;
+use core::pin::Pin;
+use core::task::{Context, Poll, Waker};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::Wake;
+
+/// How often a future that is polled by hand was woken.
+pub(super) struct Woken(Arc<Count>);
+
+#[derive(Default)]
+struct Count(AtomicUsize);
+
+impl Wake for Count {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::AcqRel);
+    }
+}
+
+impl Woken {
+    /// Not yet.
+    pub(super) fn new() -> Self {
+        Self(Arc::default())
+    }
+
+    pub(super) fn poll<F: Future + ?Sized>(&self, future: Pin<&mut F>) -> Poll<F::Output> {
+        future.poll(&mut Context::from_waker(&Waker::from(self.0.clone())))
+    }
+
+    pub(super) fn count(&self) -> usize {
+        self.0.0.load(Ordering::Acquire)
+    }
+}

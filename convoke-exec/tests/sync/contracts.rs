@@ -1,0 +1,124 @@
+//! Our locks and channels, put through the suites that others put theirs through.
+
+use std::sync::Arc;
+
+use convoke::sync::{
+    Mutex, MutexGuard, OwnedMutexGuard, OwnedPermit, Permit, RwLock, Semaphore, WriteGuard, broadcast, mpmc,
+    mpsc,
+};
+use convoke::testing::channel_contract::{self, ChannelUnderTest};
+use convoke::testing::lock_contract::{self, LockUnderTest};
+
+macro_rules! lock {
+    ($Name:ident($inner:ty), <$a:lifetime> $Held:ty, |$it:ident| $acquire:expr, $try_acquire:expr) => {
+        struct $Name($inner);
+
+        impl LockUnderTest for $Name {
+            type Held<$a> = $Held;
+
+            async fn acquire<$a>(&$a self) -> $Held {
+                let $it = &self.0;
+                $acquire.await
+            }
+
+            fn try_acquire<$a>(&$a self) -> Option<$Held> {
+                let $it = &self.0;
+                $try_acquire
+            }
+        }
+    };
+}
+
+lock!(OfMutex(Mutex<()>), <'a> MutexGuard<'a, ()>, |it| it.lock(), it.try_lock());
+lock!(OfOwnedMutex(Arc<Mutex<()>>), <'a> OwnedMutexGuard<()>, |it| it.lock_owned(), it.try_lock_owned());
+lock!(OfSemaphore(Semaphore), <'a> Permit<'a>, |it| it.acquire(), it.try_acquire());
+lock!(OfMany(Semaphore), <'a> Permit<'a>, |it| it.acquire_many(2), it.try_acquire_many(2));
+lock!(OfOwned(Arc<Semaphore>), <'a> OwnedPermit, |it| it.acquire_owned(), it.try_acquire_many_owned(1));
+lock!(OfWriters(RwLock<()>), <'a> WriteGuard<'a, ()>, |it| it.write(), it.try_write());
+
+fn check_lock<L: LockUnderTest>(permits: usize, make: impl Fn() -> L + 'static) {
+    lock_contract::check(&lock_contract::Harness::new(permits, make).in_order().hears_stops());
+}
+
+#[test]
+fn a_mutex_keeps_the_contract_of_locks() {
+    check_lock(1, || OfMutex(Mutex::new(())));
+    check_lock(1, || OfOwnedMutex(Arc::default()));
+}
+
+#[test]
+fn a_semaphore_keeps_the_contract_of_locks() {
+    for permits in 1..=3 {
+        check_lock(permits, move || OfSemaphore(Semaphore::new(permits)));
+        check_lock(permits, move || OfOwned(Arc::new(Semaphore::new(permits))));
+    }
+    check_lock(2, || OfMany(Semaphore::new(5)));
+}
+
+#[test]
+fn the_writers_of_a_read_write_lock_keep_the_contract_of_locks() {
+    check_lock(1, || OfWriters(RwLock::new(())));
+}
+
+macro_rules! channel {
+    ($Name:ident, $channel:ident, |$capacity:ident| $open:expr, |$receiver:ident| $another:expr) => {
+        struct $Name;
+
+        impl ChannelUnderTest for $Name {
+            type Sender = $channel::Sender<u32>;
+            type Receiver = $channel::Receiver<u32>;
+
+            fn open($capacity: usize) -> (Self::Sender, Self::Receiver) {
+                $open
+            }
+
+            async fn send(sender: &Self::Sender, message: u32) -> Result<(), u32> {
+                sender.send(message).await.map_err(|error| error.0)
+            }
+
+            async fn receive(receiver: &mut Self::Receiver) -> Option<u32> {
+                receiver.recv().await
+            }
+
+            fn close(receiver: &mut Self::Receiver) {
+                receiver.close();
+            }
+
+            fn another($receiver: &Self::Receiver) -> Option<Self::Receiver> {
+                $another
+            }
+        }
+    };
+}
+
+channel!(OfMpsc, mpsc, |capacity| mpsc::channel(capacity), |_receiver| None);
+channel!(OfUnboundedMpsc, mpsc, |_capacity| mpsc::unbounded(), |_receiver| None);
+channel!(OfMpmc, mpmc, |capacity| mpmc::channel(capacity), |receiver| Some(receiver.clone()));
+channel!(OfUnboundedMpmc, mpmc, |_capacity| mpmc::unbounded(), |receiver| Some(receiver.clone()));
+// With one who listens: to several each message goes several times.
+channel!(OfBroadcast, broadcast, |capacity| broadcast::channel(capacity), |_receiver| None);
+
+fn bounded<C: ChannelUnderTest>() {
+    channel_contract::check(&channel_contract::Harness::<C>::new().hears_stops());
+}
+
+fn unbounded<C: ChannelUnderTest>() {
+    channel_contract::check(&channel_contract::Harness::<C>::new().unbounded().hears_stops());
+}
+
+#[test]
+fn a_channel_to_one_keeps_the_contract() {
+    bounded::<OfMpsc>();
+    unbounded::<OfUnboundedMpsc>();
+}
+
+#[test]
+fn a_channel_to_many_keeps_the_contract() {
+    bounded::<OfMpmc>();
+    unbounded::<OfUnboundedMpmc>();
+}
+
+#[test]
+fn a_broadcast_to_one_keeps_the_contract_of_channels() {
+    bounded::<OfBroadcast>();
+}
