@@ -13,6 +13,8 @@ pub(crate) struct Look {
     pub(crate) done: bool,
     pub(crate) stop_asked: bool,
     pub(crate) waits: Option<&'static Location<'static>>,
+    /// The number of the home it lives in, or zero if it is shared.
+    pub(crate) home: u32,
 }
 
 impl TaskHeader {
@@ -25,6 +27,7 @@ impl TaskHeader {
             done: self.state.is_done(),
             stop_asked: self.state.stop_asked(),
             waits: self.waits.get(),
+            home: self.home_number(),
         }
     }
 }

@@ -49,9 +49,12 @@ fn known(seen: &Seen, names: &mut HashMap<usize, std::sync::Arc<str>>, depth: us
         TaskState::Waits(look.waits)
     };
     Known {
+        address: seen.address,
+        home: look.home,
         name: names.remove(&seen.address),
         location: look.location,
         state,
+        waited_at: look.waits,
         stop_asked: look.stop_asked,
         depth,
         end: 0,
@@ -87,6 +90,7 @@ mod tests {
             done: false,
             stop_asked: address == 3,
             waits: None,
+            home: 0,
         };
         Seen { address, above, look, order: (order, 0) }
     }

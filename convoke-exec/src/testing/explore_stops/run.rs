@@ -11,6 +11,7 @@ use convoke_core::{Env, Outcome, Panic, StopReason, StopSource};
 use super::exploration::{Asked, Ended, StopRun};
 use super::probe::Probe;
 use super::stage::Stage;
+use crate::diagnosis::{examine, in_tests};
 use crate::run_loop::RunLoop;
 use crate::{task, tree};
 
@@ -23,6 +24,7 @@ where
     F: Fn(&Probe) -> P,
     P: Future<Output: Send + 'static> + Send + 'static,
 {
+    in_tests();
     let run_loop = RunLoop::new();
     let stage = Stage::new(run_loop.executor());
     let frames = Counting::new(FrameAllocator::default());
@@ -72,8 +74,9 @@ where
     if let Some(failure) = failure {
         let tree = tree();
         let tasks = tree.tasks().find(|task| task.has_name(&name)).map(|task| task.to_string());
+        let reports: String = examine().iter().map(|report| format!("\n{report}")).collect();
         keep_for_ever(running);
-        return Err(format!("{failure}\n{}", tasks.unwrap_or_default()));
+        return Err(format!("{failure}\n{}{reports}", tasks.unwrap_or_default()));
     }
     let steps = run.taken;
     let outcome = running.outcome();
