@@ -84,15 +84,23 @@ fn ledger() -> MutexGuard<'static, Ledger> {
     LEDGER.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What is noted this moment: the waits, and the holders with their locks. None if nobody waits.
-pub(super) fn copy() -> Option<(Vec<Waiting>, Vec<(usize, Holder)>)> {
+/// What was noted at one moment.
+#[derive(Debug)]
+pub(super) struct Copied {
+    pub(super) waits: Vec<Waiting>,
+    /// Each with its lock.
+    pub(super) holders: Vec<(usize, Holder)>,
+}
+
+/// What is noted this moment. None if nobody waits.
+pub(super) fn copy() -> Option<Copied> {
     let ledger = ledger();
     if ledger.waits.is_empty() {
         return None;
     }
     let holders = ledger.holders.iter();
     let holders = holders.flat_map(|(lock, all)| all.iter().map(|holder| (*lock, holder.clone())));
-    Some((ledger.waits.values().cloned().collect(), holders.collect()))
+    Some(Copied { waits: ledger.waits.values().cloned().collect(), holders: holders.collect() })
 }
 
 impl Waiting {

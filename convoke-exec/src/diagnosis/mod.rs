@@ -30,7 +30,7 @@ pub(crate) use entangled::examine;
 pub(crate) use in_tests::in_tests;
 pub use involved::Involved;
 pub use report::{Deadlock, Entangled, Futurelock, Owned, Quiet, Report, Stall, StallOver};
-pub(crate) use slot::polls;
+pub(crate) use slot::{SetAside, polls, set_aside};
 pub use watchdog::Diagnosing;
 pub use watcher::Watcher;
 

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::involved::{Involved, is_idle};
-use super::ledger::{self, Holder, Owner, Waiting};
+use super::ledger::{self, Copied, Holder, Owner, Waiting};
 use super::report::{Futurelock, Owned, Report};
 use crate::tree::{Tree, tree};
 
@@ -18,7 +18,7 @@ pub(super) struct Scene {
 impl Scene {
     /// None if there is nothing to be seen: the tree is looked at only if there is.
     pub(super) fn look() -> Option<Self> {
-        let (waits, noted) = ledger::copy()?;
+        let Copied { waits, holders: noted } = ledger::copy()?;
         let mut holders = HashMap::<usize, Vec<Holder>>::new();
         let granted = waits.iter().filter(|waits| waits.granted.is_some()).map(Waiting::as_holder);
         for (lock, holder) in noted.into_iter().chain(granted) {

@@ -6,6 +6,7 @@
 //!    list alone.
 //! 3. What is in it is compared, and never followed. It is not cleared when a poll ends, which would cost each poll as much
 //!    again: whether that task still runs is for the tree to say.
+//! 4. A task that runs a loop inside its poll is *around* what that polls, and stands in a word of its own meanwhile.
 
 use core::cell::Cell;
 use core::ptr::NonNull;
@@ -13,17 +14,23 @@ use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Thread};
 
+use convoke_core::raw::Frame;
+
 use crate::task::TaskHeader;
 
 struct Slot {
     /// The address of the task that the thread polled last, and marks.
     task: AtomicUsize,
+    /// The same of the task around the loop that the thread runs, if there is one: rule 4.
+    around: AtomicUsize,
     /// Whether it is, or was, in the list. The thread's own.
     listed: Cell<bool>,
 }
 
 thread_local! {
-    static SLOT: Slot = const { Slot { task: AtomicUsize::new(0), listed: Cell::new(false) } };
+    static SLOT: Slot = const {
+        Slot { task: AtomicUsize::new(0), around: AtomicUsize::new(0), listed: Cell::new(false) }
+    };
     /// Takes the slot out of the list when the thread ends.
     static STAY: Stay = const { Stay };
 }
@@ -73,6 +80,35 @@ fn enlist(slot: &Slot) {
     }
 }
 
+/// What was in the two words before the thread began to run a loop inside a poll, to be put back: rule 4.
+#[derive(Debug)]
+pub(crate) struct SetAside(Option<(usize, usize)>);
+
+/// This thread begins to run a loop.
+pub(crate) fn set_aside() -> SetAside {
+    SetAside(Frame::current(|frame| {
+        frame.map(|_| {
+            SLOT.with(|slot| {
+                let task = slot.task.load(Ordering::Relaxed);
+                let around = slot.around.load(Ordering::Relaxed);
+                slot.around.store(task, Ordering::Relaxed);
+                (task, around)
+            })
+        })
+    }))
+}
+
+impl Drop for SetAside {
+    fn drop(&mut self) {
+        if let Some((task, around)) = self.0 {
+            SLOT.with(|slot| {
+                slot.task.store(task, Ordering::Relaxed);
+                slot.around.store(around, Ordering::Relaxed);
+            });
+        }
+    }
+}
+
 /// The bits that are free in the address of a task.
 const MARKS: u8 = (align_of::<TaskHeader>() - 1) as u8;
 
@@ -85,8 +121,8 @@ pub(super) struct Mark(u8);
 /// What is in a slot.
 #[derive(Debug)]
 pub(super) struct Polled<'a> {
-    /// The thread, by a number that no other has.
-    pub(super) serial: u64,
+    /// The thread, by a number that no other has, and whether this is the word of the task around a loop.
+    pub(super) place: (u64, bool),
     pub(super) thread: &'a Thread,
     /// The address of the task that it polled last.
     pub(super) task: usize,
@@ -105,7 +141,9 @@ impl Mark {
         let mark = 1 << (MARKS & !before).trailing_zeros();
         // Whoever had it before may have left it in slots.
         for listed in &*list() {
-            listed.slot().fetch_and(!usize::from(mark), Ordering::Relaxed);
+            for word in listed.words() {
+                word.fetch_and(!usize::from(mark), Ordering::Relaxed);
+            }
         }
         Some(Self(mark))
     }
@@ -113,18 +151,19 @@ impl Mark {
     /// Looks at all slots, and marks them.
     pub(super) fn look(&self, mut seen: impl FnMut(Polled<'_>)) {
         for listed in &*list() {
-            let Listed { serial, thread, .. } = listed;
-            let before = listed.slot().fetch_or(usize::from(self.0), Ordering::AcqRel);
-            let (task, same) = (before & !usize::from(MARKS), before & usize::from(self.0) != 0);
-            seen(Polled { serial: *serial, thread, task, same });
+            for (word, around) in listed.words().into_iter().zip([false, true]) {
+                let before = word.fetch_or(usize::from(self.0), Ordering::AcqRel);
+                let (task, same) = (before & !usize::from(MARKS), before & usize::from(self.0) != 0);
+                seen(Polled { place: (listed.serial, around), thread: &listed.thread, task, same });
+            }
         }
     }
 }
 
 impl Listed {
-    fn slot(&self) -> &AtomicUsize {
-        // SAFETY: rule 2: who has a reference to what is in the list holds its lock.
-        unsafe { &(*self.slot.as_ptr()).task }
+    fn words(&self) -> [&AtomicUsize; 2] {
+        // SAFETY: rule 2: who has a reference to what is in the list holds its lock. Only these fields are looked at.
+        unsafe { [&(*self.slot.as_ptr()).task, &(*self.slot.as_ptr()).around] }
     }
 }
 

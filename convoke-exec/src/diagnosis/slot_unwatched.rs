@@ -8,12 +8,18 @@ use crate::task::TaskHeader;
 pub(crate) fn polls(_: NonNull<TaskHeader>) {}
 
 #[derive(Debug)]
+pub(crate) struct SetAside;
+
+pub(crate) fn set_aside() -> SetAside {
+    SetAside
+}
+
+#[derive(Debug)]
 pub(super) struct Mark;
 
 #[derive(Debug)]
-#[expect(dead_code, reason = "in a model nobody looks")]
 pub(super) struct Polled<'a> {
-    pub(super) serial: u64,
+    pub(super) place: (u64, bool),
     pub(super) thread: &'a Thread,
     pub(super) task: usize,
     pub(super) same: bool,

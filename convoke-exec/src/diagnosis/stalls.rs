@@ -15,12 +15,15 @@ use super::report::{Report, Stall, StallOver};
 use super::slot::Mark;
 use crate::tree::{TaskState, Tree, tree};
 
+/// A thread, and which word of its slot.
+type Place = (u64, bool);
+
 /// What one watcher knows of the slots.
 #[derive(Debug)]
 pub(super) struct Stalls {
     mark: Mark,
     limit: Duration,
-    threads: HashMap<u64, Seen>,
+    threads: HashMap<Place, Seen>,
     /// Counts the looks.
     look: u64,
 }
@@ -66,13 +69,13 @@ impl Stalls {
     /// Looks at all threads. Says whether any has begun to poll a task since the last look.
     pub(super) fn look(&mut self, now: Instant, reports: &mut Vec<Report>) -> bool {
         let mut changed = self.look_at_slots(now, reports);
-        let suspects: Vec<(u64, usize)> = self.suspects(now).collect();
+        let suspects: Vec<(Place, usize)> = self.suspects(now).collect();
         if !suspects.is_empty() {
             let tree = tree();
             // The tree is of a moment between two at which the slot was the same: it is of this poll.
             changed |= self.look_at_slots(now, reports);
-            for (serial, task) in suspects {
-                self.judge(serial, task, &tree, now, reports);
+            for (place, task) in suspects {
+                self.judge(place, task, &tree, now, reports);
             }
         }
         changed
@@ -83,7 +86,7 @@ impl Stalls {
         let (look, mut changed) = (self.look, false);
         let mut over = Vec::new();
         self.mark.look(|polled| {
-            let seen = self.threads.entry(polled.serial).or_insert_with(|| Seen {
+            let seen = self.threads.entry(polled.place).or_insert_with(|| Seen {
                 task: 0,
                 first: (look, now),
                 last: look,
@@ -132,26 +135,26 @@ impl Stalls {
     }
 
     /// The threads whose last poll may have lasted for too long, with their tasks.
-    fn suspects(&self, now: Instant) -> impl Iterator<Item = (u64, usize)> {
-        self.threads.iter().filter_map(move |(serial, seen)| {
+    fn suspects(&self, now: Instant) -> impl Iterator<Item = (Place, usize)> {
+        self.threads.iter().filter_map(move |(place, seen)| {
             let long = now.saturating_duration_since(seen.first.1) >= self.limit;
-            let suspect = long && !matches!(seen.state, Poll::Over) && self.is_taken_for_it(*serial, seen);
-            suspect.then_some((*serial, seen.task))
+            let suspect = long && !matches!(seen.state, Poll::Over) && self.is_taken_for_it(*place, seen);
+            suspect.then_some((*place, seen.task))
         })
     }
 
     /// Whether this is the thread on which its task runs, if it does.
-    fn is_taken_for_it(&self, serial: u64, seen: &Seen) -> bool {
+    fn is_taken_for_it(&self, place: Place, seen: &Seen) -> bool {
         // That it was reported comes first: it stays the one.
-        let rank = |serial: u64, seen: &Seen| {
-            (seen.first.0, matches!(seen.state, Poll::Reported(_)), Reverse(serial))
+        let rank = |place: Place, seen: &Seen| {
+            (seen.first.0, matches!(seen.state, Poll::Reported(_)), Reverse(place))
         };
         let same = self.threads.iter().filter(|(_, other)| other.task == seen.task);
-        same.map(|(serial, other)| rank(*serial, other)).max() == Some(rank(serial, seen))
+        same.map(|(place, other)| rank(*place, other)).max() == Some(rank(place, seen))
     }
 
-    fn judge(&mut self, serial: u64, task: usize, tree: &Tree, now: Instant, reports: &mut Vec<Report>) {
-        let Some(seen) = self.threads.get_mut(&serial).filter(|seen| seen.task == task) else { return };
+    fn judge(&mut self, place: Place, task: usize, tree: &Tree, now: Instant, reports: &mut Vec<Report>) {
+        let Some(seen) = self.threads.get_mut(&place).filter(|seen| seen.task == task) else { return };
         if now.saturating_duration_since(seen.first.1) < self.limit {
             return;
         }

@@ -7,8 +7,9 @@
 //! 1. The bit is set under the lock by who is about to queue, and cleared under the lock when the queue is empty.
 //! 2. Permits are taken without the lock only if the bit is not set; they are added without it always, and who then
 //!    finds the bit set hands out what there is, under the lock. So who queues either sees what was added, or is seen.
-//! 3. The other bit is changed under the lock, too. It is set at first, so that the first who asks comes there, and decides
-//!    whether all are noted; later, while somebody is noted who has permits, so that he is found when he gives them back.
+//! 3. The other bit is set under the lock, and cleared there, or while nobody diagnoses. It is set at first, so that the first
+//!    who asks decides whether all are noted; later, while somebody is noted who has permits, so that he is found when he
+//!    gives them back.
 
 use core::future::Future;
 use core::pin::Pin;
@@ -68,10 +69,19 @@ impl Permits {
         if self.word.load(Ordering::Relaxed) & NOTED == 0 {
             return false;
         }
+        if !ledger::is_on() {
+            self.word.fetch_and(!NOTED, Ordering::AcqRel);
+            // Whoever has set it meanwhile, under the lock, has seen that somebody diagnoses, and so do we.
+            if !ledger::is_on() {
+                return self.take(wanted);
+            }
+        }
         let locked = self.queue.lock();
         let taken = locked.is_empty(0) && self.take_under_lock(wanted);
         if taken {
             self.note(asking);
+        } else {
+            self.settle();
         }
         drop(locked);
         taken
@@ -207,6 +217,7 @@ impl Permits {
 }
 
 impl Drop for Permits {
+    #[inline]
     fn drop(&mut self) {
         if ledger::is_on() && self.word.load(Ordering::Relaxed) & NOTED != 0 {
             ledger::gone(self.address());

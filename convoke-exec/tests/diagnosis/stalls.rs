@@ -111,6 +111,28 @@ fn a_task_that_has_moved_is_one_stall_wherever_it_was_polled_before() {
 }
 
 #[test]
+fn a_task_that_blocks_for_another_loop_is_named_while_that_loop_polls_others() {
+    let mut looking = Looking::new(Diagnosis::new().by_hand());
+    let inner = async move {
+        let mut reports = Vec::new();
+        for _ in 0..3 {
+            reports.extend(looking.now());
+            checkpoint().await;
+        }
+        (looking, reports)
+    };
+    let outer = async move {
+        let (looking, reports) = sync_wait(task(inner).named("inner")).unwrap();
+        checkpoint().await;
+        (looking, reports)
+    };
+    let (mut looking, reports) = sync_wait(task(outer).named("outer")).unwrap();
+    let Report::Stall(stall) = only(reports) else { panic!("a stall") };
+    assert_eq!(stall.task.name.as_deref(), Some("outer"));
+    assert!(matches!(only(looking.now()), Report::StallOver(_)));
+}
+
+#[test]
 fn a_thread_that_ends_is_forgotten() {
     let mut looking = Looking::new(Diagnosis::new().by_hand());
     for _ in 0..3 {
