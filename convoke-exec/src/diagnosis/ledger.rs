@@ -145,10 +145,13 @@ impl Drop for Noting {
     }
 }
 
-/// Whether somebody diagnoses. Never in a model.
+/// Models have nobody who diagnoses.
+pub(crate) const POSSIBLE: bool = cfg!(not(feature = "loom"));
+
+/// Whether somebody diagnoses.
 #[inline]
 pub(crate) fn is_on() -> bool {
-    cfg!(not(feature = "loom")) && ON.load(Ordering::Relaxed) != 0
+    POSSIBLE && ON.load(Ordering::Relaxed) != 0
 }
 
 /// Whether also those are noted who get permits without waiting.

@@ -91,7 +91,8 @@ pub(crate) fn set_aside() -> SetAside {
             SLOT.with(|slot| {
                 let task = slot.task.load(Ordering::Relaxed);
                 let around = slot.around.load(Ordering::Relaxed);
-                slot.around.store(task, Ordering::Relaxed);
+                // Without marks: nobody has seen it there.
+                slot.around.store(task & !usize::from(MARKS), Ordering::Relaxed);
                 (task, around)
             })
         })

@@ -29,8 +29,7 @@ const WAITED_FOR: usize = 1;
 const NOTED: usize = 2;
 const ONE: usize = 4;
 
-/// Models have nobody who diagnoses.
-const NOTED_AT_FIRST: usize = if cfg!(feature = "loom") { 0 } else { NOTED };
+const NOTED_AT_FIRST: usize = if ledger::POSSIBLE { NOTED } else { 0 };
 
 /// How many permits there can be.
 pub(crate) const MOST: usize = usize::MAX >> 2;
@@ -148,7 +147,7 @@ impl Permits {
         let noted = ledger::notes_every_lock() || ledger::is_on() && ledger::knows_holders(self.address());
         if noted {
             self.word.fetch_or(NOTED, Ordering::Relaxed);
-        } else {
+        } else if ledger::POSSIBLE {
             self.word.fetch_and(!NOTED, Ordering::Relaxed);
         }
     }
