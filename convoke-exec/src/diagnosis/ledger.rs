@@ -145,13 +145,10 @@ impl Drop for Noting {
     }
 }
 
-/// Models have nobody who diagnoses.
-pub(crate) const POSSIBLE: bool = cfg!(not(feature = "loom"));
-
 /// Whether somebody diagnoses.
 #[inline]
 pub(crate) fn is_on() -> bool {
-    POSSIBLE && ON.load(Ordering::Relaxed) != 0
+    ON.load(Ordering::Relaxed) != 0
 }
 
 /// Whether also those are noted who get permits without waiting.

@@ -77,8 +77,8 @@ pub struct Futurelock {
 pub enum Owned {
     /// It was handed the permit while it waited, and was not polled since: this is certain.
     Handed,
-    /// It has held the permit for as long as the task has waited: if it is polled after all (beside the wait, in a `join`),
-    /// it may yet give it back.
+    /// It has held the permit for as long as the task has waited. If it is polled after all (beside the wait, in a `join`), or
+    /// the guard was given to another task, it may yet be given back.
     Held,
 }
 
