@@ -70,12 +70,12 @@ pub fn diagnose() -> Diagnosing {
 /// - **Quiet**, [if asked for](Diagnosis::quiet_limit): nothing has run for long, and tasks wait. Whether something will come
 ///   from outside cannot be known, so this is no verdict.
 ///
-/// A thread looks at all of this now and then. Tasks pay three instructions for each poll, whether they are watched or not;
-/// locks pay when somebody has to wait.
+/// A thread looks at all of this now and then. Tasks pay five instructions for each poll, whether they are watched or not; a lock
+/// pays a few dozen when it is used for the first time, and while it is watched when somebody has to wait.
 ///
 /// A stall is seen where tasks are polled by a thread, not in other work of an executor; and not in a task that was polling
-/// another one on top of itself since (by an `InlineExecutor`), before it is polled again. Two threads or so can look for
-/// stalls at the same time, and no more.
+/// another one on top of itself since (by an `InlineExecutor`), before it is polled again. Only three can look for stalls at the
+/// same time.
 ///
 /// ```
 /// use std::time::Duration;

@@ -86,7 +86,9 @@ impl Test {
         let context = io_context().unwrap_or_else(|error| panic!("no I/O context could be made: {error}"));
         match context.run_until(body()) {
             Outcome::Value(value) => value,
-            Outcome::Stopped => panic!("`{}` ended by the stopped door, and so has nothing to return", self.name),
+            Outcome::Stopped => {
+                panic!("`{}` ended by the stopped door, and so has nothing to return", self.name)
+            }
             Outcome::Error(never) => never.absurd(),
             Outcome::Panicked(panic) => panic.resume(),
         }
