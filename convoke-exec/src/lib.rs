@@ -21,6 +21,7 @@
 //! | [`mod@generator`] | bodies that yield values, and clean up when nobody wants more |
 //! | [`sync`] | locks, permits, events and channels whose waits can be stopped |
 //! | [`tree()`] | which tasks there are, and what they wait for |
+//! | [`diagnosis`] | who holds an executor, who waits for himself, who for each other |
 //! | [`CountingScope`] | counts the work that is started in it, and waits for its end |
 //!
 //! Programs use the facade crate `convoke`, which re-exports all of this.
@@ -30,6 +31,7 @@ pub mod cleanup;
 pub mod concurrent;
 pub mod context;
 pub mod counting_scope;
+pub mod diagnosis;
 mod flow;
 mod frame_arc;
 mod framed;
@@ -62,6 +64,7 @@ pub use cleanup::{AsyncClose, Cleanups, Exit, Lent, cleanups, ensure, set_cleanu
 pub use concurrent::{for_each_concurrent, map_concurrent};
 pub use context::Context;
 pub use counting_scope::{CountingScope, ScopeHandle};
+pub use diagnosis::diagnose;
 pub use flow::{
     CatchStopped, Checkpoint, EndStopped, Forever, NoReturn, NotSend, Reschedule, RunOn, Stoppable, Stopped,
     WithLocal, catch_stopped, checkpoint, current, forever, reschedule, run_on, stoppable, stopped,

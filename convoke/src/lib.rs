@@ -15,11 +15,11 @@ pub use convoke_exec::{
     PoolExecutor, Reschedule, RunLoop, RunLoopExecutor, RunOn, Scope, ScopeHandle, Stoppable, Stopped,
     Strand, Task, ThreadPool, ThreadPoolBuilder, WithLocal, Yielder, blocking, blocking_scope,
     blocking_scope_with, catch_stopped, checkpoint, cleanup, cleanups, concurrent, context, counting_scope,
-    current, deadline, ensure, for_each_concurrent, forever, frame, frame_dyn, frame_dyn_local, generator,
-    join, launch, limits, local_scope, local_scope_not_send, map_concurrent, policy, pool, race, reschedule,
-    run_on, schedule, scope, scope_with, set_cleanup_hook, shield, stop_after, stoppable, stopped, strand,
-    sync, sync_wait, sync_wait_with, task, time, timeout, together, tree, try_frame, try_join, using,
-    with_local,
+    current, deadline, diagnose, diagnosis, ensure, for_each_concurrent, forever, frame, frame_dyn,
+    frame_dyn_local, generator, join, launch, limits, local_scope, local_scope_not_send, map_concurrent,
+    policy, pool, race, reschedule, run_on, schedule, scope, scope_with, set_cleanup_hook, shield,
+    stop_after, stoppable, stopped, strand, sync, sync_wait, sync_wait_with, task, time, timeout, together,
+    tree, try_frame, try_join, using, with_local,
 };
 
 #[cfg(feature = "net")]

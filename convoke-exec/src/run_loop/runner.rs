@@ -11,6 +11,7 @@ use convoke_core::raw::{AtHome, RunQueue, Runnable};
 
 use super::sleeper::without_unwinding;
 use super::{LOOK_EACH, Shared, Sleeper};
+use crate::diagnosis::{SetAside, set_aside};
 
 /// So many timers are called in one look: what they post is run before more are called, while it is at hand.
 const TIMERS_EACH: usize = 61;
@@ -208,6 +209,7 @@ fn sleep(shared: &Shared) {
 struct Entered<'a> {
     before: (*const Shared, *const Runner),
     _home: AtHome<'a>,
+    _around: SetAside,
 }
 
 impl<'a> Entered<'a> {
@@ -216,7 +218,11 @@ impl<'a> Entered<'a> {
         // SAFETY: one thread runs a loop, the one that made it: a `RunLoop` is not `Send`, and that of a `sync_wait` is on
         // its stack.
         let home = unsafe { shared.home.enter() };
-        Self { before: RUNNING.with(|running| running.replace((shared, runner))), _home: home }
+        Self {
+            before: RUNNING.with(|running| running.replace((shared, runner))),
+            _home: home,
+            _around: set_aside(),
+        }
     }
 }
 

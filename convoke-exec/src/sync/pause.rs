@@ -21,6 +21,11 @@ impl Pause {
         Self { place: Location::caller(), watch: StopWatch::new() }
     }
 
+    /// Where it was called.
+    pub(crate) fn place(&self) -> &'static Location<'static> {
+        self.place
+    }
+
     /// Ends by the stopped door if a stop was asked for, by this moment: a loop of calls none of which has to wait is
     /// one poll, and what the task knew when that began is not enough. True if so: the caller returns `Pending` now.
     #[inline]

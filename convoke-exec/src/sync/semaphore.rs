@@ -1,7 +1,6 @@
 //! `Semaphore`: so many at a time, in order.
 
 use core::future::Future;
-use core::mem;
 use std::sync::Arc;
 
 use super::acquiring::acquiring;
@@ -157,8 +156,8 @@ impl Permit<'_> {
     }
 
     /// Takes them away for good.
-    pub fn forget(self) {
-        mem::forget(self);
+    pub fn forget(mut self) {
+        self.permits = 0;
     }
 }
 

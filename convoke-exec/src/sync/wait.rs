@@ -38,6 +38,11 @@ impl<'q, S, P, const LISTS: usize> Wait<'q, S, P, LISTS> {
         Self { queue, node: Node::new(), _pinned: PhantomPinned }
     }
 
+    /// Where its node is, to be compared.
+    pub(crate) fn address(&self) -> usize {
+        core::ptr::from_ref(&self.node).addr()
+    }
+
     #[inline]
     pub(crate) fn standing(&self) -> Standing {
         self.node.standing()

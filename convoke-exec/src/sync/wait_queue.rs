@@ -128,6 +128,11 @@ impl<'q, S, P, const LISTS: usize> Locked<'q, S, P, LISTS> {
         unsafe { first.as_ref().inside.with(|inside| Some(&(*inside).assume_init_ref().payload)) }
     }
 
+    /// Where the node of the first in this list is, to be compared.
+    pub(crate) fn first_address(&self, list: usize) -> Option<usize> {
+        self.inner.lists[list].first.map(|node| node.addr().get())
+    }
+
     #[inline]
     pub(crate) fn is_empty(&self, list: usize) -> bool {
         self.inner.lists[list].first.is_none()

@@ -13,6 +13,8 @@ use convoke_core::env::FrameAllocator;
 use convoke_core::raw::{Call, Frame, Header, Polled};
 use convoke_core::{InlineExecutor, Outcome, Panic};
 
+use crate::diagnosis::polls;
+
 use super::header::{Stage, TaskHeader, drop_reference};
 use super::host::Inside;
 use super::place::Place;
@@ -299,6 +301,7 @@ impl<F: Future, M: Ending<F::Output>> Cell<F, M> {
         // SAFETY: rule 2 of the header; the future stays where it is until it is dropped there. The waker is for the time of
         // the poll, and the task stays for longer.
         unsafe {
+            polls(task);
             let inside = Inside::new(task);
             let future =
                 Pin::new_unchecked(&mut *(&raw mut (*task.cast::<Self>().as_ptr()).body.future).cast::<F>());

@@ -131,6 +131,11 @@ impl TaskHeader {
         }
     }
 
+    /// The number of the home it lives in, or zero if it is shared; for people who look.
+    pub(super) fn home_number(&self) -> u32 {
+        self.home.load(Ordering::Relaxed)
+    }
+
     /// Whether it must not leave its thread.
     #[inline]
     pub(super) fn is_local(&self) -> bool {
@@ -163,12 +168,6 @@ impl TaskHeader {
     #[cfg(feature = "testing")]
     pub(crate) fn is_alive_in(&self, home: HomeId) -> bool {
         self.lives_in(home) && !self.state.is_done()
-    }
-
-    /// The number of the home it lives in, or zero.
-    #[cfg(feature = "testing")]
-    pub(super) fn home_number(&self) -> u32 {
-        self.home.load(Ordering::Relaxed)
     }
 
     /// What the task hangs under.

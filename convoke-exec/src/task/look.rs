@@ -13,8 +13,7 @@ pub(crate) struct Look {
     pub(crate) done: bool,
     pub(crate) stop_asked: bool,
     pub(crate) waits: Option<&'static Location<'static>>,
-    /// The number of the home it lives in, or zero.
-    #[cfg(feature = "testing")]
+    /// The number of the home it lives in, or zero if it is shared.
     pub(crate) home: u32,
 }
 
@@ -28,7 +27,6 @@ impl TaskHeader {
             done: self.state.is_done(),
             stop_asked: self.state.stop_asked(),
             waits: self.waits.get(),
-            #[cfg(feature = "testing")]
             home: self.home_number(),
         }
     }

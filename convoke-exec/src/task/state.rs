@@ -140,9 +140,9 @@ impl State {
         self.own.load(Ordering::Relaxed) & RUNNING != 0
     }
 
-    /// Whether it is queued, for people who look.
+    /// Whether it is queued, or a letter on its way that will queue it; for people who look.
     pub fn is_queued(&self) -> bool {
-        self.own.load(Ordering::Relaxed) & QUEUED != 0
+        self.own.load(Ordering::Relaxed) & QUEUED != 0 || self.away.load(Ordering::Relaxed) & LETTER != 0
     }
 
     /// Wakes it.

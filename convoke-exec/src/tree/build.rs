@@ -49,16 +49,15 @@ fn known(seen: &Seen, names: &mut HashMap<usize, std::sync::Arc<str>>, depth: us
         TaskState::Waits(look.waits)
     };
     Known {
+        address: seen.address,
+        home: look.home,
         name: names.remove(&seen.address),
         location: look.location,
         state,
+        waited_at: look.waits,
         stop_asked: look.stop_asked,
         depth,
         end: 0,
-        #[cfg(feature = "testing")]
-        home: look.home,
-        #[cfg(feature = "testing")]
-        address: seen.address,
     }
 }
 
@@ -91,7 +90,6 @@ mod tests {
             done: false,
             stop_asked: address == 3,
             waits: None,
-            #[cfg(feature = "testing")]
             home: 0,
         };
         Seen { address, above, look, order: (order, 0) }

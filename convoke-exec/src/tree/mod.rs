@@ -72,17 +72,17 @@ pub struct Tree {
 /// What is known of one task.
 #[derive(Clone)]
 struct Known {
+    /// Compared, never followed.
+    address: usize,
+    home: u32,
     name: Option<Arc<str>>,
     location: &'static Location<'static>,
     state: TaskState,
+    waited_at: Option<&'static Location<'static>>,
     stop_asked: bool,
     depth: usize,
     /// Where those below it end.
     end: usize,
-    #[cfg(feature = "testing")]
-    home: u32,
-    #[cfg(feature = "testing")]
-    address: usize,
 }
 
 /// What a task does.
@@ -120,6 +120,11 @@ impl Tree {
     /// The first task of this name.
     pub fn find(&self, name: &str) -> Option<TaskNode<'_>> {
         self.tasks().find(|task| task.name() == Some(name))
+    }
+
+    /// The task at this address.
+    pub(crate) fn at(&self, address: usize) -> Option<TaskNode<'_>> {
+        self.tasks().find(|task| task.address() == address)
     }
 
     /// How many there are.
@@ -180,10 +185,24 @@ impl<'a> TaskNode<'a> {
         self.known().home == home.number()
     }
 
-    /// By which it is told from others that are alive. Never followed.
-    #[cfg(feature = "testing")]
+    /// Where it is, to be compared: another may be there later.
     pub(crate) fn address(self) -> usize {
         self.known().address
+    }
+
+    /// The number of the one thread that it stays on, or zero if there is none.
+    pub(crate) fn home(self) -> u32 {
+        self.known().home
+    }
+
+    /// Where it waited last, whatever it does now.
+    pub(crate) fn waited_at(self) -> Option<&'static Location<'static>> {
+        self.known().waited_at
+    }
+
+    /// Its name, to be kept.
+    pub(crate) fn shared_name(self) -> Option<Arc<str>> {
+        self.known().name.clone()
     }
 
     /// Whether it is the task with this name, and not another with one like it.

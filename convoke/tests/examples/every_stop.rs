@@ -7,7 +7,10 @@ use convoke::prelude::*;
 use convoke::testing::{Ended, Exploration, explore_stops, explore_stops_with};
 
 use super::connection_pool::{Pool, transfer};
+use super::deadline_job::{Logbook, one_turn};
 use super::fan_out::{Journal, fetch_all};
+use super::futurelock::{Lock, Way, program};
+use super::pages::{Server, find};
 use super::scopes::{Story, pick, price, session};
 use super::stop_tree::{Counts, tree};
 use super::tasks::server;
@@ -121,6 +124,55 @@ fn a_transfer_that_fails_beside_another_leaves_the_connection_to_it() {
     for pool in pools {
         assert!(pool.is_clean(), "{pool:?}");
         assert_eq!(pool.statistics().committed, 0, "{pool:?}");
+    }
+}
+
+#[test]
+fn who_waits_for_itself_can_be_stopped_at_every_point_and_leaves_the_lock_free() {
+    let (exploration, locks) = explore(Lock::default, |lock| program(lock, Way::SetAside), true);
+    assert_eq!(exploration.ended(Ended::Stopped), exploration.runs().len(), "{exploration}");
+    assert_eq!(*locks[0].try_lock().unwrap(), ["background"], "neither of the others came to it");
+    for lock in locks {
+        assert!(lock.try_lock().is_some());
+    }
+}
+
+#[test]
+fn who_races_does_not_wait_for_itself_and_leaves_the_lock_free_wherever_it_is_stopped() {
+    let (exploration, locks) = explore(Lock::default, |lock| program(lock, Way::Race), false);
+    assert_eq!(exploration.undisturbed().ended(), Ended::Value);
+    assert_eq!(*locks[0].try_lock().unwrap(), ["background", "second"]);
+    for lock in locks {
+        assert!(lock.try_lock().is_some());
+    }
+}
+
+#[test]
+fn the_connection_of_the_pages_is_closed_wherever_their_reader_leaves_or_is_stopped() {
+    for (word, fetched) in [("c", 2), ("nowhere", 3)] {
+        let server = || Server::new(&["a", "b c", "d"]);
+        let (exploration, servers) = explore(server, |server| find(server, word), false);
+        assert_eq!(exploration.undisturbed().ended(), Ended::Value);
+        assert_eq!(servers[0].log().len(), fetched + 2, "{:?}", servers[0].log());
+        assert!(exploration.ended(Ended::Stopped) > fetched, "{exploration}");
+        for server in servers {
+            assert_eq!(server.open_connections(), 0, "{:?}", server.log());
+        }
+    }
+}
+
+#[test]
+fn the_logbook_of_the_job_is_right_wherever_it_is_stopped() {
+    let turns = |logbook: Logbook| async move {
+        while !one_turn(7, Duration::from_millis(5), logbook.clone()).await.is_finished() {}
+    };
+    let (exploration, logbooks) = explore(Logbook::default, turns, false);
+    assert_eq!(exploration.undisturbed().ended(), Ended::Value);
+    assert!(exploration.ended(Ended::Stopped) > 7, "{exploration}");
+    assert_eq!(logbooks[0].next_record(), 7);
+    for logbook in logbooks {
+        let done: Vec<_> = (0..logbook.next_record()).collect();
+        assert_eq!(logbook.done(), done, "each once, and none that the logbook does not know");
     }
 }
 

@@ -6,8 +6,17 @@
 #[path = "../../examples/connection_pool.rs"]
 mod connection_pool;
 #[allow(dead_code, unreachable_pub, reason = "the program around what is tested")]
+#[path = "../../examples/deadline_job.rs"]
+mod deadline_job;
+#[allow(dead_code, unreachable_pub, reason = "the program around what is tested")]
 #[path = "../../examples/fan_out.rs"]
 mod fan_out;
+#[allow(dead_code, unreachable_pub, reason = "the program around what is tested")]
+#[path = "../../examples/futurelock.rs"]
+mod futurelock;
+#[allow(dead_code, unreachable_pub, reason = "the program around what is tested")]
+#[path = "../../examples/pages.rs"]
+mod pages;
 #[allow(dead_code, unreachable_pub, reason = "the program around what is tested")]
 #[path = "../../examples/tour/scopes.rs"]
 mod scopes;

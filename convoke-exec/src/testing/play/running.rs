@@ -10,6 +10,7 @@ use convoke_core::frames::{Counting, FrameAllocator};
 use convoke_core::{Env, Executor, Outcome, Panic, StopReason, StopSource, StopToken};
 
 use super::super::stage::{STAGE, Stage};
+use crate::diagnosis::{examine, in_tests};
 use crate::launch::Ground;
 use crate::run_loop::RunLoop;
 use crate::task::{Ending, Known, TaskHeader, no_memory};
@@ -99,6 +100,7 @@ impl<T> Running<T> {
         F: Future<Output = T> + 'static,
     {
         let location = Location::caller();
+        in_tests();
         let run_loop = Box::new(RunLoop::new());
         let stage = Stage::new(run_loop.executor());
         let frames = Counting::new(FrameAllocator::default());
@@ -191,7 +193,8 @@ impl<T> Running<T> {
     /// if that does not help.
     pub(in crate::testing) fn give_up(mut self) -> String {
         let tree = tree();
-        let tasks = self.find_in(&tree).map(|task| task.to_string()).unwrap_or_default();
+        let mut tasks = self.find_in(&tree).map(|task| task.to_string()).unwrap_or_default();
+        tasks.extend(examine().iter().map(|report| format!("\n{report}")));
         self.request_stop();
         let end = self.taken + MOST_STEPS;
         while !self.has_ended() && self.taken < end && self.step().is_ok_and(|taken| taken) {}

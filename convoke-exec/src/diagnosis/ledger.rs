@@ -1,0 +1,260 @@
+//! Who waits for permits, and who has them: written by semaphore, mutex and read-write lock while somebody diagnoses, off
+//! the way of those that do not have to wait.
+//!
+//! 1. A wait is noted by its future before it is queued. That it was granted is noted under the lock of its queue, before it
+//!    is: so the future cannot have left, and its address is still its own. Its end is noted by the future.
+//! 2. The lock of the ledger comes after those of all queues, and nothing else is locked under it.
+//! 3. Times are numbers that the ledger gives out, one for each thing that is noted.
+//! 4. Tasks, locks and futures are known by their addresses, which are compared and never followed.
+
+use core::panic::Location;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use convoke_core::raw::WakerMark;
+
+use crate::task::Inside;
+
+/// How many diagnose, and how many of them want every lock noted.
+static ON: AtomicUsize = AtomicUsize::new(0);
+static EVERY_LOCK: AtomicUsize = AtomicUsize::new(0);
+
+static LEDGER: Mutex<Ledger> =
+    Mutex::new(Ledger { clock: 0, waits: BTreeMap::new(), holders: BTreeMap::new() });
+
+/// See the head of this file.
+#[derive(Debug)]
+pub(super) struct Ledger {
+    clock: u64,
+    /// By the address of the future's node.
+    waits: BTreeMap<usize, Waiting>,
+    /// By the address of the lock.
+    holders: BTreeMap<usize, Vec<Holder>>,
+}
+
+/// One who waits, or was granted and has not taken it.
+#[derive(Clone, Debug)]
+pub(super) struct Waiting {
+    /// When it began, by which it is known.
+    pub(super) began: u64,
+    pub(super) lock: usize,
+    pub(super) owner: Owner,
+    pub(super) place: &'static Location<'static>,
+    permits: usize,
+    /// When it was polled last.
+    pub(super) polled: u64,
+    /// When it was granted.
+    pub(super) granted: Option<u64>,
+    /// Whether its waker was called after that.
+    pub(super) woken: bool,
+}
+
+/// One who has permits.
+#[derive(Clone, Debug)]
+pub(super) struct Holder {
+    pub(super) owner: Owner,
+    pub(super) place: Option<&'static Location<'static>>,
+    permits: usize,
+    /// Somebody has given permits back whom the ledger does not know, or knows as another: perhaps these.
+    pub(super) doubtful: bool,
+}
+
+/// Whose future it is: the task, and the branch of it that has a waker of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Owner {
+    pub(super) task: Option<usize>,
+    branch: Option<WakerMark>,
+}
+
+impl Owner {
+    /// That of what is polled now, with this waker.
+    fn here(branch: Option<WakerMark>) -> Self {
+        Self { task: Inside::current().map(|task| task.addr().get()), branch }
+    }
+
+    /// Whether they are in one task and, as far as one can see, in one branch of it.
+    pub(super) fn is_same(self, other: Self) -> bool {
+        let same_branch = self.branch == other.branch || self.branch.is_none() || other.branch.is_none();
+        self.task.is_some() && self.task == other.task && same_branch
+    }
+}
+
+fn ledger() -> MutexGuard<'static, Ledger> {
+    LEDGER.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What was noted at one moment.
+#[derive(Debug)]
+pub(super) struct Copied {
+    pub(super) waits: Vec<Waiting>,
+    /// Each with its lock.
+    pub(super) holders: Vec<(usize, Holder)>,
+}
+
+/// What is noted this moment. None if nobody waits.
+pub(super) fn copy() -> Option<Copied> {
+    let ledger = ledger();
+    if ledger.waits.is_empty() {
+        return None;
+    }
+    let holders = ledger.holders.iter();
+    let holders = holders.flat_map(|(lock, all)| all.iter().map(|holder| (*lock, holder.clone())));
+    Some(Copied { waits: ledger.waits.values().cloned().collect(), holders: holders.collect() })
+}
+
+impl Waiting {
+    /// Its lock, and itself as one who has what it was granted.
+    pub(super) fn as_holder(&self) -> (usize, Holder) {
+        let Self { lock, owner, place, permits, .. } = *self;
+        (lock, Holder { owner, place: Some(place), permits, doubtful: false })
+    }
+}
+
+/// Whether this wait is as it was: nobody has polled or granted it since.
+pub(super) fn is_unchanged(before: &Waiting) -> bool {
+    ledger()
+        .waits
+        .values()
+        .any(|now| now.began == before.began && now.polled == before.polled && now.granted == before.granted)
+}
+
+/// While it exists, the ledger is written.
+#[derive(Debug)]
+pub(super) struct Noting {
+    every_lock: bool,
+}
+
+impl Noting {
+    pub(super) fn begin(every_lock: bool) -> Self {
+        ON.fetch_add(1, Ordering::SeqCst);
+        EVERY_LOCK.fetch_add(usize::from(every_lock), Ordering::SeqCst);
+        Self { every_lock }
+    }
+}
+
+impl Drop for Noting {
+    fn drop(&mut self) {
+        EVERY_LOCK.fetch_sub(usize::from(self.every_lock), Ordering::SeqCst);
+        let mut ledger = ledger();
+        if ON.fetch_sub(1, Ordering::SeqCst) == 1 {
+            // What is not kept up to date would be wrong later.
+            ledger.waits.clear();
+            ledger.holders.clear();
+        }
+    }
+}
+
+/// Whether somebody diagnoses.
+#[inline]
+pub(crate) fn is_on() -> bool {
+    ON.load(Ordering::Relaxed) != 0
+}
+
+/// Whether also those are noted who get permits without waiting.
+pub(crate) fn notes_every_lock() -> bool {
+    is_on() && EVERY_LOCK.load(Ordering::Relaxed) != 0
+}
+
+/// A future that asks for permits: whose, and where.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Asking {
+    pub(crate) lock: usize,
+    pub(crate) permits: usize,
+    pub(crate) place: Option<&'static Location<'static>>,
+    pub(crate) branch: Option<WakerMark>,
+}
+
+/// The future of this node is about to wait.
+pub(crate) fn waits(node: usize, asking: Asking) {
+    let Asking { lock, permits, place, branch } = asking;
+    let (Some(place), owner) = (place, Owner::here(branch)) else { return };
+    let mut ledger = ledger();
+    let began = ledger.tick();
+    let (granted, woken) = (None, false);
+    ledger.waits.insert(node, Waiting { began, lock, owner, place, permits, polled: began, granted, woken });
+}
+
+/// It was polled, and still waits.
+pub(crate) fn polled(node: usize) {
+    let mut ledger = ledger();
+    let now = ledger.tick();
+    if let Some(waiting) = ledger.waits.get_mut(&node) {
+        waiting.polled = now;
+    }
+}
+
+/// It is about to be granted. When it began to wait, if that was noted.
+pub(crate) fn granted(node: usize) -> Option<u64> {
+    let mut ledger = ledger();
+    let now = ledger.tick();
+    let waiting = ledger.waits.get_mut(&node)?;
+    waiting.granted = Some(now);
+    Some(waiting.began)
+}
+
+/// The waker of the one that began to wait then was called.
+pub(crate) fn woken(began: u64) {
+    if let Some(waiting) = ledger().waits.values_mut().find(|waiting| waiting.began == began) {
+        waiting.woken = true;
+    }
+}
+
+/// The future of this node has taken what it was granted: it is a holder from now on.
+pub(crate) fn took_granted(node: usize) {
+    let mut ledger = ledger();
+    if let Some(waiting) = ledger.waits.remove(&node) {
+        let (lock, holder) = waiting.as_holder();
+        ledger.hold(lock, holder);
+    }
+}
+
+/// The future of this node waits no more, and has nothing.
+pub(crate) fn left(node: usize) {
+    ledger().waits.remove(&node);
+}
+
+/// Somebody has permits without having waited.
+pub(crate) fn took_at_once(Asking { lock, permits, place, branch }: Asking) {
+    let owner = Owner::here(branch);
+    ledger().hold(lock, Holder { owner, place, permits, doubtful: false });
+}
+
+/// So many were given back, by the task that this thread is in.
+pub(crate) fn gave_back(lock: usize, permits: usize) {
+    let task = Owner::here(None).task;
+    let mut ledger = ledger();
+    let Some(holders) = ledger.holders.get_mut(&lock) else { return };
+    let own = |holder: &Holder| holder.owner.task == task;
+    let exact = holders.iter().position(|holder| own(holder) && holder.permits == permits);
+    match exact.or_else(|| holders.iter().position(own)) {
+        Some(index) => drop(holders.remove(index)),
+        None => holders.iter_mut().for_each(|holder| holder.doubtful = true),
+    }
+    if holders.is_empty() {
+        ledger.holders.remove(&lock);
+    }
+}
+
+/// Whether somebody is noted who has permits of this lock, or was granted some.
+pub(crate) fn knows_holders(lock: usize) -> bool {
+    let ledger = ledger();
+    let granted = |waiting: &Waiting| waiting.lock == lock && waiting.granted.is_some();
+    ledger.holders.contains_key(&lock) || ledger.waits.values().any(granted)
+}
+
+/// The lock is gone. Another may come to its place.
+pub(crate) fn gone(lock: usize) {
+    ledger().holders.remove(&lock);
+}
+
+impl Ledger {
+    fn tick(&mut self) -> u64 {
+        self.clock += 1;
+        self.clock
+    }
+
+    fn hold(&mut self, lock: usize, holder: Holder) {
+        self.holders.entry(lock).or_default().push(holder);
+    }
+}

@@ -1,0 +1,175 @@
+//! Which task each thread polls: one word for each thread, written when a poll begins, and read by those who watch.
+//!
+//! 1. A slot is written by its thread, and marked by watchers, each of whom has one of the low bits. What the thread writes
+//!    has no marks: a mark that is still there says that the thread has begun no poll since.
+//! 2. A slot is in the list from the first poll of its thread until the thread ends. Others look at it under the lock of the
+//!    list alone.
+//! 3. What is in it is compared, and never followed. It is not cleared when a poll ends, which would cost each poll as much
+//!    again: whether that task still runs is for the tree to say.
+//! 4. A task that runs a loop inside its poll is *around* what that polls, and stands in a word of its own meanwhile.
+
+use core::cell::Cell;
+use core::ptr::NonNull;
+use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread::{self, Thread};
+
+use convoke_core::raw::Frame;
+
+use crate::task::TaskHeader;
+
+struct Slot {
+    /// The address of the task that the thread polled last, and marks.
+    task: AtomicUsize,
+    /// The same of the task around the loop that the thread runs, if there is one: rule 4.
+    around: AtomicUsize,
+    /// Whether it is, or was, in the list. The thread's own.
+    listed: Cell<bool>,
+}
+
+thread_local! {
+    static SLOT: Slot = const {
+        Slot { task: AtomicUsize::new(0), around: AtomicUsize::new(0), listed: Cell::new(false) }
+    };
+    /// Takes the slot out of the list when the thread ends.
+    static STAY: Stay = const { Stay };
+}
+
+struct Stay;
+
+impl Drop for Stay {
+    fn drop(&mut self) {
+        SLOT.with(|slot| list().retain(|listed| listed.slot != NonNull::from(slot)));
+    }
+}
+
+struct Listed {
+    slot: NonNull<Slot>,
+    serial: u64,
+    thread: Thread,
+}
+
+// SAFETY: rule 2: what it leads to is there as long as it is in the list, and of that the atomic alone is touched by others.
+unsafe impl Send for Listed {}
+
+static LIST: Mutex<Vec<Listed>> = Mutex::new(Vec::new());
+
+fn list() -> MutexGuard<'static, Vec<Listed>> {
+    LIST.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// This thread begins to poll the task.
+#[inline]
+pub(crate) fn polls(task: NonNull<TaskHeader>) {
+    SLOT.with(|slot| {
+        slot.task.store(task.addr().get(), Ordering::Relaxed);
+        if !slot.listed.get() {
+            enlist(slot);
+        }
+    });
+}
+
+#[cold]
+fn enlist(slot: &Slot) {
+    static SERIAL: AtomicU64 = AtomicU64::new(0);
+    slot.listed.set(true);
+    // A thread that is about to end has no time to stall in.
+    if STAY.try_with(|_| ()).is_ok() {
+        let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
+        list().push(Listed { slot: NonNull::from(slot), serial, thread: thread::current() });
+    }
+}
+
+/// What was in the two words before the thread began to run a loop inside a poll, to be put back: rule 4.
+#[derive(Debug)]
+pub(crate) struct SetAside(Option<(usize, usize)>);
+
+/// This thread begins to run a loop.
+pub(crate) fn set_aside() -> SetAside {
+    SetAside(Frame::current(|frame| {
+        frame.map(|_| {
+            SLOT.with(|slot| {
+                let task = slot.task.load(Ordering::Relaxed);
+                let around = slot.around.load(Ordering::Relaxed);
+                // Without marks: nobody has seen it there.
+                slot.around.store(task & !usize::from(MARKS), Ordering::Relaxed);
+                (task, around)
+            })
+        })
+    }))
+}
+
+impl Drop for SetAside {
+    fn drop(&mut self) {
+        if let Some((task, around)) = self.0 {
+            SLOT.with(|slot| {
+                slot.task.store(task, Ordering::Relaxed);
+                slot.around.store(around, Ordering::Relaxed);
+            });
+        }
+    }
+}
+
+/// The bits that are free in the address of a task.
+const MARKS: u8 = (align_of::<TaskHeader>() - 1) as u8;
+
+static TAKEN: AtomicU8 = AtomicU8::new(0);
+
+/// One of the low bits: rule 1. There are only a few, and so only so many can watch at a time.
+#[derive(Debug)]
+pub(super) struct Mark(u8);
+
+/// What is in a slot.
+#[derive(Debug)]
+pub(super) struct Polled<'a> {
+    /// The thread, by a number that no other has, and whether this is the word of the task around a loop.
+    pub(super) place: (u64, bool),
+    pub(super) thread: &'a Thread,
+    /// The address of the task that it polled last.
+    pub(super) task: usize,
+    /// Whether the mark was still there: it has begun no poll since the last look.
+    pub(super) same: bool,
+}
+
+impl Mark {
+    /// A bit that nobody has, if there is one.
+    pub(super) fn take() -> Option<Self> {
+        let free = |taken: u8| {
+            let free = MARKS & !taken;
+            (free != 0).then(|| taken | 1 << free.trailing_zeros())
+        };
+        let before = TAKEN.fetch_update(Ordering::AcqRel, Ordering::Acquire, free).ok()?;
+        let mark = 1 << (MARKS & !before).trailing_zeros();
+        // Whoever had it before may have left it in slots.
+        for listed in &*list() {
+            for word in listed.words() {
+                word.fetch_and(!usize::from(mark), Ordering::Relaxed);
+            }
+        }
+        Some(Self(mark))
+    }
+
+    /// Looks at all slots, and marks them.
+    pub(super) fn look(&self, mut seen: impl FnMut(Polled<'_>)) {
+        for listed in &*list() {
+            for (word, around) in listed.words().into_iter().zip([false, true]) {
+                let before = word.fetch_or(usize::from(self.0), Ordering::AcqRel);
+                let (task, same) = (before & !usize::from(MARKS), before & usize::from(self.0) != 0);
+                seen(Polled { place: (listed.serial, around), thread: &listed.thread, task, same });
+            }
+        }
+    }
+}
+
+impl Listed {
+    fn words(&self) -> [&AtomicUsize; 2] {
+        // SAFETY: rule 2: who has a reference to what is in the list holds its lock. Only these fields are looked at.
+        unsafe { [&(*self.slot.as_ptr()).task, &(*self.slot.as_ptr()).around] }
+    }
+}
+
+impl Drop for Mark {
+    fn drop(&mut self) {
+        TAKEN.fetch_and(!self.0, Ordering::AcqRel);
+    }
+}

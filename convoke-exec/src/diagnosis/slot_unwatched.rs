@@ -1,0 +1,34 @@
+//! The slots of models: there are none. A model has no `static` that outlives it, and nobody watches its tasks.
+
+use core::ptr::NonNull;
+use std::thread::Thread;
+
+use crate::task::TaskHeader;
+
+pub(crate) fn polls(_: NonNull<TaskHeader>) {}
+
+#[derive(Debug)]
+pub(crate) struct SetAside;
+
+pub(crate) fn set_aside() -> SetAside {
+    SetAside
+}
+
+#[derive(Debug)]
+pub(super) struct Mark;
+
+#[derive(Debug)]
+pub(super) struct Polled<'a> {
+    pub(super) place: (u64, bool),
+    pub(super) thread: &'a Thread,
+    pub(super) task: usize,
+    pub(super) same: bool,
+}
+
+impl Mark {
+    pub(super) fn take() -> Option<Self> {
+        Some(Self)
+    }
+
+    pub(super) fn look(&self, _: impl FnMut(Polled<'_>)) {}
+}

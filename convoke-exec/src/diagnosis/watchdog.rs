@@ -1,0 +1,65 @@
+//! The thread that looks, and the guard that ends it.
+
+use core::fmt;
+use std::io;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use convoke_core::Panic;
+
+use super::report::Report;
+use super::watcher::Watcher;
+
+/// What a report is given to.
+pub(super) type Hook = Box<dyn Fn(&Report) + Send>;
+
+/// The process is watched while this exists: see [`Diagnosis::start`](super::Diagnosis::start).
+#[must_use = "the diagnosis ends when this is dropped"]
+pub struct Diagnosing {
+    /// Dropped to say that it is over.
+    over: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Diagnosing {
+    pub(super) fn start(mut watcher: Watcher, pause: Duration, hook: Hook) -> io::Result<Self> {
+        let (over, is_over) = channel();
+        let thread = thread::Builder::new().name("convoke watchdog".into()).spawn(move || {
+            while is_over.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
+                tell(&watcher.look(Instant::now()), &hook);
+            }
+        })?;
+        Ok(Self { over: Some(over), thread: Some(thread) })
+    }
+}
+
+/// A hook that panics does not end the diagnosis; the panic hook has told of it.
+fn tell(reports: &[Report], hook: &Hook) {
+    for report in reports {
+        let _ = Panic::catch(|| hook(report));
+    }
+}
+
+/// What is done with a report if nobody says otherwise.
+pub(super) fn print(report: &Report) {
+    eprintln!("convoke: {report}");
+}
+
+impl Drop for Diagnosing {
+    fn drop(&mut self) {
+        drop(self.over.take());
+        if let Some(thread) = self.thread.take()
+            // It may be dropped by the hook itself.
+            && thread.thread().id() != thread::current().id()
+        {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl fmt::Debug for Diagnosing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Diagnosing").finish_non_exhaustive()
+    }
+}
