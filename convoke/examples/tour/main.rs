@@ -3,6 +3,7 @@
 mod doors;
 mod environment;
 mod loops;
+mod network;
 mod picture;
 mod places;
 mod scopes;
@@ -14,7 +15,7 @@ use std::time::Instant;
 
 fn main() {
     println!("\nConvoke: structured async in which nothing is ever detached.");
-    let chapters: [(&str, fn()); 9] = [
+    let chapters: [(&str, fn()); 10] = [
         ("An outcome has four doors", doors::show),
         ("Work together, and the first error", together::show),
         ("Stop is a request, and it is awaited", stopping::show),
@@ -23,6 +24,7 @@ fn main() {
         ("All cores, one call", picture::show),
         ("Tasks and scopes: all children come home", scopes::show),
         ("Every task is in the tree", tasks::show),
+        ("The same functions over real sockets and simulated ones", network::show),
         ("A million times in place: flat stack, flat memory", loops::show),
     ];
     for (number, (title, show)) in chapters.iter().enumerate() {
