@@ -49,7 +49,8 @@ impl Wait {
         when: impl FnOnce(Instant) -> Option<Instant>,
         cx: &Context<'_>,
     ) -> Poll<()> {
-        if Pause::is_stopped() {
+        // As of the beginning of the poll, which is as much as those beside it know: who waits is polled again by one that comes.
+        if Pause::was_stopped() {
             return Poll::Pending;
         }
         let this = self.project();
