@@ -304,6 +304,19 @@ impl TaskHeader {
         }
     }
 
+    /// The same for a task that has not run yet, and so has not moved.
+    ///
+    /// # Safety
+    /// As for `post`.
+    #[inline]
+    pub(crate) unsafe fn post_first(task: NonNull<Self>) {
+        // SAFETY: as in `post`.
+        unsafe {
+            let executor = NonNull::from(task.as_ref().place().env().executor());
+            executor.as_ref().post(Runnable::new(task.cast()));
+        }
+    }
+
     /// # Safety
     /// The state has said that a letter is to be sent: rule 3 then lets us look at the place.
     #[cold]
