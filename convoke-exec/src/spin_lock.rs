@@ -29,8 +29,7 @@ mod flag {
 
         #[inline]
         pub(super) fn take(&self) {
-            // Looked at before it is exchanged: a look leaves the line with who has the lock.
-            if self.0.load(Ordering::Relaxed) || self.0.swap(true, Ordering::Acquire) {
+            if self.0.swap(true, Ordering::Acquire) {
                 self.wait();
             }
         }
@@ -39,6 +38,7 @@ mod flag {
         fn wait(&self) {
             let mut looks = 0;
             loop {
+                // Looked at before it is exchanged again: a look leaves the line with who has the lock.
                 while self.0.load(Ordering::Relaxed) {
                     looks += 1;
                     if looks > LOOKS {
