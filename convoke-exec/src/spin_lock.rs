@@ -6,6 +6,8 @@ use core::ops::{Deref, DerefMut};
 
 use convoke_core::raw::sync::UnsafeCell;
 
+/// The flag lies before the value: who takes the lock then has the line with the value's first fields.
+#[repr(C)]
 pub(crate) struct SpinLock<T> {
     flag: Flag,
     value: UnsafeCell<T>,

@@ -36,22 +36,24 @@ unsafe impl<O> Sync for Block<O> {}
 // SAFETY: as above.
 unsafe impl<O> Send for Block<O> {}
 
+/// In this order: what is needed for every child first, on one cache line with the lock. Threads pass that line to and fro.
+#[repr(C)]
 pub(super) struct State<O> {
     pub(super) children: Children,
-    /// The first failure.
-    pub(super) failure: Option<Failure<O>>,
-    /// Why the children are asked to stop, if they are.
-    pub(super) stop: Option<StopReason>,
-    /// The program itself was the first to ask: then its value does not count on them.
-    dismissed: bool,
-    /// A child was stopped after it was asked to, not by the program: then the body's value is not what it says.
-    pub(super) cut_short: bool,
-    /// The body has ended, and the scope waits for the children alone.
-    pub(super) body_ended: bool,
-    /// Of the scope. Taken when a child fails, or the last one ends after the body.
-    pub(super) waker: Option<Waker>,
     /// Nothing is started any more.
     pub(super) ended: bool,
+    /// The body has ended, and the scope waits for the children alone.
+    pub(super) body_ended: bool,
+    /// A child was stopped after it was asked to, not by the program: then the body's value is not what it says.
+    pub(super) cut_short: bool,
+    /// The program itself was the first to ask: then its value does not count on them.
+    dismissed: bool,
+    /// Why the children are asked to stop, if they are.
+    pub(super) stop: Option<StopReason>,
+    /// Of the scope. Taken when a child fails, or the last one ends after the body.
+    pub(super) waker: Option<Waker>,
+    /// The first failure.
+    pub(super) failure: Option<Failure<O>>,
     kept: Option<Kept<O>>,
 }
 
