@@ -20,7 +20,8 @@ use convoke_core::raw::sync::atomic::{AtomicU32, Ordering};
 use convoke_core::raw::{Header, HomeId, Letter, Runnable, Waits};
 use convoke_core::{Env, Executor, StopReason};
 
-use super::cell::{Making, Memory};
+use super::cell::Making;
+use super::memory::Memory;
 use super::place::{Links, List, Place};
 use super::side::{Side, no_memory};
 use super::state::{From, State, Wake};
