@@ -21,7 +21,7 @@ use crate::task::{TaskHeader, drop_handle, drop_reference};
 /// - *Completes with* what the child returned. Stopped, if the child was, or if the one who waits is. If the child
 ///   panicked, the panic goes on here, with the child's name.
 /// - *If dropped*, the child is asked to stop; the scope waits for it as for all others.
-/// - *Panics* outside a task.
+/// - *Panics* outside a task, unless the child has returned by then.
 #[must_use = "dropping the handle asks the child to stop; await it, or start the child with `spawn`"]
 pub struct Handle<T, K: Kind = Anywhere> {
     /// Until its outcome was taken: then we let it go.
