@@ -258,7 +258,7 @@ impl<O> Scope<O> {
     #[inline]
     fn is_at_home(&self) -> bool {
         let home = self.block.place.home();
-        home != HomeId::NONE && home == HomeId::here()
+        home == HomeId::here() && home != HomeId::NONE
     }
 
     fn start_on<X, F, W>(

@@ -183,10 +183,10 @@ impl<F: Future, M: Ending<F::Output>> Cell<F, M> {
                 }
                 // It may have moved. Without a side table it has not.
                 from = this.from();
-            }
-            Self::ending(task).ended(task, Self::room(task));
-            if this.side().is_some() {
+                Self::ending(task).ended(task, Self::room(task));
                 this.drop_side();
+            } else {
+                Self::ending(task).ended(task, Self::room(task));
             }
             Self::leave(task, this.state.finish_and_leave(from));
             false

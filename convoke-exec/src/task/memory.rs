@@ -85,22 +85,18 @@ impl<F: Future, M: Ending<F::Output>> Vacant<F, M> {
     pub(crate) unsafe fn fill(self, future: F, ending: M, making: Making) -> NonNull<TaskHeader> {
         let this = ManuallyDrop::new(self);
         let cell = this.cell;
-        // SAFETY: we are given up here, and the field is not used again.
-        let allocator = unsafe { (&raw const this.allocator).read() };
         // SAFETY: the caller's.
         let home = unsafe { making.place.as_ref() }.home();
-        let header = TaskHeader::new(
-            Header::new(Cell::<F, M>::call),
-            if M::HANDLE { State::queued_with_handle() } else { State::queued(M::REFERENCES) },
-            home,
-            this.memory,
-            making,
-        );
-        // SAFETY: the memory fits and is ours.
+        let state = if M::HANDLE { State::queued_with_handle() } else { State::queued(M::REFERENCES) };
+        let header = TaskHeader::new(Header::new(Cell::<F, M>::call), state, home, making);
+        // SAFETY: the memory fits and is ours. We are given up here, and the allocator is not used again.
         unsafe {
             cell.write(Cell::new(header, ending, future));
-            if let Some(allocator) = allocator {
-                Cell::allocator_of(cell).write(allocator);
+            if this.memory != Memory::Recycling {
+                TaskHeader::set_memory(cell.cast(), this.memory);
+                if let Some(allocator) = (&raw const this.allocator).read() {
+                    Cell::allocator_of(cell).write(allocator);
+                }
             }
         }
         cell.cast()
