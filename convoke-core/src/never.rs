@@ -5,10 +5,18 @@ use core::fmt;
 
 /// A type without values: `Error = Never` means "cannot fail", and the compiler checks it.
 ///
-/// It is not a `std::error::Error`, on purpose: by that an `await` tells the senders that yield a value from those that
-/// yield a `Result`, see [`AwaitError`](crate::AwaitError).
+/// It is not `Unpin`, on purpose: by that an `await` tells the senders that yield a value from those that yield a `Result`, see
+/// [`AwaitError`](crate::AwaitError). Nor is it a `std::error::Error`: by that clean-ups that cannot fail are told from those
+/// that can, see [`CleanupFailure`](crate::CleanupFailure).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Never {}
+
+/// Nobody is `Absent`: so `Never` is `Unpin` in no case, and the compiler knows that it will never be. A field that is not
+/// `Unpin` would not do: the type would not be empty, and the standard library might change its mind about the field.
+impl Unpin for Never where for<'a> Nobody<'a>: Absent {}
+
+trait Absent {}
+struct Nobody<'a>(#[expect(dead_code, reason = "it is there for the lifetime")] &'a ());
 
 impl Never {
     /// Turns what cannot exist into anything: the closure for `map_error(Never::absurd)`.

@@ -6,6 +6,8 @@ use core::ops::{Deref, DerefMut};
 
 use convoke_core::raw::sync::UnsafeCell;
 
+/// The flag lies before the value: who takes the lock then has the line with the value's first fields.
+#[repr(C)]
 pub(crate) struct SpinLock<T> {
     flag: Flag,
     value: UnsafeCell<T>,
@@ -29,8 +31,7 @@ mod flag {
 
         #[inline]
         pub(super) fn take(&self) {
-            // Looked at before it is exchanged: a look leaves the line with who has the lock.
-            if self.0.load(Ordering::Relaxed) || self.0.swap(true, Ordering::Acquire) {
+            if self.0.swap(true, Ordering::Acquire) {
                 self.wait();
             }
         }
@@ -39,6 +40,7 @@ mod flag {
         fn wait(&self) {
             let mut looks = 0;
             loop {
+                // Looked at before it is exchanged again: a look leaves the line with who has the lock.
                 while self.0.load(Ordering::Relaxed) {
                     looks += 1;
                     if looks > LOOKS {

@@ -97,13 +97,12 @@ fn a_child_that_leaves_alone_was_given_out_before_its_parent_heard_of_it() {
             };
             task.state().begin(from);
             task.work();
-            task.state().finish(from);
             let leave_parent = || {
                 let mut list = list.lock().unwrap();
                 list.0 = false;
                 list.1
             };
-            let mut leave = task.state().leave(from);
+            let mut leave = task.state().finish_and_leave(from);
             while leave == Leave::Later {
                 task.wait_for_letter();
                 task.state().add_reference(from);
@@ -156,8 +155,7 @@ fn a_handle_at_home_and_a_waker_elsewhere_free_the_task_once() {
                 }
             })
         };
-        state.finish(From::Home);
-        let free = match state.leave(From::Home) {
+        let free = match state.finish_and_leave(From::Home) {
             Leave::Counted => {
                 COUNTED.here();
                 state.drop_reference(From::Home)

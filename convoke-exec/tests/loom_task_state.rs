@@ -212,8 +212,7 @@ fn a_task_moves_out_while_it_is_woken_and_its_letter_is_opened_where_it_was() {
             thread::spawn(move || {
                 task.state().begin(From::Anywhere);
                 task.work();
-                task.state().finish(From::Anywhere);
-                let leave = task.state().leave(From::Anywhere);
+                let leave = task.state().finish_and_leave(From::Anywhere);
                 if leave == Leave::Counted {
                     task.drop_reference(From::Anywhere);
                 }

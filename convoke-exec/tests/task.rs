@@ -18,10 +18,22 @@ fn awaiting_a_sender_yields_its_value_or_a_result_where_it_can_fail() {
     let outcome = sync_wait(task(async {
         let value: u32 = just(1).await;
         let failed: Result<u32, std::num::ParseIntError> = just_from(|| "x".parse::<u32>()).transpose().await;
-        let other: Result<u32, &str> = just_error::<u32, _>("no").into_result().await;
-        (value, failed.is_err(), other)
+        let by_hand: Result<u32, &str> = just_error::<u32, _>("no").into_result().await;
+        (value, failed.is_err(), by_hand)
     }));
     assert_eq!(outcome, Outcome::Value((1, true, Err("no"))));
+}
+
+#[test]
+fn an_error_need_not_be_an_error_type_to_be_awaited_as_one() {
+    type Boxed = Box<dyn std::error::Error + Send + Sync>;
+    let outcome = sync_wait(task(async {
+        let text: Result<u32, String> = just_error("no".to_owned()).await;
+        let number: Result<u32, i32> = just_error(-1).await;
+        let boxed: Result<u32, Boxed> = just_error(Boxed::from("neither")).await;
+        (text, number, boxed.map_err(|error| error.to_string()))
+    }));
+    assert_eq!(outcome, Outcome::Value((Err("no".into()), Err(-1), Err("neither".into()))));
 }
 
 #[test]

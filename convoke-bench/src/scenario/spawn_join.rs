@@ -1,7 +1,8 @@
 //! Spawning a task from inside a runtime and awaiting its handle: the price of a task with a handle.
 //!
-//! On one thread one task after the other, so that the queue is short and the memory warm; on two threads a thousand at
-//! once, so that there is something to share.
+//! On one thread one task after the other, so that the queue is short and the memory warm; there whoever awaits is suspended
+//! and woken each time, and its second poll is part of the price. A thousand at once is the price of the task and its handle
+//! without that; and on two threads, so that there is something to share.
 
 use std::future::Future;
 use std::hint::black_box;
@@ -30,6 +31,19 @@ pub(super) fn scenarios() -> Vec<Scenario> {
             .contestant("compio", || one_by_one::<Compio, _>(nothing))
             .contestant("monoio", || one_by_one::<Monoio, _>(nothing))
             .contestant_if(Glommio::starts(), "glommio", || one_by_one::<Glommio, _>(nothing)),
+        Scenario::new(
+            "spawn_join_1_at_once",
+            "spawn a no-op task on one's own thread and await its handle, 1000 at once",
+        )
+        .batch(AT_ONCE)
+        .contestant(CONVOKE, at_once::<Convoke>)
+        .contestant("tokio", at_once::<Tokio>)
+        .contestant("tokio_local_set", at_once::<TokioLocalSet>)
+        .contestant("smol", at_once::<Smol>)
+        .contestant("async_task", at_once::<AsyncTask>)
+        .contestant("compio", at_once::<Compio>)
+        .contestant("monoio", at_once::<Monoio>)
+        .contestant_if(Glommio::starts(), "glommio", at_once::<Glommio>),
         Scenario::new(
             "spawn_join_2",
             "spawn a no-op task on a pool of 2 threads and await its handle, 1000 at once",
@@ -69,6 +83,23 @@ where
             let start = Instant::now();
             for op in 0..ops as usize {
                 black_box(spawner.spawn(task(black_box(op))).await);
+            }
+            start.elapsed()
+        })
+    }
+}
+
+fn at_once<R: OneThread>() -> impl FnMut(u64) -> Duration {
+    let mut runtime = R::start();
+    move |ops| {
+        runtime.run(|spawner| async move {
+            let mut tasks = Vec::with_capacity(AT_ONCE as usize);
+            let start = Instant::now();
+            for _ in 0..ops / AT_ONCE {
+                tasks.extend((0..AT_ONCE as usize).map(|op| spawner.spawn(nothing(black_box(op)))));
+                for task in tasks.drain(..) {
+                    black_box(task.await);
+                }
             }
             start.elapsed()
         })

@@ -4,7 +4,7 @@ use crate::Never;
 
 /// An error that turns into an `E`: by `From`, as with `?`; and [`Never`] turns into everything.
 ///
-/// It lies beside [`AwaitError`](crate::AwaitError) because it tells the two apart by the same means.
+/// It lies beside [`AwaitError`](crate::AwaitError) because it, too, tells `Never` from the others.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not turn into `{E}`",
     note = "`{Self}` must be a `std::error::Error`, and `{E}` must be `From<{Self}>`"

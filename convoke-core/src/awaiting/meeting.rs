@@ -78,6 +78,12 @@ impl Meeting {
     /// [`wait`](Meeting::wait).
     #[inline]
     pub fn completed_at_once(&self) -> bool {
+        self.is_done()
+    }
+
+    /// Whether the outcome is there and the operation gone, for a look that changes nothing.
+    #[inline]
+    pub fn is_done(&self) -> bool {
         self.word.load(Ordering::Acquire) == DONE
     }
 

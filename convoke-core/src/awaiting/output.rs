@@ -2,16 +2,16 @@
 
 use crate::Never;
 
-/// How the error of a sender shows where it is awaited. A sender that cannot fail yields its value; one whose error is a
-/// [`std::error::Error`] yields a `Result`.
+/// How the error of a sender shows where it is awaited. A sender that cannot fail yields its value, every other one a
+/// `Result`.
 ///
-/// Stable Rust cannot tell "any type but `Never`"; it can tell "any error type", which is what errors should be. For
-/// senders with another error type, `sender.into_result().await` yields the `Result`.
+/// Stable Rust cannot say "any type but `Never`". It can say "any type that is `Unpin`", which error types are, and [`Never`]
+/// is not. An error type that is not `Unpin` is awaited with `sender.into_result().await`, or in a `Box`.
 #[diagnostic::on_unimplemented(
     message = "a sender that fails with `{Self}` cannot be awaited as it is",
-    label = "awaited here, with an error that is not a `std::error::Error`",
+    label = "the error of the awaited sender is not known to be `Unpin`",
     note = "await `sender.into_result()` instead, which yields a `Result` with any error type",
-    note = "or give it an error type that implements `std::error::Error`, with `map_error`"
+    note = "in generic code, `{Self}: Unpin` lets it be awaited as it is"
 )]
 pub trait AwaitError: Sized {
     /// What an `await` yields, for a value of this type.
@@ -37,7 +37,7 @@ impl AwaitError for Never {
     }
 }
 
-impl<E: core::error::Error> AwaitError for E {
+impl<E: Unpin> AwaitError for E {
     type Output<V> = Result<V, E>;
 
     #[inline]

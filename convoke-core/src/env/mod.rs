@@ -87,6 +87,7 @@ impl Env {
     }
 
     /// Where the frames of tasks below come from.
+    #[inline]
     pub fn allocator(&self) -> &FrameAllocator {
         &self.allocator
     }

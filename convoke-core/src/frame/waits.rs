@@ -12,6 +12,7 @@ pub struct Waits(AtomicPtr<Location<'static>>);
 
 impl Waits {
     /// It has not waited yet.
+    #[inline]
     pub const fn new() -> Self {
         Self(AtomicPtr::new(ptr::null_mut()))
     }

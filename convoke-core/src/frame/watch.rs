@@ -2,6 +2,7 @@
 //! of their own, and polls only those that were woken.
 
 use core::fmt;
+use core::mem::ManuallyDrop;
 use core::pin::Pin;
 use core::task::{Context, Waker};
 
@@ -11,7 +12,17 @@ use crate::{StopReason, StopToken};
 /// Kept by every future of ours that waits. Costs one word, and nothing as long as it is polled with its task's own waker.
 #[derive(Default)]
 pub struct StopWatch {
-    registered: Option<Box<Registered>>,
+    /// Dropped by `drop`, and not by itself: it hardly ever is there, and the code that unregisters is long.
+    registered: ManuallyDrop<Option<Box<Registered>>>,
+}
+
+impl Drop for StopWatch {
+    #[inline]
+    fn drop(&mut self) {
+        if self.registered.is_some() {
+            self.unregister();
+        }
+    }
 }
 
 struct Registered {
@@ -22,8 +33,9 @@ struct Registered {
 
 impl StopWatch {
     /// Not watching yet.
+    #[inline]
     pub const fn new() -> Self {
-        Self { registered: None }
+        Self { registered: ManuallyDrop::new(None) }
     }
 
     /// The caller is about to wait: if its waker is not the task's own, that waker is called when a stop is asked for.
@@ -37,18 +49,23 @@ impl StopWatch {
     #[cold]
     fn register(&mut self, frame: &Frame<'_>, waker: &Waker) {
         let token = frame.env().stop_token();
-        if let Some(registered) = &self.registered
+        if let Some(registered) = &*self.registered
             && registered.token == token
             && registered.waker.will_wake(waker)
         {
             return;
         }
-        self.registered = token.stop_possible().then(|| {
+        *self.registered = token.stop_possible().then(|| {
             let call = waker.clone();
             let callback = Box::pin(token.clone().on_stop(move |_: StopReason| call.wake()));
             callback.as_ref().register();
             Box::new(Registered { waker: waker.clone(), token, _callback: callback })
         });
+    }
+
+    #[cold]
+    fn unregister(&mut self) {
+        *self.registered = None;
     }
 }
 

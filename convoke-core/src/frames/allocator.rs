@@ -134,6 +134,7 @@ impl Default for FrameAllocator {
 
 /// Two handles are equal if they lead to the same memory.
 impl PartialEq for FrameAllocator {
+    #[inline]
     fn eq(&self, other: &Self) -> bool {
         self.head == other.head
     }

@@ -2,7 +2,7 @@
 //!
 //! 1. The block is kept by the scope's future, by handles, and, once the future was dropped with children running, by itself
 //!    (`kept`) until the last child has come home.
-//! 2. A child looks at the block until it has given back the lock in `child_ended`, and not afterwards.
+//! 2. A child looks at the block until it has given back the lock in `child_came_home` or `child_ended`, and not afterwards.
 
 use core::ptr::NonNull;
 use core::task::Waker;
@@ -14,7 +14,7 @@ use convoke_core::{Env, Panic, StopReason};
 
 use super::children::Children;
 use crate::frame_arc::FrameArc;
-use crate::spin_lock::SpinLock;
+use crate::spin_lock::{SpinGuard, SpinLock};
 use crate::task::{Inside, Known, Place, TaskHeader, drop_reference};
 use crate::tree::{Entry, Found};
 
@@ -36,29 +36,29 @@ unsafe impl<O> Sync for Block<O> {}
 // SAFETY: as above.
 unsafe impl<O> Send for Block<O> {}
 
+/// In this order: what is needed for every child first, on one cache line with the lock. Threads pass that line to and fro.
+#[repr(C)]
 pub(super) struct State<O> {
     pub(super) children: Children,
-    /// The first failure.
-    pub(super) failure: Option<Failure<O>>,
-    /// Why the children are asked to stop, if they are.
-    pub(super) stop: Option<StopReason>,
-    /// The program itself was the first to ask: then its value does not count on them.
-    dismissed: bool,
-    /// A child was stopped after it was asked to, not by the program: then the body's value is not what it says.
-    pub(super) cut_short: bool,
-    /// The body has ended, and the scope waits for the children alone.
-    pub(super) body_ended: bool,
-    /// Of the scope. Taken when a child fails, or the last one ends after the body.
-    pub(super) waker: Option<Waker>,
     /// Nothing is started any more.
     pub(super) ended: bool,
+    /// The body has ended, and the scope waits for the children alone.
+    pub(super) body_ended: bool,
+    /// A child was stopped after it was asked to, not by the program: then the body's value is not what it says.
+    pub(super) cut_short: bool,
+    /// The program itself was the first to ask: then its value does not count on them.
+    dismissed: bool,
+    /// Why the children are asked to stop, if they are.
+    pub(super) stop: Option<StopReason>,
+    /// Of the scope. Taken when a child fails, or the last one ends after the body.
+    pub(super) waker: Option<Waker>,
+    /// The first failure.
+    pub(super) failure: Option<Failure<O>>,
     kept: Option<Kept<O>>,
 }
 
-/// How a child has ended, as far as its scope is concerned.
+/// How a child has ended that has not come home with its part done.
 pub(crate) enum ChildEnd<O> {
-    /// With its part done, or as somebody else is told.
-    Home,
     /// By the stopped door, with its part undone.
     Stopped,
     /// The scope fails with it.
@@ -140,11 +140,29 @@ impl<O> Block<O> {
         unsafe { place.cast::<Self>().as_ref() }.state.lock().stop
     }
 
-    /// A child has ended; perhaps it has failed, or was stopped before it could do its part. Says whether `stop_children` may
-    /// have referred to it.
+    /// A child has ended, and there is nothing else to say about it. Says whether `stop_children` may have referred to it.
     ///
     /// # Safety
     /// The child was added to the list of this block, and this is said once. The block may be gone when this returns.
+    #[inline]
+    pub(super) unsafe fn child_came_home(block: NonNull<Self>, child: NonNull<TaskHeader>) -> Known {
+        // SAFETY: the caller's; rules 1 and 2.
+        unsafe {
+            let mut state = block.as_ref().state.lock();
+            let (last, known) = state.children.remove(child);
+            if last {
+                Self::after_last(state);
+            }
+            known
+        }
+    }
+
+    /// A child has ended, and has failed, or was stopped before it could do its part. Says whether `stop_children` may have
+    /// referred to it.
+    ///
+    /// # Safety
+    /// As for `child_came_home`.
+    #[cold]
     pub(super) unsafe fn child_ended(
         block: NonNull<Self>,
         child: NonNull<TaskHeader>,
@@ -152,10 +170,10 @@ impl<O> Block<O> {
     ) -> Known {
         let stopped = matches!(end, ChildEnd::Stopped);
         let failure = if let ChildEnd::Failed(failure) = end { Some(failure) } else { None };
-        let failed = failure.is_some();
         // SAFETY: rules 1 and 2.
         let mut state = unsafe { block.as_ref() }.state.lock();
         state.cut_short |= stopped && state.stop.is_some() && !state.dismissed;
+        let failed = failure.is_some();
         let second = match (&state.failure, failure) {
             (None, Some(failure)) => {
                 state.failure = Some(failure);
@@ -167,11 +185,11 @@ impl<O> Block<O> {
         };
         // SAFETY: the caller's.
         let (last, known) = unsafe { state.children.remove(child) };
-        let waker = if failed || last && state.body_ended { state.waker.take() } else { None };
-        let kept = if last { state.kept.take() } else { None };
-        drop(state);
-        if let Some(kept) = kept {
-            kept.let_go();
+        let waker = if failed { state.waker.take() } else { None };
+        if last {
+            Self::after_last(state);
+        } else {
+            drop(state);
         }
         if let Some(waker) = waker {
             waker.wake();
@@ -179,6 +197,20 @@ impl<O> Block<O> {
         // The panic hook has told of a second panic; a second error is of no use to anybody.
         let _ = Panic::catch(|| drop(second));
         known
+    }
+
+    /// The last child is gone. Nobody looks at the block when this returns.
+    #[inline(never)]
+    fn after_last(mut state: SpinGuard<'_, State<O>>) {
+        let waker = if state.body_ended { state.waker.take() } else { None };
+        let kept = state.kept.take();
+        drop(state);
+        if let Some(kept) = kept {
+            kept.let_go();
+        }
+        if let Some(waker) = waker {
+            waker.wake();
+        }
     }
 
     #[inline]

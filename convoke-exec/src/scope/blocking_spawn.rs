@@ -1,6 +1,5 @@
 //! Starting children in a blocking scope, and waiting for one of them.
 
-use core::cell::UnsafeCell;
 use core::fmt;
 use core::future::Future;
 use core::marker::PhantomData;
@@ -11,16 +10,15 @@ use core::task::{Context, Poll};
 use std::sync::Arc;
 
 use convoke_core::raw::HomeId;
-use convoke_core::raw::meeting::Meeting;
 use convoke_core::{Outcome, Panic, StopReason};
 
 use super::block::{Block, ChildEnd};
-use super::child::{Here, ToHandle, ToScope, Where};
+use super::child::{Here, ToScope, Where};
 use super::handle::Handle;
 use super::output::ChildOutput;
 use super::spawn::Scope;
 use super::titled::Titled;
-use crate::task::{Cell, Known, TaskHeader};
+use crate::task::{Known, TaskHeader};
 
 /// Starts children in a [`blocking_scope`](super::blocking_scope()). `O` is what the scope returns. Children may be given the
 /// reference, and then start others beside them.
@@ -109,22 +107,10 @@ impl<'scope, 'env, O> BlockingScope<'scope, 'env, O> {
         F: Future<Output: Send> + Send + 'scope,
         W: Where<O>,
     {
-        let ending = ToHandle::<O, W> {
-            meeting: Meeting::new(),
-            waker: UnsafeCell::new(None),
-            place,
-            _scope: PhantomData,
-        };
-        // SAFETY: as in `start`. The handle takes over the reference that `ToHandle` makes the task with.
-        let handle = unsafe {
-            let child = match self.scope.start(future, ending, false, location) {
-                Ok(child) => child,
-                Err(refused) => refused.panic(),
-            };
-            let ending = Cell::<F, ToHandle<O, W>>::ending_at(child);
-            let meeting = NonNull::from(&ending.as_ref().meeting);
-            let waker = NonNull::new_unchecked(ending.as_ref().waker.get());
-            Handle::new(child, meeting, waker, Cell::<F, ToHandle<O, W>>::room(child), location)
+        // SAFETY: as in `start`.
+        let handle = match unsafe { self.scope.start_with_handle(future, false, place, location) } {
+            Ok(handle) => handle,
+            Err(refused) => refused.panic(),
         };
         BlockingHandle { handle, home: self.scope.block.place.home(), location, _scope: PhantomData }
     }
@@ -180,7 +166,7 @@ unsafe impl<O> Where<O> for AndStop {
                 // Should an executor panic here: the scope is told nevertheless.
                 let _ = Panic::catch(|| block.as_ref().stop_children(StopReason::Sibling));
             }
-            Block::child_ended(block, child, ChildEnd::Home)
+            Block::child_came_home(block, child)
         }
     }
 }

@@ -1,16 +1,15 @@
 //! How a child of a scope ends: its outcome goes to the scope, or to a handle.
 
-use core::cell::UnsafeCell;
 use core::marker::PhantomData;
 use core::mem::MaybeUninit;
 use core::ptr::NonNull;
-use core::task::Waker;
 
-use convoke_core::raw::meeting::{Complete, Meeting};
+use convoke_core::raw::meeting::Complete;
 use convoke_core::{Env, Outcome, Panic, StopReason};
 
 use super::block::{Block, ChildEnd, Failure};
 use super::handle::{Anywhere, Kind};
+use super::meeting_point::MeetingPoint;
 use super::output::ChildOutput;
 use crate::task::{Ending, Known, Place, TaskHeader};
 
@@ -25,11 +24,20 @@ pub(super) unsafe trait Where<O>: Sized {
     /// The child has not been told to have ended.
     unsafe fn block(&self, child: NonNull<TaskHeader>) -> NonNull<Block<O>>;
 
+    /// The scope is told that the child has come home.
+    ///
+    /// # Safety
+    /// As for [`Block::child_came_home`].
+    #[inline]
+    unsafe fn tell_home(&self, child: NonNull<TaskHeader>) -> Known {
+        // SAFETY: the caller's.
+        unsafe { Block::child_came_home(self.block(child), child) }
+    }
+
     /// The scope is told that the child has ended, and how.
     ///
     /// # Safety
     /// As for [`Block::child_ended`].
-    #[inline]
     unsafe fn tell(&self, child: NonNull<TaskHeader>, end: ChildEnd<O>) -> Known {
         // SAFETY: the caller's.
         unsafe { Block::child_ended(self.block(child), child, end) }
@@ -174,7 +182,7 @@ unsafe impl<O, T: ChildOutput<O>, W: Where<O>> Ending<T> for ToScope<O, W> {
         unsafe {
             let end = match room.read() {
                 Outcome::Value(value) => match Panic::catch(|| value.failure()) {
-                    Ok(None) => ChildEnd::Home,
+                    Ok(None) => return self.place.tell_home(task),
                     Ok(Some(output)) => ChildEnd::Failed(Failure::Output(output)),
                     Err(panic) => ChildEnd::Failed(Failure::Panic(panic)),
                 },
@@ -188,9 +196,10 @@ unsafe impl<O, T: ChildOutput<O>, W: Where<O>> Ending<T> for ToScope<O, W> {
 }
 
 /// A child with a handle.
+#[repr(C)]
 pub(super) struct ToHandle<O, W, K = Anywhere> {
-    pub(super) meeting: Meeting,
-    pub(super) waker: UnsafeCell<Option<Waker>>,
+    /// First: the handle looks for it there.
+    pub(super) point: MeetingPoint,
     pub(super) place: W,
     pub(super) _scope: PhantomData<fn(O, K)>,
 }
@@ -206,18 +215,18 @@ unsafe impl<O, T, W: Where<O>, K: Kind> Ending<T> for ToHandle<O, W, K> {
         unsafe { name_panic(task, self.place.name(), room) };
     }
 
+    #[inline(always)]
     unsafe fn deliver(&self, task: NonNull<TaskHeader>, room: NonNull<Outcome<T>>) -> Known {
         // SAFETY: the outcome is there, and is the handle's from the meeting on, unless that says otherwise. The waker is
         // ours as the meeting says.
         unsafe {
-            // Whoever has the handle is told of a stop; the scope's body has done without.
-            let mut end = ChildEnd::Home;
-            let complete = if K::AT_HOME { self.meeting.complete_here() } else { self.meeting.complete() };
+            let MeetingPoint { meeting, waker } = &self.point;
+            let complete = if K::AT_HOME { meeting.complete_here() } else { meeting.complete() };
             match complete {
                 Complete::Leave => {}
                 Complete::Wake => {
-                    let waker = (*self.waker.get()).take();
-                    self.meeting.left();
+                    let waker = (*waker.get()).take();
+                    meeting.left();
                     if let Some(waker) = waker {
                         waker.wake();
                     }
@@ -227,10 +236,13 @@ unsafe impl<O, T, W: Where<O>, K: Kind> Ending<T> for ToHandle<O, W, K> {
                     _ => None,
                 }) {
                     Ok(None) => {}
-                    Ok(Some(panic)) | Err(panic) => end = ChildEnd::Failed(Failure::Panic(panic)),
+                    Ok(Some(panic)) | Err(panic) => {
+                        return self.place.tell(task, ChildEnd::Failed(Failure::Panic(panic)));
+                    }
                 },
             }
-            self.place.tell(task, end)
+            // Also if it was stopped: whoever has the handle is told of that, and the scope's body has done without.
+            self.place.tell_home(task)
         }
     }
 }

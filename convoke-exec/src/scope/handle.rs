@@ -3,17 +3,17 @@
 use core::fmt;
 use core::future::Future;
 use core::marker::PhantomData;
-use core::panic::Location;
 use core::pin::Pin;
 use core::ptr::NonNull;
 use core::task::{Context, Poll, Waker};
 
-use convoke_core::raw::meeting::{Abandon, Look, Meeting, Wait};
+use convoke_core::raw::meeting::{Abandon, Look, Wait};
 use convoke_core::raw::sync::thread;
 use convoke_core::raw::{Frame, Home, StopWatch, WakerMark, outside_a_task};
 use convoke_core::{Outcome, Panic};
 
 use super::blocking::thread_waker;
+use super::meeting_point::MeetingPoint;
 use crate::task::{TaskHeader, drop_handle, drop_reference};
 
 /// What [`Scope::spawn_future`](super::Scope::spawn_future) returns: awaits what a child returns.
@@ -21,20 +21,17 @@ use crate::task::{TaskHeader, drop_handle, drop_reference};
 /// - *Completes with* what the child returned. Stopped, if the child was, or if the one who waits is. If the child
 ///   panicked, the panic goes on here, with the child's name.
 /// - *If dropped*, the child is asked to stop; the scope waits for it as for all others.
-/// - *Panics* outside a task.
+/// - *Panics* outside a task, unless the child has returned by then.
 #[must_use = "dropping the handle asks the child to stop; await it, or start the child with `spawn`"]
 pub struct Handle<T, K: Kind = Anywhere> {
-    child: NonNull<TaskHeader>,
-    meeting: NonNull<Meeting>,
-    waker: NonNull<Option<Waker>>,
+    /// Until its outcome was taken: then we let it go.
+    child: Option<NonNull<TaskHeader>>,
     outcome: NonNull<Outcome<T>>,
     /// The waker that was put in place, to tell whether another one comes. Compared, never used.
     placed: Option<WakerMark>,
-    taken: bool,
+    watch: StopWatch,
     /// The child was, and so is whoever awaits it.
     stopped: bool,
-    place: &'static Location<'static>,
-    watch: StopWatch,
     _outcome: PhantomData<(Outcome<T>, K)>,
 }
 
@@ -76,80 +73,73 @@ impl<T, K: Kind> Unpin for Handle<T, K> {}
 
 impl<T, K: Kind> Handle<T, K> {
     /// # Safety
-    /// The caller gives up a reference of the child, in which the others lie; or, if it stays at home, the handle that the child
-    /// was made with, on the thread of its home.
-    pub(super) unsafe fn new(
-        child: NonNull<TaskHeader>,
-        meeting: NonNull<Meeting>,
-        waker: NonNull<Option<Waker>>,
-        outcome: NonNull<Outcome<T>>,
-        place: &'static Location<'static>,
-    ) -> Self {
-        Self {
-            child,
-            meeting,
-            waker,
-            outcome,
-            placed: None,
-            taken: false,
-            stopped: false,
-            place,
-            watch: StopWatch::new(),
-            _outcome: PhantomData,
-        }
+    /// The caller gives up a reference of the child, in which the outcome will lie; or, if it stays at home, the handle that the
+    /// child was made with, on the thread of its home. The pointer to the child is one to all of it.
+    #[inline]
+    pub(super) unsafe fn new(child: NonNull<TaskHeader>, outcome: NonNull<Outcome<T>>) -> Self {
+        let (placed, watch) = (None, StopWatch::new());
+        Self { child: Some(child), outcome, placed, watch, stopped: false, _outcome: PhantomData }
     }
 
     /// Asks the child to stop. It is awaited as before.
     pub fn request_stop(&self) {
-        let _others_out = self.keep_others_out();
+        let Some(child) = self.child else { return };
+        let _others_out = Self::keep_others_out(child);
         // SAFETY: we have a reference; and one that stays at home is there, or others are kept out.
+        unsafe { Self::ask_stop(child) };
+    }
+
+    /// # Safety
+    /// The child is ours; and if the handle stays at home we are there, or others are kept out.
+    unsafe fn ask_stop(child: NonNull<TaskHeader>) {
+        // SAFETY: the caller's.
         unsafe {
             if K::AT_HOME {
-                TaskHeader::ask_stop_at_home(self.child);
+                TaskHeader::ask_stop_at_home(child);
             } else {
-                TaskHeader::ask_stop(self.child);
+                TaskHeader::ask_stop(child);
             }
         }
     }
 
-    fn meeting(&self) -> &Meeting {
-        // SAFETY: it lies in the child, of which we have a reference.
-        unsafe { self.meeting.as_ref() }
+    /// Whether nobody else is at a child whose handle stays at home: this is its home.
+    #[inline]
+    fn is_home(child: NonNull<TaskHeader>) -> bool {
+        // SAFETY: we have a reference.
+        !K::AT_HOME || unsafe { child.as_ref() }.is_at_home()
     }
 
     /// For one that stays at home, and is used while its home is not run: nobody else is there then, unless it is closed.
-    #[inline]
-    fn keep_others_out(&self) -> Option<impl Sized + use<T, K>> {
-        // SAFETY: we have a reference.
-        (K::AT_HOME && !unsafe { self.child.as_ref() }.is_at_home()).then(Home::keep_out)
+    fn keep_others_out(child: NonNull<TaskHeader>) -> Option<impl Sized + use<T, K>> {
+        (!Self::is_home(child)).then(Home::keep_out)
     }
 
     /// Whether the outcome is there; if not, the waker is in its place.
-    #[inline]
-    fn look(&mut self, waker: &Waker) -> Look {
-        if self.meeting().look() == Look::Done {
-            return Look::Done;
-        }
+    fn look(&mut self, child: NonNull<TaskHeader>, waker: &Waker) -> Look {
+        // SAFETY: we have a reference of the child, which has a handle: us.
+        let point = unsafe { MeetingPoint::of(child) };
+        let meeting = &point.meeting;
         let identity = WakerMark::of(waker);
+        if meeting.look() == Look::Done || self.placed == Some(identity) {
+            return meeting.look();
+        }
         match self.placed {
-            Some(placed) if placed == identity => return self.meeting().look(),
             Some(_) => {
                 // Before: the child waits while we change it, and the waker may be anybody's.
                 let waker = waker.clone();
-                let look = self.meeting().change();
+                let look = meeting.change();
                 if look == Look::Done {
                     return look;
                 }
                 // SAFETY: we are changing it: then it is ours.
-                let before = unsafe { self.waker.as_mut().replace(waker) };
-                self.meeting().changed();
+                let before = unsafe { (*point.waker.get()).replace(waker) };
+                meeting.changed();
                 self.placed = Some(identity);
                 drop(before);
             }
             None => {
                 // SAFETY: nobody waits yet: then it is ours.
-                unsafe { *self.waker.as_mut() = Some(waker.clone()) };
-                let meeting = self.meeting();
+                unsafe { *point.waker.get() = Some(waker.clone()) };
                 let wait = if K::AT_HOME { meeting.wait_here() } else { meeting.wait() };
                 if wait == Wait::Done {
                     return Look::Done;
@@ -159,25 +149,40 @@ impl<T, K: Kind> Handle<T, K> {
         self.placed = Some(identity);
         Look::NotYet
     }
-}
 
-impl<T> Handle<T, Anywhere> {
-    /// Blocks this thread until the child has ended.
-    pub(super) fn wait(mut self) -> Outcome<T> {
-        let waker = thread_waker();
-        while self.look(&waker) == Look::NotYet {
-            thread::park();
+    /// Takes the outcome, and lets the child go.
+    ///
+    /// # Safety
+    /// The child is ours, and the meeting says that the outcome is there; if the handle stays at home we are there, or others are
+    /// kept out.
+    #[inline]
+    unsafe fn take(&mut self, child: NonNull<TaskHeader>) -> Outcome<T> {
+        self.child = None;
+        // SAFETY: the caller's; as we have no child any more, it is done once.
+        unsafe {
+            let outcome = self.outcome.read();
+            Self::let_go(child);
+            outcome
         }
-        self.taken = true;
-        // SAFETY: the meeting says that the outcome is there and ours; it is taken once.
-        unsafe { self.outcome.read() }
     }
-}
 
-impl<T, K: Kind> Future for Handle<T, K> {
-    type Output = T;
+    /// # Safety
+    /// The child is ours, and is not any more.
+    #[inline]
+    unsafe fn let_go(child: NonNull<TaskHeader>) {
+        // SAFETY: the caller's.
+        unsafe {
+            if K::AT_HOME {
+                drop_handle(child);
+            } else {
+                drop_reference(child);
+            }
+        }
+    }
 
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<T> {
+    /// The way of all polls but one that finds the outcome at home.
+    #[inline(never)]
+    fn poll_slowly(&mut self, cx: &mut Context<'_>) -> Poll<T> {
         Frame::current(|frame| {
             let Some(frame) = frame else { outside_a_task("the handle of a child") };
             if self.stopped {
@@ -185,50 +190,100 @@ impl<T, K: Kind> Future for Handle<T, K> {
                 frame.set_stopped();
                 return Poll::Pending;
             }
-            assert!(!self.taken, "polled after it has ended");
-            let _others_out = self.keep_others_out();
-            if self.look(cx.waker()) == Look::NotYet {
+            let child = self.child.expect("polled after it has ended");
+            let _others_out = Self::keep_others_out(child);
+            if self.look(child, cx.waker()) == Look::NotYet {
                 if !frame.honour_stop() {
-                    frame.waits_at(self.place);
+                    // SAFETY: we have a reference.
+                    frame.waits_at(unsafe { child.as_ref() }.location);
                     self.watch.watch(frame, cx);
                 }
                 return Poll::Pending;
             }
-            self.taken = true;
-            // SAFETY: the meeting says that the outcome is there and ours; it is taken once.
-            match unsafe { self.outcome.read() } {
+            // SAFETY: the meeting has just said so.
+            match unsafe { self.take(child) } {
                 Outcome::Value(value) => Poll::Ready(value),
-                Outcome::Error(never) => never.absurd(),
-                Outcome::Panicked(panic) => panic.resume(),
-                Outcome::Stopped => {
-                    self.stopped = true;
-                    frame.set_stopped();
-                    Poll::Pending
-                }
+                other => self.end_otherwise(other),
             }
         })
+    }
+
+    /// There is no value.
+    #[cold]
+    #[inline(never)]
+    fn end_otherwise(&mut self, outcome: Outcome<T>) -> Poll<T> {
+        match outcome {
+            Outcome::Value(value) => return Poll::Ready(value),
+            Outcome::Error(never) => never.absurd(),
+            Outcome::Panicked(panic) => panic.resume(),
+            Outcome::Stopped => {}
+        }
+        Frame::current(|frame| {
+            let Some(frame) = frame else { outside_a_task("the handle of a child") };
+            self.stopped = true;
+            frame.set_stopped();
+        });
+        Poll::Pending
+    }
+
+    /// Nobody wants the outcome any more.
+    #[cold]
+    #[inline(never)]
+    fn abandon(&mut self, child: NonNull<TaskHeader>) {
+        let _others_out = Self::keep_others_out(child);
+        // SAFETY: we have the child, and give it up last; others are kept out. The meeting says whether the outcome is there and
+        // ours. The hook has told of a panic in it.
+        unsafe {
+            // Before it is abandoned: then it still has its outcome to give to us.
+            Self::ask_stop(child);
+            let meeting = &MeetingPoint::of(child).meeting;
+            let abandoned = if K::AT_HOME { meeting.abandon_here() } else { meeting.abandon() };
+            if abandoned == Abandon::Free {
+                let _ = Panic::catch(|| self.outcome.drop_in_place());
+            }
+            Self::let_go(child);
+        }
+    }
+}
+
+impl<T> Handle<T, Anywhere> {
+    /// Blocks this thread until the child has ended.
+    pub(super) fn wait(mut self) -> Outcome<T> {
+        let child = self.child.expect("it was not awaited before");
+        let waker = thread_waker();
+        while self.look(child, &waker) == Look::NotYet {
+            thread::park();
+        }
+        // SAFETY: the meeting says so.
+        unsafe { self.take(child) }
+    }
+}
+
+impl<T, K: Kind> Future for Handle<T, K> {
+    type Output = T;
+
+    #[inline]
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<T> {
+        if let Some(child) = self.child
+            && Self::is_home(child)
+            // SAFETY: we have a reference of the child, which has a handle: us.
+            && unsafe { MeetingPoint::of(child) }.meeting.is_done()
+        {
+            // SAFETY: as above.
+            return match unsafe { self.take(child) } {
+                Outcome::Value(value) => Poll::Ready(value),
+                other => self.end_otherwise(other),
+            };
+        }
+        self.poll_slowly(cx)
     }
 }
 
 impl<T, K: Kind> Drop for Handle<T, K> {
+    #[inline]
     fn drop(&mut self) {
-        let _others_out = self.keep_others_out();
-        if !self.taken {
-            // Before it is abandoned: then it still has its outcome to give to us.
-            self.request_stop();
-            let abandoned = if K::AT_HOME { self.meeting().abandon_here() } else { self.meeting().abandon() };
-            if abandoned == Abandon::Free {
-                // SAFETY: the meeting says that the outcome is there and ours. The hook has told of a panic in it.
-                let _ = Panic::catch(|| unsafe { self.outcome.drop_in_place() });
-            }
-        }
-        // SAFETY: we have it, and give it up.
-        unsafe {
-            if K::AT_HOME {
-                drop_handle(self.child);
-            } else {
-                drop_reference(self.child);
-            }
+        if let Some(child) = self.child {
+            self.abandon(child);
         }
     }
 }
@@ -236,8 +291,9 @@ impl<T, K: Kind> Drop for Handle<T, K> {
 impl<T, K: Kind> fmt::Debug for Handle<T, K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Handle")
-            .field("taken", &self.taken)
-            .field("started at", &self.place)
+            .field("taken", &self.child.is_none())
+            // SAFETY: we have a reference.
+            .field("started at", &self.child.map(|child| unsafe { child.as_ref() }.location))
             .finish_non_exhaustive()
     }
 }

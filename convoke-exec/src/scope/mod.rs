@@ -8,6 +8,7 @@ mod child;
 mod children;
 mod future;
 mod handle;
+mod meeting_point;
 mod output;
 mod results;
 mod spawn;

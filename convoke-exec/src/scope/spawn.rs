@@ -1,6 +1,5 @@
 //! Starting children in a scope.
 
-use core::cell::UnsafeCell;
 use core::fmt;
 use core::future::Future;
 use core::marker::PhantomData;
@@ -10,12 +9,12 @@ use std::sync::Arc;
 
 use convoke_core::env::Changes;
 use convoke_core::raw::HomeId;
-use convoke_core::raw::meeting::Meeting;
 use convoke_core::{Executor, ExecutorRef, StopReason};
 
 use super::block::Block;
 use super::child::{Elsewhere, Here, Placed, ToHandle, ToScope, Where};
 use super::handle::{AtHome, Handle, Kind};
+use super::meeting_point::MeetingPoint;
 use super::output::ChildOutput;
 use super::titled::Titled;
 use crate::frame_arc::FrameArc;
@@ -218,26 +217,24 @@ impl<O> Scope<O> {
     /// # Safety
     /// As for `start`; and a handle that stays at home is only for a `local` child.
     #[inline]
-    unsafe fn start_with_handle<F: Future, W: Where<O>, K: Kind>(
+    pub(super) unsafe fn start_with_handle<F: Future, W: Where<O>, K: Kind>(
         &self,
         future: F,
         local: bool,
         place: W,
         location: &'static Location<'static>,
     ) -> Result<Handle<F::Output, K>, SpawnError<F>> {
-        let ending = ToHandle::<O, W, K> {
-            meeting: Meeting::new(),
-            waker: UnsafeCell::new(None),
-            place,
-            _scope: PhantomData,
+        const {
+            assert!(
+                Cell::<F, ToHandle<O, W, K>>::ENDING_AT == MeetingPoint::AT,
+                "the handle looks for it there"
+            )
         };
+        let ending = ToHandle::<O, W, K> { point: MeetingPoint::new(), place, _scope: PhantomData };
         // SAFETY: the caller's. The handle takes over the reference that `ToHandle` makes the task with.
         unsafe {
             let child = self.start(future, ending, local, location)?;
-            let ending = Cell::<F, ToHandle<O, W, K>>::ending_at(child);
-            let meeting = NonNull::from(&ending.as_ref().meeting);
-            let waker = NonNull::new_unchecked(ending.as_ref().waker.get());
-            Ok(Handle::new(child, meeting, waker, Cell::<F, ToHandle<O, W, K>>::room(child), location))
+            Ok(Handle::new(child, Cell::<F, ToHandle<O, W, K>>::room(child)))
         }
     }
 
@@ -261,7 +258,7 @@ impl<O> Scope<O> {
     #[inline]
     fn is_at_home(&self) -> bool {
         let home = self.block.place.home();
-        home != HomeId::NONE && home == HomeId::here()
+        home == HomeId::here() && home != HomeId::NONE
     }
 
     fn start_on<X, F, W>(
@@ -323,7 +320,7 @@ impl<O> Scope<O> {
             state.children.add(child, stopping);
             drop(state);
             M::announce(Cell::<F, M>::ending_at(child), child);
-            TaskHeader::post(child);
+            TaskHeader::post_first(child);
             Ok(child)
         }
     }

@@ -50,6 +50,11 @@ unsafe impl<O, W: Where<O>> Where<O> for Titled<W> {
     }
 
     #[inline]
+    unsafe fn tell_home(&self, child: NonNull<TaskHeader>) -> Known {
+        // SAFETY: the caller's.
+        unsafe { Where::<O>::tell_home(&self.inner, child) }
+    }
+
     unsafe fn tell(&self, child: NonNull<TaskHeader>, end: ChildEnd<O>) -> Known {
         // SAFETY: the caller's.
         unsafe { self.inner.tell(child, end) }

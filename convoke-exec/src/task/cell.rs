@@ -1,7 +1,6 @@
 //! A task in memory: header, what becomes of its outcome, and room for the future or the outcome. One allocation. Here is
 //! the one function that knows its type, and all ways through it.
 
-use core::alloc::Layout;
 use core::future::Future;
 use core::mem::ManuallyDrop;
 use core::panic::Location;
@@ -9,7 +8,6 @@ use core::pin::Pin;
 use core::ptr::NonNull;
 use core::task::Context;
 
-use convoke_core::env::FrameAllocator;
 use convoke_core::raw::{Call, Frame, Header, Polled};
 use convoke_core::{InlineExecutor, Outcome, Panic};
 
@@ -18,7 +16,7 @@ use crate::diagnosis::polls;
 use super::header::{Stage, TaskHeader, drop_reference};
 use super::host::Inside;
 use super::place::Place;
-use super::state::{From, Leave, Pause, State};
+use super::state::{From, Leave, Pause};
 
 /// What becomes of the outcome.
 ///
@@ -71,6 +69,16 @@ pub(crate) struct Cell<F: Future, M> {
     body: Body<F>,
 }
 
+impl<F: Future, M> Cell<F, M> {
+    /// Where the ending lies.
+    pub(crate) const ENDING_AT: usize = core::mem::offset_of!(Self, ending);
+
+    #[inline]
+    pub(super) fn new(header: TaskHeader, ending: M, future: F) -> Self {
+        Self { header, ending, body: Body { future: ManuallyDrop::new(future) } }
+    }
+}
+
 /// `Stage` says what is in it.
 union Body<F: Future> {
     future: ManuallyDrop<F>,
@@ -95,147 +103,59 @@ pub(crate) struct Making {
     pub(crate) location: &'static Location<'static>,
 }
 
-/// Whose memory a task lies in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Memory {
-    /// That of the default allocator.
-    Recycling,
-    /// The system's.
-    System,
-    /// That of an allocator that stands behind the task.
-    Own,
-}
-
-impl Memory {
-    #[inline]
-    fn of(allocator: &FrameAllocator) -> Self {
-        if *allocator == FrameAllocator::recycling() {
-            Self::Recycling
-        } else if *allocator == FrameAllocator::system() {
-            Self::System
-        } else {
-            Self::Own
-        }
-    }
-
-    #[inline]
-    fn allocator(self, own: impl FnOnce() -> Option<FrameAllocator>) -> FrameAllocator {
-        match self {
-            Self::Recycling => FrameAllocator::recycling(),
-            Self::System => FrameAllocator::system(),
-            Self::Own => own().unwrap_or_default(),
-        }
-    }
-}
-
-/// Memory for a task that is not made yet.
-pub(crate) struct Vacant<F: Future, M> {
-    cell: NonNull<Cell<F, M>>,
-    memory: Memory,
-    /// If it is neither of the usual ones.
-    allocator: Option<FrameAllocator>,
-}
-
-impl<F: Future, M: Ending<F::Output>> Vacant<F, M> {
-    /// Memory from the allocator of the place, if it has some.
-    pub(crate) fn allocate(place: &Place) -> Option<Self> {
-        let allocator = place.env().allocator();
-        let memory = Memory::of(allocator);
-        let own = (memory == Memory::Own).then(|| allocator.clone());
-        let cell = allocator.allocate(Cell::<F, M>::layout(memory))?.cast();
-        Some(Self { cell, memory, allocator: own })
-    }
-
-    /// Makes the task. It is queued: the caller posts its runnable, or runs it.
-    ///
-    /// # Safety
-    /// The place is the one that the memory was allocated for, and outlives the task's stay. If the task is `local`, this
-    /// thread is at the home of the place's executor; else the future is `Send`. What the future and the ending borrow
-    /// outlives the task.
-    #[inline]
-    pub(crate) unsafe fn fill(self, future: F, ending: M, making: Making) -> NonNull<TaskHeader> {
-        let this = ManuallyDrop::new(self);
-        let cell = this.cell;
-        // SAFETY: we are given up here, and the field is not used again.
-        let allocator = unsafe { (&raw const this.allocator).read() };
-        // SAFETY: the caller's.
-        let home = unsafe { making.place.as_ref() }.home();
-        let header = TaskHeader::new(
-            Header::new(Cell::<F, M>::call),
-            if M::HANDLE { State::queued_with_handle() } else { State::queued(M::REFERENCES) },
-            home,
-            this.memory,
-            making,
-        );
-        // SAFETY: the memory fits and is ours.
-        unsafe {
-            cell.write(Cell { header, ending, body: Body { future: ManuallyDrop::new(future) } });
-            if let Some(allocator) = allocator {
-                Cell::allocator_of(cell).write(allocator);
-            }
-        }
-        cell.cast()
-    }
-}
-
-impl<F: Future, M> Drop for Vacant<F, M> {
-    fn drop(&mut self) {
-        let allocator = self.memory.allocator(|| self.allocator.take());
-        // SAFETY: the memory came from there, and was not filled.
-        unsafe { allocator.deallocate(self.cell.cast(), Cell::<F, M>::layout(self.memory)) };
-    }
-}
-
-impl<F: Future, M> Cell<F, M> {
-    /// Header, ending and body; behind them the allocator, unless it is one of the usual ones.
-    fn layout(memory: Memory) -> Layout {
-        let layout = Layout::new::<Self>();
-        if memory != Memory::Own {
-            return layout;
-        }
-        let size = Self::ALLOCATOR_AT + size_of::<FrameAllocator>();
-        let align = layout.align().max(align_of::<FrameAllocator>());
-        Layout::from_size_align(size, align).expect("a task fits into memory").pad_to_align()
-    }
-
-    const ALLOCATOR_AT: usize = size_of::<Self>().next_multiple_of(align_of::<FrameAllocator>());
-
-    /// # Safety
-    /// `cell` was made with room for it.
-    unsafe fn allocator_of(cell: NonNull<Self>) -> NonNull<FrameAllocator> {
-        // SAFETY: `layout` made room for it there.
-        unsafe { cell.cast::<u8>().add(Self::ALLOCATOR_AT).cast() }
-    }
-}
-
 impl<F: Future, M: Ending<F::Output>> Cell<F, M> {
     /// The one function that knows the type: runs the task, refuses to, takes it to its end, or frees it.
     ///
     /// # Safety
     /// `header` is that of a `Self`, and the caller holds its runnable, or was told to call this.
-    unsafe fn call(header: NonNull<Header>, call: Call) {
+    pub(super) unsafe fn call(header: NonNull<Header>, call: Call) {
         let task = header.cast::<TaskHeader>();
+        // Two ways, each with a stack of its own: the second is short.
         // SAFETY: the caller holds the runnable, or has the task to himself.
+        unsafe { if task.as_ref().state.is_done() { Self::settle(task) } else { Self::run(task, call) } }
+    }
+
+    /// Frees a task that has ended, or takes it to where it can be freed.
+    ///
+    /// # Safety
+    /// It has ended, and the caller was told to call this.
+    #[inline(never)]
+    unsafe fn settle(task: NonNull<TaskHeader>) {
+        // SAFETY: the caller's.
         unsafe {
             let this = task.as_ref();
-            if this.state.is_done() {
-                // Whoever frees it later comes here, too, and must not find it leaving.
-                return match this.stage.replace(Stage::Outcome) {
-                    Stage::Leaving => Self::leave(task),
-                    Stage::LeavingDelivered => Self::leave_after_all(task),
-                    Stage::Future | Stage::Outcome | Stage::Delivered => Self::free(task),
-                };
-            }
-            let from = this.from();
-            match (from, call) {
-                (From::Away, Call::Run) => not_at_home(),
-                (From::Away, Call::Stop) => TaskHeader::act(task, this.state.refuse_away()),
-                (From::Home | From::Anywhere, call) => {
-                    this.state.begin(from);
-                    while Self::go_on(task, call) {
-                        this.state.begin(from);
+            match this.stage.get() {
+                Stage::Future | Stage::Outcome | Stage::Delivered => Self::free(task),
+                leaving => {
+                    // Whoever frees it later comes here, too, and must not find it leaving.
+                    this.stage.set(Stage::Outcome);
+                    if leaving == Stage::Leaving {
+                        Self::leave_late(task);
+                    } else {
+                        Self::leave_after_all(task);
                     }
                 }
+            }
+        }
+    }
+
+    /// # Safety
+    /// The caller holds the runnable, and the task has not ended.
+    #[inline(never)]
+    unsafe fn run(task: NonNull<TaskHeader>, call: Call) {
+        // SAFETY: the caller's.
+        unsafe {
+            let this = task.as_ref();
+            let from = this.from();
+            if from == From::Away {
+                return match call {
+                    Call::Run => not_at_home(),
+                    Call::Stop => TaskHeader::act(task, this.state.refuse_away()),
+                };
+            }
+            this.state.begin(from);
+            while Self::go_on(task, from, call) {
+                this.state.begin(from);
             }
         }
     }
@@ -245,27 +165,32 @@ impl<F: Future, M: Ending<F::Output>> Cell<F, M> {
     /// # Safety
     /// The caller is inside; and not any more when this returns.
     #[inline]
-    unsafe fn go_on(task: NonNull<TaskHeader>, call: Call) -> bool {
+    unsafe fn go_on(task: NonNull<TaskHeader>, from: From, call: Call) -> bool {
         // SAFETY: rule 2 of the header: we are inside.
         unsafe {
             let this = task.as_ref();
             if this.stage.get() == Stage::Future {
-                let ended = match call {
-                    Call::Run if !Inside::new(task).must_not_be_touched_here() => Self::poll(task),
-                    Call::Run | Call::Stop => Some(Self::drop_future(task, Outcome::Stopped)),
-                };
-                let Some(outcome) = ended else { return Self::pause(task) };
-                Self::room(task).write(outcome);
+                if call == Call::Stop || Inside::new(task).must_not_be_touched_here() {
+                    Self::end_badly(task, Outcome::Stopped);
+                } else if !Self::poll(task) {
+                    return Self::pause(task);
+                }
                 this.stage.set(Stage::Outcome);
             }
-            // A guest that leaves after this look wakes us, and `pause` sees that.
-            if this.side().is_some_and(|side| !side.is_empty()) {
-                return Self::pause(task);
+            let mut from = from;
+            if let Some(side) = this.side() {
+                // A guest that leaves after this look wakes us, and `pause` sees that.
+                if !side.is_empty() {
+                    return Self::pause(task);
+                }
+                // It may have moved. Without a side table it has not.
+                from = this.from();
+                Self::ending(task).ended(task, Self::room(task));
+                this.drop_side();
+            } else {
+                Self::ending(task).ended(task, Self::room(task));
             }
-            Self::ending(task).ended(task, Self::room(task));
-            this.drop_side();
-            this.state.finish(this.from());
-            Self::leave(task);
+            Self::leave(task, this.state.finish_and_leave(from));
             false
         }
     }
@@ -292,12 +217,12 @@ impl<F: Future, M: Ending<F::Output>> Cell<F, M> {
         }
     }
 
-    /// Polls the future. Its outcome, if it has one; the future is gone then.
+    /// Polls the future. True if it has ended: its outcome is in the room then, and the future is gone.
     ///
     /// # Safety
     /// The caller is inside, and there is a future.
     #[inline]
-    unsafe fn poll(task: NonNull<TaskHeader>) -> Option<Outcome<F::Output>> {
+    unsafe fn poll(task: NonNull<TaskHeader>) -> bool {
         // SAFETY: rule 2 of the header; the future stays where it is until it is dropped there. The waker is for the time of
         // the poll, and the task stays for longer.
         unsafe {
@@ -307,81 +232,109 @@ impl<F: Future, M: Ending<F::Output>> Cell<F, M> {
                 Pin::new_unchecked(&mut *(&raw mut (*task.cast::<Self>().as_ptr()).body.future).cast::<F>());
             let waker = TaskHeader::borrowed_waker(task);
             let mut cx = Context::from_waker(&waker);
+            let header = inside.header();
+            let asked = header.state.stop_asked();
             let polled = Panic::catch(|| {
-                let asked = inside.hear_of_stop();
-                let header = inside.header();
+                if asked {
+                    inside.pass_on_stop();
+                }
                 Frame::outermost(inside, &waker, &header.waits, asked, &header.stopped).poll(future, &mut cx)
             });
-            let outcome = match polled {
-                Ok(Polled::Pending) => return None,
-                Ok(Polled::Ready(value)) => Outcome::Value(value),
-                Ok(Polled::Stopped) => Outcome::Stopped,
-                Err(panic) => Outcome::Panicked(panic),
+            match polled {
+                Ok(Polled::Pending) => return false,
+                Ok(Polled::Ready(value)) => match Self::drop_future(task, asked) {
+                    Ok(()) => Self::room(task).write(Outcome::Value(value)),
+                    Err(panic) => Self::room(task).write(Outcome::Value(value).or_panic(panic)),
+                },
+                Ok(Polled::Stopped) => Self::end_badly(task, Outcome::Stopped),
+                Err(panic) => Self::end_badly(task, Outcome::Panicked(panic)),
+            }
+            true
+        }
+    }
+
+    /// Drops the future, unless this is not its thread, and puts this outcome into the room.
+    ///
+    /// # Safety
+    /// The caller is inside, and there is a future; afterwards there is none.
+    #[cold]
+    #[inline(never)]
+    unsafe fn end_badly(task: NonNull<TaskHeader>, outcome: Outcome<F::Output>) {
+        // SAFETY: the caller's.
+        unsafe {
+            let inside = Inside::new(task);
+            let outcome = if inside.must_not_be_touched_here() {
+                eprintln!(
+                    "convoke: the executor of a task that is not `Send` (spawned at {}) has ended before it; its frame \
+                     cannot be destroyed on another thread, and is leaked",
+                    inside.header().location
+                );
+                outcome
+            } else {
+                match Self::drop_future(task, inside.header().state.stop_asked()) {
+                    Ok(()) => outcome,
+                    Err(panic) => outcome.or_panic(panic),
+                }
             };
-            Some(Self::drop_future(task, outcome))
+            Self::room(task).write(outcome);
         }
     }
 
     /// Drops the future where it is. If that panics, so did the task.
     ///
     /// # Safety
-    /// The caller is inside, and there is a future; afterwards there is none.
-    unsafe fn drop_future(task: NonNull<TaskHeader>, outcome: Outcome<F::Output>) -> Outcome<F::Output> {
+    /// The caller is inside, on the future's thread, and there is a future; afterwards there is none.
+    #[inline]
+    unsafe fn drop_future(task: NonNull<TaskHeader>, asked: bool) -> Result<(), Panic> {
+        if !core::mem::needs_drop::<F>() {
+            return Ok(());
+        }
         // SAFETY: rule 2 of the header.
         unsafe {
             let inside = Inside::new(task);
-            if inside.must_not_be_touched_here() {
-                eprintln!(
-                    "convoke: the executor of a task that is not `Send` (spawned at {}) has ended before it; its frame \
-                     cannot be destroyed on another thread, and is leaked",
-                    inside.header().location
-                );
-                return outcome;
-            }
             let future = (&raw mut (*task.cast::<Self>().as_ptr()).body.future).cast::<F>();
-            if !core::mem::needs_drop::<F>() {
-                return outcome;
-            }
             let waker = TaskHeader::borrowed_waker(task);
-            let header = inside.header();
-            let asked = header.state.stop_asked();
-            let frame = Frame::outermost(inside, &waker, &header.waits, asked, &header.stopped);
-            match Panic::catch(|| frame.within(|| future.drop_in_place())) {
-                Ok(()) => outcome,
-                Err(panic) => outcome.or_panic(panic),
+            Panic::catch(|| {
+                let header = inside.header();
+                let frame = Frame::outermost(inside, &waker, &header.waits, asked, &header.stopped);
+                frame.within(|| future.drop_in_place());
+            })
+        }
+    }
+
+    /// Tells the parent, and frees the memory if nobody else refers to it.
+    ///
+    /// # Safety
+    /// The task has ended, its outcome is in the room, and its state has said that it leaves like this.
+    #[inline(always)]
+    unsafe fn leave(task: NonNull<TaskHeader>, leave: Leave) {
+        // SAFETY: nobody goes in any more. The task's own reference keeps the memory until the last line; the place is not
+        // looked at after `deliver`.
+        unsafe {
+            if leave == Leave::Later {
+                return;
+            }
+            let known = Self::ending(task).deliver(task, Self::room(task));
+            match leave {
+                Leave::Counted => drop_reference(task),
+                // Between the look at the references and the parent's last one at the task.
+                _ if known == Known::ToOthers => Self::leave_after_all(task),
+                Leave::Here if !task.as_ref().state.left_to_handle() => {}
+                _ => Self::free(task),
             }
         }
     }
 
-    /// Leaves, tells the parent, and frees the memory if nobody else refers to it.
+    /// Leaves when the letter that it waited for was opened.
     ///
     /// # Safety
     /// The task has ended, and its outcome is in the room.
-    unsafe fn leave(task: NonNull<TaskHeader>) {
-        // SAFETY: nobody goes in any more. The task's own reference keeps the memory until the last line; the place is not
-        // looked at after `deliver`.
+    #[cold]
+    unsafe fn leave_late(task: NonNull<TaskHeader>) {
+        // SAFETY: the caller's.
         unsafe {
             let this = task.as_ref();
-            match this.state.leave(this.from()) {
-                Leave::Later => {}
-                Leave::Alone => match Self::ending(task).deliver(task, Self::room(task)) {
-                    Known::ToTheParent => Self::free(task),
-                    // Between the look at the references and the parent's last one at the task.
-                    Known::ToOthers => Self::leave_after_all(task),
-                },
-                Leave::Here => match Self::ending(task).deliver(task, Self::room(task)) {
-                    Known::ToTheParent => {
-                        if this.state.left_to_handle() {
-                            Self::free(task);
-                        }
-                    }
-                    Known::ToOthers => Self::leave_after_all(task),
-                },
-                Leave::Counted => {
-                    Self::ending(task).deliver(task, Self::room(task));
-                    drop_reference(task);
-                }
-            }
+            Self::leave(task, this.state.leave(this.from()));
         }
     }
 
@@ -404,15 +357,12 @@ impl<F: Future, M: Ending<F::Output>> Cell<F, M> {
 
     /// # Safety
     /// Nobody refers to the task any more.
+    #[inline]
     unsafe fn free(task: NonNull<TaskHeader>) {
-        let cell = task.cast::<Self>();
-        // SAFETY: the caller's; the allocator is the one it was made with.
+        // SAFETY: the caller's.
         unsafe {
-            let memory = task.as_ref().memory();
-            let allocator = memory.allocator(|| Some(Self::allocator_of(cell).read()));
             Self::ending(task).free(Self::room(task));
-            cell.drop_in_place();
-            allocator.deallocate(cell.cast(), Self::layout(memory));
+            Self::destroy(task);
         }
     }
 
@@ -432,10 +382,7 @@ impl<F: Future, M: Ending<F::Output>> Cell<F, M> {
         // SAFETY: the caller's: it is ours alone. The future is moved out, and all else dropped once.
         unsafe {
             let future = (&raw const (*cell.as_ptr()).body.future).cast::<F>().read();
-            let memory = task.as_ref().memory();
-            let allocator = memory.allocator(|| Some(Self::allocator_of(cell).read()));
-            cell.drop_in_place();
-            allocator.deallocate(cell.cast(), Self::layout(memory));
+            Self::destroy(task);
             future
         }
     }

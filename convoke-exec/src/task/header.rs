@@ -20,7 +20,8 @@ use convoke_core::raw::sync::atomic::{AtomicU32, Ordering};
 use convoke_core::raw::{Header, HomeId, Letter, Runnable, Waits};
 use convoke_core::{Env, Executor, StopReason};
 
-use super::cell::{Making, Memory};
+use super::cell::Making;
+use super::memory::Memory;
 use super::place::{Links, List, Place};
 use super::side::{Side, no_memory};
 use super::state::{From, State, Wake};
@@ -66,11 +67,11 @@ pub(super) enum Stage {
     Future,
     /// The outcome; the task waits for its guests.
     Outcome,
-    /// The outcome, and the task has been told to leave.
-    Leaving,
     /// Nothing, or the outcome, for a handle: the parent was told.
     Delivered,
-    /// The same, and the task has been told to leave.
+    /// The outcome, and the task has been told to leave.
+    Leaving,
+    /// As `Delivered`, and the task has been told to leave.
     LeavingDelivered,
 }
 
@@ -78,9 +79,9 @@ pub(super) enum Stage {
 unsafe impl Sync for TaskHeader {}
 
 impl TaskHeader {
-    /// A task that is queued: whoever makes it posts its runnable.
+    /// A task that is queued, in memory of the usual allocator: whoever makes it posts its runnable.
     #[inline]
-    pub(super) fn new(runnable: Header, state: State, home: HomeId, memory: Memory, making: Making) -> Self {
+    pub(super) fn new(runnable: Header, state: State, home: HomeId, making: Making) -> Self {
         Self {
             runnable,
             state,
@@ -88,7 +89,7 @@ impl TaskHeader {
             stage: Cell::new(Stage::Future),
             stopped: Cell::new(false),
             list: Cell::new(List::Running),
-            fixed: Fixed::new(memory, making.local),
+            fixed: Fixed::new(Memory::Recycling, making.local),
             place: making.place,
             location: making.location,
             waits: Waits::new(),
@@ -104,6 +105,16 @@ impl TaskHeader {
     pub(crate) unsafe fn stop_from_the_beginning(task: NonNull<Self>) {
         // SAFETY: the caller's. It is queued, and so there is nothing to do about it.
         let _ = unsafe { task.as_ref() }.state.ask_stop(From::Home);
+    }
+
+    /// Notes down for a task that nobody knows yet that it lies in this memory, and not in the usual one.
+    ///
+    /// # Safety
+    /// The task is there, and its memory is this.
+    #[cold]
+    pub(super) unsafe fn set_memory(task: NonNull<Self>, memory: Memory) {
+        // SAFETY: the caller's: nobody else is here.
+        unsafe { (*task.as_ptr()).fixed = Fixed::new(memory, task.as_ref().is_local()) };
     }
 
     /// Puts a task that nobody knows yet into another place.
@@ -311,6 +322,19 @@ impl TaskHeader {
         // executor is read before the runnable is given away, and may only then be gone.
         unsafe {
             let executor = NonNull::from(task.as_ref().env().executor());
+            executor.as_ref().post(Runnable::new(task.cast()));
+        }
+    }
+
+    /// The same for a task that has not run yet, and so has not moved.
+    ///
+    /// # Safety
+    /// As for `post`.
+    #[inline]
+    pub(crate) unsafe fn post_first(task: NonNull<Self>) {
+        // SAFETY: as in `post`.
+        unsafe {
+            let executor = NonNull::from(task.as_ref().place().env().executor());
             executor.as_ref().post(Runnable::new(task.cast()));
         }
     }

@@ -56,18 +56,9 @@ impl Inside {
         NonNull::from(&self.0)
     }
 
-    /// Whether the task was asked to stop. Those who were given its stop token hear of it first.
-    #[inline]
-    pub(super) fn hear_of_stop(&self) -> bool {
-        let asked = self.0.state.stop_asked();
-        if asked {
-            self.pass_on_stop();
-        }
-        asked
-    }
-
+    /// The task was asked to stop: those who were given its stop token hear of it first.
     #[cold]
-    fn pass_on_stop(&self) {
+    pub(super) fn pass_on_stop(&self) {
         // SAFETY: rule 2 of the header: we are inside.
         if let (Some(reason), Some(side)) = unsafe { (self.0.stop_reason(), self.0.side()) } {
             side.pass_on_stop(reason);
@@ -77,7 +68,7 @@ impl Inside {
     /// Whether it must not leave its thread, and this is another: its executor has ended before it.
     #[inline]
     pub(super) fn must_not_be_touched_here(&self) -> bool {
-        self.0.is_local() && HomeId::here_may_be_closed() && !self.is_on_own_thread()
+        HomeId::here_may_be_closed() && self.0.is_local() && !self.is_on_own_thread()
     }
 
     /// The home is the one that the task was started in: an executor of the user's may name another now.
@@ -86,6 +77,7 @@ impl Inside {
         self.executor().home().is_some_and(|home| self.0.lives_in(home.id()) && home.is_own_thread())
     }
 
+    #[inline]
     pub(crate) fn header(&self) -> &TaskHeader {
         &self.0
     }

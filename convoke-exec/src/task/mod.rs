@@ -4,16 +4,18 @@ mod cell;
 mod header;
 mod host;
 mod look;
+mod memory;
 mod place;
 mod root;
 mod side;
 #[doc(hidden)]
 pub mod state;
 
-pub(crate) use cell::{Cell, Ending, Known, Making, Vacant, no_memory};
+pub(crate) use cell::{Cell, Ending, Known, Making, no_memory};
 pub(crate) use header::{TaskHeader, drop_handle, drop_reference};
 pub(crate) use host::Inside;
 pub(crate) use look::Look;
+pub(crate) use memory::Vacant;
 pub(crate) use place::{List, Place};
 pub(crate) use root::AskStop;
 pub use root::{Task, task};

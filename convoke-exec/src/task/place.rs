@@ -91,6 +91,7 @@ pub(crate) enum List {
 }
 
 impl Links {
+    #[inline]
     pub(crate) const fn new() -> Self {
         Self { next: ptr::null_mut(), previous: ptr::null_mut() }
     }

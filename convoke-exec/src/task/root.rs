@@ -12,9 +12,10 @@ use std::sync::Arc;
 use convoke_core::raw::{OnStop, RawCallback, Runnable};
 use convoke_core::{Executor, Never, Operation, Outcome, Receiver, Sender, StopReason, awaitable};
 
-use super::cell::{Cell, Ending, Known, Making, Vacant, no_memory};
+use super::cell::{Cell, Ending, Known, Making, no_memory};
 use super::header::TaskHeader;
 use super::host::Inside;
+use super::memory::Vacant;
 use super::place::Place;
 use crate::tree::{Entry, Found};
 

@@ -210,12 +210,6 @@ impl State {
         if before & WOKEN != 0 { Pause::Post } else { Pause::Idle }
     }
 
-    /// Whoever is inside has destroyed the body; nobody goes in again.
-    #[inline]
-    pub fn finish(&self, from: From) {
-        self.change_own(from, |word| word & !(RUNNING | WOKEN) | DONE);
-    }
-
     /// Whether the body is gone.
     #[inline]
     pub fn is_done(&self) -> bool {
@@ -279,10 +273,24 @@ impl State {
         }
     }
 
-    /// The task has ended and leaves. `from` is not `Away`. Its own reference is still there afterwards.
+    /// The task, which has ended, leaves after all: a letter has kept it. `from` is not `Away`. Its own reference is still there
+    /// afterwards.
     #[inline]
     pub fn leave(&self, from: From) -> Leave {
-        let own = self.own.load(Ordering::Acquire);
+        self.leave_at(from, self.own.load(Ordering::Acquire))
+    }
+
+    /// Whoever is inside has destroyed the body: nobody goes in again, and the task leaves. As [`leave`](State::leave) otherwise.
+    #[inline]
+    pub fn finish_and_leave(&self, from: From) -> Leave {
+        let done = |word| word & !(RUNNING | WOKEN) | DONE;
+        // As it was then. References that went since were counted then, and to leave as one that is counted is always right.
+        let before = self.change_own(from, done);
+        self.leave_at(from, done(before))
+    }
+
+    #[inline]
+    fn leave_at(&self, from: From, own: u32) -> Leave {
         if own & MERGED == 0 {
             let only_own = own / REFERENCE == 1;
             if from == From::Anywhere {

@@ -123,10 +123,10 @@ impl Played {
     /// Ends the task from inside. True if it had to wait for a letter.
     pub fn end(&self, from: From, open_from: From) -> bool {
         self.work();
-        self.state().finish(from);
         let mut waited = false;
+        let mut leave = self.state().finish_and_leave(from);
         loop {
-            match self.state().leave(from) {
+            match leave {
                 Leave::Alone => {
                     self.free();
                     return waited;
@@ -146,6 +146,7 @@ impl Played {
                         opened
                     };
                     assert!(opened.leaving, "who opens the letter is told to go on");
+                    leave = self.state().leave(from);
                 }
             }
         }

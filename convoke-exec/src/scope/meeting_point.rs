@@ -1,0 +1,38 @@
+//! Where a child and its handle meet: in the child, right behind its header. There the handle, which does not know the type of
+//! the child, finds it without a pointer of its own.
+
+use core::cell::UnsafeCell;
+use core::ptr::NonNull;
+use core::task::Waker;
+
+use convoke_core::raw::meeting::Meeting;
+
+use crate::task::TaskHeader;
+
+/// The first field of the ending of a child with a handle.
+#[repr(C)]
+pub(super) struct MeetingPoint {
+    pub(super) meeting: Meeting,
+    /// Of whoever awaits the handle. The meeting says whose it is.
+    pub(super) waker: UnsafeCell<Option<Waker>>,
+}
+
+impl MeetingPoint {
+    /// How far behind the beginning of the child it lies.
+    pub(super) const AT: usize = size_of::<TaskHeader>().next_multiple_of(align_of::<Self>());
+
+    #[inline]
+    pub(super) fn new() -> Self {
+        Self { meeting: Meeting::new(), waker: UnsafeCell::new(None) }
+    }
+
+    /// That of a child.
+    ///
+    /// # Safety
+    /// The child has a handle, is there for as long as the reference, and its pointer is one to all of it.
+    #[inline]
+    pub(super) unsafe fn of<'a>(child: NonNull<TaskHeader>) -> &'a Self {
+        // SAFETY: the caller's; `Scope::start_with_handle` asserts that it lies there.
+        unsafe { child.cast::<u8>().add(Self::AT).cast().as_ref() }
+    }
+}
