@@ -8,6 +8,7 @@ use convoke_core::raw::{RunQueue, Runnable};
 
 use super::injector::Injector;
 use super::sleepers::Sleepers;
+use crate::report_panic::contain;
 
 /// The block behind a pool. It is never freed, so that a handle is a plain reference: a count that many threads change
 /// costs more than all the rest of a post.
@@ -61,8 +62,6 @@ impl Shared {
 
     /// Calls `f`; a panic goes to the pool's handler, and one of the handler no further than here.
     pub(super) fn contain(&self, f: impl FnOnce()) {
-        if let Err(panic) = Panic::catch(f) {
-            let _ = Panic::catch(|| (self.on_panic)(panic));
-        }
+        contain(self.on_panic, f);
     }
 }
