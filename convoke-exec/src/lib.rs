@@ -85,7 +85,7 @@ use report_panic::report_panic;
 pub use run_loop::{RunLoop, RunLoopExecutor};
 pub use scope::{
     BlockingHandle, BlockingScope, Bound, EndedEarly, Handle, Scope, blocking_scope, blocking_scope_with,
-    scope,
+    scope, scope_on,
 };
 pub use strand::Strand;
 pub use sync_wait::{sync_wait, sync_wait_with};

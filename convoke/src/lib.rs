@@ -17,9 +17,9 @@ pub use convoke_exec::{
     blocking_scope_with, catch_stopped, checkpoint, cleanup, cleanups, concurrent, context, counting_scope,
     current, deadline, diagnose, diagnosis, ensure, for_each_concurrent, forever, frame, frame_dyn,
     frame_dyn_local, generator, join, launch, limited, limits, local_scope, local_scope_not_send,
-    map_concurrent, policy, pool, race, reschedule, run_on, schedule, scope, scope_with, set_cleanup_hook,
-    shield, stop_after, stoppable, stopped, strand, sync, sync_wait, sync_wait_with, task, time, timeout,
-    together, tree, try_frame, try_join, using, with_local,
+    map_concurrent, policy, pool, race, reschedule, run_on, schedule, scope, scope_on, scope_with,
+    set_cleanup_hook, shield, stop_after, stoppable, stopped, strand, sync, sync_wait, sync_wait_with, task,
+    time, timeout, together, tree, try_frame, try_join, using, with_local,
 };
 
 #[cfg(feature = "net")]
@@ -49,8 +49,8 @@ pub mod prelude {
     pub use convoke_exec::{
         AsyncClose, CountingScope, Exit, Limited, RunLoop, Stopped, Strand, ThreadPool, blocking,
         blocking_scope, catch_stopped, checkpoint, ensure, for_each_concurrent, forever, frame, generator,
-        join, launch, local_scope, map_concurrent, race, reschedule, run_on, scope, scope_with, shield,
-        stoppable, stopped, sync_wait, sync_wait_with, task, timeout, try_join, using,
+        join, launch, local_scope, map_concurrent, race, reschedule, run_on, scope, scope_on, scope_with,
+        shield, stoppable, stopped, sync_wait, sync_wait_with, task, timeout, try_join, using,
     };
 }
 
