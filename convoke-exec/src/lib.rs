@@ -80,7 +80,7 @@ pub use limited::Limited;
 pub use limits::{Elapsed, deadline, shield, stop_after, timeout};
 pub use local_scope::{LocalHandle, LocalScope, LocalScopeNotSend, local_scope, local_scope_not_send};
 pub use policy::{PolicyScope, scope_with};
-pub use pool::{PoolExecutor, ThreadPool, ThreadPoolBuilder};
+pub use pool::{PoolExecutor, Priority, ThreadPool, ThreadPoolBuilder};
 use report_panic::report_panic;
 pub use run_loop::{RunLoop, RunLoopExecutor};
 pub use scope::{
@@ -102,6 +102,8 @@ pub mod raw {
     pub use crate::limited::seats::{AfterQueuing, Seat, Seats, Turn};
     #[doc(hidden)]
     pub use crate::pool::injector::Injector;
+    #[doc(hidden)]
+    pub use crate::pool::priorities::{Priorities, Signals};
     #[doc(hidden)]
     pub use crate::pool::sleepers::{Searching, Sleepers};
     pub use crate::region::{BodyMark, Region};

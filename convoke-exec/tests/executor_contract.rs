@@ -9,7 +9,7 @@ use std::thread;
 use convoke_core::raw::Runnable;
 use convoke_core::{Executor, InlineExecutor, Panic};
 use convoke_exec::testing::executor_contract::{Harness, check};
-use convoke_exec::{Limited, RunLoop, Strand, ThreadPool};
+use convoke_exec::{Limited, Priority, RunLoop, Strand, ThreadPool};
 
 fn pool(threads: usize) -> ThreadPool {
     // Quiet: the contract lets work panic.
@@ -23,6 +23,18 @@ fn thread_pools_of_all_sizes_keep_the_contract() {
             let pool = pool(threads);
             Harness::new(pool.executor(), move || drop(pool))
         });
+    }
+}
+
+#[test]
+fn handles_of_every_priority_keep_the_contract() {
+    for priority in [Priority::Low, Priority::Normal, Priority::High] {
+        for threads in [1, 2, 4] {
+            check(|| {
+                let pool = pool(threads);
+                Harness::new(pool.executor().with_priority(priority), move || drop(pool))
+            });
+        }
     }
 }
 

@@ -55,6 +55,19 @@ impl Injector {
             self.refused.fetch_add(1, Ordering::Relaxed);
             return Err(runnable);
         }
+        self.link(runnable)
+    }
+
+    /// Adds one at the end, however many there are. Handed back if the queue is closed.
+    pub fn push_over_limit(&self, runnable: Runnable) -> Result<(), Runnable> {
+        if self.limit != usize::MAX {
+            self.queued.fetch_add(1, Ordering::Relaxed);
+        }
+        self.link(runnable)
+    }
+
+    #[inline]
+    fn link(&self, runnable: Runnable) -> Result<(), Runnable> {
         let header = runnable.into_raw();
         let mut newest = self.newest.load(Ordering::Relaxed);
         loop {
