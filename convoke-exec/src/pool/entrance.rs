@@ -18,8 +18,9 @@ pub(super) struct Entrance {
 }
 
 impl Entrance {
-    /// Queues work that no thread of the pool has taken to itself. Over the limit, or after the end, it is dropped.
-    #[inline]
+    /// Queues work that no thread of the pool has taken to itself. Over the limit, or after the end, it is dropped. Out of
+    /// line, so that posting from inside, which is most of it, needs no registers for this.
+    #[inline(never)]
     pub(super) fn post(&self, runnable: Runnable) {
         match self.priority {
             Priority::Normal => self.shared.post_from_outside(runnable),
