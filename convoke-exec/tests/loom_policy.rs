@@ -8,7 +8,6 @@ mod threads;
 
 use std::future::Future;
 
-use convoke_core::prelude::*;
 use convoke_exec::policy::{FirstError, FirstSuccess, On, Policy, Quorum, Supervise, WaitForAll};
 use convoke_exec::{PolicyScope, scope_with, sync_wait, task};
 use model::Reached;

@@ -307,12 +307,16 @@ fn while_high_work_waits_the_signal_is_set() {
         assert!(queues.push(Priority::High, work(&run, &stopped)).is_ok());
         let takers = [0, 1].map(|_| {
             let queues = queues.clone();
-            thread::spawn(move || queues.take(Priority::High).map(Runnable::run))
+            thread::spawn(move || {
+                if let Some(runnable) = queues.take(Priority::High) {
+                    runnable.run();
+                }
+            })
         });
         for _ in 0..2 {
             assert!(queues.push_from_inside(Priority::High, work(&run, &stopped)).is_ok());
         }
-        takers.into_iter().for_each(|taker| drop(taker.join().unwrap()));
+        takers.into_iter().for_each(|taker| taker.join().unwrap());
         assert!(queues.signals().is_urgent(), "high work waits, and nobody is told");
         if run.load(R) == 2 {
             tallies.0.count()
