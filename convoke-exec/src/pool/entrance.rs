@@ -15,16 +15,23 @@ use super::worker::Worker;
 pub(super) struct Entrance {
     pub(super) shared: &'static Shared,
     pub(super) priority: Priority,
+    /// Normal priority, and no limit to look at: one question instead of two, for what is asked most.
+    is_plain: bool,
 }
 
 impl Entrance {
-    /// Queues work that no thread of the pool has taken to itself. Over the limit, or after the end, it is dropped. Out of
-    /// line, so that posting from inside, which is most of it, needs no registers for this.
-    #[inline(never)]
+    pub(super) fn new(shared: &'static Shared, priority: Priority) -> Self {
+        let is_plain = priority == Priority::Normal && shared.priorities.normal().is_unlimited();
+        Self { shared, priority, is_plain }
+    }
+
+    /// Queues work that no thread of the pool has taken to itself. Over the limit, or after the end, it is dropped.
+    #[inline]
     pub(super) fn post(&self, runnable: Runnable) {
-        match self.priority {
-            Priority::Normal => self.shared.post_from_outside(runnable),
-            Priority::Low | Priority::High => self.post_by_priority(runnable),
+        if self.is_plain {
+            self.told(self.shared.priorities.normal().push_unlimited(runnable));
+        } else {
+            self.post_by_priority(runnable);
         }
     }
 
@@ -35,6 +42,11 @@ impl Entrance {
         } else {
             priorities.push(self.priority, runnable)
         };
+        self.told(posted);
+    }
+
+    #[inline]
+    fn told(&self, posted: Result<(), Runnable>) {
         match posted {
             Ok(()) => self.shared.sleepers.notify(),
             Err(refused) => drop(refused),

@@ -66,6 +66,18 @@ impl Injector {
         self.link(runnable)
     }
 
+    /// Adds one at the end of a queue that holds any number. Handed back if it is closed.
+    #[inline]
+    pub fn push_unlimited(&self, runnable: Runnable) -> Result<(), Runnable> {
+        debug_assert!(self.is_unlimited(), "they are counted here");
+        self.link(runnable)
+    }
+
+    /// Whether it holds any number.
+    pub fn is_unlimited(&self) -> bool {
+        self.limit == usize::MAX
+    }
+
     #[inline]
     fn link(&self, runnable: Runnable) -> Result<(), Runnable> {
         let header = runnable.into_raw();

@@ -3,7 +3,7 @@
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use convoke_core::Panic;
-use convoke_core::raw::{RunQueue, Runnable};
+use convoke_core::raw::RunQueue;
 
 use super::entrance::Entrance;
 use super::priorities::Priorities;
@@ -42,19 +42,10 @@ impl Shared {
 
     /// Where work of that priority comes in.
     pub(super) fn entrance(&'static self, priority: Priority) -> &'static Entrance {
-        let all = self.entrances.get_or_init(|| {
-            Box::leak(Box::new(Priority::ALL.map(|priority| Entrance { shared: self, priority })))
-        });
+        let all = self
+            .entrances
+            .get_or_init(|| Box::leak(Box::new(Priority::ALL.map(|priority| Entrance::new(self, priority)))));
         &all[priority as usize]
-    }
-
-    /// Queues work of normal priority that comes from outside the pool. Over the limit, or after the end, it is dropped.
-    #[inline]
-    pub(super) fn post_from_outside(&self, runnable: Runnable) {
-        match self.priorities.normal().push(runnable) {
-            Ok(()) => self.sleepers.notify(),
-            Err(refused) => drop(refused),
-        }
     }
 
     #[inline]
