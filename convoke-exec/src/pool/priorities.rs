@@ -18,7 +18,7 @@ use super::priority::Priority;
 /// pool has not ended: priorities cost those nothing who have none. (Whoever is about to sleep looks at the queues
 /// themselves.)
 ///
-/// 1. Who queues high work sets [`URGENT`] *afterwards*.
+/// 1. Who queues high work sets `URGENT` *afterwards*.
 /// 2. Who takes high work and leaves some sets it, too: another who looked while the queue was being turned round (rule 4 of
 ///    the injector) may have cleared it.
 /// 3. Who finds none clears it, and looks again; if there is some now he sets it again.
