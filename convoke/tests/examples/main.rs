@@ -33,4 +33,5 @@ mod supervised_workers;
 #[path = "../../examples/tour/tasks.rs"]
 mod tasks;
 
+mod every_part;
 mod every_stop;
