@@ -9,6 +9,7 @@
 //! | [`RunLoop`] | a queue and the thread that runs it |
 //! | [`ThreadPool`] | threads that share work |
 //! | [`Strand`] | one at a time, in order, over any executor |
+//! | [`Limited`] | so many at a time, over any executor |
 //! | [`Context`] | typed services with ordered shutdown |
 //! | [`cleanup`] | clean-up that is awaited on every exit |
 //! | [`time`] | work that waits for a time, or is asked to stop at one |
@@ -38,6 +39,7 @@ mod framed;
 pub mod generator;
 mod inbox;
 pub mod launch;
+pub mod limited;
 pub mod limits;
 pub mod local_scope;
 pub mod policy;
@@ -45,6 +47,7 @@ pub mod pool;
 mod region;
 mod report_panic;
 mod run_loop;
+mod running_here;
 pub mod schedule;
 pub mod scope;
 mod spin_lock;
@@ -73,15 +76,16 @@ pub use flow::{
 pub use framed::{Framed, frame, frame_dyn, frame_dyn_local, try_frame};
 pub use generator::{Generator, Yielder, generator};
 pub use launch::{Launch, Launched, launch};
+pub use limited::Limited;
 pub use limits::{Elapsed, deadline, shield, stop_after, timeout};
 pub use local_scope::{LocalHandle, LocalScope, LocalScopeNotSend, local_scope, local_scope_not_send};
 pub use policy::{PolicyScope, scope_with};
-pub use pool::{PoolExecutor, ThreadPool, ThreadPoolBuilder};
+pub use pool::{PoolExecutor, Priority, ThreadPool, ThreadPoolBuilder};
 use report_panic::report_panic;
 pub use run_loop::{RunLoop, RunLoopExecutor};
 pub use scope::{
     BlockingHandle, BlockingScope, Bound, EndedEarly, Handle, Scope, blocking_scope, blocking_scope_with,
-    scope,
+    scope, scope_on,
 };
 pub use strand::Strand;
 pub use sync_wait::{sync_wait, sync_wait_with};
@@ -95,7 +99,11 @@ pub mod raw {
     #[doc(hidden)]
     pub use crate::flow::Returns;
     #[doc(hidden)]
+    pub use crate::limited::seats::{AfterQueuing, Seat, Seats, Turn};
+    #[doc(hidden)]
     pub use crate::pool::injector::Injector;
+    #[doc(hidden)]
+    pub use crate::pool::priorities::{Priorities, Signals};
     #[doc(hidden)]
     pub use crate::pool::sleepers::{Searching, Sleepers};
     pub use crate::region::{BodyMark, Region};

@@ -1,9 +1,17 @@
-//! What an executor does with a panic that left a piece of work, if nobody said otherwise.
+//! What an executor does with a panic that left a piece of work: it tells a handler, and goes on.
 
 use convoke_core::Panic;
 
-/// Writes it to the error stream.
+/// Writes it to the error stream: the handler if nobody said otherwise.
 #[cold]
 pub(crate) fn report_panic(panic: Panic) {
     eprintln!("convoke: a piece of work {panic}; the executor goes on");
+}
+
+/// Calls `f`; a panic goes to the handler, and one of the handler no further than here.
+#[inline]
+pub(crate) fn contain(handler: fn(Panic), f: impl FnOnce()) {
+    if let Err(panic) = Panic::catch(f) {
+        let _ = Panic::catch(|| handler(panic));
+    }
 }

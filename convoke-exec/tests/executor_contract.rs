@@ -9,7 +9,7 @@ use std::thread;
 use convoke_core::raw::Runnable;
 use convoke_core::{Executor, InlineExecutor, Panic};
 use convoke_exec::testing::executor_contract::{Harness, check};
-use convoke_exec::{RunLoop, Strand, ThreadPool};
+use convoke_exec::{Limited, Priority, RunLoop, Strand, ThreadPool};
 
 fn pool(threads: usize) -> ThreadPool {
     // Quiet: the contract lets work panic.
@@ -27,6 +27,18 @@ fn thread_pools_of_all_sizes_keep_the_contract() {
 }
 
 #[test]
+fn handles_of_every_priority_keep_the_contract() {
+    for priority in [Priority::Low, Priority::Normal, Priority::High] {
+        for threads in [1, 2, 4] {
+            check(|| {
+                let pool = pool(threads);
+                Harness::new(pool.executor().with_priority(priority), move || drop(pool))
+            });
+        }
+    }
+}
+
+#[test]
 fn a_strand_over_a_pool_keeps_the_contract() {
     for threads in [1, 2, 4] {
         check(|| {
@@ -35,6 +47,26 @@ fn a_strand_over_a_pool_keeps_the_contract() {
             Harness::new(strand, move || drop(pool)).serial().finishes_queue()
         });
     }
+}
+
+#[test]
+fn a_view_that_limits_a_pool_keeps_the_contract() {
+    for (threads, limit) in [(1, 1), (2, 1), (2, 2), (4, 3), (2, 8)] {
+        check(|| {
+            let pool = pool(threads);
+            let view = Limited::with_panic_handler(&pool.executor(), limit, drop);
+            Harness::new(view, move || drop(pool)).finishes_queue()
+        });
+    }
+}
+
+#[test]
+fn a_view_for_one_at_a_time_is_serial() {
+    check(|| {
+        let pool = pool(4);
+        let view = Limited::with_panic_handler(&pool.executor(), 1, drop);
+        Harness::new(view, move || drop(pool)).serial().finishes_queue()
+    });
 }
 
 #[test]
@@ -176,6 +208,14 @@ fn a_users_priority_queue_in_safe_code_keeps_the_contract() {
     check(|| {
         let (executor, end) = urgent();
         Harness::new(executor, end).serial()
+    });
+}
+
+#[test]
+fn a_view_that_limits_a_users_executor_keeps_the_contract() {
+    check(|| {
+        let (executor, end) = urgent();
+        Harness::new(Limited::with_panic_handler(&executor, 2, drop), end).finishes_queue()
     });
 }
 

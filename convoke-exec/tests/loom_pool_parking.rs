@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicUsize as StdUsize, Ordering::Relaxed as R};
 use convoke_core::raw::sync::atomic::{AtomicUsize, Ordering};
 use convoke_core::raw::sync::{Arc, thread};
 use convoke_core::raw::{Call, Runnable};
-use convoke_exec::raw::{Injector, Sleepers};
+use convoke_exec::Priority;
+use convoke_exec::raw::{Injector, Priorities, Sleepers};
 use convoke_exec::testing::runnable;
 
 /// How often something happened, over all interleavings of a model.
@@ -219,4 +220,115 @@ fn a_full_queue_hands_back_and_has_room_again() {
     });
     refused.assert_reached();
     taken.assert_reached();
+}
+
+/// A worker of the pool, reduced to its parking and its priorities: runs one piece of work.
+fn worker_of_priorities(
+    sleepers: &Sleepers,
+    index: usize,
+    queues: &Priorities,
+    woken: &Tally,
+    saw_it: &Tally,
+) {
+    let mut permit = None;
+    loop {
+        permit = permit.or_else(|| sleepers.search());
+        let found = [Priority::High, Priority::Normal, Priority::Low].into_iter().find_map(|priority| {
+            let first = queues.take(priority)?;
+            if !queues.has_none(priority) {
+                sleepers.notify();
+            }
+            Some(first)
+        });
+        if let Some(runnable) = found {
+            if let Some(permit) = permit {
+                sleepers.found(permit, || !queues.is_empty());
+            }
+            return runnable.run();
+        }
+        permit = sleepers.sleep(index, permit, || !queues.is_empty());
+        if permit.is_some() { woken.count() } else { saw_it.count() }
+    }
+}
+
+#[test]
+fn nobody_sleeps_over_work_of_any_priority() {
+    for priority in [Priority::Low, Priority::High] {
+        let (woken, saw_it) = (Tally::default(), Tally::default());
+        let tallies = (woken.clone(), saw_it.clone());
+        model(3, move || {
+            let (run, stopped) = (StdArc::default(), StdArc::default());
+            let (sleepers, queues) = (Arc::new(Sleepers::new(1)), Arc::new(Priorities::new(usize::MAX)));
+            let there = {
+                let (sleepers, queues, tallies) = (sleepers.clone(), queues.clone(), tallies.clone());
+                thread::spawn(move || worker_of_priorities(&sleepers, 0, &queues, &tallies.0, &tallies.1))
+            };
+            assert!(queues.push(priority, work(&run, &stopped)).is_ok());
+            sleepers.notify();
+            there.join().unwrap();
+            assert_eq!(run.load(R), 1);
+        });
+        woken.assert_reached();
+        saw_it.assert_reached();
+    }
+}
+
+#[test]
+fn two_workers_take_a_high_and_a_low_one_and_come_to_an_end() {
+    let (woken, saw_it) = (Tally::default(), Tally::default());
+    let tallies = (woken.clone(), saw_it.clone());
+    // More of them take minutes: three queues are looked at, each of several words.
+    model(1, move || {
+        let (run, stopped) = (StdArc::default(), StdArc::default());
+        let (sleepers, queues) = (Arc::new(Sleepers::new(2)), Arc::new(Priorities::new(usize::MAX)));
+        let there = [0, 1].map(|index| {
+            let (sleepers, queues, tallies) = (sleepers.clone(), queues.clone(), tallies.clone());
+            thread::spawn(move || worker_of_priorities(&sleepers, index, &queues, &tallies.0, &tallies.1))
+        });
+        for priority in [Priority::Low, Priority::High] {
+            assert!(queues.push(priority, work(&run, &stopped)).is_ok());
+            sleepers.notify();
+        }
+        there.into_iter().for_each(|there| there.join().unwrap());
+        assert_eq!(run.load(R), 2);
+    });
+    woken.assert_reached();
+    saw_it.assert_reached();
+}
+
+/// Rules 1 to 3 of the priorities: a busy worker, who looks at nothing but the signals, is told.
+#[test]
+fn while_high_work_waits_the_signal_is_set() {
+    let (one_left, more_left) = (Tally::default(), Tally::default());
+    let tallies = (one_left.clone(), more_left.clone());
+    model(2, move || {
+        let (run, stopped) = (StdArc::default(), StdArc::default());
+        let queues = Arc::new(Priorities::new(usize::MAX));
+        assert!(queues.push(Priority::High, work(&run, &stopped)).is_ok());
+        let takers = [0, 1].map(|_| {
+            let queues = queues.clone();
+            thread::spawn(move || {
+                if let Some(runnable) = queues.take(Priority::High) {
+                    runnable.run();
+                }
+            })
+        });
+        for _ in 0..2 {
+            assert!(queues.push_from_inside(Priority::High, work(&run, &stopped)).is_ok());
+        }
+        takers.into_iter().for_each(|taker| taker.join().unwrap());
+        assert!(queues.signals().is_urgent(), "high work waits, and nobody is told");
+        if run.load(R) == 2 {
+            tallies.0.count()
+        } else {
+            tallies.1.count()
+        }
+        while let Some(runnable) = queues.take(Priority::High) {
+            runnable.run();
+        }
+        assert!(queues.signals().is_none(), "nothing waits, and nobody is called");
+        assert_eq!(run.load(R), 3);
+    });
+    one_left.assert_reached();
+    more_left.assert_reached();
 }

@@ -11,15 +11,15 @@ pub use convoke_core::{
 pub use convoke_exec::{
     AsyncClose, BlockingHandle, BlockingPool, BlockingScope, Bound, CatchStopped, Checkpoint, Cleanups,
     Context, CountingScope, Elapsed, EndStopped, EndedEarly, Exit, Forever, Framed, Generator, Handle,
-    Launch, Launched, Lent, LocalHandle, LocalScope, LocalScopeNotSend, NoReturn, NotSend, PolicyScope,
-    PoolExecutor, Reschedule, RunLoop, RunLoopExecutor, RunOn, Scope, ScopeHandle, Stoppable, Stopped,
-    Strand, Task, ThreadPool, ThreadPoolBuilder, WithLocal, Yielder, blocking, blocking_scope,
-    blocking_scope_with, catch_stopped, checkpoint, cleanup, cleanups, concurrent, context, counting_scope,
-    current, deadline, diagnose, diagnosis, ensure, for_each_concurrent, forever, frame, frame_dyn,
-    frame_dyn_local, generator, join, launch, limits, local_scope, local_scope_not_send, map_concurrent,
-    policy, pool, race, reschedule, run_on, schedule, scope, scope_with, set_cleanup_hook, shield,
-    stop_after, stoppable, stopped, strand, sync, sync_wait, sync_wait_with, task, time, timeout, together,
-    tree, try_frame, try_join, using, with_local,
+    Launch, Launched, Lent, Limited, LocalHandle, LocalScope, LocalScopeNotSend, NoReturn, NotSend,
+    PolicyScope, PoolExecutor, Priority, Reschedule, RunLoop, RunLoopExecutor, RunOn, Scope, ScopeHandle,
+    Stoppable, Stopped, Strand, Task, ThreadPool, ThreadPoolBuilder, WithLocal, Yielder, blocking,
+    blocking_scope, blocking_scope_with, catch_stopped, checkpoint, cleanup, cleanups, concurrent, context,
+    counting_scope, current, deadline, diagnose, diagnosis, ensure, for_each_concurrent, forever, frame,
+    frame_dyn, frame_dyn_local, generator, join, launch, limited, limits, local_scope, local_scope_not_send,
+    map_concurrent, policy, pool, race, reschedule, run_on, schedule, scope, scope_on, scope_with,
+    set_cleanup_hook, shield, stop_after, stoppable, stopped, strand, sync, sync_wait, sync_wait_with, task,
+    time, timeout, together, tree, try_frame, try_join, using, with_local,
 };
 
 #[cfg(feature = "net")]
@@ -47,10 +47,10 @@ pub mod prelude {
     pub use convoke_core::prelude::*;
     pub use convoke_exec::time::{sleep, sleep_until};
     pub use convoke_exec::{
-        AsyncClose, CountingScope, Exit, RunLoop, Stopped, Strand, ThreadPool, blocking, blocking_scope,
-        catch_stopped, checkpoint, ensure, for_each_concurrent, forever, frame, generator, join, launch,
-        local_scope, map_concurrent, race, reschedule, run_on, scope, scope_with, shield, stoppable, stopped,
-        sync_wait, sync_wait_with, task, timeout, try_join, using,
+        AsyncClose, CountingScope, Exit, Limited, RunLoop, Stopped, Strand, ThreadPool, blocking,
+        blocking_scope, catch_stopped, checkpoint, ensure, for_each_concurrent, forever, frame, generator,
+        join, launch, local_scope, map_concurrent, race, reschedule, run_on, scope, scope_on, scope_with,
+        shield, stoppable, stopped, sync_wait, sync_wait_with, task, timeout, try_join, using,
     };
 }
 

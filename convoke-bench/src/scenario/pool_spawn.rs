@@ -44,7 +44,11 @@ fn scenario(name: &'static str, about: &'static str, workers: usize) -> Scenario
 fn convoke(workers: usize) -> impl FnMut(u64) -> Duration {
     let pool = ThreadPool::new(workers).expect("a pool starts");
     let brood = Brood::leak(pool.executor());
-    move |ops| (0..ops / AT_ONCE).map(|_| brood.hatch(AT_ONCE)).sum()
+    move |ops| {
+        // Here so that the pool lives as long as the contestant.
+        let _pool = &pool;
+        (0..ops / AT_ONCE).map(|_| brood.hatch(AT_ONCE)).sum()
+    }
 }
 
 /// One box per operation, which frees itself, on whichever thread it ends; joined by a count. What one thread allocates

@@ -57,6 +57,8 @@ struct Room<T> {
     result: Option<Result<T, Panic>>,
     /// The result was put there.
     has_ended: bool,
+    /// The task's patience was over before that.
+    given_up: bool,
     waker: Option<Waker>,
 }
 
@@ -71,7 +73,7 @@ where
 {
     #[track_caller]
     pub(super) fn new(pool: BlockingPool, f: F) -> Self {
-        let room = Room { result: None, has_ended: true, waker: None };
+        let room = Room { result: None, has_ended: true, given_up: false, waker: None };
         Self {
             take: Some(Box::pin(pool.bound.take(1))),
             pool,
@@ -142,6 +144,10 @@ where
                 *this.until = now.checked_add(*this.grace);
             }
             if this.until.is_some_and(|until| alarm.poll(until, cx)) {
+                if let Some(result) = running.give_up() {
+                    *this.running = None;
+                    return Poll::Ready(result.unwrap_or_else(|panic| panic.resume()));
+                }
                 // It is named, and left alone.
                 *this.running = None;
                 *this.stopped = true;
@@ -179,7 +185,7 @@ impl<T: Send + 'static> Running<T> {
             }
             permit
         });
-        if let Err(error) = pool.post(job) {
+        if let Err(error) = pool.threads.post(job) {
             lock(&self.room).has_ended = true;
             panic!("no thread for blocking work could be started: {error}");
         }
@@ -198,11 +204,21 @@ impl<T: Send + 'static> Running<T> {
         drop(before);
         None
     }
+
+    /// The last look: what has come of it at the last moment; if nothing, it is overdue, also if it ends a moment later.
+    fn give_up(&self) -> Option<Result<T, Panic>> {
+        let mut room = lock(&self.room);
+        room.given_up = !room.has_ended;
+        room.result.take()
+    }
 }
 
 impl<T> Drop for Running<T> {
     fn drop(&mut self) {
-        if !lock(&self.room).has_ended {
+        let room = lock(&self.room);
+        let overdue = room.given_up || !room.has_ended;
+        drop(room);
+        if overdue {
             self.source.request_stop(StopReason::Abandoned);
             report(&Overdue { name: self.whose.name.as_deref(), place: self.whose.place });
         }

@@ -2,7 +2,8 @@
 //!
 //! | file | what is in it |
 //! | --- | --- |
-//! | `pool.rs` | the threads, and how many there may be |
+//! | `pool.rs` | how many there may be |
+//! | `threads.rs` | the threads; `threads_of_a_model.rs` is its twin for models |
 //! | `future.rs` | waits for the work; asks it to stop, and gives it a while |
 //! | `inside.rs` | what the work sees of the task that waits: its stop, and a way back into async code |
 //! | `overdue.rs` | the hook for work that did not stop in time |
@@ -11,6 +12,11 @@ mod future;
 mod inside;
 mod overdue;
 mod pool;
+#[cfg(not(feature = "loom"))]
+mod threads;
+#[cfg(feature = "loom")]
+#[path = "threads_of_a_model.rs"]
+mod threads;
 
 pub use future::{Blocking, DEFAULT_GRACE};
 pub use inside::Inside;

@@ -7,12 +7,14 @@
 //! | `failures.rs` | how a child has failed, and all that have |
 //! | `open.rs` | the scope: an ordinary one, whose children give their results to the tally |
 //! | `handle.rs` `restarting.rs` | starting children: ordinary ones, daemons, such as are started again |
+//! | `on.rs` | any policy, with children on another executor |
 //! | `tally.rs` | what has come of them so far |
 //! | `caught.rs` | a future whose panic is a result |
 
 mod caught;
 mod failures;
 mod handle;
+mod on;
 mod open;
 mod restarting;
 mod rules;
@@ -20,6 +22,7 @@ mod tally;
 
 pub use failures::{Failure, FailureKind, Failures};
 pub use handle::PolicyScope;
+pub use on::On;
 pub use open::{PolicyBody, scope_with};
 pub use restarting::Restarting;
 pub use rules::{FirstError, FirstSuccess, Policy, Quorum, Report, Supervise, WaitForAll};

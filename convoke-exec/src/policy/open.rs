@@ -10,7 +10,7 @@ use super::handle::PolicyScope;
 use super::rules::Policy;
 use super::tally::{Enough, Ledger};
 use crate::flow::NoReturn;
-use crate::scope::{Scope, scope};
+use crate::scope::{Scope, open};
 
 /// Opens a scope with another policy than that of [`scope()`](crate::scope()): runs `body`, which starts children with the
 /// [`PolicyScope`] it is given, and ends when body and children have ended. Children return a `Result`; the policy says when
@@ -23,7 +23,8 @@ use crate::scope::{Scope, scope};
 ///
 /// - *Completes with* what the policy makes of the children's results. Stopped, if the body was, or the task is asked to.
 /// - *If dropped*, the children are asked to stop, and the task waits for them before it ends.
-/// - *Runs on*: the body, in the task that opened the scope; children, on the same executor as tasks of their own.
+/// - *Runs on*: the body, in the task that opened the scope; children, on the same executor as tasks of their own, or on
+///   that of [`On`](super::On).
 /// - *Panics* as the body does, and outside a task. A panic of a child is a failure, for the policy to judge.
 ///
 /// ```
@@ -60,10 +61,10 @@ where
     B: FnOnce(PolicyScope<P, V, E>) -> F,
     F: Future<Output: PolicyBody<E>>,
 {
-    open(policy, body, Location::caller())
+    judge(policy, body, Location::caller())
 }
 
-async fn open<P, V, E, B, F>(policy: P, body: B, location: &'static Location<'static>) -> P::Output
+async fn judge<P, V, E, B, F>(policy: P, body: B, location: &'static Location<'static>) -> P::Output
 where
     P: Policy<V, E> + Send + Sync + 'static,
     V: Send + 'static,
@@ -71,10 +72,11 @@ where
     B: FnOnce(PolicyScope<P, V, E>) -> F,
     F: Future<Output: PolicyBody<E>>,
 {
+    let executor = policy.executor();
     let ledger = Arc::new(Ledger::new(policy));
     let shared = ledger.clone();
     // That it was enough is said with an error, for that is what stops the others. It is no news to us.
-    let _: Result<(), Enough> = scope(async move |s: Scope<Result<(), Enough>>| {
+    let _: Result<(), Enough> = open(executor, location, async move |s: Scope<Result<(), Enough>>| {
         let working = Ledger::body_works(&shared);
         let ended = body(PolicyScope::new(s, shared.clone())).await.into_result();
         let result = match ended {

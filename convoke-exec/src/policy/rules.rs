@@ -1,5 +1,7 @@
 //! The policies of scopes: when enough has come of the children, and what all comes to.
 
+use convoke_core::ExecutorRef;
+
 use super::failures::{Failure, FailureKind, Failures};
 use super::tally::Tally;
 
@@ -19,6 +21,11 @@ pub trait Policy<V, E> {
 
     /// What all comes to, when everybody has ended.
     fn output(&self, tally: Tally<V, E>) -> Self::Output;
+
+    /// Where the children run; if it is not said, where the scope is opened. [`On`](super::On) says it for any policy.
+    fn executor(&self) -> Option<ExecutorRef> {
+        None
+    }
 }
 
 /// The first failure stops the others and is the scope's, as in [`scope()`](crate::scope()); a panic goes on. Otherwise all values.

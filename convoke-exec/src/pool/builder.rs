@@ -58,7 +58,7 @@ impl ThreadPoolBuilder {
         Self { stack_size: Some(bytes), ..self }
     }
 
-    /// The most that may wait in the queue from outside; any number, if it is not said.
+    /// The most that may wait of what comes from outside, for each [priority](super::Priority); any number, if it is not said.
     ///
     /// An executor has no way to refuse but one: a post over the limit completes as stopped at once, inside the
     /// `post`, and is counted in [`ThreadPool::refused`]. What the pool's own work posts is not limited.

@@ -5,14 +5,18 @@ use core::{fmt, ptr};
 use convoke_core::Executor;
 use convoke_core::raw::Runnable;
 
-use super::shared::Shared;
+use super::entrance::Entrance;
+use super::priority::Priority;
 use super::worker::Worker;
 
 /// The executor of a [`ThreadPool`](super::ThreadPool): one word, free to clone and to drop.
 ///
 /// - `post` from the pool's own work goes to the queue of the thread it comes from, where idle threads steal it;
-///   from anywhere else, to a queue that all threads share.
-/// - `dispatch` hands back to a caller that runs on the pool already.
+///   from anywhere else, or with another priority than the normal one, to a queue that all threads share.
+/// - `dispatch` hands back to a caller that runs on the pool already, whatever its priority: that orders what waits, and
+///   what is handed back need not. So a task that goes on where it is does not hop for it.
+/// - Handles of different [priority](PoolExecutor::with_priority) are different places, and not equal: else a task that is
+///   moved to one would be left where it is.
 /// - After the pool has ended, what is posted completes as stopped, inside the `post`.
 ///
 /// ```
@@ -27,12 +31,39 @@ use super::worker::Worker;
 /// ```
 #[derive(Clone, Copy)]
 pub struct PoolExecutor {
-    shared: &'static Shared,
+    entrance: &'static Entrance,
 }
 
 impl PoolExecutor {
-    pub(super) fn new(shared: &'static Shared) -> Self {
-        Self { shared }
+    pub(super) fn new(entrance: &'static Entrance) -> Self {
+        Self { entrance }
+    }
+
+    /// A handle to the same pool, for work of another priority. What that starts inherits it, with the executor.
+    ///
+    /// ```
+    /// use convoke::pool::Priority;
+    /// use convoke::prelude::*;
+    ///
+    /// let pool = ThreadPool::new(2).unwrap();
+    /// let urgent = pool.executor().with_priority(Priority::High);
+    /// let idle = pool.executor().with_priority(Priority::Low);
+    /// let outcome = sync_wait(task(async move {
+    ///     scope(async |s| {
+    ///         s.spawn_on(&idle, async { /* when there is nothing else to do */ });
+    ///         s.spawn_on(&urgent, async { /* before everything else */ });
+    ///     })
+    ///     .await
+    /// }));
+    /// assert_eq!(outcome, Outcome::Value(()));
+    /// ```
+    pub fn with_priority(self, priority: Priority) -> Self {
+        Self::new(self.entrance.shared.entrance(priority))
+    }
+
+    /// The priority of what is posted through this handle.
+    pub fn priority(&self) -> Priority {
+        self.entrance.priority
     }
 }
 
@@ -40,28 +71,29 @@ impl PoolExecutor {
 impl Executor for PoolExecutor {
     #[inline]
     fn post(&self, runnable: Runnable) {
-        if let Err(runnable) = Worker::post_here(self.shared, runnable) {
-            self.shared.post_from_outside(runnable);
+        if let Err(runnable) = Worker::post_here(self.entrance, runnable) {
+            self.entrance.post(runnable);
         }
     }
 
     #[inline]
     fn dispatch(&self, runnable: Runnable) -> Option<Runnable> {
-        if Worker::is_here(self.shared) {
+        if Worker::is_here(self.entrance.shared) {
             return Some(runnable);
         }
-        self.shared.post_from_outside(runnable);
+        self.entrance.post(runnable);
         None
     }
 
     fn parallelism(&self) -> usize {
-        self.shared.sleepers.workers()
+        self.entrance.shared.sleepers.workers()
     }
 }
 
+/// By pool and priority: a task that is sent to another priority must not be told that it is there already.
 impl PartialEq for PoolExecutor {
     fn eq(&self, other: &Self) -> bool {
-        ptr::eq(self.shared, other.shared)
+        ptr::eq(self.entrance, other.entrance)
     }
 }
 
@@ -69,6 +101,9 @@ impl Eq for PoolExecutor {}
 
 impl fmt::Debug for PoolExecutor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "PoolExecutor({:p})", self.shared)
+        match self.priority() {
+            Priority::Normal => write!(f, "PoolExecutor({:p})", self.entrance.shared),
+            priority => write!(f, "PoolExecutor({:p}, {priority:?})", self.entrance.shared),
+        }
     }
 }

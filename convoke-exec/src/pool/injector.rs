@@ -18,7 +18,7 @@ use crossbeam_utils::CachePadded;
 /// 4. While a taker turns the stack round, [`is_empty`](Injector::is_empty) may say so to others although there is
 ///    work. Hence a taker that got more than it runs at once tells the sleepers again.
 pub struct Injector {
-    /// The newest; null when there is none, [`closed`] after the end.
+    /// The newest; null when there is none, [`CLOSED`] after the end.
     newest: CachePadded<AtomicPtr<Header>>,
     backlog: Mutex<RunQueue>,
     /// The length of the backlog, written under its lock, for a look without it.
@@ -30,9 +30,7 @@ pub struct Injector {
 }
 
 /// The mark of a closed stack: an address that no header has.
-fn closed() -> *mut Header {
-    ptr::without_provenance_mut(1)
-}
+const CLOSED: *mut Header = ptr::without_provenance_mut(1);
 
 impl Injector {
     /// An open, empty queue that holds `limit` at most.
@@ -55,10 +53,35 @@ impl Injector {
             self.refused.fetch_add(1, Ordering::Relaxed);
             return Err(runnable);
         }
+        self.link(runnable)
+    }
+
+    /// Adds one at the end, however many there are. Handed back if the queue is closed.
+    pub fn push_over_limit(&self, runnable: Runnable) -> Result<(), Runnable> {
+        if self.limit != usize::MAX {
+            self.queued.fetch_add(1, Ordering::Relaxed);
+        }
+        self.link(runnable)
+    }
+
+    /// Adds one at the end of a queue that holds any number. Handed back if it is closed.
+    #[inline]
+    pub fn push_unlimited(&self, runnable: Runnable) -> Result<(), Runnable> {
+        debug_assert!(self.is_unlimited(), "they are counted here");
+        self.link(runnable)
+    }
+
+    /// Whether it holds any number.
+    pub fn is_unlimited(&self) -> bool {
+        self.limit == usize::MAX
+    }
+
+    #[inline]
+    fn link(&self, runnable: Runnable) -> Result<(), Runnable> {
         let header = runnable.into_raw();
         let mut newest = self.newest.load(Ordering::Relaxed);
         loop {
-            if newest == closed() {
+            if newest == CLOSED {
                 // SAFETY: `header` came from `into_raw` above and was not published.
                 return Err(unsafe { Runnable::from_raw(header) });
             }
@@ -119,15 +142,15 @@ impl Injector {
     #[inline]
     fn stack_is_empty(&self) -> bool {
         let newest = self.newest.load(Ordering::Relaxed);
-        newest.is_null() || newest == closed()
+        newest.is_null() || newest == CLOSED
     }
 
     /// Closes the queue for good and takes out what is left.
     pub fn close(&self) -> RunQueue {
         let mut backlog = self.backlog.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        let newest = self.newest.swap(closed(), Ordering::AcqRel);
+        let newest = self.newest.swap(CLOSED, Ordering::AcqRel);
         let mut left = core::mem::take(&mut *backlog);
-        if newest != closed() {
+        if newest != CLOSED {
             // SAFETY: as in `refill`.
             left.append(&mut unsafe { RunQueue::from_newest_first(newest) });
         }

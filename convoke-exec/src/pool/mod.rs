@@ -2,24 +2,31 @@
 //!
 //! | file | what is in it |
 //! | --- | --- |
-//! | `injector` | the queue from outside |
+//! | `priority` | how urgent work is |
+//! | `injector` | a queue that all threads share |
+//! | `priorities` | one of them for each priority, and what a busy thread looks at |
 //! | `sleepers` | who sleeps, and how nobody sleeps over work |
 //! | `worker` | one thread: where it looks for work |
 //! | `shared` | the block that threads and handles share |
+//! | `entrance` | where work of a priority comes in |
 //! | `executor` | the handle |
 //! | `thread_pool`, `builder` | the pool itself |
 //!
-//! The first two are model-checked; the others need crossbeam's deques, which loom does not know.
+//! Queues and sleepers are model-checked; the others need crossbeam's deques, which loom does not know.
 
 pub(crate) mod injector;
+pub(crate) mod priorities;
 pub(crate) mod sleepers;
 
 mod builder;
+mod entrance;
 mod executor;
+mod priority;
 mod shared;
 mod thread_pool;
 mod worker;
 
 pub use builder::ThreadPoolBuilder;
 pub use executor::PoolExecutor;
+pub use priority::{HIGH_IN_A_ROW, OTHERS_EACH, Priority};
 pub use thread_pool::ThreadPool;

@@ -1,22 +1,25 @@
 //! What all threads and handles of a pool share, for ever.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use convoke_core::Panic;
-use convoke_core::raw::{RunQueue, Runnable};
+use convoke_core::raw::RunQueue;
 
-use super::injector::Injector;
+use super::entrance::Entrance;
+use super::priorities::Priorities;
+use super::priority::Priority;
 use super::sleepers::Sleepers;
+use crate::report_panic::contain;
 
 /// The block behind a pool. It is never freed, so that a handle is a plain reference: a count that many threads change
 /// costs more than all the rest of a post.
 #[derive(Debug)]
 pub(super) struct Shared {
-    pub(super) injector: Injector,
+    pub(super) priorities: Priorities,
     pub(super) sleepers: Sleepers,
     on_panic: fn(Panic),
-    stopping: AtomicBool,
+    /// By priority. They lead back here, and so are made a moment later.
+    entrances: OnceLock<&'static [Entrance; 3]>,
     /// The pool made before this one: the list keeps all blocks reachable, for people who look for leaks.
     #[expect(dead_code, reason = "it is there to be pointed at")]
     older: Option<&'static Shared>,
@@ -28,41 +31,37 @@ impl Shared {
     pub(super) fn leak(threads: usize, queue_limit: usize, on_panic: fn(Panic)) -> &'static Self {
         let mut newest = NEWEST.lock().unwrap_or_else(PoisonError::into_inner);
         let shared = Box::leak(Box::new(Self {
-            injector: Injector::new(queue_limit),
+            priorities: Priorities::new(queue_limit),
             sleepers: Sleepers::new(threads),
             on_panic,
-            stopping: AtomicBool::new(false),
+            entrances: OnceLock::new(),
             older: *newest,
         }));
         newest.insert(shared)
     }
 
-    /// Queues work that comes from outside the pool. Over the limit, or after the end, it is dropped.
-    #[inline]
-    pub(super) fn post_from_outside(&self, runnable: Runnable) {
-        match self.injector.push(runnable) {
-            Ok(()) => self.sleepers.notify(),
-            Err(refused) => drop(refused),
-        }
+    /// Where work of that priority comes in.
+    pub(super) fn entrance(&'static self, priority: Priority) -> &'static Entrance {
+        let all = self
+            .entrances
+            .get_or_init(|| Box::leak(Box::new(Priority::ALL.map(|priority| Entrance::new(self, priority)))));
+        &all[priority as usize]
     }
 
     #[inline]
     pub(super) fn is_stopping(&self) -> bool {
-        self.stopping.load(Ordering::Relaxed)
+        self.priorities.signals().is_stopping()
     }
 
     /// Tells the workers to end. What waits outside is handed to the caller; later posts from outside are dropped.
     pub(super) fn stop(&self) -> RunQueue {
-        self.stopping.store(true, Ordering::Relaxed);
-        let left = self.injector.close();
+        let left = self.priorities.close();
         self.sleepers.wake_all();
         left
     }
 
     /// Calls `f`; a panic goes to the pool's handler, and one of the handler no further than here.
     pub(super) fn contain(&self, f: impl FnOnce()) {
-        if let Err(panic) = Panic::catch(f) {
-            let _ = Panic::catch(|| (self.on_panic)(panic));
-        }
+        contain(self.on_panic, f);
     }
 }

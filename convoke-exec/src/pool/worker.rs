@@ -8,13 +8,14 @@ use std::sync::Arc;
 use convoke_core::raw::Runnable;
 use crossbeam_deque::{Steal, Stealer, Worker as Deque};
 
+use super::entrance::Entrance;
+use super::priorities::Signals;
+use super::priority::{HIGH_IN_A_ROW, OTHERS_EACH, Priority};
 use super::shared::Shared;
 use super::sleepers::Searching;
 
 /// The most that is taken from outside at once. The rest of a batch can be stolen.
 const BATCH: usize = 64;
-/// After so many runs one looks outside first, so that work which breeds work does not starve the rest.
-const OUTSIDE_EACH: u32 = 61;
 /// How often a searching worker looks around before it sleeps, and how long it waits in between. Together a few
 /// microseconds, where a wake-up costs some tens.
 const ROUNDS: usize = 4;
@@ -28,13 +29,19 @@ const PUT_OFF: usize = 128;
 
 pub(super) struct Worker {
     shared: &'static Shared,
+    /// Through which what goes to the deque comes in: that of normal priority.
+    entrance: &'static Entrance,
     index: usize,
     deque: Deque<Runnable>,
     /// Those of all workers, by index.
     stealers: Arc<[Stealer<Runnable>]>,
     /// Whom to rob first: a xorshift generator.
     random: Cell<u32>,
+    /// Since the others had their turn; not counting those of high priority.
     runs: Cell<u32>,
+    /// Whether the low have had theirs, and it is that of the outside.
+    low_was_served: Cell<bool>,
+    high_in_a_row: Cell<u32>,
     /// Whether the last theft was meagre.
     meagre: Cell<bool>,
 }
@@ -71,11 +78,14 @@ impl Worker {
         let seed = (index as u32 + 1).wrapping_mul(0x9E37_79B9) | 1;
         let worker = Self {
             shared,
+            entrance: shared.entrance(Priority::Normal),
             index,
             deque,
             stealers,
             random: Cell::new(seed),
             runs: Cell::new(0),
+            low_was_served: Cell::new(false),
+            high_in_a_row: Cell::new(0),
             meagre: Cell::new(false),
         };
         let _here = Here::enter(&worker);
@@ -95,12 +105,13 @@ impl Worker {
         unsafe { CURRENT.get().as_ref() }.is_some_and(|worker| ptr::eq(worker.shared, shared))
     }
 
-    /// Queues work with the worker of this pool that the caller runs on; hands it back if there is none.
+    /// Queues work of normal priority with the worker of its pool that the caller runs on; hands it back if there is none,
+    /// or the priority is another.
     #[inline]
-    pub(super) fn post_here(shared: &'static Shared, runnable: Runnable) -> Result<(), Runnable> {
+    pub(super) fn post_here(entrance: &'static Entrance, runnable: Runnable) -> Result<(), Runnable> {
         // SAFETY: as in `is_here`.
         match unsafe { CURRENT.get().as_ref() } {
-            Some(worker) if ptr::eq(worker.shared, shared) => {
+            Some(worker) if ptr::eq(worker.entrance, entrance) => {
                 worker.post(runnable);
                 Ok(())
             }
@@ -117,31 +128,75 @@ impl Worker {
     }
 
     fn work(&self) {
-        while !self.shared.is_stopping() {
-            match self.next().or_else(|| self.search()) {
+        loop {
+            let signals = self.shared.priorities.signals();
+            let next =
+                if signals.is_none() { self.next().or_else(|| self.search()) } else { self.attend(signals) };
+            match next {
                 Some(runnable) => runnable.run(),
                 None => return,
             }
         }
     }
 
+    /// There is something urgent, or the pool has ended: `None` then.
+    #[cold]
+    fn attend(&self, signals: Signals) -> Option<Runnable> {
+        if signals.is_stopping() {
+            return None;
+        }
+        if self.high_in_a_row.get() < HIGH_IN_A_ROW
+            && let Some(runnable) = self.take_by_priority(Priority::High)
+        {
+            self.high_in_a_row.set(self.high_in_a_row.get() + 1);
+            return Some(runnable);
+        }
+        self.high_in_a_row.set(0);
+        self.next()
+            .or_else(|| self.steal())
+            .or_else(|| self.take_by_priority(Priority::Low))
+            .or_else(|| self.take_by_priority(Priority::High))
+            .or_else(|| self.search())
+    }
+
     /// What can be had without disturbing the others.
     #[inline]
     fn next(&self) -> Option<Runnable> {
         let runs = self.runs.get();
-        if runs == OUTSIDE_EACH {
-            self.runs.set(0);
-            return self.take_from_outside().or_else(|| self.deque.pop());
+        if runs == OTHERS_EACH {
+            return self.next_of_others();
         }
         self.runs.set(runs + 1);
         self.deque.pop().or_else(|| self.take_from_outside())
+    }
+
+    /// First what is low, the next time what came from outside.
+    fn next_of_others(&self) -> Option<Runnable> {
+        if !self.low_was_served.replace(true)
+            && let Some(runnable) = self.take_by_priority(Priority::Low)
+        {
+            return Some(runnable);
+        }
+        self.low_was_served.set(false);
+        self.runs.set(0);
+        self.take_from_outside().or_else(|| self.deque.pop())
+    }
+
+    /// The first piece that is high, or low.
+    fn take_by_priority(&self, priority: Priority) -> Option<Runnable> {
+        let first = self.shared.priorities.take(priority)?;
+        if !self.shared.priorities.has_none(priority) {
+            // Rule 4 of the injector: for a moment nobody could see what was left.
+            self.shared.sleepers.notify();
+        }
+        Some(first)
     }
 
     /// A batch from outside: the first to be run now, the others in one's own deque.
     #[inline]
     fn take_from_outside(&self) -> Option<Runnable> {
         let mut first = None;
-        let taken = self.shared.injector.take(BATCH, |runnable| match &first {
+        let taken = self.shared.priorities.normal().take(BATCH, |runnable| match &first {
             None => first = Some(runnable),
             Some(_) => self.deque.push(runnable),
         });
@@ -186,9 +241,12 @@ impl Worker {
         }
     }
 
-    /// Outside, then with the others, beginning anywhere.
+    /// What is urgent, then outside, then with the others, beginning anywhere; then what is low.
     fn look_around(&self) -> Option<Runnable> {
-        self.take_from_outside().or_else(|| self.steal())
+        self.take_by_priority(Priority::High)
+            .or_else(|| self.take_from_outside())
+            .or_else(|| self.steal())
+            .or_else(|| self.take_by_priority(Priority::Low))
     }
 
     fn steal(&self) -> Option<Runnable> {
@@ -210,7 +268,7 @@ impl Worker {
 
     /// Whether there is a queue with work in it.
     fn anything_left(&self) -> bool {
-        !self.shared.injector.is_empty() || self.stealers.iter().any(|stealer| !stealer.is_empty())
+        !self.shared.priorities.is_empty() || self.stealers.iter().any(|stealer| !stealer.is_empty())
     }
 
     /// The last look before sleep.

@@ -8,9 +8,10 @@ use core::ptr::NonNull;
 use core::task::Waker;
 use std::time::Instant;
 
+use convoke_core::env::Changes;
 use convoke_core::raw::sync::atomic::{AtomicBool, Ordering};
 use convoke_core::raw::{Frame, Guest, HostRef};
-use convoke_core::{Env, Panic, StopReason};
+use convoke_core::{Env, ExecutorRef, Panic, StopReason};
 
 use super::children::Children;
 use crate::frame_arc::FrameArc;
@@ -80,10 +81,16 @@ struct Kept<O> {
 }
 
 impl<O> Block<O> {
-    /// The block of a scope that is opened in this frame. `None` if there is no memory.
-    pub(super) fn open(frame: &Frame<'_>) -> Option<FrameArc<Self>> {
+    /// The block of a scope that is opened in this frame, for children on another executor if it is said. `None` if there is
+    /// no memory.
+    pub(super) fn open(frame: &Frame<'_>, executor: Option<ExecutorRef>) -> Option<FrameArc<Self>> {
         let parent = Inside::of(frame.host()).map(Inside::task);
-        Self::open_in(frame.host().env().child(), frame.deadline(), parent)
+        let env_above = frame.host().env();
+        let env_below = match executor {
+            None => env_above.child(),
+            Some(executor) => env_above.child().with(Changes::new().executor(executor)),
+        };
+        Self::open_in(env_below, frame.deadline(), parent)
     }
 
     /// The block of a scope whose children have this environment. `None` if there is no memory.

@@ -7,7 +7,7 @@ use core::pin::Pin;
 use core::task::{Context, Poll};
 
 use convoke_core::raw::{Frame, Polled, StopWatch, WakerMark, outside_a_task};
-use convoke_core::{Panic, StopReason};
+use convoke_core::{Executor, ExecutorRef, Panic, StopReason};
 use pin_project_lite::pin_project;
 
 use super::block::{Block, Failure};
@@ -71,8 +71,63 @@ where
     F: FnOnce(Scope<O>) -> Fut,
     Fut: Future<Output = O>,
 {
+    open(None, Location::caller(), body)
+}
+
+/// Opens a scope whose children run on `executor`, if they do not say otherwise; for the rest it is as [`scope()`].
+///
+/// The scopes that a child opens are on its executor, and so their children run there too. The body stays where it is, and
+/// the scopes that it opens with it. To move the body as well, [run the scope there](crate::run_on).
+///
+/// - *Completes with* what [`scope()`] does.
+/// - *If dropped*, the children are asked to stop, and the task waits for them before it ends.
+/// - *Runs on*: the body, in the task that opened the scope; children, on `executor` as tasks of their own.
+/// - *Panics* outside a task.
+///
+/// ```
+/// use convoke::prelude::*;
+/// use convoke::current;
+///
+/// let pool = ThreadPool::new(2).unwrap();
+/// let workers = pool.executor();
+/// let outcome = sync_wait(task(async move {
+///     let parsed = scope_on(&workers, async |s| {
+///         let pages = ["1", "2", "3"].map(|page| s.spawn_future(async move { page.parse::<u32>() }));
+///         assert!(!current::executor().is(&workers), "the body has stayed");
+///         let mut sum = 0;
+///         for page in pages {
+///             sum += page.await?;
+///         }
+///         Ok::<_, std::num::ParseIntError>(sum)
+///     })
+///     .await;
+///     parsed.unwrap()
+/// }));
+/// assert_eq!(outcome, Outcome::Value(6));
+/// ```
+#[track_caller]
+pub fn scope_on<X, O, F, Fut>(executor: &X, body: F) -> ScopeFuture<Fut>
+where
+    X: Executor,
+    F: FnOnce(Scope<O>) -> Fut,
+    Fut: Future<Output = O>,
+{
+    open(Some(ExecutorRef::new(executor.clone())), Location::caller(), body)
+}
+
+/// Opens a scope whose children run on the executor, or else on the task's.
+#[inline]
+pub(crate) fn open<O, F, Fut>(
+    executor: Option<ExecutorRef>,
+    place: &'static Location<'static>,
+    body: F,
+) -> ScopeFuture<Fut>
+where
+    F: FnOnce(Scope<O>) -> Fut,
+    Fut: Future<Output = O>,
+{
     let block = Frame::current(|frame| match frame {
-        Some(frame) => Block::open(frame),
+        Some(frame) => Block::open(frame, executor),
         None => outside_a_task("a scope"),
     });
     let Some(block) = block else { panic!("the frame allocator has no memory left for a scope") };
@@ -84,7 +139,7 @@ where
         stopping: false,
         placed: None,
         end: None,
-        place: Location::caller(),
+        place,
         watch: StopWatch::new(),
     }
 }

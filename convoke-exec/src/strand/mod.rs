@@ -2,7 +2,7 @@
 
 pub(crate) mod turns;
 
-use core::cell::{Cell, UnsafeCell};
+use core::cell::UnsafeCell;
 use core::fmt;
 use core::ptr::NonNull;
 use std::sync::Arc;
@@ -11,7 +11,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use convoke_core::raw::{Call, Header, RunQueue, Runnable, Timers};
 use convoke_core::{Executor, Panic};
 
-use crate::report_panic;
+use crate::report_panic::{contain, report_panic};
+use crate::running_here::Here;
 use turns::{AfterPost, Next, Turns};
 
 /// How much a strand runs before it lets others on its executor have their turn.
@@ -59,11 +60,6 @@ struct State<X> {
 // SAFETY: the header is used through the strand's one runnable, which exists while the turn is taken; the rest is `Sync`.
 unsafe impl<X: Executor> Sync for State<X> {}
 
-thread_local! {
-    /// The address of the strand whose work this thread runs just now, or 0.
-    static RUNNING: Cell<usize> = const { Cell::new(0) };
-}
-
 impl<X: Executor> Strand<X> {
     /// A strand over `executor`.
     pub fn new(executor: X) -> Self {
@@ -90,7 +86,7 @@ impl<X: Executor> Strand<X> {
 
     /// Whether the caller is work of this strand: then nothing else of it runs.
     pub fn is_running_here(&self) -> bool {
-        RUNNING.get() == self.state.address()
+        Here::is(self.state.address())
     }
 }
 
@@ -189,26 +185,7 @@ impl<X: Executor> State<X> {
     }
 
     fn contain(&self, f: impl FnOnce()) {
-        if let Err(panic) = Panic::catch(f) {
-            let _ = Panic::catch(|| (self.on_panic)(panic));
-        }
-    }
-}
-
-/// For as long as it lives, this thread runs a strand.
-struct Here {
-    outer: usize,
-}
-
-impl Here {
-    fn enter(strand: usize) -> Self {
-        Self { outer: RUNNING.replace(strand) }
-    }
-}
-
-impl Drop for Here {
-    fn drop(&mut self) {
-        RUNNING.set(self.outer);
+        contain(self.on_panic, f);
     }
 }
 

@@ -7,12 +7,14 @@ use convoke::prelude::*;
 use convoke::testing::{Ended, Exploration, explore_stops, explore_stops_with};
 
 use super::connection_pool::{Pool, transfer};
+use super::crawler::{Limits, Site, crawl};
 use super::deadline_job::{Logbook, one_turn};
 use super::fan_out::{Journal, fetch_all};
 use super::futurelock::{Lock, Way, program};
 use super::pages::{Server, find};
 use super::scopes::{Story, pick, price, session};
 use super::stop_tree::{Counts, tree};
+use super::supervised_workers::{Desk, STAFF, shift};
 use super::tasks::server;
 
 /// Explores a program that leaves traces in a `T`, a new one for each run: the exploration, and one `T` for each run, the
@@ -173,6 +175,57 @@ fn the_logbook_of_the_job_is_right_wherever_it_is_stopped() {
     for logbook in logbooks {
         let done: Vec<_> = (0..logbook.next_record()).collect();
         assert_eq!(logbook.done(), done, "each once, and none that the logbook does not know");
+    }
+}
+
+#[test]
+fn no_job_is_lost_or_done_twice_wherever_the_shift_is_stopped() {
+    const JOBS: u32 = 30;
+    let program = |desk: Desk| async move {
+        let report = shift(desk, &STAFF).await;
+        assert_eq!(
+            report.failures.iter().map(|failure| failure.name().unwrap()).collect::<Vec<_>>(),
+            ["cid"]
+        );
+        assert_eq!(report.values.len(), STAFF.len() - 1);
+    };
+    let (exploration, desks) = explore(|| Desk::new(JOBS), program, false);
+    assert_eq!(exploration.undisturbed().ended(), Ended::Value);
+    assert!(exploration.ended(Ended::Stopped) > 20, "{exploration}");
+    let all: Vec<_> = (1..=JOBS).collect();
+    assert_eq!(desks[0].jobs(), (all.clone(), vec![]), "undisturbed, all of it is done");
+    assert_eq!(["ann", "bob", "cid", "dot"].map(|name| desks[0].restarts(name)), [0, 2, 3, 0]);
+    for (desk, run) in desks[1..].iter().zip(exploration.runs()) {
+        let (done, left) = desk.jobs();
+        let mut both = [done, left].concat();
+        both.sort_unstable();
+        assert_eq!(both, all, "{run:?}: {desk:?}");
+    }
+}
+
+#[test]
+fn every_connection_is_closed_and_the_bound_is_kept_wherever_the_crawler_is_stopped() {
+    const LIMITS: Limits = Limits { at_a_time: 3, interval: Duration::from_millis(8) };
+    let program = |site: Site| async move {
+        let report = crawl(site, LIMITS, |_| ()).await;
+        assert_eq!((report.pages.len(), report.broken.len()), (7, 2));
+    };
+    let (exploration, sites) = explore(|| Site::sample(8), program, false);
+    assert_eq!(exploration.undisturbed().ended(), Ended::Value);
+    assert!(exploration.ended(Ended::Stopped) > 20, "{exploration}");
+    for (path, requests) in sites[0].requests() {
+        let expected = match path.as_str() {
+            "/page/2" => 2,
+            "/page/4" => 3,
+            _ => 1,
+        };
+        assert_eq!(requests, expected, "{path}");
+    }
+    assert_eq!(sites[0].connections(), (0, LIMITS.at_a_time));
+    for (site, run) in sites[1..].iter().zip(exploration.runs()) {
+        let (open, most) = site.connections();
+        assert_eq!(open, 0, "{run:?}");
+        assert!(most <= LIMITS.at_a_time, "{run:?}");
     }
 }
 

@@ -6,6 +6,9 @@
 #[path = "../../examples/connection_pool.rs"]
 mod connection_pool;
 #[allow(dead_code, unreachable_pub, reason = "the program around what is tested")]
+#[path = "../../examples/crawler.rs"]
+mod crawler;
+#[allow(dead_code, unreachable_pub, reason = "the program around what is tested")]
 #[path = "../../examples/deadline_job.rs"]
 mod deadline_job;
 #[allow(dead_code, unreachable_pub, reason = "the program around what is tested")]
@@ -23,6 +26,9 @@ mod scopes;
 #[allow(dead_code, unreachable_pub, reason = "the program around what is tested")]
 #[path = "../../examples/stop_tree.rs"]
 mod stop_tree;
+#[allow(dead_code, unreachable_pub, reason = "the program around what is tested")]
+#[path = "../../examples/supervised_workers.rs"]
+mod supervised_workers;
 #[allow(dead_code, unreachable_pub, reason = "the program around what is tested")]
 #[path = "../../examples/tour/tasks.rs"]
 mod tasks;

@@ -58,8 +58,16 @@ macro_rules! at {
                 let $executor = T.two.executor();
                 $body
             }
+            Place::Prior(priority) => {
+                let $executor = T.two.executor().with_priority(priority);
+                $body
+            }
             Place::Strand => {
                 let $executor = T.strand.clone();
+                $body
+            }
+            Place::Limited => {
+                let $executor = T.limited.clone();
                 $body
             }
             Place::Inline => {

@@ -1,5 +1,6 @@
 //! The shape of a graph, made from a seed.
 
+use convoke::Priority;
 use std::fmt;
 use std::sync::Arc;
 
@@ -135,15 +136,28 @@ pub(crate) enum Place {
     One,
     /// The pool of two threads.
     Two,
+    /// The same, with a priority.
+    Prior(Priority),
     /// A strand over the pool of two threads.
     Strand,
+    /// A view of it, for one at a time too.
+    Limited,
     /// On the spot.
     Inline,
     /// The pool of two threads, its type erased.
     Erased,
 }
 
-const PLACES: &[Place] = &[Place::One, Place::Two, Place::Two, Place::Strand, Place::Inline, Place::Erased];
+const PLACES: &[Place] = &[
+    Place::One,
+    Place::Two,
+    Place::Prior(Priority::High),
+    Place::Prior(Priority::Low),
+    Place::Strand,
+    Place::Limited,
+    Place::Inline,
+    Place::Erased,
+];
 
 /// A graph, or a part of one.
 pub(crate) struct Plan {

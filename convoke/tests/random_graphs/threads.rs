@@ -13,6 +13,7 @@ pub(crate) static THREADS: LazyLock<Threads> = LazyLock::new(|| {
     let two = ThreadPool::new(2).unwrap();
     Threads {
         strand: Strand::new(two.executor()),
+        limited: Limited::new(&two.executor(), 1),
         one: ThreadPool::new(1).unwrap(),
         two,
         helper: helper(),
@@ -25,6 +26,7 @@ pub(crate) struct Threads {
     pub(crate) one: ThreadPool,
     pub(crate) two: ThreadPool,
     pub(crate) strand: Strand<PoolExecutor>,
+    pub(crate) limited: Limited<PoolExecutor>,
     /// Completes what knows nothing of senders.
     pub(crate) helper: Sender<Job>,
     /// Requests stops of whole graphs.

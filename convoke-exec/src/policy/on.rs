@@ -1,0 +1,56 @@
+//! Any policy, for children that run on an executor of their own.
+
+use convoke_core::{Executor, ExecutorRef};
+
+use super::rules::Policy;
+use super::tally::Tally;
+
+/// Another policy, in a scope whose children run on a given executor: what [`scope_on()`](crate::scope_on) is to
+/// [`scope()`](crate::scope()).
+///
+/// ```
+/// use convoke::policy::{On, Quorum};
+/// use convoke::prelude::*;
+///
+/// let pool = ThreadPool::new(2).unwrap();
+/// let replicas = Limited::new(&pool.executor(), 2);
+/// let outcome = sync_wait(task(async move {
+///     scope_with(On::new(&replicas, Quorum(2)), async |s| {
+///         (1..=3).for_each(|replica| s.spawn(async move { Ok::<_, String>(replica) }));
+///     })
+///     .await
+/// }));
+/// assert_eq!(outcome.unwrap().unwrap().len(), 2);
+/// ```
+#[derive(Clone, Debug)]
+pub struct On<P> {
+    executor: ExecutorRef,
+    policy: P,
+}
+
+impl<P> On<P> {
+    /// `policy`, with children on `executor`.
+    pub fn new<X: Executor>(executor: &X, policy: P) -> Self {
+        Self { executor: ExecutorRef::new(executor.clone()), policy }
+    }
+}
+
+impl<V, E, P: Policy<V, E>> Policy<V, E> for On<P> {
+    type Output = P::Output;
+
+    fn is_enough_after_value(&self, tally: &Tally<V, E>) -> bool {
+        self.policy.is_enough_after_value(tally)
+    }
+
+    fn is_enough_after_failure(&self, tally: &Tally<V, E>) -> bool {
+        self.policy.is_enough_after_failure(tally)
+    }
+
+    fn output(&self, tally: Tally<V, E>) -> P::Output {
+        self.policy.output(tally)
+    }
+
+    fn executor(&self) -> Option<ExecutorRef> {
+        Some(self.executor.clone())
+    }
+}
