@@ -161,6 +161,10 @@ impl<X: Executor> Executor for Limited<X> {
     fn timers(&self) -> Option<&dyn Timers> {
         self.state.inner.timers()
     }
+
+    fn context(&self) -> Option<&(dyn core::any::Any + Send + Sync)> {
+        self.state.inner.context()
+    }
 }
 
 impl<X: Executor> Runner<X> {
