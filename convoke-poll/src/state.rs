@@ -90,20 +90,24 @@ impl State {
         mut act: impl FnMut(&StandardSocket, Look) -> io::Result<T>,
     ) -> io::Result<T> {
         loop {
-            let look = match self.readiness.look(interest) {
-                Ok(look) => look,
-                Err(Blocked::NotReady) => return Err(io::ErrorKind::WouldBlock.into()),
-                Err(Blocked::Shut) => return Err(shut_down()),
-            };
+            let look = self.readiness.look(interest).map_err(error_of)?;
             match act(&self.socket, look) {
-                // If an event came meanwhile it is ready still, and is tried again.
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    self.readiness.would_block(interest, look);
-                }
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                result => return result,
+                Err(error) => self.failed(interest, look, error)?,
+                done => return done,
             }
         }
+    }
+
+    /// An attempt has failed: says so, unless it may be tried again.
+    #[cold]
+    fn failed(&self, interest: Interest, look: Look, error: io::Error) -> io::Result<()> {
+        match error.kind() {
+            // If an event came meanwhile it is ready still.
+            io::ErrorKind::WouldBlock => self.readiness.would_block(interest, look),
+            io::ErrorKind::Interrupted => {}
+            _ => return Err(error),
+        }
+        Ok(())
     }
 
     /// No byte of a stream is to be transferred, which nobody needs to wait for. A datagram of no length is one.
@@ -130,16 +134,32 @@ impl State {
         }
     }
 
+    /// That it would block is said with as few instructions as can be: who reads all that comes hears it between any two
+    /// reads. So the rest is out of line.
     #[inline]
     pub(crate) fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self.readiness.look(Interest::Read) {
+            Ok(look) => self.read_now(look, buffer),
+            Err(_) if self.asks_for_nothing(buffer.len()) => Ok(0),
+            Err(blocked) => Err(error_of(blocked)),
+        }
+    }
+
+    #[inline(never)]
+    fn read_now(&self, mut look: Look, buffer: &mut [u8]) -> io::Result<usize> {
         if self.asks_for_nothing(buffer.len()) {
             return Ok(0);
         }
-        self.attempt(Interest::Read, |socket, look| {
-            let read = calls::read(socket, buffer)?;
-            self.has_read(read, buffer.len(), look);
-            Ok(read)
-        })
+        loop {
+            match calls::read(&self.socket, buffer) {
+                Ok(read) => {
+                    self.has_read(read, buffer.len(), look);
+                    return Ok(read);
+                }
+                Err(error) => self.failed(Interest::Read, look, error)?,
+            }
+            look = self.readiness.look(Interest::Read).map_err(error_of)?;
+        }
     }
 
     #[inline]
@@ -222,28 +242,37 @@ impl State {
             return;
         }
         let mut waiting = self.readiness.lock();
+        let lists = &mut *waiting.lists;
         if event.readable {
-            self.serve(&mut waiting.lists.read, finished);
+            self.serve(&mut lists.read, finished);
         }
         if event.writable {
-            self.serve(&mut waiting.lists.write, finished);
+            self.serve(&mut lists.write, finished);
         }
         if !self.driver.poller.has_edges() {
             self.arm(&mut waiting);
         }
     }
 
-    /// Finishes those that can be finished, the first in line first.
+    /// Finishes those that can be finished, and has those try again who do it by themselves.
     #[inline]
     fn serve(&self, list: &mut List, finished: &mut Vec<Finished>) {
-        while let Some(mut operation) = list.parked.pop() {
-            match self.perform(operation.request_mut()) {
-                Some(result) => finished.push(operation.finish(result)),
-                None => return list.parked.put_back(operation),
-            }
+        if !list.parked.is_empty() {
+            self.perform_parked(&mut list.parked, finished);
         }
         while let Some(waker) = list.watchers.take() {
             finished.push(Finished::waking(waker));
+        }
+    }
+
+    /// The first in line first.
+    #[cold]
+    fn perform_parked(&self, parked: &mut Parked, finished: &mut Vec<Finished>) {
+        while let Some(mut operation) = parked.pop() {
+            match self.perform(operation.request_mut()) {
+                Some(result) => finished.push(operation.finish(result)),
+                None => return parked.put_back(operation),
+            }
         }
     }
 
@@ -263,7 +292,6 @@ impl State {
     }
 
     /// Does what is asked for, or says nothing if it would block.
-    #[inline]
     fn perform(&self, request: &mut Request) -> Option<io::Result<usize>> {
         let result = match request {
             Request::Read(room) => self.read(room.as_mut_slice()),
@@ -305,6 +333,14 @@ impl State {
         if read || write {
             self.driver.poller.arm(calls::handle(&self.socket), self.key, read, write);
         }
+    }
+}
+
+#[inline]
+fn error_of(blocked: Blocked) -> io::Error {
+    match blocked {
+        Blocked::NotReady => io::ErrorKind::WouldBlock.into(),
+        Blocked::Shut => shut_down(),
     }
 }
 
