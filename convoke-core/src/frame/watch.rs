@@ -52,6 +52,21 @@ impl StopWatch {
     }
 }
 
+impl Drop for StopWatch {
+    /// In line, for mostly there is nothing to be dropped, and every call that can wait has one.
+    #[inline]
+    fn drop(&mut self) {
+        if let Some(registered) = self.registered.take() {
+            registered.end();
+        }
+    }
+}
+
+impl Registered {
+    #[cold]
+    fn end(self: Box<Self>) {}
+}
+
 impl fmt::Debug for StopWatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("StopWatch").field("registered", &self.registered.is_some()).finish()
