@@ -109,6 +109,8 @@ pub mod raw {
     pub use crate::region::{BodyMark, Region};
     pub use crate::run_loop::{LOOK_EACH, Moment, Sleeper};
     #[doc(hidden)]
+    pub use crate::spin_lock::{SpinGuard, SpinLock};
+    #[doc(hidden)]
     pub use crate::strand::turns::{AfterPost, Next, Turns};
     #[doc(hidden)]
     pub use crate::task::state as task_state;

@@ -8,7 +8,7 @@ use convoke_core::raw::sync::UnsafeCell;
 
 /// The flag lies before the value: who takes the lock then has the line with the value's first fields.
 #[repr(C)]
-pub(crate) struct SpinLock<T> {
+pub struct SpinLock<T> {
     flag: Flag,
     value: UnsafeCell<T>,
 }
@@ -100,24 +100,26 @@ unsafe impl<T: Send> Sync for SpinLock<T> {}
 unsafe impl<T: Send> Send for SpinLock<T> {}
 
 /// The lock is held while this exists.
-pub(crate) struct SpinGuard<'a, T> {
+pub struct SpinGuard<'a, T> {
     lock: &'a SpinLock<T>,
 }
 
 impl<T> SpinLock<T> {
+    /// One that nobody holds.
     #[cfg(not(feature = "loom"))]
-    pub(crate) const fn new(value: T) -> Self {
+    pub const fn new(value: T) -> Self {
         Self { flag: Flag::new(), value: UnsafeCell::new(value) }
     }
 
     /// As above; loom's atomics are not made at compile time.
     #[cfg(feature = "loom")]
-    pub(crate) fn new(value: T) -> Self {
+    pub fn new(value: T) -> Self {
         Self { flag: Flag::new(), value: UnsafeCell::new(value) }
     }
 
+    /// Takes it.
     #[inline]
-    pub(crate) fn lock(&self) -> SpinGuard<'_, T> {
+    pub fn lock(&self) -> SpinGuard<'_, T> {
         self.flag.take();
         SpinGuard { lock: self }
     }
@@ -151,5 +153,11 @@ impl<T> Drop for SpinGuard<'_, T> {
 impl<T> fmt::Debug for SpinLock<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SpinLock").finish_non_exhaustive()
+    }
+}
+
+impl<T> fmt::Debug for SpinGuard<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SpinGuard")
     }
 }

@@ -1,5 +1,5 @@
-//! What is known about a source: whether reading or writing may succeed, in one word, and beside it, under a lock, those who
-//! wait until it may. The state machine of this driver; no unsafe, no system call.
+//! What is known about a source: whether reading or writing may succeed, in one word. The state machine of this driver; no
+//! unsafe, no lock, no system call. Those who wait until it may stand in lines, each with a lock of its own.
 //!
 //! ```text
 //!                  an event of the kernel
@@ -12,13 +12,13 @@
 //!
 //! 1. The kernel says each thing once (edges), so no event may be lost. An event counts the *tick* up; who clears has looked
 //!    before his attempt, and clears nothing if the tick is another by now.
-//! 2. Who waits has the lock, sees that it is not ready, and goes into a list before he gives the lock back. An event is put
-//!    into the word first; then the lock is taken and those who wait are served. So whichever has the lock second sees the other.
-//! 3. A source that nobody has ever waited for is spared the lock: who waits first says so in the word by an exchange,
-//!    which comes either before that of the event or after it.
+//! 2. Who waits has the lock of his line, sees that the source is not ready, and is in the line before he gives the lock back. An
+//!    event is put into the word first; then the lock is taken and those who wait are served. So whichever has the lock second
+//!    sees the other.
+//! 3. A line that nobody has ever stood in is spared its lock: who stands there first says so in the word by an exchange, which
+//!    comes either before that of the event or after it.
 
 use convoke_core::raw::sync::atomic::{AtomicU32, Ordering};
-use convoke_core::raw::sync::{Mutex, MutexGuard};
 use convoke_io::driver::Interest;
 
 /// Reading, or accepting, may succeed.
@@ -30,19 +30,43 @@ const WRITE: u32 = 2;
 const MORE: u32 = 4;
 /// The driver has shut down: nothing is ready any more, and nothing will be.
 const SHUT: u32 = 8;
-/// Somebody has waited, so an event takes the lock: rule 3.
-const WAITED: u32 = 16;
+/// Somebody has stood in the line of those who try again by themselves: rule 3.
+const WATCHED: u32 = 16;
+/// Somebody has stood in the line of operations.
+const PARKED: u32 = 32;
 /// The rest counts events.
-const TICK: u32 = 32;
+const TICK: u32 = 64;
 
 /// Above the bits.
 const TICKS: u32 = !(TICK - 1);
 
-/// The readiness of one source, and `L`, the lists of those who wait.
+/// The readiness of one source.
 #[derive(Debug)]
-pub struct Readiness<L> {
+pub struct Readiness {
     word: AtomicU32,
-    waiting: Mutex<L>,
+}
+
+/// Where those stand who wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Line {
+    /// Those who are woken, and try again by themselves.
+    Watchers = WATCHED,
+    /// Operations, which the driver performs.
+    Operations = PARKED,
+}
+
+/// The lines in which somebody may stand. Whoever is given this takes their locks and serves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use = "who waits is served"]
+pub struct Lines(u32);
+
+impl Lines {
+    /// Whether this is one of them.
+    #[inline]
+    pub fn has(self, line: Line) -> bool {
+        self.0 & line as u32 != 0
+    }
 }
 
 /// What an event of the kernel says.
@@ -70,10 +94,10 @@ pub enum Blocked {
     Shut,
 }
 
-impl<L> Readiness<L> {
+impl Readiness {
     /// Of a new source: nothing is known, so an attempt may succeed.
-    pub fn new(waiting: L) -> Self {
-        Self { word: AtomicU32::new(READ | WRITE), waiting: Mutex::new(waiting) }
+    pub fn new() -> Self {
+        Self { word: AtomicU32::new(READ | WRITE) }
     }
 
     /// Whether an attempt may succeed.
@@ -104,7 +128,7 @@ impl<L> Readiness<L> {
     #[inline]
     fn clear(&self, bit: u32, look: Look) {
         let mut word = look.0;
-        // Relaxed: nothing is published by knowing less. Who waits afterwards looks again with the lock held.
+        // Relaxed if it fails: who waits afterwards looks again with the lock held.
         while let Err(now) =
             self.word.compare_exchange_weak(word, word & !bit, Ordering::AcqRel, Ordering::Relaxed)
         {
@@ -120,10 +144,9 @@ impl<L> Readiness<L> {
         self.word.fetch_and(!(READ | WRITE), Ordering::AcqRel);
     }
 
-    /// The kernel says so. Whether somebody may wait: whoever calls this then takes the lock and serves.
+    /// The kernel says so.
     #[inline]
-    #[must_use = "who waits is served"]
-    pub fn happened(&self, event: Event) -> bool {
+    pub fn happened(&self, event: Event) -> Lines {
         let mut bits = 0;
         if event.readable {
             bits |= READ;
@@ -138,47 +161,33 @@ impl<L> Readiness<L> {
         loop {
             let next = (word | bits).wrapping_add(TICK);
             match self.word.compare_exchange_weak(word, next, Ordering::AcqRel, Ordering::Relaxed) {
-                Ok(_) => return word & WAITED != 0,
+                Ok(_) => return Lines(word),
                 Err(now) => word = now,
             }
         }
     }
 
-    /// The driver shuts down. Whoever calls this takes the lock afterwards and finishes all who wait.
+    /// The driver shuts down. Whoever calls this takes the locks of all lines afterwards, and finishes all who wait.
     pub fn shut(&self) {
         self.word.fetch_or(SHUT, Ordering::AcqRel);
     }
 
-    /// The lists of those who wait. With it held the source is looked at again, and then, if it is not ready, somebody
-    /// may wait: rule 2.
+    /// Whether one may stand in this line now, whose lock he has, and wait for an event: else the source is ready, or shut,
+    /// and he looks again.
     #[inline]
-    pub fn lock(&self) -> Waiting<'_, L> {
-        Waiting {
-            lists: self.waiting.lock().unwrap_or_else(|poisoned| poisoned.into_inner()),
-            readiness: self,
+    #[must_use = "who may not wait looks again"]
+    pub fn may_wait(&self, interest: Interest, line: Line) -> bool {
+        let mut word = self.word.load(Ordering::Acquire);
+        if word & line as u32 == 0 {
+            word = self.word.fetch_or(line as u32, Ordering::AcqRel);
         }
+        word & (bit(interest) | SHUT) == 0
     }
 }
 
-/// The lock is held while this exists.
-#[derive(Debug)]
-pub struct Waiting<'a, L> {
-    /// Those who wait.
-    pub lists: MutexGuard<'a, L>,
-    readiness: &'a Readiness<L>,
-}
-
-impl<L> Waiting<'_, L> {
-    /// Whether one may go into a list now and wait for an event: else the source is ready, or shut, and he looks again.
-    #[inline]
-    #[must_use = "who may not wait looks again"]
-    pub fn may_wait(&self, interest: Interest) -> bool {
-        let word = &self.readiness.word;
-        let mut now = word.load(Ordering::Acquire);
-        if now & WAITED == 0 {
-            now = word.fetch_or(WAITED, Ordering::AcqRel);
-        }
-        now & (bit(interest) | SHUT) == 0
+impl Default for Readiness {
+    fn default() -> Self {
+        Self::new()
     }
 }
 

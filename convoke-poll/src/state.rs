@@ -3,16 +3,17 @@
 
 use core::task::Waker;
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use convoke_exec::raw::SpinLock;
 use convoke_io::driver::{
     Address, Finished, InFlight, Interest, OperationId, Parked, Request, StandardSocket, Submitted, Ticket,
     Watchers, shut_down, unsupported,
 };
 
 use crate::driver::Shared;
-use crate::readiness::{Blocked, Event, Look, Readiness, Waiting};
+use crate::readiness::{Blocked, Event, Line, Look, Readiness};
 use crate::{addresses, calls};
 
 /// A socket, as the driver sees it.
@@ -21,38 +22,25 @@ pub(crate) struct State {
     pub(crate) socket: StandardSocket,
     pub(crate) driver: Arc<Shared>,
     key: usize,
-    readiness: Readiness<Lists>,
+    readiness: Readiness,
+    /// Held for a few instructions.
+    watchers: SpinLock<Directions<Watchers>>,
+    /// Held while one of them is performed.
+    operations: Mutex<Directions<Parked>>,
     /// Whether the kernel was asked for events.
     added: AtomicBool,
 }
 
-/// The operations that wait, by direction.
+/// One for each direction.
 #[derive(Debug)]
-pub(crate) struct Lists {
-    read: List,
-    write: List,
+struct Directions<T> {
+    read: T,
+    write: T,
 }
 
-/// Those who wait for one direction: operations, which the driver performs, and those who try by themselves.
-#[derive(Debug)]
-struct List {
-    parked: Parked,
-    watchers: Watchers,
-}
-
-impl List {
-    const fn new() -> Self {
-        Self { parked: Parked::new(), watchers: Watchers::new() }
-    }
-
-    fn is_empty(&self) -> bool {
-        self.parked.is_empty() && self.watchers.is_empty()
-    }
-}
-
-impl Lists {
+impl<T> Directions<T> {
     #[inline]
-    fn of(&mut self, interest: Interest) -> &mut List {
+    fn of(&mut self, interest: Interest) -> &mut T {
         match interest {
             Interest::Read => &mut self.read,
             Interest::Write => &mut self.write,
@@ -62,8 +50,19 @@ impl Lists {
 
 impl State {
     pub(crate) fn new(socket: StandardSocket, driver: Arc<Shared>, key: usize) -> Self {
-        let lists = Lists { read: List::new(), write: List::new() };
-        Self { socket, driver, key, readiness: Readiness::new(lists), added: AtomicBool::new(false) }
+        Self {
+            socket,
+            driver,
+            key,
+            readiness: Readiness::new(),
+            watchers: SpinLock::new(Directions { read: Watchers::new(), write: Watchers::new() }),
+            operations: Mutex::new(Directions { read: Parked::new(), write: Parked::new() }),
+            added: AtomicBool::new(false),
+        }
+    }
+
+    fn operations(&self) -> MutexGuard<'_, Directions<Parked>> {
+        self.operations.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Asks the kernel for events.
@@ -90,20 +89,24 @@ impl State {
         mut act: impl FnMut(&StandardSocket, Look) -> io::Result<T>,
     ) -> io::Result<T> {
         loop {
-            let look = match self.readiness.look(interest) {
-                Ok(look) => look,
-                Err(Blocked::NotReady) => return Err(io::ErrorKind::WouldBlock.into()),
-                Err(Blocked::Shut) => return Err(shut_down()),
-            };
+            let look = self.readiness.look(interest).map_err(error_of)?;
             match act(&self.socket, look) {
-                // If an event came meanwhile it is ready still, and is tried again.
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    self.readiness.would_block(interest, look);
-                }
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                result => return result,
+                Err(error) => self.failed(interest, look, error)?,
+                done => return done,
             }
         }
+    }
+
+    /// An attempt has failed: says so, unless it may be tried again.
+    #[cold]
+    fn failed(&self, interest: Interest, look: Look, error: io::Error) -> io::Result<()> {
+        match error.kind() {
+            // If an event came meanwhile it is ready still.
+            io::ErrorKind::WouldBlock => self.readiness.would_block(interest, look),
+            io::ErrorKind::Interrupted => {}
+            _ => return Err(error),
+        }
+        Ok(())
     }
 
     /// No byte of a stream is to be transferred, which nobody needs to wait for. A datagram of no length is one.
@@ -130,16 +133,32 @@ impl State {
         }
     }
 
+    /// That it would block is said with as few instructions as can be: who reads all that comes hears it between any two
+    /// reads. So the rest is out of line.
     #[inline]
     pub(crate) fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self.readiness.look(Interest::Read) {
+            Ok(look) => self.read_now(look, buffer),
+            Err(_) if self.asks_for_nothing(buffer.len()) => Ok(0),
+            Err(blocked) => Err(error_of(blocked)),
+        }
+    }
+
+    #[inline(never)]
+    fn read_now(&self, mut look: Look, buffer: &mut [u8]) -> io::Result<usize> {
         if self.asks_for_nothing(buffer.len()) {
             return Ok(0);
         }
-        self.attempt(Interest::Read, |socket, look| {
-            let read = calls::read(socket, buffer)?;
-            self.has_read(read, buffer.len(), look);
-            Ok(read)
-        })
+        loop {
+            match calls::read(&self.socket, buffer) {
+                Ok(read) => {
+                    self.has_read(read, buffer.len(), look);
+                    return Ok(read);
+                }
+                Err(error) => self.failed(Interest::Read, look, error)?,
+            }
+            look = self.readiness.look(Interest::Read).map_err(error_of)?;
+        }
     }
 
     #[inline]
@@ -161,29 +180,27 @@ impl State {
             return Submitted::Done(operation, result);
         }
         let interest = operation.request().interest();
-        let mut waiting = self.readiness.lock();
+        let mut operations = self.operations();
         loop {
-            // Who owns a buffer does not overtake those who came before: they are served when the kernel says so.
-            let in_turn = waiting.lists.of(interest).parked.is_empty();
+            // Nobody overtakes those who came before: they are served when the kernel says so.
+            let in_turn = operations.of(interest).is_empty();
             if in_turn && let Some(result) = self.perform(operation.request_mut()) {
                 return Submitted::Done(operation, result);
             }
-            if waiting.may_wait(interest) || !in_turn {
+            if self.readiness.may_wait(interest, Line::Operations) || !in_turn {
                 break;
             }
         }
-        waiting.lists.of(interest).parked.push(operation);
+        operations.of(interest).push(operation);
         self.driver.has_parked();
-        if !self.driver.poller.has_edges() {
-            self.arm(&mut waiting);
-        }
+        drop(operations);
+        self.arm();
         Submitted::Kept
     }
 
     pub(crate) fn cancel(&self, operation: OperationId) -> Option<InFlight> {
-        let mut waiting = self.readiness.lock();
-        let lists = &mut *waiting.lists;
-        let found = lists.read.parked.remove(operation).or_else(|| lists.write.parked.remove(operation))?;
+        let mut operations = self.operations();
+        let found = operations.read.remove(operation).or_else(|| operations.write.remove(operation))?;
         self.driver.has_finished(1);
         Some(found)
     }
@@ -192,24 +209,22 @@ impl State {
     pub(crate) fn watch(&self, interest: Interest, ticket: Ticket, waker: &Waker) -> Option<Ticket> {
         // Foreign code, a waker's, runs without the lock.
         let waker = waker.clone();
-        let mut waiting = self.readiness.lock();
-        if !waiting.may_wait(interest) {
+        let mut watchers = self.watchers.lock();
+        if !self.readiness.may_wait(interest, Line::Watchers) {
             return None;
         }
-        let (ticket, before) = waiting.lists.of(interest).watchers.watch(ticket, waker);
+        let (ticket, before) = watchers.of(interest).watch(ticket, waker);
         if before.is_none() {
             self.driver.has_parked();
         }
-        if !self.driver.poller.has_edges() {
-            self.arm(&mut waiting);
-        }
-        drop(waiting);
+        drop(watchers);
         drop(before);
+        self.arm();
         Some(ticket)
     }
 
     pub(crate) fn unwatch(&self, interest: Interest, ticket: Ticket) {
-        let found = self.readiness.lock().lists.of(interest).watchers.unwatch(ticket);
+        let found = self.watchers.lock().of(interest).unwatch(ticket);
         if found.is_some() {
             self.driver.has_finished(1);
         }
@@ -218,52 +233,56 @@ impl State {
     /// An event of the kernel. What is finished by it goes to the others that are, to be told later.
     #[inline]
     pub(crate) fn happened(&self, event: Event, finished: &mut Vec<Finished>) {
-        if !self.readiness.happened(event) {
-            return;
+        let lines = self.readiness.happened(event);
+        if lines.has(Line::Operations) {
+            self.serve_operations(event, finished);
         }
-        let mut waiting = self.readiness.lock();
+        if lines.has(Line::Watchers) {
+            let mut watchers = self.watchers.lock();
+            if event.readable {
+                wake(&mut watchers.read, finished);
+            }
+            if event.writable {
+                wake(&mut watchers.write, finished);
+            }
+        }
+        self.arm();
+    }
+
+    #[cold]
+    fn serve_operations(&self, event: Event, finished: &mut Vec<Finished>) {
+        let mut operations = self.operations();
         if event.readable {
-            self.serve(&mut waiting.lists.read, finished);
+            self.perform_parked(&mut operations.read, finished);
         }
         if event.writable {
-            self.serve(&mut waiting.lists.write, finished);
-        }
-        if !self.driver.poller.has_edges() {
-            self.arm(&mut waiting);
+            self.perform_parked(&mut operations.write, finished);
         }
     }
 
     /// Finishes those that can be finished, the first in line first.
-    #[inline]
-    fn serve(&self, list: &mut List, finished: &mut Vec<Finished>) {
-        while let Some(mut operation) = list.parked.pop() {
+    fn perform_parked(&self, parked: &mut Parked, finished: &mut Vec<Finished>) {
+        while let Some(mut operation) = parked.pop() {
             match self.perform(operation.request_mut()) {
                 Some(result) => finished.push(operation.finish(result)),
-                None => return list.parked.put_back(operation),
+                None => return parked.put_back(operation),
             }
-        }
-        while let Some(waker) = list.watchers.take() {
-            finished.push(Finished::waking(waker));
         }
     }
 
     /// Finishes all, for the driver shuts down.
     pub(crate) fn shut(&self, finished: &mut Vec<Finished>) {
         self.readiness.shut();
-        let mut waiting = self.readiness.lock();
-        let lists = &mut *waiting.lists;
-        for list in [&mut lists.read, &mut lists.write] {
-            while let Some(operation) = list.parked.pop() {
+        let mut operations = self.operations();
+        for interest in [Interest::Read, Interest::Write] {
+            while let Some(operation) = operations.of(interest).pop() {
                 finished.push(operation.finish(Err(shut_down())));
             }
-            while let Some(waker) = list.watchers.take() {
-                finished.push(Finished::waking(waker));
-            }
+            wake(self.watchers.lock().of(interest), finished);
         }
     }
 
     /// Does what is asked for, or says nothing if it would block.
-    #[inline]
     fn perform(&self, request: &mut Request) -> Option<io::Result<usize>> {
         let result = match request {
             Request::Read(room) => self.read(room.as_mut_slice()),
@@ -299,12 +318,42 @@ impl State {
         }
     }
 
-    /// Asks for an event in the directions that somebody waits for, where they do not come by themselves.
-    fn arm(&self, waiting: &mut Waiting<'_, Lists>) {
-        let (read, write) = (!waiting.lists.read.is_empty(), !waiting.lists.write.is_empty());
+    /// Where events do not come by themselves, asks for one, in the directions that somebody waits for. Called after each that
+    /// begins to wait, and after each event.
+    #[inline]
+    fn arm(&self) {
+        if !self.driver.poller.has_edges() {
+            self.ask_for_event();
+        }
+    }
+
+    #[cold]
+    fn ask_for_event(&self) {
+        // Held meanwhile: of two who ask, the second asks for what both wait for.
+        let operations = self.operations();
+        let watchers = self.watchers.lock();
+        let read = !operations.read.is_empty() || !watchers.read.is_empty();
+        let write = !operations.write.is_empty() || !watchers.write.is_empty();
+        drop(watchers);
         if read || write {
             self.driver.poller.arm(calls::handle(&self.socket), self.key, read, write);
         }
+    }
+}
+
+/// Those who wait try again.
+#[inline]
+fn wake(watchers: &mut Watchers, finished: &mut Vec<Finished>) {
+    while let Some(waker) = watchers.take() {
+        finished.push(Finished::waking(waker));
+    }
+}
+
+#[inline]
+fn error_of(blocked: Blocked) -> io::Error {
+    match blocked {
+        Blocked::NotReady => io::ErrorKind::WouldBlock.into(),
+        Blocked::Shut => shut_down(),
     }
 }
 

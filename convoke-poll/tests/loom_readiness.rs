@@ -8,7 +8,7 @@ mod model;
 
 use convoke_core::raw::sync::{Arc, Mutex, thread};
 use convoke_io::driver::Interest;
-use convoke_poll::readiness::{Blocked, Event, Readiness};
+use convoke_poll::readiness::{Blocked, Event, Line, Readiness};
 use model::{Reached, explore};
 
 /// How much a read has room for: more than ever is there, so each falls short.
@@ -24,16 +24,13 @@ struct Kernel {
     edge: Option<Event>,
 }
 
-/// A source: what the driver knows, who waits (at most one for each direction), and who was told.
+/// A source: what the driver knows, who waits (at most one for each direction), and who was told. The reader stands in one line,
+/// the writer in the other.
 struct Source {
-    readiness: Readiness<Lists>,
+    readiness: Readiness,
+    reader: Mutex<Waits>,
+    writer: Mutex<Waits>,
     kernel: Mutex<Kernel>,
-}
-
-#[derive(Default)]
-struct Lists {
-    reader: Waits,
-    writer: Waits,
 }
 
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
@@ -55,8 +52,12 @@ enum Read {
 impl Source {
     /// One that the driver knows nothing about yet.
     fn new() -> Arc<Self> {
-        let readiness = Readiness::new(Lists::default());
-        Arc::new(Self { readiness, kernel: Mutex::new(Kernel::default()) })
+        Arc::new(Self {
+            readiness: Readiness::new(),
+            reader: Mutex::new(Waits::No),
+            writer: Mutex::new(Waits::No),
+            kernel: Mutex::new(Kernel::default()),
+        })
     }
 
     fn kernel<R>(&self, f: impl FnOnce(&mut Kernel) -> R) -> R {
@@ -85,18 +86,12 @@ impl Source {
     /// What the driver does with an event, if there is one.
     fn looked_after(&self) {
         let Some(event) = self.kernel(|kernel| kernel.edge.take()) else { return };
-        if self.readiness.happened(event) {
-            self.tell(event.readable, event.writable);
+        let lines = self.readiness.happened(event);
+        if lines.has(Line::Watchers) && event.readable {
+            tell(&self.reader);
         }
-    }
-
-    fn tell(&self, readers: bool, writers: bool) {
-        let mut waiting = self.readiness.lock();
-        if readers && waiting.lists.reader == Waits::Parked {
-            waiting.lists.reader = Waits::Told;
-        }
-        if writers && waiting.lists.writer == Waits::Parked {
-            waiting.lists.writer = Waits::Told;
+        if lines.has(Line::Operations) && event.writable {
+            tell(&self.writer);
         }
     }
 
@@ -119,9 +114,9 @@ impl Source {
                 }
                 Err(Blocked::Shut) => return Read::Shut,
                 Err(Blocked::NotReady) => {
-                    let mut waiting = self.readiness.lock();
-                    if waiting.may_wait(Interest::Read) {
-                        waiting.lists.reader = Waits::Parked;
+                    let mut reader = self.reader.lock().unwrap();
+                    if self.readiness.may_wait(Interest::Read, Line::Watchers) {
+                        *reader = Waits::Parked;
                         return Read::Waits;
                     }
                 }
@@ -140,9 +135,9 @@ impl Source {
                     self.readiness.would_block(Interest::Write, look);
                 }
                 Err(_) => {
-                    let mut waiting = self.readiness.lock();
-                    if waiting.may_wait(Interest::Write) {
-                        waiting.lists.writer = Waits::Parked;
+                    let mut writer = self.writer.lock().unwrap();
+                    if self.readiness.may_wait(Interest::Write, Line::Operations) {
+                        *writer = Waits::Parked;
                         return false;
                     }
                 }
@@ -150,15 +145,22 @@ impl Source {
         }
     }
 
-    fn lists(&self) -> (Waits, Waits) {
-        let waiting = self.readiness.lock();
-        (waiting.lists.reader, waiting.lists.writer)
+    /// What has become of the reader, and of the writer.
+    fn lines(&self) -> (Waits, Waits) {
+        (*self.reader.lock().unwrap(), *self.writer.lock().unwrap())
+    }
+}
+
+fn tell(line: &Mutex<Waits>) {
+    let mut waits = line.lock().unwrap();
+    if *waits == Waits::Parked {
+        *waits = Waits::Told;
     }
 }
 
 /// The reader waited: he must have been told, and finds the bytes then.
 fn bytes_when_told(source: &Source) -> u32 {
-    assert_eq!(source.lists().0, Waits::Told, "an event was lost: who waits for it waits for ever");
+    assert_eq!(source.lines().0, Waits::Told, "an event was lost: who waits for it waits for ever");
     match source.read() {
         Read::Bytes(bytes) => bytes,
         other => panic!("who was told found {other:?}"),
@@ -264,7 +266,7 @@ fn the_end_that_came_with_the_last_byte_is_found() {
         driver.join().unwrap();
         if waits {
             WAITED.here();
-            assert_eq!(source.lists().0, Waits::Told, "the end was lost");
+            assert_eq!(source.lines().0, Waits::Told, "the end was lost");
             loop {
                 match source.read() {
                     Read::Bytes(bytes) => heard += bytes,
@@ -307,7 +309,7 @@ fn one_direction_does_not_lose_the_event_of_the_other() {
             assert_eq!(bytes_when_told(&source), 1);
         }
         if !written {
-            assert_eq!(source.lists().1, Waits::Told, "room was made, and nobody was told");
+            assert_eq!(source.lines().1, Waits::Told, "room was made, and nobody was told");
             assert!(source.write());
         }
     });
@@ -324,7 +326,8 @@ fn nobody_waits_for_a_driver_that_has_shut_down() {
             let source = source.clone();
             move || {
                 source.readiness.shut();
-                source.tell(true, true);
+                tell(&source.reader);
+                tell(&source.writer);
             }
         });
         let read = source.read();
@@ -333,7 +336,7 @@ fn nobody_waits_for_a_driver_that_has_shut_down() {
             Read::Shut => REFUSED.here(),
             Read::Waits => {
                 TOLD.here();
-                assert_eq!(source.lists().0, Waits::Told);
+                assert_eq!(source.lines().0, Waits::Told);
                 assert_eq!(source.read(), Read::Shut);
             }
             other => panic!("{other:?}"),

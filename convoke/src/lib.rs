@@ -68,4 +68,6 @@ pub mod testing {
 
     pub use convoke_core::testing::*;
     pub use convoke_exec::testing::*;
+    #[cfg(feature = "net")]
+    pub use convoke_io::testing::*;
 }

@@ -89,10 +89,11 @@ fn of_flags(flags: EventFlags) -> Event {
         EventFlags::PRI.union(EventFlags::RDHUP).union(EventFlags::HUP).union(EventFlags::ERR);
     const READ: EventFlags = MORE.union(EventFlags::IN);
     const WRITE: EventFlags = EventFlags::OUT.union(EventFlags::HUP).union(EventFlags::ERR);
+    let flags = flags.bits();
     Event {
-        readable: flags.intersects(READ),
-        writable: flags.intersects(WRITE),
-        more: flags.intersects(MORE),
+        readable: flags & READ.bits() != 0,
+        writable: flags & WRITE.bits() != 0,
+        more: flags & MORE.bits() != 0,
     }
 }
 
