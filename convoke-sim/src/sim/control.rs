@@ -129,7 +129,9 @@ impl Sim {
         let program = &mut self.programs[host.0];
         let executor =
             HostExecutor::new(self.executor.clone(), self.world.clone(), host, life, program.clock);
-        program.launch(&executor);
+        if let Err(panic) = program.launch(&executor) {
+            self.trouble = Some(format!("host `{}` could not start: {}", program.name, panic.message()));
+        }
     }
 
     /// The tasks of a host that has crashed are asked to stop.

@@ -95,6 +95,8 @@ pub struct Sim {
     step_limit: usize,
     time_limit: Duration,
     disturbance: Disturbance,
+    /// What was wrong when something was done to a host.
+    trouble: Option<String>,
 }
 
 type Action = Box<dyn FnOnce(&mut Sim)>;
@@ -129,6 +131,7 @@ impl Sim {
             step_limit: STEP_LIMIT,
             time_limit: TIME_LIMIT,
             disturbance: Disturbance::default(),
+            trouble: None,
         }
     }
 

@@ -15,7 +15,8 @@ use crate::executor::HostExecutor;
 #[diagnostic::on_unimplemented(
     message = "a host's program cannot return `{Self}`",
     label = "expected a program that returns `()` or `Result<(), E>`",
-    note = "the error of a `Result` needs `Debug`; keep other results in something that the test shares with the program"
+    note = "the error of a `Result` needs `Debug`; keep other results in something that the test shares with the program",
+    note = "one that does not return at all is written as an `async fn` that returns `()`"
 )]
 pub trait Verdict: Send + 'static {
     /// The error, in words.
@@ -120,8 +121,8 @@ impl Program {
     }
 
     /// Launches it, if there is one.
-    pub(super) fn launch(&mut self, executor: &HostExecutor) {
-        let Some(start) = &mut self.start else { return };
+    pub(super) fn launch(&mut self, executor: &HostExecutor) -> Result<(), Panic> {
+        let Some(start) = &mut self.start else { return Ok(()) };
         let memory = match self.memory {
             Some(bytes) => FrameAllocator::new(Bounded::new(bytes)),
             None => FrameAllocator::default(),
@@ -131,7 +132,8 @@ impl Program {
         self.frames.push(frames);
         self.starts += 1;
         let launch = launch(executor).name(self.name.clone()).allocator(allocator);
-        self.stage = Stage::Running(start(launch));
+        self.stage = Stage::Running(Panic::catch(|| start(launch))?);
+        Ok(())
     }
 
     pub(super) fn launched(&self) -> Option<&Launched<Said>> {

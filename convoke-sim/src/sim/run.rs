@@ -60,6 +60,9 @@ impl Sim {
         loop {
             self.act()?;
             self.look_after_hosts()?;
+            if let Some(trouble) = self.trouble.take() {
+                return Err(trouble);
+            }
             if is_done(self) {
                 return Ok(());
             }
