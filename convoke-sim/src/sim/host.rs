@@ -2,6 +2,7 @@
 
 use core::fmt;
 use core::future::Future;
+use core::panic::Location;
 use core::time::Duration;
 
 use super::{Sim, Verdict};
@@ -22,12 +23,13 @@ impl<'a> HostBuilder<'a> {
     /// returns an error or panics.
     ///
     /// Sockets, timers and tasks in it are the host's own.
+    #[track_caller]
     pub fn run<F, P>(self, program: F) -> Self
     where
         F: FnMut() -> P + 'static,
         P: Future<Output: Verdict> + Send + 'static,
     {
-        self.sim.programs[self.host.0].set(program);
+        self.sim.programs[self.host.0].set(Location::caller(), program);
         if self.sim.running {
             self.sim.start(self.host);
         }

@@ -2,6 +2,7 @@
 
 use core::fmt;
 use core::future::Future;
+use core::panic::Location;
 use std::sync::Arc;
 
 use convoke_core::frames::{Bounded, Counting, FrameAllocator};
@@ -109,14 +110,14 @@ impl Program {
         }
     }
 
-    pub(super) fn set<F, P>(&mut self, mut program: F)
+    pub(super) fn set<F, P>(&mut self, location: &'static Location<'static>, mut program: F)
     where
         F: FnMut() -> P + 'static,
         P: Future<Output: Verdict> + Send + 'static,
     {
         self.start = Some(Box::new(move |launch| {
             let program = program();
-            launch.start(async move { program.await.verdict() })
+            launch.location(location).start(async move { program.await.verdict() })
         }));
     }
 
