@@ -30,7 +30,10 @@ use crate::world::{Fault, Plan};
 /// ```
 #[track_caller]
 pub fn explore_faults(seed: u64, host: &str, faults: &[Fault], set_up: impl Fn(&mut Sim)) -> Exploration {
-    let undisturbed = run(seed, host, None, &set_up).unwrap_or_else(|failure| panic!("{failure}"));
+    let undisturbed = match run(seed, host, None, &set_up) {
+        Ok(report) => report,
+        Err(failure) => panic!("{failure}"),
+    };
     let operations = undisturbed.host(host).map_or(0, |host| host.operations());
     let mut runs = Vec::new();
     for operation in 0..operations {
@@ -54,10 +57,13 @@ pub fn replay_fault(
     fault: Fault,
     set_up: impl Fn(&mut Sim),
 ) -> Report {
-    run(seed, host, Some((operation, fault)), &set_up).unwrap_or_else(|failure| {
-        let replay = format!("replay_fault({seed}, \"{host}\", {operation}, Fault::{fault:?}, …)");
-        panic!("with {fault} at operation {operation} of `{host}`: {}", failure.replayed_by(replay))
-    })
+    match run(seed, host, Some((operation, fault)), &set_up) {
+        Ok(report) => report,
+        Err(failure) => {
+            let replay = format!("replay_fault({seed}, \"{host}\", {operation}, Fault::{fault:?}, …)");
+            panic!("with {fault} at operation {operation} of `{host}`: {}", failure.replayed_by(replay))
+        }
+    }
 }
 
 #[track_caller]

@@ -28,16 +28,23 @@ pub fn explore_seeds(seeds: impl IntoIterator<Item = u64>, set_up: impl Fn(&mut 
     if let Some(seed) = one_seed() {
         return vec![run(seed, &set_up)];
     }
-    seeds.into_iter().map(|seed| run(seed, &set_up)).collect()
+    let mut reports = Vec::new();
+    for seed in seeds {
+        reports.push(run(seed, &set_up));
+    }
+    reports
 }
 
 #[track_caller]
 fn run(seed: u64, set_up: &impl Fn(&mut Sim)) -> Report {
     let mut sim = Sim::new(seed);
     set_up(&mut sim);
-    sim.try_run().unwrap_or_else(|failure| {
-        panic!("{}", failure.replayed_by(format!("{ONE_SEED}={seed}` or `Sim::new({seed})")))
-    })
+    match sim.try_run() {
+        Ok(report) => report,
+        Err(failure) => {
+            panic!("{}", failure.replayed_by(format!("{ONE_SEED}={seed}` or `Sim::new({seed})")))
+        }
+    }
 }
 
 fn one_seed() -> Option<u64> {

@@ -33,14 +33,17 @@ use crate::sim::{Disturbance, Failure, Report, Sim};
 /// ```
 #[track_caller]
 pub fn explore_stops(seed: u64, host: &str, set_up: impl Fn(&mut Sim)) -> Exploration {
-    let undisturbed = run(seed, host, None, &set_up).unwrap_or_else(|failure| panic!("{failure}"));
+    let undisturbed = match run(seed, host, None, &set_up) {
+        Ok(report) => report,
+        Err(failure) => panic!("{failure}"),
+    };
     let points = undisturbed.host(host).map_or(0, |host| host.ended_after());
-    let runs = (0..points).map(|point| ExploredRun {
-        point,
-        what: "a stop".to_owned(),
-        report: replay_stop(seed, host, point, &set_up),
-    });
-    Exploration { host: host.to_owned(), runs: runs.collect(), undisturbed }
+    let mut runs = Vec::new();
+    for point in 0..points {
+        let report = replay_stop(seed, host, point, &set_up);
+        runs.push(ExploredRun { point, what: "a stop".to_owned(), report });
+    }
+    Exploration { host: host.to_owned(), runs, undisturbed }
 }
 
 /// One run of [`explore_stops`] alone.
@@ -49,10 +52,13 @@ pub fn explore_stops(seed: u64, host: &str, set_up: impl Fn(&mut Sim)) -> Explor
 /// As there.
 #[track_caller]
 pub fn replay_stop(seed: u64, host: &str, point: usize, set_up: impl Fn(&mut Sim)) -> Report {
-    run(seed, host, Some(point), &set_up).unwrap_or_else(|failure| {
-        let replay = format!("replay_stop({seed}, \"{host}\", {point}, …)");
-        panic!("with a stop of `{host}` after step {point}: {}", failure.replayed_by(replay))
-    })
+    match run(seed, host, Some(point), &set_up) {
+        Ok(report) => report,
+        Err(failure) => {
+            let replay = format!("replay_stop({seed}, \"{host}\", {point}, …)");
+            panic!("with a stop of `{host}` after step {point}: {}", failure.replayed_by(replay))
+        }
+    }
 }
 
 #[track_caller]

@@ -25,7 +25,10 @@ impl Sim {
     /// a task's memory behind. The message names the host and the seed.
     #[track_caller]
     pub fn run(self) -> Report {
-        self.try_run().unwrap_or_else(|failure| panic!("{failure}"))
+        match self.try_run() {
+            Ok(report) => report,
+            Err(failure) => panic!("{failure}"),
+        }
     }
 
     /// The same, and says why it has failed.
