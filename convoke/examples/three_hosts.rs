@@ -262,7 +262,8 @@ fn row(report: &Report, history: &History) -> String {
 /// A line for each host, a column for each second.
 fn picture(report: &Report, history: &History) -> String {
     let seconds = TROUBLE as usize + 20;
-    let mut text = format!("seed {}: / isolated  \\ cut one way  # crashed  + healed  w wrote  r read\n", report.seed());
+    let mut text =
+        format!("seed {}: / isolated  \\ cut one way  # crashed  + healed  w wrote  r read\n", report.seed());
     for (number, name) in HOSTS.into_iter().enumerate() {
         let mut line = vec!['·'; seconds];
         for (_, at, mark) in history.marks.iter().filter(|(who, ..)| *who == number) {

@@ -25,7 +25,7 @@ fn a_run_is_the_same_when_it_is_run_again() {
 
 /// All points would be thousands of runs; these are spread over them.
 fn some(all: usize) -> impl Iterator<Item = usize> {
-    (0..all).step_by((all / 30).max(1))
+    (0..all).step_by((all / 10).max(1))
 }
 
 fn undisturbed() -> Report {
