@@ -1,7 +1,7 @@
 //! A socket as its holder sees it: a number in the world, closed when it is dropped.
 
 use std::fmt;
-use std::io;
+use std::io::{self, IoSlice, IoSliceMut};
 use std::net::Shutdown;
 use std::sync::Arc;
 
@@ -60,12 +60,29 @@ impl Source for SimSource {
         self.operate("read", |state, id| state.read(id, buffer, false))
     }
 
+    fn try_read_vectored(&self, buffers: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
+        let mut all = vec![0; buffers.iter().map(|buffer| buffer.len()).sum()];
+        let count = self.try_read(&mut all)?;
+        let mut left = &all[..count];
+        for buffer in buffers {
+            let (here, behind) = left.split_at(left.len().min(buffer.len()));
+            buffer[..here.len()].copy_from_slice(here);
+            left = behind;
+        }
+        Ok(count)
+    }
+
     fn try_peek(&self, buffer: &mut [u8]) -> io::Result<usize> {
         self.operate("peek", |state, id| state.read(id, buffer, true))
     }
 
     fn try_write(&self, buffer: &[u8]) -> io::Result<usize> {
         self.operate("write", |state, id| state.write(id, buffer))
+    }
+
+    fn try_write_vectored(&self, buffers: &[IoSlice<'_>]) -> io::Result<usize> {
+        let all: Vec<u8> = buffers.iter().flat_map(|buffer| buffer.iter()).copied().collect();
+        self.try_write(&all)
     }
 
     fn try_accept(&self) -> io::Result<Accepted> {

@@ -115,9 +115,10 @@ impl State {
         let most = stream.received.len().min(buffer.len());
         let count = if peeks { most } else { self.shortened(id, most) };
         let stream = self.stream_or_error(id)?;
-        for (room, byte) in buffer.iter_mut().zip(stream.received.range(..count)) {
-            *room = *byte;
-        }
+        let (front, back) = stream.received.as_slices();
+        let in_front = front.len().min(count);
+        buffer[..in_front].copy_from_slice(&front[..in_front]);
+        buffer[in_front..count].copy_from_slice(&back[..count - in_front]);
         if !peeks {
             stream.received.drain(..count);
             self.say_taken(id, count);
