@@ -197,6 +197,17 @@ fn a_race_is_found_by_some_seed_and_that_seed_finds_it_again() {
 }
 
 #[test]
+fn a_point_that_a_run_does_not_reach_is_told() {
+    let said = said(|| drop(replay_stop(9, "client", 1000, forgetful)));
+    assert!(said.contains("before step 1000: it is not the same every time"), "{said}");
+    let said = message(
+        catch_unwind(AssertUnwindSafe(|| replay_fault(9, "client", 1000, Fault::Error, forgetful)))
+            .unwrap_err(),
+    );
+    assert!(said.contains("before operation 1000: it is not the same every time"), "{said}");
+}
+
+#[test]
 fn set_up_may_vary_by_the_seed() {
     let drawn = Arc::new(Mutex::new(Vec::new()));
     let kept = drawn.clone();

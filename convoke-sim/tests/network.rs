@@ -4,9 +4,10 @@ use std::io::ErrorKind;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use convoke::net::{TcpListener, TcpStream, UdpSocket};
+use convoke::net::{ListenOptions, TcpListener, TcpStream, UdpSocket, UnixDatagram};
 use convoke::prelude::*;
 use convoke::sim::{Link, Sim};
+use convoke::time::now;
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -155,4 +156,112 @@ fn one_way_partitions_let_the_other_way_through() {
     sim.partition_one_way("left", "right");
     sim.run();
     assert_eq!(*heard.lock().unwrap(), [("left", "right".to_owned())]);
+}
+
+#[test]
+fn connections_overtake_each_other() {
+    let mut sim = Sim::new(5);
+    let order = Arc::new(Mutex::new(Vec::new()));
+    let kept = order.clone();
+    sim.host("server").run(move || {
+        let order = order.clone();
+        async move {
+            let listener = TcpListener::bind("0.0.0.0:7").await?;
+            for _ in 0..10 {
+                let (stream, from) = listener.accept().await?;
+                order.lock().unwrap().push(from.port());
+                drop(stream);
+            }
+            std::io::Result::Ok(())
+        }
+    });
+    sim.host("client").run(|| async {
+        sleep(SECOND).await;
+        let connects = (0..10).map(|_| TcpStream::connect("server:7")).collect::<Vec<_>>();
+        try_join(connects).await.map(drop)
+    });
+    sim.run();
+    let arrived = kept.lock().unwrap();
+    assert!(!arrived.is_sorted(), "ports are handed out in order: {arrived:?}");
+}
+
+#[test]
+fn a_full_backlog_holds_up_who_connects() {
+    let mut sim = Sim::new(5);
+    sim.host("busy").run(|| async {
+        let mut options = ListenOptions::default();
+        options.backlog = 1;
+        let listener = TcpListener::bind_with("0.0.0.0:7", options).await?;
+        sleep(3 * SECOND).await;
+        for _ in 0..2 {
+            let (stream, _) = listener.accept().await?;
+            assert_eq!(stream.read(&mut [0]).await?, 0);
+        }
+        std::io::Result::Ok(())
+    });
+    sim.host("client").run(|| async {
+        sleep(SECOND).await;
+        drop(TcpStream::connect("busy:7").await?);
+        let start = now();
+        drop(TcpStream::connect("busy:7").await?);
+        assert!(now() - start > SECOND);
+        std::io::Result::Ok(())
+    });
+    sim.run();
+}
+
+#[test]
+fn addresses_are_taken_once_and_only_at_home() {
+    let mut sim = Sim::new(5);
+    sim.host("neighbour");
+    sim.host("host").run(|| async {
+        let first = TcpListener::bind("0.0.0.0:7").await.unwrap();
+        let taken = TcpListener::bind("127.0.0.1:7").await.unwrap_err();
+        assert_eq!(taken.kind(), ErrorKind::AddrInUse);
+        let foreign = TcpListener::bind("10.0.0.1:8").await.unwrap_err();
+        assert_eq!(foreign.kind(), ErrorKind::AddrNotAvailable);
+        // Streams and datagrams have ports of their own, and what is closed is free.
+        UdpSocket::bind("0.0.0.0:7").await.unwrap();
+        drop(first);
+        TcpListener::bind("127.0.0.1:7").await.unwrap();
+        // Nobody asks for the same port twice.
+        let one = UdpSocket::bind("[::]:0").await.unwrap();
+        let other = UdpSocket::bind("[::]:0").await.unwrap();
+        assert_ne!(one.local_addr().unwrap().port(), other.local_addr().unwrap().port());
+    });
+    sim.run();
+}
+
+#[test]
+fn hosts_speak_over_the_newer_protocol_too() {
+    let mut sim = Sim::new(5);
+    sim.host("server").daemon().run(|| async {
+        let listener = TcpListener::bind("[::]:7").await?;
+        let (stream, from) = listener.accept().await?;
+        assert_eq!(from.ip().to_string(), "fd00::2");
+        stream.write_all(b"6").await
+    });
+    sim.host("client").run(|| async {
+        sleep(SECOND).await;
+        let stream = TcpStream::connect("[fd00::1]:7").await?;
+        stream.read_exact(&mut [0]).await
+    });
+    sim.run();
+}
+
+#[test]
+fn datagrams_of_unix_sockets_stay_in_their_host() {
+    let mut sim = Sim::new(5);
+    sim.host("host").run(|| async {
+        let log = UnixDatagram::bind("/dev/log")?;
+        let program = UnixDatagram::unbound()?;
+        program.send_to(b"hello", "/dev/log").await?;
+        let mut line = [0; 16];
+        let (count, _) = log.recv_from(&mut line).await?;
+        assert_eq!(&line[..count], b"hello");
+        drop(log);
+        assert_eq!(program.send_to(b"hello", "/dev/log").await.unwrap_err().kind(), ErrorKind::NotFound);
+        std::io::Result::Ok(())
+    });
+    sim.run();
 }

@@ -123,6 +123,12 @@ impl Sim {
         }
     }
 
+    pub(super) fn start_if_idle(&mut self, host: HostId) {
+        if matches!(self.programs[host.0].stage, Stage::Idle) {
+            self.start(host);
+        }
+    }
+
     /// Launches the program of a host that has none running.
     pub(super) fn start(&mut self, host: HostId) {
         let life = self.world.with(|state| state.boot(host));

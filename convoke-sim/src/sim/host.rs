@@ -20,7 +20,7 @@ impl<'a> HostBuilder<'a> {
     }
 
     /// Its program: called when the simulation begins, and each time that the host is started again. The run has failed if it
-    /// returns an error or panics.
+    /// returns an error or panics. A host that is given another one while it runs has that from its next start.
     ///
     /// Sockets, timers and tasks in it are the host's own.
     #[track_caller]
@@ -31,7 +31,7 @@ impl<'a> HostBuilder<'a> {
     {
         self.sim.programs[self.host.0].set(Location::caller(), program);
         if self.sim.running {
-            self.sim.start(self.host);
+            self.sim.start_if_idle(self.host);
         }
         self
     }

@@ -79,6 +79,7 @@ pub const TIME_LIMIT: Duration = Duration::from_secs(24 * 60 * 60);
 /// let report = sim.run();
 /// assert!(report.elapsed() > Duration::from_secs(3));
 /// ```
+#[must_use = "a simulation does nothing until it is run"]
 pub struct Sim {
     seed: u64,
     world: Arc<World>,

@@ -40,7 +40,9 @@ impl Sim {
         // Calls are counted by the thread: what was there before is no function of the seed.
         convoke_io::count_calls_anew();
         self.running = true;
-        (0..self.programs.len()).map(HostId).for_each(|host| self.start(host));
+        for host in (0..self.programs.len()).map(HostId) {
+            self.start_if_idle(host);
+        }
         let ran = self.run_until(&run_loop, Self::is_over).and_then(|()| {
             self.stop_daemons();
             self.run_until(&run_loop, Self::is_empty)
@@ -202,6 +204,7 @@ impl Sim {
     /// What is wrong with a run that has ended.
     fn check(mut self) -> Result<Report, Failure> {
         let mut complaints = self.probe.complaints();
+        complaints.extend(self.missed());
         for (index, program) in self.programs.iter().enumerate() {
             let name = &program.name;
             let left = self.world.with(|state| state.left_open(HostId(index)));
@@ -215,6 +218,16 @@ impl Sim {
             return Ok(self.report());
         }
         Err(self.failure(complaints.join("; "), String::new()))
+    }
+
+    /// What was to be done to the run, and has not been: it was over before.
+    fn missed(&self) -> Option<String> {
+        let what = match (self.disturbance.stop, self.world.with(|state| state.plan)) {
+            (Some((_, point)), _) => format!("step {point}"),
+            (None, Some(plan)) if !plan.struck => format!("operation {}", plan.operation),
+            _ => return None,
+        };
+        Some(format!("it ended after {} steps, before {what}: it is not the same every time", self.steps))
     }
 
     fn report(&mut self) -> Report {
