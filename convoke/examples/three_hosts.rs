@@ -96,7 +96,7 @@ pub async fn host(number: usize, disk: Shared<Disk>, history: Shared<History>) -
 async fn work(number: usize, disk: &Shared<Disk>, history: &Shared<History>) {
     let (before, so_far) = (history.lock().unwrap().newest, disk.lock().unwrap().operations_done);
     sleep(Duration::from_millis(700 * (number as u64 + 1))).await;
-    let writes = (so_far + number as u64) % 2 == 0;
+    let writes = (so_far + number as u64).is_multiple_of(2);
     let entry = if writes { write(number as u64, so_far, history).await } else { read(history).await };
     assert!(entry >= before, "{} has seen {entry:?}, which is older than {before:?}", HOSTS[number]);
     disk.lock().unwrap().operations_done += 1;
