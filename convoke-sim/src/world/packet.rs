@@ -111,6 +111,10 @@ impl State {
         if sent.resends == sent.packet.resends() {
             return self.lost(&sent);
         }
+        if sent.resends == 0 {
+            let (from, to) = (self.name(sent.from), self.name(sent.to));
+            self.note(format!("{from} → {to}: a packet does not get through, and will be sent again"));
+        }
         let delay = RESEND_AFTER * 2_u32.pow(sent.resends);
         sent.resends += 1;
         self.send_with_luck(sent, delay);
