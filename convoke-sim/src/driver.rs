@@ -14,7 +14,7 @@ use crate::world::{HostId, Link, SocketId, World};
 /// The driver of one host of a simulation, in one of its lives.
 ///
 /// Programs that are run by a [`Sim`](crate::Sim) have one without asking. By itself it is a driver like others: with virtual
-/// time, and without a network beyond its own host.
+/// time, and without a network beyond its own host. If nothing can happen any more, it waits for another thread to wake it.
 ///
 /// ```
 /// use std::sync::Arc;

@@ -3,6 +3,11 @@
 use core::fmt;
 use core::time::Duration;
 
+use crate::world::TraceLine;
+
+/// So much of the trace is printed.
+const LAST_LINES: usize = 8;
+
 /// Why a run has failed. It prints with the seed that makes the same run again.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Failure {
@@ -10,6 +15,7 @@ pub struct Failure {
     pub(crate) at: Duration,
     pub(crate) what: String,
     pub(crate) tasks: String,
+    pub(crate) trace: Vec<TraceLine>,
     /// What replays it, if that is more than the seed.
     pub(crate) replay: Option<String>,
 }
@@ -35,6 +41,11 @@ impl Failure {
         &self.tasks
     }
 
+    /// What had happened on the network: the last [`TRACE_LINES`](crate::TRACE_LINES) lines.
+    pub fn trace(&self) -> &[TraceLine] {
+        &self.trace
+    }
+
     pub(crate) fn replayed_by(mut self, replay: String) -> Self {
         self.replay = Some(replay);
         self
@@ -46,6 +57,11 @@ impl fmt::Display for Failure {
         write!(f, "after {:?} of simulated time: {}", self.at, self.what)?;
         if !self.tasks.is_empty() {
             write!(f, "\nthe tasks at that moment:\n{}", self.tasks)?;
+        }
+        let last = &self.trace[self.trace.len().saturating_sub(LAST_LINES)..];
+        if !last.is_empty() {
+            write!(f, "\nwhat happened last:")?;
+            last.iter().try_for_each(|line| write!(f, "\n{line}"))?;
         }
         match &self.replay {
             Some(replay) => write!(f, "\nthis was seed {}; `{replay}` runs it again", self.seed),

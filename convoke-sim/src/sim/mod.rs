@@ -19,6 +19,7 @@ pub use report::{HostReport, Report};
 pub use simulate::simulate;
 
 use core::fmt;
+use core::net::Ipv4Addr;
 use core::time::Duration;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -170,6 +171,15 @@ impl Sim {
             self.world.with(|state| state.add_host(name))
         });
         HostBuilder::new(self, host)
+    }
+
+    /// The address of a host.
+    ///
+    /// # Panics
+    /// If there is no such host.
+    #[track_caller]
+    pub fn address(&self, name: &str) -> Ipv4Addr {
+        self.find(name).address()
     }
 
     /// Does something when so much time has passed since the beginning.

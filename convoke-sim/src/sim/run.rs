@@ -253,7 +253,8 @@ impl Sim {
     }
 
     fn failure(&self, what: String, tasks: String) -> Failure {
-        Failure { seed: self.seed, at: self.now(), what, tasks, replay: None }
+        let trace = self.world.with(|state| state.trace.lines.iter().cloned().collect());
+        Failure { seed: self.seed, at: self.now(), what, tasks, trace, replay: None }
     }
 
     /// The tasks of all hosts, as trees.
