@@ -50,3 +50,19 @@ fn a_fault_at_any_operation_is_survived() {
         }
     }
 }
+
+/// Tests themselves run there too, if they say so.
+#[convoke::test(seeds = 5)]
+async fn a_test_may_be_a_host() -> std::io::Result<()> {
+    use convoke::net::{TcpListener, TcpStream};
+    use convoke::prelude::*;
+
+    let start = convoke::time::now();
+    let listener = TcpListener::bind("test:7").await?;
+    let (client, (server, _)) = try_join((TcpStream::connect("test:7"), listener.accept())).await?;
+    sleep(std::time::Duration::from_secs(3600)).await;
+    client.write_all(b"hello").await?;
+    server.read_exact(&mut [0; 5]).await?;
+    assert_eq!(convoke::time::now() - start, std::time::Duration::from_secs(3600));
+    Ok(())
+}
