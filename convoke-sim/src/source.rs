@@ -1,12 +1,13 @@
 //! A socket as its holder sees it: a number in the world, closed when it is dropped.
 
+use core::task::Waker;
 use std::fmt;
 use std::io::{self, IoSlice, IoSliceMut};
 use std::net::Shutdown;
 use std::sync::Arc;
 
 use convoke_io::driver::{
-    Accepted, Address, InFlight, OperationId, Request, SocketOption, Source, Submitted,
+    Accepted, Address, InFlight, Interest, OperationId, Request, SocketOption, Source, Submitted, Ticket,
 };
 
 use crate::world::{HostId, SocketId, State, World};
@@ -54,6 +55,17 @@ impl Source for SimSource {
 
     fn cancel(&self, operation: OperationId) -> Option<InFlight> {
         self.world.with(|state| state.cancel(self.id, operation))
+    }
+
+    fn watch(&self, interest: Interest, ticket: Ticket, waker: &Waker) -> Option<Ticket> {
+        let waker = waker.clone();
+        let (ticket, before) = self.world.with(|state| state.watch(self.id, interest, ticket, waker));
+        drop(before);
+        ticket
+    }
+
+    fn unwatch(&self, interest: Interest, ticket: Ticket) {
+        drop(self.world.with(|state| state.unwatch(self.id, interest, ticket)));
     }
 
     fn try_read(&self, buffer: &mut [u8]) -> io::Result<usize> {

@@ -4,12 +4,13 @@ use core::time::Duration;
 use std::io;
 use std::path::PathBuf;
 
-use convoke_io::driver::{Address, ListenOptions, Parked, SocketOption, shut_down};
+use convoke_io::driver::{Address, ListenOptions, SocketOption, shut_down};
 
 use super::datagrams::Datagrams;
 use super::hosts::Transport;
 use super::listener::Listener;
 use super::stream::Stream;
+use super::waiting::Direction;
 use super::{HostId, State};
 
 /// Which socket. No number is used twice.
@@ -23,8 +24,8 @@ pub(super) struct Socket {
     pub(super) kind: Kind,
     pub(super) shares_port: bool,
     pub(super) options: Options,
-    pub(super) reading: Parked,
-    pub(super) writing: Parked,
+    pub(super) reading: Direction,
+    pub(super) writing: Direction,
     pub(super) holder: Holder,
 }
 
@@ -96,7 +97,7 @@ impl State {
             keep_alive: None,
             receive_buffer: window,
         };
-        let (reading, writing) = (Parked::new(), Parked::new());
+        let (reading, writing) = (Direction::default(), Direction::default());
         let shares_port = false;
         self.host(host).open += usize::from(holder == Holder::Program);
         self.sockets.insert(id, Socket { host, local, kind, shares_port, options, reading, writing, holder });
@@ -188,12 +189,8 @@ impl State {
 
     /// It is gone. What waits for it fails.
     pub(super) fn forget(&mut self, id: SocketId) {
-        let Some(mut socket) = self.sockets.remove(&id) else { return };
-        for parked in [&mut socket.reading, &mut socket.writing] {
-            while let Some(operation) = parked.pop() {
-                self.hosts[socket.host.0].in_flight -= 1;
-                self.told.push(operation.finish(Err(gone())));
-            }
+        if let Some(socket) = self.sockets.remove(&id) {
+            self.dismiss(socket);
         }
     }
 
