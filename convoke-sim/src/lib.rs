@@ -17,7 +17,7 @@
 //! - *Hosts* have names, by which they are found, and the addresses `10.0.0.1`, `10.0.0.2`, … (`fd00::1`, …) in the order in which they were
 //!   named. Each has ports, Unix paths (in memory; a path is free again when its socket is closed), limits and a clock of its own.
 //! - *Streams* bring their bytes in order. A packet that is lost, or meets a partition or a crashed host, is sent again after 0.2 s, 0.4 s, …;
-//!   after eight times the connection has timed out. A window bounds what the other end has not read. What arrives at a host that does not
+//!   after ten times, about three minutes, the connection has timed out; an attempt to connect after one minute. A window bounds what the other end has not read. What arrives at a host that does not
 //!   know the connection is answered by a reset. Keep-alive finds out about peers that are gone.
 //! - *Datagrams* are sent once: they are lost, doubled, and overtake each other.
 //! - *Inside of a host* all arrives at once, and nothing is lost.

@@ -31,7 +31,7 @@ impl Sim {
     }
 
     /// Nothing gets from either host to the other any more, until that is [healed](Sim::heal). Their connections stay: what was
-    /// sent is sent again every so often, and if that goes on for too long (about a minute), they have timed out.
+    /// sent is sent again every so often, and if that goes on for too long (about three minutes), they have timed out.
     #[track_caller]
     pub fn partition(&mut self, one: &str, other: &str) {
         self.partition_one_way(one, other);

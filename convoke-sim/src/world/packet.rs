@@ -11,9 +11,10 @@ use super::{HostId, SocketId, State};
 
 /// How long the first wait is before something is sent again; each next one is twice as long.
 const RESEND_AFTER: Duration = Duration::from_millis(200);
-/// So often is something sent again before the connection has timed out: after 51 seconds.
-const RESENDS: u32 = 8;
-/// The same for the first packet of a connection: 13 seconds.
+/// So often is something sent again before the connection has timed out: for about three minutes.
+const RESENDS: u32 = 10;
+/// The same for the first packets of a connection, as kernels do it: for about one minute.
+const CONNECT_AFTER: Duration = Duration::from_secs(1);
 const CONNECT_RESENDS: u32 = 6;
 
 #[derive(Debug)]
@@ -47,13 +48,25 @@ pub(super) enum Packet {
 }
 
 impl Packet {
-    /// How often it is sent again.
-    fn resends(&self) -> u32 {
+    /// After how long it is sent again, and how often.
+    fn resends(&self) -> (Duration, u32) {
         match self {
-            Self::Connect { .. } | Self::Connected { .. } => CONNECT_RESENDS,
-            Self::Refused { .. } | Self::Segment { .. } | Self::Taken { .. } | Self::Probe { .. } => RESENDS,
-            Self::Reset { .. } | Self::ProbeDue { .. } | Self::Datagram { .. } => 0,
+            Self::Connect { .. } | Self::Connected { .. } => (CONNECT_AFTER, CONNECT_RESENDS),
+            Self::Refused { .. } | Self::Segment { .. } | Self::Taken { .. } | Self::Probe { .. } => {
+                (RESEND_AFTER, RESENDS)
+            }
+            Self::Reset { .. } | Self::ProbeDue { .. } | Self::Datagram { .. } => (Duration::ZERO, 0),
         }
+    }
+}
+
+impl Sent {
+    /// How long to wait before it is sent again; not at all, if that was tried too often.
+    fn resend(&mut self) -> Option<Duration> {
+        let (first, most) = self.packet.resends();
+        let wait = first * 2_u32.pow(self.resends);
+        self.resends += 1;
+        (self.resends <= most).then_some(wait)
     }
 }
 
@@ -82,11 +95,8 @@ impl State {
     fn send_with_luck(&mut self, mut sent: Sent, mut delay: Duration) {
         let link = self.links.of(sent.from, sent.to);
         while self.random.chance(link.loss) {
-            if sent.resends == sent.packet.resends() {
-                return self.lost(&sent);
-            }
-            delay += RESEND_AFTER * 2_u32.pow(sent.resends);
-            sent.resends += 1;
+            let Some(wait) = sent.resend() else { return self.lost(&sent) };
+            delay += wait;
         }
         delay += self.random.between(&link.latency);
         self.underway.add(self.now + delay, sent);
@@ -108,15 +118,12 @@ impl State {
     }
 
     fn send_again(&mut self, mut sent: Sent) {
-        if sent.resends == sent.packet.resends() {
-            return self.lost(&sent);
-        }
-        if sent.resends == 0 {
+        let is_first = sent.resends == 0;
+        let Some(delay) = sent.resend() else { return self.lost(&sent) };
+        if is_first {
             let (from, to) = (self.name(sent.from), self.name(sent.to));
             self.note(format!("{from} → {to}: a packet does not get through, and will be sent again"));
         }
-        let delay = RESEND_AFTER * 2_u32.pow(sent.resends);
-        sent.resends += 1;
         self.send_with_luck(sent, delay);
     }
 
