@@ -21,6 +21,11 @@ thread_local! {
     static IN_A_ROW: Cell<u32> = const { Cell::new(0) };
 }
 
+/// From now on this thread counts anew: for drivers whose runs must not depend on what the thread has done before.
+pub fn count_calls_anew() {
+    IN_A_ROW.set(0);
+}
+
 /// What waits for a direction of a source to be ready, from poll to poll: lies in the future, or, for traits with `poll_…`
 /// methods, beside the source.
 #[derive(Debug)]

@@ -20,5 +20,5 @@ pub mod stream;
 pub mod testing;
 pub mod transfer;
 
-pub use attempting::CALLS_IN_A_ROW;
+pub use attempting::{CALLS_IN_A_ROW, count_calls_anew};
 pub use context::{IO, IoContext, IoExecutor, Work, current_driver};

@@ -30,6 +30,11 @@ pub use convoke_io::{IoContext, IoExecutor, Work, net, stream};
 #[cfg(feature = "net")]
 pub use runtime::{Runtime, io_context};
 
+/// Simulations: a network of hosts in memory, with virtual time, a scheduler that follows a seed, and faults (feature `sim`).
+#[cfg(feature = "sim")]
+#[doc(inline)]
+pub use convoke_sim as sim;
+
 #[cfg(feature = "macros")]
 pub use convoke_macros::{main, test};
 

@@ -63,6 +63,7 @@ pub fn launch<X: Executor>(executor: &X) -> Launch {
         allocator: None,
         context_allocator: None,
         name: None,
+        location: None,
         handlers: Handlers::new(Untouched),
     }
 }
@@ -76,6 +77,7 @@ pub struct Launch<H = Untouched> {
     allocator: Option<FrameAllocator>,
     context_allocator: Option<FrameAllocator>,
     name: Option<Arc<str>>,
+    location: Option<&'static Location<'static>>,
     handlers: Handlers<H>,
 }
 
@@ -108,6 +110,13 @@ impl<H> Launch<H> {
     /// A name, for people who look, and for panics. Without one the chain is known by where it was launched.
     pub fn name(mut self, name: impl Into<Arc<str>>) -> Self {
         self.name = Some(name.into());
+        self
+    }
+
+    /// Where it was launched, for people who look: for whoever launches on behalf of others. Without this it is where
+    /// [`start`](Launch::start) is called.
+    pub fn location(mut self, location: &'static Location<'static>) -> Self {
+        self.location = Some(location);
         self
     }
 
@@ -149,6 +158,7 @@ impl<H> Launch<H> {
             allocator: self.allocator,
             context_allocator: self.context_allocator,
             name: self.name,
+            location: self.location,
             handlers: self.handlers.map(change),
         }
     }
@@ -165,7 +175,7 @@ impl<H> Launch<H> {
         F: Future<Output: Send> + Send + 'static,
         H: handlers::Finish<F::Output, Output: Send + 'static> + Send + 'static,
     {
-        let location = Location::caller();
+        let location = self.location.unwrap_or_else(|| Location::caller());
         let source = self.token.child();
         let mut changes = self.changes.stop_token(source.token());
         if let Some(allocator) = self.allocator.or(self.context_allocator) {

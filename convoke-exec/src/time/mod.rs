@@ -8,6 +8,7 @@ pub(crate) mod alarm;
 mod fallback;
 mod interval;
 mod lists;
+mod now;
 pub(crate) mod queue;
 mod sleep;
 mod sleeping;
@@ -18,6 +19,7 @@ mod wheel;
 
 pub(crate) use alarm::Alarm;
 pub use interval::{Interval, MissedTicks, Tick, interval, interval_at};
+pub use now::now;
 pub use sleep::{Sleep, SleepOperation, sleep, sleep_until};
 pub use sleeping::Sleeping;
 pub use stop_at::{AskToStop, StopAt, stop_after, stop_at};

@@ -206,8 +206,7 @@ impl<'a> TaskNode<'a> {
     }
 
     /// Whether it is the task with this name, and not another with one like it.
-    #[cfg(feature = "testing")]
-    pub(crate) fn has_name(self, name: &Arc<str>) -> bool {
+    pub fn has_name(self, name: &Arc<str>) -> bool {
         self.known().name.as_ref().is_some_and(|own| Arc::ptr_eq(own, name))
     }
 }

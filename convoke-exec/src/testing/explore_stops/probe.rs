@@ -37,7 +37,8 @@ pub struct MustDrop {
 }
 
 impl Probe {
-    pub(super) fn new() -> Self {
+    /// One without promises, for whoever runs a program by himself.
+    pub fn new() -> Self {
         Self(Arc::default())
     }
 
@@ -68,8 +69,8 @@ impl Probe {
         self.ledger().only_stopped
     }
 
-    /// The promises that were not kept.
-    pub(super) fn complaints(&self) -> Vec<String> {
+    /// The promises that were not kept, in words. To be asked when the program has ended.
+    pub fn complaints(&self) -> Vec<String> {
         let ledger = self.ledger();
         let broken = ledger.promises.iter().filter(|(_, count)| count.came != count.went || count.too_often);
         broken.map(|(promise, count)| complaint(promise, count)).collect()
@@ -88,6 +89,12 @@ impl Probe {
 
     fn ledger(&self) -> MutexGuard<'_, Ledger> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Default for Probe {
+    fn default() -> Self {
+        Self::new()
     }
 }
 

@@ -1,0 +1,24 @@
+//! `now()`: what the clock shows that the running task's timers go by. Under virtual time that is not the machine's.
+
+use std::time::Instant;
+
+use super::timers_of;
+
+/// What the clock of the running task shows: that of its executor's timers. Programs that ask it, and not the machine, can be run
+/// with virtual time. Outside all tasks it is the machine's.
+///
+/// ```
+/// use std::time::Duration;
+/// use convoke::prelude::*;
+/// use convoke::time::now;
+///
+/// let waited = sync_wait(task(async {
+///     let start = now();
+///     sleep(Duration::from_millis(2)).await;
+///     now() - start
+/// }));
+/// assert!(waited.unwrap() >= Duration::from_millis(2));
+/// ```
+pub fn now() -> Instant {
+    crate::flow::current::env(|env| env.map_or_else(Instant::now, |env| timers_of(env).now()))
+}

@@ -1,0 +1,84 @@
+//! What a host's clock shows, beside the world's own time: clocks are ahead of each other, and some run too fast.
+
+use core::time::Duration;
+use std::time::Instant;
+
+/// How a host's clock differs from the world's time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Clock {
+    /// By how much it is ahead, in nanoseconds; behind, if negative.
+    pub(crate) ahead: i64,
+    /// By how many millionths it runs too fast; too slowly, if negative.
+    pub(crate) too_fast: i64,
+}
+
+/// One.
+const MILLION: i128 = 1_000_000;
+
+impl Clock {
+    /// What it shows when so much of the world's time has passed.
+    pub(crate) fn shows(self, start: Instant, passed: Duration) -> Instant {
+        let shown = self.shown(passed.as_nanos() as i128);
+        match Duration::from_nanos(shown.unsigned_abs().try_into().unwrap_or(u64::MAX)) {
+            ahead if shown >= 0 => start + ahead,
+            // There is no time before the beginning of the machine's.
+            behind => start.checked_sub(behind).unwrap_or(start),
+        }
+    }
+
+    /// How much of the world's time has passed when it first shows this.
+    pub(crate) fn passed_when(self, start: Instant, shows: Instant) -> Duration {
+        let shown = match shows.checked_duration_since(start) {
+            Some(after) => after.as_nanos() as i128,
+            None => -(start.duration_since(shows).as_nanos() as i128),
+        };
+        let mut passed = ((shown - i128::from(self.ahead)) * MILLION / self.rate()).max(0);
+        // Division has cut something off: a timer must not be called before its time.
+        while self.shown(passed) < shown {
+            passed += 1;
+        }
+        Duration::from_nanos(passed.try_into().unwrap_or(u64::MAX))
+    }
+
+    fn shown(self, passed: i128) -> i128 {
+        i128::from(self.ahead) + passed * self.rate() / MILLION
+    }
+
+    fn rate(self) -> i128 {
+        MILLION + i128::from(self.too_fast)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CLOCKS: [Clock; 4] = [
+        Clock { ahead: 0, too_fast: 0 },
+        Clock { ahead: 5_000_000_007, too_fast: 0 },
+        Clock { ahead: 0, too_fast: 333_333 },
+        Clock { ahead: -17, too_fast: -142_857 },
+    ];
+
+    #[test]
+    fn a_time_is_reached_when_it_is_shown_and_not_before() {
+        let start = Instant::now() + Duration::from_secs(3600);
+        for clock in CLOCKS {
+            for nanoseconds in (0..200_u64).map(|step| step * 77_777_777) {
+                let time = start + Duration::from_nanos(nanoseconds);
+                let passed = clock.passed_when(start, time);
+                assert!(clock.shows(start, passed) >= time, "{clock:?} {nanoseconds}");
+                if let Some(before) = passed.checked_sub(Duration::from_nanos(1)) {
+                    assert!(clock.shows(start, before) < time, "{clock:?} {nanoseconds}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_fast_clock_shows_more_time() {
+        let start = Instant::now();
+        let clock = Clock { ahead: 0, too_fast: 500_000 };
+        assert_eq!(clock.shows(start, Duration::from_secs(2)), start + Duration::from_secs(3));
+    }
+}

@@ -1,0 +1,136 @@
+//! The driver of a host: the kernel that its program sees. What it is asked it asks the world.
+
+use core::net::IpAddr;
+use std::io;
+use std::sync::Arc;
+use std::time::Instant;
+
+use convoke_io::driver::{Address, Driver, ListenOptions, Source};
+
+use crate::clock::Clock;
+use crate::source::SimSource;
+use crate::world::{HostId, Link, SocketId, World};
+
+/// The driver of one host of a simulation, in one of its lives.
+///
+/// Programs that are run by a [`Sim`](crate::Sim) have one without asking. By itself it is a driver like others: with virtual
+/// time, and without a network beyond its own host. If nothing can happen any more, it waits for another thread to wake it.
+///
+/// ```
+/// use std::sync::Arc;
+/// use std::time::Duration;
+/// use convoke::io::IoContext;
+/// use convoke::prelude::*;
+/// use convoke::sim::SimDriver;
+///
+/// let context = IoContext::new(Arc::new(SimDriver::alone(1)));
+/// // A year passes in no time.
+/// let outcome = context.run_until(async { sleep(Duration::from_secs(365 * 86400)).await });
+/// assert_eq!(outcome, Outcome::Value(()));
+/// ```
+#[derive(Debug)]
+pub struct SimDriver {
+    world: Arc<World>,
+    host: HostId,
+    life: u32,
+    clock: Clock,
+}
+
+impl SimDriver {
+    /// The driver of a host that is alone in its world.
+    pub fn alone(seed: u64) -> Self {
+        let world = World::new(seed);
+        let host = world.with(|state| state.add_host("host".into()));
+        Self::new(world, host, 0, Clock::default())
+    }
+
+    /// Whether reads and writes transfer less than they could, and how often, from 0 to 1: see [`Link::short`].
+    #[must_use]
+    pub fn short(self, short: f64) -> Self {
+        self.world.with(|state| state.links.usual = Link { short, ..Link::usual() });
+        self
+    }
+
+    /// How many sockets may be open at a time.
+    #[must_use]
+    pub fn descriptors(self, most: usize) -> Self {
+        self.world.with(|state| state.host(self.host).limits.descriptors = most);
+        self
+    }
+
+    pub(crate) fn new(world: Arc<World>, host: HostId, life: u32, clock: Clock) -> Self {
+        Self { world, host, life, clock }
+    }
+
+    fn source(&self, id: SocketId) -> Arc<dyn Source> {
+        Arc::new(SimSource::new(self.world.clone(), self.host, id))
+    }
+
+    fn bind(&self, at: &Address, options: &ListenOptions, listens: bool) -> io::Result<Arc<dyn Source>> {
+        let bound = self.world.with(|state| state.bind(self.host, self.life, at, options, listens));
+        bound.map(|id| self.source(id))
+    }
+}
+
+impl Driver for SimDriver {
+    fn now(&self) -> Instant {
+        self.clock.shows(self.world.start(), self.world.with(|state| state.now))
+    }
+
+    fn listen(&self, at: &Address, options: &ListenOptions) -> io::Result<Arc<dyn Source>> {
+        self.bind(at, options, true)
+    }
+
+    fn stream(&self, _like: &Address) -> io::Result<Arc<dyn Source>> {
+        self.world.with(|state| state.new_stream(self.host, self.life)).map(|id| self.source(id))
+    }
+
+    fn datagrams(&self, at: &Address, options: &ListenOptions) -> io::Result<Arc<dyn Source>> {
+        self.bind(at, options, false)
+    }
+
+    fn pair(&self) -> io::Result<(Arc<dyn Source>, Arc<dyn Source>)> {
+        let (one, other) = self.world.with(|state| state.pair(self.host, self.life))?;
+        Ok((self.source(one), self.source(other)))
+    }
+
+    fn lookup(&self, host: &str) -> Option<io::Result<Vec<IpAddr>>> {
+        if host == "localhost" {
+            return Some(Ok(vec![IpAddr::from([127, 0, 0, 1])]));
+        }
+        let found = self.world.with(|state| state.find_host(host));
+        Some(match found {
+            Some(found) => Ok(vec![found.address().into()]),
+            None => {
+                let message = format!("there is no host `{host}` in this simulation");
+                Err(io::Error::new(io::ErrorKind::NotFound, message))
+            }
+        })
+    }
+
+    fn wait(&self, until: Option<Instant>) -> io::Result<()> {
+        let start = self.world.start();
+        self.world.wait(until.map(|until| self.clock.passed_when(start, until)));
+        Ok(())
+    }
+
+    fn wake(&self) {
+        self.world.wake();
+    }
+
+    fn in_flight(&self) -> usize {
+        self.world.with(|state| state.host(self.host).in_flight)
+    }
+
+    fn shut_down(&self) {
+        self.world.with(|state| state.close_host(self.host));
+    }
+
+    fn look_each(&self) -> u32 {
+        1
+    }
+
+    fn choose(&self, queued: usize) -> usize {
+        self.world.choose(queued)
+    }
+}

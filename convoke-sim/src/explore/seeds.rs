@@ -1,0 +1,53 @@
+//! The same programs, with one seed after the other.
+
+use crate::sim::{Report, Sim};
+
+/// The name of the variable that says which seed is run, and no other.
+const ONE_SEED: &str = "CONVOKE_SEED";
+
+/// Runs what `set_up` makes of each simulation, once for each seed.
+///
+/// If the environment has a variable `CONVOKE_SEED`, only that seed is run, to look at it more closely.
+///
+/// # Panics
+/// As [`Sim::run`], at the first seed that fails.
+///
+/// ```
+/// use convoke::sim::{Link, explore_seeds};
+/// # use std::time::Duration;
+/// # use convoke::prelude::*;
+///
+/// let reports = explore_seeds(0..20, |sim| {
+///     sim.links(Link::rough());
+///     sim.host("alone").run(|| async { sleep(Duration::from_secs(1)).await });
+/// });
+/// assert_eq!(reports.len(), 20);
+/// ```
+#[track_caller]
+pub fn explore_seeds(seeds: impl IntoIterator<Item = u64>, set_up: impl Fn(&mut Sim)) -> Vec<Report> {
+    if let Some(seed) = one_seed() {
+        return vec![run(seed, &set_up)];
+    }
+    let mut reports = Vec::new();
+    for seed in seeds {
+        reports.push(run(seed, &set_up));
+    }
+    reports
+}
+
+#[track_caller]
+fn run(seed: u64, set_up: &impl Fn(&mut Sim)) -> Report {
+    let mut sim = Sim::new(seed);
+    set_up(&mut sim);
+    match sim.try_run() {
+        Ok(report) => report,
+        Err(failure) => {
+            panic!("{}", failure.replayed_by(format!("{ONE_SEED}={seed}` or `Sim::new({seed})")))
+        }
+    }
+}
+
+fn one_seed() -> Option<u64> {
+    let said = std::env::var(ONE_SEED).ok()?;
+    Some(said.parse().unwrap_or_else(|_| panic!("{ONE_SEED}={said} is not a seed")))
+}

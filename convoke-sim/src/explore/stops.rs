@@ -1,0 +1,72 @@
+//! A stop of one host's program, at each step of the run.
+
+use super::{Exploration, ExploredRun};
+use crate::sim::{Disturbance, Failure, Report, Sim};
+
+/// Runs what `set_up` makes of a simulation as it is, and then again for each step that is taken before the program of `host` has
+/// ended, with a request to stop it at that point.
+///
+/// All runs have the same seed. In those with a stop no host fails by returning an error: the others may well miss the one
+/// that stops. But each run must end, without a panic, with all promises kept and nothing left behind.
+///
+/// # Panics
+/// As [`Sim::run`], but for errors. The message says how to run that alone: see [`replay_stop`].
+///
+/// ```
+/// use convoke::net::UnixStream;
+/// use convoke::prelude::*;
+/// use convoke::sim::explore_stops;
+///
+/// let exploration = explore_stops(1, "host", |sim| {
+///     let probe = sim.probe();
+///     sim.host("host").run(move || {
+///         let probe = probe.clone();
+///         async move {
+///             let _open = probe.must_drop("connection");
+///             let (one, other) = UnixStream::pair()?;
+///             one.write_all(b"hello").await?;
+///             other.read_exact(&mut [0; 5]).await
+///         }
+///     });
+/// });
+/// assert!(!exploration.runs().is_empty());
+/// ```
+#[track_caller]
+pub fn explore_stops(seed: u64, host: &str, set_up: impl Fn(&mut Sim)) -> Exploration {
+    let undisturbed = match run(seed, host, None, &set_up) {
+        Ok(report) => report,
+        Err(failure) => panic!("{failure}"),
+    };
+    let points = undisturbed.host(host).map_or(0, |host| host.ended_after());
+    let mut runs = Vec::new();
+    for point in 0..points {
+        let report = replay_stop(seed, host, point, &set_up);
+        runs.push(ExploredRun { point, what: "a stop".to_owned(), report });
+    }
+    Exploration { host: host.to_owned(), runs, undisturbed }
+}
+
+/// One run of [`explore_stops`] alone.
+///
+/// # Panics
+/// As there.
+#[track_caller]
+pub fn replay_stop(seed: u64, host: &str, point: usize, set_up: impl Fn(&mut Sim)) -> Report {
+    match run(seed, host, Some(point), &set_up) {
+        Ok(report) => report,
+        Err(failure) => {
+            let replay = format!("replay_stop({seed}, \"{host}\", {point}, …)");
+            panic!("with a stop of `{host}` after step {point}: {}", failure.replayed_by(replay))
+        }
+    }
+}
+
+#[track_caller]
+fn run(seed: u64, host: &str, point: Option<usize>, set_up: &impl Fn(&mut Sim)) -> Result<Report, Failure> {
+    let mut sim = Sim::new(seed);
+    set_up(&mut sim);
+    let host = sim.find(host);
+    let stop = point.map(|point| (host, point));
+    sim.disturb(Disturbance { stop, errors_are_fine: point.is_some() });
+    sim.try_run()
+}

@@ -1,0 +1,161 @@
+//! What can be done to hosts and to the network: before a run, or in the midst of it by [`Sim::at`].
+
+use convoke_core::{Panic, StopReason};
+
+use super::Sim;
+use super::program::{Ending, Stage};
+use crate::executor::HostExecutor;
+use crate::world::{HostId, Link};
+
+impl Sim {
+    /// What lies between all hosts for which nothing else is said.
+    pub fn links(&mut self, link: Link) {
+        self.world.with(|state| state.links.usual = link);
+    }
+
+    /// What lies between two hosts, in both directions.
+    ///
+    /// # Panics
+    /// If there is no such host; so do all that take a name.
+    #[track_caller]
+    pub fn link(&mut self, one: &str, other: &str, link: Link) {
+        self.link_one_way(one, other, link.clone());
+        self.link_one_way(other, one, link);
+    }
+
+    /// What lies on the way from one host to another.
+    #[track_caller]
+    pub fn link_one_way(&mut self, from: &str, to: &str, link: Link) {
+        let (from, to) = (self.find(from), self.find(to));
+        self.world.with(|state| state.links.set(from, to, link));
+    }
+
+    /// Nothing gets from either host to the other any more, until that is [healed](Sim::heal). Their connections stay: what was
+    /// sent is sent again every so often, and if that goes on for too long (about three minutes), they have timed out.
+    #[track_caller]
+    pub fn partition(&mut self, one: &str, other: &str) {
+        self.partition_one_way(one, other);
+        self.partition_one_way(other, one);
+    }
+
+    /// Nothing gets from the first host to the second any more; the other way is open.
+    #[track_caller]
+    pub fn partition_one_way(&mut self, from: &str, to: &str) {
+        let (from, to) = (self.find(from), self.find(to));
+        self.world.with(|state| {
+            state.note(format!("{} ✗ {}: cut", state.name(from), state.name(to)));
+            state.links.cut(from, to);
+        });
+    }
+
+    /// Cuts a host off from all others.
+    #[track_caller]
+    pub fn isolate(&mut self, name: &str) {
+        let others: Vec<_> = self.programs.iter().map(|program| program.name.clone()).collect();
+        for other in others.iter().filter(|other| ***other != *name) {
+            self.partition(name, other);
+        }
+    }
+
+    /// Packets get through between two hosts again, in both directions.
+    #[track_caller]
+    pub fn heal(&mut self, one: &str, other: &str) {
+        let (one, other) = (self.find(one), self.find(other));
+        self.world.with(|state| {
+            state.note(format!("{} — {}: healed", state.name(one), state.name(other)));
+            state.links.mend(one, other);
+            state.links.mend(other, one);
+        });
+    }
+
+    /// Packets get through between all hosts again.
+    pub fn heal_all(&mut self) {
+        self.world.with(|state| {
+            state.note("all is healed".to_owned());
+            state.links.mend_all();
+        });
+    }
+
+    /// Resets all connections between two hosts: both ends are told.
+    #[track_caller]
+    pub fn reset(&mut self, one: &str, other: &str) {
+        let (one, other) = (self.find(one), self.find(other));
+        self.world.with(|state| state.reset_between(one, other));
+    }
+
+    /// One host loses its connections with another, which is not told: its ends are half-open. It finds out when it sends
+    /// something, or by keep-alive.
+    #[track_caller]
+    pub fn half_open(&mut self, gone: &str, left: &str) {
+        let (gone, left) = (self.find(gone), self.find(left));
+        self.world.with(|state| state.half_open(gone, left));
+    }
+
+    /// Asks the program of a host to stop.
+    #[track_caller]
+    pub fn stop(&mut self, name: &str) {
+        let host = self.find(name);
+        self.ask_to_stop(host, StopReason::Requested);
+    }
+
+    /// The host crashes. It is cut off at once, without a word to its peers: whatever its sockets had not brought to the other end
+    /// is lost, its ports and paths are free again, and every operation of it fails from now on. Its tasks are asked to
+    /// stop, and unwind with their clean-up, which a real crash would not run; what they return, or that they panic,
+    /// does not matter any more. What the test shares with the program stays as it is: that is its disk.
+    #[track_caller]
+    pub fn crash(&mut self, name: &str) {
+        let host = self.find(name);
+        if self.programs[host.0].launched().is_some() {
+            self.world.with(|state| state.crash(host));
+            self.unwind(host);
+        }
+    }
+
+    /// The host starts again, with a new call of its program: when what ran there before has unwound. One that runs crashes
+    /// first.
+    #[track_caller]
+    pub fn restart(&mut self, name: &str) {
+        let host = self.find(name);
+        self.crash(name);
+        match &mut self.programs[host.0].stage {
+            Stage::Crashing { restart, .. } => *restart = true,
+            _ => self.start(host),
+        }
+    }
+
+    pub(super) fn start_if_idle(&mut self, host: HostId) {
+        if matches!(self.programs[host.0].stage, Stage::Idle) {
+            self.start(host);
+        }
+    }
+
+    /// Launches the program of a host that has none running.
+    pub(super) fn start(&mut self, host: HostId) {
+        let life = self.world.with(|state| state.boot(host));
+        let program = &mut self.programs[host.0];
+        let executor =
+            HostExecutor::new(self.executor.clone(), self.world.clone(), host, life, program.clock);
+        if let Err(panic) = program.launch(&executor) {
+            self.trouble = Some(format!("host `{}` could not start: {}", program.name, panic.message()));
+        }
+    }
+
+    /// The tasks of a host that has crashed are asked to stop.
+    pub(super) fn unwind(&mut self, host: HostId) {
+        let program = &mut self.programs[host.0];
+        let stage = core::mem::replace(&mut program.stage, Stage::Ended(Ending::Crashed));
+        program.stage = match stage {
+            Stage::Running(running) => Stage::Crashing { running, restart: false },
+            Stage::Crashing { running, .. } => Stage::Crashing { running, restart: false },
+            other => other,
+        };
+        self.ask_to_stop(host, StopReason::Named("the host crashes"));
+    }
+
+    pub(super) fn ask_to_stop(&mut self, host: HostId, reason: StopReason) {
+        if let Some(launched) = self.programs[host.0].launched() {
+            // What a callback throws has been reported by the panic hook.
+            let _ = Panic::catch(|| launched.request_stop(reason));
+        }
+    }
+}

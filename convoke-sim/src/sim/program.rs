@@ -1,0 +1,176 @@
+//! The program of a host, and where it is in its life.
+
+use core::fmt;
+use core::future::Future;
+use core::panic::Location;
+use std::sync::Arc;
+
+use convoke_core::frames::{Bounded, Counting, FrameAllocator};
+use convoke_core::{Outcome, Panic};
+use convoke_exec::{Launch, Launched, launch};
+
+use crate::clock::Clock;
+use crate::executor::HostExecutor;
+
+/// What a program may return: nothing, or a `Result` whose error ends the run.
+#[diagnostic::on_unimplemented(
+    message = "a host's program cannot return `{Self}`",
+    label = "expected a program that returns `()` or `Result<(), E>`",
+    note = "the error of a `Result` needs `Debug`; keep other results in something that the test shares with the program",
+    note = "one that does not return at all is written as an `async fn` that returns `()`"
+)]
+pub trait Verdict: Send + 'static {
+    /// The error, in words.
+    #[doc(hidden)]
+    fn verdict(self) -> Result<(), String>;
+}
+
+impl Verdict for () {
+    fn verdict(self) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+impl<E: fmt::Debug + Send + 'static> Verdict for Result<(), E> {
+    fn verdict(self) -> Result<(), String> {
+        self.map_err(|error| format!("{error:?}"))
+    }
+}
+
+/// How the program of a host ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Ending {
+    /// It returned.
+    Completed,
+    /// It returned this error.
+    Failed(String),
+    /// It was stopped.
+    Stopped,
+    /// Its host crashed, and was not started again.
+    Crashed,
+    /// The host had no program.
+    Idle,
+}
+
+impl fmt::Display for Ending {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Completed => f.write_str("completed"),
+            Self::Failed(error) => write!(f, "failed: {error}"),
+            Self::Stopped => f.write_str("stopped"),
+            Self::Crashed => f.write_str("crashed"),
+            Self::Idle => f.write_str("had no program"),
+        }
+    }
+}
+
+type Said = Result<(), String>;
+type Start = Box<dyn FnMut(Launch) -> Launched<Said>>;
+
+pub(super) struct Program {
+    pub(super) name: Arc<str>,
+    pub(super) daemon: bool,
+    pub(super) clock: Clock,
+    pub(super) memory: Option<usize>,
+    pub(super) stage: Stage,
+    /// After how many steps of the run it ended.
+    pub(super) ended_after: usize,
+    /// How often it was started.
+    pub(super) starts: usize,
+    start: Option<Start>,
+    frames: Vec<Counting<FrameAllocator>>,
+}
+
+/// Where a program is in its life.
+pub(super) enum Stage {
+    /// Not started, or the host has none.
+    Idle,
+    Running(Launched<Said>),
+    /// Its host has crashed, and it unwinds.
+    Crashing {
+        running: Launched<Said>,
+        restart: bool,
+    },
+    Ended(Ending),
+}
+
+impl Program {
+    pub(super) fn new(name: Arc<str>) -> Self {
+        Self {
+            name,
+            daemon: false,
+            clock: Clock::default(),
+            memory: None,
+            stage: Stage::Idle,
+            ended_after: 0,
+            starts: 0,
+            start: None,
+            frames: Vec::new(),
+        }
+    }
+
+    pub(super) fn set<F, P>(&mut self, location: &'static Location<'static>, mut program: F)
+    where
+        F: FnMut() -> P + 'static,
+        P: Future<Output: Verdict> + Send + 'static,
+    {
+        self.start = Some(Box::new(move |launch| {
+            let program = program();
+            launch.location(location).start(async move { program.await.verdict() })
+        }));
+    }
+
+    /// Launches it, if there is one.
+    pub(super) fn launch(&mut self, executor: &HostExecutor) -> Result<(), Panic> {
+        let Some(start) = &mut self.start else { return Ok(()) };
+        let memory = match self.memory {
+            Some(bytes) => FrameAllocator::new(Bounded::new(bytes)),
+            None => FrameAllocator::default(),
+        };
+        let frames = Counting::new(memory);
+        let allocator = FrameAllocator::new(frames.clone());
+        self.frames.push(frames);
+        self.starts += 1;
+        let launch = launch(executor).name(self.name.clone()).allocator(allocator);
+        self.stage = Stage::Running(Panic::catch(|| start(launch))?);
+        Ok(())
+    }
+
+    pub(super) fn launched(&self) -> Option<&Launched<Said>> {
+        match &self.stage {
+            Stage::Running(launched) | Stage::Crashing { running: launched, .. } => Some(launched),
+            Stage::Idle | Stage::Ended(_) => None,
+        }
+    }
+
+    /// Whether it has come to an end that was not noted yet.
+    pub(super) fn has_ended(&self) -> bool {
+        self.launched().is_some_and(Launched::has_ended)
+    }
+
+    /// How it ended.
+    pub(super) fn ending(&self) -> Ending {
+        match &self.stage {
+            Stage::Ended(ending) => ending.clone(),
+            Stage::Crashing { .. } => Ending::Crashed,
+            Stage::Idle | Stage::Running(_) => Ending::Idle,
+        }
+    }
+
+    /// Pieces of memory of its tasks that were not given back, in all of its lives.
+    pub(super) fn frames_left(&self) -> usize {
+        self.frames.iter().map(Counting::live).sum()
+    }
+}
+
+/// How a chain that has ended ended; the error says that it panicked.
+pub(super) fn harvest(launched: Launched<Said>) -> Result<Ending, String> {
+    match Panic::catch(|| launched.wait()) {
+        Ok(Outcome::Value(Ok(()))) => Ok(Ending::Completed),
+        Ok(Outcome::Value(Err(error))) => Ok(Ending::Failed(error)),
+        Ok(Outcome::Stopped) => Ok(Ending::Stopped),
+        Ok(Outcome::Panicked(panic)) | Err(panic) => Err(panic.message().to_owned()),
+        Ok(Outcome::Error(never)) => never.absurd(),
+    }
+}

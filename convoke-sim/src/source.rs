@@ -1,0 +1,156 @@
+//! A socket as its holder sees it: a number in the world, closed when it is dropped.
+
+use core::task::Waker;
+use std::fmt;
+use std::io::{self, IoSlice, IoSliceMut};
+use std::net::Shutdown;
+use std::sync::Arc;
+
+use convoke_io::driver::{
+    Accepted, Address, InFlight, Interest, OperationId, Request, SocketOption, Source, Submitted, Ticket,
+};
+
+use crate::world::{HostId, SocketId, State, World};
+
+pub(crate) struct SimSource {
+    world: Arc<World>,
+    host: HostId,
+    id: SocketId,
+}
+
+impl SimSource {
+    pub(crate) fn new(world: Arc<World>, host: HostId, id: SocketId) -> Self {
+        Self { world, host, id }
+    }
+
+    /// Does something that is an operation: a fault may strike.
+    fn operate<T>(
+        &self,
+        what: &str,
+        act: impl FnOnce(&mut State, SocketId) -> io::Result<T>,
+    ) -> io::Result<T> {
+        self.world.with(|state| {
+            state.begin(self.host, Some(self.id), what)?;
+            act(state, self.id)
+        })
+    }
+}
+
+impl Source for SimSource {
+    fn submit(&self, operation: InFlight) -> Submitted {
+        let what = match operation.request() {
+            Request::Connect(_) => Some("connect"),
+            Request::Read(_) => Some("read"),
+            Request::Write(_) => Some("write"),
+            _ => None,
+        };
+        self.world.with(|state| {
+            let begun = what.map_or(Ok(()), |what| state.begin(self.host, Some(self.id), what));
+            match begun {
+                Ok(()) => state.submit(self.id, operation),
+                Err(fault) => Submitted::Done(operation, Err(fault)),
+            }
+        })
+    }
+
+    fn cancel(&self, operation: OperationId) -> Option<InFlight> {
+        self.world.with(|state| state.cancel(self.id, operation))
+    }
+
+    fn watch(&self, interest: Interest, ticket: Ticket, waker: &Waker) -> Option<Ticket> {
+        let waker = waker.clone();
+        let (ticket, before) = self.world.with(|state| state.watch(self.id, interest, ticket, waker));
+        drop(before);
+        ticket
+    }
+
+    fn unwatch(&self, interest: Interest, ticket: Ticket) {
+        drop(self.world.with(|state| state.unwatch(self.id, interest, ticket)));
+    }
+
+    fn try_read(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.operate("read", |state, id| state.read(id, buffer, false))
+    }
+
+    fn try_read_vectored(&self, buffers: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
+        let mut all = vec![0; buffers.iter().map(|buffer| buffer.len()).sum()];
+        let count = self.try_read(&mut all)?;
+        let mut left = &all[..count];
+        for buffer in buffers {
+            let (here, behind) = left.split_at(left.len().min(buffer.len()));
+            buffer[..here.len()].copy_from_slice(here);
+            left = behind;
+        }
+        Ok(count)
+    }
+
+    fn try_peek(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.operate("peek", |state, id| state.read(id, buffer, true))
+    }
+
+    fn try_write(&self, buffer: &[u8]) -> io::Result<usize> {
+        self.operate("write", |state, id| state.write(id, buffer))
+    }
+
+    fn try_write_vectored(&self, buffers: &[IoSlice<'_>]) -> io::Result<usize> {
+        let all: Vec<u8> = buffers.iter().flat_map(|buffer| buffer.iter()).copied().collect();
+        self.try_write(&all)
+    }
+
+    fn try_accept(&self) -> io::Result<Accepted> {
+        let (id, peer) = self.operate("accept", State::accept)?;
+        Ok(Accepted { source: Arc::new(Self::new(self.world.clone(), self.host, id)), peer })
+    }
+
+    fn try_receive_from(&self, buffer: &mut [u8]) -> io::Result<(usize, Address)> {
+        self.operate("receive", |state, id| state.receive_from(id, buffer, false))
+    }
+
+    fn try_peek_from(&self, buffer: &mut [u8]) -> io::Result<(usize, Address)> {
+        self.operate("peek", |state, id| state.receive_from(id, buffer, true))
+    }
+
+    fn try_send_to(&self, buffer: &[u8], to: &Address) -> io::Result<usize> {
+        self.operate("send", |state, id| state.send_to(id, buffer, Some(to)))
+    }
+
+    fn connect_datagrams(&self, to: &Address) -> io::Result<()> {
+        self.operate("connect", |state, id| state.connect_datagrams(id, to))
+    }
+
+    fn shut_down(&self, how: Shutdown) -> io::Result<()> {
+        self.operate("shut down", |state, id| state.shut_down_stream(id, how))
+    }
+
+    fn local_address(&self) -> io::Result<Address> {
+        self.world.with(|state| state.local_address(self.id))
+    }
+
+    fn peer_address(&self) -> io::Result<Address> {
+        self.world.with(|state| state.peer_address(self.id))
+    }
+
+    fn set_option(&self, option: SocketOption) -> io::Result<()> {
+        self.world.with(|state| state.set_option(self.id, option))
+    }
+
+    fn option(&self, option: SocketOption) -> io::Result<SocketOption> {
+        self.world.with(|state| state.option(self.id, option))
+    }
+
+    fn take_error(&self) -> io::Result<Option<io::Error>> {
+        self.world.with(|state| state.take_error(self.id))
+    }
+}
+
+impl Drop for SimSource {
+    fn drop(&mut self) {
+        self.world.with(|state| state.close(self.id));
+    }
+}
+
+impl fmt::Debug for SimSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SimSource").field("id", &self.id).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,168 @@
+//! How two streams find each other: by a listener, or as a pair.
+
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::io::{self, ErrorKind};
+
+use convoke_io::driver::Address;
+
+use super::hosts::Transport;
+use super::packet::Packet;
+use super::socket::{Holder, Kind};
+use super::stream::{Phase, Stream};
+use super::{HostId, SocketId, State};
+
+impl State {
+    /// A stream that is not connected yet.
+    pub(crate) fn new_stream(&mut self, host: HostId, life: u32) -> io::Result<SocketId> {
+        self.alive(host, life)?;
+        self.begin(host, None, "socket")?;
+        self.descriptor(host)?;
+        Ok(self.add(host, Address::Unnamed, Kind::Stream(Stream::new()), Holder::Program))
+    }
+
+    /// Two streams that are connected with each other.
+    pub(crate) fn pair(&mut self, host: HostId, life: u32) -> io::Result<(SocketId, SocketId)> {
+        let one = self.new_stream(host, life)?;
+        if let Err(error) = self.descriptor(host) {
+            self.close(one);
+            return Err(error);
+        }
+        let kind = Kind::Stream(Stream::open(Address::Unnamed, one, host));
+        let other = self.add(host, Address::Unnamed, kind, Holder::Program);
+        self.socket(one)?.kind = Kind::Stream(Stream::open(Address::Unnamed, other, host));
+        Ok((one, other))
+    }
+
+    /// Begins to connect a stream, unless that was begun already.
+    pub(super) fn connect(&mut self, id: SocketId, to: &Address) -> io::Result<()> {
+        let socket = self.socket(id)?;
+        let host = socket.host;
+        let Some(stream) = socket.as_stream() else {
+            return Err(convoke_io::driver::unsupported("connection to make of this source"));
+        };
+        if stream.phase != Phase::Fresh {
+            return Ok(());
+        }
+        let (there, local) = match to {
+            Address::Internet(address) => {
+                let there = self.host_at(host, address.ip()).ok_or(ErrorKind::HostUnreachable)?;
+                let from = if there == host { loopback(*address) } else { host.address_like(address.ip()) };
+                (there, Address::Internet(SocketAddr::new(from, self.next_port(host))))
+            }
+            Address::Path(path) if !self.host(host).paths.contains_key(path) => {
+                return Err(ErrorKind::NotFound.into());
+            }
+            Address::Path(_) => (host, Address::Unnamed),
+            _ => return Err(ErrorKind::InvalidInput.into()),
+        };
+        let socket = self.socket(id)?;
+        socket.local = local;
+        if let Some(stream) = socket.as_stream() {
+            stream.phase = Phase::Connecting;
+            stream.peer = to.clone();
+        }
+        if there != host {
+            self.note(format!("{} → {}: connect to {to}", self.name(host), self.name(there)));
+        }
+        self.send(host, there, Packet::Connect { from: id, to: to.clone() });
+        Ok(())
+    }
+
+    /// What has come of connecting.
+    pub(super) fn connection(&mut self, id: SocketId) -> io::Result<usize> {
+        let Some(stream) = self.socket(id)?.as_stream() else { return Err(ErrorKind::InvalidInput.into()) };
+        match stream.phase {
+            Phase::Open => Ok(0),
+            Phase::Connecting => Err(ErrorKind::WouldBlock.into()),
+            Phase::Fresh | Phase::Broken => {
+                Err(stream.take_error().unwrap_or(ErrorKind::NotConnected).into())
+            }
+        }
+    }
+
+    /// A stream wants to be connected to this address. False if there is no room in the backlog.
+    pub(super) fn connect_arrived(
+        &mut self,
+        client: SocketId,
+        from: HostId,
+        host: HostId,
+        to: &Address,
+    ) -> bool {
+        let waits = |stream: &mut Stream| stream.phase == Phase::Connecting;
+        if !self.stream_mut(client).is_some_and(waits) {
+            return true;
+        }
+        let Some(id) = self.listener_at(host, to) else {
+            self.send(host, from, Packet::Refused { to: client });
+            return true;
+        };
+        if !matches!(&self.sockets[&id].kind, Kind::Listener(listener) if !listener.is_full()) {
+            return false;
+        }
+        let peer = self.sockets[&client].local.clone();
+        let local = match to {
+            Address::Internet(to) if to.ip().is_unspecified() => {
+                SocketAddr::new(loopback(*to), to.port()).into()
+            }
+            other => other.clone(),
+        };
+        let stream = Kind::Stream(Stream::open(peer, client, from));
+        let accepted = self.add(host, local, stream, Holder::Backlog);
+        if let Some(Kind::Listener(listener)) = self.sockets.get_mut(&id).map(|socket| &mut socket.kind) {
+            listener.pending.push_back(accepted);
+        }
+        self.send(host, from, Packet::Connected { to: client, with: accepted });
+        self.settle(id);
+        true
+    }
+
+    /// Who listens there; one of them, if they are several.
+    fn listener_at(&mut self, host: HostId, to: &Address) -> Option<SocketId> {
+        match to {
+            Address::Internet(to) => {
+                let there = self.bound_to(host, Transport::Streams, *to);
+                match there.len() {
+                    0 => None,
+                    1 => there.first().copied(),
+                    several => Some(there[self.random.below(several)]),
+                }
+            }
+            Address::Path(path) => {
+                let found = self.hosts[host.0].paths.get(path).copied()?;
+                matches!(self.sockets[&found].kind, Kind::Listener(_)).then_some(found)
+            }
+            _ => None,
+        }
+    }
+
+    /// A stream hears that it is connected.
+    pub(super) fn connected(&mut self, id: SocketId, with: SocketId) {
+        let with_host = self.sockets.get(&with).map(|socket| socket.host);
+        let is_new = self.stream_mut(id).is_some_and(|stream| match stream.phase {
+            Phase::Connecting => {
+                stream.phase = Phase::Open;
+                stream.other = with_host.map(|host| (with, host));
+                true
+            }
+            Phase::Fresh | Phase::Open | Phase::Broken => false,
+        });
+        if is_new {
+            if with_host.is_none() {
+                return self.fail(id, ErrorKind::ConnectionReset);
+            }
+            self.settle(id);
+            self.keep_alive(id);
+        } else if self.stream_mut(id).is_none_or(|stream| stream.phase == Phase::Broken) {
+            // It has given up meanwhile.
+            self.reset_back(with);
+        }
+    }
+}
+
+fn loopback(like: SocketAddr) -> IpAddr {
+    match like.ip() {
+        ip if ip.is_loopback() => ip,
+        IpAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(_) => Ipv6Addr::LOCALHOST.into(),
+    }
+}

@@ -1,0 +1,131 @@
+//! Sockets for datagrams: each by itself, and no promise that it arrives, or only once, or in order.
+
+use core::net::SocketAddr;
+use std::collections::VecDeque;
+use std::io;
+
+use convoke_io::driver::{Address, unsupported};
+
+use super::hosts::Transport;
+use super::packet::Packet;
+use super::socket::{Kind, Socket};
+use super::{HostId, SocketId, State};
+
+/// The longest that fits into a packet of UDP.
+const LONGEST: usize = 65_507;
+
+#[derive(Debug, Default)]
+pub(super) struct Datagrams {
+    received: VecDeque<(Vec<u8>, Address)>,
+    received_bytes: usize,
+    pub(super) peer: Option<Address>,
+}
+
+impl Datagrams {
+    pub(super) fn is_empty(&self) -> bool {
+        self.received.is_empty()
+    }
+}
+
+impl State {
+    /// Takes a datagram, or looks at it; what does not fit is lost.
+    pub(crate) fn receive_from(
+        &mut self,
+        id: SocketId,
+        buffer: &mut [u8],
+        peeks: bool,
+    ) -> io::Result<(usize, Address)> {
+        let datagrams = as_datagrams(self.socket(id)?)?;
+        let Some((bytes, from)) = datagrams.received.front() else {
+            return Err(io::ErrorKind::WouldBlock.into());
+        };
+        let length = bytes.len().min(buffer.len());
+        buffer[..length].copy_from_slice(&bytes[..length]);
+        let from = from.clone();
+        if !peeks && let Some((bytes, _)) = datagrams.received.pop_front() {
+            datagrams.received_bytes -= bytes.len();
+        }
+        Ok((length, from))
+    }
+
+    /// Sends a datagram: to this address, or to the one that it is connected to.
+    pub(crate) fn send_to(&mut self, id: SocketId, bytes: &[u8], to: Option<&Address>) -> io::Result<usize> {
+        let socket = self.socket(id)?;
+        let (host, from) = (socket.host, socket.local.clone());
+        let Some(to) = to.or(as_datagrams(socket)?.peer.as_ref()).cloned() else {
+            return Err(io::ErrorKind::NotConnected.into());
+        };
+        if bytes.len() > LONGEST {
+            let message = format!("a datagram of {} bytes is longer than {LONGEST}", bytes.len());
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
+        }
+        match (from, to) {
+            (Address::Internet(from), Address::Internet(to)) => {
+                let there = self.host_at(host, to.ip()).ok_or(io::ErrorKind::HostUnreachable)?;
+                // One that is bound to any address sends from that which its peer can answer to.
+                let seen_as = match from.ip() {
+                    ip if !ip.is_unspecified() => ip,
+                    _ if there == host => to.ip(),
+                    _ => host.address_like(to.ip()),
+                };
+                let from = SocketAddr::new(seen_as, from.port());
+                self.send(host, there, Packet::Datagram { from, to, bytes: bytes.into() });
+            }
+            (from, Address::Path(path)) => {
+                let found = self.host(host).paths.get(&path).copied();
+                let to = found.ok_or(io::ErrorKind::NotFound)?;
+                self.put_datagram(to, bytes.into(), from);
+            }
+            _ => return Err(io::ErrorKind::InvalidInput.into()),
+        }
+        Ok(bytes.len())
+    }
+
+    pub(crate) fn connect_datagrams(&mut self, id: SocketId, to: &Address) -> io::Result<()> {
+        let socket = self.socket(id)?;
+        let host = socket.host;
+        as_datagrams(socket)?.peer = Some(to.clone());
+        match to {
+            Address::Path(path) if !self.host(host).paths.contains_key(path) => {
+                Err(io::ErrorKind::NotFound.into())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// A datagram has arrived at a host.
+    pub(super) fn datagram_arrived(
+        &mut self,
+        host: HostId,
+        from: SocketAddr,
+        to: SocketAddr,
+        bytes: Vec<u8>,
+    ) {
+        let there = self.bound_to(host, Transport::Datagrams, to);
+        // Several share the port: one of them gets it.
+        if let Some(last) = there.len().checked_sub(1) {
+            let chosen = if last == 0 { 0 } else { self.random.below(there.len()) };
+            self.put_datagram(there[chosen], bytes, from.into());
+        }
+    }
+
+    fn put_datagram(&mut self, id: SocketId, bytes: Vec<u8>, from: Address) {
+        let Ok(socket) = self.socket(id) else { return };
+        let most = socket.options.receive_buffer;
+        let Ok(datagrams) = as_datagrams(socket) else { return };
+        let wanted = datagrams.peer.as_ref().is_none_or(|peer| *peer == from);
+        // A reader who is too slow loses datagrams.
+        if wanted && datagrams.received_bytes + bytes.len() <= most {
+            datagrams.received_bytes += bytes.len();
+            datagrams.received.push_back((bytes, from));
+            self.settle(id);
+        }
+    }
+}
+
+fn as_datagrams(socket: &mut Socket) -> io::Result<&mut Datagrams> {
+    match &mut socket.kind {
+        Kind::Datagrams(datagrams) => Ok(datagrams),
+        Kind::Stream(_) | Kind::Listener(_) => Err(unsupported("datagrams in this source")),
+    }
+}

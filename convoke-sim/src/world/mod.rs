@@ -1,0 +1,180 @@
+//! The world: what the hosts of a simulation share. All of it lies behind one lock; those who wait are told without it.
+//!
+//! `hosts.rs` is who is there, `socket.rs` what they hold, `stream.rs` (which two become by `connecting.rs`), `listener.rs` and `datagrams.rs` the three kinds of
+//! it; `waiting.rs` is how operations wait for them. `packet.rs` is what goes over the `link.rs` between two hosts, and `underway.rs` when it
+//! arrives. `fault.rs` is what is done to the program on purpose, `trace.rs` what has happened.
+
+mod connecting;
+mod datagrams;
+mod fault;
+mod hosts;
+mod link;
+mod listener;
+mod packet;
+mod socket;
+mod stream;
+mod trace;
+mod underway;
+mod waiting;
+
+pub use fault::Fault;
+pub(crate) use fault::Plan;
+pub(crate) use hosts::HostId;
+pub use link::Link;
+pub(crate) use socket::SocketId;
+pub use trace::{TRACE_LINES, TraceLine};
+
+use core::time::Duration;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Instant;
+
+use convoke_exec::raw::Sleeper;
+use convoke_io::driver::Finished;
+
+use crate::random::Random;
+use hosts::Host;
+use link::Links;
+use socket::Socket;
+use trace::Trace;
+use underway::Underway;
+
+/// See the head of this file.
+pub(crate) struct World {
+    state: Mutex<State>,
+    woken: Condvar,
+    /// What the machine's clock showed when the world's was first asked. Not before: the timers of a run loop count from when it
+    /// was made, and the world's time must not begin before that.
+    start: OnceLock<Instant>,
+}
+
+/// What is behind the lock.
+pub(crate) struct State {
+    /// How much time has passed.
+    pub(crate) now: Duration,
+    pub(crate) random: Random,
+    pub(crate) hosts: Vec<Host>,
+    pub(crate) links: Links,
+    pub(crate) trace: Trace,
+    pub(crate) plan: Option<Plan>,
+    sockets: BTreeMap<SocketId, Socket>,
+    sockets_made: u64,
+    underway: Underway,
+    /// Who is told when the lock is given back.
+    told: Vec<Finished>,
+    woken: bool,
+}
+
+impl World {
+    pub(crate) fn new(seed: u64) -> Arc<Self> {
+        let state = State {
+            now: Duration::ZERO,
+            random: Random::new(seed),
+            hosts: Vec::new(),
+            links: Links::default(),
+            trace: Trace::default(),
+            plan: None,
+            sockets: BTreeMap::new(),
+            sockets_made: 0,
+            underway: Underway::default(),
+            told: Vec::new(),
+            woken: false,
+        };
+        Arc::new(Self { state: Mutex::new(state), woken: Condvar::new(), start: OnceLock::new() })
+    }
+
+    /// When it began, on the machine's clock.
+    pub(crate) fn start(&self) -> Instant {
+        *self.start.get_or_init(Instant::now)
+    }
+
+    /// Does something, and tells those who waited for that.
+    pub(crate) fn with<R>(&self, act: impl FnOnce(&mut State) -> R) -> R {
+        let mut state = self.lock();
+        let result = act(&mut state);
+        let told = core::mem::take(&mut state.told);
+        drop(state);
+        drop(told);
+        result
+    }
+
+    /// When something arrives next.
+    pub(crate) fn next_arrival(&self) -> Option<Duration> {
+        self.lock().underway.next()
+    }
+
+    /// Moves the time there, unless it is past, and delivers what arrives by then.
+    pub(crate) fn jump(&self, to: Duration) {
+        self.with(|state| {
+            state.now = state.now.max(to);
+            state.deliver_due();
+        });
+    }
+
+    /// Jumps to `until` or to what arrives before. If there is neither, waits to be woken: by another thread, as nothing
+    /// can happen by itself.
+    pub(crate) fn wait(&self, until: Option<Duration>) {
+        let mut state = self.lock();
+        loop {
+            if core::mem::take(&mut state.woken) {
+                return;
+            }
+            if let Some(next) = state.underway.next().into_iter().chain(until).min() {
+                drop(state);
+                return self.jump(next);
+            }
+            state = self.woken.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    pub(crate) fn wake(&self) {
+        self.lock().woken = true;
+        self.woken.notify_all();
+    }
+
+    pub(crate) fn choose(&self, queued: usize) -> usize {
+        let mut state = self.lock();
+        let chosen = state.random.below(queued);
+        state.trace.note_choice(chosen);
+        chosen
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// For the loop that all hosts run on.
+impl Sleeper for World {
+    fn now(&self) -> Instant {
+        self.start() + self.lock().now
+    }
+
+    fn sleep(&self, until: Option<Instant>) {
+        self.wait(until.map(|until| until.saturating_duration_since(self.start())));
+    }
+
+    fn look(&self) {
+        self.with(State::deliver_due);
+    }
+
+    fn wake(&self) {
+        World::wake(self);
+    }
+
+    /// So that each piece of work is chosen.
+    fn look_each(&self) -> u32 {
+        1
+    }
+
+    fn choose(&self, queued: usize) -> usize {
+        World::choose(self, queued)
+    }
+}
+
+impl fmt::Debug for World {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("World").field("now", &self.lock().now).finish_non_exhaustive()
+    }
+}

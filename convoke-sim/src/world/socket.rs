@@ -1,0 +1,260 @@
+//! A socket of a host: what all kinds have in common, and how it is opened and closed.
+
+use core::time::Duration;
+use std::io;
+use std::path::PathBuf;
+
+use convoke_io::driver::{Address, ListenOptions, SocketOption, shut_down};
+
+use super::datagrams::Datagrams;
+use super::hosts::Transport;
+use super::listener::Listener;
+use super::stream::Stream;
+use super::waiting::Direction;
+use super::{HostId, State};
+
+/// Which socket. No number is used twice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct SocketId(u64);
+
+#[derive(Debug)]
+pub(super) struct Socket {
+    pub(super) host: HostId,
+    pub(super) local: Address,
+    pub(super) kind: Kind,
+    pub(super) shares_port: bool,
+    pub(super) options: Options,
+    pub(super) reading: Direction,
+    pub(super) writing: Direction,
+    pub(super) holder: Holder,
+}
+
+/// Who has a socket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Holder {
+    /// The kernel: it waits to be accepted.
+    Backlog,
+    /// The program, through a descriptor.
+    Program,
+    /// Nobody: it is there until what was written to it has arrived.
+    Nobody,
+}
+
+#[derive(Debug)]
+pub(super) enum Kind {
+    Stream(Stream),
+    Listener(Listener),
+    Datagrams(Datagrams),
+}
+
+impl Kind {
+    pub(super) fn name(&self) -> &'static str {
+        match self {
+            Self::Stream(_) => "a stream at",
+            Self::Listener(_) => "a listener at",
+            Self::Datagrams(_) => "a socket for datagrams at",
+        }
+    }
+}
+
+/// What was set on a socket. Linger, keep-alive and the buffers have an effect; the others are only remembered.
+#[derive(Clone, Debug)]
+pub(super) struct Options {
+    no_delay: bool,
+    time_to_live: u32,
+    broadcast: bool,
+    send_buffer: usize,
+    pub(super) linger: Option<Duration>,
+    pub(super) keep_alive: Option<Duration>,
+    pub(super) receive_buffer: usize,
+}
+
+impl Socket {
+    pub(super) fn is_open(&self) -> bool {
+        self.holder == Holder::Program
+    }
+
+    pub(super) fn as_stream(&mut self) -> Option<&mut Stream> {
+        match &mut self.kind {
+            Kind::Stream(stream) => Some(stream),
+            Kind::Listener(_) | Kind::Datagrams(_) => None,
+        }
+    }
+}
+
+impl State {
+    /// Adds a socket that nobody has yet.
+    pub(super) fn add(&mut self, host: HostId, local: Address, kind: Kind, holder: Holder) -> SocketId {
+        let id = SocketId(self.sockets_made);
+        self.sockets_made += 1;
+        let window = self.hosts[host.0].limits.window;
+        let options = Options {
+            no_delay: false,
+            time_to_live: 64,
+            broadcast: false,
+            send_buffer: window,
+            linger: None,
+            keep_alive: None,
+            receive_buffer: window,
+        };
+        let (reading, writing) = (Direction::default(), Direction::default());
+        let shares_port = false;
+        self.host(host).open += usize::from(holder == Holder::Program);
+        self.sockets.insert(id, Socket { host, local, kind, shares_port, options, reading, writing, holder });
+        id
+    }
+
+    /// A listener or a socket for datagrams, at an address that is free.
+    pub(crate) fn bind(
+        &mut self,
+        host: HostId,
+        life: u32,
+        at: &Address,
+        options: &ListenOptions,
+        listens: bool,
+    ) -> io::Result<SocketId> {
+        self.alive(host, life)?;
+        self.begin(host, None, if listens { "listen" } else { "bind" })?;
+        self.descriptor(host)?;
+        let (kind, transport) = match listens {
+            true => (Kind::Listener(Listener::new(options.backlog)), Transport::Streams),
+            false => (Kind::Datagrams(Datagrams::default()), Transport::Datagrams),
+        };
+        match at {
+            Address::Internet(wanted) => {
+                let address = self.free_address(host, transport, *wanted, options.reuse_port)?;
+                let id = self.add(host, address.into(), kind, Holder::Program);
+                self.socket(id)?.shares_port = options.reuse_port;
+                self.host(host).bound.entry((transport, address.port())).or_default().push(id);
+                Ok(id)
+            }
+            Address::Path(path) => self.bind_path(host, path, kind),
+            _ => Ok(self.add(host, Address::Unnamed, kind, Holder::Program)),
+        }
+    }
+
+    fn bind_path(&mut self, host: HostId, path: &PathBuf, kind: Kind) -> io::Result<SocketId> {
+        if self.hosts[host.0].paths.contains_key(path) {
+            return Err(io::ErrorKind::AddrInUse.into());
+        }
+        let id = self.add(host, Address::Path(path.clone()), kind, Holder::Program);
+        self.host(host).paths.insert(path.clone(), id);
+        Ok(id)
+    }
+
+    /// The socket, or an error if its host has crashed since.
+    pub(super) fn socket(&mut self, id: SocketId) -> io::Result<&mut Socket> {
+        self.sockets.get_mut(&id).ok_or_else(gone)
+    }
+
+    pub(crate) fn local_address(&mut self, id: SocketId) -> io::Result<Address> {
+        Ok(self.socket(id)?.local.clone())
+    }
+
+    /// The program has let go of it.
+    pub(crate) fn close(&mut self, id: SocketId) {
+        let Some(socket) = self.sockets.get_mut(&id) else { return };
+        socket.holder = Holder::Nobody;
+        let (host, local) = (socket.host, socket.local.clone());
+        self.host(host).open -= 1;
+        self.unbind(host, &local, id);
+        match &mut self.sockets.get_mut(&id).expect("it was there").kind {
+            Kind::Stream(_) => self.close_stream(id),
+            Kind::Listener(listener) => {
+                let waiting = core::mem::take(&mut listener.pending);
+                self.forget(id);
+                for connection in waiting {
+                    self.abort(connection);
+                }
+            }
+            Kind::Datagrams(_) => self.forget(id),
+        }
+    }
+
+    /// Frees its name.
+    fn unbind(&mut self, host: HostId, local: &Address, id: SocketId) {
+        let host = self.host(host);
+        match local {
+            Address::Internet(address) => {
+                for transport in [Transport::Streams, Transport::Datagrams] {
+                    if let Some(there) = host.bound.get_mut(&(transport, address.port())) {
+                        there.retain(|other| *other != id);
+                    }
+                }
+            }
+            Address::Path(path) if host.paths.get(path) == Some(&id) => _ = host.paths.remove(path),
+            _ => {}
+        }
+    }
+
+    /// It is gone. What waits for it fails.
+    pub(super) fn forget(&mut self, id: SocketId) {
+        if let Some(socket) = self.sockets.remove(&id) {
+            self.dismiss(socket);
+        }
+    }
+
+    /// The host is gone, without a word: its peers do not hear of it.
+    pub(crate) fn crash(&mut self, host: HostId) {
+        self.note(format!("{} crashes", self.name(host)));
+        self.close_host(host);
+        self.host(host).life += 1;
+    }
+
+    /// The host does no I/O any more.
+    pub(crate) fn close_host(&mut self, host: HostId) {
+        let its_own = self.sockets.iter().filter(|(_, socket)| socket.host == host);
+        let ids: Vec<SocketId> = its_own.map(|(id, _)| *id).collect();
+        ids.into_iter().for_each(|id| self.forget(id));
+        let host = self.host(host);
+        host.up = false;
+        host.open = 0;
+        host.bound.clear();
+        host.paths.clear();
+    }
+
+    /// The host runs again, with nothing of what it had. Says which of its lives this is.
+    pub(crate) fn boot(&mut self, host: HostId) -> u32 {
+        self.note(format!("{} starts", self.name(host)));
+        let host = self.host(host);
+        host.up = true;
+        host.life
+    }
+
+    pub(crate) fn set_option(&mut self, id: SocketId, option: SocketOption) -> io::Result<()> {
+        let options = &mut self.socket(id)?.options;
+        match option {
+            SocketOption::NoDelay(on) => options.no_delay = on,
+            SocketOption::TimeToLive(hops) => options.time_to_live = hops,
+            SocketOption::Broadcast(on) => options.broadcast = on,
+            SocketOption::SendBuffer(bytes) => options.send_buffer = bytes,
+            SocketOption::ReceiveBuffer(bytes) => options.receive_buffer = bytes,
+            SocketOption::Linger(linger) => options.linger = linger,
+            SocketOption::KeepAlive(after) => {
+                options.keep_alive = after;
+                self.keep_alive(id);
+            }
+            other => return Err(convoke_io::driver::unsupported(&format!("option {other:?}"))),
+        }
+        Ok(())
+    }
+
+    pub(crate) fn option(&mut self, id: SocketId, option: SocketOption) -> io::Result<SocketOption> {
+        let options = &self.socket(id)?.options;
+        Ok(match option {
+            SocketOption::NoDelay(_) => SocketOption::NoDelay(options.no_delay),
+            SocketOption::TimeToLive(_) => SocketOption::TimeToLive(options.time_to_live),
+            SocketOption::Broadcast(_) => SocketOption::Broadcast(options.broadcast),
+            SocketOption::SendBuffer(_) => SocketOption::SendBuffer(options.send_buffer),
+            SocketOption::ReceiveBuffer(_) => SocketOption::ReceiveBuffer(options.receive_buffer),
+            SocketOption::Linger(_) => SocketOption::Linger(options.linger),
+            SocketOption::KeepAlive(_) => SocketOption::KeepAlive(options.keep_alive),
+            other => return Err(convoke_io::driver::unsupported(&format!("option {other:?}"))),
+        })
+    }
+}
+
+/// What is said about a socket that is not there any more.
+pub(super) fn gone() -> io::Error {
+    shut_down()
+}

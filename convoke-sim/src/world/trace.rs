@@ -1,0 +1,68 @@
+//! What has happened, in order: to be read by people, and to be compared whole.
+
+use core::time::Duration;
+use std::collections::VecDeque;
+use std::fmt;
+
+/// So many lines are kept, the last ones. The fingerprint is of all.
+pub const TRACE_LINES: usize = 10_000;
+
+/// Something that has happened in the world.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TraceLine {
+    at: Duration,
+    what: String,
+}
+
+impl TraceLine {
+    /// When it happened, by the world's time.
+    pub fn at(&self) -> Duration {
+        self.at
+    }
+
+    /// What happened.
+    pub fn what(&self) -> &str {
+        &self.what
+    }
+}
+
+impl fmt::Display for TraceLine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:>12.6}s  {}", self.at.as_secs_f64(), self.what)
+    }
+}
+
+/// The lines, and a fingerprint of them and of each choice of the scheduler.
+#[derive(Debug)]
+pub(crate) struct Trace {
+    pub(crate) lines: VecDeque<TraceLine>,
+    pub(crate) fingerprint: u64,
+}
+
+impl Default for Trace {
+    fn default() -> Self {
+        Self { lines: VecDeque::new(), fingerprint: 0xcbf2_9ce4_8422_2325 }
+    }
+}
+
+impl Trace {
+    pub(crate) fn note(&mut self, at: Duration, what: String) {
+        self.stir(&at.as_nanos().to_le_bytes());
+        self.stir(what.as_bytes());
+        if self.lines.len() == TRACE_LINES {
+            self.lines.pop_front();
+        }
+        self.lines.push_back(TraceLine { at, what });
+    }
+
+    pub(crate) fn note_choice(&mut self, chosen: usize) {
+        self.stir(&(chosen as u64).to_le_bytes());
+    }
+
+    /// FNV-1a: short, and good enough to tell two runs apart.
+    fn stir(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.fingerprint = (self.fingerprint ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3);
+        }
+    }
+}

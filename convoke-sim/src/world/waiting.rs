@@ -1,0 +1,155 @@
+//! Those who wait for a socket: operations, and who wants to try again. When it changes, operations whose turn has come are
+//! finished, and then, if there is something left to try, the others are told.
+
+use core::task::Waker;
+use std::io;
+
+use convoke_io::driver::{
+    Finished, InFlight, Interest, OperationId, Parked, Request, Submitted, Ticket, Watchers,
+};
+
+use super::socket::{Kind, Socket, gone};
+use super::{SocketId, State};
+
+/// Who waits for one direction of a socket.
+#[derive(Debug, Default)]
+pub(super) struct Direction {
+    parked: Parked,
+    watchers: Watchers,
+}
+
+impl State {
+    /// Takes an operation, or does what it asks for.
+    pub(crate) fn submit(&mut self, id: SocketId, mut operation: InFlight) -> Submitted {
+        if let Request::Connect(to) = operation.request() {
+            let to = (**to).clone();
+            if let Err(error) = self.connect(id, &to) {
+                return Submitted::Done(operation, Err(error));
+            }
+        }
+        if let Some(result) = self.attempt(id, &mut operation) {
+            return Submitted::Done(operation, result);
+        }
+        let interest = operation.request().interest();
+        let Ok(socket) = self.socket(id) else { return Submitted::Done(operation, Err(gone())) };
+        socket.direction(interest).parked.push(operation);
+        let host = socket.host;
+        self.host(host).in_flight += 1;
+        Submitted::Kept
+    }
+
+    /// Hands back an operation that waits.
+    pub(crate) fn cancel(&mut self, id: SocketId, operation: OperationId) -> Option<InFlight> {
+        let socket = self.sockets.get_mut(&id)?;
+        let reading = socket.reading.parked.remove(operation);
+        let taken = reading.or_else(|| socket.writing.parked.remove(operation))?;
+        let host = socket.host;
+        self.host(host).in_flight -= 1;
+        Some(taken)
+    }
+
+    /// Adds one who waits until an attempt may succeed, unless it may now. The waker that is returned is dropped without the lock.
+    pub(crate) fn watch(
+        &mut self,
+        id: SocketId,
+        interest: Interest,
+        ticket: Ticket,
+        waker: Waker,
+    ) -> (Option<Ticket>, Option<Waker>) {
+        if self.is_ready(id, interest) {
+            return (None, Some(waker));
+        }
+        let Some(socket) = self.sockets.get_mut(&id) else { return (None, Some(waker)) };
+        let (ticket, before) = socket.direction(interest).watchers.watch(ticket, waker);
+        let host = socket.host;
+        self.host(host).in_flight += usize::from(before.is_none());
+        (Some(ticket), before)
+    }
+
+    /// One waits no longer. His waker is dropped without the lock.
+    pub(crate) fn unwatch(&mut self, id: SocketId, interest: Interest, ticket: Ticket) -> Option<Waker> {
+        let socket = self.sockets.get_mut(&id)?;
+        let waker = socket.direction(interest).watchers.unwatch(ticket)?;
+        let host = socket.host;
+        self.host(host).in_flight -= 1;
+        Some(waker)
+    }
+
+    /// The socket has changed: finishes what can be finished.
+    pub(super) fn settle(&mut self, id: SocketId) {
+        for interest in [Interest::Read, Interest::Write] {
+            self.settle_operations(id, interest);
+            if self.is_ready(id, interest)
+                && let Some(socket) = self.sockets.get_mut(&id)
+            {
+                let host = socket.host;
+                while let Some(waker) = socket.direction(interest).watchers.take() {
+                    self.hosts[host.0].in_flight -= 1;
+                    self.told.push(Finished::waking(waker));
+                }
+            }
+        }
+    }
+
+    fn settle_operations(&mut self, id: SocketId, interest: Interest) {
+        while let Some(socket) = self.sockets.get_mut(&id) {
+            let host = socket.host;
+            let Some(mut operation) = socket.direction(interest).parked.pop() else { return };
+            let result = self.attempt(id, &mut operation);
+            match (result, self.sockets.get_mut(&id)) {
+                (None, Some(socket)) => return socket.direction(interest).parked.put_back(operation),
+                (result, _) => {
+                    self.host(host).in_flight -= 1;
+                    self.told.push(operation.finish(result.unwrap_or_else(|| Err(gone()))));
+                }
+            }
+        }
+    }
+
+    /// The socket is gone: all who wait for it hear of it.
+    pub(super) fn dismiss(&mut self, mut socket: Socket) {
+        for direction in [&mut socket.reading, &mut socket.writing] {
+            while let Some(operation) = direction.parked.pop() {
+                self.hosts[socket.host.0].in_flight -= 1;
+                self.told.push(operation.finish(Err(gone())));
+            }
+            while let Some(waker) = direction.watchers.take() {
+                self.hosts[socket.host.0].in_flight -= 1;
+                self.told.push(Finished::waking(waker));
+            }
+        }
+    }
+
+    /// What comes of it, if it does not have to wait.
+    fn attempt(&mut self, id: SocketId, operation: &mut InFlight) -> Option<io::Result<usize>> {
+        let result = match operation.request_mut() {
+            Request::Connect(_) => self.connection(id),
+            Request::Read(room) => self.read(id, room.as_mut_slice(), false),
+            Request::Write(words) => self.write(id, words.as_slice()),
+            other => Err(convoke_io::driver::unsupported(&format!("{other:?}"))),
+        };
+        let waits = result.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock);
+        (!waits).then_some(result)
+    }
+
+    /// Whether an attempt would not block. A socket that is gone is ready to say so.
+    fn is_ready(&mut self, id: SocketId, interest: Interest) -> bool {
+        let Some(socket) = self.sockets.get(&id) else { return true };
+        match (&socket.kind, interest) {
+            (Kind::Stream(stream), Interest::Read) => stream.is_readable(),
+            (Kind::Stream(_), Interest::Write) => self.is_writable(id),
+            (Kind::Listener(listener), Interest::Read) => !listener.pending.is_empty(),
+            (Kind::Datagrams(datagrams), Interest::Read) => !datagrams.is_empty(),
+            (Kind::Listener(_) | Kind::Datagrams(_), Interest::Write) => true,
+        }
+    }
+}
+
+impl Socket {
+    fn direction(&mut self, interest: Interest) -> &mut Direction {
+        match interest {
+            Interest::Read => &mut self.reading,
+            Interest::Write => &mut self.writing,
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! The driver, put through the suite that all drivers are put through: one test for each theme, by several seeds, at the loopback
+//! address and at the host's own.
+
+use std::sync::Arc;
+
+use convoke_io::testing::driver_contract::{self, Harness, THEMES, Theme};
+use convoke_sim::SimDriver;
+
+const SEEDS: u64 = 3;
+const DESCRIPTORS: usize = 100;
+
+/// The suite reads small messages in one go, which a kernel may refuse and none does: so reads are not short here.
+fn check(theme: Theme) {
+    for seed in 0..SEEDS {
+        let harness = Harness::new(move || Arc::new(SimDriver::alone(seed).short(0.0)));
+        theme(&harness);
+        theme(&harness.at([10, 0, 0, 1].into()));
+    }
+}
+
+macro_rules! themes {
+    ($($theme:ident)*) => {
+        const TESTED: &[&str] = &[$(stringify!($theme)),*];
+
+        $(#[test] fn $theme() { check(driver_contract::$theme); })*
+    };
+}
+
+themes! {
+    completion connections cancelling dropping deadlines waking shutting_down ends buffers datagrams threads random
+}
+
+#[test]
+fn random_traffic_with_short_reads_and_writes() {
+    driver_contract::random(&Harness::new(|| Arc::new(SimDriver::alone(1).short(0.5))));
+}
+
+#[test]
+fn many_sockets() {
+    driver_contract::many_sockets(&Harness::new(|| Arc::new(SimDriver::alone(1))));
+}
+
+#[test]
+fn exhaustion() {
+    let harness = Harness::new(|| Arc::new(SimDriver::alone(1).descriptors(DESCRIPTORS)));
+    driver_contract::exhaustion(&harness.descriptors_run_out(DESCRIPTORS));
+}
+
+#[test]
+fn all_themes_of_the_suite_are_tested() {
+    let others = ["many_sockets", "exhaustion"];
+    for (theme, _) in THEMES {
+        assert!(TESTED.contains(theme) || others.contains(theme), "{theme}");
+    }
+}
