@@ -135,7 +135,7 @@ impl Shared {
 
 impl Driver for PollDriver {
     fn listen(&self, at: &Address, options: &ListenOptions) -> io::Result<Arc<dyn Source>> {
-        PollSource::new(&self.shared, sockets::listener(at, options)?)
+        PollSource::take_in(&self.shared, sockets::listener(at, options)?)
     }
 
     fn stream(&self, like: &Address) -> io::Result<Arc<dyn Source>> {
@@ -143,13 +143,13 @@ impl Driver for PollDriver {
     }
 
     fn datagrams(&self, at: &Address, options: &ListenOptions) -> io::Result<Arc<dyn Source>> {
-        PollSource::new(&self.shared, sockets::datagrams(at, options)?)
+        PollSource::take_in(&self.shared, sockets::datagrams(at, options)?)
     }
 
     #[cfg(unix)]
     fn pair(&self) -> io::Result<(Arc<dyn Source>, Arc<dyn Source>)> {
         let (one, other) = sockets::pair()?;
-        Ok((PollSource::new(&self.shared, one)?, PollSource::new(&self.shared, other)?))
+        Ok((PollSource::take_in(&self.shared, one)?, PollSource::take_in(&self.shared, other)?))
     }
 
     fn adopt(&self, socket: StandardSocket) -> io::Result<Arc<dyn Source>> {
@@ -157,7 +157,7 @@ impl Driver for PollDriver {
             return Err(unsupported("sockets of this kind"));
         }
         calls::reference(&socket).set_nonblocking(true)?;
-        PollSource::new(&self.shared, socket)
+        PollSource::take_in(&self.shared, socket)
     }
 
     fn wait(&self, until: Option<Instant>) -> io::Result<()> {

@@ -22,7 +22,7 @@ pub(crate) struct PollSource {
 
 impl PollSource {
     /// Takes the socket in.
-    pub(crate) fn new(driver: &Arc<Shared>, socket: StandardSocket) -> io::Result<Arc<dyn Source>> {
+    pub(crate) fn take_in(driver: &Arc<Shared>, socket: StandardSocket) -> io::Result<Arc<dyn Source>> {
         let source = Self::unconnected(driver, socket)?;
         source.state.add()?;
         Ok(Arc::new(source))
@@ -106,7 +106,7 @@ impl Source for PollSource {
 
     fn try_accept(&self) -> io::Result<Accepted> {
         let (socket, peer) = self.state.attempt(Interest::Read, |socket, _| calls::accept(socket))?;
-        Ok(Accepted { source: Self::new(&self.state.driver, socket)?, peer })
+        Ok(Accepted { source: Self::take_in(&self.state.driver, socket)?, peer })
     }
 
     fn try_receive_from(&self, buffer: &mut [u8]) -> io::Result<(usize, Address)> {

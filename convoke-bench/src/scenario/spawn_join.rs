@@ -98,7 +98,7 @@ fn at_once<R: OneThread>() -> impl FnMut(u64) -> Duration {
             for _ in 0..ops / AT_ONCE {
                 tasks.extend((0..AT_ONCE as usize).map(|op| spawner.spawn(nothing(black_box(op)))));
                 for task in tasks.drain(..) {
-                    black_box(task.await);
+                    let () = task.await;
                 }
             }
             start.elapsed()

@@ -111,7 +111,7 @@ mod tests {
     fn each_waits_once_and_those_who_left_are_not_woken() {
         let counts: Vec<Arc<Count>> = (0..4).map(|_| Arc::default()).collect();
         let mut watchers = Watchers::new();
-        let mut tickets = vec![Ticket::NONE; 4];
+        let mut tickets = [Ticket::NONE; 4];
         for _ in 0..2 {
             for (ticket, count) in tickets.iter_mut().zip(&counts) {
                 *ticket = watchers.watch(*ticket, count.clone().into()).0;
