@@ -199,8 +199,9 @@ fn run_nextest(command: &mut Command, tally: &mut Tally) -> Verdict {
     counted_verdict(ran, *tally)
 }
 
+/// The features that tests are run with: the tools, and the simulated network.
 fn is_testing(feature: &str) -> bool {
-    feature == "testing"
+    feature == "testing" || feature == "sim"
 }
 
 fn counted_verdict(ran: Ran, tally: Tally) -> Verdict {
