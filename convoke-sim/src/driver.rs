@@ -9,7 +9,7 @@ use convoke_io::driver::{Address, Driver, ListenOptions, Source};
 
 use crate::clock::Clock;
 use crate::source::SimSource;
-use crate::world::{HostId, Link, SocketId, World};
+use crate::world::{HostId, Link, SocketId, Transport, World};
 
 /// The driver of one host of a simulation, in one of its lives.
 ///
@@ -66,8 +66,8 @@ impl SimDriver {
         Arc::new(SimSource::new(self.world.clone(), self.host, id))
     }
 
-    fn bind(&self, at: &Address, options: &ListenOptions, listens: bool) -> io::Result<Arc<dyn Source>> {
-        let bound = self.world.with(|state| state.bind(self.host, self.life, at, options, listens));
+    fn bind(&self, at: &Address, options: &ListenOptions, of: Transport) -> io::Result<Arc<dyn Source>> {
+        let bound = self.world.with(|state| state.bind(self.host, self.life, at, options, of));
         bound.map(|id| self.source(id))
     }
 }
@@ -78,7 +78,7 @@ impl Driver for SimDriver {
     }
 
     fn listen(&self, at: &Address, options: &ListenOptions) -> io::Result<Arc<dyn Source>> {
-        self.bind(at, options, true)
+        self.bind(at, options, Transport::Streams)
     }
 
     fn stream(&self, _like: &Address) -> io::Result<Arc<dyn Source>> {
@@ -86,7 +86,7 @@ impl Driver for SimDriver {
     }
 
     fn datagrams(&self, at: &Address, options: &ListenOptions) -> io::Result<Arc<dyn Source>> {
-        self.bind(at, options, false)
+        self.bind(at, options, Transport::Datagrams)
     }
 
     fn pair(&self) -> io::Result<(Arc<dyn Source>, Arc<dyn Source>)> {

@@ -10,7 +10,7 @@ use convoke_io::driver::{
     Accepted, Address, InFlight, Interest, OperationId, Request, SocketOption, Source, Submitted, Ticket,
 };
 
-use crate::world::{HostId, SocketId, State, World};
+use crate::world::{HostId, SocketId, State, Taking, World};
 
 pub(crate) struct SimSource {
     world: Arc<World>,
@@ -69,7 +69,7 @@ impl Source for SimSource {
     }
 
     fn try_read(&self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.operate("read", |state, id| state.read(id, buffer, false))
+        self.operate("read", |state, id| state.read(id, buffer, Taking::Takes))
     }
 
     fn try_read_vectored(&self, buffers: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
@@ -85,7 +85,7 @@ impl Source for SimSource {
     }
 
     fn try_peek(&self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.operate("peek", |state, id| state.read(id, buffer, true))
+        self.operate("peek", |state, id| state.read(id, buffer, Taking::Peeks))
     }
 
     fn try_write(&self, buffer: &[u8]) -> io::Result<usize> {
@@ -103,11 +103,11 @@ impl Source for SimSource {
     }
 
     fn try_receive_from(&self, buffer: &mut [u8]) -> io::Result<(usize, Address)> {
-        self.operate("receive", |state, id| state.receive_from(id, buffer, false))
+        self.operate("receive", |state, id| state.receive_from(id, buffer, Taking::Takes))
     }
 
     fn try_peek_from(&self, buffer: &mut [u8]) -> io::Result<(usize, Address)> {
-        self.operate("peek", |state, id| state.receive_from(id, buffer, true))
+        self.operate("peek", |state, id| state.receive_from(id, buffer, Taking::Peeks))
     }
 
     fn try_send_to(&self, buffer: &[u8], to: &Address) -> io::Result<usize> {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use convoke::net::{ListenOptions, TcpListener, TcpStream, UdpSocket, UnixDatagram, resolve};
 use convoke::prelude::*;
-use convoke::sim::{Link, Sim};
+use convoke::sim::{Ending, Link, Sim};
 use convoke::time::now;
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -266,4 +266,75 @@ fn datagrams_of_unix_sockets_stay_in_their_host() {
         std::io::Result::Ok(())
     });
     sim.run();
+}
+
+#[test]
+fn each_link_may_be_another() {
+    let mut sim = Sim::new(5);
+    sim.links(Link::calm());
+    for name in ["near", "far"] {
+        sim.host(name).daemon().run(echo);
+    }
+    sim.host("client").run(|| async {
+        sleep(SECOND).await;
+        let mut took = Vec::new();
+        for server in ["near:7", "far:7"] {
+            let start = now();
+            says(&TcpStream::connect(server).await?, b"hello").await?;
+            took.push(now() - start);
+        }
+        // There and back for the connection, there and back for the word.
+        assert_eq!(took, [Duration::from_millis(4), Duration::from_millis(1 + 50 + 1 + 50)]);
+        std::io::Result::Ok(())
+    });
+    let slow = Duration::from_millis(50);
+    sim.link("far", "client", Link::calm());
+    sim.link_one_way("far", "client", Link::calm().latency(slow..slow));
+    sim.run();
+}
+
+#[test]
+fn a_host_may_be_asked_to_stop() {
+    let mut sim = Sim::new(5);
+    sim.host("server").run(echo);
+    sim.at(SECOND, |sim| sim.stop("server"));
+    let report = sim.run();
+    assert_eq!(report.host("server").unwrap().ending(), &Ending::Stopped);
+    assert_eq!(report.elapsed(), SECOND);
+}
+
+#[test]
+fn listeners_of_a_group_share_the_connections() {
+    let mut sim = Sim::new(5);
+    let shares = Arc::new(Mutex::new([0; 2]));
+    let kept = shares.clone();
+    sim.host("server").daemon().run(move || {
+        let shares = shares.clone();
+        async move {
+            let group = TcpListener::bind_group("0.0.0.0:7", 2).await?;
+            scope(async |s| {
+                for (number, listener) in group.into_iter().enumerate() {
+                    let shares = shares.clone();
+                    s.spawn(async move {
+                        while listener.accept().await.is_ok() {
+                            shares.lock().unwrap()[number] += 1;
+                        }
+                    });
+                }
+            })
+            .await;
+            std::io::Result::Ok(())
+        }
+    });
+    sim.host("client").run(|| async {
+        sleep(SECOND).await;
+        for _ in 0..20 {
+            TcpStream::connect("server:7").await?;
+        }
+        sleep(SECOND).await;
+        std::io::Result::Ok(())
+    });
+    sim.run();
+    let [one, other] = *kept.lock().unwrap();
+    assert!(one > 3 && other > 3 && one + other == 20, "{one} and {other}");
 }

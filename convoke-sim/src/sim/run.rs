@@ -2,6 +2,7 @@
 
 use core::mem;
 use core::time::Duration;
+use std::sync::{Mutex, PoisonError};
 
 use convoke_core::{Panic, StopReason};
 use convoke_exec::{RunLoop, tree};
@@ -271,8 +272,7 @@ impl Sim {
         self.disturbance = super::Disturbance { stop: None, errors_are_fine: true };
         self.world.with(|state| state.plan = None);
         self.stop_daemons();
-        let last = self.steps + STEPS_TO_UNWIND;
-        self.step_limit = last;
+        self.step_limit = self.steps + STEPS_TO_UNWIND;
         self.time_limit = Duration::MAX;
         while !self.is_empty() {
             // One that panics has been reported by the panic hook.
@@ -281,19 +281,22 @@ impl Sim {
                 break;
             }
         }
+        let mut left = Vec::new();
         for program in &mut self.programs {
             let stage = mem::replace(&mut program.stage, Stage::Idle);
             if let Stage::Running(launched) | Stage::Crashing { running: launched, .. } = stage {
-                keep_for_ever(launched);
+                left.push(launched);
             }
         }
-        if self.steps >= last {
-            keep_for_ever(run_loop);
+        if !left.is_empty() {
+            keep_for_ever((left, run_loop));
         }
     }
 }
 
-/// What has not ended must stay where it is.
+/// What has not ended must stay where it is. Its address is kept, too: leak checkers then know that it is meant.
 fn keep_for_ever<T>(what: T) {
-    mem::forget(what);
+    static KEPT: Mutex<Vec<usize>> = Mutex::new(Vec::new());
+    let address = core::ptr::from_mut(Box::leak(Box::new(what))).expose_provenance();
+    KEPT.lock().unwrap_or_else(PoisonError::into_inner).push(address);
 }

@@ -9,7 +9,7 @@ use convoke_io::driver::{Address, unsupported};
 use super::hosts::Transport;
 use super::packet::Packet;
 use super::socket::{Kind, Socket};
-use super::{HostId, SocketId, State};
+use super::{HostId, SocketId, State, Taking};
 
 /// The longest that fits into a packet of UDP.
 const LONGEST: usize = 65_507;
@@ -33,7 +33,7 @@ impl State {
         &mut self,
         id: SocketId,
         buffer: &mut [u8],
-        peeks: bool,
+        taking: Taking,
     ) -> io::Result<(usize, Address)> {
         let datagrams = as_datagrams(self.socket(id)?)?;
         let Some((bytes, from)) = datagrams.received.front() else {
@@ -42,7 +42,9 @@ impl State {
         let length = bytes.len().min(buffer.len());
         buffer[..length].copy_from_slice(&bytes[..length]);
         let from = from.clone();
-        if !peeks && let Some((bytes, _)) = datagrams.received.pop_front() {
+        if taking == Taking::Takes
+            && let Some((bytes, _)) = datagrams.received.pop_front()
+        {
             datagrams.received_bytes -= bytes.len();
         }
         Ok((length, from))

@@ -48,8 +48,9 @@ pub(crate) struct Host {
     pub(super) paths: BTreeMap<PathBuf, SocketId>,
 }
 
+/// What a port is for: each kind has ports of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Transport {
+pub(crate) enum Transport {
     Streams,
     Datagrams,
 }

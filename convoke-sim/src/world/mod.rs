@@ -19,9 +19,9 @@ mod waiting;
 
 pub use fault::Fault;
 pub(crate) use fault::Plan;
-pub(crate) use hosts::HostId;
+pub(crate) use hosts::{HostId, Transport};
 pub use link::Link;
-pub(crate) use socket::SocketId;
+pub(crate) use socket::{SocketId, Taking};
 pub use trace::{TRACE_LINES, TraceLine};
 
 use core::time::Duration;

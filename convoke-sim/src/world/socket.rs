@@ -40,6 +40,13 @@ pub(super) enum Holder {
     Nobody,
 }
 
+/// Whether what is read is taken, or stays to be read again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Taking {
+    Takes,
+    Peeks,
+}
+
 #[derive(Debug)]
 pub(super) enum Kind {
     Stream(Stream),
@@ -111,14 +118,14 @@ impl State {
         life: u32,
         at: &Address,
         options: &ListenOptions,
-        listens: bool,
+        transport: Transport,
     ) -> io::Result<SocketId> {
         self.alive(host, life)?;
-        self.begin(host, None, if listens { "listen" } else { "bind" })?;
+        self.begin(host, None, "bind")?;
         self.descriptor(host)?;
-        let (kind, transport) = match listens {
-            true => (Kind::Listener(Listener::new(options.backlog)), Transport::Streams),
-            false => (Kind::Datagrams(Datagrams::default()), Transport::Datagrams),
+        let kind = match transport {
+            Transport::Streams => Kind::Listener(Listener::new(options.backlog)),
+            Transport::Datagrams => Kind::Datagrams(Datagrams::default()),
         };
         match at {
             Address::Internet(wanted) => {

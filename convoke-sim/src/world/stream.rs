@@ -11,7 +11,7 @@ use convoke_io::driver::{Address, unsupported};
 
 use super::packet::Packet;
 use super::socket::{Holder, Kind, Socket};
-use super::{HostId, SocketId, State};
+use super::{HostId, SocketId, State, Taking};
 
 /// The most that one packet carries.
 const SEGMENT: usize = 16 << 10;
@@ -97,9 +97,9 @@ impl State {
     }
 
     /// Reads what is there, or looks at it.
-    pub(crate) fn read(&mut self, id: SocketId, buffer: &mut [u8], peeks: bool) -> io::Result<usize> {
+    pub(crate) fn read(&mut self, id: SocketId, buffer: &mut [u8], taking: Taking) -> io::Result<usize> {
         if let Kind::Datagrams(_) = self.socket(id)?.kind {
-            return self.receive_from(id, buffer, peeks).map(|(count, _)| count);
+            return self.receive_from(id, buffer, taking).map(|(count, _)| count);
         }
         let stream = self.stream_or_error(id)?;
         if stream.received.is_empty() || buffer.is_empty() {
@@ -113,13 +113,13 @@ impl State {
             };
         }
         let most = stream.received.len().min(buffer.len());
-        let count = if peeks { most } else { self.shortened(id, most) };
+        let count = if taking == Taking::Peeks { most } else { self.shortened(id, most) };
         let stream = self.stream_or_error(id)?;
         let (front, back) = stream.received.as_slices();
         let in_front = front.len().min(count);
         buffer[..in_front].copy_from_slice(&front[..in_front]);
         buffer[in_front..count].copy_from_slice(&back[..count - in_front]);
-        if !peeks {
+        if taking == Taking::Takes {
             stream.received.drain(..count);
             self.say_taken(id, count);
         }

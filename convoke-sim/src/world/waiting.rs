@@ -9,7 +9,7 @@ use convoke_io::driver::{
 };
 
 use super::socket::{Kind, Socket, gone};
-use super::{SocketId, State};
+use super::{SocketId, State, Taking};
 
 /// Who waits for one direction of a socket.
 #[derive(Debug, Default)]
@@ -124,7 +124,7 @@ impl State {
     fn attempt(&mut self, id: SocketId, operation: &mut InFlight) -> Option<io::Result<usize>> {
         let result = match operation.request_mut() {
             Request::Connect(_) => self.connection(id),
-            Request::Read(room) => self.read(id, room.as_mut_slice(), false),
+            Request::Read(room) => self.read(id, room.as_mut_slice(), Taking::Takes),
             Request::Write(words) => self.write(id, words.as_slice()),
             other => Err(convoke_io::driver::unsupported(&format!("{other:?}"))),
         };
