@@ -187,13 +187,34 @@ pub(crate) fn send_to(socket: &StandardSocket, buffer: &[u8], to: &Address) -> i
         (StandardSocket::UdpSocket(socket), Address::Internet(to)) => socket.send_to(buffer, to),
         #[cfg(unix)]
         (StandardSocket::UnixDatagram(_), Address::Path(_)) => {
-            reference(socket).send_to(buffer, &addresses::to_any(to)?)
+            let sent = reference(socket).send_to(buffer, &addresses::to_any(to)?);
+            sent.map_err(
+                |error| if error.kind() == io::ErrorKind::WouldBlock { full(socket, error) } else { error },
+            )
         }
         (StandardSocket::UdpSocket(_), _) => Err(addresses::wrong_kind(to)),
         #[cfg(unix)]
         (StandardSocket::UnixDatagram(_), _) => Err(addresses::wrong_kind(to)),
         _ => Err(unsupported("room for datagrams in this source")),
     }
+}
+
+/// A datagram would have to wait. If the socket itself has room, it is the receiver who has none, and the kernel does not say when he
+/// has: whoever waited for that would wait for ever.
+#[cfg(unix)]
+#[cold]
+fn full(socket: &StandardSocket, would_block: io::Error) -> io::Error {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+    let handle = handle(socket);
+    let room = poll(&mut [PollFd::new(&handle, PollFlags::OUT)], Some(&Timespec { tv_sec: 0, tv_nsec: 0 }));
+    if room == Ok(1) && reference(socket).peer_addr().is_err() {
+        return io::Error::new(
+            io::ErrorKind::ResourceBusy,
+            "the receiver's queue is full, and the kernel does not say when it is not: connect the socket to wait for that",
+        );
+    }
+    would_block
 }
 
 pub(crate) fn connect_datagrams(socket: &StandardSocket, to: &Address) -> io::Result<()> {

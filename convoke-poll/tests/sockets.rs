@@ -1,0 +1,274 @@
+//! What the suite of all drivers does not ask for: Unix sockets, sockets of the standard library, options, shared ports.
+
+use std::io::{self, Write};
+use std::net::{self, Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use convoke_exec::try_join;
+use convoke_io::IoContext;
+use convoke_io::driver::{Address, Driver, ListenOptions, SocketOption, StandardSocket};
+use convoke_io::net::{TcpListener, TcpStream, UdpSocket};
+use convoke_poll::PollDriver;
+
+fn run<T>(program: impl Future<Output = io::Result<T>>) -> T {
+    let context = IoContext::new(Arc::new(PollDriver::new().expect("a driver can be made")));
+    context.run_until(program).unwrap().expect("nothing goes wrong here")
+}
+
+fn anywhere() -> SocketAddr {
+    (Ipv4Addr::LOCALHOST, 0).into()
+}
+
+#[test]
+fn a_socket_of_the_standard_library_comes_in_and_goes_out_again() {
+    let listener = net::TcpListener::bind(anywhere()).expect("a port is free");
+    let address = listener.local_addr().expect("it has one");
+    let heard = run(async {
+        let listener = TcpListener::from_std(listener)?;
+        let (near, (far, _)) = try_join((TcpStream::connect(address), listener.accept())).await?;
+        let mut near = near.into_std()?;
+        near.set_nonblocking(false)?;
+        near.write_all(b"out")?;
+        drop(near);
+        let mut heard = [0; 3];
+        far.read_exact(&mut heard).await?;
+        assert_eq!(far.read(&mut [0; 1]).await?, 0, "both handles are closed");
+        Ok(heard)
+    });
+    assert_eq!(&heard, b"out");
+}
+
+#[cfg(any(target_os = "linux", target_os = "android"))]
+#[test]
+fn a_socket_whose_other_handle_lives_on_is_told_of_nothing_any_more() {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+    let driver = PollDriver::new().expect("a driver can be made");
+    let (near, far) = {
+        let listener = net::TcpListener::bind(anywhere()).expect("a port is free");
+        let near = net::TcpStream::connect(listener.local_addr().expect("it has one")).expect("it listens");
+        (near, listener.accept().expect("one has come").0)
+    };
+    let kept = far.try_clone().expect("a handle more");
+    let source = driver.adopt(StandardSocket::TcpStream(far)).expect("it can be adopted");
+    drop(source);
+    // The kernel has forgotten the socket, though it is open: it is not taken for the next one in its place.
+    (&near).write_all(b"to nobody").expect("there is room");
+    let descriptor = driver.descriptor().expect("it has one");
+    let mut asked = [PollFd::new(&descriptor, PollFlags::IN)];
+    assert_eq!(poll(&mut asked, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })), Ok(0));
+    drop(kept);
+}
+
+/// A read ends at the mark of an urgent byte, though there is more behind it.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+#[test]
+fn what_comes_behind_an_urgent_byte_is_read() {
+    let heard = run(async {
+        let listener = TcpListener::bind(anywhere()).await?;
+        let near = net::TcpStream::connect(listener.local_addr()?)?;
+        let (far, _) = listener.accept().await?;
+        (&near).write_all(b"before")?;
+        socket2::SockRef::from(&near).send_out_of_band(b"!")?;
+        (&near).write_all(b"behind")?;
+        let (mut heard, mut room) = (Vec::new(), [0; 64]);
+        while heard.len() < 12 {
+            let read = far.read(&mut room).await?;
+            heard.extend_from_slice(&room[..read]);
+        }
+        Ok(heard)
+    });
+    assert_eq!(heard, b"beforebehind");
+}
+
+#[test]
+fn options_are_what_they_were_set_to() {
+    run(async {
+        let listener = TcpListener::bind(anywhere()).await?;
+        let stream = TcpStream::connect(listener.local_addr()?).await?;
+        for option in [
+            SocketOption::NoDelay(true),
+            SocketOption::NoDelay(false),
+            SocketOption::TimeToLive(17),
+            SocketOption::Linger(Some(Duration::from_secs(3))),
+            SocketOption::Linger(None),
+            SocketOption::KeepAlive(Some(Duration::from_secs(77))),
+            SocketOption::KeepAlive(None),
+        ] {
+            stream.set_option(option)?;
+            assert_eq!(stream.option(option)?, option);
+        }
+        stream.set_option(SocketOption::ReceiveBuffer(1 << 15))?;
+        match stream.option(SocketOption::ReceiveBuffer(0))? {
+            // Kernels take it for a hint.
+            SocketOption::ReceiveBuffer(size) => assert!(size >= 1 << 15),
+            other => panic!("{other:?}"),
+        }
+        let socket = UdpSocket::bind(anywhere()).await?;
+        socket.set_option(SocketOption::Broadcast(true))?;
+        assert_eq!(socket.option(SocketOption::Broadcast(false))?, SocketOption::Broadcast(true));
+        Ok(())
+    });
+}
+
+#[cfg(all(unix, not(any(target_os = "solaris", target_os = "illumos"))))]
+#[test]
+fn several_listeners_share_a_port_if_they_say_so() {
+    run(async {
+        let group = TcpListener::bind_group(anywhere(), 3).await?;
+        let address = group[0].local_addr()?;
+        assert!(group.iter().all(|listener| listener.local_addr().is_ok_and(|own| own == address)));
+        assert!(TcpListener::bind(address).await.is_err(), "one that does not say so may not");
+        Ok(())
+    });
+}
+
+#[test]
+fn an_address_of_the_wrong_kind_is_named() {
+    let driver = PollDriver::new().expect("a driver can be made");
+    let socket = driver.datagrams(&anywhere().into(), &ListenOptions::default()).expect("a port is free");
+    let error = socket.try_send_to(b"x", &Address::Unnamed).expect_err("nobody is there");
+    assert_eq!(error.kind(), io::ErrorKind::InvalidInput);
+    assert_eq!(error.to_string(), "(unnamed) is not an address for this kind of socket");
+}
+
+#[cfg(unix)]
+mod unix {
+    use std::path::PathBuf;
+
+    use convoke_io::net::{UnixDatagram, UnixListener, UnixStream};
+
+    use super::*;
+
+    /// A path that is nobody else's, and goes with this.
+    struct Place(PathBuf);
+
+    impl Place {
+        fn new(name: &str) -> Self {
+            Self(std::env::temp_dir().join(format!("convoke-poll-{}-{name}", std::process::id())))
+        }
+    }
+
+    impl Drop for Place {
+        fn drop(&mut self) {
+            _ = std::fs::remove_file(&self.0);
+        }
+    }
+
+    #[test]
+    fn streams_are_connected_by_a_path() {
+        let place = Place::new("stream");
+        run(async {
+            let listener = UnixListener::bind(&place.0)?;
+            assert_eq!(listener.local_addr()?, Address::Path(place.0.clone()));
+            let (near, (far, peer)) = try_join((UnixStream::connect(&place.0), listener.accept())).await?;
+            assert_eq!(peer, Address::Unnamed);
+            assert_eq!(near.peer_addr()?, Address::Path(place.0.clone()));
+            near.write_all(b"over a path").await?;
+            let mut seen = [0; 16];
+            assert_eq!(far.peek(&mut seen).await?, 11);
+            assert_eq!(far.read(&mut seen).await?, 11);
+            drop(near);
+            assert_eq!(far.read(&mut seen).await?, 0);
+            Ok(())
+        });
+    }
+
+    #[test]
+    fn a_path_where_nobody_listens_is_an_error() {
+        let place = Place::new("nobody");
+        let error = run(async { Ok(UnixStream::connect(&place.0).await.expect_err("nobody is there")) });
+        assert_eq!(error.kind(), io::ErrorKind::NotFound);
+    }
+
+    /// Short reads mean nothing here, and the end still comes.
+    #[test]
+    fn a_pair_says_all_it_has_to_say() {
+        run(async {
+            let (near, far) = UnixStream::pair()?;
+            let words: Vec<u8> = (0..1_u32 << 20).map(|n| n as u8 ^ (n >> 8) as u8).collect();
+            let mut heard = vec![0; words.len()];
+            let all = words.as_slice();
+            let write = async move { near.write_all(all).await };
+            try_join((write, far.read_exact(&mut heard))).await?;
+            assert!(heard == words);
+            assert_eq!(far.read(&mut heard).await?, 0);
+            Ok(())
+        });
+    }
+
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    #[test]
+    fn a_name_without_a_file_begins_with_a_zero() {
+        let name = format!("\0convoke-poll-{}", std::process::id());
+        run(async {
+            let listener = UnixListener::bind(&name)?;
+            assert_eq!(listener.local_addr()?, Address::Path(PathBuf::from(&name)));
+            let (near, _) = try_join((UnixStream::connect(&name), listener.accept())).await?;
+            assert_eq!(near.peer_addr()?, Address::Path(PathBuf::from(&name)));
+            Ok(())
+        });
+    }
+
+    #[test]
+    fn datagrams_say_where_they_come_from() {
+        let (here, there) = (Place::new("here"), Place::new("there"));
+        run(async {
+            let (near, far) = (UnixDatagram::bind(&here.0)?, UnixDatagram::bind(&there.0)?);
+            let mut room = [0; 16];
+            near.send_to(b"named", &there.0).await?;
+            assert_eq!(far.peek_from(&mut room).await?, (5, Address::Path(here.0.clone())));
+            assert_eq!(far.recv_from(&mut room).await?, (5, Address::Path(here.0.clone())));
+            UnixDatagram::unbound()?.send_to(b"nameless", &there.0).await?;
+            assert_eq!(far.recv_from(&mut room).await?, (8, Address::Unnamed));
+            near.connect(&there.0)?;
+            near.send(b"connected").await?;
+            assert_eq!(far.recv(&mut room).await?, 9);
+            Ok(())
+        });
+    }
+
+    #[test]
+    fn who_is_connected_waits_for_the_receiver() {
+        let there = Place::new("waits");
+        run(async {
+            let (near, far) = (UnixDatagram::unbound()?, UnixDatagram::bind(&there.0)?);
+            near.connect(&there.0)?;
+            let send = async {
+                for number in 0..500_u32 {
+                    near.send(&number.to_le_bytes()).await?;
+                }
+                Ok(())
+            };
+            let receive = async {
+                let mut room = [0; 4];
+                for number in 0..500_u32 {
+                    assert_eq!(far.recv(&mut room).await?, 4);
+                    assert_eq!(u32::from_le_bytes(room), number);
+                }
+                Ok(())
+            };
+            try_join((send, receive)).await.map(drop)
+        });
+    }
+
+    /// Linux says that there is no room, and never that there is.
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    #[test]
+    fn who_is_not_connected_is_told_that_the_receiver_is_full() {
+        let there = Place::new("full");
+        let error = run(async {
+            let (near, far) = (UnixDatagram::unbound()?, UnixDatagram::bind(&there.0)?);
+            let error = loop {
+                if let Err(error) = near.send_to(b"one more", &there.0).await {
+                    break error;
+                }
+            };
+            assert_eq!(far.recv(&mut [0; 16]).await?, 8);
+            near.send_to(b"there is room again", &there.0).await?;
+            Ok(error)
+        });
+        assert_eq!(error.kind(), io::ErrorKind::ResourceBusy);
+    }
+}
