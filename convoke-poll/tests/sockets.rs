@@ -69,15 +69,21 @@ fn what_comes_behind_an_urgent_byte_is_read() {
         let listener = TcpListener::bind(anywhere()).await?;
         let near = net::TcpStream::connect(listener.local_addr()?)?;
         let (far, _) = listener.accept().await?;
-        (&near).write_all(b"before")?;
-        socket2::SockRef::from(&near).send_out_of_band(b"!")?;
-        (&near).write_all(b"behind")?;
-        let (mut heard, mut room) = (Vec::new(), [0; 64]);
-        while heard.len() < 12 {
-            let read = far.read(&mut room).await?;
-            heard.extend_from_slice(&room[..read]);
-        }
-        Ok(heard)
+        let hears = async {
+            let (mut heard, mut room) = (Vec::new(), [0; 64]);
+            while heard.len() < 12 {
+                let read = far.read(&mut room).await?;
+                heard.extend_from_slice(&room[..read]);
+            }
+            Ok(heard)
+        };
+        // All of it comes in one event, which the reader waits for.
+        let speaks = async {
+            (&near).write_all(b"before")?;
+            socket2::SockRef::from(&near).send_out_of_band(b"!")?;
+            (&near).write_all(b"behind")
+        };
+        try_join((hears, speaks)).await.map(|(heard, ())| heard)
     });
     assert_eq!(heard, b"beforebehind");
 }
