@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | `driver.rs` | [`PollDriver`]: makes sources, waits for events, shuts down |
 //! | `source.rs` | a socket: what is tried at once, what waits |
-//! | `state.rs` | what a source shares with the driver: its socket, its readiness, its lists of those who wait |
+//! | `state.rs` | what a source shares with the driver: its socket, its readiness, the two lines of those who wait |
 //! | `readiness.rs` | what is known about a source: the state machine, in one word |
 //! | `registry.rs` | which source an event is for |
 //! | `poller/` | the kernel's way of saying that something is ready: `epoll.rs` where there is one, `portable.rs` |
