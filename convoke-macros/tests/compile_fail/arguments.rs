@@ -1,0 +1,4 @@
+#[convoke::main]
+async fn main(arguments: Vec<String>) {
+    drop(arguments);
+}

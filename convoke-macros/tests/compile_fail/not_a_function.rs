@@ -1,0 +1,4 @@
+#[convoke::main]
+struct Main;
+
+fn main() {}

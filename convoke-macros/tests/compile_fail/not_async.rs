@@ -1,0 +1,2 @@
+#[convoke::main]
+fn main() {}

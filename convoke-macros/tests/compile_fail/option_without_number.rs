@@ -1,0 +1,2 @@
+#[convoke::main(contexts)]
+async fn main() {}

@@ -1,0 +1,2 @@
+#[convoke::main(threads = 4)]
+async fn main() {}
