@@ -42,10 +42,16 @@ enum Attribute {
 }
 
 fn expand(options: TokenStream, item: TokenStream, attribute: Attribute) -> TokenStream {
-    let expanded = Function::parse(item.clone(), attribute)
+    let expanded = Function::parse(item, attribute)
         .and_then(|function| Ok(function.wrap(&Options::parse(options, attribute)?, attribute)));
-    // The item stays where it is, so that its own errors are shown too.
-    expanded.unwrap_or_else(|problem| TokenStream::from_iter([problem.into_tokens(), item]))
+    expanded.unwrap_or_else(|problem| {
+        let mut tokens = problem.into_tokens();
+        // A program without a `main` would be a second complaint.
+        if attribute == Attribute::Main {
+            tokens.extend("fn main() {}".parse::<TokenStream>().expect("a function is Rust"));
+        }
+        tokens
+    })
 }
 
 /// What is wrong, and where.

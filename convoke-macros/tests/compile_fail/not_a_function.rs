@@ -1,4 +1,4 @@
-#[convoke::main]
-struct Main;
+#[convoke::test]
+struct Test;
 
 fn main() {}
