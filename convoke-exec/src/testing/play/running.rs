@@ -4,6 +4,8 @@ use core::future::Future;
 use core::panic::Location;
 use core::ptr::NonNull;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use convoke_core::env::Changes;
 use convoke_core::frames::{Counting, FrameAllocator};
@@ -18,6 +20,9 @@ use crate::tree::{TaskNode, Tree, tree};
 
 /// A program that is not done by then never is.
 pub(in crate::testing) const MOST_STEPS: usize = 100_000;
+
+/// How long one waits for threads that have woken a task and not let go of it, before its memory counts as lost.
+const LETTERS_TAKE: Duration = Duration::from_secs(1);
 
 /// See the head of this file. One that is dropped before it has ended stays in memory, and its loop with it: others may point
 /// into it.
@@ -208,9 +213,23 @@ impl<T> Running<T> {
     pub(in crate::testing) fn end(self) -> (Outcome<T>, Left<T>) {
         let end = core::mem::replace(&mut *lock(&self.room().end), Ended::Taken);
         let Ended::With(outcome) = end else { unreachable!("the caller has seen that it has ended") };
-        // Letters to those who have gone; nobody's memory is in them.
-        let _ = Panic::catch(|| self.run_loop().run_ready());
+        self.wait_for_letters();
         (outcome, Left(self))
+    }
+}
+
+impl<T> Running<T> {
+    /// Opens the letters to those who have gone. A thread that has woken a task may still have its hands on it, and be about to
+    /// send one: it is given a while.
+    fn wait_for_letters(&self) {
+        let begin = Instant::now();
+        loop {
+            let _ = Panic::catch(|| self.run_loop().run_ready());
+            if self.frames.live() == 0 || begin.elapsed() > LETTERS_TAKE {
+                return;
+            }
+            thread::park_timeout(Duration::from_millis(1));
+        }
     }
 }
 
