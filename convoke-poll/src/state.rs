@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use convoke_exec::raw::SpinLock;
 use convoke_io::driver::{
-    Address, Finished, InFlight, Interest, OperationId, Parked, Request, StandardSocket, Submitted, Ticket,
+    Address, Finished, InFlight, Interest, OperationId, Parked, Request, RequestMut, StandardSocket, Submitted, Ticket,
     Watchers, shut_down, unsupported,
 };
 
@@ -283,11 +283,11 @@ impl State {
     }
 
     /// Does what is asked for, or says nothing if it would block.
-    fn perform(&self, request: &mut Request) -> Option<io::Result<usize>> {
+    fn perform(&self, request: RequestMut<'_>) -> Option<io::Result<usize>> {
         let result = match request {
-            Request::Read(room) => self.read(room.as_mut_slice()),
-            Request::Write(words) => self.write(words.as_slice()),
-            Request::Connect(_) => self.attempt(Interest::Write, |socket, _| has_connected(socket)),
+            RequestMut::Read(buffer) => self.read(buffer),
+            RequestMut::Write(buffer) => self.write(buffer),
+            RequestMut::Connect(_) => self.attempt(Interest::Write, |socket, _| has_connected(socket)),
             _ => Err(unsupported("such operations")),
         };
         match result {
