@@ -167,12 +167,10 @@ where
             if !TransferOperation::begin_to_ask(this) {
                 return;
             }
+            // What a driver throws has been reported by the panic hook; and `start`, where we may be, must not unwind.
             let taken = Panic::catch(|| this.operation.take_back(&*this.source));
             let stopped = if matches!(taken, Ok(true)) { STOPPED } else { 0 };
             TransferOperation::meet(self.0, ASKING, stopped);
-            if let Err(panic) = taken {
-                panic.resume();
-            }
         }
     }
 }

@@ -79,6 +79,16 @@ impl State {
         }
         let found = self.driver.registry().remove(self.key);
         drop(found);
+        self.dismiss(Interest::Read);
+        self.dismiss(Interest::Write);
+    }
+
+    /// Nobody counts any more who stands in line for a socket that has gone. A future that was forgotten does.
+    fn dismiss(&self, interest: Interest) {
+        while let Some(waker) = { self.watchers.lock().of(interest).take() } {
+            self.driver.has_finished(1);
+            drop(Finished::waking(waker));
+        }
     }
 
     /// Does what may block, if an attempt may succeed.

@@ -73,7 +73,18 @@ impl InFlight {
         request.as_ref().expect("what is submitted has a request")
     }
 
-    /// What is asked for, with its buffers.
+    /// What is asked for, with its buffers: they are the driver's until the operation is finished, and cannot be kept longer.
+    ///
+    /// ```compile_fail,E0505
+    /// use convoke::io::driver::{InFlight, RequestMut};
+    ///
+    /// fn writes_too_late(mut operation: InFlight) {
+    ///     if let RequestMut::Read(buffer) = operation.request_mut() {
+    ///         drop(operation.finish(Ok(buffer.len())));
+    ///         buffer[0] = 1;
+    ///     }
+    /// }
+    /// ```
     #[inline]
     pub fn request_mut(&mut self) -> RequestMut<'_> {
         // SAFETY: rule 1: it is ours.
