@@ -26,11 +26,12 @@ struct Lawless {
     on_submit: OnSubmit,
     on_cancel: OnCancel,
     is_gone: Arc<AtomicBool>,
+    was_gone: Arc<AtomicBool>,
 }
 
 impl Lawless {
     fn new(on_submit: OnSubmit, on_cancel: OnCancel) -> Arc<Self> {
-        Arc::new(Self { kept: Mutex::default(), on_submit, on_cancel, is_gone: Arc::default() })
+        Arc::new(Self { kept: Mutex::default(), on_submit, on_cancel, is_gone: Arc::default(), was_gone: Arc::default() })
     }
 
     fn keep(&self, operation: InFlight) -> Submitted {
@@ -165,15 +166,15 @@ fn a_driver_that_is_asked_for_one_and_hands_back_another_still_has_the_first() {
 #[test]
 fn a_source_that_finishes_what_it_is_asked_for_does_not_go_while_it_does() {
     let on_the_spot = |source: &Lawless, id: OperationId| {
-        let is_gone = source.is_gone.clone();
+        let (is_gone, was_gone) = (source.is_gone.clone(), source.was_gone.clone());
         let found = source.find(id)?;
         drop(found.finish(Err(io::ErrorKind::TimedOut.into())));
-        assert!(!is_gone.load(Ordering::Acquire), "a source goes while it is called");
-        source.find(id)
+        was_gone.store(is_gone.load(Ordering::Acquire), Ordering::Release);
+        None
     };
     for _ in 0..100 {
         let source = Lawless::new(Lawless::keep, on_the_spot);
-        let is_gone = source.is_gone.clone();
+        let (is_gone, was_gone) = (source.is_gone.clone(), source.was_gone.clone());
         // Spawned work frees itself when it completes: with it goes the last reference.
         let scope = CountingScope::new();
         let read = Transfer::<_, Inward>::new(source, vec![0_u8; 64]).then(|(result, _)| assert!(result.is_err()));
@@ -181,6 +182,7 @@ fn a_source_that_finishes_what_it_is_asked_for_does_not_go_while_it_does() {
         scope.request_stop(StopReason::Requested);
         sync_wait(scope.join()).unwrap();
         assert!(is_gone.load(Ordering::Acquire));
+        assert!(!was_gone.load(Ordering::Acquire), "a source goes while it is called");
     }
 }
 
