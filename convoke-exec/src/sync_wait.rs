@@ -95,14 +95,15 @@ where
     if !state.done.get() {
         panic = Runner::new().run_until(executor.shared(), || state.done.get());
     }
-    // SAFETY: it has completed.
-    unsafe { operation.clear() };
-    if let Some(panic) = panic {
-        panic.resume();
-    }
     // SAFETY: the receiver was completed, on this thread or before `arrived` was run on it.
-    let outcome = unsafe { (*state.outcome.get()).take() };
-    outcome.expect("kept before it was done")
+    let outcome = unsafe { (*state.outcome.get()).take() }.expect("kept before it was done");
+    // SAFETY: it has completed.
+    let outcome = unsafe { operation.clear_after(outcome) };
+    // A panic is no more than an outcome here: the loop is given back before it goes on.
+    match panic {
+        None => outcome,
+        Some(panic) => outcome.or_panic(panic),
+    }
 }
 
 /// What the receiver leads to, on the stack of the waiting thread.

@@ -1,15 +1,15 @@
 //! Reading and writing with a buffer that is given away and comes back: a sender, whose operation the driver has until it is
 //! done. No copy is made on any driver; and a task does not end before its driver has let go of the buffer.
 
-use core::cell::UnsafeCell;
 use core::fmt;
 use core::marker::{PhantomData, PhantomPinned};
 use core::pin::Pin;
 use core::ptr::NonNull;
-use core::sync::atomic::{AtomicU8, Ordering};
 use std::io;
 use std::sync::Arc;
 
+use convoke_core::raw::sync::UnsafeCell;
+use convoke_core::raw::sync::atomic::{AtomicU8, Ordering};
 use convoke_core::raw::{OnStop, RawCallback};
 use convoke_core::{Never, Operation, Outcome, Panic, Receiver, Sender, StopReason};
 
@@ -71,12 +71,13 @@ impl<B: AsRef<[u8]>> Direction<B> for Outward {
 }
 
 impl<B, D> Transfer<B, D> {
-    pub(crate) fn new(source: Arc<dyn Source>, buffer: B) -> Self {
+    /// Over this source; for sockets of another make than ours, which have methods for it.
+    pub fn new(source: Arc<dyn Source>, buffer: B) -> Self {
         Self { source, buffer, _direction: PhantomData }
     }
 }
 
-// SAFETY: the receiver is completed by one: by `start`, if it is done at once, or by the second of the two that meet, as
+// SAFETY: the receiver is completed by one: by `start`, if it is done at once, or by the last of those that meet, as
 // the last thing that is done; the driver has let go of the operation then.
 #[diagnostic::do_not_recommend]
 unsafe impl<B: Send, D: Direction<B>> Sender for Transfer<B, D> {
@@ -108,14 +109,25 @@ const STARTED: u8 = 1;
 const FINISHED: u8 = 2;
 /// It was stopped, and the driver has handed it back.
 const STOPPED: u8 = 4;
+/// The stop callback is asking the driver for it.
+const ASKING: u8 = 8;
+
+/// Whether all have come that are to meet: rule 2.
+const fn is_over(race: u8) -> bool {
+    race & STARTED != 0 && race & (FINISHED | STOPPED) != 0 && race & ASKING == 0
+}
 
 /// The operation of a [`Transfer`].
 ///
 /// 1. The buffer is the driver's while the I/O operation is in flight. All other parts are `start`'s until it has set
 ///    `STARTED`, then the winner's.
-/// 2. Either the driver finishes the I/O operation or the stop callback gets it back: so two meet, that one and `start`, and the
-///    second has won. The callback that does not get it back leaves without touching anything.
-/// 3. The winner takes back the callback, which waits for one that is running: so he is alone.
+/// 2. Either the driver finishes the I/O operation or the stop callback gets it back; that one and `start` meet, and so does the
+///    callback while it asks the driver. Who makes it true that all have come has won. The callback does not begin to ask for
+///    what has ended: then it leaves without touching anything.
+/// 3. The winner takes back the callback, which waits for one that is running on another thread: so he is alone.
+///
+/// That a callback which asks is waited for too is for drivers that finish what they are asked for on the spot: rule 3 does not wait
+/// for the thread it is on, and the source would go while it is being called.
 #[repr(C)]
 pub struct TransferOperation<B, D, R> {
     // First, so that a pointer to it is a pointer to all of it.
@@ -149,14 +161,28 @@ where
     R: Receiver<(io::Result<usize>, B), Never>,
 {
     fn on_stop(self, _: StopReason) {
-        // SAFETY: the operation is there: the winner waits for us, and if that is us, it ends after.
+        // SAFETY: the operation is there: who wins before we ask waits for us, and nobody wins while we do.
         unsafe {
             let this = self.0.as_ref();
-            if this.operation.take_back(&*this.source) {
-                TransferOperation::meet(self.0, STOPPED);
+            if !TransferOperation::begin_to_ask(this) {
+                return;
             }
+            // What a driver throws has been reported by the panic hook; and `start`, where we may be, must not unwind.
+            let taken = Panic::catch(|| this.operation.take_back(&*this.source));
+            let stopped = if matches!(taken, Ok(true)) { STOPPED } else { 0 };
+            TransferOperation::meet(self.0, ASKING, stopped);
         }
     }
+}
+
+/// How far `start` got.
+enum Begun {
+    /// To the end, without the driver.
+    Refused(Option<Panic>),
+    /// To the end.
+    Done(io::Result<usize>),
+    /// The driver has it.
+    Kept,
 }
 
 impl<B, D, R> Operation for TransferOperation<B, D, R>
@@ -168,28 +194,15 @@ where
     unsafe fn start(self: Pin<&mut Self>) {
         // SAFETY: nothing is moved out of its place but what is not structurally pinned.
         let this = NonNull::from(unsafe { self.get_unchecked_mut() });
-        // SAFETY: we are pinned until the receiver was completed, and its environment outlives us. Rule 1: the parts are
-        // ours until `meet`, but for the buffer, and after that nothing is touched.
+        // SAFETY: we are pinned until the receiver was completed. Rule 1: the parts are ours until `meet`, and after that
+        // nothing is touched.
         unsafe {
-            let parts = &mut *this.as_ref().parts.get();
-            let (Some(receiver), Some(buffer)) = (&parts.receiver, &mut parts.buffer) else { return };
-            if receiver.env().stop().stop_requested() {
-                return Self::complete(this, Outcome::Stopped);
+            match this.as_ref().parts.with_mut(|parts| Self::begin(this, &mut *parts)) {
+                Begun::Refused(None) => Self::complete(this, Outcome::Stopped),
+                Begun::Refused(Some(panic)) => Self::complete(this, Outcome::Panicked(panic)),
+                Begun::Done(result) => Self::complete_with(this, result),
+                Begun::Kept => Self::meet(this, 0, STARTED),
             }
-            // The buffer's type may be the program's.
-            let request = match Panic::catch(|| D::request(buffer)) {
-                Ok(request) => request,
-                Err(panic) => return Self::complete(this, Outcome::Panicked(panic)),
-            };
-            let source: *const dyn Source = &raw const *this.as_ref().source;
-            if let Some(result) = IoOperation::submit(this.cast(), &*source, request, Self::finished) {
-                return Self::complete_with(this, result);
-            }
-            if receiver.env().stop().stop_possible() {
-                let callback = parts.callback.insert(RawCallback::new(Stop(this)));
-                callback.register(receiver.env().stop());
-            }
-            Self::meet(this, STARTED);
         }
     }
 }
@@ -201,24 +214,58 @@ where
     R: Receiver<(io::Result<usize>, B), Never>,
 {
     /// # Safety
+    /// By `start`, with the parts of `this`, which stays until the receiver was completed.
+    unsafe fn begin(this: NonNull<Self>, parts: &mut Parts<B, D, R>) -> Begun {
+        let (Some(receiver), Some(buffer)) = (&parts.receiver, &mut parts.buffer) else {
+            return Begun::Refused(None);
+        };
+        if receiver.env().stop().stop_requested() {
+            return Begun::Refused(None);
+        }
+        // SAFETY: the buffer is not touched until the driver is done with it: rule 1. The environment of the receiver outlives us.
+        unsafe {
+            // The buffer's type may be the program's.
+            let request = match Panic::catch(|| D::request(buffer)) {
+                Ok(request) => request,
+                Err(panic) => return Begun::Refused(Some(panic)),
+            };
+            let source = &*this.as_ref().source;
+            if let Some(result) = IoOperation::submit(this.cast(), source, request, Self::finished) {
+                return Begun::Done(result);
+            }
+            if receiver.env().stop().stop_possible() {
+                let callback = parts.callback.insert(RawCallback::new(Stop(this)));
+                callback.register(receiver.env().stop());
+            }
+        }
+        Begun::Kept
+    }
+
+    /// # Safety
     /// Called once, by whoever has finished the I/O operation, with its address.
     unsafe fn finished(operation: NonNull<IoOperation>) {
         // SAFETY: it is the first field (`repr(C)`), and the address was made from one of all of it.
-        unsafe { Self::meet(operation.cast(), FINISHED) };
+        unsafe { Self::meet(operation.cast(), 0, FINISHED) };
     }
 
-    /// One of the two has come.
+    /// Whether the callback asks the driver: not for what has ended.
+    fn begin_to_ask(&self) -> bool {
+        let ask = |race| (race & (FINISHED | STOPPED) == 0).then_some(race | ASKING);
+        self.race.fetch_update(Ordering::AcqRel, Ordering::Acquire, ask).is_ok()
+    }
+
+    /// One of those who meet has come.
     ///
     /// # Safety
-    /// Once with each bit, by the one it belongs to, who touches nothing afterwards.
-    unsafe fn meet(this: NonNull<Self>, bit: u8) {
-        // SAFETY: the caller is one of the two, and the last has not left. Rules 1 to 3.
+    /// By the one whom the bits belong to, once: he clears what he has set before, and touches nothing afterwards.
+    unsafe fn meet(this: NonNull<Self>, cleared: u8, set: u8) {
+        // SAFETY: the caller is one of them, and the last has not left. Rules 1 to 3.
         unsafe {
-            let before = this.as_ref().race.fetch_or(bit, Ordering::AcqRel);
-            if before == 0 {
+            let before = this.as_ref().race.fetch_xor(cleared | set, Ordering::AcqRel);
+            if !is_over(before ^ (cleared | set)) {
                 return;
             }
-            (*this.as_ref().parts.get()).callback = None;
+            this.as_ref().parts.with_mut(|parts| (*parts).callback = None);
             match this.as_ref().operation.take_result() {
                 Some(result) => Self::complete_with(this, result),
                 None => Self::complete(this, Outcome::Stopped),
@@ -231,8 +278,8 @@ where
     unsafe fn complete_with(this: NonNull<Self>, result: io::Result<usize>) {
         // SAFETY: the caller's; the driver has given back the buffer.
         unsafe {
-            let buffer = (*this.as_ref().parts.get()).buffer.take().expect("it is taken once");
-            Self::complete(this, Outcome::Value((result, buffer)));
+            let buffer = this.as_ref().parts.with_mut(|parts| (*parts).buffer.take());
+            Self::complete(this, Outcome::Value((result, buffer.expect("it is taken once"))));
         }
     }
 
@@ -240,7 +287,8 @@ where
     /// By the one whom all parts belong to, who touches nothing afterwards.
     unsafe fn complete(this: NonNull<Self>, outcome: Outcome<(io::Result<usize>, B), Never>) {
         // SAFETY: the caller's.
-        if let Some(receiver) = unsafe { (*this.as_ref().parts.get()).receiver.take() } {
+        let receiver = unsafe { this.as_ref().parts.with_mut(|parts| (*parts).receiver.take()) };
+        if let Some(receiver) = receiver {
             receiver.complete(outcome);
         }
     }

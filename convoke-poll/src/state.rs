@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use convoke_exec::raw::SpinLock;
 use convoke_io::driver::{
-    Address, Finished, InFlight, Interest, OperationId, Parked, Request, StandardSocket, Submitted, Ticket,
-    Watchers, shut_down, unsupported,
+    Address, Finished, InFlight, Interest, OperationId, Parked, Request, RequestMut, StandardSocket,
+    Submitted, Ticket, Watchers, shut_down, unsupported,
 };
 
 use crate::driver::Shared;
@@ -79,6 +79,16 @@ impl State {
         }
         let found = self.driver.registry().remove(self.key);
         drop(found);
+        self.dismiss(Interest::Read);
+        self.dismiss(Interest::Write);
+    }
+
+    /// Nobody counts any more who stands in line for a socket that has gone. A future that was forgotten does.
+    fn dismiss(&self, interest: Interest) {
+        while let Some(waker) = { self.watchers.lock().of(interest).take() } {
+            self.driver.has_finished(1);
+            drop(Finished::waking(waker));
+        }
     }
 
     /// Does what may block, if an attempt may succeed.
@@ -283,11 +293,11 @@ impl State {
     }
 
     /// Does what is asked for, or says nothing if it would block.
-    fn perform(&self, request: &mut Request) -> Option<io::Result<usize>> {
+    fn perform(&self, request: RequestMut<'_>) -> Option<io::Result<usize>> {
         let result = match request {
-            Request::Read(room) => self.read(room.as_mut_slice()),
-            Request::Write(words) => self.write(words.as_slice()),
-            Request::Connect(_) => self.attempt(Interest::Write, |socket, _| has_connected(socket)),
+            RequestMut::Read(buffer) => self.read(buffer),
+            RequestMut::Write(buffer) => self.write(buffer),
+            RequestMut::Connect(_) => self.attempt(Interest::Write, |socket, _| has_connected(socket)),
             _ => Err(unsupported("such operations")),
         };
         match result {

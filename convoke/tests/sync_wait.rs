@@ -1,7 +1,7 @@
 //! `sync_wait`: what it waits for, what it costs, what it passes on.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, mpsc};
+use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 
 use convoke::InlineExecutor;
@@ -105,4 +105,20 @@ fn a_foreign_runnable_that_panics_does_not_tear_the_work() {
     });
     let panic = convoke::Panic::from_payload(result.unwrap_err());
     assert_eq!((panic.message(), cleaned.load(Ordering::Relaxed)), ("stray", 1));
+}
+
+#[test]
+fn a_handle_kept_after_a_wait_that_panicked_leads_nowhere() {
+    let kept = Arc::new(Mutex::new(None));
+    let keep = kept.clone();
+    let result = std::panic::catch_unwind(|| {
+        sync_wait(read_env(|env| env.executor().clone()).let_value(move |executor| {
+            *keep.lock().unwrap() = Some(executor.clone());
+            executor.post(convoke::testing::runnable(|_| panic!("stray")));
+            schedule(&executor)
+        }))
+    });
+    assert_eq!(convoke::Panic::from_payload(result.unwrap_err()).message(), "stray");
+    let executor = kept.lock().unwrap().take().expect("it was kept");
+    assert_eq!(sync_wait(schedule(&executor)), Outcome::Stopped);
 }

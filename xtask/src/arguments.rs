@@ -7,7 +7,7 @@ usage: cargo xtask <command>
   tidy      check layering, the unsafe list, file sizes, words, formatting, lints, documentation
             --bless      first lower the numbers in xtask/file-sizes.txt to what the files measure now
   test      run every test: unit, integration, doc, loom models, examples, a bench smoke run, oldest Rust
-  sanitize  run the tests of the lower floors under AddressSanitizer and valgrind, where present
+  sanitize  run the tests under AddressSanitizer and valgrind, where present
   ci        tidy, then test
 
   tidy, test and sanitize also take

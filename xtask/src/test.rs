@@ -179,7 +179,7 @@ fn msrv(workspace: &Workspace, _: &mut Tally) -> Verdict {
 }
 
 /// Doc tests aside, tests are run by cargo-nextest: one process each, so that none can disturb another.
-fn have_nextest(workspace: &Workspace) -> Result<(), String> {
+pub(crate) fn have_nextest(workspace: &Workspace) -> Result<(), String> {
     let mut question = command::cargo(&workspace.root);
     if command::run(question.args(["nextest", "--version"]), Show::Never).succeeded() {
         return Ok(());
@@ -200,7 +200,7 @@ fn run_nextest(command: &mut Command, tally: &mut Tally) -> Verdict {
 }
 
 /// The features that tests are run with: the tools, and the simulated network.
-fn is_testing(feature: &str) -> bool {
+pub(crate) fn is_testing(feature: &str) -> bool {
     feature == "testing" || feature == "sim"
 }
 

@@ -8,8 +8,8 @@ use std::io;
 
 use convoke_core::Panic;
 
-use super::Request;
 use super::operation::{Call, IoOperation};
+use super::{Request, RequestMut};
 
 /// An operation that was submitted. Whoever has it owns its buffers, and finishes it or hands it back.
 ///
@@ -69,15 +69,27 @@ impl InFlight {
     #[inline]
     pub fn request(&self) -> &Request {
         // SAFETY: rule 1: it is ours.
-        unsafe { &*self.operation.as_ref().request.get() }.as_ref().expect("what is submitted has a request")
+        let request = unsafe { self.operation.as_ref().request.with(|request| &*request) };
+        request.as_ref().expect("what is submitted has a request")
     }
 
-    /// What is asked for, with its buffers.
+    /// What is asked for, with its buffers: they are the driver's until the operation is finished, and cannot be kept longer.
+    ///
+    /// ```compile_fail,E0505
+    /// use convoke::io::driver::{InFlight, RequestMut};
+    ///
+    /// fn writes_too_late(mut operation: InFlight) {
+    ///     if let RequestMut::Read(buffer) = operation.request_mut() {
+    ///         drop(operation.finish(Ok(buffer.len())));
+    ///         buffer[0] = 1;
+    ///     }
+    /// }
+    /// ```
     #[inline]
-    pub fn request_mut(&mut self) -> &mut Request {
+    pub fn request_mut(&mut self) -> RequestMut<'_> {
         // SAFETY: rule 1: it is ours.
-        let request = unsafe { &mut *self.operation.as_ref().request.get() };
-        request.as_mut().expect("what is submitted has a request")
+        let request = unsafe { self.operation.as_ref().request.with_mut(|request| &mut *request) };
+        request.as_mut().expect("what is submitted has a request").as_mut()
     }
 
     /// It is finished, with this result. From now on its buffers belong to whoever submitted it. Done under the lock that
@@ -87,9 +99,9 @@ impl InFlight {
         // SAFETY: rule 1: it is ours until `finish`, and rule 4: it is there until it was called.
         unsafe {
             let this = operation.as_ref();
-            *this.request.get() = None;
-            *this.result.get() = Some(result);
-            let call = *this.call.get();
+            this.request.with_mut(|request| *request = None);
+            this.result.with_mut(|place| *place = Some(result));
+            let call = this.call.with(|call| *call);
             this.life.finish();
             Finished(call.map_or(Tell::Nobody, |call| Tell::Call(operation, call)))
         }
@@ -101,7 +113,7 @@ impl InFlight {
         // SAFETY: as in `finish`.
         unsafe {
             let this = operation.as_ref();
-            *this.request.get() = None;
+            this.request.with_mut(|request| *request = None);
             this.life.let_go();
         }
     }
@@ -134,8 +146,9 @@ impl Drop for Finished {
             Tell::Nobody => {}
             // It may be anybody's waker, and others wait to be told.
             Tell::Waker(waker) => drop(Panic::catch(|| waker.wake())),
-            // SAFETY: whoever submitted it promised that it is there until the call, which comes once.
-            Tell::Call(operation, call) => unsafe { call(operation) },
+            // SAFETY: whoever submitted it promised that it is there until the call, which comes once. A waker is the last that
+            // such a call touches, and it may be anybody's too.
+            Tell::Call(operation, call) => drop(Panic::catch(|| unsafe { call(operation) })),
         }
     }
 }

@@ -9,7 +9,7 @@
 //!
 //! Its owner (a future, an operation state) submits and takes; whoever holds its `InFlight` finishes it or lets it go.
 
-use core::sync::atomic::{AtomicU8, Ordering};
+use convoke_core::raw::sync::atomic::{AtomicU8, Ordering};
 
 /// Where an operation is in its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub enum LifeStage {
 pub(super) struct Life(AtomicU8);
 
 impl Life {
-    pub(super) const fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self(AtomicU8::new(LifeStage::Idle as u8))
     }
 

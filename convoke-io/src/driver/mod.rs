@@ -26,7 +26,7 @@ pub use life::LifeStage;
 pub use operation::IoOperation;
 pub use options::{ListenOptions, SocketOption};
 pub use parked::Parked;
-pub use request::{Interest, Request, Room, Words};
+pub use request::{Interest, Request, RequestMut, Room, Words};
 pub use source::{Accepted, Source, Submitted};
 pub use standard::StandardSocket;
 pub use watchers::{Ticket, Watchers};

@@ -7,11 +7,13 @@
 //! 4. An operation that is submitted stays where it is. Its owner sees to that: he is pinned, and does not go before it was
 //!    finished or let go.
 
-use core::cell::UnsafeCell;
+use core::cell;
 use core::fmt;
 use core::marker::PhantomPinned;
 use core::ptr::{self, NonNull};
 use std::io;
+
+use convoke_core::raw::sync::UnsafeCell;
 
 use super::life::{Life, LifeStage};
 use super::{InFlight, OperationId, Request, Source, Submitted};
@@ -20,7 +22,8 @@ use super::{InFlight, OperationId, Request, Source, Submitted};
 pub struct IoOperation {
     pub(super) request: UnsafeCell<Option<Request>>,
     pub(super) result: UnsafeCell<Option<io::Result<usize>>>,
-    pub(super) next: UnsafeCell<*mut IoOperation>,
+    /// Plain, as pointers lead to it.
+    pub(super) next: cell::UnsafeCell<*mut IoOperation>,
     pub(super) call: UnsafeCell<Option<Call>>,
     pub(super) life: Life,
     _pinned: PhantomPinned,
@@ -36,11 +39,11 @@ unsafe impl Sync for IoOperation {}
 
 impl IoOperation {
     /// One that is not submitted.
-    pub(crate) const fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             request: UnsafeCell::new(None),
             result: UnsafeCell::new(None),
-            next: UnsafeCell::new(ptr::null_mut()),
+            next: cell::UnsafeCell::new(ptr::null_mut()),
             call: UnsafeCell::new(None),
             life: Life::new(),
             _pinned: PhantomPinned,
@@ -63,19 +66,23 @@ impl IoOperation {
         request: Request,
         call: Call,
     ) -> Option<io::Result<usize>> {
+        let id = OperationId::of(this);
         // SAFETY: rule 1: it is idle, and ours.
         let in_flight = unsafe {
-            *this.as_ref().request.get() = Some(request);
-            *this.as_ref().call.get() = Some(call);
+            this.as_ref().request.with_mut(|place| *place = Some(request));
+            this.as_ref().call.with_mut(|place| *place = Some(call));
             this.as_ref().life.submit();
             InFlight::new(this)
         };
         match source.submit(in_flight) {
             Submitted::Kept => None,
-            Submitted::Done(in_flight, result) => {
+            Submitted::Done(in_flight, result) if in_flight.id() == id => {
                 in_flight.let_go();
                 Some(result)
             }
+            // The driver has mixed up two. The other one ends here, with an error; ours is still the driver's, and so is its
+            // buffer, whatever it says.
+            Submitted::Done(..) => None,
         }
     }
 
@@ -85,24 +92,23 @@ impl IoOperation {
         (self.stage() == LifeStage::Finished).then(|| {
             self.life.take();
             // SAFETY: rule 1: it was finished, and is ours.
-            unsafe { (*self.result.get()).take() }.expect("what is finished has a result")
+            let result = self.result.with_mut(|result| unsafe { (*result).take() });
+            result.expect("what is finished has a result")
         })
     }
 
     /// Takes it back from the source that it was submitted to. Says whether nothing of it has happened: it is idle then. If
-    /// not, it is finished, or will be.
+    /// not, it is finished, or will be. Whoever calls this sees to it that it does not go meanwhile, also if it is finished.
     pub(crate) fn take_back(&self, source: &dyn Source) -> bool {
-        let cancelled = source.cancel(self.id());
-        if let Some(in_flight) = cancelled {
-            assert_eq!(in_flight.id(), self.id(), "a driver has handed back what is not ours");
-            in_flight.let_go();
-            return true;
+        let id = OperationId::of(NonNull::from(self));
+        match source.cancel(id) {
+            Some(in_flight) if in_flight.id() == id => {
+                in_flight.let_go();
+                true
+            }
+            // Another one, if any: that ends here, with an error.
+            _ => false,
         }
-        false
-    }
-
-    pub(crate) fn id(&self) -> OperationId {
-        OperationId::of(NonNull::from(self))
     }
 }
 

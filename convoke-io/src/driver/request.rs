@@ -1,4 +1,5 @@
-//! What an operation asks for. Rooms and words are buffers that belong to the driver while the operation is in flight.
+//! What an operation asks for. Rooms and words are buffers that belong to the driver while the operation is in flight, and not
+//! longer: so nothing in here can be taken out of an operation. Who wants the bytes borrows them from it.
 
 use core::fmt;
 use core::ptr::NonNull;
@@ -26,6 +27,27 @@ impl Request {
             Self::Connect(_) | Self::Write(_) => Interest::Write,
         }
     }
+
+    pub(super) fn as_mut(&mut self) -> RequestMut<'_> {
+        match self {
+            Self::Connect(to) => RequestMut::Connect(to),
+            Self::Read(room) => RequestMut::Read(room.as_mut_slice()),
+            Self::Write(words) => RequestMut::Write(words.as_slice()),
+        }
+    }
+}
+
+/// The same with the buffers, for as long as the operation is borrowed. A driver that could keep them would have them when the
+/// operation is finished, and they are somebody else's.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum RequestMut<'a> {
+    /// Connect to this address.
+    Connect(&'a Address),
+    /// Read into this buffer.
+    Read(&'a mut [u8]),
+    /// Write this buffer, or its beginning.
+    Write(&'a [u8]),
 }
 
 /// One of the two directions of a source.
@@ -37,13 +59,13 @@ pub enum Interest {
     Write,
 }
 
-/// A buffer to read into. Whoever has it has the buffer to itself.
+/// A buffer to read into. Whoever has the operation has the buffer to itself: [`InFlight::request_mut`](super::InFlight::request_mut).
 pub struct Room {
     start: NonNull<u8>,
     length: usize,
 }
 
-/// A buffer to write from. Whoever has it may read it, and nobody changes it.
+/// A buffer to write from. Whoever has the operation may read it, and nobody changes it.
 pub struct Words {
     start: NonNull<u8>,
     length: usize,
@@ -51,7 +73,7 @@ pub struct Words {
 
 // SAFETY: it is a buffer that is lent to it alone: `Room::new`.
 unsafe impl Send for Room {}
-// SAFETY: by shared reference it can only be read.
+// SAFETY: by shared reference it can only be asked where it is.
 unsafe impl Sync for Room {}
 // SAFETY: it is a buffer that nobody changes: `Words::new`.
 unsafe impl Send for Words {}
@@ -65,14 +87,14 @@ impl Room {
         Self { start: NonNull::from(&mut *buffer).cast(), length: buffer.len() }
     }
 
-    /// The buffer.
-    pub fn as_mut_slice(&mut self) -> &mut [u8] {
+    /// The buffer. Not public: two rooms that can be reached by `&mut` can be exchanged.
+    pub(super) fn as_mut_slice(&mut self) -> &mut [u8] {
         // SAFETY: `new`'s caller promised that it is ours.
         unsafe { slice::from_raw_parts_mut(self.start.as_ptr(), self.length) }
     }
 
-    /// Its address and its length, for a kernel that writes by itself.
-    pub fn as_raw(&mut self) -> (NonNull<u8>, usize) {
+    /// Its address and its length, for a kernel that writes by itself until the operation is finished.
+    pub fn as_raw(&self) -> (NonNull<u8>, usize) {
         (self.start, self.length)
     }
 }
@@ -90,7 +112,7 @@ impl Words {
         unsafe { slice::from_raw_parts(self.start.as_ptr(), self.length) }
     }
 
-    /// Its address and its length, for a kernel that reads by itself.
+    /// Its address and its length, for a kernel that reads by itself until the operation is finished.
     pub fn as_raw(&self) -> (NonNull<u8>, usize) {
         (self.start, self.length)
     }

@@ -5,7 +5,7 @@ use core::task::Waker;
 use std::io;
 
 use convoke_io::driver::{
-    Finished, InFlight, Interest, OperationId, Parked, Request, Submitted, Ticket, Watchers,
+    Finished, InFlight, Interest, OperationId, Parked, Request, RequestMut, Submitted, Ticket, Watchers,
 };
 
 use super::socket::{Kind, Socket, gone};
@@ -123,9 +123,9 @@ impl State {
     /// What comes of it, if it does not have to wait.
     fn attempt(&mut self, id: SocketId, operation: &mut InFlight) -> Option<io::Result<usize>> {
         let result = match operation.request_mut() {
-            Request::Connect(_) => self.connection(id),
-            Request::Read(room) => self.read(id, room.as_mut_slice(), Taking::Takes),
-            Request::Write(words) => self.write(id, words.as_slice()),
+            RequestMut::Connect(_) => self.connection(id),
+            RequestMut::Read(buffer) => self.read(id, buffer, Taking::Takes),
+            RequestMut::Write(buffer) => self.write(id, buffer),
             other => Err(convoke_io::driver::unsupported(&format!("{other:?}"))),
         };
         let waits = result.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock);

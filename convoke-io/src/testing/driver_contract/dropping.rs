@@ -39,6 +39,23 @@ pub(super) fn a_read_that_is_dropped_has_read_nothing(harness: &Harness) {
     });
 }
 
+/// Safe code may forget a future, and what it waits with stays in line until the socket goes.
+pub(super) fn a_read_that_is_forgotten_counts_until_its_socket_goes(harness: &Harness) {
+    harness.run(async {
+        let (near, far) = harness.connection().await?;
+        let mut room = [0; 4];
+        let mut read = Box::pin(far.read(&mut room));
+        poll_fn(|cx| Poll::Ready(assert!(read.as_mut().poll(cx).is_pending()))).await;
+        core::mem::forget(read);
+        let driver = current_driver()?;
+        assert_eq!(driver.in_flight(), 1);
+        drop(far);
+        assert_eq!(driver.in_flight(), 0);
+        assert_eq!(near.read(&mut [0; 4]).await?, 0);
+        Ok(())
+    });
+}
+
 /// A buffer that says when it goes.
 struct Watched([u8; 16], Arc<AtomicBool>);
 

@@ -1,0 +1,316 @@
+//! Drivers are safe code, and may be wrong in any way that the compiler lets pass: they mix up operations, drop them, finish them
+//! where they are asked for them, panic. So may buffers and wakers be, which are the program's. Nothing of it may touch memory
+//! that is somebody else's: these tests are also run under memory checkers.
+
+use std::fmt;
+use std::future::poll_fn;
+use std::io;
+use std::mem;
+use std::pin::{Pin, pin};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread;
+
+use convoke::io::driver::{Address, InFlight, Interest, OperationId, RequestMut, Source, Submitted, Ticket};
+use convoke::io::transfer::{Inward, Outward, Transfer};
+use convoke::prelude::*;
+use convoke::{CountingScope, Env, Panic};
+
+type OnSubmit = fn(&Lawless, InFlight) -> Submitted;
+type OnCancel = fn(&Lawless, OperationId) -> Option<InFlight>;
+
+/// A source that does as it is told, and keeps operations.
+struct Lawless {
+    kept: Mutex<Vec<InFlight>>,
+    on_submit: OnSubmit,
+    on_cancel: OnCancel,
+    is_gone: Arc<AtomicBool>,
+    was_gone: Arc<AtomicBool>,
+}
+
+impl Lawless {
+    fn new(on_submit: OnSubmit, on_cancel: OnCancel) -> Arc<Self> {
+        Arc::new(Self {
+            kept: Mutex::default(),
+            on_submit,
+            on_cancel,
+            is_gone: Arc::default(),
+            was_gone: Arc::default(),
+        })
+    }
+
+    fn keep(&self, operation: InFlight) -> Submitted {
+        self.kept.lock().unwrap().push(operation);
+        Submitted::Kept
+    }
+
+    fn take(&self) -> Option<InFlight> {
+        self.kept.lock().unwrap().pop()
+    }
+
+    fn find(&self, id: OperationId) -> Option<InFlight> {
+        let mut kept = self.kept.lock().unwrap();
+        let found = kept.iter().position(|operation| operation.id() == id)?;
+        Some(kept.remove(found))
+    }
+
+    /// Finishes one that it has, with as many sevens as there is room for.
+    fn finish_one(&self) -> bool {
+        let Some(mut operation) = self.take() else { return false };
+        let mut length = 0;
+        if let RequestMut::Read(buffer) = operation.request_mut() {
+            buffer.fill(7);
+            length = buffer.len();
+        }
+        drop(operation.finish(Ok(length)));
+        true
+    }
+
+    fn read<B: AsMut<[u8]>>(self: &Arc<Self>, buffer: B) -> Transfer<B, Inward> {
+        Transfer::new(self.clone(), buffer)
+    }
+}
+
+impl Drop for Lawless {
+    fn drop(&mut self) {
+        self.is_gone.store(true, Ordering::Release);
+    }
+}
+
+impl fmt::Debug for Lawless {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Lawless")
+    }
+}
+
+impl Source for Lawless {
+    fn submit(&self, operation: InFlight) -> Submitted {
+        (self.on_submit)(self, operation)
+    }
+
+    fn cancel(&self, operation: OperationId) -> Option<InFlight> {
+        (self.on_cancel)(self, operation)
+    }
+
+    fn watch(&self, _: Interest, _: Ticket, _: &Waker) -> Option<Ticket> {
+        None
+    }
+
+    fn unwatch(&self, _: Interest, _: Ticket) {}
+
+    fn local_address(&self) -> io::Result<Address> {
+        Ok(Address::Unnamed)
+    }
+}
+
+/// Waits until the source has so many operations.
+async fn kept(source: &Lawless, operations: usize) {
+    while source.kept.lock().unwrap().len() != operations {
+        checkpoint().await;
+    }
+}
+
+/// Polls it once, and it waits.
+async fn begun<F: Future>(mut future: Pin<&mut F>) {
+    poll_fn(|cx| Poll::Ready(assert!(future.as_mut().poll(cx).is_pending(), "it waits"))).await;
+}
+
+#[test]
+fn a_driver_that_hands_back_another_operation_than_it_was_given_still_has_the_buffer() {
+    // The second one is kept, and the first comes back in its place.
+    let mixes_up = |source: &Lawless, operation: InFlight| match source.take() {
+        None => source.keep(operation),
+        Some(other) => {
+            let _ = source.keep(operation);
+            Submitted::Done(other, Ok(4))
+        }
+    };
+    let source = Lawless::new(mixes_up, Lawless::find);
+    sync_wait(task(async move {
+        let (first, second) = (source.read(vec![0_u8; 4]), source.read(vec![1_u8; 4]));
+        let finisher = async {
+            kept(&source, 1).await;
+            assert!(source.finish_one(), "the second one is still the driver's");
+        };
+        let (first, second, ()) = join((first.into_future(), second.into_future(), finisher)).await;
+        assert!(first.0.is_err() && second.0.is_ok());
+        assert_eq!((first.1, second.1), (vec![0; 4], vec![7; 4]));
+    }))
+    .unwrap();
+}
+
+#[test]
+fn a_driver_that_is_asked_for_one_and_hands_back_another_still_has_the_first() {
+    let any_other = |source: &Lawless, id: OperationId| {
+        let mut kept = source.kept.lock().unwrap();
+        let other = kept.iter().position(|operation| operation.id() != id)?;
+        Some(kept.remove(other))
+    };
+    let source = Lawless::new(Lawless::keep, any_other);
+    sync_wait(task(async move {
+        scope(async |s| {
+            let reader = source.clone();
+            let patient = s.spawn_future(async move { reader.read([0_u8; 4]).await });
+            kept(&source, 1).await;
+            {
+                let mut hasty = pin!(source.read([1_u8; 4]).into_future());
+                begun(hasty.as_mut()).await;
+                assert_eq!(source.kept.lock().unwrap().len(), 2);
+            }
+            // It was dropped in flight, and the driver has it; what it gave back was the other one.
+            let (result, buffer) = patient.await;
+            assert!(result.is_err());
+            assert_eq!(buffer, [0; 4]);
+            assert!(source.finish_one());
+        })
+        .await;
+    }))
+    .unwrap();
+}
+
+#[test]
+fn a_source_that_finishes_what_it_is_asked_for_does_not_go_while_it_does() {
+    let on_the_spot = |source: &Lawless, id: OperationId| {
+        let (is_gone, was_gone) = (source.is_gone.clone(), source.was_gone.clone());
+        let found = source.find(id)?;
+        drop(found.finish(Err(io::ErrorKind::TimedOut.into())));
+        was_gone.store(is_gone.load(Ordering::Acquire), Ordering::Release);
+        None
+    };
+    for _ in 0..100 {
+        let source = Lawless::new(Lawless::keep, on_the_spot);
+        let (is_gone, was_gone) = (source.is_gone.clone(), source.was_gone.clone());
+        // Spawned work frees itself when it completes: with it goes the last reference.
+        let scope = CountingScope::new();
+        let read =
+            Transfer::<_, Inward>::new(source, vec![0_u8; 64]).then(|(result, _)| assert!(result.is_err()));
+        assert!(scope.spawn(read, &Env::new()).is_ok());
+        scope.request_stop(StopReason::Requested);
+        sync_wait(scope.join()).unwrap();
+        assert!(is_gone.load(Ordering::Acquire));
+        assert!(!was_gone.load(Ordering::Acquire), "a source goes while it is called");
+    }
+}
+
+#[test]
+fn a_driver_that_drops_operations_fails_them() {
+    let drops = |_: &Lawless, operation: InFlight| {
+        drop(operation);
+        Submitted::Kept
+    };
+    let source = Lawless::new(drops, |_, _| None);
+    let (result, buffer) = sync_wait(source.read(vec![3_u8; 4])).unwrap();
+    assert!(result.unwrap_err().to_string().contains("dropped"));
+    assert_eq!(buffer, [3; 4]);
+    let written = sync_wait(Transfer::<_, Outward>::new(source, "words")).unwrap();
+    assert!(written.0.is_err());
+}
+
+#[test]
+fn a_driver_that_panics_when_it_is_asked_still_finishes() {
+    let source = Lawless::new(Lawless::keep, |_, _| panic!("asked"));
+    let keeps = source.clone();
+    let stop = StopSource::new();
+    let waiter = thread::spawn({
+        let changes = convoke::env::Changes::new().stop_token(stop.token());
+        move || sync_wait_with(changes, source.read([0_u8; 4]))
+    });
+    while keeps.kept.lock().unwrap().is_empty() {
+        thread::yield_now();
+    }
+    stop.request_stop(StopReason::Requested);
+    assert!(keeps.finish_one());
+    let (result, buffer) = waiter.join().unwrap().unwrap();
+    assert_eq!((result.unwrap(), buffer), (4, [7; 4]));
+}
+
+/// A waker that panics, around one that does not.
+struct Throws(Waker);
+
+impl Wake for Throws {
+    fn wake(self: Arc<Self>) {
+        self.0.wake_by_ref();
+        panic!("thrown by a waker");
+    }
+}
+
+#[test]
+fn a_waker_that_panics_does_not_reach_the_driver() {
+    let source = Lawless::new(Lawless::keep, Lawless::find);
+    sync_wait(task(async move {
+        let mut read = pin!(source.read([0_u8; 4]).into_future());
+        let mut is_first = true;
+        let result = poll_fn(|cx| {
+            let waker = Waker::from(Arc::new(Throws(cx.waker().clone())));
+            let polled = read.as_mut().poll(&mut Context::from_waker(&waker));
+            if mem::take(&mut is_first) {
+                let source = source.clone();
+                let finisher = thread::spawn(move || source.finish_one());
+                assert!(finisher.join().expect("the driver goes on"));
+            }
+            polled
+        })
+        .await;
+        assert_eq!(result.1, [7; 4]);
+    }))
+    .unwrap();
+}
+
+/// A buffer that panics, at the latest when it goes.
+struct Brittle {
+    holds: bool,
+}
+
+impl AsMut<[u8]> for Brittle {
+    fn as_mut(&mut self) -> &mut [u8] {
+        assert!(self.holds, "there is no such buffer");
+        Box::leak(Box::new([0; 4]))
+    }
+}
+
+impl Drop for Brittle {
+    fn drop(&mut self) {
+        assert!(!self.holds, "the buffer breaks");
+    }
+}
+
+#[test]
+fn a_buffer_that_panics_panics_the_one_who_gave_it() {
+    let source = Lawless::new(Lawless::keep, Lawless::find);
+    let refused = Panic::catch(|| sync_wait(source.read(Brittle { holds: false })));
+    assert!(refused.is_err());
+    assert!(source.take().is_none(), "the driver was not asked");
+    let reader = source.clone();
+    // One that is stopped goes where its operation goes.
+    let stopped = Panic::catch(|| {
+        sync_wait(task(async move {
+            let mut read = pin!(reader.read(Brittle { holds: true }).into_future());
+            begun(read.as_mut()).await;
+        }))
+    });
+    drop(stopped);
+    assert!(source.take().is_none());
+}
+
+#[test]
+fn a_read_that_is_dropped_in_flight_has_its_buffer_until_the_driver_is_done() {
+    let source = Lawless::new(Lawless::keep, |_, _| None);
+    let finisher = thread::spawn({
+        let source = source.clone();
+        move || {
+            while !source.finish_one() {
+                thread::yield_now();
+            }
+        }
+    });
+    for buffer in [vec![0_u8; 1 << 16]] {
+        let source = source.clone();
+        sync_wait(task(async move {
+            let mut read = pin!(source.read(buffer).into_future());
+            begun(read.as_mut()).await;
+        }))
+        .unwrap();
+    }
+    finisher.join().unwrap();
+}
