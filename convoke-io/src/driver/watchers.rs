@@ -5,7 +5,7 @@ use core::fmt;
 use core::task::Waker;
 
 /// Which of those who wait. Good until he was woken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ticket(u32);
 
 impl Ticket {
@@ -16,19 +16,21 @@ impl Ticket {
 /// The wakers of one direction of a source. Nearly always there is one at the most, and it lies in here.
 #[derive(Default)]
 pub struct Watchers {
-    first: Option<(u32, Waker)>,
+    first: Option<Waker>,
+    /// That of the first, if there is one.
+    first_ticket: Ticket,
+    last_ticket: Ticket,
     #[expect(
         clippy::box_collection,
         reason = "most sources never have more than one, and there are many sources"
     )]
-    others: Option<Box<Vec<(u32, Waker)>>>,
-    last_ticket: u32,
+    others: Option<Box<Vec<(Ticket, Waker)>>>,
 }
 
 impl Watchers {
     /// Nobody.
     pub const fn new() -> Self {
-        Self { first: None, others: None, last_ticket: 0 }
+        Self { first: None, first_ticket: Ticket::NONE, last_ticket: Ticket::NONE, others: None }
     }
 
     /// Whether nobody waits.
@@ -47,23 +49,23 @@ impl Watchers {
             return (ticket, Some(core::mem::replace(place, waker)));
         }
         // After four thousand million of them the numbers begin again; the first is long gone.
-        self.last_ticket = self.last_ticket.wrapping_add(1).max(1);
-        let entry = (self.last_ticket, waker);
+        let next = Ticket(self.last_ticket.0.wrapping_add(1).max(1));
+        self.last_ticket = next;
         if self.first.is_none() {
-            self.first = Some(entry);
+            (self.first, self.first_ticket) = (Some(waker), next);
         } else {
-            self.others.get_or_insert_default().push(entry);
+            self.others.get_or_insert_default().push((next, waker));
         }
-        (Ticket(self.last_ticket), None)
+        (next, None)
     }
 
     /// The one with this ticket waits no longer. Its waker, if it was still there, is to be dropped without the lock.
     pub fn unwatch(&mut self, ticket: Ticket) -> Option<Waker> {
-        if self.first.as_ref().is_some_and(|(number, _)| *number == ticket.0) {
-            return self.first.take().map(|(_, waker)| waker);
+        if self.first_ticket == ticket && self.first.is_some() {
+            return self.first.take();
         }
         let others = self.others.as_deref_mut()?;
-        let found = others.iter().position(|(number, _)| *number == ticket.0)?;
+        let found = others.iter().position(|(other, _)| *other == ticket)?;
         Some(others.swap_remove(found).1)
     }
 
@@ -71,16 +73,18 @@ impl Watchers {
     #[inline]
     pub fn take(&mut self) -> Option<Waker> {
         match self.first.take() {
-            Some((_, waker)) => Some(waker),
             None => self.others.as_deref_mut()?.pop().map(|(_, waker)| waker),
+            first => first,
         }
     }
 
     #[cold]
     fn place(&mut self, ticket: Ticket) -> Option<&mut Waker> {
-        let others = self.others.as_deref_mut().into_iter().flatten();
-        let mut all = self.first.as_mut().into_iter().chain(others);
-        all.find(|(number, _)| *number == ticket.0).map(|(_, waker)| waker)
+        if self.first_ticket == ticket && self.first.is_some() {
+            return self.first.as_mut();
+        }
+        let mut others = self.others.as_deref_mut()?.iter_mut();
+        others.find(|(other, _)| *other == ticket).map(|(_, waker)| waker)
     }
 }
 

@@ -51,19 +51,19 @@ pub struct ReuniteError<K: Kind>(pub OwnedReadHalf<K>, pub OwnedWriteHalf<K>);
 
 impl<'a, K> ReadHalf<'a, K> {
     pub(super) fn new(stream: &'a SocketStream<K>) -> Self {
-        Self { stream, slot: PollSlot::new(Interest::Read) }
+        Self { stream, slot: PollSlot::new() }
     }
 }
 
 impl<'a, K> WriteHalf<'a, K> {
     pub(super) fn new(stream: &'a SocketStream<K>) -> Self {
-        Self { stream, slot: PollSlot::new(Interest::Write) }
+        Self { stream, slot: PollSlot::new() }
     }
 }
 
 impl<K: Kind> OwnedReadHalf<K> {
     pub(super) fn new(stream: Arc<SocketStream<K>>) -> Self {
-        Self { stream: Some(stream), slot: PollSlot::new(Interest::Read) }
+        Self { stream: Some(stream), slot: PollSlot::new() }
     }
 
     fn stream(&self) -> &SocketStream<K> {
@@ -116,7 +116,7 @@ impl<K: Kind> AsRef<SocketStream<K>> for OwnedWriteHalf<K> {
 
 impl<K: Kind> OwnedWriteHalf<K> {
     pub(super) fn new(stream: Arc<SocketStream<K>>) -> Self {
-        Self { stream: Some(stream), slot: PollSlot::new(Interest::Write) }
+        Self { stream: Some(stream), slot: PollSlot::new() }
     }
 
     fn stream(&self) -> &SocketStream<K> {
@@ -204,7 +204,7 @@ fn poll_read<K: Kind>(
     cx: &Context<'_>,
     buffer: &mut [u8],
 ) -> Poll<io::Result<usize>> {
-    slot.poll(&*stream.source, polled(), cx, |source| source.try_read(buffer))
+    slot.poll(&*stream.source, Interest::Read, polled(), cx, |source| source.try_read(buffer))
 }
 
 fn poll_read_vectored<K: Kind>(
@@ -213,7 +213,7 @@ fn poll_read_vectored<K: Kind>(
     cx: &Context<'_>,
     buffers: &mut [IoSliceMut<'_>],
 ) -> Poll<io::Result<usize>> {
-    slot.poll(&*stream.source, polled(), cx, |source| source.try_read_vectored(buffers))
+    slot.poll(&*stream.source, Interest::Read, polled(), cx, |source| source.try_read_vectored(buffers))
 }
 
 fn poll_write<K: Kind>(
@@ -222,7 +222,7 @@ fn poll_write<K: Kind>(
     cx: &Context<'_>,
     buffer: &[u8],
 ) -> Poll<io::Result<usize>> {
-    slot.poll(&*stream.source, polled(), cx, |source| source.try_write(buffer))
+    slot.poll(&*stream.source, Interest::Write, polled(), cx, |source| source.try_write(buffer))
 }
 
 fn poll_write_vectored<K: Kind>(
@@ -231,7 +231,7 @@ fn poll_write_vectored<K: Kind>(
     cx: &Context<'_>,
     buffers: &[IoSlice<'_>],
 ) -> Poll<io::Result<usize>> {
-    slot.poll(&*stream.source, polled(), cx, |source| source.try_write_vectored(buffers))
+    slot.poll(&*stream.source, Interest::Write, polled(), cx, |source| source.try_write_vectored(buffers))
 }
 
 impl<K: Kind> AsyncRead for ReadHalf<'_, K> {

@@ -41,7 +41,7 @@ impl<K: Kind> Listener<K> {
 
     /// All connections, as a stream that does not end.
     pub fn incoming(&self) -> Incoming<'_, K> {
-        Incoming { listener: self, slot: PollSlot::new(Interest::Read) }
+        Incoming { listener: self, slot: PollSlot::new() }
     }
 
     /// Where it listens.
@@ -71,7 +71,7 @@ impl<K: Kind> Stream for Incoming<'_, K> {
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let this = self.get_mut();
         let accept = |source: &dyn Source| source.try_accept().and_then(taken::<K>);
-        let accepted = this.slot.poll(&*this.listener.source, polled(), cx, accept);
+        let accepted = this.slot.poll(&*this.listener.source, Interest::Read, polled(), cx, accept);
         accepted.map(|accepted| Some(accepted.map(|(stream, _)| stream)))
     }
 }

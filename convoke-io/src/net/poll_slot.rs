@@ -1,4 +1,5 @@
-//! What waits for a source on behalf of traits with `poll_…` methods, which have no future of their own to keep it in.
+//! What waits for a source on behalf of traits with `poll_…` methods, which have no future of their own to keep it in. Made when
+//! it is first needed: most sockets are used by futures, and there are many sockets.
 
 use core::fmt;
 use core::panic::Location;
@@ -10,31 +11,33 @@ use crate::attempting::Waiting;
 use crate::driver::{Interest, Source};
 
 /// Used by who has it to himself; the lock is there so that it may be shared meanwhile, and never taken.
-pub(super) struct PollSlot(Mutex<Waiting>);
+#[derive(Default)]
+pub(super) struct PollSlot(Option<Box<Mutex<Waiting>>>);
 
 impl PollSlot {
-    pub(super) const fn new(interest: Interest) -> Self {
-        Self(Mutex::new(Waiting::new(interest)))
+    pub(super) const fn new() -> Self {
+        Self(None)
     }
 
     #[inline]
     pub(super) fn poll<T>(
         &mut self,
         source: &dyn Source,
+        interest: Interest,
         place: &'static Location<'static>,
         cx: &Context<'_>,
         act: impl FnMut(&dyn Source) -> io::Result<T>,
     ) -> Poll<io::Result<T>> {
-        self.waiting().poll(source, place, cx, act)
+        let waiting = self.0.get_or_insert_with(|| Box::new(Mutex::new(Waiting::new(interest))));
+        waiting.get_mut().unwrap_or_else(PoisonError::into_inner).poll(source, place, cx, act)
     }
 
     /// It waits no longer: before whoever has it goes.
+    #[inline]
     pub(super) fn let_go(&mut self, source: &dyn Source) {
-        self.waiting().let_go(source);
-    }
-
-    fn waiting(&mut self) -> &mut Waiting {
-        self.0.get_mut().unwrap_or_else(PoisonError::into_inner)
+        if let Some(waiting) = &mut self.0 {
+            waiting.get_mut().unwrap_or_else(PoisonError::into_inner).let_go(source);
+        }
     }
 }
 

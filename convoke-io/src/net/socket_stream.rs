@@ -34,8 +34,7 @@ pub struct SocketStream<K> {
 
 impl<K: Kind> SocketStream<K> {
     pub(super) fn new(source: Arc<dyn Source>) -> Self {
-        let (reads, writes) = (PollSlot::new(Interest::Read), PollSlot::new(Interest::Write));
-        Self { source, reads, writes, _kind: PhantomData }
+        Self { source, reads: PollSlot::new(), writes: PollSlot::new(), _kind: PhantomData }
     }
 
     /// Reads what is there, at least one byte if the buffer has room.
@@ -215,7 +214,7 @@ impl<K: Kind> AsyncRead for SocketStream<K> {
     #[inline]
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
-        this.reads.poll(&*this.source, polled(), cx, |source| source.try_read(buffer))
+        this.reads.poll(&*this.source, Interest::Read, polled(), cx, |source| source.try_read(buffer))
     }
 
     fn poll_read_vectored(
@@ -224,7 +223,8 @@ impl<K: Kind> AsyncRead for SocketStream<K> {
         buffers: &mut [IoSliceMut<'_>],
     ) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
-        this.reads.poll(&*this.source, polled(), cx, |source| source.try_read_vectored(buffers))
+        this.reads
+            .poll(&*this.source, Interest::Read, polled(), cx, |source| source.try_read_vectored(buffers))
     }
 }
 
@@ -232,7 +232,7 @@ impl<K: Kind> AsyncWrite for SocketStream<K> {
     #[inline]
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &[u8]) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
-        this.writes.poll(&*this.source, polled(), cx, |source| source.try_write(buffer))
+        this.writes.poll(&*this.source, Interest::Write, polled(), cx, |source| source.try_write(buffer))
     }
 
     fn poll_write_vectored(
@@ -241,7 +241,8 @@ impl<K: Kind> AsyncWrite for SocketStream<K> {
         buffers: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
-        this.writes.poll(&*this.source, polled(), cx, |source| source.try_write_vectored(buffers))
+        this.writes
+            .poll(&*this.source, Interest::Write, polled(), cx, |source| source.try_write_vectored(buffers))
     }
 
     fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
