@@ -33,13 +33,15 @@ pub(crate) struct Waiting {
     watch: StopWatch,
     ticket: Ticket,
     interest: Interest,
+    /// Whether the source is asked, before the first attempt, if that is known to block.
+    asks_first: bool,
     yielded: bool,
 }
 
 impl Waiting {
     #[inline]
     pub(crate) const fn new(interest: Interest) -> Self {
-        Self { watch: StopWatch::new(), ticket: Ticket::NONE, interest, yielded: false }
+        Self { watch: StopWatch::new(), ticket: Ticket::NONE, interest, asks_first: false, yielded: false }
     }
 
     /// Polls `act` until it does not say that it would block.
@@ -55,8 +57,14 @@ impl Waiting {
             self.let_go(source);
             return Poll::Pending;
         }
-        if self.ticket == Ticket::NONE && !self.is_turn(cx) {
-            return Poll::Pending;
+        if self.ticket == Ticket::NONE {
+            if !self.is_turn(cx) {
+                return Poll::Pending;
+            }
+            // Who has just answered a question waits for the next one.
+            if self.asks_first && source.is_known_to_block(self.interest) && self.waits(source, place, cx) {
+                return Poll::Pending;
+            }
         }
         loop {
             match act(source) {
@@ -68,12 +76,25 @@ impl Waiting {
                     return Poll::Ready(result);
                 }
             }
-            if let Some(ticket) = source.watch(self.interest, self.ticket, cx.waker()) {
-                self.ticket = ticket;
-                self.wait(place, cx);
+            if self.waits(source, place, cx) {
                 return Poll::Pending;
             }
         }
+    }
+
+    /// Whether it waits now; if not, an attempt may succeed.
+    #[inline]
+    fn waits(&mut self, source: &dyn Source, place: &'static Location<'static>, cx: &Context<'_>) -> bool {
+        let Some(ticket) = source.watch(self.interest, self.ticket, cx.waker()) else { return false };
+        self.ticket = ticket;
+        IN_A_ROW.set(0);
+        Frame::current(|frame| {
+            if let Some(frame) = frame {
+                frame.waits_at(place);
+                self.watch.watch(frame, cx);
+            }
+        });
+        true
     }
 
     /// Whether it may go on at once; if not, it is polled again when others have run.
@@ -92,17 +113,6 @@ impl Waiting {
             cx.waker().wake_by_ref();
         }
         !self.yielded
-    }
-
-    #[inline]
-    fn wait(&mut self, place: &'static Location<'static>, cx: &Context<'_>) {
-        IN_A_ROW.set(0);
-        Frame::current(|frame| {
-            if let Some(frame) = frame {
-                frame.waits_at(place);
-                self.watch.watch(frame, cx);
-            }
-        });
     }
 
     /// It waits no longer.
@@ -129,6 +139,15 @@ pub(crate) struct Attempting<'a, F> {
     act: F,
     place: &'static Location<'static>,
     waiting: Waiting,
+}
+
+impl<F> Attempting<'_, F> {
+    /// For attempts that mostly have to wait, and transfer something: what is known to block is not tried.
+    #[inline]
+    pub(crate) fn asking_first(mut self, asks_first: bool) -> Self {
+        self.waiting.asks_first = asks_first;
+        self
+    }
 }
 
 /// Tries `act` on the source until it can be done, and waits in between.

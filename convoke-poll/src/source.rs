@@ -59,6 +59,11 @@ impl Source for PollSource {
         self.state.watch(interest, ticket, waker)
     }
 
+    #[inline]
+    fn is_known_to_block(&self, interest: Interest) -> bool {
+        self.state.is_known_to_block(interest)
+    }
+
     fn unwatch(&self, interest: Interest, ticket: Ticket) {
         self.state.unwatch(interest, ticket);
     }

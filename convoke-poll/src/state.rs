@@ -233,6 +233,11 @@ impl State {
         Some(ticket)
     }
 
+    #[inline]
+    pub(crate) fn is_known_to_block(&self, interest: Interest) -> bool {
+        matches!(self.readiness.look(interest), Err(Blocked::NotReady))
+    }
+
     pub(crate) fn unwatch(&self, interest: Interest, ticket: Ticket) {
         let found = self.watchers.lock().of(interest).unwatch(ticket);
         if found.is_some() {

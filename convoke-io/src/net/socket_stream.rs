@@ -45,7 +45,8 @@ impl<K: Kind> SocketStream<K> {
     #[track_caller]
     #[inline]
     pub fn read<'a>(&'a self, buffer: &'a mut [u8]) -> impl Future<Output = io::Result<usize>> + Send + 'a {
-        attempt(&*self.source, Interest::Read, move |source| source.try_read(buffer))
+        let asks_first = !buffer.is_empty();
+        attempt(&*self.source, Interest::Read, move |source| source.try_read(buffer)).asking_first(asks_first)
     }
 
     /// Reads what is there, into one buffer after the other. All else is as for [`read`](SocketStream::read).
