@@ -6,16 +6,20 @@
 //! 2. A timer stays where it is from `arm` until it was called or `disarm` has returned.
 //! 3. Whoever takes a timer out to call it does that once and does not touch it afterwards.
 //! 4. One thread at a time calls timers. It may do so again from inside of a call: that is why `calls` is a list.
+//! 5. Who waits for a call on another thread has said so in `sleepers`, and looks with the gate held; who ends a call and
+//!    sees sleepers opens the gate afterwards. So none sleeps through it, and all others never see the gate.
 
 use core::fmt;
 use core::ptr::{self, NonNull};
+use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
 use convoke_core::raw::sync::atomic::{AtomicU64, Ordering};
-use convoke_core::raw::sync::{Condvar, Mutex, MutexGuard, thread_mark};
+use convoke_core::raw::sync::{Condvar, Mutex, thread_mark};
 use convoke_core::raw::{Call, Timer};
 
 use super::wheel::{Earliest, Wheel};
+use crate::spin_lock::{SpinGuard, SpinLock};
 
 /// Timers that wait, earliest first; those of the same time in the order in which they were armed.
 ///
@@ -28,7 +32,8 @@ pub struct TimerQueue {
     called_at: AtomicU64,
     /// The time whose number is `EPOCH`.
     epoch: Instant,
-    waiting: Mutex<Waiting>,
+    waiting: SpinLock<Waiting>,
+    gate: Mutex<()>,
     called: Condvar,
 }
 
@@ -82,13 +87,14 @@ impl TimerQueue {
             earliest: AtomicU64::new(NEVER),
             called_at: AtomicU64::new(0),
             epoch: Instant::now(),
-            waiting: Mutex::new(Waiting {
+            waiting: SpinLock::new(Waiting {
                 wheel: Wheel::new(EPOCH),
                 closed: false,
                 looks: 0,
                 calls: ptr::null(),
                 sleepers: 0,
             }),
+            gate: Mutex::new(()),
             called: Condvar::new(),
         }
     }
@@ -159,7 +165,9 @@ impl TimerQueue {
         let mut waiting = self.lock();
         // SAFETY: rule 1; the caller promised that it is there, and that it was armed by us.
         let Some(at) = (unsafe { waiting.wheel.remove(timer) }) else {
-            self.wait_for_call(waiting, timer.as_ptr());
+            if waiting.is_called_elsewhere(timer.as_ptr()) {
+                self.wait_for_call(waiting, timer.as_ptr());
+            }
             return false;
         };
         if waiting.wheel.is_empty() {
@@ -227,10 +235,10 @@ impl TimerQueue {
     /// Calls a timer that was taken out, without the lock.
     fn call<'a>(
         &'a self,
-        mut waiting: MutexGuard<'a, Waiting>,
+        mut waiting: SpinGuard<'a, Waiting>,
         timer: NonNull<Timer>,
         call: Call,
-    ) -> MutexGuard<'a, Waiting> {
+    ) -> SpinGuard<'a, Waiting> {
         let calling = Calling { timer: timer.as_ptr(), by: thread_mark(), outer: waiting.calls };
         waiting.calls = &raw const calling;
         drop(waiting);
@@ -240,18 +248,31 @@ impl TimerQueue {
         // Inner calls have ended, so the innermost is ours.
         waiting.calls = calling.outer;
         if waiting.sleepers > 0 {
-            self.called.notify_all();
+            return self.open_gate(waiting);
         }
         waiting
     }
 
+    /// A call has ended, and somebody may wait for it.
+    #[cold]
+    fn open_gate<'a>(&'a self, waiting: SpinGuard<'a, Waiting>) -> SpinGuard<'a, Waiting> {
+        drop(waiting);
+        // Rule 5: whoever has looked before the call had ended sleeps by now.
+        drop(self.gate.lock().unwrap_or_else(PoisonError::into_inner));
+        self.called.notify_all();
+        self.lock()
+    }
+
     /// Returns when no other thread is inside of the timer's call.
-    fn wait_for_call(&self, mut waiting: MutexGuard<'_, Waiting>, timer: *const Timer) {
+    #[cold]
+    fn wait_for_call(&self, mut waiting: SpinGuard<'_, Waiting>, timer: *const Timer) {
         waiting.sleepers += 1;
-        while waiting.is_called_elsewhere(timer) {
-            waiting = self.called.wait(waiting).unwrap_or_else(|poisoned| poisoned.into_inner());
+        drop(waiting);
+        let mut gate = self.gate.lock().unwrap_or_else(PoisonError::into_inner);
+        while self.lock().is_called_elsewhere(timer) {
+            gate = self.called.wait(gate).unwrap_or_else(PoisonError::into_inner);
         }
-        waiting.sleepers -= 1;
+        self.lock().sleepers -= 1;
     }
 
     fn note_earliest(&self, waiting: &Waiting) {
@@ -286,8 +307,9 @@ impl TimerQueue {
         Some(self.epoch.checked_sub(before).unwrap_or(self.epoch) + after)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
-        self.waiting.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    #[inline]
+    fn lock(&self) -> SpinGuard<'_, Waiting> {
+        self.waiting.lock()
     }
 }
 
