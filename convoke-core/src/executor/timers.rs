@@ -64,8 +64,8 @@ pub struct TimerLinks {
     pub next: *mut Timer,
     /// The one before it.
     pub before: *mut Timer,
-    /// Which list it is in, if it waits.
-    pub list: u32,
+    /// Which list it is in, if it waits, and what else is known of its place among the others.
+    pub place: u64,
 }
 
 // SAFETY: the links are touched by the timers alone, which see to it that this is one thread at a time.
