@@ -187,7 +187,7 @@ fn sleep(shared: &Shared) {
     // With the fence in `arm`.
     fence(Ordering::SeqCst);
     if let Some(sleeper) = shared.sleeper() {
-        without_unwinding(|| sleeper.sleep(shared.timers.earliest()));
+        without_unwinding(|| sleeper.sleep(shared.earliest()));
         shared.inbox.wake_up();
         return;
     }

@@ -73,6 +73,8 @@ pub enum AfterArm {
 const NEVER: u64 = u64::MAX;
 /// A bit of `earliest`: it is a time before which none is due, but none may be due then.
 const NOT_BEFORE: u64 = 1 << 63;
+/// In `earliest`: there are some whose time will be known at the next look.
+const AT_ONCE: u64 = NOT_BEFORE;
 /// The number of the time at which the queue was made: times before that are times too.
 const EPOCH: u64 = 1 << 61;
 /// So far away that nobody will find out that it is too early.
@@ -107,7 +109,7 @@ impl TimerQueue {
     }
 
     /// When the earliest is due, if there is one: for clocks that jump. One load, unless it is not known just now; then some
-    /// of those that wait are looked at.
+    /// of those that wait are looked at. Those whose while has not begun do not count: see [`settle`](TimerQueue::settle).
     pub fn earliest(&self) -> Option<Instant> {
         let known = self.earliest.load(Ordering::Relaxed);
         if known == NEVER || known & NOT_BEFORE == 0 {
@@ -115,7 +117,9 @@ impl TimerQueue {
         }
         let waiting = self.lock();
         let earliest = waiting.wheel.earliest_exactly().unwrap_or(NEVER);
-        self.earliest.store(earliest, Ordering::Relaxed);
+        if !waiting.wheel.has_fresh() {
+            self.earliest.store(earliest, Ordering::Relaxed);
+        }
         self.instant(earliest)
     }
 
@@ -140,11 +144,8 @@ impl TimerQueue {
         let at = self.number(at);
         let mut waiting = self.lock();
         if waiting.closed {
-            // SAFETY: rule 1; the caller promised that it is there; nobody else knows of it.
-            unsafe { Wheel::leave_out(timer, at) };
-            drop(waiting);
-            // SAFETY: as above.
-            unsafe { Timer::call(timer, Call::Stop) };
+            // SAFETY: the caller promised that it is there; nobody else knows of it.
+            unsafe { self.refuse(waiting, timer, at) };
             return AfterArm::Waits;
         }
         // SAFETY: rule 1; the caller promised that it stays and is not armed already.
@@ -155,6 +156,55 @@ impl TimerQueue {
         }
         self.earliest.store(at, Ordering::Relaxed);
         AfterArm::IsEarliest
+    }
+
+    /// See [`Timers::arm_after`](convoke_core::raw::Timers::arm_after): the while begins at the next look, and until then the
+    /// queue wants one.
+    ///
+    /// # Safety
+    /// As there; and by the thread that looks, which will do so before it sleeps.
+    #[inline]
+    pub unsafe fn arm_at_next_look(&self, timer: NonNull<Timer>, duration: Duration) {
+        let duration = nanoseconds(duration);
+        let mut waiting = self.lock();
+        if waiting.closed {
+            // SAFETY: the caller's.
+            return unsafe { self.refuse(waiting, timer, duration) };
+        }
+        // SAFETY: rule 1; the caller promised that it stays and is not armed already.
+        unsafe { waiting.wheel.insert_fresh(timer, duration) };
+        self.earliest.store(AT_ONCE, Ordering::Relaxed);
+    }
+
+    /// For those that were armed for a while which begins at the next look it begins now. One load, if there are none.
+    pub fn settle(&self, now: Instant) {
+        if self.earliest.load(Ordering::Relaxed) == AT_ONCE {
+            let mut waiting = self.lock();
+            waiting.wheel.settle(self.number(now), LAST);
+            self.note_earliest(&waiting);
+        }
+    }
+
+    /// See [`Timers::known_time`](convoke_core::raw::Timers::known_time).
+    ///
+    /// # Safety
+    /// As there.
+    pub unsafe fn known_time(&self, timer: NonNull<Timer>) -> Option<Instant> {
+        // SAFETY: rule 1; the caller promised that it is there, and that it was armed by us.
+        unsafe { self.lock().wheel.time_of(timer) }.and_then(|at| self.instant(at))
+    }
+
+    /// The timers have ended.
+    ///
+    /// # Safety
+    /// The timer is there, and nobody else knows of it.
+    #[cold]
+    unsafe fn refuse(&self, waiting: SpinGuard<'_, Waiting>, timer: NonNull<Timer>, at: u64) {
+        // SAFETY: the caller's, and rule 1.
+        unsafe { Wheel::leave_out(timer, at) };
+        drop(waiting);
+        // SAFETY: the caller's.
+        unsafe { Timer::call(timer, Call::Stop) };
     }
 
     /// See [`Timers::disarm`](convoke_core::raw::Timers::disarm).
@@ -197,6 +247,7 @@ impl TimerQueue {
             return 0;
         }
         let mut waiting = self.lock();
+        waiting.wheel.settle(now, LAST);
         waiting.wheel.begin_look();
         waiting.looks += 1;
         let look = waiting.looks;
@@ -221,6 +272,7 @@ impl TimerQueue {
     pub fn close(&self) {
         let mut waiting = self.lock();
         waiting.closed = true;
+        waiting.wheel.settle(EPOCH, LAST);
         waiting.wheel.begin_look();
         loop {
             if let Some(timer) = waiting.wheel.pop_due(NEVER) {
@@ -277,6 +329,7 @@ impl TimerQueue {
 
     fn note_earliest(&self, waiting: &Waiting) {
         let earliest = match waiting.wheel.earliest() {
+            _ if waiting.wheel.has_fresh() => AT_ONCE,
             Earliest::None => NEVER,
             Earliest::At(at) => at,
             Earliest::NotBefore(at) => at | NOT_BEFORE,
@@ -287,9 +340,6 @@ impl TimerQueue {
     /// A time as a number.
     #[inline]
     fn number(&self, at: Instant) -> u64 {
-        let nanoseconds = |span: Duration| {
-            span.as_secs().saturating_mul(1_000_000_000).saturating_add(span.subsec_nanos().into())
-        };
         match at.checked_duration_since(self.epoch) {
             Some(after) => nanoseconds(after).saturating_add(EPOCH).min(LAST),
             None => EPOCH.saturating_sub(nanoseconds(self.epoch.saturating_duration_since(at))),
@@ -311,6 +361,11 @@ impl TimerQueue {
     fn lock(&self) -> SpinGuard<'_, Waiting> {
         self.waiting.lock()
     }
+}
+
+#[inline]
+fn nanoseconds(span: Duration) -> u64 {
+    span.as_secs().saturating_mul(1_000_000_000).saturating_add(span.subsec_nanos().into())
 }
 
 impl Waiting {

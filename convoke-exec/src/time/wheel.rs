@@ -33,6 +33,8 @@ const WAYS: u32 = 4;
 const FRONT: u32 = LEVELS * SLOTS * WAYS;
 /// Those that were armed when their tick had come.
 const LATE: u32 = FRONT + 1;
+/// Those that were armed for a while that begins at the next look: until then it is the while that is written down.
+const FRESH: u32 = LATE + 1;
 /// How many of a list are looked at to find the earliest before one is content to know a time that is not later.
 const LOOKS: usize = 32;
 
@@ -44,7 +46,7 @@ pub(super) struct Wheel {
     armed: u64,
     /// A bit for each slot in which there is something.
     occupied: [u64; LEVELS as usize],
-    lists: Lists<{ LATE as usize + 1 }>,
+    lists: Lists<{ FRESH as usize + 1 }>,
 }
 
 /// When the earliest timer is due.
@@ -73,14 +75,67 @@ impl Wheel {
     /// It is in no wheel, and stays where it is until it was taken out. Its links are ours until then.
     #[inline]
     pub(super) unsafe fn insert(&mut self, timer: NonNull<Timer>, at: u64) {
+        // SAFETY: the caller's.
+        unsafe {
+            self.note(timer, at);
+            self.place(timer, at, self.armed);
+        }
+    }
+
+    /// Adds a timer for a while that begins at the next look.
+    ///
+    /// # Safety
+    /// As for `insert`.
+    #[inline]
+    pub(super) unsafe fn insert_fresh(&mut self, timer: NonNull<Timer>, duration: u64) {
+        // SAFETY: the caller's.
+        unsafe {
+            self.note(timer, duration);
+            self.lists.push(FRESH, timer);
+        }
+    }
+
+    /// # Safety
+    /// As for `insert`.
+    #[inline]
+    unsafe fn note(&mut self, timer: NonNull<Timer>, at: u64) {
         self.waiting += 1;
         self.armed += 1;
         let (next, place) = (core::ptr::null_mut(), place_of_next(self.armed));
         // SAFETY: the caller's.
-        unsafe {
-            Timer::links(timer).write(TimerLinks { at, next, before: next, place });
-            self.place(timer, at, self.armed);
+        unsafe { Timer::links(timer).write(TimerLinks { at, next, before: next, place }) };
+    }
+
+    /// Whether some wait for the next look to begin.
+    #[inline]
+    pub(super) fn has_fresh(&self) -> bool {
+        !self.lists.is_empty(FRESH)
+    }
+
+    /// For those that were armed for a while it begins now. None is later than `last`.
+    pub(super) fn settle(&mut self, now: u64, last: u64) {
+        let mut row = self.lists.take(FRESH);
+        while let Some(timer) = NonNull::new(row) {
+            // SAFETY: they were in the wheel, and so are there; they are in no list any more. The link is read before it
+            // is written.
+            unsafe {
+                let TimerLinks { at: duration, next, place, .. } = *links(row);
+                let at = now.saturating_add(duration).min(last);
+                (*links(row)).at = at;
+                self.place(timer, at, order_of(place));
+                row = next;
+            }
         }
+    }
+
+    /// When a timer that waits is due, if that is known.
+    ///
+    /// # Safety
+    /// It is in this wheel, or was.
+    pub(super) unsafe fn time_of(&self, timer: NonNull<Timer>) -> Option<u64> {
+        // SAFETY: the caller's.
+        let TimerLinks { at, place, .. } = unsafe { &*Timer::links(timer) };
+        (!matches!(list_at(*place), FRESH | NONE)).then_some(*at)
     }
 
     /// Notes down in a timer that it is in no wheel.
