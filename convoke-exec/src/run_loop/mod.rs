@@ -137,6 +137,11 @@ impl RunLoop {
         self.executor.shared.earliest()
     }
 
+    /// Whether a timer waits.
+    pub fn has_timers(&self) -> bool {
+        !self.executor.shared.timers.is_empty()
+    }
+
     /// For a loop that is a guest in somebody else's: from now on whoever posts wakes the sleeper, as if the loop slept. False
     /// if there is something to run. [`rouse`](RunLoop::rouse) it before anything else.
     #[must_use = "if there is something to run, nobody will be woken"]
@@ -302,10 +307,14 @@ impl Shared {
 
     /// When the first timer is due. On the thread of the loop.
     fn earliest(&self) -> Option<Instant> {
-        if !self.timers.is_empty() {
-            self.timers.settle(self.now());
-        }
+        self.timers.settle(|| self.now());
         self.timers.earliest()
+    }
+
+    /// When to look at the timers next. On the thread of the loop.
+    fn next_look(&self) -> Option<Instant> {
+        self.timers.settle(|| self.now());
+        self.timers.next_look()
     }
 
     fn sleeper(&self) -> Option<&dyn Sleeper> {

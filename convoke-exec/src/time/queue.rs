@@ -176,11 +176,13 @@ impl TimerQueue {
         self.earliest.store(AT_ONCE, Ordering::Relaxed);
     }
 
-    /// For those that were armed for a while which begins at the next look it begins now. One load, if there are none.
-    pub fn settle(&self, now: Instant) {
+    /// For those that were armed for a while which begins at the next look it begins now. One load, if there are none. By
+    /// the thread that looks.
+    pub fn settle(&self, now: impl FnOnce() -> Instant) {
         if self.earliest.load(Ordering::Relaxed) == AT_ONCE {
+            let now = self.number(now());
             let mut waiting = self.lock();
-            waiting.wheel.settle(self.number(now), LAST);
+            waiting.wheel.settle(now, LAST);
             self.note_earliest(&waiting);
         }
     }
