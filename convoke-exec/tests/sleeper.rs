@@ -69,7 +69,8 @@ fn sleeps(clock: &Arc<Clock>, times: &[Duration]) -> Vec<Duration> {
 
 #[test]
 fn a_clock_that_jumps_is_told_the_exact_time_of_each_timer() {
-    let times = [10 * MILLISECOND, 10 * MILLISECOND + 100 * MICROSECOND, 10 * MILLISECOND + 200 * MICROSECOND];
+    let times =
+        [10 * MILLISECOND, 10 * MILLISECOND + 100 * MICROSECOND, 10 * MILLISECOND + 200 * MICROSECOND];
     let clock = Clock::new(true);
     assert_eq!(sleeps(&clock, &times), times);
     assert_eq!(clock.slept_until(), times);
@@ -77,7 +78,8 @@ fn a_clock_that_jumps_is_told_the_exact_time_of_each_timer() {
 
 #[test]
 fn timers_that_are_close_together_share_a_wake_up_if_the_clock_does_not_jump() {
-    let times = [10 * MILLISECOND, 10 * MILLISECOND + 100 * MICROSECOND, 10 * MILLISECOND + 200 * MICROSECOND];
+    let times =
+        [10 * MILLISECOND, 10 * MILLISECOND + 100 * MICROSECOND, 10 * MILLISECOND + 200 * MICROSECOND];
     let clock = Clock::new(false);
     let woken = sleeps(&clock, &times);
     assert!(woken.iter().zip(times).all(|(woken, time)| *woken >= time), "{woken:?}");
