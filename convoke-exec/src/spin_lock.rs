@@ -18,9 +18,13 @@ pub struct SpinLock<T> {
 mod flag {
     use core::sync::atomic::{AtomicBool, Ordering};
     use std::thread;
+    use std::time::Duration;
 
     /// How often to look before one lets others run, one of whom may have the lock.
     const LOOKS: u32 = 64;
+    /// How often to let others run before one sleeps: who has the lock may have been set aside by a thread of our rank.
+    const YIELDS: u32 = 64;
+    const NAP: Duration = Duration::from_micros(50);
 
     pub(super) struct Flag(AtomicBool);
 
@@ -43,7 +47,9 @@ mod flag {
                 // Looked at before it is exchanged again: a look leaves the line with who has the lock.
                 while self.0.load(Ordering::Relaxed) {
                     looks += 1;
-                    if looks > LOOKS {
+                    if looks > LOOKS + YIELDS {
+                        thread::sleep(NAP);
+                    } else if looks > LOOKS {
                         thread::yield_now();
                     } else {
                         core::hint::spin_loop();

@@ -60,6 +60,8 @@ struct Pair {
     /// Times, in their order, with the order of arming, and who waits for them.
     model: BTreeMap<(Instant, u64), usize>,
     waiting: BTreeMap<usize, (Instant, u64)>,
+    /// Those for whom a while begins at the next look: their number, the order of arming, and the while.
+    fresh: Vec<(usize, u64, Duration)>,
     idle: BTreeSet<usize>,
     armed: u64,
     now: Instant,
@@ -76,6 +78,7 @@ impl Pair {
             calls: calls.clone(),
             model: BTreeMap::new(),
             waiting: BTreeMap::new(),
+            fresh: Vec::new(),
             idle: (0..count).collect(),
             armed: 0,
             now: Instant::now(),
@@ -106,6 +109,38 @@ impl Pair {
         assert!(self.queue.next_look().is_some());
     }
 
+    /// Arms one that is idle for a while that begins at the next look; some for one that others wait for.
+    fn arm_at_next_look(&mut self, random: &mut Random) {
+        let Some(number) = self.idle.pop_first() else { return };
+        let duration = match self.fresh.last() {
+            Some((.., duration)) if random.below(4) == 0 => *duration,
+            _ => random.span(58),
+        };
+        self.armed += 1;
+        self.fresh.push((number, self.armed, duration));
+        // SAFETY: it stays until we are dropped, and was idle.
+        unsafe { self.queue.arm_at_next_look(self.timers[number].cast(), duration) };
+        // SAFETY: it is armed.
+        assert_eq!(unsafe { self.queue.known_time(self.timers[number].cast()) }, None);
+    }
+
+    /// For the fresh ones the while begins now.
+    fn settle(&mut self) {
+        for (number, armed, duration) in self.fresh.drain(..) {
+            let key = (self.now + duration, armed);
+            self.model.insert(key, number);
+            self.waiting.insert(number, key);
+        }
+    }
+
+    fn disarm_fresh(&mut self, random: &mut Random) {
+        let Some(last) = self.fresh.len().checked_sub(1) else { return };
+        let (number, ..) = self.fresh.remove(random.below(last + 1));
+        self.idle.insert(number);
+        // SAFETY: it is armed; we are the only ones to disarm it.
+        assert!(unsafe { self.queue.disarm(self.timers[number].cast()) });
+    }
+
     fn disarm(&mut self, random: &mut Random) {
         let Some(index) = self.waiting.len().checked_sub(1).map(|last| random.below(last + 1)) else {
             return;
@@ -132,6 +167,16 @@ impl Pair {
             _ => Some(self.now + random.span(58)),
         };
         self.now = to.unwrap_or(self.now).max(self.now);
+        // A look does it too.
+        if random.below(4) == 0 {
+            self.queue.settle(|| self.now);
+            self.settle();
+            for (number, (at, _)) in self.waiting.iter().take(3) {
+                // SAFETY: it is armed.
+                assert_eq!(unsafe { self.queue.known_time(self.timers[*number].cast()) }, Some(*at));
+            }
+        }
+        self.settle();
         // Some at a time, in some looks.
         let limit = if random.below(4) == 0 { 1 + random.below(3) } else { usize::MAX };
         let mut expected = Vec::new();
@@ -150,7 +195,7 @@ impl Pair {
     }
 
     fn check(&self, random: &mut Random) {
-        assert_eq!(self.queue.is_empty(), self.model.is_empty());
+        assert_eq!(self.queue.is_empty(), self.model.is_empty() && self.fresh.is_empty());
         // A sleeper who looks when he is told to is never later than the pause that many share.
         let pause = Duration::from_micros(263);
         if let (Some(look), Some(earliest)) = (self.queue.next_look(), self.earliest()) {
@@ -182,13 +227,17 @@ fn run(seed: u64, count: usize, steps: usize) {
         if pair.now - begin > CENTURY {
             break;
         }
-        match random.below(8) {
+        match random.below(12) {
             0..=3 => pair.arm(&mut random),
-            4 | 5 => pair.disarm(&mut random),
+            4 | 5 => pair.arm_at_next_look(&mut random),
+            6 | 7 => pair.disarm(&mut random),
+            8 => pair.disarm_fresh(&mut random),
             _ => pair.look(&mut random),
         }
         pair.check(&mut random);
     }
+    pair.queue.settle(|| pair.now);
+    pair.settle();
     let rest: Vec<_> = pair.model.values().copied().collect();
     pair.queue.close();
     assert_eq!(

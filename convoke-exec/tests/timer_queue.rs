@@ -78,6 +78,27 @@ impl Drop for Timers {
 }
 
 #[test]
+fn a_while_that_begins_at_the_next_look_is_counted_from_there_and_not_earlier() {
+    let timers = Timers::new(3);
+    let arm = |number: usize, milliseconds| {
+        // SAFETY: it stays until the timers are dropped, and is armed once.
+        unsafe {
+            timers.queue.arm_at_next_look(timers.noted[number].cast(), Duration::from_millis(milliseconds));
+        }
+    };
+    arm(0, 10);
+    arm(1, 5);
+    timers.arm(2, 17);
+    assert!(!timers.queue.is_empty());
+    assert!(timers.queue.next_look().is_some_and(|look| look <= timers.after(0)), "a look is wanted at once");
+    assert!(timers.called(7).is_empty());
+    assert_eq!(timers.queue.earliest(), Some(timers.after(12)));
+    assert_eq!(timers.called(16), [1]);
+    // Of two with the same time the one that was armed first, though its time was known later.
+    assert_eq!(timers.called(17), [0, 2]);
+}
+
+#[test]
 fn the_earliest_is_first_and_those_of_one_time_come_in_the_order_of_arming() {
     let timers = Timers::new(6);
     for (number, at) in [(0, 5), (1, 3), (2, 5), (3, 1), (4, 3), (5, 5)] {

@@ -126,6 +126,10 @@ impl Driver for SimDriver {
         self.world.with(|state| state.close_host(self.host));
     }
 
+    fn jumps(&self) -> bool {
+        true
+    }
+
     fn look_each(&self) -> u32 {
         1
     }

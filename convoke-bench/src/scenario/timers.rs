@@ -102,7 +102,8 @@ impl Timed for InSystemMemory {
     }
 }
 
-/// They sleep for one second to two: so all are there before the first wakes, on a machine that is fast enough.
+/// They sleep for half a second to one: so nearly all are there before the first wakes, on a machine that is fast enough, and
+/// nobody waits long for a sample.
 fn fire<R: Timed>(ops: u64) -> Duration {
     let mut runtime = R::with_timers();
     batches(ops, || {
@@ -139,7 +140,7 @@ fn batches<T>(ops: u64, mut batch: impl FnMut() -> T) -> impl Iterator<Item = T>
 fn start_all<R: Timed>(starter: R::Starter) -> Rc<Left> {
     let left = Rc::new(Left::new(TIMERS));
     let mut random = Random::new();
-    let at_least = if cfg!(test) { Duration::from_millis(1) } else { Duration::from_secs(1) };
+    let at_least = if cfg!(test) { Duration::from_millis(1) } else { Duration::from_millis(500) };
     for _ in 0..TIMERS {
         let duration = at_least + random.below(at_least);
         let left = Rc::clone(&left);

@@ -5,7 +5,7 @@ use core::cell::UnsafeCell;
 use core::fmt;
 use core::mem::MaybeUninit;
 use core::ptr::NonNull;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::Call;
 
@@ -32,6 +32,29 @@ pub unsafe trait Timers: Send + Sync {
     /// # Safety
     /// The timer stays where it is until its function was called or `disarm` has returned, and is not armed already.
     unsafe fn arm(&self, timer: NonNull<Timer>, at: Instant);
+
+    /// The same for a while that begins now, if `now` and it are a time that can be named. Says when it will be called, if
+    /// that is known: timers whose thread looks at the clock soon anyway may begin to count when it does, so that arming
+    /// needs no look of its own. Not earlier than `now` says.
+    ///
+    /// # Safety
+    /// As for [`arm`](Timers::arm).
+    unsafe fn arm_after(&self, timer: NonNull<Timer>, duration: Duration) -> Option<Instant> {
+        let at = self.now() + duration;
+        // SAFETY: the caller's.
+        unsafe { self.arm(timer, at) };
+        Some(at)
+    }
+
+    /// When a timer that was armed by [`arm_after`](Timers::arm_after), which did not know it, is called; if it waits, and
+    /// that is known by now.
+    ///
+    /// # Safety
+    /// As for [`disarm`](Timers::disarm).
+    unsafe fn known_time(&self, timer: NonNull<Timer>) -> Option<Instant> {
+        let _ = timer;
+        None
+    }
 
     /// Takes the timer back, and says whether that was in time: if so its function is not called. Otherwise it has been
     /// called; if it is being called just now by another thread this waits, and from inside its own call it returns at
@@ -64,8 +87,8 @@ pub struct TimerLinks {
     pub next: *mut Timer,
     /// The one before it.
     pub before: *mut Timer,
-    /// Which list it is in, if it waits.
-    pub list: u32,
+    /// Which list it is in, if it waits, and what else is known of its place among the others.
+    pub place: u64,
 }
 
 // SAFETY: the links are touched by the timers alone, which see to it that this is one thread at a time.

@@ -8,7 +8,7 @@ use core::any::Any;
 use core::fmt;
 use core::marker::PhantomData;
 use core::ptr::NonNull;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use convoke_core::Executor;
 use convoke_core::raw::sync::atomic::{AtomicBool, Ordering, fence};
@@ -134,7 +134,12 @@ impl RunLoop {
 
     /// When the first timer is due.
     pub fn next_timer(&self) -> Option<Instant> {
-        self.executor.shared.timers.earliest()
+        self.executor.shared.earliest()
+    }
+
+    /// Whether a timer waits.
+    pub fn has_timers(&self) -> bool {
+        !self.executor.shared.timers.is_empty()
     }
 
     /// For a loop that is a guest in somebody else's: from now on whoever posts wakes the sleeper, as if the loop slept. False
@@ -272,6 +277,23 @@ unsafe impl Timers for Shared {
         }
     }
 
+    unsafe fn arm_after(&self, timer: NonNull<Timer>, duration: Duration) -> Option<Instant> {
+        if Runner::is_running(self) {
+            // SAFETY: the caller's; and this thread looks before the loop sleeps.
+            unsafe { self.timers.arm_at_next_look(timer, duration) };
+            return None;
+        }
+        let at = Shared::now(self) + duration;
+        // SAFETY: the caller's.
+        unsafe { self.arm(timer, at) };
+        Some(at)
+    }
+
+    unsafe fn known_time(&self, timer: NonNull<Timer>) -> Option<Instant> {
+        // SAFETY: the caller's.
+        unsafe { self.timers.known_time(timer) }
+    }
+
     unsafe fn disarm(&self, timer: NonNull<Timer>) -> bool {
         // SAFETY: the caller's.
         unsafe { self.timers.disarm(timer) }
@@ -281,6 +303,18 @@ unsafe impl Timers for Shared {
 impl Shared {
     fn now(&self) -> Instant {
         self.sleeper().map_or_else(Instant::now, Sleeper::now)
+    }
+
+    /// When the first timer is due. On the thread of the loop.
+    fn earliest(&self) -> Option<Instant> {
+        self.timers.settle(|| self.now());
+        self.timers.earliest()
+    }
+
+    /// When to look at the timers next. On the thread of the loop.
+    fn next_look(&self) -> Option<Instant> {
+        self.timers.settle(|| self.now());
+        self.timers.next_look()
     }
 
     fn sleeper(&self) -> Option<&dyn Sleeper> {

@@ -187,12 +187,14 @@ fn sleep(shared: &Shared) {
     // With the fence in `arm`.
     fence(Ordering::SeqCst);
     if let Some(sleeper) = shared.sleeper() {
-        without_unwinding(|| sleeper.sleep(shared.timers.earliest()));
+        without_unwinding(|| {
+            sleeper.sleep(if sleeper.jumps() { shared.earliest() } else { shared.next_look() });
+        });
         shared.inbox.wake_up();
         return;
     }
     while shared.inbox.is_asleep() {
-        let Some(at) = shared.timers.next_look() else {
+        let Some(at) = shared.next_look() else {
             thread::park();
             continue;
         };

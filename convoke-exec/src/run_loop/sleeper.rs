@@ -22,6 +22,13 @@ pub trait Sleeper: Send + Sync {
     /// Ends the sleep that is going on, or, if there is none, the next one. From any thread.
     fn wake(&self);
 
+    /// Whether the clock jumps to the time that it is told to sleep until, as virtual time does. Then it is told the exact time of
+    /// the next timer. Otherwise timers that are close together share a wake-up: it is told a time up to a quarter of a millisecond
+    /// later if some were called just now, and earlier if the exact one is not known, which the loop then finds out.
+    fn jumps(&self) -> bool {
+        false
+    }
+
     /// How many pieces of work are run between two looks at the most; at least 1.
     fn look_each(&self) -> u32 {
         LOOK_EACH

@@ -19,7 +19,7 @@ use convoke_core::raw::sync::atomic::{AtomicU8, Ordering};
 use convoke_core::raw::{Call, Timer, Timers, WakerMark};
 use convoke_core::{Executor, ExecutorRef, Panic};
 
-use super::fallback;
+use super::{When, fallback};
 
 /// See the head of this file.
 #[repr(C)]
@@ -66,8 +66,14 @@ impl Alarm {
     /// # Panics
     /// If the executor has no timers, and the thread for that cannot be started.
     pub fn now(self: Pin<&Self>, executor: &ExecutorRef) -> Instant {
-        self.get_ref().executor.get_or_init(|| executor.clone());
+        self.use_timers_of(executor);
         self.get_ref().clock().now()
+    }
+
+    /// The timers of this executor will be used.
+    #[inline]
+    pub(super) fn use_timers_of(self: Pin<&Self>, executor: &ExecutorRef) {
+        self.get_ref().executor.get_or_init(|| executor.clone());
     }
 
     /// The timers of the executor that [`now`](Alarm::now) was asked for.
@@ -78,18 +84,30 @@ impl Alarm {
     /// Whether the time has come; if not, the waker will be called then. It is the same time in each call, and
     /// [`now`](Alarm::now) was asked before: whether the time had come by then is the caller's to see.
     pub fn poll(self: Pin<&Self>, at: Instant, cx: &Context<'_>) -> bool {
+        self.poll_when(When::At(at), cx)
+    }
+
+    /// The same for a time, or for a while that begins with the first call, in which the timers are known.
+    #[inline]
+    pub(super) fn poll_when(self: Pin<&Self>, when: When, cx: &Context<'_>) -> bool {
         let Some(timers) = self.armed_by.get() else {
-            self.arm(self.get_ref().clock(), at, cx);
+            self.arm(self.get_ref().clock(), when, cx);
             return false;
         };
+        self.poll_armed(timers, when, cx)
+    }
+
+    fn poll_armed(self: Pin<&Self>, timers: NonNull<dyn Timers>, when: When, cx: &Context<'_>) -> bool {
         match self.state.load(Ordering::Acquire) {
             DUE => true,
             // A task may outlive the executor it began on. The process's timers do not end.
             ENDED => {
                 let timers = fallback::timers();
-                let up = timers.now() >= at;
+                let now = timers.now();
+                // A while whose end was not known begins anew.
+                let up = when.from(now).is_some_and(|at| at <= now);
                 if !up {
-                    self.arm(timers, at, cx);
+                    self.arm(timers, when, cx);
                 }
                 up
             }
@@ -97,12 +115,17 @@ impl Alarm {
             _ => {
                 // SAFETY: rule 4; it was armed by them.
                 let timers = unsafe { timers.as_ref() };
+                let when = match when {
+                    // SAFETY: as above. If the while has not begun, it does when the other one would.
+                    When::After(_) => unsafe { timers.known_time(self.address()) }.map_or(when, When::At),
+                    When::At(_) => when,
+                };
                 // SAFETY: as above, and only we disarm it.
                 if unsafe { timers.disarm(self.address()) } {
-                    self.arm(timers, at, cx);
+                    self.arm(timers, when, cx);
                     return false;
                 }
-                self.poll(at, cx)
+                self.poll_when(when, cx)
             }
         }
     }
@@ -113,7 +136,7 @@ impl Alarm {
     }
 
     /// It is not armed.
-    fn arm(self: Pin<&Self>, timers: &dyn Timers, at: Instant, cx: &Context<'_>) {
+    fn arm(self: Pin<&Self>, timers: &dyn Timers, when: When, cx: &Context<'_>) {
         let waker = cx.waker().clone();
         // SAFETY: rule 2: it is not armed.
         let before = self.waker.with_mut(|room| unsafe { (*room).replace(waker) });
@@ -127,7 +150,12 @@ impl Alarm {
         self.armed_by.set(Some(kept));
         // SAFETY: we are pinned, and disarm it when we are dropped. It is not armed: it never was, has been called, or was
         // taken back.
-        unsafe { timers.arm(self.address(), at) };
+        unsafe {
+            match when {
+                When::At(at) => timers.arm(self.address(), at),
+                When::After(duration) => _ = timers.arm_after(self.address(), duration),
+            }
+        }
         drop(before);
     }
 

@@ -3,14 +3,41 @@
 //!
 //! The meaning of the links:
 //! 1. A list is a ring: `next` of the last is the first, and `before` of the first is the last.
-//! 2. `list` is the number of the list that a timer is in, or `NONE`.
+//! 2. The low bits of `place` are the number of the list that a timer is in, or `NONE`; those above say in which order the
+//!    timers were armed, and stay as they are.
 
 use core::ptr::{self, NonNull};
 
 use convoke_core::raw::{Timer, TimerLinks};
 
+/// Bits of the number of a list.
+const LIST: u32 = 12;
 /// The number of no list.
-pub(super) const NONE: u32 = u32::MAX;
+pub(super) const NONE: u32 = (1 << LIST) - 1;
+
+/// The place of a timer in no list that is the so-manieth to be armed.
+#[inline]
+pub(super) fn place_of_next(order: u64) -> u64 {
+    (order << LIST) | u64::from(NONE)
+}
+
+/// The list of a place.
+#[inline]
+pub(super) fn list_at(place: u64) -> u32 {
+    place as u32 & NONE
+}
+
+/// Where a timer comes among those of the same time.
+#[inline]
+pub(super) fn order_of(place: u64) -> u64 {
+    place >> LIST
+}
+
+/// The same place in another list.
+#[inline]
+fn moved(place: u64, list: u32) -> u64 {
+    (place & !u64::from(NONE)) | u64::from(list)
+}
 
 /// `COUNT` lists.
 pub(super) struct Lists<const COUNT: usize> {
@@ -55,7 +82,7 @@ impl<const COUNT: usize> Lists<COUNT> {
     /// Adds a timer at the end.
     ///
     /// # Safety
-    /// It is in no list, its `at` is written, and it stays where it is until it was taken out. Its links are ours until
+    /// It is in no list, its `at` and its `place` are written, and it stays where it is until it was taken out. Its links are ours until
     /// then.
     #[inline]
     pub(super) unsafe fn push(&mut self, list: u32, timer: NonNull<Timer>) {
@@ -63,7 +90,7 @@ impl<const COUNT: usize> Lists<COUNT> {
         let first = self.first[list as usize];
         // SAFETY: the caller's, for this one and for those in the list.
         unsafe {
-            (*links(timer)).list = list;
+            (*links(timer)).place = moved((*links(timer)).place, list);
             if first.is_null() {
                 (*links(timer)).next = timer;
                 (*links(timer)).before = timer;
@@ -87,7 +114,9 @@ impl<const COUNT: usize> Lists<COUNT> {
         let timer = timer.as_ptr();
         // SAFETY: the caller's; those beside it are in the same list, and so are there.
         unsafe {
-            let list = core::mem::replace(&mut (*links(timer)).list, NONE);
+            let place = (*links(timer)).place;
+            let list = list_at(place);
+            (*links(timer)).place = moved(place, NONE);
             let (next, before) = ((*links(timer)).next, (*links(timer)).before);
             if next == timer {
                 self.first[list as usize] = ptr::null_mut();
@@ -102,7 +131,7 @@ impl<const COUNT: usize> Lists<COUNT> {
         }
     }
 
-    /// Takes all out of a list: a row that ends with null, in which only `next` and `at` mean something.
+    /// Takes all out of a list: a row that ends with null, in which only `next`, `at` and the order of `place` mean something.
     pub(super) fn take(&mut self, list: u32) -> *mut Timer {
         let first = core::mem::replace(&mut self.first[list as usize], ptr::null_mut());
         if !first.is_null() {

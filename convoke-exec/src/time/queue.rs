@@ -6,16 +6,20 @@
 //! 2. A timer stays where it is from `arm` until it was called or `disarm` has returned.
 //! 3. Whoever takes a timer out to call it does that once and does not touch it afterwards.
 //! 4. One thread at a time calls timers. It may do so again from inside of a call: that is why `calls` is a list.
+//! 5. Who waits for a call on another thread has said so in `sleepers`, and looks with the gate held; who ends a call and
+//!    sees sleepers opens the gate afterwards. So none sleeps through it, and all others never see the gate.
 
 use core::fmt;
 use core::ptr::{self, NonNull};
+use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
 use convoke_core::raw::sync::atomic::{AtomicU64, Ordering};
-use convoke_core::raw::sync::{Condvar, Mutex, MutexGuard, thread_mark};
+use convoke_core::raw::sync::{Condvar, Mutex, thread_mark};
 use convoke_core::raw::{Call, Timer};
 
 use super::wheel::{Earliest, Wheel};
+use crate::spin_lock::{SpinGuard, SpinLock};
 
 /// Timers that wait, earliest first; those of the same time in the order in which they were armed.
 ///
@@ -28,7 +32,8 @@ pub struct TimerQueue {
     called_at: AtomicU64,
     /// The time whose number is `EPOCH`.
     epoch: Instant,
-    waiting: Mutex<Waiting>,
+    waiting: SpinLock<Waiting>,
+    gate: Mutex<()>,
     called: Condvar,
 }
 
@@ -68,6 +73,8 @@ pub enum AfterArm {
 const NEVER: u64 = u64::MAX;
 /// A bit of `earliest`: it is a time before which none is due, but none may be due then.
 const NOT_BEFORE: u64 = 1 << 63;
+/// In `earliest`: there are some whose time will be known at the next look.
+const AT_ONCE: u64 = NOT_BEFORE;
 /// The number of the time at which the queue was made: times before that are times too.
 const EPOCH: u64 = 1 << 61;
 /// So far away that nobody will find out that it is too early.
@@ -82,13 +89,14 @@ impl TimerQueue {
             earliest: AtomicU64::new(NEVER),
             called_at: AtomicU64::new(0),
             epoch: Instant::now(),
-            waiting: Mutex::new(Waiting {
+            waiting: SpinLock::new(Waiting {
                 wheel: Wheel::new(EPOCH),
                 closed: false,
                 looks: 0,
                 calls: ptr::null(),
                 sleepers: 0,
             }),
+            gate: Mutex::new(()),
             called: Condvar::new(),
         }
     }
@@ -101,7 +109,7 @@ impl TimerQueue {
     }
 
     /// When the earliest is due, if there is one: for clocks that jump. One load, unless it is not known just now; then some
-    /// of those that wait are looked at.
+    /// of those that wait are looked at. Those whose while has not begun do not count: see [`settle`](TimerQueue::settle).
     pub fn earliest(&self) -> Option<Instant> {
         let known = self.earliest.load(Ordering::Relaxed);
         if known == NEVER || known & NOT_BEFORE == 0 {
@@ -109,7 +117,9 @@ impl TimerQueue {
         }
         let waiting = self.lock();
         let earliest = waiting.wheel.earliest_exactly().unwrap_or(NEVER);
-        self.earliest.store(earliest, Ordering::Relaxed);
+        if !waiting.wheel.has_fresh() {
+            self.earliest.store(earliest, Ordering::Relaxed);
+        }
         self.instant(earliest)
     }
 
@@ -134,11 +144,8 @@ impl TimerQueue {
         let at = self.number(at);
         let mut waiting = self.lock();
         if waiting.closed {
-            // SAFETY: rule 1; the caller promised that it is there; nobody else knows of it.
-            unsafe { Wheel::leave_out(timer, at) };
-            drop(waiting);
-            // SAFETY: as above.
-            unsafe { Timer::call(timer, Call::Stop) };
+            // SAFETY: the caller promised that it is there; nobody else knows of it.
+            unsafe { self.refuse(waiting, timer, at) };
             return AfterArm::Waits;
         }
         // SAFETY: rule 1; the caller promised that it stays and is not armed already.
@@ -151,6 +158,57 @@ impl TimerQueue {
         AfterArm::IsEarliest
     }
 
+    /// See [`Timers::arm_after`](convoke_core::raw::Timers::arm_after): the while begins at the next look, and until then the
+    /// queue wants one.
+    ///
+    /// # Safety
+    /// As there; and by the thread that looks, which will do so before it sleeps.
+    #[inline]
+    pub unsafe fn arm_at_next_look(&self, timer: NonNull<Timer>, duration: Duration) {
+        let duration = nanoseconds(duration);
+        let mut waiting = self.lock();
+        if waiting.closed {
+            // SAFETY: the caller's.
+            return unsafe { self.refuse(waiting, timer, duration) };
+        }
+        // SAFETY: rule 1; the caller promised that it stays and is not armed already.
+        unsafe { waiting.wheel.insert_fresh(timer, duration) };
+        self.earliest.store(AT_ONCE, Ordering::Relaxed);
+    }
+
+    /// For those that were armed for a while which begins at the next look it begins now. One load, if there are none. By
+    /// the thread that looks.
+    pub fn settle(&self, now: impl FnOnce() -> Instant) {
+        if self.earliest.load(Ordering::Relaxed) == AT_ONCE {
+            let now = self.number(now());
+            let mut waiting = self.lock();
+            waiting.wheel.settle(now, LAST);
+            self.note_earliest(&waiting);
+        }
+    }
+
+    /// See [`Timers::known_time`](convoke_core::raw::Timers::known_time).
+    ///
+    /// # Safety
+    /// As there.
+    pub unsafe fn known_time(&self, timer: NonNull<Timer>) -> Option<Instant> {
+        // SAFETY: rule 1; the caller promised that it is there, and that it was armed by us.
+        unsafe { self.lock().wheel.time_of(timer) }.and_then(|at| self.instant(at))
+    }
+
+    /// The timers have ended.
+    ///
+    /// # Safety
+    /// The timer is there, and nobody else knows of it.
+    #[cold]
+    unsafe fn refuse(&self, waiting: SpinGuard<'_, Waiting>, timer: NonNull<Timer>, at: u64) {
+        // SAFETY: the caller's, and rule 1.
+        unsafe { Wheel::leave_out(timer, at) };
+        drop(waiting);
+        // SAFETY: the caller's.
+        unsafe { Timer::call(timer, Call::Stop) };
+    }
+
     /// See [`Timers::disarm`](convoke_core::raw::Timers::disarm).
     ///
     /// # Safety
@@ -159,7 +217,9 @@ impl TimerQueue {
         let mut waiting = self.lock();
         // SAFETY: rule 1; the caller promised that it is there, and that it was armed by us.
         let Some(at) = (unsafe { waiting.wheel.remove(timer) }) else {
-            self.wait_for_call(waiting, timer.as_ptr());
+            if waiting.is_called_elsewhere(timer.as_ptr()) {
+                self.wait_for_call(waiting, timer.as_ptr());
+            }
             return false;
         };
         if waiting.wheel.is_empty() {
@@ -189,6 +249,7 @@ impl TimerQueue {
             return 0;
         }
         let mut waiting = self.lock();
+        waiting.wheel.settle(now, LAST);
         waiting.wheel.begin_look();
         waiting.looks += 1;
         let look = waiting.looks;
@@ -213,6 +274,7 @@ impl TimerQueue {
     pub fn close(&self) {
         let mut waiting = self.lock();
         waiting.closed = true;
+        waiting.wheel.settle(EPOCH, LAST);
         waiting.wheel.begin_look();
         loop {
             if let Some(timer) = waiting.wheel.pop_due(NEVER) {
@@ -227,10 +289,10 @@ impl TimerQueue {
     /// Calls a timer that was taken out, without the lock.
     fn call<'a>(
         &'a self,
-        mut waiting: MutexGuard<'a, Waiting>,
+        mut waiting: SpinGuard<'a, Waiting>,
         timer: NonNull<Timer>,
         call: Call,
-    ) -> MutexGuard<'a, Waiting> {
+    ) -> SpinGuard<'a, Waiting> {
         let calling = Calling { timer: timer.as_ptr(), by: thread_mark(), outer: waiting.calls };
         waiting.calls = &raw const calling;
         drop(waiting);
@@ -240,22 +302,36 @@ impl TimerQueue {
         // Inner calls have ended, so the innermost is ours.
         waiting.calls = calling.outer;
         if waiting.sleepers > 0 {
-            self.called.notify_all();
+            return self.open_gate(waiting);
         }
         waiting
     }
 
+    /// A call has ended, and somebody may wait for it.
+    #[cold]
+    fn open_gate<'a>(&'a self, waiting: SpinGuard<'a, Waiting>) -> SpinGuard<'a, Waiting> {
+        drop(waiting);
+        // Rule 5: whoever has looked before the call had ended sleeps by now.
+        drop(self.gate.lock().unwrap_or_else(PoisonError::into_inner));
+        self.called.notify_all();
+        self.lock()
+    }
+
     /// Returns when no other thread is inside of the timer's call.
-    fn wait_for_call(&self, mut waiting: MutexGuard<'_, Waiting>, timer: *const Timer) {
+    #[cold]
+    fn wait_for_call(&self, mut waiting: SpinGuard<'_, Waiting>, timer: *const Timer) {
         waiting.sleepers += 1;
-        while waiting.is_called_elsewhere(timer) {
-            waiting = self.called.wait(waiting).unwrap_or_else(|poisoned| poisoned.into_inner());
+        drop(waiting);
+        let mut gate = self.gate.lock().unwrap_or_else(PoisonError::into_inner);
+        while self.lock().is_called_elsewhere(timer) {
+            gate = self.called.wait(gate).unwrap_or_else(PoisonError::into_inner);
         }
-        waiting.sleepers -= 1;
+        self.lock().sleepers -= 1;
     }
 
     fn note_earliest(&self, waiting: &Waiting) {
         let earliest = match waiting.wheel.earliest() {
+            _ if waiting.wheel.has_fresh() => AT_ONCE,
             Earliest::None => NEVER,
             Earliest::At(at) => at,
             Earliest::NotBefore(at) => at | NOT_BEFORE,
@@ -266,9 +342,6 @@ impl TimerQueue {
     /// A time as a number.
     #[inline]
     fn number(&self, at: Instant) -> u64 {
-        let nanoseconds = |span: Duration| {
-            span.as_secs().saturating_mul(1_000_000_000).saturating_add(span.subsec_nanos().into())
-        };
         match at.checked_duration_since(self.epoch) {
             Some(after) => nanoseconds(after).saturating_add(EPOCH).min(LAST),
             None => EPOCH.saturating_sub(nanoseconds(self.epoch.saturating_duration_since(at))),
@@ -286,9 +359,15 @@ impl TimerQueue {
         Some(self.epoch.checked_sub(before).unwrap_or(self.epoch) + after)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Waiting> {
-        self.waiting.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    #[inline]
+    fn lock(&self) -> SpinGuard<'_, Waiting> {
+        self.waiting.lock()
     }
+}
+
+#[inline]
+fn nanoseconds(span: Duration) -> u64 {
+    span.as_secs().saturating_mul(1_000_000_000).saturating_add(span.subsec_nanos().into())
 }
 
 impl Waiting {

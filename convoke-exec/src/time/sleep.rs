@@ -25,6 +25,8 @@ use super::{Sleeping, When, timers_of};
 ///   the thread of the timers, or of the stop request, which should not be held up.
 ///
 /// It waits for the timers of that executor, or of a thread that serves all executors without. Waiting allocates nothing.
+/// Awaited in a task on a run loop, it is counted from when the loop looks at the clock next: before it sleeps, and every so
+/// often while it has work. So it is never shorter than asked for, and beginning it reads no clock.
 ///
 /// ```
 /// use std::time::{Duration, Instant};

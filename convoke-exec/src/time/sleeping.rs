@@ -53,7 +53,9 @@ impl Future for Sleeping {
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let this = self.project();
-        let when = *this.when;
-        this.wait.poll("a sleep", |now| when.from(now), cx)
+        match *this.when {
+            When::At(at) => this.wait.poll("a sleep", |_| Some(at), cx),
+            When::After(duration) => this.wait.poll_after("a sleep", duration, cx),
+        }
     }
 }

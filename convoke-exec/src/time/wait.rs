@@ -2,12 +2,13 @@
 
 use core::pin::Pin;
 use core::task::{Context, Poll};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use convoke_core::ExecutorRef;
 use convoke_core::raw::{Frame, outside_a_task};
 use pin_project_lite::pin_project;
 
-use super::Alarm;
+use super::{Alarm, When};
 use crate::sync::pause::Pause;
 
 pin_project! {
@@ -25,10 +26,13 @@ pin_project! {
 enum Until {
     /// It was not polled yet.
     NotKnown,
-    At(Instant),
+    Comes(When),
     /// Until a stop is asked for.
     Never,
 }
+
+/// Whiles from here on do not end.
+const FAR: Duration = Duration::from_secs(u32::MAX as u64);
 
 impl Wait {
     #[track_caller]
@@ -44,7 +48,7 @@ impl Wait {
     /// Outside all tasks, naming `who` waits.
     #[inline]
     pub(super) fn poll(
-        self: Pin<&mut Self>,
+        mut self: Pin<&mut Self>,
         who: &str,
         when: impl FnOnce(Instant) -> Option<Instant>,
         cx: &Context<'_>,
@@ -53,22 +57,50 @@ impl Wait {
         if Pause::was_stopped() {
             return Poll::Pending;
         }
-        let this = self.project();
-        let alarm = this.alarm.as_ref();
-        if let Until::NotKnown = this.until {
-            let now = Frame::current(|frame| match frame {
-                Some(frame) => alarm.now(frame.host().env().executor()),
-                None => outside_a_task(who),
-            });
-            *this.until = when(now).map_or(Until::Never, Until::At);
-            if let Until::At(at) = *this.until
-                && at <= now
-            {
+        if let Until::NotKnown = self.until {
+            let alarm = self.as_ref().project_ref().alarm;
+            let now = with_executor(who, |executor| alarm.now(executor));
+            let at = when(now);
+            if at.is_some_and(|at| at <= now) {
                 return Poll::Ready(());
             }
+            *self.as_mut().project().until = at.map_or(Until::Never, |at| Until::Comes(When::At(at)));
         }
+        self.poll_known(cx)
+    }
+
+    /// The same for a while that begins in the first poll. It does without a look at the clock, if the executor looks soon.
+    ///
+    /// # Panics
+    /// As [`poll`](Wait::poll).
+    #[inline]
+    pub(super) fn poll_after(
+        mut self: Pin<&mut Self>,
+        who: &str,
+        duration: Duration,
+        cx: &Context<'_>,
+    ) -> Poll<()> {
+        if Pause::was_stopped() {
+            return Poll::Pending;
+        }
+        if let Until::NotKnown = self.until {
+            let alarm = self.as_ref().project_ref().alarm;
+            with_executor(who, |executor| alarm.use_timers_of(executor));
+            if duration.is_zero() {
+                return Poll::Ready(());
+            }
+            let comes = duration < FAR;
+            *self.as_mut().project().until =
+                if comes { Until::Comes(When::After(duration)) } else { Until::Never };
+        }
+        self.poll_known(cx)
+    }
+
+    #[inline]
+    fn poll_known(self: Pin<&mut Self>, cx: &Context<'_>) -> Poll<()> {
+        let this = self.project();
         match *this.until {
-            Until::At(at) if alarm.poll(at, cx) => return Poll::Ready(()),
+            Until::Comes(when) if this.alarm.as_ref().poll_when(when, cx) => return Poll::Ready(()),
             _ => this.pause.wait(cx),
         }
         Poll::Pending
@@ -78,4 +110,13 @@ impl Wait {
     pub(super) fn now(self: Pin<&mut Self>) -> Instant {
         self.project().alarm.clock().now()
     }
+}
+
+/// Calls `f` with the executor of the running task.
+#[inline]
+fn with_executor<R>(who: &str, f: impl FnOnce(&ExecutorRef) -> R) -> R {
+    Frame::current(|frame| match frame {
+        Some(frame) => f(frame.host().env().executor()),
+        None => outside_a_task(who),
+    })
 }

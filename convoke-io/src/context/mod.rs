@@ -173,7 +173,7 @@ impl IoContext {
 
     /// Whether there is nothing that could ever run again, as far as the context knows.
     fn is_dry(&self) -> bool {
-        self.run_loop.next_timer().is_none()
+        !self.run_loop.has_timers()
             && self.shared.driver.in_flight() == 0
             && self.shared.held.load(Ordering::Acquire) == 0
     }

@@ -70,6 +70,10 @@ impl Sleeper for IoShared {
         self.driver.wake();
     }
 
+    fn jumps(&self) -> bool {
+        self.driver.jumps()
+    }
+
     fn look_each(&self) -> u32 {
         self.driver.look_each()
     }

@@ -108,6 +108,12 @@ pub trait Driver: Send + Sync + 'static {
         None
     }
 
+    /// Whether the clock jumps to the time that [`wait`](Driver::wait) is given, as virtual time does: then that is the exact time
+    /// of the next timer, and not one that several share.
+    fn jumps(&self) -> bool {
+        false
+    }
+
     /// How many pieces of work the context runs between two waits at the most.
     fn look_each(&self) -> u32 {
         convoke_exec::raw::LOOK_EACH

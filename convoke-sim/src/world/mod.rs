@@ -163,6 +163,10 @@ impl Sleeper for World {
         World::wake(self);
     }
 
+    fn jumps(&self) -> bool {
+        true
+    }
+
     /// So that each piece of work is chosen.
     fn look_each(&self) -> u32 {
         1
