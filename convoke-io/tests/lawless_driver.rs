@@ -259,13 +259,14 @@ fn a_waker_that_panics_does_not_reach_the_driver() {
 
 /// A buffer that panics, at the latest when it goes.
 struct Brittle {
+    bytes: [u8; 4],
     holds: bool,
 }
 
 impl AsMut<[u8]> for Brittle {
     fn as_mut(&mut self) -> &mut [u8] {
         assert!(self.holds, "there is no such buffer");
-        Box::leak(Box::new([0; 4]))
+        &mut self.bytes
     }
 }
 
@@ -278,14 +279,14 @@ impl Drop for Brittle {
 #[test]
 fn a_buffer_that_panics_panics_the_one_who_gave_it() {
     let source = Lawless::new(Lawless::keep, Lawless::find);
-    let refused = Panic::catch(|| sync_wait(source.read(Brittle { holds: false })));
+    let refused = Panic::catch(|| sync_wait(source.read(Brittle { bytes: [0; 4], holds: false })));
     assert!(refused.is_err());
     assert!(source.take().is_none(), "the driver was not asked");
     let reader = source.clone();
     // One that is stopped goes where its operation goes.
     let stopped = Panic::catch(|| {
         sync_wait(task(async move {
-            let mut read = pin!(reader.read(Brittle { holds: true }).into_future());
+            let mut read = pin!(reader.read(Brittle { bytes: [0; 4], holds: true }).into_future());
             begun(read.as_mut()).await;
         }))
     });
