@@ -113,7 +113,8 @@ async fn kept(source: &Lawless, operations: usize) {
 
 /// Polls it once, and it waits.
 async fn begun<F: Future>(mut future: Pin<&mut F>) {
-    poll_fn(|cx| Poll::Ready(assert!(future.as_mut().poll(cx).is_pending(), "it waits"))).await;
+    let waits = poll_fn(|cx| Poll::Ready(future.as_mut().poll(cx).is_pending())).await;
+    assert!(waits, "there was nothing to be done");
 }
 
 #[test]
@@ -305,13 +306,10 @@ fn a_read_that_is_dropped_in_flight_has_its_buffer_until_the_driver_is_done() {
             }
         }
     });
-    for buffer in [vec![0_u8; 1 << 16]] {
-        let source = source.clone();
-        sync_wait(task(async move {
-            let mut read = pin!(source.read(buffer).into_future());
-            begun(read.as_mut()).await;
-        }))
-        .unwrap();
-    }
+    sync_wait(task(async move {
+        let mut read = pin!(source.read(vec![0_u8; 1 << 16]).into_future());
+        begun(read.as_mut()).await;
+    }))
+    .unwrap();
     finisher.join().unwrap();
 }
