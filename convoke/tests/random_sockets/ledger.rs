@@ -3,7 +3,8 @@
 use std::io;
 use std::net::Shutdown;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
 
 use convoke::net::TcpStream;
 
@@ -30,7 +31,7 @@ struct Way {
 
 impl Ledger {
     fn way<R>(&self, way: usize, f: impl FnOnce(&mut Way) -> R) -> R {
-        f(&mut self.ways[way].lock().unwrap())
+        f(&mut self.ways[way].lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Says whether an error is one that this connection may have.
@@ -44,7 +45,7 @@ impl Ledger {
     pub(crate) fn judge(&self) -> Judged {
         let may_reset = self.may_reset.load(Ordering::Acquire);
         for way in &self.ways {
-            let way = way.lock().unwrap();
+            let way = way.lock().unwrap_or_else(PoisonError::into_inner);
             let most = way.written + way.in_doubt;
             assert!(way.heard <= most, "more was heard than was said: {way:?}");
             assert!(may_reset || (way.has_ended && way.written <= way.heard), "bytes were lost: {way:?}");
@@ -84,7 +85,9 @@ impl Speaker {
 
 impl Drop for Speaker {
     fn drop(&mut self) {
-        if let Err(error) = self.stream.shutdown(Shutdown::Write) {
+        if let Err(error) = self.stream.shutdown(Shutdown::Write)
+            && !thread::panicking()
+        {
             self.ledger.explains(error);
         }
     }
