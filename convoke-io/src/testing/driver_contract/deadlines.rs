@@ -6,10 +6,11 @@ use std::sync::Mutex;
 
 use convoke_exec::local_scope;
 use convoke_exec::race;
-use convoke_exec::time::sleep;
+use convoke_exec::time::{sleep, sleep_until};
 
 use super::Harness;
 use super::stage::in_flight;
+use crate::current_driver;
 
 pub(super) fn a_time_that_has_passed_is_not_waited_for(harness: &Harness) {
     let driver = harness.driver();
@@ -32,11 +33,13 @@ pub(super) fn sleeps_end_in_the_order_of_their_times(harness: &Harness) {
     let times = [40, 10, 30, 20, 10, 50];
     let order = Mutex::new(Vec::new());
     harness.run(async {
+        // Of all of them: on a slow machine the last would begin when the first is over.
+        let begun = current_driver()?.now();
         local_scope(async |s| {
             for time in times {
                 let order = &order;
                 s.spawn(async move {
-                    sleep(Duration::from_millis(time)).await;
+                    sleep_until(begun + Duration::from_millis(time)).await;
                     order.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).push(time);
                 });
             }

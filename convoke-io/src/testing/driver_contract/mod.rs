@@ -164,7 +164,7 @@ pub fn cancelling(harness: &Harness) {
 /// Futures that are dropped while they wait.
 pub fn dropping(harness: &Harness) {
     dropping::a_read_that_is_dropped_has_read_nothing(harness);
-    dropping::a_read_that_is_forgotten_counts_until_its_socket_goes(harness);
+    dropping::one_who_was_forgotten_counts_until_the_socket_goes(harness);
     dropping::a_buffer_of_its_own_is_given_back_before_the_task_ends(harness);
     dropping::an_operation_keeps_its_socket(harness);
     dropping::a_socket_that_goes_makes_room_for_the_next(harness);
