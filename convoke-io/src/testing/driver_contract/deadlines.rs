@@ -1,8 +1,11 @@
 //! Waits end when the clock says so, in the order of their times. The clock is the driver's.
 
+use core::future::{Future, IntoFuture, poll_fn};
+use core::pin::pin;
+use core::task::Poll;
 use core::time::Duration;
 use std::io;
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use convoke_exec::local_scope;
 use convoke_exec::race;
@@ -30,25 +33,43 @@ pub(super) fn a_wait_ends_by_its_time(harness: &Harness) {
 }
 
 pub(super) fn sleeps_end_in_the_order_of_their_times(harness: &Harness) {
-    let times = [40, 10, 30, 20, 10, 50];
-    let order = Mutex::new(Vec::new());
-    harness.run(async {
-        // Of all of them: on a slow machine the last would begin when the first is over.
-        let begun = current_driver()?.now();
-        local_scope(async |s| {
-            for time in times {
-                let order = &order;
-                s.spawn(async move {
-                    sleep_until(begun + Duration::from_millis(time)).await;
-                    order.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).push(time);
-                });
-            }
-        })
-        .await;
-        Ok(())
-    });
-    let order = order.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
-    assert_eq!(order, [10, 10, 20, 30, 40, 50]);
+    let mut unit = Duration::from_millis(10);
+    loop {
+        let (order, all_have_waited) = harness.run(sleeps([4, 1, 3, 2, 1, 5], unit));
+        if all_have_waited {
+            assert_eq!(order, [1, 1, 2, 3, 4, 5]);
+            return;
+        }
+        // On a machine so slow that one is over before the last has begun there is no order yet.
+        unit *= 2;
+    }
+}
+
+/// In which order sleeps of so many units end that have one beginning, and whether all had begun before the first was over.
+async fn sleeps(times: [u32; 6], unit: Duration) -> io::Result<(Vec<u32>, bool)> {
+    let driver = current_driver()?;
+    let begun = driver.now();
+    let (order, waiting) = (Mutex::new(Vec::new()), Mutex::new(0));
+    local_scope(async |s| {
+        for time in times {
+            let (order, waiting, driver) = (&order, &waiting, &driver);
+            s.spawn(async move {
+                let mut sleep = pin!(sleep_until(begun + unit * time).into_future());
+                let waits = poll_fn(|cx| Poll::Ready(sleep.as_mut().poll(cx).is_pending())).await;
+                if waits {
+                    *lock(waiting) += usize::from(driver.now() < begun + unit);
+                    sleep.await;
+                }
+                lock(order).push(time);
+            });
+        }
+    })
+    .await;
+    Ok((lock(&order).clone(), *lock(&waiting) == times.len()))
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 pub(super) fn input_does_not_wait_for_a_time(harness: &Harness) {
