@@ -88,7 +88,7 @@ fn a_while_that_begins_at_the_next_look_is_counted_from_there_and_not_earlier() 
     };
     arm(0, 10);
     arm(1, 5);
-    let _ = timers.arm(2, 17);
+    assert_eq!(timers.arm(2, 17), AfterArm::Waits, "there will be a look before");
     assert!(!timers.queue.is_empty());
     assert!(timers.queue.next_look().is_some_and(|look| look <= timers.after(0)), "a look is wanted at once");
     assert!(timers.called(7).is_empty());

@@ -54,6 +54,7 @@ impl Timed for TimedTokio {
         drop(tokio::task::spawn_local(task));
     }
 
+    #[inline]
     fn sleep(duration: Duration) -> impl Future<Output = ()> + 'static {
         tokio::time::sleep(duration)
     }
@@ -77,6 +78,7 @@ impl Timed for TimedSmol {
         starter.spawn(task).detach();
     }
 
+    #[inline]
     fn sleep(duration: Duration) -> impl Future<Output = ()> + 'static {
         let timer = async_io::Timer::after(duration);
         async {
@@ -104,6 +106,7 @@ impl Timed for TimedMonoio {
         drop(monoio::spawn(task));
     }
 
+    #[inline]
     fn sleep(duration: Duration) -> impl Future<Output = ()> + 'static {
         monoio::time::sleep(duration)
     }
@@ -127,6 +130,7 @@ impl Timed for TimedGlommio {
         glommio::spawn_local(task).detach();
     }
 
+    #[inline]
     fn sleep(duration: Duration) -> impl Future<Output = ()> + 'static {
         glommio::timer::sleep(duration)
     }

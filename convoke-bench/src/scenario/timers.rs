@@ -74,6 +74,7 @@ impl Timed for Convoke {
         starter.start(task);
     }
 
+    #[inline]
     fn sleep(duration: Duration) -> impl Future<Output = ()> + 'static {
         sleep(duration).into_future()
     }
@@ -97,6 +98,7 @@ impl Timed for InSystemMemory {
         Convoke::start(starter, task);
     }
 
+    #[inline]
     fn sleep(duration: Duration) -> impl Future<Output = ()> + 'static {
         Convoke::sleep(duration)
     }

@@ -106,6 +106,7 @@ impl Executor for ExecutorRef {
         unsafe { (self.table.home)(&self.word) }
     }
 
+    #[inline]
     fn timers(&self) -> Option<&dyn Timers> {
         // SAFETY: as in `post`.
         unsafe { (self.table.timers)(&self.word) }

@@ -49,6 +49,7 @@ unsafe impl Send for Alarm {}
 
 impl Alarm {
     /// One that is not set.
+    #[inline]
     pub fn new() -> Self {
         Self {
             timer: Timer::new(Self::called),
@@ -77,6 +78,7 @@ impl Alarm {
     }
 
     /// The timers of the executor that [`now`](Alarm::now) was asked for.
+    #[inline]
     pub(super) fn clock(&self) -> &dyn Timers {
         self.executor.get().and_then(Executor::timers).unwrap_or_else(|| fallback::timers())
     }
@@ -136,6 +138,7 @@ impl Alarm {
     }
 
     /// It is not armed.
+    #[inline]
     fn arm(self: Pin<&Self>, timers: &dyn Timers, when: When, cx: &Context<'_>) {
         let waker = cx.waker().clone();
         // SAFETY: rule 2: it is not armed.

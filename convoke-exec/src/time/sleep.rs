@@ -41,6 +41,7 @@ use super::{Sleeping, When, timers_of};
 /// let first = when_any((just("work"), sleep(Duration::from_secs(3600)).then(|()| "time is up")));
 /// assert_eq!(sync_wait(first), Outcome::Value("work"));
 /// ```
+#[inline]
 pub fn sleep(duration: Duration) -> Sleep {
     Sleep { when: When::After(duration) }
 }
@@ -64,6 +65,7 @@ pub fn sleep(duration: Duration) -> Sleep {
 ///     assert!(Instant::now() >= at);
 /// }
 /// ```
+#[inline]
 pub fn sleep_until(instant: Instant) -> Sleep {
     Sleep { when: When::At(instant) }
 }
