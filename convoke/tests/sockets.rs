@@ -328,3 +328,27 @@ fn streams_of_any_type_and_sockets_speak_the_same_traits() {
         Ok(())
     });
 }
+
+#[test]
+fn asking_for_nothing_between_two_waits_leaves_nobody_waiting() {
+    use std::pin::Pin;
+    use std::task::Poll;
+
+    use futures_io::AsyncRead;
+
+    let context = io_context().unwrap();
+    let driver = context.driver().clone();
+    let ended = context.run_until(async {
+        let (mut client, _server) = connected().await?;
+        for _ in 0..10 {
+            let polled = std::future::poll_fn(|cx| {
+                let waits = Pin::new(&mut client).poll_read(cx, &mut [0; 1]).is_pending();
+                let nothing = Pin::new(&mut client).poll_read(cx, &mut []);
+                Poll::Ready((waits, matches!(nothing, Poll::Ready(Ok(0)))))
+            });
+            assert_eq!(polled.await, (true, true));
+        }
+        io::Result::Ok(driver.in_flight())
+    });
+    assert_eq!(ended.unwrap().unwrap(), 0);
+}

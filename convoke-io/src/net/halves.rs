@@ -204,6 +204,9 @@ fn poll_read<K: Kind>(
     cx: &Context<'_>,
     buffer: &mut [u8],
 ) -> Poll<io::Result<usize>> {
+    if buffer.is_empty() {
+        return slot.nothing(&*stream.source);
+    }
     slot.poll(&*stream.source, Interest::Read, polled(), cx, |source| source.try_read(buffer))
 }
 
@@ -213,6 +216,9 @@ fn poll_read_vectored<K: Kind>(
     cx: &Context<'_>,
     buffers: &mut [IoSliceMut<'_>],
 ) -> Poll<io::Result<usize>> {
+    if buffers.iter().all(|buffer| buffer.is_empty()) {
+        return slot.nothing(&*stream.source);
+    }
     slot.poll(&*stream.source, Interest::Read, polled(), cx, |source| source.try_read_vectored(buffers))
 }
 
@@ -222,6 +228,9 @@ fn poll_write<K: Kind>(
     cx: &Context<'_>,
     buffer: &[u8],
 ) -> Poll<io::Result<usize>> {
+    if buffer.is_empty() {
+        return slot.nothing(&*stream.source);
+    }
     slot.poll(&*stream.source, Interest::Write, polled(), cx, |source| source.try_write(buffer))
 }
 
@@ -231,6 +240,9 @@ fn poll_write_vectored<K: Kind>(
     cx: &Context<'_>,
     buffers: &[IoSlice<'_>],
 ) -> Poll<io::Result<usize>> {
+    if buffers.iter().all(|buffer| buffer.is_empty()) {
+        return slot.nothing(&*stream.source);
+    }
     slot.poll(&*stream.source, Interest::Write, polled(), cx, |source| source.try_write_vectored(buffers))
 }
 

@@ -32,6 +32,12 @@ impl PollSlot {
         waiting.get_mut().unwrap_or_else(PoisonError::into_inner).poll(source, place, cx, act)
     }
 
+    /// Nothing was asked for, which says nothing about the source: who waited does not any more.
+    pub(super) fn nothing(&mut self, source: &dyn Source) -> Poll<io::Result<usize>> {
+        self.let_go(source);
+        Poll::Ready(Ok(0))
+    }
+
     /// It waits no longer: before whoever has it goes.
     #[inline]
     pub(super) fn let_go(&mut self, source: &dyn Source) {

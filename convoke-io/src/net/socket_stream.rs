@@ -215,6 +215,9 @@ impl<K: Kind> AsyncRead for SocketStream<K> {
     #[inline]
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
+        if buffer.is_empty() {
+            return this.reads.nothing(&*this.source);
+        }
         this.reads.poll(&*this.source, Interest::Read, polled(), cx, |source| source.try_read(buffer))
     }
 
@@ -224,6 +227,9 @@ impl<K: Kind> AsyncRead for SocketStream<K> {
         buffers: &mut [IoSliceMut<'_>],
     ) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
+        if buffers.iter().all(|buffer| buffer.is_empty()) {
+            return this.reads.nothing(&*this.source);
+        }
         this.reads
             .poll(&*this.source, Interest::Read, polled(), cx, |source| source.try_read_vectored(buffers))
     }
@@ -233,6 +239,9 @@ impl<K: Kind> AsyncWrite for SocketStream<K> {
     #[inline]
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &[u8]) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
+        if buffer.is_empty() {
+            return this.writes.nothing(&*this.source);
+        }
         this.writes.poll(&*this.source, Interest::Write, polled(), cx, |source| source.try_write(buffer))
     }
 
@@ -242,6 +251,9 @@ impl<K: Kind> AsyncWrite for SocketStream<K> {
         buffers: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
+        if buffers.iter().all(|buffer| buffer.is_empty()) {
+            return this.writes.nothing(&*this.source);
+        }
         this.writes
             .poll(&*this.source, Interest::Write, polled(), cx, |source| source.try_write_vectored(buffers))
     }
