@@ -12,9 +12,8 @@ use futures_io::{AsyncRead, AsyncWrite};
 
 use super::kind::Kind;
 use super::poll_slot::PollSlot;
-use super::socket_stream::{SocketStream, closed, polled};
+use super::socket_stream::{SocketStream, closed};
 use super::stream_io::{FillBuffer, SendBuffer};
-use crate::driver::Interest;
 
 /// The half that reads, borrowed from a [`SocketStream`].
 #[derive(Debug)]
@@ -198,58 +197,10 @@ impl<K: Kind> WriteHalf<'_, K> {
     }
 }
 
-fn poll_read<K: Kind>(
-    slot: &mut PollSlot,
-    stream: &SocketStream<K>,
-    cx: &Context<'_>,
-    buffer: &mut [u8],
-) -> Poll<io::Result<usize>> {
-    if buffer.is_empty() {
-        return slot.nothing(&*stream.source);
-    }
-    slot.poll(&*stream.source, Interest::Read, polled(), cx, |source| source.try_read(buffer))
-}
-
-fn poll_read_vectored<K: Kind>(
-    slot: &mut PollSlot,
-    stream: &SocketStream<K>,
-    cx: &Context<'_>,
-    buffers: &mut [IoSliceMut<'_>],
-) -> Poll<io::Result<usize>> {
-    if buffers.iter().all(|buffer| buffer.is_empty()) {
-        return slot.nothing(&*stream.source);
-    }
-    slot.poll(&*stream.source, Interest::Read, polled(), cx, |source| source.try_read_vectored(buffers))
-}
-
-fn poll_write<K: Kind>(
-    slot: &mut PollSlot,
-    stream: &SocketStream<K>,
-    cx: &Context<'_>,
-    buffer: &[u8],
-) -> Poll<io::Result<usize>> {
-    if buffer.is_empty() {
-        return slot.nothing(&*stream.source);
-    }
-    slot.poll(&*stream.source, Interest::Write, polled(), cx, |source| source.try_write(buffer))
-}
-
-fn poll_write_vectored<K: Kind>(
-    slot: &mut PollSlot,
-    stream: &SocketStream<K>,
-    cx: &Context<'_>,
-    buffers: &[IoSlice<'_>],
-) -> Poll<io::Result<usize>> {
-    if buffers.iter().all(|buffer| buffer.is_empty()) {
-        return slot.nothing(&*stream.source);
-    }
-    slot.poll(&*stream.source, Interest::Write, polled(), cx, |source| source.try_write_vectored(buffers))
-}
-
 impl<K: Kind> AsyncRead for ReadHalf<'_, K> {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
-        poll_read(&mut this.slot, this.stream, cx, buffer)
+        this.slot.poll_read(&*this.stream.source, cx, buffer)
     }
 
     fn poll_read_vectored(
@@ -258,14 +209,14 @@ impl<K: Kind> AsyncRead for ReadHalf<'_, K> {
         buffers: &mut [IoSliceMut<'_>],
     ) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
-        poll_read_vectored(&mut this.slot, this.stream, cx, buffers)
+        this.slot.poll_read_vectored(&*this.stream.source, cx, buffers)
     }
 }
 
 impl<K: Kind> AsyncRead for OwnedReadHalf<K> {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
-        poll_read(&mut this.slot, whole(&this.stream), cx, buffer)
+        this.slot.poll_read(&*whole(&this.stream).source, cx, buffer)
     }
 
     fn poll_read_vectored(
@@ -274,14 +225,14 @@ impl<K: Kind> AsyncRead for OwnedReadHalf<K> {
         buffers: &mut [IoSliceMut<'_>],
     ) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
-        poll_read_vectored(&mut this.slot, whole(&this.stream), cx, buffers)
+        this.slot.poll_read_vectored(&*whole(&this.stream).source, cx, buffers)
     }
 }
 
 impl<K: Kind> AsyncWrite for WriteHalf<'_, K> {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &[u8]) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
-        poll_write(&mut this.slot, this.stream, cx, buffer)
+        this.slot.poll_write(&*this.stream.source, cx, buffer)
     }
 
     fn poll_write_vectored(
@@ -290,7 +241,7 @@ impl<K: Kind> AsyncWrite for WriteHalf<'_, K> {
         buffers: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
-        poll_write_vectored(&mut this.slot, this.stream, cx, buffers)
+        this.slot.poll_write_vectored(&*this.stream.source, cx, buffers)
     }
 
     fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -305,8 +256,7 @@ impl<K: Kind> AsyncWrite for WriteHalf<'_, K> {
 impl<K: Kind> AsyncWrite for OwnedWriteHalf<K> {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &[u8]) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
-        let stream = whole(&this.stream);
-        poll_write(&mut this.slot, stream, cx, buffer)
+        this.slot.poll_write(&*whole(&this.stream).source, cx, buffer)
     }
 
     fn poll_write_vectored(
@@ -315,8 +265,7 @@ impl<K: Kind> AsyncWrite for OwnedWriteHalf<K> {
         buffers: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
-        let stream = whole(&this.stream);
-        poll_write_vectored(&mut this.slot, stream, cx, buffers)
+        this.slot.poll_write_vectored(&*whole(&this.stream).source, cx, buffers)
     }
 
     fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {

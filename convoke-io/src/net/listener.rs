@@ -11,8 +11,8 @@ use std::sync::Arc;
 use futures_core::Stream;
 
 use super::kind::Kind;
-use super::poll_slot::PollSlot;
-use super::socket_stream::{SocketStream, polled};
+use super::poll_slot::{PollSlot, polled};
+use super::socket_stream::SocketStream;
 use crate::attempting::attempt;
 use crate::driver::{Accepted, Interest, Source};
 

@@ -4,7 +4,7 @@
 use core::fmt;
 use core::panic::Location;
 use core::task::{Context, Poll};
-use std::io;
+use std::io::{self, IoSlice, IoSliceMut};
 use std::sync::{Mutex, PoisonError};
 
 use crate::attempting::Waiting;
@@ -32,8 +32,58 @@ impl PollSlot {
         waiting.get_mut().unwrap_or_else(PoisonError::into_inner).poll(source, place, cx, act)
     }
 
+    #[inline]
+    pub(super) fn poll_read(
+        &mut self,
+        source: &dyn Source,
+        cx: &Context<'_>,
+        buffer: &mut [u8],
+    ) -> Poll<io::Result<usize>> {
+        if buffer.is_empty() {
+            return self.nothing(source);
+        }
+        self.poll(source, Interest::Read, polled(), cx, |source| source.try_read(buffer))
+    }
+
+    pub(super) fn poll_read_vectored(
+        &mut self,
+        source: &dyn Source,
+        cx: &Context<'_>,
+        buffers: &mut [IoSliceMut<'_>],
+    ) -> Poll<io::Result<usize>> {
+        if buffers.iter().all(|buffer| buffer.is_empty()) {
+            return self.nothing(source);
+        }
+        self.poll(source, Interest::Read, polled(), cx, |source| source.try_read_vectored(buffers))
+    }
+
+    #[inline]
+    pub(super) fn poll_write(
+        &mut self,
+        source: &dyn Source,
+        cx: &Context<'_>,
+        buffer: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        if buffer.is_empty() {
+            return self.nothing(source);
+        }
+        self.poll(source, Interest::Write, polled(), cx, |source| source.try_write(buffer))
+    }
+
+    pub(super) fn poll_write_vectored(
+        &mut self,
+        source: &dyn Source,
+        cx: &Context<'_>,
+        buffers: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        if buffers.iter().all(|buffer| buffer.is_empty()) {
+            return self.nothing(source);
+        }
+        self.poll(source, Interest::Write, polled(), cx, |source| source.try_write_vectored(buffers))
+    }
+
     /// Nothing was asked for, which says nothing about the source: who waited does not any more.
-    pub(super) fn nothing(&mut self, source: &dyn Source) -> Poll<io::Result<usize>> {
+    fn nothing(&mut self, source: &dyn Source) -> Poll<io::Result<usize>> {
         self.let_go(source);
         Poll::Ready(Ok(0))
     }
@@ -45,6 +95,11 @@ impl PollSlot {
             waiting.get_mut().unwrap_or_else(PoisonError::into_inner).let_go(source);
         }
     }
+}
+
+/// Where a `poll_…` method of a trait waits: who calls it is not known.
+pub(super) fn polled() -> &'static Location<'static> {
+    Location::caller()
 }
 
 impl fmt::Debug for PollSlot {

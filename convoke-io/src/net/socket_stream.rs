@@ -3,7 +3,6 @@
 use core::fmt;
 use core::future::Future;
 use core::marker::PhantomData;
-use core::panic::Location;
 use core::pin::Pin;
 use core::task::{Context, Poll};
 use std::io::{self, IoSlice, IoSliceMut};
@@ -206,19 +205,11 @@ impl<K: Kind> SocketStream<K> {
     }
 }
 
-/// Where a `poll_…` method of a trait waits: who calls it is not known.
-pub(super) fn polled() -> &'static Location<'static> {
-    Location::caller()
-}
-
 impl<K: Kind> AsyncRead for SocketStream<K> {
     #[inline]
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
-        if buffer.is_empty() {
-            return this.reads.nothing(&*this.source);
-        }
-        this.reads.poll(&*this.source, Interest::Read, polled(), cx, |source| source.try_read(buffer))
+        this.reads.poll_read(&*this.source, cx, buffer)
     }
 
     fn poll_read_vectored(
@@ -227,11 +218,7 @@ impl<K: Kind> AsyncRead for SocketStream<K> {
         buffers: &mut [IoSliceMut<'_>],
     ) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
-        if buffers.iter().all(|buffer| buffer.is_empty()) {
-            return this.reads.nothing(&*this.source);
-        }
-        this.reads
-            .poll(&*this.source, Interest::Read, polled(), cx, |source| source.try_read_vectored(buffers))
+        this.reads.poll_read_vectored(&*this.source, cx, buffers)
     }
 }
 
@@ -239,10 +226,7 @@ impl<K: Kind> AsyncWrite for SocketStream<K> {
     #[inline]
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &[u8]) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
-        if buffer.is_empty() {
-            return this.writes.nothing(&*this.source);
-        }
-        this.writes.poll(&*this.source, Interest::Write, polled(), cx, |source| source.try_write(buffer))
+        this.writes.poll_write(&*this.source, cx, buffer)
     }
 
     fn poll_write_vectored(
@@ -251,11 +235,7 @@ impl<K: Kind> AsyncWrite for SocketStream<K> {
         buffers: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
-        if buffers.iter().all(|buffer| buffer.is_empty()) {
-            return this.writes.nothing(&*this.source);
-        }
-        this.writes
-            .poll(&*this.source, Interest::Write, polled(), cx, |source| source.try_write_vectored(buffers))
+        this.writes.poll_write_vectored(&*this.source, cx, buffers)
     }
 
     fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
