@@ -20,6 +20,10 @@ use crate::{calls, sockets};
 /// How many events a wait takes from the kernel at the most. The rest is there for the next one.
 pub const EVENTS_AT_ONCE: usize = 1024;
 
+/// For how long a wait looks for events before it sleeps, at the most; and only while its sleeps turn out shorter than this, so
+/// that it costs no more than the sleeps would. To be put to sleep and woken takes tens of microseconds on both sides of a connection.
+pub const SPIN: Duration = Duration::from_micros(50);
+
 /// A driver for kernels that say when a socket is ready. Its sockets are used from any thread; one waits.
 ///
 /// ```
@@ -54,7 +58,15 @@ impl PollDriver {
     /// # Errors
     /// What the kernel says: there are no descriptors left.
     pub fn new() -> io::Result<Self> {
-        Poller::new().map(Self::over)
+        Self::spinning(SPIN)
+    }
+
+    /// The same, with this instead of [`SPIN`]; zero to always sleep at once. It is of no consequence but on Linux.
+    ///
+    /// # Errors
+    /// As [`new`](PollDriver::new).
+    pub fn spinning(longest: Duration) -> io::Result<Self> {
+        Poller::new(longest).map(Self::over)
     }
 
     /// The same without what is special about Linux: as it is on other systems, to be tested here.

@@ -7,7 +7,7 @@
 //! | `state.rs` | what a source shares with the driver: its socket, its readiness, the two lines of those who wait |
 //! | `readiness.rs` | what is known about a source: the state machine, in one word |
 //! | `registry.rs` | which source an event is for |
-//! | `poller/` | the kernel's way of saying that something is ready: `epoll.rs` where there is one, `portable.rs` |
+//! | `poller/` | the kernel's way of saying that something is ready: `epoll.rs` where there is one, `portable.rs`; `alertness.rs`: whether it looks for a while before it sleeps |
 //! | `sockets.rs`, `addresses.rs`, `options.rs`, `calls.rs` | how sockets are made, named, set up and used |
 //!
 //! Programs use the facade crate `convoke`, which picks a driver.
@@ -24,4 +24,4 @@ mod sockets;
 mod source;
 mod state;
 
-pub use driver::{EVENTS_AT_ONCE, PollDriver};
+pub use driver::{EVENTS_AT_ONCE, PollDriver, SPIN};

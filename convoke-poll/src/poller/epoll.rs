@@ -1,20 +1,25 @@
 //! epoll, by edges: one system call for a wait, none to wait again for the same socket.
 
+use core::hint;
 use core::mem::MaybeUninit;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::event::{EventfdFlags, Timespec, eventfd};
 use rustix::io::Errno;
 
+use super::alertness::Alertness;
 use crate::EVENTS_AT_ONCE;
 use crate::readiness::Event;
 
 /// The key of the bell.
 const BELL: u64 = u64::MAX;
+
+/// So long is the breath between two looks, in pauses of the processor: about as long as a look.
+const PAUSES: u32 = 8;
 
 #[derive(Debug)]
 pub(crate) struct Poller {
@@ -23,14 +28,15 @@ pub(crate) struct Poller {
     bell: OwnedFd,
     /// Whether the bell was rung, and the wait that it ends has not ended yet.
     rung: AtomicBool,
+    alertness: Alertness,
 }
 
 impl Poller {
-    pub(crate) fn new() -> io::Result<Self> {
+    pub(crate) fn new(longest_look: Duration) -> io::Result<Self> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         epoll::add(&epoll, &bell, EventData::new_u64(BELL), EventFlags::IN | EventFlags::ET)?;
-        Ok(Self { epoll, bell, rung: AtomicBool::new(false) })
+        Ok(Self { epoll, bell, rung: AtomicBool::new(false), alertness: Alertness::new(longest_look) })
     }
 
     pub(crate) fn add(&self, socket: BorrowedFd<'_>, key: usize) -> io::Result<()> {
@@ -42,12 +48,49 @@ impl Poller {
         _ = epoll::delete(&self.epoll, socket);
     }
 
+    /// Waits; where sleeps have been short of late, by looking for a while first.
     #[inline]
     pub(crate) fn wait(
         &self,
-        timeout: Option<Duration>,
+        mut timeout: Option<Duration>,
         mut each: impl FnMut(usize, Event),
     ) -> io::Result<()> {
+        let longest = self.alertness.longest();
+        if longest.is_zero() || timeout == Some(Duration::ZERO) {
+            return self.take(timeout, &mut each).map(drop);
+        }
+        if self.alertness.is_alert() {
+            if self.take(Some(Duration::ZERO), &mut each)? > 0 || self.look_again(timeout, &mut each)? {
+                return Ok(());
+            }
+            timeout = timeout.map(|timeout| timeout.saturating_sub(longest));
+        }
+        let begun = Instant::now();
+        self.take(timeout, &mut each)?;
+        self.alertness.slept(begun.elapsed());
+        Ok(())
+    }
+
+    /// Looks until there is something, for as long as that may be worth it. Says whether there was.
+    #[inline(never)]
+    fn look_again(&self, timeout: Option<Duration>, each: &mut impl FnMut(usize, Event)) -> io::Result<bool> {
+        let longest = self.alertness.longest();
+        let longest = timeout.map_or(longest, |timeout| timeout.min(longest));
+        let begun = Instant::now();
+        while begun.elapsed() < longest {
+            (0..PAUSES).for_each(|_| hint::spin_loop());
+            if self.take(Some(Duration::ZERO), each)? > 0 {
+                self.alertness.found();
+                return Ok(true);
+            }
+        }
+        self.alertness.missed();
+        Ok(false)
+    }
+
+    /// Takes the events that are there, or the first to come. Says how many there were, the bell's among them.
+    #[inline]
+    fn take(&self, timeout: Option<Duration>, each: &mut impl FnMut(usize, Event)) -> io::Result<usize> {
         let timeout = timeout.and_then(whole_milliseconds);
         let mut room = [const { MaybeUninit::uninit() }; EVENTS_AT_ONCE];
         let events = match epoll::wait(&self.epoll, &mut room, timeout.as_ref()) {
@@ -67,7 +110,7 @@ impl Poller {
                 each(key as usize, of_flags(flags));
             }
         }
-        Ok(())
+        Ok(events.len())
     }
 
     pub(crate) fn wake(&self) {
@@ -102,4 +145,53 @@ fn whole_milliseconds(timeout: Duration) -> Option<Timespec> {
     let milliseconds = timeout.as_nanos().div_ceil(1_000_000);
     i32::try_from(milliseconds).ok()?;
     Timespec::try_from(Duration::from_millis(milliseconds as u64)).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::net::UnixStream;
+    use std::thread;
+
+    /// One that looks for longer than any test takes, before it sleeps.
+    fn alert() -> Poller {
+        let poller = Poller::new(Duration::from_secs(600)).unwrap();
+        while !poller.alertness.is_alert() {
+            poller.alertness.slept(Duration::ZERO);
+        }
+        poller
+    }
+
+    #[test]
+    fn who_looks_is_woken_from_another_thread() {
+        let poller = alert();
+        thread::scope(|threads| {
+            threads.spawn(|| poller.wake());
+            poller.wait(None, |_, _| panic!("nothing has happened to any socket")).unwrap();
+        });
+        assert!(poller.alertness.is_alert(), "it has not slept");
+    }
+
+    #[test]
+    fn who_looks_sees_what_comes_meanwhile() {
+        let poller = alert();
+        let (one, mut other) = UnixStream::pair().unwrap();
+        one.set_nonblocking(true).unwrap();
+        poller.add(one.as_fd(), 7).unwrap();
+        // That it can be written to is there at once.
+        poller.wait(None, |key, event| assert!(key == 7 && event.writable && !event.readable)).unwrap();
+        let mut readable = false;
+        thread::scope(|threads| {
+            threads.spawn(|| io::Write::write_all(&mut other, b"!").unwrap());
+            poller.wait(None, |key, event| readable = key == 7 && event.readable).unwrap();
+        });
+        assert!(readable);
+    }
+
+    #[test]
+    fn a_look_in_vain_ends_with_the_time_that_it_was_given() {
+        let poller = alert();
+        poller.wait(Some(Duration::from_millis(1)), |_, _| panic!("there are no sockets")).unwrap();
+        assert!(!poller.alertness.is_alert());
+    }
 }

@@ -2,6 +2,8 @@
 //! This file chooses; the two have the same methods.
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
+mod alertness;
+#[cfg(any(target_os = "linux", target_os = "android"))]
 mod epoll;
 mod portable;
 
@@ -23,12 +25,16 @@ pub(crate) enum Poller {
 }
 
 impl Poller {
-    /// The best that there is.
-    pub(crate) fn new() -> io::Result<Self> {
+    /// The best that there is. One that can tell an empty look from being woken looks for so long at the most before it
+    /// sleeps.
+    pub(crate) fn new(longest_look: Duration) -> io::Result<Self> {
         #[cfg(any(target_os = "linux", target_os = "android"))]
-        return epoll::Poller::new().map(Self::Epoll);
+        return epoll::Poller::new(longest_look).map(Self::Epoll);
         #[cfg(not(any(target_os = "linux", target_os = "android")))]
-        Self::portable(true)
+        {
+            _ = longest_look;
+            Self::portable(true)
+        }
     }
 
     /// The one that there is everywhere.

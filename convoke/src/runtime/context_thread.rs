@@ -3,10 +3,11 @@
 use std::io;
 use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use convoke_io::{IoExecutor, Work};
 
-use super::io_context;
+use super::context_spinning;
 
 pub(super) struct ContextThread {
     executor: IoExecutor,
@@ -16,10 +17,10 @@ pub(super) struct ContextThread {
 }
 
 impl ContextThread {
-    pub(super) fn start(number: usize) -> io::Result<Self> {
+    pub(super) fn start(number: usize, spin: Option<Duration>) -> io::Result<Self> {
         let (made, ready) = mpsc::channel();
         let thread = thread::Builder::new().name(format!("convoke-io-{number}")).spawn(move || {
-            let context = match io_context() {
+            let context = match context_spinning(spin) {
                 Ok(context) => context,
                 Err(error) => return drop(made.send(Err(error))),
             };

@@ -31,12 +31,14 @@ use core::future::Future;
 use core::sync::atomic::{AtomicUsize, Ordering};
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 use convoke_core::env::Changes;
 use convoke_core::{Outcome, StopToken};
 use convoke_exec::{BlockingPool, PoolExecutor, ThreadPool};
 use convoke_io::driver::Driver;
 use convoke_io::{IO, IoContext, IoExecutor};
+use convoke_poll::PollDriver;
 
 use context_thread::ContextThread;
 
@@ -48,12 +50,18 @@ pub fn io_context() -> io::Result<IoContext> {
     Ok(IoContext::new(driver()?))
 }
 
+/// The same, with how long its waits look before they sleep, if that was said.
+fn context_spinning(longest: Option<Duration>) -> io::Result<IoContext> {
+    let Some(longest) = longest else { return io_context() };
+    Ok(IoContext::new(Arc::new(PollDriver::spinning(longest)?)))
+}
+
 /// The driver that fits this machine best.
 ///
 /// # Errors
 /// If the kernel gives us nothing to wait with.
 pub fn driver() -> io::Result<Arc<dyn Driver>> {
-    Ok(Arc::new(convoke_poll::PollDriver::new()?))
+    Ok(Arc::new(PollDriver::new()?))
 }
 
 /// See the head of this file.
