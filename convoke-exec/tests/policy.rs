@@ -205,3 +205,36 @@ fn a_stop_at_any_point_brings_children_and_daemons_home() {
     });
     assert!(exploration.points() > 8, "{exploration}");
 }
+
+#[test]
+fn children_on_another_executor_and_local_ones_are_under_the_policy_too() {
+    let pool = ThreadPool::new(1).unwrap();
+    let executor = pool.executor();
+    let failures = run_local(async move {
+        let here = std::thread::current().id();
+        let name = std::rc::Rc::new("not `Send`");
+        scope_with(WaitForAll, async move |s| {
+            s.named("far").spawn_on(&executor, async move {
+                assert_ne!(std::thread::current().id(), here);
+                Err::<(), _>("far".to_owned())
+            });
+            s.named("near").spawn_local(async move {
+                assert_eq!(std::thread::current().id(), here);
+                checkpoint().await;
+                Err(name.to_string())
+            });
+        })
+        .await
+        .unwrap_err()
+    });
+    let mut told: Vec<_> = failures.iter().map(|failure| (failure.name(), failure.to_string())).collect();
+    told.sort();
+    assert_eq!(told.len(), 2);
+    assert!(told[0].0 == Some("far") && told[0].1.contains("far"), "{told:?}");
+    assert!(told[1].0 == Some("near") && told[1].1.contains("not `Send`"), "{told:?}");
+}
+
+/// The same for one that is not `Send`.
+fn run_local<F: Future>(program: F) -> F::Output {
+    RunLoop::new().block_on(program).unwrap()
+}

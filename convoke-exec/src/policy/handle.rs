@@ -5,6 +5,7 @@ use core::future::Future;
 use core::panic::Location;
 use std::sync::Arc as NameArc;
 
+use convoke_core::Executor;
 use convoke_core::raw::sync::Arc;
 
 use super::caught::Caught;
@@ -61,18 +62,82 @@ where
     where
         F: Future<Output = Result<V, E>> + Send + 'static,
     {
-        let whose = self.whose(Location::caller());
+        self.start(self.reported(future, Location::caller()));
+    }
+
+    /// Starts a child on another executor. Its result is for the policy.
+    ///
+    /// # Panics
+    /// If the scope has ended, or there is no memory.
+    ///
+    /// ```
+    /// use convoke::policy::WaitForAll;
+    /// use convoke::prelude::*;
+    ///
+    /// let pool = ThreadPool::new(2)?;
+    /// let executor = pool.executor();
+    /// let outcome = sync_wait(task(async move {
+    ///     scope_with(WaitForAll, async |s| {
+    ///         s.spawn(async { Ok::<_, String>(0) }); // On the thread that waits,
+    ///         s.spawn_on(&executor, async { Ok((1..=1000_u64).sum()) }); // and on the pool.
+    ///     })
+    ///     .await
+    /// }));
+    /// let mut values = outcome.unwrap().unwrap();
+    /// values.sort();
+    /// assert_eq!(values, [0, 500_500]);
+    /// # std::io::Result::Ok(())
+    /// ```
+    #[track_caller]
+    pub fn spawn_on<X, F>(&self, executor: &X, future: F)
+    where
+        X: Executor,
+        F: Future<Output = Result<V, E>> + Send + 'static,
+    {
+        let child = self.reported(future, Location::caller());
+        match &self.name {
+            Some(name) => self.scope.named(name.clone()).spawn_on(executor, child),
+            None => self.scope.spawn_on(executor, child),
+        }
+    }
+
+    /// Starts a child that need not be `Send`, on the scope's executor, which must have one thread. Its result is for the
+    /// policy.
+    ///
+    /// # Panics
+    /// If that has several threads, or this is another one; if the scope has ended, or there is no memory.
+    #[track_caller]
+    pub fn spawn_local<F>(&self, future: F)
+    where
+        F: Future<Output = Result<V, E>> + 'static,
+    {
+        let child = self.reported(future, Location::caller());
+        match &self.name {
+            Some(name) => self.scope.named(name.clone()).spawn_local(child),
+            None => self.scope.spawn_local(child),
+        }
+    }
+
+    /// The same future, with its result told to the policy. From now on the scope's work is not done before it has ended.
+    fn reported<F>(
+        &self,
+        future: F,
+        location: &'static Location<'static>,
+    ) -> impl Future<Output = Result<(), Enough>> + use<F, P, V, E>
+    where
+        F: Future<Output = Result<V, E>>,
+    {
+        let whose = self.whose(location);
         let (working, ledger) = (Ledger::works(&self.ledger), self.ledger.clone());
-        self.start(async move {
-            let result = Caught::new(future).await;
-            let enough = match result {
+        async move {
+            let enough = match Caught::new(future).await {
                 Ok(Ok(value)) => ledger.value(value),
                 Ok(Err(error)) => ledger.failure(whose.failure(1, FailureKind::Error(error))),
                 Err(panic) => ledger.failure(whose.failure(1, FailureKind::Panicked(panic))),
             };
             drop(working);
             enough
-        });
+        }
     }
 
     /// Starts a daemon: a child that the scope does not wait for to end by itself. It is asked to stop when the body and all
