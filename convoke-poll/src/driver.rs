@@ -20,8 +20,10 @@ use crate::{calls, sockets};
 /// How many events a wait takes from the kernel at the most. The rest is there for the next one.
 pub const EVENTS_AT_ONCE: usize = 1024;
 
-/// For how long a wait looks for events before it sleeps, at the most; and only while its sleeps turn out shorter than this, so
-/// that it costs no more than the sleeps would. To be put to sleep and woken takes tens of microseconds on both sides of a connection.
+/// For how long a wait looks for events before it sleeps, at the most; and only while its sleeps turn out shorter than this.
+///
+/// To be put to sleep and woken takes tens of microseconds on both sides of a connection, where the machine is a virtual one.
+/// Where it takes less, and a core that looks busy is worse than a late answer, say zero: [`PollDriver::spinning`].
 pub const SPIN: Duration = Duration::from_micros(50);
 
 /// A driver for kernels that say when a socket is ready. Its sockets are used from any thread; one waits.
