@@ -6,9 +6,9 @@ use core::ptr::NonNull;
 use std::sync::Arc;
 use std::time::Instant;
 
-use convoke_core::Executor;
 use convoke_core::raw::{Home, Runnable, Timer, Timers};
-use convoke_exec::RunLoopExecutor;
+use convoke_core::{Executor, ExecutorRef};
+use convoke_exec::{Context, RunLoopExecutor};
 use convoke_io::context::IoShared;
 
 use crate::clock::Clock;
@@ -35,7 +35,14 @@ impl HostExecutor {
         clock: Clock,
     ) -> Self {
         let io = IoShared::new(Arc::new(SimDriver::new(world.clone(), host, life, clock)));
-        Self(Arc::new(Place { run_loop, world, clock, io }))
+        let executor = Self(Arc::new(Place { run_loop, world, clock, io }));
+        executor.services().set_executor(ExecutorRef::new(executor.clone()));
+        executor
+    }
+
+    /// Those of the host, in this life.
+    pub(crate) fn services(&self) -> &Context {
+        self.0.io.services()
     }
 }
 
