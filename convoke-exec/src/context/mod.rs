@@ -58,11 +58,7 @@ pub struct Context {
 impl Context {
     /// Without services, and with the default frame allocator.
     pub fn new() -> Self {
-        Self {
-            registry: Registry::new(),
-            allocator: FrameAllocator::default(),
-            executor: Mutex::default(),
-        }
+        Self { registry: Registry::new(), allocator: FrameAllocator::default(), executor: Mutex::default() }
     }
 
     /// Another frame allocator: the one that work of this context starts with, unless its launch names one. It is

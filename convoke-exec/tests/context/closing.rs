@@ -144,7 +144,10 @@ fn a_service_that_panics_or_does_not_end_is_told_to_the_hook_and_the_others_are_
     assert_eq!(trace.lines(), CLOSED);
     let told = told.lines();
     let says = |what: &str, how: &str| told.iter().any(|line| line.contains(what) && line.contains(how));
-    assert!(says("PanicsWhenClosed (at convoke-exec/tests/context/closing.rs", "it does not want to close"), "{told:?}");
+    assert!(
+        says("PanicsWhenClosed (at convoke-exec/tests/context/closing.rs", "it does not want to close"),
+        "{told:?}"
+    );
     assert!(says("NeverCloses (at convoke-exec/tests/context/closing.rs", "grace period over"), "{told:?}");
 }
 

@@ -95,7 +95,8 @@ pub fn use_service<S: FromContext>() -> io::Result<Arc<S::Interface>> {
 }
 
 fn with_context<R>(f: impl FnOnce(&IoShared) -> R) -> io::Result<R> {
-    Frame::current(|frame| frame.and_then(|frame| shared_of(frame.host().env())).map(f)).ok_or_else(no_context)
+    Frame::current(|frame| frame.and_then(|frame| shared_of(frame.host().env())).map(f))
+        .ok_or_else(no_context)
 }
 
 fn shared_of(env: &Env) -> Option<&IoShared> {
