@@ -26,7 +26,7 @@ pub use convoke_exec::{
 pub mod runtime;
 
 #[cfg(feature = "net")]
-pub use convoke_io::{IoContext, IoExecutor, Work, net, stream};
+pub use convoke_io::{IoContext, IoExecutor, Work, net, signal, stream};
 #[cfg(feature = "net")]
 pub use runtime::{Runtime, io_context};
 

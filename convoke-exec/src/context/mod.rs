@@ -15,6 +15,7 @@ use std::thread;
 use convoke_core::{ExecutorRef, FrameAllocator, Panic};
 
 use crate::cleanup::{ProblemKind, report_problem, reported};
+use crate::task::task;
 use registry::{Entry, Lookup, Registry};
 
 /// A set of services with one of each kind.
@@ -218,7 +219,9 @@ impl Context {
     /// ```
     pub async fn close(&self) {
         while let Some(last) = self.registry.next_to_shut_down() {
-            reported(last.name, last.place, async { last.close().await }).await;
+            // A task of its own, so that whoever looks sees which one takes so long.
+            let closing = async { task(last.close()).named(format!("service {}", last.name)).await };
+            reported(last.name, last.place, closing).await;
             reported(last.name, last.place, async { last.shutdown() }).await;
         }
         self.let_go();

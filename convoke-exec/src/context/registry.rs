@@ -45,15 +45,18 @@ pub(super) struct Entry {
     pub(super) place: &'static Location<'static>,
 }
 
+/// The end of a service, which is awaited.
+type Closing = Pin<Box<dyn Future<Output = ()> + Send>>;
+
 /// What is known of every service, whatever its interface.
 trait ShutDown: Send + Sync {
-    fn close(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>>;
+    fn close(self: Arc<Self>) -> Closing;
     fn shutdown(&self);
 }
 
 impl<S: Service> ShutDown for S {
-    fn close(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
-        Box::pin(Service::close(self))
+    fn close(self: Arc<Self>) -> Closing {
+        Box::pin(async move { Service::close(&*self).await })
     }
 
     fn shutdown(&self) {
@@ -82,8 +85,8 @@ pub(super) struct Last {
 }
 
 impl Last {
-    pub(super) fn close(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
-        self.service.close()
+    pub(super) fn close(&self) -> Closing {
+        Arc::clone(&self.service).close()
     }
 
     pub(super) fn shutdown(&self) {

@@ -31,6 +31,11 @@ pub fn driver_of(env: &Env) -> Option<Arc<dyn Driver>> {
     shared_of(env).map(|shared| shared.driver.clone())
 }
 
+/// The driver of this executor, if it is one of a context.
+pub(crate) fn driver_of_executor(executor: &impl Executor) -> Option<Arc<dyn Driver>> {
+    of_context(executor.context()).map(|shared| shared.driver.clone())
+}
+
 /// The services of this environment's context, if there is one.
 pub fn services_of(env: &Env) -> Option<&Context> {
     shared_of(env).map(IoShared::services)

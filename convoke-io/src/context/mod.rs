@@ -6,6 +6,7 @@ mod shared;
 mod work;
 
 pub use executor::IoExecutor;
+pub(crate) use here::driver_of_executor;
 pub use here::{IO, current_driver, driver_of, services_of, use_service, with_services};
 pub use shared::IoShared;
 pub use work::Work;

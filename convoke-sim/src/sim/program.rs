@@ -88,6 +88,8 @@ pub(super) struct Program {
     pub(super) ended_after: usize,
     /// How often it was started.
     pub(super) starts: usize,
+    /// Of the life that it is in, or was in last.
+    pub(super) executor: Option<HostExecutor>,
     start: Option<Start>,
     frames: Vec<Counting<FrameAllocator>>,
 }
@@ -115,6 +117,7 @@ impl Program {
             stage: Stage::Idle,
             ended_after: 0,
             starts: 0,
+            executor: None,
             start: None,
             frames: Vec::new(),
         }
@@ -145,7 +148,9 @@ impl Program {
         let allocator = FrameAllocator::new(frames.clone());
         self.frames.push(frames);
         self.starts += 1;
+        self.executor = Some(executor.clone());
         let launch = launch(executor).name(self.name.clone()).allocator(allocator);
+        let launch = launch.stop_token(executor.stop_token());
         let life = Life(executor.clone());
         self.stage = Stage::Running(Panic::catch(|| start(launch, life))?);
         Ok(())

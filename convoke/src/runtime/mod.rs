@@ -6,7 +6,7 @@
 //! | `builder.rs` | how many of each |
 //! | `context_thread.rs` | a context on a thread of its own |
 //! | `main_entry.rs` | a program: what `#[convoke::main]` calls |
-//! | `signals.rs` | SIGINT and SIGTERM ask the program to stop; a second one, or a deadline, ends it hard |
+//! | `supervision.rs` | SIGINT and SIGTERM ask the program to stop; a second one, or a deadline, ends it hard |
 //! | `test_entry.rs` | a test: what `#[convoke::test]` calls |
 //! | `ending.rs` | what the program's end means to whoever started it |
 
@@ -14,7 +14,7 @@ mod builder;
 mod context_thread;
 mod ending;
 mod main_entry;
-mod signals;
+mod supervision;
 mod test_entry;
 
 pub use builder::RuntimeBuilder;

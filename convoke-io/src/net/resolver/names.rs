@@ -19,8 +19,7 @@ use super::LOOKUPS;
 /// answer any more that task is asked to stop.
 ///
 /// ```
-/// use std::io;
-/// use std::net::{IpAddr, SocketAddr};
+/// use std::net::SocketAddr;
 /// use convoke::net::resolver::{LookUp, Names, SystemNames};
 ///
 /// /// Finds `*.test` at home, and asks the system for the rest.
