@@ -24,3 +24,10 @@ pub mod transfer;
 
 pub use attempting::{CALLS_IN_A_ROW, count_calls_anew};
 pub use context::{IO, IoContext, IoExecutor, Work, current_driver};
+
+pub mod raw {
+    //! The low-level door: the parts that are model-checked on their own.
+
+    #[doc(hidden)]
+    pub use crate::net::resolver::flight::{Asker, Flights, Pilot};
+}

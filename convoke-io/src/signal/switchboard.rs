@@ -1,12 +1,13 @@
 //! Who wants to hear of which signals: one for the process, and one for each simulated host.
 
 use core::fmt;
+use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use convoke_core::{Panic, StopReason, StopSource};
 
-use super::Signal;
 use super::subscription::Inbox;
+use super::{Signal, Signals};
 
 /// Tells all who want to hear of a signal. Drivers that have signals of their own have one: see
 /// [`Driver::signals`](crate::driver::Driver::signals).
@@ -38,6 +39,14 @@ impl Switchboard {
         for inbox in told {
             let _ = Panic::catch(|| inbox.put(signal));
         }
+    }
+
+    /// Hears of the signals that come here from now on: for whoever has the switchboard. Tasks use [`signals`](super::signals).
+    ///
+    /// # Errors
+    /// If none is named.
+    pub fn subscribe(self: &Arc<Self>, of: impl IntoIterator<Item = Signal>) -> io::Result<Signals> {
+        Signals::subscribe(of.into_iter().collect(), self.clone(), None)
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Arc<Inbox>>> {

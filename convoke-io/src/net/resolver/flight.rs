@@ -4,19 +4,21 @@
 use core::net::SocketAddr;
 use std::collections::HashMap;
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock, PoisonError};
 
+use convoke_core::raw::sync::{Mutex, MutexGuard};
 use convoke_core::{StopReason, StopSource, StopToken};
 use convoke_exec::sync::Event;
 
 use crate::driver::shut_down;
 
 /// All lookups that are under way, by name.
-#[derive(Default)]
-pub(super) struct Flights {
+#[derive(Debug)]
+pub struct Flights {
     under_way: Mutex<HashMap<Arc<str>, Seats>>,
 }
 
+#[derive(Debug)]
 struct Seats {
     flight: Arc<Flight>,
     /// How many wait for it. At zero it is not here any more.
@@ -24,6 +26,7 @@ struct Seats {
 }
 
 /// What a lookup and those who wait for it share.
+#[derive(Debug)]
 struct Flight {
     host: Arc<str>,
     found: OnceLock<Result<Arc<[SocketAddr]>, Arc<io::Error>>>,
@@ -33,15 +36,24 @@ struct Flight {
 }
 
 /// One who waits. When it is dropped, it does not any more.
-pub(super) struct Asker {
+#[derive(Debug)]
+pub struct Asker {
     flights: Arc<Flights>,
     flight: Arc<Flight>,
 }
 
 /// The side of the lookup itself, which owes an answer: if it is dropped without one, those who wait are told so.
-pub(super) struct Pilot {
+#[derive(Debug)]
+pub struct Pilot {
     flights: Arc<Flights>,
     flight: Arc<Flight>,
+}
+
+impl Default for Flights {
+    /// None is under way.
+    fn default() -> Self {
+        Self { under_way: Mutex::new(HashMap::new()) }
+    }
 }
 
 impl Flights {
@@ -50,7 +62,7 @@ impl Flights {
     }
 
     /// Waits for the lookup of this host with others; the first is to start it.
-    pub(super) fn join(self: &Arc<Self>, host: &str) -> (Asker, Option<Pilot>) {
+    pub fn join(self: &Arc<Self>, host: &str) -> (Asker, Option<Pilot>) {
         let mut under_way = self.lock();
         if let Some(seats) = under_way.get_mut(host) {
             seats.askers += 1;
@@ -77,7 +89,7 @@ impl Flights {
 
 impl Asker {
     /// Waits for what is found. Stopped, if a stop is asked for.
-    pub(super) async fn found(&self) -> io::Result<Vec<SocketAddr>> {
+    pub async fn found(&self) -> io::Result<Vec<SocketAddr>> {
         self.flight.landed.wait().await;
         match self.flight.found.get().expect("it has landed") {
             Ok(addresses) => Ok(addresses.to_vec()),
@@ -103,17 +115,18 @@ impl Drop for Asker {
 }
 
 impl Pilot {
-    pub(super) fn host(&self) -> Arc<str> {
+    /// What is to be looked up.
+    pub fn host(&self) -> Arc<str> {
         self.flight.host.clone()
     }
 
     /// Asked to stop when nobody waits any more.
-    pub(super) fn stop_token(&self) -> StopToken {
+    pub fn stop_token(&self) -> StopToken {
         self.flight.source.token()
     }
 
     /// This was found.
-    pub(super) fn land(self, found: io::Result<Vec<SocketAddr>>) {
+    pub fn land(self, found: io::Result<Vec<SocketAddr>>) {
         self.tell(found);
     }
 

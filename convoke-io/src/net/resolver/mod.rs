@@ -8,7 +8,7 @@
 //! | `service.rs` | [`Resolver`]: one lookup for all who want the same name at the same time, and so many at a time |
 //! | `flight.rs` | such a lookup, and those who wait for it |
 
-mod flight;
+pub(crate) mod flight;
 mod names;
 mod service;
 mod table;

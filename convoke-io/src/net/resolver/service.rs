@@ -1,7 +1,6 @@
 //! The resolver of a context: shares lookups, and bounds how many there are.
 
 use core::fmt;
-use core::future::Future;
 use core::net::SocketAddr;
 use std::io;
 use std::sync::Arc;
@@ -41,7 +40,7 @@ impl Resolver {
             executor: context.executor(),
             names: context.use_service::<SystemNames>(),
             room: Bound::new(LOOKUPS),
-            flights: Arc::default(),
+            flights: Arc::new(Flights::default()),
             work: CountingScope::new(),
         }
     }
@@ -100,12 +99,10 @@ impl Resolver {
 }
 
 /// Waits for its turn, and looks up.
-fn fly(pilot: Pilot, room: Bound, names: Arc<dyn Names>) -> impl Future<Output = ()> + Send {
-    async move {
-        let _permit = room.take(1).await;
-        let found = names.look_up(&pilot.host()).await;
-        pilot.land(found);
-    }
+async fn fly(pilot: Pilot, room: Bound, names: Arc<dyn Names>) {
+    let _permit = room.take(1).await;
+    let found = names.look_up(&pilot.host()).await;
+    pilot.land(found);
 }
 
 impl Service for Resolver {
