@@ -6,6 +6,7 @@
 //! | [`driver`] | the contract: who takes an operation, and owns its buffers until it is done |
 //! | [`context`] | one thread, one driver, one queue |
 //! | [`net`] | sockets |
+//! | [`signal`] | signals, of the process or of a simulated host |
 //! | [`stream`] | bytes in a row: reading, writing, copying, erased types, pipes in memory |
 //! | [`transfer`] | reading and writing with a buffer that is given away and comes back |
 //!
@@ -15,6 +16,7 @@ mod attempting;
 pub mod context;
 pub mod driver;
 pub mod net;
+pub mod signal;
 pub mod stream;
 #[cfg(feature = "testing")]
 pub mod testing;
@@ -22,3 +24,10 @@ pub mod transfer;
 
 pub use attempting::{CALLS_IN_A_ROW, count_calls_anew};
 pub use context::{IO, IoContext, IoExecutor, Work, current_driver};
+
+pub mod raw {
+    //! The low-level door: the parts that are model-checked on their own.
+
+    #[doc(hidden)]
+    pub use crate::net::resolver::flight::{Asker, Flights, Pilot};
+}

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use convoke_io::driver::{Address, Driver, ListenOptions, Source};
+use convoke_io::signal::Switchboard;
 
 use crate::clock::Clock;
 use crate::source::SimSource;
@@ -34,6 +35,7 @@ pub struct SimDriver {
     host: HostId,
     life: u32,
     clock: Clock,
+    signals: Arc<Switchboard>,
 }
 
 impl SimDriver {
@@ -41,7 +43,7 @@ impl SimDriver {
     pub fn alone(seed: u64) -> Self {
         let world = World::new(seed);
         let host = world.with(|state| state.add_host("host".into()));
-        Self::new(world, host, 0, Clock::default())
+        Self::new(world, host, 0, Clock::default(), Arc::default())
     }
 
     /// Whether reads and writes transfer less than they could, and how often, from 0 to 1: see [`Link::short`].
@@ -58,8 +60,14 @@ impl SimDriver {
         self
     }
 
-    pub(crate) fn new(world: Arc<World>, host: HostId, life: u32, clock: Clock) -> Self {
-        Self { world, host, life, clock }
+    pub(crate) fn new(
+        world: Arc<World>,
+        host: HostId,
+        life: u32,
+        clock: Clock,
+        signals: Arc<Switchboard>,
+    ) -> Self {
+        Self { world, host, life, clock, signals }
     }
 
     fn source(&self, id: SocketId) -> Arc<dyn Source> {
@@ -106,6 +114,10 @@ impl Driver for SimDriver {
                 Err(io::Error::new(io::ErrorKind::NotFound, message))
             }
         })
+    }
+
+    fn signals(&self) -> Option<Arc<Switchboard>> {
+        Some(self.signals.clone())
     }
 
     fn wait(&self, until: Option<Instant>) -> io::Result<()> {

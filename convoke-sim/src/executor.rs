@@ -6,10 +6,11 @@ use core::ptr::NonNull;
 use std::sync::Arc;
 use std::time::Instant;
 
-use convoke_core::Executor;
 use convoke_core::raw::{Home, Runnable, Timer, Timers};
-use convoke_exec::RunLoopExecutor;
+use convoke_core::{Executor, ExecutorRef, StopSource, StopToken};
+use convoke_exec::{Context, RunLoopExecutor};
 use convoke_io::context::IoShared;
+use convoke_io::signal::{Signal, Switchboard};
 
 use crate::clock::Clock;
 use crate::driver::SimDriver;
@@ -24,6 +25,9 @@ struct Place {
     world: Arc<World>,
     clock: Clock,
     io: IoShared,
+    /// Asked to stop by SIGINT and SIGTERM.
+    source: StopSource,
+    signals: Arc<Switchboard>,
 }
 
 impl HostExecutor {
@@ -34,8 +38,28 @@ impl HostExecutor {
         life: u32,
         clock: Clock,
     ) -> Self {
-        let io = IoShared::new(Arc::new(SimDriver::new(world.clone(), host, life, clock)));
-        Self(Arc::new(Place { run_loop, world, clock, io }))
+        let source = StopSource::new();
+        let signals = Arc::new(Switchboard::asking(source.clone()));
+        let driver = SimDriver::new(world.clone(), host, life, clock, signals.clone());
+        let io = IoShared::new(Arc::new(driver));
+        let executor = Self(Arc::new(Place { run_loop, world, clock, io, source, signals }));
+        executor.services().set_executor(ExecutorRef::new(executor.clone()));
+        executor
+    }
+
+    /// Asked to stop when the host hears of a signal that asks for it.
+    pub(crate) fn stop_token(&self) -> StopToken {
+        self.0.source.token()
+    }
+
+    /// The host hears of a signal.
+    pub(crate) fn hear(&self, signal: Signal) {
+        self.0.signals.hear(signal);
+    }
+
+    /// Those of the host, in this life.
+    pub(crate) fn services(&self) -> &Context {
+        self.0.io.services()
     }
 }
 

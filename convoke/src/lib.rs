@@ -26,7 +26,7 @@ pub use convoke_exec::{
 pub mod runtime;
 
 #[cfg(feature = "net")]
-pub use convoke_io::{IoContext, IoExecutor, Work, net, stream};
+pub use convoke_io::{IoContext, IoExecutor, Work, net, signal, stream};
 #[cfg(feature = "net")]
 pub use runtime::{Runtime, io_context};
 
@@ -42,7 +42,10 @@ pub use convoke_macros::{main, test};
 pub mod io {
     //! I/O below sockets: contexts, and the contract of drivers.
 
-    pub use convoke_io::context::{IO, IoContext, IoExecutor, IoShared, Work, current_driver, driver_of};
+    pub use convoke_io::context::{
+        IO, IoContext, IoExecutor, IoShared, Work, current_driver, driver_of, services_of, use_service,
+        with_services,
+    };
     pub use convoke_io::{CALLS_IN_A_ROW, driver, transfer};
 }
 

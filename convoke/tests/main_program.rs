@@ -4,9 +4,13 @@
 
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 
+use convoke::context::Service;
+use convoke::io::with_services;
 use convoke::prelude::*;
 use convoke::runtime::{ENDED_HARD, Main};
+use convoke::signal::{Signal, signals};
 
 /// The variable that says which program this process is.
 const ROLE: &str = "CONVOKE_TEST_ROLE";
@@ -20,6 +24,9 @@ fn the_program() {
         "cleans up" => main.run(async || waits_and_cleans_up(false).await),
         "hangs" => main.run(async || waits_and_cleans_up(true).await),
         "takes too long" => main.grace_seconds(0).run(async || waits_and_cleans_up(true).await),
+        "has a service" => main.run(async || waits_with_a_service(false).await),
+        "has a service that hangs" => main.run(async || waits_with_a_service(true).await),
+        "reloads" => main.run(async || reloads().await),
         other => panic!("there is no program `{other}`"),
     }
 }
@@ -43,6 +50,43 @@ async fn waits_and_cleans_up(hangs: bool) {
         ));
     })
     .await;
+}
+
+/// Says goodbye, or is never done with it.
+struct SaysGoodbye {
+    hangs: bool,
+}
+
+impl Service for SaysGoodbye {
+    type Interface = Self;
+
+    fn into_interface(self: Arc<Self>) -> Arc<Self> {
+        self
+    }
+
+    async fn close(&self) {
+        println!("\nclosing");
+        if self.hangs {
+            std::future::pending::<()>().await;
+        }
+        checkpoint().await;
+        println!("closed");
+    }
+}
+
+async fn waits_with_a_service(hangs: bool) {
+    with_services(|services| services.make_service(|_| SaysGoodbye { hangs }).is_ok()).unwrap();
+    println!("\nready");
+    forever().await;
+}
+
+/// Reloads when it is told to, and ends when it is asked to stop.
+async fn reloads() {
+    let mut reloads = signals([Signal::HANGUP]).unwrap();
+    println!("\nready");
+    loop {
+        println!("\nreloaded at {}", reloads.next().await);
+    }
 }
 
 struct Program {
@@ -116,4 +160,34 @@ fn a_clean_up_that_takes_too_long_ends_it_hard() {
     let (status, said) = program.end();
     assert_eq!(status, Some(i32::from(ENDED_HARD)), "{said}");
     assert!(said.contains("not all had ended") && said.contains("`the child`"), "{said}");
+}
+
+#[test]
+fn services_close_after_a_signal_before_the_program_ends() {
+    let mut program = Program::start("has a service");
+    program.signal(libc::SIGTERM);
+    program.wait_for("closed");
+    assert_eq!(program.end().0, Some(143));
+}
+
+#[test]
+fn a_service_that_does_not_close_is_named_when_a_second_signal_ends_the_program_hard() {
+    let mut program = Program::start("has a service that hangs");
+    program.signal(libc::SIGTERM);
+    program.wait_for("closing");
+    program.signal(libc::SIGTERM);
+    let (status, said) = program.end();
+    assert_eq!(status, Some(i32::from(ENDED_HARD)), "{said}");
+    assert!(said.contains("a second signal (15)") && said.contains("SaysGoodbye`"), "{said}");
+}
+
+#[test]
+fn a_program_hears_of_its_own_signals_and_still_stops_by_the_usual_ones() {
+    let mut program = Program::start("reloads");
+    for _ in 0..2 {
+        program.signal(libc::SIGHUP);
+        program.wait_for("reloaded at SIGHUP");
+    }
+    program.signal(libc::SIGINT);
+    assert_eq!(program.end().0, Some(130));
 }

@@ -14,6 +14,9 @@ mod port_scanner;
 #[allow(dead_code, unreachable_pub, reason = "the program around what is tested")]
 #[path = "../examples/proxy.rs"]
 mod proxy;
+#[allow(dead_code, unreachable_pub, reason = "the program around what is tested")]
+#[path = "../examples/reload.rs"]
+mod reload;
 
 use std::io;
 
@@ -50,6 +53,11 @@ async fn scans() -> io::Result<()> {
     Ok(())
 }
 
+async fn reloads() -> io::Result<()> {
+    assert_eq!(reload::play().await?, ["configuration 1", "configuration 2"]);
+    Ok(())
+}
+
 /// Runs the program on a host by itself.
 fn alone<P>(program: fn() -> P) -> impl Fn(&mut Sim)
 where
@@ -82,6 +90,11 @@ fn the_proxy_ends_wherever_it_is_stopped_or_fails() {
 #[test]
 fn the_chat_ends_wherever_it_is_stopped_or_fails() {
     explore(chats);
+}
+
+#[test]
+fn the_server_that_reloads_ends_wherever_it_is_stopped_or_fails() {
+    explore(reloads);
 }
 
 #[test]

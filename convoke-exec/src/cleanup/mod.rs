@@ -9,6 +9,7 @@
 //! | `lent.rs` `stack.rs` | resources while the body has them |
 //! | `cleanup_output.rs` | what clean-ups return; how that goes together with what bodies do is said by [`CleanupFailure`] |
 //! | `problem.rs` | clean-up that was skipped, or fails where nobody can be told |
+//! | `reported.rs` | clean-up by itself, of which nobody can be told |
 
 #[cfg(doc)]
 use convoke_core::CleanupFailure;
@@ -23,6 +24,7 @@ mod future;
 mod grace;
 mod lent;
 mod problem;
+mod reported;
 mod stack;
 mod using;
 
@@ -35,5 +37,6 @@ pub use future::Using;
 pub use grace::{DEFAULT_GRACE, GRACE, GRACE_OVER};
 pub use lent::Lent;
 pub use problem::{CleanupProblem, ProblemKind, set_cleanup_hook};
+pub(crate) use reported::{report_problem, reported};
 pub use stack::FirstFailure;
 pub use using::using;

@@ -12,7 +12,7 @@ use convoke_core::{Panic, StopReason};
 pub struct CleanupProblem<'a> {
     /// What was to be cleaned up: the name of the resource's type, or of the clean-up's.
     pub what: &'static str,
-    /// Where `using`, `ensure` or `push` was called.
+    /// Where `using`, `ensure` or `push` was called, or a service was made.
     pub place: &'static Location<'static>,
     /// What happened.
     pub kind: ProblemKind<'a>,

@@ -129,10 +129,10 @@ pub(super) async fn close<E>(stack: Arc<Stack<'_, E>>, exit: Exit) -> Result<(),
 }
 
 /// A clean-up that runs: reports if it is dropped meanwhile.
-struct UnderWay(Option<Whose>);
+pub(super) struct UnderWay(pub(super) Option<Whose>);
 
 impl UnderWay {
-    fn has_ended(mut self) {
+    pub(super) fn has_ended(mut self) {
         self.0 = None;
     }
 }

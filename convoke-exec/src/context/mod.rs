@@ -2,72 +2,27 @@
 
 mod error;
 mod registry;
+mod service;
 
 pub use error::ServiceError;
+pub use service::{FromContext, Service};
 
 use core::fmt;
-use std::sync::Arc;
+use core::panic::Location;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-use convoke_core::{FrameAllocator, Panic};
+use convoke_core::{ExecutorRef, FrameAllocator, Panic};
 
+use crate::cleanup::{ProblemKind, report_problem, reported};
+use crate::task::task;
 use registry::{Entry, Lookup, Registry};
-
-/// Something that a [`Context`] has one of: a timer queue, a resolver, a signal handler.
-///
-/// A service is found by its *interface*. That is usually its own type; it can also be a trait, and then one
-/// implementation stands in for another, say in a test:
-///
-/// ```
-/// use std::sync::Arc;
-/// use convoke::context::{Context, FromContext, Service};
-///
-/// trait Clock: Send + Sync {
-///     fn now(&self) -> u64;
-/// }
-///
-/// struct Stopped(u64);
-///
-/// impl Clock for Stopped {
-///     fn now(&self) -> u64 {
-///         self.0
-///     }
-/// }
-///
-/// impl Service for Stopped {
-///     type Interface = dyn Clock;
-///
-///     fn into_interface(self: Arc<Self>) -> Arc<dyn Clock> {
-///         self
-///     }
-/// }
-///
-/// let context = Context::new();
-/// context.make_service(|_| Stopped(12)).unwrap();
-/// assert_eq!(context.find_service::<dyn Clock>().unwrap().now(), 12);
-/// ```
-pub trait Service: Send + Sync + 'static {
-    /// The type it is found by.
-    type Interface: ?Sized + Send + Sync + 'static;
-
-    /// This service as others see it: `self`.
-    fn into_interface(self: Arc<Self>) -> Arc<Self::Interface>;
-
-    /// Ends what it does and lets go of the work it holds. Called once, while all services that were added before
-    /// it are still there.
-    fn shutdown(&self) {}
-}
-
-/// A service that a context can make by itself, when it is first asked for.
-pub trait FromContext: Service + Sized {
-    /// Makes it. It may use other services of the context; those end after it.
-    fn from_context(context: &Context) -> Self;
-}
 
 /// A set of services with one of each kind.
 ///
-/// Shut down, or dropped, it shuts its services down in the reverse order of their addition, each once; dropped, it
-/// then lets go of them in the same order. A service that somebody else still holds is destroyed with its last holder.
+/// Its services end in the reverse order of their addition, each once. [`close`](Context::close) is the whole of it: each is
+/// closed, which is awaited, and shut down; then all are let go of. Who cannot wait [shuts down](Context::shutdown) or drops
+/// the context, and nothing is awaited then. A service that somebody else still holds is destroyed with its last holder.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -98,12 +53,13 @@ pub trait FromContext: Service + Sized {
 pub struct Context {
     registry: Registry,
     allocator: FrameAllocator,
+    executor: Mutex<Option<ExecutorRef>>,
 }
 
 impl Context {
     /// Without services, and with the default frame allocator.
     pub fn new() -> Self {
-        Self { registry: Registry::new(), allocator: FrameAllocator::default() }
+        Self { registry: Registry::new(), allocator: FrameAllocator::default(), executor: Mutex::default() }
     }
 
     /// Another frame allocator: the one that work of this context starts with, unless its launch names one. It is
@@ -128,6 +84,22 @@ impl Context {
         &self.allocator
     }
 
+    /// Where its services run work of their own, if this context belongs to something that runs: an I/O context, a simulated
+    /// host. None any more when it has ended.
+    pub fn executor(&self) -> Option<ExecutorRef> {
+        self.lock_executor().clone()
+    }
+
+    /// Says where that is: for whoever has a context and runs work. The executor may lead back to the context, for it is let go of when
+    /// that [ends](Context::end).
+    pub fn set_executor(&self, executor: ExecutorRef) {
+        *self.lock_executor() = Some(executor);
+    }
+
+    fn lock_executor(&self) -> MutexGuard<'_, Option<ExecutorRef>> {
+        self.executor.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// The service of `S`'s interface; if there is none, an `S` is made and added. Two threads that ask at the same
     /// time get the same one.
     ///
@@ -146,11 +118,24 @@ impl Context {
     /// # Errors
     /// [`ShutDown`](ServiceError::ShutDown) if it would have to be made after the context was shut down,
     /// [`Cyclic`](ServiceError::Cyclic) if it is being made and what makes it asks for it.
+    #[track_caller]
     pub fn try_use_service<S: FromContext>(&self) -> Result<Arc<S::Interface>, ServiceError> {
+        self.try_use_service_at::<S>(Location::caller())
+    }
+
+    /// The same on behalf of somebody else, who asks here.
+    ///
+    /// # Errors
+    /// As [`try_use_service`](Context::try_use_service).
+    #[doc(hidden)]
+    pub fn try_use_service_at<S: FromContext>(
+        &self,
+        place: &'static Location<'static>,
+    ) -> Result<Arc<S::Interface>, ServiceError> {
         match self.registry.find_or_make::<S::Interface>()? {
             Lookup::Found(service) => Ok(service),
             Lookup::Make(permit) => {
-                let (entry, interface) = Entry::new(S::from_context(self));
+                let (entry, interface) = Entry::new(S::from_context(self), place);
                 permit.add(entry)?;
                 Ok(interface)
             }
@@ -162,12 +147,14 @@ impl Context {
     /// # Errors
     /// [`Duplicate`](ServiceError::Duplicate) if there is one of the same interface, or one is being made, and
     /// [`ShutDown`](ServiceError::ShutDown) after the context was shut down; then `make` is not called.
+    #[track_caller]
     pub fn make_service<S: Service>(
         &self,
         make: impl FnOnce(&Self) -> S,
     ) -> Result<Arc<S::Interface>, ServiceError> {
+        let place = Location::caller();
         let permit = self.registry.make::<S::Interface>()?;
-        let (entry, interface) = Entry::new(make(self));
+        let (entry, interface) = Entry::new(make(self), place);
         permit.add(entry)?;
         Ok(interface)
     }
@@ -182,15 +169,73 @@ impl Context {
         self.find_service::<I>().is_some()
     }
 
-    /// Shuts all services down, the last one first, each once however often this is called. From now on none is
-    /// added; those that are there can still be found.
+    /// Whether there is no service at all.
+    pub fn is_empty(&self) -> bool {
+        self.registry.len() == 0
+    }
+
+    /// Ends all services in order, and waits for that: the last one first, each is [closed](Service::close), then [shut
+    /// down](Service::shutdown). Then all are let go of, in the same order, and the executor. From when it begins no service
+    /// is added, and those that are there can be found until all are closed: one that closes may use those that it was made
+    /// with.
+    ///
+    /// - *Completes with* nothing in particular. A stop does not reach it, but each service has a
+    ///   [grace period](crate::cleanup::GRACE); what goes wrong is told to the [hook](crate::set_cleanup_hook), and the
+    ///   next one is closed.
+    /// - *If dropped*, the service that closes just then is told to the hook as cut short, and those before it are there still.
+    /// - *Runs on* the task.
+    /// - *Panics* outside a task.
+    ///
+    /// ```
+    /// use std::sync::{Arc, Mutex};
+    /// use convoke::context::{Context, Service};
+    /// use convoke::prelude::*;
+    ///
+    /// /// Writes down what it was told, when it ends.
+    /// struct Journal {
+    ///     told: Mutex<Vec<&'static str>>,
+    ///     written: Arc<Mutex<String>>,
+    /// }
+    ///
+    /// impl Service for Journal {
+    ///     type Interface = Self;
+    ///
+    ///     fn into_interface(self: Arc<Self>) -> Arc<Self> {
+    ///         self
+    ///     }
+    ///
+    ///     async fn close(&self) {
+    ///         checkpoint().await; // To be on the disk takes a while.
+    ///         *self.written.lock().unwrap() = self.told.lock().unwrap().join(", ");
+    ///     }
+    /// }
+    ///
+    /// let written = Arc::new(Mutex::new(String::new()));
+    /// let context = Context::new();
+    /// let journal = context.make_service(|_| Journal { told: Mutex::default(), written: written.clone() }).unwrap();
+    /// journal.told.lock().unwrap().extend(["begun", "ended"]);
+    /// sync_wait(task(async move { context.close().await })).unwrap();
+    /// assert_eq!(*written.lock().unwrap(), "begun, ended");
+    /// ```
+    pub async fn close(&self) {
+        while let Some(last) = self.registry.next_to_shut_down() {
+            // A task of its own, so that whoever looks sees which one takes so long.
+            let closing = async { task(last.close()).named(format!("service {}", last.name)).await };
+            reported(last.name, last.place, closing).await;
+            reported(last.name, last.place, async { last.shutdown() }).await;
+        }
+        self.let_go();
+    }
+
+    /// Shuts all services down, the last one first, each once however often this is called, without closing them: nothing is
+    /// awaited. From now on none is added; those that are there can still be found.
     ///
     /// # Panics
     /// If a service panics; the others have then been shut down all the same.
     pub fn shutdown(&self) {
         let mut first = None;
-        while let Some(shut_down) = self.registry.next_to_shut_down() {
-            if let Err(panic) = Panic::catch(shut_down) {
+        while let Some(last) = self.registry.next_to_shut_down() {
+            if let Err(panic) = Panic::catch(|| last.shutdown()) {
                 first.get_or_insert(panic);
             }
         }
@@ -201,17 +246,35 @@ impl Context {
             panic.resume();
         }
     }
+
+    /// Shuts down what was not closed, and lets go of all services, the last one first, and of the executor: what dropping
+    /// does, for who shares the context with others.
+    ///
+    /// # Panics
+    /// As [`shutdown`](Context::shutdown), after all were let go of.
+    pub fn end(&self) {
+        let ended = Panic::catch(|| self.shutdown());
+        self.let_go();
+        if let Err(panic) = ended {
+            panic.resume();
+        }
+    }
+
+    fn let_go(&self) {
+        while let Some(entry) = self.registry.take_last() {
+            let (name, place) = (entry.name, entry.place);
+            if let Err(panic) = Panic::catch(|| drop(entry)) {
+                report_problem(name, place, ProblemKind::Panicked(&panic));
+            }
+        }
+        let executor = self.lock_executor().take();
+        drop(executor);
+    }
 }
 
 impl Drop for Context {
     fn drop(&mut self) {
-        let ended = Panic::catch(|| self.shutdown());
-        while let Some(entry) = self.registry.take_last() {
-            drop(entry);
-        }
-        if let Err(panic) = ended {
-            panic.resume();
-        }
+        self.end();
     }
 }
 

@@ -1,6 +1,9 @@
 //! Which services there are, which are being made and by whom, and in which order they end.
 
 use core::any::{Any, TypeId};
+use core::future::Future;
+use core::panic::Location;
+use core::pin::Pin;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, ThreadId};
 
@@ -36,25 +39,58 @@ pub(super) struct Entry {
     /// An `Arc` of the interface that the key is the type of.
     interface: Box<dyn Any + Send + Sync>,
     service: Arc<dyn ShutDown>,
+    /// Its type, for reports.
+    pub(super) name: &'static str,
+    /// Where it was asked for when it was made.
+    pub(super) place: &'static Location<'static>,
 }
+
+/// The end of a service, which is awaited.
+type Closing = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// What is known of every service, whatever its interface.
 trait ShutDown: Send + Sync {
+    fn close(self: Arc<Self>) -> Closing;
     fn shutdown(&self);
 }
 
 impl<S: Service> ShutDown for S {
+    fn close(self: Arc<Self>) -> Closing {
+        Box::pin(async move { Service::close(&*self).await })
+    }
+
     fn shutdown(&self) {
         Service::shutdown(self);
     }
 }
 
 impl Entry {
-    pub(super) fn new<S: Service>(service: S) -> (Self, Arc<S::Interface>) {
+    pub(super) fn new<S: Service>(
+        service: S,
+        place: &'static Location<'static>,
+    ) -> (Self, Arc<S::Interface>) {
         let service = Arc::new(service);
         let interface = service.clone().into_interface();
         let key = TypeId::of::<S::Interface>();
-        (Self { key, interface: Box::new(interface.clone()), service }, interface)
+        let name = core::any::type_name::<S>();
+        (Self { key, interface: Box::new(interface.clone()), service, name, place }, interface)
+    }
+}
+
+/// A service whose turn it is to end.
+pub(super) struct Last {
+    service: Arc<dyn ShutDown>,
+    pub(super) name: &'static str,
+    pub(super) place: &'static Location<'static>,
+}
+
+impl Last {
+    pub(super) fn close(&self) -> Closing {
+        Arc::clone(&self.service).close()
+    }
+
+    pub(super) fn shutdown(&self) {
+        self.service.shutdown();
     }
 }
 
@@ -124,14 +160,14 @@ impl Registry {
     }
 
     /// From now on nothing is added. Hands out the services that were not shut down yet, the last one first.
-    pub(super) fn next_to_shut_down(&self) -> Option<impl FnOnce() + use<>> {
+    pub(super) fn next_to_shut_down(&self) -> Option<Last> {
         let mut state = self.state();
         let all = state.ready.len();
         let left = state.to_shut_down.get_or_insert(all);
         *left = left.checked_sub(1)?;
         let place = *left;
-        let service = Arc::clone(&state.ready[place].service);
-        Some(move || service.shutdown())
+        let entry = &state.ready[place];
+        Some(Last { service: Arc::clone(&entry.service), name: entry.name, place: entry.place })
     }
 
     /// Takes out the last one, to be destroyed.

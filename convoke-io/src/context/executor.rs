@@ -4,7 +4,9 @@ use core::any::Any;
 
 use convoke_core::Executor;
 use convoke_core::raw::{Home, Runnable, Timers};
-use convoke_exec::RunLoopExecutor;
+use convoke_exec::{Context, RunLoopExecutor};
+
+use super::IoShared;
 
 /// The handle of an [`IoContext`](super::IoContext): one word, cheap to clone, valid for ever.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,6 +15,12 @@ pub struct IoExecutor(RunLoopExecutor);
 impl IoExecutor {
     pub(super) fn new(executor: RunLoopExecutor) -> Self {
         Self(executor)
+    }
+
+    /// The services of the context. When it has ended there are none, and none can be made.
+    pub fn services(&self) -> &Context {
+        let shared = self.0.context().and_then(|context| context.downcast_ref::<IoShared>());
+        shared.expect("the loop of an I/O context hands out what it shares").services()
     }
 }
 

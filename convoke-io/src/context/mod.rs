@@ -6,7 +6,8 @@ mod shared;
 mod work;
 
 pub use executor::IoExecutor;
-pub use here::{IO, current_driver, driver_of};
+pub(crate) use here::driver_of_executor;
+pub use here::{IO, current_driver, driver_of, services_of, use_service, with_services};
 pub use shared::IoShared;
 pub use work::Work;
 
@@ -17,8 +18,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use convoke_core::Outcome;
 use convoke_core::env::Changes;
+use convoke_core::{ExecutorRef, Outcome, Panic};
 use convoke_exec::raw::{Moment, Sleeper};
 use convoke_exec::{Context, RunLoop};
 
@@ -57,7 +58,9 @@ impl IoContext {
     pub fn new(driver: Arc<dyn Driver>) -> Self {
         let shared = Arc::new(IoShared::new(driver));
         let run_loop = RunLoop::over(shared.clone(), Some(shared.clone()));
-        Self { run_loop, shared, _not_send: PhantomData }
+        let context = Self { run_loop, shared, _not_send: PhantomData };
+        context.shared.services.set_executor(ExecutorRef::new(context.executor()));
+        context
     }
 
     /// The handle through which work is posted.
@@ -70,9 +73,25 @@ impl IoContext {
         &self.shared.driver
     }
 
-    /// Its services, which end in order when it is dropped.
+    /// Its services. They end in order when it is dropped, as [`close_services`](IoContext::close_services) says.
     pub fn services(&self) -> &Context {
         &self.shared.services
+    }
+
+    /// Ends its services, and runs until they have ended: the last made first, each is closed, which is awaited, and shut down; then all
+    /// are let go of. From when this begins no service is made. Dropping the context does the same, before its driver goes:
+    /// what services close with, sockets and timers, is still there.
+    ///
+    /// - A service that takes longer than its [grace period](convoke_exec::cleanup::GRACE) is asked to stop; what goes wrong with
+    ///   it is told to the [hook](convoke_exec::set_cleanup_hook), and the next one is closed.
+    /// - *Runs on* the calling thread, with all other work of the context.
+    pub fn close_services(&self) {
+        let services = &self.shared.services;
+        if !services.is_empty() {
+            // Services do not panic here; other work that does has been reported by the panic hook.
+            let _ = Panic::catch(|| self.run_until(services.close()));
+        }
+        let _ = Panic::catch(|| services.end());
     }
 
     /// Runs on this thread until there is nothing left to do: no work queued, no timer set, no operation in flight, and no
@@ -182,7 +201,7 @@ impl IoContext {
 impl Drop for IoContext {
     fn drop(&mut self) {
         self.run_loop.rouse();
-        self.shared.services.shutdown();
+        self.close_services();
         // What waits for I/O hears of it, and what that posts is stopped with the loop.
         self.shared.driver.shut_down();
     }

@@ -27,6 +27,16 @@ impl IoShared {
         Self { driver, services, stopped: AtomicBool::new(false), held: AtomicUsize::new(0) }
     }
 
+    /// The driver.
+    pub fn driver(&self) -> &Arc<dyn Driver> {
+        &self.driver
+    }
+
+    /// The services.
+    pub fn services(&self) -> &Context {
+        &self.services
+    }
+
     pub(super) fn stop(&self) {
         self.stopped.store(true, Ordering::Release);
         self.driver.wake();

@@ -36,6 +36,8 @@ use std::io;
 use std::sync::Arc;
 use std::time::Instant;
 
+use crate::signal::Switchboard;
+
 /// A kernel, as an I/O context sees it. One thread, the context's, calls [`wait`](Driver::wait); all else may be called from
 /// any thread.
 pub trait Driver: Send + Sync + 'static {
@@ -82,6 +84,12 @@ pub trait Driver: Send + Sync + 'static {
     /// The addresses of a host, for drivers that know hosts by name. Others say `None`, and the system is asked.
     fn lookup(&self, host: &str) -> Option<io::Result<Vec<IpAddr>>> {
         let _ = host;
+        None
+    }
+
+    /// The signals of the programs that run here, for drivers that have their own: those of a simulated host. Others say
+    /// `None`, and those of the process are heard.
+    fn signals(&self) -> Option<Arc<Switchboard>> {
         None
     }
 

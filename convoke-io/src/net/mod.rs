@@ -7,12 +7,14 @@
 //! | [`UnixListener`], [`UnixStream`] | connections in the file system |
 //! | [`UdpSocket`], [`UnixDatagram`] | datagrams |
 //! | [`SocketStream`] | what the two kinds of streams have in common; with its halves |
+//! | [`resolve`], [`resolver`] | names, and who looks them up |
 
 mod datagram;
 mod halves;
 mod kind;
 mod listener;
 mod poll_slot;
+pub mod resolver;
 mod socket_stream;
 mod stream_io;
 mod tcp;

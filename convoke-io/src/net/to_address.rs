@@ -3,11 +3,8 @@
 use core::future::Future;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
 use std::io;
-use std::net::ToSocketAddrs;
 
-use convoke_exec::blocking;
-
-use crate::context::current_driver;
+use super::resolver::look_up;
 
 /// What can be taken for an Internet address: an address, `"127.0.0.1:80"`, `("example.org", 443)`.
 #[diagnostic::on_unimplemented(
@@ -31,12 +28,20 @@ pub enum AddressQuery {
     Malformed(String),
 }
 
-/// The addresses, looked up if need be: by the driver, if that knows hosts by name, else by the system, on a thread for work
-/// that blocks.
+/// The addresses, looked up if need be: by the driver, if that knows hosts by name, else by the context's
+/// [`Resolver`](super::resolver::Resolver), which asks the system, or the names that were installed there.
 ///
 /// - *Completes with* at least one address, or an error; stopped.
-/// - *If dropped*, nobody waits for the system any more.
-/// - *Runs on* the task.
+/// - *If dropped*, it does not wait any more; a lookup that nobody waits for is asked to stop.
+/// - *Runs on* the task; the lookup on its context.
+///
+/// ```
+/// use convoke::net::resolve;
+///
+/// let context = convoke::io_context().unwrap();
+/// let found = context.run_until(async { resolve("localhost:80").await });
+/// assert!(found.unwrap().unwrap().iter().all(|address| address.port() == 80));
+/// ```
 #[track_caller]
 pub fn resolve(address: impl ToAddress) -> impl Future<Output = io::Result<Vec<SocketAddr>>> + Send {
     let query = address.to_address();
@@ -47,14 +52,8 @@ pub fn resolve(address: impl ToAddress) -> impl Future<Output = io::Result<Vec<S
             AddressQuery::Name(host, port) => (host, port),
             AddressQuery::Malformed(text) => return Err(malformed(&text)),
         };
-        let asked = current_driver().ok().and_then(|driver| driver.lookup(&host));
-        let found = match asked {
-            Some(found) => found?.into_iter().map(|ip| SocketAddr::new(ip, port)).collect(),
-            None => {
-                let name = host.clone();
-                blocking(move |_| (name.as_str(), port).to_socket_addrs().map(Vec::from_iter)).await?
-            }
-        };
+        let mut found = look_up(&host).await?;
+        found.iter_mut().for_each(|address| address.set_port(port));
         if found.is_empty() { Err(nothing_known(&host)) } else { Ok(found) }
     }
 }

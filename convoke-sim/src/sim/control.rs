@@ -1,6 +1,7 @@
 //! What can be done to hosts and to the network: before a run, or in the midst of it by [`Sim::at`].
 
 use convoke_core::{Panic, StopReason};
+use convoke_io::signal::Signal;
 
 use super::Sim;
 use super::program::{Ending, Stage};
@@ -96,6 +97,19 @@ impl Sim {
     pub fn stop(&mut self, name: &str) {
         let host = self.find(name);
         self.ask_to_stop(host, StopReason::Requested);
+    }
+
+    /// The program of a host hears of a signal, as a process does: all who [subscribed](convoke_io::signal::signals) to it are told, and
+    /// SIGINT and SIGTERM ask the program to stop, as `#[convoke::main]` does. Others that nobody has subscribed to do
+    /// nothing here.
+    #[track_caller]
+    pub fn raise(&mut self, name: &str, signal: Signal) {
+        let host = self.find(name);
+        self.world.with(|state| state.note(format!("{}: {signal}", state.name(host))));
+        let program = &self.programs[host.0];
+        if let Some(executor) = program.executor.as_ref().filter(|_| program.launched().is_some()) {
+            executor.hear(signal);
+        }
     }
 
     /// The host crashes. It is cut off at once, without a word to its peers: whatever its sockets had not brought to the other end

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use convoke_core::frames::{Bounded, Counting, FrameAllocator};
 use convoke_core::{Outcome, Panic};
-use convoke_exec::{Launch, Launched, launch};
+use convoke_exec::{Launch, Launched, ensure, launch};
 
 use crate::clock::Clock;
 use crate::executor::HostExecutor;
@@ -66,7 +66,17 @@ impl fmt::Display for Ending {
 }
 
 type Said = Result<(), String>;
-type Start = Box<dyn FnMut(Launch) -> Launched<Said>>;
+type Start = Box<dyn FnMut(Launch, Life) -> Launched<Said>>;
+
+/// One life of a host: its services end with the program, and are let go of also if that is never run.
+struct Life(HostExecutor);
+
+impl Drop for Life {
+    fn drop(&mut self) {
+        // What a service throws has been reported by the panic hook.
+        let _ = Panic::catch(|| self.0.services().end());
+    }
+}
 
 pub(super) struct Program {
     pub(super) name: Arc<str>,
@@ -78,6 +88,8 @@ pub(super) struct Program {
     pub(super) ended_after: usize,
     /// How often it was started.
     pub(super) starts: usize,
+    /// Of the life that it is in, or was in last.
+    pub(super) executor: Option<HostExecutor>,
     start: Option<Start>,
     frames: Vec<Counting<FrameAllocator>>,
 }
@@ -105,6 +117,7 @@ impl Program {
             stage: Stage::Idle,
             ended_after: 0,
             starts: 0,
+            executor: None,
             start: None,
             frames: Vec::new(),
         }
@@ -115,9 +128,12 @@ impl Program {
         F: FnMut() -> P + 'static,
         P: Future<Output: Verdict> + Send + 'static,
     {
-        self.start = Some(Box::new(move |launch| {
+        self.start = Some(Box::new(move |launch, life| {
             let program = program();
-            launch.location(location).start(async move { program.await.verdict() })
+            launch.location(location).start(async move {
+                let close = async |_| life.0.services().close().await;
+                ensure(close, async { program.await.verdict() }).await
+            })
         }));
     }
 
@@ -132,8 +148,11 @@ impl Program {
         let allocator = FrameAllocator::new(frames.clone());
         self.frames.push(frames);
         self.starts += 1;
+        self.executor = Some(executor.clone());
         let launch = launch(executor).name(self.name.clone()).allocator(allocator);
-        self.stage = Stage::Running(Panic::catch(|| start(launch))?);
+        let launch = launch.stop_token(executor.stop_token());
+        let life = Life(executor.clone());
+        self.stage = Stage::Running(Panic::catch(|| start(launch, life))?);
         Ok(())
     }
 

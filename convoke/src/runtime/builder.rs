@@ -1,29 +1,39 @@
 //! How many threads of each kind a runtime has.
 
+use core::fmt;
 use std::io;
+use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::thread;
 use std::time::Duration;
 
 use convoke_exec::blocking::DEFAULT_THREADS;
 use convoke_exec::{BlockingPool, ThreadPool};
+use convoke_io::net::resolver::{Names, install};
 
 use super::context_thread::ContextThread;
 use super::{Runtime, context_spinning};
 
 /// Says what a [`Runtime`] is made of.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 #[must_use = "nothing is made before `build`"]
 pub struct RuntimeBuilder {
     contexts: Option<usize>,
     pool_threads: Option<usize>,
     blocking_threads: usize,
     spin: Option<Duration>,
+    names: Option<Arc<dyn Names>>,
 }
 
 impl RuntimeBuilder {
     pub(super) fn new() -> Self {
-        Self { contexts: None, pool_threads: None, blocking_threads: DEFAULT_THREADS, spin: None }
+        Self {
+            contexts: None,
+            pool_threads: None,
+            blocking_threads: DEFAULT_THREADS,
+            spin: None,
+            names: None,
+        }
     }
 
     /// How many I/O contexts; the first is on the thread that runs the program. At least one.
@@ -52,6 +62,23 @@ impl RuntimeBuilder {
         self
     }
 
+    /// Who knows hosts by name, for all its contexts: the system, if nothing is said.
+    ///
+    /// ```
+    /// use convoke::net::resolve;
+    /// use convoke::net::resolver::HostTable;
+    /// use convoke::runtime::Runtime;
+    ///
+    /// let hosts = HostTable::new().with("database", [10, 0, 0, 5]);
+    /// let runtime = Runtime::builder().contexts(1).pool_threads(1).names(hosts).build().unwrap();
+    /// let found = runtime.run(async { resolve("database:5432").await });
+    /// assert_eq!(found.unwrap().unwrap(), ["10.0.0.5:5432".parse().unwrap()]);
+    /// ```
+    pub fn names(mut self, names: impl Names) -> Self {
+        self.names = Some(Arc::new(names));
+        self
+    }
+
     /// Makes it, and starts its threads.
     ///
     /// # Errors
@@ -65,6 +92,11 @@ impl RuntimeBuilder {
         let pool = ThreadPool::new(self.pool_threads.unwrap_or(cores).max(1))?;
         let mut executors = vec![own.executor()];
         executors.extend(others.iter().map(ContextThread::executor));
+        if let Some(names) = self.names {
+            for executor in &executors {
+                install(executor.services(), names.clone()).map_err(io::Error::other)?;
+            }
+        }
         Ok(Runtime {
             _others: others,
             pool,
@@ -73,5 +105,17 @@ impl RuntimeBuilder {
             executors,
             next: AtomicUsize::new(0),
         })
+    }
+}
+
+impl fmt::Debug for RuntimeBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RuntimeBuilder")
+            .field("contexts", &self.contexts)
+            .field("pool_threads", &self.pool_threads)
+            .field("blocking_threads", &self.blocking_threads)
+            .field("spin", &self.spin)
+            .field("own names", &self.names.is_some())
+            .finish()
     }
 }

@@ -7,7 +7,7 @@ use std::process::{self, ExitCode, Termination};
 use convoke_core::{Outcome, StopSource};
 
 use super::ending::status_of_stop;
-use super::signals::Signals;
+use super::supervision::Supervision;
 use super::{Ending, Runtime, RuntimeBuilder};
 
 /// How long a program's clean-up may take after a signal, if nobody has said otherwise.
@@ -86,10 +86,11 @@ impl Main {
         let runtime =
             self.runtime.build().unwrap_or_else(|error| panic!("no runtime could be made: {error}"));
         let source = StopSource::new();
-        let signals = Signals::watch(source.clone(), self.grace);
+        let supervision = Supervision::begin(&runtime, source.clone(), self.grace);
         let outcome = runtime.run_stoppable(source.token(), program());
+        // What services take at their end is supervised, too.
         drop(runtime);
-        drop(signals);
+        drop(supervision);
         match outcome {
             Outcome::Value(value) => Ending::Value(value),
             Outcome::Stopped => Ending::Stopped(source.token().reason()),

@@ -6,7 +6,7 @@
 //! | `builder.rs` | how many of each |
 //! | `context_thread.rs` | a context on a thread of its own |
 //! | `main_entry.rs` | a program: what `#[convoke::main]` calls |
-//! | `signals.rs` | SIGINT and SIGTERM ask the program to stop; a second one, or a deadline, ends it hard |
+//! | `supervision.rs` | SIGINT and SIGTERM ask the program to stop; a second one, or a deadline, ends it hard |
 //! | `test_entry.rs` | a test: what `#[convoke::test]` calls |
 //! | `ending.rs` | what the program's end means to whoever started it |
 
@@ -14,7 +14,7 @@ mod builder;
 mod context_thread;
 mod ending;
 mod main_entry;
-mod signals;
+mod supervision;
 mod test_entry;
 
 pub use builder::RuntimeBuilder;
@@ -67,7 +67,8 @@ pub fn driver() -> io::Result<Arc<dyn Driver>> {
 /// See the head of this file.
 ///
 /// The first context is that of the thread that makes the runtime, and runs while that thread is in [`run`](Runtime::run). Dropping
-/// the runtime ends its threads; all that was started in it has ended then, for scopes do not end before.
+/// the runtime first ends the services of that context (see [`IoContext::close_services`]), then its other threads, each context with
+/// its services; all that was started in it has ended then, for scopes do not end before.
 ///
 /// ```
 /// use convoke::prelude::*;
@@ -145,6 +146,13 @@ impl Runtime {
     /// The threads for blocking work.
     pub fn blocking(&self) -> &BlockingPool {
         &self.blocking
+    }
+}
+
+impl Drop for Runtime {
+    fn drop(&mut self) {
+        // While the pool and the other contexts still run: services may close with their help.
+        self.own.close_services();
     }
 }
 

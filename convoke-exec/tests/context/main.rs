@@ -1,6 +1,8 @@
 //! Services of a context: one of each, made once, ended in order, whoever asks.
 #![cfg(not(feature = "loom"))]
 
+mod closing;
+
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, Mutex};
 use std::thread;

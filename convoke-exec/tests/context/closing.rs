@@ -1,0 +1,162 @@
+//! Services that are closed: each is awaited, the last made first, whatever the others do.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use convoke_core::env::Changes;
+use convoke_core::{ExecutorRef, Outcome, StopReason, StopSource};
+use convoke_exec::cleanup::GRACE;
+use convoke_exec::context::{Context, Service, ServiceError};
+use convoke_exec::{checkpoint, forever, set_cleanup_hook, sync_wait, sync_wait_with, task};
+
+use super::{DESTROY, Latin, Numbered, SHUT_DOWN, Trace};
+
+/// Closes in two steps, and notes both. Uses the one that was there before it.
+struct Closes<const N: usize> {
+    trace: Trace,
+    before: Option<Arc<Numbered<1>>>,
+}
+
+impl<const N: usize> Service for Closes<N> {
+    type Interface = Self;
+
+    fn into_interface(self: Arc<Self>) -> Arc<Self> {
+        self
+    }
+
+    async fn close(&self) {
+        self.trace.note(format!("close {N}"));
+        checkpoint().await;
+        if let Some(before) = &self.before {
+            before.0.note(format!("{N} uses 1"));
+        }
+        self.trace.note(format!("closed {N}"));
+    }
+
+    fn shutdown(&self) {
+        self.trace.note(format!("shut down {N}"));
+    }
+}
+
+impl<const N: usize> Drop for Closes<N> {
+    fn drop(&mut self) {
+        self.trace.note(format!("destroy {N}"));
+    }
+}
+
+/// `Numbered<1>`, then `Closes<2>`, which uses it, then `Closes<3>`.
+fn with_two_that_close(trace: &Trace) -> Context {
+    let context = Context::new();
+    let one = context.make_service(|_| Numbered::<1>(trace.clone())).ok();
+    assert!(context.make_service(|_| Closes::<2> { trace: trace.clone(), before: one }).is_ok());
+    assert!(context.make_service(|_| Closes::<3> { trace: trace.clone(), before: None }).is_ok());
+    context
+}
+
+const CLOSED: [&str; 11] = [
+    "close 3",
+    "closed 3",
+    "shut down 3",
+    "close 2",
+    "2 uses 1",
+    "closed 2",
+    "shut down 2",
+    "shut down 1",
+    "destroy 3",
+    "destroy 2",
+    "destroy 1",
+];
+
+#[test]
+fn closing_awaits_each_service_before_it_comes_to_those_that_it_was_made_with() {
+    let trace = Trace::default();
+    let context = with_two_that_close(&trace);
+    let outcome = sync_wait(task(async move {
+        context.close().await;
+        assert!(!context.has_service::<Numbered<1>>(), "all are let go of");
+        let late = context.make_service(|_| Latin).err();
+        assert!(matches!(late, Some(ServiceError::ShutDown(_))));
+    }));
+    assert_eq!(outcome, Outcome::Value(()));
+    assert_eq!(trace.lines(), CLOSED);
+}
+
+#[test]
+fn a_stop_does_not_keep_services_from_closing() {
+    let (trace, source) = (Trace::default(), StopSource::new());
+    let context = with_two_that_close(&trace);
+    source.request_stop(StopReason::Requested);
+    let closing = task(async move {
+        context.close().await;
+        checkpoint().await;
+    });
+    let outcome = sync_wait_with(Changes::new().stop_token(source.token()), closing);
+    assert_eq!(outcome, Outcome::Stopped, "by the checkpoint, after all was closed");
+    assert_eq!(trace.lines(), CLOSED);
+}
+
+#[test]
+fn dropping_a_context_shuts_down_and_awaits_nothing() {
+    let trace = Trace::default();
+    drop(with_two_that_close(&trace));
+    assert_eq!(trace.lines(), [SHUT_DOWN, DESTROY].concat());
+}
+
+struct PanicsWhenClosed;
+struct NeverCloses;
+
+impl Service for PanicsWhenClosed {
+    type Interface = Self;
+
+    fn into_interface(self: Arc<Self>) -> Arc<Self> {
+        self
+    }
+
+    async fn close(&self) {
+        checkpoint().await;
+        panic!("it does not want to close");
+    }
+}
+
+impl Service for NeverCloses {
+    type Interface = Self;
+
+    fn into_interface(self: Arc<Self>) -> Arc<Self> {
+        self
+    }
+
+    async fn close(&self) {
+        forever().await;
+    }
+}
+
+#[test]
+fn a_service_that_panics_or_does_not_end_is_told_to_the_hook_and_the_others_are_closed() {
+    let (trace, told) = (Trace::default(), Trace::default());
+    let hook = told.clone();
+    set_cleanup_hook(move |problem| hook.note(problem.to_string()));
+    let context = with_two_that_close(&trace);
+    assert!(context.make_service(|_| PanicsWhenClosed).is_ok());
+    assert!(context.make_service(|_| NeverCloses).is_ok());
+    let short = Changes::new().local(&GRACE, Duration::from_millis(1));
+    let outcome = sync_wait_with(short, task(async move { context.close().await }));
+    assert_eq!(outcome, Outcome::Value(()));
+    assert_eq!(trace.lines(), CLOSED);
+    let told = told.lines();
+    let says = |what: &str, how: &str| told.iter().any(|line| line.contains(what) && line.contains(how));
+    assert!(
+        says("PanicsWhenClosed (at convoke-exec/tests/context/closing.rs", "it does not want to close"),
+        "{told:?}"
+    );
+    assert!(says("NeverCloses (at convoke-exec/tests/context/closing.rs", "grace period over"), "{told:?}");
+}
+
+#[test]
+fn the_executor_of_a_context_goes_with_its_services() {
+    let context = Context::new();
+    assert!(context.executor().is_none());
+    context.set_executor(ExecutorRef::default());
+    assert!(context.executor().is_some());
+    context.end();
+    assert!(context.executor().is_none());
+}
