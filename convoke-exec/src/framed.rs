@@ -171,7 +171,6 @@ impl<F> Framed<F> {
     }
 }
 
-
 impl<F: ?Sized> Framed<F> {
     /// Where it is, until this is dropped.
     #[inline]

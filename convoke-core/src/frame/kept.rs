@@ -93,18 +93,10 @@ impl KeptFrame {
         // runs inside, so nobody looks at it now.
         unsafe {
             (&raw mut (*frame).task).write(transmute::<OfTask<'_>, OfTask<'static>>(outer.task));
-            // To look is cheaper than to write.
-            if (*frame).asked != asked {
-                (&raw mut (*frame).asked).write(asked);
-            }
-            if (*frame).held.get() {
-                (*frame).held.set(false);
-            }
+            (&raw mut (*frame).asked).write(asked);
+            (&raw mut (*frame).held).write(Cell::new(false));
         }
-        let around = ptr::from_ref(outer).cast();
-        if self.around.get() != around {
-            self.around.set(around);
-        }
+        self.around.set(ptr::from_ref(outer).cast());
         WINDOW.with(|window| window.set(frame));
         let _left = Left(self);
         f()

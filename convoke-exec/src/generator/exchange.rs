@@ -106,10 +106,7 @@ impl<T> Exchange<T> {
         cx: &mut Context<'_>,
         poll: impl FnOnce(&mut Context<'_>) -> Poll<R>,
     ) -> Poll<R> {
-        // To look is cheaper than to write.
-        if !ptr::eq(self.room.waker.get(), cx.waker()) {
-            self.room.waker.set(cx.waker());
-        }
+        self.room.waker.set(cx.waker());
         Frame::current(|frame| {
             let Some(outer) = frame else { return self.polls_outside(cx, poll) };
             self.region.hear_now(outer, cx);
@@ -178,7 +175,11 @@ unsafe impl<T> KeepsFrame for Exchange<T> {
 /// Gives a value to the consumer, if that takes no more than that: if the nearest frame is that of the generator with this
 /// number, there is no stop to be honoured, the room is empty, and the body is polled with this waker.
 #[inline]
-pub(super) fn give_at_once<T>(identity: Identity<T>, waker: &Waker, value: impl FnOnce() -> Option<T>) -> bool {
+pub(super) fn give_at_once<T>(
+    identity: Identity<T>,
+    waker: &Waker,
+    value: impl FnOnce() -> Option<T>,
+) -> bool {
     Frame::current(|frame| {
         let Some(frame) = frame else { return false };
         let Some(found) = KeptFrame::nearest(frame, identity.number) else { return false };
