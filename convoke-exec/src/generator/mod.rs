@@ -194,12 +194,18 @@ where
         let panics = Panics { body, stage: &mut self.stage };
         let polled = panics.body.poll(cx);
         let exchange = panics.body.exchange();
-        let (value, stopped) = (exchange.take(), exchange.region.stopped().get());
+        if polled.is_pending()
+            && !exchange.region.stopped().get()
+            && let Some(value) = exchange.take()
+        {
+            mem::forget(panics);
+            return Advanced::Yielded(value);
+        }
+        let value = exchange.take();
         mem::forget(panics);
-        match (polled, value) {
-            (Poll::Pending, Some(value)) if !stopped => Advanced::Yielded(value),
-            (Poll::Pending, value) => self.wait(value, cx),
-            (Poll::Ready(output), value) => self.end(output, value),
+        match polled {
+            Poll::Pending => self.wait(value, cx),
+            Poll::Ready(output) => self.end(output, value),
         }
     }
 
@@ -246,21 +252,24 @@ where
         }
     }
 
-    /// The body does not wait: it has not begun, and is to be polled, or has ended in some way.
+    /// Lets the body begin, if it has not yet. False if it has ended.
     #[cold]
-    fn begin_or_end(&mut self) -> Option<Poll<Option<<F::Output as GeneratorOutput<T>>::Item>>> {
-        match self.stage {
-            Stage::New | Stage::Waits => {
-                self.stage = Stage::Waits;
-                None
-            }
-            // Whoever was stopped by it is not resumed, however often it is polled until it is dropped.
-            Stage::Stopped => Some(pass_on_stop()),
-            Stage::Panicked | Stage::Ended => {
-                self.body = None;
-                Some(Poll::Ready(self.returned.take().and_then(GeneratorOutput::last)))
-            }
+    fn begin(&mut self) -> bool {
+        if self.stage == Stage::New {
+            self.stage = Stage::Waits;
         }
+        self.stage == Stage::Waits
+    }
+
+    /// What there is to be had when the body has ended.
+    #[cold]
+    fn after_end(&mut self) -> Poll<Option<<F::Output as GeneratorOutput<T>>::Item>> {
+        if self.stage == Stage::Stopped {
+            // Whoever was stopped by it is not resumed, however often it is polled until it is dropped.
+            return pass_on_stop();
+        }
+        self.body = None;
+        Poll::Ready(self.returned.take().and_then(GeneratorOutput::last))
     }
 }
 
@@ -291,10 +300,8 @@ where
     #[inline]
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let this = self.get_mut();
-        if this.stage != Stage::Waits
-            && let Some(ended) = this.begin_or_end()
-        {
-            return ended;
+        if this.stage != Stage::Waits && !this.begin() {
+            return this.after_end();
         }
         match this.advance(cx) {
             Advanced::Yielded(value) => Poll::Ready(Some(F::Output::item(value))),
