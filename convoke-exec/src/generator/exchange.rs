@@ -62,7 +62,7 @@ pub(super) struct Room<T> {
 unsafe impl<T> Send for Room<T> {}
 
 impl<T> Room<T> {
-    /// Whether there is one.
+    /// Whether there is no value.
     #[inline]
     fn is_empty(&self) -> bool {
         // SAFETY: nobody else is at it, on this thread or another, before this returns.
