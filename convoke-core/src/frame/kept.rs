@@ -76,7 +76,7 @@ impl KeptFrame {
             (&raw mut (*frame).stopped).write(transmute::<&Cell<bool>, &'static Cell<bool>>(stopped));
             (&raw mut (*frame).owner)
                 .write(transmute::<&dyn FrameOwner, &'static (dyn FrameOwner + 'static)>(owner));
-            (&raw mut (*frame).keeps).write(true);
+            (&raw mut (*frame).keeps).write(Cell::new(true));
             (&raw mut (*frame).asked).write(false);
             (&raw mut (*frame).held).write(Cell::new(false));
         }
@@ -128,7 +128,7 @@ impl KeptFrame {
     pub fn nearest(frame: &Frame<'_>, number: u64) -> Option<NonNull<Self>> {
         let kept = NonNull::from(frame.owner).cast::<Self>();
         // SAFETY: rules 1 and 3: the owner begins with it.
-        (frame.keeps && unsafe { kept.as_ref() }.number == number).then_some(kept)
+        (frame.keeps.get() && unsafe { kept.as_ref() }.number == number).then_some(kept)
     }
 
     /// The same for one that is further out.

@@ -60,8 +60,8 @@ pub struct Frame<'a> {
     task: OfTask<'a>,
     /// Whether a stop had been asked for when this poll began. One that is asked for meanwhile wakes the task again.
     asked: bool,
-    /// Whether the owner keeps its frame: see `kept.rs`.
-    keeps: bool,
+    /// Whether the owner keeps its frame: see `kept.rs`. A cell only to lie beside the next one: then both are written at once.
+    keeps: Cell<bool>,
     held: Cell<bool>,
     /// The owner's, who keeps it from poll to poll.
     stopped: &'a Cell<bool>,
@@ -118,7 +118,7 @@ impl<'a> Frame<'a> {
         stopped: &'a Cell<bool>,
     ) -> Self {
         let of_task = OfTask { host: task, waker, waits };
-        Self { owner: task, task: of_task, asked, keeps: false, held: Cell::new(false), stopped }
+        Self { owner: task, task: of_task, asked, keeps: Cell::new(false), held: Cell::new(false), stopped }
     }
 
     /// A frame of this owner inside this one. The owner keeps the bit `stopped` for it.
@@ -129,7 +129,7 @@ impl<'a> Frame<'a> {
         asked: bool,
         stopped: &'b Cell<bool>,
     ) -> Frame<'b> {
-        Frame { owner, task: self.task, asked, keeps: false, held: Cell::new(false), stopped }
+        Frame { owner, task: self.task, asked, keeps: Cell::new(false), held: Cell::new(false), stopped }
     }
 
     /// The same for one of several bodies, which the owner polls with wakers of their own. It polls all of them, woken or not,
@@ -142,13 +142,14 @@ impl<'a> Frame<'a> {
         stopped: &'b Cell<bool>,
     ) -> Frame<'b> {
         let task = OfTask { waker, ..self.task };
-        Frame { owner, task, asked, keeps: false, held: Cell::new(false), stopped }
+        Frame { owner, task, asked, keeps: Cell::new(false), held: Cell::new(false), stopped }
     }
 
     /// A frame inside this one that changes nothing, and catches a stop.
     #[inline]
     pub fn same<'b>(&'b self, stopped: &'b Cell<bool>) -> Frame<'b> {
-        Frame { stopped, held: Cell::new(false), ..*self }
+        let Self { owner, task, asked, .. } = *self;
+        Frame { owner, task, asked, keeps: self.keeps.clone(), held: Cell::new(false), stopped }
     }
 
     /// Polls `body` inside this frame.
