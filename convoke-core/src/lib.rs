@@ -59,8 +59,8 @@ pub mod raw {
         AtHome, Call, Header, Home, HomeId, Letter, RunQueue, Runnable, Timer, TimerLinks, Timers,
     };
     pub use crate::frame::{
-        Frame, FrameOwner, Guest, HeldBefore, Host, HostKind, HostRef, Polled, StopWatch, Waits, WakerMark,
-        outside_a_task,
+        Frame, FrameOwner, Guest, HeldBefore, Host, HostKind, HostRef, KeepsFrame, KeptFrame, Polled,
+        StopWatch, Waits, WakerMark, outside_a_task,
     };
     pub use crate::operation::{Action, Children, EnvAbove, Handshake, Leaf, Slot};
     pub use crate::stop::{InPlaceStop, OnStop, RawCallback};

@@ -68,6 +68,12 @@ pub fn frame<F: Future>(future: F) -> Framed<F> {
 /// ```
 #[inline]
 pub fn try_frame<F: Future>(future: F) -> Result<Framed<F>, F> {
+    place(future)
+}
+
+/// The same for whatever has a future in it.
+#[inline]
+fn place<F>(future: F) -> Result<Framed<F>, F> {
     let allocator = current_allocator();
     let layout = Layout::new::<F>();
     let memory = if layout.size() == 0 {
@@ -139,11 +145,23 @@ unsafe impl<F: Sync + ?Sized> Sync for Framed<F> {}
 impl<F: ?Sized> Unpin for Framed<F> {}
 
 impl<F> Framed<F> {
+    /// In memory of the chain's frame allocator, whatever has a future in it: see [`frame`].
+    ///
+    /// # Panics
+    /// If the allocator has no memory left.
+    #[track_caller]
+    pub(crate) fn new(holder: F) -> Self {
+        match place(holder) {
+            Ok(framed) => framed,
+            Err(holder) => no_memory(&holder),
+        }
+    }
+
     /// The same memory, as something whose type is not known.
     ///
     /// # Safety
     /// `unsize` returns the pointer that it is given.
-    unsafe fn with_pointer<G: ?Sized>(self, unsize: impl FnOnce(*mut F) -> *mut G) -> Framed<G> {
+    pub(crate) unsafe fn with_pointer<G: ?Sized>(self, unsize: impl FnOnce(*mut F) -> *mut G) -> Framed<G> {
         let this = ManuallyDrop::new(self);
         // SAFETY: the field is not used again.
         let allocator = unsafe { (&raw const this.allocator).read() };
@@ -153,11 +171,11 @@ impl<F> Framed<F> {
     }
 }
 
-impl<'a, F: Future + Send + 'a> Framed<F> {
-    /// The same memory, as a future of any type.
-    pub(crate) fn erased(self) -> Framed<dyn Future<Output = F::Output> + Send + 'a> {
-        // SAFETY: the pointer is the same.
-        unsafe { self.with_pointer(|future| future as *mut (dyn Future<Output = F::Output> + Send + 'a)) }
+impl<F: ?Sized> Framed<F> {
+    /// Where it is, until this is dropped.
+    #[inline]
+    pub(crate) fn pointer(&self) -> NonNull<F> {
+        self.future
     }
 }
 

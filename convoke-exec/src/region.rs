@@ -125,34 +125,6 @@ impl Region {
         })
     }
 
-    /// As [`poll`](Region::poll), for a body that can be left where it is: a hold is not passed on, but said. Outside all tasks
-    /// the body is merely polled. Whoever then waits calls [`listen`](Region::listen).
-    #[inline]
-    pub(crate) fn poll_unless_outside<F: Future + ?Sized>(
-        &self,
-        body: Pin<&mut F>,
-        cx: &mut Context<'_>,
-    ) -> (Polled<F::Output>, bool) {
-        Frame::current(|frame| {
-            let Some(outer) = frame else {
-                return match body.poll(cx) {
-                    Poll::Ready(output) => (Polled::Ready(output), false),
-                    Poll::Pending => (Polled::Pending, false),
-                };
-            };
-            self.hear_now(outer, cx);
-            let asked = self.asked.get().is_some();
-            let inside = Inside { region: self, outer };
-            let frame = outer.inside(&inside, asked, &self.stopped);
-            match frame.within(|| body.poll(cx)) {
-                Poll::Ready(output) => (Polled::Ready(output), false),
-                Poll::Pending if frame.is_held() => (Polled::Pending, true),
-                Poll::Pending if self.stopped.get() => (Polled::Stopped, false),
-                Poll::Pending => (Polled::Pending, false),
-            }
-        })
-    }
-
     /// Before several bodies are polled: hears of a stop around the region, and sees to it that this waker does. True if a
     /// stop was asked for since: then all bodies are to be polled.
     ///
@@ -204,7 +176,7 @@ impl Region {
 
     /// A stop from around it is one of its own, and so is one from an exploration. True if it is news.
     #[inline]
-    fn hear_now(&self, outer: &Frame<'_>, cx: &Context<'_>) -> bool {
+    pub(crate) fn hear_now(&self, outer: &Frame<'_>, cx: &Context<'_>) -> bool {
         self.hear(outer) || self.hear_exploration(cx).is_some()
     }
 
@@ -252,28 +224,60 @@ struct Inside<'a> {
 
 impl FrameOwner for Inside<'_> {
     fn env(&self) -> &Env {
-        let make = || Box::new(Surroundings::new(self.outer.env(), self.deadline()));
-        let surroundings = self.region.surroundings.get_or_init(make);
-        if let Some(reason) = self.stop_reason() {
+        self.region.env_in(self.outer)
+    }
+
+    #[inline]
+    fn stop_reason(&self) -> Option<StopReason> {
+        self.region.stop_reason_in(self.outer)
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        self.region.deadline_in(self.outer)
+    }
+
+    fn around(&self) -> Option<&Frame<'_>> {
+        Some(self.outer)
+    }
+}
+
+/// What the owner of a frame answers that is this region, in this frame.
+impl Region {
+    pub(crate) fn env_in(&self, outer: &Frame<'_>) -> &Env {
+        let make = || Box::new(Surroundings::new(outer.env(), self.deadline_in(outer)));
+        let surroundings = self.surroundings.get_or_init(make);
+        if let Some(reason) = self.stop_reason_in(outer) {
             surroundings.request_stop(reason);
         }
         surroundings.env()
     }
 
     #[inline]
-    fn stop_reason(&self) -> Option<StopReason> {
-        match self.region.asked.get() {
-            None if !self.region.shielded => self.outer.stop_reason(),
+    pub(crate) fn stop_reason_in(&self, outer: &Frame<'_>) -> Option<StopReason> {
+        match self.asked.get() {
+            None if !self.shielded => outer.stop_reason(),
             asked => asked,
         }
     }
 
-    fn deadline(&self) -> Option<Instant> {
-        let outer = if self.region.shielded { None } else { self.outer.deadline() };
-        match (outer, self.region.deadline) {
+    pub(crate) fn deadline_in(&self, outer: &Frame<'_>) -> Option<Instant> {
+        let outer = if self.shielded { None } else { outer.deadline() };
+        match (outer, self.deadline) {
             (Some(outer), Some(own)) => Some(outer.min(own)),
             (outer, own) => outer.or(own),
         }
+    }
+
+    /// Whether it was asked to stop, as far as it has heard.
+    #[inline]
+    pub(crate) fn is_asked(&self) -> bool {
+        self.asked.get().is_some()
+    }
+
+    /// The bit of a frame that this region is the owner of.
+    #[inline]
+    pub(crate) fn stopped(&self) -> &Cell<bool> {
+        &self.stopped
     }
 }
 

@@ -319,3 +319,113 @@ fn a_generator_is_a_stream_outside_of_all_tasks_too() {
     let mut next = || Pin::new(&mut numbers).poll_next(&mut cx);
     assert_eq!([next(), next(), next()], [1, 2, 0].map(|n| Poll::Ready((n > 0).then_some(n))));
 }
+
+#[test]
+fn outside_of_all_tasks_a_generator_in_another_yields_to_both_consumers() {
+    let mut outer = generator(async |y| {
+        let mut inner = generator(async |inner| {
+            for n in [1, 2] {
+                y.yield_value(n * 10).await;
+                inner.yield_value(n).await;
+            }
+        });
+        while let Some(n) = inner.next().await {
+            y.yield_value(n).await;
+        }
+    });
+    let mut cx = Context::from_waker(Waker::noop());
+    let mut next = || Pin::new(&mut outer).poll_next(&mut cx);
+    assert_eq!([next(), next(), next(), next()], [10, 1, 20, 2].map(|n| Poll::Ready(Some(n))));
+    assert_eq!(next(), Poll::Ready(None));
+}
+
+#[test]
+fn a_value_is_found_from_behind_everything_that_a_body_puts_around_it() {
+    let values = run(async {
+        let deep = generator(async |y| {
+            let inner = async |n| {
+                let clean_up = async |_| y.yield_value(n + 1).await;
+                ensure(clean_up, shield(async { catch_stopped(y.yield_value(n)).await.unwrap() })).await;
+            };
+            join((inner(0), inner(10))).await;
+            timeout(Duration::from_secs(60), inner(20)).await.unwrap();
+        });
+        let mut values = all(deep.erased()).await;
+        values.sort_unstable();
+        values
+    });
+    assert_eq!(values, [0, 1, 10, 11, 20, 21]);
+}
+
+#[test]
+fn a_generator_is_moved_from_task_to_task_and_from_thread_to_thread_between_values() {
+    let mut numbers = generator(async |y| {
+        for n in 0.. {
+            y.yield_value(n).await;
+            checkpoint().await;
+        }
+    })
+    .erased();
+    for expected in 0..6 {
+        let program = move || {
+            run(async move {
+                let mut here = Box::new(numbers);
+                let n = here.next().await;
+                (*here, n)
+            })
+        };
+        let (back, n) =
+            if expected % 2 == 0 { program() } else { std::thread::spawn(program).join().unwrap() };
+        assert_eq!(n, Some(expected));
+        numbers = back;
+    }
+}
+
+#[test]
+fn a_value_that_was_given_before_the_body_panicked_is_dropped_with_the_panic() {
+    let given = Arc::new(());
+    let value = given.clone();
+    let mut panics = generator(async move |y| {
+        let mut given = y.yield_value(value);
+        std::future::poll_fn(|cx| -> Poll<()> {
+            assert!(Pin::new(&mut given).poll(cx).is_pending());
+            panic!("after it was given")
+        })
+        .await
+    });
+    let left = run(async move {
+        let ended = catch_unwind(AssertUnwindSafe(|| {
+            let _ = Pin::new(&mut panics).poll_next(&mut Context::from_waker(Waker::noop()));
+        }));
+        assert!(ended.is_err());
+        let left = Arc::strong_count(&given);
+        assert!(panics.next().await.is_none());
+        left
+    });
+    assert_eq!(left, 1);
+}
+
+#[test]
+fn a_token_of_the_body_is_asked_by_a_close_and_not_by_a_value() {
+    let asked = run(async {
+        let asked = Arc::new(Mutex::new(Vec::new()));
+        let told = asked.clone();
+        let mut numbers = generator(async move |y| {
+            let token = convoke::current::stop_token();
+            let clean_up = async |_| told.lock().unwrap().push(token.stop_requested());
+            let body = async {
+                for n in 0..3 {
+                    told.lock().unwrap().push(token.stop_requested());
+                    y.yield_value(n).await;
+                }
+            };
+            ensure(clean_up, body).await;
+        });
+        numbers.next().await;
+        numbers.next().await;
+        numbers.close().await;
+        assert!(!convoke::current::stop_token().stop_requested());
+        Arc::into_inner(asked).unwrap().into_inner().unwrap()
+    });
+    assert_eq!(asked, [false, false, true]);
+}

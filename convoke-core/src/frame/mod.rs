@@ -12,11 +12,13 @@
 //! The window is a cache that every poll sets and restores, like a stack; it never owns anything.
 
 mod host;
+mod kept;
 mod waits;
 mod waker_mark;
 mod watch;
 
 pub use host::{Guest, Host, HostKind, HostRef};
+pub use kept::{KeepsFrame, KeptFrame};
 pub use waits::Waits;
 pub use waker_mark::WakerMark;
 pub use watch::StopWatch;
@@ -43,6 +45,11 @@ pub trait FrameOwner {
 
     /// When it will be asked to stop at the latest.
     fn deadline(&self) -> Option<Instant>;
+
+    /// The frame around what runs inside, if it is of the same task.
+    fn around(&self) -> Option<&Frame<'_>> {
+        None
+    }
 }
 
 /// One place on the way from a task down to what it waits for.
@@ -50,15 +57,23 @@ pub trait FrameOwner {
 /// What is needed at every wait is in here, so that it is there without a call.
 pub struct Frame<'a> {
     owner: &'a dyn FrameOwner,
+    task: OfTask<'a>,
+    /// Whether a stop had been asked for when this poll began. One that is asked for meanwhile wakes the task again.
+    asked: bool,
+    /// Whether the owner keeps its frame: see `kept.rs`. A cell only to lie beside the next one: then both are written at once.
+    keeps: Cell<bool>,
+    held: Cell<bool>,
+    /// The owner's, who keeps it from poll to poll.
+    stopped: &'a Cell<bool>,
+}
+
+/// What frames inside of one another have in common.
+#[derive(Clone, Copy)]
+struct OfTask<'a> {
     host: &'a dyn Host,
     /// The task's own, or that of a child of a combinator which polls all its children when it is asked to stop.
     waker: &'a Waker,
     waits: &'a Waits,
-    /// Whether a stop had been asked for when this poll began. One that is asked for meanwhile wakes the task again.
-    asked: bool,
-    /// The owner's, who keeps it from poll to poll.
-    stopped: &'a Cell<bool>,
-    held: Cell<bool>,
 }
 
 /// What came of polling a body inside a frame.
@@ -102,7 +117,8 @@ impl<'a> Frame<'a> {
         asked: bool,
         stopped: &'a Cell<bool>,
     ) -> Self {
-        Self { owner: task, host: task, waker, waits, asked, stopped, held: Cell::new(false) }
+        let of_task = OfTask { host: task, waker, waits };
+        Self { owner: task, task: of_task, asked, keeps: Cell::new(false), held: Cell::new(false), stopped }
     }
 
     /// A frame of this owner inside this one. The owner keeps the bit `stopped` for it.
@@ -113,7 +129,7 @@ impl<'a> Frame<'a> {
         asked: bool,
         stopped: &'b Cell<bool>,
     ) -> Frame<'b> {
-        Frame { owner, asked, stopped, held: Cell::new(false), ..*self }
+        Frame { owner, task: self.task, asked, keeps: Cell::new(false), held: Cell::new(false), stopped }
     }
 
     /// The same for one of several bodies, which the owner polls with wakers of their own. It polls all of them, woken or not,
@@ -125,13 +141,15 @@ impl<'a> Frame<'a> {
         asked: bool,
         stopped: &'b Cell<bool>,
     ) -> Frame<'b> {
-        Frame { owner, waker, asked, stopped, held: Cell::new(false), ..*self }
+        let task = OfTask { waker, ..self.task };
+        Frame { owner, task, asked, keeps: Cell::new(false), held: Cell::new(false), stopped }
     }
 
     /// A frame inside this one that changes nothing, and catches a stop.
     #[inline]
     pub fn same<'b>(&'b self, stopped: &'b Cell<bool>) -> Frame<'b> {
-        Frame { stopped, held: Cell::new(false), ..*self }
+        let Self { owner, task, asked, .. } = *self;
+        Frame { owner, task, asked, keeps: self.keeps.clone(), held: Cell::new(false), stopped }
     }
 
     /// Polls `body` inside this frame.
@@ -200,20 +218,20 @@ impl<'a> Frame<'a> {
     /// The task below all frames.
     #[inline]
     pub fn host(&self) -> &'a dyn Host {
-        self.host
+        self.task.host
     }
 
     /// Whether this waker is the task's own, or one that hears of a stop as that does: then a stop request needs no other way
     /// to get there.
     #[inline]
     pub fn is_own_waker(&self, waker: &Waker) -> bool {
-        self.waker.will_wake(waker)
+        self.task.waker.will_wake(waker)
     }
 
     /// Notes down where the task waits, for people who look.
     #[inline]
     pub fn waits_at(&self, place: &'static Location<'static>) {
-        self.waits.set(place);
+        self.task.waits.set(place);
     }
 
     /// Ends what runs in this frame by the stopped door. The caller is a future, and returns `Pending` now.

@@ -37,17 +37,17 @@ where
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let generator = &mut self.generator;
-        if generator.stage == Stage::New {
-            generator.let_go();
+        if matches!(generator.stage, Stage::New | Stage::Panicked) {
+            generator.body = None;
         }
-        if generator.body.is_none() {
+        let Some(body) = &generator.body else {
             return Poll::Ready(match generator.returned.take() {
                 Some(output) => output.into_closed(),
                 None => F::Output::closed(),
             });
-        }
+        };
         // The region was asked by us: a stop around it adds nothing to that, and so need not be kept away.
-        generator.region.request_stop(StopReason::Abandoned);
+        body.exchange().region.request_stop(StopReason::Abandoned);
         match generator.advance(cx) {
             Advanced::Returned(output) => Poll::Ready(output.into_closed()),
             Advanced::Stopped => Poll::Ready(F::Output::closed()),

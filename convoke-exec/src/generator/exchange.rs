@@ -1,36 +1,31 @@
 //! How a value gets from a generator's body to its consumer, without an allocation and without a lock.
 //!
-//! Whoever polls a body has a room for one value on its stack, and notes it down in the thread, with the generator's number,
-//! for the time of the poll. Who yields looks there for its number. A yielder may have been carried anywhere; where its
+//! The room for one value lies before the body, in the same memory, with the frame that the body is polled in. Who yields finds
+//! the frame through the thread, by its number, and so the room. A yielder may have been carried anywhere; where its
 //! generator is not being polled it finds nothing.
 //!
-//! 1. A note is in the list of its thread only while [`exchange`] runs there, further up on the stack; so it and what it leads
-//!    to are there for whoever finds it, and no other thread sees them.
+//! 1. A frame is found only while the body is polled, further up on the stack; so its room is there for whoever finds it, and
+//!    no other thread sees it. Outside of all tasks there are no frames, and a list of the thread stands for them.
 //! 2. A number belongs to one generator, and so to one type of values: it is made once, with that type.
+//! 3. Between polls the room is empty.
 
 use core::cell::Cell;
 use core::fmt;
 use core::marker::PhantomData;
-use core::ptr;
-use core::task::Waker;
+use core::ptr::{self, NonNull};
+use core::task::{Context, Poll, Waker};
+use std::time::Instant;
 
-// Not loom's: it takes no part in anything but that numbers differ.
-use std::sync::atomic::{AtomicU64, Ordering};
+use convoke_core::raw::{Frame, FrameOwner, KeepsFrame, KeptFrame};
+use convoke_core::{Env, StopReason};
 
-use convoke_core::raw::sync::thread_local;
+use super::outside;
+use crate::region::Region;
 
 /// The number of a generator of `T`s.
 pub(super) struct Identity<T> {
     number: u64,
     _values: PhantomData<fn(T) -> T>,
-}
-
-impl<T> Identity<T> {
-    /// One that there was not before.
-    pub(super) fn new() -> Self {
-        static NEXT: AtomicU64 = AtomicU64::new(0);
-        Self { number: NEXT.fetch_add(1, Ordering::Relaxed), _values: PhantomData }
-    }
 }
 
 impl<T> Clone for Identity<T> {
@@ -47,85 +42,162 @@ impl<T> fmt::Debug for Identity<T> {
     }
 }
 
-/// What the thread knows of a generator that is being polled.
-struct Note {
-    number: u64,
-    /// A `Cell<Option<T>>`.
-    room: *const (),
-    waker: *const Waker,
-    /// Of the generator in whose body this one is polled.
-    around: *const Note,
+/// What lies before the body of a generator.
+#[repr(C)]
+pub(super) struct Exchange<T> {
+    frame: KeptFrame,
+    room: Room<T>,
+    /// What the body runs in.
+    pub(super) region: Region,
 }
 
-/// The room for a value, as who yields sees it.
-pub(super) struct Room<'a, T> {
-    value: &'a Cell<Option<T>>,
+/// The room for a value.
+pub(super) struct Room<T> {
+    value: Cell<Option<T>>,
     /// With which the body is polled.
-    pub(super) waker: &'a Waker,
+    waker: Cell<*const Waker>,
 }
 
-impl<T> Room<'_, T> {
+// SAFETY: rule 3: between polls there is no value, and an address that nobody follows.
+unsafe impl<T> Send for Room<T> {}
+
+impl<T> Room<T> {
+    /// Whether there is no value.
+    #[inline]
+    fn is_empty(&self) -> bool {
+        // SAFETY: nobody else is at it, on this thread or another, before this returns.
+        unsafe { (*self.value.as_ptr()).is_none() }
+    }
+
     /// Puts a value there, if there is none.
     #[inline]
     pub(super) fn put(&self, value: T) -> Result<(), T> {
-        match self.value.take() {
-            None => {
-                self.value.set(Some(value));
-                Ok(())
-            }
-            there => {
-                self.value.set(there);
-                Err(value)
-            }
+        if !self.is_empty() {
+            return Err(value);
         }
+        self.value.set(Some(value));
+        Ok(())
+    }
+
+    /// Whether this is the waker that the body is polled with.
+    pub(super) fn is_polled_with(&self, waker: &Waker) -> bool {
+        // SAFETY: rule 1: who has found the room is inside of the poll that has set it, for which it is borrowed.
+        unsafe { &*self.waker.get() }.will_wake(waker)
     }
 }
 
-thread_local! {
-    /// Of the innermost generator that is being polled, or null.
-    static INNERMOST: Cell<*const Note> = Cell::new(ptr::null());
-}
+impl<T> Exchange<T> {
+    pub(super) fn new() -> Self {
+        let room = Room { value: Cell::new(None), waker: Cell::new(ptr::null()) };
+        Self { frame: KeptFrame::new(), room, region: Region::new() }
+    }
 
-/// Takes a note back, also when the body panics.
-struct Noted(*const Note);
+    pub(super) fn identity(&self) -> Identity<T> {
+        Identity { number: self.frame.number(), _values: PhantomData }
+    }
 
-impl Drop for Noted {
+    /// Polls the body here, inside of the nearest frame, or outside of all tasks.
+    ///
+    /// # Safety
+    /// It has been [settled](KeptFrame::settle), and the body is not being polled.
     #[inline]
-    fn drop(&mut self) {
-        INNERMOST.with(|innermost| innermost.set(self.0));
+    pub(super) unsafe fn polls<R>(
+        &self,
+        cx: &mut Context<'_>,
+        poll: impl FnOnce(&mut Context<'_>) -> Poll<R>,
+    ) -> Poll<R> {
+        self.room.waker.set(cx.waker());
+        Frame::current(|frame| {
+            let Some(outer) = frame else { return self.polls_outside(cx, poll) };
+            self.region.hear_now(outer, cx);
+            let asked = self.region.is_asked();
+            // SAFETY: the caller's; and that is the nearest frame.
+            unsafe { self.frame.within(outer, asked, || poll(cx)) }
+        })
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn polls_outside<R>(
+        &self,
+        cx: &mut Context<'_>,
+        poll: impl FnOnce(&mut Context<'_>) -> Poll<R>,
+    ) -> Poll<R> {
+        outside::noted(self.frame.number(), NonNull::from(self).cast(), || poll(cx))
+    }
+
+    /// What the body has yielded when it was polled, if it has.
+    #[inline]
+    pub(super) fn take(&self) -> Option<T> {
+        self.room.value.take()
+    }
+
+    /// Whether something in the body must not be dropped yet, as of the last poll.
+    ///
+    /// # Safety
+    /// As for [`polls`](Exchange::polls).
+    pub(super) unsafe fn is_held(&self) -> bool {
+        // SAFETY: the caller's.
+        unsafe { self.frame.is_held() }
+    }
+
+    fn around(&self) -> &Frame<'_> {
+        // SAFETY: who asks has the frame, which is nowhere but in the window while the body is polled.
+        unsafe { self.frame.around() }
     }
 }
 
-/// Polls the body of this generator, and says what it has yielded meanwhile.
+impl<T> FrameOwner for Exchange<T> {
+    fn env(&self) -> &Env {
+        self.region.env_in(self.around())
+    }
+
+    fn stop_reason(&self) -> Option<StopReason> {
+        self.region.stop_reason_in(self.around())
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        self.region.deadline_in(self.around())
+    }
+
+    fn around(&self) -> Option<&Frame<'_>> {
+        Some(Exchange::around(self))
+    }
+}
+
+// SAFETY: it is `repr(C)`, and begins with its frame.
+unsafe impl<T> KeepsFrame for Exchange<T> {
+    fn stopped(&self) -> &Cell<bool> {
+        self.region.stopped()
+    }
+}
+
+/// Gives a value to the consumer, if that takes no more than that: if the nearest frame is that of the generator with this
+/// number, there is no stop to be honoured, the room is empty, and the body is polled with this waker.
 #[inline]
-pub(super) fn exchange<T, R>(
+pub(super) fn give_at_once<T>(
     identity: Identity<T>,
     waker: &Waker,
-    poll: impl FnOnce() -> R,
-) -> (R, Option<T>) {
-    let value = Cell::new(None::<T>);
-    let around = INNERMOST.with(Cell::get);
-    let note = Note { number: identity.number, room: ptr::from_ref(&value).cast(), waker, around };
-    let noted = Noted(around);
-    INNERMOST.with(|innermost| innermost.set(&note));
-    let polled = poll();
-    drop(noted);
-    (polled, value.into_inner())
+    value: impl FnOnce() -> Option<T>,
+) -> bool {
+    Frame::current(|frame| {
+        let Some(frame) = frame else { return false };
+        let Some(found) = KeptFrame::nearest(frame, identity.number) else { return false };
+        // SAFETY: rules 1 and 2: see `with_room`.
+        let room = unsafe { &(*found.cast::<Exchange<T>>().as_ptr()).room };
+        if frame.is_asked_to_stop() || !room.is_empty() || !ptr::eq(room.waker.get(), waker) {
+            return false;
+        }
+        room.value.set(value());
+        true
+    })
 }
 
 /// Calls `f` with the room of this generator, or `None` if it is not being polled here.
-#[inline]
-pub(super) fn with_room<T, R>(identity: Identity<T>, f: impl FnOnce(Option<Room<'_, T>>) -> R) -> R {
-    let mut note = INNERMOST.with(Cell::get);
-    loop {
-        // SAFETY: rule 1: it is null, or the note of an `exchange` on this stack; so are those around it.
-        let Some(found) = (unsafe { note.as_ref() }) else { return f(None) };
-        if found.number == identity.number {
-            // SAFETY: rules 1 and 2: `exchange` has put them there, and the room is for values of this type. The
-            // references do not leave `f`.
-            let room = unsafe { Room { value: &*found.room.cast(), waker: &*found.waker } };
-            return f(Some(room));
-        }
-        note = found.around;
-    }
+pub(super) fn with_room<T, R>(identity: Identity<T>, f: impl FnOnce(Option<&Room<T>>) -> R) -> R {
+    let inside = Frame::current(|frame| KeptFrame::find(frame?, identity.number));
+    let found = inside.map(NonNull::cast).or_else(|| outside::find(identity.number));
+    // SAFETY: rules 1 and 2: it is the exchange of a generator that is polled further up on this stack, and its room is for
+    // values of this type. The reference does not leave `f`.
+    f(found.map(|exchange| unsafe { &(*exchange.cast::<Exchange<T>>().as_ptr()).room }))
 }

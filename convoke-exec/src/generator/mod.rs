@@ -3,15 +3,18 @@
 //!
 //! | file | what is in it |
 //! | --- | --- |
-//! | `exchange.rs` | how a value gets from the body to its consumer: a room on the stack of the poll, found through the thread |
+//! | `exchange.rs` `outside.rs` | how a value gets from the body to its consumer: through a room, which is found through the thread |
+//! | `body.rs` | the memory of the body, and of the room |
 //! | `yielder.rs` | the body's side |
 //! | `next.rs` `close.rs` | the consumer's side: one more, and no more |
 //! | `output.rs` | what bodies return, and what of it consumers see |
 
+mod body;
 mod close;
 mod exchange;
 mod next;
 mod output;
+mod outside;
 mod yielder;
 
 pub use close::Close;
@@ -22,16 +25,16 @@ pub use yielder::{Yield, Yielder};
 use core::fmt;
 use core::future::Future;
 use core::marker::PhantomData;
+use core::mem;
 use core::panic::Location;
 use core::pin::Pin;
 use core::task::{Context, Poll};
 
-use convoke_core::raw::{Frame, Polled};
+use convoke_core::raw::{Frame, StopWatch};
 use futures_core::Stream;
 
-use crate::framed::{Framed, frame};
-use crate::region::{Region, pass_on_stop};
-use exchange::{Identity, exchange};
+use crate::region::pass_on_stop;
+use body::Body;
 
 /// A generator: `body` yields values with the [`Yielder`] that it is given, and runs, in the task of whoever asks for the
 /// [next](Generator::next) one, from one `yield_value` to the next. Nothing runs ahead, and nothing is allocated for an item.
@@ -81,12 +84,10 @@ where
     B: FnOnce(Yielder<T>) -> F,
     F: Future<Output: GeneratorOutput<T>>,
 {
-    let identity = Identity::new();
     Generator {
-        body: Some(frame(body(Yielder::new(identity)))),
-        identity,
-        region: Region::new(),
+        body: Some(Body::new(|identity| body(Yielder::new(identity)))),
         stage: Stage::New,
+        watch: StopWatch::new(),
         returned: None,
         place: Location::caller(),
         _items: PhantomData,
@@ -101,10 +102,9 @@ where
     F: Future<Output: GeneratorOutput<T>> + ?Sized,
 {
     /// Gone when it has ended.
-    body: Option<Framed<F>>,
-    identity: Identity<T>,
-    region: Region,
+    body: Option<Body<T, F>>,
     stage: Stage,
+    watch: StopWatch,
     /// What the body has returned, if there was a value to be told before.
     returned: Option<F::Output>,
     place: &'static Location<'static>,
@@ -116,12 +116,27 @@ where
 enum Stage {
     /// It has not begun.
     New,
-    /// It is polled; or has panicked when it was.
-    Runs,
-    /// It yields, or waits; or has returned.
+    /// It yields, or waits. It is there.
     Waits,
+    /// It has panicked.
+    Panicked,
+    /// It has returned.
+    Ended,
     /// It has ended by the stopped door.
     Stopped,
+}
+
+/// Notes that the body has panicked. Forgotten when it has not.
+struct Panics<'a, T, F: ?Sized> {
+    body: &'a mut Body<T, F>,
+    stage: &'a mut Stage,
+}
+
+impl<T, F: ?Sized> Drop for Panics<'_, T, F> {
+    fn drop(&mut self) {
+        *self.stage = Stage::Panicked;
+        drop(self.body.exchange().take());
+    }
 }
 
 /// What has come of polling the body.
@@ -176,54 +191,85 @@ where
     #[inline]
     fn advance(&mut self, cx: &mut Context<'_>) -> Advanced<T, F::Output> {
         let Some(body) = &mut self.body else { return Advanced::Stopped };
-        if self.stage == Stage::Runs {
-            // It has panicked, and its consumer was told.
-            self.let_go();
+        let panics = Panics { body, stage: &mut self.stage };
+        let polled = panics.body.poll(cx);
+        let exchange = panics.body.exchange();
+        if polled.is_pending()
+            && !exchange.region.stopped().get()
+            && let Some(value) = exchange.take()
+        {
+            mem::forget(panics);
+            return Advanced::Yielded(value);
+        }
+        let value = exchange.take();
+        mem::forget(panics);
+        match polled {
+            Poll::Pending => self.wait(value, cx),
+            Poll::Ready(output) => self.end(output, value),
+        }
+    }
+
+    /// The body waits, or something in it has stopped. A hold is passed on only while the consumer waits too: where it
+    /// has yielded, the body can be left as it is.
+    #[cold]
+    fn wait(&mut self, value: Option<T>, cx: &Context<'_>) -> Advanced<T, F::Output> {
+        let Some(body) = &self.body else { return Advanced::Stopped };
+        let (region, held) = (&body.exchange().region, body.is_held());
+        let stopped = Frame::current(|frame| {
+            let Some(frame) = frame else { return false };
+            let stopped = region.stopped().get() && !held;
+            if !stopped && value.is_none() {
+                if held {
+                    frame.hold();
+                }
+                self.watch.watch(frame, cx);
+                region.hear_now(frame, cx);
+            }
+            stopped
+        });
+        if stopped {
+            self.stage = Stage::Stopped;
+            self.body = None;
             return Advanced::Stopped;
         }
-        self.stage = Stage::Runs;
-        let region = &mut self.region;
-        let ((polled, held), value) =
-            exchange(self.identity, cx.waker(), || region.poll_unless_outside(Pin::new(body), cx));
-        self.stage = Stage::Waits;
-        match (polled, value) {
-            (Polled::Pending, Some(value)) => Advanced::Yielded(value),
-            (Polled::Pending, None) => {
-                self.wait(held, cx);
-                Advanced::Waits
-            }
-            (Polled::Ready(output), value) => {
-                self.let_go();
-                match value {
-                    Some(value) => {
-                        self.returned = Some(output);
-                        Advanced::Yielded(value)
-                    }
-                    None => Advanced::Returned(output),
-                }
-            }
-            (Polled::Stopped, _) => {
-                self.stage = Stage::Stopped;
-                self.let_go();
-                Advanced::Stopped
-            }
+        match value {
+            Some(value) => Advanced::Yielded(value),
+            None => Advanced::Waits,
         }
     }
 
-    fn wait(&mut self, held: bool, cx: &Context<'_>) {
-        Frame::current(|frame| {
-            let Some(frame) = frame else { return };
-            if held {
-                frame.hold();
+    /// The body has returned.
+    #[cold]
+    fn end(&mut self, output: F::Output, value: Option<T>) -> Advanced<T, F::Output> {
+        self.stage = Stage::Ended;
+        self.body = None;
+        match value {
+            Some(value) => {
+                self.returned = Some(output);
+                Advanced::Yielded(value)
             }
-            self.region.listen(cx);
-        });
+            None => Advanced::Returned(output),
+        }
     }
 
-    /// Drops the body.
-    fn let_go(&mut self) {
-        let body = self.body.take();
-        self.region.within(|| drop(body));
+    /// Lets the body begin, if it has not yet. False if it has ended.
+    #[cold]
+    fn begin(&mut self) -> bool {
+        if self.stage == Stage::New {
+            self.stage = Stage::Waits;
+        }
+        self.stage == Stage::Waits
+    }
+
+    /// What there is to be had when the body has ended.
+    #[cold]
+    fn after_end(&mut self) -> Poll<Option<<F::Output as GeneratorOutput<T>>::Item>> {
+        if self.stage == Stage::Stopped {
+            // Whoever was stopped by it is not resumed, however often it is polled until it is dropped.
+            return pass_on_stop();
+        }
+        self.body = None;
+        Poll::Ready(self.returned.take().and_then(GeneratorOutput::last))
     }
 }
 
@@ -235,10 +281,9 @@ where
     /// each item.
     pub fn erased(self) -> Generator<T, dyn Future<Output = F::Output> + Send + 'a> {
         Generator {
-            body: self.body.map(Framed::erased),
-            identity: self.identity,
-            region: self.region,
+            body: self.body.map(Body::erased),
             stage: self.stage,
+            watch: self.watch,
             returned: self.returned,
             place: self.place,
             _items: PhantomData,
@@ -255,13 +300,8 @@ where
     #[inline]
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let this = self.get_mut();
-        if this.stage == Stage::Stopped {
-            // Whoever was stopped by it is not resumed, however often it is polled until it is dropped.
-            return pass_on_stop();
-        }
-        if this.body.is_none() || this.stage == Stage::Runs {
-            this.let_go();
-            return Poll::Ready(this.returned.take().and_then(GeneratorOutput::last));
+        if this.stage != Stage::Waits && !this.begin() {
+            return this.after_end();
         }
         match this.advance(cx) {
             Advanced::Yielded(value) => Poll::Ready(Some(F::Output::item(value))),

@@ -8,7 +8,7 @@ use core::task::{Context, Poll};
 
 use convoke_core::raw::Frame;
 
-use super::exchange::{Identity, with_room};
+use super::exchange::{Identity, give_at_once, with_room};
 
 /// What the body of a [`generator()`](super::generator()) yields with. It may be copied, and lent to functions that the body
 /// awaits; it is of use only inside that body.
@@ -31,7 +31,7 @@ impl<T> Yielder<T> {
     #[inline]
     #[track_caller]
     pub fn yield_value(&self, value: T) -> Yield<T> {
-        Yield { value: Some(value), identity: self.identity, place: Location::caller() }
+        Yield { not_given: Some(NotGiven { value, place: Location::caller() }), identity: self.identity }
     }
 }
 
@@ -53,8 +53,13 @@ impl<T> fmt::Debug for Yielder<T> {
 #[must_use = "futures do nothing until they are awaited"]
 pub struct Yield<T> {
     /// Until it is given.
-    value: Option<T>,
+    not_given: Option<NotGiven<T>>,
     identity: Identity<T>,
+}
+
+/// A value, and where it is yielded. Nobody asks for that any more when it has been given.
+struct NotGiven<T> {
+    value: T,
     place: &'static Location<'static>,
 }
 
@@ -66,19 +71,36 @@ impl<T> Future for Yield<T> {
 
     #[inline]
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        // Here, so that a loop which only yields can be stopped.
+        if self.not_given.is_none() {
+            // Here too, so that a loop which only yields can be stopped.
+            let stopped = Frame::current(|frame| frame.is_some_and(Frame::honour_stop));
+            return if stopped { Poll::Pending } else { Poll::Ready(()) };
+        }
+        let identity = self.identity;
+        if give_at_once(identity, cx.waker(), || self.not_given.take().map(|not_given| not_given.value)) {
+            return Poll::Pending;
+        }
+        self.give(cx)
+    }
+}
+
+impl<T> Yield<T> {
+    /// Gives the value, unless a stop is to be honoured, or another value lies there.
+    #[cold]
+    #[inline(never)]
+    fn give(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         if Frame::current(|frame| frame.is_some_and(Frame::honour_stop)) {
             return Poll::Pending;
         }
-        let Some(value) = self.value.take() else { return Poll::Ready(()) };
+        let Some(NotGiven { value, place }) = self.not_given.take() else { return Poll::Ready(()) };
         with_room(self.identity, |room| {
-            let Some(room) = room else { outside_its_generator(self.place) };
+            let Some(room) = room else { outside_its_generator(place) };
             if let Err(value) = room.put(value) {
-                self.value = Some(value);
+                self.not_given = Some(NotGiven { value, place });
             }
             // The consumer polls the body again when it wants more. Who is polled by a combinator in between, which asks only
             // those that were woken, must be so.
-            if !room.waker.will_wake(cx.waker()) {
+            if !room.is_polled_with(cx.waker()) {
                 cx.waker().wake_by_ref();
             }
             Poll::Pending
@@ -97,6 +119,7 @@ fn outside_its_generator(place: &'static Location<'static>) -> ! {
 
 impl<T> fmt::Debug for Yield<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Yield").field("given", &self.value.is_none()).field("at", &self.place).finish()
+        let place = self.not_given.as_ref().map(|not_given| not_given.place);
+        f.debug_struct("Yield").field("given", &self.not_given.is_none()).field("at", &place).finish()
     }
 }
