@@ -8,6 +8,7 @@ use core::panic::Location;
 use core::pin::Pin;
 use core::task::{Context, Poll};
 use std::io;
+use std::sync::Arc;
 
 use convoke_core::raw::{Frame, StopWatch};
 
@@ -132,20 +133,52 @@ pub(crate) fn is_stopped() -> bool {
     Frame::current(|frame| frame.is_some_and(Frame::honour_stop))
 }
 
+/// Somebody who wants to do something to a source, and waits for it: in a future, where each byte is one of each task that waits.
+/// So the source is the reference to what its socket has, which is one word.
+#[derive(Debug)]
+pub(crate) struct Waiter<'a> {
+    source: &'a Arc<dyn Source>,
+    place: &'static Location<'static>,
+    waiting: Waiting,
+}
+
+impl<'a> Waiter<'a> {
+    #[track_caller]
+    #[inline]
+    pub(crate) fn new(source: &'a Arc<dyn Source>, interest: Interest) -> Self {
+        Self { source, place: Location::caller(), waiting: Waiting::new(interest) }
+    }
+
+    /// As [`Waiting::poll`].
+    #[inline]
+    pub(crate) fn poll<T>(
+        &mut self,
+        cx: &Context<'_>,
+        act: impl FnMut(&dyn Source) -> io::Result<T>,
+    ) -> Poll<io::Result<T>> {
+        self.waiting.poll(&**self.source, self.place, cx, act)
+    }
+}
+
+impl Drop for Waiter<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        self.waiting.let_go(&**self.source);
+    }
+}
+
 /// See [`attempt`].
 #[must_use = "futures do nothing until they are awaited"]
 pub(crate) struct Attempting<'a, F> {
-    source: &'a dyn Source,
+    waiter: Waiter<'a>,
     act: F,
-    place: &'static Location<'static>,
-    waiting: Waiting,
 }
 
 impl<F> Attempting<'_, F> {
     /// For attempts that mostly have to wait, and transfer something: what is known to block is not tried.
     #[inline]
     pub(crate) fn asking_first(mut self, asks_first: bool) -> Self {
-        self.waiting.asks_first = asks_first;
+        self.waiter.waiting.asks_first = asks_first;
         self
     }
 }
@@ -153,11 +186,11 @@ impl<F> Attempting<'_, F> {
 /// Tries `act` on the source until it can be done, and waits in between.
 #[track_caller]
 #[inline]
-pub(crate) fn attempt<'a, T, F>(source: &'a dyn Source, interest: Interest, act: F) -> Attempting<'a, F>
+pub(crate) fn attempt<'a, T, F>(source: &'a Arc<dyn Source>, interest: Interest, act: F) -> Attempting<'a, F>
 where
     F: FnMut(&dyn Source) -> io::Result<T>,
 {
-    Attempting { source, act, place: Location::caller(), waiting: Waiting::new(interest) }
+    Attempting { waiter: Waiter::new(source, interest), act }
 }
 
 // Nothing in here is pinned: what is done is called by reference.
@@ -172,19 +205,12 @@ where
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<T>> {
         let this = self.get_mut();
-        this.waiting.poll(this.source, this.place, cx, &mut this.act)
-    }
-}
-
-impl<F> Drop for Attempting<'_, F> {
-    #[inline]
-    fn drop(&mut self) {
-        self.waiting.let_go(self.source);
+        this.waiter.poll(cx, &mut this.act)
     }
 }
 
 impl<F> fmt::Debug for Attempting<'_, F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Attempting").field("waiting", &self.waiting).finish_non_exhaustive()
+        f.debug_struct("Attempting").field("waiting", &self.waiter.waiting).finish_non_exhaustive()
     }
 }

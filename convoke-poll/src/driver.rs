@@ -14,7 +14,6 @@ use convoke_io::driver::{
 use crate::poller::Poller;
 use crate::registry::Registry;
 use crate::source::PollSource;
-use crate::state::State;
 use crate::{calls, sockets};
 
 /// How many events a wait takes from the kernel at the most. The rest is there for the next one.
@@ -46,7 +45,7 @@ pub struct PollDriver {
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) poller: Poller,
-    registry: Mutex<Registry>,
+    registry: Mutex<Registry<PollSource>>,
     /// How many operations are parked.
     parked: AtomicUsize,
     is_shut: AtomicBool,
@@ -102,12 +101,12 @@ impl PollDriver {
 }
 
 impl Shared {
-    pub(crate) fn registry(&self) -> MutexGuard<'_, Registry> {
+    pub(crate) fn registry(&self) -> MutexGuard<'_, Registry<PollSource>> {
         self.registry.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Takes in a source, unless the driver has shut down.
-    pub(crate) fn insert(&self, make: impl FnOnce(usize) -> Arc<State>) -> io::Result<Arc<State>> {
+    pub(crate) fn insert(&self, make: impl FnOnce(u32) -> Arc<PollSource>) -> io::Result<Arc<PollSource>> {
         let mut registry = self.registry();
         // With the lock that `shut_down` takes after it has said so.
         if self.is_shut.load(Ordering::Acquire) {
@@ -135,7 +134,7 @@ impl Shared {
     fn serve(&self, timeout: Option<Duration>, finished: &mut Vec<Finished>) -> io::Result<()> {
         let mut registry = None;
         let waited = self.poller.wait(timeout, |key, event| {
-            if let Some(state) = registry.get_or_insert_with(|| self.registry()).get(key) {
+            if let Some(PollSource { state, .. }) = registry.get_or_insert_with(|| self.registry()).get(key) {
                 state.happened(event, finished);
             }
         });
@@ -153,7 +152,7 @@ impl Driver for PollDriver {
     }
 
     fn stream(&self, like: &Address) -> io::Result<Arc<dyn Source>> {
-        Ok(Arc::new(PollSource::unconnected(&self.shared, sockets::stream(like)?)?))
+        Ok(PollSource::unconnected(&self.shared, sockets::stream(like)?)?)
     }
 
     fn datagrams(&self, at: &Address, options: &ListenOptions) -> io::Result<Arc<dyn Source>> {
@@ -197,7 +196,7 @@ impl Driver for PollDriver {
         let mut finished = Vec::new();
         let registry = self.shared.registry();
         self.shared.is_shut.store(true, Ordering::Release);
-        for state in registry.iter() {
+        for PollSource { state, .. } in registry.iter() {
             state.shut(&mut finished);
         }
         drop(registry);

@@ -19,7 +19,8 @@ mod options;
 mod poller;
 #[doc(hidden)]
 pub mod readiness;
-mod registry;
+#[doc(hidden)]
+pub mod registry;
 mod sockets;
 mod source;
 mod state;

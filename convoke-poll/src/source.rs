@@ -1,5 +1,6 @@
 //! A socket, as its users see it: what the contract asks of a source, over the state that is shared with the driver.
 
+use core::marker::PhantomPinned;
 use core::task::Waker;
 use std::io::{self, IoSlice, IoSliceMut};
 use std::net::Shutdown;
@@ -11,26 +12,36 @@ use convoke_io::driver::{
 };
 
 use crate::driver::Shared;
+use crate::registry::Registered;
 use crate::state::State;
 use crate::{addresses, calls, options};
 
-/// The one handle of a state: when it goes the socket is taken from the poller, and then closed.
+/// Whoever has one uses its socket; the driver merely knows where it is. When the last goes, the socket is taken from the poller,
+/// and then closed.
 #[derive(Debug)]
 pub(crate) struct PollSource {
-    state: Arc<State>,
+    pub(crate) state: State,
+    /// While it is dropped the driver may still look at it.
+    _pinned: PhantomPinned,
 }
+
+// SAFETY: it is made in an `Arc` and handed out in it; it is not `Unpin`; `drop` takes it out of the registry of the driver, whose
+// lock all take, before its state goes.
+unsafe impl Registered for PollSource {}
 
 impl PollSource {
     /// Takes the socket in.
     pub(crate) fn take_in(driver: &Arc<Shared>, socket: StandardSocket) -> io::Result<Arc<dyn Source>> {
         let source = Self::unconnected(driver, socket)?;
         source.state.add()?;
-        Ok(Arc::new(source))
+        Ok(source)
     }
 
     /// The same for a stream that will be connected: the kernel is asked for events then.
-    pub(crate) fn unconnected(driver: &Arc<Shared>, socket: StandardSocket) -> io::Result<Self> {
-        Ok(Self { state: driver.insert(|key| Arc::new(State::new(socket, driver.clone(), key)))? })
+    pub(crate) fn unconnected(driver: &Arc<Shared>, socket: StandardSocket) -> io::Result<Arc<Self>> {
+        driver.insert(|key| {
+            Arc::new(Self { state: State::new(socket, driver.clone(), key), _pinned: PhantomPinned })
+        })
     }
 
     fn socket(&self) -> &StandardSocket {
@@ -166,5 +177,17 @@ impl Source for PollSource {
     #[cfg(windows)]
     fn handle(&self) -> Option<std::os::windows::io::BorrowedSocket<'_>> {
         Some(calls::handle(self.socket()))
+    }
+}
+
+#[cfg(all(test, target_os = "linux", target_pointer_width = "64", not(feature = "loom")))]
+mod tests {
+    use super::*;
+
+    /// Sockets that wait are many. With the two counts of its `Arc` it is what an allocator that rounds to sixteen, and keeps a word
+    /// for itself, has room for in 112.
+    #[test]
+    fn a_socket_is_104_bytes_with_its_counts() {
+        assert!(2 * size_of::<usize>() + size_of::<PollSource>() <= 104);
     }
 }

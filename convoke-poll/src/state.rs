@@ -16,30 +16,39 @@ use crate::driver::Shared;
 use crate::readiness::{Blocked, Event, Line, Look, Readiness};
 use crate::{addresses, calls};
 
-/// A socket, as the driver sees it.
+/// A socket, as the driver sees it. There are many: what few of them need is made when it is first needed.
 #[derive(Debug)]
 pub(crate) struct State {
     pub(crate) socket: StandardSocket,
     pub(crate) driver: Arc<Shared>,
-    key: usize,
+    key: u32,
     readiness: Readiness,
     /// Held for a few instructions.
-    watchers: SpinLock<Directions<Watchers>>,
-    /// Held while one of them is performed.
-    operations: Mutex<Directions<Parked>>,
+    waiting: SpinLock<WhoWaits>,
     /// Whether the kernel was asked for events.
     added: AtomicBool,
 }
 
+/// Those who try again by themselves, and the operations.
+#[derive(Debug, Default)]
+struct WhoWaits {
+    read: Watchers,
+    /// Few ever wait for room to write.
+    write: Option<Box<Watchers>>,
+    operations: Option<Arc<Operations>>,
+}
+
+/// Held while one of them is performed.
+type Operations = Mutex<Directions<Parked>>;
+
 /// One for each direction.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Directions<T> {
     read: T,
     write: T,
 }
 
 impl<T> Directions<T> {
-    #[inline]
     fn of(&mut self, interest: Interest) -> &mut T {
         match interest {
             Interest::Read => &mut self.read,
@@ -48,26 +57,51 @@ impl<T> Directions<T> {
     }
 }
 
+impl WhoWaits {
+    /// The line for one who begins to wait.
+    #[inline]
+    fn of(&mut self, interest: Interest) -> &mut Watchers {
+        match interest {
+            Interest::Read => &mut self.read,
+            Interest::Write => self.write.get_or_insert_default(),
+        }
+    }
+
+    /// The line, if anybody has ever stood there.
+    #[inline]
+    fn known(&mut self, interest: Interest) -> Option<&mut Watchers> {
+        match interest {
+            Interest::Read => Some(&mut self.read),
+            Interest::Write => self.write.as_deref_mut(),
+        }
+    }
+}
+
 impl State {
-    pub(crate) fn new(socket: StandardSocket, driver: Arc<Shared>, key: usize) -> Self {
+    pub(crate) fn new(socket: StandardSocket, driver: Arc<Shared>, key: u32) -> Self {
         Self {
             socket,
             driver,
             key,
             readiness: Readiness::new(),
-            watchers: SpinLock::new(Directions { read: Watchers::new(), write: Watchers::new() }),
-            operations: Mutex::new(Directions { read: Parked::new(), write: Parked::new() }),
+            waiting: SpinLock::new(WhoWaits::default()),
             added: AtomicBool::new(false),
         }
     }
 
-    fn operations(&self) -> MutexGuard<'_, Directions<Parked>> {
-        self.operations.lock().unwrap_or_else(PoisonError::into_inner)
+    /// The lines of operations, made now if there are none.
+    fn operations(&self) -> Arc<Operations> {
+        self.waiting.lock().operations.get_or_insert_default().clone()
+    }
+
+    /// The lines of operations, if anybody has ever stood there.
+    fn known_operations(&self) -> Option<Arc<Operations>> {
+        self.waiting.lock().operations.clone()
     }
 
     /// Asks the kernel for events.
     pub(crate) fn add(&self) -> io::Result<()> {
-        self.driver.poller.add(calls::handle(&self.socket), self.key)?;
+        self.driver.poller.add(calls::handle(&self.socket), self.key as usize)?;
         self.added.store(true, Ordering::Release);
         Ok(())
     }
@@ -77,15 +111,14 @@ impl State {
         if self.added.load(Ordering::Acquire) {
             self.driver.poller.delete(calls::handle(&self.socket));
         }
-        let found = self.driver.registry().remove(self.key);
-        drop(found);
+        self.driver.registry().remove(self.key);
         self.dismiss(Interest::Read);
         self.dismiss(Interest::Write);
     }
 
     /// Nobody counts any more who stands in line for a socket that has gone. A future that was forgotten does.
     fn dismiss(&self, interest: Interest) {
-        while let Some(waker) = { self.watchers.lock().of(interest).take() } {
+        while let Some(waker) = { self.waiting.lock().known(interest).and_then(Watchers::take) } {
             self.driver.has_finished(1);
             drop(Finished::waking(waker));
         }
@@ -190,7 +223,8 @@ impl State {
             return Submitted::Done(operation, result);
         }
         let interest = operation.request().interest();
-        let mut operations = self.operations();
+        let lines = self.operations();
+        let mut operations = lock(&lines);
         loop {
             // Nobody overtakes those who came before: they are served when the kernel says so.
             let in_turn = operations.of(interest).is_empty();
@@ -209,7 +243,8 @@ impl State {
     }
 
     pub(crate) fn cancel(&self, operation: OperationId) -> Option<InFlight> {
-        let mut operations = self.operations();
+        let lines = self.known_operations()?;
+        let mut operations = lock(&lines);
         let found = operations.read.remove(operation).or_else(|| operations.write.remove(operation))?;
         self.driver.has_finished(1);
         Some(found)
@@ -219,15 +254,15 @@ impl State {
     pub(crate) fn watch(&self, interest: Interest, ticket: Ticket, waker: &Waker) -> Option<Ticket> {
         // Foreign code, a waker's, runs without the lock.
         let waker = waker.clone();
-        let mut watchers = self.watchers.lock();
+        let mut waiting = self.waiting.lock();
         if !self.readiness.may_wait(interest, Line::Watchers) {
             return None;
         }
-        let (ticket, before) = watchers.of(interest).watch(ticket, waker);
+        let (ticket, before) = waiting.of(interest).watch(ticket, waker);
         if before.is_none() {
             self.driver.has_parked();
         }
-        drop(watchers);
+        drop(waiting);
         drop(before);
         self.arm();
         Some(ticket)
@@ -239,7 +274,7 @@ impl State {
     }
 
     pub(crate) fn unwatch(&self, interest: Interest, ticket: Ticket) {
-        let found = self.watchers.lock().of(interest).unwatch(ticket);
+        let found = self.waiting.lock().known(interest).and_then(|line| line.unwatch(ticket));
         if found.is_some() {
             self.driver.has_finished(1);
         }
@@ -253,12 +288,14 @@ impl State {
             self.serve_operations(event, finished);
         }
         if lines.has(Line::Watchers) {
-            let mut watchers = self.watchers.lock();
+            let mut waiting = self.waiting.lock();
             if event.readable {
-                wake(&mut watchers.read, finished);
+                wake(&mut waiting.read, finished);
             }
-            if event.writable {
-                wake(&mut watchers.write, finished);
+            if event.writable
+                && let Some(line) = &mut waiting.write
+            {
+                wake(line, finished);
             }
         }
         self.arm();
@@ -266,7 +303,8 @@ impl State {
 
     #[cold]
     fn serve_operations(&self, event: Event, finished: &mut Vec<Finished>) {
-        let mut operations = self.operations();
+        let Some(lines) = self.known_operations() else { return };
+        let mut operations = lock(&lines);
         if event.readable {
             self.perform_parked(&mut operations.read, finished);
         }
@@ -288,12 +326,15 @@ impl State {
     /// Finishes all, for the driver shuts down.
     pub(crate) fn shut(&self, finished: &mut Vec<Finished>) {
         self.readiness.shut();
-        let mut operations = self.operations();
+        let lines = self.known_operations();
+        let mut operations = lines.as_deref().map(lock);
         for interest in [Interest::Read, Interest::Write] {
-            while let Some(operation) = operations.of(interest).pop() {
+            while let Some(operation) = operations.as_mut().and_then(|lines| lines.of(interest).pop()) {
                 finished.push(operation.finish(Err(shut_down())));
             }
-            wake(self.watchers.lock().of(interest), finished);
+            if let Some(line) = self.waiting.lock().known(interest) {
+                wake(line, finished);
+            }
         }
     }
 
@@ -345,15 +386,21 @@ impl State {
     #[cold]
     fn ask_for_event(&self) {
         // Held meanwhile: of two who ask, the second asks for what both wait for.
-        let operations = self.operations();
-        let watchers = self.watchers.lock();
-        let read = !operations.read.is_empty() || !watchers.read.is_empty();
-        let write = !operations.write.is_empty() || !watchers.write.is_empty();
-        drop(watchers);
+        let lines = self.operations();
+        let operations = lock(&lines);
+        let waiting = self.waiting.lock();
+        let read = !operations.read.is_empty() || !waiting.read.is_empty();
+        let write =
+            !operations.write.is_empty() || waiting.write.as_deref().is_some_and(|line| !line.is_empty());
+        drop(waiting);
         if read || write {
-            self.driver.poller.arm(calls::handle(&self.socket), self.key, read, write);
+            self.driver.poller.arm(calls::handle(&self.socket), self.key as usize, read, write);
         }
     }
+}
+
+fn lock(operations: &Operations) -> MutexGuard<'_, Directions<Parked>> {
+    operations.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Those who wait try again.

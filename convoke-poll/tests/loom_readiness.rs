@@ -25,11 +25,11 @@ struct Kernel {
 }
 
 /// A source: what the driver knows, who waits (at most one for each direction), and who was told. The reader stands in one line,
-/// the writer in the other.
+/// the writer in the other, which is made when somebody comes.
 struct Source {
     readiness: Readiness,
     reader: Mutex<Waits>,
-    writer: Mutex<Waits>,
+    writer: Mutex<Option<Arc<Mutex<Waits>>>>,
     kernel: Mutex<Kernel>,
 }
 
@@ -55,7 +55,7 @@ impl Source {
         Arc::new(Self {
             readiness: Readiness::new(),
             reader: Mutex::new(Waits::No),
-            writer: Mutex::new(Waits::No),
+            writer: Mutex::new(None),
             kernel: Mutex::new(Kernel::default()),
         })
     }
@@ -91,7 +91,7 @@ impl Source {
             tell(&self.reader);
         }
         if lines.has(Line::Operations) && event.writable {
-            tell(&self.writer);
+            self.tell_writer();
         }
     }
 
@@ -134,20 +134,44 @@ impl Source {
                     }
                     self.readiness.would_block(Interest::Write, look);
                 }
-                Err(_) => {
-                    let mut writer = self.writer.lock().unwrap();
-                    if self.readiness.may_wait(Interest::Write, Line::Operations) {
-                        *writer = Waits::Parked;
-                        return false;
-                    }
-                }
+                Err(_) if self.writer_stands_in_line() => return false,
+                Err(_) => {}
             }
         }
     }
 
+    /// A write without room. Whether it waits; if not, the driver has shut down.
+    fn writer_waits(&self) -> bool {
+        while let Ok(look) = self.readiness.look(Interest::Write) {
+            self.readiness.would_block(Interest::Write, look);
+        }
+        self.writer_stands_in_line()
+    }
+
+    fn writer_stands_in_line(&self) -> bool {
+        let line = self.writer.lock().unwrap().get_or_insert_with(|| Arc::new(Mutex::new(Waits::No))).clone();
+        let mut writer = line.lock().unwrap();
+        let waits = self.readiness.may_wait(Interest::Write, Line::Operations);
+        if waits {
+            *writer = Waits::Parked;
+        }
+        waits
+    }
+
     /// What has become of the reader, and of the writer.
     fn lines(&self) -> (Waits, Waits) {
-        (*self.reader.lock().unwrap(), *self.writer.lock().unwrap())
+        let writer = self.known_writer().map_or(Waits::No, |line| *line.lock().unwrap());
+        (*self.reader.lock().unwrap(), writer)
+    }
+
+    fn known_writer(&self) -> Option<Arc<Mutex<Waits>>> {
+        self.writer.lock().unwrap().clone()
+    }
+
+    fn tell_writer(&self) {
+        if let Some(line) = self.known_writer() {
+            tell(&line);
+        }
     }
 }
 
@@ -327,7 +351,7 @@ fn nobody_waits_for_a_driver_that_has_shut_down() {
             move || {
                 source.readiness.shut();
                 tell(&source.reader);
-                tell(&source.writer);
+                source.tell_writer();
             }
         });
         let read = source.read();
@@ -344,4 +368,27 @@ fn nobody_waits_for_a_driver_that_has_shut_down() {
     });
     REFUSED.assert("the end came first");
     TOLD.assert("the reader waited, and was told");
+}
+
+#[test]
+fn the_end_of_the_driver_finds_the_line_that_was_just_made() {
+    static REFUSED: Reached = Reached::new();
+    static TOLD: Reached = Reached::new();
+    explore(3, || {
+        let source = Source::new();
+        let driver = thread::spawn({
+            let source = source.clone();
+            move || {
+                source.readiness.shut();
+                source.tell_writer();
+            }
+        });
+        let waits = source.writer_waits();
+        driver.join().unwrap();
+        REFUSED.here_if(!waits);
+        TOLD.here_if(waits);
+        assert!(!waits || source.lines().1 == Waits::Told, "an operation outlives its driver");
+    });
+    REFUSED.assert("the end came first");
+    TOLD.assert("the writer waited, and was told");
 }

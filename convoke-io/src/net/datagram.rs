@@ -27,7 +27,7 @@ impl<K: Kind> DatagramSocket<K> {
         buffer: &'a [u8],
         to: Address,
     ) -> impl Future<Output = io::Result<usize>> + Send + 'a {
-        attempt(&*self.source, Interest::Write, move |source| source.try_send_to(buffer, &to))
+        attempt(&self.source, Interest::Write, move |source| source.try_send_to(buffer, &to))
     }
 
     /// Takes a datagram, and who sent it. What does not fit into the buffer is lost.
@@ -40,7 +40,7 @@ impl<K: Kind> DatagramSocket<K> {
         &'a self,
         buffer: &'a mut [u8],
     ) -> impl Future<Output = io::Result<(usize, K::Address)>> + Send + 'a {
-        attempt(&*self.source, Interest::Read, move |source| {
+        attempt(&self.source, Interest::Read, move |source| {
             source.try_receive_from(buffer).and_then(|(length, from)| Ok((length, K::address(from)?)))
         })
     }
@@ -51,7 +51,7 @@ impl<K: Kind> DatagramSocket<K> {
         &'a self,
         buffer: &'a mut [u8],
     ) -> impl Future<Output = io::Result<(usize, K::Address)>> + Send + 'a {
-        attempt(&*self.source, Interest::Read, move |source| {
+        attempt(&self.source, Interest::Read, move |source| {
             source.try_peek_from(buffer).and_then(|(length, from)| Ok((length, K::address(from)?)))
         })
     }
@@ -63,7 +63,7 @@ impl<K: Kind> DatagramSocket<K> {
     /// - *Runs on* the task.
     #[track_caller]
     pub fn send<'a>(&'a self, buffer: &'a [u8]) -> impl Future<Output = io::Result<usize>> + Send + 'a {
-        attempt(&*self.source, Interest::Write, move |source| source.try_write(buffer))
+        attempt(&self.source, Interest::Write, move |source| source.try_write(buffer))
     }
 
     /// Takes a datagram from where it is connected. What does not fit into the buffer is lost.
@@ -73,7 +73,7 @@ impl<K: Kind> DatagramSocket<K> {
     /// - *Runs on* the task.
     #[track_caller]
     pub fn recv<'a>(&'a self, buffer: &'a mut [u8]) -> impl Future<Output = io::Result<usize>> + Send + 'a {
-        attempt(&*self.source, Interest::Read, move |source| source.try_read(buffer))
+        attempt(&self.source, Interest::Read, move |source| source.try_read(buffer))
     }
 
     /// Where it is.

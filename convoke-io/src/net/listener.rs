@@ -36,7 +36,7 @@ impl<K: Kind> Listener<K> {
     /// - *Runs on* the task. The connection belongs to the listener's driver.
     #[track_caller]
     pub fn accept(&self) -> impl Future<Output = io::Result<(SocketStream<K>, K::Address)>> + Send + '_ {
-        attempt(&*self.source, Interest::Read, |source| source.try_accept().and_then(taken))
+        attempt(&self.source, Interest::Read, |source| source.try_accept().and_then(taken))
     }
 
     /// All connections, as a stream that does not end.

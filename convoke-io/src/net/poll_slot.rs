@@ -97,6 +97,41 @@ impl PollSlot {
     }
 }
 
+/// The two of a stream.
+#[derive(Debug)]
+pub(super) struct PollSlots(Option<Box<Slots>>);
+
+#[derive(Debug, Default)]
+struct Slots {
+    reads: PollSlot,
+    writes: PollSlot,
+}
+
+impl PollSlots {
+    pub(super) const fn new() -> Self {
+        Self(None)
+    }
+
+    #[inline]
+    pub(super) fn reads(&mut self) -> &mut PollSlot {
+        &mut self.0.get_or_insert_default().reads
+    }
+
+    #[inline]
+    pub(super) fn writes(&mut self) -> &mut PollSlot {
+        &mut self.0.get_or_insert_default().writes
+    }
+
+    /// As [`PollSlot::let_go`].
+    #[inline]
+    pub(super) fn let_go(&mut self, source: &dyn Source) {
+        if let Some(slots) = &mut self.0 {
+            slots.reads.let_go(source);
+            slots.writes.let_go(source);
+        }
+    }
+}
+
 /// Where a `poll_…` method of a trait waits: who calls it is not known.
 pub(super) fn polled() -> &'static Location<'static> {
     Location::caller()

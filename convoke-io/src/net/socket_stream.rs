@@ -13,7 +13,7 @@ use futures_io::{AsyncRead, AsyncWrite};
 
 use super::halves::{OwnedReadHalf, OwnedWriteHalf, ReadHalf, WriteHalf};
 use super::kind::Kind;
-use super::poll_slot::PollSlot;
+use super::poll_slot::PollSlots;
 use super::stream_io::{FillBuffer, SendBuffer};
 use crate::attempting::attempt;
 use crate::driver::{Interest, SocketOption, Source};
@@ -26,14 +26,17 @@ use crate::transfer::{Inward, Outward, Transfer};
 /// `futures_io::{AsyncRead, AsyncWrite}`. Dropping it closes the connection; what was written is still delivered.
 pub struct SocketStream<K> {
     pub(crate) source: Arc<dyn Source>,
-    reads: PollSlot,
-    writes: PollSlot,
+    slots: PollSlots,
     _kind: PhantomData<fn() -> K>,
 }
 
+// It lies in a task twice: as what an `async fn` was called with, and as what that made of it.
+#[cfg(target_pointer_width = "64")]
+const _: () = assert!(size_of::<SocketStream<super::Internet>>() <= 24);
+
 impl<K: Kind> SocketStream<K> {
     pub(super) fn new(source: Arc<dyn Source>) -> Self {
-        Self { source, reads: PollSlot::new(), writes: PollSlot::new(), _kind: PhantomData }
+        Self { source, slots: PollSlots::new(), _kind: PhantomData }
     }
 
     /// Reads what is there, at least one byte if the buffer has room.
@@ -45,7 +48,7 @@ impl<K: Kind> SocketStream<K> {
     #[inline]
     pub fn read<'a>(&'a self, buffer: &'a mut [u8]) -> impl Future<Output = io::Result<usize>> + Send + 'a {
         let asks_first = !buffer.is_empty();
-        attempt(&*self.source, Interest::Read, move |source| source.try_read(buffer)).asking_first(asks_first)
+        attempt(&self.source, Interest::Read, move |source| source.try_read(buffer)).asking_first(asks_first)
     }
 
     /// Reads what is there, into one buffer after the other. All else is as for [`read`](SocketStream::read).
@@ -54,7 +57,7 @@ impl<K: Kind> SocketStream<K> {
         &'a self,
         buffers: &'a mut [IoSliceMut<'b>],
     ) -> impl Future<Output = io::Result<usize>> + Send + use<'a, 'b, K> {
-        attempt(&*self.source, Interest::Read, move |source| source.try_read_vectored(buffers))
+        attempt(&self.source, Interest::Read, move |source| source.try_read_vectored(buffers))
     }
 
     /// Reads until the buffer is full.
@@ -65,13 +68,13 @@ impl<K: Kind> SocketStream<K> {
     /// - *Runs on* the task.
     #[track_caller]
     pub fn read_exact<'a>(&'a self, buffer: &'a mut [u8]) -> FillBuffer<'a> {
-        FillBuffer::new(&*self.source, buffer)
+        FillBuffer::new(&self.source, buffer)
     }
 
     /// Reads what is there, and leaves it there. All else is as for [`read`](SocketStream::read).
     #[track_caller]
     pub fn peek<'a>(&'a self, buffer: &'a mut [u8]) -> impl Future<Output = io::Result<usize>> + Send + 'a {
-        attempt(&*self.source, Interest::Read, move |source| source.try_peek(buffer))
+        attempt(&self.source, Interest::Read, move |source| source.try_peek(buffer))
     }
 
     /// Reads into a buffer that is given away and comes back: no driver copies then. Reads at most what the buffer is long.
@@ -91,7 +94,7 @@ impl<K: Kind> SocketStream<K> {
     /// - *Runs on* the task.
     #[track_caller]
     pub fn read_lease(&self) -> impl Future<Output = io::Result<Lease>> + Send + '_ {
-        attempt(&*self.source, Interest::Read, |source| source.try_lease())
+        attempt(&self.source, Interest::Read, |source| source.try_lease())
     }
 
     /// Writes what there is room for, at least one byte of a buffer that is not empty.
@@ -102,7 +105,7 @@ impl<K: Kind> SocketStream<K> {
     #[track_caller]
     #[inline]
     pub fn write<'a>(&'a self, buffer: &'a [u8]) -> impl Future<Output = io::Result<usize>> + Send + 'a {
-        attempt(&*self.source, Interest::Write, move |source| source.try_write(buffer))
+        attempt(&self.source, Interest::Write, move |source| source.try_write(buffer))
     }
 
     /// Writes what there is room for, from one buffer after the other. All else is as for [`write`](SocketStream::write).
@@ -111,7 +114,7 @@ impl<K: Kind> SocketStream<K> {
         &'a self,
         buffers: &'a [IoSlice<'b>],
     ) -> impl Future<Output = io::Result<usize>> + Send + use<'a, 'b, K> {
-        attempt(&*self.source, Interest::Write, move |source| source.try_write_vectored(buffers))
+        attempt(&self.source, Interest::Write, move |source| source.try_write_vectored(buffers))
     }
 
     /// Writes until all of the buffer was taken.
@@ -123,7 +126,7 @@ impl<K: Kind> SocketStream<K> {
     #[track_caller]
     #[inline]
     pub fn write_all<'a>(&'a self, buffer: &'a [u8]) -> SendBuffer<'a> {
-        SendBuffer::new(&*self.source, buffer)
+        SendBuffer::new(&self.source, buffer)
     }
 
     /// Writes from a buffer that is given away and comes back: no driver copies then. It may write only the beginning.
@@ -142,7 +145,7 @@ impl<K: Kind> SocketStream<K> {
     /// - *Runs on* the task.
     #[track_caller]
     pub fn readable(&self) -> impl Future<Output = io::Result<()>> + Send + '_ {
-        attempt(&*self.source, Interest::Read, |source| source.try_peek(&mut [0]).map(drop))
+        attempt(&self.source, Interest::Read, |source| source.try_peek(&mut [0]).map(drop))
     }
 
     /// Ends one direction, or both. What was written before is delivered; the peer then reads the end.
@@ -209,7 +212,7 @@ impl<K: Kind> AsyncRead for SocketStream<K> {
     #[inline]
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
-        this.reads.poll_read(&*this.source, cx, buffer)
+        this.slots.reads().poll_read(&*this.source, cx, buffer)
     }
 
     fn poll_read_vectored(
@@ -218,7 +221,7 @@ impl<K: Kind> AsyncRead for SocketStream<K> {
         buffers: &mut [IoSliceMut<'_>],
     ) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
-        this.reads.poll_read_vectored(&*this.source, cx, buffers)
+        this.slots.reads().poll_read_vectored(&*this.source, cx, buffers)
     }
 }
 
@@ -226,7 +229,7 @@ impl<K: Kind> AsyncWrite for SocketStream<K> {
     #[inline]
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &[u8]) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
-        this.writes.poll_write(&*this.source, cx, buffer)
+        this.slots.writes().poll_write(&*this.source, cx, buffer)
     }
 
     fn poll_write_vectored(
@@ -235,7 +238,7 @@ impl<K: Kind> AsyncWrite for SocketStream<K> {
         buffers: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
-        this.writes.poll_write_vectored(&*this.source, cx, buffers)
+        this.slots.writes().poll_write_vectored(&*this.source, cx, buffers)
     }
 
     fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -257,8 +260,7 @@ pub(super) fn closed(result: io::Result<()>) -> io::Result<()> {
 
 impl<K> Drop for SocketStream<K> {
     fn drop(&mut self) {
-        self.reads.let_go(&*self.source);
-        self.writes.let_go(&*self.source);
+        self.slots.let_go(&*self.source);
     }
 }
 

@@ -2,49 +2,40 @@
 
 use core::fmt;
 use core::future::Future;
-use core::panic::Location;
 use core::pin::Pin;
 use core::task::{Context, Poll, ready};
 use std::io;
+use std::sync::Arc;
 
-use crate::attempting::Waiting;
+use crate::attempting::Waiter;
 use crate::driver::{Interest, Source};
 use crate::stream::Progress;
 use crate::stream::raw::{ended_early, took_no_more};
 
 /// Fills a buffer from a socket: see [`SocketStream::read_exact`](super::SocketStream::read_exact).
+/// `COUNTS` is how many counts it keeps: none, or one after [`progress`](FillBuffer::progress).
 #[must_use = "futures do nothing until they are awaited"]
-pub struct FillBuffer<'a> {
-    source: &'a dyn Source,
+pub struct FillBuffer<'a, const COUNTS: usize = 0> {
+    waiter: Waiter<'a>,
     buffer: &'a mut [u8],
     filled: usize,
-    progress: Option<&'a Progress>,
-    place: &'static Location<'static>,
-    waiting: Waiting,
-}
-
-impl Drop for FillBuffer<'_> {
-    #[inline]
-    fn drop(&mut self) {
-        self.waiting.let_go(self.source);
-    }
+    progress: [&'a Progress; COUNTS],
 }
 
 impl<'a> FillBuffer<'a> {
     #[track_caller]
-    pub(super) fn new(source: &'a dyn Source, buffer: &'a mut [u8]) -> Self {
-        let place = Location::caller();
-        Self { source, buffer, filled: 0, progress: None, place, waiting: Waiting::new(Interest::Read) }
+    pub(super) fn new(source: &'a Arc<dyn Source>, buffer: &'a mut [u8]) -> Self {
+        Self { waiter: Waiter::new(source, Interest::Read), buffer, filled: 0, progress: [] }
     }
 
     /// Counts there how much was read.
-    pub fn progress(mut self, progress: &'a Progress) -> Self {
-        self.progress = Some(progress);
-        self
+    pub fn progress(self, progress: &'a Progress) -> FillBuffer<'a, 1> {
+        let Self { waiter, buffer, filled, progress: [] } = self;
+        FillBuffer { waiter, buffer, filled, progress: [progress] }
     }
 }
 
-impl Future for FillBuffer<'_> {
+impl<const COUNTS: usize> Future for FillBuffer<'_, COUNTS> {
     type Output = io::Result<()>;
 
     #[inline]
@@ -52,51 +43,41 @@ impl Future for FillBuffer<'_> {
         let this = self.get_mut();
         while this.filled < this.buffer.len() {
             let room = &mut this.buffer[this.filled..];
-            let read =
-                ready!(this.waiting.poll(this.source, this.place, cx, |source| source.try_read(room)))?;
+            let read = ready!(this.waiter.poll(cx, |source| source.try_read(room)))?;
             if read == 0 {
                 return Poll::Ready(Err(ended_early(this.filled, this.buffer.len())));
             }
             this.filled += read;
-            Progress::add(this.progress, read);
+            Progress::add(this.progress.first().copied(), read);
         }
         Poll::Ready(Ok(()))
     }
 }
 
 /// Writes a whole buffer to a socket: see [`SocketStream::write_all`](super::SocketStream::write_all).
+/// `COUNTS` is how many counts it keeps: none, or one after [`progress`](SendBuffer::progress).
 #[must_use = "futures do nothing until they are awaited"]
-pub struct SendBuffer<'a> {
-    source: &'a dyn Source,
+pub struct SendBuffer<'a, const COUNTS: usize = 0> {
+    waiter: Waiter<'a>,
     buffer: &'a [u8],
     written: usize,
-    progress: Option<&'a Progress>,
-    place: &'static Location<'static>,
-    waiting: Waiting,
-}
-
-impl Drop for SendBuffer<'_> {
-    #[inline]
-    fn drop(&mut self) {
-        self.waiting.let_go(self.source);
-    }
+    progress: [&'a Progress; COUNTS],
 }
 
 impl<'a> SendBuffer<'a> {
     #[track_caller]
-    pub(super) fn new(source: &'a dyn Source, buffer: &'a [u8]) -> Self {
-        let place = Location::caller();
-        Self { source, buffer, written: 0, progress: None, place, waiting: Waiting::new(Interest::Write) }
+    pub(super) fn new(source: &'a Arc<dyn Source>, buffer: &'a [u8]) -> Self {
+        Self { waiter: Waiter::new(source, Interest::Write), buffer, written: 0, progress: [] }
     }
 
     /// Counts there how much was written.
-    pub fn progress(mut self, progress: &'a Progress) -> Self {
-        self.progress = Some(progress);
-        self
+    pub fn progress(self, progress: &'a Progress) -> SendBuffer<'a, 1> {
+        let Self { waiter, buffer, written, progress: [] } = self;
+        SendBuffer { waiter, buffer, written, progress: [progress] }
     }
 }
 
-impl Future for SendBuffer<'_> {
+impl<const COUNTS: usize> Future for SendBuffer<'_, COUNTS> {
     type Output = io::Result<()>;
 
     #[inline]
@@ -104,25 +85,28 @@ impl Future for SendBuffer<'_> {
         let this = self.get_mut();
         while this.written < this.buffer.len() {
             let rest = &this.buffer[this.written..];
-            let written =
-                ready!(this.waiting.poll(this.source, this.place, cx, |source| source.try_write(rest)))?;
+            let written = ready!(this.waiter.poll(cx, |source| source.try_write(rest)))?;
             if written == 0 {
                 return Poll::Ready(Err(took_no_more(this.written, this.buffer.len())));
             }
             this.written += written;
-            Progress::add(this.progress, written);
+            Progress::add(this.progress.first().copied(), written);
         }
         Poll::Ready(Ok(()))
     }
 }
 
-impl fmt::Debug for FillBuffer<'_> {
+// They lie in the tasks that wait, and those are many.
+#[cfg(all(target_pointer_width = "64", not(feature = "loom")))]
+const _: () = assert!(size_of::<FillBuffer<'_>>() <= 56 && size_of::<SendBuffer<'_>>() <= 56);
+
+impl<const COUNTS: usize> fmt::Debug for FillBuffer<'_, COUNTS> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("FillBuffer").field("filled", &self.filled).finish_non_exhaustive()
     }
 }
 
-impl fmt::Debug for SendBuffer<'_> {
+impl<const COUNTS: usize> fmt::Debug for SendBuffer<'_, COUNTS> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SendBuffer").field("written", &self.written).finish_non_exhaustive()
     }
