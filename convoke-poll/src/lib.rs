@@ -20,6 +20,7 @@ mod poller;
 #[doc(hidden)]
 pub mod readiness;
 mod registry;
+mod socket;
 mod sockets;
 mod source;
 mod state;

@@ -14,12 +14,13 @@ use convoke_io::driver::{
 
 use crate::driver::Shared;
 use crate::readiness::{Blocked, Event, Line, Look, Readiness};
+use crate::socket::Socket;
 use crate::{addresses, calls};
 
 /// A socket, as the driver sees it.
 #[derive(Debug)]
 pub(crate) struct State {
-    pub(crate) socket: StandardSocket,
+    pub(crate) socket: Socket,
     pub(crate) driver: Arc<Shared>,
     key: usize,
     readiness: Readiness,
@@ -51,7 +52,7 @@ impl<T> Directions<T> {
 impl State {
     pub(crate) fn new(socket: StandardSocket, driver: Arc<Shared>, key: usize) -> Self {
         Self {
-            socket,
+            socket: Socket::new(socket),
             driver,
             key,
             readiness: Readiness::new(),
@@ -67,7 +68,7 @@ impl State {
 
     /// Asks the kernel for events.
     pub(crate) fn add(&self) -> io::Result<()> {
-        self.driver.poller.add(calls::handle(&self.socket), self.key)?;
+        self.driver.poller.add(self.socket.handle(), self.key)?;
         self.added.store(true, Ordering::Release);
         Ok(())
     }
@@ -75,7 +76,7 @@ impl State {
     /// Lets go of the kernel and of the registry, before the socket is closed.
     pub(crate) fn remove(&self) {
         if self.added.load(Ordering::Acquire) {
-            self.driver.poller.delete(calls::handle(&self.socket));
+            self.driver.poller.delete(self.socket.handle());
         }
         let found = self.driver.registry().remove(self.key);
         drop(found);
@@ -96,7 +97,7 @@ impl State {
     pub(crate) fn attempt<T>(
         &self,
         interest: Interest,
-        mut act: impl FnMut(&StandardSocket, Look) -> io::Result<T>,
+        mut act: impl FnMut(&Socket, Look) -> io::Result<T>,
     ) -> io::Result<T> {
         loop {
             let look = self.readiness.look(interest).map_err(error_of)?;
@@ -128,9 +129,10 @@ impl State {
     /// So much was read into this much room.
     #[inline]
     pub(crate) fn has_read(&self, read: usize, room: usize, look: Look) {
-        // Nothing is left then, and the kernel will say when there is. An end stays readable. Only here: a read from a Unix
-        // stream also ends where a descriptor is handed over, and datagrams are short as it is.
-        if 0 < read && read < room && matches!(self.socket, StandardSocket::TcpStream(_)) {
+        // Nothing is left then, and the kernel will say when there is. An end, at zero, stays readable. Only here: a read from a
+        // Unix stream also ends where a descriptor is handed over, and datagrams are short as it is.
+        if read.wrapping_sub(1) < room.wrapping_sub(1) && matches!(*self.socket, StandardSocket::TcpStream(_))
+        {
             self.readiness.fell_short(Interest::Read, look);
         }
     }
@@ -143,39 +145,89 @@ impl State {
         }
     }
 
-    /// That it would block is said with as few instructions as can be: who reads all that comes hears it between any two
-    /// reads. So the rest is out of line.
+    /// What goes well, and that it would block, are said with as few instructions as can be. The rest is out of line, so that
+    /// nothing here is called but the kernel.
     #[inline]
     pub(crate) fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
-        match self.readiness.look(Interest::Read) {
-            Ok(look) => self.read_now(look, buffer),
-            Err(_) if self.asks_for_nothing(buffer.len()) => Ok(0),
-            Err(blocked) => Err(error_of(blocked)),
+        if buffer.is_empty() {
+            return self.read_nothing();
+        }
+        let look = match self.readiness.look(Interest::Read) {
+            Ok(look) => look,
+            Err(Blocked::NotReady) => return Err(io::ErrorKind::WouldBlock.into()),
+            Err(Blocked::Shut) => return after_shut_down(),
+        };
+        match calls::read(&self.socket, buffer) {
+            Ok(read) => {
+                self.has_read(read, buffer.len(), look);
+                Ok(read)
+            }
+            Err(error) => self.read_again(look, error, buffer),
         }
     }
 
-    #[inline(never)]
-    fn read_now(&self, mut look: Look, buffer: &mut [u8]) -> io::Result<usize> {
-        if self.asks_for_nothing(buffer.len()) {
+    /// A datagram of no length is one; and of any other, nothing is wanted.
+    #[cold]
+    fn read_nothing(&self) -> io::Result<usize> {
+        if self.asks_for_nothing(0) {
             return Ok(0);
         }
-        loop {
-            match calls::read(&self.socket, buffer) {
-                Ok(read) => {
-                    self.has_read(read, buffer.len(), look);
-                    return Ok(read);
-                }
-                Err(error) => self.failed(Interest::Read, look, error)?,
-            }
-            look = self.readiness.look(Interest::Read).map_err(error_of)?;
+        if calls::is_listener(&self.socket) {
+            return Err(unsupported("bytes to read from this source"));
         }
+        self.attempt(Interest::Read, |socket, _| calls::read(socket, &mut []))
     }
 
+    #[cold]
+    fn read_again(&self, look: Look, error: io::Error, buffer: &mut [u8]) -> io::Result<usize> {
+        if calls::is_listener(&self.socket) {
+            return Err(unsupported("bytes to read from this source"));
+        }
+        self.failed(Interest::Read, look, error)?;
+        self.attempt(Interest::Read, |socket, look| {
+            let read = calls::read(socket, buffer)?;
+            self.has_read(read, buffer.len(), look);
+            Ok(read)
+        })
+    }
+
+    /// As `read`.
     #[inline]
     pub(crate) fn write(&self, buffer: &[u8]) -> io::Result<usize> {
-        if self.asks_for_nothing(buffer.len()) {
+        if buffer.is_empty() {
+            return self.write_nothing();
+        }
+        let look = match self.readiness.look(Interest::Write) {
+            Ok(look) => look,
+            Err(Blocked::NotReady) => return Err(io::ErrorKind::WouldBlock.into()),
+            Err(Blocked::Shut) => return after_shut_down(),
+        };
+        match calls::write(&self.socket, buffer) {
+            Ok(written) => {
+                self.has_written(written, buffer.len(), look);
+                Ok(written)
+            }
+            Err(error) => self.write_again(look, error, buffer),
+        }
+    }
+
+    #[cold]
+    fn write_nothing(&self) -> io::Result<usize> {
+        if self.asks_for_nothing(0) {
             return Ok(0);
         }
+        if calls::is_listener(&self.socket) {
+            return Err(unsupported("room for bytes in this source"));
+        }
+        self.attempt(Interest::Write, |socket, _| calls::write(socket, &[]))
+    }
+
+    #[cold]
+    fn write_again(&self, look: Look, error: io::Error, buffer: &[u8]) -> io::Result<usize> {
+        if calls::is_listener(&self.socket) {
+            return Err(unsupported("room for bytes in this source"));
+        }
+        self.failed(Interest::Write, look, error)?;
         self.attempt(Interest::Write, |socket, look| {
             let written = calls::write(socket, buffer)?;
             self.has_written(written, buffer.len(), look);
@@ -215,27 +267,51 @@ impl State {
         Some(found)
     }
 
+    /// Who waits for one question after the other comes here each time, and mostly his waker is here already.
     #[inline]
     pub(crate) fn watch(&self, interest: Interest, ticket: Ticket, waker: &Waker) -> Option<Ticket> {
+        let mut watchers = self.watchers.lock();
+        if !self.readiness.may_wait(interest, Line::Watchers) {
+            return None;
+        }
+        let Some(watched) = watchers.of(interest).watch_again(ticket, waker) else {
+            drop(watchers);
+            return self.watch_anew(interest, ticket, waker);
+        };
+        if watched.is_new {
+            self.driver.has_parked();
+        }
+        drop(watchers);
+        self.arm();
+        Some(watched.ticket)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn watch_anew(&self, interest: Interest, ticket: Ticket, waker: &Waker) -> Option<Ticket> {
         // Foreign code, a waker's, runs without the lock.
         let waker = waker.clone();
         let mut watchers = self.watchers.lock();
         if !self.readiness.may_wait(interest, Line::Watchers) {
             return None;
         }
-        let (ticket, before) = watchers.of(interest).watch(ticket, waker);
-        if before.is_none() {
+        let watched = watchers.of(interest).watch(ticket, waker);
+        if watched.is_new {
             self.driver.has_parked();
         }
         drop(watchers);
-        drop(before);
+        drop(watched.before);
         self.arm();
-        Some(ticket)
+        Some(watched.ticket)
     }
 
     #[inline]
-    pub(crate) fn is_known_to_block(&self, interest: Interest) -> bool {
-        matches!(self.readiness.look(interest), Err(Blocked::NotReady))
+    pub(crate) fn watch_untried(&self, interest: Interest, waker: &Waker) -> Option<Ticket> {
+        if self.readiness.is_known_to_block(interest) {
+            self.watch(interest, Ticket::NONE, waker)
+        } else {
+            None
+        }
     }
 
     pub(crate) fn unwatch(&self, interest: Interest, ticket: Ticket) {
@@ -245,32 +321,35 @@ impl State {
         }
     }
 
-    /// An event of the kernel. What is finished by it goes to the others that are, to be told later.
+    /// An event of the kernel. What is finished by it goes to the others that are, to be told later; said is how many were told at
+    /// once.
     #[inline]
-    pub(crate) fn happened(&self, event: Event, finished: &mut Vec<Finished>) {
+    pub(crate) fn happened(&self, event: Event, finished: &mut Vec<Finished>) -> usize {
         let lines = self.readiness.happened(event);
         if lines.has(Line::Operations) {
             self.serve_operations(event, finished);
         }
+        let mut told = 0;
         if lines.has(Line::Watchers) {
             let mut watchers = self.watchers.lock();
-            if event.readable {
-                wake(&mut watchers.read, finished);
+            if event.says(Event::READABLE) {
+                told += wake(&mut watchers.read, finished);
             }
-            if event.writable {
-                wake(&mut watchers.write, finished);
+            if event.says(Event::WRITABLE) {
+                told += wake(&mut watchers.write, finished);
             }
         }
         self.arm();
+        told
     }
 
     #[cold]
     fn serve_operations(&self, event: Event, finished: &mut Vec<Finished>) {
         let mut operations = self.operations();
-        if event.readable {
+        if event.says(Event::READABLE) {
             self.perform_parked(&mut operations.read, finished);
         }
-        if event.writable {
+        if event.says(Event::WRITABLE) {
             self.perform_parked(&mut operations.write, finished);
         }
     }
@@ -293,7 +372,7 @@ impl State {
             while let Some(operation) = operations.of(interest).pop() {
                 finished.push(operation.finish(Err(shut_down())));
             }
-            wake(self.watchers.lock().of(interest), finished);
+            wake_later(self.watchers.lock().of(interest), finished);
         }
     }
 
@@ -351,14 +430,34 @@ impl State {
         let write = !operations.write.is_empty() || !watchers.write.is_empty();
         drop(watchers);
         if read || write {
-            self.driver.poller.arm(calls::handle(&self.socket), self.key, read, write);
+            self.driver.poller.arm(self.socket.handle(), self.key, read, write);
         }
     }
 }
 
-/// Those who wait try again.
+/// Those who wait try again. Says how many were told at once: tasks of this very thread, which are merely queued.
 #[inline]
-fn wake(watchers: &mut Watchers, finished: &mut Vec<Finished>) {
+fn wake(watchers: &mut Watchers, finished: &mut Vec<Finished>) -> usize {
+    if watchers.is_empty() { 0 } else { wake_some(watchers, finished) }
+}
+
+/// Out of line: there are two directions, and mostly somebody waits in one of them.
+#[inline(never)]
+fn wake_some(watchers: &mut Watchers, finished: &mut Vec<Finished>) -> usize {
+    if !watchers.wake_first_at_home() {
+        return wake_rest(watchers, finished, 0);
+    }
+    if watchers.is_empty() { 1 } else { wake_rest(watchers, finished, 1) }
+}
+
+#[cold]
+#[inline(never)]
+fn wake_rest(watchers: &mut Watchers, finished: &mut Vec<Finished>, told: usize) -> usize {
+    wake_later(watchers, finished);
+    told
+}
+
+fn wake_later(watchers: &mut Watchers, finished: &mut Vec<Finished>) {
     while let Some(waker) = watchers.take() {
         finished.push(Finished::waking(waker));
     }
@@ -370,6 +469,12 @@ fn error_of(blocked: Blocked) -> io::Error {
         Blocked::NotReady => io::ErrorKind::WouldBlock.into(),
         Blocked::Shut => shut_down(),
     }
+}
+
+#[cold]
+#[inline(never)]
+fn after_shut_down() -> io::Result<usize> {
+    Err(shut_down())
 }
 
 /// Whether a connection was made, after the kernel has said that something has happened.

@@ -70,7 +70,7 @@ impl Source {
             kernel.bytes += bytes;
             kernel.has_ended |= end;
             let before = kernel.edge.unwrap_or_default();
-            kernel.edge = Some(Event { readable: true, more: before.more || end, ..before });
+            kernel.edge = Some(before.and_if(true, Event::READABLE).and_if(end, Event::MORE));
         });
     }
 
@@ -79,7 +79,7 @@ impl Source {
         self.kernel(|kernel| {
             kernel.has_room = true;
             let before = kernel.edge.unwrap_or_default();
-            kernel.edge = Some(Event { writable: true, ..before });
+            kernel.edge = Some(before.and_if(true, Event::WRITABLE));
         });
     }
 
@@ -87,10 +87,10 @@ impl Source {
     fn looked_after(&self) {
         let Some(event) = self.kernel(|kernel| kernel.edge.take()) else { return };
         let lines = self.readiness.happened(event);
-        if lines.has(Line::Watchers) && event.readable {
+        if lines.has(Line::Watchers) && event.says(Event::READABLE) {
             tell(&self.reader);
         }
-        if lines.has(Line::Operations) && event.writable {
+        if lines.has(Line::Operations) && event.says(Event::WRITABLE) {
             tell(&self.writer);
         }
     }

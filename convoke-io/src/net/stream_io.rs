@@ -12,6 +12,43 @@ use crate::driver::{Interest, Source};
 use crate::stream::Progress;
 use crate::stream::raw::{ended_early, took_no_more};
 
+/// Reads what is there: see [`SocketStream::read`](super::SocketStream::read).
+#[must_use = "futures do nothing until they are awaited"]
+pub(super) struct ReadSome<'a> {
+    source: &'a dyn Source,
+    buffer: &'a mut [u8],
+    place: &'static Location<'static>,
+    waiting: Waiting,
+}
+
+impl<'a> ReadSome<'a> {
+    #[track_caller]
+    #[inline]
+    pub(super) fn new(source: &'a dyn Source, buffer: &'a mut [u8]) -> Self {
+        Self { source, buffer, place: Location::caller(), waiting: Waiting::new(Interest::Read) }
+    }
+}
+
+impl Drop for ReadSome<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        self.waiting.let_go(self.source);
+    }
+}
+
+impl Future for ReadSome<'_> {
+    type Output = io::Result<usize>;
+
+    /// It mostly has to wait, so what is known to block is not tried; unless there is nothing to wait for.
+    #[inline]
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
+        let this = self.get_mut();
+        let (asks_first, buffer) = (!this.buffer.is_empty(), &mut *this.buffer);
+        this.waiting
+            .poll_asking_first(asks_first, this.source, this.place, cx, |source| source.try_read(buffer))
+    }
+}
+
 /// Fills a buffer from a socket: see [`SocketStream::read_exact`](super::SocketStream::read_exact).
 #[must_use = "futures do nothing until they are awaited"]
 pub struct FillBuffer<'a> {
@@ -106,13 +143,23 @@ impl Future for SendBuffer<'_> {
             let rest = &this.buffer[this.written..];
             let written =
                 ready!(this.waiting.poll(this.source, this.place, cx, |source| source.try_write(rest)))?;
+            Progress::add(this.progress, written);
+            // Mostly all of it is taken at once.
+            if written == rest.len() {
+                break;
+            }
             if written == 0 {
                 return Poll::Ready(Err(took_no_more(this.written, this.buffer.len())));
             }
             this.written += written;
-            Progress::add(this.progress, written);
         }
         Poll::Ready(Ok(()))
+    }
+}
+
+impl fmt::Debug for ReadSome<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ReadSome").finish_non_exhaustive()
     }
 }
 
