@@ -8,6 +8,7 @@
 //! | `readiness.rs` | what is known about a source: the state machine, in one word |
 //! | `registry.rs` | which source an event is for |
 //! | `poller/` | the kernel's way of saying that something is ready: `epoll.rs` where there is one, `portable.rs`; `alertness.rs`: whether it looks for a while before it sleeps |
+//! | `socket.rs` | a socket with its descriptor at hand |
 //! | `sockets.rs`, `addresses.rs`, `options.rs`, `calls.rs` | how sockets are made, named, set up and used |
 //!
 //! Programs use the facade crate `convoke`, which picks a driver.

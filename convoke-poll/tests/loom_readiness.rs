@@ -97,6 +97,10 @@ impl Source {
 
     /// A read that waits if it must.
     fn read(&self) -> Read {
+        // Who has just been served asks first, without a lock, and then waits as anybody does.
+        if self.readiness.is_known_to_block(Interest::Read) && self.waits_to_read() {
+            return Read::Waits;
+        }
         loop {
             match self.readiness.look(Interest::Read) {
                 Ok(look) => {
@@ -114,14 +118,22 @@ impl Source {
                 }
                 Err(Blocked::Shut) => return Read::Shut,
                 Err(Blocked::NotReady) => {
-                    let mut reader = self.reader.lock().unwrap();
-                    if self.readiness.may_wait(Interest::Read, Line::Watchers) {
-                        *reader = Waits::Parked;
+                    if self.waits_to_read() {
                         return Read::Waits;
                     }
                 }
             }
         }
+    }
+
+    /// Whether the reader stands in line now.
+    fn waits_to_read(&self) -> bool {
+        let mut reader = self.reader.lock().unwrap();
+        let waits = self.readiness.may_wait(Interest::Read, Line::Watchers);
+        if waits {
+            *reader = Waits::Parked;
+        }
+        waits
     }
 
     /// A write that waits if it must. Whether it was done.

@@ -144,9 +144,13 @@ impl fmt::Debug for Watchers {
 
 #[cfg(test)]
 mod tests {
+    use std::future::poll_fn;
     use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
-    use std::task::Wake;
+    use std::task::{Poll, Wake};
+
+    use convoke_core::Outcome;
+    use convoke_exec::RunLoop;
 
     use super::*;
 
@@ -175,5 +179,52 @@ mod tests {
         assert!(watchers.is_empty());
         let woken: Vec<usize> = counts.iter().map(|count| count.0.load(Ordering::Relaxed)).collect();
         assert_eq!(woken, [0, 1, 0, 1]);
+    }
+
+    #[test]
+    fn who_waits_again_has_his_waker_there_and_another_takes_its_place() {
+        let (one, other): (Arc<Count>, Arc<Count>) = Default::default();
+        let (one, other) = (Waker::from(one), Waker::from(other));
+        let mut watchers = Watchers::new();
+        assert!(watchers.watch_again(Ticket::NONE, &one).is_none(), "nobody's is there");
+        let first = watchers.watch(Ticket::NONE, one.clone());
+        assert!(first.is_new && first.before.is_none());
+        let again = watchers.watch_again(first.ticket, &one).expect("it waits already");
+        assert!(again.ticket == first.ticket && !again.is_new);
+        assert!(watchers.watch_again(Ticket::NONE, &one).is_none(), "it is the waker of one who waits");
+        assert!(watchers.watch_again(first.ticket, &other).is_none());
+        // As it is when it was woken in place.
+        watchers.first_ticket = Ticket::NONE;
+        assert!(watchers.is_empty() && watchers.take().is_none(), "it is merely kept");
+        assert!(watchers.unwatch(first.ticket).is_none() && watchers.unwatch(Ticket::NONE).is_none());
+        let again = watchers.watch_again(first.ticket, &one).expect("it was kept");
+        assert!(again.is_new && again.ticket != first.ticket && !watchers.is_empty());
+        watchers.first_ticket = Ticket::NONE;
+        let other = watchers.watch(Ticket::NONE, other);
+        assert!(other.is_new && other.before.is_some_and(|kept| kept.will_wake(&one)));
+    }
+
+    #[test]
+    fn a_task_at_home_is_woken_in_place_and_anybody_else_is_taken() {
+        let mut watchers = Watchers::new();
+        let stranger = watchers.watch(Ticket::NONE, Waker::from(Arc::new(Count::default()))).ticket;
+        assert!(!watchers.wake_first_at_home() && !watchers.is_empty());
+        assert!(watchers.unwatch(stranger).is_some());
+        let mut polls = 0;
+        let outcome = RunLoop::new().block_on(poll_fn(|cx| {
+            polls += 1;
+            let again = watchers.watch_again(Ticket::NONE, cx.waker());
+            assert_eq!(again.is_some(), polls > 1, "its waker is kept");
+            if again.is_none() {
+                watchers.watch(Ticket::NONE, cx.waker().clone());
+            }
+            if polls == 3 {
+                return Poll::Ready(());
+            }
+            assert!(watchers.wake_first_at_home() && watchers.is_empty());
+            assert!(!watchers.wake_first_at_home(), "nobody waits");
+            Poll::Pending
+        }));
+        assert_eq!((outcome, polls), (Outcome::Value(()), 3));
     }
 }
