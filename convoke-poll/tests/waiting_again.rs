@@ -131,7 +131,7 @@ fn a_stream_goes_to_a_pool_and_comes_back() {
             let (near, far) = connection().await?;
             scope(async |s| {
                 for round in 0..ROUNDS {
-                    let (far, elsewhere) = (far.clone(), elsewhere.clone());
+                    let far = far.clone();
                     let reads = s.spawn_future(async move {
                         if round % 2 == 0 {
                             run_on(&elsewhere, read_one(far)).await
