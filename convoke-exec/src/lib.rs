@@ -114,6 +114,7 @@ pub mod raw {
     pub use crate::strand::turns::{AfterPost, Next, Turns};
     #[doc(hidden)]
     pub use crate::task::state as task_state;
+    pub use crate::task::wake_at_home;
     #[doc(hidden)]
     pub use crate::time::alarm::Alarm;
     pub use crate::time::queue::{AfterArm, TimerQueue};

@@ -9,13 +9,14 @@ mod model;
 mod threads;
 
 use std::future::poll_fn;
-use std::task::Poll;
+use std::task::{Poll, Waker};
 
 use convoke_core::env::{Changes, FrameAllocator};
 use convoke_core::prelude::*;
 use convoke_core::raw::sync::atomic::{AtomicBool, Ordering};
 use convoke_core::raw::sync::{Arc, Mutex, thread};
-use convoke_exec::{reschedule, sync_wait_with, task};
+use convoke_exec::raw::wake_at_home;
+use convoke_exec::{checkpoint, reschedule, scope, sync_wait_with, task};
 use frames::Frames;
 use model::{Count, Reached, explore};
 use threads::Threads;
@@ -168,6 +169,48 @@ fn a_task_that_is_woken_elsewhere_while_it_runs_runs_again() {
     });
     SEEN.assert("it saw it while it ran");
     AGAIN.assert("it was run again");
+}
+
+#[test]
+fn a_task_is_woken_in_place_while_its_waker_is_taken_elsewhere() {
+    static IN_PLACE: Reached = Reached::new();
+    static ELSEWHERE: Reached = Reached::new();
+    explore(3, || {
+        let (frames, others) = (Frames::at_most(9), Others::default());
+        let line: Arc<Mutex<Option<Waker>>> = Arc::default();
+        let (inside, kept) = (others.clone(), line.clone());
+        let work = task(async move {
+            scope(async |s| {
+                let (waits, polls) = (kept.clone(), Count::default());
+                s.spawn(poll_fn(move |cx| {
+                    if polls.add() > 0 {
+                        return Poll::Ready(());
+                    }
+                    *waits.lock().unwrap() = Some(cx.waker().clone());
+                    let line = waits.clone();
+                    inside.spawn(move || {
+                        let taken = line.lock().unwrap().take();
+                        ELSEWHERE.here_if(taken.is_some());
+                        taken.into_iter().for_each(Waker::wake);
+                    });
+                    Poll::Pending
+                }));
+                checkpoint().await;
+                // As a driver does it: with the lock held, and the waker stays.
+                if let Some(waker) = &*kept.lock().unwrap() {
+                    assert!(wake_at_home(waker));
+                    IN_PLACE.here();
+                }
+            })
+            .await;
+        });
+        assert_eq!(sync_wait_with(changes(&frames), work), Outcome::Value(()));
+        others.join();
+        drop(line.lock().unwrap().take());
+        assert_eq!(frames.counts().0, 0);
+    });
+    IN_PLACE.assert("it was woken in place");
+    ELSEWHERE.assert("its waker was taken elsewhere, before or after");
 }
 
 #[test]

@@ -34,21 +34,32 @@ pub(crate) struct Waiting {
     watch: StopWatch,
     ticket: Ticket,
     interest: Interest,
-    /// Whether the source is asked, before the first attempt, if that is known to block.
-    asks_first: bool,
     yielded: bool,
 }
 
 impl Waiting {
     #[inline]
     pub(crate) const fn new(interest: Interest) -> Self {
-        Self { watch: StopWatch::new(), ticket: Ticket::NONE, interest, asks_first: false, yielded: false }
+        Self { watch: StopWatch::new(), ticket: Ticket::NONE, interest, yielded: false }
     }
 
     /// Polls `act` until it does not say that it would block.
     #[inline]
     pub(crate) fn poll<T>(
         &mut self,
+        source: &dyn Source,
+        place: &'static Location<'static>,
+        cx: &Context<'_>,
+        act: impl FnMut(&dyn Source) -> io::Result<T>,
+    ) -> Poll<io::Result<T>> {
+        self.poll_asking_first(false, source, place, cx, act)
+    }
+
+    /// The same. If `asks_first`, the source is asked, before the first attempt, if that is known to block.
+    #[inline]
+    pub(crate) fn poll_asking_first<T>(
+        &mut self,
+        asks_first: bool,
         source: &dyn Source,
         place: &'static Location<'static>,
         cx: &Context<'_>,
@@ -63,30 +74,52 @@ impl Waiting {
                 return Poll::Pending;
             }
             // Who has just answered a question waits for the next one.
-            if self.asks_first && source.is_known_to_block(self.interest) && self.waits(source, place, cx) {
-                return Poll::Pending;
+            if asks_first && let Some(ticket) = source.watch_untried(self.interest, cx.waker()) {
+                return self.waits(ticket, place, cx);
             }
         }
-        loop {
-            match act(source) {
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                // It was ready, so who waited for that has been woken, or is just being: the ticket is worth nothing.
-                result => {
-                    self.ticket = Ticket::NONE;
-                    return Poll::Ready(result);
-                }
+        match act(source) {
+            // It was ready, so who waited for that has been woken, or is just being: the ticket is worth nothing.
+            Ok(done) => {
+                self.ticket = Ticket::NONE;
+                Poll::Ready(Ok(done))
             }
-            if self.waits(source, place, cx) {
-                return Poll::Pending;
-            }
+            Err(error) => self.has_failed(error, source, place, cx, act),
         }
     }
 
-    /// Whether it waits now; if not, an attempt may succeed.
+    /// An attempt was in vain. Out of line: who goes on at once keeps nothing for the case that he does not.
+    #[inline(never)]
+    fn has_failed<T>(
+        &mut self,
+        mut error: io::Error,
+        source: &dyn Source,
+        place: &'static Location<'static>,
+        cx: &Context<'_>,
+        mut act: impl FnMut(&dyn Source) -> io::Result<T>,
+    ) -> Poll<io::Result<T>> {
+        let result = loop {
+            match error.kind() {
+                io::ErrorKind::WouldBlock => {
+                    if let Some(ticket) = source.watch(self.interest, self.ticket, cx.waker()) {
+                        return self.waits(ticket, place, cx);
+                    }
+                }
+                io::ErrorKind::Interrupted => {}
+                _ => break Err(error),
+            }
+            match act(source) {
+                Err(again) => error = again,
+                done => break done,
+            }
+        };
+        self.ticket = Ticket::NONE;
+        Poll::Ready(result)
+    }
+
+    /// It waits now, with this ticket.
     #[inline]
-    fn waits(&mut self, source: &dyn Source, place: &'static Location<'static>, cx: &Context<'_>) -> bool {
-        let Some(ticket) = source.watch(self.interest, self.ticket, cx.waker()) else { return false };
+    fn waits<T>(&mut self, ticket: Ticket, place: &'static Location<'static>, cx: &Context<'_>) -> Poll<T> {
         self.ticket = ticket;
         IN_A_ROW.set(0);
         Frame::current(|frame| {
@@ -95,7 +128,7 @@ impl Waiting {
                 self.watch.watch(frame, cx);
             }
         });
-        true
+        Poll::Pending
     }
 
     /// Whether it may go on at once; if not, it is polled again when others have run.
@@ -158,6 +191,17 @@ impl<'a> Waiter<'a> {
     ) -> Poll<io::Result<T>> {
         self.waiting.poll(&**self.source, self.place, cx, act)
     }
+
+    /// As [`Waiting::poll_asking_first`].
+    #[inline]
+    pub(crate) fn poll_asking_first<T>(
+        &mut self,
+        asks_first: bool,
+        cx: &Context<'_>,
+        act: impl FnMut(&dyn Source) -> io::Result<T>,
+    ) -> Poll<io::Result<T>> {
+        self.waiting.poll_asking_first(asks_first, &**self.source, self.place, cx, act)
+    }
 }
 
 impl Drop for Waiter<'_> {
@@ -172,15 +216,6 @@ impl Drop for Waiter<'_> {
 pub(crate) struct Attempting<'a, F> {
     waiter: Waiter<'a>,
     act: F,
-}
-
-impl<F> Attempting<'_, F> {
-    /// For attempts that mostly have to wait, and transfer something: what is known to block is not tried.
-    #[inline]
-    pub(crate) fn asking_first(mut self, asks_first: bool) -> Self {
-        self.waiter.waiting.asks_first = asks_first;
-        self
-    }
 }
 
 /// Tries `act` on the source until it can be done, and waits in between.

@@ -8,6 +8,7 @@ use socket2::SockRef;
 
 use crate::addresses;
 use crate::poller::Handle;
+use crate::socket::Socket;
 
 /// The socket, for socket2.
 pub(crate) fn reference(socket: &StandardSocket) -> SockRef<'_> {
@@ -75,21 +76,36 @@ pub(crate) fn is_stream(socket: &StandardSocket) -> bool {
     }
 }
 
-#[inline]
-pub(crate) fn read(socket: &StandardSocket, buffer: &mut [u8]) -> io::Result<usize> {
+/// Whether it takes connections, and has no bytes of its own.
+pub(crate) fn is_listener(socket: &StandardSocket) -> bool {
     match socket {
+        StandardSocket::TcpListener(_) => true,
+        #[cfg(unix)]
+        StandardSocket::UnixListener(_) => true,
+        _ => false,
+    }
+}
+
+/// One system call for all kinds, and nothing around it: this is what a server does most. What the kernel says of sockets that have no
+/// bytes is an error too.
+#[cfg(unix)]
+#[inline]
+pub(crate) fn read(socket: &Socket, buffer: &mut [u8]) -> io::Result<usize> {
+    let (read, _) = rustix::net::recv(socket.handle(), buffer, rustix::net::RecvFlags::empty())?;
+    Ok(read)
+}
+
+#[cfg(windows)]
+pub(crate) fn read(socket: &Socket, buffer: &mut [u8]) -> io::Result<usize> {
+    match &**socket {
         StandardSocket::TcpStream(stream) => (&*stream).read(buffer),
         StandardSocket::UdpSocket(socket) => socket.recv(buffer),
-        #[cfg(unix)]
-        StandardSocket::UnixStream(stream) => (&*stream).read(buffer),
-        #[cfg(unix)]
-        StandardSocket::UnixDatagram(socket) => socket.recv(buffer),
         _ => Err(unsupported("bytes to read from this source")),
     }
 }
 
-pub(crate) fn read_vectored(socket: &StandardSocket, buffers: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
-    match socket {
+pub(crate) fn read_vectored(socket: &Socket, buffers: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
+    match &**socket {
         StandardSocket::TcpStream(stream) => (&*stream).read_vectored(buffers),
         #[cfg(unix)]
         StandardSocket::UnixStream(stream) => (&*stream).read_vectored(buffers),
@@ -113,15 +129,24 @@ pub(crate) fn peek(socket: &StandardSocket, buffer: &mut [u8]) -> io::Result<usi
     }
 }
 
+/// As `read`. Who writes to a peer that has gone hears of it by an error, and not by a signal.
+#[cfg(unix)]
 #[inline]
-pub(crate) fn write(socket: &StandardSocket, buffer: &[u8]) -> io::Result<usize> {
-    match socket {
+pub(crate) fn write(socket: &Socket, buffer: &[u8]) -> io::Result<usize> {
+    Ok(rustix::net::send(socket.handle(), buffer, WITHOUT_SIGNAL)?)
+}
+
+#[cfg(all(unix, not(target_vendor = "apple")))]
+const WITHOUT_SIGNAL: rustix::net::SendFlags = rustix::net::SendFlags::NOSIGNAL;
+/// Sockets of the standard library are set up so here that they do not signal.
+#[cfg(all(unix, target_vendor = "apple"))]
+const WITHOUT_SIGNAL: rustix::net::SendFlags = rustix::net::SendFlags::empty();
+
+#[cfg(windows)]
+pub(crate) fn write(socket: &Socket, buffer: &[u8]) -> io::Result<usize> {
+    match &**socket {
         StandardSocket::TcpStream(stream) => (&*stream).write(buffer),
         StandardSocket::UdpSocket(socket) => socket.send(buffer),
-        #[cfg(unix)]
-        StandardSocket::UnixStream(stream) => (&*stream).write(buffer),
-        #[cfg(unix)]
-        StandardSocket::UnixDatagram(socket) => socket.send(buffer),
         _ => Err(unsupported("room for bytes in this source")),
     }
 }

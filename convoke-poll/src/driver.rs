@@ -133,14 +133,16 @@ impl Shared {
     #[inline]
     fn serve(&self, timeout: Option<Duration>, finished: &mut Vec<Finished>) -> io::Result<()> {
         let mut registry = None;
+        let mut told = 0;
         let waited = self.poller.wait(timeout, |key, event| {
             if let Some(PollSource { state, .. }) = registry.get_or_insert_with(|| self.registry()).get(key) {
-                state.happened(event, finished);
+                told += state.happened(event, finished);
             }
         });
         drop(registry);
-        if !finished.is_empty() {
-            self.has_finished(finished.len());
+        told += finished.len();
+        if told > 0 {
+            self.has_finished(told);
         }
         waited
     }

@@ -5,14 +5,17 @@
 //! | `driver.rs` | [`PollDriver`]: makes sources, waits for events, shuts down |
 //! | `source.rs` | a socket: what is tried at once, what waits |
 //! | `state.rs` | what a source shares with the driver: its socket, its readiness, the two lines of those who wait |
+//! | `attempts.rs` | what a source does at once |
 //! | `readiness.rs` | what is known about a source: the state machine, in one word |
 //! | `registry.rs` | which source an event is for |
 //! | `poller/` | the kernel's way of saying that something is ready: `epoll.rs` where there is one, `portable.rs`; `alertness.rs`: whether it looks for a while before it sleeps |
+//! | `socket.rs` | a socket with its descriptor at hand |
 //! | `sockets.rs`, `addresses.rs`, `options.rs`, `calls.rs` | how sockets are made, named, set up and used |
 //!
 //! Programs use the facade crate `convoke`, which picks a driver.
 
 mod addresses;
+mod attempts;
 mod calls;
 mod driver;
 mod options;
@@ -21,6 +24,7 @@ mod poller;
 pub mod readiness;
 #[doc(hidden)]
 pub mod registry;
+mod socket;
 mod sockets;
 mod source;
 mod state;

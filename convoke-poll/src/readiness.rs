@@ -69,15 +69,30 @@ impl Lines {
     }
 }
 
-/// What an event of the kernel says.
+/// What an event of the kernel says: the bits that it puts into the word.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Event {
+pub struct Event(u32);
+
+impl Event {
     /// Reading may succeed.
-    pub readable: bool,
+    pub const READABLE: Self = Self(READ);
     /// Writing may succeed.
-    pub writable: bool,
+    pub const WRITABLE: Self = Self(WRITE);
     /// More is to come after a read that falls short: an end, an error.
-    pub more: bool,
+    pub const MORE: Self = Self(MORE);
+
+    /// This one, and the other too if it is the case.
+    #[inline]
+    #[must_use = "an event is a value"]
+    pub const fn and_if(self, is_case: bool, other: Self) -> Self {
+        if is_case { Self(self.0 | other.0) } else { self }
+    }
+
+    /// Whether it says this.
+    #[inline]
+    pub const fn says(self, one: Self) -> bool {
+        self.0 & one.0 != 0
+    }
 }
 
 /// A look that found a source ready: the word as it was. An attempt that fails clears only what this has seen.
@@ -108,6 +123,12 @@ impl Readiness {
             return Ok(Look(word));
         }
         Err(if word & SHUT == 0 { Blocked::NotReady } else { Blocked::Shut })
+    }
+
+    /// Whether an attempt would block, for certain.
+    #[inline]
+    pub fn is_known_to_block(&self, interest: Interest) -> bool {
+        self.word.load(Ordering::Relaxed) & (bit(interest) | SHUT) == 0
     }
 
     /// An attempt would have blocked.
@@ -147,19 +168,9 @@ impl Readiness {
     /// The kernel says so.
     #[inline]
     pub fn happened(&self, event: Event) -> Lines {
-        let mut bits = 0;
-        if event.readable {
-            bits |= READ;
-        }
-        if event.writable {
-            bits |= WRITE;
-        }
-        if event.more {
-            bits |= MORE;
-        }
         let mut word = self.word.load(Ordering::Relaxed);
         loop {
-            let next = (word | bits).wrapping_add(TICK);
+            let next = (word | event.0).wrapping_add(TICK);
             match self.word.compare_exchange_weak(word, next, Ordering::AcqRel, Ordering::Relaxed) {
                 Ok(_) => return Lines(word),
                 Err(now) => word = now,

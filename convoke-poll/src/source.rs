@@ -71,8 +71,8 @@ impl Source for PollSource {
     }
 
     #[inline]
-    fn is_known_to_block(&self, interest: Interest) -> bool {
-        self.state.is_known_to_block(interest)
+    fn watch_untried(&self, interest: Interest, waker: &Waker) -> Option<Ticket> {
+        self.state.watch_untried(interest, waker)
     }
 
     fn unwatch(&self, interest: Interest, ticket: Ticket) {
@@ -171,12 +171,12 @@ impl Source for PollSource {
 
     #[cfg(unix)]
     fn descriptor(&self) -> Option<std::os::fd::BorrowedFd<'_>> {
-        Some(calls::handle(self.socket()))
+        Some(self.state.socket.handle())
     }
 
     #[cfg(windows)]
     fn handle(&self) -> Option<std::os::windows::io::BorrowedSocket<'_>> {
-        Some(calls::handle(self.socket()))
+        Some(self.state.socket.handle())
     }
 }
 

@@ -13,16 +13,17 @@ use convoke_io::driver::{
 };
 
 use crate::driver::Shared;
-use crate::readiness::{Blocked, Event, Line, Look, Readiness};
+use crate::readiness::{Event, Line, Readiness};
+use crate::socket::Socket;
 use crate::{addresses, calls};
 
 /// A socket, as the driver sees it. There are many: what few of them need is made when it is first needed.
 #[derive(Debug)]
 pub(crate) struct State {
-    pub(crate) socket: StandardSocket,
+    pub(crate) socket: Socket,
     pub(crate) driver: Arc<Shared>,
     key: u32,
-    readiness: Readiness,
+    pub(crate) readiness: Readiness,
     /// Held for a few instructions.
     waiting: SpinLock<WhoWaits>,
     /// Whether the kernel was asked for events.
@@ -80,7 +81,7 @@ impl WhoWaits {
 impl State {
     pub(crate) fn new(socket: StandardSocket, driver: Arc<Shared>, key: u32) -> Self {
         Self {
-            socket,
+            socket: Socket::new(socket),
             driver,
             key,
             readiness: Readiness::new(),
@@ -101,7 +102,7 @@ impl State {
 
     /// Asks the kernel for events.
     pub(crate) fn add(&self) -> io::Result<()> {
-        self.driver.poller.add(calls::handle(&self.socket), self.key as usize)?;
+        self.driver.poller.add(self.socket.handle(), self.key as usize)?;
         self.added.store(true, Ordering::Release);
         Ok(())
     }
@@ -109,7 +110,7 @@ impl State {
     /// Lets go of the kernel and of the registry, before the socket is closed.
     pub(crate) fn remove(&self) {
         if self.added.load(Ordering::Acquire) {
-            self.driver.poller.delete(calls::handle(&self.socket));
+            self.driver.poller.delete(self.socket.handle());
         }
         self.driver.registry().remove(self.key);
         self.dismiss(Interest::Read);
@@ -122,98 +123,6 @@ impl State {
             self.driver.has_finished(1);
             drop(Finished::waking(waker));
         }
-    }
-
-    /// Does what may block, if an attempt may succeed.
-    #[inline]
-    pub(crate) fn attempt<T>(
-        &self,
-        interest: Interest,
-        mut act: impl FnMut(&StandardSocket, Look) -> io::Result<T>,
-    ) -> io::Result<T> {
-        loop {
-            let look = self.readiness.look(interest).map_err(error_of)?;
-            match act(&self.socket, look) {
-                Err(error) => self.failed(interest, look, error)?,
-                done => return done,
-            }
-        }
-    }
-
-    /// An attempt has failed: says so, unless it may be tried again.
-    #[cold]
-    fn failed(&self, interest: Interest, look: Look, error: io::Error) -> io::Result<()> {
-        match error.kind() {
-            // If an event came meanwhile it is ready still.
-            io::ErrorKind::WouldBlock => self.readiness.would_block(interest, look),
-            io::ErrorKind::Interrupted => {}
-            _ => return Err(error),
-        }
-        Ok(())
-    }
-
-    /// No byte of a stream is to be transferred, which nobody needs to wait for. A datagram of no length is one.
-    #[inline]
-    pub(crate) fn asks_for_nothing(&self, length: usize) -> bool {
-        length == 0 && calls::is_stream(&self.socket)
-    }
-
-    /// So much was read into this much room.
-    #[inline]
-    pub(crate) fn has_read(&self, read: usize, room: usize, look: Look) {
-        // Nothing is left then, and the kernel will say when there is. An end stays readable. Only here: a read from a Unix
-        // stream also ends where a descriptor is handed over, and datagrams are short as it is.
-        if 0 < read && read < room && matches!(self.socket, StandardSocket::TcpStream(_)) {
-            self.readiness.fell_short(Interest::Read, look);
-        }
-    }
-
-    /// So much of so much was written.
-    #[inline]
-    pub(crate) fn has_written(&self, written: usize, length: usize, look: Look) {
-        if written < length {
-            self.readiness.fell_short(Interest::Write, look);
-        }
-    }
-
-    /// That it would block is said with as few instructions as can be: who reads all that comes hears it between any two
-    /// reads. So the rest is out of line.
-    #[inline]
-    pub(crate) fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
-        match self.readiness.look(Interest::Read) {
-            Ok(look) => self.read_now(look, buffer),
-            Err(_) if self.asks_for_nothing(buffer.len()) => Ok(0),
-            Err(blocked) => Err(error_of(blocked)),
-        }
-    }
-
-    #[inline(never)]
-    fn read_now(&self, mut look: Look, buffer: &mut [u8]) -> io::Result<usize> {
-        if self.asks_for_nothing(buffer.len()) {
-            return Ok(0);
-        }
-        loop {
-            match calls::read(&self.socket, buffer) {
-                Ok(read) => {
-                    self.has_read(read, buffer.len(), look);
-                    return Ok(read);
-                }
-                Err(error) => self.failed(Interest::Read, look, error)?,
-            }
-            look = self.readiness.look(Interest::Read).map_err(error_of)?;
-        }
-    }
-
-    #[inline]
-    pub(crate) fn write(&self, buffer: &[u8]) -> io::Result<usize> {
-        if self.asks_for_nothing(buffer.len()) {
-            return Ok(0);
-        }
-        self.attempt(Interest::Write, |socket, look| {
-            let written = calls::write(socket, buffer)?;
-            self.has_written(written, buffer.len(), look);
-            Ok(written)
-        })
     }
 
     pub(crate) fn submit(&self, mut operation: InFlight) -> Submitted {
@@ -250,27 +159,51 @@ impl State {
         Some(found)
     }
 
+    /// Who waits for one question after the other comes here each time, and mostly his waker is here already.
     #[inline]
     pub(crate) fn watch(&self, interest: Interest, ticket: Ticket, waker: &Waker) -> Option<Ticket> {
+        let mut waiting = self.waiting.lock();
+        if !self.readiness.may_wait(interest, Line::Watchers) {
+            return None;
+        }
+        let Some(watched) = waiting.of(interest).watch_again(ticket, waker) else {
+            drop(waiting);
+            return self.watch_anew(interest, ticket, waker);
+        };
+        if watched.is_new {
+            self.driver.has_parked();
+        }
+        drop(waiting);
+        self.arm();
+        Some(watched.ticket)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn watch_anew(&self, interest: Interest, ticket: Ticket, waker: &Waker) -> Option<Ticket> {
         // Foreign code, a waker's, runs without the lock.
         let waker = waker.clone();
         let mut waiting = self.waiting.lock();
         if !self.readiness.may_wait(interest, Line::Watchers) {
             return None;
         }
-        let (ticket, before) = waiting.of(interest).watch(ticket, waker);
-        if before.is_none() {
+        let watched = waiting.of(interest).watch(ticket, waker);
+        if watched.is_new {
             self.driver.has_parked();
         }
         drop(waiting);
-        drop(before);
+        drop(watched.before);
         self.arm();
-        Some(ticket)
+        Some(watched.ticket)
     }
 
     #[inline]
-    pub(crate) fn is_known_to_block(&self, interest: Interest) -> bool {
-        matches!(self.readiness.look(interest), Err(Blocked::NotReady))
+    pub(crate) fn watch_untried(&self, interest: Interest, waker: &Waker) -> Option<Ticket> {
+        if self.readiness.is_known_to_block(interest) {
+            self.watch(interest, Ticket::NONE, waker)
+        } else {
+            None
+        }
     }
 
     pub(crate) fn unwatch(&self, interest: Interest, ticket: Ticket) {
@@ -280,35 +213,38 @@ impl State {
         }
     }
 
-    /// An event of the kernel. What is finished by it goes to the others that are, to be told later.
+    /// An event of the kernel. What is finished by it goes to the others that are, to be told later; said is how many were told at
+    /// once.
     #[inline]
-    pub(crate) fn happened(&self, event: Event, finished: &mut Vec<Finished>) {
+    pub(crate) fn happened(&self, event: Event, finished: &mut Vec<Finished>) -> usize {
         let lines = self.readiness.happened(event);
         if lines.has(Line::Operations) {
             self.serve_operations(event, finished);
         }
+        let mut told = 0;
         if lines.has(Line::Watchers) {
             let mut waiting = self.waiting.lock();
-            if event.readable {
-                wake(&mut waiting.read, finished);
+            if event.says(Event::READABLE) {
+                told += wake(&mut waiting.read, finished);
             }
-            if event.writable
+            if event.says(Event::WRITABLE)
                 && let Some(line) = &mut waiting.write
             {
-                wake(line, finished);
+                told += wake(line, finished);
             }
         }
         self.arm();
+        told
     }
 
     #[cold]
     fn serve_operations(&self, event: Event, finished: &mut Vec<Finished>) {
         let Some(lines) = self.known_operations() else { return };
         let mut operations = lock(&lines);
-        if event.readable {
+        if event.says(Event::READABLE) {
             self.perform_parked(&mut operations.read, finished);
         }
-        if event.writable {
+        if event.says(Event::WRITABLE) {
             self.perform_parked(&mut operations.write, finished);
         }
     }
@@ -333,7 +269,7 @@ impl State {
                 finished.push(operation.finish(Err(shut_down())));
             }
             if let Some(line) = self.waiting.lock().known(interest) {
-                wake(line, finished);
+                wake_later(line, finished);
             }
         }
     }
@@ -394,7 +330,7 @@ impl State {
             !operations.write.is_empty() || waiting.write.as_deref().is_some_and(|line| !line.is_empty());
         drop(waiting);
         if read || write {
-            self.driver.poller.arm(calls::handle(&self.socket), self.key as usize, read, write);
+            self.driver.poller.arm(self.socket.handle(), self.key as usize, read, write);
         }
     }
 }
@@ -403,19 +339,31 @@ fn lock(operations: &Operations) -> MutexGuard<'_, Directions<Parked>> {
     operations.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Those who wait try again.
+/// Those who wait try again. Says how many were told at once: tasks of this very thread, which are merely queued.
 #[inline]
-fn wake(watchers: &mut Watchers, finished: &mut Vec<Finished>) {
-    while let Some(waker) = watchers.take() {
-        finished.push(Finished::waking(waker));
-    }
+fn wake(watchers: &mut Watchers, finished: &mut Vec<Finished>) -> usize {
+    if watchers.is_empty() { 0 } else { wake_some(watchers, finished) }
 }
 
-#[inline]
-fn error_of(blocked: Blocked) -> io::Error {
-    match blocked {
-        Blocked::NotReady => io::ErrorKind::WouldBlock.into(),
-        Blocked::Shut => shut_down(),
+/// Out of line: there are two directions, and mostly somebody waits in one of them.
+#[inline(never)]
+fn wake_some(watchers: &mut Watchers, finished: &mut Vec<Finished>) -> usize {
+    if !watchers.wake_first_at_home() {
+        return wake_rest(watchers, finished, 0);
+    }
+    if watchers.is_empty() { 1 } else { wake_rest(watchers, finished, 1) }
+}
+
+#[cold]
+#[inline(never)]
+fn wake_rest(watchers: &mut Watchers, finished: &mut Vec<Finished>, told: usize) -> usize {
+    wake_later(watchers, finished);
+    told
+}
+
+fn wake_later(watchers: &mut Watchers, finished: &mut Vec<Finished>) {
+    while let Some(waker) = watchers.take() {
+        finished.push(Finished::waking(waker));
     }
 }
 

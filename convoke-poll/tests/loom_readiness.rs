@@ -70,7 +70,7 @@ impl Source {
             kernel.bytes += bytes;
             kernel.has_ended |= end;
             let before = kernel.edge.unwrap_or_default();
-            kernel.edge = Some(Event { readable: true, more: before.more || end, ..before });
+            kernel.edge = Some(before.and_if(true, Event::READABLE).and_if(end, Event::MORE));
         });
     }
 
@@ -79,7 +79,7 @@ impl Source {
         self.kernel(|kernel| {
             kernel.has_room = true;
             let before = kernel.edge.unwrap_or_default();
-            kernel.edge = Some(Event { writable: true, ..before });
+            kernel.edge = Some(before.and_if(true, Event::WRITABLE));
         });
     }
 
@@ -87,16 +87,20 @@ impl Source {
     fn looked_after(&self) {
         let Some(event) = self.kernel(|kernel| kernel.edge.take()) else { return };
         let lines = self.readiness.happened(event);
-        if lines.has(Line::Watchers) && event.readable {
+        if lines.has(Line::Watchers) && event.says(Event::READABLE) {
             tell(&self.reader);
         }
-        if lines.has(Line::Operations) && event.writable {
+        if lines.has(Line::Operations) && event.says(Event::WRITABLE) {
             self.tell_writer();
         }
     }
 
     /// A read that waits if it must.
     fn read(&self) -> Read {
+        // Who has just been served asks first, without a lock, and then waits as anybody does.
+        if self.readiness.is_known_to_block(Interest::Read) && self.waits_to_read() {
+            return Read::Waits;
+        }
         loop {
             match self.readiness.look(Interest::Read) {
                 Ok(look) => {
@@ -114,14 +118,22 @@ impl Source {
                 }
                 Err(Blocked::Shut) => return Read::Shut,
                 Err(Blocked::NotReady) => {
-                    let mut reader = self.reader.lock().unwrap();
-                    if self.readiness.may_wait(Interest::Read, Line::Watchers) {
-                        *reader = Waits::Parked;
+                    if self.waits_to_read() {
                         return Read::Waits;
                     }
                 }
             }
         }
+    }
+
+    /// Whether the reader stands in line now.
+    fn waits_to_read(&self) -> bool {
+        let mut reader = self.reader.lock().unwrap();
+        let waits = self.readiness.may_wait(Interest::Read, Line::Watchers);
+        if waits {
+            *reader = Waits::Parked;
+        }
+        waits
     }
 
     /// A write that waits if it must. Whether it was done.

@@ -39,6 +39,28 @@ fn a_socket_of_the_standard_library_comes_in_and_goes_out_again() {
     assert_eq!(&heard, b"out");
 }
 
+#[test]
+fn a_listener_has_no_bytes_and_says_so() {
+    let driver = PollDriver::new().expect("a driver can be made");
+    let mut places = vec![Address::Internet(anywhere())];
+    let path = std::env::temp_dir().join(format!("convoke-poll-{}-no-bytes", std::process::id()));
+    if cfg!(unix) {
+        places.push(Address::Path(path.clone()));
+    }
+    for at in places {
+        let listener = driver.listen(&at, &ListenOptions::default()).expect("it is free");
+        for length in [0, 8] {
+            let read = listener.try_read(&mut vec![0; length]).expect_err("nothing to read");
+            let written = listener.try_write(&vec![0; length]).expect_err("nowhere to write");
+            assert_eq!(
+                (read.kind(), written.kind()),
+                (io::ErrorKind::Unsupported, io::ErrorKind::Unsupported)
+            );
+        }
+    }
+    _ = std::fs::remove_file(path);
+}
+
 #[cfg(any(target_os = "linux", target_os = "android"))]
 #[test]
 fn a_socket_whose_other_handle_lives_on_is_told_of_nothing_any_more() {

@@ -40,6 +40,7 @@ struct Table {
     get: unsafe fn(&Word) -> &dyn Any,
     type_id: fn() -> TypeId,
     type_name: fn() -> &'static str,
+    queues_at_home: bool,
 }
 
 // SAFETY: an executor is `Send` and `Sync`, and the word holds nothing else.
@@ -65,6 +66,13 @@ impl ExecutorRef {
             Some(erased) => self == erased,
             None => self.downcast_ref() == Some(executor),
         }
+    }
+
+    /// See [`Executor::QUEUES_AT_HOME`].
+    #[doc(hidden)]
+    #[inline]
+    pub fn queues_at_home(&self) -> bool {
+        self.table.queues_at_home
     }
 
     /// The executor, if it is an `E`.
@@ -174,6 +182,7 @@ impl<E: Executor> Kept<E> {
         get: |word| Self::get(word),
         type_id: TypeId::of::<E>,
         type_name: type_name::<E>,
+        queues_at_home: E::QUEUES_AT_HOME,
     };
 
     #[inline]

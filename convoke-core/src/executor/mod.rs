@@ -54,6 +54,11 @@ use crate::algorithm::schedule::Schedule;
     note = "to write one, implement `convoke::Executor`; it needs `Clone + PartialEq + Send + Sync + 'static`"
 )]
 pub trait Executor: Clone + PartialEq + Send + Sync + 'static {
+    /// Whether work that is posted on the thread of its home goes straight to the queue of the run loop which that thread runs, and
+    /// nothing else is done about it: then it may be put there without a call. Only for handles of run loops.
+    #[doc(hidden)]
+    const QUEUES_AT_HOME: bool = false;
+
     /// Queues the work. Never runs it before returning.
     fn post(&self, runnable: Runnable);
 

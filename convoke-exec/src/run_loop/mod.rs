@@ -227,6 +227,8 @@ impl RunLoopExecutor {
 
 #[diagnostic::do_not_recommend]
 impl Executor for RunLoopExecutor {
+    const QUEUES_AT_HOME: bool = true;
+
     #[inline]
     fn post(&self, runnable: Runnable) {
         let Err(runnable) = Runner::post_here(&self.shared, runnable) else { return };

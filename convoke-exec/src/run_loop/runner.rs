@@ -1,13 +1,13 @@
 //! The side of a run loop that runs: used by `RunLoop`, and by `sync_wait` on a loop that is lent to it.
 
-use core::cell::{Cell, RefCell};
+use core::cell::{Cell, RefCell, RefMut};
 use core::ptr;
 use std::time::Instant;
 
 use convoke_core::Panic;
 use convoke_core::raw::sync::atomic::{Ordering, fence};
 use convoke_core::raw::sync::{thread, thread_local};
-use convoke_core::raw::{AtHome, RunQueue, Runnable};
+use convoke_core::raw::{AtHome, HomeId, RunQueue, Runnable};
 
 use super::sleeper::without_unwinding;
 use super::{LOOK_EACH, Shared, Sleeper};
@@ -58,6 +58,21 @@ impl Runner {
         // SAFETY: `Entered` on this thread's stack set the pointer, and takes it back before the runner goes.
         unsafe { (*runner).queue.borrow_mut().push(runnable) };
         Ok(())
+    }
+
+    /// Calls `f` with whoever runs the loop that this thread is in, and the home of its tasks, if it has one.
+    #[inline]
+    pub(crate) fn current<R>(f: impl FnOnce(&Self, HomeId) -> R) -> Option<R> {
+        let (shared, runner) = RUNNING.with(Cell::get);
+        // SAFETY: as in `post_here`, both or none; the references do not leave this function.
+        let (home, runner) = unsafe { (shared.as_ref()?.home.id(), &*runner) };
+        (home != HomeId::NONE).then(|| f(runner, home))
+    }
+
+    /// What its own work has queued, unless somebody is just at it.
+    #[inline]
+    pub(crate) fn queue(&self) -> Option<RefMut<'_, RunQueue>> {
+        self.queue.try_borrow_mut().ok()
     }
 
     /// Runs until the loop was told to finish and is empty.
@@ -135,6 +150,7 @@ impl Runner {
         }
     }
 
+    #[inline]
     fn next(&self, shared: &Shared) -> Option<Runnable> {
         let mut queue = self.queue.borrow_mut();
         let runs = self.runs.get();

@@ -154,8 +154,11 @@ impl<F: Future, M: Ending<F::Output>> Cell<F, M> {
                 };
             }
             this.state.begin(from);
+            let mut task = task;
             while Self::go_on(task, from, call) {
-                this.state.begin(from);
+                // Hardly ever there is a second round: nothing is computed beforehand for the sake of it.
+                task = core::hint::black_box(task);
+                task.as_ref().state.begin(from);
             }
         }
     }

@@ -1,5 +1,6 @@
 //! Tasks: a future become a sender.
 
+mod at_home;
 mod cell;
 mod header;
 mod host;
@@ -11,6 +12,7 @@ mod side;
 #[doc(hidden)]
 pub mod state;
 
+pub use at_home::wake_at_home;
 pub(crate) use cell::{Cell, Ending, Known, Making, no_memory};
 pub(crate) use header::{TaskHeader, drop_handle, drop_reference};
 pub(crate) use host::Inside;

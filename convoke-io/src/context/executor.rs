@@ -26,6 +26,8 @@ impl IoExecutor {
 
 #[diagnostic::do_not_recommend]
 impl Executor for IoExecutor {
+    const QUEUES_AT_HOME: bool = true;
+
     #[inline]
     fn post(&self, runnable: Runnable) {
         self.0.post(runnable);

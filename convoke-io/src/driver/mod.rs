@@ -29,7 +29,7 @@ pub use parked::Parked;
 pub use request::{Interest, Request, RequestMut, Room, Words};
 pub use source::{Accepted, Source, Submitted};
 pub use standard::StandardSocket;
-pub use watchers::{Ticket, Watchers};
+pub use watchers::{Ticket, Watched, Watchers};
 
 use core::net::IpAddr;
 use std::io;

@@ -31,11 +31,11 @@ pub trait Source: Send + Sync + fmt::Debug {
     /// watched before, and was not woken, says his ticket, and only his waker changes.
     fn watch(&self, interest: Interest, ticket: Ticket, waker: &Waker) -> Option<Ticket>;
 
-    /// Whether an attempt in this direction is known to block, by what the source remembers: then [`watch`](Source::watch) is all that
-    /// needs to be asked. It need not know.
-    fn is_known_to_block(&self, interest: Interest) -> bool {
-        let _ = interest;
-        false
+    /// The same for one who has not tried yet, if an attempt is known to block, by what the source remembers. `None` also if that is
+    /// not known: the caller tries.
+    fn watch_untried(&self, interest: Interest, waker: &Waker) -> Option<Ticket> {
+        let _ = (interest, waker);
+        None
     }
 
     /// Who has this ticket waits no longer.

@@ -4,6 +4,8 @@
 use core::fmt;
 use core::task::Waker;
 
+use convoke_exec::raw::wake_at_home;
+
 /// Which of those who wait. Good until he was woken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ticket(u32);
@@ -13,11 +15,12 @@ impl Ticket {
     pub const NONE: Self = Self(0);
 }
 
-/// The wakers of one direction of a source. Nearly always there is one at the most, and it lies in here.
+/// The wakers of one direction of a source. Nearly always there is one at the most, and it lies in here. Nearly always it is the
+/// same that waits again and again: so its waker may be kept when it was woken, and is there the next time.
 #[derive(Default)]
 pub struct Watchers {
     first: Option<Waker>,
-    /// That of the first, if there is one.
+    /// That of the first, if it waits. Nobody's if it is merely kept.
     first_ticket: Ticket,
     last_ticket: Ticket,
     #[expect(
@@ -36,32 +39,65 @@ impl Watchers {
     /// Whether nobody waits.
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.first.is_none() && self.others.as_deref().is_none_or(Vec::is_empty)
+        self.first_ticket == Ticket::NONE && self.others.as_deref().is_none_or(Vec::is_empty)
     }
 
-    /// Adds a waker, or puts it in the place of the one with this ticket. Returned are its ticket, and the waker that was there, to be
-    /// dropped without the lock.
+    /// As [`watch`](Watchers::watch), for one whose waker is the first that is here: it waits already, or was kept. Otherwise nothing
+    /// is done.
     #[inline]
-    pub fn watch(&mut self, ticket: Ticket, waker: Waker) -> (Ticket, Option<Waker>) {
+    pub fn watch_again(&mut self, ticket: Ticket, waker: &Waker) -> Option<Watched> {
+        if !self.first.as_ref().is_some_and(|first| first.will_wake(waker)) {
+            return None;
+        }
+        if self.first_ticket == Ticket::NONE && (ticket == Ticket::NONE || self.others.is_none()) {
+            let ticket = self.next_ticket();
+            self.first_ticket = ticket;
+            return Some(Watched { ticket, is_new: true, before: None });
+        }
+        let waits = self.first_ticket == ticket && ticket != Ticket::NONE;
+        waits.then_some(Watched { ticket, is_new: false, before: None })
+    }
+
+    /// Adds a waker, or puts it in the place of the one with this ticket.
+    pub fn watch(&mut self, ticket: Ticket, waker: Waker) -> Watched {
         if ticket != Ticket::NONE
             && let Some(place) = self.place(ticket)
         {
-            return (ticket, Some(core::mem::replace(place, waker)));
+            return Watched { ticket, is_new: false, before: Some(core::mem::replace(place, waker)) };
         }
-        // After four thousand million of them the numbers begin again; the first is long gone.
-        let next = Ticket(self.last_ticket.0.wrapping_add(1).max(1));
-        self.last_ticket = next;
-        if self.first.is_none() {
-            (self.first, self.first_ticket) = (Some(waker), next);
+        let ticket = self.next_ticket();
+        let before = if self.first_ticket == Ticket::NONE {
+            self.first_ticket = ticket;
+            self.first.replace(waker)
         } else {
-            self.others.get_or_insert_default().push((next, waker));
+            self.others.get_or_insert_default().push((ticket, waker));
+            None
+        };
+        Watched { ticket, is_new: true, before }
+    }
+
+    /// After four thousand million of them the numbers begin again; the first is long gone.
+    #[inline]
+    fn next_ticket(&mut self) -> Ticket {
+        self.last_ticket = Ticket(self.last_ticket.0.wrapping_add(1).max(1));
+        self.last_ticket
+    }
+
+    /// Wakes the first, if it is a task at home on this thread, and keeps its waker. No code of the program's runs, so a lock may be
+    /// held. Who was not woken by this is taken.
+    #[inline]
+    pub fn wake_first_at_home(&mut self) -> bool {
+        let woken = self.first_ticket != Ticket::NONE && self.first.as_ref().is_some_and(wake_at_home);
+        if woken {
+            self.first_ticket = Ticket::NONE;
         }
-        (next, None)
+        woken
     }
 
     /// The one with this ticket waits no longer. Its waker, if it was still there, is to be dropped without the lock.
     pub fn unwatch(&mut self, ticket: Ticket) -> Option<Waker> {
-        if self.first_ticket == ticket && self.first.is_some() {
+        if self.first_ticket == ticket && ticket != Ticket::NONE {
+            self.first_ticket = Ticket::NONE;
             return self.first.take();
         }
         let others = self.others.as_deref_mut()?;
@@ -72,20 +108,32 @@ impl Watchers {
     /// Takes one, to be woken without the lock; called until there is none.
     #[inline]
     pub fn take(&mut self) -> Option<Waker> {
-        match self.first.take() {
-            None => self.others.as_deref_mut()?.pop().map(|(_, waker)| waker),
-            first => first,
+        if self.first_ticket == Ticket::NONE {
+            return self.others.as_deref_mut()?.pop().map(|(_, waker)| waker);
         }
+        self.first_ticket = Ticket::NONE;
+        self.first.take()
     }
 
     #[cold]
     fn place(&mut self, ticket: Ticket) -> Option<&mut Waker> {
-        if self.first_ticket == ticket && self.first.is_some() {
+        if self.first_ticket == ticket {
             return self.first.as_mut();
         }
         let mut others = self.others.as_deref_mut()?.iter_mut();
         others.find(|(other, _)| *other == ticket).map(|(_, waker)| waker)
     }
+}
+
+/// What came of beginning to wait.
+#[derive(Debug)]
+pub struct Watched {
+    /// By which one waits no longer.
+    pub ticket: Ticket,
+    /// Whether one more waits than before.
+    pub is_new: bool,
+    /// The waker that was there, to be dropped without the lock.
+    pub before: Option<Waker>,
 }
 
 impl fmt::Debug for Watchers {
@@ -96,9 +144,13 @@ impl fmt::Debug for Watchers {
 
 #[cfg(test)]
 mod tests {
+    use std::future::poll_fn;
     use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
-    use std::task::Wake;
+    use std::task::{Poll, Wake};
+
+    use convoke_core::Outcome;
+    use convoke_exec::RunLoop;
 
     use super::*;
 
@@ -118,7 +170,7 @@ mod tests {
         let mut tickets = [Ticket::NONE; 4];
         for _ in 0..2 {
             for (ticket, count) in tickets.iter_mut().zip(&counts) {
-                *ticket = watchers.watch(*ticket, count.clone().into()).0;
+                *ticket = watchers.watch(*ticket, count.clone().into()).ticket;
             }
         }
         assert!(watchers.unwatch(tickets[0]).is_some() && watchers.unwatch(tickets[2]).is_some());
@@ -127,5 +179,52 @@ mod tests {
         assert!(watchers.is_empty());
         let woken: Vec<usize> = counts.iter().map(|count| count.0.load(Ordering::Relaxed)).collect();
         assert_eq!(woken, [0, 1, 0, 1]);
+    }
+
+    #[test]
+    fn who_waits_again_has_his_waker_there_and_another_takes_its_place() {
+        let (one, other): (Arc<Count>, Arc<Count>) = Default::default();
+        let (one, other) = (Waker::from(one), Waker::from(other));
+        let mut watchers = Watchers::new();
+        assert!(watchers.watch_again(Ticket::NONE, &one).is_none(), "nobody's is there");
+        let first = watchers.watch(Ticket::NONE, one.clone());
+        assert!(first.is_new && first.before.is_none());
+        let again = watchers.watch_again(first.ticket, &one).expect("it waits already");
+        assert!(again.ticket == first.ticket && !again.is_new);
+        assert!(watchers.watch_again(Ticket::NONE, &one).is_none(), "it is the waker of one who waits");
+        assert!(watchers.watch_again(first.ticket, &other).is_none());
+        // As it is when it was woken in place.
+        watchers.first_ticket = Ticket::NONE;
+        assert!(watchers.is_empty() && watchers.take().is_none(), "it is merely kept");
+        assert!(watchers.unwatch(first.ticket).is_none() && watchers.unwatch(Ticket::NONE).is_none());
+        let again = watchers.watch_again(first.ticket, &one).expect("it was kept");
+        assert!(again.is_new && again.ticket != first.ticket && !watchers.is_empty());
+        watchers.first_ticket = Ticket::NONE;
+        let other = watchers.watch(Ticket::NONE, other);
+        assert!(other.is_new && other.before.is_some_and(|kept| kept.will_wake(&one)));
+    }
+
+    #[test]
+    fn a_task_at_home_is_woken_in_place_and_anybody_else_is_taken() {
+        let mut watchers = Watchers::new();
+        let stranger = watchers.watch(Ticket::NONE, Waker::from(Arc::new(Count::default()))).ticket;
+        assert!(!watchers.wake_first_at_home() && !watchers.is_empty());
+        assert!(watchers.unwatch(stranger).is_some());
+        let mut polls = 0;
+        let outcome = RunLoop::new().block_on(poll_fn(|cx| {
+            polls += 1;
+            let again = watchers.watch_again(Ticket::NONE, cx.waker());
+            assert_eq!(again.is_some(), polls > 1, "its waker is kept");
+            if again.is_none() {
+                watchers.watch(Ticket::NONE, cx.waker().clone());
+            }
+            if polls == 3 {
+                return Poll::Ready(());
+            }
+            assert!(watchers.wake_first_at_home() && watchers.is_empty());
+            assert!(!watchers.wake_first_at_home(), "nobody waits");
+            Poll::Pending
+        }));
+        assert_eq!((outcome, polls), (Outcome::Value(()), 3));
     }
 }

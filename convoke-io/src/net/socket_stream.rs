@@ -14,7 +14,7 @@ use futures_io::{AsyncRead, AsyncWrite};
 use super::halves::{OwnedReadHalf, OwnedWriteHalf, ReadHalf, WriteHalf};
 use super::kind::Kind;
 use super::poll_slot::PollSlots;
-use super::stream_io::{FillBuffer, SendBuffer};
+use super::stream_io::{FillBuffer, ReadSome, SendBuffer};
 use crate::attempting::attempt;
 use crate::driver::{Interest, SocketOption, Source};
 use crate::stream::Lease;
@@ -47,8 +47,7 @@ impl<K: Kind> SocketStream<K> {
     #[track_caller]
     #[inline]
     pub fn read<'a>(&'a self, buffer: &'a mut [u8]) -> impl Future<Output = io::Result<usize>> + Send + 'a {
-        let asks_first = !buffer.is_empty();
-        attempt(&self.source, Interest::Read, move |source| source.try_read(buffer)).asking_first(asks_first)
+        ReadSome::new(&self.source, buffer)
     }
 
     /// Reads what is there, into one buffer after the other. All else is as for [`read`](SocketStream::read).

@@ -12,6 +12,33 @@ use crate::driver::{Interest, Source};
 use crate::stream::Progress;
 use crate::stream::raw::{ended_early, took_no_more};
 
+/// Reads what is there: see [`SocketStream::read`](super::SocketStream::read).
+#[must_use = "futures do nothing until they are awaited"]
+pub(super) struct ReadSome<'a> {
+    waiter: Waiter<'a>,
+    buffer: &'a mut [u8],
+}
+
+impl<'a> ReadSome<'a> {
+    #[track_caller]
+    #[inline]
+    pub(super) fn new(source: &'a Arc<dyn Source>, buffer: &'a mut [u8]) -> Self {
+        Self { waiter: Waiter::new(source, Interest::Read), buffer }
+    }
+}
+
+impl Future for ReadSome<'_> {
+    type Output = io::Result<usize>;
+
+    /// It mostly has to wait, so what is known to block is not tried; unless there is nothing to wait for.
+    #[inline]
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
+        let this = self.get_mut();
+        let (asks_first, buffer) = (!this.buffer.is_empty(), &mut *this.buffer);
+        this.waiter.poll_asking_first(asks_first, cx, |source| source.try_read(buffer))
+    }
+}
+
 /// Fills a buffer from a socket: see [`SocketStream::read_exact`](super::SocketStream::read_exact).
 /// `COUNTS` is how many counts it keeps: none, or one after [`progress`](FillBuffer::progress).
 #[must_use = "futures do nothing until they are awaited"]
@@ -86,11 +113,15 @@ impl<const COUNTS: usize> Future for SendBuffer<'_, COUNTS> {
         while this.written < this.buffer.len() {
             let rest = &this.buffer[this.written..];
             let written = ready!(this.waiter.poll(cx, |source| source.try_write(rest)))?;
+            Progress::add(this.progress.first().copied(), written);
+            // Mostly all of it is taken at once.
+            if written == rest.len() {
+                break;
+            }
             if written == 0 {
                 return Poll::Ready(Err(took_no_more(this.written, this.buffer.len())));
             }
             this.written += written;
-            Progress::add(this.progress.first().copied(), written);
         }
         Poll::Ready(Ok(()))
     }
@@ -99,6 +130,12 @@ impl<const COUNTS: usize> Future for SendBuffer<'_, COUNTS> {
 // They lie in the tasks that wait, and those are many.
 #[cfg(all(target_pointer_width = "64", not(feature = "loom")))]
 const _: () = assert!(size_of::<FillBuffer<'_>>() <= 56 && size_of::<SendBuffer<'_>>() <= 56);
+
+impl fmt::Debug for ReadSome<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ReadSome").finish_non_exhaustive()
+    }
+}
 
 impl<const COUNTS: usize> fmt::Debug for FillBuffer<'_, COUNTS> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -68,7 +68,9 @@ impl Poller {
         self.poller.wait(&mut events, timeout)?;
         for event in events.iter() {
             // Not every system tells of a peer that has hung up, so a read that falls short is never taken for the last.
-            each(event.key, Event { readable: event.readable, writable: event.writable, more: true });
+            let said =
+                Event::MORE.and_if(event.readable, Event::READABLE).and_if(event.writable, Event::WRITABLE);
+            each(event.key, said);
         }
         Ok(())
     }

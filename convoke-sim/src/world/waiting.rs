@@ -60,10 +60,10 @@ impl State {
             return (None, Some(waker));
         }
         let Some(socket) = self.sockets.get_mut(&id) else { return (None, Some(waker)) };
-        let (ticket, before) = socket.direction(interest).watchers.watch(ticket, waker);
+        let watched = socket.direction(interest).watchers.watch(ticket, waker);
         let host = socket.host;
-        self.host(host).in_flight += usize::from(before.is_none());
-        (Some(ticket), before)
+        self.host(host).in_flight += usize::from(watched.is_new);
+        (Some(watched.ticket), watched.before)
     }
 
     /// One waits no longer. His waker is dropped without the lock.

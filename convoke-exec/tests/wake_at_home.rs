@@ -1,0 +1,183 @@
+//! Waking a task in place, by a waker that is kept: only at home, only in a loop that runs, and never past an executor that wants
+//! to be asked.
+
+use std::future::{Future, poll_fn};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::task::{Poll, Waker};
+
+use convoke::prelude::*;
+use convoke::raw::{Home, Runnable, wake_at_home};
+
+/// A task's waker, kept by somebody else, and how often the task was polled.
+#[derive(Clone, Default)]
+struct Kept {
+    waker: Arc<Mutex<Option<Waker>>>,
+    polls: Arc<AtomicUsize>,
+}
+
+impl Kept {
+    fn waker(&self) -> Option<Waker> {
+        self.waker.lock().unwrap().clone()
+    }
+
+    fn polls(&self) -> usize {
+        self.polls.load(Ordering::Relaxed)
+    }
+
+    /// Leaves its waker here, and ends when it is polled for the second time.
+    fn second_poll(&self) -> impl Future<Output = ()> + Send + use<> {
+        let this = self.clone();
+        poll_fn(move |cx| {
+            *this.waker.lock().unwrap() = Some(cx.waker().clone());
+            if this.polls.fetch_add(1, Ordering::Relaxed) == 1 { Poll::Ready(()) } else { Poll::Pending }
+        })
+    }
+
+    /// Waits until the waker is here.
+    async fn left(&self) -> Waker {
+        loop {
+            match self.waker() {
+                Some(waker) => return waker,
+                None => checkpoint().await,
+            }
+        }
+    }
+}
+
+#[test]
+fn a_task_of_the_loop_that_runs_here_is_queued_once() {
+    let kept = Kept::default();
+    let outcome = RunLoop::new().block_on(async {
+        scope(async |s| {
+            s.spawn(kept.second_poll());
+            let waker = kept.left().await;
+            assert!(wake_at_home(&waker));
+            assert!(wake_at_home(&waker), "it is queued already, so nothing is left to be done");
+            assert_eq!(kept.polls(), 1, "it is not run here");
+        })
+        .await
+    });
+    assert_eq!((outcome, kept.polls()), (Outcome::Value(()), 2));
+}
+
+#[test]
+fn a_task_that_runs_is_polled_again() {
+    let mut polls = 0;
+    let outcome = RunLoop::new().block_on(poll_fn(|cx| {
+        polls += 1;
+        assert!(wake_at_home(cx.waker()));
+        if polls == 3 { Poll::Ready(()) } else { Poll::Pending }
+    }));
+    assert_eq!((outcome, polls), (Outcome::Value(()), 3));
+}
+
+#[test]
+fn on_another_thread_nothing_is_done() {
+    let kept = Kept::default();
+    let outcome = RunLoop::new().block_on(async {
+        scope(async |s| {
+            s.spawn(kept.second_poll());
+            let waker = kept.left().await;
+            let elsewhere = waker.clone();
+            assert!(!std::thread::spawn(move || wake_at_home(&elsewhere)).join().unwrap());
+            checkpoint().await;
+            assert_eq!(kept.polls(), 1, "it was not woken");
+            waker.wake();
+        })
+        .await
+    });
+    assert_eq!((outcome, kept.polls()), (Outcome::Value(()), 2));
+}
+
+#[test]
+fn another_loop_on_the_same_thread_is_not_its_home() {
+    let kept = Kept::default();
+    let outcome = RunLoop::new().block_on(async {
+        scope(async |s| {
+            s.spawn(kept.second_poll());
+            let waker = kept.left().await;
+            let inner = RunLoop::new().block_on(async { wake_at_home(&waker) });
+            assert_eq!(inner, Outcome::Value(false));
+            waker.wake();
+        })
+        .await
+    });
+    assert_eq!((outcome, kept.polls()), (Outcome::Value(()), 2));
+}
+
+#[test]
+fn a_task_that_has_ended_stays_so() {
+    let kept = Kept::default();
+    let run_loop = RunLoop::new();
+    let outcome = run_loop.block_on(async {
+        scope(async |s| {
+            s.spawn(kept.second_poll());
+            kept.left().await.wake();
+        })
+        .await;
+        wake_at_home(&kept.waker().unwrap())
+    });
+    assert_eq!((outcome, kept.polls()), (Outcome::Value(false), 2));
+}
+
+#[test]
+fn wakers_of_others_and_threads_without_a_loop_are_left_alone() {
+    assert!(!wake_at_home(Waker::noop()));
+    let kept = Kept::default();
+    let run_loop = RunLoop::new();
+    let outcome = run_loop.block_on(async {
+        scope(async |s| {
+            assert!(!wake_at_home(Waker::noop()));
+            s.spawn(kept.second_poll());
+            kept.left().await.wake();
+        })
+        .await
+    });
+    assert_eq!(outcome, Outcome::Value(()));
+    assert!(!wake_at_home(&kept.waker().unwrap()));
+}
+
+/// A handle of a loop that counts what goes through it.
+#[derive(Clone)]
+struct Counting<X> {
+    inner: X,
+    posts: Arc<AtomicUsize>,
+}
+
+impl<X: PartialEq> PartialEq for Counting<X> {
+    fn eq(&self, other: &Self) -> bool {
+        self.inner == other.inner && Arc::ptr_eq(&self.posts, &other.posts)
+    }
+}
+
+impl<X: Executor> Executor for Counting<X> {
+    fn post(&self, runnable: Runnable) {
+        self.posts.fetch_add(1, Ordering::Relaxed);
+        self.inner.post(runnable);
+    }
+
+    fn home(&self) -> Option<&Home> {
+        self.inner.home()
+    }
+}
+
+#[test]
+fn an_executor_in_between_is_asked_for_each_wake() {
+    let kept = Kept::default();
+    let run_loop = RunLoop::new();
+    let counting = Counting { inner: run_loop.executor(), posts: Arc::default() };
+    let outcome = run_loop.block_on(async {
+        scope(async |s| {
+            s.spawn_on(&counting, kept.second_poll());
+            let waker = kept.left().await;
+            assert!(!wake_at_home(&waker));
+            checkpoint().await;
+            assert_eq!(kept.polls(), 1, "it was not woken");
+            waker.wake();
+        })
+        .await
+    });
+    assert_eq!((outcome, kept.polls()), (Outcome::Value(()), 2));
+    assert_eq!(counting.posts.load(Ordering::Relaxed), 2, "once to start, once to go on");
+}

@@ -1,0 +1,179 @@
+//! Sources whose waiters change: the driver keeps the waker of who waited last, and nobody is woken for somebody else, on whatever
+//! executor or thread he waits.
+
+use core::net::{Ipv4Addr, SocketAddr};
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use convoke_core::env::{Changes, FrameAllocator};
+use convoke_core::frames::Counting;
+use convoke_exec::{Limited, ThreadPool, checkpoint, run_on, scope, try_join};
+use convoke_io::net::{TcpListener, TcpStream};
+use convoke_io::{IoContext, current_driver};
+use convoke_poll::PollDriver;
+
+const FORMS: [fn() -> io::Result<PollDriver>; 3] =
+    [PollDriver::new, PollDriver::portable, PollDriver::portable_without_edges];
+
+const ROUNDS: u8 = 5;
+
+fn contexts() -> impl Iterator<Item = IoContext> {
+    FORMS.into_iter().map(|make| IoContext::new(Arc::new(make().expect("a driver can be made"))))
+}
+
+async fn connection() -> io::Result<(TcpStream, Arc<TcpStream>)> {
+    let listener = TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).await?;
+    let address = listener.local_addr()?;
+    let (near, (far, _)) = try_join((TcpStream::connect(address), listener.accept())).await?;
+    Ok((near, Arc::new(far)))
+}
+
+/// Says so when somebody waits.
+async fn somebody_waits() -> io::Result<()> {
+    let driver = current_driver()?;
+    while driver.in_flight() == 0 {
+        checkpoint().await;
+    }
+    Ok(())
+}
+
+async fn read_one(stream: Arc<TcpStream>) -> io::Result<u8> {
+    let mut room = [0; 8];
+    assert_eq!(stream.read(&mut room).await?, 1);
+    Ok(room[0])
+}
+
+#[test]
+fn one_task_after_the_other_reads_from_one_stream() {
+    for context in contexts() {
+        let program = async {
+            let (near, far) = connection().await?;
+            scope(async |s| {
+                for round in 0..ROUNDS {
+                    let reads = s.spawn_future(read_one(far.clone()));
+                    somebody_waits().await?;
+                    near.write_all(&[round]).await?;
+                    assert_eq!(reads.await?, round);
+                }
+                io::Result::Ok(())
+            })
+            .await
+        };
+        context.run_until(program).unwrap().expect("nothing goes wrong");
+        assert_eq!(context.driver().in_flight(), 0, "nobody waits any more");
+    }
+}
+
+/// Reads one byte after the other, each when nobody has yet written the next.
+async fn reads_each(far: Arc<TcpStream>, read: Arc<AtomicU8>, mut each: impl FnMut() + Send) {
+    for round in 0..ROUNDS {
+        assert_eq!(read_one(far.clone()).await.expect("it is there"), round);
+        each();
+        read.store(round + 1, Ordering::Relaxed);
+    }
+}
+
+/// Writes one byte after the other, each when somebody waits for it.
+async fn writes_each(near: &TcpStream, read: &AtomicU8) -> io::Result<()> {
+    for round in 0..ROUNDS {
+        while read.load(Ordering::Relaxed) < round {
+            checkpoint().await;
+        }
+        somebody_waits().await?;
+        near.write_all(&[round]).await?;
+    }
+    Ok(())
+}
+
+#[test]
+fn one_task_reads_again_and_again() {
+    for context in contexts() {
+        let program = async {
+            let (near, far) = connection().await?;
+            let read = Arc::default();
+            scope(async |s| {
+                s.spawn(reads_each(far, Arc::clone(&read), || {}));
+                writes_each(&near, &read).await
+            })
+            .await
+        };
+        context.run_until(program).unwrap().expect("nothing goes wrong");
+        assert_eq!(context.driver().in_flight(), 0, "nobody waits any more");
+    }
+}
+
+#[test]
+fn a_reader_on_a_view_of_the_context_stays_on_it() {
+    for context in contexts() {
+        let view = Limited::new(&context.executor(), 1);
+        let program = async {
+            let (near, far) = connection().await?;
+            let read = Arc::default();
+            scope(async |s| {
+                let seen = view.clone();
+                let stays = move || assert!(seen.is_running_here(), "woken past its executor");
+                s.spawn_on(&view, reads_each(far, Arc::clone(&read), stays));
+                writes_each(&near, &read).await
+            })
+            .await
+        };
+        context.run_until(program).unwrap().expect("nothing goes wrong");
+    }
+}
+
+#[test]
+fn a_stream_goes_to_a_pool_and_comes_back() {
+    let pool = ThreadPool::new(2).expect("two threads");
+    let elsewhere = pool.executor();
+    for context in contexts() {
+        let program = async {
+            let (near, far) = connection().await?;
+            scope(async |s| {
+                for round in 0..ROUNDS {
+                    let far = far.clone();
+                    let reads = s.spawn_future(async move {
+                        if round % 2 == 0 {
+                            run_on(&elsewhere, read_one(far)).await
+                        } else {
+                            read_one(far).await
+                        }
+                    });
+                    somebody_waits().await?;
+                    near.write_all(&[round]).await?;
+                    assert_eq!(reads.await?, round);
+                }
+                io::Result::Ok(())
+            })
+            .await
+        };
+        context.run_until(program).unwrap().expect("nothing goes wrong");
+    }
+}
+
+#[test]
+fn the_memory_of_who_waited_last_goes_back_with_the_stream() {
+    for context in contexts() {
+        let counting = Counting::new(FrameAllocator::default());
+        let changes = Changes::new().allocator(FrameAllocator::new(counting.clone()));
+        let program = async {
+            let (near, far) = connection().await?;
+            scope(async |s| {
+                let before = counting.live();
+                for round in 0..ROUNDS {
+                    let reads = s.spawn_future(read_one(far.clone()));
+                    somebody_waits().await?;
+                    near.write_all(&[round]).await?;
+                    assert_eq!(reads.await?, round);
+                    assert!(counting.live() <= before + 1, "only that of the last is kept");
+                }
+                drop(far);
+                assert_eq!(counting.live(), before);
+                io::Result::Ok(())
+            })
+            .await
+        };
+        context.run_until_with(changes, program).unwrap().expect("nothing goes wrong");
+        assert_eq!(counting.live(), 0);
+    }
+}
