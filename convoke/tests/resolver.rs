@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use convoke::context::{Context, Service, ServiceError};
+use convoke::context::{Service, ServiceError};
 use convoke::net::resolve;
 use convoke::net::resolver::{HostTable, LookUp, Names, Resolver, install};
 use convoke::prelude::*;
@@ -339,7 +339,7 @@ mod simulated {
             let unknown = resolve("alias:7").await.unwrap_err();
             assert_eq!(unknown.kind(), io::ErrorKind::NotFound);
             let table = HostTable::new().with("alias", address).with("server", [10, 9, 9, 9]);
-            let installed = with_services(|services: &Context| install(services, Slow(table)))?;
+            let installed = with_services(|services: &convoke::Context| install(services, Slow(table)))?;
             installed.map_err(io::Error::other)?;
             // A host of the simulation is found by its own name, whatever a table says.
             assert_eq!(resolve("server:7").await?, [SocketAddr::from((address, 7))]);
