@@ -56,7 +56,7 @@ pub mod raw {
     pub use crate::awaiting::meeting;
     pub use crate::env::ScopedEnv;
     pub use crate::executor::{
-        AtHome, Call, Header, Home, HomeId, Letter, RunQueue, Runnable, Timer, TimerLinks, Timers,
+        AtHome, Call, Header, Home, HomeId, Letter, RunQueue, Runnable, Timer, TimerLinks, Timers, WorkKind,
     };
     pub use crate::frame::{
         Frame, FrameOwner, Guest, HeldBefore, Host, HostKind, HostRef, KeepsFrame, KeptFrame, Polled,

@@ -11,7 +11,7 @@ use core::fmt;
 use core::marker::PhantomData;
 use core::ptr::NonNull;
 
-use super::{Call, Header, Runnable};
+use super::{Call, Header, Runnable, WorkKind};
 use crate::Panic;
 use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::sync::{Mutex, MutexGuard, process_lock, thread_local, thread_mark};
@@ -106,7 +106,7 @@ impl Home {
     /// A home of the thread that makes it.
     pub fn new() -> Self {
         Self {
-            header: UnsafeCell::new(Header::new(Self::called)),
+            header: UnsafeCell::new(Header::new(const { &WorkKind::new(Self::called) })),
             id: next_id(),
             closed: AtomicBool::new(false),
             thread: thread_mark(),

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use convoke_core::Executor;
 use convoke_core::raw::sync::atomic::{AtomicBool, Ordering, fence};
 use convoke_core::raw::sync::{Arc, Mutex, MutexGuard, UnsafeCell, thread};
-use convoke_core::raw::{Header, Home, Runnable, Timer, Timers};
+use convoke_core::raw::{Header, Home, Runnable, Timer, Timers, WorkKind};
 
 use crate::inbox::{Inbox, Pushed};
 use crate::time::queue::{AfterArm, TimerQueue};
@@ -182,7 +182,7 @@ impl RunLoopExecutor {
                 home: Home::new(),
                 inbox: Inbox::new(),
                 finished: AtomicBool::new(false),
-                nudge: UnsafeCell::new(Header::new(|_, _| {})),
+                nudge: UnsafeCell::new(Header::new(const { &WorkKind::new(|_, _| {}) })),
                 runner: Mutex::new(None),
                 timers: TimerQueue::new(),
                 lean_on,

@@ -7,7 +7,7 @@ use core::mem::ManuallyDrop;
 use core::ptr::NonNull;
 
 use convoke_core::env::FrameAllocator;
-use convoke_core::raw::Header;
+use convoke_core::raw::{Header, WorkKind};
 
 use super::cell::{Cell, Ending, Making};
 use super::header::TaskHeader;
@@ -88,7 +88,8 @@ impl<F: Future, M: Ending<F::Output>> Vacant<F, M> {
         // SAFETY: the caller's.
         let home = unsafe { making.place.as_ref() }.home();
         let state = if M::HANDLE { State::queued_with_handle() } else { State::queued(M::REFERENCES) };
-        let header = TaskHeader::new(Header::new(Cell::<F, M>::call), state, home, making);
+        let header =
+            TaskHeader::new(Header::new(const { &WorkKind::new(Cell::<F, M>::call) }), state, home, making);
         // SAFETY: the memory fits and is ours. We are given up here, and the allocator is not used again.
         unsafe {
             cell.write(Cell::new(header, ending, future));
