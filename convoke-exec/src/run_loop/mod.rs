@@ -223,6 +223,16 @@ impl RunLoopExecutor {
     pub(crate) fn is_unused(&self) -> bool {
         Arc::strong_count(&self.shared) == 1 && self.shared.inbox.is_idle()
     }
+
+    /// Out of line: the way of what the loop's own work posts is short.
+    #[inline(never)]
+    fn post_from_outside(&self, runnable: Runnable) {
+        match self.shared.inbox.push(runnable) {
+            Pushed::Queued => {}
+            Pushed::WakeSleeper => self.shared.unpark(),
+            Pushed::Closed(runnable) => drop(runnable),
+        }
+    }
 }
 
 #[diagnostic::do_not_recommend]
@@ -231,11 +241,8 @@ impl Executor for RunLoopExecutor {
 
     #[inline]
     fn post(&self, runnable: Runnable) {
-        let Err(runnable) = Runner::post_here(&self.shared, runnable) else { return };
-        match self.shared.inbox.push(runnable) {
-            Pushed::Queued => {}
-            Pushed::WakeSleeper => self.shared.unpark(),
-            Pushed::Closed(runnable) => drop(runnable),
+        if let Err(runnable) = Runner::post_here(&self.shared, runnable) {
+            self.post_from_outside(runnable);
         }
     }
 
