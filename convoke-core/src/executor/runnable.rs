@@ -19,6 +19,7 @@ pub enum Call {
 
 /// What all work of one kind has in common: the function that runs or stops it. It is a constant:
 /// `const { &WorkKind::new(call) }`.
+#[derive(Clone, Copy)]
 #[repr(C)]
 pub struct WorkKind {
     call: unsafe fn(NonNull<Header>, Call),
@@ -112,6 +113,14 @@ impl Header {
     /// Where it waits, if it has said so since it was last in a queue; for people who look, at any time.
     pub fn waits_at(&self) -> Option<&'static Location<'static>> {
         self.link.get()
+    }
+}
+
+/// Whether it is the same function. One function may have several addresses, and several one.
+impl PartialEq for WorkKind {
+    #[inline]
+    fn eq(&self, other: &Self) -> bool {
+        ptr::fn_addr_eq(self.call, other.call)
     }
 }
 

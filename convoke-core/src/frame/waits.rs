@@ -40,6 +40,12 @@ impl Waits {
         (word.addr() & PLACE != 0).then(|| unsafe { &*place })
     }
 
+    /// It waits nowhere, and is not linked.
+    #[inline]
+    pub fn clear(&self) {
+        self.set_link(ptr::null_mut());
+    }
+
     #[inline]
     pub(crate) fn link(&self) -> *mut Header {
         self.0.load(Ordering::Relaxed)
