@@ -24,7 +24,7 @@ use core::ptr::NonNull;
 use std::sync::atomic;
 
 use convoke_core::raw::sync::atomic::{AtomicU32, Ordering};
-use convoke_core::raw::{Header, HomeId, Letter, Runnable};
+use convoke_core::raw::{Header, HomeId, Runnable};
 use convoke_core::{Env, Executor, StopReason};
 
 use super::memory::Memory;
@@ -386,52 +386,6 @@ impl TaskHeader {
         self.links.get().cast()
     }
 
-    /// # Safety
-    /// The state has said that a letter is to be sent: rule 3 then lets us look at the place.
-    #[cold]
-    unsafe fn send(task: NonNull<Self>) {
-        // SAFETY: the task waits for the letter.
-        unsafe { Self::send_in(task, NonNull::from(task.as_ref().place())) };
-    }
-
-    /// # Safety
-    /// The state has said that a letter is to be sent, and this is the task's place, or was.
-    unsafe fn send_in(task: NonNull<Self>, place: NonNull<Place>) {
-        // SAFETY: the task waits for the letter. A handle of our own, for as soon as the letter is sent the task may leave.
-        unsafe {
-            let executor = place.as_ref().env().executor().clone();
-            let Some(home) = executor.home() else { homeless() };
-            let letter = Letter::new(task.cast(), Self::open_letter);
-            if let Some(runnable) = home.send(letter) {
-                executor.post(runnable);
-            }
-        }
-    }
-
-    /// # Safety
-    /// Called once for a letter, at home.
-    unsafe fn open_letter(task: NonNull<()>) {
-        let task = task.cast::<Self>();
-        // SAFETY: the task waits for its letter; what the state says is ours to do. A reference of our own for afterwards: if
-        // the task has moved meanwhile, it may end elsewhere as soon as the letter is opened.
-        unsafe {
-            Self::add_reference(task);
-            let opened = task.as_ref().state.open();
-            if opened.leaving || opened.refused {
-                if opened.leaving {
-                    let stage = &task.as_ref().stage;
-                    let delivered = stage.get() == Stage::Delivered;
-                    stage.set(if delivered { Stage::LeavingDelivered } else { Stage::Leaving });
-                }
-                // Ours to run, or to take to its end: by the one function that knows its type.
-                drop(Runnable::new(task.cast()));
-            } else {
-                Self::wake(task);
-            }
-            drop_reference(task);
-        }
-    }
-
     /// From here on the task is shared: it is about to run on another executor.
     ///
     /// # Safety
@@ -455,12 +409,6 @@ impl TaskHeader {
         // SAFETY: the caller's.
         Some(unsafe { self.place() }.stop_reason().unwrap_or(StopReason::Abandoned))
     }
-}
-
-#[cold]
-fn homeless() -> ! {
-    eprintln!("convoke: an executor has a home for some of its work and none for other work. Aborting.");
-    std::process::abort()
 }
 
 /// Gives up the handle that does not leave the task's home.

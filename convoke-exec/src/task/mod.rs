@@ -5,6 +5,7 @@ mod at_home;
 mod cell;
 mod header;
 mod host;
+mod letters;
 mod look;
 mod memory;
 mod place;
