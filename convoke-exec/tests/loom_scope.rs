@@ -217,15 +217,16 @@ fn a_handle_outlives_the_scope_while_the_child_lets_go_of_itself_elsewhere() {
         let executor = Threads::default();
         let there = executor.clone();
         let outcome = run(&executor, async move {
-            let handle = scope(async |s| {
-                s.spawn_future(async move {
+            let mut handle = None;
+            scope(async |s| {
+                handle = Some(s.spawn_future(async move {
                     reschedule(&there).await.unwrap();
                     7
-                })
+                }));
             })
             .await;
             // The scope's memory is given back: whoever is the last to let go of the child must not look there.
-            handle.await
+            handle.unwrap().await
         });
         assert_eq!(outcome, Outcome::Value(7));
         DONE.here();
@@ -244,11 +245,11 @@ fn children_are_started_at_several_sites_on_two_threads_at_once() {
             scope(async |s| {
                 let also = s.clone();
                 s.spawn_on(&there, async move {
-                    also.spawn(async move { drop(first.add()) });
-                    also.spawn(async move { drop(second.add()) });
+                    also.spawn(async move { _ = first.add() });
+                    also.spawn(async move { _ = second.add() });
                 });
-                s.spawn(async move { drop(third.add()) });
-                s.spawn(async move { drop(fourth.add()) });
+                s.spawn(async move { _ = third.add() });
+                s.spawn(async move { _ = fourth.add() });
             })
             .await;
         });

@@ -117,7 +117,7 @@ impl Played {
         if wake == Wake::Send {
             *self.letters.lock().unwrap() += 1;
         } else {
-            self.act(wake);
+            let _ = self.act(wake);
         }
     }
 
