@@ -31,6 +31,7 @@ pub mod stop;
 mod sync;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
+mod this_thread;
 
 /// For the macro in `sync`.
 #[cfg(feature = "loom")]
@@ -56,7 +57,7 @@ pub mod raw {
     pub use crate::awaiting::meeting;
     pub use crate::env::ScopedEnv;
     pub use crate::executor::{
-        AtHome, Call, Header, Home, HomeId, Letter, RunQueue, Runnable, Timer, TimerLinks, Timers,
+        AtHome, Call, Header, Home, HomeId, Letter, RunQueue, Runnable, Timer, TimerLinks, Timers, WorkKind,
     };
     pub use crate::frame::{
         Frame, FrameOwner, Guest, HeldBefore, Host, HostKind, HostRef, KeepsFrame, KeptFrame, Polled,
@@ -64,6 +65,7 @@ pub mod raw {
     };
     pub use crate::operation::{Action, Children, EnvAbove, Handshake, Leaf, Slot};
     pub use crate::stop::{InPlaceStop, OnStop, RawCallback};
+    pub use crate::this_thread::Polling;
     pub mod sync {
         //! The atomics, locks, cells and threads that Convoke is built on: the machine's, or, with the feature `loom`, those of
         //! the model checker [loom](https://docs.rs/loom), which runs a test under every schedule of its threads.

@@ -5,7 +5,7 @@
 use std::ptr::NonNull;
 use std::sync::{Arc, Mutex};
 
-use convoke_core::raw::{Call, Header, RunQueue, Runnable};
+use convoke_core::raw::{Call, Header, RunQueue, Runnable, WorkKind};
 
 /// A piece of work that notes what it was asked to do, and frees itself.
 #[repr(C)]
@@ -20,7 +20,11 @@ struct Diary(Arc<Mutex<Vec<(u32, Call)>>>);
 
 impl Diary {
     fn work(&self, name: u32) -> Runnable {
-        let work = Box::new(Work { header: Header::new(Work::call), name, diary: self.clone() });
+        let work = Box::new(Work {
+            header: Header::new(const { &WorkKind::new(Work::call) }),
+            name,
+            diary: self.clone(),
+        });
         // SAFETY: the header is the first field of a boxed work that stays until its function is called, which frees it.
         unsafe { Runnable::new(NonNull::from(Box::leak(work)).cast()) }
     }
@@ -117,7 +121,7 @@ fn a_chain_that_was_linked_newest_first_is_turned_round() {
         for name in 0..length {
             let header = diary.work(name).into_raw();
             // SAFETY: it came from `into_raw`, and we hold it.
-            unsafe { *Runnable::link(header) = newest };
+            unsafe { Runnable::set_link(header, newest) };
             newest = header.as_ptr();
         }
         // SAFETY: all came from `into_raw`, and we give them up.

@@ -55,7 +55,7 @@ impl Inbox {
             }
             let next = if newest == ASLEEP { ptr::null_mut() } else { newest };
             // SAFETY: we hold the runnable until the exchange below gives it to the taker.
-            unsafe { *Runnable::link(header) = next };
+            unsafe { Runnable::set_link(header, next) };
             match self.newest.compare_exchange_weak(
                 newest,
                 header.as_ptr(),

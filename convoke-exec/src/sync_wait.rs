@@ -7,7 +7,7 @@ use core::ptr::{self, NonNull};
 
 use convoke_core::env::Changes;
 use convoke_core::raw::sync::{thread_local, thread_mark};
-use convoke_core::raw::{Call, Header, Runnable, Slot};
+use convoke_core::raw::{Call, Header, Runnable, Slot, WorkKind};
 use convoke_core::{Env, Executor, ExecutorRef, Outcome, OutcomeOf, Receiver, Sender};
 
 use crate::run_loop::{RunLoopExecutor, Runner};
@@ -78,7 +78,7 @@ where
     S::Error: Send,
 {
     let state = Waiting::<S> {
-        header: Header::new(Waiting::<S>::arrived),
+        header: Header::new(const { &WorkKind::new(Waiting::<S>::arrived) }),
         env,
         executor,
         waiter: thread_mark(),

@@ -209,3 +209,52 @@ fn a_child_is_stopped_through_its_handle_while_it_ends_elsewhere() {
     VALUE.assert("it had gone on");
     STOPPED.assert("it was stopped");
 }
+
+#[test]
+fn a_handle_outlives_the_scope_while_the_child_lets_go_of_itself_elsewhere() {
+    static DONE: Reached = Reached::new();
+    explore(3, || {
+        let executor = Threads::default();
+        let there = executor.clone();
+        let outcome = run(&executor, async move {
+            let mut handle = None;
+            scope(async |s| {
+                handle = Some(s.spawn_future(async move {
+                    reschedule(&there).await.unwrap();
+                    7
+                }));
+            })
+            .await;
+            // The scope's memory is given back: whoever is the last to let go of the child must not look there.
+            handle.unwrap().await
+        });
+        assert_eq!(outcome, Outcome::Value(7));
+        DONE.here();
+    });
+    DONE.assert("it was awaited");
+}
+
+#[test]
+fn children_are_started_at_several_sites_on_two_threads_at_once() {
+    static DONE: Reached = Reached::new();
+    explore(2, || {
+        let (executor, ran) = (Threads::default(), Count::default());
+        let (there, counts) = (executor.clone(), [ran.clone(), ran.clone(), ran.clone(), ran.clone()]);
+        let outcome = run(&executor, async move {
+            let [first, second, third, fourth] = counts;
+            scope(async |s| {
+                let also = s.clone();
+                s.spawn_on(&there, async move {
+                    also.spawn(async move { _ = first.add() });
+                    also.spawn(async move { _ = second.add() });
+                });
+                s.spawn(async move { _ = third.add() });
+                s.spawn(async move { _ = fourth.add() });
+            })
+            .await;
+        });
+        assert_eq!((outcome, ran.get()), (Outcome::Value(()), 4));
+        DONE.here();
+    });
+    DONE.assert("all have run");
+}

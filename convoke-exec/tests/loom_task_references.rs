@@ -8,9 +8,9 @@ mod played;
 
 use convoke_core::raw::sync::atomic::{AtomicUsize, Ordering};
 use convoke_core::raw::sync::{Arc, Mutex, thread};
-use convoke_exec::raw::task_state::{From, Leave, State};
+use convoke_exec::raw::task_state::{From, Leave, State, Wake};
 use model::{Reached, explore};
-use played::Played;
+use played::{Left, Played};
 
 #[test]
 fn references_are_made_and_dropped_on_three_threads_and_the_task_is_freed_once() {
@@ -74,6 +74,7 @@ fn a_child_that_leaves_alone_was_given_out_before_its_parent_heard_of_it() {
     static ALONE: Reached = Reached::new();
     static AFTER_ALL: Reached = Reached::new();
     static LATER: Reached = Reached::new();
+    static LATER_STILL: Reached = Reached::new();
     for home in [true, false] {
         let (from, other) = if home { (From::Home, From::Away) } else { (From::Anywhere, From::Anywhere) };
         explore(4, move || {
@@ -90,8 +91,9 @@ fn a_child_that_leaves_alone_was_given_out_before_its_parent_heard_of_it() {
                         }
                         list.1 = true;
                         task.state().add_reference(other);
+                        assert!(!task.left.get(), "its place is looked at");
                     }
-                    let _ = task.act(task.state().ask_stop(other));
+                    task.act_in_place(task.state().ask_stop(other));
                     task.drop_reference(other);
                 })
             };
@@ -118,14 +120,19 @@ fn a_child_that_leaves_alone_was_given_out_before_its_parent_heard_of_it() {
             } else {
                 if leave == Leave::Alone {
                     AFTER_ALL.here();
+                    task.left.set();
                     while task.state().leave_after_all(from) == Leave::Later {
                         task.wait_for_letter();
                         task.state().add_reference(from);
                         assert!(task.state().open().leaving);
+                        task.left.assert();
                         task.drop_reference(from);
+                        LATER_STILL.here();
                     }
+                    task.drop_reference(from);
+                } else {
+                    task.leave_to_others(from);
                 }
-                task.drop_reference(from);
             }
             asker.join().unwrap();
             assert!(task.is_free());
@@ -134,6 +141,31 @@ fn a_child_that_leaves_alone_was_given_out_before_its_parent_heard_of_it() {
     ALONE.assert("nobody else knew it");
     AFTER_ALL.assert("it was given out after it had looked");
     LATER.assert("it waited for the letter");
+    LATER_STILL.assert("it waited for the letter after its parent was told");
+}
+
+#[test]
+fn a_waker_that_is_used_up_at_home_and_one_that_is_dropped_elsewhere_free_the_task_once() {
+    static HERE: Reached = Reached::new();
+    static ELSEWHERE: Reached = Reached::new();
+    explore(3, || {
+        let task = Played::queued(1);
+        task.state().begin(From::Home);
+        task.state().add_reference(From::Home);
+        let other = {
+            let task = task.clone();
+            thread::spawn(move || task.drop_reference(From::Away))
+        };
+        let wake = task.state().wake_and_drop_at_home().expect("it has not left, and the counts are small");
+        assert_eq!(wake, Wake::Nothing, "it runs, and will be queued when it waits");
+        task.end(From::Home, From::Home);
+        let elsewhere = other.join().unwrap();
+        assert!(task.is_free());
+        HERE.here_if(!elsewhere);
+        ELSEWHERE.here_if(elsewhere);
+    });
+    HERE.assert("the task itself was the last");
+    ELSEWHERE.assert("the other was the last");
 }
 
 #[test]
@@ -143,13 +175,16 @@ fn a_handle_at_home_and_a_waker_elsewhere_free_the_task_once() {
     explore(3, || {
         let state = Arc::new(State::queued_with_handle());
         let freed = Arc::new(AtomicUsize::new(0));
+        // Whether its kind is one that is there for ever: whoever frees it reads that.
+        let left = Arc::new(Left::new());
         state.begin(From::Home);
         // A waker is cloned at home, and goes away.
         state.add_reference(From::Home);
         let elsewhere = {
-            let (state, freed) = (state.clone(), freed.clone());
+            let (state, freed, left) = (state.clone(), freed.clone(), left.clone());
             thread::spawn(move || {
                 if state.drop_reference(From::Away) {
+                    left.assert();
                     freed.fetch_add(1, Ordering::Relaxed);
                     FREED_ELSEWHERE.here();
                 }
@@ -158,12 +193,14 @@ fn a_handle_at_home_and_a_waker_elsewhere_free_the_task_once() {
         let free = match state.finish_and_leave(From::Home) {
             Leave::Counted => {
                 COUNTED.here();
+                left.set();
                 state.drop_reference(From::Home)
             }
             Leave::Alone | Leave::Here | Leave::Later => unreachable!("there is a waker, and no letter"),
         };
         assert!(!free, "the handle is still there");
         if state.drop_handle() {
+            left.assert();
             freed.fetch_add(1, Ordering::Relaxed);
         }
         elsewhere.join().unwrap();

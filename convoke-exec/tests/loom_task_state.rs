@@ -214,7 +214,7 @@ fn a_task_moves_out_while_it_is_woken_and_its_letter_is_opened_where_it_was() {
                 task.work();
                 let leave = task.state().finish_and_leave(From::Anywhere);
                 if leave == Leave::Counted {
-                    task.drop_reference(From::Anywhere);
+                    task.leave_to_others(From::Anywhere);
                 }
                 leave
             })
@@ -232,7 +232,7 @@ fn a_task_moves_out_while_it_is_woken_and_its_letter_is_opened_where_it_was() {
         if leave == Leave::Later {
             assert!(opened.unwrap().leaving, "who opens the letter is told to go on");
             assert_eq!(task.state().leave(From::Anywhere), Leave::Counted);
-            task.drop_reference(From::Anywhere);
+            task.leave_to_others(From::Anywhere);
         }
         assert!(task.is_free());
         BY_LETTER.here_if(wake == Wake::Send);

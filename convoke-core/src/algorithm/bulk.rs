@@ -8,7 +8,7 @@ use core::pin::Pin;
 use core::ptr::NonNull;
 
 use super::bulk_share::Share;
-use crate::executor::{Call, Header, Runnable};
+use crate::executor::{Call, Header, Runnable, WorkKind};
 use crate::operation::{EnvAbove, Slot};
 use crate::sync::atomic::{AtomicUsize, Ordering};
 use crate::{Completes, Env, Executor, ExecutorRef, Operation, Outcome, Panic, Receiver, Sender};
@@ -195,7 +195,8 @@ where
     /// Rule 1, once, by the first runner, who has not left yet.
     #[inline(never)]
     unsafe fn post_helpers(this: NonNull<Self>, executor: &ExecutorRef, count: usize) {
-        let helper = || Helper { header: Header::new(Self::help), operation: this.cast() };
+        let helper =
+            || Helper { header: Header::new(const { &WorkKind::new(Self::help) }), operation: this.cast() };
         // SAFETY: nobody uses the helpers yet. They stay where they are until the operation ends, which is after all of
         // them have left. From the first post on the box itself is not touched: pointers into it are out.
         unsafe {

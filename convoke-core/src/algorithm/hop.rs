@@ -6,7 +6,7 @@ use core::marker::PhantomPinned;
 use core::pin::Pin;
 use core::ptr::NonNull;
 
-use crate::executor::{Call, Header, Runnable};
+use crate::executor::{Call, Header, Runnable, WorkKind};
 use crate::operation::Slot;
 use crate::{Env, Executor, Operation, Outcome, OutcomeOf, Panic, Receiver, Sender};
 
@@ -68,7 +68,7 @@ where
             outcome: None,
         };
         Self {
-            header: Header::new(Self::call),
+            header: Header::new(const { &WorkKind::new(Self::call) }),
             work: Slot::new(),
             parts: UnsafeCell::new(parts),
             _pinned: PhantomPinned,

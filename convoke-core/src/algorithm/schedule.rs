@@ -6,7 +6,7 @@ use core::marker::PhantomPinned;
 use core::pin::Pin;
 use core::ptr::NonNull;
 
-use crate::executor::{Call, Header, Runnable};
+use crate::executor::{Call, Header, Runnable, WorkKind};
 use crate::{Completes, Env, Executor, ExecutorRef, Never, Operation, Outcome, OutcomeOf, Receiver, Sender};
 
 /// A sender that completes on `executor`. Also to be had as [`Executor::schedule`].
@@ -56,7 +56,7 @@ unsafe impl<X: Executor> Sender for Schedule<X> {
     #[inline]
     fn connect<R: Receiver<(), Never>>(self, receiver: R) -> ScheduleOperation<X, R> {
         ScheduleOperation {
-            header: Header::new(ScheduleOperation::<X, R>::call),
+            header: Header::new(const { &WorkKind::new(ScheduleOperation::<X, R>::call) }),
             executor: UnsafeCell::new(Some(self.executor)),
             receiver: UnsafeCell::new(Some(receiver)),
             _pinned: PhantomPinned,

@@ -6,15 +6,16 @@
 //! 2. A home that is closed is entered by nobody any more except through [`Home::enter_closed`], which takes a lock.
 //! 3. The header of a home is posted by whoever puts the first letter into an empty box, and not again before it was called.
 
-use core::cell::{Cell, UnsafeCell};
+use core::cell::UnsafeCell;
 use core::fmt;
 use core::marker::PhantomData;
 use core::ptr::NonNull;
 
-use super::{Call, Header, Runnable};
+use super::{Call, Header, Runnable, WorkKind};
 use crate::Panic;
 use crate::sync::atomic::{AtomicBool, Ordering};
-use crate::sync::{Mutex, MutexGuard, process_lock, thread_local, thread_mark};
+use crate::sync::{Mutex, MutexGuard, process_lock, thread_mark};
+use crate::this_thread::{Polling, ThisThread};
 
 /// The number of a home. Zero is nobody's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,13 +34,19 @@ impl HomeId {
     /// Whether this thread may be in a home that is closed, and so on another thread than that home's own.
     #[inline]
     pub fn here_may_be_closed() -> bool {
-        IN_CLOSED.with(Cell::get) > 0
+        Polling::here(Polling::is_in_closed)
+    }
+
+    /// This thread is there from now on. Where it was before.
+    #[inline]
+    fn enter(self) -> Self {
+        ThisThread::with(|thread| thread.home.replace(self))
     }
 
     /// The home that this thread is in, or nobody's.
     #[inline]
     pub fn here() -> Self {
-        HERE.with(Cell::get)
+        ThisThread::with(|thread| thread.home.get())
     }
 }
 
@@ -74,16 +81,6 @@ unsafe impl Send for Home {}
 // SAFETY: whoever writes a letter promises that it may be opened on the thread at home.
 unsafe impl Send for Letter {}
 
-thread_local! {
-    /// The home that this thread is in.
-    static HERE: Cell<HomeId> = Cell::new(HomeId::NONE);
-}
-
-thread_local! {
-    /// How many homes that are closed this thread is in.
-    static IN_CLOSED: Cell<usize> = Cell::new(0);
-}
-
 /// This thread is at home for as long as this lives.
 #[derive(Debug)]
 pub struct AtHome<'a> {
@@ -95,9 +92,9 @@ pub struct AtHome<'a> {
 impl Drop for AtHome<'_> {
     #[inline]
     fn drop(&mut self) {
-        HERE.with(|here| here.set(self.before));
+        ThisThread::with(|thread| thread.home.set(self.before));
         if self.closed.is_some() {
-            IN_CLOSED.with(|count| count.set(count.get() - 1));
+            Polling::here(Polling::leave_closed);
         }
     }
 }
@@ -106,7 +103,7 @@ impl Home {
     /// A home of the thread that makes it.
     pub fn new() -> Self {
         Self {
-            header: UnsafeCell::new(Header::new(Self::called)),
+            header: UnsafeCell::new(Header::new(const { &WorkKind::new(Self::called) })),
             id: next_id(),
             closed: AtomicBool::new(false),
             thread: thread_mark(),
@@ -131,7 +128,7 @@ impl Home {
     /// Rule 1: no other thread is inside, or comes in before the guard is dropped; and it is not closed.
     #[inline]
     pub unsafe fn enter(&self) -> AtHome<'_> {
-        AtHome { before: HERE.with(|here| here.replace(self.id)), closed: None, _home: PhantomData }
+        AtHome { before: self.id.enter(), closed: None, _home: PhantomData }
     }
 
     /// Closes it: from now on its letters are opened wherever they arrive, one thread at a time. Returns inside.
@@ -169,8 +166,8 @@ impl Home {
     /// Goes into a home that is closed: rule 2.
     fn enter_closed(&self) -> AtHome<'_> {
         let closed = Some(Closed::lock());
-        IN_CLOSED.with(|count| count.set(count.get() + 1));
-        AtHome { before: HERE.with(|here| here.replace(self.id)), closed, _home: PhantomData }
+        Polling::here(Polling::enter_closed);
+        AtHome { before: self.id.enter(), closed, _home: PhantomData }
     }
 
     /// Sends a letter to the thread at home. What is returned must be posted to the executor whose home this is.

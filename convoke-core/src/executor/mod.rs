@@ -11,7 +11,7 @@ pub use erased::ExecutorRef;
 pub use home::{AtHome, Home, HomeId, Letter};
 pub use inline::InlineExecutor;
 pub use queue::RunQueue;
-pub use runnable::{Call, Header, Runnable};
+pub use runnable::{Call, Header, Runnable, WorkKind};
 pub use timers::{Timer, TimerLinks, Timers};
 
 use core::any::Any;

@@ -41,12 +41,12 @@ impl RunQueue {
     pub fn push(&mut self, runnable: Runnable) {
         let header = runnable.into_raw();
         // SAFETY: we hold the obligation, so the link is ours.
-        unsafe { *Runnable::link(header) = ptr::null_mut() };
+        unsafe { Runnable::set_link(header, ptr::null_mut()) };
         if self.head.is_null() {
             self.head = header.as_ptr();
         } else {
             // SAFETY: `tail` is in the queue, whose obligations we hold.
-            unsafe { *Runnable::link(NonNull::new_unchecked(self.tail)) = header.as_ptr() };
+            unsafe { Runnable::set_link(NonNull::new_unchecked(self.tail), header.as_ptr()) };
         }
         self.tail = header.as_ptr();
         self.len += 1;
@@ -58,7 +58,7 @@ impl RunQueue {
         let header = NonNull::new(self.head)?;
         // SAFETY: it is in the queue, whose obligations we hold; taking it out, we pass the obligation on.
         unsafe {
-            self.head = *Runnable::link(header);
+            self.head = Runnable::link(header);
             self.len -= 1;
             Some(Runnable::from_raw(header))
         }
@@ -74,10 +74,10 @@ impl RunQueue {
         // out, we pass its obligation on.
         unsafe {
             for _ in 1..behind {
-                before = NonNull::new_unchecked(*Runnable::link(before));
+                before = NonNull::new_unchecked(Runnable::link(before));
             }
-            let taken = NonNull::new_unchecked(*Runnable::link(before));
-            *Runnable::link(before) = *Runnable::link(taken);
+            let taken = NonNull::new_unchecked(Runnable::link(before));
+            Runnable::set_link(before, Runnable::link(taken));
             if self.tail == taken.as_ptr() {
                 self.tail = before.as_ptr();
             }
@@ -95,7 +95,7 @@ impl RunQueue {
             self.head = other.head;
         } else {
             // SAFETY: `tail` is in the queue, whose obligations we hold.
-            unsafe { *Runnable::link(NonNull::new_unchecked(self.tail)) = other.head };
+            unsafe { Runnable::set_link(NonNull::new_unchecked(self.tail), other.head) };
         }
         self.tail = other.tail;
         self.len += other.len;
@@ -113,8 +113,8 @@ impl RunQueue {
         while let Some(header) = NonNull::new(chain) {
             // SAFETY: the caller passed us the obligation, so the link is ours.
             unsafe {
-                chain = *Runnable::link(header);
-                *Runnable::link(header) = queue.head;
+                chain = Runnable::link(header);
+                Runnable::set_link(header, queue.head);
             }
             queue.head = header.as_ptr();
             queue.len += 1;

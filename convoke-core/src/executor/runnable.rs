@@ -2,7 +2,11 @@
 
 use core::fmt;
 use core::mem::ManuallyDrop;
+use core::panic::Location;
 use core::ptr::{self, NonNull};
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+use crate::frame::Waits;
 
 /// What a queued piece of work is asked to do when its time has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,24 +17,116 @@ pub enum Call {
     Stop,
 }
 
-/// The part of the work that queues know: a link and one function. Work that can be queued holds one, pinned.
-///
-/// The link belongs to whoever holds the [`Runnable`]: there is one for a header at a time.
-pub struct Header {
-    pub(super) next: *mut Header,
+/// What all work of one kind has in common: the function that runs or stops it. It is a constant:
+/// `const { &WorkKind::new(call) }`.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub struct WorkKind {
     call: unsafe fn(NonNull<Header>, Call),
 }
 
-// SAFETY: the link is touched by the holder of the one `Runnable` alone, the function pointer is never changed.
-unsafe impl Send for Header {}
-// SAFETY: as above.
-unsafe impl Sync for Header {}
-
-impl Header {
-    /// A header for work that `call` runs or stops. `call` is given the pointer that [`Runnable::new`] was given.
+impl WorkKind {
+    /// The kind of work that `call` runs or stops. It is given the pointer that [`Runnable::new`] was given.
     #[inline]
     pub const fn new(call: unsafe fn(NonNull<Header>, Call)) -> Self {
-        Self { next: ptr::null_mut(), call }
+        Self { call }
+    }
+}
+
+/// The part of the work that queues know: a link, and what kind of work it is. Work that can be queued holds one, pinned.
+///
+/// The link belongs to whoever holds the [`Runnable`]: there is one for a header at a time. While there is none the word is the
+/// work's own, to say where it [waits](Header::waits): what waits is in no queue.
+#[repr(C)]
+pub struct Header {
+    /// The link, or where it waits. Atomic, for people who look.
+    link: Waits,
+    /// Atomic, as above. Not loom's: a header lies in work that is made outside of models, too.
+    kind: AtomicPtr<WorkKind>,
+}
+
+impl Header {
+    /// A header for work of this kind.
+    ///
+    /// ```
+    /// # use core::ptr::NonNull;
+    /// use convoke::raw::{Call, Header, WorkKind};
+    ///
+    /// #[repr(C)]
+    /// struct Work {
+    ///     header: Header,
+    ///     number: u32,
+    /// }
+    ///
+    /// impl Work {
+    ///     fn new(number: u32) -> Self {
+    ///         Self { header: Header::new(const { &WorkKind::new(Self::call) }), number }
+    ///     }
+    ///
+    ///     unsafe fn call(header: NonNull<Header>, call: Call) {
+    ///         // SAFETY: the header is the first field (`repr(C)`) of work that is there until this was called.
+    ///         let work = unsafe { header.cast::<Self>().as_ref() };
+    ///         println!("{call:?} {}", work.number);
+    ///     }
+    /// }
+    /// # let _ = Work::new(1);
+    /// ```
+    #[inline]
+    pub const fn new(kind: &'static WorkKind) -> Self {
+        Self { link: Waits::new(), kind: AtomicPtr::new(ptr::from_ref(kind).cast_mut()) }
+    }
+
+    /// A header for work of a kind that does not live for ever.
+    ///
+    /// # Safety
+    /// The kind is there, and is not changed, until it is [replaced](Header::set_kind) or the work is not run any more.
+    #[inline]
+    pub const unsafe fn of_kind(kind: NonNull<WorkKind>) -> Self {
+        Self { link: Waits::new(), kind: AtomicPtr::new(kind.as_ptr()) }
+    }
+
+    /// The kind. Relaxed for those who know from elsewhere that it is there; `Acquire` for those who only look.
+    #[inline]
+    pub fn kind(&self, ordering: Ordering) -> NonNull<WorkKind> {
+        // SAFETY: it is one that came as a reference or as a `NonNull`.
+        unsafe { NonNull::new_unchecked(self.kind.load(ordering)) }
+    }
+
+    /// From now on it is work of this kind. What was written to the kind before this is seen by whoever sees the kind.
+    ///
+    /// # Safety
+    /// As for [`of_kind`](Header::of_kind); and nobody holds the [`Runnable`], or the caller does.
+    #[inline]
+    pub unsafe fn set_kind(&self, kind: NonNull<WorkKind>) {
+        self.kind.store(kind.as_ptr(), Ordering::Release);
+    }
+
+    /// The word in which the work says where it waits.
+    ///
+    /// # Safety
+    /// Nothing is written there while there is a [`Runnable`]: it is its link then.
+    #[inline]
+    pub unsafe fn waits(&self) -> &Waits {
+        &self.link
+    }
+
+    /// Where it waits, if it has said so since it was last in a queue; for people who look, at any time.
+    pub fn waits_at(&self) -> Option<&'static Location<'static>> {
+        self.link.get()
+    }
+}
+
+/// Whether it is the same function. One function may have several addresses, and several one.
+impl PartialEq for WorkKind {
+    #[inline]
+    fn eq(&self, other: &Self) -> bool {
+        ptr::fn_addr_eq(self.call, other.call)
+    }
+}
+
+impl fmt::Debug for WorkKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WorkKind").finish_non_exhaustive()
     }
 }
 
@@ -85,22 +181,33 @@ impl Runnable {
         Self { header }
     }
 
-    /// The link, for intrusive queues: the address of the next header, or null.
+    /// The link, for intrusive queues: the address of the next header, or null. Whoever puts work into a queue
+    /// [sets](Runnable::set_link) it first: until then it may be anything.
+    ///
+    /// # Safety
+    /// `header` came from `into_raw`, the caller holds that obligation, and the link was set since.
+    #[inline]
+    pub unsafe fn link(header: NonNull<Header>) -> *mut Header {
+        // SAFETY: the header is alive while it is queued.
+        unsafe { header.as_ref() }.link.link()
+    }
+
+    /// Sets the link.
     ///
     /// # Safety
     /// `header` came from `into_raw`, and the caller holds that obligation.
     #[inline]
-    pub unsafe fn link(header: NonNull<Header>) -> *mut *mut Header {
+    pub unsafe fn set_link(header: NonNull<Header>, next: *mut Header) {
         // SAFETY: the holder of the obligation owns the link, and the header is alive while it is queued.
-        unsafe { &raw mut (*header.as_ptr()).next }
+        unsafe { header.as_ref() }.link.set_link(next);
     }
 
     #[inline]
     fn call(self, call: Call) {
         let header = self.into_raw();
         // SAFETY: `Runnable::new`'s caller promised that the header is alive until this call, and as we give up
-        // the one `Runnable`, the call happens once.
-        unsafe { ((*header.as_ptr()).call)(header, call) }
+        // the one `Runnable`, the call happens once. The kind is there: `Header::of_kind`.
+        unsafe { (header.as_ref().kind(Ordering::Relaxed).as_ref().call)(header, call) }
     }
 }
 

@@ -14,7 +14,8 @@ use core::ptr::{self, NonNull};
 // Not loom's: it takes no part in anything but that numbers differ.
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::{Frame, FrameOwner, OfTask, WINDOW};
+use super::{Frame, FrameOwner, OfTask};
+use crate::this_thread::ThisThread;
 
 /// See the head of this file.
 pub struct KeptFrame {
@@ -41,7 +42,7 @@ struct Left<'a>(&'a KeptFrame);
 impl Drop for Left<'_> {
     #[inline]
     fn drop(&mut self) {
-        WINDOW.with(|window| window.set(self.0.around.get()));
+        ThisThread::with(|thread| thread.window.set(self.0.around.get()));
     }
 }
 
@@ -97,7 +98,7 @@ impl KeptFrame {
             (&raw mut (*frame).held).write(Cell::new(false));
         }
         self.around.set(ptr::from_ref(outer).cast());
-        WINDOW.with(|window| window.set(frame));
+        ThisThread::with(|thread| thread.window.set(frame));
         let _left = Left(self);
         f()
     }

@@ -32,7 +32,7 @@ use core::ptr;
 use core::task::{Context, Poll, Waker};
 use std::time::Instant;
 
-use crate::sync::thread_local;
+use crate::this_thread::ThisThread;
 use crate::{Env, StopReason};
 
 /// Who pushed a frame: a task, a scope, a `using`. It answers for what runs inside.
@@ -91,18 +91,13 @@ pub enum Polled<T> {
 #[derive(Clone, Copy, Debug)]
 pub struct HeldBefore(bool);
 
-thread_local! {
-    /// The nearest frame, or null outside all tasks. Set by `Entered`, which borrows the frame.
-    static WINDOW: Cell<*const Frame<'static>> = Cell::new(ptr::null());
-}
-
-/// Puts back what was in the window before, also when the body panics.
+/// Puts back what was in the window before, also when the body panics. While it lives the frame is borrowed.
 struct Entered(*const Frame<'static>);
 
 impl Drop for Entered {
     #[inline]
     fn drop(&mut self) {
-        WINDOW.with(|window| window.set(self.0));
+        ThisThread::with(|thread| thread.window.set(self.0));
     }
 }
 
@@ -187,14 +182,14 @@ impl<'a> Frame<'a> {
     #[inline]
     pub fn within<R>(&self, f: impl FnOnce() -> R) -> R {
         let frame = ptr::from_ref(self).cast::<Frame<'static>>();
-        let _entered = Entered(WINDOW.with(|window| window.replace(frame)));
+        let _entered = Entered(ThisThread::with(|thread| thread.window.replace(frame)));
         f()
     }
 
     /// Calls `f` with the nearest frame, or `None` outside all tasks.
     #[inline]
     pub fn current<R>(f: impl FnOnce(Option<&Frame<'_>>) -> R) -> R {
-        let frame = WINDOW.with(Cell::get);
+        let frame = ThisThread::with(|thread| thread.window.get());
         // SAFETY: an `Entered` further up on this stack set the pointer to a frame that is borrowed until it is taken back,
         // and the reference does not leave `f`.
         f(unsafe { frame.as_ref() })

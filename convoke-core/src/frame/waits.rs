@@ -1,17 +1,25 @@
-//! Where a task waits, for people who look: one word, written at every wait, read from any thread.
+//! Where a task waits, for people who look: one word, written at every wait, read from any thread. It is the word that links
+//! the task in a queue: what waits is in none.
 
 use core::fmt;
 use core::panic::Location;
 use core::ptr;
 
-// Not loom's: it takes no part in anything.
+// Not loom's: of where it waits nothing depends, and the link has one owner at a time.
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-/// See the head of this file.
-pub struct Waits(AtomicPtr<Location<'static>>);
+use crate::executor::Header;
+
+/// See the head of this file. A link has its lowest bit clear, a place has it set.
+#[repr(transparent)]
+pub struct Waits(AtomicPtr<Header>);
+
+const PLACE: usize = 1;
+
+const _: () = assert!(align_of::<Location<'static>>() > PLACE && align_of::<Header>() > PLACE);
 
 impl Waits {
-    /// It has not waited yet.
+    /// It has not waited yet, and is not linked.
     #[inline]
     pub const fn new() -> Self {
         Self(AtomicPtr::new(ptr::null_mut()))
@@ -20,13 +28,32 @@ impl Waits {
     /// It waits there.
     #[inline]
     pub fn set(&self, place: &'static Location<'static>) {
-        self.0.store(ptr::from_ref(place).cast_mut(), Ordering::Relaxed);
+        let place = ptr::from_ref(place).cast_mut().cast::<Header>();
+        self.0.store(place.wrapping_byte_add(PLACE), Ordering::Relaxed);
     }
 
-    /// Where it waited last.
+    /// Where it waits, or waited last, unless it was linked since.
     pub fn get(&self) -> Option<&'static Location<'static>> {
-        // SAFETY: only references that live for ever are stored.
-        unsafe { self.0.load(Ordering::Relaxed).as_ref() }
+        let word = self.0.load(Ordering::Relaxed);
+        let place = word.wrapping_byte_sub(PLACE).cast::<Location<'static>>();
+        // SAFETY: with this bit only references that live for ever are stored.
+        (word.addr() & PLACE != 0).then(|| unsafe { &*place })
+    }
+
+    /// It waits nowhere, and is not linked.
+    #[inline]
+    pub fn clear(&self) {
+        self.set_link(ptr::null_mut());
+    }
+
+    #[inline]
+    pub(crate) fn link(&self) -> *mut Header {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    #[inline]
+    pub(crate) fn set_link(&self, next: *mut Header) {
+        self.0.store(next, Ordering::Relaxed);
     }
 }
 

@@ -7,7 +7,7 @@ use core::pin::Pin;
 use core::ptr::NonNull;
 
 use convoke_core::raw::sync::Arc;
-use convoke_core::raw::{Call, Handshake, Header, OnStop, RawCallback, Runnable};
+use convoke_core::raw::{Call, Handshake, Header, OnStop, RawCallback, Runnable, WorkKind};
 use convoke_core::{Completes, Never, Operation, Outcome, Receiver, Sender, StopReason};
 
 use super::shared::Shared;
@@ -36,7 +36,7 @@ unsafe impl Sender for Drain {
 
     fn connect<R: Receiver<(), Never>>(self, receiver: R) -> DrainOperation<R> {
         DrainOperation {
-            header: Header::new(DrainOperation::<R>::call),
+            header: Header::new(const { &WorkKind::new(DrainOperation::<R>::call) }),
             parts: UnsafeCell::new(Some((self.shared, receiver))),
             callback: UnsafeCell::new(None),
             stopped: Cell::new(false),

@@ -7,7 +7,7 @@ use core::pin::Pin;
 use core::ptr::NonNull;
 
 use convoke_core::raw::sync::Arc;
-use convoke_core::raw::{Call, Header, Runnable};
+use convoke_core::raw::{Call, Header, Runnable, WorkKind};
 use convoke_core::{Completes, Never, Operation, Outcome, Receiver, Sender};
 
 use super::shared::Shared;
@@ -36,7 +36,7 @@ unsafe impl Sender for Join {
 
     fn connect<R: Receiver<(), Never>>(self, receiver: R) -> JoinOperation<R> {
         JoinOperation {
-            header: Header::new(JoinOperation::<R>::call),
+            header: Header::new(const { &WorkKind::new(JoinOperation::<R>::call) }),
             parts: UnsafeCell::new(Some((self.shared, receiver))),
             _pinned: PhantomPinned,
         }

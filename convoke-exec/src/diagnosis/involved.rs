@@ -14,7 +14,7 @@ pub struct Involved {
     pub name: Option<Arc<str>>,
     /// Where it was started.
     pub location: &'static Location<'static>,
-    /// Where it waits, or waited last, if it has said so: futures that are not Convoke's do not.
+    /// Where it waits, or waited last, if it has said so while it was watched: futures that are not Convoke's do not.
     pub waits_at: Option<&'static Location<'static>>,
 }
 

@@ -14,6 +14,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use convoke_core::raw::WakerMark;
 
+use super::slot::watch_changed;
 use crate::task::Inside;
 
 /// How many diagnose, and how many of them want every lock noted.
@@ -129,6 +130,7 @@ impl Noting {
     pub(super) fn begin(every_lock: bool) -> Self {
         ON.fetch_add(1, Ordering::SeqCst);
         EVERY_LOCK.fetch_add(usize::from(every_lock), Ordering::SeqCst);
+        watch_changed();
         Self { every_lock }
     }
 }
@@ -142,6 +144,8 @@ impl Drop for Noting {
             ledger.waits.clear();
             ledger.holders.clear();
         }
+        drop(ledger);
+        watch_changed();
     }
 }
 

@@ -30,7 +30,7 @@ pub(crate) use entangled::examine;
 pub(crate) use in_tests::in_tests;
 pub use involved::Involved;
 pub use report::{Deadlock, Entangled, Futurelock, Owned, Quiet, Report, Stall, StallOver};
-pub(crate) use slot::{SetAside, polls, set_aside};
+pub(crate) use slot::{SetAside, polls, set_aside, watch};
 pub use watchdog::Diagnosing;
 pub use watcher::Watcher;
 
@@ -70,8 +70,9 @@ pub fn diagnose() -> Diagnosing {
 /// - **Quiet**, [if asked for](Diagnosis::quiet_limit): nothing has run for long, and tasks wait. Whether something will come
 ///   from outside cannot be known, so this is no verdict.
 ///
-/// A thread looks at all of this now and then. Tasks pay five instructions for each poll, whether they are watched or not; a lock
-/// pays a few dozen when it is used for the first time, and while it is watched when somebody has to wait.
+/// A thread looks at all of this now and then. Tasks pay three instructions for each poll if nobody watches, and keep
+/// where they waited last in memory of their own while somebody does; a lock pays a few dozen when it is used for the first time,
+/// and while it is watched when somebody has to wait.
 ///
 /// A stall is seen where tasks are polled by a thread, not in other work of an executor; and not in a task that was polling
 /// another one on top of itself since (by an `InlineExecutor`), before it is polled again. Only three can look for stalls at the

@@ -8,29 +8,17 @@
 //!    again: whether that task still runs is for the tree to say.
 //! 4. A task that runs a loop inside its poll is *around* what that polls, and stands in a word of its own meanwhile.
 
-use core::cell::Cell;
 use core::ptr::NonNull;
 use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Thread};
 
-use convoke_core::raw::Frame;
+use convoke_core::raw::{Frame, Polling};
 
+use super::ledger;
 use crate::task::TaskHeader;
 
-struct Slot {
-    /// The address of the task that the thread polled last, and marks.
-    task: AtomicUsize,
-    /// The same of the task around the loop that the thread runs, if there is one: rule 4.
-    around: AtomicUsize,
-    /// Whether it is, or was, in the list. The thread's own.
-    listed: Cell<bool>,
-}
-
 thread_local! {
-    static SLOT: Slot = const {
-        Slot { task: AtomicUsize::new(0), around: AtomicUsize::new(0), listed: Cell::new(false) }
-    };
     /// Takes the slot out of the list when the thread ends.
     static STAY: Stay = const { Stay };
 }
@@ -39,17 +27,17 @@ struct Stay;
 
 impl Drop for Stay {
     fn drop(&mut self) {
-        SLOT.with(|slot| list().retain(|listed| listed.slot != NonNull::from(slot)));
+        Polling::here(|slot| list().retain(|listed| listed.slot != NonNull::from(slot)));
     }
 }
 
 struct Listed {
-    slot: NonNull<Slot>,
+    slot: NonNull<Polling>,
     serial: u64,
     thread: Thread,
 }
 
-// SAFETY: rule 2: what it leads to is there as long as it is in the list, and of that the atomic alone is touched by others.
+// SAFETY: rule 2: what it leads to is there as long as it is in the list, and is made of atomics.
 unsafe impl Send for Listed {}
 
 static LIST: Mutex<Vec<Listed>> = Mutex::new(Vec::new());
@@ -58,25 +46,46 @@ fn list() -> MutexGuard<'static, Vec<Listed>> {
     LIST.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// This thread begins to poll the task.
+/// This thread begins to poll the task. False if there is something to look at: a home that is closed, and [`watch`].
 #[inline]
-pub(crate) fn polls(task: NonNull<TaskHeader>) {
-    SLOT.with(|slot| {
-        slot.task.store(task.addr().get(), Ordering::Relaxed);
-        if !slot.listed.get() {
-            enlist(slot);
-        }
-    });
+pub(crate) fn polls(task: NonNull<TaskHeader>) -> bool {
+    Polling::here(|slot| slot.begin(task.addr().get()))
 }
 
+/// If tasks are watched, the number of the watch. From here on the thread is in the list.
 #[cold]
-fn enlist(slot: &Slot) {
+pub(crate) fn watch() -> Option<usize> {
+    Polling::here(|slot| {
+        // A thread that is about to end has no time to stall in.
+        if slot.enlist() && STAY.try_with(|_| ()).is_ok() {
+            add(slot);
+        }
+    });
+    ledger::is_on().then(|| WATCH.load(Ordering::Relaxed))
+}
+
+fn add(slot: &Polling) {
     static SERIAL: AtomicU64 = AtomicU64::new(0);
-    slot.listed.set(true);
-    // A thread that is about to end has no time to stall in.
-    if STAY.try_with(|_| ()).is_ok() {
-        let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
-        list().push(Listed { slot: NonNull::from(slot), serial, thread: thread::current() });
+    let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
+    let mut list = list();
+    list.push(Listed { slot: NonNull::from(slot), serial, thread: thread::current() });
+    // Under the lock: whoever begins to watch from now on sees it there.
+    slot.set_watched(ledger::is_on());
+}
+
+/// Counts how often the last one who watched has ended. In between nothing was missed.
+static WATCH: AtomicUsize = AtomicUsize::new(0);
+
+/// Somebody begins to watch, or has ended: the threads are told.
+pub(super) fn watch_changed() {
+    let list = list();
+    let watched = ledger::is_on();
+    for listed in &*list {
+        // SAFETY: rule 2: we hold the lock.
+        unsafe { listed.slot.as_ref() }.set_watched(watched);
+    }
+    if !watched {
+        WATCH.fetch_add(1, Ordering::Relaxed);
     }
 }
 
@@ -88,7 +97,7 @@ pub(crate) struct SetAside(Option<(usize, usize)>);
 pub(crate) fn set_aside() -> SetAside {
     SetAside(Frame::current(|frame| {
         frame.map(|_| {
-            SLOT.with(|slot| {
+            Polling::here(|slot| {
                 let task = slot.task.load(Ordering::Relaxed);
                 let around = slot.around.load(Ordering::Relaxed);
                 // Without marks: nobody has seen it there.
@@ -102,7 +111,7 @@ pub(crate) fn set_aside() -> SetAside {
 impl Drop for SetAside {
     fn drop(&mut self) {
         if let Some((task, around)) = self.0 {
-            SLOT.with(|slot| {
+            Polling::here(|slot| {
                 slot.task.store(task, Ordering::Relaxed);
                 slot.around.store(around, Ordering::Relaxed);
             });
@@ -163,8 +172,9 @@ impl Mark {
 
 impl Listed {
     fn words(&self) -> [&AtomicUsize; 2] {
-        // SAFETY: rule 2: who has a reference to what is in the list holds its lock. Only these fields are looked at.
-        unsafe { [&(*self.slot.as_ptr()).task, &(*self.slot.as_ptr()).around] }
+        // SAFETY: rule 2: who has a reference to what is in the list holds its lock.
+        let slot = unsafe { self.slot.as_ref() };
+        [&slot.task, &slot.around]
     }
 }
 

@@ -3,9 +3,19 @@
 use core::ptr::NonNull;
 use std::thread::Thread;
 
+use convoke_core::raw::HomeId;
+
 use crate::task::TaskHeader;
 
-pub(crate) fn polls(_: NonNull<TaskHeader>) {}
+pub(crate) fn polls(_: NonNull<TaskHeader>) -> bool {
+    !HomeId::here_may_be_closed()
+}
+
+pub(crate) fn watch() -> Option<usize> {
+    None
+}
+
+pub(super) fn watch_changed() {}
 
 #[derive(Debug)]
 pub(crate) struct SetAside;

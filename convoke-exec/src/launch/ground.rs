@@ -9,7 +9,7 @@ use std::sync::Arc;
 use convoke_core::raw::RawCallback;
 use convoke_core::{Env, StopReason};
 
-use crate::task::{AskStop, Ending, Making, Place, TaskHeader, Vacant};
+use crate::task::{AskStop, Ending, Place, TaskHeader, Vacant};
 use crate::tree::{Entry, Found};
 
 /// See the head of this file. It belongs to `start` until that has posted the task, and then to the task.
@@ -70,12 +70,13 @@ impl Ground {
         local: bool,
         location: &'static Location<'static>,
     ) -> Result<(), F> {
-        let Some(vacant) = Vacant::<F, M>::allocate(&self.place) else { return Err(future) };
-        let making = Making { place: NonNull::from(&self.place), local, location };
+        // SAFETY: the caller's: the ground stays where it is.
+        let vacant = unsafe { Vacant::<F, M>::allocate(&self.place, location) };
+        let Some(vacant) = vacant else { return Err(future) };
         // SAFETY: the caller's. The callback is registered before the task can run, and so before it is removed; the
         // environment with its token is beside it.
         unsafe {
-            let task = vacant.fill(future, ending, making);
+            let task = vacant.fill(future, ending, &self.place, local);
             self.task.set(Some(task));
             self.entry.link(NonNull::from(self).cast(), Self::look);
             (*self.callback.get()).insert(RawCallback::new(AskStop(task))).register(self.env.stop());

@@ -10,7 +10,7 @@ use core::fmt;
 use core::ptr::{self, NonNull};
 use std::sync::Arc;
 
-use convoke_core::raw::{Call, Header, Home, Runnable, Timers};
+use convoke_core::raw::{Call, Header, Home, Runnable, Timers, WorkKind};
 use convoke_core::{Executor, Panic};
 
 use crate::report_panic::{contain, report_panic};
@@ -170,7 +170,7 @@ impl<X: Executor> Executor for Limited<X> {
 impl<X: Executor> Runner<X> {
     fn new() -> Self {
         Self {
-            header: UnsafeCell::new(Header::new(Self::call)),
+            header: UnsafeCell::new(Header::new(const { &WorkKind::new(Self::call) })),
             state: UnsafeCell::new(ptr::null()),
             seat: UnsafeCell::new(None),
         }

@@ -86,7 +86,7 @@ impl Injector {
                 return Err(unsafe { Runnable::from_raw(header) });
             }
             // SAFETY: the obligation of `header` is ours until the exchange below succeeds.
-            unsafe { *Runnable::link(header) = newest };
+            unsafe { Runnable::set_link(header, newest) };
             // Release: the taker sees the link, and whatever the poster did to the work before.
             match self.newest.compare_exchange_weak(
                 newest,

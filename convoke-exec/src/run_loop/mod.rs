@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use convoke_core::Executor;
 use convoke_core::raw::sync::atomic::{AtomicBool, Ordering, fence};
 use convoke_core::raw::sync::{Arc, Mutex, MutexGuard, UnsafeCell, thread};
-use convoke_core::raw::{Header, Home, Runnable, Timer, Timers};
+use convoke_core::raw::{Header, Home, Runnable, Timer, Timers, WorkKind};
 
 use crate::inbox::{Inbox, Pushed};
 use crate::time::queue::{AfterArm, TimerQueue};
@@ -182,7 +182,7 @@ impl RunLoopExecutor {
                 home: Home::new(),
                 inbox: Inbox::new(),
                 finished: AtomicBool::new(false),
-                nudge: UnsafeCell::new(Header::new(|_, _| {})),
+                nudge: UnsafeCell::new(Header::new(const { &WorkKind::new(|_, _| {}) })),
                 runner: Mutex::new(None),
                 timers: TimerQueue::new(),
                 lean_on,
@@ -223,6 +223,16 @@ impl RunLoopExecutor {
     pub(crate) fn is_unused(&self) -> bool {
         Arc::strong_count(&self.shared) == 1 && self.shared.inbox.is_idle()
     }
+
+    /// Out of line: the way of what the loop's own work posts is short.
+    #[inline(never)]
+    fn post_from_outside(&self, runnable: Runnable) {
+        match self.shared.inbox.push(runnable) {
+            Pushed::Queued => {}
+            Pushed::WakeSleeper => self.shared.unpark(),
+            Pushed::Closed(runnable) => drop(runnable),
+        }
+    }
 }
 
 #[diagnostic::do_not_recommend]
@@ -231,11 +241,8 @@ impl Executor for RunLoopExecutor {
 
     #[inline]
     fn post(&self, runnable: Runnable) {
-        let Err(runnable) = Runner::post_here(&self.shared, runnable) else { return };
-        match self.shared.inbox.push(runnable) {
-            Pushed::Queued => {}
-            Pushed::WakeSleeper => self.shared.unpark(),
-            Pushed::Closed(runnable) => drop(runnable),
+        if let Err(runnable) = Runner::post_here(&self.shared, runnable) {
+            self.post_from_outside(runnable);
         }
     }
 

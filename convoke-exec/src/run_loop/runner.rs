@@ -1,6 +1,6 @@
 //! The side of a run loop that runs: used by `RunLoop`, and by `sync_wait` on a loop that is lent to it.
 
-use core::cell::{Cell, RefCell, RefMut};
+use core::cell::{Cell, UnsafeCell};
 use core::ptr;
 use std::time::Instant;
 
@@ -18,7 +18,8 @@ const TIMERS_EACH: usize = 61;
 
 /// What is to be run next: taken from the inbox, or posted by the loop's own work. Not shared: one thread runs a loop.
 pub(crate) struct Runner {
-    queue: RefCell<RunQueue>,
+    /// Used by `queue` alone.
+    waiting: UnsafeCell<RunQueue>,
     /// How many more are run before a look.
     runs: Cell<u32>,
 }
@@ -39,7 +40,17 @@ thread_local! {
 
 impl Runner {
     pub(crate) fn new() -> Self {
-        Self { queue: RefCell::new(RunQueue::new()), runs: Cell::new(LOOK_EACH) }
+        Self { waiting: UnsafeCell::new(RunQueue::new()), runs: Cell::new(LOOK_EACH) }
+    }
+
+    /// Does something with the queue.
+    ///
+    /// # Safety
+    /// Nothing in `f` comes back here: it calls no code of others.
+    #[inline]
+    unsafe fn queue<R>(&self, f: impl FnOnce(&mut RunQueue) -> R) -> R {
+        // SAFETY: we are not shared, and the caller's: this is the only reference.
+        f(unsafe { &mut *self.waiting.get() })
     }
 
     /// Whether this thread runs that loop now.
@@ -56,7 +67,7 @@ impl Runner {
             return Err(runnable);
         }
         // SAFETY: `Entered` on this thread's stack set the pointer, and takes it back before the runner goes.
-        unsafe { (*runner).queue.borrow_mut().push(runnable) };
+        unsafe { &*runner }.push(runnable);
         Ok(())
     }
 
@@ -69,10 +80,11 @@ impl Runner {
         (home != HomeId::NONE).then(|| f(runner, home))
     }
 
-    /// What its own work has queued, unless somebody is just at it.
+    /// Queues what its own work posts. Nothing else happens.
     #[inline]
-    pub(crate) fn queue(&self) -> Option<RefMut<'_, RunQueue>> {
-        self.queue.try_borrow_mut().ok()
+    pub(crate) fn push(&self, runnable: Runnable) {
+        // SAFETY: pushing calls nobody.
+        unsafe { self.queue(|queue| queue.push(runnable)) };
     }
 
     /// Runs until the loop was told to finish and is empty.
@@ -103,7 +115,8 @@ impl Runner {
 
     /// Whether nothing was taken that is not run yet.
     pub(super) fn is_empty(&self) -> bool {
-        self.queue.borrow().is_empty()
+        // SAFETY: a look.
+        unsafe { self.queue(|queue| queue.is_empty()) }
     }
 
     /// Runs until nothing is queued; says how many pieces.
@@ -144,35 +157,39 @@ impl Runner {
 
     /// Stops what was taken and not run.
     pub(super) fn clear(&self) {
-        // Out of the cell first: what is stopped may post.
-        while let Some(runnable) = { self.queue.borrow_mut().pop() } {
+        // SAFETY: it is taken out first: what is stopped may post.
+        while let Some(runnable) = unsafe { self.queue(RunQueue::pop) } {
             drop(runnable);
         }
     }
 
     #[inline]
     fn next(&self, shared: &Shared) -> Option<Runnable> {
-        let mut queue = self.queue.borrow_mut();
         let runs = self.runs.get();
-        if queue.is_empty() || runs == 0 {
-            drop(queue);
-            return self.next_after_a_look(shared, runs == 0);
+        if runs > 0
+            // SAFETY: taking out calls nobody.
+            && let Some(runnable) = unsafe { self.queue(RunQueue::pop) }
+        {
+            self.runs.set(runs - 1);
+            return Some(runnable);
         }
-        self.runs.set(runs - 1);
-        queue.pop()
+        self.next_after_a_look(shared, runs == 0)
     }
 
     /// Looks into the inbox, and calls the timers that are due, which post. Out of line: the way of work that is queued
     /// already is short.
     #[inline(never)]
     fn next_after_a_look(&self, shared: &Shared, sleeper_looks: bool) -> Option<Runnable> {
-        self.queue.borrow_mut().append(&mut shared.inbox.take());
+        let mut taken = shared.inbox.take();
+        // SAFETY: nobody is called.
+        unsafe { self.queue(|queue| queue.append(&mut taken)) };
         if !shared.timers.is_empty() {
             shared.timers.call_some_due(shared.now(), TIMERS_EACH);
         }
         let Some(sleeper) = shared.sleeper() else {
             self.runs.set(LOOK_EACH - 1);
-            return self.queue.borrow_mut().pop();
+            // SAFETY: nobody is called.
+            return unsafe { self.queue(RunQueue::pop) };
         };
         if sleeper_looks {
             without_unwinding(|| sleeper.look());
@@ -183,9 +200,11 @@ impl Runner {
     fn next_chosen(&self, sleeper: &dyn Sleeper) -> Option<Runnable> {
         // A sleep, which comes now if there is nothing, is a look too.
         self.runs.set(sleeper.look_each().saturating_sub(1));
-        let mut queue = self.queue.borrow_mut();
-        let chosen = if queue.len() > 1 { sleeper.choose(queue.len()) } else { 0 };
-        queue.take(chosen)
+        // SAFETY: a look. Whoever chooses is called outside.
+        let queued = unsafe { self.queue(|queue| queue.len()) };
+        let chosen = if queued > 1 { sleeper.choose(queued) } else { 0 };
+        // SAFETY: nobody is called.
+        unsafe { self.queue(|queue| queue.take(chosen)) }
     }
 }
 
@@ -253,7 +272,10 @@ impl Drop for Entered<'_> {
             // work will post from here on: the posts of one thread run in their order.
             // SAFETY: the outer `Entered` is further up this thread's stack, and so are what it points to. This thread
             // runs the outer loop: it is its taker, and awake.
-            unsafe { (*runner).queue.borrow_mut().append(&mut (*shared).inbox.take()) };
+            unsafe {
+                let mut taken = (*shared).inbox.take();
+                (*runner).queue(|queue| queue.append(&mut taken));
+            }
         }
     }
 }

@@ -251,11 +251,13 @@ impl<O> Block<O> {
             let mut state = self.state.lock();
             state.stop.get_or_insert(reason);
             let Some(child) = state.children.next_to_ask() else { return };
-            // SAFETY: the child is in the list, and so has not left; the reference keeps it when the lock is given back.
+            // SAFETY: the child is in the list, and so has not left; the reference keeps it when the lock is given back. Its place
+            // is this block's, or lies in itself.
             unsafe {
                 TaskHeader::add_reference(child);
+                let place = NonNull::from(child.as_ref().place());
                 drop(state);
-                TaskHeader::ask_stop(child);
+                TaskHeader::ask_stop_in(child, place);
                 drop_reference(child);
             }
         }

@@ -43,12 +43,18 @@ pub(super) unsafe trait Where<O>: Sized {
         unsafe { Block::child_ended(self.block(child), child, end) }
     }
 
-    /// The child is in memory: it takes its place.
+    /// The child is in memory: it takes its place, which is the scope's unless it has one of its own.
     ///
     /// # Safety
     /// Called once, before anybody else knows the child; `this` lies in it.
-    unsafe fn settle(this: NonNull<Self>, child: NonNull<TaskHeader>) {
+    #[inline]
+    unsafe fn settle(
+        this: NonNull<Self>,
+        child: NonNull<TaskHeader>,
+        scope: NonNull<Place>,
+    ) -> NonNull<Place> {
         let _ = (this, child);
+        scope
     }
 
     /// The scope knows the child, which does not run yet: its name becomes known.
@@ -71,7 +77,11 @@ pub(super) trait Placed<O> {
     ///
     /// # Safety
     /// As there.
-    unsafe fn settle(this: NonNull<Self>, child: NonNull<TaskHeader>);
+    unsafe fn settle(
+        this: NonNull<Self>,
+        child: NonNull<TaskHeader>,
+        scope: NonNull<Place>,
+    ) -> NonNull<Place>;
 
     /// See [`Where::announce`].
     ///
@@ -82,9 +92,13 @@ pub(super) trait Placed<O> {
 
 impl<O, W: Where<O>> Placed<O> for ToScope<O, W> {
     #[inline]
-    unsafe fn settle(this: NonNull<Self>, child: NonNull<TaskHeader>) {
+    unsafe fn settle(
+        this: NonNull<Self>,
+        child: NonNull<TaskHeader>,
+        scope: NonNull<Place>,
+    ) -> NonNull<Place> {
         // SAFETY: the caller's; a field has an address.
-        unsafe { W::settle(NonNull::new_unchecked(&raw mut (*this.as_ptr()).place), child) };
+        unsafe { W::settle(NonNull::new_unchecked(&raw mut (*this.as_ptr()).place), child, scope) }
     }
 
     #[inline]
@@ -94,11 +108,15 @@ impl<O, W: Where<O>> Placed<O> for ToScope<O, W> {
     }
 }
 
-impl<O, W: Where<O>, K> Placed<O> for ToHandle<O, W, K> {
+impl<O, W: Where<O>, K: Kind> Placed<O> for ToHandle<O, W, K> {
     #[inline]
-    unsafe fn settle(this: NonNull<Self>, child: NonNull<TaskHeader>) {
+    unsafe fn settle(
+        this: NonNull<Self>,
+        child: NonNull<TaskHeader>,
+        scope: NonNull<Place>,
+    ) -> NonNull<Place> {
         // SAFETY: the caller's; a field has an address.
-        unsafe { W::settle(NonNull::new_unchecked(&raw mut (*this.as_ptr()).place), child) };
+        unsafe { W::settle(NonNull::new_unchecked(&raw mut (*this.as_ptr()).place), child, scope) }
     }
 
     #[inline]
@@ -148,7 +166,7 @@ unsafe impl<O> Where<O> for Elsewhere<O> {
         self.block
     }
 
-    unsafe fn settle(this: NonNull<Self>, child: NonNull<TaskHeader>) {
+    unsafe fn settle(this: NonNull<Self>, child: NonNull<TaskHeader>, _: NonNull<Place>) -> NonNull<Place> {
         // SAFETY: the caller's: nobody else is here; we lie in the child, and so stay for as long as it does. The place has
         // nothing to drop.
         unsafe {
@@ -159,6 +177,7 @@ unsafe impl<O> Where<O> for Elsewhere<O> {
             this.cast::<Place>().write(place);
             TaskHeader::set_place(child, this.cast());
         }
+        this.cast()
     }
 }
 
@@ -197,9 +216,9 @@ unsafe impl<O, T: ChildOutput<O>, W: Where<O>> Ending<T> for ToScope<O, W> {
 
 /// A child with a handle.
 #[repr(C)]
-pub(super) struct ToHandle<O, W, K = Anywhere> {
+pub(super) struct ToHandle<O, W, K: Kind = Anywhere> {
     /// First: the handle looks for it there.
-    pub(super) point: MeetingPoint,
+    pub(super) point: MeetingPoint<K>,
     pub(super) place: W,
     pub(super) _scope: PhantomData<fn(O, K)>,
 }
@@ -220,7 +239,7 @@ unsafe impl<O, T, W: Where<O>, K: Kind> Ending<T> for ToHandle<O, W, K> {
         // SAFETY: the outcome is there, and is the handle's from the meeting on, unless that says otherwise. The waker is
         // ours as the meeting says.
         unsafe {
-            let MeetingPoint { meeting, waker } = &self.point;
+            let MeetingPoint { meeting, waker, .. } = &self.point;
             let complete = if K::AT_HOME { meeting.complete_here() } else { meeting.complete() };
             match complete {
                 Complete::Leave => {}
@@ -262,7 +281,7 @@ pub(crate) unsafe fn name_panic<T>(
         && panic.is_text()
     {
         // SAFETY: the caller's.
-        let location = unsafe { task.as_ref() }.location;
+        let location = unsafe { task.as_ref().location() };
         let message = panic.message();
         *panic = Panic::new(match name {
             Some(name) => format!("the task `{name}` (started at {location}) panicked: {message}"),

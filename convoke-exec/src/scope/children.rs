@@ -69,11 +69,11 @@ impl Children {
         let look = |head: *mut TaskHeader, found: &mut Found| {
             let mut next = head;
             while let Some(child) = NonNull::new(next) {
-                // SAFETY: it is in the list, and has not left.
-                let child = unsafe { child.as_ref() };
-                found.task(child, above);
-                // SAFETY: as above; the scope's lock is held.
-                next = unsafe { (*child.links.get()).next };
+                // SAFETY: it is in the list, and has not left; the scope's lock is held.
+                unsafe {
+                    found.task(child.as_ref(), above);
+                    next = (*child.as_ref().links()).next;
+                }
             }
         };
         found.reversed(|found| look(self.running, found));
@@ -97,12 +97,12 @@ impl Children {
         let head = self.head(list);
         // SAFETY: the caller's; whoever is in the list has not left.
         unsafe {
-            let links = child.as_ref().links.get();
+            let links = child.as_ref().links();
             (*links).next = *head;
             (*links).previous = ptr::null_mut();
             child.as_ref().list.set(list);
             if let Some(next) = NonNull::new(*head) {
-                (*next.as_ref().links.get()).previous = child.as_ptr();
+                (*next.as_ref().links()).previous = child.as_ptr();
             }
         }
         *head = child.as_ptr();
@@ -114,15 +114,15 @@ impl Children {
     unsafe fn unlink(&mut self, child: NonNull<TaskHeader>) {
         // SAFETY: the caller's; whoever is in the list has not left.
         unsafe {
-            let links = child.as_ref().links.get();
+            let links = child.as_ref().links();
             let (next, previous) = ((*links).next, (*links).previous);
             match NonNull::new(previous) {
-                Some(previous) => (*previous.as_ref().links.get()).next = next,
+                Some(previous) => (*previous.as_ref().links()).next = next,
                 // It is the first of its list.
                 None => *self.head(child.as_ref().list.get()) = next,
             }
             if let Some(next) = NonNull::new(next) {
-                (*next.as_ref().links.get()).previous = previous;
+                (*next.as_ref().links()).previous = previous;
             }
         }
     }

@@ -3,6 +3,7 @@
 use core::fmt;
 use core::future::Future;
 use core::marker::PhantomData;
+use core::panic::Location;
 use core::pin::Pin;
 use core::ptr::NonNull;
 use core::task::{Context, Poll, Waker};
@@ -39,6 +40,28 @@ pub struct Handle<T, K: Kind = Anywhere> {
 pub trait Kind: sealed::Sealed {
     #[doc(hidden)]
     const AT_HOME: bool;
+
+    /// What the child keeps for its handle of where it was started.
+    #[doc(hidden)]
+    type Kept: From<&'static Location<'static>> + Into<Option<&'static Location<'static>>> + Copy;
+}
+
+/// Nothing: the child's header says it for as long as it has not left, and nobody else makes it leave.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug)]
+pub struct NotKept;
+
+impl From<&'static Location<'static>> for NotKept {
+    #[inline]
+    fn from(_: &'static Location<'static>) -> Self {
+        Self
+    }
+}
+
+impl From<NotKept> for Option<&'static Location<'static>> {
+    fn from(_: NotKept) -> Self {
+        None
+    }
 }
 
 /// A handle that may go anywhere.
@@ -51,10 +74,12 @@ pub struct AtHome(PhantomData<*mut ()>);
 
 impl Kind for Anywhere {
     const AT_HOME: bool = false;
+    type Kept = &'static Location<'static>;
 }
 
 impl Kind for AtHome {
     const AT_HOME: bool = true;
+    type Kept = NotKept;
 }
 
 mod sealed {
@@ -114,10 +139,32 @@ impl<T, K: Kind> Handle<T, K> {
         (!Self::is_home(child)).then(Home::keep_out)
     }
 
+    /// The same for people who look at the handle: it may not be known any more.
+    fn known_location(child: NonNull<TaskHeader>) -> Option<&'static Location<'static>> {
+        // SAFETY: the child is ours.
+        let point = unsafe { MeetingPoint::<K>::of(child) };
+        let kept = point.location.into();
+        let asks = kept.is_none() && Self::is_home(child) && !point.meeting.is_done();
+        // SAFETY: it has not delivered, and we are at its home.
+        if asks { Some(unsafe { Self::location(child) }) } else { kept }
+    }
+
+    /// Where the child was started.
+    ///
+    /// # Safety
+    /// The child is ours, and has not delivered; and if the handle stays at home we are there, or others are kept out.
+    unsafe fn location(child: NonNull<TaskHeader>) -> &'static Location<'static> {
+        // SAFETY: the caller's: what it has kept, or, as it has not left, what its header says.
+        unsafe {
+            let kept = MeetingPoint::<K>::of(child).location.into();
+            kept.unwrap_or_else(|| child.as_ref().location())
+        }
+    }
+
     /// Whether the outcome is there; if not, the waker is in its place.
     fn look(&mut self, child: NonNull<TaskHeader>, waker: &Waker) -> Look {
         // SAFETY: we have a reference of the child, which has a handle: us.
-        let point = unsafe { MeetingPoint::of(child) };
+        let point = unsafe { MeetingPoint::<K>::of(child) };
         let meeting = &point.meeting;
         let identity = WakerMark::of(waker);
         if meeting.look() == Look::Done || self.placed == Some(identity) {
@@ -194,8 +241,8 @@ impl<T, K: Kind> Handle<T, K> {
             let _others_out = Self::keep_others_out(child);
             if self.look(child, cx.waker()) == Look::NotYet {
                 if !frame.honour_stop() {
-                    // SAFETY: we have a reference.
-                    frame.waits_at(unsafe { child.as_ref() }.location);
+                    // SAFETY: the child has not delivered; and if the handle stays at home, nobody else is there.
+                    frame.waits_at(unsafe { Self::location(child) });
                     self.watch.watch(frame, cx);
                 }
                 return Poll::Pending;
@@ -236,7 +283,7 @@ impl<T, K: Kind> Handle<T, K> {
         unsafe {
             // Before it is abandoned: then it still has its outcome to give to us.
             Self::ask_stop(child);
-            let meeting = &MeetingPoint::of(child).meeting;
+            let meeting = &MeetingPoint::<K>::of(child).meeting;
             let abandoned = if K::AT_HOME { meeting.abandon_here() } else { meeting.abandon() };
             if abandoned == Abandon::Free {
                 let _ = Panic::catch(|| self.outcome.drop_in_place());
@@ -267,7 +314,7 @@ impl<T, K: Kind> Future for Handle<T, K> {
         if let Some(child) = self.child
             && Self::is_home(child)
             // SAFETY: we have a reference of the child, which has a handle: us.
-            && unsafe { MeetingPoint::of(child) }.meeting.is_done()
+            && unsafe { MeetingPoint::<K>::of(child) }.meeting.is_done()
         {
             // SAFETY: as above.
             return match unsafe { self.take(child) } {
@@ -292,8 +339,7 @@ impl<T, K: Kind> fmt::Debug for Handle<T, K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Handle")
             .field("taken", &self.child.is_none())
-            // SAFETY: we have a reference.
-            .field("started at", &self.child.map(|child| unsafe { child.as_ref() }.location))
+            .field("started at", &self.child.and_then(Self::known_location))
             .finish_non_exhaustive()
     }
 }

@@ -2,28 +2,33 @@
 //! the child, finds it without a pointer of its own.
 
 use core::cell::UnsafeCell;
+use core::panic::Location;
 use core::ptr::NonNull;
 use core::task::Waker;
 
 use convoke_core::raw::meeting::Meeting;
 
+use super::handle::Kind;
 use crate::task::TaskHeader;
 
 /// The first field of the ending of a child with a handle.
 #[repr(C)]
-pub(super) struct MeetingPoint {
+pub(super) struct MeetingPoint<K: Kind> {
     pub(super) meeting: Meeting,
     /// Of whoever awaits the handle. The meeting says whose it is.
     pub(super) waker: UnsafeCell<Option<Waker>>,
+    /// Where the child was started, for a handle that cannot know whether it has left: then its header does not say.
+    pub(super) location: K::Kept,
 }
 
-impl MeetingPoint {
+impl<K: Kind> MeetingPoint<K> {
     /// How far behind the beginning of the child it lies.
     pub(super) const AT: usize = size_of::<TaskHeader>().next_multiple_of(align_of::<Self>());
 
     #[inline]
-    pub(super) fn new() -> Self {
-        Self { meeting: Meeting::new(), waker: UnsafeCell::new(None) }
+    pub(super) fn new(location: &'static Location<'static>) -> Self {
+        let location = K::Kept::from(location);
+        Self { meeting: Meeting::new(), waker: UnsafeCell::new(None), location }
     }
 
     /// That of a child.

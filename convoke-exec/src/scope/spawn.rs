@@ -18,7 +18,7 @@ use super::meeting_point::MeetingPoint;
 use super::output::ChildOutput;
 use super::titled::Titled;
 use crate::frame_arc::FrameArc;
-use crate::task::{Cell, Ending, Making, TaskHeader, Vacant};
+use crate::task::{Cell, Ending, TaskHeader, Vacant};
 
 /// Starts children in a [`scope()`](super::scope). `O` is what the scope returns. It may be cloned, and given to children, who
 /// then start others beside them.
@@ -226,11 +226,11 @@ impl<O> Scope<O> {
     ) -> Result<Handle<F::Output, K>, SpawnError<F>> {
         const {
             assert!(
-                Cell::<F, ToHandle<O, W, K>>::ENDING_AT == MeetingPoint::AT,
+                Cell::<F, ToHandle<O, W, K>>::ENDING_AT == MeetingPoint::<K>::AT,
                 "the handle looks for it there"
             )
         };
-        let ending = ToHandle::<O, W, K> { point: MeetingPoint::new(), place, _scope: PhantomData };
+        let ending = ToHandle::<O, W, K> { point: MeetingPoint::new(location), place, _scope: PhantomData };
         // SAFETY: the caller's. The handle takes over the reference that `ToHandle` makes the task with.
         unsafe {
             let child = self.start(future, ending, local, location)?;
@@ -298,16 +298,16 @@ impl<O> Scope<O> {
         M: Ending<F::Output> + Placed<O>,
     {
         let block = &*self.block;
-        let Some(vacant) = Vacant::allocate(&block.place) else {
+        // SAFETY: the block does not move.
+        let Some(vacant) = (unsafe { Vacant::allocate(&block.place, location) }) else {
             return Err(SpawnError { future, reason: Refused::NoMemory });
         };
-        let making = Making { place: NonNull::from(&block.place), local, location };
         // SAFETY: the caller's. The block stays until the child has come home: it is in its list. Until then nobody knows the
         // child.
         unsafe {
             // Before the lock is taken: others wait for it.
-            let child = vacant.fill(future, ending, making);
-            M::settle(Cell::<F, M>::ending_at(child), child);
+            let child = vacant.fill(future, ending, &block.place, local);
+            let place = M::settle(Cell::<F, M>::ending_at(child), child, NonNull::from(&block.place));
             let mut state = block.state.lock();
             if state.ended {
                 drop(state);
@@ -320,7 +320,7 @@ impl<O> Scope<O> {
             state.children.add(child, stopping);
             drop(state);
             M::announce(Cell::<F, M>::ending_at(child), child);
-            TaskHeader::post_first(child);
+            TaskHeader::post_first(child, place);
             Ok(child)
         }
     }

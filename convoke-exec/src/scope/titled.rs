@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::block::{Block, ChildEnd};
 use super::child::Where;
-use crate::task::{Known, TaskHeader};
+use crate::task::{Known, Place, TaskHeader};
 use crate::tree::{Entry, Found};
 
 /// Where a child hangs that has a name.
@@ -60,9 +60,13 @@ unsafe impl<O, W: Where<O>> Where<O> for Titled<W> {
         unsafe { self.inner.tell(child, end) }
     }
 
-    unsafe fn settle(this: NonNull<Self>, child: NonNull<TaskHeader>) {
+    unsafe fn settle(
+        this: NonNull<Self>,
+        child: NonNull<TaskHeader>,
+        scope: NonNull<Place>,
+    ) -> NonNull<Place> {
         // SAFETY: the caller's; a field has an address.
-        unsafe { W::settle(NonNull::new_unchecked(&raw mut (*this.as_ptr()).inner), child) };
+        unsafe { W::settle(NonNull::new_unchecked(&raw mut (*this.as_ptr()).inner), child, scope) }
     }
 
     unsafe fn announce(this: NonNull<Self>, child: NonNull<TaskHeader>) {

@@ -8,7 +8,7 @@ use core::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use convoke_core::raw::{Call, Header, RunQueue, Runnable, Timers};
+use convoke_core::raw::{Call, Header, RunQueue, Runnable, Timers, WorkKind};
 use convoke_core::{Executor, Panic};
 
 use crate::report_panic::{contain, report_panic};
@@ -70,7 +70,7 @@ impl<X: Executor> Strand<X> {
     /// error stream.
     pub fn with_panic_handler(executor: X, handler: fn(Panic)) -> Self {
         let state = State {
-            header: UnsafeCell::new(Header::new(State::<X>::call)),
+            header: UnsafeCell::new(Header::new(const { &WorkKind::new(State::<X>::call) })),
             turns: Turns::new(),
             inner: executor,
             on_panic: handler,

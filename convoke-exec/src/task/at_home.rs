@@ -25,10 +25,9 @@ pub fn wake_at_home(waker: &Waker) -> bool {
         {
             return false;
         }
-        let Some(mut queue) = runner.queue() else { return false };
         if this.state.wake(From::Home) == Wake::Post {
             // SAFETY: the state has said that the runnable is ours to make.
-            queue.push(unsafe { Runnable::new(task.cast()) });
+            runner.push(unsafe { Runnable::new(task.cast()) });
         }
         true
     })

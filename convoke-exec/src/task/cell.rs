@@ -8,14 +8,15 @@ use core::pin::Pin;
 use core::ptr::NonNull;
 use core::task::Context;
 
-use convoke_core::raw::{Call, Frame, Header, Polled};
+use convoke_core::raw::{Call, Frame, Header, Polled, WorkKind};
 use convoke_core::{InlineExecutor, Outcome, Panic};
 
 use crate::diagnosis::polls;
 
+use super::again::run_again;
 use super::header::{Stage, TaskHeader, drop_reference};
 use super::host::Inside;
-use super::place::Place;
+use super::site::TaskKind;
 use super::state::{From, Leave, Pause};
 
 /// What becomes of the outcome.
@@ -93,17 +94,13 @@ pub(crate) fn no_memory<F>(location: &'static Location<'static>) -> Panic {
     ))
 }
 
-/// How a task is made.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Making {
-    /// Where it hangs.
-    pub(crate) place: NonNull<Place>,
-    /// Whether it must not leave its thread.
-    pub(crate) local: bool,
-    pub(crate) location: &'static Location<'static>,
-}
-
 impl<F: Future, M: Ending<F::Output>> Cell<F, M> {
+    /// What queues know of it.
+    pub(super) const WORK: WorkKind = WorkKind::new(Self::call);
+
+    /// Its kind when it has left its place.
+    const LEFT: &'static TaskKind = &TaskKind::left(Self::WORK);
+
     /// The one function that knows the type: runs the task, refuses to, takes it to its end, or frees it.
     ///
     /// # Safety
@@ -153,12 +150,9 @@ impl<F: Future, M: Ending<F::Output>> Cell<F, M> {
                     Call::Stop => TaskHeader::act(task, this.state.refuse_away()),
                 };
             }
-            this.state.begin(from);
-            let mut task = task;
-            while Self::go_on(task, from, call) {
-                // Hardly ever there is a second round: nothing is computed beforehand for the sake of it.
-                task = core::hint::black_box(task);
-                task.as_ref().state.begin(from);
+            let asked = this.state.begin(from);
+            if Self::go_on(task, from, call, asked) {
+                run_again(task);
             }
         }
     }
@@ -168,14 +162,15 @@ impl<F: Future, M: Ending<F::Output>> Cell<F, M> {
     /// # Safety
     /// The caller is inside; and not any more when this returns.
     #[inline]
-    unsafe fn go_on(task: NonNull<TaskHeader>, from: From, call: Call) -> bool {
+    unsafe fn go_on(task: NonNull<TaskHeader>, from: From, call: Call, asked: bool) -> bool {
         // SAFETY: rule 2 of the header: we are inside.
         unsafe {
             let this = task.as_ref();
             if this.stage.get() == Stage::Future {
-                if call == Call::Stop || Inside::new(task).must_not_be_touched_here() {
+                let calm = polls(task);
+                if call == Call::Stop || !calm && Inside::new(task).must_not_be_touched_here() {
                     Self::end_badly(task, Outcome::Stopped);
-                } else if !Self::poll(task) {
+                } else if !Self::poll(task, asked, calm) {
                     return Self::pause(task);
                 }
                 this.stage.set(Stage::Outcome);
@@ -189,7 +184,7 @@ impl<F: Future, M: Ending<F::Output>> Cell<F, M> {
                 // It may have moved. Without a side table it has not.
                 from = this.from();
                 Self::ending(task).ended(task, Self::room(task));
-                this.drop_side();
+                side.clear(this.place().env().allocator());
             } else {
                 Self::ending(task).ended(task, Self::room(task));
             }
@@ -220,28 +215,28 @@ impl<F: Future, M: Ending<F::Output>> Cell<F, M> {
         }
     }
 
-    /// Polls the future. True if it has ended: its outcome is in the room then, and the future is gone.
+    /// Polls the future, which is asked to stop or not; on a thread that is not calm it may be watched. True if it has ended: its outcome is in the room then, and
+    /// the future is gone.
     ///
     /// # Safety
     /// The caller is inside, and there is a future.
     #[inline]
-    unsafe fn poll(task: NonNull<TaskHeader>) -> bool {
+    unsafe fn poll(task: NonNull<TaskHeader>, asked: bool, calm: bool) -> bool {
         // SAFETY: rule 2 of the header; the future stays where it is until it is dropped there. The waker is for the time of
         // the poll, and the task stays for longer.
         unsafe {
-            polls(task);
             let inside = Inside::new(task);
             let future =
                 Pin::new_unchecked(&mut *(&raw mut (*task.cast::<Self>().as_ptr()).body.future).cast::<F>());
             let waker = TaskHeader::borrowed_waker(task);
             let mut cx = Context::from_waker(&waker);
             let header = inside.header();
-            let asked = header.state.stop_asked();
+            let waits = if calm { header.waits() } else { header.waits_for_watchers() };
             let polled = Panic::catch(|| {
                 if asked {
                     inside.pass_on_stop();
                 }
-                Frame::outermost(inside, &waker, &header.waits, asked, &header.stopped).poll(future, &mut cx)
+                Frame::outermost(inside, &waker, waits, asked, &header.stopped).poll(future, &mut cx)
             });
             match polled {
                 Ok(Polled::Pending) => return false,
@@ -270,7 +265,7 @@ impl<F: Future, M: Ending<F::Output>> Cell<F, M> {
                 eprintln!(
                     "convoke: the executor of a task that is not `Send` (spawned at {}) has ended before it; its frame \
                      cannot be destroyed on another thread, and is leaked",
-                    inside.header().location
+                    inside.header().location()
                 );
                 outcome
             } else {
@@ -299,7 +294,7 @@ impl<F: Future, M: Ending<F::Output>> Cell<F, M> {
             let waker = TaskHeader::borrowed_waker(task);
             Panic::catch(|| {
                 let header = inside.header();
-                let frame = Frame::outermost(inside, &waker, &header.waits, asked, &header.stopped);
+                let frame = Frame::outermost(inside, &waker, header.waits(), asked, &header.stopped);
                 frame.within(|| future.drop_in_place());
             })
         }
@@ -312,18 +307,28 @@ impl<F: Future, M: Ending<F::Output>> Cell<F, M> {
     #[inline(always)]
     unsafe fn leave(task: NonNull<TaskHeader>, leave: Leave) {
         // SAFETY: nobody goes in any more. The task's own reference keeps the memory until the last line; the place is not
-        // looked at after `deliver`.
+        // looked at after `deliver`. Rule 6 of the header: unless it is freed now, the kind is set before the reference is given up.
         unsafe {
             if leave == Leave::Later {
                 return;
             }
             let known = Self::ending(task).deliver(task, Self::room(task));
             match leave {
-                Leave::Counted => drop_reference(task),
+                Leave::Counted => {
+                    task.as_ref().set_left(Self::LEFT);
+                    drop_reference(task);
+                }
                 // Between the look at the references and the parent's last one at the task.
                 _ if known == Known::ToOthers => Self::leave_after_all(task),
-                Leave::Here if !task.as_ref().state.left_to_handle() => {}
-                _ => Self::free(task),
+                // One that has such a handle, or had it.
+                Leave::Here | Leave::Alone if M::HANDLE => {
+                    let this = task.as_ref();
+                    this.set_left(Self::LEFT);
+                    if this.state.left_to_handle() {
+                        Self::free(task);
+                    }
+                }
+                Leave::Here | Leave::Alone | Leave::Later => Self::free(task),
             }
         }
     }
@@ -351,6 +356,8 @@ impl<F: Future, M: Ending<F::Output>> Cell<F, M> {
         unsafe {
             let this = task.as_ref();
             this.stage.set(Stage::Delivered);
+            // Before the state says what comes: whoever opens the letter that it may have to wait for calls it by its kind.
+            this.set_left(Self::LEFT);
             match this.state.leave_after_all(this.from()) {
                 Leave::Later => {}
                 Leave::Alone | Leave::Here | Leave::Counted => drop_reference(task),

@@ -2,35 +2,42 @@
 //!
 //! The rules of who may touch which field:
 //! 1. `state` and `home` are for everybody who refers to the task. They say who may do what.
-//! 2. Whoever holds the runnable, or is inside (`RUNNING`), has `runnable`, `stage`, `stopped`, `side` and the body to himself.
-//! 3. `place` outlives the task's stay: it may be looked at from inside, by whoever holds the runnable, and by whoever has a
-//!    letter to send (`Wake::Send`), which the task waits for; not by others.
+//! 2. Whoever holds the runnable, or is inside (`RUNNING`), has `runnable`, `stage`, `stopped`, `fixed` and the body to himself.
+//! 3. The place outlives the task's stay, and so does its kind (`TaskKind`): they may be looked at from inside, by whoever holds
+//!    the runnable, and by whoever has a letter to send (`Wake::Send`), which the task waits for; not by others. A parent that asks
+//!    it to stop is no such one (`Known::ToOthers`): it has to know the place.
 //! 4. `links` and `list` belong to the parent, under its lock.
-//! 5. `location` never changes; `waits` is written from inside and read by people who look.
+//! 5. People who look at a task in a list of its parent's see its kind, and where it waits. The kind is changed once, from
+//!    inside, to that in the side table (`SIDE`), which is freed with the task. Where it waits is written from inside into the
+//!    link of the runnable, which is free then; so it is known until the task is queued again. That of a task which is watched
+//!    is kept in the side table.
+//! 6. A task that has left leads to no site: its kind is one that is there for ever, or that in its side table. It is set after the
+//!    parent was told, and before the task's own reference is given up or it waits for a letter of the parent's: who frees the
+//!    task reads it, and so does who opens that letter.
 
 use core::alloc::Layout;
 use core::cell::{Cell, UnsafeCell};
 use core::fmt;
-use core::mem::ManuallyDrop;
+use core::mem::MaybeUninit;
 use core::panic::Location;
 use core::ptr::NonNull;
-use core::task::{RawWaker, RawWakerVTable, Waker};
+use std::sync::atomic;
 
 use convoke_core::raw::sync::atomic::{AtomicU32, Ordering};
-use convoke_core::raw::{Header, HomeId, Letter, Runnable, Waits};
+use convoke_core::raw::{Header, HomeId, Runnable};
 use convoke_core::{Env, Executor, StopReason};
 
-use super::cell::Making;
 use super::memory::Memory;
 use super::place::{Links, List, Place};
 use super::side::{Side, no_memory};
+use super::site::{Sites, TaskKind};
 use super::state::{From, State, Wake};
 
 /// See the head of this file.
 #[repr(C)]
 pub(crate) struct TaskHeader {
     /// First, so that its address is ours.
-    runnable: Header,
+    pub(super) runnable: Header,
     pub(super) state: State,
     /// The number of the home it lives in, or zero if it is shared.
     home: AtomicU32,
@@ -39,26 +46,15 @@ pub(crate) struct TaskHeader {
     pub(super) stopped: Cell<bool>,
     /// Which list of its parent's it is in: rule 4.
     pub(crate) list: Cell<List>,
-    fixed: Fixed,
-    place: NonNull<Place>,
-    pub(crate) location: &'static Location<'static>,
-    pub(super) waits: Waits,
-    side: Cell<Option<NonNull<Side>>>,
-    pub(crate) links: UnsafeCell<Links>,
+    /// What hardly changes, in one byte: in whose memory it lies, whether it must not leave its thread, and whether it has a side
+    /// table.
+    fixed: Cell<u8>,
+    /// Made when it is put into a list.
+    links: UnsafeCell<MaybeUninit<Links>>,
 }
 
-/// What never changes, in one byte: in whose memory a task lies, and whether it must not leave its thread.
-#[derive(Clone, Copy)]
-struct Fixed(u8);
-
-impl Fixed {
-    const LOCAL: u8 = 1 << 7;
-
-    #[inline]
-    fn new(memory: Memory, local: bool) -> Self {
-        Self(memory as u8 | if local { Self::LOCAL } else { 0 })
-    }
-}
+const LOCAL: u8 = 1 << 7;
+const SIDE: u8 = 1 << 6;
 
 /// What is in the body's room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,22 +75,28 @@ pub(super) enum Stage {
 unsafe impl Sync for TaskHeader {}
 
 impl TaskHeader {
-    /// A task that is queued, in memory of the usual allocator: whoever makes it posts its runnable.
+    /// A task that is queued, in this memory: whoever makes it posts its runnable.
+    ///
+    /// # Safety
+    /// The kind is that of a site in the task's place, whose home this is.
     #[inline]
-    pub(super) fn new(runnable: Header, state: State, home: HomeId, making: Making) -> Self {
+    pub(super) unsafe fn new(
+        kind: NonNull<TaskKind>,
+        state: State,
+        home: HomeId,
+        memory: Memory,
+        local: bool,
+    ) -> Self {
         Self {
-            runnable,
+            // SAFETY: the caller's; rules 3 and 6.
+            runnable: unsafe { Header::of_kind(kind.cast()) },
             state,
             home: AtomicU32::new(home.number()),
             stage: Cell::new(Stage::Future),
             stopped: Cell::new(false),
             list: Cell::new(List::Running),
-            fixed: Fixed::new(Memory::Recycling, making.local),
-            place: making.place,
-            location: making.location,
-            waits: Waits::new(),
-            side: Cell::new(None),
-            links: UnsafeCell::new(Links::new()),
+            fixed: Cell::new(memory as u8 | if local { LOCAL } else { 0 }),
+            links: UnsafeCell::new(MaybeUninit::uninit()),
         }
     }
 
@@ -107,16 +109,6 @@ impl TaskHeader {
         let _ = unsafe { task.as_ref() }.state.ask_stop(From::Home);
     }
 
-    /// Notes down for a task that nobody knows yet that it lies in this memory, and not in the usual one.
-    ///
-    /// # Safety
-    /// The task is there, and its memory is this.
-    #[cold]
-    pub(super) unsafe fn set_memory(task: NonNull<Self>, memory: Memory) {
-        // SAFETY: the caller's: nobody else is here.
-        unsafe { (*task.as_ptr()).fixed = Fixed::new(memory, task.as_ref().is_local()) };
-    }
-
     /// Puts a task that nobody knows yet into another place.
     ///
     /// # Safety
@@ -124,8 +116,40 @@ impl TaskHeader {
     pub(crate) unsafe fn set_place(task: NonNull<Self>, place: NonNull<Place>) {
         // SAFETY: the caller's: nobody else is here.
         unsafe {
-            (*task.as_ptr()).place = place;
-            (*task.as_ptr()).home = AtomicU32::new(place.as_ref().home().number());
+            let (this, kind) = (&mut *task.as_ptr(), *task.as_ref().kind());
+            let site = Sites::find(place.as_ref(), kind.work, kind.location);
+            this.runnable.set_kind(site.expect("there is room for the first").cast());
+            this.home = AtomicU32::new(place.as_ref().home().number());
+        }
+    }
+
+    /// # Safety
+    /// Rule 3.
+    #[inline]
+    unsafe fn kind(&self) -> &TaskKind {
+        // SAFETY: the caller's: it is there. It is the kind of a task: those alone are put there.
+        unsafe { self.runnable.kind(atomic::Ordering::Relaxed).cast().as_ref() }
+    }
+
+    /// Where the task was started.
+    ///
+    /// # Safety
+    /// Rule 3.
+    #[inline]
+    pub(crate) unsafe fn location(&self) -> &'static Location<'static> {
+        // SAFETY: the caller's.
+        unsafe { self.kind() }.location
+    }
+
+    /// The task has left its place: rule 6. From here on it is of this kind.
+    ///
+    /// # Safety
+    /// Called once, as the rule says.
+    #[inline]
+    pub(super) unsafe fn set_left(&self, kind: &'static TaskKind) {
+        if self.fixed.get() & SIDE == 0 {
+            // SAFETY: it lives for ever, and nothing is queued.
+            unsafe { self.runnable.set_kind(NonNull::from(kind).cast()) };
         }
     }
 
@@ -150,17 +174,23 @@ impl TaskHeader {
     /// Whether it must not leave its thread.
     #[inline]
     pub(super) fn is_local(&self) -> bool {
-        self.fixed.0 & Fixed::LOCAL != 0
+        self.fixed.get() & LOCAL != 0
     }
 
     /// In whose memory it lies.
     #[inline]
     pub(super) fn memory(&self) -> Memory {
-        match self.fixed.0 & !Fixed::LOCAL {
+        match self.fixed.get() & !(LOCAL | SIDE) {
             memory if memory == Memory::Recycling as u8 => Memory::Recycling,
             memory if memory == Memory::System as u8 => Memory::System,
             _ => Memory::Own,
         }
+    }
+
+    /// Whether it lies in the usual memory, and has no side table.
+    #[inline]
+    pub(super) fn is_plain(&self) -> bool {
+        self.fixed.get() & !LOCAL == Memory::Recycling as u8
     }
 
     /// Whether this thread is at its home.
@@ -188,7 +218,7 @@ impl TaskHeader {
     #[inline]
     pub(crate) unsafe fn place(&self) -> &Place {
         // SAFETY: the caller's.
-        unsafe { self.place.as_ref() }
+        unsafe { &*self.kind().place }
     }
 
     /// The environment it runs in.
@@ -213,8 +243,15 @@ impl TaskHeader {
     /// Rule 2.
     #[inline]
     pub(super) unsafe fn side(&self) -> Option<&Side> {
-        // SAFETY: it is freed with the body.
-        self.side.get().map(|side| unsafe { side.as_ref() })
+        // SAFETY: the bit says that the kind lies in one, which has it first; it is freed with the task.
+        unsafe { (self.fixed.get() & SIDE != 0).then(|| self.side_address().as_ref()) }
+    }
+
+    /// # Safety
+    /// Rule 2, and there is a side table.
+    #[inline]
+    pub(super) unsafe fn side_address(&self) -> NonNull<Side> {
+        self.runnable.kind(atomic::Ordering::Relaxed).cast()
     }
 
     /// The side table, made now if there is none.
@@ -233,26 +270,17 @@ impl TaskHeader {
     ///
     /// # Safety
     /// Rule 2.
-    unsafe fn try_make_side(&self) -> Option<&Side> {
+    pub(super) unsafe fn try_make_side(&self) -> Option<&Side> {
         // SAFETY: the caller's.
         if let Some(side) = unsafe { self.side() } {
             return Some(side);
         }
-        // SAFETY: rule 3, from rule 2.
-        let side = Side::make(unsafe { self.place() }.env().allocator())?;
-        self.side.set(Some(side));
-        // SAFETY: just made, and freed with the body.
-        Some(unsafe { side.as_ref() })
-    }
-
-    /// Frees the side table. All guests have left.
-    ///
-    /// # Safety
-    /// Rule 2, and nobody uses it any more.
-    pub(super) unsafe fn drop_side(&self) {
-        if let Some(side) = self.side.take() {
-            // SAFETY: the caller's.
-            unsafe { Side::free(side, self.place().env().allocator()) };
+        // SAFETY: rule 3, from rule 2. It is just made, freed with the task, and has the kind first.
+        unsafe {
+            let side = Side::make(self.place().env().allocator(), *self.kind())?;
+            self.runnable.set_kind(side.cast());
+            self.fixed.set(self.fixed.get() | SIDE);
+            Some(side.as_ref())
         }
     }
 
@@ -291,6 +319,22 @@ impl TaskHeader {
         }
     }
 
+    /// The same by a parent, for whom the task does not wait: it may leave its place meanwhile, and does not say then what that was.
+    ///
+    /// # Safety
+    /// The caller has a reference to the task; this was its place, and is there.
+    pub(crate) unsafe fn ask_stop_in(task: NonNull<Self>, place: NonNull<Place>) {
+        // SAFETY: as in `wake`.
+        unsafe {
+            let (state, from) = (&task.as_ref().state, task.as_ref().from());
+            match state.ask_stop(from) {
+                Wake::Nothing => {}
+                Wake::Post => Self::post(task),
+                Wake::Send => Self::send_in(task, place),
+            }
+        }
+    }
+
     /// The same where the caller is at the task's home, or on its thread with all others kept out. A task that has left does not
     /// hear of it.
     ///
@@ -326,56 +370,20 @@ impl TaskHeader {
         }
     }
 
-    /// The same for a task that has not run yet, and so has not moved.
+    /// The same for a task that has not run yet, and so has not moved: this is its place.
     ///
     /// # Safety
     /// As for `post`.
     #[inline]
-    pub(crate) unsafe fn post_first(task: NonNull<Self>) {
+    pub(crate) unsafe fn post_first(task: NonNull<Self>, place: NonNull<Place>) {
         // SAFETY: as in `post`.
-        unsafe {
-            let executor = NonNull::from(task.as_ref().place().env().executor());
-            executor.as_ref().post(Runnable::new(task.cast()));
-        }
+        unsafe { place.as_ref().env().executor().post(Runnable::new(task.cast())) };
     }
 
-    /// # Safety
-    /// The state has said that a letter is to be sent: rule 3 then lets us look at the place.
-    #[cold]
-    unsafe fn send(task: NonNull<Self>) {
-        // SAFETY: the task waits for the letter. A handle of our own, for as soon as the letter is sent the task may leave.
-        unsafe {
-            let executor = task.as_ref().place().env().executor().clone();
-            let Some(home) = executor.home() else { homeless() };
-            let letter = Letter::new(task.cast(), Self::open_letter);
-            if let Some(runnable) = home.send(letter) {
-                executor.post(runnable);
-            }
-        }
-    }
-
-    /// # Safety
-    /// Called once for a letter, at home.
-    unsafe fn open_letter(task: NonNull<()>) {
-        let task = task.cast::<Self>();
-        // SAFETY: the task waits for its letter; what the state says is ours to do. A reference of our own for afterwards: if
-        // the task has moved meanwhile, it may end elsewhere as soon as the letter is opened.
-        unsafe {
-            Self::add_reference(task);
-            let opened = task.as_ref().state.open();
-            if opened.leaving || opened.refused {
-                if opened.leaving {
-                    let stage = &task.as_ref().stage;
-                    let delivered = stage.get() == Stage::Delivered;
-                    stage.set(if delivered { Stage::LeavingDelivered } else { Stage::Leaving });
-                }
-                // Ours to run, or to take to its end: by the one function that knows its type.
-                drop(Runnable::new(task.cast()));
-            } else {
-                Self::wake(task);
-            }
-            drop_reference(task);
-        }
+    /// Its links in a list of its parent's: rule 4.
+    #[inline]
+    pub(crate) fn links(&self) -> *mut Links {
+        self.links.get().cast()
     }
 
     /// From here on the task is shared: it is about to run on another executor.
@@ -401,56 +409,6 @@ impl TaskHeader {
         // SAFETY: the caller's.
         Some(unsafe { self.place() }.stop_reason().unwrap_or(StopReason::Abandoned))
     }
-
-    /// A waker that does not count as a reference: for the time of a poll.
-    #[inline]
-    pub(super) unsafe fn borrowed_waker(task: NonNull<Self>) -> ManuallyDrop<Waker> {
-        // SAFETY: the functions fit the pointer; the caller sees to it that the task outlives the waker, and it is not
-        // dropped.
-        ManuallyDrop::new(unsafe { Waker::from_raw(raw_waker(task)) })
-    }
-}
-
-#[cold]
-fn homeless() -> ! {
-    eprintln!("convoke: an executor has a home for some of its work and none for other work. Aborting.");
-    std::process::abort()
-}
-
-#[inline]
-fn raw_waker(task: NonNull<TaskHeader>) -> RawWaker {
-    RawWaker::new(task.as_ptr().cast_const().cast(), &WAKER)
-}
-
-static WAKER: RawWakerVTable = RawWakerVTable::new(clone_waker, wake, wake_by_ref, drop_waker);
-
-/// # Safety
-/// `data` is a task, and the caller has a reference to it; so in all four.
-unsafe fn clone_waker(data: *const ()) -> RawWaker {
-    // SAFETY: the caller's.
-    let task = unsafe { NonNull::new_unchecked(data.cast_mut().cast::<TaskHeader>()) };
-    // SAFETY: as above.
-    let header = unsafe { task.as_ref() };
-    header.state.add_reference(header.from());
-    raw_waker(task)
-}
-
-unsafe fn wake(data: *const ()) {
-    // SAFETY: the caller's.
-    unsafe {
-        wake_by_ref(data);
-        drop_waker(data);
-    }
-}
-
-unsafe fn wake_by_ref(data: *const ()) {
-    // SAFETY: the caller's.
-    unsafe { TaskHeader::wake(NonNull::new_unchecked(data.cast_mut().cast())) };
-}
-
-unsafe fn drop_waker(data: *const ()) {
-    // SAFETY: the caller's.
-    unsafe { drop_reference(NonNull::new_unchecked(data.cast_mut().cast())) };
 }
 
 /// Gives up the handle that does not leave the task's home.
@@ -483,13 +441,10 @@ pub(crate) unsafe fn drop_reference(task: NonNull<TaskHeader>) {
 
 // Tasks that wait are many: this is the price of each, beside its future.
 #[cfg(all(target_pointer_width = "64", not(feature = "loom")))]
-const _: () = assert!(size_of::<TaskHeader>() <= 80);
+const _: () = assert!(size_of::<TaskHeader>() == 48);
 
 impl fmt::Debug for TaskHeader {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("TaskHeader")
-            .field("state", &self.state)
-            .field("spawned at", &self.location)
-            .finish_non_exhaustive()
+        f.debug_struct("TaskHeader").field("state", &self.state).finish_non_exhaustive()
     }
 }

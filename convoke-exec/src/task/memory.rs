@@ -4,14 +4,16 @@
 use core::alloc::Layout;
 use core::future::Future;
 use core::mem::ManuallyDrop;
+use core::panic::Location;
 use core::ptr::NonNull;
 
 use convoke_core::env::FrameAllocator;
-use convoke_core::raw::Header;
 
-use super::cell::{Cell, Ending, Making};
+use super::cell::{Cell, Ending};
 use super::header::TaskHeader;
 use super::place::Place;
+use super::side::Side;
+use super::site::{Sites, TaskKind};
 use super::state::State;
 
 /// Whose memory a task lies in.
@@ -50,29 +52,36 @@ impl Memory {
 /// Memory for a task that is not made yet.
 pub(crate) struct Vacant<F: Future, M> {
     cell: NonNull<Cell<F, M>>,
+    kind: NonNull<TaskKind>,
     memory: Memory,
-    /// If it is neither of the usual ones.
-    allocator: Option<FrameAllocator>,
 }
 
 impl<F: Future, M: Ending<F::Output>> Vacant<F, M> {
-    /// Memory from the allocator of the place, if it has some.
+    /// Memory from the allocator of the place, if it has some, for a task that is started there.
+    ///
+    /// # Safety
+    /// The place does not move any more.
     #[inline]
-    pub(crate) fn allocate(place: &Place) -> Option<Self> {
+    pub(crate) unsafe fn allocate(place: &Place, location: &'static Location<'static>) -> Option<Self> {
+        // SAFETY: the caller's.
+        let kind = unsafe { Sites::find(place, Cell::<F, M>::WORK, location)? };
         let allocator = place.env().allocator();
         if *allocator != FrameAllocator::recycling() {
-            return Self::allocate_elsewhere(allocator);
+            return Self::allocate_elsewhere(allocator, kind);
         }
         let cell = FrameAllocator::recycling().allocate(Cell::<F, M>::layout(Memory::Recycling))?.cast();
-        Some(Self { cell, memory: Memory::Recycling, allocator: None })
+        Some(Self { cell, kind, memory: Memory::Recycling })
     }
 
     #[cold]
-    fn allocate_elsewhere(allocator: &FrameAllocator) -> Option<Self> {
+    fn allocate_elsewhere(allocator: &FrameAllocator, kind: NonNull<TaskKind>) -> Option<Self> {
         let memory = Memory::of(allocator);
-        let own = (memory == Memory::Own).then(|| allocator.clone());
         let cell = allocator.allocate(Cell::<F, M>::layout(memory))?.cast();
-        Some(Self { cell, memory, allocator: own })
+        if memory == Memory::Own {
+            // SAFETY: the memory is ours, and has room for it there.
+            unsafe { Cell::allocator_of(cell).write(allocator.clone()) };
+        }
+        Some(Self { cell, kind, memory })
     }
 
     /// Makes the task. It is queued: the caller posts its runnable, or runs it.
@@ -82,30 +91,22 @@ impl<F: Future, M: Ending<F::Output>> Vacant<F, M> {
     /// thread is at the home of the place's executor; else the future is `Send`. What the future and the ending borrow
     /// outlives the task.
     #[inline]
-    pub(crate) unsafe fn fill(self, future: F, ending: M, making: Making) -> NonNull<TaskHeader> {
+    pub(crate) unsafe fn fill(self, future: F, ending: M, place: &Place, local: bool) -> NonNull<TaskHeader> {
         let this = ManuallyDrop::new(self);
         let cell = this.cell;
-        // SAFETY: the caller's.
-        let home = unsafe { making.place.as_ref() }.home();
         let state = if M::HANDLE { State::queued_with_handle() } else { State::queued(M::REFERENCES) };
-        let header = TaskHeader::new(Header::new(Cell::<F, M>::call), state, home, making);
-        // SAFETY: the memory fits and is ours. We are given up here, and the allocator is not used again.
-        unsafe {
-            cell.write(Cell::new(header, ending, future));
-            if this.memory != Memory::Recycling {
-                TaskHeader::set_memory(cell.cast(), this.memory);
-                if let Some(allocator) = (&raw const this.allocator).read() {
-                    Cell::allocator_of(cell).write(allocator);
-                }
-            }
-        }
+        // SAFETY: the kind was found there.
+        let header = unsafe { TaskHeader::new(this.kind, state, place.home(), this.memory, local) };
+        // SAFETY: the memory fits and is ours. We are given up here; the allocator stays behind the task.
+        unsafe { cell.write(Cell::new(header, ending, future)) };
         cell.cast()
     }
 }
 
 impl<F: Future, M> Drop for Vacant<F, M> {
     fn drop(&mut self) {
-        let allocator = self.memory.allocator(|| self.allocator.take());
+        // SAFETY: it stands there if it is neither of the usual ones.
+        let allocator = self.memory.allocator(|| Some(unsafe { Cell::allocator_of(self.cell).read() }));
         // SAFETY: the memory came from there, and was not filled.
         unsafe { allocator.deallocate(self.cell.cast(), Cell::<F, M>::layout(self.memory)) };
     }
@@ -133,7 +134,7 @@ impl<F: Future, M> Cell<F, M> {
         unsafe { cell.cast::<u8>().add(Self::ALLOCATOR_AT).cast() }
     }
 
-    /// Drops all but the body, and gives the memory back.
+    /// Drops all but the body, and gives the memory back, with that of the side table.
     ///
     /// # Safety
     /// The task is the caller's alone, and its body is gone.
@@ -142,8 +143,8 @@ impl<F: Future, M> Cell<F, M> {
         let cell = task.cast::<Self>();
         // SAFETY: the caller's; the allocator is the one it was made with.
         unsafe {
-            if task.as_ref().memory() != Memory::Recycling {
-                return Self::destroy_elsewhere(cell);
+            if !task.as_ref().is_plain() {
+                return Self::destroy_with_more(cell);
             }
             cell.drop_in_place();
             FrameAllocator::recycling().deallocate(cell.cast(), Self::layout(Memory::Recycling));
@@ -153,11 +154,16 @@ impl<F: Future, M> Cell<F, M> {
     /// # Safety
     /// As for `destroy`.
     #[cold]
-    unsafe fn destroy_elsewhere(cell: NonNull<Self>) {
-        // SAFETY: as in `destroy`.
+    unsafe fn destroy_with_more(cell: NonNull<Self>) {
+        // SAFETY: as in `destroy`. The side table came from the same allocator: that of the place. It was cleared when the body
+        // was gone.
         unsafe {
-            let memory = cell.cast::<TaskHeader>().as_ref().memory();
+            let header = cell.cast::<TaskHeader>().as_ref();
+            let memory = header.memory();
             let allocator = memory.allocator(|| Some(Self::allocator_of(cell).read()));
+            if header.side().is_some() {
+                Side::free(header.side_address(), &allocator);
+            }
             cell.drop_in_place();
             allocator.deallocate(cell.cast(), Self::layout(memory));
         }

@@ -1,13 +1,14 @@
 //! Where a task hangs: what it inherits from there, and the links by which its parent knows it.
 
 use core::fmt;
-use core::ptr::{self, NonNull};
+use core::ptr::NonNull;
 use std::time::Instant;
 
 use convoke_core::raw::HomeId;
 use convoke_core::{Env, Executor, StopReason};
 
 use super::header::TaskHeader;
+use super::site::Sites;
 
 /// What all tasks in one place have in common. It is part of a parent: a scope, a launch, the operation of a task that
 /// was connected; and outlives the tasks.
@@ -19,6 +20,8 @@ pub(crate) struct Place {
     /// The task above, for people who look. Compared, never followed.
     pub(crate) parent: Option<NonNull<TaskHeader>>,
     reason: unsafe fn(NonNull<Place>) -> Option<StopReason>,
+    /// Where in the program its tasks are started.
+    sites: Sites,
 }
 
 impl Place {
@@ -33,7 +36,7 @@ impl Place {
         parent: Option<NonNull<TaskHeader>>,
         reason: unsafe fn(NonNull<Place>) -> Option<StopReason>,
     ) -> Self {
-        Self { env, home, deadline, parent, reason }
+        Self { env, home, deadline, parent, reason, sites: Sites::new() }
     }
 
     /// The environment of the tasks.
@@ -54,6 +57,11 @@ impl Place {
         self.home
     }
 
+    #[inline]
+    pub(super) fn sites(&self) -> &Sites {
+        &self.sites
+    }
+
     /// The home of what runs in this environment.
     pub(crate) fn home_of(env: &Env) -> HomeId {
         env.executor().home().map_or(HomeId::NONE, |home| home.id())
@@ -62,6 +70,16 @@ impl Place {
     pub(crate) fn stop_reason(&self) -> Option<StopReason> {
         // SAFETY: `new`'s caller.
         unsafe { (self.reason)(NonNull::from(self)) }
+    }
+}
+
+impl Drop for Place {
+    #[inline]
+    fn drop(&mut self) {
+        let env = self.env;
+        // SAFETY: the tasks have left. The environment is there: `new`'s caller; that of a place with one task may be gone, and
+        // is not asked.
+        unsafe { self.sites.free(|| env.as_ref().allocator()) };
     }
 }
 
@@ -88,11 +106,4 @@ pub(crate) enum List {
     Asked,
     /// Asked from the beginning.
     Late,
-}
-
-impl Links {
-    #[inline]
-    pub(crate) const fn new() -> Self {
-        Self { next: ptr::null_mut(), previous: ptr::null_mut() }
-    }
 }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use convoke_core::raw::{OnStop, RawCallback, Runnable};
 use convoke_core::{Executor, Never, Operation, Outcome, Receiver, Sender, StopReason, awaitable};
 
-use super::cell::{Cell, Ending, Known, Making, no_memory};
+use super::cell::{Cell, Ending, Known, no_memory};
 use super::header::TaskHeader;
 use super::host::Inside;
 use super::memory::Vacant;
@@ -126,12 +126,12 @@ impl<F: Future + Send, R: Receiver<F::Output, Never>> Operation for TaskOperatio
                 reason,
             ));
             let place = NonNull::from(place);
-            let Some(vacant) = Vacant::allocate(place.as_ref()) else {
+            let Some(vacant) = Vacant::allocate(place.as_ref(), location) else {
                 drop(future);
                 return complete(this, Outcome::Panicked(no_memory::<F>(location)));
             };
-            let making = Making { place, local: false, location };
-            let task = vacant.fill(future, RootEnding { operation: this, name, entry: Entry::new() }, making);
+            let ending = RootEnding { operation: this, name, entry: Entry::new() };
+            let task = vacant.fill(future, ending, place.as_ref(), false);
             RootEnding::<F, R>::at(task).entry.link(task.cast(), RootEnding::<F, R>::look);
             (*callback).insert(RawCallback::new(AskStop(task))).register(stop);
             if let Some(runnable) = env.as_ref().executor().dispatch(Runnable::new(task.cast())) {

@@ -7,13 +7,23 @@ use core::fmt;
 use core::ptr::NonNull;
 
 use convoke_core::env::FrameAllocator;
+use convoke_core::raw::Waits;
 use convoke_core::raw::sync::atomic::{AtomicU32, Ordering};
 use convoke_core::{Env, StopReason};
 
+use super::site::TaskKind;
 use crate::surroundings::Surroundings;
 
-/// All of it belongs to whoever is inside the task, except `gone`, which guests that leave elsewhere count up.
+/// All of it belongs to whoever is inside the task, except `gone`, which guests that leave elsewhere count up, and what people
+/// who look see: `kind`, which is not changed, and `waits`.
+#[repr(C)]
 pub(crate) struct Side {
+    /// First, so that its address is ours: the task leads here, and no longer to its site.
+    kind: TaskKind,
+    /// Where the task waits, or waited last, while it is watched: longer than its header knows.
+    pub(super) waits: Waits,
+    /// In which watch that was.
+    pub(super) watch: Cell<usize>,
     /// Guests that have come, less those that were dismissed from inside.
     guests: Cell<u32>,
     /// Guests that have left from elsewhere.
@@ -29,12 +39,15 @@ pub(crate) struct Side {
 }
 
 impl Side {
-    /// A side table, in memory of the allocator, if it has some.
-    pub(super) fn make(allocator: &FrameAllocator) -> Option<NonNull<Self>> {
+    /// A side table, in memory of the allocator, if it has some; for a task of this kind.
+    pub(super) fn make(allocator: &FrameAllocator, kind: TaskKind) -> Option<NonNull<Self>> {
         let memory = allocator.allocate(Layout::new::<Self>())?.cast::<Self>();
         // SAFETY: the memory fits and is ours.
         unsafe {
             memory.write(Self {
+                kind: TaskKind { side: Some(memory), ..kind },
+                waits: Waits::new(),
+                watch: Cell::new(0),
                 guests: Cell::new(0),
                 gone: AtomicU32::new(0),
                 spare: Cell::new(None),
@@ -45,14 +58,26 @@ impl Side {
         Some(memory)
     }
 
+    /// The body is gone: lets go of all that leads to the place, or came from there.
+    ///
     /// # Safety
-    /// It came from `make` with this allocator and is not used any more.
-    pub(super) unsafe fn free(this: NonNull<Self>, allocator: &FrameAllocator) {
+    /// Called from inside, with the allocator of `make`; all guests have left, and nobody uses what is in here.
+    pub(super) unsafe fn clear(&self, allocator: &FrameAllocator) {
         // SAFETY: the caller's; the spare room came from the same allocator.
         unsafe {
-            if let Some((memory, room)) = this.as_ref().spare.take() {
+            if let Some((memory, room)) = self.spare.take() {
                 allocator.deallocate(memory, room);
             }
+            drop(core::mem::take(&mut *self.surroundings.get()));
+            drop(core::mem::take(&mut *self.moved_to.get()));
+        }
+    }
+
+    /// # Safety
+    /// It came from `make` with this allocator, was cleared, and is not used any more.
+    pub(super) unsafe fn free(this: NonNull<Self>, allocator: &FrameAllocator) {
+        // SAFETY: the caller's.
+        unsafe {
             this.drop_in_place();
             allocator.deallocate(this.cast(), Layout::new::<Self>());
         }

@@ -193,11 +193,12 @@ impl State {
         Opened { refused: before & REFUSED != 0, leaving: before & LEAVING != 0 }
     }
 
-    /// The holder of the runnable goes in. `from` is not `Away`.
+    /// The holder of the runnable goes in. `from` is not `Away`. Says whether it was asked to stop by then.
     #[inline]
-    pub fn begin(&self, from: From) {
+    pub fn begin(&self, from: From) -> bool {
         // Acquire: whoever was inside before us released it in `pause`.
-        self.change_own(from, |word| word & !QUEUED | RUNNING);
+        let before = self.change_own(from, |word| word & !QUEUED | RUNNING);
+        before & STOP != 0 || self.away.load(Ordering::Acquire) & STOP_AWAY != 0
     }
 
     /// Whoever is inside has polled, and it waits.
@@ -271,6 +272,19 @@ impl State {
         } else {
             self.own.fetch_sub(REFERENCE, Ordering::AcqRel) < 2 * REFERENCE
         }
+    }
+
+    /// At home: wakes it and gives up a reference, at once. None, and nothing is done, if references are merged or have to be settled.
+    #[inline]
+    #[must_use]
+    pub fn wake_and_drop_at_home(&self) -> Option<Wake> {
+        let own = self.own.load(Ordering::Relaxed);
+        if own & MERGED != 0 || count(own) < -MOST_UNSETTLED {
+            return None;
+        }
+        let (next, wake) = woken(own);
+        self.own.store(next.wrapping_sub(REFERENCE), Ordering::Relaxed);
+        Some(wake)
     }
 
     /// The task, which has ended, leaves after all: a letter has kept it. `from` is not `Away`. Its own reference is still there

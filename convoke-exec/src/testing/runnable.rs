@@ -2,7 +2,7 @@
 
 use core::ptr::NonNull;
 
-use convoke_core::raw::{Call, Header, Runnable};
+use convoke_core::raw::{Call, Header, Runnable, WorkKind};
 
 /// A runnable that calls `f` with what became of it: [`Call::Run`] when it is run, [`Call::Stop`] when it is dropped
 /// unrun. It allocates, as the work of a program does not.
@@ -15,7 +15,7 @@ use convoke_core::raw::{Call, Header, Runnable};
 /// drop(runnable(|call| assert_eq!(call, Call::Stop)));
 /// ```
 pub fn runnable<F: FnOnce(Call) + Send + 'static>(f: F) -> Runnable {
-    let boxed = Box::new(Boxed { header: Header::new(call::<F>), f });
+    let boxed = Box::new(Boxed { header: Header::new(const { &WorkKind::new(call::<F>) }), f });
     // SAFETY: the header stays in its box until `call` takes it back; `f` is `Send`, so any thread may do that; the box
     // was made just now, so there is no other runnable for it.
     unsafe { Runnable::new(NonNull::from(Box::leak(boxed)).cast()) }

@@ -9,7 +9,7 @@ use core::ptr::NonNull;
 use std::time::{Duration, Instant};
 
 use convoke_core::raw::sync::atomic::{AtomicU8, Ordering};
-use convoke_core::raw::{Call, Header, OnStop, RawCallback, Runnable, Timer, Timers};
+use convoke_core::raw::{Call, Header, OnStop, RawCallback, Runnable, Timer, Timers, WorkKind};
 use convoke_core::{
     Completes, Env, Executor, Never, Operation, Outcome, Panic, Receiver, Sender, StopReason,
 };
@@ -88,7 +88,7 @@ unsafe impl Sender for Sleep {
 
     fn connect<R: Receiver<(), Never>>(self, receiver: R) -> SleepOperation<R> {
         SleepOperation {
-            header: Header::new(SleepOperation::<R>::arrived),
+            header: Header::new(const { &WorkKind::new(SleepOperation::<R>::arrived) }),
             timer: Timer::new(SleepOperation::<R>::called),
             race: AtomicU8::new(0),
             when: self.when,

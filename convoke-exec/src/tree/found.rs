@@ -48,7 +48,10 @@ impl Found {
     }
 
     /// There is this task.
-    pub(crate) fn task(&mut self, task: &TaskHeader, above: Option<NonNull<TaskHeader>>) {
+    ///
+    /// # Safety
+    /// As for [`TaskHeader::look`].
+    pub(crate) unsafe fn task(&mut self, task: &TaskHeader, above: Option<NonNull<TaskHeader>>) {
         #[cfg(feature = "testing")]
         if let Some(wanted) = &mut self.wanted {
             wanted.meet(task);
@@ -60,7 +63,8 @@ impl Found {
         self.tasks.push(Seen {
             address: core::ptr::from_ref(task).addr(),
             above: above.map(|above| above.addr().get()),
-            look: task.look(),
+            // SAFETY: the caller's.
+            look: unsafe { task.look() },
             order: self.parent,
         });
     }

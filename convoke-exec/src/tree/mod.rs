@@ -93,7 +93,7 @@ pub enum TaskState {
     Running,
     /// It is queued at its executor.
     Queued,
-    /// It waits; where it last said so, if it did. Futures that are not Convoke's do not say.
+    /// It waits; where, if it has said so since it was queued. Futures that are not Convoke's do not say.
     Waits(Option<&'static Location<'static>>),
     /// Its future is gone, and it is about to leave.
     Leaving,
@@ -195,7 +195,7 @@ impl<'a> TaskNode<'a> {
         self.known().home
     }
 
-    /// Where it waited last, whatever it does now.
+    /// Where it waits; or waited last, whatever it does now, if it is watched.
     pub(crate) fn waited_at(self) -> Option<&'static Location<'static>> {
         self.known().waited_at
     }

@@ -15,6 +15,7 @@ pub struct Played {
     pub inside: UnsafeCell<usize>,
     /// Who touches the task reads it, and who frees it writes it.
     pub memory: UnsafeCell<bool>,
+    pub left: Left,
     /// Whether it has moved away from its home.
     pub moved: AtomicBool,
     /// Runnables that are queued, and letters that are on their way. At most one each.
@@ -22,6 +23,35 @@ pub struct Played {
     pub taken: AtomicUsize,
     pub letters: Mutex<usize>,
     pub ready: AtomicBool,
+}
+
+/// Whether the task's kind is one that is there for ever: rule 6 of the header. Who sends a letter reads it, for the place, and so
+/// does who frees the task.
+pub struct Left(UnsafeCell<bool>);
+
+// SAFETY: the model checks it.
+unsafe impl Sync for Left {}
+// SAFETY: as above.
+unsafe impl Send for Left {}
+
+impl Left {
+    pub fn new() -> Self {
+        Self(UnsafeCell::new(false))
+    }
+
+    pub fn set(&self) {
+        // SAFETY: a write; the model sees if it is not alone.
+        self.0.with_mut(|left| unsafe { *left = true });
+    }
+
+    pub fn get(&self) -> bool {
+        // SAFETY: a read; the model sees if somebody writes.
+        self.0.with(|left| unsafe { *left })
+    }
+
+    pub fn assert(&self) {
+        assert!(self.get(), "it leads to a place that is gone");
+    }
 }
 
 // SAFETY: the model checks it.
@@ -35,6 +65,7 @@ impl Played {
             state: State::queued(references),
             inside: UnsafeCell::new(0),
             memory: UnsafeCell::new(false),
+            left: Left::new(),
             moved: AtomicBool::new(false),
             queued: Count::default(),
             taken: AtomicUsize::new(0),
@@ -73,9 +104,21 @@ impl Played {
         match wake {
             Wake::Nothing => {}
             Wake::Post => _ = self.queued.add(),
-            Wake::Send => *self.letters.lock().unwrap() += 1,
+            Wake::Send => {
+                assert!(!self.left.get(), "its place is looked at");
+                *self.letters.lock().unwrap() += 1;
+            }
         }
         wake
+    }
+
+    /// The same for a parent, which knows the place.
+    pub fn act_in_place(&self, wake: Wake) {
+        if wake == Wake::Send {
+            *self.letters.lock().unwrap() += 1;
+        } else {
+            let _ = self.act(wake);
+        }
     }
 
     pub fn wake(&self, from: From) -> Wake {
@@ -85,9 +128,16 @@ impl Played {
     pub fn drop_reference(&self, from: From) -> bool {
         let last = self.state().drop_reference(from);
         if last {
+            self.left.assert();
             self.free();
         }
         last
+    }
+
+    /// It has left, and gives up its own reference.
+    pub fn leave_to_others(&self, from: From) -> bool {
+        self.left.set();
+        self.drop_reference(from)
     }
 
     pub fn letter_has_come(&self) -> bool {
@@ -132,7 +182,7 @@ impl Played {
                     return waited;
                 }
                 Leave::Counted => {
-                    self.drop_reference(from);
+                    self.leave_to_others(from);
                     return waited;
                 }
                 Leave::Here => unreachable!("it has no handle that stays at home"),
