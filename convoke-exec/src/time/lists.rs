@@ -39,14 +39,15 @@ fn moved(place: u64, list: u32) -> u64 {
     (place & !u64::from(NONE)) | u64::from(list)
 }
 
-/// `COUNT` lists.
+/// `COUNT` lists. They are many, and so not on anybody's stack while a queue is made and moved to where it stays.
 pub(super) struct Lists<const COUNT: usize> {
-    first: [*mut Timer; COUNT],
+    first: Box<[*mut Timer; COUNT]>,
 }
 
 impl<const COUNT: usize> Lists<COUNT> {
-    pub(super) const fn new() -> Self {
-        Self { first: [ptr::null_mut(); COUNT] }
+    pub(super) fn new() -> Self {
+        let first = vec![ptr::null_mut(); COUNT].into_boxed_slice();
+        Self { first: first.try_into().expect("it has that length") }
     }
 
     pub(super) fn is_empty(&self, list: u32) -> bool {

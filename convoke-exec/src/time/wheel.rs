@@ -1,5 +1,5 @@
-//! The timers of a queue on a hierarchical wheel: arming and taking back are a few writes, however many there are. It
-//! allocates nothing; the lists are linked through the timers.
+//! The timers of a queue on a hierarchical wheel: arming and taking back are a few writes, however many there are. None
+//! of them allocates; the lists are linked through the timers.
 //!
 //! A tick is about a millisecond. The number of a timer's tick, taken as digits of 64, says where the timer lies:
 //! 1. On the level of the highest digit in which it differs from the wheel's own tick, in the slot of that digit. So what
@@ -60,7 +60,7 @@ pub(super) enum Earliest {
 
 impl Wheel {
     /// An empty wheel, which stands at this time.
-    pub(super) const fn new(now: u64) -> Self {
+    pub(super) fn new(now: u64) -> Self {
         let occupied = [0; LEVELS as usize];
         Self { tick: now >> TICK, waiting: 0, armed: 0, occupied, lists: Lists::new() }
     }
