@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, Weak};
 
 use convoke::context::{Context, FromContext, Service};
 use convoke::io::{IO, use_service, with_services};
-use convoke::net::{TcpListener, TcpStream};
+use convoke::net::TcpStream;
 use convoke::prelude::*;
 use convoke::runtime::Runtime;
 use convoke::{IoContext, PoolExecutor, StopReason, io_context};
@@ -268,7 +268,7 @@ mod simulated {
     }
 
     async fn server() -> io::Result<()> {
-        let listener = TcpListener::bind("0.0.0.0:7").await?;
+        let listener = convoke::net::TcpListener::bind("0.0.0.0:7").await?;
         loop {
             let (stream, _) = listener.accept().await?;
             let mut heard = [0; 7];
