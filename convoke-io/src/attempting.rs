@@ -121,7 +121,8 @@ impl Waiting {
     #[inline]
     fn waits<T>(&mut self, ticket: Ticket, place: &'static Location<'static>, cx: &Context<'_>) -> Poll<T> {
         self.ticket = ticket;
-        IN_A_ROW.set(0);
+        // Not `set`, which is a call.
+        IN_A_ROW.with(|calls| calls.set(0));
         Frame::current(|frame| {
             if let Some(frame) = frame {
                 frame.waits_at(place);
@@ -134,8 +135,10 @@ impl Waiting {
     /// Whether it may go on at once; if not, it is polled again when others have run.
     #[inline]
     fn is_turn(&mut self, cx: &Context<'_>) -> bool {
-        let calls = IN_A_ROW.get() + 1;
-        IN_A_ROW.set(calls);
+        let calls = IN_A_ROW.with(|calls| {
+            calls.set(calls.get() + 1);
+            calls.get()
+        });
         calls <= CALLS_IN_A_ROW || self.lets_others_run(cx)
     }
 
