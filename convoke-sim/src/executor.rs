@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use convoke_core::raw::{Home, Runnable, Timer, Timers};
-use convoke_core::{Executor, ExecutorRef, StopSource, StopToken};
+use convoke_core::{Executor, StopSource, StopToken};
 use convoke_exec::{Context, RunLoopExecutor};
 use convoke_io::context::IoShared;
 use convoke_io::signal::{Signal, Switchboard};
@@ -42,9 +42,7 @@ impl HostExecutor {
         let signals = Arc::new(Switchboard::asking(source.clone()));
         let driver = SimDriver::new(world.clone(), host, life, clock, signals.clone());
         let io = IoShared::new(Arc::new(driver));
-        let executor = Self(Arc::new(Place { run_loop, world, clock, io, source, signals }));
-        executor.services().set_executor(ExecutorRef::new(executor.clone()));
-        executor
+        Self(Arc::new(Place { run_loop, world, clock, io, source, signals }))
     }
 
     /// Asked to stop when the host hears of a signal that asks for it.

@@ -6,7 +6,7 @@ use core::panic::Location;
 use std::sync::Arc;
 
 use convoke_core::frames::{Bounded, Counting, FrameAllocator};
-use convoke_core::{Outcome, Panic};
+use convoke_core::{ExecutorRef, Outcome, Panic};
 use convoke_exec::{Launch, Launched, ensure, launch};
 
 use crate::clock::Clock;
@@ -70,6 +70,14 @@ type Start = Box<dyn FnMut(Launch, Life) -> Launched<Said>>;
 
 /// One life of a host: its services end with the program, and are let go of also if that is never run.
 struct Life(HostExecutor);
+
+impl Life {
+    fn begin(executor: HostExecutor) -> Self {
+        // A ring, which the end of this life opens.
+        executor.services().set_executor(ExecutorRef::new(executor.clone()));
+        Self(executor)
+    }
+}
 
 impl Drop for Life {
     fn drop(&mut self) {
@@ -151,7 +159,7 @@ impl Program {
         self.executor = Some(executor.clone());
         let launch = launch(executor).name(self.name.clone()).allocator(allocator);
         let launch = launch.stop_token(executor.stop_token());
-        let life = Life(executor.clone());
+        let life = Life::begin(executor.clone());
         self.stage = Stage::Running(Panic::catch(|| start(launch, life))?);
         Ok(())
     }
