@@ -1,13 +1,11 @@
 //! Services that are closed: each is awaited, the last made first, whatever the others do.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use convoke_core::env::Changes;
 use convoke_core::{ExecutorRef, Outcome, StopReason, StopSource};
-use convoke_exec::cleanup::GRACE;
 use convoke_exec::context::{Context, Service, ServiceError};
-use convoke_exec::{checkpoint, forever, set_cleanup_hook, sync_wait, sync_wait_with, task};
+use convoke_exec::{checkpoint, sync_wait, sync_wait_with, task};
 
 use super::{DESTROY, Latin, Numbered, SHUT_DOWN, Trace};
 
@@ -102,53 +100,63 @@ fn dropping_a_context_shuts_down_and_awaits_nothing() {
     assert_eq!(trace.lines(), [SHUT_DOWN, DESTROY].concat());
 }
 
-struct PanicsWhenClosed;
-struct NeverCloses;
+/// In virtual time, where a grace period is over only when nobody has anything else to do.
+#[cfg(feature = "testing")]
+mod troubled {
+    use convoke_exec::testing::run;
+    use convoke_exec::{forever, set_cleanup_hook};
 
-impl Service for PanicsWhenClosed {
-    type Interface = Self;
+    use super::*;
 
-    fn into_interface(self: Arc<Self>) -> Arc<Self> {
-        self
+    struct PanicsWhenClosed;
+    struct NeverCloses;
+
+    impl Service for PanicsWhenClosed {
+        type Interface = Self;
+
+        fn into_interface(self: Arc<Self>) -> Arc<Self> {
+            self
+        }
+
+        async fn close(&self) {
+            checkpoint().await;
+            panic!("it does not want to close");
+        }
     }
 
-    async fn close(&self) {
-        checkpoint().await;
-        panic!("it does not want to close");
+    impl Service for NeverCloses {
+        type Interface = Self;
+
+        fn into_interface(self: Arc<Self>) -> Arc<Self> {
+            self
+        }
+
+        async fn close(&self) {
+            forever().await;
+        }
     }
-}
 
-impl Service for NeverCloses {
-    type Interface = Self;
-
-    fn into_interface(self: Arc<Self>) -> Arc<Self> {
-        self
+    #[test]
+    fn a_service_that_panics_or_does_not_end_is_told_to_the_hook_and_the_others_are_closed() {
+        let (trace, told) = (Trace::default(), Trace::default());
+        let hook = told.clone();
+        set_cleanup_hook(move |problem| hook.note(problem.to_string()));
+        let context = with_two_that_close(&trace);
+        assert!(context.make_service(|_| PanicsWhenClosed).is_ok());
+        assert!(context.make_service(|_| NeverCloses).is_ok());
+        run(async move { context.close().await });
+        assert_eq!(trace.lines(), CLOSED);
+        let told = told.lines();
+        let says = |what: &str, how: &str| told.iter().any(|line| line.contains(what) && line.contains(how));
+        assert!(
+            says("PanicsWhenClosed (at convoke-exec/tests/context/closing.rs", "it does not want to close"),
+            "{told:?}"
+        );
+        assert!(
+            says("NeverCloses (at convoke-exec/tests/context/closing.rs", "grace period over"),
+            "{told:?}"
+        );
     }
-
-    async fn close(&self) {
-        forever().await;
-    }
-}
-
-#[test]
-fn a_service_that_panics_or_does_not_end_is_told_to_the_hook_and_the_others_are_closed() {
-    let (trace, told) = (Trace::default(), Trace::default());
-    let hook = told.clone();
-    set_cleanup_hook(move |problem| hook.note(problem.to_string()));
-    let context = with_two_that_close(&trace);
-    assert!(context.make_service(|_| PanicsWhenClosed).is_ok());
-    assert!(context.make_service(|_| NeverCloses).is_ok());
-    let short = Changes::new().local(&GRACE, Duration::from_millis(1));
-    let outcome = sync_wait_with(short, task(async move { context.close().await }));
-    assert_eq!(outcome, Outcome::Value(()));
-    assert_eq!(trace.lines(), CLOSED);
-    let told = told.lines();
-    let says = |what: &str, how: &str| told.iter().any(|line| line.contains(what) && line.contains(how));
-    assert!(
-        says("PanicsWhenClosed (at convoke-exec/tests/context/closing.rs", "it does not want to close"),
-        "{told:?}"
-    );
-    assert!(says("NeverCloses (at convoke-exec/tests/context/closing.rs", "grace period over"), "{told:?}");
 }
 
 #[test]
