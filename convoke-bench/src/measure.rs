@@ -44,6 +44,7 @@ pub(crate) fn measure(scenario: &Scenario, plan: &Plan, progress: &mut Progress)
         for turn in 0..racers.len() {
             let racer = &mut racers[(first + turn) % scenario.contestants.len()];
             progress.step(racer.peer, &format!("{} of {}", repeat + 1, plan.repeat));
+            racer.run.renew(racer.ops);
             let cost = racer.run.run(racer.ops);
             racer.samples.push(cost / racer.ops as f64);
         }

@@ -74,6 +74,9 @@ pub(crate) trait Run {
     /// Does so many ops and says what they cost, in the unit of the scenario.
     fn run(&mut self, ops: u64) -> f64;
 
+    /// Called before each timed sample of so many ops: what has its luck for as long as it lives begins anew, and warms up.
+    fn renew(&mut self, _ops: u64) {}
+
     /// How often so many ops allocate.
     fn allocations(&mut self, ops: u64) -> f64 {
         let allocations = allocator::count(|| {
