@@ -6,8 +6,9 @@
 
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, mpsc};
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::task::{Poll, Waker};
 use std::time::{Duration, Instant};
 
@@ -283,30 +284,28 @@ fn looping() -> (ExecutorRef, impl FnOnce()) {
     })
 }
 
+/// How long a tree may take before the test is given up.
+const PATIENCE: Duration = Duration::from_secs(60);
+
 /// The tree that hangs is named by whoever watches.
 fn watched(executors: Arc<[ExecutorRef]>, seeds: impl Iterator<Item = u64>) -> u64 {
-    let now = Arc::new(AtomicUsize::new(0));
-    let seen = now.clone();
+    let (begins, told) = mpsc::channel();
     std::thread::spawn(move || {
-        let mut last = usize::MAX;
-        let mut same = 0;
+        let mut last = None;
         loop {
-            std::thread::sleep(Duration::from_secs(5));
-            let seed = seen.load(Ordering::Relaxed);
-            same = if seed == last { same + 1 } else { 0 };
-            last = seed;
-            if seed == usize::MAX {
-                return;
-            }
-            if same == 12 {
-                eprintln!("the tree of CONVOKE_STRESS_SEED={seed} has not ended for a minute");
-                std::process::abort();
+            match told.recv_timeout(PATIENCE) {
+                Ok(seed) => last = Some(seed),
+                Err(RecvTimeoutError::Disconnected) => return,
+                Err(RecvTimeoutError::Timeout) => {
+                    eprintln!("the tree of CONVOKE_STRESS_SEED={last:?} has not ended for a minute");
+                    std::process::abort();
+                }
             }
         }
     });
     let (mut trees, waking) = (0, wakes());
     for seed in seeds {
-        now.store(usize::try_from(seed).unwrap(), Ordering::Relaxed);
+        begins.send(seed).unwrap();
         let result =
             std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| one(seed, &executors, &waking)));
         if let Err(panic) = result {
@@ -315,7 +314,6 @@ fn watched(executors: Arc<[ExecutorRef]>, seeds: impl Iterator<Item = u64>) -> u
         }
         trees += 1;
     }
-    now.store(usize::MAX, Ordering::Relaxed);
     trees
 }
 

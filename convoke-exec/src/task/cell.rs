@@ -215,8 +215,8 @@ impl<F: Future, M: Ending<F::Output>> Cell<F, M> {
         }
     }
 
-    /// Polls the future, which is asked to stop or not; on a thread that is not calm it may be watched. True if it has ended: its outcome is in the room then, and
-    /// the future is gone.
+    /// Polls the future, which is asked to stop or not; on a thread that is not calm it may be watched. True if it has ended:
+    /// its outcome is in the room then, and the future is gone.
     ///
     /// # Safety
     /// The caller is inside, and there is a future.

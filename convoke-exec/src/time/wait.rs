@@ -48,25 +48,18 @@ impl Wait {
     /// Outside all tasks, naming `who` waits.
     #[inline]
     pub(super) fn poll(
-        mut self: Pin<&mut Self>,
+        self: Pin<&mut Self>,
         who: &str,
         when: impl FnOnce(Instant) -> Option<Instant>,
         cx: &Context<'_>,
     ) -> Poll<()> {
-        // As of the beginning of the poll, which is as much as those beside it know: who waits is polled again by one that comes.
-        if Pause::was_stopped() {
-            return Poll::Pending;
-        }
-        if let Until::NotKnown = self.until {
-            let alarm = self.as_ref().project_ref().alarm;
-            let now = with_executor(who, |executor| alarm.now(executor));
-            let at = when(now);
-            if at.is_some_and(|at| at <= now) {
-                return Poll::Ready(());
+        self.poll_until(who, cx, |alarm, executor| {
+            let now = alarm.now(executor);
+            match when(now) {
+                Some(at) if at <= now => None,
+                at => Some(at.map_or(Until::Never, |at| Until::Comes(When::At(at)))),
             }
-            *self.as_mut().project().until = at.map_or(Until::Never, |at| Until::Comes(When::At(at)));
-        }
-        self.poll_known(cx)
+        })
     }
 
     /// The same for a while that begins in the first poll. It does without a look at the clock, if the executor looks soon.
@@ -75,23 +68,37 @@ impl Wait {
     /// As [`poll`](Wait::poll).
     #[inline]
     pub(super) fn poll_after(
-        mut self: Pin<&mut Self>,
+        self: Pin<&mut Self>,
         who: &str,
         duration: Duration,
         cx: &Context<'_>,
     ) -> Poll<()> {
+        self.poll_until(who, cx, |alarm, executor| {
+            alarm.use_timers_of(executor);
+            let comes = duration < FAR;
+            let until = if comes { Until::Comes(When::After(duration)) } else { Until::Never };
+            (!duration.is_zero()).then_some(until)
+        })
+    }
+
+    /// In the first poll `begin` says until when it waits, or that the time has come.
+    #[inline]
+    fn poll_until(
+        mut self: Pin<&mut Self>,
+        who: &str,
+        cx: &Context<'_>,
+        begin: impl FnOnce(Pin<&Alarm>, &ExecutorRef) -> Option<Until>,
+    ) -> Poll<()> {
+        // As of the beginning of the poll, which is as much as those beside it know: who waits is polled again by one that comes.
         if Pause::was_stopped() {
             return Poll::Pending;
         }
         if let Until::NotKnown = self.until {
             let alarm = self.as_ref().project_ref().alarm;
-            with_executor(who, |executor| alarm.use_timers_of(executor));
-            if duration.is_zero() {
+            let Some(until) = with_executor(who, |executor| begin(alarm, executor)) else {
                 return Poll::Ready(());
-            }
-            let comes = duration < FAR;
-            *self.as_mut().project().until =
-                if comes { Until::Comes(When::After(duration)) } else { Until::Never };
+            };
+            *self.as_mut().project().until = until;
         }
         self.poll_known(cx)
     }

@@ -20,9 +20,9 @@ use std::io::Write;
 use std::panic::{self, AssertUnwindSafe, catch_unwind};
 use std::process;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, mpsc};
+use std::sync::{Arc, mpsc};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use convoke::env::Changes;
 use convoke::prelude::*;
@@ -48,8 +48,7 @@ fn random_graphs_end_as_they_may_and_leave_nothing_behind() {
     be_quiet_about_expected_panics();
     let count = rounds.unwrap_or(if seed.is_some() { 1 } else { ROUNDS });
     let run_some = |driver: u64| {
-        let watch = Watch::default();
-        watch.keep();
+        let watch = Watch::begin();
         let mut doors = [0_u64; 5];
         for round in (driver..count).step_by(DRIVERS as usize) {
             doors[run(seed.unwrap_or(round), &watch)] += 1;
@@ -85,7 +84,7 @@ fn run(seed: u64, watch: &Watch) -> usize {
     let plan = Arc::new(Plan::random(&mut random, size, 7, stops));
     let moment = 1 << random.below(15);
     let moment = random.below(moment);
-    *watch.running.lock().unwrap() = Some((seed, plan.clone(), Instant::now()));
+    watch.0.send(Some((seed, plan.clone()))).unwrap();
 
     let ledger = Ledger::new();
     let source = StopSource::new();
@@ -150,7 +149,7 @@ fn judge(seed: u64, plan: &Plan, ledger: &Ledger, watch: &Watch, completions: us
         thread::yield_now();
     }
     let complaints = ledger.complaints(completions);
-    *watch.running.lock().unwrap() = None;
+    watch.0.send(None).unwrap();
     assert!(complaints.is_empty(), "{complaints:#?}\n{}", describe(seed, plan));
     door
 }
@@ -160,32 +159,28 @@ fn describe(seed: u64, plan: &Plan) -> String {
     format!("graph {plan:#?}\nto replay: CONVOKE_SEED={seed} CONVOKE_ROUNDS=10000 {replay}\n")
 }
 
-/// The graph that is running: its seed, its plan and since when.
-type Running = Option<(u64, Arc<Plan>, Instant)>;
+/// A graph, by its seed and its plan; or none.
+type Running = Option<(u64, Arc<Plan>)>;
 
-#[derive(Debug, Default)]
-struct Watch {
-    running: Arc<Mutex<Running>>,
-}
+/// Is told which graph begins, and when it has ended.
+struct Watch(mpsc::Sender<Running>);
 
 impl Watch {
     /// Looks after the graphs until the test has ended.
-    fn keep(&self) {
-        let running = Arc::downgrade(&self.running);
+    fn begin() -> Self {
+        let (tell, told) = mpsc::channel::<Running>();
         thread::spawn(move || {
-            while let Some(running) = running.upgrade() {
-                if let Some((seed, plan, since)) = &*running.lock().unwrap()
-                    && since.elapsed() > PATIENCE
-                {
+            while let Ok(running) = told.recv() {
+                let Some((seed, plan)) = running else { continue };
+                if let Err(mpsc::RecvTimeoutError::Timeout) = told.recv_timeout(PATIENCE) {
                     // Past the capture of the test harness, which an abort would lose.
-                    let text = format!("a graph does not end: {}", describe(*seed, plan));
+                    let text = format!("a graph does not end: {}", describe(seed, &plan));
                     let _ = std::io::stderr().write_all(text.as_bytes());
                     process::abort();
                 }
-                drop(running);
-                thread::sleep(Duration::from_millis(200));
             }
         });
+        Self(tell)
     }
 }
 

@@ -15,9 +15,10 @@ use std::env;
 use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::process;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
+use std::sync::mpsc::{self, RecvError, RecvTimeoutError};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use convoke::io::current_driver;
 use convoke::io::driver::Driver;
@@ -47,7 +48,7 @@ fn every_byte_arrives_once_and_in_order_and_nothing_is_left_behind() {
     let (mut whole, mut reset) = (0, 0);
     for round in 0..rounds.unwrap_or(if seed.is_some() { 1 } else { ROUNDS }) {
         let seed = seed.unwrap_or(round);
-        *running.lock().unwrap() = Some((seed, Instant::now()));
+        running.send(seed).unwrap();
         let named = NamesSeed(seed);
         let judged =
             runtime.run(play(world.clone(), Random::new(seed))).unwrap().expect("the kernel has sockets");
@@ -56,7 +57,7 @@ fn every_byte_arrives_once_and_in_order_and_nothing_is_left_behind() {
         whole += judged.iter().filter(|&&judged| judged == Judged::Whole).count();
         reset += judged.iter().filter(|&&judged| judged == Judged::Reset).count();
     }
-    *running.lock().unwrap() = None;
+    drop(running);
     println!("{whole} connections were whole, {reset} may have been reset");
     assert!(
         seed.is_some() || rounds.is_some() || (whole > 20 && reset > 20),
@@ -181,26 +182,24 @@ fn replay(seed: u64) -> String {
     format!("to replay: CONVOKE_SEED={seed} CONVOKE_ROUNDS=1000 cargo test -p convoke --test random_sockets")
 }
 
-/// The seed of the round that is running, and since when.
-type Running = Arc<Mutex<Option<(u64, Instant)>>>;
-
-/// Looks after the rounds until the test has ended.
-fn watch() -> Running {
-    let running = Running::default();
-    let watched = Arc::downgrade(&running);
+/// Looks after the rounds, each of which is told when it begins, until the test has ended.
+fn watch() -> mpsc::Sender<u64> {
+    let (running, rounds) = mpsc::channel();
     thread::spawn(move || {
-        while let Some(running) = watched.upgrade() {
-            if let Some((seed, since)) = *running.lock().unwrap()
-                && since.elapsed() > PATIENCE
-            {
-                // Past the capture of the test harness, which an abort would lose.
-                let text = format!("a round does not end; {}\n{}\n", replay(seed), tree());
-                let _ = io::stderr().write_all(text.as_bytes());
-                process::abort();
-            }
-            drop(running);
-            thread::sleep(Duration::from_millis(200));
+        let mut now = rounds.recv();
+        while let Ok(seed) = now {
+            now = match rounds.recv_timeout(PATIENCE) {
+                Err(RecvTimeoutError::Timeout) => give_up(seed),
+                next => next.map_err(|_| RecvError),
+            };
         }
     });
     running
+}
+
+fn give_up(seed: u64) -> ! {
+    // Past the capture of the test harness, which an abort would lose.
+    let text = format!("a round does not end; {}\n{}\n", replay(seed), tree());
+    let _ = io::stderr().write_all(text.as_bytes());
+    process::abort()
 }
