@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use crate::progress::Progress;
-use crate::scenario::{Run, Scenario, Unit};
+use crate::scenario::{Run, Scenario, ServerTime, Unit};
 use crate::statistics::{Summary, summarise};
 
 /// How much to measure.
@@ -24,8 +24,8 @@ pub(crate) struct Measured {
     pub(crate) cost_per_op: Summary,
     pub(crate) allocs_per_op: f64,
     pub(crate) instructions_per_op: Option<f64>,
-    /// Where another process does the work: the nanoseconds that it has run for.
-    pub(crate) server_time_per_op: Option<f64>,
+    /// Where another process does the work: what it has run for.
+    pub(crate) server_time: Option<ServerTime>,
     pub(crate) ops_per_sample: u64,
 }
 
@@ -91,14 +91,14 @@ struct Racer {
 impl Racer {
     fn finish(mut self, scenario: &Scenario, progress: &mut Progress) -> Measured {
         progress.step(self.peer, "allocations");
-        let server_time_per_op = self.run.server_time_per_op();
+        let server_time = self.run.server_time();
         let allocations = self.run.allocations(self.ops);
         Measured {
             peer: self.peer,
             cost_per_op: summarise(self.samples),
             allocs_per_op: allocations / (self.ops * scenario.lanes) as f64,
             instructions_per_op: None,
-            server_time_per_op,
+            server_time,
             ops_per_sample: self.ops,
         }
     }

@@ -110,7 +110,7 @@ fn render_json(scenario: &Scenario, rows: &[Measured]) -> String {
     let line = |row: &Measured| {
         format!(
             "{{\"scenario\":\"{}\",\"peer\":\"{}\",\"unit\":\"{}\",\"median\":{:.4},\"spread\":{:.4},\
-             \"allocs_per_op\":{:.4},\"instructions_per_op\":{},\"server_ns_per_op\":{}}}\n",
+             \"allocs_per_op\":{:.4},\"instructions_per_op\":{},\"server_ns_per_op\":{},\"server_kernel_share\":{}}}\n",
             scenario.name,
             row.peer,
             scenario.unit.name(),
@@ -118,7 +118,8 @@ fn render_json(scenario: &Scenario, rows: &[Measured]) -> String {
             row.cost_per_op.spread,
             row.allocs_per_op,
             or_null(row.instructions_per_op),
-            or_null(row.server_time_per_op),
+            or_null(row.server_time.map(|time| time.per_op)),
+            or_null(row.server_time.and_then(|time| time.in_kernel)),
         )
     };
     rows.iter().map(line).collect()
@@ -140,17 +141,18 @@ fn short(number: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scenario::ServerTime;
     use crate::statistics::Summary;
 
     fn row(peer: &'static str, median: f64, instructions_per_op: Option<f64>) -> Measured {
         let cost_per_op = Summary { median, spread: 1.25 };
-        let server_time_per_op = instructions_per_op.map(|_| 4000.0);
+        let server_time = instructions_per_op.map(|_| ServerTime { per_op: 4000.0, in_kernel: Some(0.9) });
         Measured {
             peer,
             cost_per_op,
             allocs_per_op: 1.0,
             instructions_per_op,
-            server_time_per_op,
+            server_time,
             ops_per_sample: 1,
         }
     }
@@ -186,8 +188,8 @@ spawn
     #[test]
     fn json_is_one_object_a_line_with_null_for_unknown() {
         let rows = [row("convoke", 31.0, None), row("tokio", 100.0, Some(55.0))];
-        let expected = r#"{"scenario":"spawn","peer":"convoke","unit":"ns","median":31.0000,"spread":1.2500,"allocs_per_op":1.0000,"instructions_per_op":null,"server_ns_per_op":null}
-{"scenario":"spawn","peer":"tokio","unit":"ns","median":100.0000,"spread":1.2500,"allocs_per_op":1.0000,"instructions_per_op":55.0000,"server_ns_per_op":4000.0000}
+        let expected = r#"{"scenario":"spawn","peer":"convoke","unit":"ns","median":31.0000,"spread":1.2500,"allocs_per_op":1.0000,"instructions_per_op":null,"server_ns_per_op":null,"server_kernel_share":null}
+{"scenario":"spawn","peer":"tokio","unit":"ns","median":100.0000,"spread":1.2500,"allocs_per_op":1.0000,"instructions_per_op":55.0000,"server_ns_per_op":4000.0000,"server_kernel_share":0.9000}
 "#;
         assert_eq!(render_json(&scenario(), &rows), expected);
     }

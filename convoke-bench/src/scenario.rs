@@ -85,10 +85,19 @@ pub(crate) trait Run {
         allocations as f64
     }
 
-    /// Where another process does the work: the time that it has run for per op so far, in nanoseconds.
-    fn server_time_per_op(&self) -> Option<f64> {
+    /// Where another process does the work: what it has run for so far.
+    fn server_time(&self) -> Option<ServerTime> {
         None
     }
+}
+
+/// The processor time of a server.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct ServerTime {
+    /// In nanoseconds.
+    pub(crate) per_op: f64,
+    /// The part of it that the kernel has taken, from 0 to 1, where that is known; only the rest is any runtime's to save.
+    pub(crate) in_kernel: Option<f64>,
 }
 
 /// One that is no more than a closure.

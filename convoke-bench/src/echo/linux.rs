@@ -63,6 +63,26 @@ pub(super) fn processor_time(process: u32) -> io::Result<u64> {
     Ok(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
 }
 
+/// Ticks of the system's clock that found a process running.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Ticks {
+    pub(super) user: u64,
+    pub(super) kernel: u64,
+}
+
+/// Those of all threads of a process since it began.
+pub(super) fn ticks(process: u32) -> io::Result<Ticks> {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat"))?;
+    ticks_in(&stat).ok_or_else(|| io::Error::other("the kernel does not say where time was spent"))
+}
+
+/// They are the twelfth and the thirteenth word after the program's name, which stands in parentheses and may hold anything.
+fn ticks_in(stat: &str) -> Option<Ticks> {
+    let (_, after_name) = stat.rsplit_once(')')?;
+    let mut words = after_name.split_whitespace().skip(11);
+    Some(Ticks { user: words.next()?.parse().ok()?, kernel: words.next()?.parse().ok()? })
+}
+
 /// The memory of a process that is its own and not a file's, in bytes, as far as it has been touched.
 pub(super) fn resident_memory(process: u32) -> io::Result<u64> {
     let status = std::fs::read_to_string(format!("/proc/{process}/status"))?;
@@ -105,6 +125,14 @@ mod tests {
         while processor_time(this).unwrap() == before {
             std::hint::spin_loop();
         }
+    }
+
+    #[test]
+    fn ticks_are_found_behind_a_name_of_any_kind() {
+        let stat = "7 (a) b (c) S 1 7 7 0 -1 4194304 90 0 0 0 25 75 0 0 20 0 1 0";
+        assert_eq!(ticks_in(stat), Some(Ticks { user: 25, kernel: 75 }));
+        assert_eq!(ticks_in("7 (a) S 1"), None);
+        assert!(ticks(std::process::id()).is_ok());
     }
 
     #[test]

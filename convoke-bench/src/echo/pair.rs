@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use super::process::{Process, this_program};
 use super::{LOAD, Load, SERVE, Serve, Shape, Transport, linux};
 use crate::instructions;
-use crate::scenario::Run;
+use crate::scenario::{Run, ServerTime};
 
 /// What callgrind watches: enough that what differs from run to run falls below one instruction each.
 const WATCHED_REQUESTS: u64 = 20_000;
@@ -17,8 +17,9 @@ pub(crate) struct Pair {
     shape: Shape,
     server: Server,
     load: Process,
-    /// What the server has run for in all rounds so far, and how many requests those were.
+    /// What the server has run for in all rounds so far, where, and how many requests those were.
     processor_time: u64,
+    ticks: linux::Ticks,
     requests: u64,
 }
 
@@ -26,15 +27,18 @@ impl Pair {
     pub(crate) fn start(peer: &'static str, shape: Shape) -> Self {
         let server = Server::start(peer, shape);
         let load = start_load(&server, shape);
-        Self { peer, shape, server, load, processor_time: 0, requests: 0 }
+        Self { peer, shape, server, load, processor_time: 0, ticks: linux::Ticks::default(), requests: 0 }
     }
 }
 
 impl Run for Pair {
     fn run(&mut self, ops: u64) -> f64 {
-        let before = self.server.processor_time();
+        let (before, ticks_before) = (self.server.processor_time(), self.server.ticks());
         let round = ask_for(&mut self.load, ops);
         self.processor_time += self.server.processor_time() - before;
+        let ticks = self.server.ticks();
+        self.ticks.user += ticks.user - ticks_before.user;
+        self.ticks.kernel += ticks.kernel - ticks_before.kernel;
         self.requests += round.requests;
         round.elapsed as f64
     }
@@ -53,8 +57,11 @@ impl Run for Pair {
         round.map_or(0.0, |round| allocations as f64 * ops as f64 / round.requests as f64)
     }
 
-    fn server_time_per_op(&self) -> Option<f64> {
-        Some(self.processor_time as f64 / self.requests as f64)
+    fn server_time(&self) -> Option<ServerTime> {
+        let per_op = self.processor_time as f64 / self.requests as f64;
+        let all_ticks = self.ticks.user + self.ticks.kernel;
+        let in_kernel = (all_ticks > 0).then(|| self.ticks.kernel as f64 / all_ticks as f64);
+        Some(ServerTime { per_op, in_kernel })
     }
 }
 
@@ -139,6 +146,10 @@ impl Server {
 
     fn processor_time(&self) -> u64 {
         linux::processor_time(self.process.id()).expect("a server has a clock")
+    }
+
+    fn ticks(&self) -> linux::Ticks {
+        linux::ticks(self.process.id()).expect("a server has a place where it spends its time")
     }
 
     fn resident_memory(&self) -> u64 {

@@ -1,5 +1,5 @@
-//! The further columns of scenarios whose work servers do: how many ops a second, what they cost the server's core, and
-//! everyone as a multiple of those peers that the scenario names.
+//! The further columns of scenarios whose work servers do: how many ops a second, what they cost the server's core and
+//! how much of that is the kernel's, and everyone as a multiple of those peers that the scenario names.
 
 use crate::measure::Measured;
 use crate::scenario::{Scenario, Unit};
@@ -9,7 +9,7 @@ pub(super) fn headings(scenario: &Scenario) -> String {
         return String::new();
     }
     let (of_all, ratio) = match scenario.unit {
-        Unit::Nanoseconds => (format!(" {:>10} {:>13}", "ops/s", "server ns/op"), "ops/s"),
+        Unit::Nanoseconds => (format!(" {:>10} {:>13} {:>7}", "ops/s", "server ns/op", "kernel"), "ops/s"),
         Unit::Bytes => (String::new(), "bytes"),
     };
     let ratios = scenario.yardsticks.iter().map(|yardstick| format!("  {ratio}:{yardstick}"));
@@ -23,8 +23,10 @@ pub(super) fn cells(scenario: &Scenario, rows: &[Measured], row: &Measured) -> S
     let cost = row.cost_per_op.median;
     let (of_all, width) = match scenario.unit {
         Unit::Nanoseconds => {
-            let server = row.server_time_per_op.map_or("-".to_owned(), super::short);
-            (format!(" {:>10.0} {server:>13}", 1e9 / cost), "ops/s".len())
+            let server = row.server_time.map_or("-".to_owned(), |time| super::short(time.per_op));
+            let kernel = row.server_time.and_then(|time| time.in_kernel);
+            let kernel = kernel.map_or("-".to_owned(), |share| format!("{:.0} %", share * 100.0));
+            (format!(" {:>10.0} {server:>13} {kernel:>7}", 1e9 / cost), "ops/s".len())
         }
         Unit::Bytes => (String::new(), "bytes".len()),
     };
@@ -42,6 +44,7 @@ pub(super) fn cells(scenario: &Scenario, rows: &[Measured], row: &Measured) -> S
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scenario::ServerTime;
     use crate::statistics::Summary;
 
     fn row(peer: &'static str, median: f64) -> Measured {
@@ -50,7 +53,7 @@ mod tests {
             cost_per_op: Summary { median, spread: 0.0 },
             allocs_per_op: 0.0,
             instructions_per_op: None,
-            server_time_per_op: Some(4000.0),
+            server_time: Some(ServerTime { per_op: 4000.0, in_kernel: Some(0.925) }),
             ops_per_sample: 1,
         }
     }
@@ -65,9 +68,9 @@ mod tests {
     #[test]
     fn of_two_times_the_shorter_has_the_higher_rate() {
         let expected = [
-            "      ops/s  server ns/op  ops/s:tokio  ops/s:absent",
-            "     200000          4000         2.00             -",
-            "     100000          4000         1.00             -",
+            "      ops/s  server ns/op  kernel  ops/s:tokio  ops/s:absent",
+            "     200000          4000    92 %         2.00             -",
+            "     100000          4000    92 %         1.00             -",
         ];
         assert_eq!(columns(Unit::Nanoseconds), expected);
     }
