@@ -86,3 +86,30 @@ fn work_posted_while_the_loop_goes_away_is_run_or_stopped() {
     let (ran, stopped) = (RAN.load(Ordering::Relaxed), STOPPED.load(Ordering::Relaxed));
     assert!(ran > 0 && stopped > 0, "both sides of the race: {ran} ran, {stopped} were stopped");
 }
+
+#[test]
+fn a_loop_without_work_has_run_what_its_work_has_posted() {
+    static THERE: AtomicUsize = AtomicUsize::new(0);
+    static WAITED: AtomicUsize = AtomicUsize::new(0);
+    model(|| {
+        let run_loop = RunLoop::new();
+        let executor = run_loop.executor();
+        executor.work_began();
+        let other = thread::spawn(move || {
+            // It posts a piece of work.
+            executor.finish();
+            executor.work_ended();
+        });
+        thread::yield_now();
+        let mut ran = run_loop.run_ready();
+        let first = if ran > 0 { &THERE } else { &WAITED };
+        first.fetch_add(1, Ordering::Relaxed);
+        while run_loop.has_work() {
+            ran += run_loop.run_ready();
+            thread::yield_now();
+        }
+        assert_eq!(ran, 1);
+        other.join().unwrap();
+    });
+    assert_both(&THERE, &WAITED);
+}

@@ -34,6 +34,8 @@ struct Table {
     home: unsafe fn(&Word) -> Option<&Home>,
     timers: unsafe fn(&Word) -> Option<&dyn Timers>,
     context: unsafe fn(&Word) -> Option<&(dyn Any + Send + Sync)>,
+    work_began: unsafe fn(&Word),
+    work_ended: unsafe fn(&Word),
     clone: unsafe fn(&Word) -> Word,
     drop: unsafe fn(&mut Word),
     eq: unsafe fn(&Word, &Word) -> bool,
@@ -124,6 +126,16 @@ impl Executor for ExecutorRef {
         // SAFETY: as in `post`.
         unsafe { (self.table.context)(&self.word) }
     }
+
+    fn work_began(&self) {
+        // SAFETY: as in `post`.
+        unsafe { (self.table.work_began)(&self.word) }
+    }
+
+    fn work_ended(&self) {
+        // SAFETY: as in `post`.
+        unsafe { (self.table.work_ended)(&self.word) }
+    }
 }
 
 impl Clone for ExecutorRef {
@@ -176,6 +188,8 @@ impl<E: Executor> Kept<E> {
         home: |word| Self::get(word).home(),
         timers: |word| Self::get(word).timers(),
         context: |word| Self::get(word).context(),
+        work_began: |word| Self::get(word).work_began(),
+        work_ended: |word| Self::get(word).work_ended(),
         clone: Self::duplicate,
         drop: Self::discard,
         eq: |a, b| Self::get(a) == Self::get(b),

@@ -101,6 +101,14 @@ pub trait Executor: Clone + PartialEq + Send + Sync + 'static {
         None
     }
 
+    /// Work has begun that will come back here, though nothing of it is queued: whoever runs work until there is none left, as an
+    /// I/O context does, waits for it. [`work_ended`](Executor::work_ended) is called once for each call of this. A launched chain
+    /// is such work. An executor that wraps another passes both on; those that run for ever need neither.
+    fn work_began(&self) {}
+
+    /// What [`work_began`](Executor::work_began) has told of has ended; what it has posted is queued.
+    fn work_ended(&self) {}
+
     /// A sender that completes on this executor.
     #[inline]
     fn schedule(&self) -> Schedule<Self> {

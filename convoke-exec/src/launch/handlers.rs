@@ -4,7 +4,7 @@ use core::cell::Cell;
 use core::fmt;
 use core::ptr::NonNull;
 
-use convoke_core::{Outcome, Panic};
+use convoke_core::{Executor, Outcome, Panic};
 
 use super::root::Root;
 use crate::Stopped;
@@ -216,6 +216,7 @@ unsafe impl<T, U, H: Finish<T, Output = U>> Ending<T> for ToRoot<U, H> {
         // What is caught here is the panic of a handler that was not called and did not let itself be dropped.
         let (outcome, told) = called.unwrap_or_else(|panic| (Outcome::Panicked(panic), false));
         self.root.ended(outcome, told);
+        self.root.ground.env().executor().work_ended();
         Known::ToTheParent
     }
 }

@@ -184,8 +184,10 @@ impl<H> Launch<H> {
         let env = Env::on(self.executor).with(changes);
         let Some(root) = Root::new(env, source, self.name) else { no_memory::<F>(location) };
         let ending = ToRoot::new(root.clone(), self.handlers);
+        root.ground.env().executor().work_began();
         // SAFETY: the future is `Send` and `'static`; the ending keeps the root.
         if unsafe { root.ground.start(future, ending, false, location) }.is_err() {
+            root.ground.env().executor().work_ended();
             no_memory::<F>(location)
         }
         Launched::new(root, location)

@@ -11,7 +11,7 @@ use core::ptr::NonNull;
 use std::time::{Duration, Instant};
 
 use convoke_core::Executor;
-use convoke_core::raw::sync::atomic::{AtomicBool, Ordering, fence};
+use convoke_core::raw::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
 use convoke_core::raw::sync::{Arc, Mutex, MutexGuard, UnsafeCell, thread};
 use convoke_core::raw::{Header, Home, Runnable, Timer, Timers, WorkKind};
 
@@ -68,6 +68,8 @@ pub(crate) struct Shared {
     /// Who runs the loop, to be woken; set by the runner before it can sleep.
     runner: Mutex<Option<thread::Thread>>,
     timers: TimerQueue,
+    /// How much work has begun that will come back here.
+    expected: AtomicUsize,
     lean_on: LeanOn,
 }
 
@@ -142,6 +144,14 @@ impl RunLoop {
         !self.executor.shared.timers.is_empty()
     }
 
+    /// Whether something is queued, or work [has begun](Executor::work_began) that will come back here: a launched chain, for one.
+    /// Timers are another matter.
+    pub fn has_work(&self) -> bool {
+        // In this order: what work has posted is queued when it says that it has ended.
+        let shared = &self.executor.shared;
+        shared.expected.load(Ordering::Acquire) > 0 || !self.runner.is_empty() || !shared.inbox.is_empty()
+    }
+
     /// For a loop that is a guest in somebody else's: from now on whoever posts wakes the sleeper, as if the loop slept. False
     /// if there is something to run. [`rouse`](RunLoop::rouse) it before anything else.
     #[must_use = "if there is something to run, nobody will be woken"]
@@ -185,6 +195,7 @@ impl RunLoopExecutor {
                 nudge: UnsafeCell::new(Header::new(const { &WorkKind::new(|_, _| {}) })),
                 runner: Mutex::new(None),
                 timers: TimerQueue::new(),
+                expected: AtomicUsize::new(0),
                 lean_on,
             }),
         }
@@ -265,6 +276,21 @@ impl Executor for RunLoopExecutor {
 
     fn context(&self) -> Option<&(dyn Any + Send + Sync)> {
         self.shared.lean_on.context.as_deref()
+    }
+
+    fn work_began(&self) {
+        self.shared.expected.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn work_ended(&self) {
+        let was_the_last = self.shared.expected.fetch_sub(1, Ordering::AcqRel) == 1;
+        // The loop itself looks before it sleeps. A plain one waits for no work, but until it is told to finish.
+        if was_the_last
+            && !Runner::is_running(&self.shared)
+            && let Some(sleeper) = self.shared.sleeper()
+        {
+            sleeper.wake();
+        }
     }
 }
 

@@ -115,6 +115,14 @@ impl<X: Executor> Executor for Strand<X> {
     fn context(&self) -> Option<&(dyn core::any::Any + Send + Sync)> {
         self.state.inner.context()
     }
+
+    fn work_began(&self) {
+        self.state.inner.work_began();
+    }
+
+    fn work_ended(&self) {
+        self.state.inner.work_ended();
+    }
 }
 
 impl<X: Executor> State<X> {

@@ -55,4 +55,12 @@ impl Executor for IoExecutor {
     fn context(&self) -> Option<&(dyn Any + Send + Sync)> {
         self.0.context()
     }
+
+    fn work_began(&self) {
+        self.0.work_began();
+    }
+
+    fn work_ended(&self) {
+        self.0.work_ended();
+    }
 }

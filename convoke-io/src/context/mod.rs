@@ -15,7 +15,6 @@ use core::fmt;
 use core::future::Future;
 use core::marker::PhantomData;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use convoke_core::env::Changes;
@@ -94,25 +93,63 @@ impl IoContext {
         let _ = Panic::catch(|| services.end());
     }
 
-    /// Runs on this thread until there is nothing left to do: no work queued, no timer set, no operation in flight, and no
-    /// [`Work`] held; or until [`stop`](IoContext::stop). It may be called again when there is work again.
+    /// Runs on this thread until there is nothing left to do, or until [`stop`](IoContext::stop). It may be called again when there
+    /// is work again. Says how many pieces of work it has run.
     ///
-    /// Says how many pieces of work it has run.
+    /// # What counts as work
+    /// As long as there is any of this, it does not return:
+    ///
+    /// - a chain that was [launched](convoke_exec::launch()) here and has not ended, with all that it awaits and all its children,
+    ///   whatever they wait for: a lookup, a signal, a channel that another thread sends to, [blocking](convoke_exec::blocking())
+    ///   work, a task on a pool. Nothing is detached, so what runs is waited for;
+    /// - work that is queued, and timers that are set;
+    /// - operations in flight on sockets of the context, and tasks that wait for one to be ready, wherever they run;
+    /// - names that its [`Resolver`](crate::net::resolver::Resolver) looks up, whoever asked;
+    /// - [`Work`].
+    ///
+    /// This is not work: services; sockets, [`Signals`](crate::signal::Signals) and other things that merely exist. Nor is what the
+    /// context does not know of, because it came by another way than a launch here and waits for none of the above: a child whose
+    /// scope is in a chain of another executor, a sender in a [counting scope](convoke_exec::CountingScope), a function that
+    /// another thread is about to post. Hold a [`Work`] for those.
+    ///
+    /// So a chain that waits for what happens only after `run` has returned keeps it for ever: it deadlocks as a thread would that
+    /// waits for itself. For such programs there are [`run_until`](IoContext::run_until), [`poll`](IoContext::poll) and
+    /// [`stop`](IoContext::stop).
+    ///
+    /// ```
+    /// use convoke::prelude::*;
+    ///
+    /// let context = convoke::io_context().unwrap();
+    /// let (sender, mut receiver) = convoke::sync::oneshot::channel();
+    /// let answer = launch(&context.executor()).start(async move { receiver.recv().await.unwrap() + 1 });
+    /// let elsewhere = std::thread::spawn(move || sender.send(41));
+    /// context.run(); // There may be nothing queued, no timer, no I/O: but the chain has not ended.
+    /// assert_eq!(answer.wait(), Outcome::Value(42));
+    /// elsewhere.join().unwrap().unwrap();
+    /// ```
     ///
     /// # Panics
     /// If a piece of work panics (tasks do not: they catch). The rest stays queued.
     pub fn run(&self) -> usize {
         self.run_loop.rouse();
         let mut ran = 0;
-        self.run_loop.run_while(|moment| {
-            ran += usize::from(moment == Moment::Next);
-            !self.shared.take_stop() && (moment == Moment::Next || !self.is_dry())
+        self.run_loop.run_while(|moment| match moment {
+            Moment::Next => {
+                let goes_on = !self.shared.take_stop();
+                ran += usize::from(goes_on);
+                goes_on
+            }
+            // The one that was to be run was not there.
+            Moment::Idle => {
+                ran -= 1;
+                !self.shared.take_stop() && !self.is_dry()
+            }
         });
-        // The last time it was asked there was nothing to run.
-        ran.saturating_sub(1)
+        ran
     }
 
-    /// Runs until one piece of work has run, or there is nothing left to do. Says whether there was one.
+    /// Runs until one piece of work has run, or there is [nothing left to do](IoContext::run#what-counts-as-work). Says whether there
+    /// was one.
     ///
     /// # Panics
     /// As [`run`](IoContext::run).
@@ -187,14 +224,13 @@ impl IoContext {
     /// As long as what is returned is there, [`run`](IoContext::run) does not return for lack of work: something will come
     /// from outside.
     pub fn work(&self) -> Work {
-        Work::new(self.shared.clone())
+        Work::new(self.executor())
     }
 
     /// Whether there is nothing that could ever run again, as far as the context knows.
     fn is_dry(&self) -> bool {
-        !self.run_loop.has_timers()
-            && self.shared.driver.in_flight() == 0
-            && self.shared.held.load(Ordering::Acquire) == 0
+        // The loop is asked last: what has ended meanwhile, elsewhere, may have posted.
+        !self.run_loop.has_timers() && self.shared.driver.in_flight() == 0 && !self.run_loop.has_work()
     }
 }
 

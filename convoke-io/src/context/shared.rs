@@ -2,7 +2,7 @@
 
 use core::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use convoke_exec::Context;
@@ -16,15 +16,13 @@ pub struct IoShared {
     pub(super) driver: Arc<dyn Driver>,
     pub(super) services: Context,
     stopped: AtomicBool,
-    /// How much work is announced.
-    pub(super) held: AtomicUsize,
 }
 
 impl IoShared {
     /// Over this driver, without services yet.
     pub fn new(driver: Arc<dyn Driver>) -> Self {
         let services = Context::new();
-        Self { driver, services, stopped: AtomicBool::new(false), held: AtomicUsize::new(0) }
+        Self { driver, services, stopped: AtomicBool::new(false) }
     }
 
     /// The driver.
@@ -46,16 +44,6 @@ impl IoShared {
     #[inline]
     pub(super) fn take_stop(&self) -> bool {
         self.stopped.load(Ordering::Relaxed) && self.stopped.swap(false, Ordering::AcqRel)
-    }
-
-    pub(super) fn hold(&self) {
-        self.held.fetch_add(1, Ordering::Relaxed);
-    }
-
-    pub(super) fn release(&self) {
-        if self.held.fetch_sub(1, Ordering::AcqRel) == 1 {
-            self.driver.wake();
-        }
     }
 }
 
@@ -95,6 +83,6 @@ impl Sleeper for IoShared {
 
 impl fmt::Debug for IoShared {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("IoShared").field("held", &self.held).finish_non_exhaustive()
+        f.debug_struct("IoShared").field("services", &self.services).finish_non_exhaustive()
     }
 }

@@ -1,19 +1,20 @@
 //! Work that is announced: it keeps a context running.
 
 use core::fmt;
-use std::sync::Arc;
 
-use super::IoShared;
+use convoke_core::Executor;
+
+use super::IoExecutor;
 
 /// Keeps [`IoContext::run`](super::IoContext::run) from returning for lack of work: something will come from outside. Clones
 /// are work of their own.
 #[must_use = "dropping it says that nothing will come"]
-pub struct Work(Arc<IoShared>);
+pub struct Work(IoExecutor);
 
 impl Work {
-    pub(super) fn new(shared: Arc<IoShared>) -> Self {
-        shared.hold();
-        Self(shared)
+    pub(super) fn new(executor: IoExecutor) -> Self {
+        executor.work_began();
+        Self(executor)
     }
 }
 
@@ -25,7 +26,7 @@ impl Clone for Work {
 
 impl Drop for Work {
     fn drop(&mut self) {
-        self.0.release();
+        self.0.work_ended();
     }
 }
 

@@ -68,7 +68,8 @@ pub fn driver() -> io::Result<Arc<dyn Driver>> {
 ///
 /// The first context is that of the thread that makes the runtime, and runs while that thread is in [`run`](Runtime::run). Dropping
 /// the runtime first ends the services of that context (see [`IoContext::close_services`]), then its other threads, each context with
-/// its services; all that was started in it has ended then, for scopes do not end before.
+/// its services; all that was started in it has ended then, for scopes do not end before, and the other contexts wait for the chains
+/// that were launched on them.
 ///
 /// ```
 /// use convoke::prelude::*;

@@ -6,7 +6,7 @@ use std::io;
 use std::sync::Arc;
 
 use convoke_core::env::Changes;
-use convoke_core::{Env, ExecutorRef, StopReason};
+use convoke_core::{Env, Executor, ExecutorRef, StopReason};
 use convoke_exec::context::{FromContext, Service};
 use convoke_exec::{Bound, Context, CountingScope, task};
 
@@ -23,7 +23,8 @@ pub const LOOKUPS: usize = 32;
 /// a time; the others wait their turn. Nothing is remembered: that is for [names](Names) to do.
 ///
 /// Lookups are work of the resolver's own, on its context. Whoever is stopped leaves at once; a lookup that nobody waits for
-/// any more is asked to stop, and the context, when it ends, waits for it.
+/// any more is asked to stop, and the context, when it ends, waits for it. Until it has ended it is
+/// [work](crate::IoContext::run#what-counts-as-work) of the context.
 pub struct Resolver {
     /// None for a context that nobody runs: then names are asked for right away, by who wants to know.
     executor: Option<ExecutorRef>,
@@ -91,18 +92,35 @@ impl Resolver {
     /// Starts a lookup. False if there is nothing to run it on any more.
     fn start(&self, pilot: Pilot) -> bool {
         let Some(executor) = self.executor.clone() else { return false };
+        let counted = Counted::new(executor.clone());
         let env = Env::on(executor).with(Changes::new().stop_token(pilot.stop_token()));
         let name = format!("lookup of {}", pilot.host());
-        let lookup = fly(pilot, self.room.clone(), self.names.clone());
+        let lookup = fly(counted, pilot, self.room.clone(), self.names.clone());
         self.work.named("lookup").spawn(task(lookup).named(name), &env).is_ok()
     }
 }
 
 /// Waits for its turn, and looks up.
-async fn fly(pilot: Pilot, room: Bound, names: Arc<dyn Names>) {
+async fn fly(_counted: Counted, pilot: Pilot, room: Bound, names: Arc<dyn Names>) {
     let _permit = room.take(1).await;
     let found = names.look_up(&pilot.host()).await;
     pilot.land(found);
+}
+
+/// A lookup is work of its context: whoever asked may run elsewhere, and wait for a context that has nothing else to do.
+struct Counted(ExecutorRef);
+
+impl Counted {
+    fn new(executor: ExecutorRef) -> Self {
+        executor.work_began();
+        Self(executor)
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.work_ended();
+    }
 }
 
 impl Service for Resolver {
