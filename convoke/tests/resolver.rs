@@ -8,10 +8,13 @@ use std::sync::{Arc, Mutex};
 
 use convoke::context::{Service, ServiceError};
 use convoke::net::resolve;
-use convoke::net::resolver::{HostTable, LookUp, Names, Resolver, install};
+use convoke::net::resolver::{HostTable, LookUp, LookupError, Names, Resolver, install};
 use convoke::prelude::*;
 use convoke::sync::Event;
 use convoke::{IoContext, io_context};
+
+/// Of the system: the process has all the descriptors it may have.
+const TOO_MANY_DESCRIPTORS: i32 = 24;
 
 /// Names that wait until a gate is opened, and write down what they were asked and how that ended.
 #[derive(Clone, Default)]
@@ -59,6 +62,7 @@ impl Names for Gated {
             let answer = async {
                 gate.open.wait().await;
                 match host.strip_prefix("no ") {
+                    Some("descriptors") => Err(io::Error::from_raw_os_error(TOO_MANY_DESCRIPTORS)),
                     Some(_) => Err(io::Error::new(io::ErrorKind::NotFound, format!("there is {host}"))),
                     None => Ok(vec![SocketAddr::from(([10, 0, 0, 1], 0))]),
                 }
@@ -115,9 +119,42 @@ fn all_who_want_a_name_that_is_not_there_are_told_so() {
         })
         .unwrap();
     for error in [one.unwrap_err(), other.unwrap_err()] {
-        assert_eq!((error.kind(), error.to_string().as_str()), (io::ErrorKind::NotFound, "there is no one"));
+        assert_eq!(error.kind(), io::ErrorKind::NotFound);
+        assert_eq!(error.to_string(), "cannot look up `no one`: there is no one");
     }
     assert_eq!(gate.asked().len(), 1);
+}
+
+#[test]
+fn all_are_told_what_the_system_said_and_of_which_host() {
+    let (context, gate) = with_gate();
+    let (one, other, ()) = context
+        .run_until(async {
+            let open = async { gate.open.set() };
+            join((resolve(("no descriptors", 1)), resolve(("no descriptors", 2)), open)).await
+        })
+        .unwrap();
+    assert_eq!(gate.asked().len(), 1);
+    let said = io::Error::from_raw_os_error(TOO_MANY_DESCRIPTORS);
+    for error in [one.unwrap_err(), other.unwrap_err()] {
+        assert_eq!(error.kind(), said.kind());
+        assert_eq!(error.to_string(), format!("cannot look up `no descriptors`: {said}"));
+        let inside: &LookupError = error.get_ref().unwrap().downcast_ref().unwrap();
+        assert_eq!(inside.host(), "no descriptors");
+        assert_eq!(inside.cause().raw_os_error(), Some(TOO_MANY_DESCRIPTORS));
+    }
+}
+
+#[test]
+fn a_host_that_the_system_refuses_is_named_with_a_context_and_without() {
+    // One that it refuses without asking anybody.
+    let impossible = ("no\0where", 1);
+    let in_a_context = io_context().unwrap().run_until(resolve(impossible)).unwrap();
+    let alone = sync_wait(task(async move { resolve(impossible).await })).unwrap();
+    for error in [in_a_context.unwrap_err(), alone.unwrap_err()] {
+        assert!(error.to_string().starts_with("cannot look up `no\0where`: "), "{error}");
+        assert_eq!(error.kind(), io::ErrorKind::InvalidInput);
+    }
 }
 
 #[test]
@@ -181,7 +218,7 @@ fn a_context_that_ends_stops_its_lookups_and_waits_for_them() {
     drop(context);
     let [ended] = gate.ended().try_into().unwrap();
     assert!(ended.is_stopped());
-    assert_eq!(asking.wait().unwrap(), "the I/O context has shut down");
+    assert_eq!(asking.wait().unwrap(), "cannot look up `one`: the I/O context has shut down");
 }
 
 /// Blocks its thread until it is asked to stop.
@@ -245,7 +282,7 @@ fn names_that_panic_are_an_error_to_who_asks_and_are_told_to_the_hook() {
     let context = io_context().unwrap();
     install(context.services(), Unasked).unwrap();
     let error = context.run_until(resolve("one:1")).unwrap().unwrap_err();
-    assert_eq!(error.to_string(), "the lookup of `one` has panicked");
+    assert_eq!(error.to_string(), "cannot look up `one`: whoever was asked panicked");
     drop(context);
     let told = told.lock().unwrap();
     assert!(told.contains("Resolver") && told.contains("nobody asks for `one`"), "{told}");

@@ -31,7 +31,8 @@ pub enum AddressQuery {
 /// The addresses, looked up if need be: by the driver, if that knows hosts by name, else by the context's
 /// [`Resolver`](super::resolver::Resolver), which asks the system, or the names that were installed there.
 ///
-/// - *Completes with* at least one address, or an error; stopped.
+/// - *Completes with* at least one address, or an error: that a host was not found, which is a
+///   [`LookupError`](super::resolver::LookupError), or that what was given is no address; stopped.
 /// - *If dropped*, it does not wait any more; a lookup that nobody waits for is asked to stop.
 /// - *Runs on* the task; the lookup on its context.
 ///

@@ -10,6 +10,7 @@ use convoke_core::raw::sync::{Mutex, MutexGuard};
 use convoke_core::{StopReason, StopSource, StopToken};
 use convoke_exec::sync::Event;
 
+use super::LookupError;
 use crate::driver::shut_down;
 
 /// All lookups that are under way, by name.
@@ -93,7 +94,7 @@ impl Asker {
         self.flight.landed.wait().await;
         match self.flight.found.get().expect("it has landed") {
             Ok(addresses) => Ok(addresses.to_vec()),
-            Err(error) => Err(io::Error::new(error.kind(), ToldToAll(error.clone()))),
+            Err(error) => Err(LookupError::new(self.flight.host.clone(), error.clone()).into()),
         }
     }
 }
@@ -142,25 +143,12 @@ impl Pilot {
 impl Drop for Pilot {
     fn drop(&mut self) {
         if self.flight.found.get().is_none() {
-            let has_panicked =
-                || io::Error::other(format!("the lookup of `{}` has panicked", self.flight.host));
-            self.tell(Err(if std::thread::panicking() { has_panicked() } else { shut_down() }));
+            let has_panicked = std::thread::panicking();
+            self.tell(Err(if has_panicked {
+                io::Error::other("whoever was asked panicked")
+            } else {
+                shut_down()
+            }));
         }
-    }
-}
-
-/// An error that several are told.
-#[derive(Debug)]
-struct ToldToAll(Arc<io::Error>);
-
-impl core::fmt::Display for ToldToAll {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
-impl core::error::Error for ToldToAll {
-    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
-        self.0.source()
     }
 }

@@ -7,12 +7,15 @@
 //! | `table.rs` | a table of hosts, for tests and for names of one's own |
 //! | `service.rs` | [`Resolver`]: one lookup for all who want the same name at the same time, and so many at a time |
 //! | `flight.rs` | such a lookup, and those who wait for it |
+//! | `error.rs` | [`LookupError`]: which host was not found, and why |
 
+mod error;
 pub(crate) mod flight;
 mod names;
 mod service;
 mod table;
 
+pub use error::LookupError;
 pub use names::{LookUp, Names, SystemNames};
 pub use service::{LOOKUPS, Resolver};
 pub use table::HostTable;
@@ -25,6 +28,7 @@ use convoke_exec::Context;
 use convoke_exec::context::ServiceError;
 
 use crate::context::{current_driver, use_service, with_services};
+use error::naming;
 use names::Installed;
 
 /// Has the [`Resolver`] of a context ask these names, and not the system: before it is first asked for any.
@@ -60,12 +64,13 @@ pub(super) async fn look_up(host: &str) -> io::Result<Vec<SocketAddr>> {
     if let Some(found) = by_driver {
         let names = installed_names().filter(|_| is_unknown(&found));
         if names.is_none() {
-            return Ok(found?.into_iter().map(|ip| SocketAddr::new(ip, 0)).collect());
+            let found = found.map_err(|error| naming(host, error))?;
+            return Ok(found.into_iter().map(|ip| SocketAddr::new(ip, 0)).collect());
         }
     }
     match use_service::<Resolver>() {
         Ok(resolver) => resolver.look_up(host).await,
-        Err(_) => SystemNames.look_up(host).await,
+        Err(_) => SystemNames.look_up(host).await.map_err(|error| naming(host, error)),
     }
 }
 

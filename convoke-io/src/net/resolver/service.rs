@@ -10,6 +10,7 @@ use convoke_core::{Env, Executor, ExecutorRef, StopReason};
 use convoke_exec::context::{FromContext, Service};
 use convoke_exec::{Bound, Context, CountingScope, task};
 
+use super::error::naming;
 use super::flight::{Flights, Pilot};
 use super::{Names, SystemNames};
 
@@ -66,7 +67,7 @@ impl Resolver {
 
     /// The addresses of a host; their ports say nothing.
     ///
-    /// - *Completes with* what was found, or an error; stopped.
+    /// - *Completes with* what was found, or an error that is a [`LookupError`](super::LookupError); stopped.
     /// - *If dropped*, it does not wait any more; if nobody does, the lookup is asked to stop.
     /// - *Runs on* the task; the lookup on the context.
     ///
@@ -84,7 +85,7 @@ impl Resolver {
             && !self.start(pilot)
         {
             // The context ends: what closes with it may still want to know.
-            return self.names.look_up(host).await;
+            return self.names.look_up(host).await.map_err(|error| naming(host, error));
         }
         asker.found().await
     }
