@@ -27,6 +27,8 @@ pub const SPIN: Duration = Duration::from_micros(50);
 
 /// A driver for kernels that say when a socket is ready. Its sockets are used from any thread; one waits.
 ///
+/// On Linux it waits for whole milliseconds, rounded up: timers of its context are up to one late, and never early.
+///
 /// ```
 /// use std::sync::Arc;
 ///

@@ -28,6 +28,11 @@ use super::{Sleeping, When, timers_of};
 /// Awaited in a task on a run loop, it is counted from when the loop looks at the clock next: before it sleeps, and every so
 /// often while it has work. So it is never shorter than asked for, and beginning it reads no clock.
 ///
+/// How much longer it is, on a thread that is free, is up to who waits. Times are kept exactly, and a run loop, or the thread that serves
+/// all executors without timers, sleeps as exactly as the system lets it: on Linux that is some fifty microseconds too long. An
+/// I/O context on Linux waits for whole milliseconds, rounded up. And timers that are due within a quarter of a millisecond after others
+/// may be called together.
+///
 /// ```
 /// use std::time::{Duration, Instant};
 /// use convoke::prelude::*;

@@ -155,6 +155,11 @@ fn has(flags: EventFlags, some: EventFlags) -> bool {
 }
 
 /// Rounded up: a wait that ends too early would have to be begun again. `None` if there are too many.
+///
+/// A kernel since 5.11 would take nanoseconds (`epoll_pwait2`). rustix calls that always or never, as one of its features says for
+/// all who use it in a program, so that older kernels could not be waited for at all; and to ask by `ppoll` first, or by a timer
+/// with a descriptor, is a second system call. It would be worth less than it seems, too: timers of the same millisecond
+/// share a wake-up this way.
 fn whole_milliseconds(timeout: Duration) -> Option<Timespec> {
     let milliseconds = timeout.as_nanos().div_ceil(1_000_000);
     i32::try_from(milliseconds).ok()?;
@@ -204,6 +209,14 @@ mod tests {
             poller.wait(None, |key, event| readable = key == 7 && event.says(Event::READABLE)).unwrap();
         });
         assert!(readable);
+    }
+
+    #[test]
+    fn a_wait_is_never_shorter_than_it_was_asked_for() {
+        let asked = [0, 1, 999_999, 1_000_000, 1_000_001, 5_200_000].map(Duration::from_nanos);
+        let waits = asked.map(|timeout| Duration::try_from(whole_milliseconds(timeout).unwrap()).unwrap());
+        assert_eq!(waits, [0, 1, 1, 1, 2, 6].map(Duration::from_millis));
+        assert!(whole_milliseconds(Duration::MAX).is_none(), "until it is woken");
     }
 
     #[test]
