@@ -2,7 +2,7 @@
 #![cfg(all(feature = "testing", not(feature = "loom")))]
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -215,12 +215,30 @@ fn random(state: &mut u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// Many sleeps with random times, half of them stopped by two other threads at random moments.
+/// How many sleeps were as long as they were to be.
+#[derive(Default)]
+struct Slept {
+    count: Mutex<usize>,
+    grew: Condvar,
+}
+
+impl Slept {
+    fn one_more(&self) {
+        *self.count.lock().unwrap() += 1;
+        self.grew.notify_all();
+    }
+
+    fn wait_for(&self, count: usize) {
+        drop(self.grew.wait_while(self.count.lock().unwrap(), |slept| *slept < count).unwrap());
+    }
+}
+
+/// Many sleeps with random times, half of them stopped by two other threads, which keep pace with those that are not.
 fn many_sleeps_against_stops(executor: &impl Executor, seed: u64) -> (usize, usize) {
     const COUNT: usize = 2000;
     let mut state = seed;
     let start = Instant::now();
-    let (values, stopped) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let (values, stopped) = (Arc::new(Slept::default()), Arc::new(AtomicUsize::new(0)));
     let mut sources = [Vec::new(), Vec::new()];
     let mut running = Vec::new();
     for number in 0..COUNT {
@@ -230,24 +248,24 @@ fn many_sleeps_against_stops(executor: &impl Executor, seed: u64) -> (usize, usi
         let sender = sleep_until(at)
             .then(move |()| {
                 assert!(Instant::now() >= at, "before its time");
-                values.fetch_add(1, Ordering::Relaxed);
+                values.one_more();
             })
             .upon_stopped(move || {
                 stopped.fetch_add(1, Ordering::Relaxed);
             });
         running.push(Connected::with_env(sender, env_on(executor, &source)).start());
         if random(&mut state).is_multiple_of(2) {
-            sources[number % 2].push((random(&mut state) % 20_000, source));
+            sources[number % 2].push(source);
         }
     }
+    let unstopped = COUNT - sources.iter().map(Vec::len).sum::<usize>();
     thread::scope(|threads| {
         for sources in sources {
+            let values = &values;
             threads.spawn(move || {
-                for (pause, source) in sources {
-                    // No synchronisation: only to spread the requests over the time.
-                    if pause.is_multiple_of(64) {
-                        thread::sleep(Duration::from_micros(pause / 8));
-                    }
+                let requests = sources.len();
+                for (request, source) in sources.into_iter().enumerate() {
+                    values.wait_for(unstopped * request / requests);
                     source.request_stop(StopReason::Requested);
                 }
             });
@@ -256,7 +274,7 @@ fn many_sleeps_against_stops(executor: &impl Executor, seed: u64) -> (usize, usi
     for running in running {
         assert_eq!(running.wait(), Outcome::Value(()));
     }
-    let seen = (values.load(Ordering::Relaxed), stopped.load(Ordering::Relaxed));
+    let seen = (*values.count.lock().unwrap(), stopped.load(Ordering::Relaxed));
     assert_eq!(seen.0 + seen.1, COUNT);
     seen
 }
