@@ -182,7 +182,8 @@ impl Context {
     /// - *Completes with* nothing in particular. A stop does not reach it, but each service has a
     ///   [grace period](crate::cleanup::GRACE); what goes wrong is told to the [hook](crate::set_cleanup_hook), and the
     ///   next one is closed.
-    /// - *If dropped*, the service that closes just then is told to the hook as cut short, and those before it are there still.
+    /// - *If dropped*, the service that closes just then is told to the hook as cut short, and those before it are there still. It
+    ///   is shut down with them: by another `close`, by [`shutdown`](Context::shutdown) or when the context is dropped.
     /// - *Runs on* the task.
     /// - *Panics* outside a task.
     ///
@@ -218,10 +219,16 @@ impl Context {
     /// assert_eq!(*written.lock().unwrap(), "begun, ended");
     /// ```
     pub async fn close(&self) {
-        while let Some(last) = self.registry.next_to_shut_down() {
+        while let Some(last) = self.registry.next_to_close() {
             // A task of its own, so that whoever looks sees which one takes so long.
             let closing = async { task(last.close()).named(format!("service {}", last.name)).await };
             reported(last.name, last.place, closing).await;
+            if self.registry.has_closed(&last) {
+                reported(last.name, last.place, async { last.shutdown() }).await;
+            }
+        }
+        // Those that a close which was cut short has left.
+        while let Some(last) = self.registry.next_to_shut_down() {
             reported(last.name, last.place, async { last.shutdown() }).await;
         }
         self.let_go();
@@ -229,6 +236,10 @@ impl Context {
 
     /// Shuts all services down, the last one first, each once however often this is called, without closing them: nothing is
     /// awaited. From now on none is added; those that are there can still be found.
+    ///
+    /// While a [`close`](Context::close) is under way it is as hard: the service that closes just then is shut down first, though it
+    /// has not closed yet, and then those before it, which are not closed any more. So each is shut down before those that it
+    /// was made with, as ever. The close goes on until that one service has ended its own; it shuts down nobody twice.
     ///
     /// # Panics
     /// If a service panics; the others have then been shut down all the same.

@@ -23,8 +23,10 @@ struct State {
     making: Vec<Turn>,
     /// Who waits for a service that another thread makes.
     waiting: Vec<Turn>,
-    /// After the shut-down has begun: how many of `ready` have not been told yet, counted from the front.
-    to_shut_down: Option<usize>,
+    /// After the end has begun: how many of `ready` were not told yet, neither to close nor to shut down, counted from the front.
+    to_end: Option<usize>,
+    /// Those that were told to close and are to be shut down after that, the last made first. One, unless a close was cut short.
+    closing: Vec<Last>,
 }
 
 /// A thread and the service that it makes, or waits for.
@@ -78,6 +80,7 @@ impl Entry {
 }
 
 /// A service whose turn it is to end.
+#[derive(Clone)]
 pub(super) struct Last {
     service: Arc<dyn ShutDown>,
     pub(super) name: &'static str,
@@ -152,22 +155,34 @@ impl Registry {
         mut state: MutexGuard<'_, State>,
     ) -> Result<Permit<'_>, ServiceError> {
         let (key, name) = (TypeId::of::<I>(), core::any::type_name::<I>());
-        if state.to_shut_down.is_some() {
+        if state.to_end.is_some() {
             return Err(ServiceError::ShutDown(name));
         }
         state.making.push(Turn { thread: thread::current().id(), key });
         Ok(Permit { registry: self, key, name })
     }
 
-    /// From now on nothing is added. Hands out the services that were not shut down yet, the last one first.
+    /// From now on nothing is added. Hands out the services that were told nothing yet, the last one first. When one has closed,
+    /// [`has_closed`](Self::has_closed) says whether it is to be shut down.
+    pub(super) fn next_to_close(&self) -> Option<Last> {
+        let mut state = self.state();
+        let last = state.next_to_end()?;
+        state.closing.push(last.clone());
+        Some(last)
+    }
+
+    /// Whether it was not shut down meanwhile: then it is the caller who does.
+    pub(super) fn has_closed(&self, closed: &Last) -> bool {
+        let mut state = self.state();
+        let found = state.closing.iter().position(|last| Arc::ptr_eq(&last.service, &closed.service));
+        found.map(|place| state.closing.remove(place)).is_some()
+    }
+
+    /// From now on nothing is added. Hands out the services that were not shut down yet, the last one first, also those that
+    /// are closing.
     pub(super) fn next_to_shut_down(&self) -> Option<Last> {
         let mut state = self.state();
-        let all = state.ready.len();
-        let left = state.to_shut_down.get_or_insert(all);
-        *left = left.checked_sub(1)?;
-        let place = *left;
-        let entry = &state.ready[place];
-        Some(Last { service: Arc::clone(&entry.service), name: entry.name, place: entry.place })
+        if state.closing.is_empty() { state.next_to_end() } else { Some(state.closing.remove(0)) }
     }
 
     /// Takes out the last one, to be destroyed.
@@ -181,6 +196,14 @@ impl Registry {
 }
 
 impl State {
+    fn next_to_end(&mut self) -> Option<Last> {
+        let all = self.ready.len();
+        let left = self.to_end.get_or_insert(all);
+        *left = left.checked_sub(1)?;
+        let entry = &self.ready[*left];
+        Some(Last { service: Arc::clone(&entry.service), name: entry.name, place: entry.place })
+    }
+
     fn find<I: ?Sized + Send + Sync + 'static>(&self) -> Option<Arc<I>> {
         let entry = self.ready.iter().find(|entry| entry.key == TypeId::of::<I>())?;
         entry.interface.downcast_ref::<Arc<I>>().cloned()
@@ -216,7 +239,7 @@ impl Permit<'_> {
     /// Adds the service that was made. Refused, and destroyed, if the context was shut down in the meantime.
     pub(super) fn add(self, entry: Entry) -> Result<(), ServiceError> {
         let mut state = self.registry.state();
-        if state.to_shut_down.is_some() {
+        if state.to_end.is_some() {
             // Its destructor is the user's code: not under the lock.
             drop(state);
             drop(entry);

@@ -56,7 +56,8 @@ pub trait Service: Send + Sync + 'static {
     }
 
     /// Ends what it does and lets go of the work it holds, without waiting. Called once, while all services that were
-    /// added before it are still there.
+    /// added before it are still there: after [`close`](Service::close); without it, if whoever ends the context does not wait; or,
+    /// if he did at first and [does not any more](Context::shutdown), while it closes, perhaps on another thread.
     fn shutdown(&self) {}
 }
 

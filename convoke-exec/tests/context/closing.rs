@@ -1,11 +1,14 @@
 //! Services that are closed: each is awaited, the last made first, whatever the others do.
 
+use std::future::{Future, poll_fn};
+use std::pin::pin;
 use std::sync::Arc;
 
 use convoke_core::env::Changes;
 use convoke_core::{ExecutorRef, Outcome, StopReason, StopSource};
 use convoke_exec::context::{Context, Service, ServiceError};
-use convoke_exec::{checkpoint, sync_wait, sync_wait_with, task};
+use convoke_exec::sync::Event;
+use convoke_exec::{checkpoint, join, sync_wait, sync_wait_with, task};
 
 use super::{DESTROY, Latin, Numbered, SHUT_DOWN, Trace};
 
@@ -98,6 +101,85 @@ fn dropping_a_context_shuts_down_and_awaits_nothing() {
     let trace = Trace::default();
     drop(with_two_that_close(&trace));
     assert_eq!(trace.lines(), [SHUT_DOWN, DESTROY].concat());
+}
+
+/// Closes when the gate is open.
+struct Gated {
+    trace: Trace,
+    begun: Event,
+    gate: Event,
+}
+
+impl Service for Gated {
+    type Interface = Self;
+
+    fn into_interface(self: Arc<Self>) -> Arc<Self> {
+        self
+    }
+
+    async fn close(&self) {
+        self.trace.note("close 4");
+        self.begun.set();
+        self.gate.wait().await;
+        self.trace.note("closed 4");
+    }
+
+    fn shutdown(&self) {
+        self.trace.note("shut down 4");
+    }
+}
+
+fn with_a_gated_one(trace: &Trace) -> (Context, Arc<Gated>) {
+    let context = with_two_that_close(trace);
+    let gated =
+        context.make_service(|_| Gated { trace: trace.clone(), begun: Event::new(), gate: Event::new() });
+    let gated = gated.ok().unwrap();
+    (context, gated)
+}
+
+#[test]
+fn a_shut_down_during_a_close_is_in_order_and_spares_nobody_the_rest() {
+    let trace = Trace::default();
+    let (context, gated) = with_a_gated_one(&trace);
+    let shuts_down = async {
+        gated.begun.wait().await;
+        context.shutdown();
+        gated.gate.set();
+    };
+    assert_eq!(
+        sync_wait(task(async { join((context.close(), shuts_down)).await })),
+        Outcome::Value(((), ()))
+    );
+    let ended = ["close 4", "shut down 4", "shut down 3", "shut down 2", "shut down 1", "closed 4"];
+    assert_eq!(trace.lines()[..6], ended);
+    assert_eq!(trace.lines()[6..], ["destroy 3", "destroy 2", "destroy 1"]);
+}
+
+#[test]
+fn a_service_whose_close_was_cut_short_is_shut_down_with_the_rest() {
+    for closes_again in [true, false] {
+        let trace = Trace::default();
+        let (context, gated) = with_a_gated_one(&trace);
+        let ends = async {
+            let mut closing = Box::pin(context.close());
+            let begun = poll_fn(|cx| {
+                assert!(closing.as_mut().poll(cx).is_pending());
+                pin!(gated.begun.wait()).poll(cx)
+            });
+            begun.await;
+            drop(closing);
+            gated.gate.set();
+            if closes_again {
+                context.close().await;
+            }
+        };
+        assert_eq!(sync_wait(task(ends)), Outcome::Value(()));
+        drop(context);
+        for service in 1..=4 {
+            let shut_down = format!("shut down {service}");
+            assert_eq!(trace.lines().iter().filter(|line| **line == shut_down).count(), 1, "{shut_down}");
+        }
+    }
 }
 
 /// In virtual time, where a grace period is over only when nobody has anything else to do.
