@@ -333,6 +333,8 @@ fn random_trees_come_home() {
         ExecutorRef::new(small.executor()),
         ExecutorRef::new(large.executor()),
         ExecutorRef::new(Strand::new(large.executor())),
+        ExecutorRef::new(Strand::new(one_loop.clone())),
+        ExecutorRef::new(Limited::new(&one_loop, 2)),
         one_loop,
         other_loop,
     ]

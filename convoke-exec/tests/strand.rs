@@ -1,16 +1,22 @@
 //! What a strand promises beyond the contract of every executor.
 #![cfg(all(feature = "testing", not(feature = "loom")))]
 
+use std::cell::Cell;
+use std::rc::Rc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
 use convoke_core::raw::{Call, Runnable};
 use convoke_core::testing::ByHand;
-use convoke_core::{Executor, InlineExecutor};
+use convoke_core::{Executor, InlineExecutor, Outcome, Panic};
 use convoke_exec::strand::RUNS_PER_TURN;
+use convoke_exec::sync::oneshot;
 use convoke_exec::testing::{Latch, runnable};
-use convoke_exec::{Strand, ThreadPool};
+use convoke_exec::{
+    Limited, RunLoop, Strand, ThreadPool, checkpoint, current, forever, launch, run_on, scope, sync_wait,
+    task,
+};
 
 /// What was run, in order.
 #[derive(Clone, Default)]
@@ -215,4 +221,69 @@ fn the_inner_executor_is_not_cloned_so_that_no_panic_loses_the_turn() {
     strand.post(order.piece(1));
     inner.run_all();
     assert_eq!(order.get(), [1]);
+}
+
+/// The strand of a run loop leads home: what runs there need not be `Send`.
+#[test]
+fn over_a_run_loop_children_need_not_be_send() {
+    let outcome = sync_wait(task(async {
+        let strand = Strand::new(Limited::new(&Strand::new(current::executor()), 2));
+        run_on(&strand, async {
+            scope(async |s| {
+                let here = Rc::new(Cell::new(0));
+                let counted = here.clone();
+                s.spawn_local(async move {
+                    checkpoint().await;
+                    counted.set(counted.get() + 1);
+                });
+                "home"
+            })
+            .await
+        })
+        .await
+    }));
+    assert_eq!(outcome, Outcome::Value("home"));
+}
+
+/// Woken from other threads by letters, which go through the strand like everything else; and asked to stop by them.
+#[test]
+fn tasks_of_a_strand_at_home_hear_from_other_threads() {
+    let run_loop = RunLoop::new();
+    let strand = Strand::new(run_loop.executor());
+    let on_strand = async {
+        scope(async |s| {
+            let (sender, mut receiver) = oneshot::channel();
+            let waits = s.spawn_future(async move { receiver.recv().await });
+            let stops = s.spawn_future(forever());
+            checkpoint().await;
+            thread::spawn(move || sender.send(7)).join().unwrap().unwrap();
+            thread::spawn(move || drop(stops)).join().unwrap();
+            waits.await
+        })
+        .await
+    };
+    let outcome = run_loop.block_on(async { run_on(&strand, on_strand).await });
+    assert_eq!(outcome, Outcome::Value(Some(7)));
+}
+
+#[test]
+fn what_a_strand_holds_when_its_loop_goes_is_stopped_at_home() {
+    let run_loop = RunLoop::new();
+    let strand = Strand::new(run_loop.executor());
+    let waits = launch(&strand).start(forever());
+    run_loop.run_ready();
+    let queued = launch(&strand).start(async {});
+    drop(run_loop);
+    // The home is closed, and has no thread of its own any more.
+    let stopped = thread::spawn(move || (queued.wait(), drop(waits)));
+    assert_eq!(stopped.join().unwrap().0, Outcome::Stopped);
+}
+
+#[test]
+fn who_would_wait_for_a_chain_of_its_own_thread_is_told_so_through_a_strand_too() {
+    let run_loop = RunLoop::new();
+    let launched = launch(&Strand::new(run_loop.executor())).start(async {});
+    let panic = Panic::catch(|| launched.wait()).unwrap_err();
+    assert!(panic.to_string().contains("runs on this thread alone"), "{panic}");
+    run_loop.run_ready();
 }

@@ -8,7 +8,7 @@ use core::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use convoke_core::raw::{Call, Header, RunQueue, Runnable, Timers, WorkKind};
+use convoke_core::raw::{Call, Header, Home, RunQueue, Runnable, Timers, WorkKind};
 use convoke_core::{Executor, Panic};
 
 use crate::report_panic::{contain, report_panic};
@@ -106,6 +106,12 @@ impl<X: Executor> Executor for Strand<X> {
         }
         self.post(runnable);
         None
+    }
+
+    /// That of the inner executor: all that the strand is given runs there. A strand makes no home by itself: one at a time is not
+    /// one thread. Nobody is woken past it (`QUEUES_AT_HOME` is not passed on): its order is over all that is posted to it.
+    fn home(&self) -> Option<&Home> {
+        self.state.inner.home()
     }
 
     fn timers(&self) -> Option<&dyn Timers> {
