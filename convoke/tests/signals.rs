@@ -99,6 +99,36 @@ fn a_subscription_outlives_its_context_and_a_new_context_hears_as_the_first_did(
 }
 
 #[test]
+fn a_signal_that_nobody_hears_of_any_more_does_nothing() {
+    let context = io_context().unwrap();
+    let service = context.services().use_service::<SignalService>();
+    // It would end the process.
+    drop(service.subscribe([Signal::ALARM]).unwrap());
+    service.raise(Signal::ALARM).unwrap();
+    drop(service);
+    drop(context);
+    // Nor is it when nobody hears of any signal, and the thread that would is gone.
+    let context = io_context().unwrap();
+    let heard = context.run_until(async {
+        raise(Signal::ALARM)?;
+        let mut next = signals([Signal::USER_1])?;
+        raise(Signal::USER_1)?;
+        io::Result::Ok(next.next().await)
+    });
+    assert_eq!(heard.unwrap().unwrap(), Signal::USER_1);
+}
+
+#[test]
+fn a_program_that_is_started_takes_its_signals_as_it_always_does() {
+    use std::os::unix::process::ExitStatusExt;
+
+    let context = io_context().unwrap();
+    let _hears = context.services().use_service::<SignalService>().subscribe([Signal::ALARM]).unwrap();
+    let ended = std::process::Command::new("sh").args(["-c", "kill -ALRM $$"]).status().unwrap();
+    assert_eq!(ended.signal(), Some(Signal::ALARM.number()));
+}
+
+#[test]
 fn without_a_context_there_are_no_signals_and_the_error_says_so() {
     let error = sync_wait(task(async { signals([Signal::USER_1]).map(drop) })).unwrap().unwrap_err();
     assert!(error.to_string().contains("there is no I/O context here"), "{error}");

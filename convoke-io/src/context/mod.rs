@@ -148,7 +148,7 @@ impl IoContext {
         ran
     }
 
-    /// Runs until one piece of work has run, or there is [nothing left to do](IoContext::run#what-counts-as-work). Says whether there
+    /// Runs until one piece of work has run, or there is [nothing left to do](IoContext::run). Says whether there
     /// was one.
     ///
     /// # Panics

@@ -58,7 +58,7 @@ impl Signals {
     /// - *Completes with* the signal; stopped, and then none is lost.
     /// - *If dropped*, it does not wait any more, and none is lost.
     /// - *Runs on* the task; outside a task it waits as well, and cannot be stopped. A chain that waits here is
-    ///   [work](crate::IoContext::run#what-counts-as-work) of its context; the subscription alone is not.
+    ///   [work](crate::IoContext::run) of its context; the subscription alone is not.
     ///
     /// ```
     /// # #[cfg(unix)]

@@ -25,7 +25,7 @@ pub const LOOKUPS: usize = 32;
 ///
 /// Lookups are work of the resolver's own, on its context. Whoever is stopped leaves at once; a lookup that nobody waits for
 /// any more is asked to stop, and the context, when it ends, waits for it. Until it has ended it is
-/// [work](crate::IoContext::run#what-counts-as-work) of the context.
+/// [work](crate::IoContext::run) of the context.
 pub struct Resolver {
     /// None for a context that nobody runs: then names are asked for right away, by who wants to know.
     executor: Option<ExecutorRef>,
