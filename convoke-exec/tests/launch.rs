@@ -265,6 +265,7 @@ fn waiting_for_a_loop_that_this_thread_would_have_to_run_is_refused() {
     let launched = launch(&run_loop.executor()).start(async { 1 });
     let panic = catch_unwind(AssertUnwindSafe(|| launched.wait())).unwrap_err();
     assert!(said(&*panic).contains("cannot wait for it"), "{}", said(&*panic));
+    assert!(said(&*panic).contains(file!()), "where it was launched: {}", said(&*panic));
 
     let dropped = launch(&run_loop.executor()).start(async { 1 });
     let panic = catch_unwind(AssertUnwindSafe(|| drop(dropped))).unwrap_err();

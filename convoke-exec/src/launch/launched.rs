@@ -66,7 +66,8 @@ impl<T> Launched<T> {
     pub fn wait(self) -> Outcome<T> {
         assert!(
             self.has_ended() || !self.would_wait_for_itself(),
-            "the chain launched at {} runs on this thread alone, which cannot wait for it; run the loop, or use its `block_on`",
+            "the chain launched at {} runs on this thread alone, which cannot wait for it; await it in a task, or run its \
+             loop until it has ended",
             self.location
         );
         wait(&self.into_root()).0.resume_panic()

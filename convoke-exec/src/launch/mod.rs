@@ -175,7 +175,7 @@ impl<H> Launch<H> {
         F: Future<Output: Send> + Send + 'static,
         H: handlers::Finish<F::Output, Output: Send + 'static> + Send + 'static,
     {
-        let location = self.location.unwrap_or_else(|| Location::caller());
+        let location = self.location.unwrap_or(Location::caller());
         let source = self.token.child();
         let mut changes = self.changes.stop_token(source.token());
         if let Some(allocator) = self.allocator.or(self.context_allocator) {
