@@ -6,7 +6,7 @@ use std::io::{self, IoSlice, IoSliceMut};
 use std::net::Shutdown;
 use std::time::Duration;
 
-use convoke::net::{ListenOptions, SocketOption, TcpListener, TcpStream, UdpSocket};
+use convoke::net::{AddressError, ListenOptions, SocketOption, TcpListener, TcpStream, UdpSocket};
 use convoke::prelude::*;
 use convoke::stream::{AnyStream, Progress, read_exact, write_all};
 use convoke::{io_context, stop_after};
@@ -351,4 +351,68 @@ fn asking_for_nothing_between_two_waits_leaves_nobody_waiting() {
         io::Result::Ok(driver.in_flight())
     });
     assert_eq!(ended.unwrap().unwrap(), 0);
+}
+
+/// The error, its address and what the system said.
+fn named(error: io::Error) -> (io::ErrorKind, String, Option<i32>) {
+    let inside: &AddressError =
+        error.get_ref().expect("it is in words").downcast_ref().expect("it names an address");
+    assert!(error.to_string().contains(&inside.cause().to_string()), "{error}");
+    (error.kind(), error.to_string(), inside.cause().raw_os_error())
+}
+
+#[test]
+fn an_address_that_cannot_be_used_is_named_with_what_the_system_said() {
+    run(async {
+        let listener = TcpListener::bind("127.0.0.1:0").await?;
+        let at = listener.local_addr()?;
+        let (kind, words, number) = named(TcpListener::bind(at).await.unwrap_err());
+        assert_eq!(kind, io::ErrorKind::AddrInUse);
+        assert!(words.starts_with(&format!("cannot bind to {at}: ")) && number.is_some(), "{words}");
+        drop(listener);
+        let (kind, words, number) = named(TcpStream::connect(at).await.unwrap_err());
+        assert_eq!(kind, io::ErrorKind::ConnectionRefused);
+        assert!(words.starts_with(&format!("cannot connect to {at}: ")) && number.is_some(), "{words}");
+        let datagrams = UdpSocket::bind("127.0.0.1:0").await?;
+        let at = datagrams.local_addr()?;
+        let (kind, words, _) = named(UdpSocket::bind(at).await.unwrap_err());
+        assert_eq!((kind, words.contains(&at.to_string())), (io::ErrorKind::AddrInUse, true));
+        Ok(())
+    });
+}
+
+#[cfg(unix)]
+#[test]
+fn a_path_that_cannot_be_used_is_named() {
+    use convoke::net::{UnixDatagram, UnixListener, UnixStream};
+
+    run(async {
+        let nowhere = "/nowhere/at/all";
+        let datagrams = UnixDatagram::unbound()?;
+        for error in [
+            UnixListener::bind(nowhere).unwrap_err(),
+            UnixStream::connect(nowhere).await.unwrap_err(),
+            UnixDatagram::bind(nowhere).unwrap_err(),
+            datagrams.connect(nowhere).unwrap_err(),
+        ] {
+            let (kind, words, _) = named(error);
+            assert_eq!((kind, words.contains(nowhere)), (io::ErrorKind::NotFound, true));
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn what_is_no_address_is_told_what_one_looks_like() {
+    run(async {
+        for text in ["127.0.0.1", "host:99999", "host:http", "http://host/", ":80", ""] {
+            let error = TcpStream::connect(text).await.unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::InvalidInput);
+            let words = error.to_string();
+            assert!(words.contains(&format!("`{text}`")) && words.contains("0 to 65535"), "{words}");
+        }
+        let error = TcpStream::connect(&[][..]).await.unwrap_err();
+        assert_eq!(error.to_string(), "no address was given: the list is empty");
+        Ok(())
+    });
 }

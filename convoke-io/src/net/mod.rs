@@ -8,7 +8,9 @@
 //! | [`UdpSocket`], [`UnixDatagram`] | datagrams |
 //! | [`SocketStream`] | what the two kinds of streams have in common; with its halves |
 //! | [`resolve`], [`resolver`] | names, and who looks them up |
+//! | [`AddressError`] | which address could not be used, and why |
 
+mod address_error;
 mod datagram;
 mod halves;
 mod kind;
@@ -23,6 +25,7 @@ mod udp;
 mod unix;
 
 pub use crate::driver::{Address, ListenOptions, SocketOption};
+pub use address_error::AddressError;
 pub use datagram::DatagramSocket;
 pub use halves::{OwnedReadHalf, OwnedWriteHalf, ReadHalf, ReuniteError, WriteHalf};
 pub use kind::{Internet, Kind, Unix};

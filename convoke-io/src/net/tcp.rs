@@ -4,6 +4,7 @@ use core::future::Future;
 use core::net::SocketAddr;
 use std::io;
 
+use super::address_error::{binding, connecting};
 use super::kind::Internet;
 use super::listener::Listener;
 use super::socket_stream::SocketStream;
@@ -38,8 +39,7 @@ impl TcpListener {
         let addresses = resolve(address);
         async move {
             let driver = current_driver()?;
-            first_that_works(addresses.await?, |address| driver.listen(&Address::Internet(address), &options))
-                .map(Self::new)
+            bind_first(addresses.await?, |address| driver.listen(address, &options)).map(Self::new)
         }
     }
 
@@ -100,13 +100,14 @@ impl TcpStream {
         let addresses = resolve(address);
         async move {
             let driver = current_driver()?;
-            let mut last = io::Error::other("there was no address to connect to");
+            let mut last = no_address();
             for address in addresses.await? {
                 let address = Address::Internet(address);
-                let source = driver.stream(&address)?;
-                match Transfer::<_, Toward>::new(source.clone(), address).await.0 {
+                let source = driver.stream(&address).map_err(|error| connecting(&address, error))?;
+                let (connected, address) = Transfer::<_, Toward>::new(source.clone(), address).await;
+                match connected {
                     Ok(_) => return Ok(Self::new(source)),
-                    Err(error) => last = error,
+                    Err(error) => last = connecting(&address, error),
                 }
             }
             Err(last)
@@ -152,18 +153,23 @@ impl TcpStream {
     }
 }
 
-fn first_that_works<T>(
+/// A source at the first of these addresses at which there can be one.
+pub(super) fn bind_first<T>(
     addresses: Vec<SocketAddr>,
-    mut f: impl FnMut(SocketAddr) -> io::Result<T>,
+    mut bind: impl FnMut(&Address) -> io::Result<T>,
 ) -> io::Result<T> {
-    let mut last = io::Error::other("there was no address to use");
-    for address in addresses {
-        match f(address) {
-            Ok(done) => return Ok(done),
-            Err(error) => last = error,
+    let mut last = no_address();
+    for address in addresses.into_iter().map(Address::Internet) {
+        match bind(&address) {
+            Ok(source) => return Ok(source),
+            Err(error) => last = binding(&address, error),
         }
     }
     Err(last)
+}
+
+fn no_address() -> io::Error {
+    io::Error::other("there was no address to use")
 }
 
 #[cold]

@@ -4,7 +4,7 @@ use core::future::Future;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
 use std::io;
 
-use super::resolver::look_up;
+use super::resolver::{has_no_address, look_up};
 
 /// What can be taken for an Internet address: an address, `"127.0.0.1:80"`, `("example.org", 443)`.
 #[diagnostic::on_unimplemented(
@@ -48,25 +48,27 @@ pub fn resolve(address: impl ToAddress) -> impl Future<Output = io::Result<Vec<S
     let query = address.to_address();
     async move {
         let (host, port) = match query {
-            AddressQuery::Known(addresses) if addresses.is_empty() => return Err(nothing_known("the list")),
+            AddressQuery::Known(addresses) if addresses.is_empty() => return Err(none_given()),
             AddressQuery::Known(addresses) => return Ok(addresses),
             AddressQuery::Name(host, port) => (host, port),
             AddressQuery::Malformed(text) => return Err(malformed(&text)),
         };
         let mut found = look_up(&host).await?;
         found.iter_mut().for_each(|address| address.set_port(port));
-        if found.is_empty() { Err(nothing_known(&host)) } else { Ok(found) }
+        if found.is_empty() { Err(has_no_address(&host)) } else { Ok(found) }
     }
 }
 
 #[cold]
-fn nothing_known(host: &str) -> io::Error {
-    io::Error::new(io::ErrorKind::NotFound, format!("{host} has no address"))
+fn none_given() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, "no address was given: the list is empty")
 }
 
 #[cold]
 fn malformed(text: &str) -> io::Error {
-    let message = format!("`{text}` is no address: write \"127.0.0.1:80\", \"[::1]:80\" or \"host:80\"");
+    let message = format!(
+        "`{text}` is no address: write \"127.0.0.1:80\", \"[::1]:80\" or \"host:80\", with a port from 0 to 65535"
+    );
     io::Error::new(io::ErrorKind::InvalidInput, message)
 }
 

@@ -4,9 +4,10 @@ use core::future::Future;
 use core::net::SocketAddr;
 use std::io;
 
+use super::address_error::connecting;
 use super::datagram::DatagramSocket;
 use super::kind::Internet;
-use super::tcp::another;
+use super::tcp::{another, bind_first};
 use super::to_address::{ToAddress, resolve};
 use crate::context::current_driver;
 use crate::driver::{Address, ListenOptions, StandardSocket};
@@ -50,14 +51,7 @@ impl UdpSocket {
         let addresses = resolve(address);
         async move {
             let driver = current_driver()?;
-            let mut last = io::Error::other("there was no address to use");
-            for address in addresses.await? {
-                match driver.datagrams(&Address::Internet(address), &options) {
-                    Ok(source) => return Ok(Self::new(source)),
-                    Err(error) => last = error,
-                }
-            }
-            Err(last)
+            bind_first(addresses.await?, |address| driver.datagrams(address, &options)).map(Self::new)
         }
     }
 
@@ -74,8 +68,8 @@ impl UdpSocket {
         let addresses = resolve(address);
         async move {
             let mut last = Ok(());
-            for address in addresses.await? {
-                last = self.source.connect_datagrams(&Address::Internet(address));
+            for address in addresses.await?.into_iter().map(Address::Internet) {
+                last = self.source.connect_datagrams(&address).map_err(|error| connecting(&address, error));
                 if last.is_ok() {
                     break;
                 }

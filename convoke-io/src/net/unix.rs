@@ -6,6 +6,7 @@ use std::io;
 use std::os::unix::net;
 use std::path::{Path, PathBuf};
 
+use super::address_error::{binding, connecting};
 use super::datagram::DatagramSocket;
 use super::kind::Unix;
 use super::listener::Listener;
@@ -30,7 +31,9 @@ impl UnixListener {
     /// # Errors
     /// If there is no context here, or what the driver says.
     pub fn bind(path: impl AsRef<Path>) -> io::Result<Self> {
-        current_driver()?.listen(&at(path.as_ref()), &ListenOptions::default()).map(Self::new)
+        let (driver, address) = (current_driver()?, at(path.as_ref()));
+        let bound = driver.listen(&address, &ListenOptions::default());
+        bound.map(Self::new).map_err(|error| binding(&address, error))
     }
 
     /// A listener of the standard library, which belongs to this task's context from now on.
@@ -62,8 +65,9 @@ impl UnixStream {
     pub fn connect(path: impl AsRef<Path>) -> impl Future<Output = io::Result<Self>> + Send {
         let address = at(path.as_ref());
         async move {
-            let source = current_driver()?.stream(&address)?;
-            Transfer::<_, Toward>::new(source.clone(), address).await.0?;
+            let source = current_driver()?.stream(&address).map_err(|error| connecting(&address, error))?;
+            let (connected, address) = Transfer::<_, Toward>::new(source.clone(), address).await;
+            connected.map_err(|error| connecting(&address, error))?;
             Ok(Self::new(source))
         }
     }
@@ -103,7 +107,9 @@ impl UnixDatagram {
     /// # Errors
     /// If there is no context here, or what the driver says.
     pub fn bind(path: impl AsRef<Path>) -> io::Result<Self> {
-        current_driver()?.datagrams(&at(path.as_ref()), &ListenOptions::default()).map(Self::new)
+        let (driver, address) = (current_driver()?, at(path.as_ref()));
+        let bound = driver.datagrams(&address, &ListenOptions::default());
+        bound.map(Self::new).map_err(|error| binding(&address, error))
     }
 
     /// A socket without a name.
@@ -119,7 +125,8 @@ impl UnixDatagram {
     /// # Errors
     /// If nobody is there.
     pub fn connect(&self, path: impl AsRef<Path>) -> io::Result<()> {
-        self.source.connect_datagrams(&at(path.as_ref()))
+        let address = at(path.as_ref());
+        self.source.connect_datagrams(&address).map_err(|error| connecting(&address, error))
     }
 
     /// Sends a datagram to who is at this path.

@@ -53,6 +53,12 @@ pub(super) fn naming(host: &str, cause: io::Error) -> io::Error {
     }
 }
 
+/// The error of a host that is known, and has no address.
+#[cold]
+pub(in super::super) fn has_no_address(host: &str) -> io::Error {
+    naming(host, io::Error::new(io::ErrorKind::NotFound, "it has no address"))
+}
+
 impl From<LookupError> for io::Error {
     fn from(error: LookupError) -> Self {
         Self::new(error.cause.kind(), error)

@@ -28,6 +28,7 @@ use convoke_exec::Context;
 use convoke_exec::context::ServiceError;
 
 use crate::context::{current_driver, use_service, with_services};
+pub(super) use error::has_no_address;
 use error::naming;
 use names::Installed;
 

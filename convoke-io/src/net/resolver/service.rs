@@ -59,6 +59,7 @@ impl Resolver {
     /// context.services().make_service(|services| Resolver::new(services).at_once(2)).unwrap();
     /// ```
     #[must_use]
+    #[track_caller]
     pub fn at_once(mut self, lookups: usize) -> Self {
         assert!(lookups > 0, "a resolver that looks up none at a time never finds any");
         self.room = Bound::new(lookups);
