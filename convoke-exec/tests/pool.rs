@@ -281,3 +281,12 @@ fn pools_end_under_fire() {
         assert_eq!(counted.load(Ordering::Relaxed), POSTERS * EACH);
     }
 }
+
+#[test]
+fn a_thread_that_the_system_does_not_start_is_named_by_its_number() {
+    let error = ThreadPool::builder().threads(3).stack_size(usize::MAX / 2).build().unwrap_err();
+    assert!(
+        error.to_string().starts_with("the system does not start thread 1 of the 3 of a pool: "),
+        "{error}"
+    );
+}

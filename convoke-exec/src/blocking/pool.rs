@@ -35,8 +35,9 @@ impl BlockingPool {
     ///
     /// # Panics
     /// If that is none.
+    #[track_caller]
     pub fn new(threads: usize) -> Self {
-        assert!(threads > 0, "a pool has one thread or more");
+        assert!(threads > 0, "a pool for blocking work has one thread or more, not 0");
         Self { bound: Bound::new(threads), threads: Threads::new() }
     }
 

@@ -95,9 +95,17 @@ impl ThreadPoolBuilder {
                 builder = builder.stack_size(bytes);
             }
             let stealers = Arc::clone(&stealers);
+            let started = builder.spawn(move || Worker::run(shared, index, deque, stealers));
             // On failure, dropping the pool ends the threads that were started.
-            pool.add(builder.spawn(move || Worker::run(shared, index, deque, stealers))?);
+            pool.add(started.map_err(|error| no_thread(index + 1, threads, &error))?);
         }
         Ok(pool)
     }
+}
+
+/// Which one it is tells a limit of the system's from a stack that is too large.
+#[cold]
+fn no_thread(number: usize, of: usize, error: &io::Error) -> io::Error {
+    let message = format!("the system does not start thread {number} of the {of} of a pool: {error}");
+    io::Error::new(error.kind(), message)
 }

@@ -20,6 +20,7 @@ use crate::attempting::is_stopped;
 ///
 /// # Panics
 /// If the capacity is zero: nothing would ever get across.
+#[track_caller]
 pub fn duplex(capacity: usize) -> (Duplex, Duplex) {
     assert!(capacity > 0, "a pipe without room passes nothing");
     let (there, back) = (Arc::new(Pipe::new(capacity)), Arc::new(Pipe::new(capacity)));

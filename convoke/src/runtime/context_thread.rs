@@ -27,7 +27,8 @@ impl ContextThread {
             if made.send(Ok((context.executor(), context.work()))).is_ok() {
                 context.run();
             }
-        })?;
+        });
+        let thread = thread.map_err(|error| no_thread(number, &error))?;
         let gone = |_| io::Error::other("the thread of an I/O context ended before it began");
         let (executor, work) = ready.recv().map_err(gone)??;
         Ok(Self { executor, work: Some(work), thread: Some(thread) })
@@ -36,6 +37,14 @@ impl ContextThread {
     pub(super) fn executor(&self) -> IoExecutor {
         self.executor.clone()
     }
+}
+
+#[cold]
+fn no_thread(number: usize, error: &io::Error) -> io::Error {
+    io::Error::new(
+        error.kind(),
+        format!("the system does not start the thread of I/O context {number}: {error}"),
+    )
 }
 
 impl Drop for ContextThread {

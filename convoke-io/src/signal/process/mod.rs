@@ -50,11 +50,16 @@ impl Process {
         if Ears::can_hear(signal.number()) {
             return self.ears.listen_for(signal.number());
         }
-        Err(io::Error::new(io::ErrorKind::InvalidInput, format!("{signal} cannot be heard of")))
+        let message = format!(
+            "{signal} cannot be heard of: this system has no such signal, or lets no program hear of it"
+        );
+        Err(io::Error::new(io::ErrorKind::InvalidInput, message))
     }
 }
 
 /// Raises it, as another process would.
 pub(super) fn raise(signal: Signal) -> io::Result<()> {
-    ears::raise(signal.number())
+    let in_words =
+        |error: io::Error| io::Error::new(error.kind(), format!("{signal} cannot be raised: {error}"));
+    ears::raise(signal.number()).map_err(in_words)
 }

@@ -6,7 +6,7 @@ pub(super) struct Ears;
 
 impl Ears {
     pub(super) fn new(_tell: impl Fn(i32) + Send + 'static) -> io::Result<Self> {
-        Err(io::ErrorKind::Unsupported.into())
+        Err(no_signals())
     }
 
     pub(super) fn can_hear(_number: i32) -> bool {
@@ -14,10 +14,14 @@ impl Ears {
     }
 
     pub(super) fn listen_for(&self, _number: i32) -> io::Result<()> {
-        Err(io::ErrorKind::Unsupported.into())
+        Err(no_signals())
     }
 }
 
 pub(super) fn raise(_number: i32) -> io::Result<()> {
-    Err(io::ErrorKind::Unsupported.into())
+    Err(no_signals())
+}
+
+fn no_signals() -> io::Error {
+    io::Error::new(io::ErrorKind::Unsupported, "this system has no signals")
 }
