@@ -4,6 +4,7 @@
 use std::cell::Cell;
 use std::io;
 use std::rc::Rc;
+use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
@@ -186,4 +187,36 @@ fn contexts_and_pool_pass_their_drivers_through_wrappers() {
     let context = io_context().unwrap();
     let strand = Strand::new(context.executor());
     assert!(strand.context().is_some());
+}
+
+#[test]
+fn a_runtime_that_ends_waits_for_no_chain_whatever_that_waits_for() {
+    let runtime = Runtime::builder().contexts(2).pool_threads(1).build().unwrap();
+    let (begun, both_wait) = mpsc::channel();
+    let launched: Vec<_> = runtime
+        .contexts()
+        .iter()
+        .map(|context| {
+            let begun = begun.clone();
+            let accepts = launch(context).start(async move {
+                let listener = TcpListener::bind("127.0.0.1:0").await?;
+                let says = async move { begun.send(()).map_err(io::Error::other) };
+                try_join((async { listener.accept().await.map(drop) }, says)).await.map(drop)
+            });
+            (accepts, launch(context).start(forever()))
+        })
+        .collect();
+    let until_both_wait = async {
+        let mut waiting = 0;
+        while waiting < 2 {
+            waiting += both_wait.try_iter().count();
+            checkpoint().await;
+        }
+    };
+    runtime.run(until_both_wait).unwrap();
+    drop(runtime);
+    for (accepts, waits) in launched {
+        assert_eq!(accepts.wait().map(|accepted| accepted.is_ok()), Outcome::Stopped);
+        drop(waits);
+    }
 }

@@ -19,8 +19,28 @@ impl IoExecutor {
 
     /// The services of the context. When it has ended there are none, and none can be made.
     pub fn services(&self) -> &Context {
+        self.shared().services()
+    }
+
+    /// As [`IoContext::stop`](super::IoContext::stop), from any thread: has the context's `run` return soon, with work left.
+    ///
+    /// ```
+    /// use convoke::prelude::*;
+    ///
+    /// let context = convoke::io_context().unwrap();
+    /// let (executor, work) = (context.executor(), context.work());
+    /// let elsewhere = std::thread::spawn(move || executor.stop());
+    /// context.run(); // Something will come, but nobody waits for it any more.
+    /// elsewhere.join().unwrap();
+    /// drop(work);
+    /// ```
+    pub fn stop(&self) {
+        self.shared().stop();
+    }
+
+    fn shared(&self) -> &IoShared {
         let shared = self.0.context().and_then(|context| context.downcast_ref::<IoShared>());
-        shared.expect("the loop of an I/O context hands out what it shares").services()
+        shared.expect("the loop of an I/O context hands out what it shares")
     }
 }
 

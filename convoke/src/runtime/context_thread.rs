@@ -49,6 +49,8 @@ fn no_thread(number: usize, error: &io::Error) -> io::Error {
 
 impl Drop for ContextThread {
     fn drop(&mut self) {
+        // Who has launched a chain there, and has not waited for it, does so later: it ends as those of the first context do.
+        self.executor.stop();
         drop(self.work.take());
         if let Some(thread) = self.thread.take()
             && thread.join().is_err()

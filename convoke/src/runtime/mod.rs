@@ -68,8 +68,8 @@ pub fn driver() -> io::Result<Arc<dyn Driver>> {
 ///
 /// The first context is that of the thread that makes the runtime, and runs while that thread is in [`run`](Runtime::run). Dropping
 /// the runtime first ends the services of that context (see [`IoContext::close_services`]), then its other threads, each context with
-/// its services; all that was started in it has ended then, for scopes do not end before, and the other contexts wait for the chains
-/// that were launched on them.
+/// its services; all that was started in it has ended then, for scopes do not end before. A chain that was launched on one of its
+/// executors, and whose `Launched` outlives the runtime, is not waited for: its I/O fails, and it ends as stopped when it is woken next.
 ///
 /// ```
 /// use convoke::prelude::*;
