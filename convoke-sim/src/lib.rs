@@ -28,8 +28,8 @@
 
 mod clock;
 mod driver;
-mod executor;
 mod explore;
+mod life;
 mod random;
 mod sim;
 mod source;

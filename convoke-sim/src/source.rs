@@ -36,6 +36,16 @@ impl SimSource {
     }
 }
 
+impl SimSource {
+    /// The same for what does not wait. On a host that has crashed it is done, and nobody hears of it.
+    fn do_now(&self, what: &str, act: impl FnOnce(&mut State, SocketId) -> io::Result<()>) -> io::Result<()> {
+        self.world.with(|state| {
+            let done = state.begin(self.host, Some(self.id), what).and_then(|()| act(state, self.id));
+            if state.is_dead(self.id) { Ok(()) } else { done }
+        })
+    }
+}
+
 impl Source for SimSource {
     fn submit(&self, operation: InFlight) -> Submitted {
         let what = match operation.request() {
@@ -48,6 +58,7 @@ impl Source for SimSource {
             let begun = what.map_or(Ok(()), |what| state.begin(self.host, Some(self.id), what));
             match begun {
                 Ok(()) => state.submit(self.id, operation),
+                Err(_) if state.is_dead(self.id) => state.submit(self.id, operation),
                 Err(fault) => Submitted::Done(operation, Err(fault)),
             }
         })
@@ -115,11 +126,11 @@ impl Source for SimSource {
     }
 
     fn connect_datagrams(&self, to: &Address) -> io::Result<()> {
-        self.operate("connect", |state, id| state.connect_datagrams(id, to))
+        self.do_now("connect", |state, id| state.connect_datagrams(id, to))
     }
 
     fn shut_down(&self, how: Shutdown) -> io::Result<()> {
-        self.operate("shut down", |state, id| state.shut_down_stream(id, how))
+        self.do_now("shut down", |state, id| state.shut_down_stream(id, how))
     }
 
     fn local_address(&self) -> io::Result<Address> {
@@ -145,7 +156,11 @@ impl Source for SimSource {
 
 impl Drop for SimSource {
     fn drop(&mut self) {
-        self.world.with(|state| state.close(self.id));
+        let unearthed = self.world.with(|state| {
+            state.close(self.id);
+            state.unearth(self.id)
+        });
+        drop(unearthed);
     }
 }
 

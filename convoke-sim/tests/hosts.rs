@@ -1,7 +1,6 @@
-//! What hosts go through: crashes, limits, clocks that are wrong.
+//! What hosts go through: peers that are gone, limits, clocks that are wrong.
 
 use std::io::{self, ErrorKind};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -29,60 +28,11 @@ async fn waits() {
 }
 
 #[test]
-fn a_crash_runs_clean_up_and_a_restart_runs_the_program_again() {
-    let mut sim = Sim::new(1);
-    let probe = sim.probe();
-    let lives = Arc::new(AtomicUsize::new(0));
-    let count = lives.clone();
-    sim.host("server").run(move || {
-        let (probe, life) = (probe.clone(), count.fetch_add(1, Ordering::Relaxed));
-        async move {
-            let _held = probe.must_drop("server");
-            // The port is free again, and so is the name.
-            let _listener = TcpListener::bind("0.0.0.0:7").await?;
-            if life == 0 {
-                forever().await
-            }
-            io::Result::Ok(())
-        }
-    });
-    sim.at(SECOND, |sim| sim.crash("server"));
-    sim.at(2 * SECOND, |sim| sim.restart("server"));
-    let report = sim.run();
-    assert_eq!(lives.load(Ordering::Relaxed), 2);
-    let server = report.host("server").unwrap();
-    assert_eq!((server.starts(), server.ending()), (2, &Ending::Completed));
-    assert_eq!(report.elapsed(), 2 * SECOND);
-}
-
-#[test]
 fn a_host_that_crashed_for_good_is_not_waited_for() {
     let mut sim = Sim::new(1);
     sim.host("server").run(waits);
     sim.at(SECOND, |sim| sim.crash("server"));
     assert_eq!(sim.run().host("server").unwrap().ending(), &Ending::Crashed);
-}
-
-#[test]
-fn every_operation_of_a_host_that_crashes_fails() {
-    let mut sim = Sim::new(1);
-    let said = Arc::new(Mutex::new(Vec::new()));
-    let heard = said.clone();
-    sim.host("server").run(move || {
-        let said = said.clone();
-        async move {
-            let listener = TcpListener::bind("0.0.0.0:7").await.unwrap();
-            let clean_up = async move |_| {
-                let accepts = listener.accept().await.unwrap_err();
-                let binds = TcpListener::bind("0.0.0.0:8").await.unwrap_err();
-                said.lock().unwrap().extend([accepts.kind(), binds.kind()]);
-            };
-            ensure(clean_up, waits()).await
-        }
-    });
-    sim.at(SECOND, |sim| sim.crash("server"));
-    sim.run();
-    assert_eq!(*heard.lock().unwrap(), [ErrorKind::NotConnected, ErrorKind::NotConnected]);
 }
 
 #[test]

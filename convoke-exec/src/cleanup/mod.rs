@@ -36,6 +36,8 @@ pub use exit::Exit;
 pub use future::Using;
 pub use grace::{DEFAULT_GRACE, GRACE, GRACE_OVER};
 pub use lent::Lent;
+#[cfg(feature = "testing")]
+pub use problem::skipping_clean_up;
 pub use problem::{CleanupProblem, ProblemKind, set_cleanup_hook};
 pub(crate) use reported::{report_problem, reported};
 pub use stack::FirstFailure;

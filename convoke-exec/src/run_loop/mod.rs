@@ -187,6 +187,8 @@ impl RunLoopExecutor {
     }
 
     fn with(lean_on: LeanOn) -> Self {
+        // A clock of the sleeper's own may be behind the machine's.
+        let epoch = lean_on.sleeper.as_ref().map_or_else(Instant::now, |sleeper| sleeper.now());
         Self {
             shared: Arc::new(Shared {
                 home: Home::new(),
@@ -194,7 +196,7 @@ impl RunLoopExecutor {
                 finished: AtomicBool::new(false),
                 nudge: UnsafeCell::new(Header::new(const { &WorkKind::new(|_, _| {}) })),
                 runner: Mutex::new(None),
-                timers: TimerQueue::new(),
+                timers: TimerQueue::since(epoch),
                 expected: AtomicUsize::new(0),
                 lean_on,
             }),

@@ -85,10 +85,15 @@ const PAUSE: u64 = 1 << 18;
 impl TimerQueue {
     /// A queue without timers.
     pub fn new() -> Self {
+        Self::since(Instant::now())
+    }
+
+    /// A queue without timers, for a clock that shows no time before this one from now on.
+    pub fn since(epoch: Instant) -> Self {
         Self {
             earliest: AtomicU64::new(NEVER),
             called_at: AtomicU64::new(0),
-            epoch: Instant::now(),
+            epoch,
             waiting: SpinLock::new(Waiting {
                 wheel: Wheel::new(EPOCH),
                 closed: false,

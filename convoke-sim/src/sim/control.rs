@@ -5,7 +5,7 @@ use convoke_io::signal::Signal;
 
 use super::Sim;
 use super::program::{Ending, Stage};
-use crate::executor::HostExecutor;
+use crate::life::Life;
 use crate::world::{HostId, Link};
 
 impl Sim {
@@ -106,35 +106,38 @@ impl Sim {
     pub fn raise(&mut self, name: &str, signal: Signal) {
         let host = self.find(name);
         self.world.with(|state| state.note(format!("{}: {signal}", state.name(host))));
-        let program = &self.programs[host.0];
-        if let Some(executor) = program.executor.as_ref().filter(|_| program.launched().is_some()) {
-            executor.hear(signal);
+        if let Some(running) = self.programs[host.0].running() {
+            running.life.hear(signal);
         }
     }
 
-    /// The host crashes. It is cut off at once, without a word to its peers: whatever its sockets had not brought to the other end
-    /// is lost, its ports and paths are free again, and every operation of it fails from now on. Its tasks are asked to
-    /// stop, and unwind with their clean-up, which a real crash would not run; what they return, or that they panic,
-    /// does not matter any more. What the test shares with the program stays as it is: that is its disk.
+    /// The host crashes: from one moment to the next it does nothing any more.
+    ///
+    /// - None of its tasks is polled again, so nothing is unwound: no clean-up (`using`, `ensure`, services) and no destructor runs.
+    ///   Timers do not fire, wakers wake nobody.
+    /// - Its peers hear nothing of it. Whatever its sockets had not brought to the other end is lost; its ports and paths are free.
+    /// - What it had [synced](crate::Disk::sync) to its [disk](Sim::disk) stays; of what it had written since, the seed decides how
+    ///   much. All else that its next life is to find again it does not find: what the test shares with a program by other means
+    ///   is no part of the host.
+    /// - What it had [promised](Sim::probe) need not be kept.
+    ///
+    /// When the run is over, after the [last checks](Sim::finally), the memory of its tasks is given back, and then destructors do run:
+    /// without a poll, so again without clean-up. They reach nobody: its sockets are dead, time stands still, its disk takes
+    /// nothing. Only what the test itself shares with the program can be changed by them, when [`run`](Sim::run) returns.
     #[track_caller]
     pub fn crash(&mut self, name: &str) {
         let host = self.find(name);
-        if self.programs[host.0].launched().is_some() {
+        if self.programs[host.0].running().is_some() {
             self.world.with(|state| state.crash(host));
-            self.unwind(host);
+            self.bury(host);
         }
     }
 
-    /// The host starts again, with a new call of its program: when what ran there before has unwound. One that runs crashes
-    /// first.
+    /// The host starts again, with a new call of its program. One that runs crashes first.
     #[track_caller]
     pub fn restart(&mut self, name: &str) {
-        let host = self.find(name);
         self.crash(name);
-        match &mut self.programs[host.0].stage {
-            Stage::Crashing { restart, .. } => *restart = true,
-            _ => self.start(host),
-        }
+        self.start(self.find(name));
     }
 
     pub(super) fn start_if_idle(&mut self, host: HostId) {
@@ -147,29 +150,28 @@ impl Sim {
     pub(super) fn start(&mut self, host: HostId) {
         let life = self.world.with(|state| state.boot(host));
         let program = &mut self.programs[host.0];
-        let executor =
-            HostExecutor::new(self.executor.clone(), self.world.clone(), host, life, program.clock);
-        if let Err(panic) = program.launch(&executor) {
+        let life = Life::new(self.world.clone(), host, life, program.clock);
+        self.lives += 1;
+        if let Err(panic) = program.launch(life, self.lives) {
             self.trouble = Some(format!("host `{}` could not start: {}", program.name, panic.message()));
         }
     }
 
-    /// The tasks of a host that has crashed are asked to stop.
-    pub(super) fn unwind(&mut self, host: HostId) {
+    /// The program of a host that has crashed is put aside.
+    pub(super) fn bury(&mut self, host: HostId) {
         let program = &mut self.programs[host.0];
+        program.ended_after = self.steps;
         let stage = core::mem::replace(&mut program.stage, Stage::Ended(Ending::Crashed));
-        program.stage = match stage {
-            Stage::Running(running) => Stage::Crashing { running, restart: false },
-            Stage::Crashing { running, .. } => Stage::Crashing { running, restart: false },
-            other => other,
-        };
-        self.ask_to_stop(host, StopReason::Named("the host crashes"));
+        if let Stage::Running(running) = stage {
+            self.probe.excuse(running.number);
+            self.graves.push(running);
+        }
     }
 
     pub(super) fn ask_to_stop(&mut self, host: HostId, reason: StopReason) {
-        if let Some(launched) = self.programs[host.0].launched() {
+        if let Some(running) = self.programs[host.0].running() {
             // What a callback throws has been reported by the panic hook.
-            let _ = Panic::catch(|| launched.request_stop(reason));
+            let _ = Panic::catch(|| running.chain.request_stop(reason));
         }
     }
 }

@@ -2,10 +2,11 @@
 //! then it is run.
 //!
 //! `host.rs` says what a host is like, `program.rs` is what runs on it, `control.rs` what can be done to hosts and network,
-//! `run.rs` the loop, `report.rs` and `failure.rs` what comes of it.
+//! `run.rs` the loop, `graves.rs` what becomes of programs that did not end, `report.rs` and `failure.rs` what comes of it.
 
 mod control;
 mod failure;
+mod graves;
 mod host;
 mod program;
 mod report;
@@ -25,10 +26,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use convoke_exec::testing::Probe;
-use convoke_exec::{RunLoop, RunLoopExecutor};
 
 use crate::world::{HostId, World};
-use program::Program;
+use program::{Program, Running};
 
 /// A simulation that is not done before so many pieces of work have run never is, unless [`Sim::step_limit`] says otherwise.
 pub const STEP_LIMIT: usize = 1_000_000;
@@ -84,11 +84,12 @@ pub const TIME_LIMIT: Duration = Duration::from_secs(24 * 60 * 60);
 pub struct Sim {
     seed: u64,
     world: Arc<World>,
-    /// Taken by `run`.
-    run_loop: Option<RunLoop>,
-    executor: RunLoopExecutor,
     /// In the order of the hosts.
     programs: Vec<Program>,
+    /// Those whose hosts have crashed.
+    graves: Vec<Running>,
+    /// How many lives there were, of all hosts.
+    lives: u64,
     actions: BTreeMap<(Duration, usize), Action>,
     actions_made: usize,
     probe: Probe,
@@ -115,16 +116,12 @@ pub(crate) struct Disturbance {
 impl Sim {
     /// A simulation without hosts. The same seed and the same programs make the same run.
     pub fn new(seed: u64) -> Self {
-        let world = World::new(seed);
-        let run_loop = RunLoop::over(world.clone(), None);
-        // Now, and not before: see there.
-        world.start();
         Self {
             seed,
-            world,
-            executor: run_loop.executor(),
-            run_loop: Some(run_loop),
+            world: World::new(seed),
             programs: Vec::new(),
+            graves: Vec::new(),
+            lives: 0,
             actions: BTreeMap::new(),
             actions_made: 0,
             probe: Probe::new(),
@@ -157,7 +154,7 @@ impl Sim {
     }
 
     /// What programs promise with: clean-up that is due, things that must be dropped. A run whose promises are not kept has
-    /// failed. What a host had promised when it crashed is kept by its unwinding.
+    /// failed. What a host had promised when it crashed need not be kept.
     pub fn probe(&self) -> Probe {
         self.probe.clone()
     }

@@ -5,12 +5,12 @@ use core::future::Future;
 use core::panic::Location;
 use std::sync::Arc;
 
+use convoke_core::Panic;
 use convoke_core::frames::{Bounded, Counting, FrameAllocator};
-use convoke_core::{ExecutorRef, Outcome, Panic};
 use convoke_exec::{Launch, Launched, ensure, launch};
 
 use crate::clock::Clock;
-use crate::executor::HostExecutor;
+use crate::life::{Life, Services};
 
 /// What a program may return: nothing, or a `Result` whose error ends the run.
 #[diagnostic::on_unimplemented(
@@ -66,25 +66,7 @@ impl fmt::Display for Ending {
 }
 
 type Said = Result<(), String>;
-type Start = Box<dyn FnMut(Launch, Life) -> Launched<Said>>;
-
-/// One life of a host: its services end with the program, and are let go of also if that is never run.
-struct Life(HostExecutor);
-
-impl Life {
-    fn begin(executor: HostExecutor) -> Self {
-        // A ring, which the end of this life opens.
-        executor.services().set_executor(ExecutorRef::new(executor.clone()));
-        Self(executor)
-    }
-}
-
-impl Drop for Life {
-    fn drop(&mut self) {
-        // What a service throws has been reported by the panic hook.
-        let _ = Panic::catch(|| self.0.services().end());
-    }
-}
+type Start = Box<dyn FnMut(Launch, Services) -> Launched<Said>>;
 
 pub(super) struct Program {
     pub(super) name: Arc<str>,
@@ -96,8 +78,6 @@ pub(super) struct Program {
     pub(super) ended_after: usize,
     /// How often it was started.
     pub(super) starts: usize,
-    /// Of the life that it is in, or was in last.
-    pub(super) executor: Option<HostExecutor>,
     start: Option<Start>,
     frames: Vec<Counting<FrameAllocator>>,
 }
@@ -106,13 +86,18 @@ pub(super) struct Program {
 pub(super) enum Stage {
     /// Not started, or the host has none.
     Idle,
-    Running(Launched<Said>),
-    /// Its host has crashed, and it unwinds.
-    Crashing {
-        running: Launched<Said>,
-        restart: bool,
-    },
+    Running(Running),
     Ended(Ending),
+}
+
+/// A program in one of its host's lives.
+pub(super) struct Running {
+    pub(super) life: Life,
+    pub(super) chain: Launched<Said>,
+    /// The name of the chain: that of the host, and no other life's.
+    pub(super) name: Arc<str>,
+    /// No other life of any host has this number.
+    pub(super) number: u64,
 }
 
 impl Program {
@@ -125,7 +110,6 @@ impl Program {
             stage: Stage::Idle,
             ended_after: 0,
             starts: 0,
-            executor: None,
             start: None,
             frames: Vec::new(),
         }
@@ -136,17 +120,17 @@ impl Program {
         F: FnMut() -> P + 'static,
         P: Future<Output: Verdict> + Send + 'static,
     {
-        self.start = Some(Box::new(move |launch, life| {
+        self.start = Some(Box::new(move |launch, services| {
             let program = program();
             launch.location(location).start(async move {
-                let close = async |_| life.0.services().close().await;
+                let close = async |_| services.context().close().await;
                 ensure(close, async { program.await.verdict() }).await
             })
         }));
     }
 
     /// Launches it, if there is one.
-    pub(super) fn launch(&mut self, executor: &HostExecutor) -> Result<(), Panic> {
+    pub(super) fn launch(&mut self, life: Life, number: u64) -> Result<(), Panic> {
         let Some(start) = &mut self.start else { return Ok(()) };
         let memory = match self.memory {
             Some(bytes) => FrameAllocator::new(Bounded::new(bytes)),
@@ -156,31 +140,31 @@ impl Program {
         let allocator = FrameAllocator::new(frames.clone());
         self.frames.push(frames);
         self.starts += 1;
-        self.executor = Some(executor.clone());
-        let launch = launch(executor).name(self.name.clone()).allocator(allocator);
-        let launch = launch.stop_token(executor.stop_token());
-        let life = Life::begin(executor.clone());
-        self.stage = Stage::Running(Panic::catch(|| start(launch, life))?);
+        let name: Arc<str> = (*self.name).into();
+        let launch = launch(&life.executor()).name(name.clone()).allocator(allocator);
+        let launch = launch.stop_token(life.stop_token());
+        let services = life.services();
+        let chain = Panic::catch(|| start(launch, services))?;
+        self.stage = Stage::Running(Running { life, chain, name, number });
         Ok(())
     }
 
-    pub(super) fn launched(&self) -> Option<&Launched<Said>> {
+    pub(super) fn running(&self) -> Option<&Running> {
         match &self.stage {
-            Stage::Running(launched) | Stage::Crashing { running: launched, .. } => Some(launched),
+            Stage::Running(running) => Some(running),
             Stage::Idle | Stage::Ended(_) => None,
         }
     }
 
     /// Whether it has come to an end that was not noted yet.
     pub(super) fn has_ended(&self) -> bool {
-        self.launched().is_some_and(Launched::has_ended)
+        self.running().is_some_and(|running| running.chain.has_ended())
     }
 
     /// How it ended.
     pub(super) fn ending(&self) -> Ending {
         match &self.stage {
             Stage::Ended(ending) => ending.clone(),
-            Stage::Crashing { .. } => Ending::Crashed,
             Stage::Idle | Stage::Running(_) => Ending::Idle,
         }
     }
@@ -188,16 +172,5 @@ impl Program {
     /// Pieces of memory of its tasks that were not given back, in all of its lives.
     pub(super) fn frames_left(&self) -> usize {
         self.frames.iter().map(Counting::live).sum()
-    }
-}
-
-/// How a chain that has ended ended; the error says that it panicked.
-pub(super) fn harvest(launched: Launched<Said>) -> Result<Ending, String> {
-    match Panic::catch(|| launched.wait()) {
-        Ok(Outcome::Value(Ok(()))) => Ok(Ending::Completed),
-        Ok(Outcome::Value(Err(error))) => Ok(Ending::Failed(error)),
-        Ok(Outcome::Stopped) => Ok(Ending::Stopped),
-        Ok(Outcome::Panicked(panic)) | Err(panic) => Err(panic.message().to_owned()),
-        Ok(Outcome::Error(never)) => never.absurd(),
     }
 }

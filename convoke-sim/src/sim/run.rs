@@ -2,19 +2,16 @@
 
 use core::mem;
 use core::time::Duration;
-use std::sync::{Mutex, PoisonError};
 
 use convoke_core::{Panic, StopReason};
-use convoke_exec::{RunLoop, tree};
+use convoke_exec::tree;
 
-use super::program::{Ending, Stage, harvest};
+use super::program::{Ending, Program, Running, Stage};
 use super::{Failure, HostReport, Report, Sim};
 use crate::world::{Fault, HostId};
 
 /// How long after a crash that was planned the host is started again.
 const RESTART_AFTER: Duration = Duration::from_secs(1);
-/// How many pieces of work a run that has failed may take to unwind.
-const STEPS_TO_UNWIND: usize = 100_000;
 
 impl Sim {
     /// Runs until all programs have ended; then those of daemons are asked to stop, and it runs until they have. Hosts that have
@@ -37,32 +34,27 @@ impl Sim {
     /// # Errors
     /// As [`run`](Sim::run) panics.
     pub fn try_run(mut self) -> Result<Report, Failure> {
-        let run_loop = self.run_loop.take().expect("it is run once");
         // Calls are counted by the thread: what was there before is no function of the seed.
         convoke_io::count_calls_anew();
         self.running = true;
         for host in (0..self.programs.len()).map(HostId) {
             self.start_if_idle(host);
         }
-        let ran = self.run_until(&run_loop, Self::is_over).and_then(|()| {
+        let ran = self.run_until(Self::is_over).and_then(|()| {
             self.stop_daemons();
-            self.run_until(&run_loop, Self::is_empty)
+            self.run_until(Self::is_empty)
         });
         match ran {
-            Ok(()) => {
-                // Letters to those who have gone.
-                run_loop.run_ready();
-                self.check()
-            }
+            Ok(()) => self.check(),
             Err(what) => {
                 let failure = self.failure(what, self.tasks());
-                self.give_up(run_loop);
+                self.give_up();
                 Err(failure)
             }
         }
     }
 
-    fn run_until(&mut self, run_loop: &RunLoop, is_done: fn(&Self) -> bool) -> Result<(), String> {
+    pub(super) fn run_until(&mut self, is_done: fn(&Self) -> bool) -> Result<(), String> {
         loop {
             self.act()?;
             self.look_after_hosts()?;
@@ -74,17 +66,35 @@ impl Sim {
             }
             self.check_limits()?;
             self.stop_as_planned();
-            match Panic::catch(|| run_loop.run_one()) {
-                Ok(true) => self.steps += 1,
-                Ok(false) => self.let_time_pass(run_loop)?,
-                Err(panic) => return Err(format!("a piece of work panicked: {}", panic.message())),
+            match self.run_one()? {
+                true => self.steps += 1,
+                false => self.let_time_pass()?,
             }
         }
     }
 
+    /// Runs a piece of work of one of the hosts, if any has some. The seed decides which, and that host's loop asks it which of
+    /// its own.
+    fn run_one(&mut self) -> Result<bool, String> {
+        let running = self.programs.iter().filter_map(Program::running);
+        let mut hosts: Vec<&Running> = running.collect();
+        while !hosts.is_empty() {
+            let chosen = if hosts.len() > 1 { self.world.choose(hosts.len()) } else { 0 };
+            let host = hosts.swap_remove(chosen);
+            let ran = self.probe.in_the_name_of(host.number, || Panic::catch(|| host.life.run_one()));
+            match ran {
+                Ok(true) => return Ok(true),
+                Ok(false) => {}
+                Err(panic) => return Err(format!("a piece of work panicked: {}", panic.message())),
+            }
+        }
+        Ok(false)
+    }
+
     /// Jumps to what comes next: a timer, a packet, an action.
-    fn let_time_pass(&self, run_loop: &RunLoop) -> Result<(), String> {
-        let timer = run_loop.next_timer().map(|at| at.saturating_duration_since(self.world.start()));
+    fn let_time_pass(&self) -> Result<(), String> {
+        let running = self.programs.iter().filter_map(Program::running);
+        let timer = running.filter_map(|running| running.life.next_timer()).min();
         let action = self.actions.keys().next().map(|(at, _)| *at);
         match [timer, action, self.world.next_arrival()].into_iter().flatten().min() {
             Some(next) => {
@@ -125,16 +135,9 @@ impl Sim {
         let program = &mut self.programs[host.0];
         program.ended_after = self.steps;
         match mem::replace(&mut program.stage, Stage::Idle) {
-            Stage::Crashing { running, restart } => {
-                drop(harvest(running));
-                program.stage = Stage::Ended(Ending::Crashed);
-                if restart {
-                    self.start(host);
-                }
-            }
             Stage::Running(running) => {
                 let name = program.name.clone();
-                let ending = harvest(running).map_err(|panic| format!("host `{name}` panicked: {panic}"))?;
+                let ending = running.harvest().map_err(|panic| format!("host `{name}` panicked: {panic}"))?;
                 program.stage = Stage::Ended(ending.clone());
                 self.world.with(|state| state.note(format!("{name}: its program {ending}")));
                 if let (Ending::Failed(error), false) = (ending, self.disturbance.errors_are_fine) {
@@ -155,7 +158,7 @@ impl Sim {
             Some(host)
         });
         if let Some(host) = crashed {
-            self.unwind(host);
+            self.bury(host);
             let name = self.programs[host.0].name.clone();
             self.at(self.now() + RESTART_AFTER, move |sim| sim.restart(&name));
         }
@@ -170,7 +173,7 @@ impl Sim {
         }
     }
 
-    fn stop_daemons(&mut self) {
+    pub(super) fn stop_daemons(&mut self) {
         for host in (0..self.programs.len()).map(HostId) {
             self.ask_to_stop(host, StopReason::Requested);
         }
@@ -184,12 +187,12 @@ impl Sim {
             Stage::Idle => true,
             Stage::Ended(Ending::Crashed) => self.actions.is_empty(),
             Stage::Ended(_) => true,
-            Stage::Running(_) | Stage::Crashing { .. } => false,
+            Stage::Running(_) => false,
         })
     }
 
-    fn is_empty(&self) -> bool {
-        self.programs.iter().all(|program| program.launched().is_none())
+    pub(super) fn is_empty(&self) -> bool {
+        self.programs.iter().all(|program| program.running().is_none())
     }
 
     fn check_limits(&self) -> Result<(), String> {
@@ -204,6 +207,7 @@ impl Sim {
 
     /// What is wrong with a run that has ended.
     fn check(mut self) -> Result<Report, Failure> {
+        self.open_graves();
         let mut complaints = self.probe.complaints();
         complaints.extend(self.missed());
         for (index, program) in self.programs.iter().enumerate() {
@@ -261,42 +265,8 @@ impl Sim {
     /// The tasks of all hosts, as trees.
     fn tasks(&self) -> String {
         let tree = tree();
-        let ours = self.programs.iter().filter(|program| program.launched().is_some());
-        let found = ours.filter_map(|program| tree.tasks().find(|task| task.has_name(&program.name)));
+        let ours = self.programs.iter().filter_map(Program::running);
+        let found = ours.filter_map(|running| tree.tasks().find(|task| task.has_name(&running.name)));
         found.map(|task| task.to_string()).collect::<Vec<_>>().join("\n")
     }
-
-    /// After a failure: all are asked to stop and unwind. Those that do not stay as they are, for ever.
-    fn give_up(mut self, run_loop: RunLoop) {
-        self.actions.clear();
-        self.disturbance = super::Disturbance { stop: None, errors_are_fine: true };
-        self.world.with(|state| state.plan = None);
-        self.stop_daemons();
-        self.step_limit = self.steps + STEPS_TO_UNWIND;
-        self.time_limit = Duration::MAX;
-        while !self.is_empty() {
-            // One that panics has been reported by the panic hook.
-            let more = self.run_until(&run_loop, Self::is_empty);
-            if more.is_err() && !self.programs.iter().any(super::program::Program::has_ended) {
-                break;
-            }
-        }
-        let mut left = Vec::new();
-        for program in &mut self.programs {
-            let stage = mem::replace(&mut program.stage, Stage::Idle);
-            if let Stage::Running(launched) | Stage::Crashing { running: launched, .. } = stage {
-                left.push(launched);
-            }
-        }
-        if !left.is_empty() {
-            keep_for_ever((left, run_loop));
-        }
-    }
-}
-
-/// What has not ended must stay where it is. Its address is kept, too: leak checkers then know that it is meant.
-fn keep_for_ever<T>(what: T) {
-    static KEPT: Mutex<Vec<usize>> = Mutex::new(Vec::new());
-    let address = core::ptr::from_mut(Box::leak(Box::new(what))).expose_provenance();
-    KEPT.lock().unwrap_or_else(PoisonError::into_inner).push(address);
 }

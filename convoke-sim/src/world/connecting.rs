@@ -14,15 +14,18 @@ use super::{HostId, SocketId, State};
 impl State {
     /// A stream that is not connected yet.
     pub(crate) fn new_stream(&mut self, host: HostId, life: u32) -> io::Result<SocketId> {
-        self.alive(host, life)?;
-        self.begin(host, None, "socket")?;
-        self.descriptor(host)?;
+        if let Some(dead) = self.begin_to_open(host, life, "socket", &Address::Unnamed)? {
+            return Ok(dead);
+        }
         Ok(self.add(host, Address::Unnamed, Kind::Stream(Stream::new()), Holder::Program))
     }
 
     /// Two streams that are connected with each other.
     pub(crate) fn pair(&mut self, host: HostId, life: u32) -> io::Result<(SocketId, SocketId)> {
         let one = self.new_stream(host, life)?;
+        if self.host(host).life != life {
+            return Ok((one, self.new_stream(host, life)?));
+        }
         if let Err(error) = self.descriptor(host) {
             self.close(one);
             return Err(error);

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io::{self, ErrorKind};
 
-use super::socket::gone;
+use super::graves::waits_for_ever;
 use super::stream::Phase;
 use super::{HostId, SocketId, State};
 
@@ -17,7 +17,8 @@ pub enum Fault {
     Reset,
     /// The connection has timed out: this end hears of it, the other not before it sends something.
     Timeout,
-    /// The host crashes, and is started again a second later.
+    /// The host crashes before the operation has done anything, and is started again a second later. An operation that does not wait,
+    /// like opening a socket, returns as if nothing were wrong; the next one that waits does so for ever.
     Crash,
 }
 
@@ -48,8 +49,11 @@ pub(crate) struct Plan {
 }
 
 impl State {
-    /// A host begins an operation. If a fault strikes there, it fails.
+    /// A host begins an operation. If a fault strikes there, it fails; but that of a host which has crashed waits.
     pub(crate) fn begin(&mut self, host: HostId, on: Option<SocketId>, what: &str) -> io::Result<()> {
+        if on.is_some_and(|id| self.graves.contain(id)) {
+            return Err(waits_for_ever());
+        }
         let number = self.host(host).operations;
         self.host(host).operations += 1;
         let Some(plan) = self.plan.as_mut().filter(|plan| plan.host == host && plan.operation == number)
@@ -69,7 +73,7 @@ impl State {
             Fault::Error => return io::Error::other("a fault of the simulation"),
             Fault::Crash => {
                 self.crash(host);
-                return gone();
+                return waits_for_ever();
             }
             Fault::Reset => ErrorKind::ConnectionReset,
             Fault::Timeout => ErrorKind::TimedOut,

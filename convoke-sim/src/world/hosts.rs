@@ -6,7 +6,6 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::socket::gone;
 use super::{SocketId, State};
 
 /// Which host, in the order in which they were named first.
@@ -37,7 +36,7 @@ pub(crate) struct Host {
     pub(crate) limits: Limits,
     /// Whether it runs. One that has crashed does not answer.
     pub(crate) up: bool,
-    /// Counts its lives: sockets and drivers of an earlier one are dead.
+    /// Counts its lives: sockets and drivers of an earlier one are dead, see `graves.rs`.
     pub(crate) life: u32,
     pub(crate) open: usize,
     pub(crate) in_flight: usize,
@@ -53,6 +52,14 @@ pub(crate) struct Host {
 pub(crate) enum Transport {
     Streams,
     Datagrams,
+}
+
+impl Host {
+    /// Its ports and paths are free.
+    pub(super) fn forget_names(&mut self) {
+        self.bound.clear();
+        self.paths.clear();
+    }
 }
 
 impl HostId {
@@ -114,12 +121,6 @@ impl State {
         }
         let found = (0..self.hosts.len()).map(HostId);
         found.into_iter().find(|host| address == host.address() || address == host.address_v6())
-    }
-
-    /// Fails unless the host is in that life, and runs.
-    pub(super) fn alive(&self, host: HostId, life: u32) -> io::Result<()> {
-        let there = &self.hosts[host.0];
-        if there.up && there.life == life { Ok(()) } else { Err(gone()) }
     }
 
     /// Fails if the host has no descriptor left.

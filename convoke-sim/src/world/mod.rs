@@ -7,6 +7,7 @@
 mod connecting;
 mod datagrams;
 mod fault;
+mod graves;
 mod hosts;
 mod link;
 mod listener;
@@ -27,13 +28,13 @@ pub use trace::{TRACE_LINES, TraceLine};
 use core::time::Duration;
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use convoke_exec::raw::Sleeper;
 use convoke_io::driver::Finished;
 
 use crate::random::Random;
+use graves::Graves;
 use hosts::Host;
 use link::Links;
 use socket::Socket;
@@ -44,9 +45,8 @@ use underway::Underway;
 pub(crate) struct World {
     state: Mutex<State>,
     woken: Condvar,
-    /// What the machine's clock showed when the world's was first asked. Not before: the timers of a run loop count from when it
-    /// was made, and the world's time must not begin before that.
-    start: OnceLock<Instant>,
+    /// What the machine's clock showed when it began.
+    start: Instant,
 }
 
 /// What is behind the lock.
@@ -58,7 +58,10 @@ pub(crate) struct State {
     pub(crate) links: Links,
     pub(crate) trace: Trace,
     pub(crate) plan: Option<Plan>,
+    /// The run has ended: what is still destroyed changes nothing.
+    pub(crate) is_over: bool,
     sockets: BTreeMap<SocketId, Socket>,
+    graves: Graves,
     sockets_made: u64,
     underway: Underway,
     /// Who is told when the lock is given back.
@@ -75,18 +78,20 @@ impl World {
             links: Links::default(),
             trace: Trace::default(),
             plan: None,
+            is_over: false,
             sockets: BTreeMap::new(),
+            graves: Graves::default(),
             sockets_made: 0,
             underway: Underway::default(),
             told: Vec::new(),
             woken: false,
         };
-        Arc::new(Self { state: Mutex::new(state), woken: Condvar::new(), start: OnceLock::new() })
+        Arc::new(Self { state: Mutex::new(state), woken: Condvar::new(), start: Instant::now() })
     }
 
     /// When it began, on the machine's clock.
     pub(crate) fn start(&self) -> Instant {
-        *self.start.get_or_init(Instant::now)
+        self.start
     }
 
     /// Does something, and tells those who waited for that.
@@ -142,38 +147,6 @@ impl World {
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// For the loop that all hosts run on.
-impl Sleeper for World {
-    fn now(&self) -> Instant {
-        self.start() + self.lock().now
-    }
-
-    fn sleep(&self, until: Option<Instant>) {
-        self.wait(until.map(|until| until.saturating_duration_since(self.start())));
-    }
-
-    fn look(&self) {
-        self.with(State::deliver_due);
-    }
-
-    fn wake(&self) {
-        World::wake(self);
-    }
-
-    fn jumps(&self) -> bool {
-        true
-    }
-
-    /// So that each piece of work is chosen.
-    fn look_each(&self) -> u32 {
-        1
-    }
-
-    fn choose(&self, queued: usize) -> usize {
-        World::choose(self, queued)
     }
 }
 

@@ -120,9 +120,9 @@ impl State {
         options: &ListenOptions,
         transport: Transport,
     ) -> io::Result<SocketId> {
-        self.alive(host, life)?;
-        self.begin(host, None, "bind")?;
-        self.descriptor(host)?;
+        if let Some(dead) = self.begin_to_open(host, life, "bind", at)? {
+            return Ok(dead);
+        }
         let kind = match transport {
             Transport::Streams => Kind::Listener(Listener::new(options.backlog)),
             Transport::Datagrams => Kind::Datagrams(Datagrams::default()),
@@ -149,9 +149,9 @@ impl State {
         Ok(id)
     }
 
-    /// The socket, or an error if its host has crashed since.
+    /// The socket, or an error if its host has shut down since.
     pub(super) fn socket(&mut self, id: SocketId) -> io::Result<&mut Socket> {
-        self.sockets.get_mut(&id).ok_or_else(gone)
+        self.sockets.get_mut(&id).or_else(|| self.graves.get(id)).ok_or_else(gone)
     }
 
     pub(crate) fn local_address(&mut self, id: SocketId) -> io::Result<Address> {
@@ -201,13 +201,6 @@ impl State {
         }
     }
 
-    /// The host is gone, without a word: its peers do not hear of it.
-    pub(crate) fn crash(&mut self, host: HostId) {
-        self.note(format!("{} crashes", self.name(host)));
-        self.close_host(host);
-        self.host(host).life += 1;
-    }
-
     /// The host does no I/O any more.
     pub(crate) fn close_host(&mut self, host: HostId) {
         let its_own = self.sockets.iter().filter(|(_, socket)| socket.host == host);
@@ -216,8 +209,7 @@ impl State {
         let host = self.host(host);
         host.up = false;
         host.open = 0;
-        host.bound.clear();
-        host.paths.clear();
+        host.forget_names();
     }
 
     /// The host runs again, with nothing of what it had. Says which of its lives this is.

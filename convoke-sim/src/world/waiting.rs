@@ -21,6 +21,10 @@ pub(super) struct Direction {
 impl State {
     /// Takes an operation, or does what it asks for.
     pub(crate) fn submit(&mut self, id: SocketId, mut operation: InFlight) -> Submitted {
+        if let Some(dead) = self.graves.get(id) {
+            dead.direction(operation.request().interest()).parked.push(operation);
+            return Submitted::Kept;
+        }
         if let Request::Connect(to) = operation.request() {
             let to = (**to).clone();
             if let Err(error) = self.connect(id, &to) {
@@ -40,9 +44,11 @@ impl State {
 
     /// Hands back an operation that waits.
     pub(crate) fn cancel(&mut self, id: SocketId, operation: OperationId) -> Option<InFlight> {
+        if let Some(dead) = self.graves.get(id) {
+            return dead.take_parked(operation);
+        }
         let socket = self.sockets.get_mut(&id)?;
-        let reading = socket.reading.parked.remove(operation);
-        let taken = reading.or_else(|| socket.writing.parked.remove(operation))?;
+        let taken = socket.take_parked(operation)?;
         let host = socket.host;
         self.host(host).in_flight -= 1;
         Some(taken)
@@ -56,6 +62,10 @@ impl State {
         ticket: Ticket,
         waker: Waker,
     ) -> (Option<Ticket>, Option<Waker>) {
+        if let Some(dead) = self.graves.get(id) {
+            let watched = dead.direction(interest).watchers.watch(ticket, waker);
+            return (Some(watched.ticket), watched.before);
+        }
         if self.is_ready(id, interest) {
             return (None, Some(waker));
         }
@@ -68,6 +78,9 @@ impl State {
 
     /// One waits no longer. His waker is dropped without the lock.
     pub(crate) fn unwatch(&mut self, id: SocketId, interest: Interest, ticket: Ticket) -> Option<Waker> {
+        if let Some(dead) = self.graves.get(id) {
+            return dead.direction(interest).watchers.unwatch(ticket);
+        }
         let socket = self.sockets.get_mut(&id)?;
         let waker = socket.direction(interest).watchers.unwatch(ticket)?;
         let host = socket.host;
@@ -146,6 +159,11 @@ impl State {
 }
 
 impl Socket {
+    fn take_parked(&mut self, operation: OperationId) -> Option<InFlight> {
+        let reading = self.reading.parked.remove(operation);
+        reading.or_else(|| self.writing.parked.remove(operation))
+    }
+
     fn direction(&mut self, interest: Interest) -> &mut Direction {
         match interest {
             Interest::Read => &mut self.reading,

@@ -1,0 +1,89 @@
+//! One life of a host, from its start to its end or its crash: the loop that its tasks run on, with its own driver, its own
+//! clock and its own timers. A life that is not run any more does nothing: that is what a crash is made of.
+
+use core::time::Duration;
+use std::sync::Arc;
+
+use convoke_core::{ExecutorRef, StopSource, StopToken};
+use convoke_exec::{Context, RunLoop, RunLoopExecutor};
+use convoke_io::context::IoShared;
+use convoke_io::signal::{Signal, Switchboard};
+
+use crate::clock::Clock;
+use crate::driver::SimDriver;
+use crate::world::{HostId, World};
+
+/// See the head of this file. Its loop leans on its driver, as that of every I/O context does.
+pub(crate) struct Life {
+    run_loop: RunLoop,
+    io: Arc<IoShared>,
+    world: Arc<World>,
+    clock: Clock,
+    /// Asked to stop by SIGINT and SIGTERM.
+    source: StopSource,
+    signals: Arc<Switchboard>,
+}
+
+impl Life {
+    pub(crate) fn new(world: Arc<World>, host: HostId, number: u32, clock: Clock) -> Self {
+        let source = StopSource::new();
+        let signals = Arc::new(Switchboard::asking(source.clone()));
+        let driver = SimDriver::new(world.clone(), host, number, clock, signals.clone());
+        let io = Arc::new(IoShared::new(Arc::new(driver)));
+        let run_loop = RunLoop::over(io.clone(), Some(io.clone()));
+        Self { run_loop, io, world, clock, source, signals }
+    }
+
+    pub(crate) fn executor(&self) -> RunLoopExecutor {
+        self.run_loop.executor()
+    }
+
+    /// Asked to stop when the host hears of a signal that asks for it.
+    pub(crate) fn stop_token(&self) -> StopToken {
+        self.source.token()
+    }
+
+    /// The host hears of a signal.
+    pub(crate) fn hear(&self, signal: Signal) {
+        self.signals.hear(signal);
+    }
+
+    /// The services of the host: who has them lets go of them when he is dropped.
+    pub(crate) fn services(&self) -> Services {
+        // A ring, which the end of the services opens.
+        self.io.services().set_executor(ExecutorRef::new(self.executor()));
+        Services(self.io.clone())
+    }
+
+    /// Runs a piece of its work, if there is one.
+    pub(crate) fn run_one(&self) -> bool {
+        self.run_loop.run_one()
+    }
+
+    /// Runs what is left when its program has ended: letters to those who have gone.
+    pub(crate) fn run_ready(&self) {
+        self.run_loop.run_ready();
+    }
+
+    /// How much of the world's time has passed when its next timer is due.
+    pub(crate) fn next_timer(&self) -> Option<Duration> {
+        let shows = self.run_loop.next_timer()?;
+        Some(self.clock.passed_when(self.world.start(), shows))
+    }
+}
+
+/// Those of a host, in one of its lives: they end with its program, and are let go of also if that is never run.
+pub(crate) struct Services(Arc<IoShared>);
+
+impl Services {
+    pub(crate) fn context(&self) -> &Context {
+        self.0.services()
+    }
+}
+
+impl Drop for Services {
+    fn drop(&mut self) {
+        // What a service throws has been reported by the panic hook.
+        let _ = convoke_core::Panic::catch(|| self.context().end());
+    }
+}

@@ -1,0 +1,295 @@
+//! A crash: from one moment to the next a host does nothing any more. What does not run, what stays, and what becomes of the
+//! memory when the run is over.
+
+use std::io;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use convoke::net::{SocketOption, TcpListener, TcpStream, UdpSocket, UnixStream};
+use convoke::prelude::*;
+use convoke::sim::{Ending, Fault, Sim, explore_faults, replay_fault};
+use convoke::sync::mpsc;
+
+const SECOND: Duration = Duration::from_secs(1);
+
+/// What was said, by whom ever.
+#[derive(Clone, Debug, Default)]
+struct Said(Arc<Mutex<Vec<String>>>);
+
+impl Said {
+    fn say(&self, what: &str) {
+        self.0.lock().unwrap().push(what.to_owned());
+    }
+
+    fn all(&self) -> Vec<String> {
+        self.0.lock().unwrap().clone()
+    }
+}
+
+/// Says so when it is dropped.
+struct Drops(Said);
+
+impl Drop for Drops {
+    fn drop(&mut self) {
+        self.0.say("destructor");
+    }
+}
+
+/// Has clean-up and destructors on all floors, and a child that waits for each kind of thing.
+async fn entangled(said: Said) -> io::Result<()> {
+    let clean_up = {
+        let said = said.clone();
+        async move |_| said.say("clean-up")
+    };
+    let body = async {
+        let _drops = Drops(said.clone());
+        let listener = TcpListener::bind("0.0.0.0:7").await?;
+        let (one, other) = UnixStream::pair()?;
+        scope(async |s| {
+            s.spawn(ensure(
+                {
+                    let said = said.clone();
+                    async move |_| said.say("clean-up of a child")
+                },
+                async move {
+                    let _other = other;
+                    let _ = one.read(&mut [0]).await;
+                },
+            ));
+            let ticks = said.clone();
+            s.spawn(async move {
+                let _drops = Drops(ticks.clone());
+                loop {
+                    sleep(SECOND).await;
+                    ticks.say("tick");
+                }
+            });
+            listener.accept().await.map(drop)
+        })
+        .await
+    };
+    ensure(clean_up, body).await
+}
+
+#[test]
+fn nothing_of_a_crashed_host_runs_while_the_others_go_on() {
+    let mut sim = Sim::new(1);
+    let said = Said::default();
+    let (of_host, of_other) = (said.clone(), said.clone());
+    sim.host("server").run(move || entangled(of_host.clone()));
+    sim.host("other").run(move || {
+        let said = of_other.clone();
+        async move {
+            sleep(100 * SECOND).await;
+            assert_eq!(said.all(), ["tick", "tick"], "one hundred seconds later");
+        }
+    });
+    sim.at(SECOND * 5 / 2, |sim| sim.crash("server"));
+    let report = sim.run();
+    assert_eq!(report.host("server").unwrap().ending(), &Ending::Crashed);
+    // Memory is given back at the end: destructors run, no clean-up does.
+    assert_eq!(said.all(), ["tick", "tick", "destructor", "destructor"]);
+}
+
+#[test]
+fn the_next_life_starts_at_once_beside_what_is_left_of_the_last() {
+    let mut sim = Sim::new(1);
+    let (probe, lives) = (sim.probe(), Arc::new(AtomicUsize::new(0)));
+    let count = lives.clone();
+    sim.host("server").run(move || {
+        let (probe, life) = (probe.clone(), count.fetch_add(1, Ordering::Relaxed));
+        async move {
+            let _held = probe.must_drop("server");
+            // The port is free again, and so is the name.
+            let _listener = TcpListener::bind("0.0.0.0:7").await?;
+            if life == 0 {
+                forever().await
+            }
+            io::Result::Ok(())
+        }
+    });
+    sim.at(SECOND, |sim| sim.crash("server"));
+    sim.at(2 * SECOND, |sim| sim.restart("server"));
+    let report = sim.run();
+    assert_eq!(lives.load(Ordering::Relaxed), 2);
+    let server = report.host("server").unwrap();
+    assert_eq!((server.starts(), server.ending()), (2, &Ending::Completed));
+    assert_eq!(report.elapsed(), 2 * SECOND);
+}
+
+#[test]
+fn wakes_from_others_do_not_wake_the_dead() {
+    let mut sim = Sim::new(3);
+    let said = Said::default();
+    let (sender, receiver) = mpsc::channel::<u32>(4);
+    let (receiver, heard) = (Arc::new(Mutex::new(Some(receiver))), said.clone());
+    sim.host("server").run(move || {
+        let (receiver, heard) = (receiver.lock().unwrap().take(), heard.clone());
+        async move {
+            if let Some(mut receiver) = receiver {
+                while let Some(number) = receiver.recv().await {
+                    heard.say(&number.to_string());
+                }
+            }
+        }
+    });
+    sim.host("client").run(move || {
+        let sender = sender.clone();
+        async move {
+            for number in 0..3 {
+                sleep(SECOND).await;
+                let _ = sender.send(number).await;
+            }
+        }
+    });
+    sim.at(SECOND * 3 / 2, |sim| sim.crash("server"));
+    sim.run();
+    assert_eq!(said.all(), ["0"]);
+}
+
+/// Does something of each kind without a wait between them, and says so.
+async fn hurries(said: Said) -> io::Result<()> {
+    let listener = TcpListener::bind("0.0.0.0:7").await?;
+    said.say("bound");
+    listener.local_addr()?;
+    let (one, other) = UnixStream::pair()?;
+    said.say("paired");
+    one.set_option(SocketOption::KeepAlive(Some(SECOND)))?;
+    one.write_all(b"hello").await?;
+    said.say("written");
+    other.read_exact(&mut [0; 5]).await?;
+    said.say("read");
+    let socket = UdpSocket::bind("0.0.0.0:9").await?;
+    socket.send_to(b"bye", ([127, 0, 0, 1], 9).into()).await?;
+    said.say("sent");
+    Ok(())
+}
+
+#[test]
+fn a_crash_at_any_operation_is_survived_by_the_next_life() {
+    let count = Arc::new(AtomicUsize::new(0));
+    let exploration = explore_faults(1, "host", &[Fault::Crash], |sim| {
+        let count = count.clone();
+        sim.host("host").run(move || {
+            count.fetch_add(1, Ordering::Relaxed);
+            hurries(Said::default())
+        });
+    });
+    // Each time it was started again and then came to its end.
+    assert_eq!(exploration.ended(|ending| *ending == Ending::Completed), exploration.runs().len());
+    assert_eq!(count.load(Ordering::Relaxed), 1 + 2 * exploration.runs().len());
+}
+
+#[test]
+fn what_a_crash_strikes_and_what_comes_behind_it_is_never_done() {
+    let said = Said::default();
+    let undisturbed = ["bound", "paired", "written", "read", "sent"];
+    let set_up = |sim: &mut Sim| {
+        let said = said.clone();
+        sim.host("host").run(move || hurries(said.clone()));
+    };
+    // Operations: bind, pair, write, read, bind, send. The crash strikes the write.
+    replay_fault(1, "host", 2, Fault::Crash, set_up);
+    let expected: Vec<&str> = undisturbed[..2].iter().chain(&undisturbed).copied().collect();
+    assert_eq!(said.all(), expected, "no error comes back from it, and nothing at all");
+}
+
+#[test]
+fn an_operation_in_flight_is_not_finished_by_a_crash() {
+    let mut sim = Sim::new(5);
+    let said = Said::default();
+    let outside = said.clone();
+    sim.host("server").run(move || {
+        let said = outside.clone();
+        async move {
+            let (one, _other) = UnixStream::pair()?;
+            // The buffer is the driver's.
+            let (read, _buffer) = one.read_owned(vec![0; 16]).await;
+            said.say("finished");
+            read.map(drop)
+        }
+    });
+    sim.at(SECOND, |sim| sim.crash("server"));
+    sim.at(9 * SECOND, |_| {});
+    sim.run();
+    assert!(said.all().is_empty(), "{said:?}");
+}
+
+#[test]
+fn promises_of_a_crashed_life_are_excused_and_those_of_the_next_are_not() {
+    for forgets in [false, true] {
+        let mut sim = Sim::new(7);
+        let (probe, lives) = (sim.probe(), Arc::new(AtomicUsize::new(0)));
+        sim.host("server").run(move || {
+            let (probe, life) = (probe.clone(), lives.fetch_add(1, Ordering::Relaxed));
+            async move {
+                probe.acquired("lock file");
+                let held = probe.must_drop("guard");
+                if life == 0 {
+                    forever().await
+                }
+                if !forgets {
+                    probe.cleaned_up("lock file");
+                    drop(held);
+                } else {
+                    std::mem::forget(held);
+                }
+            }
+        });
+        sim.at(SECOND, |sim| sim.restart("server"));
+        let ran = sim.try_run();
+        match forgets {
+            false => drop(ran.unwrap()),
+            true => {
+                let what = ran.unwrap_err().what().to_owned();
+                assert!(what.contains("`guard` was made 2 times and dropped 1 time"), "{what}");
+                assert!(what.contains("`lock file` was acquired 2 times and cleaned up 0 times"), "{what}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_failure_shows_the_tasks_of_the_life_that_runs() {
+    let mut sim = Sim::new(7);
+    sim.host("server").run(|| async {
+        let listener = TcpListener::bind("0.0.0.0:7").await?;
+        listener.accept().await.map(drop)
+    });
+    sim.at(SECOND, |sim| sim.restart("server"));
+    sim.host("client").run(|| async {
+        sleep(2 * SECOND).await;
+        Err::<(), _>("no")
+    });
+    let failure = sim.try_run().unwrap_err();
+    assert_eq!(failure.tasks().matches("`server`").count(), 1, "{failure}");
+    assert!(convoke::tree().find("server").is_none(), "all of them are gone");
+}
+
+#[test]
+fn crashes_again_and_again_leave_nothing_behind() {
+    let mut sim = Sim::new(11);
+    let shared = Arc::new(());
+    let of_host = shared.clone();
+    sim.host("server").daemon().run(move || {
+        let shared = of_host.clone();
+        async move {
+            let _shared = shared;
+            entangled(Said::default()).await
+        }
+    });
+    sim.host("client").run(|| async {
+        for _ in 0..20 {
+            sleep(SECOND / 3).await;
+            // It is half-open soon, and then gone.
+            let _ = timeout(SECOND, TcpStream::connect("server:7")).await;
+        }
+    });
+    for round in 1..40 {
+        sim.at(SECOND / 5 * round, |sim| sim.restart("server"));
+    }
+    let report = sim.run();
+    assert!(report.host("server").unwrap().starts() >= 20, "{report}");
+    assert_eq!(Arc::strong_count(&shared), 1);
+}
