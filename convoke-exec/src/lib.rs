@@ -28,6 +28,7 @@
 //! Programs use the facade crate `convoke`, which re-exports all of this.
 
 pub mod blocking;
+pub mod chance;
 pub mod cleanup;
 pub mod concurrent;
 pub mod context;

@@ -27,18 +27,22 @@
 //! Programs use the facade crate `convoke` (feature `sim`), which re-exports all of this as `convoke::sim`.
 
 mod clock;
+mod disk;
 mod driver;
 mod explore;
 mod life;
+mod note;
 mod random;
 mod sim;
 mod source;
 mod world;
 
+pub use disk::Disk;
 pub use driver::SimDriver;
 pub use explore::{
     Exploration, ExploredRun, explore_faults, explore_seeds, explore_stops, replay_fault, replay_stop,
 };
+pub use note::note;
 pub use sim::{
     Ending, Failure, HostBuilder, HostReport, Report, STEP_LIMIT, Sim, TIME_LIMIT, Verdict, simulate,
 };

@@ -4,20 +4,22 @@
 use core::time::Duration;
 use std::sync::Arc;
 
-use convoke_core::{ExecutorRef, StopSource, StopToken};
-use convoke_exec::{Context, RunLoop, RunLoopExecutor};
+use convoke_core::{ExecutorRef, StopSource};
+use convoke_exec::chance::{CHANCE, Chance};
+use convoke_exec::{Context, Launch, RunLoop, launch};
 use convoke_io::context::IoShared;
 use convoke_io::signal::{Signal, Switchboard};
 
 use crate::clock::Clock;
 use crate::driver::SimDriver;
+use crate::note::{HERE, Here};
 use crate::world::{HostId, World};
 
 /// See the head of this file. Its loop leans on its driver, as that of every I/O context does.
 pub(crate) struct Life {
     run_loop: RunLoop,
     io: Arc<IoShared>,
-    world: Arc<World>,
+    here: Here,
     clock: Clock,
     /// Asked to stop by SIGINT and SIGTERM.
     source: StopSource,
@@ -31,16 +33,7 @@ impl Life {
         let driver = SimDriver::new(world.clone(), host, number, clock, signals.clone());
         let io = Arc::new(IoShared::new(Arc::new(driver)));
         let run_loop = RunLoop::over(io.clone(), Some(io.clone()));
-        Self { run_loop, io, world, clock, source, signals }
-    }
-
-    pub(crate) fn executor(&self) -> RunLoopExecutor {
-        self.run_loop.executor()
-    }
-
-    /// Asked to stop when the host hears of a signal that asks for it.
-    pub(crate) fn stop_token(&self) -> StopToken {
-        self.source.token()
+        Self { run_loop, io, here: Here { world, host }, clock, source, signals }
     }
 
     /// The host hears of a signal.
@@ -48,10 +41,18 @@ impl Life {
         self.signals.hear(signal);
     }
 
+    /// How its program is to be launched. What that draws by chance is the seed's.
+    pub(crate) fn launch(&self) -> Launch {
+        let world = self.here.world.clone();
+        let chance = Chance::new(move || world.with(|state| state.random.next()));
+        let launch = launch(&self.run_loop.executor()).stop_token(self.source.token());
+        launch.local(&CHANCE, chance).local(&HERE, self.here.clone())
+    }
+
     /// The services of the host: who has them lets go of them when he is dropped.
     pub(crate) fn services(&self) -> Services {
         // A ring, which the end of the services opens.
-        self.io.services().set_executor(ExecutorRef::new(self.executor()));
+        self.io.services().set_executor(ExecutorRef::new(self.run_loop.executor()));
         Services(self.io.clone())
     }
 
@@ -68,7 +69,7 @@ impl Life {
     /// How much of the world's time has passed when its next timer is due.
     pub(crate) fn next_timer(&self) -> Option<Duration> {
         let shows = self.run_loop.next_timer()?;
-        Some(self.clock.passed_when(self.world.start(), shows))
+        Some(self.clock.passed_when(self.here.world.start(), shows))
     }
 }
 

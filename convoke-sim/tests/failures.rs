@@ -39,7 +39,7 @@ fn an_error_names_the_host_and_the_seed() {
         "{said}"
     );
     assert!(said.contains("the tasks at that moment:\n`server` ("), "{said}");
-    assert!(said.contains("\nwhat happened last:\n    0.000000s  server starts\n"), "{said}");
+    assert!(said.contains("\nwhat happened:\n    0.000000s  server starts\n"), "{said}");
     assert!(said.ends_with("this was seed 77; `Sim::new(77)` runs it again"), "{said}");
 }
 

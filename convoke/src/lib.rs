@@ -14,12 +14,12 @@ pub use convoke_exec::{
     Launch, Launched, Lent, Limited, LocalHandle, LocalScope, LocalScopeNotSend, NoReturn, NotSend,
     PolicyScope, PoolExecutor, Priority, Reschedule, RunLoop, RunLoopExecutor, RunOn, Scope, ScopeHandle,
     Stoppable, Stopped, Strand, Task, ThreadPool, ThreadPoolBuilder, WithLocal, Yielder, blocking,
-    blocking_scope, blocking_scope_with, catch_stopped, checkpoint, cleanup, cleanups, concurrent, context,
-    counting_scope, current, deadline, diagnose, diagnosis, ensure, for_each_concurrent, forever, frame,
-    frame_dyn, frame_dyn_local, generator, join, launch, limited, limits, local_scope, local_scope_not_send,
-    map_concurrent, policy, pool, race, reschedule, run_on, schedule, scope, scope_on, scope_with,
-    set_cleanup_hook, shield, stop_after, stoppable, stopped, strand, sync, sync_wait, sync_wait_with, task,
-    time, timeout, together, tree, try_frame, try_join, using, with_local,
+    blocking_scope, blocking_scope_with, catch_stopped, chance, checkpoint, cleanup, cleanups, concurrent,
+    context, counting_scope, current, deadline, diagnose, diagnosis, ensure, for_each_concurrent, forever,
+    frame, frame_dyn, frame_dyn_local, generator, join, launch, limited, limits, local_scope,
+    local_scope_not_send, map_concurrent, policy, pool, race, reschedule, run_on, schedule, scope, scope_on,
+    scope_with, set_cleanup_hook, shield, stop_after, stoppable, stopped, strand, sync, sync_wait,
+    sync_wait_with, task, time, timeout, together, tree, try_frame, try_join, using, with_local,
 };
 
 #[cfg(feature = "net")]

@@ -1,9 +1,8 @@
 //! `Backoff`: how long to wait before the next attempt, and how often.
 
-use core::hash::{BuildHasher, Hasher};
+use crate::chance::{Numbers, random};
 use core::iter::FusedIterator;
 use core::time::Duration;
-use std::hash::RandomState;
 
 /// A schedule: how long to wait before each attempt after the first. It is a value, to be kept as a constant or read from a
 /// configuration, and used any number of times.
@@ -69,7 +68,7 @@ impl Backoff {
     }
 
     /// Each wait is shorter by a random part of this share of it: from `0.0`, always as long as it says, to `1.0`, any length
-    /// down to nothing.
+    /// down to nothing. By [`chance`](crate::chance): in a simulation by its seed.
     ///
     /// # Panics
     /// If it is not from zero to one.
@@ -96,7 +95,7 @@ impl Backoff {
 
     /// The waits, from the first.
     pub fn waits(&self) -> Waits {
-        let random = Random(if self.jitter > 0.0 { self.seed.unwrap_or_else(any_seed) } else { 0 });
+        let random = Numbers(if self.jitter > 0.0 { self.seed.unwrap_or_else(random) } else { 0 });
         Waits { schedule: *self, next: self.first, left: self.times, waited: Duration::ZERO, random }
     }
 }
@@ -118,7 +117,7 @@ pub struct Waits {
     next: Duration,
     left: Option<u32>,
     waited: Duration,
-    random: Random,
+    random: Numbers,
 }
 
 impl Iterator for Waits {
@@ -149,26 +148,6 @@ impl FusedIterator for Waits {}
 /// The product, or the longest there is.
 fn scale(duration: Duration, factor: f64) -> Duration {
     Duration::try_from_secs_f64(duration.as_secs_f64() * factor).unwrap_or(Duration::MAX)
-}
-
-/// SplitMix64: good enough to tell the members of a crowd apart, and nothing else depends on it.
-#[derive(Clone, Debug)]
-struct Random(u64);
-
-impl Random {
-    /// From zero up to one.
-    fn share(&mut self) -> f64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        ((z ^ (z >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
-    }
-}
-
-/// The standard library's keys are random, and other ones each time.
-fn any_seed() -> u64 {
-    RandomState::new().build_hasher().finish()
 }
 
 #[cfg(test)]

@@ -3,10 +3,10 @@
 use core::fmt;
 use core::time::Duration;
 
-use crate::world::TraceLine;
+use crate::world::{PRINTS, TraceLine};
 
 /// So much of the trace is printed.
-const LAST_LINES: usize = 8;
+const LAST_LINES: usize = 20;
 
 /// Why a run has failed. It prints with the seed that makes the same run again.
 #[derive(Clone, PartialEq, Eq)]
@@ -60,7 +60,14 @@ impl fmt::Display for Failure {
         }
         let last = &self.trace[self.trace.len().saturating_sub(LAST_LINES)..];
         if !last.is_empty() {
-            write!(f, "\nwhat happened last:")?;
+            let of = self.trace.len();
+            match last.len() {
+                all if all == of => write!(f, "\nwhat happened:")?,
+                some => write!(
+                    f,
+                    "\nwhat happened last ({some} lines of {of}; `{PRINTS}=1` prints all of them):"
+                )?,
+            }
             last.iter().try_for_each(|line| write!(f, "\n{line}"))?;
         }
         match &self.replay {

@@ -25,6 +25,7 @@ impl Sim {
     /// After a failure: all are asked to stop and unwind. Those that do not stay as they are, for ever.
     pub(super) fn give_up(mut self) {
         self.actions.clear();
+        self.invariants.clear();
         self.disturbance = Disturbance { stop: None, errors_are_fine: true };
         self.world.with(|state| state.plan = None);
         self.stop_daemons();

@@ -1,9 +1,10 @@
 //! `Sim`: a simulation, as a test sees it. Hosts are named and given programs, things are done to the network, now or at a time;
 //! then it is run.
 //!
-//! `host.rs` says what a host is like, `program.rs` is what runs on it, `control.rs` what can be done to hosts and network,
+//! `host.rs` says what a host is like, `program.rs` is what runs on it, `control.rs` what can be done to hosts and network, `checks.rs` what must be true,
 //! `run.rs` the loop, `graves.rs` what becomes of programs that did not end, `report.rs` and `failure.rs` what comes of it.
 
+mod checks;
 mod control;
 mod failure;
 mod graves;
@@ -27,7 +28,9 @@ use std::sync::Arc;
 
 use convoke_exec::testing::Probe;
 
+use crate::disk::Disk;
 use crate::world::{HostId, World};
+use checks::Check;
 use program::{Program, Running};
 
 /// A simulation that is not done before so many pieces of work have run never is, unless [`Sim::step_limit`] says otherwise.
@@ -98,6 +101,8 @@ pub struct Sim {
     step_limit: usize,
     time_limit: Duration,
     disturbance: Disturbance,
+    invariants: Vec<Check>,
+    last_checks: Vec<Check>,
     /// What was wrong when something was done to a host.
     trouble: Option<String>,
 }
@@ -116,9 +121,11 @@ pub(crate) struct Disturbance {
 impl Sim {
     /// A simulation without hosts. The same seed and the same programs make the same run.
     pub fn new(seed: u64) -> Self {
+        let world = World::new(seed);
+        world.with(|state| state.trace.print(|| format!("seed {seed}:")));
         Self {
             seed,
-            world: World::new(seed),
+            world,
             programs: Vec::new(),
             graves: Vec::new(),
             lives: 0,
@@ -130,6 +137,8 @@ impl Sim {
             step_limit: STEP_LIMIT,
             time_limit: TIME_LIMIT,
             disturbance: Disturbance::default(),
+            invariants: Vec::new(),
+            last_checks: Vec::new(),
             trouble: None,
         }
     }
@@ -161,13 +170,24 @@ impl Sim {
 
     /// The host of this name, which is added if it is new: to say what it is like, and what runs there.
     pub fn host(&mut self, name: &str) -> HostBuilder<'_> {
+        let host = self.find_or_add(name);
+        HostBuilder::new(self, host)
+    }
+
+    /// A disk for the host of this name, which is added if it is new. What is on it the host finds again after a crash, as far as it was
+    /// [synced](Disk::sync). To be given to the host's program; the test may read it, too.
+    pub fn disk<T: Clone + Send + 'static>(&mut self, host: &str, value: T) -> Disk<T> {
+        let host = self.find_or_add(host);
+        Disk::new(self.world.clone(), host, value)
+    }
+
+    fn find_or_add(&mut self, name: &str) -> HostId {
         let found = self.world.with(|state| state.find_host(name));
-        let host = found.unwrap_or_else(|| {
+        found.unwrap_or_else(|| {
             let name: Arc<str> = name.into();
             self.programs.push(Program::new(name.clone()));
             self.world.with(|state| state.add_host(name))
-        });
-        HostBuilder::new(self, host)
+        })
     }
 
     /// The address of a host.

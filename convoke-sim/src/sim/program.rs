@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use convoke_core::Panic;
 use convoke_core::frames::{Bounded, Counting, FrameAllocator};
-use convoke_exec::{Launch, Launched, ensure, launch};
+use convoke_exec::{Launch, Launched, ensure};
 
 use crate::clock::Clock;
 use crate::life::{Life, Services};
@@ -141,8 +141,7 @@ impl Program {
         self.frames.push(frames);
         self.starts += 1;
         let name: Arc<str> = (*self.name).into();
-        let launch = launch(&life.executor()).name(name.clone()).allocator(allocator);
-        let launch = launch.stop_token(life.stop_token());
+        let launch = life.launch().name(name.clone()).allocator(allocator);
         let services = life.services();
         let chain = Panic::catch(|| start(launch, services))?;
         self.stage = Stage::Running(Running { life, chain, name, number });

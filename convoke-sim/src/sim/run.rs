@@ -42,7 +42,8 @@ impl Sim {
         }
         let ran = self.run_until(Self::is_over).and_then(|()| {
             self.stop_daemons();
-            self.run_until(Self::is_empty)
+            self.run_until(Self::is_empty)?;
+            self.look_for_the_last_time()
         });
         match ran {
             Ok(()) => self.check(),
@@ -58,6 +59,7 @@ impl Sim {
         loop {
             self.act()?;
             self.look_after_hosts()?;
+            self.check_invariants()?;
             if let Some(trouble) = self.trouble.take() {
                 return Err(trouble);
             }

@@ -65,7 +65,7 @@ impl State {
             stream.peer = to.clone();
         }
         if there != host {
-            self.note(format!("{} → {}: connect to {to}", self.name(host), self.name(there)));
+            self.note(format!("{}: connect", self.way(host, id)));
         }
         self.send(host, there, Packet::Connect { from: id, to: to.clone() });
         Ok(())

@@ -71,6 +71,11 @@ impl State {
                     _ => host.address_like(to.ip()),
                 };
                 let from = SocketAddr::new(seen_as, from.port());
+                if there != host {
+                    let (sender, receiver) = (self.name(host), self.name(there));
+                    let (out, into, length) = (from.port(), to.port(), bytes.len());
+                    self.note(format!("{sender}:{out} → {receiver}:{into}: a datagram of {length} bytes"));
+                }
                 self.send(host, there, Packet::Datagram { from, to, bytes: bytes.into() });
             }
             (from, Address::Path(path)) => {

@@ -30,6 +30,7 @@ impl State {
     /// The host is gone, without a word: its peers do not hear of it, and neither do those of its tasks that wait.
     pub(crate) fn crash(&mut self, host: HostId) {
         self.note(format!("{} crashes", self.name(host)));
+        self.crash_disks(host);
         let its_own = self.sockets.extract_if(.., |_, socket| socket.host == host);
         self.graves.sockets.extend(its_own.filter(|(_, socket)| socket.is_open()));
         let host = self.host(host);

@@ -6,6 +6,10 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use convoke_io::driver::Address;
+
+use super::disks::Disks;
+use super::socket::Kind;
 use super::{SocketId, State};
 
 /// Which host, in the order in which they were named first.
@@ -42,6 +46,7 @@ pub(crate) struct Host {
     pub(crate) in_flight: usize,
     /// How many operations it has begun.
     pub(crate) operations: usize,
+    pub(super) disks: Disks,
     next_port: u16,
     pub(super) bound: BTreeMap<(Transport, u16), Vec<SocketId>>,
     pub(super) paths: BTreeMap<PathBuf, SocketId>,
@@ -91,6 +96,7 @@ impl State {
             open: 0,
             in_flight: 0,
             operations: 0,
+            disks: Disks::default(),
             next_port: EPHEMERAL.start,
             bound: BTreeMap::new(),
             paths: BTreeMap::new(),
@@ -112,6 +118,27 @@ impl State {
 
     pub(crate) fn note(&mut self, what: String) {
         self.trace.note(self.now, what);
+    }
+
+    /// Where a stream of a host goes from and to, by names.
+    pub(super) fn way(&self, host: HostId, id: SocketId) -> String {
+        let socket = self.sockets.get(&id);
+        let local = socket.map_or(&Address::Unnamed, |socket| &socket.local);
+        let peer = socket.map_or(&Address::Unnamed, |socket| match &socket.kind {
+            Kind::Stream(stream) => &stream.peer,
+            Kind::Listener(_) | Kind::Datagrams(_) => &Address::Unnamed,
+        });
+        format!("{} → {}", self.by_name(host, local), self.by_name(host, peer))
+    }
+
+    fn by_name(&self, host: HostId, address: &Address) -> String {
+        match address {
+            Address::Internet(internet) => match self.host_at(host, internet.ip()) {
+                Some(there) => format!("{}:{}", self.name(there), internet.port()),
+                None => address.to_string(),
+            },
+            other => format!("{}:{other}", self.name(host)),
+        }
     }
 
     /// Whose address it is, as this host sees it.

@@ -6,6 +6,7 @@
 
 mod connecting;
 mod datagrams;
+mod disks;
 mod fault;
 mod graves;
 mod hosts;
@@ -18,6 +19,7 @@ mod trace;
 mod underway;
 mod waiting;
 
+pub(crate) use disks::Platter;
 pub use fault::Fault;
 pub(crate) use fault::Plan;
 pub(crate) use hosts::{HostId, Transport};
@@ -38,6 +40,7 @@ use graves::Graves;
 use hosts::Host;
 use link::Links;
 use socket::Socket;
+pub(crate) use trace::PRINTS;
 use trace::Trace;
 use underway::Underway;
 
@@ -76,7 +79,7 @@ impl World {
             random: Random::new(seed),
             hosts: Vec::new(),
             links: Links::default(),
-            trace: Trace::default(),
+            trace: Trace::new(),
             plan: None,
             is_over: false,
             sockets: BTreeMap::new(),

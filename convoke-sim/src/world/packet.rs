@@ -132,8 +132,8 @@ impl State {
         let (from, to) = (self.name(sent.from), self.name(sent.to));
         match sent.packet {
             Packet::Datagram { from: sender, to: receiver, .. } => {
-                let line = format!("{from} → {to}: a datagram from {sender} to {receiver} is lost");
-                self.note(line);
+                let (sender, receiver) = (sender.port(), receiver.port());
+                self.note(format!("{from}:{sender} → {to}:{receiver}: a datagram is lost"));
             }
             Packet::Connect { from: stream, .. }
             | Packet::Segment { from: stream, .. }

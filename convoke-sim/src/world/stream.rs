@@ -204,7 +204,7 @@ impl State {
         stream.segments.push_back(Segment { bytes, is_last, arrived: false });
         if host != other_host {
             let what = if is_last { "end of stream".to_owned() } else { format!("{length} bytes") };
-            self.note(format!("{} → {}: {what}", self.name(host), self.name(other_host)));
+            self.note(format!("{}: {what}", self.way(host, id)));
             let resets = self.links.of(host, other_host).resets;
             if self.random.chance(resets) {
                 self.fail(id, ErrorKind::ConnectionReset);
@@ -302,8 +302,7 @@ impl State {
         stream.phase = Phase::Broken;
         stream.error = Some(why);
         stream.segments.clear();
-        let peer = stream.peer.clone();
-        self.note(format!("{}: connection with {peer} ends: {why}", self.name(host)));
+        self.note(format!("{}: connection ends: {why}", self.way(host, id)));
         if holder == Holder::Nobody {
             self.forget(id);
         } else {

@@ -37,22 +37,35 @@ impl fmt::Display for TraceLine {
 pub(crate) struct Trace {
     pub(crate) lines: VecDeque<TraceLine>,
     pub(crate) fingerprint: u64,
+    /// Each line is printed when it comes.
+    prints: bool,
 }
 
-impl Default for Trace {
-    fn default() -> Self {
-        Self { lines: VecDeque::new(), fingerprint: 0xcbf2_9ce4_8422_2325 }
-    }
-}
+/// The name of the variable that says that lines are printed when they come.
+pub(crate) const PRINTS: &str = "CONVOKE_TRACE";
 
 impl Trace {
+    pub(crate) fn new() -> Self {
+        let prints = std::env::var_os(PRINTS).is_some_and(|said| said != "0");
+        Self { lines: VecDeque::new(), fingerprint: 0xcbf2_9ce4_8422_2325, prints }
+    }
+
+    /// What is no part of the run itself, if lines are printed.
+    pub(crate) fn print(&self, what: impl FnOnce() -> String) {
+        if self.prints {
+            eprintln!("{}", what());
+        }
+    }
+
     pub(crate) fn note(&mut self, at: Duration, what: String) {
         self.stir(&at.as_nanos().to_le_bytes());
         self.stir(what.as_bytes());
         if self.lines.len() == TRACE_LINES {
             self.lines.pop_front();
         }
-        self.lines.push_back(TraceLine { at, what });
+        let line = TraceLine { at, what };
+        self.print(|| line.to_string());
+        self.lines.push_back(line);
     }
 
     pub(crate) fn note_choice(&mut self, chosen: usize) {

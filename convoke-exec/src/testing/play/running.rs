@@ -12,6 +12,7 @@ use convoke_core::frames::{Counting, FrameAllocator};
 use convoke_core::{Env, Executor, Outcome, Panic, StopReason, StopSource, StopToken};
 
 use super::super::stage::{STAGE, Stage};
+use crate::chance::{CHANCE, Chance};
 use crate::diagnosis::{examine, in_tests};
 use crate::launch::Ground;
 use crate::run_loop::RunLoop;
@@ -115,7 +116,8 @@ impl<T> Running<T> {
                 .executor(stage.clone())
                 .stop_token(source.token())
                 .allocator(FrameAllocator::new(frames.clone()))
-                .local(&STAGE, stage.clone()),
+                .local(&STAGE, stage.clone())
+                .local(&CHANCE, Chance::seeded(0)),
         );
         let room = NonNull::from(Box::leak(Box::<Room<T>>::new_uninit())).cast::<Room<T>>();
         let end = Arc::new(Mutex::new(Ended::NotYet));

@@ -1,0 +1,62 @@
+//! The disks of hosts, as the world sees them: who may write, how long a sync takes, and what a crash leaves.
+
+use core::fmt;
+use core::time::Duration;
+use std::io;
+use std::sync::Arc;
+
+use super::{HostId, State};
+use crate::random::Random;
+
+/// How long a sync takes.
+const SYNC: core::ops::Range<Duration> = Duration::from_millis(1)..Duration::from_millis(5);
+
+/// A disk of which the world does not know the type.
+pub(crate) trait Platter: Send + Sync {
+    /// Its host crashes: of what was not synced a beginning stays, as chance has it. Says how many writes are lost, of how many.
+    fn crash(&self, random: &mut Random) -> (usize, usize);
+}
+
+/// Those of one host.
+#[derive(Default)]
+pub(crate) struct Disks(Vec<Arc<dyn Platter>>);
+
+impl fmt::Debug for Disks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Disks").field(&self.0.len()).finish()
+    }
+}
+
+impl State {
+    pub(crate) fn add_disk(&mut self, host: HostId, disk: Arc<dyn Platter>) {
+        self.host(host).disks.0.push(disk);
+    }
+
+    /// Whether what the host writes now gets to its disks.
+    pub(crate) fn writes(&mut self, host: HostId) -> bool {
+        !self.is_over && self.host(host).up
+    }
+
+    /// The host begins to sync: how long that takes, or what goes wrong. Nothing, if it has crashed or does so here.
+    pub(crate) fn begin_sync(&mut self, host: HostId) -> Option<io::Result<Duration>> {
+        if !self.writes(host) {
+            return None;
+        }
+        let begun = self.begin(host, None, "sync");
+        self.writes(host).then(|| begun.map(|()| self.random.between(&SYNC)))
+    }
+
+    pub(super) fn crash_disks(&mut self, host: HostId) {
+        let disks = core::mem::take(&mut self.host(host).disks);
+        for disk in &disks.0 {
+            let (lost, written) = disk.crash(&mut self.random);
+            if written > 0 {
+                self.note(format!(
+                    "{} loses {lost} of {written} writes that were not synced",
+                    self.name(host)
+                ));
+            }
+        }
+        self.host(host).disks = disks;
+    }
+}

@@ -1,0 +1,138 @@
+//! What a disk keeps, and what it does not: a crash, a run that is over, and the destructors of the dead.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use convoke::prelude::*;
+use convoke::sim::{Disk, Fault, Sim, explore_faults, explore_seeds, replay_fault};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+async fn writes_and_waits(disk: Disk<Vec<u32>>) -> io::Result<()> {
+    disk.write(|numbers| numbers.extend([1, 2]));
+    disk.sync().await?;
+    for number in 3..=5 {
+        disk.write(|numbers| numbers.push(number));
+    }
+    forever().await
+}
+
+#[test]
+fn a_crash_keeps_what_was_synced_and_any_beginning_of_the_rest() {
+    let lengths: Arc<Mutex<BTreeSet<usize>>> = Arc::default();
+    explore_seeds(0..40, |sim| {
+        let (disk, lengths) = (sim.disk("server", Vec::new()), lengths.clone());
+        let of_host = disk.clone();
+        sim.host("server").run(move || writes_and_waits(of_host.clone()));
+        sim.at(SECOND, |sim| sim.crash("server"));
+        sim.finally(move || {
+            disk.read(|numbers| {
+                assert!([1, 2, 3, 4, 5].starts_with(numbers), "{numbers:?}");
+                lengths.lock().unwrap().insert(numbers.len());
+            });
+        });
+    });
+    assert_eq!(*lengths.lock().unwrap(), BTreeSet::from([2, 3, 4, 5]), "all of them come about");
+}
+
+async fn waits() {
+    forever().await
+}
+
+/// Would save at its end what it has not synced: by clean-up, and by a destructor.
+struct Saves(Disk<&'static str>);
+
+impl Drop for Saves {
+    fn drop(&mut self) {
+        self.0.write(|word| *word = "saved by a destructor");
+    }
+}
+
+#[test]
+fn neither_clean_up_nor_destructors_of_the_dead_reach_the_disk() {
+    let mut sim = Sim::new(1);
+    let disk = sim.disk("server", "as it was");
+    let of_host = disk.clone();
+    sim.host("server").run(move || {
+        let disk = of_host.clone();
+        async move {
+            let _saves = Saves(disk.clone());
+            let clean_up = async move |_| {
+                disk.write(|word| *word = "saved by clean-up");
+                let _ = disk.sync().await;
+            };
+            ensure(clean_up, waits()).await
+        }
+    });
+    sim.at(SECOND, |sim| sim.crash("server"));
+    let seen = disk.clone();
+    sim.finally(move || seen.read(|word| assert_eq!(*word, "as it was")));
+    sim.run();
+    disk.read(|word| assert_eq!(*word, "as it was"));
+}
+
+#[test]
+fn a_stop_runs_the_clean_up_that_a_crash_does_not() {
+    for crashes in [false, true] {
+        let mut sim = Sim::new(1);
+        let disk = sim.disk("server", 0);
+        let of_host = disk.clone();
+        sim.host("server").run(move || {
+            let disk = of_host.clone();
+            let clean_up = async move |_| {
+                disk.write(|number| *number = 1);
+                disk.sync().await.unwrap();
+            };
+            async move { ensure(clean_up, waits()).await }
+        });
+        sim.at(SECOND, move |sim| if crashes { sim.crash("server") } else { sim.stop("server") });
+        sim.run();
+        assert_eq!(disk.read_synced(|number| *number), i32::from(!crashes));
+    }
+}
+
+#[test]
+fn faults_strike_a_sync_too() {
+    let set_up = |sim: &mut Sim| {
+        let disk = sim.disk("server", 0);
+        let of_host = disk.clone();
+        sim.host("server").run(move || {
+            let disk = of_host.clone();
+            async move {
+                disk.write(|number| *number += 1);
+                disk.sync().await
+            }
+        });
+        sim.finally(move || disk.read(|number| assert!((1..=2).contains(number), "{number}")));
+    };
+    let exploration = explore_faults(3, "server", &Fault::ALL, set_up);
+    assert_eq!(exploration.undisturbed().host("server").unwrap().operations(), 1);
+    assert_eq!(exploration.runs().len(), Fault::ALL.len());
+    let report = replay_fault(3, "server", 0, Fault::Error, set_up);
+    assert!(report.to_string().contains("failed: "), "{report}");
+    let report = replay_fault(3, "server", 0, Fault::Crash, set_up);
+    assert_eq!(report.host("server").unwrap().starts(), 2);
+}
+
+#[test]
+fn only_what_was_written_before_a_sync_began_is_synced() {
+    let mut sim = Sim::new(1);
+    let disk = sim.disk("server", 0);
+    let of_host = disk.clone();
+    sim.host("server").run(move || {
+        let disk = of_host.clone();
+        async move {
+            disk.write(|number| *number = 1);
+            let late = async {
+                checkpoint().await;
+                disk.write(|number| *number = 2);
+            };
+            let (synced, ()) = join((disk.sync(), late)).await;
+            synced.unwrap();
+            assert_eq!((disk.read_synced(|number| *number), disk.read(|number| *number)), (1, 2));
+        }
+    });
+    sim.run();
+}
