@@ -41,9 +41,11 @@ pub use disk::Disk;
 pub use driver::SimDriver;
 pub use explore::{
     Exploration, ExploredRun, explore_faults, explore_seeds, explore_stops, replay_fault, replay_stop,
+    run_twice,
 };
 pub use note::note;
 pub use sim::{
     Ending, Failure, HostBuilder, HostReport, Report, STEP_LIMIT, Sim, TIME_LIMIT, Verdict, simulate,
+    simulate_replayed_by,
 };
 pub use world::{Fault, Link, TRACE_LINES, TraceLine};

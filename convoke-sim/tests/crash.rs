@@ -220,9 +220,12 @@ fn an_operation_in_flight_is_not_finished_by_a_crash() {
 fn promises_of_a_crashed_life_are_excused_and_those_of_the_next_are_not() {
     for forgets in [false, true] {
         let mut sim = Sim::new(7);
+        let forgotten = Arc::new(Mutex::new(None));
+        let kept = forgotten.clone();
         let (probe, lives) = (sim.probe(), Arc::new(AtomicUsize::new(0)));
         sim.host("server").run(move || {
             let (probe, life) = (probe.clone(), lives.fetch_add(1, Ordering::Relaxed));
+            let kept = kept.clone();
             async move {
                 probe.acquired("lock file");
                 let held = probe.must_drop("guard");
@@ -233,7 +236,7 @@ fn promises_of_a_crashed_life_are_excused_and_those_of_the_next_are_not() {
                     probe.cleaned_up("lock file");
                     drop(held);
                 } else {
-                    std::mem::forget(held);
+                    *kept.lock().unwrap() = Some(held);
                 }
             }
         });

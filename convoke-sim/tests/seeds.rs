@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use convoke::net::{TcpListener, TcpStream, UdpSocket};
 use convoke::prelude::*;
-use convoke::sim::{Ending, Link, Report, Sim, explore_seeds, simulate};
+use convoke::sim::{Ending, Link, Report, Sim, explore_seeds, note, run_twice, simulate};
 use convoke::time::now;
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -166,4 +166,66 @@ fn daemons_are_stopped_when_the_others_have_ended() {
     let printed = report.to_string();
     assert!(printed.starts_with("seed 1: "), "{printed}");
     assert!(printed.contains("\n  server       stopped ("), "{printed}");
+}
+
+#[test]
+fn what_a_program_draws_by_chance_follows_the_seed() {
+    let draws = |seed| {
+        simulate(seed, async {
+            let schedule = convoke::schedule::Backoff::constant(SECOND).jitter(1.0).up_to(3);
+            (schedule.waits().collect::<Vec<_>>(), convoke::chance::random())
+        })
+    };
+    assert_eq!(draws(1), draws(1));
+    assert_ne!(draws(1), draws(2));
+}
+
+#[test]
+fn two_runs_of_a_seed_are_compared() {
+    run_twice(3, busy);
+}
+
+#[test]
+#[should_panic = "line 3 of its trace\n    2.000000s  host: round 0\nwas then\n    2.000000s  host: round 1"]
+fn a_program_that_is_another_one_each_time_is_found() {
+    let rounds = Mutex::new(0);
+    run_twice(3, |sim| {
+        let round = {
+            let mut rounds = rounds.lock().unwrap();
+            *rounds += 1;
+            *rounds - 1
+        };
+        sim.host("host").run(move || async move {
+            sleep(SECOND).await;
+            note("the same");
+            sleep(SECOND).await;
+            note(format_args!("round {round}"));
+        });
+    });
+}
+
+#[test]
+fn a_trace_names_hosts_ports_and_what_programs_say() {
+    let mut sim = Sim::new(1);
+    sim.links(Link::calm());
+    sim.host("server").daemon().run(server);
+    sim.host("client").run(|| async {
+        let stream = TcpStream::connect("server:7").await?;
+        note("connected");
+        stream.write_all(&[0; 8]).await?;
+        let socket = UdpSocket::bind("0.0.0.0:9").await?;
+        socket.send_to(b"hello", "10.0.0.1:9".parse().unwrap()).await?;
+        io::Result::Ok(())
+    });
+    let report = sim.run();
+    let lines: Vec<&str> = report.trace().iter().map(|line| line.what()).collect();
+    for expected in [
+        "client:49152 → server:7: connect",
+        "client: connected",
+        "client:49152 → server:7: 8 bytes",
+        "client:9 → server:9: a datagram of 5 bytes",
+        "client:49152 → server:7: end of stream",
+    ] {
+        assert!(lines.contains(&expected), "{lines:#?}");
+    }
 }

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use convoke::net::{TcpListener, TcpStream};
 use convoke::policy::Quorum;
 use convoke::prelude::*;
-use convoke::sim::{Link, Report, Sim, explore_seeds};
+use convoke::sim::{Disk, Link, Report, Sim, explore_seeds};
 use convoke::time::now;
 
 const HOSTS: [&str; 3] = ["ada", "bob", "cyn"];
@@ -50,9 +50,9 @@ pub struct Entry {
     value: u64,
 }
 
-/// What stays when a host crashes.
-#[derive(Debug, Default)]
-pub struct Disk {
+/// What a host has on its disk.
+#[derive(Clone, Debug, Default)]
+pub struct Stored {
     entry: Entry,
     operations_done: u64,
 }
@@ -77,13 +77,13 @@ type Shared<T> = Arc<Mutex<T>>;
 // The program of a host.
 
 /// Keeps a replica, and works with the register; when its work is done it still serves the others for a while.
-pub async fn host(number: usize, disk: Shared<Disk>, history: Shared<History>) -> io::Result<()> {
+pub async fn host(number: usize, disk: Disk<Stored>, history: Shared<History>) -> io::Result<()> {
     let start = now();
     history.lock().unwrap().start.get_or_insert(start);
     scope(async |s| {
         let replica = s.spawn_future(replica(disk.clone()));
-        while disk.lock().unwrap().operations_done < OPERATIONS {
-            work(number, &disk, &history).await;
+        while disk.read(|stored| stored.operations_done) < OPERATIONS {
+            work(number, &disk, &history).await?;
         }
         sleep_until(start + Duration::from_secs(10 * TROUBLE)).await;
         drop(replica);
@@ -93,18 +93,20 @@ pub async fn host(number: usize, disk: Shared<Disk>, history: Shared<History>) -
 }
 
 /// One write or read, and the check that it has seen nothing old.
-async fn work(number: usize, disk: &Shared<Disk>, history: &Shared<History>) {
-    let (before, so_far) = (history.lock().unwrap().newest, disk.lock().unwrap().operations_done);
+async fn work(number: usize, disk: &Disk<Stored>, history: &Shared<History>) -> io::Result<()> {
+    let (before, so_far) = (history.lock().unwrap().newest, disk.read(|stored| stored.operations_done));
     sleep(Duration::from_millis(700 * (number as u64 + 1))).await;
     let writes = (so_far + number as u64).is_multiple_of(2);
     let entry = if writes { write(number as u64, so_far, history).await } else { read(history).await };
     assert!(entry >= before, "{} has seen {entry:?}, which is older than {before:?}", HOSTS[number]);
-    disk.lock().unwrap().operations_done += 1;
+    disk.write(|stored| stored.operations_done += 1);
+    disk.sync().await?;
     let mut history = history.lock().unwrap();
     history.newest = history.newest.max(entry);
     history.operations += 1;
     let at = history.start.map_or(Duration::ZERO, |start| now() - start);
     history.marks.push((number, at, if writes { 'w' } else { 'r' }));
+    Ok(())
 }
 
 async fn write(writer: u64, value: u64, history: &Shared<History>) -> Entry {
@@ -148,7 +150,7 @@ async fn ask(name: &str, store: Option<Entry>) -> io::Result<Entry> {
 }
 
 /// Answers with what is on the disk, and stores there what is newer.
-async fn replica(disk: Shared<Disk>) -> io::Result<()> {
+async fn replica(disk: Disk<Stored>) -> io::Result<()> {
     let listener = TcpListener::bind("0.0.0.0:7000").await?;
     scope(async |s| {
         loop {
@@ -161,7 +163,7 @@ async fn replica(disk: Shared<Disk>) -> io::Result<()> {
     .await
 }
 
-async fn answer(stream: &TcpStream, disk: &Shared<Disk>) -> io::Result<()> {
+async fn answer(stream: &TcpStream, disk: &Disk<Stored>) -> io::Result<()> {
     let mut question = [0; MESSAGE];
     // Somebody who is cut off keeps nobody waiting for ever.
     match timeout(Duration::from_secs(5), stream.read_exact(&mut question)).await {
@@ -169,13 +171,12 @@ async fn answer(stream: &TcpStream, disk: &Shared<Disk>) -> io::Result<()> {
         Err(_) => return Err(io::ErrorKind::TimedOut.into()),
     }
     let (stores, entry) = from_bytes(&question);
-    let known = {
-        let mut disk = disk.lock().unwrap();
-        if stores {
-            disk.entry = disk.entry.max(entry);
-        }
-        disk.entry
-    };
+    if stores {
+        disk.write(|stored| stored.entry = stored.entry.max(entry));
+    }
+    let known = disk.read(|stored| stored.entry);
+    // Without this a crash forgets what somebody counts on, and the first seeds find it.
+    disk.sync().await?;
     stream.write_all(&to_bytes(stores, known)).await
 }
 
@@ -201,7 +202,7 @@ pub fn set_up(sim: &mut Sim) -> Shared<History> {
     let history = Shared::<History>::default();
     sim.links(Link::usual().loss(0.02));
     for (number, name) in HOSTS.into_iter().enumerate() {
-        let (disk, history) = (Shared::<Disk>::default(), history.clone());
+        let (disk, history) = (sim.disk(name, Stored::default()), history.clone());
         sim.host(name).run(move || host(number, disk.clone(), history.clone()));
     }
     let mut at = 0;

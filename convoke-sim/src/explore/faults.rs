@@ -1,5 +1,6 @@
 //! A fault at each operation of one host.
 
+use super::alone::{ONE_POINT, points};
 use super::{Exploration, ExploredRun};
 use crate::sim::{Disturbance, Failure, Report, Sim};
 use crate::world::{Fault, Plan};
@@ -11,7 +12,8 @@ use crate::world::{Fault, Plan};
 /// run must end, without a panic, with all promises kept and nothing left behind.
 ///
 /// # Panics
-/// As [`Sim::run`], but for errors. The message says how to run that alone: see [`replay_fault`].
+/// As [`Sim::run`], but for errors. The message says how to run that alone: with `CONVOKE_POINT` in the environment, or by
+/// [`replay_fault`].
 ///
 /// ```
 /// use convoke::net::UnixStream;
@@ -36,7 +38,7 @@ pub fn explore_faults(seed: u64, host: &str, faults: &[Fault], set_up: impl Fn(&
     };
     let operations = undisturbed.host(host).map_or(0, |host| host.operations());
     let mut runs = Vec::new();
-    for operation in 0..operations {
+    for operation in points(operations) {
         for fault in faults {
             let report = replay_fault(seed, host, operation, *fault, &set_up);
             runs.push(ExploredRun { point: operation, what: fault.to_string(), report });
@@ -60,7 +62,9 @@ pub fn replay_fault(
     match run(seed, host, Some((operation, fault)), &set_up) {
         Ok(report) => report,
         Err(failure) => {
-            let replay = format!("replay_fault({seed}, \"{host}\", {operation}, Fault::{fault:?}, …)");
+            let here = format!("{ONE_POINT}={operation}");
+            let replay =
+                format!("{here}` or `replay_fault({seed}, \"{host}\", {operation}, Fault::{fault:?}, …)");
             panic!("with {fault} at operation {operation} of `{host}`: {}", failure.replayed_by(replay))
         }
     }

@@ -1,13 +1,12 @@
 //! The same programs, with one seed after the other.
 
+use super::alone::{ONE_SEED, one_seed};
 use crate::sim::{Report, Sim};
-
-/// The name of the variable that says which seed is run, and no other.
-const ONE_SEED: &str = "CONVOKE_SEED";
 
 /// Runs what `set_up` makes of each simulation, once for each seed.
 ///
-/// If the environment has a variable `CONVOKE_SEED`, only that seed is run, to look at it more closely.
+/// If the environment has a variable `CONVOKE_SEED`, only that seed is run, to look at it more closely; with `CONVOKE_TRACE=1` all that
+/// happens is printed when it does, among what the programs themselves print.
 ///
 /// # Panics
 /// As [`Sim::run`], at the first seed that fails.
@@ -36,7 +35,7 @@ pub fn explore_seeds(seeds: impl IntoIterator<Item = u64>, set_up: impl Fn(&mut 
 }
 
 #[track_caller]
-fn run(seed: u64, set_up: &impl Fn(&mut Sim)) -> Report {
+pub(super) fn run(seed: u64, set_up: &impl Fn(&mut Sim)) -> Report {
     let mut sim = Sim::new(seed);
     set_up(&mut sim);
     match sim.try_run() {
@@ -45,9 +44,4 @@ fn run(seed: u64, set_up: &impl Fn(&mut Sim)) -> Report {
             panic!("{}", failure.replayed_by(format!("{ONE_SEED}={seed}` or `Sim::new({seed})")))
         }
     }
-}
-
-fn one_seed() -> Option<u64> {
-    let said = std::env::var(ONE_SEED).ok()?;
-    Some(said.parse().unwrap_or_else(|_| panic!("{ONE_SEED}={said} is not a seed")))
 }

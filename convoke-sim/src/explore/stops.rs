@@ -1,5 +1,6 @@
 //! A stop of one host's program, at each step of the run.
 
+use super::alone::{ONE_POINT, points};
 use super::{Exploration, ExploredRun};
 use crate::sim::{Disturbance, Failure, Report, Sim};
 
@@ -10,7 +11,8 @@ use crate::sim::{Disturbance, Failure, Report, Sim};
 /// that stops. But each run must end, without a panic, with all promises kept and nothing left behind.
 ///
 /// # Panics
-/// As [`Sim::run`], but for errors. The message says how to run that alone: see [`replay_stop`].
+/// As [`Sim::run`], but for errors. The message says how to run that alone: with `CONVOKE_POINT` in the environment, or by
+/// [`replay_stop`].
 ///
 /// ```
 /// use convoke::net::UnixStream;
@@ -37,9 +39,9 @@ pub fn explore_stops(seed: u64, host: &str, set_up: impl Fn(&mut Sim)) -> Explor
         Ok(report) => report,
         Err(failure) => panic!("{failure}"),
     };
-    let points = undisturbed.host(host).map_or(0, |host| host.ended_after());
+    let count = undisturbed.host(host).map_or(0, |host| host.ended_after());
     let mut runs = Vec::new();
-    for point in 0..points {
+    for point in points(count) {
         let report = replay_stop(seed, host, point, &set_up);
         runs.push(ExploredRun { point, what: "a stop".to_owned(), report });
     }
@@ -55,7 +57,7 @@ pub fn replay_stop(seed: u64, host: &str, point: usize, set_up: impl Fn(&mut Sim
     match run(seed, host, Some(point), &set_up) {
         Ok(report) => report,
         Err(failure) => {
-            let replay = format!("replay_stop({seed}, \"{host}\", {point}, …)");
+            let replay = format!("{ONE_POINT}={point}` or `replay_stop({seed}, \"{host}\", {point}, …)");
             panic!("with a stop of `{host}` after step {point}: {}", failure.replayed_by(replay))
         }
     }

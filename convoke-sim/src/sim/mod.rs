@@ -18,7 +18,7 @@ pub use failure::Failure;
 pub use host::HostBuilder;
 pub use program::{Ending, Verdict};
 pub use report::{HostReport, Report};
-pub use simulate::simulate;
+pub use simulate::{simulate, simulate_replayed_by};
 
 use core::fmt;
 use core::net::Ipv4Addr;

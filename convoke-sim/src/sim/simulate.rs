@@ -26,6 +26,19 @@ pub fn simulate<P>(seed: u64, program: P) -> P::Output
 where
     P: Future<Output: Send + 'static> + Send + 'static,
 {
+    simulate_replayed_by(&format!("simulate({seed}, …)"), seed, program)
+}
+
+/// The same for somebody who has a way of his own to run it again, and says which.
+///
+/// # Panics
+/// As [`simulate`].
+#[doc(hidden)]
+#[track_caller]
+pub fn simulate_replayed_by<P>(replay: &str, seed: u64, program: P) -> P::Output
+where
+    P: Future<Output: Send + 'static> + Send + 'static,
+{
     let mut sim = Sim::new(seed);
     let returned = Arc::new(Mutex::new(None));
     let (mut program, room) = (Some(program), returned.clone());
@@ -37,7 +50,9 @@ where
             *room.lock().unwrap_or_else(PoisonError::into_inner) = Some(value);
         }
     });
-    sim.run();
+    if let Err(failure) = sim.try_run() {
+        panic!("{}", failure.replayed_by(replay.to_owned()));
+    }
     let value = returned.lock().unwrap_or_else(PoisonError::into_inner).take();
     value.expect("the program was stopped, and has returned nothing")
 }

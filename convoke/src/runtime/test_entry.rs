@@ -60,10 +60,7 @@ impl Test {
     /// If what is in the variable is no number.
     #[cfg(feature = "sim")]
     pub fn sim(self) -> Test<Simulated> {
-        let seed = std::env::var("CONVOKE_SEED").map_or(0, |seed| {
-            seed.parse().unwrap_or_else(|_| panic!("CONVOKE_SEED must be a number, and is `{seed}`"))
-        });
-        self.seed(seed)
+        self.seed(one_seed().unwrap_or(0))
     }
 
     /// The same with this seed.
@@ -72,10 +69,14 @@ impl Test {
         Test { name: self.name, place: Simulated { seeds: seed..seed + 1 } }
     }
 
-    /// The same once for each seed below this.
+    /// The same once for each seed below this; or only for that in the variable `CONVOKE_SEED`, if there is one.
+    ///
+    /// # Panics
+    /// If what is in the variable is no number.
     #[cfg(feature = "sim")]
     pub fn seeds(self, seeds: u64) -> Test<Simulated> {
-        Test { name: self.name, place: Simulated { seeds: 0..seeds } }
+        let seeds = one_seed().map_or(0..seeds, |seed| seed..seed + 1);
+        Test { name: self.name, place: Simulated { seeds } }
     }
 
     /// Runs the body, and returns what it returns.
@@ -128,15 +129,23 @@ impl Test<Simulated> {
     {
         let mut last = None;
         for seed in self.place.seeds {
-            let output = convoke_sim::simulate(seed, body());
+            let replay = format!("CONVOKE_SEED={seed}` or `seed = {seed}");
+            let output = convoke_sim::simulate_replayed_by(&replay, seed, body());
             if output.is_failure() {
-                eprintln!("`{}` failed with seed {seed}: `seed = {seed}` runs that alone", self.name);
+                eprintln!("`{}` failed with seed {seed}: `{replay}` runs that alone", self.name);
                 return output;
             }
             last = Some(output);
         }
         last.unwrap_or_else(|| panic!("`{}` has no seed to run with", self.name))
     }
+}
+
+/// That which the environment asks for.
+#[cfg(feature = "sim")]
+fn one_seed() -> Option<u64> {
+    let seed = std::env::var("CONVOKE_SEED").ok()?;
+    Some(seed.parse().unwrap_or_else(|_| panic!("CONVOKE_SEED must be a number, and is `{seed}`")))
 }
 
 /// What a test may return: nothing, or a `Result`.
