@@ -3,6 +3,7 @@
 use core::net::IpAddr;
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use convoke_io::driver::{Address, Driver, ListenOptions, Source};
@@ -36,6 +37,7 @@ pub struct SimDriver {
     life: u32,
     clock: Clock,
     signals: Arc<Switchboard>,
+    awake: Arc<AtomicBool>,
 }
 
 impl SimDriver {
@@ -67,7 +69,12 @@ impl SimDriver {
         clock: Clock,
         signals: Arc<Switchboard>,
     ) -> Self {
-        Self { world, host, life, clock, signals }
+        Self { world, host, life, clock, signals, awake: Arc::default() }
+    }
+
+    /// Set when whoever runs its host is to be woken.
+    pub(crate) fn awake(&self) -> Arc<AtomicBool> {
+        self.awake.clone()
     }
 
     fn source(&self, id: SocketId) -> Arc<dyn Source> {
@@ -127,6 +134,7 @@ impl Driver for SimDriver {
     }
 
     fn wake(&self) {
+        self.awake.store(true, Ordering::Release);
         self.world.wake();
     }
 

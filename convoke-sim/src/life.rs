@@ -1,8 +1,10 @@
 //! One life of a host, from its start to its end or its crash: the loop that its tasks run on, with its own driver, its own
 //! clock and its own timers. A life that is not run any more does nothing: that is what a crash is made of.
 
+use core::cell::Cell;
 use core::time::Duration;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use convoke_core::{ExecutorRef, StopSource};
 use convoke_exec::chance::{CHANCE, Chance};
@@ -24,6 +26,11 @@ pub(crate) struct Life {
     /// Asked to stop by SIGINT and SIGTERM.
     source: StopSource,
     signals: Arc<Switchboard>,
+    /// Set by whoever gives it work while it rests.
+    awake: Arc<AtomicBool>,
+    rests: Cell<bool>,
+    /// While it rests: how much of the world's time has passed when its next timer is due.
+    until: Cell<Option<Duration>>,
 }
 
 impl Life {
@@ -31,9 +38,11 @@ impl Life {
         let source = StopSource::new();
         let signals = Arc::new(Switchboard::asking(source.clone()));
         let driver = SimDriver::new(world.clone(), host, number, clock, signals.clone());
+        let awake = driver.awake();
         let io = Arc::new(IoShared::new(Arc::new(driver)));
         let run_loop = RunLoop::over(io.clone(), Some(io.clone()));
-        Self { run_loop, io, here: Here { world, host }, clock, source, signals }
+        let (here, rests, until) = (Here { world, host }, Cell::new(false), Cell::new(None));
+        Self { run_loop, io, here, clock, source, signals, awake, rests, until }
     }
 
     /// The host hears of a signal.
@@ -56,20 +65,47 @@ impl Life {
         Services(self.io.clone())
     }
 
-    /// Runs a piece of its work, if there is one.
+    /// Whether there may be something to run at that time.
+    pub(crate) fn is_awake(&self, now: Duration) -> bool {
+        !self.rests.get()
+            || self.awake.load(Ordering::Acquire)
+            || self.until.get().is_some_and(|until| until <= now)
+    }
+
+    /// Runs a piece of its work, if there is one. If there is none it rests.
     pub(crate) fn run_one(&self) -> bool {
-        self.run_loop.run_one()
+        self.rouse();
+        let ran = self.run_loop.run_one();
+        if !ran {
+            let next = self.run_loop.next_timer();
+            self.until.set(next.map(|shows| self.clock.passed_when(self.here.world.start(), shows)));
+            self.rests.set(self.run_loop.doze());
+        }
+        ran
+    }
+
+    fn rouse(&self) {
+        if self.rests.replace(false) {
+            self.awake.store(false, Ordering::Release);
+            self.run_loop.rouse();
+        }
     }
 
     /// Runs what is left when its program has ended: letters to those who have gone.
     pub(crate) fn run_ready(&self) {
+        self.rouse();
         self.run_loop.run_ready();
     }
 
-    /// How much of the world's time has passed when its next timer is due.
+    /// Stops its work without running it, after this.
+    pub(crate) fn stop_unrun(&self, f: impl FnOnce()) {
+        self.rouse();
+        self.run_loop.stop_unrun(f);
+    }
+
+    /// While it rests: how much of the world's time has passed when its next timer is due.
     pub(crate) fn next_timer(&self) -> Option<Duration> {
-        let shows = self.run_loop.next_timer()?;
-        Some(self.clock.passed_when(self.here.world.start(), shows))
+        self.until.get()
     }
 }
 

@@ -2,6 +2,7 @@
 //! memory when the run is over.
 
 use std::io;
+use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -295,4 +296,25 @@ fn crashes_again_and_again_leave_nothing_behind() {
     let report = sim.run();
     assert!(report.host("server").unwrap().starts() >= 20, "{report}");
     assert_eq!(Arc::strong_count(&shared), 1);
+}
+
+/// So many scopes, one in the other.
+fn nested(depth: usize) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+    Box::pin(async move {
+        scope(async |s| {
+            if depth > 0 {
+                s.spawn(nested(depth - 1));
+            }
+            never::<()>().await;
+        })
+        .await
+    })
+}
+
+#[test]
+fn a_deep_tree_is_dissolved_without_a_deep_stack() {
+    let mut sim = Sim::new(1);
+    sim.host("deep").run(|| nested(3000));
+    sim.at(SECOND, |sim| sim.crash("deep"));
+    sim.run();
 }

@@ -175,7 +175,7 @@ async fn answer(stream: &TcpStream, disk: &Disk<Stored>) -> io::Result<()> {
         disk.write(|stored| stored.entry = stored.entry.max(entry));
     }
     let known = disk.read(|stored| stored.entry);
-    // Without this a crash forgets what somebody counts on, and the first seeds find it.
+    // Without this a crash forgets what somebody counts on, and one of the first dozens of seeds finds it.
     disk.sync().await?;
     stream.write_all(&to_bytes(stores, known)).await
 }

@@ -164,6 +164,14 @@ impl RunLoop {
         self.executor.shared.inbox.wake_up();
     }
 
+    /// Calls `f` as work of the loop is called. Then all that is queued, and all that comes of it, is stopped without being run; timers
+    /// are not called. For simulations, whose hosts crash: dropping the loop does the same, but whatever comes to a loop
+    /// that is gone is stopped where it is posted, one inside the other.
+    #[cfg(feature = "testing")]
+    pub fn stop_unrun(&self, f: impl FnOnce()) {
+        self.runner.stop_unrun(&self.executor.shared, f);
+    }
+
     /// Calls `f` as work of the loop is called.
     #[cfg(feature = "testing")]
     pub(crate) fn within<R>(&self, f: impl FnOnce() -> R) -> R {

@@ -137,6 +137,22 @@ impl Runner {
         f()
     }
 
+    /// Calls `f` as a piece of work is called, and stops what is queued.
+    #[cfg(feature = "testing")]
+    pub(super) fn stop_unrun(&self, shared: &Shared, f: impl FnOnce()) {
+        let _entered = Entered::new(self, shared);
+        f();
+        loop {
+            let mut taken = shared.inbox.take();
+            // SAFETY: nobody is called.
+            unsafe { self.queue(|queue| queue.append(&mut taken)) };
+            if self.is_empty() {
+                return;
+            }
+            self.clear();
+        }
+    }
+
     /// Runs until `done` says so; it is asked after each piece of work. A panic of a piece of work is kept, for the
     /// caller must not be unwound, and the first is returned.
     pub(crate) fn run_until(&self, shared: &Shared, done: impl Fn() -> bool) -> Option<Panic> {

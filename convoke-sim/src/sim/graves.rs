@@ -60,15 +60,16 @@ impl Running {
         }
     }
 
-    /// Destroys a program that is not to run any more. Its loop is closed first: work that is dropped unrun is stopped without
-    /// being polled, and so is all that comes to that loop from then on. Then the program is asked to stop, so its first task
-    /// comes there, is destroyed, and asks its children to stop, who come there.
+    /// Destroys a program that is not to run any more. It is asked to stop, so its first task is queued; work that is dropped unrun is
+    /// stopped without being polled, and a task that is stopped asks its children, who are queued.
     fn dissolve(self) {
         let Self { life, chain, .. } = self;
         skipping_clean_up(|| {
             // What destructors throw has been reported by the panic hook.
+            let _ = Panic::catch(|| {
+                life.stop_unrun(|| chain.request_stop(StopReason::Named("the host has crashed")));
+            });
             let _ = Panic::catch(|| drop(life));
-            let _ = Panic::catch(|| chain.request_stop(StopReason::Named("the host has crashed")));
             if chain.has_ended() {
                 let _ = Panic::catch(|| drop(chain));
             } else {

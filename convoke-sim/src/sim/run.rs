@@ -8,7 +8,7 @@ use convoke_exec::tree;
 
 use super::program::{Ending, Program, Running, Stage};
 use super::{Failure, HostReport, Report, Sim};
-use crate::world::{Fault, HostId};
+use crate::world::{Fault, HostId, State};
 
 /// How long after a crash that was planned the host is started again.
 const RESTART_AFTER: Duration = Duration::from_secs(1);
@@ -78,19 +78,31 @@ impl Sim {
     /// Runs a piece of work of one of the hosts, if any has some. The seed decides which, and that host's loop asks it which of
     /// its own.
     fn run_one(&mut self) -> Result<bool, String> {
-        let running = self.programs.iter().filter_map(Program::running);
-        let mut hosts: Vec<&Running> = running.collect();
-        while !hosts.is_empty() {
-            let chosen = if hosts.len() > 1 { self.world.choose(hosts.len()) } else { 0 };
-            let host = hosts.swap_remove(chosen);
-            let ran = self.probe.in_the_name_of(host.number, || Panic::catch(|| host.life.run_one()));
-            match ran {
-                Ok(true) => return Ok(true),
-                Ok(false) => {}
-                Err(panic) => return Err(format!("a piece of work panicked: {}", panic.message())),
+        loop {
+            self.world.with(State::deliver_due);
+            let mut hosts = self.awake();
+            if hosts.is_empty() {
+                return Ok(false);
+            }
+            while !hosts.is_empty() {
+                let chosen = if hosts.len() > 1 { self.world.choose(hosts.len()) } else { 0 };
+                let host = hosts.swap_remove(chosen);
+                let ran = self.probe.in_the_name_of(host.number, || Panic::catch(|| host.life.run_one()));
+                match ran {
+                    Ok(true) => return Ok(true),
+                    // It rests now, and may be woken by the next one.
+                    Ok(false) => {}
+                    Err(panic) => return Err(format!("a piece of work panicked: {}", panic.message())),
+                }
             }
         }
-        Ok(false)
+    }
+
+    /// The programs of hosts that may have something to run.
+    fn awake(&self) -> Vec<&Running> {
+        let now = self.now();
+        let running = self.programs.iter().filter_map(Program::running);
+        running.filter(|running| running.life.is_awake(now)).collect()
     }
 
     /// Jumps to what comes next: a timer, a packet, an action.
