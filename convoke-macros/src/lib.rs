@@ -29,7 +29,7 @@ pub fn main(options: TokenStream, item: TokenStream) -> TokenStream {
 /// | `virtual_time` | time jumps to the next timer when all is idle, and there is no real I/O |
 /// | `sim` | a simulated network and virtual time: the body runs on the host `test` |
 /// | `seed = 7` | the same with this seed; without it the seed is the one in `CONVOKE_SEED`, or 0 |
-/// | `seeds = 100` | the same once for each seed below this |
+/// | `seeds = 100` | the same once for each seed below this; only for that in `CONVOKE_SEED`, if there is one |
 #[proc_macro_attribute]
 pub fn test(options: TokenStream, item: TokenStream) -> TokenStream {
     expand(options, item, Attribute::Test)
