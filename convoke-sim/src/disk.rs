@@ -34,8 +34,7 @@ use crate::world::{HostId, Platter, World};
 ///
 /// let mut sim = Sim::new(1);
 /// let disk = sim.disk("counter", 0);
-/// let of_host = disk.clone();
-/// sim.host("counter").run(move || counts(of_host.clone()));
+/// sim.host("counter").run_with(disk.clone(), counts);
 /// sim.at(Duration::from_millis(2500), |sim| sim.restart("counter"));
 /// sim.at(Duration::from_millis(4000), |sim| sim.crash("counter"));
 /// sim.run();

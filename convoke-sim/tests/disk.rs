@@ -24,8 +24,7 @@ fn a_crash_keeps_what_was_synced_and_any_beginning_of_the_rest() {
     let lengths: Arc<Mutex<BTreeSet<usize>>> = Arc::default();
     explore_seeds(0..40, |sim| {
         let (disk, lengths) = (sim.disk("server", Vec::new()), lengths.clone());
-        let of_host = disk.clone();
-        sim.host("server").run(move || writes_and_waits(of_host.clone()));
+        sim.host("server").run_with(disk.clone(), writes_and_waits);
         sim.at(SECOND, |sim| sim.crash("server"));
         sim.finally(move || {
             disk.read(|numbers| {
@@ -54,17 +53,13 @@ impl Drop for Saves {
 fn neither_clean_up_nor_destructors_of_the_dead_reach_the_disk() {
     let mut sim = Sim::new(1);
     let disk = sim.disk("server", "as it was");
-    let of_host = disk.clone();
-    sim.host("server").run(move || {
-        let disk = of_host.clone();
-        async move {
-            let _saves = Saves(disk.clone());
-            let clean_up = async move |_| {
-                disk.write(|word| *word = "saved by clean-up");
-                let _ = disk.sync().await;
-            };
-            ensure(clean_up, waits()).await
-        }
+    sim.host("server").run_with(disk.clone(), async |disk| {
+        let _saves = Saves(disk.clone());
+        let clean_up = async move |_| {
+            disk.write(|word| *word = "saved by clean-up");
+            let _ = disk.sync().await;
+        };
+        ensure(clean_up, waits()).await
     });
     sim.at(SECOND, |sim| sim.crash("server"));
     let seen = disk.clone();
@@ -78,14 +73,12 @@ fn a_stop_runs_the_clean_up_that_a_crash_does_not() {
     for crashes in [false, true] {
         let mut sim = Sim::new(1);
         let disk = sim.disk("server", 0);
-        let of_host = disk.clone();
-        sim.host("server").run(move || {
-            let disk = of_host.clone();
+        sim.host("server").run_with(disk.clone(), async |disk| {
             let clean_up = async move |_| {
                 disk.write(|number| *number = 1);
                 disk.sync().await.unwrap();
             };
-            async move { ensure(clean_up, waits()).await }
+            ensure(clean_up, waits()).await
         });
         sim.at(SECOND, move |sim| if crashes { sim.crash("server") } else { sim.stop("server") });
         sim.run();
@@ -97,13 +90,9 @@ fn a_stop_runs_the_clean_up_that_a_crash_does_not() {
 fn faults_strike_a_sync_too() {
     let set_up = |sim: &mut Sim| {
         let disk = sim.disk("server", 0);
-        let of_host = disk.clone();
-        sim.host("server").run(move || {
-            let disk = of_host.clone();
-            async move {
-                disk.write(|number| *number += 1);
-                disk.sync().await
-            }
+        sim.host("server").run_with(disk.clone(), async |disk| {
+            disk.write(|number| *number += 1);
+            disk.sync().await
         });
         sim.finally(move || disk.read(|number| assert!((1..=2).contains(number), "{number}")));
     };
@@ -120,19 +109,15 @@ fn faults_strike_a_sync_too() {
 fn only_what_was_written_before_a_sync_began_is_synced() {
     let mut sim = Sim::new(1);
     let disk = sim.disk("server", 0);
-    let of_host = disk.clone();
-    sim.host("server").run(move || {
-        let disk = of_host.clone();
-        async move {
-            disk.write(|number| *number = 1);
-            let late = async {
-                checkpoint().await;
-                disk.write(|number| *number = 2);
-            };
-            let (synced, ()) = join((disk.sync(), late)).await;
-            synced.unwrap();
-            assert_eq!((disk.read_synced(|number| *number), disk.read(|number| *number)), (1, 2));
-        }
+    sim.host("server").run_with(disk, async |disk| {
+        disk.write(|number| *number = 1);
+        let late = async {
+            checkpoint().await;
+            disk.write(|number| *number = 2);
+        };
+        let (synced, ()) = join((disk.sync(), late)).await;
+        synced.unwrap();
+        assert_eq!((disk.read_synced(|number| *number), disk.read(|number| *number)), (1, 2));
     });
     sim.run();
 }

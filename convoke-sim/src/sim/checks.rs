@@ -35,16 +35,12 @@ impl Sim {
     ///
     /// explore_seeds(0..10, |sim| {
     ///     let disk = sim.disk("writer", Vec::new());
-    ///     let of_host = disk.clone();
-    ///     sim.host("writer").run(move || {
-    ///         let disk = of_host.clone();
-    ///         async move {
-    ///             for number in 0..3 {
-    ///                 disk.write(|numbers| numbers.push(number));
-    ///                 disk.sync().await?;
-    ///             }
-    ///             std::io::Result::Ok(())
+    ///     sim.host("writer").run_with(disk.clone(), async |disk| {
+    ///         for number in 0..3 {
+    ///             disk.write(|numbers| numbers.push(number));
+    ///             disk.sync().await?;
     ///         }
+    ///         std::io::Result::Ok(())
     ///     });
     ///     let seen = disk.clone();
     ///     sim.always(move || seen.read_synced(|numbers| assert!(numbers.is_sorted(), "{numbers:?}")));

@@ -36,6 +36,32 @@ impl<'a> HostBuilder<'a> {
         self
     }
 
+    /// The same for a program that shares something with the test or with its next lives: each start has a clone of it.
+    ///
+    /// ```
+    /// use convoke::sim::{Disk, Sim};
+    ///
+    /// async fn server(starts: Disk<u32>) -> std::io::Result<()> {
+    ///     starts.write(|starts| *starts += 1);
+    ///     starts.sync().await
+    /// }
+    ///
+    /// let mut sim = Sim::new(1);
+    /// let disk = sim.disk("server", 0);
+    /// sim.host("server").run_with(disk.clone(), server);
+    /// sim.run();
+    /// disk.read(|starts| assert_eq!(*starts, 1));
+    /// ```
+    #[track_caller]
+    pub fn run_with<S, F, P>(self, shared: S, mut program: F) -> Self
+    where
+        S: Clone + 'static,
+        F: FnMut(S) -> P + 'static,
+        P: Future<Output: Verdict> + Send + 'static,
+    {
+        self.run(move || program(shared.clone()))
+    }
+
     /// It serves the others: it is asked to stop when the programs of all hosts that are no daemons have ended.
     pub fn daemon(self) -> Self {
         self.sim.programs[self.host.0].daemon = true;
