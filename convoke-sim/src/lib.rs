@@ -39,7 +39,12 @@
 //! the tasks at that moment:
 //! `queue` (tests/queue.rs:57:23) waits at tests/queue.rs:20:36
 //! `worker` (tests/queue.rs:58:33) waits at tests/queue.rs:40:31
-//! what happened last (20 lines of 45; `CONVOKE_TRACE=1` prints all of them):
+//! what happened (25 lines more are printed by `CONVOKE_TRACE=1`):
+//!     0.000000s  queue starts
+//!     0.000000s  worker starts
+//!     0.111864s  worker crashes
+//!     0.111864s  worker starts
+//!               …
 //!     0.116864s  worker:49155 → queue:5: connect
 //!     0.119842s  queue:5 → worker:49155: 1 bytes
 //!     0.120431s  worker: works on job 3

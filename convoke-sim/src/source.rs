@@ -157,8 +157,11 @@ impl Source for SimSource {
 impl Drop for SimSource {
     fn drop(&mut self) {
         let unearthed = self.world.with(|state| {
-            state.close(self.id);
-            state.unearth(self.id)
+            let unearthed = state.unearth(self.id);
+            if unearthed.is_none() {
+                state.close(self.id);
+            }
+            unearthed
         });
         drop(unearthed);
     }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use convoke::net::{SocketOption, TcpListener, TcpStream, UdpSocket, UnixStream};
 use convoke::prelude::*;
-use convoke::sim::{Ending, Fault, Sim, explore_faults, replay_fault};
+use convoke::sim::{Ending, Fault, Link, Sim, explore_faults, replay_fault};
 use convoke::sync::mpsc;
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -317,4 +317,54 @@ fn a_deep_tree_is_dissolved_without_a_deep_stack() {
     sim.host("deep").run(|| nested(3000));
     sim.at(SECOND, |sim| sim.crash("deep"));
     sim.run();
+}
+
+/// Accepts one connection, says something and waits.
+async fn says_hello() -> io::Result<()> {
+    let listener = TcpListener::bind("0.0.0.0:7").await?;
+    let (stream, _) = listener.accept().await?;
+    stream.write_all(b"hello").await?;
+    forever().await
+}
+
+/// What a client hears from a host that crashes a millisecond after it has said something, which takes ten to arrive.
+fn heard_of_the_last_word(seed: u64, change: impl Fn(&mut Sim) + 'static) -> usize {
+    let mut sim = Sim::new(seed);
+    sim.links(Link::calm().latency(SECOND / 100..SECOND / 100));
+    let heard = Arc::new(AtomicUsize::new(0));
+    sim.host("server").daemon().run(says_hello);
+    sim.host("client").run_with(heard.clone(), async |heard| {
+        let stream = TcpStream::connect("server:7").await?;
+        let mut word = [0; 5];
+        while let Ok(Ok(count @ 1..)) = timeout(60 * SECOND, stream.read(&mut word)).await {
+            heard.fetch_add(count, Ordering::Relaxed);
+        }
+        io::Result::Ok(())
+    });
+    sim.at(SECOND * 11 / 1000, move |sim| change(sim));
+    sim.run();
+    heard.load(Ordering::Relaxed)
+}
+
+#[test]
+fn what_was_sent_before_a_crash_arrives_after_it() {
+    assert_eq!(heard_of_the_last_word(1, |sim| sim.crash("server")), 5);
+    assert_eq!(heard_of_the_last_word(1, |sim| sim.restart("server")), 5);
+}
+
+#[test]
+fn nobody_sends_again_what_a_crashed_host_has_sent_in_vain() {
+    let lost = |sim: &mut Sim| {
+        sim.crash("server");
+        sim.partition("server", "client");
+        let healed = sim.now() + SECOND / 50;
+        sim.at(healed, |sim| sim.heal_all());
+    };
+    assert_eq!(heard_of_the_last_word(1, lost), 0);
+    let late = |sim: &mut Sim| {
+        sim.partition("server", "client");
+        let healed = sim.now() + SECOND / 50;
+        sim.at(healed, |sim| sim.heal_all());
+    };
+    assert_eq!(heard_of_the_last_word(1, late), 5, "one that lives does");
 }

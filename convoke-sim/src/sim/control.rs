@@ -44,7 +44,7 @@ impl Sim {
     pub fn partition_one_way(&mut self, from: &str, to: &str) {
         let (from, to) = (self.find(from), self.find(to));
         self.world.with(|state| {
-            state.note(format!("{} ✗ {}: cut", state.name(from), state.name(to)));
+            state.note_event(format!("{} ✗ {}: cut", state.name(from), state.name(to)));
             state.links.cut(from, to);
         });
     }
@@ -63,7 +63,7 @@ impl Sim {
     pub fn heal(&mut self, one: &str, other: &str) {
         let (one, other) = (self.find(one), self.find(other));
         self.world.with(|state| {
-            state.note(format!("{} — {}: healed", state.name(one), state.name(other)));
+            state.note_event(format!("{} — {}: healed", state.name(one), state.name(other)));
             state.links.mend(one, other);
             state.links.mend(other, one);
         });
@@ -72,7 +72,7 @@ impl Sim {
     /// Packets get through between all hosts again.
     pub fn heal_all(&mut self) {
         self.world.with(|state| {
-            state.note("all is healed".to_owned());
+            state.note_event("all is healed".to_owned());
             state.links.mend_all();
         });
     }
@@ -105,7 +105,7 @@ impl Sim {
     #[track_caller]
     pub fn raise(&mut self, name: &str, signal: Signal) {
         let host = self.find(name);
-        self.world.with(|state| state.note(format!("{}: {signal}", state.name(host))));
+        self.world.with(|state| state.note_event(format!("{}: {signal}", state.name(host))));
         if let Some(running) = self.programs[host.0].running() {
             running.life.hear(signal);
         }
@@ -115,7 +115,8 @@ impl Sim {
     ///
     /// - None of its tasks is polled again, so nothing is unwound: no clean-up (`using`, `ensure`, services) and no destructor runs.
     ///   Timers do not fire, wakers wake nobody.
-    /// - Its peers hear nothing of it. Whatever its sockets had not brought to the other end is lost; its ports and paths are free.
+    /// - Its peers hear nothing of it. What it had sent is on its way and arrives, unless it gets lost, for nobody sends it again; its
+    ///   ports and paths are free.
     /// - What it had [synced](crate::Disk::sync) to its [disk](Sim::disk) stays; of what it had written since, the seed decides how
     ///   much. All else that its next life is to find again it does not find: what the test shares with a program by other means
     ///   is no part of the host.

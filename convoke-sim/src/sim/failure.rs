@@ -5,7 +5,7 @@ use core::time::Duration;
 
 use crate::world::{PRINTS, TraceLine};
 
-/// So much of the trace is printed.
+/// So much of the trace is printed: the last lines, and as many of the events before.
 const LAST_LINES: usize = 20;
 
 /// Why a run has failed. It prints with the seed that makes the same run again.
@@ -46,6 +46,23 @@ impl Failure {
         &self.trace
     }
 
+    /// The last lines, and of those before them the last that tell what was done to whom.
+    fn print_trace(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (before, last) = self.trace.split_at(self.trace.len().saturating_sub(LAST_LINES));
+        let mut events: Vec<_> = before.iter().filter(|line| line.is_event()).collect();
+        events.drain(..events.len().saturating_sub(LAST_LINES));
+        match before.len() - events.len() {
+            _ if last.is_empty() => return Ok(()),
+            0 => write!(f, "\nwhat happened:")?,
+            more => write!(f, "\nwhat happened ({more} lines more are printed by `{PRINTS}=1`):")?,
+        }
+        events.iter().try_for_each(|line| write!(f, "\n{line}"))?;
+        if before.len() > events.len() {
+            write!(f, "\n              …")?;
+        }
+        last.iter().try_for_each(|line| write!(f, "\n{line}"))
+    }
+
     pub(crate) fn replayed_by(mut self, replay: String) -> Self {
         self.replay = Some(replay);
         self
@@ -58,18 +75,7 @@ impl fmt::Display for Failure {
         if !self.tasks.is_empty() {
             write!(f, "\nthe tasks at that moment:\n{}", self.tasks)?;
         }
-        let last = &self.trace[self.trace.len().saturating_sub(LAST_LINES)..];
-        if !last.is_empty() {
-            let of = self.trace.len();
-            match last.len() {
-                all if all == of => write!(f, "\nwhat happened:")?,
-                some => write!(
-                    f,
-                    "\nwhat happened last ({some} lines of {of}; `{PRINTS}=1` prints all of them):"
-                )?,
-            }
-            last.iter().try_for_each(|line| write!(f, "\n{line}"))?;
-        }
+        self.print_trace(f)?;
         match &self.replay {
             Some(replay) => write!(f, "\nthis was seed {}; `{replay}` runs it again", self.seed),
             None => write!(f, "\nthis was seed {0}; `Sim::new({0})` runs it again", self.seed),

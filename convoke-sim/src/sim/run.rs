@@ -153,7 +153,7 @@ impl Sim {
                 let name = program.name.clone();
                 let ending = running.harvest().map_err(|panic| format!("host `{name}` panicked: {panic}"))?;
                 program.stage = Stage::Ended(ending.clone());
-                self.world.with(|state| state.note(format!("{name}: its program {ending}")));
+                self.world.with(|state| state.note_event(format!("{name}: its program {ending}")));
                 if let (Ending::Failed(error), false) = (ending, self.disturbance.errors_are_fine) {
                     return Err(format!("host `{name}` returned an error: {error}"));
                 }

@@ -51,7 +51,7 @@ impl State {
         for disk in &disks.0 {
             let (lost, written) = disk.crash(&mut self.random);
             if written > 0 {
-                self.note(format!(
+                self.note_event(format!(
                     "{} loses {lost} of {written} writes that were not synced",
                     self.name(host)
                 ));

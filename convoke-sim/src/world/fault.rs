@@ -62,7 +62,7 @@ impl State {
         };
         plan.struck = true;
         let fault = plan.fault;
-        self.note(format!("{}: {fault} strikes operation {number}, `{what}`", self.name(host)));
+        self.note_event(format!("{}: {fault} strikes operation {number}, `{what}`", self.name(host)));
         Err(self.strike(host, on, fault))
     }
 

@@ -29,10 +29,20 @@ impl Graves {
 impl State {
     /// The host is gone, without a word: its peers do not hear of it, and neither do those of its tasks that wait.
     pub(crate) fn crash(&mut self, host: HostId) {
-        self.note(format!("{} crashes", self.name(host)));
+        self.note_event(format!("{} crashes", self.name(host)));
         self.crash_disks(host);
-        let its_own = self.sockets.extract_if(.., |_, socket| socket.host == host);
-        self.graves.sockets.extend(its_own.filter(|(_, socket)| socket.is_open()));
+        self.underway.forsake(host);
+        let its_own = |socket: &Socket| socket.host == host && socket.holder != Holder::Nobody;
+        let its_own: Vec<_> = self.sockets.extract_if(.., |_, socket| its_own(socket)).collect();
+        for (id, mut socket) in its_own {
+            // What is on its way arrives, as does what a program wrote that has closed its socket.
+            if let Some(orphan) = socket.leave_orphan() {
+                self.sockets.insert(id, orphan);
+            }
+            if socket.is_open() {
+                self.graves.sockets.insert(id, socket);
+            }
+        }
         let host = self.host(host);
         host.up = false;
         host.life += 1;

@@ -10,6 +10,7 @@ use convoke_io::driver::Address;
 
 use super::disks::Disks;
 use super::socket::Kind;
+use super::trace::LineKind;
 use super::{SocketId, State};
 
 /// Which host, in the order in which they were named first.
@@ -117,7 +118,12 @@ impl State {
     }
 
     pub(crate) fn note(&mut self, what: String) {
-        self.trace.note(self.now, what);
+        self.trace.note(self.now, LineKind::Traffic, what);
+    }
+
+    /// The same for what was done to a host or to the network, or has become of a program.
+    pub(crate) fn note_event(&mut self, what: String) {
+        self.trace.note(self.now, LineKind::Event, what);
     }
 
     /// Where a stream of a host goes from and to, by names.

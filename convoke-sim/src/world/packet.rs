@@ -19,10 +19,12 @@ const CONNECT_RESENDS: u32 = 6;
 
 #[derive(Debug)]
 pub(super) struct Sent {
-    from: HostId,
+    pub(super) from: HostId,
     to: HostId,
     packet: Packet,
     resends: u32,
+    /// Its sender has crashed: it is not sent again.
+    forsaken: bool,
 }
 
 #[derive(Debug)]
@@ -61,6 +63,22 @@ impl Packet {
 }
 
 impl Sent {
+    fn new(from: HostId, to: HostId, packet: Packet) -> Self {
+        Self { from, to, packet, resends: 0, forsaken: false }
+    }
+
+    /// Its sender has crashed. Says whether it is on its way to another host all the same: what waits to be sent again is not.
+    pub(super) fn forsake(&mut self) -> bool {
+        match self.packet {
+            // Who connects would ask again, and these are what he would hear.
+            Packet::Connect { .. } | Packet::Connected { .. } | Packet::Refused { .. } => true,
+            _ => {
+                self.forsaken = true;
+                self.resends == 0 && self.from != self.to
+            }
+        }
+    }
+
     /// How long to wait before it is sent again; not at all, if that was tried too often.
     fn resend(&mut self) -> Option<Duration> {
         let (first, most) = self.packet.resends();
@@ -74,21 +92,21 @@ impl State {
     /// Sends a packet. Inside of a host it arrives at once.
     pub(super) fn send(&mut self, from: HostId, to: HostId, packet: Packet) {
         if from == to {
-            return self.arrive(Sent { from, to, packet, resends: 0 });
+            return self.arrive(Sent::new(from, to, packet));
         }
         let link = self.links.of(from, to);
         if let Packet::Datagram { from: sender, to: receiver, bytes } = &packet
             && self.random.chance(link.duplicates)
         {
             let again = Packet::Datagram { from: *sender, to: *receiver, bytes: bytes.clone() };
-            self.send_with_luck(Sent { from, to, packet: again, resends: 0 }, Duration::ZERO);
+            self.send_with_luck(Sent::new(from, to, again), Duration::ZERO);
         }
-        self.send_with_luck(Sent { from, to, packet, resends: 0 }, Duration::ZERO);
+        self.send_with_luck(Sent::new(from, to, packet), Duration::ZERO);
     }
 
     /// To oneself, after a while.
     pub(super) fn remind(&mut self, host: HostId, after: Duration, packet: Packet) {
-        self.underway.add(self.now + after, Sent { from: host, to: host, packet, resends: 0 });
+        self.underway.add(self.now + after, Sent::new(host, host, packet));
     }
 
     /// Sends it after a while, and sees how long it takes: each loss on the way is another wait.
@@ -118,6 +136,9 @@ impl State {
     }
 
     fn send_again(&mut self, mut sent: Sent) {
+        if sent.forsaken {
+            return;
+        }
         let is_first = sent.resends == 0;
         let Some(delay) = sent.resend() else { return self.lost(&sent) };
         if is_first {
@@ -151,12 +172,12 @@ impl State {
     }
 
     fn arrive(&mut self, sent: Sent) {
-        let Sent { from, to, packet, resends } = sent;
+        let Sent { from, to, packet, resends, forsaken } = sent;
         match packet {
             Packet::Connect { from: stream, to: address } => {
                 if !self.connect_arrived(stream, from, to, &address) {
                     let packet = Packet::Connect { from: stream, to: address };
-                    self.send_again(Sent { from, to, packet, resends });
+                    self.send_again(Sent { from, to, packet, resends, forsaken });
                 }
             }
             Packet::Connected { to: stream, with } => self.connected(stream, with),

@@ -81,6 +81,17 @@ impl Socket {
         self.holder == Holder::Program
     }
 
+    /// What the network still has of it if its holder is gone from one moment to the next: a stream with bytes on their way. What
+    /// is left here has the same name and the same peer, and nothing behind it.
+    pub(super) fn leave_orphan(&mut self) -> Option<Self> {
+        let left = self.as_stream()?.without_what_is_underway()?;
+        let kind = core::mem::replace(&mut self.kind, Kind::Stream(left));
+        let options = Options { keep_alive: None, ..self.options.clone() };
+        let (reading, writing) = (Direction::default(), Direction::default());
+        let (host, local, holder) = (self.host, self.local.clone(), Holder::Nobody);
+        Some(Self { host, local, kind, shares_port: false, options, reading, writing, holder })
+    }
+
     pub(super) fn as_stream(&mut self) -> Option<&mut Stream> {
         match &mut self.kind {
             Kind::Stream(stream) => Some(stream),
@@ -151,7 +162,7 @@ impl State {
 
     /// The socket, or an error if its host has shut down since.
     pub(super) fn socket(&mut self, id: SocketId) -> io::Result<&mut Socket> {
-        self.sockets.get_mut(&id).or_else(|| self.graves.get(id)).ok_or_else(gone)
+        self.graves.get(id).or_else(|| self.sockets.get_mut(&id)).ok_or_else(gone)
     }
 
     pub(crate) fn local_address(&mut self, id: SocketId) -> io::Result<Address> {
@@ -214,7 +225,7 @@ impl State {
 
     /// The host runs again, with nothing of what it had. Says which of its lives this is.
     pub(crate) fn boot(&mut self, host: HostId) -> u32 {
-        self.note(format!("{} starts", self.name(host)));
+        self.note_event(format!("{} starts", self.name(host)));
         let host = self.host(host);
         host.up = true;
         host.life

@@ -74,6 +74,12 @@ impl Stream {
         Self { phase: Phase::Open, peer, other: Some((other, host)), ..Self::new() }
     }
 
+    /// One with the same peer and nothing underway; none, if nothing is.
+    pub(super) fn without_what_is_underway(&self) -> Option<Self> {
+        let (other, host) = self.other.filter(|_| !self.segments.is_empty() && self.phase == Phase::Open)?;
+        Some(Self::open(self.peer.clone(), other, host))
+    }
+
     /// What has ended the connection, if that has not been said yet. It is said once.
     pub(super) fn take_error(&mut self) -> Option<ErrorKind> {
         self.error.take()

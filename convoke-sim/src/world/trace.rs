@@ -12,9 +12,24 @@ pub const TRACE_LINES: usize = 10_000;
 pub struct TraceLine {
     at: Duration,
     what: String,
+    kind: LineKind,
+}
+
+/// What a line tells of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LineKind {
+    /// What goes over the network, and what programs say: much of it.
+    Traffic,
+    /// What was done to a host or to the network, or has become of a program.
+    Event,
 }
 
 impl TraceLine {
+    /// Whether it is one of the few that tell what was done to whom.
+    pub(crate) fn is_event(&self) -> bool {
+        self.kind == LineKind::Event
+    }
+
     /// When it happened, by the world's time.
     pub fn at(&self) -> Duration {
         self.at
@@ -57,13 +72,13 @@ impl Trace {
         }
     }
 
-    pub(crate) fn note(&mut self, at: Duration, what: String) {
+    pub(crate) fn note(&mut self, at: Duration, kind: LineKind, what: String) {
         self.stir(&at.as_nanos().to_le_bytes());
         self.stir(what.as_bytes());
         if self.lines.len() == TRACE_LINES {
             self.lines.pop_front();
         }
-        let line = TraceLine { at, what };
+        let line = TraceLine { at, what, kind };
         self.print(|| line.to_string());
         self.lines.push_back(line);
     }

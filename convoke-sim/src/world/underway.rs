@@ -3,6 +3,7 @@
 use core::time::Duration;
 use std::collections::BTreeMap;
 
+use super::HostId;
 use super::packet::Sent;
 
 /// Earliest first; those of the same time in the order in which they were sent.
@@ -20,6 +21,11 @@ impl Underway {
 
     pub(crate) fn next(&self) -> Option<Duration> {
         self.packets.first_key_value().map(|((at, _), _)| *at)
+    }
+
+    /// A host is gone. What it has sent for the first time is on its way; the rest waits to be sent again, which nobody does.
+    pub(crate) fn forsake(&mut self, host: HostId) {
+        self.packets.retain(|_, sent| sent.from != host || sent.forsake());
     }
 
     /// The next, if it has arrived by then.
