@@ -21,7 +21,8 @@
 //!   named. Each has ports, Unix paths (in memory; a path is free again when its socket is closed), limits and a clock of its own.
 //! - *Streams* bring their bytes in order. A packet that is lost, or meets a partition or a crashed host, is sent again after 0.2 s, 0.4 s, …;
 //!   after ten times, about three minutes, the connection has timed out; an attempt to connect after one minute. A window bounds what the other end has not read. What arrives at a host that does not
-//!   know the connection is answered by a reset. Keep-alive finds out about peers that are gone.
+//!   know the connection is answered by a reset. Keep-alive finds out about peers that are gone, and so does who waits
+//!   for a crashed one to make room.
 //! - *Datagrams* are sent once: they are lost, doubled, and overtake each other.
 //! - *Inside of a host* all arrives at once, and nothing is lost.
 //! - *Crashes* stop a host dead: see [`Sim::crash`]. What its next life finds again is what is on its [`Disk`].

@@ -52,6 +52,32 @@ fn a_peer_of_a_crashed_host_is_half_open_until_it_writes() {
     sim.run();
 }
 
+/// How a writer ends whose reader reads nothing, and crashes when there is no room left.
+fn end_of_a_writer(after: fn(&mut Sim)) -> ErrorKind {
+    let mut sim = Sim::new(2);
+    let ended = Arc::new(Mutex::new(None));
+    sim.host("reader").receive_window(100).daemon().run(|| async {
+        let listener = TcpListener::bind("0.0.0.0:7").await?;
+        let _accepted = listener.accept().await?;
+        waits().await;
+        io::Result::Ok(())
+    });
+    sim.host("writer").run_with(ended.clone(), async |ended| {
+        let stream = TcpStream::connect("reader:7").await.unwrap();
+        let error = stream.write_all(&[1; 1000]).await.unwrap_err();
+        *ended.lock().unwrap() = Some(error.kind());
+    });
+    sim.at(SECOND, after);
+    sim.run();
+    ended.lock().unwrap().take().unwrap()
+}
+
+#[test]
+fn a_writer_that_waits_for_room_hears_of_its_readers_crash() {
+    assert_eq!(end_of_a_writer(|sim| sim.crash("reader")), ErrorKind::TimedOut);
+    assert_eq!(end_of_a_writer(|sim| sim.restart("reader")), ErrorKind::ConnectionReset);
+}
+
 #[test]
 fn keep_alive_finds_a_peer_that_is_gone() {
     let mut sim = Sim::new(2);

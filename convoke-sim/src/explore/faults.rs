@@ -8,6 +8,8 @@ use crate::world::{Fault, Plan};
 /// Runs what `set_up` makes of a simulation as it is, and then again for each operation that `host` begins on a socket and for each
 /// of these faults, which strikes there.
 ///
+/// There are as many runs as operations times faults, each as long as the program: keep that small.
+///
 /// All runs have the same seed. In those with a fault no host fails by returning an error: that is what errors are for. But each
 /// run must end, without a panic, with all promises kept and nothing left behind.
 ///

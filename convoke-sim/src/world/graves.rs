@@ -43,6 +43,7 @@ impl State {
                 self.graves.sockets.insert(id, socket);
             }
         }
+        self.ask_later(host);
         let host = self.host(host);
         host.up = false;
         host.life += 1;

@@ -3,6 +3,7 @@
 //! What is written lies with the sender, in segments, until the network has brought it to the other end; then with the receiver
 //! until it is read. The sender has room for more when the other end's window has.
 
+use core::time::Duration;
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind};
 use std::net::Shutdown;
@@ -15,6 +16,9 @@ use super::{HostId, SocketId, State, Taking};
 
 /// The most that one packet carries.
 const SEGMENT: usize = 16 << 10;
+
+/// After so long a kernel asks a peer that has no room whether it is still there.
+const ASK_AFTER: Duration = Duration::from_secs(5);
 
 #[derive(Debug)]
 pub(super) struct Stream {
@@ -389,9 +393,27 @@ impl State {
         }
     }
 
+    /// A host is gone. Those who wait until it has read what they wrote will ask it one day, as kernels do; nobody else does.
+    pub(super) fn ask_later(&mut self, gone: HostId) {
+        let mut asking = Vec::new();
+        for (id, socket) in &mut self.sockets {
+            let host = socket.host;
+            if let Some(stream) = socket.as_stream()
+                && stream.other.is_some_and(|(_, other)| other == gone)
+                && !core::mem::replace(&mut stream.probing, true)
+            {
+                asking.push((*id, host));
+            }
+        }
+        for (id, host) in asking {
+            self.remind(host, ASK_AFTER, Packet::ProbeDue { from: id });
+        }
+    }
+
     pub(super) fn probe(&mut self, id: SocketId) {
+        let waits_for_room = self.room(id) == 0;
         let Some(socket) = self.sockets.get_mut(&id) else { return };
-        let (host, wanted) = (socket.host, socket.options.keep_alive.is_some());
+        let (host, wanted) = (socket.host, socket.options.keep_alive.is_some() || waits_for_room);
         let Some(stream) = socket.as_stream() else { return };
         stream.probing = false;
         if let Some((_, other_host)) = stream.other.filter(|_| wanted) {
