@@ -4,6 +4,7 @@ use core::fmt;
 use core::future::{Future, IntoFuture};
 use core::pin::Pin;
 use core::task::{Context, Poll};
+use std::io;
 use std::time::{Duration, Instant};
 
 use pin_project_lite::pin_project;
@@ -87,7 +88,20 @@ impl<F: Future> Future for Timeout<F> {
     }
 }
 
-/// The time was up.
+/// The time was up. As an [`io::Error`] it is of the kind [`TimedOut`](io::ErrorKind::TimedOut), so that `?` does in a function
+/// that waits for sockets.
+///
+/// ```
+/// use std::io;
+/// use std::time::Duration;
+/// use convoke::prelude::*;
+///
+/// async fn answer() -> io::Result<String> {
+///     timeout(Duration::from_millis(1), never::<io::Result<String>>()).await?
+/// }
+///
+/// assert_eq!(sync_wait(task(answer())).unwrap().unwrap_err().kind(), io::ErrorKind::TimedOut);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Elapsed {
     deadline: Instant,
@@ -107,6 +121,12 @@ impl fmt::Display for Elapsed {
 }
 
 impl core::error::Error for Elapsed {}
+
+impl From<Elapsed> for io::Error {
+    fn from(elapsed: Elapsed) -> Self {
+        Self::new(io::ErrorKind::TimedOut, elapsed)
+    }
+}
 
 impl<F> fmt::Debug for Timeout<F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
