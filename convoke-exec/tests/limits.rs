@@ -30,6 +30,11 @@ fn after<F: Future<Output: Send> + Send + 'static>(
     running.outcome()
 }
 
+/// What the clock shows.
+async fn clock_now() -> Instant {
+    convoke::time::now()
+}
+
 #[test]
 fn a_body_that_is_in_time_has_its_value_and_leaves_no_timer_behind() {
     let clock = Clockwork::new();
@@ -245,6 +250,72 @@ fn a_shield_hides_the_request_and_what_follows_it_is_stopped() {
     });
     let ended: Outcome<()> = sync_wait_with(Changes::new().stop_token(source.token()), program);
     assert_eq!(ended, Outcome::Stopped);
+}
+
+/// What is asked to stop at once, and looks why a second later and two.
+async fn looks_twice() -> [Option<StopReason>; 2] {
+    let mut seen = [None; 2];
+    for look in &mut seen {
+        _ = catch_stopped(sleep(SECOND)).await;
+        *look = current::stop_reason();
+    }
+    seen
+}
+
+#[test]
+fn a_shield_with_a_grace_period_lets_the_stop_through_when_that_is_over() {
+    let clock = Clockwork::new();
+    let ended = after(&clock, HOUR, async {
+        let mut seen = Vec::new();
+        for period in [3 * SECOND, SECOND + SECOND / 2, SECOND / 2, Duration::ZERO, Duration::MAX] {
+            let begun = clock_now().await;
+            let graced = async { shield(looks_twice()).grace(period).await };
+            let ended = timeout(Duration::ZERO, async { graced.await }).await.unwrap();
+            seen.push((ended, clock_now().await - begun));
+        }
+        seen
+    });
+    let asked = Some(StopReason::Deadline);
+    assert_eq!(
+        ended.unwrap(),
+        [
+            ([None, None], 2 * SECOND),
+            ([None, asked], SECOND + SECOND / 2),
+            ([asked, asked], SECOND / 2),
+            ([asked, asked], Duration::ZERO),
+            ([None, None], 2 * SECOND),
+        ]
+    );
+}
+
+#[test]
+fn what_outlasts_its_grace_period_is_stopped_and_cleans_up() {
+    let clock = Clockwork::new();
+    let ledger = Ledger::default();
+    let waits = ledger.clone();
+    let ended = after(&clock, 3 * SECOND, async move {
+        let begun = clock_now().await;
+        let graced = shield(waits.waits::<()>()).grace(2 * SECOND);
+        let elapsed = timeout(SECOND, async { graced.await }).await.is_err();
+        (elapsed, clock_now().await - begun)
+    });
+    assert_eq!(ended, Outcome::Value((true, 3 * SECOND)));
+    ledger.assert_drained("when the grace period is over");
+    ledger.assert_reasons(StopReason::Deadline);
+    assert_eq!(clock.advance(2 * HOUR), 0, "nothing waits for the clock any more");
+}
+
+#[test]
+fn the_deadline_in_a_grace_period_is_that_much_later() {
+    let clock = Clockwork::new();
+    let at = clock.now() + SECOND;
+    let ended = after(&clock, SECOND, async move {
+        let look = || async { current::deadline() };
+        let none = shield(look()).grace(SECOND).await;
+        let later = deadline(at, async { shield(look()).grace(2 * SECOND).await }).await.unwrap();
+        (none, later)
+    });
+    assert_eq!(ended, Outcome::Value((None, Some(at + 2 * SECOND))));
 }
 
 #[test]

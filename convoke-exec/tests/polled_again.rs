@@ -4,9 +4,12 @@
 
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Poll;
 use std::time::Duration;
 
+use convoke::env::Changes;
 use convoke::prelude::*;
 use convoke::testing::{Ended, Exploration, explore_stops_with};
 
@@ -116,4 +119,29 @@ fn what_was_dropped_while_it_closed_holds_nobody_any_more() {
         }
     });
     assert_eq!(exploration.ended(Ended::Stopped), exploration.runs().len(), "{exploration}");
+}
+
+#[test]
+fn a_shield_is_not_cut_short_by_a_sibling_that_has_stopped() {
+    for with_grace in [false, true] {
+        let source = StopSource::new();
+        let asks = source.clone();
+        let ended = Arc::new(AtomicBool::new(false));
+        let ends = ended.clone();
+        let shielded = shield(async move {
+            asks.request_stop(StopReason::Shutdown);
+            for _ in 0..3 {
+                checkpoint().await;
+            }
+            ends.store(true, Ordering::Relaxed);
+        });
+        let shielded: Boxed = match with_grace {
+            true => Box::pin(shielded.grace(Duration::from_secs(3600))),
+            false => Box::pin(shielded),
+        };
+        let program = task(both_every_time(shielded, async { forever().await }));
+        let outcome = sync_wait_with(Changes::new().stop_token(source.token()), program);
+        assert_eq!(outcome, Outcome::Stopped);
+        assert!(ended.load(Ordering::Relaxed), "it was cut short, with a grace period: {with_grace}");
+    }
 }

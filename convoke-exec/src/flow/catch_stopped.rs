@@ -2,7 +2,7 @@
 
 use core::cell::Cell;
 use core::fmt;
-use core::future::Future;
+use core::future::{Future, IntoFuture};
 use core::pin::Pin;
 use core::task::{Context, Poll};
 
@@ -29,8 +29,8 @@ use pin_project_lite::pin_project;
 /// }));
 /// assert_eq!(outcome, Outcome::Value("went on"));
 /// ```
-pub fn catch_stopped<F: Future>(future: F) -> CatchStopped<F> {
-    CatchStopped { future: Some(future), stopped: Cell::new(false) }
+pub fn catch_stopped<F: IntoFuture>(future: F) -> CatchStopped<F::IntoFuture> {
+    CatchStopped { future: Some(future.into_future()), stopped: Cell::new(false) }
 }
 
 /// Work ended by the stopped door.

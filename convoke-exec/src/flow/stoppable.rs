@@ -1,7 +1,7 @@
 //! `stoppable(future)`: a foreign future that gives way to a stop.
 
 use core::fmt;
-use core::future::Future;
+use core::future::{Future, IntoFuture};
 use core::panic::Location;
 use core::pin::Pin;
 use core::task::{Context, Poll};
@@ -33,8 +33,8 @@ use pin_project_lite::pin_project;
 /// assert_eq!(outcome, Outcome::Stopped);
 /// ```
 #[track_caller]
-pub fn stoppable<F: Future>(future: F) -> Stoppable<F> {
-    Stoppable { future: Some(future), place: Location::caller(), watch: StopWatch::new() }
+pub fn stoppable<F: IntoFuture>(future: F) -> Stoppable<F::IntoFuture> {
+    Stoppable { future: Some(future.into_future()), place: Location::caller(), watch: StopWatch::new() }
 }
 
 pin_project! {
