@@ -65,6 +65,37 @@ fn a_child_that_says_otherwise_runs_where_it_says() {
 }
 
 #[test]
+fn a_child_with_a_handle_runs_where_it_says_and_is_stopped_there() {
+    let pool = ThreadPool::new(1).unwrap();
+    let there = pool.executor();
+    let outcome = sync_wait(task(async move {
+        scope(async |s| {
+            let returns = s.spawn_future_on(&there, async move {
+                checkpoint().await;
+                here(&there)
+            });
+            let waits = s.named("with a name").spawn_future_on(&there, async { forever().await });
+            waits.request_stop();
+            let named = s.named("with a name").spawn_future_on(&there, async move { here(&there) });
+            (returns.await && named.await, catch_stopped(waits).await.is_err())
+        })
+        .await
+    }));
+    assert_eq!(outcome, Outcome::Value((true, true)));
+}
+
+#[test]
+fn the_handle_of_a_child_elsewhere_may_be_kept_for_longer_than_its_scope() {
+    let pool = ThreadPool::new(1).unwrap();
+    let there = pool.executor();
+    let outcome = sync_wait(task(async move {
+        let handle = scope(async |s| s.spawn_future_on(&there, async { "said there".to_owned() })).await;
+        handle.await
+    }));
+    assert_eq!(outcome, Outcome::Value("said there".to_owned()));
+}
+
+#[test]
 fn the_first_failure_there_stops_the_others_and_is_the_scopes() {
     let pool = ThreadPool::new(2).unwrap();
     let there = pool.executor();

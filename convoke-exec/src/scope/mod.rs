@@ -12,6 +12,7 @@ mod meeting_point;
 mod output;
 mod results;
 mod spawn;
+mod spawn_on;
 mod titled;
 mod until_ready;
 

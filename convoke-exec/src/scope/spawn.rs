@@ -7,12 +7,11 @@ use core::panic::Location;
 use core::ptr::NonNull;
 use std::sync::Arc;
 
-use convoke_core::env::Changes;
 use convoke_core::raw::HomeId;
-use convoke_core::{Executor, ExecutorRef, StopReason};
+use convoke_core::StopReason;
 
 use super::block::Block;
-use super::child::{Elsewhere, Here, Placed, ToHandle, ToScope, Where};
+use super::child::{Here, Placed, ToHandle, ToScope, Where};
 use super::handle::{AtHome, Handle, Kind};
 use super::meeting_point::MeetingPoint;
 use super::output::ChildOutput;
@@ -43,8 +42,8 @@ enum Refused {
 #[derive(Debug)]
 #[must_use = "a name does nothing until a child is started with it"]
 pub struct Named<'a, O> {
-    scope: &'a Scope<O>,
-    name: Arc<str>,
+    pub(super) scope: &'a Scope<O>,
+    pub(super) name: Arc<str>,
 }
 
 impl<O> Scope<O> {
@@ -64,11 +63,7 @@ impl<O> Scope<O> {
         F: Future<Output: ChildOutput<O> + Send> + Send + 'static,
         O: Send + 'static,
     {
-        // SAFETY: the future is `Send` and `'static`.
-        let started = unsafe { self.start(future, to_scope(Here), false, Location::caller()) };
-        if let Err(refused) = started {
-            refused.panic();
-        }
+        self.start_for_scope(future, Here, Location::caller());
     }
 
     /// The same; a child that cannot be started is handed back.
@@ -97,19 +92,6 @@ impl<O> Scope<O> {
         O: Send + 'static,
     {
         self.start_local(future, Here, Location::caller());
-    }
-
-    /// Starts a child on another executor.
-    ///
-    /// # Panics
-    /// If the scope has ended, or there is no memory.
-    #[track_caller]
-    pub fn spawn_on<X: Executor, F>(&self, executor: &X, future: F)
-    where
-        F: Future<Output: ChildOutput<O> + Send> + Send + 'static,
-        O: Send + 'static,
-    {
-        self.start_on(executor, future, |place| place, Location::caller());
     }
 
     /// Starts a child that returns something, and returns its handle.
@@ -173,8 +155,22 @@ impl<O> Scope<O> {
         Named { scope: self, name: name.into() }
     }
 
+    /// Starts a child whose failure is the scope's.
     #[inline]
-    fn start_future<F, W>(
+    pub(super) fn start_for_scope<F, W>(&self, future: F, place: W, location: &'static Location<'static>)
+    where
+        F: Future<Output: ChildOutput<O> + Send> + Send + 'static,
+        W: Where<O>,
+    {
+        // SAFETY: the future is `Send` and `'static`.
+        let started = unsafe { self.start(future, to_scope(place), false, location) };
+        if let Err(refused) = started {
+            refused.panic();
+        }
+    }
+
+    #[inline]
+    pub(super) fn start_future<F, W>(
         &self,
         future: F,
         place: W,
@@ -261,26 +257,6 @@ impl<O> Scope<O> {
         home == HomeId::here() && home != HomeId::NONE
     }
 
-    fn start_on<X, F, W>(
-        &self,
-        executor: &X,
-        future: F,
-        place: impl FnOnce(Elsewhere<O>) -> W,
-        location: &'static Location<'static>,
-    ) where
-        X: Executor,
-        F: Future<Output: ChildOutput<O> + Send> + Send + 'static,
-        W: Where<O>,
-    {
-        let env = self.block.place.env().with(Changes::new().executor(ExecutorRef::new(executor.clone())));
-        let elsewhere = place(Elsewhere::new(env, &self.block));
-        // SAFETY: the future is `Send` and `'static`.
-        let started = unsafe { self.start(future, to_scope(elsewhere), false, location) };
-        if let Err(refused) = started {
-            refused.panic();
-        }
-    }
-
     /// Starts a child.
     ///
     /// # Safety
@@ -347,13 +323,7 @@ impl<O> Named<'_, O> {
         F: Future<Output: ChildOutput<O> + Send> + Send + 'static,
         O: Send + 'static,
     {
-        // SAFETY: the future is `Send` and `'static`.
-        let started = unsafe {
-            self.scope.start(future, to_scope(Titled::new(self.name, Here)), false, Location::caller())
-        };
-        if let Err(refused) = started {
-            refused.panic();
-        }
+        self.scope.start_for_scope(future, Titled::new(self.name, Here), Location::caller());
     }
 
     /// As [`Scope::spawn_local`].
@@ -367,19 +337,6 @@ impl<O> Named<'_, O> {
         O: Send + 'static,
     {
         self.scope.start_local(future, Titled::new(self.name, Here), Location::caller());
-    }
-
-    /// As [`Scope::spawn_on`].
-    ///
-    /// # Panics
-    /// As there.
-    #[track_caller]
-    pub fn spawn_on<X: Executor, F>(self, executor: &X, future: F)
-    where
-        F: Future<Output: ChildOutput<O> + Send> + Send + 'static,
-        O: Send + 'static,
-    {
-        self.scope.start_on(executor, future, |place| Titled::new(self.name, place), Location::caller());
     }
 
     /// As [`Scope::spawn_future_local`].
@@ -468,10 +425,6 @@ impl<O> Scope<O> {
         F: Future<Output: ChildOutput<O> + Send> + Send + 'static,
         O: Send + 'static,
     {
-        // SAFETY: the future is `Send` and `'static`.
-        let started = unsafe { self.start(future, to_scope(Here), false, location) };
-        if let Err(refused) = started {
-            refused.panic();
-        }
+        self.start_for_scope(future, Here, location);
     }
 }
