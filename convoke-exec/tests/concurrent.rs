@@ -153,7 +153,7 @@ fn the_first_error_stops_the_others_and_waits_for_their_clean_up() {
             ensure(clean_up, async { if n == 2 { Err("two") } else { forever().await } }).await
         };
         let each = for_each_concurrent(0..9, 4, waits).await;
-        let collected = map_concurrent(0..9, 4, waits).try_collect::<Vec<()>, _, _>().await;
+        let collected = map_concurrent(0..9, 4, waits).try_collect::<Vec<()>>().await;
         ((each, collected), cleaned.into_inner())
     });
     assert_eq!(ended, (Err("two"), Err("two")));

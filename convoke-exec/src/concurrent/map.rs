@@ -92,6 +92,22 @@ impl<I: Items, F: FnMut(I::Item) -> R, R: Future> MapConcurrent<I, F, R> {
         all
     }
 
+    /// No more of it: asks what runs to stop, and awaits its end. It is shielded from a stop of the consumer.
+    ///
+    /// - *Completes with* nothing in particular.
+    /// - *If dropped*, what runs is dropped.
+    /// - *Panics* with the first panic of a future, when all have ended; and outside a task.
+    pub fn close(self) -> CloseMap<I, F, R> {
+        CloseMap { map: self, asked: false }
+    }
+}
+
+impl<I, F, R, T, E> MapConcurrent<I, F, R>
+where
+    I: Items,
+    F: FnMut(I::Item) -> R,
+    R: Future<Output = Result<T, E>>,
+{
     /// All results, or the first error: then the others are asked to stop and brought home.
     ///
     /// - *Completes with* them, or the error. Stopped, if the future of an item was.
@@ -103,15 +119,11 @@ impl<I: Items, F: FnMut(I::Item) -> R, R: Future> MapConcurrent<I, F, R> {
     ///
     /// let outcome = sync_wait(task(async {
     ///     let parsed = map_concurrent(["1", "2", "x"], 8, async |text: &str| text.parse::<u32>());
-    ///     parsed.try_collect::<Vec<_>, _, _>().await
+    ///     parsed.try_collect::<Vec<_>>().await
     /// }));
     /// assert!(outcome.unwrap().is_err());
     /// ```
-    pub async fn try_collect<C, T, E>(mut self) -> Result<C, E>
-    where
-        R: Future<Output = Result<T, E>>,
-        C: Default + Extend<T>,
-    {
+    pub async fn try_collect<C: Default + Extend<T>>(mut self) -> Result<C, E> {
         let mut all = C::default();
         while let Some(result) = self.next().await {
             match result {
@@ -123,15 +135,6 @@ impl<I: Items, F: FnMut(I::Item) -> R, R: Future> MapConcurrent<I, F, R> {
             }
         }
         Ok(all)
-    }
-
-    /// No more of it: asks what runs to stop, and awaits its end. It is shielded from a stop of the consumer.
-    ///
-    /// - *Completes with* nothing in particular.
-    /// - *If dropped*, what runs is dropped.
-    /// - *Panics* with the first panic of a future, when all have ended; and outside a task.
-    pub fn close(self) -> CloseMap<I, F, R> {
-        CloseMap { map: self, asked: false }
     }
 }
 
