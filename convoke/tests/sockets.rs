@@ -286,6 +286,7 @@ fn unix_sockets_are_sockets_too() {
     std::fs::create_dir_all(&folder).unwrap();
     run(async {
         let listener = UnixListener::bind(folder.join("stream"))?;
+        assert_eq!(listener.local_addr()?.path(), Some(&*folder.join("stream")));
         let (client, (server, _)) =
             try_join((UnixStream::connect(folder.join("stream")), listener.accept())).await?;
         client.write_all(b"in a file").await?;
@@ -293,6 +294,7 @@ fn unix_sockets_are_sockets_too() {
         let (one, other) = UnixStream::pair()?;
         one.write_all(b"in a pair").await?;
         other.read_exact(&mut [0; 9]).await?;
+        assert_eq!(other.peer_addr()?.path(), None);
         let (to, from) = (UnixDatagram::bind(folder.join("datagrams"))?, UnixDatagram::unbound()?);
         from.send_to(b"datagram", folder.join("datagrams")).await?;
         assert_eq!(to.recv(&mut [0; 16]).await?, 8);

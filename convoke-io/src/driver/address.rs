@@ -2,7 +2,7 @@
 
 use core::fmt;
 use core::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The address of a socket of any kind.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -22,6 +22,15 @@ impl Address {
         match self {
             Self::Internet(address) => Some(*address),
             Self::Path(_) | Self::Unnamed => None,
+        }
+    }
+
+    /// The path, if it is that of a Unix socket with a name.
+    #[doc(alias = "as_pathname")]
+    pub fn path(&self) -> Option<&Path> {
+        match self {
+            Self::Path(path) => Some(path),
+            Self::Internet(_) | Self::Unnamed => None,
         }
     }
 

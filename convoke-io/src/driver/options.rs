@@ -3,6 +3,20 @@
 use core::time::Duration;
 
 /// How a listener or a socket for datagrams is made.
+///
+/// ```
+/// use convoke::net::{ListenOptions, TcpListener};
+///
+/// let context = convoke::io_context()?;
+/// let two = context.run_until(async {
+///     let options = ListenOptions::new().reuse_port(true).backlog(64);
+///     let one = TcpListener::bind_with("127.0.0.1:0", options.clone()).await?;
+///     let other = TcpListener::bind_with(one.local_addr()?, options).await?;
+///     std::io::Result::Ok((one, other)) // The kernel spreads connections over the two.
+/// });
+/// two.unwrap()?;
+/// # std::io::Result::Ok(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ListenOptions {
@@ -13,16 +27,47 @@ pub struct ListenOptions {
     /// Whether others may listen at the same address, so that the kernel spreads connections over them: one listener for each
     /// core.
     pub reuse_port: bool,
-    /// Whether a socket for IPv6 takes IPv4 too; the system's default if nothing is said.
+    /// Whether a socket for IPv6 takes IPv6 alone; the system's default if nothing is said.
     pub only_v6: Option<bool>,
 }
 
 /// How many connections may wait to be accepted, unless something else is said.
 const BACKLOG: u32 = 1024;
 
+impl ListenOptions {
+    /// As servers want it.
+    pub const fn new() -> Self {
+        Self { backlog: BACKLOG, reuse_address: true, reuse_port: false, only_v6: None }
+    }
+
+    /// How many connections may wait to be accepted.
+    #[must_use]
+    pub const fn backlog(self, backlog: u32) -> Self {
+        Self { backlog, ..self }
+    }
+
+    /// Whether the address of a connection that has ended may be used again at once.
+    #[must_use]
+    pub const fn reuse_address(self, reuse_address: bool) -> Self {
+        Self { reuse_address, ..self }
+    }
+
+    /// Whether others may listen at the same address.
+    #[must_use]
+    pub const fn reuse_port(self, reuse_port: bool) -> Self {
+        Self { reuse_port, ..self }
+    }
+
+    /// Whether a socket for IPv6 takes IPv6 alone.
+    #[must_use]
+    pub const fn only_v6(self, only_v6: bool) -> Self {
+        Self { only_v6: Some(only_v6), ..self }
+    }
+}
+
 impl Default for ListenOptions {
     fn default() -> Self {
-        Self { backlog: BACKLOG, reuse_address: true, reuse_port: false, only_v6: None }
+        Self::new()
     }
 }
 

@@ -10,28 +10,28 @@ use std::sync::Arc;
 
 use futures_io::{AsyncRead, AsyncWrite};
 
-use super::kind::Kind;
+use super::kind::{Internet, Kind};
 use super::poll_slot::PollSlot;
 use super::socket_stream::{SocketStream, closed};
 use super::stream_io::{FillBuffer, SendBuffer};
 
 /// The half that reads, borrowed from a [`SocketStream`].
 #[derive(Debug)]
-pub struct ReadHalf<'a, K> {
+pub struct ReadHalf<'a, K = Internet> {
     stream: &'a SocketStream<K>,
     slot: PollSlot,
 }
 
 /// The half that writes, borrowed from a [`SocketStream`].
 #[derive(Debug)]
-pub struct WriteHalf<'a, K> {
+pub struct WriteHalf<'a, K = Internet> {
     stream: &'a SocketStream<K>,
     slot: PollSlot,
 }
 
 /// The half that reads, on its own.
 #[derive(Debug)]
-pub struct OwnedReadHalf<K> {
+pub struct OwnedReadHalf<K = Internet> {
     /// Taken when the halves are put together again.
     stream: Option<Arc<SocketStream<K>>>,
     slot: PollSlot,
@@ -39,7 +39,7 @@ pub struct OwnedReadHalf<K> {
 
 /// The half that writes, on its own. Dropping it ends its direction: the peer reads the end.
 #[derive(Debug)]
-pub struct OwnedWriteHalf<K: Kind> {
+pub struct OwnedWriteHalf<K: Kind = Internet> {
     /// Taken when the halves are put together again.
     stream: Option<Arc<SocketStream<K>>>,
     slot: PollSlot,
