@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use convoke::policy::{FailureKind, FirstError, FirstSuccess, Quorum, Supervise, WaitForAll};
+use convoke::policy::{Failure, FailureKind, FirstError, FirstSuccess, Quorum, Supervise, WaitForAll};
 use convoke::prelude::*;
 use convoke::schedule::Backoff;
 use convoke::testing::{Clockwork, Connected, Probe, explore_stops_with};
@@ -232,6 +232,62 @@ fn children_on_another_executor_and_local_ones_are_under_the_policy_too() {
     assert_eq!(told.len(), 2);
     assert!(told[0].0 == Some("far") && told[0].1.contains("far"), "{told:?}");
     assert!(told[1].0 == Some("near") && told[1].1.contains("not `Send`"), "{told:?}");
+}
+
+#[test]
+fn supervised_children_fail_by_themselves_and_leave_nothing_behind() {
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let (tell, probe) = (told.clone(), Arc::new(()));
+    let kept = probe.clone();
+    let ended = run(async move {
+        scope(async |s| {
+            let clients = s.supervise(move |failure: Failure<Arc<()>>| {
+                tell.lock().unwrap().push((failure.name().map(str::to_owned), failure.attempt()));
+                drop(failure);
+            });
+            for n in 0..100 {
+                clients.named(format!("client {n}")).spawn(fails_with(kept.clone()));
+            }
+            clients.spawn(async { panic!("not even a name") });
+            while told_so_far(&told) < 101 {
+                checkpoint().await;
+            }
+            assert_eq!(Arc::strong_count(&kept), 2, "the errors are gone while the scope goes on");
+            s.spawn(async { Err("only this ends the scope") });
+            forever().await
+        })
+        .await
+    });
+    assert_eq!(ended, Err::<(), _>("only this ends the scope"));
+    assert_eq!(Arc::strong_count(&probe), 1);
+}
+
+/// The error holds something.
+async fn fails_with(kept: Arc<()>) -> Result<(), Arc<()>> {
+    checkpoint().await;
+    Err(kept)
+}
+
+fn told_so_far<T>(told: &Mutex<Vec<T>>) -> usize {
+    told.lock().unwrap().len()
+}
+
+#[test]
+fn supervised_children_are_stopped_and_clean_up_as_all_others() {
+    let exploration = explore_stops_with(|probe| {
+        let probe = probe.clone();
+        async move {
+            scope(async |s| {
+                let clients = s.supervise(|_: Failure<String>| ());
+                for n in 1..=3 {
+                    let child = child(probe.clone(), n);
+                    clients.spawn(async move { child.await.map(drop) });
+                }
+            })
+            .await;
+        }
+    });
+    assert!(exploration.points() > 8, "{exploration}");
 }
 
 /// The same for one that is not `Send`.

@@ -7,6 +7,7 @@
 //! | `failures.rs` | how a child has failed, and all that have |
 //! | `open.rs` | the scope: an ordinary one, whose children give their results to the tally |
 //! | `handle.rs` `restarting.rs` | starting children: ordinary ones, daemons, such as are started again |
+//! | `supervisor.rs` | children of an ordinary scope whose failures are told and forgotten |
 //! | `on.rs` | any policy, with children on another executor |
 //! | `tally.rs` | what has come of them so far |
 //! | `caught.rs` | a future whose panic is a result |
@@ -18,6 +19,7 @@ mod on;
 mod open;
 mod restarting;
 mod rules;
+mod supervisor;
 mod tally;
 
 pub use failures::{Failure, FailureKind, Failures};
@@ -26,4 +28,5 @@ pub use on::On;
 pub use open::{PolicyBody, scope_with};
 pub use restarting::Restarting;
 pub use rules::{FirstError, FirstSuccess, Policy, Quorum, Report, Supervise, WaitForAll};
+pub use supervisor::Supervisor;
 pub use tally::Tally;
