@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
 use convoke::blocking::{BlockingPool, set_overdue_hook};
-use convoke::env::Changes;
+use convoke::current;
+use convoke::env::{Changes, Local};
 use convoke::prelude::*;
 
 #[test]
@@ -126,4 +127,19 @@ fn async_code_that_is_called_from_inside_runs_at_home_and_stops_with_the_work() 
         timeout(Duration::from_millis(1), waits).await
     }));
     assert_eq!(outcome, Outcome::Value(Ok(true)));
+}
+
+#[test]
+fn what_is_inherited_is_seen_by_the_function_and_behind_it() {
+    static FOLLOWS: Local<u32> = Local::inherited("follows");
+    static STAYS: Local<u32> = Local::not_inherited("stays");
+    let changes = Changes::new().local(&FOLLOWS, 1).local(&STAYS, 2);
+    let program = task(async {
+        blocking(|inside| {
+            let behind = inside.run(async { (current::local(&FOLLOWS), current::local(&STAYS)) }).unwrap();
+            ((inside.local(&FOLLOWS), inside.local(&STAYS)), behind)
+        })
+        .await
+    });
+    assert_eq!(sync_wait_with(changes, program).unwrap(), ((Some(1), None), (Some(1), None)));
 }

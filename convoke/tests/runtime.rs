@@ -220,3 +220,29 @@ fn a_runtime_that_ends_waits_for_no_chain_whatever_that_waits_for() {
         drop(waits);
     }
 }
+
+#[test]
+fn blocking_work_is_done_by_the_threads_of_the_runtime() {
+    let runtime = Runtime::builder().contexts(1).pool_threads(1).blocking_threads(1).build().unwrap();
+    let (threads, pool) = (runtime.blocking().clone(), runtime.pool());
+    let outcome = runtime.run(async move {
+        let its_own = threads.run(|_| thread::current().id()).await;
+        let here = blocking(|_| thread::current().id()).await;
+        let below = run_on(&pool, async { blocking(|_| thread::current().id()).await }).await;
+        [here, below].map(|thread| thread == its_own)
+    });
+    assert_eq!(outcome.unwrap(), [true; 2], "there is one thread, and it is kept for a while");
+}
+
+#[test]
+fn what_comes_back_from_blocking_work_does_its_io_as_the_task_that_waits() {
+    let runtime = Runtime::builder().contexts(1).pool_threads(1).build().unwrap();
+    let pool = runtime.pool();
+    let outcome = runtime.run(async move {
+        run_on(&pool, async {
+            blocking(|inside| inside.run(async { TcpListener::bind("127.0.0.1:0").await?.local_addr() })).await
+        })
+        .await
+    });
+    assert!(outcome.unwrap().unwrap().unwrap().ip().is_loopback());
+}

@@ -9,6 +9,7 @@ use core::time::Duration;
 use std::sync::PoisonError;
 use std::time::Instant;
 
+use convoke_core::env::Changes;
 use convoke_core::raw::sync::{Arc, Mutex, MutexGuard};
 use convoke_core::raw::{Frame, StopWatch, outside_a_task};
 use convoke_core::{Panic, StopReason, StopSource};
@@ -170,7 +171,8 @@ impl<T: Send + 'static> Running<T> {
     where
         F: FnOnce(Inside) -> T + Send + 'static,
     {
-        let inside = Inside { token: self.source.token(), executor: frame.host().env().executor().clone() };
+        let env = frame.host().env().child();
+        let inside = Inside { env: env.with(Changes::new().stop_token(self.source.token())) };
         let room = self.room.clone();
         lock(&room).has_ended = false;
         let job = Box::new(move || {

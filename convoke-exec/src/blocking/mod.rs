@@ -21,10 +21,11 @@ mod threads;
 pub use future::{Blocking, DEFAULT_GRACE};
 pub use inside::Inside;
 pub use overdue::{Overdue, set_overdue_hook};
-pub use pool::{BlockingPool, DEFAULT_THREADS};
+pub use pool::{BlockingPool, DEFAULT_THREADS, POOL};
 
-/// Runs a function that blocks, on a thread of the process's [pool](BlockingPool) for that, while the task waits. The function
-/// is given an [`Inside`]: with it, it sees whether it was asked to stop, and calls back into async code.
+/// Runs a function that blocks, on a thread for that, while the task waits. The threads are those of the runtime, or of the
+/// [pool](BlockingPool) that was named [in the environment](POOL), or else of the process. The function is given an [`Inside`]: with
+/// it, it sees whether it was asked to stop, reads the locals of the task, and calls back into async code.
 ///
 /// When the task is asked to stop, so is the function, and the task waits for it for a [grace period](Blocking::grace). A
 /// function that takes longer is left alone on its thread, and named to the [hook](set_overdue_hook): nothing else can be done
@@ -54,11 +55,12 @@ pub use pool::{BlockingPool, DEFAULT_THREADS};
 /// }));
 /// assert_eq!(outcome, Outcome::Value(1229));
 /// ```
+#[doc(alias = "spawn_blocking")]
 #[track_caller]
 pub fn blocking<T, F>(f: F) -> Blocking<T, F>
 where
     F: FnOnce(Inside) -> T + Send + 'static,
     T: Send + 'static,
 {
-    BlockingPool::of_the_process().run(f)
+    BlockingPool::of_this_task().run(f)
 }

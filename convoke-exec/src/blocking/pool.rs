@@ -5,13 +5,29 @@ use core::fmt;
 // Not loom's: models make pools of their own.
 use std::sync::OnceLock;
 
+use convoke_core::env::Local;
+
 use super::future::Blocking;
 use super::inside::Inside;
 use super::threads::Threads;
+use crate::flow::current;
 use crate::scope::Bound;
 
 /// How many threads the process's pool has at most.
 pub const DEFAULT_THREADS: usize = 256;
+
+/// The key in the environment for whose threads [`blocking()`](super::blocking()) uses below. A runtime says that it is its own.
+///
+/// ```
+/// use convoke::blocking::{BlockingPool, POOL};
+/// use convoke::env::Changes;
+/// use convoke::prelude::*;
+///
+/// let one_at_a_time = Changes::new().local(&POOL, BlockingPool::new(1));
+/// let outcome = sync_wait_with(one_at_a_time, task(async { blocking(|_| std::fs::metadata(".").is_ok()).await }));
+/// assert_eq!(outcome, Outcome::Value(true));
+/// ```
+pub static POOL: Local<BlockingPool> = Local::inherited("threads for blocking work");
 
 /// Threads for work that blocks: started when they are needed, ended when they have had nothing to do for a while, never more
 /// than it says. Clones are the same pool. When the last is dropped, idle threads end.
@@ -41,10 +57,15 @@ impl BlockingPool {
         Self { bound: Bound::new(threads), threads: Threads::new() }
     }
 
-    /// The pool of [`blocking()`](super::blocking()), of [`DEFAULT_THREADS`].
+    /// The pool of [`blocking()`](super::blocking()) where nothing else is said, of [`DEFAULT_THREADS`].
     pub fn of_the_process() -> &'static Self {
         static POOL: OnceLock<BlockingPool> = OnceLock::new();
         POOL.get_or_init(|| Self::new(DEFAULT_THREADS))
+    }
+
+    /// The pool that was named for the running task, or the process's.
+    pub(super) fn of_this_task() -> Self {
+        current::local(&POOL).unwrap_or_else(|| Self::of_the_process().clone())
     }
 
     /// As [`blocking()`](super::blocking()), on a thread of this pool.

@@ -56,10 +56,16 @@ use root::Root;
 /// assert_eq!(launched.wait(), Outcome::Value(Ok(())));
 /// ```
 pub fn launch<X: Executor>(executor: &X) -> Launch {
+    launch_below(Env::on(ExecutorRef::new(executor.clone())))
+}
+
+/// The same for who has an environment to inherit: its executor, its stop token and the rest.
+pub(crate) fn launch_below(around: Env) -> Launch {
+    let token = around.stop_token();
     Launch {
-        executor: ExecutorRef::new(executor.clone()),
+        around,
         changes: Changes::new(),
-        token: StopToken::never(),
+        token,
         allocator: None,
         context_allocator: None,
         name: None,
@@ -71,7 +77,7 @@ pub fn launch<X: Executor>(executor: &X) -> Launch {
 /// See [`launch()`]. `H` is what was said about values and errors.
 #[must_use = "nothing is launched before `start`"]
 pub struct Launch<H = Untouched> {
-    executor: ExecutorRef,
+    around: Env,
     changes: Changes,
     token: StopToken,
     allocator: Option<FrameAllocator>,
@@ -152,7 +158,7 @@ impl<H> Launch<H> {
 
     fn with_handlers<G>(self, change: impl FnOnce(H) -> G) -> Launch<G> {
         Launch {
-            executor: self.executor,
+            around: self.around,
             changes: self.changes,
             token: self.token,
             allocator: self.allocator,
@@ -181,7 +187,7 @@ impl<H> Launch<H> {
         if let Some(allocator) = self.allocator.or(self.context_allocator) {
             changes = changes.allocator(allocator);
         }
-        let env = Env::on(self.executor).with(changes);
+        let env = self.around.with(changes);
         let Some(root) = Root::new(env, source, self.name) else { no_memory::<F>(location) };
         let ending = ToRoot::new(root.clone(), self.handlers);
         root.ground.env().executor().work_began();
@@ -203,7 +209,7 @@ fn no_memory<F>(location: &'static Location<'static>) -> ! {
 impl<H> fmt::Debug for Launch<H> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Launch")
-            .field("executor", &self.executor)
+            .field("executor", self.around.executor())
             .field("name", &self.name)
             .field("allocator", &self.allocator)
             .finish_non_exhaustive()

@@ -48,7 +48,7 @@ impl RuntimeBuilder {
         self
     }
 
-    /// How many threads there may be for blocking work. At least one.
+    /// How many threads there may be for [`blocking()`](convoke_exec::blocking()) work. At least one.
     pub fn blocking_threads(mut self, threads: usize) -> Self {
         self.blocking_threads = threads;
         self

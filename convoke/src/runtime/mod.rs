@@ -35,7 +35,7 @@ use std::time::Duration;
 
 use convoke_core::env::Changes;
 use convoke_core::{Outcome, StopToken};
-use convoke_exec::{BlockingPool, PoolExecutor, ThreadPool};
+use convoke_exec::{BlockingPool, PoolExecutor, ThreadPool, blocking};
 use convoke_io::driver::Driver;
 use convoke_io::{IO, IoContext, IoExecutor};
 use convoke_poll::PollDriver;
@@ -124,7 +124,10 @@ impl Runtime {
     /// As [`run`](Runtime::run).
     #[track_caller]
     pub fn run_stoppable<F: Future>(&self, token: StopToken, future: F) -> Outcome<F::Output> {
-        let changes = Changes::new().stop_token(token).local(&IO, self.own.executor());
+        let changes = Changes::new()
+            .stop_token(token)
+            .local(&IO, self.own.executor())
+            .local(&blocking::POOL, self.blocking.clone());
         self.own.run_until_with(changes, future)
     }
 
@@ -144,7 +147,7 @@ impl Runtime {
         self.pool.executor()
     }
 
-    /// The threads for blocking work.
+    /// The threads for blocking work: of [`blocking()`] in what [`run`](Runtime::run) runs.
     pub fn blocking(&self) -> &BlockingPool {
         &self.blocking
     }
