@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use convoke::env::Changes;
 use convoke::prelude::*;
+use convoke::sync::Event;
 use convoke::tree;
 use convoke::tree::{TaskNode, TaskState};
 
@@ -73,6 +74,41 @@ fn children_hang_under_the_task_that_opened_the_scope_the_oldest_first() {
             "└─ task is queued",
         ]
     );
+}
+
+#[test]
+fn a_task_with_a_scope_waits_where_the_body_does_and_then_at_the_scope() {
+    let event = Arc::new(Event::new());
+    let wakes = event.clone();
+    let waits_in = || match tree().find("has a scope").unwrap().state() {
+        TaskState::Waits(Some(place)) => place.line(),
+        state => panic!("{state:?}"),
+    };
+    let outcome = sync_wait(task(async move {
+        scope(async |s| {
+            s.named("has a scope").spawn(async move {
+                scope(async |s| {
+                    s.spawn(async { forever().await });
+                    event.wait().await;
+                })
+                .await;
+            });
+            for _ in 0..3 {
+                checkpoint().await;
+            }
+            let body = waits_in();
+            wakes.set();
+            for _ in 0..3 {
+                checkpoint().await;
+            }
+            let children = waits_in();
+            s.request_stop(StopReason::Requested);
+            (body, children)
+        })
+        .await
+    }));
+    let (body, children) = outcome.unwrap();
+    assert_eq!(body, children + 2, "first where it waits for the event, and then where the scope was opened");
 }
 
 #[test]

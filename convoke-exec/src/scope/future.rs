@@ -205,6 +205,10 @@ impl<F: Future> Future for ScopeFuture<F> {
                         block.stop_children(reason);
                     }
                 }
+                if this.body.is_some() {
+                    // Until the body has something better to say: where it waits itself.
+                    frame.waits_at(this.place);
+                }
                 if this.body.is_some()
                     && let Some(end) = poll_body(&mut this.body, this.region, cx)
                 {
@@ -264,7 +268,9 @@ impl<F: Future> Future for ScopeFuture<F> {
                 // Body and children are on their way home.
                 frame.hold();
             }
-            frame.waits_at(this.place);
+            if this.body.is_none() {
+                frame.waits_at(this.place);
+            }
             this.watch.watch(frame, cx);
             Poll::Pending
         })

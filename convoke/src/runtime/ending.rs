@@ -38,7 +38,10 @@ pub(super) fn status_of_stop(reason: Option<StopReason>) -> u8 {
             1
         }
         None => {
-            eprintln!("the program has stopped itself");
+            eprintln!(
+                "the program has stopped itself: it has awaited something that ended by the stopped door, such as a child \
+                 that it had asked to stop; `catch_stopped` makes that a value"
+            );
             1
         }
     }

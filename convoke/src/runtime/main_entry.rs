@@ -66,6 +66,7 @@ impl Main {
     ///
     /// # Panics
     /// If the program does, or if the system has no threads or descriptors for its runtime.
+    #[track_caller]
     pub fn run<F: Future<Output: Termination>>(self, program: impl FnOnce() -> F) -> F::Output {
         match self.end(program) {
             Ending::Value(value) => value,
@@ -78,10 +79,13 @@ impl Main {
     ///
     /// # Panics
     /// As [`run`](Main::run).
+    #[track_caller]
     pub fn exit_code<F: Future<Output: Termination>>(self, program: impl FnOnce() -> F) -> ExitCode {
         self.end(program).report()
     }
 
+    /// Called where the program was written, for people who look: there its first task is started.
+    #[track_caller]
     fn end<F: Future<Output: Termination>>(self, program: impl FnOnce() -> F) -> Ending<F::Output> {
         let runtime =
             self.runtime.build().unwrap_or_else(|error| panic!("no runtime could be made: {error}"));

@@ -27,7 +27,7 @@ impl Supervision {
             let token = over.token();
             let thread = thread::Builder::new().name("convoke-supervisor".into());
             thread.spawn(move || {
-                let supervising = task(supervise(signals, source, grace));
+                let supervising = task(supervise(signals, source, grace)).named("convoke-supervisor");
                 // Ended hard from here, where no task of ours runs that would be named, too.
                 if let Outcome::Value(why) = sync_wait_with(Changes::new().stop_token(token), supervising) {
                     end_hard(&why);
