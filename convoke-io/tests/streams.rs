@@ -1,10 +1,16 @@
 //! Streams in memory, copies and erased types: how they end, how they are stopped, and what they say of how far they got.
 
 use std::io;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use convoke::prelude::*;
-use convoke::stream::{AnyStream, Duplex, Progress, copy, copy_bidirectional, duplex, read_exact, write_all};
+use convoke::stream::{
+    AnyStream, Closing, Duplex, Progress, copy, copy_bidirectional, duplex, read_exact, write_all,
+};
+use futures_io::AsyncWrite;
 
 fn run<T: Send + 'static>(program: impl Future<Output = io::Result<T>> + Send + 'static) -> T {
     sync_wait(task(program)).unwrap().unwrap()
@@ -134,5 +140,64 @@ async fn read_to_end(stream: &mut Duplex, all: &mut Vec<u8>) -> io::Result<()> {
             return Ok(());
         }
         all.extend_from_slice(&buffer[..read]);
+    }
+}
+
+/// What closing does is told, and takes a while; it may fail.
+struct Slow {
+    events: Arc<Mutex<Vec<&'static str>>>,
+    steps: u32,
+    fails: bool,
+}
+
+impl AsyncWrite for Slow {
+    fn poll_write(self: Pin<&mut Self>, _: &mut Context<'_>, buffer: &[u8]) -> Poll<io::Result<usize>> {
+        self.events.lock().unwrap().push("written");
+        Poll::Ready(Ok(buffer.len()))
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_close(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if self.steps > 0 {
+            self.steps -= 1;
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        self.events.lock().unwrap().push("closed");
+        Poll::Ready(if self.fails { Err(io::ErrorKind::BrokenPipe.into()) } else { Ok(()) })
+    }
+}
+
+#[test]
+fn a_stream_is_closed_on_every_exit_and_only_its_own_news_are_told() {
+    /// How a body leaves, and whether closing fails then; what comes of it.
+    async fn leaves(by: &'static str, fails: bool) -> (Option<io::Result<()>>, Vec<&'static str>) {
+        let events = Arc::new(Mutex::new(Vec::new()));
+        let stream = Closing::new(Slow { events: events.clone(), steps: 3, fails });
+        let ended = catch_stopped(using(stream, async |mut stream| {
+            write_all(&mut **stream, b"some").await?;
+            match by {
+                "a value" => Ok(()),
+                "an error" => Err(io::ErrorKind::InvalidData.into()),
+                _ => stopped().await,
+            }
+        }));
+        let ended = ended.await.ok();
+        let events = events.lock().unwrap().clone();
+        (ended, events)
+    }
+    let kind = |ended: Option<io::Result<()>>| ended.map(|ended| ended.map_err(|error| error.kind()));
+    for (by, fails, expected) in [
+        ("a value", false, Some(Ok(()))),
+        ("a value", true, Some(Err(io::ErrorKind::BrokenPipe))),
+        ("an error", false, Some(Err(io::ErrorKind::InvalidData))),
+        ("an error", true, Some(Err(io::ErrorKind::InvalidData))),
+        ("a stop", false, None),
+    ] {
+        let (ended, events) = sync_wait(task(leaves(by, fails))).unwrap();
+        assert_eq!((kind(ended), events), (expected, vec!["written", "closed"]), "by {by}, fails: {fails}");
     }
 }

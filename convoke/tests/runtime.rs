@@ -240,7 +240,8 @@ fn what_comes_back_from_blocking_work_does_its_io_as_the_task_that_waits() {
     let pool = runtime.pool();
     let outcome = runtime.run(async move {
         run_on(&pool, async {
-            blocking(|inside| inside.run(async { TcpListener::bind("127.0.0.1:0").await?.local_addr() })).await
+            blocking(|inside| inside.run(async { TcpListener::bind("127.0.0.1:0").await?.local_addr() }))
+                .await
         })
         .await
     });

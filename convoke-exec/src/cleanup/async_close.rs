@@ -42,6 +42,7 @@ use super::Exit;
     message = "`{Self}` cannot be closed by awaiting",
     label = "this is not an `AsyncClose`",
     note = "implement it: `impl AsyncClose for {Self} {{ type Error = Never; async fn close(self, exit: Exit) -> Result<(), Never> {{ .. }} }}`",
+    note = "a stream of bytes is closed as a resource by `convoke::stream::Closing`",
     note = "or leave the type as it is and say what is to be done: `ensure(async |exit| {{ .. }}, async {{ .. }})`"
 )]
 pub trait AsyncClose: Sized {

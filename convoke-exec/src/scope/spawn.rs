@@ -7,8 +7,8 @@ use core::panic::Location;
 use core::ptr::NonNull;
 use std::sync::Arc;
 
-use convoke_core::raw::HomeId;
 use convoke_core::StopReason;
+use convoke_core::raw::HomeId;
 
 use super::block::Block;
 use super::child::{Here, Placed, ToHandle, ToScope, Where};

@@ -4,6 +4,7 @@
 //! knows how far it got.
 
 mod any;
+mod closing;
 mod copy;
 mod copy_bidirectional;
 mod duplex;
@@ -13,6 +14,7 @@ mod read_exact;
 mod write_all;
 
 pub use any::{AnyReader, AnyStream, AnyWriter, Bytes};
+pub use closing::Closing;
 pub use copy::{COPY_BYTES, Copy, copy};
 pub use copy_bidirectional::{CopyBidirectional, copy_bidirectional};
 pub use duplex::{Duplex, duplex};

@@ -36,8 +36,7 @@ pub(crate) fn show() {
         let address = listener.local_addr()?;
         let clients =
             map_concurrent(0..3, 3, move |n| async move { client(address, &format!("word {n}")).await });
-        let (_, heard) =
-            try_join((server(listener, 3), clients.in_order().try_collect::<Vec<_>>())).await?;
+        let (_, heard) = try_join((server(listener, 3), clients.in_order().try_collect::<Vec<_>>())).await?;
         io::Result::Ok(heard)
     });
     println!("   over real sockets: {:?}", heard.unwrap().expect("loopback works"));
