@@ -14,6 +14,7 @@ use std::sync::Arc;
 /// static TENANT: Local<String> = Local::inherited("tenant");       // follows into all work below
 /// static RETRY: Local<u32> = Local::not_inherited("retry");        // stays with the work it was said to
 /// ```
+#[doc(alias = "task_local")]
 pub struct Local<T> {
     name: &'static str,
     inherited: bool,

@@ -24,6 +24,7 @@ use crate::sync::Arc;
 /// assert_eq!(other.token().reason(), Some(StopReason::Shutdown));
 /// assert_eq!(connection.token().reason(), Some(StopReason::Named("client left")));
 /// ```
+#[doc(alias = "CancellationToken")]
 #[derive(Clone, Debug)]
 pub struct StopSource {
     token: StopToken,
@@ -55,6 +56,7 @@ impl StopSource {
     ///
     /// # Panics
     /// If a callback panics: after all the others have run.
+    #[doc(alias = "cancel")]
     pub fn request_stop(&self, reason: StopReason) -> bool {
         self.state().request_stop(reason)
     }

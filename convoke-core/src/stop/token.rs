@@ -10,6 +10,7 @@ use crate::sync::Arc;
 /// Sees the requests of one [`StopSource`]. Cheap to clone, may be kept for as long as one likes.
 ///
 /// The default token is that of nobody: no stop will ever be requested through it, and it costs nothing.
+#[doc(alias = "CancellationToken")]
 #[derive(Clone, Debug, Default)]
 pub struct StopToken {
     pub(super) state: Option<Arc<StopState>>,
@@ -33,6 +34,7 @@ impl StopToken {
     }
 
     /// Whether a stop was requested.
+    #[doc(alias = "is_cancelled")]
     #[inline]
     pub fn stop_requested(&self) -> bool {
         self.as_ref().stop_requested()

@@ -26,6 +26,7 @@ use convoke_core::raw::Frame;
 /// }));
 /// assert_eq!(outcome, Outcome::Value(499_500));
 /// ```
+#[doc(alias = "yield_now")]
 #[track_caller]
 pub fn checkpoint() -> Checkpoint {
     Checkpoint { place: Location::caller(), waited: false }

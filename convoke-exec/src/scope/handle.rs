@@ -23,6 +23,23 @@ use crate::task::{TaskHeader, drop_handle, drop_reference};
 ///   panicked, the panic goes on here, with the child's name.
 /// - *If dropped*, the child is asked to stop; the scope waits for it as for all others.
 /// - *Panics* outside a task, unless the child has returned by then.
+///
+/// Who asks a child to stop and goes on to await it is stopped with it. To be told instead, catch that:
+///
+/// ```
+/// use convoke::prelude::*;
+///
+/// let outcome = sync_wait(task(async {
+///     scope(async |s| {
+///         let child = s.spawn_future(async { forever().await });
+///         child.request_stop();
+///         catch_stopped(child).await.is_err()
+///     })
+///     .await
+/// }));
+/// assert_eq!(outcome, Outcome::Value(true));
+/// ```
+#[doc(alias = "JoinHandle")]
 #[must_use = "dropping the handle asks the child to stop; await it, or start the child with `spawn`"]
 pub struct Handle<T, K: Kind = Anywhere> {
     /// Until its outcome was taken: then we let it go.
@@ -106,7 +123,9 @@ impl<T, K: Kind> Handle<T, K> {
         Self { child: Some(child), outcome, placed, watch, stopped: false, _outcome: PhantomData }
     }
 
-    /// Asks the child to stop. It is awaited as before.
+    /// Asks the child to stop. It is awaited as before. The child sees the same reason as if the handle were dropped,
+    /// [`StopReason::Abandoned`](convoke_core::StopReason::Abandoned).
+    #[doc(alias = "abort")]
     pub fn request_stop(&self) {
         let Some(child) = self.child else { return };
         let _others_out = Self::keep_others_out(child);

@@ -89,6 +89,7 @@ impl<O: Send + 'static, T: Send + 'static> Results<O, T> {
     ///   if a stop is asked for.
     /// - *If dropped*, nothing is lost.
     /// - *Panics* outside a task.
+    #[doc(alias = "join_next")]
     #[track_caller]
     #[expect(clippy::should_implement_trait, reason = "it is that of a stream")]
     pub fn next(&mut self) -> NextResult<'_, T> {

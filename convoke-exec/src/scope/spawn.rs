@@ -21,6 +21,7 @@ use crate::task::{Cell, Ending, TaskHeader, Vacant};
 
 /// Starts children in a [`scope()`](super::scope). `O` is what the scope returns. It may be cloned, and given to children, who
 /// then start others beside them.
+#[doc(alias("JoinSet", "TaskTracker"))]
 pub struct Scope<O> {
     pub(super) block: FrameArc<Block<O>>,
 }

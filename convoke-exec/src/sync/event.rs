@@ -31,6 +31,7 @@ use super::wait_queue::WaitQueue;
 /// }));
 /// assert_eq!(outcome, Outcome::Value("ready"));
 /// ```
+#[doc(alias = "Notify")]
 pub struct Event {
     /// Written under the lock.
     set: AtomicBool,

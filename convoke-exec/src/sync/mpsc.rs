@@ -42,6 +42,7 @@ pub fn channel<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
 
 /// A channel without a bound: sending never waits, and memory is the limit. Where the receiver may be slower than the
 /// senders, that is for a short while only.
+#[doc(alias = "unbounded_channel")]
 pub fn unbounded<T>() -> (Sender<T>, Receiver<T>) {
     channel(usize::MAX)
 }

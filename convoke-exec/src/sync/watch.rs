@@ -107,6 +107,7 @@ impl<T> Sender<T> {
     }
 
     /// Replaces the value, and returns what was there, whether somebody looks or not.
+    #[doc(alias = "send_replace")]
     pub fn replace(&self, value: T) -> T {
         self.0.change(|before| core::mem::replace(before, value))
     }
@@ -115,11 +116,13 @@ impl<T> Sender<T> {
     ///
     /// # Panics
     /// If `change` does. The value stays as it was left, and nobody is told.
+    #[doc(alias = "send_modify")]
     pub fn modify<R>(&self, change: impl FnOnce(&mut T) -> R) -> R {
         self.0.change(change)
     }
 
     /// The value as it is.
+    #[doc(alias = "borrow")]
     pub fn look(&self) -> Look<'_, T> {
         Look(self.0.look())
     }
@@ -152,11 +155,13 @@ impl<T> Sender<T> {
 
 impl<T> Receiver<T> {
     /// The value as it is. Whether it counts as seen does not change.
+    #[doc(alias = "borrow")]
     pub fn look(&self) -> Look<'_, T> {
         Look(self.shared.look())
     }
 
     /// The value as it is, which counts as seen from now on.
+    #[doc(alias = "borrow_and_update")]
     pub fn look_and_update(&mut self) -> Look<'_, T> {
         let value = self.shared.look();
         // Nobody changes it meanwhile.

@@ -65,6 +65,7 @@ pub fn interval_at(first: Instant, period: Duration) -> Interval {
 
 /// What becomes of the ticks of an [`interval()`] that were missed. A tick is missed if the one after it is due as well by
 /// the time that it is taken.
+#[doc(alias = "MissedTickBehavior")]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MissedTicks {
     /// They come at once, one after the other, until one has caught up: none is lost. The tick of 1 was taken at 3.5: those
@@ -133,6 +134,7 @@ impl Interval {
     /// }));
     /// assert_eq!(outcome, Outcome::Value(()));
     /// ```
+    #[doc(alias = "set_missed_tick_behavior")]
     pub fn missed(mut self, missed: MissedTicks) -> Self {
         self.plan.missed = missed;
         self

@@ -19,6 +19,7 @@ use super::timers_of;
 /// }));
 /// assert!(waited.unwrap() >= Duration::from_millis(2));
 /// ```
+#[doc(alias = "Instant")]
 pub fn now() -> Instant {
     crate::flow::current::env(|env| env.map_or_else(Instant::now, |env| timers_of(env).now()))
 }

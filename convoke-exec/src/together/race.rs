@@ -32,6 +32,7 @@ use super::group::{Group, Rule, Sort};
 /// }));
 /// assert_eq!(outcome, Outcome::Value("tortoise"));
 /// ```
+#[doc(alias = "select")]
 pub fn race<B: Branches<First>>(futures: B) -> Race<B::Rooms, B::Last> {
     Race { rooms: futures.rooms(), group: Group::new() }
 }

@@ -30,10 +30,36 @@ impl<K: Kind> Listener<K> {
 
     /// Takes the next connection.
     ///
-    /// - *Completes with* the connection, and where it comes from; an error, after which it may be called again: if there are no
-    ///   descriptors left, when some have been closed; stopped, and then no connection was taken.
+    /// - *Completes with* the connection, and where it comes from; an error; stopped, and then no connection was taken.
     /// - *If dropped*, no connection was taken.
     /// - *Runs on* the task. The connection belongs to the listener's driver.
+    ///
+    /// Most errors pass: a peer went away before it was taken, or there are no descriptors left. Until some have been closed, each
+    /// call fails at once. A server that is to survive that waits for a while and tries again:
+    ///
+    /// ```no_run
+    /// use std::io;
+    /// use std::time::Duration;
+    /// use convoke::net::{TcpListener, TcpStream};
+    /// use convoke::policy::Failure;
+    /// use convoke::prelude::*;
+    /// use convoke::schedule::{Backoff, retry};
+    ///
+    /// # async fn converse(_: TcpStream) -> io::Result<()> { Ok(()) }
+    /// #[convoke::main]
+    /// async fn main() -> io::Result<()> {
+    ///     let listener = TcpListener::bind("127.0.0.1:7000").await?;
+    ///     scope(async |s| {
+    ///         let clients = s.supervise(|failure: Failure<io::Error>| eprintln!("{failure}"));
+    ///         loop {
+    ///             let accepted = retry(Backoff::constant(Duration::from_millis(100)), || listener.accept());
+    ///             let (client, from) = accepted.await?;
+    ///             clients.named(from.to_string()).spawn(converse(client));
+    ///         }
+    ///     })
+    ///     .await
+    /// }
+    /// ```
     #[track_caller]
     pub fn accept(&self) -> impl Future<Output = io::Result<(SocketStream<K>, K::Address)>> + Send + '_ {
         attempt(&self.source, Interest::Read, |source| source.try_accept().and_then(taken))

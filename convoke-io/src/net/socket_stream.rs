@@ -175,6 +175,7 @@ impl<K: Kind> SocketStream<K> {
     ///
     /// # Errors
     /// What the driver says.
+    #[doc(alias("set_linger", "set_ttl", "set_keepalive"))]
     pub fn set_option(&self, option: SocketOption) -> io::Result<()> {
         self.source.set_option(option)
     }

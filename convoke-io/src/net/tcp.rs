@@ -44,7 +44,8 @@ impl TcpListener {
     }
 
     /// A group of listeners at the same address, over which the kernel spreads connections: one for each core. Port 0 is one that
-    /// is free, the same for all. All of them belong to this task's context.
+    /// is free, the same for all. All of them belong to this task's context; where each core has a context of its own, a task there
+    /// binds its own with [`reuse_port`](ListenOptions::reuse_port).
     ///
     /// - *Completes with* the listeners; an error; stopped.
     /// - *If dropped*, nothing.

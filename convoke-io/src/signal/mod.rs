@@ -58,6 +58,7 @@ use crate::context::use_service;
 /// assert_eq!(outcome.unwrap().unwrap(), Signal::HANGUP);
 /// # }
 /// ```
+#[doc(alias = "SignalKind")]
 pub fn signals(of: impl IntoIterator<Item = Signal>) -> io::Result<Signals> {
     use_service::<SignalService>()?.subscribe(of)
 }

@@ -45,6 +45,7 @@ impl<W: AsyncWrite + Unpin + Send> Closing<W> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<W: AsyncWrite + Unpin + Send> AsyncClose for Closing<W> {
     type Error = io::Error;
 

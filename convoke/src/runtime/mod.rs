@@ -113,6 +113,7 @@ impl Runtime {
     /// - *Completes with* what the future returns, or stopped.
     /// - *Runs on* the calling thread.
     /// - *Panics* if the future did.
+    #[doc(alias = "block_on")]
     #[track_caller]
     pub fn run<F: Future>(&self, future: F) -> Outcome<F::Output> {
         self.run_stoppable(StopToken::never(), future)
@@ -132,6 +133,44 @@ impl Runtime {
     }
 
     /// The contexts, the first of which is the one of [`run`](Runtime::run): for one listener per core.
+    ///
+    /// ```
+    /// use std::io;
+    /// use std::net::SocketAddr;
+    /// use convoke::net::{ListenOptions, TcpListener, TcpStream};
+    /// use convoke::prelude::*;
+    /// use convoke::runtime::Runtime;
+    ///
+    /// async fn serve(listener: TcpListener) -> io::Result<()> {
+    ///     loop {
+    ///         let (_client, _from) = listener.accept().await?;
+    ///     }
+    /// }
+    ///
+    /// let runtime = Runtime::builder().contexts(2).pool_threads(1).build()?;
+    /// let contexts = runtime.contexts().to_vec();
+    /// let outcome = runtime.run(async move {
+    ///     let options = ListenOptions::new().reuse_port(true);
+    ///     let first = TcpListener::bind_with("127.0.0.1:0", options.clone()).await?;
+    ///     let address = first.local_addr()?;
+    ///     scope(async |s| {
+    ///         s.named("core 0").spawn(serve(first));
+    ///         for (core, context) in contexts.iter().enumerate().skip(1) {
+    ///             let options = options.clone();
+    ///             s.named(format!("core {core}")).spawn_on(context, async move {
+    ///                 // Bound here, it is served by the driver of this context, and so are its connections.
+    ///                 serve(TcpListener::bind_with(address, options).await?).await
+    ///             });
+    ///         }
+    ///         TcpStream::connect(address).await?;
+    ///         s.request_stop(StopReason::Requested);
+    ///         Ok(())
+    ///     })
+    ///     .await
+    /// });
+    /// outcome.unwrap()?;
+    /// # io::Result::Ok(())
+    /// ```
     pub fn contexts(&self) -> &[IoExecutor] {
         &self.executors
     }
