@@ -22,6 +22,9 @@ pub use convoke_exec::{
     sync_wait_with, task, time, timeout, together, tree, try_frame, try_join, using, with_local,
 };
 
+#[cfg(all(doc, feature = "net"))]
+pub mod coming_from_tokio;
+
 #[cfg(feature = "net")]
 pub mod runtime;
 

@@ -18,6 +18,9 @@ use super::group::{Group, Rule, Sort};
 /// dropped. Those that have not begun do not. A future that ends by the stopped door by itself is out of the race. Of a
 /// vector only those are polled that were woken.
 ///
+/// In a loop, what is to go on from one race to the next is a child of a scope: the branch awaits `&mut handle`, and losing
+/// does not stop the child. A future that is only pinned outside of the loop is stopped in the first race that it loses.
+///
 /// - *Completes with* the value that came first; of several that are there at once, that of the first in order. Stopped, if
 ///   all of them were; so does an empty `Vec`.
 /// - *If dropped*, the futures are dropped.

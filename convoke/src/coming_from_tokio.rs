@@ -1,0 +1,174 @@
+//! For people who know tokio: what things are called here, and what is different about them. There is nothing else in here.
+//!
+//! # Names
+//!
+//! | tokio | Convoke |
+//! | --- | --- |
+//! | `#[tokio::main]`, `Runtime`, `Builder` | `#[convoke::main]`, [`Runtime`](crate::Runtime), [`Runtime::builder`](crate::Runtime::builder) |
+//! | `tokio::spawn`, `JoinSet`, `TaskTracker` | [`scope`](crate::scope()), in it [`spawn`](crate::Scope::spawn); what they return as it comes: [`results`](crate::Scope::results) |
+//! | `JoinHandle`, `abort` | [`spawn_future`](crate::Scope::spawn_future) returns a [`Handle`](crate::Handle); [`request_stop`](crate::Handle::request_stop) |
+//! | `spawn_local`, `LocalSet` | [`Scope::spawn_local`](crate::Scope::spawn_local); for children that borrow, [`local_scope`](crate::local_scope()) |
+//! | `spawn_blocking`, `Handle::block_on` in it | [`blocking`](crate::blocking()), [`Inside::run`](crate::blocking::Inside::run) |
+//! | `JoinError` | none: a panic goes on where a child is awaited, or ends its scope; a stop unwinds, or is caught by [`catch_stopped`](crate::catch_stopped) |
+//! | `select!` | [`race`](crate::race); beside a `match` on an `enum` of one's own, see below |
+//! | `join!`, `try_join!` | [`join`](crate::join), [`try_join`](crate::try_join) |
+//! | `timeout`, `timeout_at` | [`timeout`](crate::timeout), [`deadline`](crate::deadline); `?` makes an `io::Error` of [`Elapsed`](crate::Elapsed) |
+//! | `sleep`, `interval`, `MissedTickBehavior` | [`sleep`](crate::time::sleep), [`interval`](crate::time::interval()), [`MissedTicks`](crate::time::MissedTicks) |
+//! | `time::Instant::now`, `pause`, `advance` | [`time::now`](crate::time::now), `#[convoke::test(virtual_time)]` |
+//! | `yield_now` | [`checkpoint`](crate::checkpoint): also a place to hear of a stop |
+//! | `CancellationToken`, `child_token` | the stop that all work inherits; by hand, [`StopSource`](crate::StopSource), [`StopToken::child`](crate::StopToken::child) |
+//! | `DropGuard`, clean-up in `Drop` | [`using`](crate::using), [`ensure`](crate::ensure), [`cleanups`](crate::cleanups()), which are awaited |
+//! | `task_local!`, `LocalKey::scope` | [`Local`](crate::env::Local) keys, [`with_local`](crate::with_local), [`current::local`](crate::current::local) |
+//! | `Semaphore` around `spawn` | [`Bound`](crate::Bound), [`spawn_within`](crate::Scope::spawn_within) |
+//! | `Mutex`, `RwLock`, `Semaphore`, `Barrier`, `OnceCell` | the same, in [`sync`](crate::sync) |
+//! | `Notify` | [`Event`](crate::sync::Event): it stays set until it is reset |
+//! | `mpsc`, `oneshot`, `broadcast`, `watch` | the same, in [`sync`](crate::sync), and `mpmc`; `watch`'s `borrow` is [`look`](crate::sync::watch::Receiver::look) |
+//! | `StreamExt::buffer_unordered`, `for_each_concurrent` | [`map_concurrent`](crate::map_concurrent), [`for_each_concurrent`](crate::for_each_concurrent) |
+//! | `async_stream::stream!` | [`generator`](crate::generator()) |
+//! | `TcpListener`, `TcpStream`, `UdpSocket`, `UnixListener`, … | the same, in [`net`](crate::net), with [`futures_io`](https://docs.rs/futures-io)'s traits and methods of their own |
+//! | `TcpSocket` | [`ListenOptions`](crate::net::ListenOptions), [`set_option`](crate::net::SocketStream::set_option); all else with `socket2`, by `from_std` and `AsFd` |
+//! | `io::copy`, `copy_bidirectional`, `duplex` | the same, in [`stream`](crate::stream) |
+//! | `AsyncReadExt`, `BufReader`, `lines` | those of `futures-lite` or `futures` |
+//! | `signal::ctrl_c`, `signal::unix::signal` | [`signal::ctrl_c`](crate::signal::ctrl_c), [`signal::signals`](crate::signal::signals) |
+//! | console, task dumps | [`tree`](crate::tree()), [`diagnose`](crate::diagnose) |
+//! | loom, turmoil | loom models (feature `loom`), simulations (feature `sim`) |
+//!
+//! # A stop is not an error, and not a drop
+//!
+//! Nothing is cancelled by dropping it. What is asked to stop, by a `timeout`, by a `race` that it has lost, by Ctrl-C, ends at the
+//! `await` that it is at: its frames are dropped from the inside out, each clean-up on the way is awaited, and the function is
+//! not resumed. So there is nothing to check after an `await`, and no `biased;` and no list of what is "cancel safe": a stopped
+//! `recv`, `read`, `accept`, `lock` or `acquire` has taken nothing.
+//!
+//! - What must not be left half-done is in a [`shield`](crate::shield), and hears of the stop behind it.
+//! - Whoever asks a child to stop and then awaits it ends stopped, too, as it has no value to go on with; unless it says
+//!   [`catch_stopped`](crate::catch_stopped).
+//! - **Futures of other crates do not hear of it.** `async_channel`'s `recv`, or `std::future::pending`, is waited for until it is
+//!   ready, and a program that waits for it does not end. [`stoppable`](crate::stoppable) drops it when a stop is asked for: it is
+//!   for you to know what is lost then. Over our sockets, TLS or HTTP of other crates does hear of it.
+//!
+//! # The first failure ends a scope
+//!
+//! An `Err` or a panic of a child asks the others to stop, and is what the scope returns. That is what one wants of parts of one
+//! job. The clients of a server are not that: start them with [`supervise`](crate::Scope::supervise), and neither an error nor a
+//! panic of one is more than a line in the log. Here is a server that survives its clients, running out of descriptors, and
+//! SIGTERM:
+//!
+//! ```no_run
+//! use std::io;
+//! use std::time::Duration;
+//! use convoke::net::{TcpListener, TcpStream};
+//! use convoke::policy::Failure;
+//! use convoke::prelude::*;
+//! use convoke::schedule::{Backoff, retry};
+//! use convoke::Bound;
+//!
+//! async fn client(stream: TcpStream) -> io::Result<()> {
+//!     let mut request = [0; 4096];
+//!     loop {
+//!         // Idle connections are closed after a minute, and when the program is asked to stop.
+//!         let length = match timeout(Duration::from_secs(60), stream.read(&mut request)).await? {
+//!             Ok(0) => return Ok(()),
+//!             read => read?,
+//!         };
+//!         // Who has asked is answered. One answer may take five seconds, and three once the program was asked to stop.
+//!         let answer = timeout(Duration::from_secs(5), answer(&stream, &request[..length]));
+//!         shield(answer).grace(Duration::from_secs(3)).await??;
+//!     }
+//! }
+//!
+//! async fn answer(stream: &TcpStream, request: &[u8]) -> io::Result<()> {
+//!     sleep(Duration::from_millis(10)).await; // Ask a database, and so on.
+//!     stream.write_all(request).await
+//! }
+//!
+//! #[convoke::main(grace_seconds = 10)] // After that, or at a second signal, it ends hard, and says what still runs.
+//! async fn main() -> io::Result<()> {
+//!     let listener = TcpListener::bind("127.0.0.1:7000").await?;
+//!     let room = Bound::new(1000);
+//!     scope(async |s| {
+//!         let clients = s.supervise(|failure: Failure<io::Error>| eprintln!("{failure}"));
+//!         loop {
+//!             let permit = room.take(1).await; // Nothing is accepted that cannot be served.
+//!             let accepted = retry(Backoff::constant(Duration::from_millis(100)), || listener.accept());
+//!             let (stream, from) = accepted.await?;
+//!             clients.named(from.to_string()).spawn(async move {
+//!                 let _permit = permit;
+//!                 client(stream).await
+//!             });
+//!         }
+//!     })
+//!     .await
+//! }
+//! ```
+//!
+//! # A loop around `select!`
+//!
+//! The branches are futures of one type of event, and the rest is a `match`. The branch for the shutdown is not one of them: the
+//! stop comes by itself, and is caught where there is something left to do.
+//!
+//! ```
+//! use std::time::Duration;
+//! use convoke::prelude::*;
+//! use convoke::sync::mpsc;
+//! use convoke::time::interval;
+//!
+//! enum Event {
+//!     Tick,
+//!     Message(Option<u32>),
+//!     Stop,
+//! }
+//!
+//! async fn collect(mut messages: mpsc::Receiver<u32>) -> Vec<u32> {
+//!     let mut ticks = interval(Duration::from_millis(1));
+//!     let mut all = Vec::new();
+//!     loop {
+//!         let event = race((
+//!             async { Event::Message(messages.recv().await) },
+//!             async {
+//!                 ticks.tick().await;
+//!                 Event::Tick
+//!             },
+//!         ));
+//!         match catch_stopped(event).await.unwrap_or(Event::Stop) {
+//!             Event::Tick => println!("{} so far", all.len()),
+//!             Event::Message(Some(message)) => all.push(message),
+//!             Event::Message(None) => return all,
+//!             Event::Stop => {
+//!                 messages.close(); // Nothing more is sent, and what was sent is here.
+//!                 while let Ok(message) = messages.try_recv() {
+//!                     all.push(message);
+//!                 }
+//!                 return all;
+//!             }
+//!         }
+//!     }
+//! }
+//!
+//! let outcome = sync_wait(task(async {
+//!     scope(async |s| {
+//!         let (sender, receiver) = mpsc::channel(8);
+//!         let collecting = s.spawn_future(collect(receiver));
+//!         for n in 0..20 {
+//!             sender.send(n).await.unwrap();
+//!         }
+//!         collecting.request_stop();
+//!         collecting.await.len()
+//!     })
+//!     .await
+//! }));
+//! assert_eq!(outcome, Outcome::Value(20));
+//! ```
+//!
+//! - Of branches that are ready at once the first in order wins, always: put what must not starve first.
+//! - The losers are asked to stop, and awaited. **What is to go on over several rounds is a child**: start it with
+//!   `spawn_future`, and await `&mut handle` in the branch. A future that is pinned outside of the loop, as for `select!`, is
+//!   stopped in the first round that it loses, and has no value any more.
+//! - Where branches have nothing in common but that they run at once, they are children of a scope, with a loop each.
+//!
+//! # Where things run
+//!
+//! A runtime has one I/O context, a thread with its own sockets and timers, for each core, and a pool of threads beside them. No task
+//! moves by itself: a child runs where its scope was opened, which for `main` is the first context. So a server that is to use
+//! all cores says so: a listener for each context ([`Runtime::contexts`](crate::Runtime::contexts)), or heavy work on the pool
+//! ([`run_on`](crate::run_on), [`scope_on`](crate::scope_on)), or [`blocking`](crate::blocking()) for what blocks.
