@@ -101,7 +101,7 @@ fn a_body_that_is_not_send_runs_and_what_it_returns_is_returned() {
 }
 
 #[test]
-fn a_test_that_hangs_ends_with_the_tree_of_its_tasks() {
+fn a_test_that_hangs_ends_with_the_tree_of_its_tasks_and_says_why() {
     let says = complaint(Play::new().name("philosophers"), async {
         let forks = Arc::new((Semaphore::new(1), Semaphore::new(1)));
         scope(async |s| {
@@ -119,7 +119,9 @@ fn a_test_that_hangs_ends_with_the_tree_of_its_tasks() {
     });
     assert!(says.starts_with("the test hangs: nothing is queued, no timer is set"), "{says}");
     assert!(says.contains("`philosophers`") && says.contains("└─ `left-handed`"), "{says}");
-    assert_eq!(says.matches("waits at ").count(), 2, "{says}");
+    let (tree, reason) = says.split_once("deadlock: ").unwrap_or_else(|| panic!("nobody says why: {says}"));
+    assert_eq!(tree.matches("waits at ").count(), 2, "{says}");
+    assert!(reason.starts_with("2 tasks wait for each other"), "{says}");
 }
 
 #[test]
