@@ -269,8 +269,8 @@ fn a_shield_with_a_grace_period_lets_the_stop_through_when_that_is_over() {
         let mut seen = Vec::new();
         for period in [3 * SECOND, SECOND + SECOND / 2, SECOND / 2, Duration::ZERO, Duration::MAX] {
             let begun = clock_now().await;
-            let graced = async { shield(looks_twice()).grace(period).await };
-            let ended = timeout(Duration::ZERO, async { graced.await }).await.unwrap();
+            let graced = shield(looks_twice()).grace(period);
+            let ended = timeout(Duration::ZERO, graced).await.unwrap();
             seen.push((ended, clock_now().await - begun));
         }
         seen
@@ -296,7 +296,7 @@ fn what_outlasts_its_grace_period_is_stopped_and_cleans_up() {
     let ended = after(&clock, 3 * SECOND, async move {
         let begun = clock_now().await;
         let graced = shield(waits.waits::<()>()).grace(2 * SECOND);
-        let elapsed = timeout(SECOND, async { graced.await }).await.is_err();
+        let elapsed = timeout(SECOND, graced).await.is_err();
         (elapsed, clock_now().await - begun)
     });
     assert_eq!(ended, Outcome::Value((true, 3 * SECOND)));
