@@ -10,6 +10,10 @@ use crate::addresses;
 use crate::poller::Handle;
 use crate::socket::Socket;
 
+/// So many buffers every system takes in one call. Of more it may take the first ones alone, and a transfer that falls short
+/// then says nothing about the socket.
+pub(crate) const BUFFERS_TAKEN: usize = 16;
+
 /// The socket, for socket2.
 pub(crate) fn reference(socket: &StandardSocket) -> SockRef<'_> {
     match socket {
