@@ -165,7 +165,9 @@ fn an_address_of_the_wrong_kind_is_named() {
 mod unix {
     use std::path::PathBuf;
 
+    use convoke_exec::sync_wait;
     use convoke_io::net::{UnixDatagram, UnixListener, UnixStream};
+    use convoke_io::transfer::{Toward, Transfer};
 
     use super::*;
 
@@ -285,18 +287,59 @@ mod unix {
     #[cfg(any(target_os = "linux", target_os = "android"))]
     #[test]
     fn who_is_not_connected_is_told_that_the_receiver_is_full() {
-        let there = Place::new("full");
-        let error = run(async {
-            let (near, far) = (UnixDatagram::unbound()?, UnixDatagram::bind(&there.0)?);
-            let error = loop {
-                if let Err(error) = near.send_to(b"one more", &there.0).await {
-                    break error;
+        for connected in [false, true] {
+            let (there, elsewhere) = (Place::new("full"), Place::new("elsewhere"));
+            let error = run(async {
+                let (near, far) = (UnixDatagram::unbound()?, UnixDatagram::bind(&there.0)?);
+                let _other = UnixDatagram::bind(&elsewhere.0)?;
+                if connected {
+                    near.connect(&elsewhere.0)?;
                 }
-            };
-            assert_eq!(far.recv(&mut [0; 16]).await?, 8);
-            near.send_to(b"there is room again", &there.0).await?;
-            Ok(error)
+                let error = loop {
+                    if let Err(error) = near.send_to(b"one more", &there.0).await {
+                        break error;
+                    }
+                };
+                assert_eq!(far.recv(&mut [0; 16]).await?, 8);
+                near.send_to(b"there is room again", &there.0).await?;
+                Ok(error)
+            });
+            assert_eq!(error.kind(), io::ErrorKind::ResourceBusy);
+        }
+    }
+
+    #[test]
+    fn nothing_is_connected_by_a_driver_that_has_shut_down() {
+        let there = Place::new("too-late");
+        let _listener = std::os::unix::net::UnixListener::bind(&there.0).expect("it is free");
+        let (driver, to) = (PollDriver::new().expect("a driver can be made"), Address::Path(there.0.clone()));
+        let stream = driver.stream(&to).expect("there are descriptors");
+        driver.shut_down();
+        let connected = sync_wait(Transfer::<_, Toward>::new(stream, to)).unwrap().0;
+        assert_eq!(connected.expect_err("it is too late").kind(), io::ErrorKind::NotConnected);
+    }
+
+    /// As above: there is no room, and nobody says when there is.
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    #[test]
+    fn who_connects_is_told_that_the_listener_has_no_room() {
+        let there = Place::new("crowded");
+        let driver = PollDriver::new().expect("a driver can be made");
+        let mut options = ListenOptions::default();
+        options.backlog = 1;
+        let listener = driver.listen(&Address::Path(there.0.clone()), &options).expect("it is free");
+        let context = IoContext::new(Arc::new(driver));
+        let error = context.run_until(async {
+            let mut connected = Vec::new();
+            loop {
+                match UnixStream::connect(&there.0).await {
+                    Ok(stream) => connected.push(stream),
+                    Err(error) => break error,
+                }
+            }
         });
-        assert_eq!(error.kind(), io::ErrorKind::ResourceBusy);
+        assert_eq!(error.unwrap().kind(), io::ErrorKind::ResourceBusy);
+        listener.try_accept().expect("they wait");
+        context.run_until(UnixStream::connect(&there.0)).unwrap().expect("there is room again");
     }
 }
