@@ -1,13 +1,13 @@
 //! What the suite of all drivers does not ask for: Unix sockets, sockets of the standard library, options, shared ports.
 
 use std::io::{self, Write};
-use std::net::{self, Ipv4Addr, SocketAddr};
+use std::net::{self, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use convoke_exec::try_join;
 use convoke_io::IoContext;
-use convoke_io::driver::{Address, Driver, ListenOptions, SocketOption, StandardSocket};
+use convoke_io::driver::{Address, Driver, ListenOptions, SocketOption, Source, StandardSocket};
 use convoke_io::net::{TcpListener, TcpStream, UdpSocket};
 use convoke_poll::PollDriver;
 
@@ -150,6 +150,56 @@ fn several_listeners_share_a_port_if_they_say_so() {
         assert!(TcpListener::bind(address).await.is_err(), "one that does not say so may not");
         Ok(())
     });
+}
+
+/// A system without the sixth version.
+struct WithoutSix(PollDriver);
+
+impl Driver for WithoutSix {
+    fn stream(&self, like: &Address) -> io::Result<Arc<dyn Source>> {
+        match like {
+            Address::Internet(SocketAddr::V6(_)) => Err(io::ErrorKind::Unsupported.into()),
+            like => self.0.stream(like),
+        }
+    }
+
+    fn listen(&self, at: &Address, options: &ListenOptions) -> io::Result<Arc<dyn Source>> {
+        self.0.listen(at, options)
+    }
+
+    fn datagrams(&self, at: &Address, options: &ListenOptions) -> io::Result<Arc<dyn Source>> {
+        self.0.datagrams(at, options)
+    }
+
+    fn wait(&self, until: Option<Instant>) -> io::Result<()> {
+        self.0.wait(until)
+    }
+
+    fn wake(&self) {
+        self.0.wake();
+    }
+
+    fn in_flight(&self) -> usize {
+        self.0.in_flight()
+    }
+
+    fn shut_down(&self) {
+        self.0.shut_down();
+    }
+}
+
+#[test]
+fn of_several_addresses_those_that_there_are_no_sockets_for_are_passed_over() {
+    let listener = net::TcpListener::bind(anywhere()).expect("a port is free");
+    let here = listener.local_addr().expect("it has one");
+    let addresses = [SocketAddr::from((Ipv6Addr::LOCALHOST, here.port())), here];
+    let driver = WithoutSix(PollDriver::new().expect("a driver can be made"));
+    let context = IoContext::new(Arc::new(driver));
+    let connected =
+        context.run_until(TcpStream::connect(&addresses[..])).unwrap().expect("one of them is here");
+    assert_eq!(connected.peer_addr().expect("it has one"), here);
+    let error = context.run_until(TcpStream::connect(addresses[0])).unwrap().expect_err("none is left");
+    assert_eq!(error.kind(), io::ErrorKind::Unsupported);
 }
 
 #[test]
