@@ -109,10 +109,12 @@ impl State {
 
     /// Lets go of the kernel and of the registry, before the socket is closed.
     pub(crate) fn remove(&self) {
+        // First: an event that the driver has in its hands would be answered by asking the kernel for the next one, of a socket that
+        // it does not know any more.
+        self.driver.registry().remove(self.key);
         if self.added.load(Ordering::Acquire) {
             self.driver.poller.delete(self.socket.handle());
         }
-        self.driver.registry().remove(self.key);
         self.dismiss(Interest::Read);
         self.dismiss(Interest::Write);
     }
