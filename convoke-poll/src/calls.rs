@@ -204,8 +204,9 @@ pub(crate) fn peek_from(socket: &StandardSocket, buffer: &mut [u8]) -> io::Resul
         }
         #[cfg(unix)]
         StandardSocket::UnixDatagram(_) => {
-            let from = addresses::of_any(&reference(socket).peek_sender()?)?;
-            Ok((peek(socket, buffer)?, from))
+            let peeking = rustix::net::RecvFlags::PEEK;
+            let (length, _, from) = rustix::net::recvfrom(handle(socket), buffer, peeking)?;
+            Ok((length, addresses::of_sender(from)))
         }
         _ => Err(unsupported("datagrams to look at in this source")),
     }

@@ -287,6 +287,12 @@ mod unix {
             assert_eq!(listener.local_addr()?, Address::Path(PathBuf::from(&name)));
             let (near, _) = try_join((UnixStream::connect(&name), listener.accept())).await?;
             assert_eq!(near.peer_addr()?, Address::Path(PathBuf::from(&name)));
+            let (here, there) = (format!("{name}-here"), format!("{name}-there"));
+            let (sends, receives) = (UnixDatagram::bind(&here)?, UnixDatagram::bind(&there)?);
+            sends.send_to(b"named", &there).await?;
+            let mut room = [0; 8];
+            assert_eq!(receives.peek_from(&mut room).await?, (5, Address::Path(PathBuf::from(&here))));
+            assert_eq!(receives.recv_from(&mut room).await?, (5, Address::Path(PathBuf::from(&here))));
             Ok(())
         });
     }
@@ -301,6 +307,7 @@ mod unix {
             assert_eq!(far.peek_from(&mut room).await?, (5, Address::Path(here.0.clone())));
             assert_eq!(far.recv_from(&mut room).await?, (5, Address::Path(here.0.clone())));
             UnixDatagram::unbound()?.send_to(b"nameless", &there.0).await?;
+            assert_eq!(far.peek_from(&mut room).await?, (8, Address::Unnamed));
             assert_eq!(far.recv_from(&mut room).await?, (8, Address::Unnamed));
             near.connect(&there.0)?;
             near.send(b"connected").await?;
