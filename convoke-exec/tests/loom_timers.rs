@@ -11,9 +11,10 @@ use std::time::{Duration, Instant};
 
 use convoke_core::env::Changes;
 use convoke_core::prelude::*;
+use convoke_core::raw::sync::atomic::{AtomicBool, Ordering};
 use convoke_core::raw::sync::{Arc, UnsafeCell, thread};
 use convoke_core::raw::{Call, Runnable, Timer, Timers};
-use convoke_exec::raw::TimerQueue;
+use convoke_exec::raw::{Sleeper, TimerQueue};
 use convoke_exec::time::sleep;
 use convoke_exec::{RunLoop, RunLoopExecutor};
 use model::{Reached, Seen, empty_quarantine, explore, start};
@@ -301,3 +302,54 @@ fn a_time_that_is_told_to_a_loop_falling_asleep_is_heard() {
     THERE.assert("it was there already");
     WAITED.assert("it was waited for");
 }
+
+/// What a loop of somebody else's is told by.
+#[derive(Default)]
+struct Bell(AtomicBool);
+
+impl Sleeper for Bell {
+    fn sleep(&self, _: Option<Instant>) {
+        unreachable!("a guest does not sleep");
+    }
+
+    fn look(&self) {}
+
+    fn wake(&self) {
+        self.0.store(true, Ordering::Release);
+    }
+}
+
+#[test]
+fn a_time_that_is_told_to_a_guest_falling_asleep_is_seen_or_announced() {
+    static SEEN: Reached = Reached::new();
+    static ANNOUNCED: Reached = Reached::new();
+    explore(3, || {
+        let bell = std::sync::Arc::new(Bell::default());
+        let run_loop = RunLoop::over(bell.clone(), None);
+        let (executor, watched) = (run_loop.executor(), Watched::new());
+        let timer = Address(watched.cast());
+        let other = thread::spawn(move || {
+            let Address(timer) = { timer };
+            // SAFETY: it stays until the loop has ended, which calls it.
+            unsafe { executor.timers().unwrap().arm(timer, Instant::now() + SECOND) };
+        });
+        assert!(run_loop.doze(), "there is nothing to run");
+        let seen = run_loop.next_timer().is_some();
+        other.join().unwrap();
+        let announced = bell.0.load(Ordering::Acquire);
+        assert!(seen || announced, "nobody would ever look at the time");
+        drop(run_loop);
+        // SAFETY: the loop has ended its timers.
+        assert_eq!(unsafe { Watched::end(watched) }, 1);
+        SEEN.here_if(seen);
+        ANNOUNCED.here_if(announced);
+    });
+    SEEN.assert("it was there before the guest looked");
+    ANNOUNCED.assert("it was announced");
+}
+
+/// A timer that goes to another thread.
+struct Address(NonNull<Timer>);
+
+// SAFETY: timers are armed from any thread.
+unsafe impl Send for Address {}

@@ -50,6 +50,23 @@ pub(crate) fn of_unix(address: &std::os::unix::net::SocketAddr) -> Address {
     of_unix_parts(address.as_pathname(), name)
 }
 
+/// From the kernel, with a datagram: a sender without a name is not mentioned.
+#[cfg(unix)]
+pub(crate) fn of_sender(address: Option<rustix::net::SocketAddrAny>) -> Address {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+    use std::path::Path;
+
+    let sender = address.and_then(|address| rustix::net::SocketAddrUnix::try_from(address).ok());
+    let Some(sender) = sender else { return Address::Unnamed };
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    let name = sender.abstract_name();
+    #[cfg(not(any(target_os = "linux", target_os = "android")))]
+    let name = None;
+    let path = sender.path();
+    of_unix_parts(path.as_deref().map(|path| Path::new(OsStr::from_bytes(path.to_bytes()))), name)
+}
+
 #[cfg(unix)]
 fn of_unix_parts(path: Option<&std::path::Path>, name: Option<&[u8]>) -> Address {
     use std::ffi::OsString;

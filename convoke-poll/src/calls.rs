@@ -10,6 +10,10 @@ use crate::addresses;
 use crate::poller::Handle;
 use crate::socket::Socket;
 
+/// So many buffers every system takes in one call. Of more it may take the first ones alone, and a transfer that falls short
+/// then says nothing about the socket.
+pub(crate) const BUFFERS_TAKEN: usize = 16;
+
 /// The socket, for socket2.
 pub(crate) fn reference(socket: &StandardSocket) -> SockRef<'_> {
     match socket {
@@ -200,8 +204,9 @@ pub(crate) fn peek_from(socket: &StandardSocket, buffer: &mut [u8]) -> io::Resul
         }
         #[cfg(unix)]
         StandardSocket::UnixDatagram(_) => {
-            let from = addresses::of_any(&reference(socket).peek_sender()?)?;
-            Ok((peek(socket, buffer)?, from))
+            let peeking = rustix::net::RecvFlags::PEEK;
+            let (length, _, from) = rustix::net::recvfrom(handle(socket), buffer, peeking)?;
+            Ok((length, addresses::of_sender(from)))
         }
         _ => Err(unsupported("datagrams to look at in this source")),
     }
@@ -212,10 +217,15 @@ pub(crate) fn send_to(socket: &StandardSocket, buffer: &[u8], to: &Address) -> i
         (StandardSocket::UdpSocket(socket), Address::Internet(to)) => socket.send_to(buffer, to),
         #[cfg(unix)]
         (StandardSocket::UnixDatagram(_), Address::Path(_)) => {
-            let sent = reference(socket).send_to(buffer, &addresses::to_any(to)?);
-            sent.map_err(
-                |error| if error.kind() == io::ErrorKind::WouldBlock { full(socket, error) } else { error },
-            )
+            let (name, reference) = (addresses::to_any(to)?, reference(socket));
+            let send = || reference.send_to(buffer, &name);
+            match send() {
+                // Once more: there may be room by now.
+                Err(error) if is_full(&error) && nobody_will_say(socket, to) => {
+                    send().map_err(receiver_is_full)
+                }
+                sent => sent,
+            }
         }
         (StandardSocket::UdpSocket(_), _) => Err(addresses::wrong_kind(to)),
         #[cfg(unix)]
@@ -224,22 +234,62 @@ pub(crate) fn send_to(socket: &StandardSocket, buffer: &[u8], to: &Address) -> i
     }
 }
 
-/// A datagram would have to wait. If the socket itself has room, it is the receiver who has none, and the kernel does not say when he
-/// has: whoever waited for that would wait for ever.
+/// There is no room, at the other end or here.
+#[cfg(unix)]
+fn is_full(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::WouldBlock
+}
+
+/// Whether the socket itself has room: then it is the receiver who has none. The kernel says when he has to those who are connected
+/// with him; whoever else waited for that would wait for ever.
 #[cfg(unix)]
 #[cold]
-fn full(socket: &StandardSocket, would_block: io::Error) -> io::Error {
+fn nobody_will_say(socket: &StandardSocket, to: &Address) -> bool {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
     let handle = handle(socket);
     let room = poll(&mut [PollFd::new(&handle, PollFlags::OUT)], Some(&Timespec { tv_sec: 0, tv_nsec: 0 }));
-    if room == Ok(1) && reference(socket).peer_addr().is_err() {
-        return io::Error::new(
-            io::ErrorKind::ResourceBusy,
-            "the receiver's queue is full, and the kernel does not say when it is not: connect the socket to wait for that",
-        );
+    let peer = reference(socket).peer_addr().and_then(|peer| addresses::of_any(&peer));
+    room == Ok(1) && !peer.is_ok_and(|peer| peer == *to)
+}
+
+#[cfg(unix)]
+#[cold]
+fn receiver_is_full(error: io::Error) -> io::Error {
+    if !is_full(&error) {
+        return error;
     }
-    would_block
+    io::Error::new(
+        io::ErrorKind::ResourceBusy,
+        "the receiver's queue is full, and the kernel does not say when it is not: connect the socket to wait for that",
+    )
+}
+
+/// Whether it takes time: then the kernel says when it is connected, or why it is not.
+pub(crate) fn begin_to_connect(socket: &StandardSocket, to: &Address) -> io::Result<bool> {
+    match reference(socket).connect(&addresses::to_any(to)?) {
+        Ok(()) => Ok(false),
+        Err(error) if is_in_progress(&error) => Ok(true),
+        #[cfg(unix)]
+        Err(error) if is_full(&error) && matches!(socket, StandardSocket::UnixStream(_)) => {
+            Err(io::Error::new(
+                io::ErrorKind::ResourceBusy,
+                "the listener's queue is full, and the kernel does not say when it is not",
+            ))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+#[cfg(unix)]
+fn is_in_progress(error: &io::Error) -> bool {
+    use rustix::io::Errno;
+    matches!(Errno::from_io_error(error), Some(Errno::INPROGRESS | Errno::INTR))
+}
+
+#[cfg(windows)]
+fn is_in_progress(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::WouldBlock
 }
 
 pub(crate) fn connect_datagrams(socket: &StandardSocket, to: &Address) -> io::Result<()> {

@@ -3,7 +3,7 @@
 use core::fmt;
 use core::mem;
 use std::io;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -11,6 +11,7 @@ use convoke_io::driver::{
     Address, Driver, Finished, ListenOptions, Source, StandardSocket, shut_down, unsupported,
 };
 
+use crate::count::Count;
 use crate::poller::Poller;
 use crate::registry::Registry;
 use crate::source::PollSource;
@@ -48,8 +49,8 @@ pub struct PollDriver {
 pub(crate) struct Shared {
     pub(crate) poller: Poller,
     registry: Mutex<Registry<PollSource>>,
-    /// How many operations are parked.
-    parked: AtomicUsize,
+    /// Operations that are parked, and those who watch.
+    parked: Count,
     is_shut: AtomicBool,
     /// What a wait has finished, in memory that is used again.
     finished: Mutex<Vec<Finished>>,
@@ -94,7 +95,7 @@ impl PollDriver {
         let shared = Shared {
             poller,
             registry: Mutex::default(),
-            parked: AtomicUsize::new(0),
+            parked: Count::new(),
             is_shut: AtomicBool::new(false),
             finished: Mutex::new(Vec::with_capacity(EVENTS_AT_ONCE)),
         };
@@ -119,12 +120,15 @@ impl Shared {
 
     #[inline]
     pub(crate) fn has_parked(&self) {
-        self.parked.fetch_add(1, Ordering::Relaxed);
+        self.parked.more();
     }
 
+    /// So many are not any more, by somebody else's doing than the driver's wait.
     #[inline]
     pub(crate) fn has_finished(&self, operations: usize) {
-        self.parked.fetch_sub(operations, Ordering::Relaxed);
+        if self.parked.less(operations) {
+            self.poller.wake();
+        }
     }
 
     fn finished(&self) -> MutexGuard<'_, Vec<Finished>> {
@@ -143,9 +147,8 @@ impl Shared {
         });
         drop(registry);
         told += finished.len();
-        if told > 0 {
-            self.has_finished(told);
-        }
+        // Who waits has asked, and asks again when this wait has ended.
+        let _ = told > 0 && self.parked.less(told);
         waited
     }
 }
@@ -193,7 +196,7 @@ impl Driver for PollDriver {
     }
 
     fn in_flight(&self) -> usize {
-        self.shared.parked.load(Ordering::Relaxed)
+        self.shared.parked.ask()
     }
 
     fn shut_down(&self) {

@@ -8,6 +8,8 @@
 //! | `attempts.rs` | what a source does at once |
 //! | `readiness.rs` | what is known about a source: the state machine, in one word |
 //! | `registry.rs` | which source an event is for |
+//! | `bell.rs` | whether somebody has woken the driver |
+//! | `count.rs` | how many wait, and who wants to hear when nobody does |
 //! | `poller/` | the kernel's way of saying that something is ready: `epoll.rs` where there is one, `portable.rs`; `alertness.rs`: whether it looks for a while before it sleeps |
 //! | `socket.rs` | a socket with its descriptor at hand |
 //! | `sockets.rs`, `addresses.rs`, `options.rs`, `calls.rs` | how sockets are made, named, set up and used |
@@ -16,7 +18,11 @@
 
 mod addresses;
 mod attempts;
+#[doc(hidden)]
+pub mod bell;
 mod calls;
+#[doc(hidden)]
+pub mod count;
 mod driver;
 mod options;
 mod poller;

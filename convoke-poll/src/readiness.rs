@@ -183,6 +183,11 @@ impl Readiness {
         self.word.fetch_or(SHUT, Ordering::AcqRel);
     }
 
+    /// Whether the driver has shut down.
+    pub fn is_shut(&self) -> bool {
+        self.word.load(Ordering::Acquire) & SHUT != 0
+    }
+
     /// Whether one may stand in this line now, whose lock he has, and wait for an event: else the source is ready, or shut,
     /// and he looks again.
     #[inline]

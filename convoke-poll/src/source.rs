@@ -91,7 +91,9 @@ impl Source for PollSource {
         }
         self.state.attempt(Interest::Read, |socket, look| {
             let read = calls::read_vectored(socket, buffers)?;
-            self.state.has_read(read, room, look);
+            if buffers.len() <= calls::BUFFERS_TAKEN {
+                self.state.has_read(read, room, look);
+            }
             Ok(read)
         })
     }
@@ -115,7 +117,9 @@ impl Source for PollSource {
         }
         self.state.attempt(Interest::Write, |socket, look| {
             let written = calls::write_vectored(socket, buffers)?;
-            self.state.has_written(written, length, look);
+            if buffers.len() <= calls::BUFFERS_TAKEN {
+                self.state.has_written(written, length, look);
+            }
             Ok(written)
         })
     }

@@ -12,10 +12,10 @@ use convoke_io::driver::{
     Submitted, Ticket, Watchers, shut_down, unsupported,
 };
 
+use crate::calls;
 use crate::driver::Shared;
 use crate::readiness::{Event, Line, Readiness};
 use crate::socket::Socket;
-use crate::{addresses, calls};
 
 /// A socket, as the driver sees it. There are many: what few of them need is made when it is first needed.
 #[derive(Debug)]
@@ -109,10 +109,12 @@ impl State {
 
     /// Lets go of the kernel and of the registry, before the socket is closed.
     pub(crate) fn remove(&self) {
+        // First: an event that the driver has in its hands would be answered by asking the kernel for the next one, of a socket that
+        // it does not know any more.
+        self.driver.registry().remove(self.key);
         if self.added.load(Ordering::Acquire) {
             self.driver.poller.delete(self.socket.handle());
         }
-        self.driver.registry().remove(self.key);
         self.dismiss(Interest::Read);
         self.dismiss(Interest::Write);
     }
@@ -290,10 +292,12 @@ impl State {
 
     /// Says nothing if it takes time.
     fn begin_to_connect(&self, to: &Address) -> Option<io::Result<usize>> {
-        let connected = addresses::to_any(to).and_then(|to| calls::reference(&self.socket).connect(&to));
-        let takes_time = match connected {
-            Ok(()) => false,
-            Err(error) if is_in_progress(&error) => true,
+        // What is made now would go on without the driver.
+        if self.readiness.is_shut() {
+            return Some(Err(shut_down()));
+        }
+        let takes_time = match calls::begin_to_connect(&self.socket, to) {
+            Ok(takes_time) => takes_time,
             Err(error) => return Some(Err(error)),
         };
         if self.added.load(Ordering::Acquire) {
@@ -378,15 +382,4 @@ fn has_connected(socket: &StandardSocket) -> io::Result<usize> {
         Err(error) if error.kind() == io::ErrorKind::NotConnected => Err(io::ErrorKind::WouldBlock.into()),
         Err(error) => Err(error),
     }
-}
-
-#[cfg(unix)]
-fn is_in_progress(error: &io::Error) -> bool {
-    use rustix::io::Errno;
-    matches!(Errno::from_io_error(error), Some(Errno::INPROGRESS | Errno::INTR))
-}
-
-#[cfg(windows)]
-fn is_in_progress(error: &io::Error) -> bool {
-    error.kind() == io::ErrorKind::WouldBlock
 }

@@ -1,13 +1,13 @@
 //! What the suite of all drivers does not ask for: Unix sockets, sockets of the standard library, options, shared ports.
 
 use std::io::{self, Write};
-use std::net::{self, Ipv4Addr, SocketAddr};
+use std::net::{self, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use convoke_exec::try_join;
 use convoke_io::IoContext;
-use convoke_io::driver::{Address, Driver, ListenOptions, SocketOption, StandardSocket};
+use convoke_io::driver::{Address, Driver, ListenOptions, SocketOption, Source, StandardSocket};
 use convoke_io::net::{TcpListener, TcpStream, UdpSocket};
 use convoke_poll::PollDriver;
 
@@ -152,6 +152,56 @@ fn several_listeners_share_a_port_if_they_say_so() {
     });
 }
 
+/// A system without the sixth version.
+struct WithoutSix(PollDriver);
+
+impl Driver for WithoutSix {
+    fn stream(&self, like: &Address) -> io::Result<Arc<dyn Source>> {
+        match like {
+            Address::Internet(SocketAddr::V6(_)) => Err(io::ErrorKind::Unsupported.into()),
+            like => self.0.stream(like),
+        }
+    }
+
+    fn listen(&self, at: &Address, options: &ListenOptions) -> io::Result<Arc<dyn Source>> {
+        self.0.listen(at, options)
+    }
+
+    fn datagrams(&self, at: &Address, options: &ListenOptions) -> io::Result<Arc<dyn Source>> {
+        self.0.datagrams(at, options)
+    }
+
+    fn wait(&self, until: Option<Instant>) -> io::Result<()> {
+        self.0.wait(until)
+    }
+
+    fn wake(&self) {
+        self.0.wake();
+    }
+
+    fn in_flight(&self) -> usize {
+        self.0.in_flight()
+    }
+
+    fn shut_down(&self) {
+        self.0.shut_down();
+    }
+}
+
+#[test]
+fn of_several_addresses_those_that_there_are_no_sockets_for_are_passed_over() {
+    let listener = net::TcpListener::bind(anywhere()).expect("a port is free");
+    let here = listener.local_addr().expect("it has one");
+    let addresses = [SocketAddr::from((Ipv6Addr::LOCALHOST, here.port())), here];
+    let driver = WithoutSix(PollDriver::new().expect("a driver can be made"));
+    let context = IoContext::new(Arc::new(driver));
+    let connected =
+        context.run_until(TcpStream::connect(&addresses[..])).unwrap().expect("one of them is here");
+    assert_eq!(connected.peer_addr().expect("it has one"), here);
+    let error = context.run_until(TcpStream::connect(addresses[0])).unwrap().expect_err("none is left");
+    assert_eq!(error.kind(), io::ErrorKind::Unsupported);
+}
+
 #[test]
 fn an_address_of_the_wrong_kind_is_named() {
     let driver = PollDriver::new().expect("a driver can be made");
@@ -165,7 +215,9 @@ fn an_address_of_the_wrong_kind_is_named() {
 mod unix {
     use std::path::PathBuf;
 
+    use convoke_exec::sync_wait;
     use convoke_io::net::{UnixDatagram, UnixListener, UnixStream};
+    use convoke_io::transfer::{Toward, Transfer};
 
     use super::*;
 
@@ -235,6 +287,12 @@ mod unix {
             assert_eq!(listener.local_addr()?, Address::Path(PathBuf::from(&name)));
             let (near, _) = try_join((UnixStream::connect(&name), listener.accept())).await?;
             assert_eq!(near.peer_addr()?, Address::Path(PathBuf::from(&name)));
+            let (here, there) = (format!("{name}-here"), format!("{name}-there"));
+            let (sends, receives) = (UnixDatagram::bind(&here)?, UnixDatagram::bind(&there)?);
+            sends.send_to(b"named", &there).await?;
+            let mut room = [0; 8];
+            assert_eq!(receives.peek_from(&mut room).await?, (5, Address::Path(PathBuf::from(&here))));
+            assert_eq!(receives.recv_from(&mut room).await?, (5, Address::Path(PathBuf::from(&here))));
             Ok(())
         });
     }
@@ -249,6 +307,7 @@ mod unix {
             assert_eq!(far.peek_from(&mut room).await?, (5, Address::Path(here.0.clone())));
             assert_eq!(far.recv_from(&mut room).await?, (5, Address::Path(here.0.clone())));
             UnixDatagram::unbound()?.send_to(b"nameless", &there.0).await?;
+            assert_eq!(far.peek_from(&mut room).await?, (8, Address::Unnamed));
             assert_eq!(far.recv_from(&mut room).await?, (8, Address::Unnamed));
             near.connect(&there.0)?;
             near.send(b"connected").await?;
@@ -285,18 +344,59 @@ mod unix {
     #[cfg(any(target_os = "linux", target_os = "android"))]
     #[test]
     fn who_is_not_connected_is_told_that_the_receiver_is_full() {
-        let there = Place::new("full");
-        let error = run(async {
-            let (near, far) = (UnixDatagram::unbound()?, UnixDatagram::bind(&there.0)?);
-            let error = loop {
-                if let Err(error) = near.send_to(b"one more", &there.0).await {
-                    break error;
+        for connected in [false, true] {
+            let (there, elsewhere) = (Place::new("full"), Place::new("elsewhere"));
+            let error = run(async {
+                let (near, far) = (UnixDatagram::unbound()?, UnixDatagram::bind(&there.0)?);
+                let _other = UnixDatagram::bind(&elsewhere.0)?;
+                if connected {
+                    near.connect(&elsewhere.0)?;
                 }
-            };
-            assert_eq!(far.recv(&mut [0; 16]).await?, 8);
-            near.send_to(b"there is room again", &there.0).await?;
-            Ok(error)
+                let error = loop {
+                    if let Err(error) = near.send_to(b"one more", &there.0).await {
+                        break error;
+                    }
+                };
+                assert_eq!(far.recv(&mut [0; 16]).await?, 8);
+                near.send_to(b"there is room again", &there.0).await?;
+                Ok(error)
+            });
+            assert_eq!(error.kind(), io::ErrorKind::ResourceBusy);
+        }
+    }
+
+    #[test]
+    fn nothing_is_connected_by_a_driver_that_has_shut_down() {
+        let there = Place::new("too-late");
+        let _listener = std::os::unix::net::UnixListener::bind(&there.0).expect("it is free");
+        let (driver, to) = (PollDriver::new().expect("a driver can be made"), Address::Path(there.0.clone()));
+        let stream = driver.stream(&to).expect("there are descriptors");
+        driver.shut_down();
+        let connected = sync_wait(Transfer::<_, Toward>::new(stream, to)).unwrap().0;
+        assert_eq!(connected.expect_err("it is too late").kind(), io::ErrorKind::NotConnected);
+    }
+
+    /// As above: there is no room, and nobody says when there is.
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    #[test]
+    fn who_connects_is_told_that_the_listener_has_no_room() {
+        let there = Place::new("crowded");
+        let driver = PollDriver::new().expect("a driver can be made");
+        let mut options = ListenOptions::default();
+        options.backlog = 1;
+        let listener = driver.listen(&Address::Path(there.0.clone()), &options).expect("it is free");
+        let context = IoContext::new(Arc::new(driver));
+        let error = context.run_until(async {
+            let mut connected = Vec::new();
+            loop {
+                match UnixStream::connect(&there.0).await {
+                    Ok(stream) => connected.push(stream),
+                    Err(error) => break error,
+                }
+            }
         });
-        assert_eq!(error.kind(), io::ErrorKind::ResourceBusy);
+        assert_eq!(error.unwrap().kind(), io::ErrorKind::ResourceBusy);
+        listener.try_accept().expect("they wait");
+        context.run_until(UnixStream::connect(&there.0)).unwrap().expect("there is room again");
     }
 }

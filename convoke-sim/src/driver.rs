@@ -139,7 +139,13 @@ impl Driver for SimDriver {
     }
 
     fn in_flight(&self) -> usize {
-        self.world.with(|state| state.host(self.host).in_flight)
+        self.world.with(|state| {
+            let in_flight = state.host(self.host).in_flight;
+            if in_flight > 0 && !state.asked.contains(&self.host) {
+                state.asked.push(self.host);
+            }
+            in_flight
+        })
     }
 
     fn shut_down(&self) {

@@ -26,6 +26,7 @@ fn the_program() {
         "takes too long" => main.grace_seconds(0).run(async || waits_and_cleans_up(true).await),
         "has a service" => main.run(async || waits_with_a_service(false).await),
         "has a service that hangs" => main.run(async || waits_with_a_service(true).await),
+        "panics" => main.run(async || panics_with_a_service().await),
         "reloads" => main.run(async || reloads().await),
         other => panic!("there is no program `{other}`"),
     }
@@ -78,6 +79,12 @@ async fn waits_with_a_service(hangs: bool) {
     with_services(|services| services.make_service(|_| SaysGoodbye { hangs }).is_ok()).unwrap();
     println!("\nready");
     forever().await;
+}
+
+async fn panics_with_a_service() {
+    with_services(|services| services.make_service(|_| SaysGoodbye { hangs: true }).is_ok()).unwrap();
+    println!("\nready");
+    panic!("on purpose");
 }
 
 /// Reloads when it is told to, and ends when it is asked to stop.
@@ -183,6 +190,17 @@ fn a_service_that_does_not_close_is_named_when_a_second_signal_ends_the_program_
     let (status, said) = program.end();
     assert_eq!(status, Some(i32::from(ENDED_HARD)), "{said}");
     assert!(said.contains("a second signal (15)") && said.contains("SaysGoodbye`"), "{said}");
+}
+
+#[test]
+fn a_program_that_panics_is_ended_hard_by_signals_while_its_services_close() {
+    let mut program = Program::start("panics");
+    program.wait_for("closing");
+    program.signal(libc::SIGTERM);
+    program.signal(libc::SIGINT);
+    let (status, said) = program.end();
+    assert_eq!(status, Some(i32::from(ENDED_HARD)), "{said}");
+    assert!(said.contains("on purpose") && said.contains("SaysGoodbye`"), "{said}");
 }
 
 #[test]

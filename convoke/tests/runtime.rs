@@ -182,6 +182,76 @@ fn a_guest_in_a_foreign_loop_is_told_by_a_descriptor_and_a_time() {
     assert_eq!(slept.wait(), Outcome::Value(()));
 }
 
+/// Were one of them not announced, the foreign loop would wait for ever.
+#[cfg(unix)]
+#[test]
+fn a_guest_is_told_of_posts_timers_and_sockets_that_come_while_it_dozes() {
+    use std::os::fd::AsRawFd;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    const ROUNDS: usize = 200;
+    const THREADS: usize = 3;
+
+    let context = io_context().unwrap();
+    let (near, far) = context.run_until(async { convoke::net::UnixStream::pair() }).unwrap().unwrap();
+    let descriptor = context.descriptor().expect("this driver has one").as_raw_fd();
+    let running = AtomicUsize::new(THREADS);
+    let executor = context.executor();
+    thread::scope(|threads| {
+        let (executor, running) = (&executor, &running);
+        // There, so that the foreign loop sees it.
+        let leaves = move || {
+            let left = schedule(executor).then(|()| running.fetch_sub(1, Ordering::Relaxed));
+            assert!(sync_wait(left).is_value());
+        };
+        threads.spawn(move || {
+            (0..ROUNDS).for_each(|round| {
+                assert_eq!(sync_wait(schedule(executor).then(move |()| round)), Outcome::Value(round));
+            });
+            leaves();
+        });
+        threads.spawn(move || {
+            for round in 0..ROUNDS as u64 {
+                let a_while = Duration::from_micros(round % 7 * 100);
+                let slept = launch(executor).start(async move { sleep(a_while).await });
+                assert_eq!(slept.wait(), Outcome::Value(()));
+            }
+            leaves();
+        });
+        threads.spawn(move || {
+            let echo = launch(executor).start(async move {
+                let mut room = [0; 8];
+                while far.read_exact(&mut room).await.is_ok() {
+                    far.write_all(&room).await.expect("somebody listens");
+                }
+            });
+            let asked = sync_wait(task(async move {
+                for round in 0..ROUNDS {
+                    let mut heard = [0; 8];
+                    near.write_all(&round.to_le_bytes()).await?;
+                    near.read_exact(&mut heard).await?;
+                    assert_eq!(usize::from_le_bytes(heard), round);
+                }
+                io::Result::Ok(())
+            }));
+            asked.unwrap().expect("nobody hangs up");
+            assert_eq!(echo.wait(), Outcome::Value(()));
+            leaves();
+        });
+        loop {
+            let until = context.poll();
+            if running.load(Ordering::Relaxed) == 0 {
+                break;
+            }
+            let left = until.map(|until| until.saturating_duration_since(std::time::Instant::now()));
+            let most = left.map_or(-1, |left| left.as_micros().div_ceil(1000) as i32);
+            let mut asked = libc::pollfd { fd: descriptor, events: libc::POLLIN, revents: 0 };
+            // SAFETY: one descriptor, which the context keeps open.
+            unsafe { libc::poll(&raw mut asked, 1, most) };
+        }
+    });
+}
+
 #[test]
 fn contexts_and_pool_pass_their_drivers_through_wrappers() {
     let context = io_context().unwrap();

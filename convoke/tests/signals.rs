@@ -2,11 +2,13 @@
 #![cfg(all(feature = "net", unix))]
 
 use std::io;
+use std::sync::mpsc;
+use std::thread;
 
 use convoke::io::IO;
-use convoke::io_context;
 use convoke::prelude::*;
 use convoke::signal::{Signal, SignalService, ctrl_c, raise, signals};
+use convoke::{InlineExecutor, io_context};
 
 #[test]
 fn all_who_subscribed_hear_of_a_signal() {
@@ -96,6 +98,28 @@ fn a_subscription_outlives_its_context_and_a_new_context_hears_as_the_first_did(
         io::Result::Ok(these.next().await)
     });
     assert_eq!(heard.unwrap().unwrap(), Signal::USER_1);
+}
+
+/// Without an executor of its own a task goes on where the signal is heard: on the thread that the service waits for at its end.
+#[test]
+fn one_who_has_heard_may_ask_the_service_for_more_while_it_ends() {
+    let context = io_context().unwrap();
+    let service = context.services().use_service::<SignalService>();
+    let mut these = service.subscribe([Signal::USER_1]).unwrap();
+    let (hears, heard) = mpsc::channel();
+    let asks = service.clone();
+    let launched = launch(&InlineExecutor).start(async move {
+        these.next().await;
+        drop(these);
+        hears.send(()).unwrap();
+        while asks.subscribe([Signal::USER_1]).is_ok() {
+            thread::yield_now();
+        }
+    });
+    service.raise(Signal::USER_1).unwrap();
+    heard.recv().unwrap();
+    drop(context);
+    assert_eq!(launched.wait(), Outcome::Value(()));
 }
 
 #[test]

@@ -156,7 +156,10 @@ impl RunLoop {
     /// if there is something to run. [`rouse`](RunLoop::rouse) it before anything else.
     #[must_use = "if there is something to run, nobody will be woken"]
     pub fn doze(&self) -> bool {
-        self.runner.is_empty() && self.executor.shared.inbox.fall_asleep()
+        let dozes = self.runner.is_empty() && self.executor.shared.inbox.fall_asleep();
+        // With the fence in `arm`, as in a sleep: the time that is asked for next is that of all timers, or it is announced.
+        fence(Ordering::SeqCst);
+        dozes
     }
 
     /// The loop does not [`doze`](RunLoop::doze) any more.

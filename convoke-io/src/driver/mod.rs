@@ -104,7 +104,9 @@ pub trait Driver: Send + Sync + 'static {
     /// Ends the [`wait`](Driver::wait) that is going on or, if there is none, the next one.
     fn wake(&self);
 
-    /// How many operations are in flight, and how many wait until an attempt may succeed: what the context counts as work.
+    /// How many operations are in flight, and how many wait until an attempt may succeed: what the context counts as work. If there
+    /// are some, and the last of them goes by what another thread does, the [`wait`](Driver::wait) that is going on ends, or the next
+    /// one: whoever has asked asks again.
     fn in_flight(&self) -> usize;
 
     /// Finishes all that is in flight with an error, and all that is submitted from now on. Its sources stay, and fail.

@@ -3,6 +3,7 @@
 use core::future::Future;
 use core::net::SocketAddr;
 use std::io;
+use std::sync::Arc;
 
 use super::address_error::{binding, connecting};
 use super::kind::Internet;
@@ -10,7 +11,7 @@ use super::listener::Listener;
 use super::socket_stream::SocketStream;
 use super::to_address::{ToAddress, resolve};
 use crate::context::current_driver;
-use crate::driver::{Address, ListenOptions, SocketOption, StandardSocket};
+use crate::driver::{Address, Driver, ListenOptions, SocketOption, Source, StandardSocket};
 use crate::transfer::{Toward, Transfer};
 
 /// A connection over TCP.
@@ -103,12 +104,9 @@ impl TcpStream {
             let driver = current_driver()?;
             let mut last = no_address();
             for address in addresses.await? {
-                let address = Address::Internet(address);
-                let source = driver.stream(&address).map_err(|error| connecting(&address, error))?;
-                let (connected, address) = Transfer::<_, Toward>::new(source.clone(), address).await;
-                match connected {
-                    Ok(_) => return Ok(Self::new(source)),
-                    Err(error) => last = connecting(&address, error),
+                match connected(&*driver, Address::Internet(address)).await {
+                    Ok(source) => return Ok(Self::new(source)),
+                    Err(error) => last = error,
                 }
             }
             Err(last)
@@ -152,6 +150,14 @@ impl TcpStream {
             other => Err(io::Error::other(format!("the driver was asked for nodelay and said {other:?}"))),
         }
     }
+}
+
+/// A stream that is connected to this address. That there are no sockets of its kind here says nothing about the next one.
+async fn connected(driver: &dyn Driver, to: Address) -> io::Result<Arc<dyn Source>> {
+    let source = driver.stream(&to).map_err(|error| connecting(&to, error))?;
+    let (connected, to) = Transfer::<_, Toward>::new(source.clone(), to).await;
+    connected.map_err(|error| connecting(&to, error))?;
+    Ok(source)
 }
 
 /// A source at the first of these addresses at which there can be one.

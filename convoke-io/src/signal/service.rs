@@ -72,9 +72,11 @@ impl Service for SignalService {
     }
 
     fn shutdown(&self) {
-        let mut heard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let heard = core::mem::replace(&mut *heard, Heard::ShutDown);
-        // Not under the lock: it may be the last, and wait for a thread.
+        let heard = {
+            let mut heard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            core::mem::replace(&mut *heard, Heard::ShutDown)
+        };
+        // Not under the lock: it may be the last, and wait for a thread, which may be about to ask this service for something.
         drop(heard);
     }
 }

@@ -4,7 +4,6 @@ use core::hint;
 use core::mem::MaybeUninit;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::event::epoll::{self, EventData, EventFlags};
@@ -13,6 +12,7 @@ use rustix::io::Errno;
 
 use super::alertness::Alertness;
 use crate::EVENTS_AT_ONCE;
+use crate::bell::Bell;
 use crate::readiness::Event;
 
 /// The key of the bell.
@@ -24,19 +24,18 @@ const PAUSES: u32 = 8;
 #[derive(Debug)]
 pub(crate) struct Poller {
     epoll: OwnedFd,
-    /// Is rung to wake. By edges too, so nobody needs to read it.
-    bell: OwnedFd,
-    /// Whether the bell was rung, and the wait that it ends has not ended yet.
-    rung: AtomicBool,
+    bell: Bell,
+    /// By which the kernel says that the bell was rung. By edges too, so nobody needs to read it.
+    sound: OwnedFd,
     alertness: Alertness,
 }
 
 impl Poller {
     pub(crate) fn new(longest_look: Duration) -> io::Result<Self> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
-        let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
-        epoll::add(&epoll, &bell, EventData::new_u64(BELL), EventFlags::IN | EventFlags::ET)?;
-        Ok(Self { epoll, bell, rung: AtomicBool::new(false), alertness: Alertness::new(longest_look) })
+        let sound = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        epoll::add(&epoll, &sound, EventData::new_u64(BELL), EventFlags::IN | EventFlags::ET)?;
+        Ok(Self { epoll, bell: Bell::new(), sound, alertness: Alertness::new(longest_look) })
     }
 
     pub(crate) fn add(&self, socket: BorrowedFd<'_>, key: usize) -> io::Result<()> {
@@ -99,11 +98,8 @@ impl Poller {
             Err(Errno::INTR) => &[],
             Err(error) => return Err(error.into()),
         };
-        // Only what was rung before is answered by this: whoever rings from now on rings for the next wait. Looked at
-        // before it is exchanged: mostly nobody has rung.
-        if self.rung.load(Ordering::Relaxed) {
-            self.rung.swap(false, Ordering::AcqRel);
-        }
+        // Before anything else is looked at.
+        self.bell.answer();
         for event in events {
             let (flags, key) = (event.flags, event.data.u64());
             if key != BELL {
@@ -114,11 +110,10 @@ impl Poller {
     }
 
     pub(crate) fn wake(&self) {
-        if self.rung.swap(true, Ordering::AcqRel) {
-            return;
+        if self.bell.ring() {
+            // It fails when it is full, after more rings than there are nanoseconds in a century.
+            _ = rustix::io::write(&self.sound, &1_u64.to_ne_bytes());
         }
-        // It fails when it is full, after more rings than there are nanoseconds in a century.
-        _ = rustix::io::write(&self.bell, &1_u64.to_ne_bytes());
     }
 
     pub(crate) fn descriptor(&self) -> BorrowedFd<'_> {

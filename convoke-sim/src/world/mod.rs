@@ -70,6 +70,8 @@ pub(crate) struct State {
     /// Who is told when the lock is given back.
     told: Vec<Finished>,
     woken: bool,
+    /// Hosts whose drivers have said that somebody waits, and are woken when nobody does.
+    pub(crate) asked: Vec<HostId>,
 }
 
 impl World {
@@ -88,6 +90,7 @@ impl World {
             underway: Underway::default(),
             told: Vec::new(),
             woken: false,
+            asked: Vec::new(),
         };
         Arc::new(Self { state: Mutex::new(state), woken: Condvar::new(), start: Instant::now() })
     }
@@ -102,8 +105,12 @@ impl World {
         let mut state = self.lock();
         let result = act(&mut state);
         let told = core::mem::take(&mut state.told);
+        let wakes = !state.asked.is_empty() && state.has_become_idle();
         drop(state);
         drop(told);
+        if wakes {
+            self.wake();
+        }
         result
     }
 
@@ -150,6 +157,15 @@ impl World {
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// Whether nobody waits any more on a host that has asked. It has heard of it then.
+    fn has_become_idle(&mut self) -> bool {
+        let (hosts, before) = (&self.hosts, self.asked.len());
+        self.asked.retain(|host| hosts[host.0].in_flight > 0);
+        self.asked.len() < before
     }
 }
 

@@ -1,7 +1,7 @@
 //! All ways to read and to write, each with its promise about what has happened when it is stopped or dropped.
 
 use std::future::poll_fn;
-use std::io;
+use std::io::{self, IoSlice, IoSliceMut};
 use std::pin::pin;
 use std::task::Poll;
 use std::time::Duration;
@@ -16,6 +16,8 @@ use crate::random::Random;
 
 /// How much is said, or heard, at once: often more than the kernel has room for.
 const LONGEST: usize = 20_000;
+/// How long one of many buffers is, at the most: often there are more of them than the kernel takes at once.
+const SHORTEST: usize = 24;
 /// For how long a call is left alone before it is stopped.
 const PATIENCE: usize = 6;
 /// How often one speaks.
@@ -36,7 +38,7 @@ pub(crate) async fn speak(speaker: Speaker, mut random: Random) {
 async fn say_something(speaker: &Speaker, random: &mut Random) -> io::Result<bool> {
     let words = speaker.words(1 + random.below(LONGEST));
     let stream = &*speaker.stream;
-    match random.below(7) {
+    match random.below(8) {
         0 => speaker.wrote(stream.write(&words).await? as u64),
         1 => speaker.wrote(stream.write_owned(words).await.0? as u64),
         2 => say_all(speaker, &words).await?,
@@ -59,6 +61,10 @@ async fn say_something(speaker: &Speaker, random: &mut Random) -> io::Result<boo
             if let Some(written) = polled_once(stream.write(&words)).await {
                 speaker.wrote(written? as u64);
             }
+        }
+        6 => {
+            let pieces: Vec<_> = words.chunks(1 + random.below(SHORTEST)).map(IoSlice::new).collect();
+            speaker.wrote(stream.write_vectored(&pieces).await? as u64);
         }
         _ => {
             let most = words.len() as u64;
@@ -110,7 +116,7 @@ pub(crate) async fn listen(listener: Listener, mut random: Random, leaves: bool)
 async fn hear_something(listener: &Listener, random: &mut Random, leaves: bool) -> io::Result<bool> {
     let stream = &*listener.stream;
     let mut room = vec![0; 1 + random.below(LONGEST)];
-    let read = match random.below(7) {
+    let read = match random.below(10) {
         0 => Some(stream.read(&mut room).await?),
         1 => {
             let (read, bytes) = stream.read_owned(room).await;
@@ -131,6 +137,21 @@ async fn hear_something(listener: &Listener, random: &mut Random, leaves: bool) 
         }
         4 => return hear_all(listener, room, random.below(PATIENCE)).await,
         5 => polled_once(stream.read(&mut room)).await.transpose()?,
+        6 => {
+            let piece = 1 + random.below(SHORTEST);
+            let mut rooms: Vec<_> = room.chunks_mut(piece).map(IoSliceMut::new).collect();
+            Some(stream.read_vectored(&mut rooms).await?)
+        }
+        7 => {
+            stream.readable().await?;
+            polled_once(stream.read(&mut room)).await.transpose()?
+        }
+        8 => {
+            let seen = stream.peek(&mut room).await?;
+            let mut read = vec![0; seen];
+            assert!(stream.read(&mut read).await? == seen && room[..seen] == read, "it was seen there");
+            Some(seen)
+        }
         _ if leaves => {
             // What it may have read is lost, so nothing is heard after it.
             let Some((read, bytes)) = polled_once(stream.read_owned(room).into_future()).await else {

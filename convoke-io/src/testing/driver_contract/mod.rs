@@ -233,6 +233,7 @@ pub fn datagrams(harness: &Harness) {
 pub fn threads(harness: &Harness) {
     threads::sockets_are_used_from_everywhere(harness);
     threads::two_threads_share_a_connection(harness);
+    threads::a_wait_ends_when_the_last_has_left_on_another_thread(harness);
 }
 
 /// No descriptor left is an error to who asks for one, and to nobody else.

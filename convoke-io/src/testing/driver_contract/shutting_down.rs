@@ -9,6 +9,7 @@ use super::Harness;
 use super::stage::{fill, in_flight};
 use crate::driver::{Address, ListenOptions};
 use crate::net::TcpListener;
+use crate::transfer::{Toward, Transfer};
 use crate::{IoContext, current_driver};
 
 pub(super) fn what_is_in_flight_fails(harness: &Harness) {
@@ -39,9 +40,12 @@ pub(super) fn what_is_in_flight_fails(harness: &Harness) {
 pub(super) fn what_is_submitted_later_fails(harness: &Harness) {
     harness.run(async {
         let (near, far) = harness.connection().await?;
-        let driver = current_driver()?;
+        let (driver, listener) = (current_driver()?, TcpListener::bind(harness.address()).await?);
+        let to = Address::Internet(listener.local_addr()?);
+        let unconnected = driver.stream(&to)?;
         driver.shut_down();
         driver.shut_down();
+        assert!(Transfer::<_, Toward>::new(unconnected, to).await.0.is_err());
         assert!(near.read(&mut [0; 4]).await.is_err());
         assert!(near.read_owned([0; 4]).await.0.is_err());
         assert!(far.write_all(&vec![0; 1 << 24]).await.is_err());

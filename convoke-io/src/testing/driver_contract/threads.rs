@@ -2,7 +2,9 @@
 
 use std::io;
 use std::sync::Arc;
+use std::thread;
 
+use convoke_core::{Outcome, StopReason, StopSource};
 use convoke_exec::{ThreadPool, launch, scope, try_join};
 
 use super::Harness;
@@ -103,6 +105,27 @@ async fn hears(stream: Arc<TcpStream>) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// A context that waits for nothing else any more has nothing left to do.
+pub(super) fn a_wait_ends_when_the_last_has_left_on_another_thread(harness: &Harness) {
+    if harness.one_thread {
+        return;
+    }
+    let context = IoContext::new(harness.driver());
+    let pool = ThreadPool::new(1).expect("a thread");
+    let listener = context.run_until(TcpListener::bind(harness.address())).unwrap().expect("a free port");
+    let source = StopSource::new();
+    let accepts = launch(&pool.executor())
+        .stop_token(source.token())
+        .start(async move { listener.accept().await.map(drop) });
+    while context.driver().in_flight() == 0 {
+        thread::yield_now();
+    }
+    source.request_stop(StopReason::Requested);
+    assert!(matches!(accepts.wait(), Outcome::Stopped), "nobody has connected");
+    context.driver().wait(None).expect("a driver can wait");
+    assert_eq!(context.driver().in_flight(), 0);
 }
 
 /// Runs the context until the chain has ended, which runs elsewhere.
