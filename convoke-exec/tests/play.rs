@@ -2,7 +2,6 @@
 #![cfg(all(feature = "testing", not(feature = "loom")))]
 
 use std::future::Future;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 use std::task::Poll;
@@ -14,11 +13,8 @@ use convoke::testing::{self, DropCount, Play, Stage, wait_all_blocked};
 
 /// What a test that fails says.
 fn complaint<F: Future<Output: std::fmt::Debug> + 'static>(play: Play, body: F) -> String {
-    let failed = catch_unwind(AssertUnwindSafe(|| play.run(body))).expect_err("it should fail");
-    match failed.downcast::<String>() {
-        Ok(says) => *says,
-        Err(failed) => (*failed.downcast::<&str>().unwrap()).to_owned(),
-    }
+    let failed = Panic::catch(|| play.run(body)).expect_err("it should fail");
+    failed.message().to_owned()
 }
 
 /// Forgets it, where a leak checker still sees it.
