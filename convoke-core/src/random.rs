@@ -37,6 +37,7 @@ impl Random {
     ///
     /// # Panics
     /// If `bound` is 0.
+    #[track_caller]
     pub fn below(&mut self, bound: usize) -> usize {
         (self.draw() % bound as u64) as usize
     }
@@ -45,6 +46,7 @@ impl Random {
     ///
     /// # Panics
     /// If `times` is 0.
+    #[track_caller]
     pub fn one_in(&mut self, times: usize) -> bool {
         self.below(times) == 0
     }

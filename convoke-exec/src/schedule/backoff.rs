@@ -57,6 +57,7 @@ impl Backoff {
     ///
     /// # Panics
     /// If that is not a number of zero or more.
+    #[track_caller]
     pub const fn factor(self, factor: f64) -> Self {
         assert!(
             factor.is_finite() && factor >= 0.0,
@@ -75,6 +76,7 @@ impl Backoff {
     ///
     /// # Panics
     /// If it is not from zero to one.
+    #[track_caller]
     pub const fn jitter(self, share: f64) -> Self {
         assert!(share >= 0.0 && share <= 1.0, "the share of a wait that is random is from zero to one");
         Self { jitter: share, ..self }
