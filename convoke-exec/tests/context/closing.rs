@@ -105,7 +105,7 @@ fn dropping_a_context_shuts_down_and_awaits_nothing() {
 
 /// Closes when the gate is open.
 struct Gated {
-    trace: Trace,
+    notes: Notes,
     begun: Event,
     gate: Event,
 }
@@ -118,29 +118,29 @@ impl Service for Gated {
     }
 
     async fn close(&self) {
-        self.trace.note("close 4");
+        self.notes.note("close 4");
         self.begun.set();
         self.gate.wait().await;
-        self.trace.note("closed 4");
+        self.notes.note("closed 4");
     }
 
     fn shutdown(&self) {
-        self.trace.note("shut down 4");
+        self.notes.note("shut down 4");
     }
 }
 
-fn with_a_gated_one(trace: &Trace) -> (Context, Arc<Gated>) {
-    let context = with_two_that_close(trace);
+fn with_a_gated_one(notes: &Notes) -> (Context, Arc<Gated>) {
+    let context = with_two_that_close(notes);
     let gated =
-        context.make_service(|_| Gated { trace: trace.clone(), begun: Event::new(), gate: Event::new() });
+        context.make_service(|_| Gated { notes: notes.clone(), begun: Event::new(), gate: Event::new() });
     let gated = gated.ok().unwrap();
     (context, gated)
 }
 
 #[test]
 fn a_shut_down_during_a_close_is_in_order_and_spares_nobody_the_rest() {
-    let trace = Trace::default();
-    let (context, gated) = with_a_gated_one(&trace);
+    let notes = Notes::default();
+    let (context, gated) = with_a_gated_one(&notes);
     let shuts_down = async {
         gated.begun.wait().await;
         context.shutdown();
@@ -151,15 +151,15 @@ fn a_shut_down_during_a_close_is_in_order_and_spares_nobody_the_rest() {
         Outcome::Value(((), ()))
     );
     let ended = ["close 4", "shut down 4", "shut down 3", "shut down 2", "shut down 1", "closed 4"];
-    assert_eq!(trace.lines()[..6], ended);
-    assert_eq!(trace.lines()[6..], ["destroy 3", "destroy 2", "destroy 1"]);
+    assert_eq!(notes.lines()[..6], ended);
+    assert_eq!(notes.lines()[6..], ["destroy 3", "destroy 2", "destroy 1"]);
 }
 
 #[test]
 fn a_service_whose_close_was_cut_short_is_shut_down_with_the_rest() {
     for closes_again in [true, false] {
-        let trace = Trace::default();
-        let (context, gated) = with_a_gated_one(&trace);
+        let notes = Notes::default();
+        let (context, gated) = with_a_gated_one(&notes);
         let ends = async {
             let mut closing = Box::pin(context.close());
             let begun = poll_fn(|cx| {
@@ -177,7 +177,7 @@ fn a_service_whose_close_was_cut_short_is_shut_down_with_the_rest() {
         drop(context);
         for service in 1..=4 {
             let shut_down = format!("shut down {service}");
-            assert_eq!(trace.lines().iter().filter(|line| **line == shut_down).count(), 1, "{shut_down}");
+            assert_eq!(notes.lines().iter().filter(|line| **line == shut_down).count(), 1, "{shut_down}");
         }
     }
 }
