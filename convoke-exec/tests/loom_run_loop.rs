@@ -83,9 +83,9 @@ fn work_posted_while_the_loop_goes_away_is_run_or_stopped() {
 
 #[test]
 fn a_loop_without_work_has_run_what_its_work_has_posted() {
-    static THERE: AtomicUsize = AtomicUsize::new(0);
-    static WAITED: AtomicUsize = AtomicUsize::new(0);
-    model(|| {
+    static THERE: Reached = Reached::new();
+    static WAITED: Reached = Reached::new();
+    explore(3, || {
         let run_loop = RunLoop::new();
         let executor = run_loop.executor();
         executor.work_began();
@@ -97,7 +97,7 @@ fn a_loop_without_work_has_run_what_its_work_has_posted() {
         thread::yield_now();
         let mut ran = run_loop.run_ready();
         let first = if ran > 0 { &THERE } else { &WAITED };
-        first.fetch_add(1, Ordering::Relaxed);
+        first.here();
         while run_loop.has_work() {
             ran += run_loop.run_ready();
             thread::yield_now();
