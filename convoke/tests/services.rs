@@ -6,7 +6,7 @@
 mod notes;
 
 use std::io;
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Weak};
 
 use convoke::context::{Context, FromContext, Service};
 use convoke::io::{IO, use_service, with_services};
@@ -241,6 +241,8 @@ fn the_services_of_a_runtime_close_while_its_pool_is_there() {
 
 #[cfg(feature = "sim")]
 mod simulated {
+    use std::sync::Mutex;
+
     use convoke::sim::{Sim, explore_stops};
 
     use super::*;
