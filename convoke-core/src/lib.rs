@@ -25,6 +25,7 @@ mod operation;
 pub mod outcome;
 mod panic;
 pub mod prelude;
+mod random;
 mod receiver;
 mod sender;
 pub mod stop;
@@ -64,6 +65,7 @@ pub mod raw {
         StopWatch, Waits, WakerMark, outside_a_task,
     };
     pub use crate::operation::{Action, Children, EnvAbove, Handshake, Leaf, Slot};
+    pub use crate::random::Random;
     pub use crate::stop::{InPlaceStop, OnStop, RawCallback};
     pub use crate::this_thread::Polling;
     pub mod sync {

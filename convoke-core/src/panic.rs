@@ -11,6 +11,10 @@ pub struct Panic {
     payload: ManuallyDrop<Box<dyn Any + Send>>,
 }
 
+// SAFETY: through a shared reference the payload is seen only as what is `Sync`: see `downcast_ref` and `message`. So an error
+// that may be a panic goes where errors go: into a `Box<dyn Error + Send + Sync>`.
+unsafe impl Sync for Panic {}
+
 impl Drop for Panic {
     #[inline]
     fn drop(&mut self) {
@@ -80,9 +84,10 @@ impl Panic {
         self.payload.is::<&'static str>() || self.payload.is::<String>()
     }
 
-    /// What was thrown.
-    pub fn payload(&self) -> &(dyn Any + Send) {
-        &**self.payload
+    /// What was thrown, if it is one of these. That may be looked at by several threads; what may not is found in
+    /// [`into_payload`](Panic::into_payload).
+    pub fn downcast_ref<T: Any + Sync>(&self) -> Option<&T> {
+        self.payload.downcast_ref()
     }
 
     /// What was thrown, owned.
@@ -128,6 +133,7 @@ mod tests {
     fn a_payload_of_any_type_survives() {
         let panic = Panic::catch(|| std::panic::panic_any(42_u8)).unwrap_err();
         assert_eq!(panic.message(), "a panic whose payload is not text");
+        assert_eq!((panic.downcast_ref::<u8>(), panic.downcast_ref::<u16>()), (Some(&42), None));
         assert_eq!(panic.into_payload().downcast_ref::<u8>(), Some(&42));
     }
 

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, Mutex, mpsc};
 use std::thread;
 
-use convoke_core::raw::{Children, InPlaceStop};
+use convoke_core::raw::{Children, InPlaceStop, Random};
 use convoke_core::{OwnedStopCallback, StopCallback, StopReason, StopSource, StopToken};
 
 mod counting;
@@ -354,18 +354,6 @@ fn a_source_in_place_allocates_only_for_a_token_to_keep() {
     assert_eq!(token.reason(), Some(StopReason::Lost));
 }
 
-/// xorshift: the same sequence on every run.
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 % bound as u64) as usize
-    }
-}
-
 #[test]
 fn ten_thousand_callbacks_are_removed_in_any_order() {
     let (source, ran) = (StopSource::new(), Arc::new(Mutex::new(Vec::new())));
@@ -377,9 +365,9 @@ fn ten_thousand_callbacks_are_removed_in_any_order() {
             (number, callback)
         })
         .collect();
-    let mut dice = Dice(0x5EED);
+    let mut random = Random::new(0x5EED);
     while callbacks.len() > 100 {
-        let chosen = dice.below(callbacks.len());
+        let chosen = random.below(callbacks.len());
         drop(callbacks.swap_remove(chosen));
     }
     let mut left: Vec<usize> = callbacks.iter().map(|(number, _)| *number).collect();

@@ -7,6 +7,7 @@ use std::hash::RandomState;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use convoke_core::env::Local;
+use convoke_core::raw::Random;
 
 use crate::current;
 
@@ -53,7 +54,7 @@ impl Chance {
 
     /// One whose numbers are a function of the seed. Clones go on with the same sequence.
     pub fn seeded(seed: u64) -> Self {
-        let numbers = Mutex::new(Numbers(seed));
+        let numbers = Mutex::new(Random::new(seed));
         Self::new(move || numbers.lock().unwrap_or_else(PoisonError::into_inner).draw())
     }
 }
@@ -61,25 +62,6 @@ impl Chance {
 impl fmt::Debug for Chance {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Chance").finish_non_exhaustive()
-    }
-}
-
-/// SplitMix64: short, and good enough for all that is asked of it here.
-#[derive(Clone, Debug)]
-pub(crate) struct Numbers(pub(crate) u64);
-
-impl Numbers {
-    pub(crate) fn draw(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        mixed ^ (mixed >> 31)
-    }
-
-    /// From zero up to one.
-    pub(crate) fn share(&mut self) -> f64 {
-        (self.draw() >> 11) as f64 / (1_u64 << 53) as f64
     }
 }
 

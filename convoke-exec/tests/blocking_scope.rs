@@ -2,7 +2,6 @@
 
 #![cfg(not(feature = "loom"))]
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Barrier, Mutex, mpsc};
 
@@ -20,14 +19,6 @@ impl Drop for Leaves<'_> {
     fn drop(&mut self) {
         self.0.fetch_add(1, Ordering::SeqCst);
     }
-}
-
-fn said(panic: &(dyn std::any::Any + Send)) -> String {
-    panic
-        .downcast_ref::<String>()
-        .cloned()
-        .or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()))
-        .unwrap()
 }
 
 #[test]
@@ -135,8 +126,8 @@ fn a_panic_of_a_child_goes_on_here_with_its_name() {
             s.named("unlucky").spawn(async { panic!("boom") });
         });
     };
-    let panic = catch_unwind(AssertUnwindSafe(run)).unwrap_err();
-    let said = said(&*panic);
+    let panic = Panic::catch(run).unwrap_err();
+    let said = panic.message();
     assert!(said.contains("`unlucky`") && said.contains("boom"), "{said}");
 }
 
@@ -157,8 +148,8 @@ fn a_panic_of_the_body_waits_for_the_children_first() {
             panic!("body")
         })
     };
-    let panic = catch_unwind(AssertUnwindSafe(run)).map(|(): ()| ()).unwrap_err();
-    assert_eq!(said(&*panic), "body");
+    let panic = Panic::catch(run).map(|(): ()| ()).unwrap_err();
+    assert_eq!(panic.message(), "body");
     assert_eq!(count.load(Ordering::SeqCst), 1);
 }
 
@@ -167,9 +158,9 @@ fn a_panic_behind_a_handle_goes_on_where_it_is_waited_for() {
     let pool = ThreadPool::new(1).unwrap();
     let caught = blocking_scope(&pool.executor(), |s| {
         let unlucky = s.named("unlucky").spawn_future(async { panic!("boom") });
-        catch_unwind(AssertUnwindSafe(|| unlucky.wait())).map(drop).unwrap_err()
+        Panic::catch(|| unlucky.wait()).map(drop).unwrap_err()
     });
-    assert!(said(&*caught).contains("`unlucky`"));
+    assert!(caught.message().contains("`unlucky`"));
 }
 
 #[test]
@@ -187,8 +178,8 @@ fn a_panic_behind_a_handle_that_was_dropped_is_the_scopes() {
         });
     };
     // It was asked to stop, and does not look. Its panic stops the other child.
-    let ended = catch_unwind(AssertUnwindSafe(run));
-    assert!(said(&*ended.unwrap_err()).contains("boom"));
+    let ended = Panic::catch(run);
+    assert!(ended.unwrap_err().message().contains("boom"));
 }
 
 #[test]
@@ -262,12 +253,12 @@ fn children_that_end_by_themselves_may_be_asked_to_stop_meanwhile() {
 fn a_scope_that_would_wait_for_its_own_thread_is_refused() {
     let run_loop = RunLoop::new();
     let run = || blocking_scope(&run_loop.executor(), |_| ());
-    let panic = catch_unwind(AssertUnwindSafe(run)).unwrap_err();
-    assert!(said(&*panic).contains("would run on this thread alone"));
+    let panic = Panic::catch(run).unwrap_err();
+    assert!(panic.message().contains("would run on this thread alone"));
 
     let run = || sync_wait(task(async { blocking_scope(&current::executor(), |_| ()) }));
-    let panic = catch_unwind(AssertUnwindSafe(run)).map(drop).unwrap_err();
-    assert!(said(&*panic).contains("would run on this thread alone"));
+    let panic = Panic::catch(run).map(drop).unwrap_err();
+    assert!(panic.message().contains("would run on this thread alone"));
 }
 
 #[test]

@@ -1,13 +1,10 @@
 //! What must not compile, and what the compiler says then: at the call, in our words.
-//!
-//! The messages are those of one compiler, the stated `rust-version`; with another one there is nothing to compare.
-//! To accept changed messages run with `TRYBUILD=overwrite`.
 
 #![cfg(not(feature = "loom"))]
 
-use std::path::Path;
-use std::process::Command;
-use std::{env, fs};
+// As it is asked one floor below.
+#[path = "../../convoke-core/tests/compiler/mod.rs"]
+mod compiler;
 
 /// What each message says.
 const WORDS: [(&str, &[&str]); 9] = [
@@ -24,23 +21,12 @@ const WORDS: [(&str, &[&str]); 9] = [
 
 #[test]
 fn what_must_not_compile_says_why() {
-    let rustc = env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
-    let version = Command::new(rustc).arg("--version").output().expect("rustc runs");
-    let version = String::from_utf8_lossy(&version.stdout);
-    if !version.starts_with(concat!("rustc ", env!("CARGO_PKG_RUST_VERSION"), ".")) {
-        eprintln!("skipped: the messages are those of {}, not of {version}", env!("CARGO_PKG_RUST_VERSION"));
-        return;
-    }
-    trybuild::TestCases::new().compile_fail("tests/compile_fail/*.rs");
+    compiler::refuses_them_all();
 }
 
 #[test]
 fn the_messages_say_what_to_do() {
-    let room = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/compile_fail");
     for (case, words) in WORDS {
-        let message = fs::read_to_string(room.join(case).with_extension("stderr")).expect("a message");
-        for word in words {
-            assert!(message.contains(word), "{case} does not say `{word}`\n{message}");
-        }
+        compiler::says(case, words);
     }
 }

@@ -4,19 +4,16 @@
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 
+use convoke::Panic;
 use convoke::testing::channel_contract::{self, ChannelUnderTest};
 use convoke::testing::lock_contract::{self, LockUnderTest};
 
 fn complaint(check: impl FnOnce()) -> String {
-    let failed = catch_unwind(AssertUnwindSafe(check)).expect_err("it should fail");
-    match failed.downcast::<String>() {
-        Ok(says) => *says,
-        Err(failed) => (*failed.downcast::<&str>().unwrap()).to_owned(),
-    }
+    let failed = Panic::catch(check).expect_err("it should fail");
+    failed.message().to_owned()
 }
 
 /// What is wrong with a lock.

@@ -236,7 +236,7 @@ fn a_payload_that_is_not_text_reaches_the_first_join() {
     let work = just_from(|| std::panic::panic_any(7_u8)).then(|()| ());
     scope.named("odd").spawn(work, &Env::new()).unwrap();
     let Outcome::Panicked(panic) = join(&scope) else { panic!("it panicked") };
-    assert_eq!(panic.payload().downcast_ref(), Some(&7_u8));
+    assert_eq!(panic.downcast_ref(), Some(&7_u8));
     let words = "`odd` panicked: a panic whose payload is not text";
     assert_eq!(join(&scope), Outcome::Panicked(Panic::new(words)));
 }

@@ -2,7 +2,6 @@
 #![cfg(all(feature = "testing", not(feature = "loom")))]
 
 use std::future::Future;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,8 +17,8 @@ fn complaint<P>(program: impl Fn(&Probe) -> P) -> String
 where
     P: Future<Output: Send + 'static> + Send + 'static,
 {
-    let failed = catch_unwind(AssertUnwindSafe(|| explore_inner_stops_with(program)));
-    *failed.expect_err("it should fail").downcast::<String>().unwrap()
+    let failed = Panic::catch(|| explore_inner_stops_with(program));
+    failed.expect_err("it should fail").message().to_owned()
 }
 
 fn tasks(exploration: &Exploration) -> usize {
@@ -129,7 +128,7 @@ fn a_task_whose_clean_up_a_stop_skips_is_named_with_the_run_that_shows_it() {
     let after = says.split("replay_inner_stop(").nth(1).unwrap();
     let point: usize = after.split(',').next().unwrap().parse().unwrap();
     assert!(after.starts_with(&format!("{point}, Part::Task(1), …)` runs that alone")), "{says}");
-    assert!(catch_unwind(AssertUnwindSafe(|| replay_inner_stop(point, Part::Task(1), program))).is_err());
+    assert!(Panic::catch(|| replay_inner_stop(point, Part::Task(1), program)).is_err());
 }
 
 #[test]
@@ -295,7 +294,8 @@ fn a_program_with_too_many_parts_is_explored_evenly_and_says_how_many_were_left_
 #[test]
 fn a_part_that_is_not_there_cannot_be_replayed() {
     let replayed =
-        catch_unwind(|| replay_inner_stop(0, Part::Task(5), |_: &Probe| async { checkpoint().await }));
-    let says = *replayed.expect_err("there is none").downcast::<String>().unwrap();
+        Panic::catch(|| replay_inner_stop(0, Part::Task(5), |_: &Probe| async { checkpoint().await }));
+    let absent = replayed.expect_err("there is none");
+    let says = absent.message();
     assert!(says.contains("there is no task 5"), "{says}");
 }

@@ -3,7 +3,6 @@
 #![cfg(all(feature = "testing", not(feature = "loom")))]
 
 use std::future::Future;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::sync::Mutex;
 use std::task::Poll;
@@ -18,8 +17,8 @@ fn complaint<P>(program: impl Fn(&Probe) -> P) -> String
 where
     P: Future<Output: Send + 'static> + Send + 'static,
 {
-    let failed = catch_unwind(AssertUnwindSafe(|| explore_stops_with(program)));
-    *failed.expect_err("it should fail").downcast::<String>().unwrap()
+    let failed = Panic::catch(|| explore_stops_with(program));
+    failed.expect_err("it should fail").message().to_owned()
 }
 
 /// Forgets it, where a leak checker still sees it.
@@ -284,7 +283,7 @@ fn clean_up_that_a_stop_skips_is_found_with_the_step_that_replays_it() {
     let says = complaint(program);
     assert!(says.contains("with a stop from outside after step 2 (`replay_stop(2, …)`"), "{says}");
     assert!(says.contains("`lock file` was acquired 1 time and cleaned up 0 times"), "{says}");
-    let replayed = catch_unwind(AssertUnwindSafe(|| replay_stop(2, program)));
+    let replayed = Panic::catch(|| replay_stop(2, program));
     assert!(replayed.is_err());
     assert_eq!(replay_stop(0, program).map(|run| run.ended()), [Ended::Stopped; 2]);
 }

@@ -3,7 +3,6 @@
 #![cfg(not(feature = "loom"))]
 
 use std::future::Future;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -100,8 +99,8 @@ fn without_memory_the_future_comes_back_or_a_panic_says_so() {
             }),
         )
     };
-    let panic = catch_unwind(AssertUnwindSafe(run)).unwrap_err();
-    let said = panic.downcast_ref::<String>().unwrap();
+    let panic = Panic::catch(run).unwrap_err();
+    let said = panic.message();
     assert!(said.contains("no 8193 bytes left") || said.contains("bytes left for a framed future"), "{said}");
 }
 

@@ -1,7 +1,6 @@
 //! Generators: values in order, early exits that clean up, errors and panics that reach the consumer.
 #![cfg(all(feature = "testing", not(feature = "loom")))]
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
@@ -19,10 +18,7 @@ fn run<T: Send + 'static>(program: impl Future<Output = T> + Send + 'static) -> 
 
 /// Runs a program that panics, and says with what.
 fn panic_of<T: Send + 'static>(program: impl Future<Output = T> + Send + 'static) -> String {
-    let panic = catch_unwind(AssertUnwindSafe(|| sync_wait(task(program)))).err();
-    let panic = panic.expect("it should panic");
-    let text = panic.downcast_ref::<String>().cloned();
-    text.unwrap_or_else(|| (*panic.downcast_ref::<&str>().unwrap()).to_owned())
+    Panic::catch(|| sync_wait(task(program))).err().expect("it should panic").message().to_owned()
 }
 
 async fn all<T>(mut numbers: Generator<T>) -> Vec<T> {
@@ -125,9 +121,9 @@ fn an_error_is_the_last_item_and_a_panic_goes_on_at_the_consumer() {
             panic!("out of numbers")
         });
         panics.next().await;
-        let ended = catch_unwind(AssertUnwindSafe(|| {
+        let ended = Panic::catch(|| {
             let _ = Pin::new(&mut panics).poll_next(&mut Context::from_waker(Waker::noop()));
-        }));
+        });
         assert!(ended.is_err());
         assert_eq!(panics.next().await, None);
         panics.close().await;
@@ -229,7 +225,7 @@ fn every_way_out_of_the_consumer_closes_the_body() {
             })
             .await
         });
-        let outcome = catch_unwind(AssertUnwindSafe(|| sync_wait(program)));
+        let outcome = Panic::catch(|| sync_wait(program));
         assert_eq!(*story.lock().unwrap(), [true], "{outcome:?}");
     }
 }
@@ -394,9 +390,9 @@ fn a_value_that_was_given_before_the_body_panicked_is_dropped_with_the_panic() {
         .await
     });
     let left = run(async move {
-        let ended = catch_unwind(AssertUnwindSafe(|| {
+        let ended = Panic::catch(|| {
             let _ = Pin::new(&mut panics).poll_next(&mut Context::from_waker(Waker::noop()));
-        }));
+        });
         assert!(ended.is_err());
         let left = Arc::strong_count(&given);
         assert!(panics.next().await.is_none());

@@ -2,7 +2,6 @@
 
 #![cfg(not(feature = "loom"))]
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 
@@ -19,14 +18,6 @@ impl Drop for Leaves {
     fn drop(&mut self) {
         self.0.fetch_add(1, Ordering::SeqCst);
     }
-}
-
-fn said(panic: &(dyn std::any::Any + Send)) -> String {
-    panic
-        .downcast_ref::<String>()
-        .cloned()
-        .or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()))
-        .unwrap()
 }
 
 #[test]
@@ -225,10 +216,10 @@ fn a_panic_is_told_and_goes_on_where_the_chain_is_waited_for() {
         .name("unlucky")
         .on_panic(move |panic| tx.send(panic.message().to_owned()).unwrap())
         .start(async { panic!("boom") });
-    let panic = catch_unwind(AssertUnwindSafe(|| launched.wait())).unwrap_err();
+    let panic = Panic::catch(|| launched.wait()).unwrap_err();
     let heard = rx.recv().unwrap();
     assert!(heard.contains("`unlucky`") && heard.contains("boom"), "{heard}");
-    assert_eq!(said(&*panic), heard);
+    assert_eq!(panic.message(), heard);
 }
 
 #[test]
@@ -239,8 +230,8 @@ fn a_handler_that_panics_panics_for_the_chain() {
         .on_value(|_: u32| -> u32 { panic!("cannot handle") })
         .on_panic(move |panic| tx.send(panic.message().to_owned()).unwrap())
         .start(async { 1 });
-    let panic = catch_unwind(AssertUnwindSafe(|| launched.wait())).unwrap_err();
-    assert_eq!(said(&*panic), "cannot handle");
+    let panic = Panic::catch(|| launched.wait()).unwrap_err();
+    assert_eq!(panic.message(), "cannot handle");
     assert_eq!(rx.recv().unwrap(), "cannot handle");
 }
 
@@ -263,13 +254,13 @@ fn an_executor_that_ends_stops_its_chains() {
 fn waiting_for_a_loop_that_this_thread_would_have_to_run_is_refused() {
     let run_loop = RunLoop::new();
     let launched = launch(&run_loop.executor()).start(async { 1 });
-    let panic = catch_unwind(AssertUnwindSafe(|| launched.wait())).unwrap_err();
-    assert!(said(&*panic).contains("cannot wait for it"), "{}", said(&*panic));
-    assert!(said(&*panic).contains(file!()), "where it was launched: {}", said(&*panic));
+    let panic = Panic::catch(|| launched.wait()).unwrap_err();
+    assert!(panic.message().contains("cannot wait for it"), "{}", panic.message());
+    assert!(panic.message().contains(file!()), "where it was launched: {}", panic.message());
 
     let dropped = launch(&run_loop.executor()).start(async { 1 });
-    let panic = catch_unwind(AssertUnwindSafe(|| drop(dropped))).unwrap_err();
-    assert!(said(&*panic).contains("dropped here before it has ended"), "{}", said(&*panic));
+    let panic = Panic::catch(|| drop(dropped)).unwrap_err();
+    assert!(panic.message().contains("dropped here before it has ended"), "{}", panic.message());
 
     let launched = launch(&run_loop.executor()).start(async { 1 });
     run_loop.run_ready();
@@ -282,8 +273,8 @@ fn without_memory_nothing_is_launched_and_a_panic_says_so() {
     let launch = launch(&pool.executor()).allocator(FrameAllocator::new(Bounded::new(1024)));
     let large = [0_u8; 4096];
     let run = || launch.start(async move { large.len() });
-    let panic = catch_unwind(AssertUnwindSafe(run)).map(drop).unwrap_err();
-    assert!(said(&*panic).contains("no memory left for the task"), "{}", said(&*panic));
+    let panic = Panic::catch(run).map(drop).unwrap_err();
+    assert!(panic.message().contains("no memory left for the task"), "{}", panic.message());
 }
 
 #[test]

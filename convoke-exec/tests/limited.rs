@@ -1,38 +1,19 @@
 //! What a view that limits promises beyond the contract of every executor.
 #![cfg(all(feature = "testing", not(feature = "loom")))]
 
+mod order;
+
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 
 use convoke::prelude::*;
 use convoke_core::InlineExecutor;
-use convoke_core::raw::{Call, Runnable};
+use convoke_core::raw::Call;
 use convoke_core::testing::ByHand;
 use convoke_exec::limited::LARGEST_LIMIT;
 use convoke_exec::strand::RUNS_PER_TURN;
 use convoke_exec::testing::{Latch, runnable};
-
-/// What was run, in order.
-#[derive(Clone, Default)]
-struct Order(Arc<Mutex<Vec<u32>>>);
-
-impl Order {
-    fn piece(&self, number: u32) -> Runnable {
-        let order = self.clone();
-        runnable(move |call| {
-            assert_eq!(call, Call::Run);
-            order.note(number);
-        })
-    }
-
-    fn note(&self, number: u32) {
-        self.0.lock().unwrap().push(number);
-    }
-
-    fn get(&self) -> Vec<u32> {
-        self.0.lock().unwrap().clone()
-    }
-}
+use order::Order;
 
 /// How many are inside at the same time, and how many were at most.
 #[derive(Default)]

@@ -15,15 +15,7 @@ use convoke_core::prelude::*;
 use convoke_core::raw::sync::thread;
 use convoke_exec::blocking::{BlockingPool, set_overdue_hook};
 use convoke_exec::{sync_wait, sync_wait_with, task};
-use model::{Count, Reached};
-
-/// Explores. Work, a task and a pool take more steps than a model has room for by default.
-fn explore(preemptions: usize, model: impl Fn() + Send + Sync + 'static) {
-    let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = Some(preemptions);
-    builder.max_branches = 20_000;
-    builder.check(model);
-}
+use model::{Count, Reached, explore};
 
 /// How often blocking work was named, by the hook of the process. Each test is a process of its own.
 static NAMED: AtomicUsize = AtomicUsize::new(0);

@@ -10,16 +10,8 @@ use std::future::Future;
 
 use convoke_exec::policy::{FirstError, FirstSuccess, On, Policy, Quorum, Supervise, WaitForAll};
 use convoke_exec::{PolicyScope, scope_with, sync_wait, task};
-use model::Reached;
+use model::{Reached, explore};
 use threads::Threads;
-
-/// Explores. A scope takes more steps than a model has room for by default.
-fn explore(preemptions: usize, model: impl Fn() + Send + Sync + 'static) {
-    let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = Some(preemptions);
-    builder.max_branches = 20_000;
-    builder.check(model);
-}
 
 type Judged<P> = PolicyScope<On<P>, u32, u32>;
 

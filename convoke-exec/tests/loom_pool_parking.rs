@@ -2,6 +2,10 @@
 //! nothing is lost in the queue, and each side of each race is reached.
 #![cfg(feature = "loom")]
 
+// The tools of the models one floor below.
+#[path = "../../convoke-core/tests/model/mod.rs"]
+mod model;
+
 use std::sync::Arc as StdArc;
 use std::sync::atomic::{AtomicUsize as StdUsize, Ordering::Relaxed as R};
 
@@ -11,28 +15,7 @@ use convoke_core::raw::{Call, Runnable};
 use convoke_exec::Priority;
 use convoke_exec::raw::{Injector, Priorities, Sleepers};
 use convoke_exec::testing::runnable;
-
-/// How often something happened, over all interleavings of a model.
-#[derive(Clone, Default)]
-struct Tally(StdArc<StdUsize>);
-
-impl Tally {
-    fn count(&self) {
-        self.0.fetch_add(1, R);
-    }
-
-    #[track_caller]
-    fn assert_reached(&self) {
-        assert!(self.0.load(R) > 0, "an outcome that was meant to be explored did not occur");
-    }
-}
-
-/// All interleavings with at most `preemptions` involuntary switches.
-fn model(preemptions: usize, f: impl Fn() + Sync + Send + 'static) {
-    let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = Some(preemptions);
-    builder.check(f);
-}
+use model::{Reached, explore};
 
 /// Takes one from the published work, as a worker takes it from a queue.
 fn take(work: &AtomicUsize) -> bool {
@@ -40,7 +23,7 @@ fn take(work: &AtomicUsize) -> bool {
 }
 
 /// A worker of the pool, reduced to its parking: takes one piece of work.
-fn worker(sleepers: &Sleepers, index: usize, work: &AtomicUsize, woken: &Tally, saw_it: &Tally) {
+fn worker(sleepers: &Sleepers, index: usize, work: &AtomicUsize, woken: &Reached, saw_it: &Reached) {
     let mut permit = None;
     loop {
         permit = permit.or_else(|| sleepers.search());
@@ -51,39 +34,39 @@ fn worker(sleepers: &Sleepers, index: usize, work: &AtomicUsize, woken: &Tally, 
             return;
         }
         permit = sleepers.sleep(index, permit, || work.load(Ordering::Acquire) > 0);
-        if permit.is_some() { woken.count() } else { saw_it.count() }
+        if permit.is_some() { woken.here() } else { saw_it.here() }
     }
 }
 
 #[test]
 fn a_post_and_a_worker_on_its_way_to_sleep_do_not_miss_each_other() {
-    let (woken, saw_it) = (Tally::default(), Tally::default());
-    let tallies = (woken.clone(), saw_it.clone());
-    model(5, move || {
+    static WOKEN: Reached = Reached::new();
+    static SAW_IT: Reached = Reached::new();
+    explore(5, || {
         let sleepers = Arc::new(Sleepers::new(1));
         let work = Arc::new(AtomicUsize::new(0));
         let there = {
-            let (sleepers, work, tallies) = (sleepers.clone(), work.clone(), tallies.clone());
-            thread::spawn(move || worker(&sleepers, 0, &work, &tallies.0, &tallies.1))
+            let (sleepers, work) = (sleepers.clone(), work.clone());
+            thread::spawn(move || worker(&sleepers, 0, &work, &WOKEN, &SAW_IT))
         };
         work.fetch_add(1, Ordering::Release);
         sleepers.notify();
         there.join().unwrap();
     });
-    woken.assert_reached();
-    saw_it.assert_reached();
+    WOKEN.assert("a sleeper was woken");
+    SAW_IT.assert("it was seen before the sleep");
 }
 
 #[test]
 fn two_posts_and_two_workers_all_come_to_an_end() {
-    let (woken, saw_it) = (Tally::default(), Tally::default());
-    let tallies = (woken.clone(), saw_it.clone());
-    model(2, move || {
+    static WOKEN: Reached = Reached::new();
+    static SAW_IT: Reached = Reached::new();
+    explore(2, || {
         let sleepers = Arc::new(Sleepers::new(2));
         let work = Arc::new(AtomicUsize::new(0));
         let there = [0, 1].map(|index| {
-            let (sleepers, work, tallies) = (sleepers.clone(), work.clone(), tallies.clone());
-            thread::spawn(move || worker(&sleepers, index, &work, &tallies.0, &tallies.1))
+            let (sleepers, work) = (sleepers.clone(), work.clone());
+            thread::spawn(move || worker(&sleepers, index, &work, &WOKEN, &SAW_IT))
         });
         for _ in 0..2 {
             work.fetch_add(1, Ordering::Release);
@@ -91,25 +74,25 @@ fn two_posts_and_two_workers_all_come_to_an_end() {
         }
         there.into_iter().for_each(|there| there.join().unwrap());
     });
-    woken.assert_reached();
-    saw_it.assert_reached();
+    WOKEN.assert("a sleeper was woken");
+    SAW_IT.assert("it was seen before the sleep");
 }
 
 #[test]
 fn the_end_reaches_a_worker_awake_or_asleep() {
-    let (woken, saw_it) = (Tally::default(), Tally::default());
-    let tallies = (woken.clone(), saw_it.clone());
-    model(5, move || {
+    static WOKEN: Reached = Reached::new();
+    static SAW_IT: Reached = Reached::new();
+    explore(5, || {
         let sleepers = Arc::new(Sleepers::new(2));
         let stopping = Arc::new(AtomicUsize::new(0));
         let there = {
-            let (sleepers, stopping, tallies) = (sleepers.clone(), stopping.clone(), tallies.clone());
+            let (sleepers, stopping) = (sleepers.clone(), stopping.clone());
             thread::spawn(move || {
                 while stopping.load(Ordering::Relaxed) == 0 {
                     let permit = sleepers.search();
                     let any = || stopping.load(Ordering::Relaxed) > 0;
                     let woken = sleepers.sleep(0, permit, any).is_some();
-                    if woken { tallies.0.count() } else { tallies.1.count() }
+                    if woken { WOKEN.here() } else { SAW_IT.here() }
                 }
             })
         };
@@ -117,8 +100,8 @@ fn the_end_reaches_a_worker_awake_or_asleep() {
         sleepers.wake_all();
         there.join().unwrap();
     });
-    woken.assert_reached();
-    saw_it.assert_reached();
+    WOKEN.assert("a sleeper was woken");
+    SAW_IT.assert("it was seen before the sleep");
 }
 
 /// A runnable that writes down whether it was run or stopped.
@@ -132,17 +115,17 @@ fn work(run: &StdArc<StdUsize>, stopped: &StdArc<StdUsize>) -> Runnable {
 
 #[test]
 fn a_push_against_the_closing_is_in_one_hand_exactly() {
-    let (got_in, handed_back) = (Tally::default(), Tally::default());
-    let tallies = (got_in.clone(), handed_back.clone());
-    model(5, move || {
+    static GOT_IN: Reached = Reached::new();
+    static HANDED_BACK: Reached = Reached::new();
+    explore(5, || {
         let (run, stopped) = (StdArc::default(), StdArc::default());
         let injector = Arc::new(Injector::new(usize::MAX));
         let poster = {
-            let (injector, work, tallies) = (injector.clone(), work(&run, &stopped), tallies.clone());
+            let (injector, work) = (injector.clone(), work(&run, &stopped));
             thread::spawn(move || match injector.push(work) {
-                Ok(()) => tallies.0.count(),
+                Ok(()) => GOT_IN.here(),
                 Err(work) => {
-                    tallies.1.count();
+                    HANDED_BACK.here();
                     drop(work);
                 }
             })
@@ -157,15 +140,15 @@ fn a_push_against_the_closing_is_in_one_hand_exactly() {
         assert!(injector.is_empty());
         assert_eq!(run.load(R) + stopped.load(R), 1);
     });
-    got_in.assert_reached();
-    handed_back.assert_reached();
+    GOT_IN.assert("it got in before the end");
+    HANDED_BACK.assert("it was handed back");
 }
 
 #[test]
 fn what_two_threads_push_leaves_in_the_order_of_each() {
-    let (all_at_once, apart) = (Tally::default(), Tally::default());
-    let tallies = (all_at_once.clone(), apart.clone());
-    model(3, move || {
+    static ALL_AT_ONCE: Reached = Reached::new();
+    static APART: Reached = Reached::new();
+    explore(3, || {
         let order = StdArc::new(std::sync::Mutex::new(Vec::new()));
         let injector = Arc::new(Injector::new(usize::MAX));
         let numbered = |number: u32| {
@@ -181,24 +164,21 @@ fn what_two_threads_push_leaves_in_the_order_of_each() {
         poster.join().unwrap();
         let rest = injector.take(3, Runnable::run);
         assert_eq!(first + rest + injector.take(3, Runnable::run), 3);
-        if first == 1 {
-            tallies.1.count()
-        } else {
-            tallies.0.count()
-        }
+        APART.here_if(first == 1);
+        ALL_AT_ONCE.here_if(first != 1);
         let order = order.lock().unwrap();
         let place = |number| order.iter().position(|other| *other == number).unwrap();
         assert!(place(1) < place(2), "{order:?}");
     });
-    all_at_once.assert_reached();
-    apart.assert_reached();
+    ALL_AT_ONCE.assert("more than one was taken at first");
+    APART.assert("one was taken at first");
 }
 
 #[test]
 fn a_full_queue_hands_back_and_has_room_again() {
-    let (refused, taken) = (Tally::default(), Tally::default());
-    let tallies = (refused.clone(), taken.clone());
-    model(5, move || {
+    static REFUSED: Reached = Reached::new();
+    static TAKEN: Reached = Reached::new();
+    explore(5, || {
         let (run, stopped) = (StdArc::default(), StdArc::default());
         let injector = Arc::new(Injector::new(1));
         assert!(injector.push(work(&run, &stopped)).is_ok());
@@ -207,9 +187,9 @@ fn a_full_queue_hands_back_and_has_room_again() {
             thread::spawn(move || injector.take(1, Runnable::run))
         };
         match injector.push(work(&run, &stopped)) {
-            Ok(()) => tallies.1.count(),
+            Ok(()) => TAKEN.here(),
             Err(work) => {
-                tallies.0.count();
+                REFUSED.here();
                 assert_eq!(injector.refused(), 1);
                 drop(work);
             }
@@ -218,8 +198,8 @@ fn a_full_queue_hands_back_and_has_room_again() {
         drop(injector.close());
         assert_eq!(run.load(R) + stopped.load(R), 2);
     });
-    refused.assert_reached();
-    taken.assert_reached();
+    REFUSED.assert("there was no room");
+    TAKEN.assert("there was room again");
 }
 
 /// A worker of the pool, reduced to its parking and its priorities: runs one piece of work.
@@ -227,8 +207,8 @@ fn worker_of_priorities(
     sleepers: &Sleepers,
     index: usize,
     queues: &Priorities,
-    woken: &Tally,
-    saw_it: &Tally,
+    woken: &Reached,
+    saw_it: &Reached,
 ) {
     let mut permit = None;
     loop {
@@ -247,43 +227,45 @@ fn worker_of_priorities(
             return runnable.run();
         }
         permit = sleepers.sleep(index, permit, || !queues.is_empty());
-        if permit.is_some() { woken.count() } else { saw_it.count() }
+        if permit.is_some() { woken.here() } else { saw_it.here() }
     }
 }
 
 #[test]
 fn nobody_sleeps_over_work_of_any_priority() {
-    for priority in [Priority::Low, Priority::High] {
-        let (woken, saw_it) = (Tally::default(), Tally::default());
-        let tallies = (woken.clone(), saw_it.clone());
-        model(3, move || {
+    static WOKEN: [Reached; 2] = [const { Reached::new() }; 2];
+    static SAW_IT: [Reached; 2] = [const { Reached::new() }; 2];
+    for (priority, woken, saw_it) in
+        [(Priority::Low, &WOKEN[0], &SAW_IT[0]), (Priority::High, &WOKEN[1], &SAW_IT[1])]
+    {
+        explore(3, move || {
             let (run, stopped) = (StdArc::default(), StdArc::default());
             let (sleepers, queues) = (Arc::new(Sleepers::new(1)), Arc::new(Priorities::new(usize::MAX)));
             let there = {
-                let (sleepers, queues, tallies) = (sleepers.clone(), queues.clone(), tallies.clone());
-                thread::spawn(move || worker_of_priorities(&sleepers, 0, &queues, &tallies.0, &tallies.1))
+                let (sleepers, queues) = (sleepers.clone(), queues.clone());
+                thread::spawn(move || worker_of_priorities(&sleepers, 0, &queues, woken, saw_it))
             };
             assert!(queues.push(priority, work(&run, &stopped)).is_ok());
             sleepers.notify();
             there.join().unwrap();
             assert_eq!(run.load(R), 1);
         });
-        woken.assert_reached();
-        saw_it.assert_reached();
+        woken.assert("a sleeper was woken");
+        saw_it.assert("it was seen before the sleep");
     }
 }
 
 #[test]
 fn two_workers_take_a_high_and_a_low_one_and_come_to_an_end() {
-    let (woken, saw_it) = (Tally::default(), Tally::default());
-    let tallies = (woken.clone(), saw_it.clone());
+    static WOKEN: Reached = Reached::new();
+    static SAW_IT: Reached = Reached::new();
     // More of them take minutes: three queues are looked at, each of several words.
-    model(1, move || {
+    explore(1, || {
         let (run, stopped) = (StdArc::default(), StdArc::default());
         let (sleepers, queues) = (Arc::new(Sleepers::new(2)), Arc::new(Priorities::new(usize::MAX)));
         let there = [0, 1].map(|index| {
-            let (sleepers, queues, tallies) = (sleepers.clone(), queues.clone(), tallies.clone());
-            thread::spawn(move || worker_of_priorities(&sleepers, index, &queues, &tallies.0, &tallies.1))
+            let (sleepers, queues) = (sleepers.clone(), queues.clone());
+            thread::spawn(move || worker_of_priorities(&sleepers, index, &queues, &WOKEN, &SAW_IT))
         });
         for priority in [Priority::Low, Priority::High] {
             assert!(queues.push(priority, work(&run, &stopped)).is_ok());
@@ -292,16 +274,16 @@ fn two_workers_take_a_high_and_a_low_one_and_come_to_an_end() {
         there.into_iter().for_each(|there| there.join().unwrap());
         assert_eq!(run.load(R), 2);
     });
-    woken.assert_reached();
-    saw_it.assert_reached();
+    WOKEN.assert("a sleeper was woken");
+    SAW_IT.assert("it was seen before the sleep");
 }
 
 /// Rules 1 to 3 of the priorities: a busy worker, who looks at nothing but the signals, is told.
 #[test]
 fn while_high_work_waits_the_signal_is_set() {
-    let (one_left, more_left) = (Tally::default(), Tally::default());
-    let tallies = (one_left.clone(), more_left.clone());
-    model(2, move || {
+    static ONE_LEFT: Reached = Reached::new();
+    static MORE_LEFT: Reached = Reached::new();
+    explore(2, || {
         let (run, stopped) = (StdArc::default(), StdArc::default());
         let queues = Arc::new(Priorities::new(usize::MAX));
         assert!(queues.push(Priority::High, work(&run, &stopped)).is_ok());
@@ -318,17 +300,14 @@ fn while_high_work_waits_the_signal_is_set() {
         }
         takers.into_iter().for_each(|taker| taker.join().unwrap());
         assert!(queues.signals().is_urgent(), "high work waits, and nobody is told");
-        if run.load(R) == 2 {
-            tallies.0.count()
-        } else {
-            tallies.1.count()
-        }
+        ONE_LEFT.here_if(run.load(R) == 2);
+        MORE_LEFT.here_if(run.load(R) != 2);
         while let Some(runnable) = queues.take(Priority::High) {
             runnable.run();
         }
         assert!(queues.signals().is_none(), "nothing waits, and nobody is called");
         assert_eq!(run.load(R), 3);
     });
-    one_left.assert_reached();
-    more_left.assert_reached();
+    ONE_LEFT.assert("two were taken meanwhile");
+    MORE_LEFT.assert("fewer were taken meanwhile");
 }

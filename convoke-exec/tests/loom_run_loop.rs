@@ -1,39 +1,33 @@
 //! Models of the run loop: nobody's wake-up is lost, and a loop may go away while others still hold on to it.
 #![cfg(feature = "loom")]
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+// The tools of the models one floor below.
+#[path = "../../convoke-core/tests/model/mod.rs"]
+mod model;
 
 use convoke_core::prelude::*;
+use convoke_core::raw::sync::thread;
 use convoke_exec::{RunLoop, sync_wait};
-use loom::thread;
-
-fn model(f: impl Fn() + Send + Sync + 'static) {
-    let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = Some(3);
-    builder.check(f);
-}
+use model::{Reached, explore};
 
 /// Runs what is there at first, then all the rest. Counts on which side of the race it was.
-fn run_noting_who_was_first(run_loop: &RunLoop, there: &AtomicUsize, waited: &AtomicUsize) {
+fn run_noting_who_was_first(run_loop: &RunLoop, there: &Reached, waited: &Reached) {
     thread::yield_now();
     let first = if run_loop.run_ready() > 0 { there } else { waited };
-    first.fetch_add(1, Ordering::Relaxed);
+    first.here();
     run_loop.run();
 }
 
-fn assert_both(there: &AtomicUsize, waited: &AtomicUsize) {
-    let (there, waited) = (there.load(Ordering::Relaxed), waited.load(Ordering::Relaxed));
-    assert!(
-        there > 0 && waited > 0,
-        "both sides of the race: {there} times there already, {waited} times waited for"
-    );
+fn assert_both(there: &Reached, waited: &Reached) {
+    there.assert("it was there already");
+    waited.assert("it was waited for");
 }
 
 #[test]
 fn work_posted_while_the_loop_falls_asleep_is_run() {
-    static THERE: AtomicUsize = AtomicUsize::new(0);
-    static WAITED: AtomicUsize = AtomicUsize::new(0);
-    model(|| {
+    static THERE: Reached = Reached::new();
+    static WAITED: Reached = Reached::new();
+    explore(3, || {
         let run_loop = RunLoop::new();
         let executor = run_loop.executor();
         let poster = thread::spawn(move || {
@@ -50,9 +44,9 @@ fn work_posted_while_the_loop_falls_asleep_is_run() {
 
 #[test]
 fn a_finish_that_meets_a_loop_falling_asleep_is_heard() {
-    static THERE: AtomicUsize = AtomicUsize::new(0);
-    static WAITED: AtomicUsize = AtomicUsize::new(0);
-    model(|| {
+    static THERE: Reached = Reached::new();
+    static WAITED: Reached = Reached::new();
+    explore(3, || {
         let run_loop = RunLoop::new();
         let executor = run_loop.executor();
         let other = thread::spawn(move || executor.finish());
@@ -66,14 +60,14 @@ fn a_finish_that_meets_a_loop_falling_asleep_is_heard() {
 
 #[test]
 fn work_posted_while_the_loop_goes_away_is_run_or_stopped() {
-    static RAN: AtomicUsize = AtomicUsize::new(0);
-    static STOPPED: AtomicUsize = AtomicUsize::new(0);
-    model(|| {
+    static RAN: Reached = Reached::new();
+    static STOPPED: Reached = Reached::new();
+    explore(3, || {
         let run_loop = RunLoop::new();
         let executor = run_loop.executor();
         let poster = thread::spawn(move || match sync_wait(schedule(&executor)) {
-            Outcome::Value(()) => RAN.fetch_add(1, Ordering::Relaxed),
-            Outcome::Stopped => STOPPED.fetch_add(1, Ordering::Relaxed),
+            Outcome::Value(()) => RAN.here(),
+            Outcome::Stopped => STOPPED.here(),
             other => panic!("{other:?}"),
         });
         for _ in 0..2 {
@@ -83,15 +77,15 @@ fn work_posted_while_the_loop_goes_away_is_run_or_stopped() {
         drop(run_loop);
         poster.join().unwrap();
     });
-    let (ran, stopped) = (RAN.load(Ordering::Relaxed), STOPPED.load(Ordering::Relaxed));
-    assert!(ran > 0 && stopped > 0, "both sides of the race: {ran} ran, {stopped} were stopped");
+    RAN.assert("it ran");
+    STOPPED.assert("it was stopped");
 }
 
 #[test]
 fn a_loop_without_work_has_run_what_its_work_has_posted() {
-    static THERE: AtomicUsize = AtomicUsize::new(0);
-    static WAITED: AtomicUsize = AtomicUsize::new(0);
-    model(|| {
+    static THERE: Reached = Reached::new();
+    static WAITED: Reached = Reached::new();
+    explore(3, || {
         let run_loop = RunLoop::new();
         let executor = run_loop.executor();
         executor.work_began();
@@ -103,7 +97,7 @@ fn a_loop_without_work_has_run_what_its_work_has_posted() {
         thread::yield_now();
         let mut ran = run_loop.run_ready();
         let first = if ran > 0 { &THERE } else { &WAITED };
-        first.fetch_add(1, Ordering::Relaxed);
+        first.here();
         while run_loop.has_work() {
             ran += run_loop.run_ready();
             thread::yield_now();

@@ -16,16 +16,8 @@ use convoke_core::env::{Changes, FrameAllocator};
 use convoke_core::prelude::*;
 use convoke_exec::{Handle, catch_stopped, checkpoint, current, reschedule, scope, sync_wait_with, task};
 use frames::Frames;
-use model::{Count, Reached};
+use model::{Count, Reached, explore};
 use threads::Threads;
-
-/// Explores. A scope takes more steps than a model has room for by default.
-fn explore(preemptions: usize, model: impl Fn() + Send + Sync + 'static) {
-    let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = Some(preemptions);
-    builder.max_branches = 20_000;
-    builder.check(model);
-}
 
 /// Runs the future as a task here, and joins the threads; all frames have been given back then.
 fn run<T: Send + 'static>(executor: &Threads, future: impl Future<Output = T> + Send) -> Outcome<T> {

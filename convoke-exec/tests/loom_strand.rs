@@ -1,6 +1,10 @@
 //! The turns of a strand, in all interleavings: never two at once, nothing forgotten, each side of each race reached.
 #![cfg(feature = "loom")]
 
+// The tools of the models one floor below.
+#[path = "../../convoke-core/tests/model/mod.rs"]
+mod model;
+
 use std::sync::Arc as StdArc;
 use std::sync::Mutex as StdMutex;
 use std::sync::atomic::{AtomicUsize as StdUsize, Ordering::Relaxed as R};
@@ -10,6 +14,7 @@ use convoke_core::raw::sync::{Arc, UnsafeCell, thread};
 use convoke_core::raw::{Call, Runnable};
 use convoke_exec::raw::{AfterPost, Next, Turns};
 use convoke_exec::testing::runnable;
+use model::{Reached, explore};
 
 /// What has been run, in its order, and whether anything runs just now.
 #[derive(Clone)]
@@ -61,27 +66,6 @@ impl Log {
     }
 }
 
-/// Counts over all interleavings.
-#[derive(Clone, Default)]
-struct Tally(StdArc<StdUsize>);
-
-impl Tally {
-    fn count(&self) {
-        self.0.fetch_add(1, R);
-    }
-
-    #[track_caller]
-    fn assert_reached(&self) {
-        assert!(self.0.load(R) > 0, "an outcome that was meant to be explored did not occur");
-    }
-}
-
-fn model(f: impl Fn() + Sync + Send + 'static) {
-    let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = Some(4);
-    builder.check(f);
-}
-
 /// The turn of a strand on an executor that gives it `each` runs at a time.
 fn turn(turns: &Turns, each: usize) {
     while let Next::Work(mut batch) = turns.next() {
@@ -98,20 +82,20 @@ fn turn(turns: &Turns, each: usize) {
 
 #[test]
 fn posts_of_two_threads_run_one_at_a_time_and_all_of_them() {
-    for each in [1, 2] {
-        let (scheduled, queued) = (Tally::default(), Tally::default());
-        let tallies = (scheduled.clone(), queued.clone());
-        model(move || {
+    static SCHEDULED: [Reached; 2] = [const { Reached::new() }; 2];
+    static QUEUED: [Reached; 2] = [const { Reached::new() }; 2];
+    for (each, scheduled, queued) in [(1, &SCHEDULED[0], &QUEUED[0]), (2, &SCHEDULED[1], &QUEUED[1])] {
+        explore(4, move || {
             let turns = Arc::new(Turns::new());
             let log = Log::new();
             let post = {
-                let (turns, tallies) = (turns.clone(), tallies.clone());
+                let turns = turns.clone();
                 move |work| match turns.post(work) {
                     AfterPost::Schedule => {
-                        tallies.0.count();
+                        scheduled.here();
                         turn(&turns, each);
                     }
-                    AfterPost::Queued => tallies.1.count(),
+                    AfterPost::Queued => queued.here(),
                 }
             };
             let there = {
@@ -124,16 +108,16 @@ fn posts_of_two_threads_run_one_at_a_time_and_all_of_them() {
             assert!(turns.is_empty());
             log.assert_in_order(1, 2);
         });
-        scheduled.assert_reached();
-        queued.assert_reached();
+        scheduled.assert("a post began a turn");
+        queued.assert("a post found one");
     }
 }
 
 #[test]
 fn a_post_against_the_end_of_a_turn_schedules_again_or_is_seen() {
-    let (seen, again) = (Tally::default(), Tally::default());
-    let tallies = (seen.clone(), again.clone());
-    model(move || {
+    static SEEN: Reached = Reached::new();
+    static AGAIN: Reached = Reached::new();
+    explore(4, || {
         let turns = Arc::new(Turns::new());
         let log = Log::new();
         assert_eq!(turns.post(log.work(1)), AfterPost::Schedule);
@@ -142,9 +126,9 @@ fn a_post_against_the_end_of_a_turn_schedules_again_or_is_seen() {
             thread::spawn(move || turn(&turns, 1))
         };
         match turns.post(log.work(2)) {
-            AfterPost::Queued => tallies.0.count(),
+            AfterPost::Queued => SEEN.here(),
             AfterPost::Schedule => {
-                tallies.1.count();
+                AGAIN.here();
                 // The turn is ours from here on, and with it what is the strand's own, such as its header.
                 log.touch(2);
                 turn(&turns, 1);
@@ -153,15 +137,15 @@ fn a_post_against_the_end_of_a_turn_schedules_again_or_is_seen() {
         there.join().unwrap();
         assert_eq!(*log.order.lock().unwrap(), [1, 2]);
     });
-    seen.assert_reached();
-    again.assert_reached();
+    SEEN.assert("the end of the turn saw it");
+    AGAIN.assert("it came after the turn");
 }
 
 #[test]
 fn a_post_against_a_dropped_turn_is_stopped_with_it_or_free_to_schedule() {
-    let (with_it, after_it) = (Tally::default(), Tally::default());
-    let tallies = (with_it.clone(), after_it.clone());
-    model(move || {
+    static WITH_IT: Reached = Reached::new();
+    static AFTER_IT: Reached = Reached::new();
+    explore(4, || {
         let turns = Arc::new(Turns::new());
         let log = Log::new();
         assert_eq!(turns.post(log.work(1)), AfterPost::Schedule);
@@ -175,9 +159,9 @@ fn a_post_against_a_dropped_turn_is_stopped_with_it_or_free_to_schedule() {
             })
         };
         match turns.post(log.work(2)) {
-            AfterPost::Queued => tallies.0.count(),
+            AfterPost::Queued => WITH_IT.here(),
             AfterPost::Schedule => {
-                tallies.1.count();
+                AFTER_IT.here();
                 // The turn is ours from here on, and with it what is the strand's own, such as its header.
                 log.touch(2);
                 turn(&turns, 1);
@@ -186,6 +170,6 @@ fn a_post_against_a_dropped_turn_is_stopped_with_it_or_free_to_schedule() {
         there.join().unwrap();
         assert_eq!(log.stopped.load(R) + log.order.lock().unwrap().len(), 2);
     });
-    with_it.assert_reached();
-    after_it.assert_reached();
+    WITH_IT.assert("it was stopped with the rest");
+    AFTER_IT.assert("it came afterwards");
 }

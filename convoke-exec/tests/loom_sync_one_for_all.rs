@@ -19,19 +19,6 @@ fn come(barrier: &Arc<Barrier>) -> ByHand<'static, Met> {
     ByHand::new(async move { barrier.wait().await })
 }
 
-/// Polls until it has ended, when it was woken.
-fn end<T>(mut waits: ByHand<'_, T>) -> T {
-    loop {
-        let wakes = waits.wakes();
-        if let Some(ended) = waits.poll() {
-            return ended;
-        }
-        while waits.wakes() == wakes {
-            thread::yield_now();
-        }
-    }
-}
-
 #[test]
 fn two_who_come_at_once_meet_and_one_of_them_leads() {
     static FIRST: Reached = Reached::new();
@@ -39,8 +26,8 @@ fn two_who_come_at_once_meet_and_one_of_them_leads() {
     explore(3, || {
         let barrier = Arc::new(Barrier::new(2));
         let other = barrier.clone();
-        let other = thread::spawn(move || end(come(&other)).is_leader());
-        let here = end(come(&barrier)).is_leader();
+        let other = thread::spawn(move || come(&other).wait().is_leader());
+        let here = come(&barrier).wait().is_leader();
         let there = other.join().unwrap();
         assert_ne!(here, there, "one of them");
         FIRST.here_if(here);
@@ -92,7 +79,7 @@ fn two_who_need_a_value_at_once_make_it_once() {
                 Some(value) => *value,
                 None => {
                     WAITED.here();
-                    *end(gets)
+                    *gets.wait()
                 }
             }
         };
@@ -185,13 +172,13 @@ fn the_last_value_is_seen_before_the_end_of_a_watch() {
             let mut waits = ByHand::new(receiver.changed());
             let changed = waits.poll();
             let at_once = changed.is_some();
-            assert_eq!(changed.unwrap_or_else(|| end(waits)), Ok(()), "the change comes first");
+            assert_eq!(changed.unwrap_or_else(|| waits.wait()), Ok(()), "the change comes first");
             at_once
         };
         BOTH.here_if(at_once);
         ONE_BY_ONE.here_if(!at_once);
         assert_eq!(*receiver.look(), 1);
-        assert_eq!(end(ByHand::new(receiver.changed())), Err(watch::Closed));
+        assert_eq!(ByHand::new(receiver.changed()).wait(), Err(watch::Closed));
         changes.join().unwrap();
     });
     BOTH.assert("it had changed");

@@ -5,6 +5,7 @@
 // The tools of the models one floor below.
 #[path = "../../convoke-core/tests/model/mod.rs"]
 mod model;
+mod still_clock;
 
 use std::ptr::NonNull;
 use std::time::{Duration, Instant};
@@ -18,6 +19,7 @@ use convoke_exec::raw::{Sleeper, TimerQueue};
 use convoke_exec::time::sleep;
 use convoke_exec::{RunLoop, RunLoopExecutor};
 use model::{Reached, Seen, empty_quarantine, explore, start};
+use still_clock::StillClock;
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -135,65 +137,10 @@ fn a_timer_is_taken_back_and_another_armed_beside_one_that_is_being_called() {
     NEXT_LOOK.assert("one that was armed meanwhile waited for the next look");
 }
 
-/// A place with a clock that stands still, whose timers the model calls. What is posted runs on the spot: so a sleep ends,
-/// and its memory goes, inside of its timer's call.
-#[derive(Clone)]
-struct Place(Arc<Clock>);
-
-struct Clock {
-    queue: TimerQueue,
-    now: Instant,
-}
-
-impl PartialEq for Place {
-    fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
-    }
-}
-
-impl Executor for Place {
-    fn post(&self, runnable: Runnable) {
-        runnable.run();
-    }
-
-    fn timers(&self) -> Option<&dyn Timers> {
-        Some(&*self.0)
-    }
-}
-
-// SAFETY: the queue keeps the contract.
-unsafe impl Timers for Clock {
-    fn now(&self) -> Instant {
-        self.now
-    }
-
-    unsafe fn arm(&self, timer: NonNull<Timer>, at: Instant) {
-        // SAFETY: the caller's.
-        let _ = unsafe { self.queue.arm(timer, at) };
-    }
-
-    unsafe fn disarm(&self, timer: NonNull<Timer>) -> bool {
-        // SAFETY: the caller's.
-        unsafe { self.queue.disarm(timer) }
-    }
-}
-
-impl Place {
-    fn new() -> Self {
-        Self(Arc::new(Clock { queue: TimerQueue::new(), now: Instant::now() }))
-    }
-
-    /// The time comes, on another thread.
-    fn time_comes(&self) -> thread::JoinHandle<usize> {
-        let place = self.clone();
-        thread::spawn(move || place.0.queue.call_due(place.0.now + SECOND))
-    }
-}
-
 /// Starts a sleep whose memory goes when it completes.
-fn start_sleep(place: &Place, source: &StopSource) -> Seen {
+fn start_sleep(clock: &StillClock, source: &StopSource) -> Seen {
     let seen = Seen::default();
-    start(sleep(SECOND).write_env(Changes::new().executor(place.clone())), source, &seen);
+    start(sleep(SECOND).write_env(Changes::new().executor(clock.clone())), source, &seen);
     seen
 }
 
@@ -203,9 +150,9 @@ fn a_sleep_whose_time_comes_while_it_is_stopped_ends_once() {
     static STOPPED: Reached = Reached::new();
     static LEFT: Reached = Reached::new();
     explore(3, || {
-        let (place, source) = (Place::new(), StopSource::new());
-        let seen = start_sleep(&place, &source);
-        let time = place.time_comes();
+        let (clock, source) = (StillClock::new(), StopSource::new());
+        let seen = start_sleep(&clock, &source);
+        let time = clock.time_comes(clock.now() + SECOND);
         source.request_stop(StopReason::Requested);
         let called = time.join().unwrap();
         assert_eq!(seen.completed.get(), 1);
@@ -224,9 +171,9 @@ fn a_sleep_that_is_being_started_meets_its_time() {
     static DUE: Reached = Reached::new();
     static NOT_YET: Reached = Reached::new();
     explore(3, || {
-        let (place, source) = (Place::new(), StopSource::new());
-        let time = place.time_comes();
-        let seen = start_sleep(&place, &source);
+        let (clock, source) = (StillClock::new(), StopSource::new());
+        let time = clock.time_comes(clock.now() + SECOND);
+        let seen = start_sleep(&clock, &source);
         let called = time.join().unwrap();
         assert_eq!(seen.values.get(), called);
         source.request_stop(StopReason::Requested);
@@ -245,13 +192,13 @@ fn a_sleep_that_is_being_started_meets_a_stop_and_its_time() {
     static STOPPED: Reached = Reached::new();
     static BOTH: Reached = Reached::new();
     explore(2, || {
-        let (place, source) = (Place::new(), StopSource::new());
-        let time = place.time_comes();
+        let (clock, source) = (StillClock::new(), StopSource::new());
+        let time = clock.time_comes(clock.now() + SECOND);
         let stop = {
             let source = source.clone();
             thread::spawn(move || source.request_stop(StopReason::Requested))
         };
-        let seen = start_sleep(&place, &source);
+        let seen = start_sleep(&clock, &source);
         let called = time.join().unwrap();
         stop.join().unwrap();
         assert_eq!(seen.completed.get(), 1);

@@ -5,18 +5,18 @@
 // The tools of the models one floor below.
 #[path = "../../convoke-core/tests/model/mod.rs"]
 mod model;
+mod still_clock;
 
 use std::pin::Pin;
-use std::ptr::NonNull;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Wake, Waker};
 use std::time::{Duration, Instant};
 
-use convoke_core::raw::sync::{Arc, thread};
-use convoke_core::raw::{Runnable, Timer, Timers};
-use convoke_core::{Executor, ExecutorRef};
-use convoke_exec::raw::{Alarm, Bells, Key, TimerQueue};
+use convoke_core::ExecutorRef;
+use convoke_core::raw::sync::thread;
+use convoke_exec::raw::{Alarm, Bells, Key};
 use model::{Reached, explore};
+use still_clock::StillClock;
 
 /// Counts how often it is called. What it tells is looked at when the threads are joined.
 #[derive(Default)]
@@ -100,51 +100,9 @@ fn of_two_bells_that_ring_at_once_the_owner_is_woken_by_one_and_sees_both() {
     });
 }
 
-/// An executor that runs nothing, with timers that are called by hand.
-#[derive(Clone)]
-struct Clock(Arc<Hands>);
-
-struct Hands {
-    queue: TimerQueue,
-    now: Instant,
-}
-
-impl PartialEq for Clock {
-    fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
-    }
-}
-
-impl Executor for Clock {
-    fn post(&self, runnable: Runnable) {
-        drop(runnable);
-    }
-
-    fn timers(&self) -> Option<&dyn Timers> {
-        Some(&*self.0)
-    }
-}
-
-// SAFETY: the queue keeps the contract.
-unsafe impl Timers for Hands {
-    fn now(&self) -> Instant {
-        self.now
-    }
-
-    unsafe fn arm(&self, timer: NonNull<Timer>, at: Instant) {
-        // SAFETY: the caller's.
-        let _ = unsafe { self.queue.arm(timer, at) };
-    }
-
-    unsafe fn disarm(&self, timer: NonNull<Timer>) -> bool {
-        // SAFETY: the caller's.
-        unsafe { self.queue.disarm(timer) }
-    }
-}
-
 /// An alarm that waits, its time, and its clock.
-fn set(waker: &Waker) -> (Pin<Box<Alarm>>, Instant, Clock) {
-    let clock = Clock(Arc::new(Hands { queue: TimerQueue::new(), now: Instant::now() }));
+fn set(waker: &Waker) -> (Pin<Box<Alarm>>, Instant, StillClock) {
+    let clock = StillClock::new();
     let alarm = Box::pin(Alarm::new());
     let now = alarm.as_ref().now(&ExecutorRef::new(clock.clone()));
     let at = now + Duration::from_secs(1);
@@ -159,10 +117,7 @@ fn an_alarm_that_is_dropped_while_it_rings_is_not_touched_any_more() {
     explore(3, || {
         let (count, waker) = Count::waker();
         let (alarm, at, clock) = set(&waker);
-        let calls = {
-            let clock = clock.clone();
-            thread::spawn(move || clock.0.queue.call_due(at))
-        };
+        let calls = clock.time_comes(at);
         drop(alarm);
         let called = calls.join().unwrap();
         assert_eq!(called, count.get());
@@ -181,14 +136,11 @@ fn an_alarm_that_is_given_another_waker_wakes_one_of_them_and_is_due() {
         let (first, waker) = Count::waker();
         let (second, other) = Count::waker();
         let (alarm, at, clock) = set(&waker);
-        let calls = {
-            let clock = clock.clone();
-            thread::spawn(move || clock.0.queue.call_due(at))
-        };
+        let calls = clock.time_comes(at);
         let due = alarm.as_ref().poll(at, &Context::from_waker(&other));
         calls.join().unwrap();
         // Another waker means to be armed again, and whoever arms the earliest sees to it that there is another look.
-        clock.0.queue.call_due(at);
+        clock.call_due(at);
         assert_eq!((first.get(), second.get()), if due { (1, 0) } else { (0, 1) });
         assert!(alarm.is_due());
         FIRST.here_if(due);

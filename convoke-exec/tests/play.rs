@@ -2,7 +2,6 @@
 #![cfg(all(feature = "testing", not(feature = "loom")))]
 
 use std::future::Future;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 use std::task::Poll;
@@ -11,14 +10,12 @@ use std::time::{Duration, Instant};
 use convoke::prelude::*;
 use convoke::sync::{Event, Semaphore, mpsc};
 use convoke::testing::{self, DropCount, Play, Stage, wait_all_blocked};
+use convoke::time::now;
 
 /// What a test that fails says.
 fn complaint<F: Future<Output: std::fmt::Debug> + 'static>(play: Play, body: F) -> String {
-    let failed = catch_unwind(AssertUnwindSafe(|| play.run(body))).expect_err("it should fail");
-    match failed.downcast::<String>() {
-        Ok(says) => *says,
-        Err(failed) => (*failed.downcast::<&str>().unwrap()).to_owned(),
-    }
+    let failed = Panic::catch(|| play.run(body)).expect_err("it should fail");
+    failed.message().to_owned()
 }
 
 /// Forgets it, where a leak checker still sees it.
@@ -36,9 +33,9 @@ fn days_pass_at_once_and_all_limits_of_time_follow_the_clock() {
         assert_eq!(testing::elapsed(), day);
         assert!(timeout(day, sleep(2 * day)).await.is_err());
         assert_eq!(testing::elapsed(), 2 * day);
-        let at = testing::now() + day;
+        let at = now() + day;
         sleep_until(at).await;
-        assert_eq!(testing::now(), at);
+        assert_eq!(now(), at);
         assert!(convoke::deadline(at + day, never::<()>()).await.is_err());
         assert_eq!(testing::elapsed(), 4 * day);
     });

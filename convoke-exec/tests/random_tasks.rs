@@ -15,28 +15,8 @@ use std::time::{Duration, Instant};
 use convoke::env::{Changes, FrameAllocator};
 use convoke::frames::{Counting, Recycling};
 use convoke::prelude::*;
+use convoke::raw::Random;
 use convoke::{ExecutorRef, Scope};
-
-/// Xorshift: the same tree for the same seed.
-#[derive(Clone)]
-struct Dice(u64);
-
-impl Dice {
-    fn new(seed: u64) -> Self {
-        Self(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
-    }
-
-    fn throw(&mut self, sides: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % sides
-    }
-
-    fn split(&mut self) -> Self {
-        Self::new(self.throw(u64::MAX))
-    }
-}
 
 /// What the trees run on, and what is counted.
 #[derive(Clone)]
@@ -49,9 +29,8 @@ struct World {
 }
 
 impl World {
-    fn executor(&self, dice: &mut Dice) -> ExecutorRef {
-        let number = dice.throw(self.executors.len() as u64);
-        self.executors[usize::try_from(number).unwrap()].clone()
+    fn executor(&self, random: &mut Random) -> ExecutorRef {
+        self.executors[random.below(self.executors.len())].clone()
     }
 
     fn body(&self) -> Body {
@@ -75,52 +54,52 @@ impl Drop for Body {
 type Boxed<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
 /// What a body does: a few steps, some of which start others.
-fn node(world: World, mut dice: Dice, depth: u32) -> Boxed<u64> {
+fn node(world: World, mut random: Random, depth: u32) -> Boxed<u64> {
     Box::pin(async move {
         let _body = world.body();
         let mut sum = 1;
-        for _ in 0..=dice.throw(4) {
-            sum += step(&world, &mut dice, depth).await;
+        for _ in 0..=random.below(4) {
+            sum += step(&world, &mut random, depth).await;
         }
         sum
     })
 }
 
-async fn step(world: &World, dice: &mut Dice, depth: u32) -> u64 {
+async fn step(world: &World, random: &mut Random, depth: u32) -> u64 {
     let deeper = depth > 0;
-    match dice.throw(17) {
+    match random.below(17) {
         0 => checkpoint().await,
-        1 => schedule(&world.executor(dice)).await,
-        2 => _ = reschedule(&world.executor(dice)).await,
-        3 if deeper => return task(node(world.clone(), dice.split(), depth - 1)).await,
+        1 => schedule(&world.executor(random)).await,
+        2 => _ = reschedule(&world.executor(random)).await,
+        3 if deeper => return task(node(world.clone(), random.split(), depth - 1)).await,
         4 if deeper => {
-            let executor = world.executor(dice);
-            return run_on(&executor, node(world.clone(), dice.split(), depth - 1)).await;
+            let executor = world.executor(random);
+            return run_on(&executor, node(world.clone(), random.split(), depth - 1)).await;
         }
         5 if deeper => {
-            let caught = catch_stopped(node(world.clone(), dice.split(), depth - 1)).await;
+            let caught = catch_stopped(node(world.clone(), random.split(), depth - 1)).await;
             return caught.unwrap_or(0);
         }
-        6..=9 if deeper => return open(world, dice, depth - 1).await,
+        6..=9 if deeper => return open(world, random, depth - 1).await,
         10 if deeper => {
             // Started and dropped in flight, as a foreign `select!` does.
-            let mut future = Box::pin(open_owned(world.clone(), dice.split(), depth - 1));
-            poll_some(&mut future, dice.throw(3)).await;
+            let mut future = Box::pin(open_owned(world.clone(), random.split(), depth - 1));
+            poll_some(&mut future, random.below(3)).await;
         }
         11 => {
-            let mut sleeping = Box::pin(sleep(Duration::from_micros(dice.throw(50))).into_awaited());
-            poll_some(&mut sleeping, dice.throw(4)).await;
+            let mut sleeping = Box::pin(sleep(Duration::from_micros(random.below(50) as u64)).into_awaited());
+            poll_some(&mut sleeping, random.below(4)).await;
         }
         12 => wake_from_elsewhere(world.waking.clone()).await,
-        13 if dice.throw(40) == 0 => stopped().await,
-        14 if dice.throw(80) == 0 => _ = world.source.request_stop(StopReason::Requested),
-        15 if dice.throw(40) == 0 => panic!("a random panic"),
+        13 if random.one_in(40) => stopped().await,
+        14 if random.one_in(80) => _ = world.source.request_stop(StopReason::Requested),
+        15 if random.one_in(40) => panic!("a random panic"),
         16 if deeper => {
             // Started in this task, and sent to another.
             let mut future: Boxed<u64> =
-                Box::pin(task(node(world.clone(), dice.split(), depth - 1)).into_awaited());
+                Box::pin(task(node(world.clone(), random.split(), depth - 1)).into_awaited());
             poll_some(&mut future, 1).await;
-            return task(future).on(&world.executor(dice)).await;
+            return task(future).on(&world.executor(random)).await;
         }
         _ => _ = just(()).await,
     }
@@ -128,7 +107,7 @@ async fn step(world: &World, dice: &mut Dice, depth: u32) -> u64 {
 }
 
 /// Polls it so many times at most, and then drops it wherever that is.
-async fn poll_some<F: Future + Unpin>(future: &mut F, mut times: u64) {
+async fn poll_some<F: Future + Unpin>(future: &mut F, mut times: usize) {
     poll_fn(|cx| {
         if times == 0 || Pin::new(&mut *future).poll(cx).is_ready() {
             return Poll::Ready(());
@@ -172,24 +151,24 @@ fn wakes() -> mpsc::Sender<Kept> {
     send
 }
 
-async fn open_owned(world: World, mut dice: Dice, depth: u32) -> u64 {
-    open(&world, &mut dice, depth).await
+async fn open_owned(world: World, mut random: Random, depth: u32) -> u64 {
+    open(&world, &mut random, depth).await
 }
 
 /// A scope with children of all kinds.
-async fn open(world: &World, dice: &mut Dice, depth: u32) -> u64 {
-    let (world, mut dice) = (world.clone(), dice.split());
+async fn open(world: &World, random: &mut Random, depth: u32) -> u64 {
+    let (world, mut random) = (world.clone(), random.split());
     let opened: Boxed<Result<u64, u64>> = Box::pin(async move {
         let _body = world.body();
         scope(async |s: Scope<Result<u64, u64>>| {
             let _body = world.body();
             let mut handles = Vec::new();
-            for _ in 0..dice.throw(5) {
-                child(&world, &mut dice, depth, &s, &mut handles);
+            for _ in 0..random.below(5) {
+                child(&world, &mut random, depth, &s, &mut handles);
             }
             let mut sum = 0;
             for handle in handles {
-                match dice.throw(4) {
+                match random.below(4) {
                     0 => drop(handle),
                     1 => {
                         handle.request_stop();
@@ -198,7 +177,7 @@ async fn open(world: &World, dice: &mut Dice, depth: u32) -> u64 {
                     _ => sum += handle.await,
                 }
             }
-            if dice.throw(10) == 0 { Err(sum) } else { Ok(sum) }
+            if random.one_in(10) { Err(sum) } else { Ok(sum) }
         })
         .await
     });
@@ -209,21 +188,21 @@ async fn open(world: &World, dice: &mut Dice, depth: u32) -> u64 {
 
 fn child(
     world: &World,
-    dice: &mut Dice,
+    random: &mut Random,
     depth: u32,
     s: &Scope<Result<u64, u64>>,
     handles: &mut Vec<convoke::Handle<u64>>,
 ) {
-    let future = node(world.clone(), dice.split(), depth.saturating_sub(1));
-    match dice.throw(5) {
+    let future = node(world.clone(), random.split(), depth.saturating_sub(1));
+    match random.below(5) {
         0 => s.spawn(async move { _ = future.await }),
         1 => {
-            let fails = dice.throw(8) == 0;
+            let fails = random.one_in(8);
             s.spawn(async move { if future.await > 0 && fails { Err(1) } else { Ok(()) } });
         }
-        2 => s.spawn_on(&world.executor(dice), async move { _ = future.await }),
+        2 => s.spawn_on(&world.executor(random), async move { _ = future.await }),
         3 => {
-            let (inner, executor) = (s.clone(), world.executor(dice));
+            let (inner, executor) = (s.clone(), world.executor(random));
             s.named("parent").spawn(async move {
                 // A child that starts a sibling; the scope may have stopped by then, and not ended.
                 let _ = inner.try_spawn(async move { _ = future.await });
@@ -236,7 +215,7 @@ fn child(
 
 /// Makes one tree and runs it.
 fn one(seed: u64, executors: &Arc<[ExecutorRef]>, waking: &mpsc::Sender<Kept>) {
-    let mut dice = Dice::new(seed);
+    let mut random = Random::new(seed);
     let frames = Counting::new(Recycling);
     let source = StopSource::new();
     let world = World {
@@ -247,9 +226,9 @@ fn one(seed: u64, executors: &Arc<[ExecutorRef]>, waking: &mpsc::Sender<Kept>) {
         waking: waking.clone(),
     };
     let changes = Changes::new().allocator(FrameAllocator::new(frames.clone())).stop_token(source.token());
-    let root = node(world.clone(), dice.split(), 3);
-    let root_executor = world.executor(&mut dice);
-    let elsewhere = dice.throw(2) == 0;
+    let root = node(world.clone(), random.split(), 3);
+    let root_executor = world.executor(&mut random);
+    let elsewhere = random.one_in(2);
     let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         let outcome = if elsewhere {
             sync_wait_with(changes, task(root).starts_on(&root_executor))

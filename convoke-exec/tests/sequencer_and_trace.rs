@@ -2,15 +2,14 @@
 #![cfg(all(feature = "testing", not(feature = "loom")))]
 
 use std::future::Future;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 use convoke::prelude::*;
 use convoke::testing::{self, Sequencer, Trace, wait_all_blocked};
 
 fn complaint<F: Future<Output = ()> + 'static>(body: F) -> String {
-    let failed = catch_unwind(AssertUnwindSafe(|| testing::run(body))).expect_err("it should fail");
-    *failed.downcast::<String>().unwrap()
+    let failed = Panic::catch(|| testing::run(body)).expect_err("it should fail");
+    failed.message().to_owned()
 }
 
 #[test]
@@ -109,14 +108,15 @@ fn a_trace_that_differs_shows_where() {
     trace.note("opened");
     trace.note("closed");
     trace.assert_eq("opened\nclosed");
-    let failed = catch_unwind(AssertUnwindSafe(|| {
+    let failed = Panic::catch(|| {
         trace.assert_eq(
             "opened
              read
              closed",
         );
-    }));
-    let says = *failed.expect_err("they differ").downcast::<String>().unwrap();
+    });
+    let differ = failed.expect_err("they differ");
+    let says = differ.message();
     assert!(says.ends_with("  opened\n- read\n  closed"), "{says}");
     assert_eq!(trace.to_string(), "opened\nclosed");
     assert_eq!(trace.take(), ["opened", "closed"]);

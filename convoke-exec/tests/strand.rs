@@ -1,10 +1,12 @@
 //! What a strand promises beyond the contract of every executor.
 #![cfg(all(feature = "testing", not(feature = "loom")))]
 
+mod order;
+
 use std::cell::Cell;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
 use std::thread;
 
 use convoke_core::raw::{Call, Runnable};
@@ -17,28 +19,7 @@ use convoke_exec::{
     Limited, RunLoop, Strand, ThreadPool, checkpoint, current, forever, launch, run_on, scope, sync_wait,
     task,
 };
-
-/// What was run, in order.
-#[derive(Clone, Default)]
-struct Order(Arc<Mutex<Vec<u32>>>);
-
-impl Order {
-    fn piece(&self, number: u32) -> Runnable {
-        let order = self.clone();
-        runnable(move |call| {
-            assert_eq!(call, Call::Run);
-            order.note(number);
-        })
-    }
-
-    fn note(&self, number: u32) {
-        self.0.lock().unwrap().push(number);
-    }
-
-    fn get(&self) -> Vec<u32> {
-        self.0.lock().unwrap().clone()
-    }
-}
+use order::Order;
 
 #[test]
 fn a_strand_is_one_word_and_one_entry_in_the_inner_queue() {

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use convoke_core::env::Changes;
 use convoke_core::prelude::*;
+use convoke_core::raw::Random;
 use convoke_core::testing::{ByHand, Connected, Gate, all_doors, completes_of, stopped_env};
 use convoke_core::{Completes, InlineExecutor};
 use convoke_exec::testing::Clockwork;
@@ -212,15 +213,6 @@ fn an_executor_without_timers_is_served_by_the_thread_that_serves_all() {
     assert_eq!(outcome, Outcome::Value(Some("convoke-timers".to_owned())), "inline is wherever one is");
 }
 
-/// Splitmix.
-fn random(state: &mut u64) -> u64 {
-    *state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
-    let mut z = *state;
-    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    z ^ (z >> 31)
-}
-
 /// How many sleeps were as long as they were to be.
 #[derive(Default)]
 struct Slept {
@@ -242,13 +234,13 @@ impl Slept {
 /// Many sleeps with random times, half of them stopped by two other threads, which keep pace with those that are not.
 fn many_sleeps_against_stops(executor: &impl Executor, seed: u64) -> (usize, usize) {
     const COUNT: usize = 2000;
-    let mut state = seed;
+    let mut random = Random::new(seed);
     let start = Instant::now();
     let (values, stopped) = (Arc::new(Slept::default()), Arc::new(AtomicUsize::new(0)));
     let mut sources = [Vec::new(), Vec::new()];
     let mut running = Vec::new();
     for number in 0..COUNT {
-        let at = start + Duration::from_micros(random(&mut state) % 20_000);
+        let at = start + Duration::from_micros(random.draw() % 20_000);
         let source = StopSource::new();
         let (values, stopped) = (values.clone(), stopped.clone());
         let sender = sleep_until(at)
@@ -260,7 +252,7 @@ fn many_sleeps_against_stops(executor: &impl Executor, seed: u64) -> (usize, usi
                 stopped.fetch_add(1, Ordering::Relaxed);
             });
         running.push(Connected::with_env(sender, env_on(executor, &source)).start());
-        if random(&mut state).is_multiple_of(2) {
+        if random.one_in(2) {
             sources[number % 2].push(source);
         }
     }

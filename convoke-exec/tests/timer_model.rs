@@ -7,7 +7,7 @@ use std::ptr::NonNull;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use convoke_core::raw::{Call, Timer};
+use convoke_core::raw::{Call, Random, Timer};
 use convoke_exec::raw::{AfterArm, TimerQueue};
 
 const CENTURY: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
@@ -29,27 +29,10 @@ unsafe fn note(timer: NonNull<Timer>, _: Call) {
     numbered.calls.lock().unwrap().push(numbered.number);
 }
 
-/// Splitmix.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
-    }
-
-    fn below(&mut self, limit: usize) -> usize {
-        (self.next() % limit as u64) as usize
-    }
-
-    /// Any number of nanoseconds of so many bits at most: all sizes are as likely.
-    fn span(&mut self, bits: u32) -> Duration {
-        let bits = self.next() % u64::from(bits + 1);
-        Duration::from_nanos(self.next() & ((1 << bits) - 1))
-    }
+/// Any number of nanoseconds of so many bits at most: all sizes are as likely.
+fn span(random: &mut Random, bits: u32) -> Duration {
+    let bits = random.draw() % u64::from(bits + 1);
+    Duration::from_nanos(random.draw() & ((1 << bits) - 1))
 }
 
 /// A queue, and what it should be.
@@ -95,8 +78,8 @@ impl Pair {
         let others = random.below(self.model.len().max(1));
         let at = match random.below(8) {
             0 => self.model.keys().nth(others).map_or(self.now, |(at, _)| *at),
-            1 => self.now - random.span(40),
-            _ => self.now + random.span(60),
+            1 => self.now - span(random, 40),
+            _ => self.now + span(random, 60),
         };
         let is_earlier = self.earliest().is_none_or(|earliest| at < earliest);
         self.armed += 1;
@@ -114,7 +97,7 @@ impl Pair {
         let Some(number) = self.idle.pop_first() else { return };
         let duration = match self.fresh.last() {
             Some((.., duration)) if random.below(4) == 0 => *duration,
-            _ => random.span(58),
+            _ => span(random, 58),
         };
         self.armed += 1;
         self.fresh.push((number, self.armed, duration));
@@ -163,8 +146,8 @@ impl Pair {
         let to = match random.below(4) {
             0 => self.queue.earliest(),
             1 => self.queue.next_look(),
-            2 => Some(self.now + random.span(30)),
-            _ => Some(self.now + random.span(58)),
+            2 => Some(self.now + span(random, 30)),
+            _ => Some(self.now + span(random, 58)),
         };
         self.now = to.unwrap_or(self.now).max(self.now);
         // A look does it too.
@@ -219,7 +202,7 @@ impl Drop for Pair {
 }
 
 fn run(seed: u64, count: usize, steps: usize) {
-    let mut random = Random(seed);
+    let mut random = Random::new(seed);
     let mut pair = Pair::new(count);
     let begin = pair.now;
     for _ in 0..steps {

@@ -5,7 +5,7 @@ use std::ptr::NonNull;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use convoke_core::raw::{Call, Timer};
+use convoke_core::raw::{Call, Random, Timer};
 use convoke_exec::raw::{AfterArm, TimerQueue};
 
 type Calls = Arc<Mutex<Vec<(usize, Call)>>>;
@@ -199,40 +199,31 @@ fn one_that_arms_itself_again_for_the_past_waits_for_the_next_look() {
     drop(unsafe { Box::from_raw(again.as_ptr()) });
 }
 
-/// Splitmix.
-fn random(state: &mut u64) -> u64 {
-    *state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
-    let mut z = *state;
-    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    z ^ (z >> 31)
-}
-
 #[test]
 fn thousands_with_random_times_come_in_the_order_of_a_sorted_list() {
     const COUNT: usize = 4000;
     let seed = std::env::var("CONVOKE_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1);
     println!("CONVOKE_SEED={seed}");
     for seed in seed..seed + 8 {
-        let mut state = seed;
+        let mut random = Random::new(seed);
         let timers = Timers::new(COUNT);
         // What waits: its time, and its number, which is the order of arming.
         let mut expected: Vec<(u64, usize)> = Vec::new();
         let (mut now, mut next) = (0, 0);
         while next < COUNT || !expected.is_empty() {
-            match random(&mut state) % 8 {
+            match random.below(8) {
                 0..=4 if next < COUNT => {
-                    let at = now + random(&mut state) % 500;
+                    let at = now + random.draw() % 500;
                     let _ = timers.arm(next, at);
                     expected.push((at, next));
                     next += 1;
                 }
                 5 if !expected.is_empty() => {
-                    let index = (random(&mut state) % expected.len() as u64) as usize;
+                    let index = random.below(expected.len());
                     assert!(timers.disarm(expected.swap_remove(index).1), "seed {seed}");
                 }
                 6 => {
-                    now += random(&mut state) % 20;
+                    now += random.draw() % 20;
                     let mut due: Vec<_> = expected.extract_if(.., |(at, _)| *at <= now).collect();
                     due.sort();
                     let due: Vec<_> = due.into_iter().map(|(_, number)| number).collect();

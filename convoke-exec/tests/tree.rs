@@ -1,7 +1,7 @@
 //! The tree of tasks: what hangs where, what it is called, what it waits for.
 #![cfg(not(feature = "loom"))]
 
-use std::panic::{AssertUnwindSafe, Location, catch_unwind};
+use std::panic::Location;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -228,8 +228,8 @@ fn a_counting_scope_that_is_dropped_with_tasks_in_it_shows_what_they_wait_for() 
     let counting = CountingScope::new();
     counting.spawn(task(async { never::<()>().await }).named("left alone"), &env).unwrap();
     run_loop.run_ready();
-    let panic = catch_unwind(AssertUnwindSafe(|| drop(counting))).unwrap_err();
-    let says = panic.downcast::<String>().unwrap();
+    let panic = Panic::catch(|| drop(counting)).unwrap_err();
+    let says = panic.message();
     assert!(says.contains("dropped with 1 piece of work"), "{says}");
     let line = says.lines().find(|line| line.contains("`left alone`")).unwrap();
     assert!(line.contains(&format!("waits at {}", file!())), "{says}");

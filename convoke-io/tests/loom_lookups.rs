@@ -18,16 +18,7 @@ use model::{Reached, explore};
 
 /// Waits for the answer, as a thread does: how many addresses there are.
 fn found(asker: &Asker) -> io::Result<usize> {
-    let mut waits = ByHand::new(async { asker.found().await.map(|found| found.len()) });
-    loop {
-        let wakes = waits.wakes();
-        if let Some(found) = waits.poll() {
-            return found;
-        }
-        while waits.wakes() == wakes {
-            thread::yield_now();
-        }
-    }
+    ByHand::new(async { asker.found().await.map(|found| found.len()) }).wait()
 }
 
 #[test]

@@ -20,16 +20,7 @@ const OTHER: Signal = Signal::TERMINATE;
 
 /// Waits for the next one, as a thread does.
 fn next(signals: &mut Signals) -> Signal {
-    let mut waits = ByHand::new(signals.next());
-    loop {
-        let wakes = waits.wakes();
-        if let Some(heard) = waits.poll() {
-            return heard;
-        }
-        while waits.wakes() == wakes {
-            thread::yield_now();
-        }
-    }
+    ByHand::new(signals.next()).wait()
 }
 
 #[test]

@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use convoke_exec::forever;
 use convoke_exec::time::sleep;
 
-use crate::random::Random;
 use crate::world::{HostId, Platter, World};
+use convoke_core::raw::Random;
 
 /// A value that outlives the crashes of its host, made by [`Sim::disk`](crate::Sim::disk). Clones are the same disk.
 ///

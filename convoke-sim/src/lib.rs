@@ -11,7 +11,7 @@
 //! | [`SimDriver`] | the driver by itself |
 //! | `life.rs`, `driver.rs`, `source.rs` | what a host's program runs on in one of its lives: its loop, its kernel, its sockets |
 //! | `world/` | what is behind them: hosts, links, packets, sockets |
-//! | `clock.rs`, `random.rs` | clocks that differ; chance that follows a seed |
+//! | `clock.rs` | clocks that differ |
 //!
 //! # What is simulated
 //!
@@ -67,7 +67,6 @@ mod driver;
 mod explore;
 mod life;
 mod note;
-mod random;
 mod sim;
 mod source;
 mod world;

@@ -53,7 +53,7 @@ impl Life {
     /// How its program is to be launched. What that draws by chance is the seed's.
     pub(crate) fn launch(&self) -> Launch {
         let world = self.here.world.clone();
-        let chance = Chance::new(move || world.with(|state| state.random.next()));
+        let chance = Chance::new(move || world.with(|state| state.random.draw()));
         let launch = launch(&self.run_loop.executor()).stop_token(self.source.token());
         launch.local(&CHANCE, chance).local(&HERE, self.here.clone())
     }

@@ -1,8 +1,6 @@
 //! Explorations find what was planted, and say how to see it again.
 
-use std::any::Any;
 use std::io;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -16,12 +14,8 @@ use convoke::testing::Probe;
 
 const SECOND: Duration = Duration::from_secs(1);
 
-fn message(panic: Box<dyn Any + Send>) -> String {
-    panic.downcast_ref::<String>().cloned().unwrap_or_default()
-}
-
 fn said(explore: impl FnOnce()) -> String {
-    message(catch_unwind(AssertUnwindSafe(explore)).expect_err("it finds something"))
+    Panic::catch(explore).expect_err("it finds something").message().to_owned()
 }
 
 /// Answers each connection once.
@@ -113,7 +107,7 @@ fn clean_up_that_a_stop_skips_is_found_and_replayed() {
     assert!(said.contains("`lock file` was acquired 1 time and cleaned up 0 times"), "{said}");
     let replay = "this was seed 9; `CONVOKE_POINT=2` or `replay_stop(9, \"client\", 2, …)` runs it again";
     assert!(said.ends_with(replay), "{said}");
-    catch_unwind(AssertUnwindSafe(|| replay_stop(9, "client", 2, forgetful))).unwrap_err();
+    Panic::catch(|| replay_stop(9, "client", 2, forgetful)).unwrap_err();
     replay_stop(9, "client", 1, forgetful);
 }
 
@@ -134,7 +128,7 @@ fn an_error_that_is_not_handled_is_found_and_replayed() {
     assert!(said.contains("host `client` panicked: "), "{said}");
     let replay = "`CONVOKE_POINT=2` or `replay_fault(3, \"client\", 2, Fault::Reset, …)` runs it again";
     assert!(said.ends_with(replay), "{said}");
-    catch_unwind(AssertUnwindSafe(|| replay_fault(3, "client", 2, Fault::Reset, trusting))).unwrap_err();
+    Panic::catch(|| replay_fault(3, "client", 2, Fault::Reset, trusting)).unwrap_err();
     replay_fault(3, "client", 0, Fault::Reset, trusting);
 }
 
@@ -199,13 +193,10 @@ fn a_race_is_found_by_some_seed_and_that_seed_finds_it_again() {
 
 #[test]
 fn a_point_that_a_run_does_not_reach_is_told() {
-    let said = said(|| drop(replay_stop(9, "client", 1000, forgetful)));
-    assert!(said.contains("before step 1000: it is not the same every time"), "{said}");
-    let said = message(
-        catch_unwind(AssertUnwindSafe(|| replay_fault(9, "client", 1000, Fault::Error, forgetful)))
-            .unwrap_err(),
-    );
-    assert!(said.contains("before operation 1000: it is not the same every time"), "{said}");
+    let stop = said(|| drop(replay_stop(9, "client", 1000, forgetful)));
+    assert!(stop.contains("before step 1000: it is not the same every time"), "{stop}");
+    let fault = said(|| drop(replay_fault(9, "client", 1000, Fault::Error, forgetful)));
+    assert!(fault.contains("before operation 1000: it is not the same every time"), "{fault}");
 }
 
 #[test]

@@ -1,7 +1,6 @@
 //! What is said about a run that fails: which host, what was wrong, which seed runs it again.
 
 use std::io;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 use convoke::net::{TcpListener, TcpStream, UnixStream};
@@ -32,8 +31,8 @@ fn an_error_names_the_host_and_the_seed() {
         sleep(SECOND).await;
         Err::<(), _>("out of ideas")
     });
-    let panic = catch_unwind(AssertUnwindSafe(|| sim.run())).unwrap_err();
-    let said = panic.downcast_ref::<String>().unwrap();
+    let panic = Panic::catch(|| sim.run()).unwrap_err();
+    let said = panic.message();
     assert!(
         said.starts_with("after 1s of simulated time: host `client` returned an error: \"out of ideas\"\n"),
         "{said}"

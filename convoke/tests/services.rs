@@ -1,8 +1,12 @@
 //! Services of I/O contexts, runtimes and simulated hosts: found by tasks, closed in order while the driver is still there.
 #![cfg(feature = "net")]
 
+// As the services of a context by itself are tested, two floors below.
+#[path = "../../convoke-exec/tests/notes/mod.rs"]
+mod notes;
+
 use std::io;
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Weak};
 
 use convoke::context::{Context, FromContext, Service};
 use convoke::io::{IO, use_service, with_services};
@@ -10,23 +14,10 @@ use convoke::net::TcpStream;
 use convoke::prelude::*;
 use convoke::runtime::Runtime;
 use convoke::{IoContext, PoolExecutor, StopReason, io_context};
-
-/// What happened, in order.
-#[derive(Clone, Debug, Default)]
-struct Trace(Arc<Mutex<Vec<String>>>);
-
-impl Trace {
-    fn note(&self, line: impl Into<String>) {
-        self.0.lock().unwrap().push(line.into());
-    }
-
-    fn lines(&self) -> Vec<String> {
-        self.0.lock().unwrap().clone()
-    }
-}
+use notes::Notes;
 
 /// Where the services of a context note what they do.
-impl Service for Trace {
+impl Service for Notes {
     type Interface = Self;
 
     fn into_interface(self: Arc<Self>) -> Arc<Self> {
@@ -34,16 +25,16 @@ impl Service for Trace {
     }
 }
 
-fn context_with(trace: &Trace) -> IoContext {
+fn context_with(notes: &Notes) -> IoContext {
     let context = io_context().unwrap();
-    assert!(context.services().make_service(|_| trace.clone()).is_ok());
+    assert!(context.services().make_service(|_| notes.clone()).is_ok());
     context
 }
 
 /// A connection that is made with the service and says goodbye when that closes.
 struct Line {
     stream: TcpStream,
-    trace: Arc<Trace>,
+    notes: Arc<Notes>,
 }
 
 impl Service for Line {
@@ -58,12 +49,12 @@ impl Service for Line {
         // The peer answers, and that is waited for.
         let mut answer = [0; 3];
         self.stream.read_exact(&mut answer).await.unwrap();
-        self.trace.note(format!("the line closes with {:?}", std::str::from_utf8(&answer).unwrap()));
+        self.notes.note(format!("the line closes with {:?}", std::str::from_utf8(&answer).unwrap()));
     }
 }
 
 /// Noted by its number.
-struct Numbered<const N: usize>(Arc<Trace>);
+struct Numbered<const N: usize>(Arc<Notes>);
 
 impl<const N: usize> Service for Numbered<N> {
     type Interface = Self;
@@ -80,13 +71,13 @@ impl<const N: usize> Service for Numbered<N> {
 
 impl<const N: usize> FromContext for Numbered<N> {
     fn from_context(context: &Context) -> Self {
-        Numbered(context.find_service::<Trace>().expect("added by the test"))
+        Numbered(context.find_service::<Notes>().expect("added by the test"))
     }
 }
 
 #[test]
 fn a_service_closes_over_its_socket_when_the_context_is_dropped() {
-    let trace = Trace::default();
+    let notes = Notes::default();
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let peer = std::thread::spawn(move || {
@@ -97,13 +88,13 @@ fn a_service_closes_over_its_socket_when_the_context_is_dropped() {
         stream.write_all(b"bye").unwrap();
         heard
     });
-    let context = context_with(&trace);
+    let context = context_with(&notes);
     let outcome = context.run_until(async {
         let stream = TcpStream::connect(address).await?;
         use_service::<Numbered<1>>()?;
         let made = with_services(|services| {
-            let trace = services.find_service::<Trace>().unwrap();
-            services.make_service(|_| Line { stream, trace }).is_ok()
+            let notes = services.find_service::<Notes>().unwrap();
+            services.make_service(|_| Line { stream, notes }).is_ok()
         });
         use_service::<Numbered<2>>()?;
         made
@@ -111,13 +102,13 @@ fn a_service_closes_over_its_socket_when_the_context_is_dropped() {
     assert!(outcome.unwrap().unwrap());
     drop(context);
     assert_eq!(&peer.join().unwrap(), b"goodbye");
-    assert_eq!(trace.lines(), ["2 closes", "the line closes with \"bye\"", "1 closes"]);
+    assert_eq!(notes.lines(), ["2 closes", "the line closes with \"bye\"", "1 closes"]);
 }
 
 #[test]
 fn tasks_of_one_context_find_the_same_service_and_those_of_another_have_their_own() {
-    let (trace, pool) = (Trace::default(), ThreadPool::new(1).unwrap());
-    let (one, other) = (context_with(&trace), context_with(&trace));
+    let (notes, pool) = (Notes::default(), ThreadPool::new(1).unwrap());
+    let (one, other) = (context_with(&notes), context_with(&notes));
     let here = one.run_until(async { use_service::<Numbered<1>>().unwrap() }).unwrap();
     let again = one.run_until(async { use_service::<Numbered<1>>().unwrap() }).unwrap();
     let there = other.run_until(async { use_service::<Numbered<1>>().unwrap() }).unwrap();
@@ -139,21 +130,21 @@ fn without_a_context_there_are_no_services_and_the_error_says_so() {
 
 #[test]
 fn a_context_that_has_ended_makes_no_services_and_keeps_none() {
-    let trace = Trace::default();
-    let context = context_with(&trace);
+    let notes = Notes::default();
+    let context = context_with(&notes);
     let executor = context.executor();
     let service = Arc::downgrade(&executor.services().use_service::<Numbered<1>>());
     drop(context);
-    assert_eq!(trace.lines(), ["1 closes"]);
+    assert_eq!(notes.lines(), ["1 closes"]);
     assert_eq!(Weak::strong_count(&service), 0, "a handle that is left keeps no service");
     assert!(executor.services().try_use_service::<Numbered<2>>().is_err());
 }
 
 #[test]
 fn services_close_while_the_program_unwinds_from_a_panic() {
-    let trace = Trace::default();
+    let notes = Notes::default();
     let panicked = std::panic::catch_unwind(|| {
-        let context = context_with(&trace);
+        let context = context_with(&notes);
         context.run_until(async {
             use_service::<Numbered<1>>().unwrap();
             checkpoint().await;
@@ -161,7 +152,7 @@ fn services_close_while_the_program_unwinds_from_a_panic() {
         })
     });
     assert!(panicked.is_err());
-    assert_eq!(trace.lines(), ["1 closes"]);
+    assert_eq!(notes.lines(), ["1 closes"]);
 }
 
 /// Has work of its own, which it asks to stop and waits for.
@@ -184,13 +175,13 @@ impl Service for Flusher {
 
 impl FromContext for Flusher {
     fn from_context(context: &Context) -> Self {
-        let trace = context.find_service::<Trace>().expect("added by the test");
+        let notes = context.find_service::<Notes>().expect("added by the test");
         let executor = context.executor().expect("a context that runs has one");
         let work = CountingScope::new();
         let flushing = async move {
-            let last = trace.clone();
+            let last = notes.clone();
             let flushes = async move {
-                trace.note("the flusher begins");
+                notes.note("the flusher begins");
                 forever().await
             };
             ensure(async move |exit: Exit| last.note(format!("the flusher {exit}")), flushes).await;
@@ -202,8 +193,8 @@ impl FromContext for Flusher {
 
 #[test]
 fn work_of_a_service_runs_on_its_context_and_has_ended_when_that_is_gone() {
-    let trace = Trace::default();
-    let context = context_with(&trace);
+    let notes = Notes::default();
+    let context = context_with(&notes);
     context
         .run_until(async {
             use_service::<Flusher>()?;
@@ -214,13 +205,13 @@ fn work_of_a_service_runs_on_its_context_and_has_ended_when_that_is_gone() {
         .unwrap()
         .unwrap();
     drop(context);
-    assert_eq!(trace.lines(), ["the flusher begins", "the flusher was stopped (shutting down)"]);
+    assert_eq!(notes.lines(), ["the flusher begins", "the flusher was stopped (shutting down)"]);
 }
 
 /// Closes with the help of the pool.
 struct Heavy {
     pool: PoolExecutor,
-    trace: Trace,
+    notes: Notes,
 }
 
 impl Service for Heavy {
@@ -232,35 +223,37 @@ impl Service for Heavy {
 
     async fn close(&self) {
         let sum = run_on(&self.pool, async { (1..=10).sum::<u32>() }).await;
-        self.trace.note(format!("the pool says {sum}"));
+        self.notes.note(format!("the pool says {sum}"));
     }
 }
 
 #[test]
 fn the_services_of_a_runtime_close_while_its_pool_is_there() {
-    let trace = Trace::default();
+    let notes = Notes::default();
     let runtime = Runtime::builder().contexts(2).pool_threads(1).build().unwrap();
     for executor in runtime.contexts() {
-        let (pool, trace) = (runtime.pool(), trace.clone());
-        assert!(executor.services().make_service(|_| Heavy { pool, trace }).is_ok());
+        let (pool, notes) = (runtime.pool(), notes.clone());
+        assert!(executor.services().make_service(|_| Heavy { pool, notes }).is_ok());
     }
     drop(runtime);
-    assert_eq!(trace.lines(), ["the pool says 55", "the pool says 55"]);
+    assert_eq!(notes.lines(), ["the pool says 55", "the pool says 55"]);
 }
 
 #[cfg(feature = "sim")]
 mod simulated {
+    use std::sync::Mutex;
+
     use convoke::sim::{Sim, explore_stops};
 
     use super::*;
 
     /// A host with a service over a socket, which another one waits for.
-    async fn client(trace: Trace) -> io::Result<()> {
-        with_services(|services| services.make_service(|_| trace).is_ok())?;
+    async fn client(notes: Notes) -> io::Result<()> {
+        with_services(|services| services.make_service(|_| notes).is_ok())?;
         let stream = TcpStream::connect("server:7").await?;
         with_services(|services| {
-            let trace = services.find_service::<Trace>().unwrap();
-            services.make_service(|_| Line { stream, trace }).is_ok()
+            let notes = services.find_service::<Notes>().unwrap();
+            services.make_service(|_| Line { stream, notes }).is_ok()
         })?;
         use_service::<Flusher>()?;
         checkpoint().await;
@@ -278,19 +271,19 @@ mod simulated {
         }
     }
 
-    fn hosts(sim: &mut Sim, trace: &Trace) {
-        let trace = trace.clone();
+    fn hosts(sim: &mut Sim, notes: &Notes) {
+        let notes = notes.clone();
         sim.host("server").daemon().run(server);
-        sim.host("client").run(move || client(trace.clone()));
+        sim.host("client").run(move || client(notes.clone()));
     }
 
     #[test]
     fn the_services_of_a_simulated_host_close_when_its_program_has_ended() {
-        let trace = Trace::default();
+        let notes = Notes::default();
         let mut sim = Sim::new(3);
-        hosts(&mut sim, &trace);
+        hosts(&mut sim, &notes);
         sim.run();
-        let lines = trace.lines();
+        let lines = notes.lines();
         assert_eq!(lines.last().unwrap(), "the line closes with \"bye\"", "{lines:?}");
     }
 
@@ -298,13 +291,13 @@ mod simulated {
     fn wherever_the_program_is_stopped_its_services_close() {
         let all = Mutex::new(Vec::new());
         let exploration = explore_stops(3, "client", |sim| {
-            let trace = Trace::default();
-            hosts(sim, &trace);
-            all.lock().unwrap().push(trace);
+            let notes = Notes::default();
+            hosts(sim, &notes);
+            all.lock().unwrap().push(notes);
         });
         assert!(exploration.runs().len() > 5);
-        for trace in all.into_inner().unwrap() {
-            let lines = trace.lines();
+        for notes in all.into_inner().unwrap() {
+            let lines = notes.lines();
             let count = |what: &str| lines.iter().filter(|line| line.starts_with(what)).count();
             assert_eq!(count("the flusher begins"), count("the flusher was stopped"), "{lines:?}");
             assert!(count("the line closes") == 1 || count("the flusher") == 0, "{lines:?}");

@@ -3,6 +3,7 @@
 mod cargo_checks;
 mod file_sizes;
 mod layering;
+mod map;
 mod rust_version;
 mod unsafe_list;
 mod words;
@@ -20,6 +21,7 @@ pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> Result<bool, 
         Step::new("unsafe", "unsafe only in the files that ARCHITECTURE.md lists", || {
             unsafe_list::check(workspace)
         }),
+        Step::new("map", "the documents speak of files that are there", || map::check(workspace)),
         Step::new("sizes", "long files only shrink", move || file_sizes::check(workspace, bless)),
         Step::new("words", "names, leftovers, paths of one machine, opening lines", || {
             words::check(workspace)

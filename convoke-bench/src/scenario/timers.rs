@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use convoke::FrameAllocator;
 use convoke::env::Changes;
+use convoke::raw::Random;
 use convoke::time::sleep;
 
 use super::{Bytes, CONVOKE, Scenario, Unit};
@@ -21,6 +22,9 @@ use crate::own::{InScope, run_with};
 use crate::peer::{Glommio, Timed, TimedGlommio, TimedMonoio, TimedSmol, TimedTokio};
 
 const TIMERS: u64 = if cfg!(test) { 500 } else { 1_000_000 };
+
+/// The same for everyone.
+const SEED: u64 = 1;
 
 pub(super) fn scenarios() -> Vec<Scenario> {
     vec![
@@ -141,10 +145,10 @@ fn batches<T>(ops: u64, mut batch: impl FnMut() -> T) -> impl Iterator<Item = T>
 
 fn start_all<R: Timed>(starter: R::Starter) -> Rc<Left> {
     let left = Rc::new(Left::new(TIMERS));
-    let mut random = Random::new();
+    let mut random = Random::new(SEED);
     let at_least = if cfg!(test) { Duration::from_millis(1) } else { Duration::from_millis(500) };
     for _ in 0..TIMERS {
-        let duration = at_least + random.below(at_least);
+        let duration = at_least + random.between(&(Duration::ZERO..at_least));
         let left = Rc::clone(&left);
         R::start(starter, async move {
             left.not_begun.count_down();
@@ -161,17 +165,18 @@ fn cancel<R: Timed>(ops: u64) -> Duration {
     let mut runtime = R::with_timers();
     batches(ops, || {
         runtime.run(|_| async move {
-            let mut random = Random::new();
+            let mut random = Random::new(SEED);
             let minute = Duration::from_secs(60);
-            let mut around: Vec<_> =
-                (0..TIMERS).map(|_| Box::pin(R::sleep(minute + random.below(minute)))).collect();
+            let mut around: Vec<_> = (0..TIMERS)
+                .map(|_| Box::pin(R::sleep(minute + random.between(&(Duration::ZERO..minute)))))
+                .collect();
             for sleep in &mut around {
                 begin(sleep.as_mut()).await;
             }
             let second = Duration::from_secs(1);
             let time = ProcessorTime::begin();
             for _ in 0..TIMERS {
-                let sleep = pin!(R::sleep(second + random.below(second)));
+                let sleep = pin!(R::sleep(second + random.between(&(Duration::ZERO..second))));
                 begin(sleep).await;
             }
             time.end()
@@ -235,22 +240,5 @@ impl CountDown {
             Poll::Pending
         })
         .await;
-    }
-}
-
-/// Splitmix, from the same seed each time.
-struct Random(u64);
-
-impl Random {
-    fn new() -> Self {
-        Self(1)
-    }
-
-    fn below(&mut self, duration: Duration) -> Duration {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        Duration::from_nanos((z ^ (z >> 31)) % duration.as_nanos() as u64)
     }
 }

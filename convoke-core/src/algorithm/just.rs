@@ -20,6 +20,7 @@ pub fn just<V: Send>(value: V) -> Just<V> {
 
 /// See [`just()`].
 #[derive(Clone, Copy, Debug)]
+#[must_use = "a sender does nothing until it is started"]
 pub struct Just<V> {
     value: V,
 }

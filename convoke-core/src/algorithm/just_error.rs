@@ -24,6 +24,7 @@ pub fn just_error<V, E: Send>(error: E) -> JustError<V, E> {
 }
 
 /// See [`just_error()`].
+#[must_use = "a sender does nothing until it is started"]
 pub struct JustError<V, E> {
     error: E,
     _value: PhantomData<fn() -> V>,

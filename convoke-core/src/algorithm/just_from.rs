@@ -24,6 +24,7 @@ where
 
 /// See [`just_from()`].
 #[derive(Clone, Debug)]
+#[must_use = "a sender does nothing until it is started"]
 pub struct JustFrom<F> {
     f: F,
 }

@@ -23,6 +23,7 @@ pub fn just_stopped<V>() -> JustStopped<V> {
 }
 
 /// See [`just_stopped()`].
+#[must_use = "a sender does nothing until it is started"]
 pub struct JustStopped<V>(PhantomData<fn() -> V>);
 
 impl<V> Clone for JustStopped<V> {

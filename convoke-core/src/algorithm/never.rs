@@ -29,6 +29,7 @@ pub fn never<V>() -> NeverSender<V> {
 }
 
 /// See [`never()`].
+#[must_use = "a sender does nothing until it is started"]
 pub struct NeverSender<V>(PhantomData<fn() -> V>);
 
 impl<V> fmt::Debug for NeverSender<V> {

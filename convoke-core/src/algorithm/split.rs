@@ -227,7 +227,7 @@ mod tests {
             Outcome::Panicked(panic) => panic,
             other => panic!("{other:?}"),
         };
-        assert_eq!(outcome(split.clone()).payload().downcast_ref(), Some(&7_u8));
+        assert_eq!(outcome(split.clone()).downcast_ref(), Some(&7_u8));
         assert_eq!(outcome(split).message(), "a panic whose payload is not text");
     }
 

@@ -13,9 +13,12 @@ use convoke_core::raw::sync::{Arc, UnsafeCell};
 use convoke_core::{Operation, OutcomeOf, Receiver};
 
 /// Runs the model under every schedule with at most `preemptions` preemptions.
+///
+/// Work, a task and a scope take more steps than a model has room for by default.
 pub fn explore(preemptions: usize, model: impl Fn() + Send + Sync + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(preemptions);
+    builder.max_branches = 20_000;
     builder.check(model);
 }
 

@@ -169,8 +169,7 @@ impl State {
 /// The panic with the name of its work in its words. A payload that is not text is left as it is: somebody may know
 /// its type.
 fn named(panic: Panic, words: &str) -> Panic {
-    let payload = panic.payload();
-    if payload.is::<&'static str>() || payload.is::<String>() { Panic::new(words) } else { panic }
+    if panic.is_text() { Panic::new(words) } else { panic }
 }
 
 #[cfg(test)]

@@ -53,6 +53,7 @@ use watchdog::Hook;
 ///
 /// # Panics
 /// If the system has no thread left.
+#[track_caller]
 pub fn diagnose() -> Diagnosing {
     Diagnosis::new().start().expect("the system has a thread for the watchdog")
 }

@@ -31,8 +31,7 @@ impl Label {
     /// The same panic, saying whose it was. One that is not text stays what it was.
     #[cold]
     pub(super) fn of_panic(&self, panic: Panic) -> Panic {
-        let payload = panic.payload();
-        if payload.is::<&'static str>() || payload.is::<String>() {
+        if panic.is_text() {
             Panic::new(format!("the child {self} panicked: {}", panic.message()))
         } else {
             panic

@@ -1,8 +1,11 @@
 //! `Backoff`: how long to wait before the next attempt, and how often.
 
-use crate::chance::{Numbers, random};
 use core::iter::FusedIterator;
 use core::time::Duration;
+
+use convoke_core::raw::Random;
+
+use crate::chance::random;
 
 /// A schedule: how long to wait before each attempt after the first. It is a value, to be kept as a constant or read from a
 /// configuration, and used any number of times.
@@ -54,6 +57,7 @@ impl Backoff {
     ///
     /// # Panics
     /// If that is not a number of zero or more.
+    #[track_caller]
     pub const fn factor(self, factor: f64) -> Self {
         assert!(
             factor.is_finite() && factor >= 0.0,
@@ -72,6 +76,7 @@ impl Backoff {
     ///
     /// # Panics
     /// If it is not from zero to one.
+    #[track_caller]
     pub const fn jitter(self, share: f64) -> Self {
         assert!(share >= 0.0 && share <= 1.0, "the share of a wait that is random is from zero to one");
         Self { jitter: share, ..self }
@@ -95,7 +100,7 @@ impl Backoff {
 
     /// The waits, from the first.
     pub fn waits(&self) -> Waits {
-        let random = Numbers(if self.jitter > 0.0 { self.seed.unwrap_or_else(random) } else { 0 });
+        let random = Random::new(if self.jitter > 0.0 { self.seed.unwrap_or_else(random) } else { 0 });
         Waits { schedule: *self, next: self.first, left: self.times, waited: Duration::ZERO, random }
     }
 }
@@ -117,7 +122,7 @@ pub struct Waits {
     next: Duration,
     left: Option<u32>,
     waited: Duration,
-    random: Numbers,
+    random: Random,
 }
 
 impl Iterator for Waits {

@@ -73,56 +73,32 @@ pub(super) unsafe trait Where<O>: Sized {
 
 /// An ending of a child, which knows where it hangs.
 pub(super) trait Placed<O> {
-    /// See [`Where::settle`].
-    ///
-    /// # Safety
-    /// As there.
-    unsafe fn settle(
-        this: NonNull<Self>,
-        child: NonNull<TaskHeader>,
-        scope: NonNull<Place>,
-    ) -> NonNull<Place>;
+    type Where: Where<O>;
 
-    /// See [`Where::announce`].
+    /// That part of it.
     ///
     /// # Safety
-    /// As there.
-    unsafe fn announce(this: NonNull<Self>, child: NonNull<TaskHeader>);
+    /// `this` is an ending in memory.
+    unsafe fn place(this: NonNull<Self>) -> NonNull<Self::Where>;
 }
 
 impl<O, W: Where<O>> Placed<O> for ToScope<O, W> {
-    #[inline]
-    unsafe fn settle(
-        this: NonNull<Self>,
-        child: NonNull<TaskHeader>,
-        scope: NonNull<Place>,
-    ) -> NonNull<Place> {
-        // SAFETY: the caller's; a field has an address.
-        unsafe { W::settle(NonNull::new_unchecked(&raw mut (*this.as_ptr()).place), child, scope) }
-    }
+    type Where = W;
 
     #[inline]
-    unsafe fn announce(this: NonNull<Self>, child: NonNull<TaskHeader>) {
-        // SAFETY: as above.
-        unsafe { W::announce(NonNull::new_unchecked(&raw mut (*this.as_ptr()).place), child) };
+    unsafe fn place(this: NonNull<Self>) -> NonNull<W> {
+        // SAFETY: the caller's; a field has an address.
+        unsafe { NonNull::new_unchecked(&raw mut (*this.as_ptr()).place) }
     }
 }
 
 impl<O, W: Where<O>, K: Kind> Placed<O> for ToHandle<O, W, K> {
-    #[inline]
-    unsafe fn settle(
-        this: NonNull<Self>,
-        child: NonNull<TaskHeader>,
-        scope: NonNull<Place>,
-    ) -> NonNull<Place> {
-        // SAFETY: the caller's; a field has an address.
-        unsafe { W::settle(NonNull::new_unchecked(&raw mut (*this.as_ptr()).place), child, scope) }
-    }
+    type Where = W;
 
     #[inline]
-    unsafe fn announce(this: NonNull<Self>, child: NonNull<TaskHeader>) {
-        // SAFETY: as above.
-        unsafe { W::announce(NonNull::new_unchecked(&raw mut (*this.as_ptr()).place), child) };
+    unsafe fn place(this: NonNull<Self>) -> NonNull<W> {
+        // SAFETY: the caller's; a field has an address.
+        unsafe { NonNull::new_unchecked(&raw mut (*this.as_ptr()).place) }
     }
 }
 

@@ -4,7 +4,7 @@ use core::fmt;
 use core::future::Future;
 use core::panic::Location;
 use core::pin::Pin;
-use core::task::{Context, Poll};
+use core::task::{Context, Poll, Waker};
 
 use convoke_core::raw::{Frame, Polled, StopWatch, WakerMark, outside_a_task};
 use convoke_core::{Executor, ExecutorRef, Panic, StopReason};
@@ -193,17 +193,7 @@ impl<F: Future> Future for ScopeFuture<F> {
             let mut clone = None;
             loop {
                 if !*this.stopping {
-                    let reason = if block.has_failed() {
-                        Some(StopReason::Sibling)
-                    } else {
-                        // Also when the body, which would hear of it, has ended.
-                        frame.stop_reason().or_else(|| this.region.hear_exploration(cx))
-                    };
-                    if let Some(reason) = reason {
-                        *this.stopping = true;
-                        this.region.request_stop(reason);
-                        block.stop_children(reason);
-                    }
+                    pass_on_stop(block, this.region, this.stopping, frame, cx);
                 }
                 if this.body.is_some() {
                     // Until the body has something better to say: where it waits itself.
@@ -212,57 +202,27 @@ impl<F: Future> Future for ScopeFuture<F> {
                 if this.body.is_some()
                     && let Some(end) = poll_body(&mut this.body, this.region, cx)
                 {
-                    match end {
-                        Ok(Some(value)) if is_error(&value) => block.fail(Failure::Output(value)),
-                        Ok(Some(value)) => *this.end = Some(End::Value(value)),
-                        Ok(None) => {
-                            *this.end = Some(End::Stopped);
-                            *this.stopping = true;
-                            block.stop_children(this.region.stop_reason().unwrap_or(StopReason::Sibling));
-                        }
-                        Err(panic) => block.fail(Failure::Panic(panic)),
-                    }
+                    keep_end(end, block, this.region, this.stopping, this.end);
                 }
-                let waker = cx.waker();
-                let identity = WakerMark::of(waker);
                 let body_waits = this.body.is_some();
-                if body_waits && *this.placed == Some(identity) && (*this.stopping || !block.has_failed()) {
-                    break;
-                }
-                let mut state = block.state.lock();
-                if body_waits || !state.children.is_empty() {
-                    // A waker is cloned without the lock: it may be anybody's.
-                    drop(state);
-                    clone = clone.or_else(|| Some(waker.clone()));
-                    state = block.state.lock();
-                }
-                if state.failure.is_some() && !*this.stopping {
-                    continue;
-                }
-                if !body_waits && state.children.is_empty() {
-                    state.ended = true;
-                    let failure = state.failure.take();
-                    let cut_short = state.cut_short;
-                    drop(state);
-                    this.home.block = None;
-                    // The body may have been polled twice, and have held the task for the first time of it.
-                    Frame::forget_holds(held);
-                    if cut_short && failure.is_none() {
-                        // The value counts on children that did not get to do their part.
-                        drop(this.end.replace(End::Stopped));
+                match wait(block, cx.waker(), this.placed, &mut clone, body_waits, *this.stopping) {
+                    Waiting::Began => break,
+                    Waiting::FoundFailure => {}
+                    Waiting::AllHome { failure, cut_short } => {
+                        this.home.block = None;
+                        // The body may have been polled twice, and have held the task for the first time of it.
+                        Frame::forget_holds(held);
+                        if cut_short && failure.is_none() {
+                            // The value counts on children that did not get to do their part.
+                            drop(this.end.replace(End::Stopped));
+                        }
+                        return match failure {
+                            Some(Failure::Panic(panic)) => panic.resume(),
+                            Some(Failure::Output(output)) => Poll::Ready(output),
+                            None => end_again(this.end, frame),
+                        };
                     }
-                    return match failure {
-                        Some(Failure::Panic(panic)) => panic.resume(),
-                        Some(Failure::Output(output)) => Poll::Ready(output),
-                        None => end_again(this.end, frame),
-                    };
                 }
-                state.body_ended = !body_waits;
-                let before = core::mem::replace(&mut state.waker, clone.take());
-                drop(state);
-                drop(before);
-                *this.placed = Some(identity);
-                break;
             }
             if *this.stopping || this.body.is_none() {
                 // Body and children are on their way home.
@@ -274,6 +234,28 @@ impl<F: Future> Future for ScopeFuture<F> {
             this.watch.watch(frame, cx);
             Poll::Pending
         })
+    }
+}
+
+/// Asks body and children to stop, if one of them has failed, or somebody above has asked.
+#[inline]
+fn pass_on_stop<O>(
+    block: &Block<O>,
+    region: &mut Region,
+    stopping: &mut bool,
+    frame: &Frame<'_>,
+    cx: &mut Context<'_>,
+) {
+    let reason = if block.has_failed() {
+        Some(StopReason::Sibling)
+    } else {
+        // Also when the body, which would hear of it, has ended.
+        frame.stop_reason().or_else(|| region.hear_exploration(cx))
+    };
+    if let Some(reason) = reason {
+        *stopping = true;
+        region.request_stop(reason);
+        block.stop_children(reason);
     }
 }
 
@@ -295,6 +277,75 @@ fn poll_body<F: Future>(
         Err(panic) if end.is_ok() => Some(Err(panic)),
         _ => Some(end),
     }
+}
+
+/// What the body has to say of how all ends.
+#[inline]
+fn keep_end<O>(
+    end: Result<Option<O>, Panic>,
+    block: &Block<O>,
+    region: &Region,
+    stopping: &mut bool,
+    kept: &mut Option<End<O>>,
+) {
+    match end {
+        Ok(Some(value)) if is_error(&value) => block.fail(Failure::Output(value)),
+        Ok(Some(value)) => *kept = Some(End::Value(value)),
+        Ok(None) => {
+            *kept = Some(End::Stopped);
+            *stopping = true;
+            block.stop_children(region.stop_reason().unwrap_or(StopReason::Sibling));
+        }
+        Err(panic) => block.fail(Failure::Panic(panic)),
+    }
+}
+
+/// What comes of waiting for body and children.
+enum Waiting<O> {
+    /// Who is to be woken is known to the children.
+    Began,
+    /// One of them has failed meanwhile, and the others are to be asked to stop.
+    FoundFailure,
+    /// There is nobody to wait for. `cut_short`: a child was stopped that had not done its part.
+    AllHome { failure: Option<Failure<O>>, cut_short: bool },
+}
+
+/// Waits for the body, and for the children. `clone` is kept from one look to the next.
+#[inline]
+fn wait<O>(
+    block: &Block<O>,
+    waker: &Waker,
+    placed: &mut Option<WakerMark>,
+    clone: &mut Option<Waker>,
+    body_waits: bool,
+    stopping: bool,
+) -> Waiting<O> {
+    let identity = WakerMark::of(waker);
+    if body_waits && *placed == Some(identity) && (stopping || !block.has_failed()) {
+        return Waiting::Began;
+    }
+    let mut state = block.state.lock();
+    if body_waits || !state.children.is_empty() {
+        // A waker is cloned without the lock: it may be anybody's.
+        drop(state);
+        if clone.is_none() {
+            *clone = Some(waker.clone());
+        }
+        state = block.state.lock();
+    }
+    if state.failure.is_some() && !stopping {
+        return Waiting::FoundFailure;
+    }
+    if !body_waits && state.children.is_empty() {
+        state.ended = true;
+        return Waiting::AllHome { failure: state.failure.take(), cut_short: state.cut_short };
+    }
+    state.body_ended = !body_waits;
+    let before = core::mem::replace(&mut state.waker, clone.take());
+    drop(state);
+    drop(before);
+    *placed = Some(identity);
+    Waiting::Began
 }
 
 fn end_again<O>(end: &mut Option<End<O>>, frame: &Frame<'_>) -> Poll<O> {

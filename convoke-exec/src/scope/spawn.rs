@@ -284,7 +284,8 @@ impl<O> Scope<O> {
         unsafe {
             // Before the lock is taken: others wait for it.
             let child = vacant.fill(future, ending, &block.place, local);
-            let place = M::settle(Cell::<F, M>::ending_at(child), child, NonNull::from(&block.place));
+            let hangs_in = M::place(Cell::<F, M>::ending_at(child));
+            let place = M::Where::settle(hangs_in, child, NonNull::from(&block.place));
             let mut state = block.state.lock();
             if state.ended {
                 drop(state);
@@ -296,7 +297,7 @@ impl<O> Scope<O> {
             }
             state.children.add(child, stopping);
             drop(state);
-            M::announce(Cell::<F, M>::ending_at(child), child);
+            M::Where::announce(hangs_in, child);
             TaskHeader::post_first(child, place);
             Ok(child)
         }

@@ -49,6 +49,7 @@ const RECEIVERS: usize = 1;
 /// }));
 /// assert_eq!(outcome, Outcome::Value(6));
 /// ```
+#[track_caller]
 pub fn channel<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
     assert!(capacity > 0, "a channel has room for at least one message");
     let messages = VecDeque::with_capacity(capacity);

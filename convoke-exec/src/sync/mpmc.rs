@@ -49,6 +49,7 @@ pub use super::channel::{Receive, SendError, SendMessage, Sender, TryReceiveErro
 /// }));
 /// assert_eq!(outcome, Outcome::Value(55));
 /// ```
+#[track_caller]
 pub fn channel<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
     let queue = Arc::new(Queue::new(capacity, false));
     (Sender::new(queue.clone()), Receiver(queue))

@@ -35,6 +35,7 @@ pub use super::channel::{Receive, SendError, SendMessage, Sender, TryReceiveErro
 /// }));
 /// assert_eq!(outcome, Outcome::Value(3));
 /// ```
+#[track_caller]
 pub fn channel<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
     let queue = Arc::new(Queue::new(capacity, true));
     (Sender::new(queue.clone()), Receiver(queue))

@@ -53,6 +53,7 @@ pub(crate) struct Permits {
 
 impl Permits {
     const_outside_models! {
+        #[track_caller]
         pub(crate) fn new(permits: usize) -> Self {
             assert!(permits <= MOST, "more permits than there can be");
             Self { word: AtomicUsize::new(permits * ONE + noted_at_first()), queue: WaitQueue::new(()) }
@@ -165,6 +166,7 @@ impl Permits {
     ///
     /// # Panics
     /// If there would be more than there can be. They are not added then.
+    #[track_caller]
     pub(crate) fn add(&self, permits: usize) {
         let fits = |word: usize| {
             let permits = (word / ONE).checked_add(permits).filter(|permits| *permits <= MOST)?;

@@ -71,6 +71,7 @@ impl Semaphore {
         ///
         /// # Panics
         /// If they are more than [`MOST`](Semaphore::MOST).
+        #[track_caller]
         pub fn new(permits: usize) -> Self {
             Self { permits: Permits::new(permits) }
         }
@@ -139,6 +140,7 @@ impl Semaphore {
     ///
     /// # Panics
     /// If there would be more free ones than [`MOST`](Semaphore::MOST).
+    #[track_caller]
     pub fn add_permits(&self, permits: usize) {
         self.permits.add(permits);
     }

@@ -33,6 +33,6 @@ pub use latch::Latch;
 pub use play::{Play, run};
 pub use runnable::runnable;
 pub use sequencer::{At, Sequencer, Turn};
-pub use stage::{Stage, elapsed, now};
+pub use stage::{Stage, elapsed};
 pub use trace::Trace;
 pub use wait_all_blocked::{WaitAllBlocked, wait_all_blocked};

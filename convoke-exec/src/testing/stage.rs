@@ -120,8 +120,7 @@ impl fmt::Debug for Stage {
     }
 }
 
-/// What the clock of the running task says: the virtual one in a test. To be given to
-/// [`sleep_until`](crate::time::sleep_until), and to measure with.
+/// How much time has passed on the clock of this test. What that clock shows is [`time::now`](crate::time::now()), as in any task.
 ///
 /// # Panics
 /// Outside of tasks that run on a [`Stage`].
@@ -132,20 +131,10 @@ impl fmt::Debug for Stage {
 /// use convoke::testing;
 ///
 /// testing::run(async {
-///     let begin = testing::now();
-///     sleep_until(begin + Duration::from_secs(60)).await;
-///     assert_eq!(testing::now() - begin, Duration::from_secs(60));
+///     sleep(Duration::from_secs(60)).await;
+///     assert_eq!(testing::elapsed(), Duration::from_secs(60));
 /// });
 /// ```
-#[track_caller]
-pub fn now() -> Instant {
-    here("`testing::now`").now()
-}
-
-/// How much time has passed on the clock of this test: see [`now`].
-///
-/// # Panics
-/// Outside of tasks that run on a [`Stage`].
 #[track_caller]
 pub fn elapsed() -> Duration {
     here("`testing::elapsed`").elapsed()

@@ -1,4 +1,5 @@
-//! Futures that a model polls by hand, and whose wake-ups it counts. The counts are looked at when the threads are joined.
+//! Futures that are polled by hand, outside all tasks, and whose wake-ups are counted. A model looks at the counts when its
+//! threads are joined.
 
 #![allow(dead_code, unreachable_pub)]
 
@@ -7,6 +8,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
+
+use convoke_core::raw::sync::thread;
 
 pub struct ByHand<'a, T> {
     future: Pin<Box<dyn Future<Output = T> + Send + 'a>>,
@@ -37,6 +40,19 @@ impl<'a, T> ByHand<'a, T> {
 
     pub fn wakes(&self) -> usize {
         self.wakes.0.load(Ordering::Relaxed)
+    }
+
+    /// What it returns, however often it must be polled: each time it was woken, as a thread does that waits.
+    pub fn wait(mut self) -> T {
+        loop {
+            let wakes = self.wakes();
+            if let Some(ended) = self.poll() {
+                return ended;
+            }
+            while self.wakes() == wakes {
+                thread::yield_now();
+            }
+        }
     }
 
     /// What it returns when everybody else has ended: it must have been woken if it waits.

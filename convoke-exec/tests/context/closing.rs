@@ -10,11 +10,11 @@ use convoke_exec::context::{Context, Service, ServiceError};
 use convoke_exec::sync::Event;
 use convoke_exec::{checkpoint, join, sync_wait, sync_wait_with, task};
 
-use super::{DESTROY, Latin, Numbered, SHUT_DOWN, Trace};
+use super::{DESTROY, Latin, Notes, Numbered, SHUT_DOWN};
 
 /// Closes in two steps, and notes both. Uses the one that was there before it.
 struct Closes<const N: usize> {
-    trace: Trace,
+    notes: Notes,
     before: Option<Arc<Numbered<1>>>,
 }
 
@@ -26,31 +26,31 @@ impl<const N: usize> Service for Closes<N> {
     }
 
     async fn close(&self) {
-        self.trace.note(format!("close {N}"));
+        self.notes.note(format!("close {N}"));
         checkpoint().await;
         if let Some(before) = &self.before {
             before.0.note(format!("{N} uses 1"));
         }
-        self.trace.note(format!("closed {N}"));
+        self.notes.note(format!("closed {N}"));
     }
 
     fn shutdown(&self) {
-        self.trace.note(format!("shut down {N}"));
+        self.notes.note(format!("shut down {N}"));
     }
 }
 
 impl<const N: usize> Drop for Closes<N> {
     fn drop(&mut self) {
-        self.trace.note(format!("destroy {N}"));
+        self.notes.note(format!("destroy {N}"));
     }
 }
 
 /// `Numbered<1>`, then `Closes<2>`, which uses it, then `Closes<3>`.
-fn with_two_that_close(trace: &Trace) -> Context {
+fn with_two_that_close(notes: &Notes) -> Context {
     let context = Context::new();
-    let one = context.make_service(|_| Numbered::<1>(trace.clone())).ok();
-    assert!(context.make_service(|_| Closes::<2> { trace: trace.clone(), before: one }).is_ok());
-    assert!(context.make_service(|_| Closes::<3> { trace: trace.clone(), before: None }).is_ok());
+    let one = context.make_service(|_| Numbered::<1>(notes.clone())).ok();
+    assert!(context.make_service(|_| Closes::<2> { notes: notes.clone(), before: one }).is_ok());
+    assert!(context.make_service(|_| Closes::<3> { notes: notes.clone(), before: None }).is_ok());
     context
 }
 
@@ -70,8 +70,8 @@ const CLOSED: [&str; 11] = [
 
 #[test]
 fn closing_awaits_each_service_before_it_comes_to_those_that_it_was_made_with() {
-    let trace = Trace::default();
-    let context = with_two_that_close(&trace);
+    let notes = Notes::default();
+    let context = with_two_that_close(&notes);
     let outcome = sync_wait(task(async move {
         context.close().await;
         assert!(!context.has_service::<Numbered<1>>(), "all are let go of");
@@ -79,13 +79,13 @@ fn closing_awaits_each_service_before_it_comes_to_those_that_it_was_made_with() 
         assert!(matches!(late, Some(ServiceError::ShutDown(_))));
     }));
     assert_eq!(outcome, Outcome::Value(()));
-    assert_eq!(trace.lines(), CLOSED);
+    assert_eq!(notes.lines(), CLOSED);
 }
 
 #[test]
 fn a_stop_does_not_keep_services_from_closing() {
-    let (trace, source) = (Trace::default(), StopSource::new());
-    let context = with_two_that_close(&trace);
+    let (notes, source) = (Notes::default(), StopSource::new());
+    let context = with_two_that_close(&notes);
     source.request_stop(StopReason::Requested);
     let closing = task(async move {
         context.close().await;
@@ -93,19 +93,19 @@ fn a_stop_does_not_keep_services_from_closing() {
     });
     let outcome = sync_wait_with(Changes::new().stop_token(source.token()), closing);
     assert_eq!(outcome, Outcome::Stopped, "by the checkpoint, after all was closed");
-    assert_eq!(trace.lines(), CLOSED);
+    assert_eq!(notes.lines(), CLOSED);
 }
 
 #[test]
 fn dropping_a_context_shuts_down_and_awaits_nothing() {
-    let trace = Trace::default();
-    drop(with_two_that_close(&trace));
-    assert_eq!(trace.lines(), [SHUT_DOWN, DESTROY].concat());
+    let notes = Notes::default();
+    drop(with_two_that_close(&notes));
+    assert_eq!(notes.lines(), [SHUT_DOWN, DESTROY].concat());
 }
 
 /// Closes when the gate is open.
 struct Gated {
-    trace: Trace,
+    notes: Notes,
     begun: Event,
     gate: Event,
 }
@@ -118,29 +118,29 @@ impl Service for Gated {
     }
 
     async fn close(&self) {
-        self.trace.note("close 4");
+        self.notes.note("close 4");
         self.begun.set();
         self.gate.wait().await;
-        self.trace.note("closed 4");
+        self.notes.note("closed 4");
     }
 
     fn shutdown(&self) {
-        self.trace.note("shut down 4");
+        self.notes.note("shut down 4");
     }
 }
 
-fn with_a_gated_one(trace: &Trace) -> (Context, Arc<Gated>) {
-    let context = with_two_that_close(trace);
+fn with_a_gated_one(notes: &Notes) -> (Context, Arc<Gated>) {
+    let context = with_two_that_close(notes);
     let gated =
-        context.make_service(|_| Gated { trace: trace.clone(), begun: Event::new(), gate: Event::new() });
+        context.make_service(|_| Gated { notes: notes.clone(), begun: Event::new(), gate: Event::new() });
     let gated = gated.ok().unwrap();
     (context, gated)
 }
 
 #[test]
 fn a_shut_down_during_a_close_is_in_order_and_spares_nobody_the_rest() {
-    let trace = Trace::default();
-    let (context, gated) = with_a_gated_one(&trace);
+    let notes = Notes::default();
+    let (context, gated) = with_a_gated_one(&notes);
     let shuts_down = async {
         gated.begun.wait().await;
         context.shutdown();
@@ -151,15 +151,15 @@ fn a_shut_down_during_a_close_is_in_order_and_spares_nobody_the_rest() {
         Outcome::Value(((), ()))
     );
     let ended = ["close 4", "shut down 4", "shut down 3", "shut down 2", "shut down 1", "closed 4"];
-    assert_eq!(trace.lines()[..6], ended);
-    assert_eq!(trace.lines()[6..], ["destroy 3", "destroy 2", "destroy 1"]);
+    assert_eq!(notes.lines()[..6], ended);
+    assert_eq!(notes.lines()[6..], ["destroy 3", "destroy 2", "destroy 1"]);
 }
 
 #[test]
 fn a_service_whose_close_was_cut_short_is_shut_down_with_the_rest() {
     for closes_again in [true, false] {
-        let trace = Trace::default();
-        let (context, gated) = with_a_gated_one(&trace);
+        let notes = Notes::default();
+        let (context, gated) = with_a_gated_one(&notes);
         let ends = async {
             let mut closing = Box::pin(context.close());
             let begun = poll_fn(|cx| {
@@ -177,7 +177,7 @@ fn a_service_whose_close_was_cut_short_is_shut_down_with_the_rest() {
         drop(context);
         for service in 1..=4 {
             let shut_down = format!("shut down {service}");
-            assert_eq!(trace.lines().iter().filter(|line| **line == shut_down).count(), 1, "{shut_down}");
+            assert_eq!(notes.lines().iter().filter(|line| **line == shut_down).count(), 1, "{shut_down}");
         }
     }
 }
@@ -220,14 +220,14 @@ mod troubled {
 
     #[test]
     fn a_service_that_panics_or_does_not_end_is_told_to_the_hook_and_the_others_are_closed() {
-        let (trace, told) = (Trace::default(), Trace::default());
+        let (notes, told) = (Notes::default(), Notes::default());
         let hook = told.clone();
         set_cleanup_hook(move |problem| hook.note(problem.to_string()));
-        let context = with_two_that_close(&trace);
+        let context = with_two_that_close(&notes);
         assert!(context.make_service(|_| PanicsWhenClosed).is_ok());
         assert!(context.make_service(|_| NeverCloses).is_ok());
         run(async move { context.close().await });
-        assert_eq!(trace.lines(), CLOSED);
+        assert_eq!(notes.lines(), CLOSED);
         let told = told.lines();
         let says = |what: &str, how: &str| told.iter().any(|line| line.contains(what) && line.contains(how));
         assert!(

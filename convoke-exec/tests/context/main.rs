@@ -2,29 +2,18 @@
 #![cfg(not(feature = "loom"))]
 
 mod closing;
+#[path = "../notes/mod.rs"]
+mod notes;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, Mutex};
 use std::thread;
 
 use convoke_exec::context::{Context, FromContext, Service, ServiceError};
-
-/// What happened, in order.
-#[derive(Clone, Default)]
-struct Trace(Arc<Mutex<Vec<String>>>);
-
-impl Trace {
-    fn note(&self, line: impl Into<String>) {
-        self.0.lock().unwrap().push(line.into());
-    }
-
-    fn lines(&self) -> Vec<String> {
-        self.0.lock().unwrap().clone()
-    }
-}
+use notes::Notes;
 
 /// A service of number `N` that notes its end.
-struct Numbered<const N: usize>(Trace);
+struct Numbered<const N: usize>(Notes);
 
 impl<const N: usize> Service for Numbered<N> {
     type Interface = Self;
@@ -44,11 +33,11 @@ impl<const N: usize> Drop for Numbered<N> {
     }
 }
 
-fn with_three(trace: &Trace) -> Context {
+fn with_three(notes: &Notes) -> Context {
     let context = Context::new();
-    assert!(context.make_service(|_| Numbered::<1>(trace.clone())).is_ok());
-    assert!(context.make_service(|_| Numbered::<2>(trace.clone())).is_ok());
-    assert!(context.make_service(|_| Numbered::<3>(trace.clone())).is_ok());
+    assert!(context.make_service(|_| Numbered::<1>(notes.clone())).is_ok());
+    assert!(context.make_service(|_| Numbered::<2>(notes.clone())).is_ok());
+    assert!(context.make_service(|_| Numbered::<3>(notes.clone())).is_ok());
     context
 }
 
@@ -57,27 +46,27 @@ const DESTROY: [&str; 3] = ["destroy 3", "destroy 2", "destroy 1"];
 
 #[test]
 fn dropping_the_context_shuts_all_down_and_then_destroys_all_in_reverse() {
-    let trace = Trace::default();
-    drop(with_three(&trace));
-    assert_eq!(trace.lines(), [SHUT_DOWN, DESTROY].concat());
+    let notes = Notes::default();
+    drop(with_three(&notes));
+    assert_eq!(notes.lines(), [SHUT_DOWN, DESTROY].concat());
 }
 
 #[test]
 fn each_is_shut_down_once_however_often_it_is_asked_for() {
-    let trace = Trace::default();
-    let context = with_three(&trace);
+    let notes = Notes::default();
+    let context = with_three(&notes);
     context.shutdown();
     context.shutdown();
-    assert_eq!(trace.lines(), SHUT_DOWN);
+    assert_eq!(notes.lines(), SHUT_DOWN);
     assert!(context.has_service::<Numbered<1>>(), "found until it is destroyed");
     drop(context);
-    assert_eq!(trace.lines(), [SHUT_DOWN, DESTROY].concat());
+    assert_eq!(notes.lines(), [SHUT_DOWN, DESTROY].concat());
 }
 
 #[test]
 fn a_second_one_is_refused_by_name_and_not_made() {
-    let trace = Trace::default();
-    let context = with_three(&trace);
+    let notes = Notes::default();
+    let context = with_three(&notes);
     let refused = context.make_service(|_| -> Numbered<2> { unreachable!("refused before it is made") });
     let error = refused.err().unwrap();
     assert!(matches!(error, ServiceError::Duplicate(_)));
@@ -85,10 +74,10 @@ fn a_second_one_is_refused_by_name_and_not_made() {
 }
 
 /// Uses `Leaf`, so it is added after it and ends before it.
-struct Root(Trace);
-struct Leaf(Trace);
+struct Root(Notes);
+struct Leaf(Notes);
 
-static TRACE: Mutex<Option<Trace>> = Mutex::new(None);
+static TRACE: Mutex<Option<Notes>> = Mutex::new(None);
 
 impl Service for Root {
     type Interface = Self;
@@ -129,10 +118,10 @@ impl FromContext for Leaf {
 #[test]
 fn a_service_that_uses_another_while_it_is_made_ends_before_it() {
     let context = Context::new();
-    let trace = context.use_service::<Root>().0.clone();
+    let notes = context.use_service::<Root>().0.clone();
     assert!(context.has_service::<Leaf>());
     drop(context);
-    assert_eq!(trace.lines(), ["root", "leaf"]);
+    assert_eq!(notes.lines(), ["root", "leaf"]);
 }
 
 trait Greeting: Send + Sync {
@@ -199,14 +188,14 @@ fn after_the_shut_down_what_is_there_is_found_and_nothing_is_added() {
 
 #[test]
 fn a_service_made_while_the_context_shuts_down_is_refused_and_destroyed() {
-    let (context, trace) = (Context::new(), Trace::default());
+    let (context, notes) = (Context::new(), Notes::default());
     let refused = context.make_service(|context| {
         context.shutdown();
-        Numbered::<1>(trace.clone())
+        Numbered::<1>(notes.clone())
     });
     assert!(matches!(refused, Err(ServiceError::ShutDown(_))));
     drop(refused);
-    assert_eq!(trace.lines(), ["destroy 1"], "never added, so never shut down");
+    assert_eq!(notes.lines(), ["destroy 1"], "never added, so never shut down");
 }
 
 static MADE: AtomicUsize = AtomicUsize::new(0);
@@ -353,10 +342,10 @@ fn a_service_that_panics_in_its_shut_down_does_not_spare_the_others() {
             panic!("in the shut-down");
         }
     }
-    let trace = Trace::default();
-    let context = with_three(&trace);
+    let notes = Notes::default();
+    let context = with_three(&notes);
     context.make_service(|_| Panics).ok();
     let panic = convoke_core::Panic::catch(|| drop(context)).unwrap_err();
     assert_eq!(panic.message(), "in the shut-down");
-    assert_eq!(trace.lines(), [SHUT_DOWN, DESTROY].concat());
+    assert_eq!(notes.lines(), [SHUT_DOWN, DESTROY].concat());
 }

@@ -1,6 +1,8 @@
 //! Waiting for each other: who is served when, what closing does, and that a stop loses nothing, wherever it comes.
 #![cfg(all(feature = "testing", not(feature = "loom")))]
 
+#[path = "../by_hand/mod.rs"]
+mod by_hand;
 mod channels;
 mod contracts;
 mod everywhere;

@@ -14,7 +14,7 @@ use convoke_core::raw::sync::atomic::{AtomicU8, Ordering};
 /// Where an operation is in its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub enum LifeStage {
+pub(super) enum LifeStage {
     /// Its owner's alone.
     Idle = 0,
     /// The driver's: request, buffers and links are touched by whoever holds the [`InFlight`](super::InFlight), by nobody else.

@@ -22,8 +22,7 @@ mod watchers;
 
 pub use address::Address;
 pub use in_flight::{Finished, InFlight, OperationId};
-pub use life::LifeStage;
-pub use operation::IoOperation;
+pub(crate) use operation::IoOperation;
 pub use options::{ListenOptions, SocketOption};
 pub use parked::Parked;
 pub use request::{Interest, Request, RequestMut, Room, Words};

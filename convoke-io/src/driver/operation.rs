@@ -19,7 +19,7 @@ use super::life::{Life, LifeStage};
 use super::{InFlight, OperationId, Request, Source, Submitted};
 
 /// See the head of this file.
-pub struct IoOperation {
+pub(crate) struct IoOperation {
     pub(super) request: UnsafeCell<Option<Request>>,
     pub(super) result: UnsafeCell<Option<io::Result<usize>>>,
     /// Plain, as pointers lead to it.
@@ -52,7 +52,7 @@ impl IoOperation {
 
     /// Where it is in its life.
     #[inline]
-    pub fn stage(&self) -> LifeStage {
+    pub(super) fn stage(&self) -> LifeStage {
         self.life.stage()
     }
 

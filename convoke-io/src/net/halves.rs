@@ -2,6 +2,7 @@
 
 use core::fmt;
 use core::future::Future;
+use core::ops::Deref;
 use core::pin::Pin;
 use core::task::{Context, Poll};
 use std::io::{self, IoSlice, IoSliceMut};
@@ -16,71 +17,99 @@ use super::socket_stream::{SocketStream, closed};
 use super::stream_io::{FillBuffer, SendBuffer};
 
 /// The half that reads, borrowed from a [`SocketStream`].
-#[derive(Debug)]
-pub struct ReadHalf<'a, K = Internet> {
-    stream: &'a SocketStream<K>,
-    slot: PollSlot,
-}
+pub type ReadHalf<'a, K = Internet> = Reads<&'a SocketStream<K>>;
 
 /// The half that writes, borrowed from a [`SocketStream`].
-#[derive(Debug)]
-pub struct WriteHalf<'a, K = Internet> {
-    stream: &'a SocketStream<K>,
-    slot: PollSlot,
-}
+pub type WriteHalf<'a, K = Internet> = Writes<&'a SocketStream<K>>;
 
 /// The half that reads, on its own.
+pub type OwnedReadHalf<K = Internet> = Reads<Arc<SocketStream<K>>>;
+
+/// The half that writes, on its own. Dropping it ends its direction: the peer reads the end.
+pub type OwnedWriteHalf<K = Internet> = Writes<Arc<SocketStream<K>>>;
+
+/// The half that reads: a [`ReadHalf`] or an [`OwnedReadHalf`], by how it holds the connection.
 #[derive(Debug)]
-pub struct OwnedReadHalf<K = Internet> {
+pub struct Reads<S: HoldsStream> {
     /// Taken when the halves are put together again.
-    stream: Option<Arc<SocketStream<K>>>,
+    stream: Option<S>,
     slot: PollSlot,
 }
 
-/// The half that writes, on its own. Dropping it ends its direction: the peer reads the end.
+/// The half that writes: a [`WriteHalf`] or an [`OwnedWriteHalf`], by how it holds the connection.
 #[derive(Debug)]
-pub struct OwnedWriteHalf<K: Kind = Internet> {
+pub struct Writes<S: HoldsStream> {
     /// Taken when the halves are put together again.
-    stream: Option<Arc<SocketStream<K>>>,
+    stream: Option<S>,
     slot: PollSlot,
 }
 
 /// The two halves are not of the same connection. They are as they were.
 pub struct ReuniteError<K: Kind>(pub OwnedReadHalf<K>, pub OwnedWriteHalf<K>);
 
-impl<'a, K> ReadHalf<'a, K> {
-    pub(super) fn new(stream: &'a SocketStream<K>) -> Self {
-        Self { stream, slot: PollSlot::new() }
-    }
+/// How a half has its connection: by a borrow, or together with the other half.
+pub trait HoldsStream: Deref<Target = SocketStream<Self::Kind>> + Unpin + sealed::Sealed {
+    /// The kind of socket.
+    type Kind: Kind;
+
+    #[doc(hidden)]
+    const WRITE_ENDS_WITH_ITS_HALF: bool;
 }
 
-impl<'a, K> WriteHalf<'a, K> {
-    pub(super) fn new(stream: &'a SocketStream<K>) -> Self {
-        Self { stream, slot: PollSlot::new() }
-    }
+impl<K: Kind> HoldsStream for &SocketStream<K> {
+    type Kind = K;
+    const WRITE_ENDS_WITH_ITS_HALF: bool = false;
 }
 
-impl<K: Kind> OwnedReadHalf<K> {
-    pub(super) fn new(stream: Arc<SocketStream<K>>) -> Self {
+impl<K: Kind> HoldsStream for Arc<SocketStream<K>> {
+    type Kind = K;
+    const WRITE_ENDS_WITH_ITS_HALF: bool = true;
+}
+
+mod sealed {
+    pub trait Sealed {}
+
+    impl<K> Sealed for &super::SocketStream<K> {}
+    impl<K> Sealed for super::Arc<super::SocketStream<K>> {}
+}
+
+impl<S: HoldsStream> Reads<S> {
+    pub(super) fn new(stream: S) -> Self {
         Self { stream: Some(stream), slot: PollSlot::new() }
-    }
-
-    fn stream(&self) -> &SocketStream<K> {
-        whole(&self.stream)
     }
 
     /// As [`SocketStream::read`].
     #[track_caller]
     pub fn read<'a>(&'a self, buffer: &'a mut [u8]) -> impl Future<Output = io::Result<usize>> + Send + 'a {
-        self.stream().read(buffer)
+        whole(&self.stream).read(buffer)
     }
 
     /// As [`SocketStream::read_exact`].
     #[track_caller]
     pub fn read_exact<'a>(&'a self, buffer: &'a mut [u8]) -> FillBuffer<'a> {
-        self.stream().read_exact(buffer)
+        whole(&self.stream).read_exact(buffer)
+    }
+}
+
+impl<S: HoldsStream> Writes<S> {
+    pub(super) fn new(stream: S) -> Self {
+        Self { stream: Some(stream), slot: PollSlot::new() }
     }
 
+    /// As [`SocketStream::write`].
+    #[track_caller]
+    pub fn write<'a>(&'a self, buffer: &'a [u8]) -> impl Future<Output = io::Result<usize>> + Send + 'a {
+        whole(&self.stream).write(buffer)
+    }
+
+    /// As [`SocketStream::write_all`].
+    #[track_caller]
+    pub fn write_all<'a>(&'a self, buffer: &'a [u8]) -> SendBuffer<'a> {
+        whole(&self.stream).write_all(buffer)
+    }
+}
+
+impl<K: Kind> OwnedReadHalf<K> {
     /// Both halves together again.
     ///
     /// # Errors
@@ -101,119 +130,43 @@ impl<K: Kind> OwnedReadHalf<K> {
     }
 }
 
-impl<K: Kind> AsRef<SocketStream<K>> for OwnedReadHalf<K> {
-    fn as_ref(&self) -> &SocketStream<K> {
-        self.stream()
-    }
-}
-
-impl<K: Kind> AsRef<SocketStream<K>> for OwnedWriteHalf<K> {
-    fn as_ref(&self) -> &SocketStream<K> {
-        self.stream()
-    }
-}
-
-impl<K: Kind> OwnedWriteHalf<K> {
-    pub(super) fn new(stream: Arc<SocketStream<K>>) -> Self {
-        Self { stream: Some(stream), slot: PollSlot::new() }
-    }
-
-    fn stream(&self) -> &SocketStream<K> {
-        whole(&self.stream)
-    }
-
-    /// As [`SocketStream::write`].
-    #[track_caller]
-    pub fn write<'a>(&'a self, buffer: &'a [u8]) -> impl Future<Output = io::Result<usize>> + Send + 'a {
-        self.stream().write(buffer)
-    }
-
-    /// As [`SocketStream::write_all`].
-    #[track_caller]
-    pub fn write_all<'a>(&'a self, buffer: &'a [u8]) -> SendBuffer<'a> {
-        self.stream().write_all(buffer)
-    }
-}
-
-fn whole<K>(stream: &Option<Arc<SocketStream<K>>>) -> &SocketStream<K> {
+fn whole<S: HoldsStream>(stream: &Option<S>) -> &SocketStream<S::Kind> {
     stream.as_deref().expect("only taken by what consumes it")
 }
 
-impl<K: Kind> Drop for OwnedWriteHalf<K> {
+impl<S: HoldsStream> AsRef<SocketStream<S::Kind>> for Reads<S> {
+    fn as_ref(&self) -> &SocketStream<S::Kind> {
+        whole(&self.stream)
+    }
+}
+
+impl<S: HoldsStream> AsRef<SocketStream<S::Kind>> for Writes<S> {
+    fn as_ref(&self) -> &SocketStream<S::Kind> {
+        whole(&self.stream)
+    }
+}
+
+impl<S: HoldsStream> Drop for Reads<S> {
     fn drop(&mut self) {
         if let Some(stream) = &self.stream {
             self.slot.let_go(&*stream.source);
-            // If the connection is gone the peer knows.
-            _ = stream.shutdown(Shutdown::Write);
         }
     }
 }
 
-impl<K> Drop for OwnedReadHalf<K> {
+impl<S: HoldsStream> Drop for Writes<S> {
     fn drop(&mut self) {
         if let Some(stream) = &self.stream {
             self.slot.let_go(&*stream.source);
+            if S::WRITE_ENDS_WITH_ITS_HALF {
+                // If the connection is gone the peer knows.
+                _ = stream.shutdown(Shutdown::Write);
+            }
         }
     }
 }
 
-impl<K> Drop for ReadHalf<'_, K> {
-    fn drop(&mut self) {
-        self.slot.let_go(&*self.stream.source);
-    }
-}
-
-impl<K> Drop for WriteHalf<'_, K> {
-    fn drop(&mut self) {
-        self.slot.let_go(&*self.stream.source);
-    }
-}
-
-impl<K: Kind> ReadHalf<'_, K> {
-    /// As [`SocketStream::read`].
-    #[track_caller]
-    pub fn read<'b>(&'b self, buffer: &'b mut [u8]) -> impl Future<Output = io::Result<usize>> + Send + 'b {
-        self.stream.read(buffer)
-    }
-
-    /// As [`SocketStream::read_exact`].
-    #[track_caller]
-    pub fn read_exact<'b>(&'b self, buffer: &'b mut [u8]) -> FillBuffer<'b> {
-        self.stream.read_exact(buffer)
-    }
-}
-
-impl<K: Kind> WriteHalf<'_, K> {
-    /// As [`SocketStream::write`].
-    #[track_caller]
-    pub fn write<'b>(&'b self, buffer: &'b [u8]) -> impl Future<Output = io::Result<usize>> + Send + 'b {
-        self.stream.write(buffer)
-    }
-
-    /// As [`SocketStream::write_all`].
-    #[track_caller]
-    pub fn write_all<'b>(&'b self, buffer: &'b [u8]) -> SendBuffer<'b> {
-        self.stream.write_all(buffer)
-    }
-}
-
-impl<K: Kind> AsyncRead for ReadHalf<'_, K> {
-    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
-        let this = self.get_mut();
-        this.slot.poll_read(&*this.stream.source, cx, buffer)
-    }
-
-    fn poll_read_vectored(
-        self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buffers: &mut [IoSliceMut<'_>],
-    ) -> Poll<io::Result<usize>> {
-        let this = self.get_mut();
-        this.slot.poll_read_vectored(&*this.stream.source, cx, buffers)
-    }
-}
-
-impl<K: Kind> AsyncRead for OwnedReadHalf<K> {
+impl<S: HoldsStream> AsyncRead for Reads<S> {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
         this.slot.poll_read(&*whole(&this.stream).source, cx, buffer)
@@ -229,31 +182,7 @@ impl<K: Kind> AsyncRead for OwnedReadHalf<K> {
     }
 }
 
-impl<K: Kind> AsyncWrite for WriteHalf<'_, K> {
-    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &[u8]) -> Poll<io::Result<usize>> {
-        let this = self.get_mut();
-        this.slot.poll_write(&*this.stream.source, cx, buffer)
-    }
-
-    fn poll_write_vectored(
-        self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buffers: &[IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        let this = self.get_mut();
-        this.slot.poll_write_vectored(&*this.stream.source, cx, buffers)
-    }
-
-    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn poll_close(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Poll::Ready(closed(self.stream.shutdown(Shutdown::Write)))
-    }
-}
-
-impl<K: Kind> AsyncWrite for OwnedWriteHalf<K> {
+impl<S: HoldsStream> AsyncWrite for Writes<S> {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &[u8]) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
         this.slot.poll_write(&*whole(&this.stream).source, cx, buffer)
@@ -273,7 +202,7 @@ impl<K: Kind> AsyncWrite for OwnedWriteHalf<K> {
     }
 
     fn poll_close(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Poll::Ready(closed(self.stream().shutdown(Shutdown::Write)))
+        Poll::Ready(closed(whole(&self.stream).shutdown(Shutdown::Write)))
     }
 }
 

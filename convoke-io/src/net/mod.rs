@@ -27,7 +27,9 @@ mod unix;
 pub use crate::driver::{Address, ListenOptions, SocketOption};
 pub use address_error::AddressError;
 pub use datagram::DatagramSocket;
-pub use halves::{OwnedReadHalf, OwnedWriteHalf, ReadHalf, ReuniteError, WriteHalf};
+pub use halves::{
+    HoldsStream, OwnedReadHalf, OwnedWriteHalf, ReadHalf, Reads, ReuniteError, WriteHalf, Writes,
+};
 pub use kind::{Internet, Kind, Unix};
 pub use listener::{Incoming, Listener};
 pub use socket_stream::SocketStream;

@@ -39,6 +39,7 @@ impl Lease {
     ///
     /// # Panics
     /// If the buffer is not that large.
+    #[track_caller]
     pub fn fill(&mut self, filled: usize) {
         assert!(filled <= LEASE_BYTES, "{filled} bytes do not fit into a lease");
         self.filled = filled;

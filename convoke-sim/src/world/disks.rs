@@ -6,7 +6,7 @@ use std::io;
 use std::sync::Arc;
 
 use super::{HostId, State};
-use crate::random::Random;
+use convoke_core::raw::Random;
 
 /// How long a sync takes.
 const SYNC: core::ops::Range<Duration> = Duration::from_millis(1)..Duration::from_millis(5);

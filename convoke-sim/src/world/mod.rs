@@ -33,9 +33,9 @@ use std::fmt;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
+use convoke_core::raw::Random;
 use convoke_io::driver::Finished;
 
-use crate::random::Random;
 use graves::Graves;
 use hosts::Host;
 use link::Links;

@@ -12,6 +12,7 @@ use super::fan_out::{Journal, fetch_all};
 use super::scopes::{Story, session};
 use super::stop_tree::{Counts, tree};
 use super::tasks::server;
+use super::traces::traced;
 
 /// Explores a program that leaves traces in a `T`, a new one for each run: the exploration, and one `T` for each run.
 fn explore<T, P>(
@@ -24,14 +25,7 @@ where
     P: Future<Output: Send + 'static> + Send + 'static,
 {
     let kept = RefCell::new(Vec::new());
-    let exploration = explore_inner_stops_with(|probe| {
-        if only_stopped {
-            probe.ends_only_when_stopped();
-        }
-        let trace = traces();
-        kept.borrow_mut().push(trace.clone());
-        program(trace)
-    });
+    let exploration = explore_inner_stops_with(traced(&kept, traces, program, only_stopped));
     assert!(exploration.inner_runs().len() > 10, "{exploration}");
     assert_eq!(exploration.skipped(), 0);
     (exploration, kept.into_inner())

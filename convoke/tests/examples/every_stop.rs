@@ -16,6 +16,7 @@ use super::scopes::{Story, pick, price, session};
 use super::stop_tree::{Counts, tree};
 use super::supervised_workers::{Desk, STAFF, shift};
 use super::tasks::server;
+use super::traces::traced;
 
 /// Explores a program that leaves traces in a `T`, a new one for each run: the exploration, and one `T` for each run, the
 /// undisturbed one first.
@@ -29,14 +30,7 @@ where
     P: Future<Output: Send + 'static> + Send + 'static,
 {
     let kept = RefCell::new(Vec::new());
-    let exploration = explore_stops_with(|probe| {
-        if only_stopped {
-            probe.ends_only_when_stopped();
-        }
-        let trace = traces();
-        kept.borrow_mut().push(trace.clone());
-        program(trace)
-    });
+    let exploration = explore_stops_with(traced(&kept, traces, program, only_stopped));
     let kept = kept.into_inner();
     assert_eq!(kept.len(), exploration.runs().len() + 1);
     (exploration, kept)

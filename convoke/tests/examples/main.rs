@@ -35,3 +35,4 @@ mod tasks;
 
 mod every_part;
 mod every_stop;
+mod traces;

@@ -26,10 +26,11 @@ use std::time::Duration;
 
 use convoke::env::Changes;
 use convoke::prelude::*;
+use convoke::raw::Random;
 
 use build::{World, build};
 use ledger::{EXPECTED, ExpectedPanic, Ledger};
-use plan::{Kind, Plan, Random};
+use plan::{Kind, Plan};
 use threads::{Job, THREADS, spin};
 
 /// How long a graph may take before the test is given up.

@@ -1,35 +1,14 @@
 //! The shape of a graph, made from a seed.
 
 use convoke::Priority;
+use convoke::raw::Random;
 use std::fmt;
 use std::sync::Arc;
 
 use crate::doors::{PANICKED, VALUE};
 
-/// Small and repeatable.
-#[derive(Debug)]
-pub(crate) struct Random(u64);
-
-impl Random {
-    pub(crate) fn new(seed: u64) -> Self {
-        // Neighbouring seeds are spread, and the state is never zero.
-        Self((seed.wrapping_add(1)).wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
-    }
-
-    pub(crate) fn below(&mut self, limit: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 33) as usize % limit
-    }
-
-    pub(crate) fn one_in(&mut self, n: usize) -> bool {
-        self.below(n) == 0
-    }
-
-    fn pick<T: Copy>(&mut self, from: &[T]) -> T {
-        from[self.below(from.len())]
-    }
+fn pick<T: Copy>(random: &mut Random, from: &[T]) -> T {
+    from[random.below(from.len())]
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -175,11 +154,11 @@ impl Plan {
     pub(crate) fn random(random: &mut Random, size: usize, depth: usize, endless: bool) -> Self {
         let leaf = size <= 1 || depth == 0;
         let kind = match (leaf, endless) {
-            (false, _) => random.pick(NODES),
-            (true, true) if random.one_in(3) => random.pick(ENDLESS),
-            (true, _) => random.pick(LEAVES),
+            (false, _) => pick(random, NODES),
+            (true, true) if random.one_in(3) => pick(random, ENDLESS),
+            (true, _) => pick(random, LEAVES),
         };
-        let (place, n) = (random.pick(PLACES), random.below(12));
+        let (place, n) = (pick(random, PLACES), random.below(12));
         let boom = random.one_in(if leaf { 8 } else { 12 });
         let mut plan = Self { kind, place, n, boom, children: Vec::new() };
         if leaf {

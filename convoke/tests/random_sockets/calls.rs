@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use convoke::net::SocketOption;
 use convoke::prelude::*;
+use convoke::raw::Random;
 use convoke::stream::Progress;
 use convoke::{catch_stopped, local_scope};
 
 use crate::ledger::{Listener, Speaker};
-use crate::random::Random;
 
 /// How much is said, or heard, at once: often more than the kernel has room for.
 const LONGEST: usize = 20_000;

@@ -9,7 +9,6 @@
 
 mod calls;
 mod ledger;
-mod random;
 
 use std::env;
 use std::io::{self, Write};
@@ -24,12 +23,12 @@ use convoke::io::current_driver;
 use convoke::io::driver::Driver;
 use convoke::net::{SocketOption, TcpListener, TcpStream};
 use convoke::prelude::*;
+use convoke::raw::Random;
 use convoke::runtime::Runtime;
 use convoke::{catch_stopped, tree};
 
 use calls::{connect_in_vain, listen, speak};
 use ledger::{Judged, Ledger, Listener, Speaker};
-use random::Random;
 
 /// How many rounds, unless it is said otherwise.
 const ROUNDS: u64 = 120;

@@ -5,6 +5,7 @@ use std::sync::mpsc;
 use std::thread;
 
 use super::frame::{Frame, Frames};
+use crate::raw::Random;
 
 const SOME: usize = 32;
 const ROUNDS: usize = 200;
@@ -93,7 +94,7 @@ pub(super) fn sizes_and_threads_in_disorder(frames: Frames, seed: u64) {
     let (to_left, from_right) = mpsc::channel();
     thread::scope(|scope| {
         let (left, right) = (frames.clone(), frames);
-        let (one, other) = (Random(seed), Random(!seed));
+        let (one, other) = (Random::new(seed), Random::new(!seed));
         let left = scope.spawn(move || disorder(left, one, &to_right, &from_right));
         let right = scope.spawn(move || disorder(right, other, &to_left, &from_left));
         for side in [left, right] {
@@ -121,18 +122,5 @@ fn disorder(mut frames: Frames, mut random: Random, to: &mpsc::Sender<Frame>, fr
             }
         }
         kept.extend(from.try_iter().take(1));
-    }
-}
-
-/// Splitmix: small, and every seed is a good one.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        ((z ^ (z >> 31)) % bound as u64) as usize
     }
 }

@@ -64,6 +64,7 @@ pub(super) enum Taken<T> {
 
 impl<T> Queue<T> {
     /// For one sender and one receiver at first. If it is direct, no receiver is added, and they wait one at a time.
+    #[track_caller]
     pub(crate) fn new(capacity: usize, direct: bool) -> Self {
         assert!(capacity > 0, "a channel has room for at least one message");
         let messages = VecDeque::with_capacity(capacity.min(ROOM_AT_FIRST));

@@ -3,6 +3,7 @@
 use std::thread;
 
 use convoke_core::Executor;
+use convoke_core::raw::Random;
 
 use super::Harness;
 use super::work::Ledger;
@@ -49,31 +50,6 @@ fn send<X: Executor>(executor: &X, ledger: &Ledger, index: usize, left: usize, m
         executor.post(work);
     } else if let Some(back) = executor.dispatch(work) {
         back.run();
-    }
-}
-
-/// Splitmix: small, and every seed is a good one.
-struct Random(u64);
-
-impl Random {
-    fn new(seed: u64) -> Self {
-        Self(seed)
-    }
-
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
-    }
-
-    fn one_in(&mut self, number: u64) -> bool {
-        self.next().is_multiple_of(number)
-    }
-
-    fn split(&mut self) -> Self {
-        Self(self.next())
     }
 }
 

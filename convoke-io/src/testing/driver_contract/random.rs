@@ -4,6 +4,7 @@ use std::io;
 use std::net::Shutdown;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
+use convoke_core::raw::Random;
 use convoke_exec::{ThreadPool, catch_stopped, checkpoint, launch, local_scope, scope};
 
 use super::Harness;
@@ -25,17 +26,17 @@ pub(super) fn traffic_with_stops(harness: &Harness, seed: u64) {
             for _ in 0..STEPS {
                 let mut writer = random.split();
                 let mut reader = random.split();
-                let words = numbered(sent, writer.up_to(20_000));
+                let words = numbered(sent, writer.below(20_000));
                 let write = s.spawn_future(near.write_owned(words).into_future());
-                let read = s.spawn_future(far.read_owned(vec![0; 1 + reader.up_to(30_000)]).into_future());
-                for _ in 0..random.up_to(6) {
+                let read = s.spawn_future(far.read_owned(vec![0; 1 + reader.below(30_000)]).into_future());
+                for _ in 0..random.below(6) {
                     checkpoint().await;
                 }
                 write.request_stop();
                 if let Ok((written, _)) = catch_stopped(write).await {
                     sent += written?;
                 }
-                for _ in 0..random.up_to(3) {
+                for _ in 0..random.below(3) {
                     checkpoint().await;
                 }
                 read.request_stop();
@@ -93,7 +94,7 @@ async fn one_connection(near: TcpStream, far: TcpStream, mut random: Random) -> 
         let write = s.spawn_future(async move {
             loop {
                 let from = *counts.lock().unwrap_or_else(PoisonError::into_inner);
-                let (written, _) = speaker.write_owned(numbered(from, 1 + speaks.up_to(9_000))).await;
+                let (written, _) = speaker.write_owned(numbered(from, 1 + speaks.below(9_000))).await;
                 *counts.lock().unwrap_or_else(PoisonError::into_inner) += written?;
             }
             #[allow(unreachable_code)]
@@ -102,7 +103,7 @@ async fn one_connection(near: TcpStream, far: TcpStream, mut random: Random) -> 
         let read = s.spawn_future(async move {
             let mut heard = 0;
             loop {
-                let (read, bytes) = far.read_owned(vec![0; 1 + hears.up_to(9_000)]).await;
+                let (read, bytes) = far.read_owned(vec![0; 1 + hears.below(9_000)]).await;
                 match read? {
                     0 => return io::Result::Ok(heard),
                     read => {
@@ -112,7 +113,7 @@ async fn one_connection(near: TcpStream, far: TcpStream, mut random: Random) -> 
                 }
             }
         });
-        for _ in 0..50 + random.up_to(300) {
+        for _ in 0..50 + random.below(300) {
             checkpoint().await;
         }
         write.request_stop();
@@ -144,31 +145,6 @@ fn numbered(from: usize, length: usize) -> Vec<u8> {
 
 /// How much of it is kept.
 const LONGEST: usize = 1 << 15;
-
-/// Splitmix: small, and every seed is a good one.
-struct Random(u64);
-
-impl Random {
-    fn new(seed: u64) -> Self {
-        Self(seed)
-    }
-
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
-    fn up_to(&mut self, bound: usize) -> usize {
-        (self.next() % bound as u64) as usize
-    }
-
-    fn split(&mut self) -> Self {
-        Self(self.next())
-    }
-}
 
 /// Says which seed it was, if the test fails.
 pub(super) struct NamesSeed(pub(super) u64);

@@ -1,0 +1,121 @@
+//! Chance that follows from a seed. It lies on the lowest floor because jitter, simulations and all tests that draw lots
+//! stand on it: a run that failed is drawn again from its seed.
+
+use core::ops::Range;
+use core::time::Duration;
+
+/// Numbers that look random and are a function of the seed: SplitMix64, which is short enough to be read, and for which
+/// every seed is a good one. It keeps no secrets.
+///
+/// ```
+/// use convoke::raw::Random;
+///
+/// let mut random = Random::new(7);
+/// let drawn = [random.below(6), random.below(6), random.below(6)];
+/// let mut again = Random::new(7);
+/// assert_eq!(drawn, [again.below(6), again.below(6), again.below(6)]);
+/// ```
+#[derive(Clone, Debug)]
+pub struct Random(u64);
+
+impl Random {
+    /// From a seed; neighbouring ones have nothing in common.
+    pub fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    /// Any number.
+    pub fn draw(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// One of `0..bound`. That low numbers are a trifle likelier does not matter here.
+    ///
+    /// # Panics
+    /// If `bound` is 0.
+    #[track_caller]
+    pub fn below(&mut self, bound: usize) -> usize {
+        (self.draw() % bound as u64) as usize
+    }
+
+    /// True once in so many times.
+    ///
+    /// # Panics
+    /// If `times` is 0.
+    #[track_caller]
+    pub fn one_in(&mut self, times: usize) -> bool {
+        self.below(times) == 0
+    }
+
+    /// From zero up to one.
+    pub fn share(&mut self) -> f64 {
+        (self.draw() >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    /// True so often: never for 0, always for 1. Draws nothing if it is never.
+    pub fn chance(&mut self, of: f64) -> bool {
+        of > 0.0 && self.share() < of
+    }
+
+    /// A while in this range; its start, if it is empty.
+    pub fn between(&mut self, range: &Range<Duration>) -> Duration {
+        let span = range.end.saturating_sub(range.start).as_nanos();
+        if span == 0 {
+            return range.start;
+        }
+        let nanoseconds = u128::from(self.draw()) % span;
+        range.start + Duration::from_nanos(nanoseconds.try_into().unwrap_or(u64::MAX))
+    }
+
+    /// For somebody else, who then does not depend on what others draw.
+    #[must_use = "it is another source of chance"]
+    pub fn split(&mut self) -> Self {
+        Self(self.draw())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_same_seed_gives_the_same_numbers() {
+        let draw = |seed| {
+            let mut random = Random::new(seed);
+            [random.draw(), random.draw(), random.draw()]
+        };
+        assert_eq!(draw(7), draw(7));
+        assert_ne!(draw(7), draw(8));
+    }
+
+    #[test]
+    fn chances_come_about_as_often_as_they_should() {
+        let mut random = Random::new(1);
+        let hits = (0..10_000).filter(|_| random.chance(0.25)).count();
+        assert!((2_300..2_700).contains(&hits), "{hits}");
+        assert!((0..100).all(|_| random.chance(1.0)));
+        assert!(!(0..100).any(|_| random.chance(0.0)));
+    }
+
+    #[test]
+    fn a_while_lies_in_its_range() {
+        let mut random = Random::new(1);
+        let range = Duration::from_millis(1)..Duration::from_millis(3);
+        assert!((0..1000).map(|_| random.between(&range)).all(|while_| range.contains(&while_)));
+        let point = Duration::from_millis(1);
+        assert_eq!(random.between(&(point..point)), point);
+    }
+
+    #[test]
+    fn one_that_was_split_off_goes_its_own_way() {
+        let (mut one, mut same) = (Random::new(7), Random::new(7));
+        let (mut other, mut idle) = (one.split(), same.split());
+        _ = (other.draw(), other.draw());
+        assert_eq!(one.draw(), same.draw(), "whatever the other draws");
+        assert_ne!(idle.draw(), one.draw());
+    }
+}

@@ -1,0 +1,44 @@
+//! A sender for each door of an outcome: the rows of the table that every adaptor is put through.
+
+use crate::algorithm::just::{Complete, Ready};
+use crate::operation::Leaf;
+use crate::prelude::*;
+use crate::{Completes, Receiver};
+
+/// A sender for each of the four doors, of one type, each with the outcome it will have.
+pub fn all_doors<V: Send + Clone, E: Send + Clone>(value: V, error: E) -> [(Outcome<V, E>, Ends<V, E>); 4] {
+    let doors = || {
+        [
+            Outcome::Value(value.clone()),
+            Outcome::Error(error.clone()),
+            Outcome::Stopped,
+            Outcome::Panicked(Panic::new("door")),
+        ]
+    };
+    let mut expected = doors().into_iter();
+    doors().map(|outcome| (expected.next().expect("four doors"), Ends { outcome }))
+}
+
+/// A sender that completes at once with the outcome it was given.
+#[derive(Debug)]
+pub struct Ends<V, E> {
+    outcome: Outcome<V, E>,
+}
+
+// SAFETY: what it is made of keeps the contract, and the receiver is completed last.
+#[diagnostic::do_not_recommend]
+unsafe impl<V: Send, E: Send> Sender for Ends<V, E> {
+    type Value = V;
+    type Error = E;
+    const COMPLETES: Completes = Completes::Inline;
+    type Operation<R: Receiver<V, E>> = Ready<V, E, R>;
+
+    fn connect<R: Receiver<V, E>>(self, receiver: R) -> Self::Operation<R> {
+        Leaf::new(Complete { outcome: self.outcome, receiver })
+    }
+}
+
+/// What is known of where this sender completes.
+pub fn completes_of<S: Sender>(_: &S) -> Completes {
+    S::COMPLETES
+}

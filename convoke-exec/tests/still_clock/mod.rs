@@ -1,0 +1,75 @@
+//! An executor whose clock stands still, for models that call its timers themselves. What is posted runs on the spot: so a
+//! sleep ends, and its memory goes, inside of its timer's call.
+
+#![allow(dead_code, unreachable_pub, reason = "several models share it")]
+
+use std::ptr::NonNull;
+use std::time::Instant;
+
+use convoke_core::Executor;
+use convoke_core::raw::sync::{Arc, thread};
+use convoke_core::raw::{Runnable, Timer, Timers};
+use convoke_exec::raw::TimerQueue;
+
+#[derive(Clone)]
+pub struct StillClock(Arc<Hands>);
+
+struct Hands {
+    queue: TimerQueue,
+    now: Instant,
+}
+
+impl StillClock {
+    pub fn new() -> Self {
+        Self(Arc::new(Hands { queue: TimerQueue::new(), now: Instant::now() }))
+    }
+
+    /// What it shows.
+    pub fn now(&self) -> Instant {
+        self.0.now
+    }
+
+    /// Calls what waits for this time: how many did.
+    pub fn call_due(&self, at: Instant) -> usize {
+        self.0.queue.call_due(at)
+    }
+
+    /// The time comes, on another thread.
+    pub fn time_comes(&self, at: Instant) -> thread::JoinHandle<usize> {
+        let clock = self.clone();
+        thread::spawn(move || clock.call_due(at))
+    }
+}
+
+impl PartialEq for StillClock {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Executor for StillClock {
+    fn post(&self, runnable: Runnable) {
+        runnable.run();
+    }
+
+    fn timers(&self) -> Option<&dyn Timers> {
+        Some(&*self.0)
+    }
+}
+
+// SAFETY: the queue keeps the contract.
+unsafe impl Timers for Hands {
+    fn now(&self) -> Instant {
+        self.now
+    }
+
+    unsafe fn arm(&self, timer: NonNull<Timer>, at: Instant) {
+        // SAFETY: the caller's.
+        let _ = unsafe { self.queue.arm(timer, at) };
+    }
+
+    unsafe fn disarm(&self, timer: NonNull<Timer>) -> bool {
+        // SAFETY: the caller's.
+        unsafe { self.queue.disarm(timer) }
+    }
+}

@@ -1,0 +1,98 @@
+//! What may go to another thread, be shared by several, or be moved while it is polled: users rely on it, and nothing but a
+//! test tells when a new field takes it away. What must stay on one thread is said too.
+#![cfg(all(feature = "net", feature = "testing"))]
+
+use std::io;
+use std::rc::Rc;
+
+use convoke::net::{OwnedReadHalf, OwnedWriteHalf, TcpListener, TcpStream, UdpSocket};
+use convoke::prelude::*;
+use convoke::runtime::Runtime;
+use convoke::sync::{
+    Barrier, Event, Mutex, OnceCell, RwLock, Semaphore, broadcast, mpmc, mpsc, oneshot, watch,
+};
+use convoke::testing::{Latch, Trace};
+use convoke::{
+    BlockingPool, Bound, Context, ExecutorRef, FrameAllocator, Generator, Handle, IoContext, IoExecutor,
+    Launched, LocalHandle, LocalScopeNotSend, PoolExecutor, RunLoopExecutor, Scope, Task, ThreadPool, net,
+    outcome, policy, stream,
+};
+
+/// Says whether a type is `Send` and `Sync`: an inherent constant is found before that of a trait.
+struct Is<T: ?Sized>(std::marker::PhantomData<T>);
+
+trait IsNot {
+    const SEND: bool = false;
+    const SYNC: bool = false;
+}
+
+impl<T: ?Sized> IsNot for Is<T> {}
+
+impl<T: ?Sized + Send> Is<T> {
+    const SEND: bool = true;
+}
+
+impl<T: ?Sized + Sync> Is<T> {
+    const SYNC: bool = true;
+}
+
+/// Fails to compile with the type's name if it is not all of these.
+macro_rules! assert_is {
+    ($($bound:ident)+: $($type:ty),+ $(,)?) => {
+        const _: () = {
+            const fn is<T: ?Sized $(+ $bound)+>() {}
+            $(is::<$type>();)+
+        };
+    };
+}
+
+// Handles, which programs keep wherever they like.
+assert_is!(Send Sync Unpin: StopSource, StopToken, Env, ExecutorRef, FrameAllocator);
+assert_is!(Send Sync Unpin: ThreadPool, PoolExecutor, RunLoopExecutor, IoExecutor, BlockingPool, Context);
+assert_is!(Send Sync Unpin: Strand<PoolExecutor>, Limited<PoolExecutor>, CountingScope, Bound, Trace, Latch);
+assert_is!(Send Sync Unpin: Scope<u32>, Handle<u32>, Launched<u32>);
+
+// Errors, which go into a `Box<dyn Error + Send + Sync>`.
+assert_is!(Send Sync Unpin: Panic, Outcome<u32, io::Error>, outcome::Failure<io::Error>, policy::Failures<io::Error>);
+
+// What tasks share.
+assert_is!(Send Sync Unpin: Event, Barrier, Semaphore, Mutex<u32>, RwLock<u32>, OnceCell<u32>);
+assert_is!(Send Sync Unpin: mpsc::Sender<u32>, mpsc::Receiver<u32>, mpmc::Sender<u32>, mpmc::Receiver<u32>);
+assert_is!(Send Sync Unpin: oneshot::Sender<u32>, oneshot::Receiver<u32>, watch::Sender<u32>, watch::Receiver<u32>);
+assert_is!(Send Sync Unpin: broadcast::Sender<u32>, broadcast::Receiver<u32>);
+
+// What is polled through a plain reference, as the traits of `futures-io` are.
+assert_is!(Send Sync Unpin: TcpStream, TcpListener, UdpSocket, OwnedReadHalf<net::Internet>, OwnedWriteHalf<net::Internet>);
+assert_is!(Send Unpin: net::ReadHalf<'static, net::Internet>, net::WriteHalf<'static, net::Internet>);
+assert_is!(Send Unpin: stream::Duplex, Generator<u32>);
+#[cfg(unix)]
+assert_is!(Send Sync Unpin: net::UnixStream, net::UnixListener, net::UnixDatagram);
+
+// Work: a task may be started on another thread.
+assert_is!(Send: Task<std::future::Ready<u32>>);
+
+// What belongs to one thread stays there.
+const _: () = {
+    assert!(Is::<RunLoopExecutor>::SEND && Is::<RunLoopExecutor>::SYNC, "else the rest says nothing");
+    assert!(!Is::<IoContext>::SYNC && !Is::<Runtime>::SYNC, "one thread runs it");
+    assert!(!Is::<RunLoop>::SYNC, "one thread runs it");
+    assert!(
+        !Is::<LocalScopeNotSend<'static, u32>>::SEND && !Is::<LocalHandle<Rc<u32>>>::SEND,
+        "inside of one task"
+    );
+    assert!(!Is::<Mutex<Rc<u32>>>::SEND && !Is::<mpsc::Sender<Rc<u32>>>::SEND, "what is in it is not");
+};
+
+fn is_send<T: Send>(value: T) -> T {
+    value
+}
+
+#[test]
+fn futures_of_tasks_may_change_their_thread() {
+    let (sender, mut receiver) = mpsc::channel(1);
+    let outcome = sync_wait(task(is_send(async move {
+        is_send(scope(async |s| s.spawn(is_send(async move { sender.send(7).await.unwrap() })))).await;
+        is_send(receiver.recv()).await
+    })));
+    assert_eq!(outcome, Outcome::Value(Some(7)));
+}
