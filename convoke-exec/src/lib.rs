@@ -108,7 +108,7 @@ pub mod raw {
     #[doc(hidden)]
     pub use crate::pool::sleepers::{Searching, Sleepers};
     pub use crate::region::{BodyMark, Region};
-    pub use crate::run_loop::{LOOK_EACH, Moment, Sleeper};
+    pub use crate::run_loop::{LOOK_EACH, Moment, Sleeper, look_next};
     #[doc(hidden)]
     pub use crate::spin_lock::{SpinGuard, SpinLock};
     #[doc(hidden)]

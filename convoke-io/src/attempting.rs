@@ -11,11 +11,13 @@ use std::io;
 use std::sync::Arc;
 
 use convoke_core::raw::{Frame, StopWatch};
+use convoke_exec::raw::look_next;
 
 use crate::driver::{Interest, Source, Ticket};
 
-/// After so many calls in a row that did not have to wait, on one thread, the next one lets others run first: a peer that
-/// always has something to say does not keep a thread for itself, and a stop is heard.
+/// After so many calls in a row that did not have to wait, on one thread, the next one lets others run first, also those who
+/// are only found to be ready by a look at the driver: a peer that always has something to say does not keep a thread for itself, and
+/// a stop is heard.
 pub const CALLS_IN_A_ROW: u32 = 64;
 
 thread_local! {
@@ -139,7 +141,11 @@ impl Waiting {
             calls.set(calls.get() + 1);
             calls.get()
         });
-        calls <= CALLS_IN_A_ROW || self.lets_others_run(cx)
+        if calls <= CALLS_IN_A_ROW {
+            self.yielded = false;
+            return true;
+        }
+        self.lets_others_run(cx)
     }
 
     #[cold]
@@ -148,6 +154,8 @@ impl Waiting {
         self.yielded = !self.yielded;
         if self.yielded {
             cx.waker().wake_by_ref();
+            // Others may be ready by now, and nobody has heard of it yet.
+            look_next();
         }
         !self.yielded
     }

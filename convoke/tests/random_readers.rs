@@ -4,8 +4,8 @@
 //! `CONVOKE_ROUNDS=n` sets the number of rounds. `CONVOKE_SEED=n` runs that round only.
 #![cfg(all(feature = "net", unix))]
 
-#[path = "random_sockets/random.rs"]
-mod random;
+#[path = "random_sockets/numbered.rs"]
+mod numbered;
 
 use std::env;
 use std::future::poll_fn;
@@ -18,11 +18,12 @@ use std::thread;
 
 use convoke::net::{Kind, SocketStream, TcpListener, TcpStream, UnixStream};
 use convoke::prelude::*;
+use convoke::raw::Random;
 use convoke::runtime::Runtime;
 use convoke::sync::mpsc::{Sender, channel};
 use convoke::{catch_stopped, local_scope};
 
-use random::{Random, numbered};
+use numbered::numbered;
 
 const ROUNDS: u64 = 200;
 const BYTES: usize = 30;

@@ -6,8 +6,8 @@
 //! `CONVOKE_ROUNDS=n` sets the number of rounds. `CONVOKE_SEED=n` runs that round only.
 #![cfg(all(feature = "net", unix))]
 
-#[path = "random_sockets/random.rs"]
-mod random;
+#[path = "random_sockets/numbered.rs"]
+mod numbered;
 
 use std::env;
 use std::future::poll_fn;
@@ -24,11 +24,12 @@ use convoke::io::current_driver;
 use convoke::io::driver::Driver;
 use convoke::net::{Internet, Kind, SocketStream, TcpStream, Unix, UnixStream};
 use convoke::prelude::*;
+use convoke::raw::Random;
 use convoke::runtime::Runtime;
 use convoke::stream::{self, Progress};
 use convoke::{catch_stopped, local_scope};
 
-use random::{Random, numbered};
+use numbered::numbered;
 
 const ROUNDS: u64 = 100;
 const STEPS: usize = 60;

@@ -4,8 +4,11 @@
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::net::Shutdown;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use convoke::io::CALLS_IN_A_ROW;
 use convoke::net::{AddressError, ListenOptions, SocketOption, TcpListener, TcpStream, UdpSocket};
 use convoke::prelude::*;
 use convoke::stream::{AnyStream, Progress, read_exact, write_all};
@@ -162,6 +165,32 @@ fn a_read_that_is_dropped_in_flight_takes_nothing_from_the_connection() {
         }
         client.write_all(b"for the next").await?;
         server.read_exact(&mut [0; 12]).await
+    });
+}
+
+#[test]
+fn who_never_has_to_wait_lets_others_hear_that_they_can_go_on() {
+    run(async {
+        let ((talks, _hears_nothing), (near, far)) = try_join((connected(), connected())).await?;
+        let heard = Arc::new(AtomicBool::new(false));
+        scope(async |s| {
+            let has_heard = heard.clone();
+            s.spawn(async move {
+                far.read(&mut [0]).await?;
+                has_heard.store(true, Ordering::Relaxed);
+                io::Result::Ok(())
+            });
+            checkpoint().await;
+            near.write_all(b"!").await?;
+            let mut calls = 0;
+            while !heard.load(Ordering::Relaxed) {
+                talks.write(b".").await?;
+                calls += 1;
+                assert!(calls <= 2 * CALLS_IN_A_ROW, "nobody looks who else is ready");
+            }
+            Ok(())
+        })
+        .await
     });
 }
 

@@ -19,7 +19,7 @@ use crate::inbox::{Inbox, Pushed};
 use crate::time::queue::{AfterArm, TimerQueue};
 pub use runner::Moment;
 pub(crate) use runner::Runner;
-pub use sleeper::{LOOK_EACH, Sleeper};
+pub use sleeper::{LOOK_EACH, Sleeper, look_next};
 
 /// Runs work on the thread that calls [`run`](RunLoop::run). Others post to it through its
 /// [`executor`](RunLoop::executor).

@@ -80,6 +80,15 @@ impl Runner {
         (home != HomeId::NONE).then(|| f(runner, home))
     }
 
+    /// Has the loop that this thread is in look before it runs the next piece of work, if it is in one.
+    pub(super) fn look_next() {
+        let (_, runner) = RUNNING.with(Cell::get);
+        // SAFETY: as in `post_here`; the reference does not leave this function.
+        if let Some(runner) = unsafe { runner.as_ref() } {
+            runner.runs.set(0);
+        }
+    }
+
     /// Queues what its own work posts. Nothing else happens.
     #[inline]
     pub(crate) fn push(&self, runnable: Runnable) {

@@ -3,6 +3,8 @@
 
 use std::time::Instant;
 
+use super::runner::Runner;
+
 /// What a [`RunLoop`](crate::RunLoop) leans on when it has nothing to run. Safe to implement. It does not unwind: if it does, the
 /// process ends, for the loop may run below somebody's stack that must stay.
 pub trait Sleeper: Send + Sync {
@@ -56,6 +58,12 @@ pub(super) fn without_unwinding(call: impl FnOnce()) {
     let ends = Ends;
     call();
     core::mem::forget(ends);
+}
+
+/// Has the loop that runs the caller, if there is one, look before it runs the next piece of work: for work that was long for one piece,
+/// and lets others run, who may have to hear first that they can.
+pub fn look_next() {
+    Runner::look_next();
 }
 
 /// After so many runs a loop looks into its inbox, and has its sleeper look, so that work which posts itself again does not

@@ -8,6 +8,8 @@ use std::thread;
 
 use convoke::net::TcpStream;
 
+use crate::numbered::numbered;
+
 /// One connection.
 #[derive(Debug, Default)]
 pub(crate) struct Ledger {
@@ -121,9 +123,4 @@ impl Drop for Listener {
             _ = self.stream.shutdown(Shutdown::Both);
         }
     }
-}
-
-/// So many bytes of a stream from there on. The period is odd, so that pieces in a wrong order are seen to be.
-fn numbered(from: u64, length: usize) -> Vec<u8> {
-    (from..from + length as u64).map(|place| (place % 253) as u8).collect()
 }

@@ -9,6 +9,7 @@
 
 mod calls;
 mod ledger;
+mod numbered;
 
 use std::env;
 use std::io::{self, Write};
