@@ -14,7 +14,7 @@ use convoke_core::env::Changes;
 use convoke_core::prelude::*;
 use convoke_core::raw::sync::atomic::{AtomicBool, Ordering};
 use convoke_core::raw::sync::{Arc, UnsafeCell, thread};
-use convoke_core::raw::{Call, Runnable, Timer, Timers};
+use convoke_core::raw::{Call, Timer};
 use convoke_exec::raw::{Sleeper, TimerQueue};
 use convoke_exec::time::sleep;
 use convoke_exec::{RunLoop, RunLoopExecutor};
