@@ -70,7 +70,7 @@ pub mod raw {
     pub use crate::this_thread::Polling;
     pub mod sync {
         //! The atomics, locks, cells and threads that Convoke is built on: the machine's, or, with the feature `loom`, those of
-        //! the model checker [loom](https://docs.rs/loom), which runs a test under every schedule of its threads.
+        //! the model checker `loom`, which runs a test under every schedule of its threads.
         //!
         //! Code that is built on these, and on the rest of Convoke, can be put through models of its own. A crate that wants that
         //! has a feature `loom = ["convoke/loom"]`, takes its atomics and locks from here, and calls [`model`] in its tests:
@@ -112,7 +112,7 @@ pub mod raw {
         //!
         //! Without the feature a model runs once, as an ordinary test does; with it, a release build, and a bound
         //! (`LOOM_MAX_PREEMPTIONS=2`), it explores. In a model no time passes, there is no I/O, and
-        //! [`tree()`](https://docs.rs/convoke/latest/convoke/tree/fn.tree.html) shows nothing. The feature replaces, it does not
+        //! `convoke::tree()` shows nothing. The feature replaces, it does not
         //! add: it is turned on for models alone. Values that live in a `static` are not of a model.
         pub use crate::sync::*;
     }

@@ -25,7 +25,7 @@
 //! | `mpsc`, `oneshot`, `broadcast`, `watch` | the same, in [`sync`](crate::sync), and `mpmc`; `watch`'s `borrow` is [`look`](crate::sync::watch::Receiver::look) |
 //! | `StreamExt::buffer_unordered`, `for_each_concurrent` | [`map_concurrent`](crate::map_concurrent), [`for_each_concurrent`](crate::for_each_concurrent) |
 //! | `async_stream::stream!` | [`generator`](crate::generator()) |
-//! | `TcpListener`, `TcpStream`, `UdpSocket`, `UnixListener`, … | the same, in [`net`](crate::net), with [`futures_io`](https://docs.rs/futures-io)'s traits and methods of their own |
+//! | `TcpListener`, `TcpStream`, `UdpSocket`, `UnixListener`, … | the same, in [`net`](crate::net), with `futures_io`'s traits and methods of their own |
 //! | `TcpSocket` | [`ListenOptions`](crate::net::ListenOptions), [`set_option`](crate::net::SocketStream::set_option); all else with `socket2`, by `from_std` and `AsFd` |
 //! | `io::copy`, `copy_bidirectional`, `duplex` | the same, in [`stream`](crate::stream) |
 //! | `AsyncReadExt`, `BufReader`, `lines` | those of `futures-lite` or `futures` |

@@ -90,7 +90,7 @@ impl Poller {
     /// Takes the events that are there, or the first to come. Says how many there were, the bell's among them.
     #[inline]
     fn take(&self, timeout: Option<Duration>, each: &mut impl FnMut(usize, Event)) -> io::Result<usize> {
-        let timeout = timeout.and_then(whole_milliseconds);
+        let timeout = timeout.map(whole_milliseconds);
         let mut room = [const { MaybeUninit::uninit() }; EVENTS_AT_ONCE];
         let events = match epoll::wait(&self.epoll, &mut room, timeout.as_ref()) {
             Ok((events, _)) => &*events,
@@ -149,16 +149,18 @@ fn has(flags: EventFlags, some: EventFlags) -> bool {
     flags.bits() & some.bits() != 0
 }
 
-/// Rounded up: a wait that ends too early would have to be begun again. `None` if there are too many.
+/// So many milliseconds the kernel can be asked to wait: 24 days.
+const LONGEST: u128 = i32::MAX as u128;
+
+/// Rounded up: a wait that ends too early would have to be begun again, as one for longer than [`LONGEST`] is.
 ///
 /// A kernel since 5.11 would take nanoseconds (`epoll_pwait2`). rustix calls that always or never, as one of its features says for
 /// all who use it in a program, so that older kernels could not be waited for at all; and to ask by `ppoll` first, or by a timer
 /// with a descriptor, is a second system call. It would be worth less than it seems, too: timers of the same millisecond
 /// share a wake-up this way.
-fn whole_milliseconds(timeout: Duration) -> Option<Timespec> {
-    let milliseconds = timeout.as_nanos().div_ceil(1_000_000);
-    i32::try_from(milliseconds).ok()?;
-    Timespec::try_from(Duration::from_millis(milliseconds as u64)).ok()
+fn whole_milliseconds(timeout: Duration) -> Timespec {
+    let milliseconds = timeout.as_nanos().div_ceil(1_000_000).min(LONGEST);
+    Timespec::try_from(Duration::from_millis(milliseconds as u64)).expect("a month can be named")
 }
 
 #[cfg(test)]
@@ -209,9 +211,10 @@ mod tests {
     #[test]
     fn a_wait_is_never_shorter_than_it_was_asked_for() {
         let asked = [0, 1, 999_999, 1_000_000, 1_000_001, 5_200_000].map(Duration::from_nanos);
-        let waits = asked.map(|timeout| Duration::try_from(whole_milliseconds(timeout).unwrap()).unwrap());
+        let waits = asked.map(|timeout| Duration::try_from(whole_milliseconds(timeout)).unwrap());
         assert_eq!(waits, [0, 1, 1, 1, 2, 6].map(Duration::from_millis));
-        assert!(whole_milliseconds(Duration::MAX).is_none(), "until it is woken");
+        let days = Duration::try_from(whole_milliseconds(Duration::MAX)).unwrap().as_secs() / 86_400;
+        assert_eq!(days, 24, "and again");
     }
 
     #[test]
