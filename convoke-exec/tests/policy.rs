@@ -2,8 +2,10 @@
 #![cfg(all(feature = "testing", not(feature = "loom")))]
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::rc::Rc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::thread;
 use std::time::Duration;
 
 use convoke::policy::{Failure, FailureKind, FirstError, FirstSuccess, Quorum, Supervise, WaitForAll};
@@ -270,6 +272,30 @@ async fn fails_with(kept: Arc<()>) -> Result<(), Arc<()>> {
 
 fn told_so_far<T>(told: &Mutex<Vec<T>>) -> usize {
     told.lock().unwrap().len()
+}
+
+#[test]
+fn supervised_children_elsewhere_and_those_that_stay_tell_how_they_fail() {
+    let pool = ThreadPool::new(1).unwrap();
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let (tell, executor) = (told.clone(), pool.executor());
+    run_local(async move {
+        scope(async |s| {
+            let clients = s.supervise(move |failure: Failure<&str>| {
+                tell.lock().unwrap().push((failure.to_string(), thread::current().id()));
+            });
+            let stays = Rc::new("here");
+            clients.named("one").spawn_local(async move { Err(*stays) });
+            clients.named("other").spawn_on(&executor, async { Err("elsewhere") });
+        })
+        .await;
+    });
+    let mut told = told.lock().unwrap();
+    told.sort_by(|one, other| one.0.cmp(&other.0));
+    let [here, elsewhere] = &told[..] else { panic!("two were told: {told:?}") };
+    assert_eq!((&*here.0, &*elsewhere.0), ("`one`: here", "`other`: elsewhere"));
+    assert_eq!(here.1, thread::current().id());
+    assert_ne!(elsewhere.1, thread::current().id());
 }
 
 #[test]

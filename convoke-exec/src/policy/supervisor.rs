@@ -6,6 +6,8 @@ use core::future::Future;
 use core::panic::Location;
 use std::sync::Arc;
 
+use convoke_core::Executor;
+
 use super::caught::Caught;
 use super::failures::{Failure, FailureKind};
 use super::handle::Whose;
@@ -71,18 +73,61 @@ impl<O: Send + 'static, E: 'static> Supervisor<O, E> {
     where
         F: Future<Output = Result<(), E>> + Send + 'static,
     {
-        let whose = Whose { name: self.name.clone(), location: Location::caller() };
-        let report = self.report.clone();
-        let child = async move {
+        let child = self.reported(future, Location::caller());
+        match &self.name {
+            Some(name) => self.scope.named(name.clone()).spawn(child),
+            None => self.scope.spawn(child),
+        }
+    }
+
+    /// Starts a child on another executor. How it fails is told there.
+    ///
+    /// # Panics
+    /// If the scope has ended, or there is no memory.
+    #[track_caller]
+    pub fn spawn_on<X, F>(&self, executor: &X, future: F)
+    where
+        X: Executor,
+        F: Future<Output = Result<(), E>> + Send + 'static,
+    {
+        let child = self.reported(future, Location::caller());
+        match &self.name {
+            Some(name) => self.scope.named(name.clone()).spawn_on(executor, child),
+            None => self.scope.spawn_on(executor, child),
+        }
+    }
+
+    /// Starts a child that need not be `Send`, on the scope's executor, which must have one thread. How it fails is told.
+    ///
+    /// # Panics
+    /// If that has several threads, or this is another one; if the scope has ended, or there is no memory.
+    #[track_caller]
+    pub fn spawn_local<F>(&self, future: F)
+    where
+        F: Future<Output = Result<(), E>> + 'static,
+    {
+        let child = self.reported(future, Location::caller());
+        match &self.name {
+            Some(name) => self.scope.named(name.clone()).spawn_local(child),
+            None => self.scope.spawn_local(child),
+        }
+    }
+
+    fn reported<F>(
+        &self,
+        future: F,
+        location: &'static Location<'static>,
+    ) -> impl Future<Output = ()> + use<F, O, E>
+    where
+        F: Future<Output = Result<(), E>>,
+    {
+        let (whose, report) = (Whose { name: self.name.clone(), location }, self.report.clone());
+        async move {
             match Caught::new(future).await {
                 Ok(Ok(())) => {}
                 Ok(Err(error)) => report(whose.failure(1, FailureKind::Error(error))),
                 Err(panic) => report(whose.failure(1, FailureKind::Panicked(panic))),
             }
-        };
-        match &self.name {
-            Some(name) => self.scope.named(name.clone()).spawn(child),
-            None => self.scope.spawn(child),
         }
     }
 }
