@@ -4,7 +4,7 @@ use core::future::Future;
 use core::time::Duration;
 use std::process::{self, ExitCode, Termination};
 
-use convoke_core::{Outcome, Panic, StopSource};
+use convoke_core::{Outcome, StopSource};
 
 use super::ending::status_of_stop;
 use super::supervision::Supervision;
@@ -91,17 +91,22 @@ impl Main {
             self.runtime.build().unwrap_or_else(|error| panic!("no runtime could be made: {error}"));
         let source = StopSource::new();
         let supervision = Supervision::begin(&runtime, source.clone(), self.grace);
-        let outcome = Panic::catch(|| runtime.run_stoppable(source.token(), program()));
-        // What services take at their end is supervised, too, also that of a program that has panicked: or no signal would end it.
-        drop(runtime);
-        drop(supervision);
+        let supervised = Supervised { runtime, _supervision: supervision };
+        let outcome = supervised.runtime.run_stoppable(source.token(), program());
+        drop(supervised);
         match outcome {
-            Ok(Outcome::Value(value)) => Ending::Value(value),
-            Ok(Outcome::Stopped) => Ending::Stopped(source.token().reason()),
-            Ok(Outcome::Error(never)) => never.absurd(),
-            Ok(Outcome::Panicked(panic)) | Err(panic) => panic.resume(),
+            Outcome::Value(value) => Ending::Value(value),
+            Outcome::Stopped => Ending::Stopped(source.token().reason()),
+            Outcome::Error(never) => never.absurd(),
+            Outcome::Panicked(panic) => panic.resume(),
         }
     }
+}
+
+/// Ends in this order, also when the program panics: what services take at their end is supervised, too, or no signal would end it.
+struct Supervised {
+    runtime: Runtime,
+    _supervision: Supervision,
 }
 
 impl Default for Main {
