@@ -260,10 +260,11 @@ fn one_may_look_while_tasks_come_and_go_on_all_threads() {
     let outcome = sync_wait(
         task(async move {
             scope(async |s| {
+                let enough = Arc::new(AtomicUsize::new(usize::MAX));
                 for _ in 0..8 {
-                    let looks = looks.clone();
+                    let (looks, enough) = (looks.clone(), enough.clone());
                     s.named("busy").spawn(async move {
-                        while looks.load(Ordering::Acquire) < 2000 {
+                        while looks.load(Ordering::Acquire) < enough.load(Ordering::Acquire) {
                             scope(async |s| {
                                 for n in 0..5 {
                                     s.named("named").spawn(async { checkpoint().await });
@@ -278,6 +279,8 @@ fn one_may_look_while_tasks_come_and_go_on_all_threads() {
                         }
                     });
                 }
+                // From now on, when all are there.
+                enough.store(looks.load(Ordering::Acquire) + 2000, Ordering::Release);
             })
             .await
         })
