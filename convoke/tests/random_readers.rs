@@ -1,29 +1,22 @@
 //! Several tasks read from one stream, on two contexts and a pool, by calls that are stopped and dropped at any time. One byte is under
 //! way at a time, and the next is said when somebody has heard it: so whoever is not woken for his byte, or for the end, is missed.
 //!
-//! `CONVOKE_ROUNDS=n` sets the number of rounds. `CONVOKE_SEED=n` runs that round only.
+//! `CONVOKE_ROUNDS=n` sets the number of rounds. `CONVOKE_SEED=n` runs that round only, `CONVOKE_ROUNDS` times.
 #![cfg(all(feature = "net", unix))]
 
-#[path = "random_sockets/numbered.rs"]
-mod numbered;
+mod random_rounds;
 
-use std::env;
-use std::future::poll_fn;
 use std::io::{self, IoSliceMut};
 use std::net::Shutdown;
-use std::pin::pin;
 use std::sync::Arc;
-use std::task::Poll;
-use std::thread;
 
 use convoke::net::{Kind, SocketStream, TcpListener, TcpStream, UnixStream};
 use convoke::prelude::*;
 use convoke::raw::Random;
 use convoke::runtime::Runtime;
 use convoke::sync::mpsc::{Sender, channel};
-use convoke::{catch_stopped, local_scope};
 
-use numbered::numbered;
+use random_rounds::{Rounds, numbered, polled_once, stopped_soon};
 
 const ROUNDS: u64 = 200;
 const BYTES: usize = 30;
@@ -117,49 +110,12 @@ async fn connection() -> io::Result<(TcpStream, TcpStream)> {
     Ok((near, far))
 }
 
-/// Lets it run for a while, then asks it to stop. What it returns, unless it has stopped.
-async fn stopped_soon<F: Future<Output: Send> + Send>(future: F, patience: usize) -> Option<F::Output> {
-    local_scope(async |s| {
-        let handle = s.spawn_future(future);
-        for _ in 0..patience {
-            checkpoint().await;
-        }
-        handle.request_stop();
-        catch_stopped(handle).await.ok()
-    })
-    .await
-}
-
-/// Polls it once and drops it. What it returned, if it did.
-async fn polled_once<F: Future>(future: F) -> Option<F::Output> {
-    let mut future = pin!(future);
-    poll_fn(|cx| match future.as_mut().poll(cx) {
-        Poll::Ready(output) => Poll::Ready(Some(output)),
-        Poll::Pending => Poll::Ready(None),
-    })
-    .await
-}
-
-/// Says which seed it was, if the test fails.
-struct NamesSeed(u64);
-
-impl Drop for NamesSeed {
-    fn drop(&mut self) {
-        if thread::panicking() {
-            eprintln!("to replay: CONVOKE_SEED={} cargo test -p convoke --test random_readers", self.0);
-        }
-    }
-}
-
 #[test]
 fn each_byte_is_heard_by_one_and_the_end_by_all() {
-    let number = |name| env::var(name).ok().map(|text| text.parse::<u64>().expect("a number"));
-    let (seed, rounds) = (number("CONVOKE_SEED"), number("CONVOKE_ROUNDS").unwrap_or(ROUNDS));
     let runtime = Runtime::builder().contexts(2).pool_threads(2).build().unwrap();
     let mut places: Vec<_> = runtime.contexts().iter().cloned().map(ExecutorRef::new).collect();
     places.push(ExecutorRef::new(runtime.pool()));
-    for seed in seed.map_or(0..rounds, |seed| seed..seed + 1) {
-        let named = NamesSeed(seed);
+    Rounds::of("random_readers", ROUNDS).play(|seed| {
         let random = Random::new(seed);
         let played = runtime.run(async {
             if seed % 2 == 0 {
@@ -169,6 +125,5 @@ fn each_byte_is_heard_by_one_and_the_end_by_all() {
             }
         });
         played.unwrap().expect("nobody hangs up");
-        drop(named);
-    }
+    });
 }

@@ -3,21 +3,16 @@
 //!
 //! What comes back is what was sent, once and in order. Then nothing is in flight, on no driver.
 //!
-//! `CONVOKE_ROUNDS=n` sets the number of rounds. `CONVOKE_SEED=n` runs that round only.
+//! `CONVOKE_ROUNDS=n` sets the number of rounds. `CONVOKE_SEED=n` runs that round only, `CONVOKE_ROUNDS` times.
 #![cfg(all(feature = "net", unix))]
 
-#[path = "random_sockets/numbered.rs"]
-mod numbered;
+mod random_rounds;
 
-use std::env;
-use std::future::poll_fn;
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 use std::mem;
 use std::net::Shutdown;
 use std::os::unix::net as unix;
-use std::pin::pin;
 use std::sync::Arc;
-use std::task::Poll;
 use std::{net, thread};
 
 use convoke::io::current_driver;
@@ -27,9 +22,8 @@ use convoke::prelude::*;
 use convoke::raw::Random;
 use convoke::runtime::Runtime;
 use convoke::stream::{self, Progress};
-use convoke::{catch_stopped, local_scope};
 
-use numbered::numbered;
+use random_rounds::{Rounds, numbered, polled_once, stopped_soon};
 
 const ROUNDS: u64 = 100;
 const STEPS: usize = 60;
@@ -264,52 +258,15 @@ fn echo(mut peer: Box<dyn Echoes>, mut random: Random) -> io::Result<u64> {
     Ok(echoed)
 }
 
-/// Lets it run for a while, then asks it to stop. What it returns, unless it has stopped.
-async fn stopped_soon<F: Future<Output: Send> + Send>(future: F, patience: usize) -> Option<F::Output> {
-    local_scope(async |s| {
-        let handle = s.spawn_future(future);
-        for _ in 0..patience {
-            checkpoint().await;
-        }
-        handle.request_stop();
-        catch_stopped(handle).await.ok()
-    })
-    .await
-}
-
-/// Polls it once and drops it. What it returned, if it did.
-async fn polled_once<F: Future>(future: F) -> Option<F::Output> {
-    let mut future = pin!(future);
-    poll_fn(|cx| match future.as_mut().poll(cx) {
-        Poll::Ready(output) => Poll::Ready(Some(output)),
-        Poll::Pending => Poll::Ready(None),
-    })
-    .await
-}
-
-/// Says which seed it was, if the test fails.
-struct NamesSeed(u64);
-
-impl Drop for NamesSeed {
-    fn drop(&mut self) {
-        if thread::panicking() {
-            eprintln!("to replay: CONVOKE_SEED={} cargo test -p convoke --test random_ways", self.0);
-        }
-    }
-}
-
 #[test]
 fn what_comes_back_is_what_was_sent_wherever_the_stream_goes() {
-    let number = |name| env::var(name).ok().map(|text| text.parse::<u64>().expect("a number"));
-    let (seed, rounds) = (number("CONVOKE_SEED"), number("CONVOKE_ROUNDS").unwrap_or(ROUNDS));
     let runtime = Runtime::builder().contexts(2).pool_threads(1).build().unwrap();
     let contexts = runtime.contexts().to_vec();
     let mut places: Vec<_> = contexts.iter().cloned().map(ExecutorRef::new).collect();
     places.push(ExecutorRef::new(runtime.pool()));
     let places: Arc<[ExecutorRef]> = places.into();
     let mut said = 0;
-    for seed in seed.map_or(0..rounds, |seed| seed..seed + 1) {
-        let named = NamesSeed(seed);
+    let were_usual = Rounds::of("random_ways", ROUNDS).play(|seed| {
         let (random, places) = (Random::new(seed), places.clone());
         said += runtime
             .run(async move {
@@ -321,8 +278,7 @@ fn what_comes_back_is_what_was_sent_wherever_the_stream_goes() {
             })
             .unwrap()
             .expect("nobody hangs up");
-        drop(named);
-    }
+    });
     let drivers: Vec<Arc<dyn Driver>> = runtime
         .run(async move {
             let mut drivers = Vec::new();
@@ -336,5 +292,5 @@ fn what_comes_back_is_what_was_sent_wherever_the_stream_goes() {
     while drivers.iter().any(|driver| driver.in_flight() > 0) {
         thread::yield_now();
     }
-    assert!(seed.is_some() || said > 0, "somebody has said something");
+    assert!(!were_usual || said > 0, "somebody has said something");
 }

@@ -8,8 +8,7 @@ use std::sync::Arc as NameArc;
 use convoke_core::Executor;
 use convoke_core::raw::sync::Arc;
 
-use super::caught::Caught;
-use super::failures::{Failure, FailureKind};
+use super::entrance::Entrance;
 use super::restarting::Restarting;
 use super::rules::Policy;
 use super::tally::{Enough, Ledger};
@@ -19,23 +18,8 @@ use crate::scope::Scope;
 /// Starts children in a scope with a policy: see [`scope_with()`](super::scope_with()). It may be cloned, and given to
 /// children, who then start others beside them.
 pub struct PolicyScope<P, V, E> {
-    pub(super) scope: Scope<Result<(), Enough>>,
+    pub(super) entrance: Entrance<Result<(), Enough>>,
     pub(super) ledger: Arc<Ledger<P, V, E>>,
-    /// Of the next child.
-    pub(super) name: Option<NameArc<str>>,
-}
-
-/// Whose failure it is.
-#[derive(Clone)]
-pub(super) struct Whose {
-    pub(super) name: Option<NameArc<str>>,
-    pub(super) location: &'static Location<'static>,
-}
-
-impl Whose {
-    pub(super) fn failure<E>(&self, attempt: u32, kind: FailureKind<E>) -> Failure<E> {
-        Failure { name: self.name.clone(), location: self.location, attempt, kind }
-    }
 }
 
 impl<P, V, E> PolicyScope<P, V, E>
@@ -45,12 +29,12 @@ where
     E: Send + 'static,
 {
     pub(super) fn new(scope: Scope<Result<(), Enough>>, ledger: Arc<Ledger<P, V, E>>) -> Self {
-        Self { scope, ledger, name: None }
+        Self { entrance: Entrance::new(scope), ledger }
     }
 
     /// A handle to the same scope whose children have this name, in failures and for people who look.
     pub fn named(&self, name: impl Into<NameArc<str>>) -> Self {
-        Self { name: Some(name.into()), ..self.clone() }
+        Self { entrance: self.entrance.named(name.into()), ledger: self.ledger.clone() }
     }
 
     /// Starts a child on the scope's executor. Its result is for the policy.
@@ -62,7 +46,7 @@ where
     where
         F: Future<Output = Result<V, E>> + Send + 'static,
     {
-        self.start(self.reported(future, Location::caller()));
+        self.entrance.spawn(self.reported(future, Location::caller()));
     }
 
     /// Starts a child on another executor. Its result is for the policy.
@@ -94,11 +78,7 @@ where
         X: Executor,
         F: Future<Output = Result<V, E>> + Send + 'static,
     {
-        let child = self.reported(future, Location::caller());
-        match &self.name {
-            Some(name) => self.scope.named(name.clone()).spawn_on(executor, child),
-            None => self.scope.spawn_on(executor, child),
-        }
+        self.entrance.spawn_on(executor, self.reported(future, Location::caller()));
     }
 
     /// Starts a child that need not be `Send`, on the scope's executor, which must have one thread. Its result is for the
@@ -111,11 +91,7 @@ where
     where
         F: Future<Output = Result<V, E>> + 'static,
     {
-        let child = self.reported(future, Location::caller());
-        match &self.name {
-            Some(name) => self.scope.named(name.clone()).spawn_local(child),
-            None => self.scope.spawn_local(child),
-        }
+        self.entrance.spawn_local(self.reported(future, Location::caller()));
     }
 
     /// The same future, with its result told to the policy. From now on the scope's work is not done before it has ended.
@@ -127,13 +103,12 @@ where
     where
         F: Future<Output = Result<V, E>>,
     {
-        let whose = self.whose(location);
+        let whose = self.entrance.whose(location);
         let (working, ledger) = (Ledger::works(&self.ledger), self.ledger.clone());
         async move {
-            let enough = match Caught::new(future).await {
-                Ok(Ok(value)) => ledger.value(value),
-                Ok(Err(error)) => ledger.failure(whose.failure(1, FailureKind::Error(error))),
-                Err(panic) => ledger.failure(whose.failure(1, FailureKind::Panicked(panic))),
+            let enough = match whose.awaited(1, future).await {
+                Ok(value) => ledger.value(value),
+                Err(failure) => ledger.failure(failure),
             };
             drop(working);
             enough
@@ -164,56 +139,33 @@ where
     where
         F: Future<Output = Result<(), E>> + Send + 'static,
     {
-        let whose = self.whose(Location::caller());
-        let ledger = self.ledger.clone();
-        let scope = self.scope.clone();
+        let whose = self.entrance.whose(Location::caller());
+        let (ledger, scope) = (self.ledger.clone(), self.entrance.scope.clone());
         let daemon = async move {
-            let enough = match Caught::new(future).await {
-                Ok(Ok(())) => Ok(()),
-                Ok(Err(error)) => ledger.failure(whose.failure(1, FailureKind::Error(error))),
-                Err(panic) => ledger.failure(whose.failure(1, FailureKind::Panicked(panic))),
-            };
-            if let Err(Enough) = enough {
+            if let Err(failure) = whose.awaited(1, future).await
+                && let Err(Enough) = ledger.failure(failure)
+            {
                 // What it says itself goes to its handle, not to the scope.
                 let _ = scope.try_spawn(async { Err(Enough) });
             }
         };
-        let handle = match &self.name {
-            Some(name) => self.scope.named(name.clone()).spawn_future(daemon),
-            None => self.scope.spawn_future(daemon),
-        };
-        self.ledger.keep(handle);
+        self.ledger.keep(self.entrance.spawn_future(daemon));
     }
 
     /// Starts children that are started again when they fail, after a wait: see [`Restarting::spawn`].
     pub fn restarting(&self, schedule: Backoff) -> Restarting<P, V, E> {
         Restarting::new(self.clone(), schedule)
     }
-
-    pub(super) fn whose(&self, location: &'static Location<'static>) -> Whose {
-        Whose { name: self.name.clone(), location }
-    }
-
-    #[track_caller]
-    pub(super) fn start<F>(&self, child: F)
-    where
-        F: Future<Output = Result<(), Enough>> + Send + 'static,
-    {
-        match &self.name {
-            Some(name) => self.scope.named(name.clone()).spawn(child),
-            None => self.scope.spawn(child),
-        }
-    }
 }
 
 impl<P, V, E> Clone for PolicyScope<P, V, E> {
     fn clone(&self) -> Self {
-        Self { scope: self.scope.clone(), ledger: self.ledger.clone(), name: self.name.clone() }
+        Self { entrance: self.entrance.clone(), ledger: self.ledger.clone() }
     }
 }
 
 impl<P, V, E> fmt::Debug for PolicyScope<P, V, E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PolicyScope").field("name", &self.name).finish_non_exhaustive()
+        f.debug_struct("PolicyScope").field("name", &self.entrance.name).finish_non_exhaustive()
     }
 }

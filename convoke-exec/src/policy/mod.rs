@@ -6,6 +6,7 @@
 //! | `rules.rs` | the trait, and the policies there are |
 //! | `failures.rs` | how a child has failed, and all that have |
 //! | `open.rs` | the scope: an ordinary one, whose children give their results to the tally |
+//! | `entrance.rs` | how children get into a scope that somebody else judges |
 //! | `handle.rs` `restarting.rs` | starting children: ordinary ones, daemons, such as are started again |
 //! | `supervisor.rs` | children of an ordinary scope whose failures are told and forgotten |
 //! | `on.rs` | any policy, with children on another executor |
@@ -13,6 +14,7 @@
 //! | `caught.rs` | a future whose panic is a result |
 
 mod caught;
+mod entrance;
 mod failures;
 mod handle;
 mod on;

@@ -4,8 +4,7 @@ use core::fmt;
 use core::future::Future;
 use core::panic::Location;
 
-use super::caught::Caught;
-use super::failures::{Failure, FailureKind};
+use super::failures::Failure;
 use super::handle::PolicyScope;
 use super::rules::Policy;
 use super::tally::Ledger;
@@ -73,20 +72,18 @@ where
         F: Future<Output = Result<V, E>> + Send + 'static,
     {
         let Self { scope, schedule, mut report } = self;
-        let whose = scope.whose(Location::caller());
+        let whose = scope.entrance.whose(Location::caller());
         let (working, ledger) = (Ledger::works(&scope.ledger), scope.ledger.clone());
-        scope.start(async move {
+        scope.entrance.spawn(async move {
             let mut waits = schedule.waits();
             let mut attempt = 1;
             let enough = loop {
                 // Making it may panic too.
                 let running = async { make().await };
-                let kind = match Caught::new(running).await {
-                    Ok(Ok(value)) => break ledger.value(value),
-                    Ok(Err(error)) => FailureKind::Error(error),
-                    Err(panic) => FailureKind::Panicked(panic),
+                let failure = match whose.awaited(attempt, running).await {
+                    Ok(value) => break ledger.value(value),
+                    Err(failure) => failure,
                 };
-                let failure = whose.failure(attempt, kind);
                 let Some(wait) = waits.next() else { break ledger.failure(failure) };
                 if let Some(report) = &mut report {
                     report(&failure);

@@ -8,9 +8,8 @@ use std::sync::Arc;
 
 use convoke_core::Executor;
 
-use super::caught::Caught;
-use super::failures::{Failure, FailureKind};
-use super::handle::Whose;
+use super::entrance::Entrance;
+use super::failures::Failure;
 use crate::scope::Scope;
 
 impl<O: Send + 'static> Scope<O> {
@@ -45,23 +44,21 @@ impl<O: Send + 'static> Scope<O> {
     /// assert_eq!(outcome.unwrap(), ["`client 1`: hung up", "`client 2`: panicked: a mistake of ours"]);
     /// ```
     pub fn supervise<E>(&self, report: impl Fn(Failure<E>) + Send + Sync + 'static) -> Supervisor<O, E> {
-        Supervisor { scope: self.clone(), report: Arc::new(report), name: None }
+        Supervisor { entrance: Entrance::new(self.clone()), report: Arc::new(report) }
     }
 }
 
 /// See [`Scope::supervise`]. It may be cloned, and given to children, who then start others beside them.
 #[must_use = "it does nothing until a child is started with it"]
 pub struct Supervisor<O, E> {
-    scope: Scope<O>,
+    entrance: Entrance<O>,
     report: Arc<dyn Fn(Failure<E>) + Send + Sync>,
-    /// Of the next child.
-    name: Option<Arc<str>>,
 }
 
 impl<O: Send + 'static, E: 'static> Supervisor<O, E> {
     /// A handle to the same whose children have this name, in failures and for people who look.
     pub fn named(&self, name: impl Into<Arc<str>>) -> Self {
-        Self { name: Some(name.into()), ..self.clone() }
+        Self { entrance: self.entrance.named(name.into()), report: self.report.clone() }
     }
 
     /// Starts a child on the scope's executor. How it fails is told.
@@ -73,11 +70,7 @@ impl<O: Send + 'static, E: 'static> Supervisor<O, E> {
     where
         F: Future<Output = Result<(), E>> + Send + 'static,
     {
-        let child = self.reported(future, Location::caller());
-        match &self.name {
-            Some(name) => self.scope.named(name.clone()).spawn(child),
-            None => self.scope.spawn(child),
-        }
+        self.entrance.spawn(self.reported(future, Location::caller()));
     }
 
     /// Starts a child on another executor. How it fails is told there.
@@ -90,11 +83,7 @@ impl<O: Send + 'static, E: 'static> Supervisor<O, E> {
         X: Executor,
         F: Future<Output = Result<(), E>> + Send + 'static,
     {
-        let child = self.reported(future, Location::caller());
-        match &self.name {
-            Some(name) => self.scope.named(name.clone()).spawn_on(executor, child),
-            None => self.scope.spawn_on(executor, child),
-        }
+        self.entrance.spawn_on(executor, self.reported(future, Location::caller()));
     }
 
     /// Starts a child that need not be `Send`, on the scope's executor, which must have one thread. How it fails is told.
@@ -106,11 +95,7 @@ impl<O: Send + 'static, E: 'static> Supervisor<O, E> {
     where
         F: Future<Output = Result<(), E>> + 'static,
     {
-        let child = self.reported(future, Location::caller());
-        match &self.name {
-            Some(name) => self.scope.named(name.clone()).spawn_local(child),
-            None => self.scope.spawn_local(child),
-        }
+        self.entrance.spawn_local(self.reported(future, Location::caller()));
     }
 
     fn reported<F>(
@@ -121,12 +106,10 @@ impl<O: Send + 'static, E: 'static> Supervisor<O, E> {
     where
         F: Future<Output = Result<(), E>>,
     {
-        let (whose, report) = (Whose { name: self.name.clone(), location }, self.report.clone());
+        let (whose, report) = (self.entrance.whose(location), self.report.clone());
         async move {
-            match Caught::new(future).await {
-                Ok(Ok(())) => {}
-                Ok(Err(error)) => report(whose.failure(1, FailureKind::Error(error))),
-                Err(panic) => report(whose.failure(1, FailureKind::Panicked(panic))),
+            if let Err(failure) = whose.awaited(1, future).await {
+                report(failure);
             }
         }
     }
@@ -134,12 +117,12 @@ impl<O: Send + 'static, E: 'static> Supervisor<O, E> {
 
 impl<O, E> Clone for Supervisor<O, E> {
     fn clone(&self) -> Self {
-        Self { scope: self.scope.clone(), report: self.report.clone(), name: self.name.clone() }
+        Self { entrance: self.entrance.clone(), report: self.report.clone() }
     }
 }
 
 impl<O, E> fmt::Debug for Supervisor<O, E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Supervisor").field("name", &self.name).finish_non_exhaustive()
+        f.debug_struct("Supervisor").field("name", &self.entrance.name).finish_non_exhaustive()
     }
 }

@@ -1,18 +1,14 @@
 //! All ways to read and to write, each with its promise about what has happened when it is stopped or dropped.
 
-use std::future::poll_fn;
 use std::io::{self, IoSlice, IoSliceMut};
-use std::pin::pin;
-use std::task::Poll;
 use std::time::Duration;
 
 use convoke::net::SocketOption;
-use convoke::prelude::*;
 use convoke::raw::Random;
 use convoke::stream::Progress;
-use convoke::{catch_stopped, local_scope};
 
 use crate::ledger::{Listener, Speaker};
+use crate::random_rounds::{polled_once, stopped_soon};
 
 /// How much is said, or heard, at once: often more than the kernel has room for.
 const LONGEST: usize = 20_000;
@@ -183,29 +179,6 @@ async fn hear_all(listener: &Listener, mut room: Vec<u8>, patience: usize) -> io
         Some(Err(error)) => Err(error),
         _ => Ok(true),
     }
-}
-
-/// Lets it run for a while, then asks it to stop. What it returns, unless it has stopped.
-async fn stopped_soon<F: Future<Output: Send> + Send>(future: F, patience: usize) -> Option<F::Output> {
-    local_scope(async |s| {
-        let handle = s.spawn_future(future);
-        for _ in 0..patience {
-            checkpoint().await;
-        }
-        handle.request_stop();
-        catch_stopped(handle).await.ok()
-    })
-    .await
-}
-
-/// Polls it once and drops it. What it returned, if it did.
-async fn polled_once<F: Future>(future: F) -> Option<F::Output> {
-    let mut future = pin!(future);
-    poll_fn(|cx| match future.as_mut().poll(cx) {
-        Poll::Ready(output) => Poll::Ready(Some(output)),
-        Poll::Pending => Poll::Ready(None),
-    })
-    .await
 }
 
 /// Begins to connect and thinks better of it.

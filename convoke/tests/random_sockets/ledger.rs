@@ -8,7 +8,7 @@ use std::thread;
 
 use convoke::net::TcpStream;
 
-use crate::numbered::numbered;
+use crate::random_rounds::numbered;
 
 /// One connection.
 #[derive(Debug, Default)]

@@ -9,16 +9,13 @@
 
 mod calls;
 mod ledger;
-mod numbered;
+#[path = "../random_rounds/mod.rs"]
+mod random_rounds;
 
-use std::env;
-use std::io::{self, Write};
+use std::io::{self};
 use std::net::SocketAddr;
-use std::process;
 use std::sync::Arc;
-use std::sync::mpsc::{self, RecvError, RecvTimeoutError};
 use std::thread;
-use std::time::Duration;
 
 use convoke::io::current_driver;
 use convoke::io::driver::Driver;
@@ -30,39 +27,27 @@ use convoke::{catch_stopped, tree};
 
 use calls::{connect_in_vain, listen, speak};
 use ledger::{Judged, Ledger, Listener, Speaker};
+use random_rounds::Rounds;
 
 /// How many rounds, unless it is said otherwise.
 const ROUNDS: u64 = 120;
-/// How long a round may take before the test is given up.
-const PATIENCE: Duration = Duration::from_secs(60);
 /// At the most, at the same time.
 const CONNECTIONS: usize = 4;
 
 #[test]
 fn every_byte_arrives_once_and_in_order_and_nothing_is_left_behind() {
-    let number = |name| env::var(name).ok().map(|text| text.parse::<u64>().expect("a number"));
-    let (seed, rounds) = (number("CONVOKE_SEED"), number("CONVOKE_ROUNDS"));
     let runtime = Runtime::builder().contexts(2).pool_threads(2).build().unwrap();
     let world = Arc::new(World::new(&runtime));
-    let running = watch();
     let (mut whole, mut reset) = (0, 0);
-    for round in 0..rounds.unwrap_or(if seed.is_some() { 1 } else { ROUNDS }) {
-        let seed = seed.unwrap_or(round);
-        running.send(seed).unwrap();
-        let named = NamesSeed(seed);
+    let were_usual = Rounds::of("random_sockets", ROUNDS).play(|seed| {
         let judged =
             runtime.run(play(world.clone(), Random::new(seed))).unwrap().expect("the kernel has sockets");
         world.is_at_rest();
-        drop(named);
         whole += judged.iter().filter(|&&judged| judged == Judged::Whole).count();
         reset += judged.iter().filter(|&&judged| judged == Judged::Reset).count();
-    }
-    drop(running);
+    });
     println!("{whole} connections were whole, {reset} may have been reset");
-    assert!(
-        seed.is_some() || rounds.is_some() || (whole > 20 && reset > 20),
-        "they are not as various as they should be"
-    );
+    assert!(!were_usual || (whole > 20 && reset > 20), "they are not as various as they should be");
 }
 
 /// Where things run.
@@ -165,41 +150,4 @@ async fn converse(world: Arc<World>, ends: [TcpStream; 2], ledger: Arc<Ledger>, 
         }
     })
     .await;
-}
-
-/// Says which seed it was, if the test fails.
-struct NamesSeed(u64);
-
-impl Drop for NamesSeed {
-    fn drop(&mut self) {
-        if thread::panicking() {
-            eprintln!("{}", replay(self.0));
-        }
-    }
-}
-
-fn replay(seed: u64) -> String {
-    format!("to replay: CONVOKE_SEED={seed} CONVOKE_ROUNDS=1000 cargo test -p convoke --test random_sockets")
-}
-
-/// Looks after the rounds, each of which is told when it begins, until the test has ended.
-fn watch() -> mpsc::Sender<u64> {
-    let (running, rounds) = mpsc::channel();
-    thread::spawn(move || {
-        let mut now = rounds.recv();
-        while let Ok(seed) = now {
-            now = match rounds.recv_timeout(PATIENCE) {
-                Err(RecvTimeoutError::Timeout) => give_up(seed),
-                next => next.map_err(|_| RecvError),
-            };
-        }
-    });
-    running
-}
-
-fn give_up(seed: u64) -> ! {
-    // Past the capture of the test harness, which an abort would lose.
-    let text = format!("a round does not end; {}\n{}\n", replay(seed), tree());
-    let _ = io::stderr().write_all(text.as_bytes());
-    process::abort()
 }
