@@ -291,3 +291,22 @@ fn children_that_end_while_others_ask_them_to_stop_go_once() {
         assert_eq!(sync_wait(work), Outcome::Value(()));
     }
 }
+
+/// Each line that spawns is a site of the scope, and the third and later ones are allocated. That their memory goes back to the
+/// allocator through a pointer that may free it, only Miri can see.
+#[test]
+fn a_scope_with_five_spawn_sites_is_opened_twice() {
+    for _ in 0..2 {
+        let outcome = sync_wait(task(async {
+            scope(async |s| {
+                s.spawn(async {});
+                s.spawn(async {});
+                s.spawn(async {});
+                s.spawn(async {});
+                s.spawn(async {});
+            })
+            .await
+        }));
+        assert_eq!(outcome, Outcome::Value(()));
+    }
+}

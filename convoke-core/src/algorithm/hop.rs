@@ -6,7 +6,7 @@ use core::marker::PhantomPinned;
 use core::pin::Pin;
 use core::ptr::NonNull;
 
-use crate::executor::{Call, Header, Runnable, WorkKind};
+use crate::executor::{Call, Header, Runnable, WorkKind, dispatch_contained, post_contained};
 use crate::operation::Slot;
 use crate::{Env, Executor, Operation, Outcome, OutcomeOf, Panic, Receiver, Sender};
 
@@ -165,9 +165,9 @@ where
             parts.outcome = Some(outcome);
             match way {
                 Way::Stay => Runnable::new(header).run(),
-                Way::Post(executor) => executor.post_last(Runnable::new(header)),
+                Way::Post(executor) => post_contained(executor, Runnable::new(header)),
                 Way::Dispatch(executor) => {
-                    if let Some(runnable) = executor.dispatch(Runnable::new(header)) {
+                    if let Some(runnable) = dispatch_contained(executor, Runnable::new(header)) {
                         runnable.run();
                     }
                 }

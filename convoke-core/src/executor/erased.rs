@@ -5,6 +5,7 @@ use core::fmt;
 use core::mem::{ManuallyDrop, MaybeUninit};
 use std::sync::Arc;
 
+use super::contained::contain;
 use super::{Executor, Home, InlineExecutor, Runnable, Timers};
 
 /// A type-erased [`Executor`], two words wide. A handle that fits into a word, as ours do, is kept as it is;
@@ -29,7 +30,9 @@ type Word = MaybeUninit<*const ()>;
 struct Table {
     post: unsafe fn(&Word, Runnable),
     post_last: unsafe fn(Word, Runnable),
+    post_cloned: unsafe fn(&Word, Runnable),
     dispatch: unsafe fn(&Word, Runnable) -> Option<Runnable>,
+    dispatch_cloned: unsafe fn(&Word, Runnable) -> Option<Runnable>,
     parallelism: unsafe fn(&Word) -> usize,
     home: unsafe fn(&Word) -> Option<&Home>,
     timers: unsafe fn(&Word) -> Option<&dyn Timers>,
@@ -75,6 +78,24 @@ impl ExecutorRef {
     #[inline]
     pub fn queues_at_home(&self) -> bool {
         self.table.queues_at_home
+    }
+
+    /// Queues the work through a clone of this handle, for callers whose own handle may be freed by the work: another thread may
+    /// run it to its end while `post` is still executing. A panic of the executor's `clone` or `post` ends here and is
+    /// written to the error stream; if the executor has dropped the work by then, the work has completed as stopped.
+    #[doc(hidden)]
+    #[inline]
+    pub fn post_cloned(&self, runnable: Runnable) {
+        // SAFETY: the table was made for the type of what the word holds.
+        unsafe { (self.table.post_cloned)(&self.word, runnable) }
+    }
+
+    /// Dispatches the work through a clone of this handle, as [`post_cloned`](ExecutorRef::post_cloned) posts it.
+    #[doc(hidden)]
+    #[inline]
+    pub fn dispatch_cloned(&self, runnable: Runnable) -> Option<Runnable> {
+        // SAFETY: the table was made for the type of what the word holds.
+        unsafe { (self.table.dispatch_cloned)(&self.word, runnable) }
     }
 
     /// The executor, if it is an `E`.
@@ -183,6 +204,12 @@ impl<E: Executor> Kept<E> {
     const TABLE: &'static Table = &Table {
         post: |word, runnable| Self::get(word).post(runnable),
         post_last: Self::post_last,
+        post_cloned: |word, runnable| {
+            contain::<E, _>(|| Self::post_last(Self::duplicate(word), runnable)).unwrap_or_default()
+        },
+        dispatch_cloned: |word, runnable| {
+            contain::<E, _>(|| Self::dispatch_last(Self::duplicate(word), runnable)).flatten()
+        },
         dispatch: |word, runnable| Self::get(word).dispatch(runnable),
         parallelism: |word| Self::get(word).parallelism(),
         home: |word| Self::get(word).home(),
@@ -227,13 +254,20 @@ impl<E: Executor> Kept<E> {
         *word
     }
 
-    fn post_last(mut word: Word, runnable: Runnable) {
+    fn post_last(word: Word, runnable: Runnable) {
         if Self::FITS {
             // SAFETY: the word was made by `put`, which chose by the same constant; the caller gives it up.
             return unsafe { word.as_ptr().cast::<E>().read() }.post_last(runnable);
         }
-        Self::get(&word).post(runnable);
-        Self::discard(&mut word);
+        // Dropped also when `post` panics.
+        let executor = ExecutorRef { word, table: Self::TABLE };
+        Self::get(&executor.word).post(runnable);
+    }
+
+    fn dispatch_last(word: Word, runnable: Runnable) -> Option<Runnable> {
+        // Dropped also when `dispatch` panics.
+        let executor = ExecutorRef { word, table: Self::TABLE };
+        Self::get(&executor.word).dispatch(runnable)
     }
 
     #[inline]
