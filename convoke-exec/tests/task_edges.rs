@@ -310,3 +310,41 @@ fn a_scope_with_five_spawn_sites_is_opened_twice() {
         assert_eq!(outcome, Outcome::Value(()));
     }
 }
+
+/// More wakers than a task's own word can count.
+const MANY_WAKERS: usize = (1 << 22) + (1 << 21);
+
+/// Clones its waker that many times, has the last clone wake it from another thread, and drops all when it is polled again.
+async fn clone_many_wakers() -> usize {
+    let mut wakers = Vec::new();
+    poll_fn(|cx| {
+        if !wakers.is_empty() {
+            return Poll::Ready(());
+        }
+        wakers.extend((0..MANY_WAKERS).map(|_| cx.waker().clone()));
+        let (last, another) = (wakers.pop().unwrap(), wakers.last().unwrap().clone());
+        std::thread::spawn(move || {
+            drop(another);
+            last.wake();
+        })
+        .join()
+        .unwrap();
+        Poll::Pending
+    })
+    .await;
+    wakers.len()
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "millions of wakers take hours")]
+fn a_task_at_home_may_have_millions_of_wakers() {
+    assert_eq!(sync_wait(task(clone_many_wakers())), Outcome::Value(MANY_WAKERS - 1));
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "millions of wakers take hours")]
+fn a_shared_task_may_have_millions_of_wakers() {
+    let pool = ThreadPool::new(1).unwrap();
+    let outcome = sync_wait(task(clone_many_wakers()).starts_on(&pool.executor()));
+    assert_eq!(outcome, Outcome::Value(MANY_WAKERS - 1));
+}
