@@ -348,3 +348,60 @@ fn a_shared_task_may_have_millions_of_wakers() {
     let outcome = sync_wait(task(clone_many_wakers()).starts_on(&pool.executor()));
     assert_eq!(outcome, Outcome::Value(MANY_WAKERS - 1));
 }
+
+/// An executor that counts its handles.
+struct Counted {
+    inner: convoke::ExecutorRef,
+    handles: Arc<AtomicUsize>,
+}
+
+impl Clone for Counted {
+    fn clone(&self) -> Self {
+        self.handles.fetch_add(1, Ordering::Relaxed);
+        Self { inner: self.inner.clone(), handles: self.handles.clone() }
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.handles.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl PartialEq for Counted {
+    fn eq(&self, other: &Self) -> bool {
+        self.inner == other.inner
+    }
+}
+
+impl Executor for Counted {
+    fn post(&self, runnable: convoke::raw::Runnable) {
+        self.inner.post(runnable);
+    }
+}
+
+#[test]
+fn a_task_keeps_no_environment_of_executors_that_it_has_left() {
+    let pools = [ThreadPool::new(1).unwrap(), ThreadPool::new(1).unwrap()];
+    let handles = Arc::new(AtomicUsize::new(0));
+    let most = sync_wait(task({
+        let handles = handles.clone();
+        let executors = pools.each_ref().map(|pool| pool.executor());
+        async move {
+            let mut most = 0;
+            for executor in executors.iter().cycle().take(100) {
+                handles.fetch_add(1, Ordering::Relaxed);
+                let to = Counted { inner: convoke::ExecutorRef::new(*executor), handles: handles.clone() };
+                reschedule(&to).await.unwrap();
+                drop(to);
+                checkpoint().await;
+                most = most.max(handles.load(Ordering::Relaxed));
+            }
+            most
+        }
+    }));
+    // One for each of the last two environments, and those that a poll has in its hands.
+    let most = most.unwrap();
+    assert!(most <= 6, "there were {most} handles at a time");
+    assert_eq!(handles.load(Ordering::Relaxed), 0);
+}
