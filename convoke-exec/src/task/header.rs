@@ -21,7 +21,6 @@ use core::fmt;
 use core::mem::MaybeUninit;
 use core::panic::Location;
 use core::ptr::NonNull;
-use std::sync::atomic;
 
 use convoke_core::raw::sync::atomic::{AtomicU32, Ordering};
 use convoke_core::raw::{Header, HomeId, Runnable};
@@ -128,7 +127,7 @@ impl TaskHeader {
     #[inline]
     unsafe fn kind(&self) -> &TaskKind {
         // SAFETY: the caller's: it is there. It is the kind of a task: those alone are put there.
-        unsafe { self.runnable.kind(atomic::Ordering::Relaxed).cast().as_ref() }
+        unsafe { self.runnable.kind(Ordering::Relaxed).cast().as_ref() }
     }
 
     /// Where the task was started.
@@ -251,7 +250,7 @@ impl TaskHeader {
     /// Rule 2, and there is a side table.
     #[inline]
     pub(super) unsafe fn side_address(&self) -> NonNull<Side> {
-        self.runnable.kind(atomic::Ordering::Relaxed).cast()
+        self.runnable.kind(Ordering::Relaxed).cast()
     }
 
     /// The side table, made now if there is none.
