@@ -102,6 +102,28 @@ macro_rules! __thread_local {
 
 pub use crate::__thread_local as thread_local;
 
+/// Declares a constructor that is `const`, except in models: loom's atomics and cells register with the model when
+/// they are made.
+#[cfg(not(feature = "loom"))]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __const_outside_models {
+    ($(#[$attribute:meta])* $visible:vis fn $($rest:tt)*) => { $(#[$attribute])* $visible const fn $($rest)* };
+    ($(#[$attribute:meta])* $visible:vis unsafe fn $($rest:tt)*) => {
+        $(#[$attribute])* $visible const unsafe fn $($rest)*
+    };
+}
+
+/// Declares a constructor as it is written.
+#[cfg(feature = "loom")]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __const_outside_models {
+    ($($function:tt)*) => { $($function)* };
+}
+
+pub use crate::__const_outside_models as const_outside_models;
+
 thread_local! {
     static MARK: u8 = 0;
 }

@@ -3,9 +3,10 @@
 
 use core::task::Waker;
 use std::io;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 
+use convoke_core::raw::sync::atomic::{AtomicBool, Ordering};
+use convoke_core::raw::sync::{Mutex, MutexGuard};
 use convoke_exec::raw::SpinLock;
 use convoke_io::driver::{
     Address, Finished, InFlight, Interest, OperationId, Parked, Request, RequestMut, StandardSocket,

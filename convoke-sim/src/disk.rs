@@ -3,8 +3,9 @@
 
 use core::fmt;
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
+use std::sync::{Arc, TryLockError};
 
+use convoke_core::raw::sync::{Mutex, MutexGuard};
 use convoke_exec::forever;
 use convoke_exec::time::sleep;
 

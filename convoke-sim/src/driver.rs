@@ -3,9 +3,9 @@
 use core::net::IpAddr;
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
+use convoke_core::raw::sync::atomic::{AtomicBool, Ordering};
 use convoke_io::driver::{Address, Driver, ListenOptions, Source};
 use convoke_io::signal::Switchboard;
 

@@ -4,8 +4,8 @@
 use core::cell::Cell;
 use core::time::Duration;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
+use convoke_core::raw::sync::atomic::{AtomicBool, Ordering};
 use convoke_core::{ExecutorRef, StopSource};
 use convoke_exec::chance::{CHANCE, Chance};
 use convoke_exec::{Context, Launch, RunLoop, launch};

@@ -6,6 +6,8 @@ use core::future::Future;
 use core::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
+use convoke_core::raw::sync::const_outside_models;
+
 use super::acquiring::acquiring;
 use super::pause::Pause;
 use super::permits::Permits;

@@ -5,6 +5,8 @@ use core::fmt;
 use core::mem;
 use core::ops::{Deref, DerefMut};
 
+use convoke_core::raw::sync::const_outside_models;
+
 use super::acquiring::acquiring;
 use super::pause::Pause;
 use super::permits::{MOST, Permits};

@@ -21,7 +21,6 @@ use core::fmt;
 use core::mem::MaybeUninit;
 use core::panic::Location;
 use core::ptr::NonNull;
-use std::sync::atomic;
 
 use convoke_core::raw::sync::atomic::{AtomicU32, Ordering};
 use convoke_core::raw::{Header, HomeId, Runnable};
@@ -130,7 +129,7 @@ impl TaskHeader {
     #[inline]
     unsafe fn kind(&self) -> &TaskKind {
         // SAFETY: rule 3, which the caller keeps: the kind is there. Only kinds of tasks are stored in a task's header.
-        unsafe { self.runnable.kind(atomic::Ordering::Acquire).cast().as_ref() }
+        unsafe { self.runnable.kind().cast().as_ref() }
     }
 
     /// Where the task was started.
@@ -253,7 +252,7 @@ impl TaskHeader {
     /// Rule 2, and there is a side table.
     #[inline]
     pub(super) unsafe fn side_address(&self) -> NonNull<Side> {
-        self.runnable.kind(atomic::Ordering::Relaxed).cast()
+        self.runnable.kind().cast()
     }
 
     /// The side table, made now if there is none.

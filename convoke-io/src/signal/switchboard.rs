@@ -2,8 +2,9 @@
 
 use core::fmt;
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 
+use convoke_core::raw::sync::{Mutex, MutexGuard};
 use convoke_core::{Panic, StopReason, StopSource};
 
 use super::subscription::Inbox;

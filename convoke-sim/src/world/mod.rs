@@ -30,10 +30,11 @@ pub use trace::{TRACE_LINES, TraceLine};
 use core::time::Duration;
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::time::Instant;
 
 use convoke_core::raw::Random;
+use convoke_core::raw::sync::{Condvar, Mutex, MutexGuard};
 use convoke_io::driver::Finished;
 
 use graves::Graves;
