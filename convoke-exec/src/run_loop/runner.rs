@@ -296,7 +296,7 @@ impl Drop for Entered<'_> {
             // What was posted to the outer loop from inside the inner one is in its inbox. It comes before what its own
             // work will post from here on: the posts of one thread run in their order.
             // SAFETY: the outer `Entered` is further up this thread's stack, and so are what it points to. This thread
-            // runs the outer loop: it is its taker, and awake.
+            // runs the outer loop: it is its taker. It may be asleep, for a sleeper may run loops inside of its sleep.
             unsafe {
                 let mut taken = (*shared).inbox.take();
                 (*runner).queue(|queue| queue.append(&mut taken));
