@@ -3,9 +3,11 @@
 #![cfg(all(feature = "testing", not(feature = "loom")))]
 
 use std::cell::Cell;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use convoke::prelude::*;
 use convoke::raw::{Next, Runnable, Sleeper, Turns};
@@ -115,4 +117,113 @@ fn turns_that_nobody_has_may_be_asked_for_work() {
     let turns = Turns::new();
     assert!(matches!(turns.next(), Next::Idle));
     assert!(matches!(turns.next(), Next::Idle));
+}
+
+/// A sleeper that panics in one of its functions, when it was told to.
+struct Panics {
+    function: &'static str,
+    armed: AtomicBool,
+}
+
+impl Panics {
+    fn in_function(&self, name: &str) {
+        if self.armed.load(Ordering::Relaxed) && self.function == name {
+            panic!("in `{name}`, on purpose");
+        }
+    }
+}
+
+impl Sleeper for Panics {
+    fn now(&self) -> Instant {
+        self.in_function("now");
+        Instant::now()
+    }
+
+    fn sleep(&self, _: Option<Instant>) {
+        self.in_function("sleep");
+    }
+
+    fn look(&self) {
+        self.in_function("look");
+    }
+
+    fn wake(&self) {
+        self.in_function("wake");
+    }
+
+    fn jumps(&self) -> bool {
+        self.in_function("jumps");
+        false
+    }
+
+    fn look_each(&self) -> u32 {
+        self.in_function("look_each");
+        1
+    }
+
+    fn choose(&self, _: usize) -> usize {
+        self.in_function("choose");
+        0
+    }
+}
+
+/// Waits on a loop whose sleeper panics, with a task queued that borrows from this stack. If the panic left `block_on`, the loop
+/// would run that task later, with its stack gone.
+fn wait_by_a_sleeper_that_panics(function: &'static str) {
+    let sleeper = Arc::new(Panics { function, armed: AtomicBool::new(false) });
+    let run_loop = RunLoop::over(sleeper.clone(), None);
+    let executor = run_loop.executor();
+    let wait = || {
+        let borrowed = Cell::new(0);
+        run_loop.block_on(async {
+            // A timer, so that the clock is read.
+            let timer = async { sleep(Duration::from_millis(1)).await };
+            let work = async {
+                sleeper.armed.store(true, Ordering::Relaxed);
+                for _ in 0..1000 {
+                    borrowed.set(borrowed.get() + 1);
+                    executor.post(runnable(|_| ()));
+                    executor.post(runnable(|_| ()));
+                    let executor = executor.clone();
+                    // From elsewhere, so that a loop which sleeps is woken.
+                    std::thread::spawn(move || executor.post(runnable(|_| ()))).join().unwrap();
+                    checkpoint().await;
+                }
+                assert!(function == "wake" || function == "sleep" || function == "jumps", "nobody called it");
+                forever().await
+            };
+            join((timer, work)).await
+        })
+    };
+    let _ = catch_unwind(AssertUnwindSafe(wait));
+    println!("the panic has left `block_on`");
+    // What is still queued borrows from a stack that is gone.
+    run_loop.run_ready();
+}
+
+#[test]
+fn a_sleeper_that_panics_ends_the_process_and_unwinds_through_nobody() {
+    // In a process of its own for each function, which Miri cannot start.
+    if cfg!(miri) {
+        return;
+    }
+    const FUNCTION: &str = "FUNCTION_THAT_PANICS";
+    const ALL: [&str; 6] = ["now", "look", "look_each", "choose", "sleep", "jumps"];
+    if let Ok(function) = std::env::var(FUNCTION) {
+        let function = ALL.into_iter().find(|name| *name == function).unwrap();
+        return wait_by_a_sleeper_that_panics(function);
+    }
+    for function in ALL {
+        let mut again = Command::new(std::env::current_exe().unwrap());
+        again.args([
+            "--exact",
+            "a_sleeper_that_panics_ends_the_process_and_unwinds_through_nobody",
+            "--nocapture",
+        ]);
+        let ended = again.env(FUNCTION, function).output().unwrap();
+        let (out, error) = (String::from_utf8_lossy(&ended.stdout), String::from_utf8_lossy(&ended.stderr));
+        assert!(error.contains("on purpose"), "nobody called `{function}`: {error}");
+        assert!(!out.contains("the panic has left"), "a panic of `{function}` has left `block_on`");
+        assert!(error.contains("what a run loop sleeps by has panicked"), "{function}: {error}");
+    }
 }
