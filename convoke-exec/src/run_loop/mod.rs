@@ -185,10 +185,12 @@ impl RunLoop {
 
 impl Drop for RunLoop {
     fn drop(&mut self) {
-        // SAFETY: we are the loop, and have it to ourselves.
-        let _inside = unsafe { self.executor.shared.home.enter() };
-        self.runner.clear();
-        // SAFETY: as above, and it is gone after this.
+        {
+            // SAFETY: we are the loop, and have it to ourselves.
+            let _inside = unsafe { self.executor.shared.home.enter() };
+            self.runner.clear();
+        }
+        // SAFETY: the loop is this thread's, and is gone after this.
         unsafe { self.executor.close() };
     }
 }
@@ -234,8 +236,6 @@ impl RunLoopExecutor {
         let _inside = unsafe { self.shared.home.close() };
         self.shared.timers.close();
         drop(self.shared.inbox.close());
-        // SAFETY: we are inside, and it is closed.
-        unsafe { self.shared.home.open_left_letters() };
     }
 
     /// The inside, for the runner.

@@ -23,7 +23,9 @@ impl TaskHeader {
         // SAFETY: the task waits for the letter. A handle of our own, for as soon as the letter is sent the task may leave.
         unsafe {
             let executor = place.as_ref().env().executor().clone();
-            let Some(home) = executor.home() else { homeless() };
+            // Its own home, and no other: the executor may be one of the program's, and name another one now.
+            let home = executor.home().filter(|home| home.id() == place.as_ref().home());
+            let Some(home) = home else { homeless() };
             let letter = Letter::new(task.cast(), Self::open_letter);
             if let Some(runnable) = home.send(letter) {
                 executor.post(runnable);
@@ -58,6 +60,6 @@ impl TaskHeader {
 
 #[cold]
 fn homeless() -> ! {
-    eprintln!("convoke: an executor has a home for some of its work and none for other work. Aborting.");
+    eprintln!("convoke: an executor does not name the home any more that it had named for a task. Aborting.");
     std::process::abort()
 }
