@@ -116,7 +116,7 @@ struct Waiting<'a, S: Sender> {
     header: Header,
     env: &'a Env,
     executor: &'a RunLoopExecutor,
-    waiter: usize,
+    waiter: u64,
     done: Cell<bool>,
     outcome: UnsafeCell<Option<OutcomeOf<S>>>,
 }

@@ -1,5 +1,6 @@
 //! The executor contract: who takes a [`Runnable`] and runs it. Executors themselves live one floor up.
 
+mod closed;
 mod contained;
 mod erased;
 mod home;

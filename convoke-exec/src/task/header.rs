@@ -168,7 +168,7 @@ impl TaskHeader {
     }
 
     /// The number of the home it lives in, or zero if it is shared; for people who look.
-    pub(super) fn home_number(&self) -> u32 {
+    pub(crate) fn home_number(&self) -> u32 {
         self.home.load(Ordering::Relaxed)
     }
 

@@ -56,7 +56,7 @@ unsafe impl Send for Waiting {}
 struct Calling {
     /// Compared by address, never followed.
     timer: *const Timer,
-    by: usize,
+    by: u64,
     outer: *const Calling,
 }
 
