@@ -111,7 +111,8 @@ where
         // After the work was started we touch nothing.
         unsafe {
             if let Some(sender) = (*this.as_ref().parts.get()).sender.take() {
-                this.as_ref().work.run(|| sender.connect(HopReceiver { operation: this }));
+                let work = NonNull::from(&this.as_ref().work);
+                Slot::run(work, || sender.connect(HopReceiver { operation: this }));
             }
         }
     }
