@@ -62,6 +62,7 @@ pub mod testing;
 pub mod time;
 pub mod together;
 pub mod tree;
+mod wake;
 
 pub use blocking::{BlockingPool, blocking};
 pub use cleanup::{AsyncClose, Cleanups, Exit, Lent, cleanups, ensure, set_cleanup_hook, using};
