@@ -52,6 +52,7 @@ mod running_here;
 pub mod schedule;
 pub mod scope;
 mod spin_lock;
+mod steps;
 pub mod strand;
 mod surroundings;
 pub mod sync;
