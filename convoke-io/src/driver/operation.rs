@@ -86,6 +86,20 @@ impl IoOperation {
         }
     }
 
+    /// Makes one that nobody is told of: for tests of lists.
+    ///
+    /// # Safety
+    /// As [`submit`](Self::submit).
+    #[cfg(all(test, not(feature = "loom")))]
+    pub(super) unsafe fn begin(&self, request: Request) -> InFlight {
+        // SAFETY: rule 1: it is idle, as the caller says.
+        unsafe {
+            self.request.with_mut(|place| *place = Some(request));
+            self.life.submit();
+            InFlight::new(NonNull::from(self))
+        }
+    }
+
     /// The result, if it is finished. It is idle then.
     #[inline]
     pub(crate) fn take_result(&self) -> Option<io::Result<usize>> {
