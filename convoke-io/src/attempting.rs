@@ -10,6 +10,7 @@ use core::task::{Context, Poll};
 use std::io;
 use std::sync::Arc;
 
+use convoke_core::Panic;
 use convoke_core::raw::{Frame, StopWatch};
 use convoke_exec::raw::look_next;
 
@@ -203,8 +204,11 @@ impl Waiting {
     #[inline]
     pub(crate) fn let_go(&mut self, source: &dyn Source) {
         if self.ticket() != Ticket::NONE {
-            source.unwatch(self.interest(), self.ticket());
+            let (interest, ticket) = (self.interest(), self.ticket());
             self.set_ticket(Ticket::NONE);
+            // What a driver throws, or the destructor of a waker, has been reported by the panic hook. It may be dropped because
+            // of a panic, and a second one would end the process.
+            let _ = Panic::catch(|| source.unwatch(interest, ticket));
         }
     }
 }
