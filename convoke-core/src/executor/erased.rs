@@ -237,11 +237,9 @@ impl<E: Executor> Kept<E> {
     const TABLE: &'static Table = &Table {
         post: |word, runnable| Self::get(word).post(runnable),
         post_last: Self::post_last,
-        post_cloned: |word, runnable| {
-            contain::<E, _>(|| Self::post_last(Self::duplicate(word), runnable)).unwrap_or_default()
-        },
+        post_cloned: Self::post_cloned,
         dispatch_cloned: |word, runnable| {
-            contain::<E, _>(|| Self::dispatch_last(Self::duplicate(word), runnable)).flatten()
+            contain::<E, _>(|| Self::duplicate(word).dispatch(runnable)).flatten()
         },
         dispatch: |word, runnable| Self::get(word).dispatch(runnable),
         parallelism: |word| Self::get(word).parallelism(),
@@ -307,10 +305,14 @@ impl<E: Executor> Kept<E> {
         Self::get(&executor.word).post(runnable);
     }
 
-    fn dispatch_last(word: Word, runnable: Runnable) -> Option<Runnable> {
-        // Dropped also when `dispatch` panics.
-        let executor = ExecutorRef { word, table: Self::TABLE };
-        Self::get(&executor.word).dispatch(runnable)
+    fn post_cloned(word: &Word, runnable: Runnable) {
+        contain::<E, _>(|| {
+            if Self::FITS {
+                Self::get(word).clone().post_last(runnable);
+            } else {
+                Self::duplicate(word).post_last(runnable);
+            }
+        });
     }
 
     #[inline]
@@ -334,6 +336,12 @@ impl<E: Executor> Lent<E> {
     const TABLE: &'static Table = &Table {
         post: |word, runnable| Self::get(word).post(runnable),
         post_last: |word, runnable| Self::get(&word).post(runnable),
+        post_cloned: |word, runnable| {
+            contain::<E, _>(|| Self::get(word).clone().post_last(runnable));
+        },
+        dispatch_cloned: |word, runnable| {
+            contain::<E, _>(|| Self::get(word).clone().dispatch(runnable)).flatten()
+        },
         dispatch: |word, runnable| Self::get(word).dispatch(runnable),
         parallelism: |word| Self::get(word).parallelism(),
         home: |word| Self::get(word).home(),
