@@ -15,6 +15,7 @@ use convoke_core::{
 };
 
 use super::{Sleeping, When, timers_of};
+use crate::report_panic::{contain, report_panic};
 
 /// A sender that completes after this while, counted from its start.
 ///
@@ -267,12 +268,16 @@ impl<R: Receiver<(), Never>> SleepOperation<R> {
                 Err(panic) => return Self::complete(this, Outcome::Panicked(panic)),
             };
             let runnable = Runnable::new(this.cast());
-            if called {
-                // Through the queue even if we are there: other timers wait.
-                executor.post_last(runnable);
-            } else if let Some(runnable) = executor.dispatch(runnable) {
-                runnable.run();
-            }
+            // Contained: a timer does not unwind, and others wait to be called. What is not queued was dropped, and so has
+            // completed as stopped.
+            contain(report_panic, || {
+                if called {
+                    // Through the queue even if we are there: other timers wait.
+                    executor.post_last(runnable);
+                } else if let Some(runnable) = executor.dispatch(runnable) {
+                    runnable.run();
+                }
+            });
         }
     }
 
