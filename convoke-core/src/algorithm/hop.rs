@@ -165,9 +165,15 @@ where
             parts.outcome = Some(outcome);
             match way {
                 Way::Stay => Runnable::new(header).run(),
-                Way::Post(executor) => executor.post_last(Runnable::new(header)),
+                // A panic of an executor has dropped the runnable, which has completed the receiver, or it is queued; the panic
+                // hook has reported it. Whoever has completed the work must not be unwound for it.
+                Way::Post(executor) => {
+                    let runnable = Runnable::new(header);
+                    let _ = Panic::catch(|| executor.post_last(runnable));
+                }
                 Way::Dispatch(executor) => {
-                    if let Some(runnable) = executor.dispatch(Runnable::new(header)) {
+                    let runnable = Runnable::new(header);
+                    if let Ok(Some(runnable)) = Panic::catch(|| executor.dispatch(runnable)) {
                         runnable.run();
                     }
                 }

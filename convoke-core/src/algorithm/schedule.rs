@@ -7,7 +7,9 @@ use core::pin::Pin;
 use core::ptr::NonNull;
 
 use crate::executor::{Call, Header, Runnable, WorkKind};
-use crate::{Completes, Env, Executor, ExecutorRef, Never, Operation, Outcome, OutcomeOf, Receiver, Sender};
+use crate::{
+    Completes, Env, Executor, ExecutorRef, Never, Operation, Outcome, OutcomeOf, Panic, Receiver, Sender,
+};
 
 /// A sender that completes on `executor`. Also to be had as [`Executor::schedule`].
 ///
@@ -109,7 +111,9 @@ impl<X: Executor, R: Receiver<(), Never>> Operation for ScheduleOperation<X, R> 
         // SAFETY: we are pinned until the receiver was completed, which the runnable does; there is no other.
         unsafe {
             if let Some(executor) = (*this.as_ref().executor.get()).take() {
-                executor.post_last(Runnable::new(this.cast()));
+                let runnable = Runnable::new(this.cast());
+                // A panic has dropped the runnable, which has completed us, or it is queued; the panic hook has reported it.
+                let _ = Panic::catch(|| executor.post_last(runnable));
             }
         }
     }

@@ -227,13 +227,13 @@ impl<E: Executor> Kept<E> {
         *word
     }
 
-    fn post_last(mut word: Word, runnable: Runnable) {
+    fn post_last(word: Word, runnable: Runnable) {
         if Self::FITS {
             // SAFETY: the word was made by `put`, which chose by the same constant; the caller gives it up.
             return unsafe { word.as_ptr().cast::<E>().read() }.post_last(runnable);
         }
-        Self::get(&word).post(runnable);
-        Self::discard(&mut word);
+        // SAFETY: the word holds what `Arc::into_raw` gave; the caller gives it up. Taken back first: `post` may panic.
+        unsafe { Arc::from_raw(word.assume_init().cast::<E>()) }.post(runnable);
     }
 
     #[inline]

@@ -49,7 +49,7 @@ impl Entrance {
     fn told(&self, posted: Result<(), Runnable>) {
         match posted {
             Ok(()) => self.shared.sleepers.notify(),
-            Err(refused) => drop(refused),
+            Err(refused) => refused.stop(),
         }
     }
 }

@@ -3,6 +3,8 @@
 use std::io;
 use std::thread::{self, JoinHandle};
 
+use convoke_core::raw::Runnable;
+
 use super::priority::Priority;
 use super::shared::Shared;
 use super::{PoolExecutor, ThreadPoolBuilder};
@@ -75,8 +77,10 @@ impl Drop for ThreadPool {
     fn drop(&mut self) {
         let mut left = self.shared.stop();
         while let Some(runnable) = left.pop() {
-            self.shared.contain(|| drop(runnable));
+            self.shared.contain(|| runnable.stop());
         }
+        // A thread may be at work that waits for what was refused further up on our stack.
+        Runnable::stop_deferred();
         for handle in self.handles.drain(..) {
             if handle.thread().id() != thread::current().id() {
                 // A worker contains every panic; there is nothing in the result.

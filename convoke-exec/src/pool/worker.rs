@@ -280,7 +280,7 @@ impl Worker {
     /// completions post comes back to our deque and goes the same way.
     fn drop_all(&self) {
         while let Some(runnable) = self.deque.pop().or_else(|| self.look_around()) {
-            drop(runnable);
+            runnable.stop();
         }
     }
 

@@ -2,8 +2,8 @@
 
 use core::ptr::NonNull;
 
-use convoke_core::Executor;
 use convoke_core::raw::{Letter, Runnable};
+use convoke_core::{Executor, Panic};
 
 use super::header::{Stage, TaskHeader, drop_reference};
 use super::place::Place;
@@ -28,7 +28,8 @@ impl TaskHeader {
             let Some(home) = home else { homeless() };
             let letter = Letter::new(task.cast(), Self::open_letter);
             if let Some(runnable) = home.send(letter) {
-                executor.post(runnable);
+                // Whoever wakes the task has nothing to do with a panic of its executor, which the panic hook has reported.
+                let _ = Panic::catch(|| executor.post(runnable));
             }
         }
     }

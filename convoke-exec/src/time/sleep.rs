@@ -267,10 +267,12 @@ impl<R: Receiver<(), Never>> SleepOperation<R> {
                 Err(panic) => return Self::complete(this, Outcome::Panicked(panic)),
             };
             let runnable = Runnable::new(this.cast());
+            // A panic of the executor has dropped the runnable, which has completed us, or it is queued; the panic hook has
+            // reported it. Whoever calls timers, or asks to stop, must not be unwound for it.
             if called {
                 // Through the queue even if we are there: other timers wait.
-                executor.post_last(runnable);
-            } else if let Some(runnable) = executor.dispatch(runnable) {
+                let _ = Panic::catch(|| executor.post_last(runnable));
+            } else if let Ok(Some(runnable)) = Panic::catch(|| executor.dispatch(runnable)) {
                 runnable.run();
             }
         }
