@@ -1,13 +1,13 @@
 //! The operation behind `repeat_until`, `repeat_n` and `retry`: one child after another, in the same place, in a loop
 //! that does not grow the stack however many of them complete at once.
 
-use core::cell::UnsafeCell;
 use core::fmt;
 use core::marker::PhantomPinned;
 use core::pin::Pin;
 use core::ptr::NonNull;
 
 use crate::operation::{Handshake, Slot};
+use crate::sync::UnsafeCell;
 use crate::{Env, Operation, Outcome, OutcomeOf, Panic, Receiver, Sender};
 
 /// What is done round after round. Both functions may call the program's closures; their panics are caught outside.
@@ -118,7 +118,9 @@ where
     unsafe fn next(&self) -> Option<L::Round> {
         // SAFETY: rule 2: we are alone.
         unsafe {
-            if (*self.receiver.get()).as_ref().is_some_and(|receiver| receiver.env().stop().stop_requested())
+            if (*self.receiver.get_const())
+                .as_ref()
+                .is_some_and(|receiver| receiver.env().stop().stop_requested())
             {
                 self.complete(Outcome::Stopped);
                 return None;
@@ -215,7 +217,10 @@ where
     fn env(&self) -> &Env {
         // SAFETY: rule 1: the round is running, so the operation is alive and its receiver in place.
         unsafe {
-            (*self.operation.as_ref().receiver.get()).as_ref().expect("taken after the last round").env()
+            (*self.operation.as_ref().receiver.get_const())
+                .as_ref()
+                .expect("taken after the last round")
+                .env()
         }
     }
 }

@@ -1,11 +1,12 @@
 //! Room for one child inside its parent, filled when the parent is pinned and the child's receiver can point back.
 
-use core::cell::{Cell, UnsafeCell};
+use core::cell::Cell;
 use core::fmt;
 use core::mem::MaybeUninit;
 use core::pin::Pin;
 
 use super::Operation;
+use crate::sync::{UnsafeCell, const_outside_models};
 use crate::{Outcome, Panic};
 
 /// Holds a child operation in place, for a parent that connects late. Empty at first; dropping it drops the child.
@@ -18,10 +19,12 @@ pub struct Slot<O> {
 unsafe impl<O: Send> Sync for Slot<O> {}
 
 impl<O: Operation> Slot<O> {
-    /// An empty slot.
-    #[inline]
-    pub const fn new() -> Self {
-        Self { child: UnsafeCell::new(MaybeUninit::uninit()), full: Cell::new(false) }
+    const_outside_models! {
+        /// An empty slot.
+        #[inline]
+        pub fn new() -> Self {
+            Self { child: UnsafeCell::new(MaybeUninit::uninit()), full: Cell::new(false) }
+        }
     }
 
     /// Connects the child into the slot.
