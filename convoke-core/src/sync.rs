@@ -62,12 +62,6 @@ mod chosen {
             self.0.get_mut()
         }
     }
-
-    /// The one lock of the process, for what hardly ever happens.
-    pub(crate) fn process_lock() -> &'static Mutex<()> {
-        static LOCK: Mutex<()> = Mutex::new(());
-        &LOCK
-    }
 }
 
 #[cfg(feature = "loom")]
@@ -135,15 +129,6 @@ mod chosen {
             unsafe { &mut *self.get() }
         }
     }
-
-    loom::lazy_static! {
-        static ref LOCK: Mutex<()> = Mutex::new(());
-    }
-
-    /// The one lock of the model's process.
-    pub(crate) fn process_lock() -> &'static Mutex<()> {
-        &LOCK
-    }
 }
 
 pub use chosen::*;
@@ -192,12 +177,41 @@ macro_rules! __const_outside_models {
 
 pub use crate::__const_outside_models as const_outside_models;
 
-thread_local! {
-    static MARK: u8 = 0;
+/// A value of the whole process, made by a constant expression; in a model there is a new one for each schedule.
+#[cfg(not(feature = "loom"))]
+macro_rules! process_static {
+    ($(#[$attribute:meta])* static $name:ident: $type:ty = $value:expr;) => {
+        $(#[$attribute])* static $name: $type = $value;
+    };
 }
 
-/// A number that tells this thread from all others that are alive: cheaper to ask for than its id.
+#[cfg(feature = "loom")]
+macro_rules! process_static {
+    ($(#[$attribute:meta])* static $name:ident: $type:ty = $value:expr;) => {
+        loom::lazy_static! { $(#[$attribute])* static ref $name: $type = $value; }
+    };
+}
+
+pub(crate) use process_static;
+
+thread_local! {
+    static MARK: core::cell::Cell<u64> = core::cell::Cell::new(0);
+}
+
+/// Returns a number that no other thread of the process has, had, or will have. Cheaper to ask for than the thread's id. The
+/// address of a thread-local would not do: the next thread may get it again.
 #[inline]
-pub fn thread_mark() -> usize {
-    MARK.with(|mark| core::ptr::from_ref(mark).addr())
+pub fn thread_mark() -> u64 {
+    let mark = MARK.with(core::cell::Cell::get);
+    if mark != 0 { mark } else { new_mark() }
+}
+
+/// Not loom's counter: it says nothing of what other threads have done.
+#[cold]
+#[inline(never)]
+fn new_mark() -> u64 {
+    static LAST: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
+    let mark = LAST.fetch_add(1, std::sync::atomic::Ordering::Relaxed) + 1;
+    MARK.with(|own| own.set(mark));
+    mark
 }

@@ -1,6 +1,7 @@
 //! Children and runners on several threads, and what they may touch there.
 #![cfg(all(feature = "testing", not(feature = "loom")))]
 
+use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use convoke_core::Receiver;
@@ -77,20 +78,24 @@ fn runners_of_a_bulk_share_the_calls() {
 fn helpers_of_a_bulk_do_not_ask_the_receiver_which_need_not_be_sync() {
     let (by_hand, asked) = (ByHand::new(), AtomicUsize::new(0));
     let sender = AskedForEnv(just(hits()).bulk(1000, hit), &asked);
-    let running = Connected::with_env(sender, Env::from(Wide(Some(by_hand.clone()), 3))).start();
-    let before = asked.load(Relaxed);
-    by_hand.run_all();
-    assert!(each_once(running.outcome()));
-    assert_eq!(asked.into_inner(), before);
+    let before = Cell::new(0);
+    let outcome = Connected::with_env(sender, Env::from(Wide(Some(by_hand.clone()), 3))).meanwhile(|_| {
+        before.set(asked.load(Relaxed));
+        by_hand.run_all();
+    });
+    assert!(each_once(outcome));
+    assert_eq!(asked.into_inner(), before.get());
 }
 
 #[test]
 fn children_of_a_group_do_not_ask_the_receiver_which_need_not_be_sync() {
     let (by_hand, asked) = (ByHand::new(), AtomicUsize::new(0));
     let sender = AskedForEnv(when_all((schedule(&by_hand), schedule(&by_hand))), &asked);
-    let running = Connected::new(sender).start();
-    let before = asked.load(Relaxed);
-    by_hand.run_all();
-    assert_eq!(running.outcome(), Outcome::Value(((), ())));
-    assert_eq!(asked.into_inner(), before);
+    let before = Cell::new(0);
+    let outcome = Connected::new(sender).meanwhile(|_| {
+        before.set(asked.load(Relaxed));
+        by_hand.run_all();
+    });
+    assert_eq!(outcome, Outcome::Value(((), ())));
+    assert_eq!(asked.into_inner(), before.get());
 }

@@ -440,9 +440,9 @@ fn a_panicking_callback_keeps_no_child_from_coming_home() {
                 assert!(asked.is_err(), "the panic goes on at the requester");
             }
             drop(callback);
-            children.arrive(owner, finish);
+            Children::arrive(NonNull::from(&*children), owner, finish);
             assert_eq!(FINISHED.load(Ordering::Relaxed), 0);
-            children.arrive(owner, finish);
+            Children::arrive(NonNull::from(&*children), owner, finish);
         }
         assert_eq!(FINISHED.load(Ordering::Relaxed), if by_a_child { 11 } else { 1 });
     }

@@ -12,6 +12,10 @@ pub(crate) struct FrameArc<T> {
     counted: NonNull<Counted<T>>,
 }
 
+/// How many references there can be. Threads that are refused one count it for a moment, and there are not as many threads as
+/// fit between this and where the count would begin anew.
+const MOST: usize = isize::MAX as usize;
+
 struct Counted<T> {
     references: AtomicUsize,
     allocator: FrameAllocator,
@@ -37,6 +41,14 @@ impl<T> FrameArc<T> {
         Some(Self { counted })
     }
 
+    /// Takes back a reference too many: clones were forgotten.
+    #[cold]
+    #[inline(never)]
+    fn refuse(&self) -> ! {
+        self.counted().references.fetch_sub(1, Ordering::Relaxed);
+        panic!("more than {MOST} references to one value: clones were forgotten, not dropped");
+    }
+
     fn counted(&self) -> &Counted<T> {
         // SAFETY: we own a count.
         unsafe { self.counted.as_ref() }
@@ -46,7 +58,10 @@ impl<T> FrameArc<T> {
 impl<T> Clone for FrameArc<T> {
     #[inline]
     fn clone(&self) -> Self {
-        self.counted().references.fetch_add(1, Ordering::Relaxed);
+        let before = self.counted().references.fetch_add(1, Ordering::Relaxed);
+        if before > MOST {
+            self.refuse();
+        }
         Self { counted: self.counted }
     }
 }
@@ -78,5 +93,21 @@ impl<T> Drop for FrameArc<T> {
 impl<T> fmt::Debug for FrameArc<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("FrameArc").finish_non_exhaustive()
+    }
+}
+
+#[cfg(all(test, not(feature = "loom")))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_count_that_would_begin_anew_is_refused_and_the_value_stays() {
+        let value = FrameArc::new(&FrameAllocator::default(), |_| String::from("stays")).unwrap();
+        value.counted().references.store(MOST + 1, Ordering::Relaxed);
+        let refused = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| value.clone()));
+        assert!(refused.is_err(), "it was counted beyond what there can be");
+        assert_eq!(value.counted().references.load(Ordering::Relaxed), MOST + 1);
+        value.counted().references.store(1, Ordering::Relaxed);
+        assert_eq!(value.as_str(), "stays");
     }
 }

@@ -52,6 +52,7 @@ mod running_here;
 pub mod schedule;
 pub mod scope;
 mod spin_lock;
+mod steps;
 pub mod strand;
 mod surroundings;
 pub mod sync;
@@ -62,6 +63,7 @@ pub mod testing;
 pub mod time;
 pub mod together;
 pub mod tree;
+mod wake;
 
 pub use blocking::{BlockingPool, blocking};
 pub use cleanup::{AsyncClose, Cleanups, Exit, Lent, cleanups, ensure, set_cleanup_hook, using};

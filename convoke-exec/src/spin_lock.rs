@@ -2,6 +2,7 @@
 //! lies in, for the one who gave it back touches nothing afterwards. No foreign code runs while it is held.
 
 use core::fmt;
+use core::marker::PhantomData;
 use core::ops::{Deref, DerefMut};
 
 use convoke_core::raw::sync::UnsafeCell;
@@ -109,6 +110,8 @@ unsafe impl<T: Send> Send for SpinLock<T> {}
 /// The lock is held while this exists.
 pub struct SpinGuard<'a, T> {
     lock: &'a SpinLock<T>,
+    /// It gives out references to the value, and so is `Sync` only if the value is; the lock needs `Send` alone.
+    _value: PhantomData<&'a mut T>,
 }
 
 impl<T> SpinLock<T> {
@@ -128,7 +131,7 @@ impl<T> SpinLock<T> {
     #[inline]
     pub fn lock(&self) -> SpinGuard<'_, T> {
         self.flag.take();
-        SpinGuard { lock: self }
+        SpinGuard { lock: self, _value: PhantomData }
     }
 }
 

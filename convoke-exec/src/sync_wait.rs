@@ -91,7 +91,11 @@ where
     let operation = ManuallyDrop::new(Slot::new());
     // SAFETY: the slot is on this stack and not moved; we leave only after the receiver was completed, and nothing
     // in between unwinds: `start` must not, and what runs on the loop is caught.
-    unsafe { operation.run(|| sender.connect(WaitReceiver { state: NonNull::from(&state) })) };
+    unsafe {
+        Slot::run(NonNull::from(&*operation), || {
+            sender.connect(WaitReceiver { state: NonNull::from(&state) })
+        })
+    };
     let mut panic = None;
     if !state.done.get() {
         panic = Runner::new().run_until(executor.shared(), || state.done.get());
@@ -117,7 +121,7 @@ struct Waiting<'a, S: Sender> {
     header: Header,
     env: &'a Env,
     executor: &'a RunLoopExecutor,
-    waiter: usize,
+    waiter: u64,
     done: Cell<bool>,
     outcome: UnsafeCell<Option<OutcomeOf<S>>>,
 }

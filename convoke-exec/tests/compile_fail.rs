@@ -7,7 +7,7 @@
 mod compiler;
 
 /// What each message says.
-const WORDS: [(&str, &[&str]); 9] = [
+const WORDS: [(&str, &[&str]); 10] = [
     ("using_what_cannot_be_closed", &["`Plain` cannot be closed by awaiting", "ensure(async |exit|"]),
     ("close_error_has_nowhere_to_go", &["does not fit a body that returns `Count`", "Ok(value)", "From<"]),
     ("close_not_send", &["cannot be sent between threads safely"]),
@@ -16,6 +16,7 @@ const WORDS: [(&str, &[&str]); 9] = [
     ("spawn_a_value", &["nobody to give a `u32` to", ".then(drop)", "spawn_future"]),
     ("spawn_an_error", &["nobody to tell of an error of type `ParseIntError`", "upon_error", "spawn_future"]),
     ("spawn_a_borrow", &["may outlive the current function", "`move` keyword"]),
+    ("shared_guard_of_a_cell", &["`Cell<i32>` cannot be shared between threads safely"]),
     ("spawn_future_not_send", &["cannot be sent between threads safely"]),
 ];
 

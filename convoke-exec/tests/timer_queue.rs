@@ -2,9 +2,14 @@
 #![cfg(all(feature = "testing", not(feature = "loom")))]
 
 use std::ptr::NonNull;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::thread;
 use std::time::{Duration, Instant};
 
+use convoke::prelude::*;
+use convoke::testing::{Clockwork, Latch};
+use convoke::time::sleep;
 use convoke_core::raw::{Call, Random, Timer};
 use convoke_exec::raw::{AfterArm, TimerQueue};
 
@@ -235,4 +240,113 @@ fn thousands_with_random_times_come_in_the_order_of_a_sorted_list() {
             }
         }
     }
+}
+
+/// A timer whose call says that it has begun, and lasts until it is let go on.
+#[repr(C)]
+struct Long {
+    // First, so that a pointer to it is a pointer to all of it.
+    timer: Timer,
+    begun: Latch,
+    may_end: Latch,
+    ended: AtomicBool,
+}
+
+impl Long {
+    fn leaked() -> NonNull<Self> {
+        let long = Self {
+            timer: Timer::new(Self::called),
+            begun: Latch::new(1),
+            may_end: Latch::new(1),
+            ended: AtomicBool::new(false),
+        };
+        NonNull::from(Box::leak(Box::new(long)))
+    }
+
+    /// # Safety
+    /// By the queue, with the timer of a `Long`.
+    unsafe fn called(timer: NonNull<Timer>, _: Call) {
+        // SAFETY: the timer is the first field (`repr(C)`).
+        let long = unsafe { timer.cast::<Self>().as_ref() };
+        long.begun.count_down();
+        long.may_end.wait();
+        long.ended.store(true, Ordering::Release);
+    }
+}
+
+#[test]
+fn a_timer_is_not_given_back_while_the_second_of_two_threads_that_call_timers_calls_it() {
+    let queue = TimerQueue::new();
+    let (first, second) = (Long::leaked(), Long::leaked());
+    // SAFETY: both stay until the end of the test.
+    let (one, two) = unsafe { (first.as_ref(), second.as_ref()) };
+    let now = Instant::now();
+    thread::scope(|threads| {
+        // SAFETY: as above; they are armed once each.
+        let _ = unsafe { queue.arm(first.cast(), now) };
+        let calls_first = threads.spawn(|| queue.call_due(now));
+        one.begun.wait();
+        // SAFETY: as above.
+        let _ = unsafe { queue.arm(second.cast(), now) };
+        let calls_second = threads.spawn(|| queue.call_due(now));
+        two.begun.wait();
+        // The one that has begun first ends first.
+        one.may_end.count_down();
+        calls_first.join().unwrap();
+        let disarms = Latch::new(1);
+        let (queue, about_to) = (&queue, disarms.clone());
+        let disarmed = threads.spawn(move || {
+            about_to.count_down();
+            // SAFETY: it was armed there, and nobody else disarms it.
+            let in_time = unsafe { queue.disarm(NonNull::from(two).cast()) };
+            (in_time, two.ended.load(Ordering::Acquire))
+        });
+        disarms.wait();
+        // It is about to wait for the call. That cannot be seen: whoever does not wait has time to be wrong.
+        (0..1000).for_each(|_| thread::yield_now());
+        two.may_end.count_down();
+        calls_second.join().unwrap();
+        assert_eq!(disarmed.join().unwrap(), (false, true), "it was given back while it was called");
+    });
+    // The list of calls leads to no stack that is gone: under Miri this walks it.
+    // SAFETY: as above.
+    assert!(!unsafe { queue.disarm(first.cast()) });
+    for long in [first, second] {
+        // SAFETY: it came from a box, and no queue knows of it any more.
+        drop(unsafe { Box::from_raw(long.as_ptr()) });
+    }
+}
+
+#[test]
+fn a_clock_that_two_threads_move_calls_each_timer_once_and_does_not_go_back() {
+    let clockwork = Clockwork::new();
+    let begin = clockwork.now();
+    let slept = Arc::new(AtomicUsize::new(0));
+    let count: u64 = if cfg!(miri) { 10 } else { 200 };
+    let running: Vec<_> = (0..count)
+        .map(|n| {
+            let slept = slept.clone();
+            launch(&clockwork).start(async move {
+                sleep(Duration::from_secs(n)).await;
+                slept.fetch_add(1, Ordering::Relaxed);
+            })
+        })
+        .collect();
+    thread::scope(|threads| {
+        for _ in 0..2 {
+            threads.spawn(|| {
+                let mut before = clockwork.now();
+                for _ in 0..count {
+                    clockwork.advance(Duration::from_secs(1));
+                    let now = clockwork.now();
+                    assert!(now >= before, "the clock goes back");
+                    before = now;
+                }
+            });
+        }
+    });
+    assert!(clockwork.now() >= begin + Duration::from_secs(count));
+    clockwork.advance(Duration::ZERO);
+    assert_eq!(slept.load(Ordering::Relaxed), running.len());
+    assert!(running.into_iter().all(|running| running.wait() == Outcome::Value(())));
 }

@@ -146,7 +146,8 @@ where
             {
                 operation.env.ask(receiver);
                 *operation.executor.get() = sender.completes_on(operation.env.get());
-                operation.first.run(|| sender.connect(BulkReceiver { operation: this }));
+                let receiver = BulkReceiver { operation: this };
+                Slot::run(NonNull::from(&operation.first), || sender.connect(receiver));
             }
         }
     }
@@ -346,6 +347,7 @@ where
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
     use crate::executor::Runnable;
@@ -381,11 +383,11 @@ mod tests {
     #[test]
     fn calls_each_index_once_one_after_another_where_nothing_is_wider() {
         for count in [0, 1, 2, 100, 1000] {
-            assert!(each_once(Connected::new(just(hits(count)).bulk(count, hit)).start().outcome()));
+            assert!(each_once(Connected::new(just(hits(count)).bulk(count, hit)).outcome()));
         }
         let order = std::sync::Mutex::new(Vec::new());
         let sender = just(()).bulk(5, |index, ()| order.lock().unwrap().push(index));
-        assert!(Connected::new(sender).start().outcome().is_value());
+        assert!(Connected::new(sender).wait().is_value());
         assert_eq!(order.into_inner().unwrap(), [0, 1, 2, 3, 4]);
     }
 
@@ -433,30 +435,31 @@ mod tests {
             let calls = AtomicUsize::new(0);
             let expected_calls = if outcome.is_value() { 3 } else { 0 };
             let bulk = sender.bulk(3, |_, _| _ = calls.fetch_add(1, Relaxed));
-            assert_eq!(Connected::new(bulk).start().outcome(), outcome);
+            assert_eq!(Connected::new(bulk).wait(), outcome);
             assert_eq!(calls.into_inner(), expected_calls);
         }
     }
 
     #[test]
     fn a_panic_ends_the_calls_and_is_the_outcome() {
-        let calls = AtomicUsize::new(0);
+        let calls = Arc::new(AtomicUsize::new(0));
+        let counted = calls.clone();
         let wide = Wide(ByHand::new(), 2);
-        let sender = just(()).bulk(160, |_, ()| {
-            calls.fetch_add(1, Relaxed);
+        let sender = just(()).bulk(160, move |_, ()| {
+            counted.fetch_add(1, Relaxed);
             panic!("boom")
         });
         let running = Connected::with_env(sender, Env::from(wide.clone())).start();
         assert!(!running.is_complete());
         wide.0.run_all();
         assert_eq!(running.outcome(), Outcome::Panicked(Panic::new("boom")));
-        assert_eq!(calls.into_inner(), 1);
+        assert_eq!(calls.load(Relaxed), 1);
     }
 
     #[test]
     fn a_stop_ends_the_calls_unless_all_were_made() {
         let sender = just(()).bulk(3, |_, ()| unreachable!("stopped before"));
-        assert_eq!(Connected::with_env(sender, stopped_env()).start().outcome(), Outcome::Stopped);
+        assert_eq!(Connected::with_env(sender, stopped_env()).outcome(), Outcome::Stopped);
         let calls_with_a_stop_in_call = |stopping: usize| {
             let (source, calls) = (StopSource::new(), AtomicUsize::new(0));
             let sender = just(()).bulk(8, |index, ()| {
@@ -465,7 +468,7 @@ mod tests {
                     source.request_stop(StopReason::Requested);
                 }
             });
-            let outcome = Connected::stoppable(sender, &source).start().outcome();
+            let outcome = Connected::stoppable(sender, &source).wait();
             (outcome, calls.into_inner())
         };
         assert_eq!(calls_with_a_stop_in_call(2), (Outcome::Stopped, 3));

@@ -107,7 +107,8 @@ where
         unsafe {
             let parts = &mut *this.as_ref().parts.get();
             if let Some(sender) = parts.sender.take() {
-                this.as_ref().first.run(|| sender.connect(FirstReceiver { operation: this }));
+                let first = NonNull::from(&this.as_ref().first);
+                Slot::run(first, || sender.connect(FirstReceiver { operation: this }));
             }
         }
     }
@@ -154,7 +155,9 @@ where
             // The function, if it is not called, is dropped in there.
             let step = Panic::catch(|| continuation.step(outcome));
             match step.unwrap_or_else(|panic| Step::Done(Outcome::Panicked(panic))) {
-                Step::Next(sender) => operation.second.run(|| sender.connect(receiver)),
+                Step::Next(sender) => {
+                    Slot::run(NonNull::from(&operation.second), || sender.connect(receiver))
+                }
                 Step::Done(outcome) => receiver.complete(outcome),
             }
         }

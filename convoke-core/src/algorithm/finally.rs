@@ -109,7 +109,8 @@ where
         // After the work was started we touch nothing.
         unsafe {
             if let Some(work) = (*this.as_ref().parts.get()).work.take() {
-                this.as_ref().work.run(|| work.connect(WorkReceiver { operation: this }));
+                let slot = NonNull::from(&this.as_ref().work);
+                Slot::run(slot, || work.connect(WorkReceiver { operation: this }));
             }
         }
     }
@@ -181,7 +182,7 @@ where
             parts.outcome = Some(outcome);
             if let Some(clean_up) = parts.clean_up.take() {
                 let receiver = CleanUpReceiver { operation: self.operation };
-                operation.clean_up.run(|| clean_up.connect(receiver));
+                Slot::run(NonNull::from(&operation.clean_up), || clean_up.connect(receiver));
             }
         }
     }
@@ -302,14 +303,14 @@ mod tests {
             let expected =
                 if outcome.is_panicked() { outcome } else { Outcome::Panicked(Panic::new("clean-up")) };
             let clean_up = just_from(|| Panic::new("clean-up").resume());
-            assert_eq!(Connected::new(work.finally(clean_up)).start().outcome(), expected);
+            assert_eq!(Connected::new(work.finally(clean_up)).outcome(), expected);
         }
     }
 
     #[test]
     fn a_clean_up_that_is_stopped_changes_nothing() {
         for (outcome, work) in all_doors(1, "e") {
-            assert_eq!(Connected::new(work.finally(just_stopped())).start().outcome(), outcome);
+            assert_eq!(Connected::new(work.finally(just_stopped())).outcome(), outcome);
         }
     }
 
@@ -321,11 +322,12 @@ mod tests {
         let cleans = just_from(|| seen.store(work.dropped(), Ordering::Relaxed))
             .let_value(|()| cleaning.holding(clean_up.token()));
         let sender = gate.holding(work.token()).finally(cleans).then(|v| (v, clean_up.dropped()));
-        let running = Connected::new(sender).start();
-        gate.complete(Outcome::Value(5));
-        assert_eq!((seen.load(Ordering::Relaxed), clean_up.dropped()), (1, 0));
-        cleaning.complete(Outcome::Value(()));
-        assert_eq!(running.outcome(), Outcome::Value((5, 1)));
+        let outcome = Connected::new(sender).meanwhile(|_| {
+            gate.complete(Outcome::Value(5));
+            assert_eq!((seen.load(Ordering::Relaxed), clean_up.dropped()), (1, 0));
+            cleaning.complete(Outcome::Value(()));
+        });
+        assert_eq!(outcome, Outcome::Value((5, 1)));
     }
 
     #[test]

@@ -227,7 +227,7 @@ where
     /// Rule 4: called once, by the last to give back a count.
     unsafe fn finish(this: NonNull<()>) {
         // SAFETY: the caller's; the operation is alive until its receiver is completed.
-        unsafe { this.cast::<Self>().as_ref().deliver() };
+        unsafe { Self::deliver(this.cast()) };
     }
 
     /// Completes the receiver. Always inlined: of a group that is inline nothing is left then but its outcome.
@@ -235,17 +235,20 @@ where
     /// # Safety
     /// As for `finish`.
     #[inline(always)]
-    unsafe fn deliver(&self) {
-        // SAFETY: rule 4: we are alone.
+    unsafe fn deliver(this: NonNull<Self>) {
+        // SAFETY: rule 4: we are alone. The receiver may free the operation: nothing is touched once it is completed, and
+        // the operation was taken by pointer.
         unsafe {
+            let Self { lent, kept, receiver, .. } = this.as_ref();
+            let kept = kept.get();
             // Only a group that has a stop source runs callbacks that may have panicked.
-            let panic = if G::STOPS { self.lent.children.take_panic() } else { None };
+            let panic = if G::STOPS { lent.children.take_panic() } else { None };
             let outcome = match panic {
                 Some(panic) => Outcome::Panicked(panic),
                 // What is of no use for it is dropped in there.
-                None => Panic::catch(|| G::outcome(&mut *self.kept.get())).unwrap_or_else(Outcome::Panicked),
+                None => Panic::catch(|| G::outcome(&mut *kept)).unwrap_or_else(Outcome::Panicked),
             };
-            if let Some(receiver) = (*self.receiver.get()).take() {
+            if let Some(receiver) = (*receiver.get()).take() {
                 receiver.complete(outcome);
             }
         }
@@ -278,9 +281,10 @@ where
             }
             G::start(&this.slots);
             if G::COMPLETES.is_inline() {
-                this.deliver();
+                Self::deliver(parent.0);
             } else {
-                this.lent.children.arrive(parent.0.cast(), Self::finish);
+                let children = NonNull::from(&*this.lent.children);
+                Children::arrive(children, parent.0.cast(), Self::finish);
             }
         }
     }
@@ -312,7 +316,8 @@ where
             if let Some(reason) = stop {
                 parent.lent.children.request_stop(reason);
             }
-            parent.lent.children.arrive(self.parent.0.cast(), Gathering::<G, R>::finish);
+            let children = NonNull::from(&*parent.lent.children);
+            Children::arrive(children, self.parent.0.cast(), Gathering::<G, R>::finish);
         }
     }
 

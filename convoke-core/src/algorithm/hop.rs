@@ -5,7 +5,7 @@ use core::marker::PhantomPinned;
 use core::pin::Pin;
 use core::ptr::NonNull;
 
-use crate::executor::{Call, Header, Runnable, WorkKind};
+use crate::executor::{Call, Header, Runnable, WorkKind, dispatch_contained, post_contained};
 use crate::operation::Slot;
 use crate::sync::UnsafeCell;
 use crate::{Env, Executor, Operation, Outcome, OutcomeOf, Panic, Receiver, Sender};
@@ -111,7 +111,8 @@ where
         // After the work was started we touch nothing.
         unsafe {
             if let Some(sender) = (*this.as_ref().parts.get()).sender.take() {
-                this.as_ref().work.run(|| sender.connect(HopReceiver { operation: this }));
+                let work = NonNull::from(&this.as_ref().work);
+                Slot::run(work, || sender.connect(HopReceiver { operation: this }));
             }
         }
     }
@@ -165,9 +166,9 @@ where
             parts.outcome = Some(outcome);
             match way {
                 Way::Stay => Runnable::new(header).run(),
-                Way::Post(executor) => executor.post_last(Runnable::new(header)),
+                Way::Post(executor) => post_contained(executor, Runnable::new(header)),
                 Way::Dispatch(executor) => {
-                    if let Some(runnable) = executor.dispatch(Runnable::new(header)) {
+                    if let Some(runnable) = dispatch_contained(executor, Runnable::new(header)) {
                         runnable.run();
                     }
                 }

@@ -75,7 +75,8 @@ where
             match Panic::catch(|| scoped.enter(around)) {
                 Ok((work, changes)) => {
                     *env = Some(ScopedEnv::new(around, changes));
-                    this.as_ref().work.run(|| work.connect(ScopedReceiver { operation: this }));
+                    let slot = NonNull::from(&this.as_ref().work);
+                    Slot::run(slot, || work.connect(ScopedReceiver { operation: this }));
                 }
                 Err(panic) => {
                     if let Some(receiver) = receiver.take() {

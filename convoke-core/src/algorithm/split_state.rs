@@ -135,7 +135,8 @@ impl<S: Shareable> Shared<S> {
         unsafe {
             *this.env.get() = Some(env);
             if let Some(sender) = (*this.sender.get()).take() {
-                this.work.run(|| sender.connect(WorkReceiver { shared: this.clone() }));
+                let receiver = WorkReceiver { shared: this.clone() };
+                Slot::run(NonNull::from(&this.work), || sender.connect(receiver));
             }
         }
     }

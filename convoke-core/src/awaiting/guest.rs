@@ -76,7 +76,7 @@ impl<S: Sender<Value: Send, Error: Send> + 'static> Running<S> {
             this.stop.request_stop(reason);
         }
         // SAFETY: rule 1; the room is pinned by being where it is, and stays until the operation has completed: rule 4.
-        unsafe { this.operation.run(|| sender.connect(GuestReceiver { room })) };
+        unsafe { Slot::run(NonNull::from(&this.operation), || sender.connect(GuestReceiver { room })) };
         let running = Self { room, waker: WakerMark::of(cx.waker()) };
         if this.meeting.completed_at_once() {
             return Ok(running.take_outcome(frame));

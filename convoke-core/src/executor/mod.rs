@@ -1,5 +1,7 @@
 //! The executor contract: who takes a [`Runnable`] and runs it. Executors themselves live one floor up.
 
+mod closed;
+mod contained;
 mod erased;
 mod home;
 mod inline;
@@ -7,6 +9,7 @@ mod queue;
 mod runnable;
 mod timers;
 
+pub use contained::{dispatch_contained, post_contained};
 pub use erased::ExecutorRef;
 pub use home::{AtHome, Home, HomeId, Letter};
 pub use inline::InlineExecutor;

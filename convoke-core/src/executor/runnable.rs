@@ -90,11 +90,11 @@ impl Header {
         }
     }
 
-    /// The kind. Relaxed for those who know from elsewhere that it is there; `Acquire` for those who only look.
+    /// The kind. Acquire: it may have been published a moment ago, by a thread that nothing else orders before the caller.
     #[inline]
-    pub fn kind(&self, ordering: Ordering) -> NonNull<WorkKind> {
-        // SAFETY: it is one that came as a reference or as a `NonNull`.
-        unsafe { NonNull::new_unchecked(self.kind.load(ordering)) }
+    pub fn kind(&self) -> NonNull<WorkKind> {
+        // SAFETY: `new`, `of_kind` and `set_kind` store the address of a kind.
+        unsafe { NonNull::new_unchecked(self.kind.load(Ordering::Acquire)) }
     }
 
     /// From now on it is work of this kind. What was written to the kind before this is seen by whoever sees the kind.
@@ -212,7 +212,7 @@ impl Runnable {
         let header = self.into_raw();
         // SAFETY: `Runnable::new`'s caller promised that the header is alive until this call, and as we give up
         // the one `Runnable`, the call happens once. The kind is there: `Header::of_kind`.
-        unsafe { (header.as_ref().kind(Ordering::Relaxed).as_ref().call)(header, call) }
+        unsafe { (header.as_ref().kind().as_ref().call)(header, call) }
     }
 }
 

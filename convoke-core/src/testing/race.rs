@@ -38,7 +38,7 @@ where
         let gate = Gate::new();
         let connected = Connected::new(make(&by_hand, &gate));
         gates.send((gate, round)).unwrap();
-        assert_eq!(connected.start().wait(), Outcome::Value(round));
+        assert_eq!(connected.wait(), Outcome::Value(round));
     }
     drop(gates);
     over.store(true, Ordering::Release);

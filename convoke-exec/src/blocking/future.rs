@@ -20,6 +20,7 @@ use super::overdue::{Overdue, report};
 use super::pool::BlockingPool;
 use crate::sync::OwnedPermit;
 use crate::time::Alarm;
+use crate::wake::wake_if_any;
 
 /// How long a task that was asked to stop waits for its blocking work, if nobody has said otherwise.
 pub const DEFAULT_GRACE: Duration = Duration::from_secs(5);
@@ -182,9 +183,7 @@ impl<T: Send + 'static> Running<T> {
             state.has_ended = true;
             let waker = state.waker.take();
             drop(state);
-            if let Some(waker) = waker {
-                waker.wake();
-            }
+            wake_if_any(waker);
             permit
         });
         if let Err(error) = pool.threads.post(job) {

@@ -29,6 +29,8 @@ pub(super) struct Engine<I, F, R: Future> {
     may_look: bool,
     region: Region,
     over: Option<Over>,
+    /// All futures were woken, to hear of the stop.
+    told: bool,
     place: &'static Location<'static>,
 }
 
@@ -64,6 +66,7 @@ impl<I: Items, F: FnMut(I::Item) -> R, R: Future> Engine<I, F, R> {
             may_look: false,
             region: Region::new(),
             over: None,
+            told: false,
             place,
         }
     }
@@ -204,7 +207,10 @@ impl<I: Items, F: FnMut(I::Item) -> R, R: Future> Engine<I, F, R> {
         {
             self.over = Some(Over::Panicked(panic));
         }
-        self.lanes.ring_all();
+        // Once: nothing is started any more. All would be visited for each one that fails after the first.
+        if !core::mem::replace(&mut self.told, true) {
+            self.lanes.ring_all();
+        }
     }
 
     fn wait(&mut self, cx: &mut Context<'_>) -> Poll<Option<R::Output>> {

@@ -14,6 +14,7 @@ use std::sync::Arc;
 use convoke_core::{Outcome, Panic};
 
 use crate::region::{BodyMark, Region};
+use crate::steps::visit;
 use crate::together::bells::{Bell, Bells, Key};
 use crate::together::ended::ended;
 
@@ -23,6 +24,8 @@ pub(super) struct Lanes<F> {
     free: Vec<usize>,
     bells: Bells,
     round: VecDeque<Key>,
+    /// How many futures must not be dropped yet, by what each has said when it was polled last.
+    held: usize,
 }
 
 struct Lane<F> {
@@ -39,7 +42,7 @@ pub(super) type Ended<T> = (u64, Outcome<T>);
 
 impl<F: Future> Lanes<F> {
     pub(super) fn new() -> Self {
-        Self { lanes: Vec::new(), free: Vec::new(), bells: Bells::new(), round: VecDeque::new() }
+        Self { lanes: Vec::new(), free: Vec::new(), bells: Bells::new(), round: VecDeque::new(), held: 0 }
     }
 
     pub(super) fn running(&self) -> usize {
@@ -54,7 +57,6 @@ impl<F: Future> Lanes<F> {
                 let lane = &mut self.lanes[place];
                 lane.future.set(Some(future));
                 lane.number = number;
-                lane.mark = BodyMark::default();
                 place
             }
             None => self.open(future, number),
@@ -98,18 +100,25 @@ impl<F: Future> Lanes<F> {
     fn poll(&mut self, place: usize, region: &Region) -> Option<Ended<F::Output>> {
         let lane = &mut self.lanes[place];
         let future = lane.future.as_mut().as_pin_mut()?;
+        self.held -= usize::from(lane.mark.is_held());
         let polled = Panic::catch(|| region.poll_one(future, &lane.mark, &lane.waker, true));
+        self.held += usize::from(lane.mark.is_held());
         let outcome = ended(polled, region, || lane.future.set(None))?;
+        self.held -= usize::from(lane.mark.is_held());
+        lane.mark = BodyMark::default();
         lane.bell.silence();
         self.free.push(place);
         Some((lane.number, outcome))
     }
 
+    /// All lanes with a future: not to be called for each one that is polled.
+    fn each(&self) -> impl Iterator<Item = &Lane<F>> {
+        self.lanes.iter().inspect(|_| visit()).filter(|lane| lane.future.is_some())
+    }
+
     /// Has every lane polled, woken or not: a stop was asked for.
     pub(super) fn ring_all(&self) {
-        for lane in self.lanes.iter().filter(|lane| lane.future.is_some()) {
-            lane.bell.ring();
-        }
+        self.each().for_each(|lane| lane.bell.ring());
     }
 
     /// The owner waits, and is woken at once if a lane was woken meanwhile.
@@ -119,7 +128,7 @@ impl<F: Future> Lanes<F> {
 
     /// Whether one of them must not be dropped yet.
     pub(super) fn is_held(&self) -> bool {
-        self.lanes.iter().any(|lane| lane.future.is_some() && lane.mark.is_held())
+        self.held > 0
     }
 }
 
@@ -128,5 +137,74 @@ impl<F> fmt::Debug for Lanes<F> {
         f.debug_struct("Lanes")
             .field("running", &(self.lanes.len() - self.free.len()))
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(all(test, not(feature = "loom")))]
+mod tests {
+    use core::future::poll_fn;
+    use core::task::{Poll, Waker};
+    use std::sync::Mutex;
+
+    use convoke_core::Outcome;
+
+    use crate::steps::count;
+    use crate::{checkpoint, for_each_concurrent, join, stopped, sync_wait, task};
+
+    const TURNS: usize = 500;
+
+    /// Waits until it is woken once; its waker is to be found there.
+    async fn waits(wakers: &Mutex<Vec<Waker>>) {
+        let mut polled = false;
+        poll_fn(|cx| {
+            if core::mem::replace(&mut polled, true) {
+                return Poll::Ready(());
+            }
+            wakers.lock().unwrap().push(cx.waker().clone());
+            Poll::Pending
+        })
+        .await;
+    }
+
+    #[test]
+    fn turns_that_are_woken_one_by_one_are_not_all_visited_each_time() {
+        let visited = count(|| {
+            let outcome = sync_wait(task(async {
+                let wakers = Mutex::new(Vec::new());
+                let turns = for_each_concurrent(0..TURNS, TURNS, async |_| waits(&wakers).await);
+                let wake = async {
+                    for _ in 0..TURNS {
+                        checkpoint().await;
+                        let waker = wakers.lock().unwrap().pop();
+                        waker.expect("each waits").wake();
+                    }
+                };
+                join((turns, wake)).await;
+            }));
+            assert_eq!(outcome, Outcome::Value(()));
+        });
+        assert!(visited <= 8 * TURNS, "{TURNS} turns cost {visited} visits");
+    }
+
+    #[test]
+    fn turns_that_all_stop_are_asked_to_stop_once() {
+        let visited = count(|| {
+            let outcome = sync_wait(task(async {
+                let wakers = Mutex::new(Vec::new());
+                let turns = for_each_concurrent(0..TURNS, TURNS, async |_| -> () {
+                    waits(&wakers).await;
+                    stopped().await
+                });
+                let wake = async {
+                    checkpoint().await;
+                    let wakers = core::mem::take(&mut *wakers.lock().unwrap());
+                    assert_eq!(wakers.len(), TURNS);
+                    wakers.into_iter().for_each(Waker::wake);
+                };
+                join((turns, wake)).await;
+            }));
+            assert_eq!(outcome, Outcome::Stopped);
+        });
+        assert!(visited <= 8 * TURNS, "{TURNS} stops cost {visited} visits");
     }
 }

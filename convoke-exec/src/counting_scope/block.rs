@@ -126,7 +126,10 @@ impl<S: Sender + 'static, K: Ending<S>> Counted<S, K> {
         let block = self.block;
         // SAFETY: rule 3: nothing was started yet. The block does not move, and lives until the work has completed,
         // for the receiver counts it.
-        unsafe { (*block.as_ptr()).work.run(|| sender.connect(WorkReceiver { block: self })) };
+        unsafe {
+            let work = NonNull::from(&(*block.as_ptr()).work);
+            Slot::run(work, || sender.connect(WorkReceiver { block: self }));
+        };
     }
 
     /// Takes the association, to be ended when there is nothing more to do.

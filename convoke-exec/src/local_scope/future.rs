@@ -118,6 +118,8 @@ struct Rest<C: ?Sized, O> {
     stopped: bool,
     /// A child was stopped after the scope was asked to: then the body's value is not what it says.
     cut_short: bool,
+    /// Body and children were woken, to hear of the stop.
+    told: bool,
 }
 
 enum Failure<O> {
@@ -155,6 +157,7 @@ where
             taken: false,
             stopped: false,
             cut_short: false,
+            told: false,
         },
     }
 }
@@ -281,10 +284,14 @@ where
         {
             self.failure = Some(Failure::Panic(panic));
         }
-        self.ring_all(body);
+        // Once: all would be visited for each one that fails after the first. Who is started later hears of it at once.
+        if !self.told {
+            self.ring_all(body);
+        }
     }
 
-    fn ring_all(&self, body: &Bell) {
+    fn ring_all(&mut self, body: &Bell) {
+        self.told = true;
         body.ring();
         self.children.ring_all();
     }

@@ -16,6 +16,7 @@ use pin_project_lite::pin_project;
 use super::child::Label;
 use crate::region::Region;
 use crate::together::ended::ended;
+use crate::wake::{discard, wake_if_any};
 
 /// Awaits what a child of a local scope returns.
 ///
@@ -54,6 +55,46 @@ impl<T> Meeting<T> {
     fn lock(&self) -> MutexGuard<'_, State<T>> {
         self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
+
+    /// Takes the outcome. If there is none yet, `waker` is called when there is.
+    fn take_or_wait(&self, waker: &Waker) -> Option<Outcome<T>> {
+        let mut clone = None;
+        loop {
+            let mut state = self.lock();
+            if let Some(outcome) = state.outcome.take() {
+                return Some(outcome);
+            }
+            if let Some(waker) = clone.take() {
+                let before = state.awaits.replace(waker);
+                drop(state);
+                drop(before);
+                return None;
+            }
+            // Without the lock: a waker may be anybody's.
+            drop(state);
+            clone = Some(waker.clone());
+        }
+    }
+
+    /// Returns true if the child was asked to stop. If not, `waker` is called when it is.
+    fn is_asked_or_will_tell(&self, waker: &Waker) -> bool {
+        let mut clone = None;
+        loop {
+            let mut state = self.lock();
+            if state.asked || state.child.as_ref().is_some_and(|child| child.will_wake(waker)) {
+                return state.asked;
+            }
+            if let Some(waker) = clone.take() {
+                let before = state.child.replace(waker);
+                drop(state);
+                drop(before);
+                return false;
+            }
+            // Without the lock: a waker may be anybody's.
+            drop(state);
+            clone = Some(waker.clone());
+        }
+    }
 }
 
 impl<T> LocalHandle<T> {
@@ -63,9 +104,7 @@ impl<T> LocalHandle<T> {
         state.asked = true;
         let child = state.child.take();
         drop(state);
-        if let Some(child) = child {
-            child.wake();
-        }
+        wake_if_any(child);
     }
 }
 
@@ -81,18 +120,13 @@ impl<T> Future for LocalHandle<T> {
                 return Poll::Pending;
             }
             assert!(!self.taken, "polled after it has ended");
-            let mut state = self.meeting.lock();
-            let Some(outcome) = state.outcome.take() else {
-                let before = state.awaits.replace(cx.waker().clone());
-                drop(state);
-                drop(before);
+            let Some(outcome) = self.meeting.take_or_wait(cx.waker()) else {
                 if !frame.honour_stop() {
                     frame.waits_at(self.place);
                     self.watch.watch(frame, cx);
                 }
                 return Poll::Pending;
             };
-            drop(state);
             self.taken = true;
             match outcome {
                 Outcome::Value(value) => Poll::Ready(value),
@@ -149,10 +183,8 @@ impl<T> Promise<T> {
         let waker = state.awaits.take();
         let child = state.child.take();
         drop(state);
-        drop(child);
-        if let Some(waker) = waker {
-            waker.wake();
-        }
+        wake_if_any(waker);
+        child.map(discard);
         match late {
             Some(Outcome::Panicked(panic)) => Err(panic),
             // Nobody wants it. A panic of its destructor is the child's.
@@ -171,9 +203,7 @@ impl<T> Drop for Promise<T> {
                 state.outcome = Some(Outcome::Stopped);
             }
             drop(state);
-            if let Some(waker) = waker {
-                waker.wake();
-            }
+            wake_if_any(waker);
         }
     }
 }
@@ -201,13 +231,7 @@ impl<F: Future, O> Future for FutureChild<F, O> {
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<O>> {
         let mut this = self.project();
-        let mut state = this.promise.0.lock();
-        let asked = state.asked;
-        if !asked {
-            state.child = Some(cx.waker().clone());
-        }
-        drop(state);
-        if asked {
+        if this.promise.0.is_asked_or_will_tell(cx.waker()) {
             // What a callback throws has been reported by the panic hook; the body comes to its end nevertheless.
             let _ = Panic::catch(|| this.region.request_stop(StopReason::Abandoned));
         }

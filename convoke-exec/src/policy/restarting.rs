@@ -76,21 +76,22 @@ where
         let (working, ledger) = (Ledger::works(&scope.ledger), scope.ledger.clone());
         scope.entrance.spawn(async move {
             let mut waits = schedule.waits();
-            let mut attempt = 1;
+            let mut attempt = 1_u32;
             let enough = loop {
                 // Making it may panic too.
                 let running = async { make().await };
                 let failure = match whose.awaited(attempt, running).await {
-                    Ok(value) => break ledger.value(value),
+                    Ok(value) => break ledger.judge(Ok(value)),
                     Err(failure) => failure,
                 };
-                let Some(wait) = waits.next() else { break ledger.failure(failure) };
+                let Some(wait) = waits.next() else { break ledger.judge(Err(failure)) };
                 if let Some(report) = &mut report {
                     report(&failure);
                 }
                 drop(failure);
                 sleep(wait).await;
-                attempt += 1;
+                // A child that fails at once, again and again, gets there within a day.
+                attempt = attempt.saturating_add(1);
             };
             drop(working);
             enough

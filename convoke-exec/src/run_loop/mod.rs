@@ -19,6 +19,7 @@ use crate::inbox::{Inbox, Pushed};
 use crate::time::queue::{AfterArm, TimerQueue};
 pub use runner::Moment;
 pub(crate) use runner::Runner;
+use sleeper::Guarded;
 pub use sleeper::{LOOK_EACH, Sleeper, look_next};
 
 /// Runs work on the thread that calls [`run`](RunLoop::run). Others post to it through its
@@ -76,7 +77,7 @@ pub(crate) struct Shared {
 /// What the loop was made with, if it is not a plain one.
 #[derive(Default)]
 struct LeanOn {
-    sleeper: Option<std::sync::Arc<dyn Sleeper>>,
+    sleeper: Option<Guarded>,
     context: Option<std::sync::Arc<dyn Any + Send + Sync>>,
 }
 
@@ -91,7 +92,7 @@ impl RunLoop {
         sleeper: std::sync::Arc<dyn Sleeper>,
         context: Option<std::sync::Arc<dyn Any + Send + Sync>>,
     ) -> Self {
-        let lean_on = LeanOn { sleeper: Some(sleeper), context };
+        let lean_on = LeanOn { sleeper: Some(Guarded::new(sleeper)), context };
         Self { executor: RunLoopExecutor::with(lean_on), runner: Runner::new(), _not_send: PhantomData }
     }
 
@@ -184,10 +185,12 @@ impl RunLoop {
 
 impl Drop for RunLoop {
     fn drop(&mut self) {
-        // SAFETY: we are the loop, and have it to ourselves.
-        let _inside = unsafe { self.executor.shared.home.enter() };
-        self.runner.clear();
-        // SAFETY: as above, and it is gone after this.
+        {
+            // SAFETY: we are the loop, and have it to ourselves.
+            let _inside = unsafe { self.executor.shared.home.enter() };
+            self.runner.clear();
+        }
+        // SAFETY: the loop is this thread's, and is gone after this.
         unsafe { self.executor.close() };
     }
 }
@@ -199,7 +202,7 @@ impl RunLoopExecutor {
 
     fn with(lean_on: LeanOn) -> Self {
         // A clock of the sleeper's own may be behind the machine's.
-        let epoch = lean_on.sleeper.as_ref().map_or_else(Instant::now, |sleeper| sleeper.now());
+        let epoch = lean_on.sleeper.as_ref().map_or_else(Instant::now, Guarded::now);
         Self {
             shared: Arc::new(Shared {
                 home: Home::new(),
@@ -233,8 +236,6 @@ impl RunLoopExecutor {
         let _inside = unsafe { self.shared.home.close() };
         self.shared.timers.close();
         drop(self.shared.inbox.close());
-        // SAFETY: we are inside, and it is closed.
-        unsafe { self.shared.home.open_left_letters() };
     }
 
     /// The inside, for the runner.
@@ -350,7 +351,7 @@ unsafe impl Timers for Shared {
 
 impl Shared {
     fn now(&self) -> Instant {
-        self.sleeper().map_or_else(Instant::now, Sleeper::now)
+        self.sleeper().map_or_else(Instant::now, Guarded::now)
     }
 
     /// When the first timer is due. On the thread of the loop.
@@ -365,8 +366,8 @@ impl Shared {
         self.timers.next_look()
     }
 
-    fn sleeper(&self) -> Option<&dyn Sleeper> {
-        self.lean_on.sleeper.as_deref()
+    fn sleeper(&self) -> Option<&Guarded> {
+        self.lean_on.sleeper.as_ref()
     }
 
     #[cold]

@@ -18,6 +18,7 @@ use crate::frame_arc::FrameArc;
 use crate::spin_lock::{SpinGuard, SpinLock};
 use crate::task::{Inside, Known, Place, TaskHeader, drop_reference};
 use crate::tree::{Entry, Found};
+use crate::wake::wake_if_any;
 
 #[repr(C)]
 pub(crate) struct Block<O> {
@@ -198,9 +199,7 @@ impl<O> Block<O> {
         } else {
             drop(state);
         }
-        if let Some(waker) = waker {
-            waker.wake();
-        }
+        wake_if_any(waker);
         // The panic hook has told of a second panic; a second error is of no use to anybody.
         let _ = Panic::catch(|| drop(second));
         known
@@ -215,9 +214,7 @@ impl<O> Block<O> {
         if let Some(kept) = kept {
             kept.let_go();
         }
-        if let Some(waker) = waker {
-            waker.wake();
-        }
+        wake_if_any(waker);
     }
 
     #[inline]

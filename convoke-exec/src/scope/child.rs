@@ -12,6 +12,7 @@ use super::handle::{Anywhere, Kind};
 use super::meeting_point::MeetingPoint;
 use super::output::ChildOutput;
 use crate::task::{Ending, Known, Place, TaskHeader};
+use crate::wake::wake_if_any;
 
 /// Where a child hangs: in the scope's own place, or in one of its own, on another executor.
 ///
@@ -222,9 +223,8 @@ unsafe impl<O, T, W: Where<O>, K: Kind> Ending<T> for ToHandle<O, W, K> {
                 Complete::Wake => {
                     let waker = (*waker.get()).take();
                     meeting.left();
-                    if let Some(waker) = waker {
-                        waker.wake();
-                    }
+                    // Contained: the scope is told below, whatever the waker does.
+                    wake_if_any(waker);
                 }
                 Complete::Free => match Panic::catch(|| match room.read() {
                     Outcome::Panicked(panic) => Some(panic),

@@ -155,7 +155,8 @@ impl<T, K: Kind> Handle<T, K> {
 
     /// For one that stays at home, and is used while its home is not run: nobody else is there then, unless it is closed.
     fn keep_others_out(child: NonNull<TaskHeader>) -> Option<impl Sized + use<T, K>> {
-        (!Self::is_home(child)).then(Home::keep_out)
+        // SAFETY: we have a reference.
+        (!Self::is_home(child)).then(|| Home::keep_out(unsafe { child.as_ref() }.home_number()))
     }
 
     /// The same for people who look at the handle: it may not be known any more.

@@ -12,6 +12,7 @@ use convoke_core::raw::sync::{Arc, Mutex, MutexGuard};
 use convoke_core::raw::{Frame, StopWatch, outside_a_task};
 
 use super::spawn::Scope;
+use crate::wake::wake_if_any;
 
 impl<O: Send + 'static> Scope<O> {
     /// For children whose results are taken as they come.
@@ -110,9 +111,7 @@ impl<T> Drop for Counted<T> {
         queue.done.extend(self.result.take());
         let waker = queue.waker.take();
         drop(queue);
-        if let Some(waker) = waker {
-            waker.wake();
-        }
+        wake_if_any(waker);
     }
 }
 

@@ -12,6 +12,7 @@ use convoke_core::raw::{Frame, StopWatch, outside_a_task};
 
 use super::output::ChildOutput;
 use super::spawn::Scope;
+use crate::wake::wake_if_any;
 
 impl<O> Scope<O> {
     /// Starts a child, and waits until it says that it is ready: a server that has its port, for example. The child is
@@ -87,9 +88,7 @@ impl<T> Drop for Ready<T> {
         state.is_over = true;
         let waker = state.waker.take();
         drop(state);
-        if let Some(waker) = waker {
-            waker.wake();
-        }
+        wake_if_any(waker);
     }
 }
 

@@ -9,10 +9,13 @@ use core::task::Waker;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use convoke_core::Panic;
+
 use super::channel::{SendError, TryReceiveError, TrySendError};
 use super::pause::Pause;
 use super::until::{Look, until, until_turn};
 use super::wait_queue::WaitQueue;
+use crate::wake::wake_if_any;
 
 /// The lists.
 const SENDERS: usize = 0;
@@ -134,9 +137,7 @@ fn receive<T>(locked: &mut Look<'_, State<T>>, next: &mut u64) -> Result<Receive
 }
 
 fn open_up<T: Clone>((message, waker): Received<T>) -> T {
-    if let Some(waker) = waker {
-        waker.wake();
-    }
+    wake_if_any(waker);
     Arc::unwrap_or_clone(message)
 }
 
@@ -294,16 +295,17 @@ impl<T> Clone for Receiver<T> {
 
 impl<T> Drop for Receiver<T> {
     fn drop(&mut self) {
+        let mut panic = None;
         // What nobody else wants goes, one after the other, and not under the lock.
         let last = loop {
             let mut locked = self.shared.lock();
             match receive(&mut locked, &mut self.next) {
                 Ok((message, waker)) => {
                     drop(locked);
-                    drop(message);
-                    if let Some(waker) = waker {
-                        waker.wake();
-                    }
+                    // Contained: who does not listen any more is taken out of the count nevertheless.
+                    let dropped = Panic::catch(|| drop(message));
+                    panic = panic.or(dropped.err());
+                    wake_if_any(waker);
                 }
                 // In the same breath: what is sent from now on is not for us.
                 Err(_) => {
@@ -316,6 +318,11 @@ impl<T> Drop for Receiver<T> {
         if last {
             // They get their messages back.
             self.shared.grant_all(SENDERS);
+        }
+        if let Some(panic) = panic
+            && !std::thread::panicking()
+        {
+            panic.resume();
         }
     }
 }

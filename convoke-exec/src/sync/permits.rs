@@ -21,6 +21,7 @@ use convoke_core::raw::sync::const_outside_models;
 use pin_project_lite::pin_project;
 
 use crate::diagnosis::ledger::{self, Asking};
+use crate::wake::{discard, wake};
 
 use super::pause::Pause;
 use super::wait::{Left, Wait};
@@ -193,7 +194,7 @@ impl Permits {
             let Some((waker, noted)) = self.grant_first(&mut locked) else { return };
             let more = locked.first(0).is_some_and(|wanted| self.available() >= *wanted);
             drop(locked);
-            waker.wake();
+            wake(waker);
             if let Some(began) = noted {
                 ledger::woken(began);
             }
@@ -318,11 +319,12 @@ impl Acquire<'_> {
             return Poll::Ready(());
         }
         let node = this.wait.address();
+        // Before the note, which would stay if this panics.
+        let waker = cx.waker().clone();
         // Room for the note is made before the lock is taken.
         if ledger::is_on() {
             ledger::waits(node, asking(this.permits.address()));
         }
-        let waker = cx.waker().clone();
         let mut locked = this.permits.queue.lock();
         let alone = locked.is_empty(0);
         this.permits.word.fetch_or(WAITED_FOR, Ordering::Relaxed);
@@ -333,7 +335,8 @@ impl Acquire<'_> {
             }
             this.permits.note(asking);
             drop(locked);
-            drop(waker);
+            // Contained: the permits are ours by now.
+            discard(waker);
             return Poll::Ready(());
         }
         this.wait.enqueue(&mut locked, 0, *this.wanted, waker);

@@ -10,6 +10,7 @@ use pin_project_lite::pin_project;
 use super::pause::Pause;
 use super::wait::{Left, Wait};
 use super::wait_queue::{Locked, Standing, WaitQueue};
+use crate::wake::{discard, wake};
 
 /// What is looked at: the state, and those who wait for it in two lists, under the lock.
 pub(super) type Look<'l, S> = Locked<'l, S, (), 2>;
@@ -73,7 +74,7 @@ impl<S, F, R> Until<'_, S, F, R> {
         if let (Left::Granted(_), true) = (this.wait.leave(), *this.passes_on) {
             let granted = this.queue.lock().grant(*this.list, |_| ());
             if let Some(((), waker)) = granted {
-                waker.wake();
+                wake(waker);
             }
         }
     }
@@ -104,6 +105,8 @@ where
             let mut locked = this.queue.lock();
             if let Some(found) = (this.look)(&mut locked) {
                 drop(locked);
+                // Contained: what was found may be nowhere else any more.
+                waker.map(discard);
                 return Poll::Ready(found);
             }
             // Foreign code, a waker's, runs without the lock.

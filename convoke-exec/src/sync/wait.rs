@@ -7,6 +7,7 @@ use core::ptr::NonNull;
 use core::task::{Context, Waker};
 
 use super::wait_queue::{Locked, Node, Standing, WaitQueue};
+use crate::wake::discard;
 
 /// See the head of this file.
 pub(crate) struct Wait<'q, S, P, const LISTS: usize = 1> {
@@ -127,7 +128,8 @@ impl<'q, S, P, const LISTS: usize> Wait<'q, S, P, LISTS> {
         if let Some((payload, waker)) = taken {
             after(&mut locked);
             drop(locked);
-            drop(waker);
+            // Contained: whoever leaves has others to tell of it.
+            discard(waker);
             return Left::Queued(payload);
         }
         drop(locked);

@@ -22,6 +22,7 @@ use convoke_core::raw::sync::atomic::{AtomicU8, Ordering};
 use convoke_core::raw::sync::const_outside_models;
 
 use crate::spin_lock::{SpinGuard, SpinLock};
+use crate::wake::wake;
 
 /// See the head of this file. `S` is the state, `P` what a node carries.
 pub(crate) struct WaitQueue<S, P, const LISTS: usize = 1> {
@@ -106,7 +107,7 @@ impl<S, P, const LISTS: usize> WaitQueue<S, P, LISTS> {
             && let Some(((), waker)) = { self.lock().grant(list, |_| ()) }
         {
             left -= 1;
-            waker.wake();
+            wake(waker);
         }
     }
 }

@@ -3,7 +3,6 @@
 use core::panic::Location;
 
 use convoke_core::raw::Waits;
-use convoke_core::raw::sync::atomic::Ordering;
 
 use super::header::TaskHeader;
 use super::site::TaskKind;
@@ -49,7 +48,7 @@ impl TaskHeader {
     /// The task is in a list of its parent's for as long as the reference is used.
     unsafe fn kind_seen(&self) -> &TaskKind {
         // SAFETY: the caller's; as above.
-        unsafe { self.runnable.kind(Ordering::Acquire).cast().as_ref() }
+        unsafe { self.runnable.kind().cast().as_ref() }
     }
 
     /// The word in which it says where it waits.

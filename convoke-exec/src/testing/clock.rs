@@ -24,19 +24,22 @@ impl Clock {
         !self.queue.is_empty()
     }
 
-    /// Moves to the next timer and calls it, if there is one that is due by then. By one thread at a time.
+    /// Moves to the next timer and calls it, if there is one that is due by then; or another thread, which moves the clock
+    /// too, has called it.
     pub(super) fn jump(&self, by: Option<Instant>) -> bool {
         let earliest = self.queue.earliest().filter(|at| by.is_none_or(|by| *at <= by));
         let Some(at) = earliest else { return false };
-        // A time that had passed when the timer was armed does not move the clock back.
-        let now = at.max(self.now());
-        *self.lock() = now;
-        self.queue.call_due(now) > 0
+        let now = self.move_to(at);
+        self.queue.call_due(now);
+        true
     }
 
-    /// Moves on, over no timer: see [`jump`](Clock::jump).
-    pub(super) fn move_to(&self, now: Instant) {
-        *self.lock() = now;
+    /// Moves on, over no timer: see [`jump`](Clock::jump). The clock does not go back: for a time that had passed when a timer
+    /// was armed, or because another thread is ahead. Returns what it shows.
+    pub(super) fn move_to(&self, at: Instant) -> Instant {
+        let mut now = self.lock();
+        *now = at.max(*now);
+        *now
     }
 
     /// Ends the timers.

@@ -45,7 +45,8 @@ impl Clockwork {
     }
 
     /// Moves the clock by this much, with a stop at each timer on the way, and runs what is queued at each. Says how much
-    /// it has run. By one thread at a time.
+    /// it has run. By one thread at a time: if several move the clock, timers and work are called by any of them, and not in
+    /// the order of their times.
     pub fn advance(&self, duration: Duration) -> usize {
         let end = self.now() + duration;
         let mut ran = self.run_ready();

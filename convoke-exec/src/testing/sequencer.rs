@@ -10,6 +10,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use convoke_core::raw::{Frame, StopWatch};
 
+use crate::wake::{discard, wake, wake_if_any};
+
 /// Forces an order on what several tasks do: whoever comes to step 3 waits until steps 0, 1 and 2 are over. A step lasts for
 /// as long as the [`Turn`] is kept. Clones are the same sequencer.
 ///
@@ -51,7 +53,8 @@ struct Steps {
     next: usize,
     /// The step that is on was taken.
     taken: bool,
-    waiting: BTreeMap<usize, (Waker, &'static Location<'static>)>,
+    /// Who waits for which step. A waker is taken out to be called: that is done without the lock.
+    waiting: BTreeMap<usize, (Option<Waker>, &'static Location<'static>)>,
     /// Somebody did not wait for his turn any more, at this step: it will never be taken.
     broken: Option<(usize, &'static Location<'static>)>,
 }
@@ -128,6 +131,8 @@ impl Future for At {
             this.give_up();
             return Poll::Pending;
         }
+        // Cloned, and dropped, without the lock: it may be anybody's.
+        let waker = cx.waker().clone();
         let mut steps = this.sequencer.lock();
         if let Some(complaint) = steps.complaint(this.step, this.standing == Standing::New) {
             drop(steps);
@@ -142,7 +147,7 @@ impl Future for At {
             this.standing = Standing::Over;
             return Poll::Ready(Turn(this.sequencer.clone()));
         }
-        let before = steps.waiting.insert(this.step, (cx.waker().clone(), this.place));
+        let before = steps.waiting.insert(this.step, (Some(waker), this.place));
         drop(steps);
         drop(before);
         this.standing = Standing::Waits;
@@ -163,13 +168,15 @@ impl At {
             return;
         }
         let mut steps = self.sequencer.lock();
-        steps.waiting.remove(&self.step);
+        let own = steps.waiting.remove(&self.step);
         if steps.broken.is_none_or(|(broken, _)| self.step < broken) {
             steps.broken = Some((self.step, self.place));
         }
-        let later: Vec<_> = steps.waiting.range(self.step..).map(|(_, (waker, _))| waker.clone()).collect();
+        let later: Vec<_> =
+            steps.waiting.range_mut(self.step..).filter_map(|(_, (waker, _))| waker.take()).collect();
         drop(steps);
-        later.into_iter().for_each(Waker::wake);
+        later.into_iter().for_each(wake);
+        own.and_then(|(waker, _)| waker).map(discard);
     }
 }
 
@@ -184,11 +191,10 @@ impl Drop for Turn {
         let mut steps = self.0.lock();
         steps.next += 1;
         steps.taken = false;
-        let waker = steps.waiting.get(&steps.next).map(|(waker, _)| waker.clone());
+        let next = steps.next;
+        let waker = steps.waiting.get_mut(&next).and_then(|(waker, _)| waker.take());
         drop(steps);
-        if let Some(waker) = waker {
-            waker.wake();
-        }
+        wake_if_any(waker);
     }
 }
 

@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use convoke_core::raw::{Frame, StopWatch};
 
 use super::stage::{Stage, here};
+use crate::wake::wake_if_any;
 
 /// Waits until every other task of the test waits and nothing is queued, before time jumps: what the others could do without
 /// time passing they have done. Of several who wait for this, one at a time goes on, in their order.
@@ -69,9 +70,7 @@ impl Blocked {
     pub(super) fn release_one(&self) -> bool {
         let Some(first) = self.lock().pop_front() else { return false };
         let waker = first.lock().take();
-        if let Some(waker) = waker {
-            waker.wake();
-        }
+        wake_if_any(waker);
         true
     }
 
@@ -111,11 +110,15 @@ impl Future for WaitAllBlocked {
                     this.waiting = Some(waiting);
                 }
                 Some(waiting) => {
+                    // Cloned, and dropped, without the lock: it may be anybody's.
+                    let clone = cx.waker().clone();
                     let mut waker = waiting.lock();
                     if waker.is_none() {
                         return Poll::Ready(());
                     }
-                    *waker = Some(cx.waker().clone());
+                    let before = waker.replace(clone);
+                    drop(waker);
+                    drop(before);
                 }
             }
             if let Some(frame) = frame {

@@ -17,9 +17,10 @@ use std::time::Instant;
 use convoke_core::raw::sync::UnsafeCell;
 use convoke_core::raw::sync::atomic::{AtomicU8, Ordering};
 use convoke_core::raw::{Call, Timer, Timers, WakerMark};
-use convoke_core::{Executor, ExecutorRef, Panic};
+use convoke_core::{Executor, ExecutorRef};
 
 use super::{When, fallback};
+use crate::wake::wake_if_any;
 
 /// See the head of this file.
 #[repr(C)]
@@ -180,10 +181,8 @@ impl Alarm {
             this.state.store(state, Ordering::Release);
             waker
         };
-        if let Some(waker) = waker {
-            // It may be anybody's waker, and a timer does not unwind.
-            let _ = Panic::catch(|| waker.wake());
-        }
+        // Contained: a timer does not unwind.
+        wake_if_any(waker);
     }
 }
 

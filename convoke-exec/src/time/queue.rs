@@ -5,10 +5,13 @@
 //! 1. A timer's links and the fields of `Waiting` are touched with the lock held.
 //! 2. A timer stays where it is from `arm` until it was called or `disarm` has returned.
 //! 3. Whoever takes a timer out to call it does that once and does not touch it afterwards.
-//! 4. One thread at a time calls timers. It may do so again from inside of a call: that is why `calls` is a list.
+//! 4. One thread at a time is to call timers; it may do so again from inside of a call. Nobody enforces that, so `calls` is a
+//!    list that each call takes itself out of, wherever it stands: if several threads call timers, their order is lost, and
+//!    nothing else.
 //! 5. Who waits for a call on another thread has said so in `sleepers`, and looks with the gate held; who ends a call and
 //!    sees sleepers opens the gate afterwards. So none sleeps through it, and all others never see the gate.
 
+use core::cell::Cell;
 use core::fmt;
 use core::ptr::{self, NonNull};
 use std::sync::PoisonError;
@@ -42,7 +45,7 @@ struct Waiting {
     closed: bool,
     /// How often timers were looked through.
     looks: u64,
-    /// The innermost call that is being made.
+    /// The calls that are being made, the last that has begun first.
     calls: *const Calling,
     /// How many wait in `disarm` for a call on another thread.
     sleepers: usize,
@@ -56,8 +59,9 @@ unsafe impl Send for Waiting {}
 struct Calling {
     /// Compared by address, never followed.
     timer: *const Timer,
-    by: usize,
-    outer: *const Calling,
+    by: u64,
+    /// The one before it in the list. Touched with the lock held.
+    outer: Cell<*const Calling>,
 }
 
 /// What the one who armed a timer must do now.
@@ -240,7 +244,7 @@ impl TimerQueue {
     /// next look, so that this ends. Says how many it has called. One load, if none is due.
     ///
     /// One thread at a time calls this, [`call_some_due`](TimerQueue::call_some_due) or [`close`](TimerQueue::close): the
-    /// owner's.
+    /// owner's. If several do, each timer is called once, but not in order.
     pub fn call_due(&self, now: Instant) -> usize {
         self.call_some_due(now, usize::MAX)
     }
@@ -298,14 +302,13 @@ impl TimerQueue {
         timer: NonNull<Timer>,
         call: Call,
     ) -> SpinGuard<'a, Waiting> {
-        let calling = Calling { timer: timer.as_ptr(), by: thread_mark(), outer: waiting.calls };
+        let calling = Calling { timer: timer.as_ptr(), by: thread_mark(), outer: Cell::new(waiting.calls) };
         waiting.calls = &raw const calling;
         drop(waiting);
         // SAFETY: rules 2 and 3: it is there, for `disarm` waits for us, and we took it out.
         unsafe { Timer::call(timer, call) };
         let mut waiting = self.lock();
-        // Inner calls have ended, so the innermost is ours.
-        waiting.calls = calling.outer;
+        waiting.end_call(&calling);
         if waiting.sleepers > 0 {
             return self.open_gate(waiting);
         }
@@ -380,13 +383,36 @@ impl Waiting {
         let mut calling = self.calls;
         // SAFETY: rule 1; a call takes itself off the list, with the lock held, before its frame ends.
         while let Some(Calling { timer: called, by, outer }) = unsafe { calling.as_ref() } {
-            if ptr::eq(*called, timer) {
-                // From inside of it. If its address is that of an outer one that is long gone, it is our thread too.
-                return *by != thread_mark();
+            // From inside of it nobody waits. A call of this thread with the same address may also be one of a timer that
+            // is long gone: there may be another.
+            if ptr::eq(*called, timer) && *by != thread_mark() {
+                return true;
             }
-            calling = *outer;
+            calling = outer.get();
         }
         false
+    }
+
+    /// Takes a call off the list: most often the last that was put there, unless several threads call timers.
+    #[inline]
+    fn end_call(&mut self, ended: &Calling) {
+        if ptr::eq(self.calls, ended) {
+            self.calls = ended.outer.get();
+        } else {
+            self.end_earlier_call(ended);
+        }
+    }
+
+    #[cold]
+    fn end_earlier_call(&self, ended: &Calling) {
+        let mut calling = self.calls;
+        // SAFETY: rule 1; as above.
+        while let Some(other) = unsafe { calling.as_ref() } {
+            calling = other.outer.get();
+            if ptr::eq(calling, ended) {
+                return other.outer.set(ended.outer.get());
+            }
+        }
     }
 }
 

@@ -10,9 +10,8 @@ use std::time::{Duration, Instant};
 use convoke_core::raw::sync::UnsafeCell;
 use convoke_core::raw::sync::atomic::{AtomicU8, Ordering};
 use convoke_core::raw::{Call, Header, OnStop, RawCallback, Runnable, Timer, Timers, WorkKind};
-use convoke_core::{
-    Completes, Env, Executor, Never, Operation, Outcome, Panic, Receiver, Sender, StopReason,
-};
+use convoke_core::raw::{dispatch_contained, post_contained};
+use convoke_core::{Completes, Env, Never, Operation, Outcome, Panic, Receiver, Sender, StopReason};
 
 use super::{Sleeping, When, timers_of};
 
@@ -269,8 +268,8 @@ impl<R: Receiver<(), Never>> SleepOperation<R> {
             let runnable = Runnable::new(this.cast());
             if called {
                 // Through the queue even if we are there: other timers wait.
-                executor.post_last(runnable);
-            } else if let Some(runnable) = executor.dispatch(runnable) {
+                post_contained(executor, runnable);
+            } else if let Some(runnable) = dispatch_contained(executor, runnable) {
                 runnable.run();
             }
         }

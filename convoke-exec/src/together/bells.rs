@@ -9,6 +9,8 @@ use std::task::Wake;
 use convoke_core::raw::sync::atomic::{AtomicBool, Ordering};
 use convoke_core::raw::sync::{Mutex, MutexGuard};
 
+use crate::wake::{wake, wake_if_any};
+
 /// The board, as its owner has it. When the owner goes, bells that are kept elsewhere lead nowhere.
 pub struct Bells {
     board: Arc<Board>,
@@ -78,12 +80,16 @@ impl Bells {
     /// The owner waits, unless a bell has rung since it last looked: then it is woken at once, and others get their turn
     /// before.
     pub fn wait(&self, waker: &Waker) {
+        // Cloned, and dropped, without the lock: it may be anybody's.
+        let clone = waker.clone();
         let mut state = self.board.lock();
         if state.rung.is_empty() {
-            state.owner = Some(waker.clone());
+            let before = state.owner.replace(clone);
+            drop(state);
+            drop(before);
         } else {
             drop(state);
-            waker.wake_by_ref();
+            wake(clone);
         }
     }
 }
@@ -128,9 +134,7 @@ impl Bell {
         let owner = state.owner.take();
         drop(state);
         // Outside the lock: a waker may be anybody's.
-        if let Some(owner) = owner {
-            owner.wake();
-        }
+        wake_if_any(owner);
     }
 }
 
@@ -153,9 +157,7 @@ pub(crate) struct OwnerBell {
 impl OwnerBell {
     pub(crate) fn ring(&self) {
         let owner = self.board.lock().owner.take();
-        if let Some(owner) = owner {
-            owner.wake();
-        }
+        wake_if_any(owner);
     }
 }
 

@@ -18,6 +18,7 @@ use convoke_core::{Outcome, Panic};
 use super::bells::{Bell, Bells, Key};
 use super::ended::ended;
 use crate::region::{BodyMark, Region};
+use crate::steps::visit;
 
 /// See the head of this file. `T` is what the owner wants to know of each child.
 pub(crate) struct WokenSet<F: ?Sized, T = ()> {
@@ -28,6 +29,8 @@ pub(crate) struct WokenSet<F: ?Sized, T = ()> {
     round: VecDeque<Key>,
     /// How many children there were.
     serial: u64,
+    /// How many children must not be dropped yet, by what each has said when it was polled last.
+    held: usize,
 }
 
 struct Child<F: ?Sized, T> {
@@ -49,6 +52,7 @@ impl<F: Future + ?Sized, T> WokenSet<F, T> {
             bells: Bells::new(),
             round: VecDeque::new(),
             serial: 0,
+            held: 0,
         }
     }
 
@@ -81,11 +85,14 @@ impl<F: Future + ?Sized, T> WokenSet<F, T> {
         self.bells.bell(key)
     }
 
+    /// All children: not to be called for each one that is polled.
+    fn each(&self) -> impl Iterator<Item = &Child<F, T>> {
+        self.children.iter().inspect(|_| visit()).flatten()
+    }
+
     /// Has every child polled, woken or not: a stop was asked for.
     pub(crate) fn ring_all(&self) {
-        for child in self.children.iter().flatten() {
-            child.bell.ring();
-        }
+        self.each().for_each(|child| child.bell.ring());
     }
 
     /// The owner is polled: all that were woken are in the round.
@@ -104,11 +111,14 @@ impl<F: Future + ?Sized, T> WokenSet<F, T> {
         let child = self.children[key.place].as_mut().filter(|child| child.serial == key.serial)?;
         child.bell.answer();
         child.begun = true;
+        self.held -= usize::from(child.mark.is_held());
         let polled = Panic::catch(|| region.poll_one(child.future.as_mut(), &child.mark, &child.waker, true));
+        self.held += usize::from(child.mark.is_held());
         let mut tag = None;
         let outcome = ended(polled, region, || {
             if let Some(child) = self.children[key.place].take() {
                 child.bell.silence();
+                self.held -= usize::from(child.mark.is_held());
                 self.free.push(key.place);
                 tag = Some(child.tag);
                 drop(child.future);
@@ -121,6 +131,7 @@ impl<F: Future + ?Sized, T> WokenSet<F, T> {
     pub(crate) fn drop_unbegun(&mut self, region: &Region) -> Option<Panic> {
         let mut first = None;
         for (key, child) in self.children.iter_mut().enumerate() {
+            visit();
             if child.as_ref().is_some_and(|child| !child.begun) {
                 self.free.push(key);
                 let panic = Panic::catch(|| region.within(|| drop(child.take()))).err();
@@ -132,8 +143,7 @@ impl<F: Future + ?Sized, T> WokenSet<F, T> {
 
     /// The round is over, and the owner waits. It is woken at once if a child was woken meanwhile.
     pub(crate) fn end_round(&self, waker: &Waker) {
-        // Those that were not polled in this round have said so before.
-        if self.children.iter().flatten().any(|child| child.mark.is_held()) {
+        if self.held > 0 {
             Frame::hold_current();
         }
         self.bells.wait(waker);
@@ -145,5 +155,82 @@ impl<F: ?Sized, T> fmt::Debug for WokenSet<F, T> {
         f.debug_struct("WokenSet")
             .field("children", &(self.children.len() - self.free.len()))
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(all(test, not(feature = "loom")))]
+mod tests {
+    use core::future::poll_fn;
+    use core::task::Poll;
+    use std::sync::Mutex;
+
+    use super::*;
+    use crate::steps::count;
+    use crate::{checkpoint, local_scope, shield, sync_wait, task};
+
+    const CHILDREN: usize = 500;
+
+    /// Waits until it is woken once; its waker is to be found there.
+    async fn waits(wakers: &Mutex<Vec<Waker>>) {
+        let mut polled = false;
+        poll_fn(|cx| {
+            if polled {
+                return Poll::Ready(());
+            }
+            polled = true;
+            wakers.lock().unwrap().push(cx.waker().clone());
+            Poll::Pending
+        })
+        .await;
+    }
+
+    fn poll_round(set: &mut WokenSet<impl Future>, region: &Region) {
+        set.begin_round();
+        while let Some(key) = set.next() {
+            set.poll(key, region);
+        }
+        set.end_round(Waker::noop());
+    }
+
+    #[test]
+    fn children_that_are_woken_one_by_one_are_not_all_visited_each_time() {
+        let visited = count(|| {
+            let outcome = sync_wait(task(async {
+                let wakers = Mutex::new(Vec::new());
+                let (mut set, region) = (WokenSet::new(), Region::new());
+                for _ in 0..CHILDREN {
+                    set.insert(Box::pin(waits(&wakers)), ());
+                }
+                poll_round(&mut set, &region);
+                for _ in 0..CHILDREN {
+                    let waker = wakers.lock().unwrap().pop();
+                    waker.expect("each waits").wake();
+                    poll_round(&mut set, &region);
+                }
+                set.is_empty()
+            }));
+            assert_eq!(outcome, Outcome::Value(true));
+        });
+        assert!(visited <= 8 * CHILDREN, "{CHILDREN} children cost {visited} visits");
+    }
+
+    #[test]
+    fn children_that_all_fail_are_asked_to_stop_once() {
+        let visited = count(|| {
+            let outcome = sync_wait(task(async {
+                local_scope(async |s| {
+                    for n in 0..CHILDREN {
+                        s.spawn(shield(async move {
+                            checkpoint().await;
+                            Err(n)
+                        }));
+                    }
+                    Ok::<(), usize>(())
+                })
+                .await
+            }));
+            assert_eq!(outcome, Outcome::Value(Err(0)));
+        });
+        assert!(visited <= 8 * CHILDREN, "{CHILDREN} failures cost {visited} visits");
     }
 }

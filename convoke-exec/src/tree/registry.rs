@@ -10,6 +10,7 @@
 
 use core::cell::Cell;
 use core::fmt;
+use core::marker::PhantomPinned;
 use core::ptr::{self, NonNull};
 
 use convoke_core::raw::sync::atomic::{AtomicUsize, Ordering};
@@ -33,6 +34,9 @@ pub(crate) struct Entry {
     order: Cell<u64>,
     parent: Cell<NonNull<()>>,
     look: Cell<unsafe fn(NonNull<()>, &mut Found)>,
+    /// Until `drop` has taken it out of its list, those beside it in there write to it. Only for types that are not `Unpin` may
+    /// they do so while `drop` has its `&mut self`: so this one is not, nor any parent that has one.
+    _pinned: PhantomPinned,
 }
 
 struct Shard {
@@ -82,6 +86,7 @@ impl Entry {
             order: Cell::new(0),
             parent: Cell::new(NonNull::dangling()),
             look: Cell::new(|_, _| {}),
+            _pinned: PhantomPinned,
         }
     }
 

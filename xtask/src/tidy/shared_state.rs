@@ -55,6 +55,7 @@ const EXCEPTIONS: &[Exception] = &[
             ("RwLock", "convoke-exec/src/cleanup/problem.rs"),
             ("OnceLock", "convoke-exec/src/diagnosis/in_tests.rs"),
             ("Mutex", "convoke-exec/src/pool/shared.rs"),
+            ("Mutex", "convoke-exec/src/task/many_wakers.rs"),
             ("OnceLock", "convoke-io/src/net/resolver/names.rs"),
             ("Mutex", "convoke-io/src/signal/process/mod.rs"),
             ("Mutex mpsc", "convoke-io/src/signal/process/windows.rs"),
@@ -86,6 +87,10 @@ const EXCEPTIONS: &[Exception] = &[
             ("UnsafeCell", "convoke-exec/src/limited/mod.rs"),
             ("UnsafeCell", "convoke-exec/src/strand/mod.rs"),
         ],
+    },
+    Exception {
+        reason: "A word that may hold an executor of the user's, with cells of its own; it is not written to as a cell.",
+        uses: &[("UnsafeCell", "convoke-core/src/executor/erased.rs")],
     },
     Exception {
         reason: "A value that is set once and orders itself. Nobody waits by the cell, and loom has none.",

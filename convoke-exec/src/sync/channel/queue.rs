@@ -18,6 +18,7 @@ use convoke_core::raw::sync::atomic::{AtomicUsize, Ordering};
 
 use super::super::wait_queue::{Locked, WaitQueue};
 use super::{TryReceiveError, TrySendError};
+use crate::wake::wake_if_any;
 
 /// The lists.
 pub(super) const SENDERS: usize = 0;
@@ -94,7 +95,7 @@ impl<T> Queue<T> {
             drop(locked);
             match offered {
                 Offered::Sent(waker) => {
-                    wake(waker);
+                    wake_if_any(waker);
                     return Ok(());
                 }
                 Offered::Full(message) => return Err(TrySendError::Full(message)),
@@ -113,7 +114,7 @@ impl<T> Queue<T> {
         drop(locked);
         match taken {
             Taken::Message(message, waker) => {
-                wake(waker);
+                wake_if_any(waker);
                 Ok(message)
             }
             Taken::Empty => Err(TryReceiveError::Empty),
@@ -185,7 +186,7 @@ impl<T> Queue<T> {
         let mut locked = self.waiting.lock();
         let waker = if locked.state().messages.is_empty() { None } else { self.tell_one(&mut locked) };
         drop(locked);
-        wake(waker);
+        wake_if_any(waker);
     }
 
     /// Rule 3, for one who was given a message and does not want it any more.
@@ -202,7 +203,7 @@ impl<T> Queue<T> {
             }
             let waker = if has_room { self.tell_one(&mut locked) } else { None };
             drop(locked);
-            wake(waker);
+            wake_if_any(waker);
             if has_room {
                 return;
             }
@@ -264,13 +265,6 @@ impl<T> Queue<T> {
             self.close();
         }
         drop(messages);
-    }
-}
-
-#[inline]
-pub(super) fn wake(waker: Option<Waker>) {
-    if let Some(waker) = waker {
-        waker.wake();
     }
 }
 

@@ -10,7 +10,8 @@ use pin_project_lite::pin_project;
 use super::super::pause::Pause;
 use super::super::wait::{Left, Wait};
 use super::super::wait_queue::Standing;
-use super::queue::{Queue, RECEIVERS, State, Taken, wake};
+use super::queue::{Queue, RECEIVERS, State, Taken};
+use crate::wake::{discard, wake_if_any};
 
 pin_project! {
     /// See [`mpsc::Receiver::recv`](crate::sync::mpsc::Receiver::recv).
@@ -69,7 +70,9 @@ impl<'a, T> Receive<'a, T> {
             match this.queue.take(&mut locked) {
                 Taken::Message(message, sender) => {
                     drop(locked);
-                    wake(sender);
+                    // Contained, both of them: the message is ours by now.
+                    wake_if_any(sender);
+                    waker.map(discard);
                     return Poll::Ready(Some(message));
                 }
                 Taken::Closed => {

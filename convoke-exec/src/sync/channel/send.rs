@@ -11,7 +11,8 @@ use super::super::pause::Pause;
 use super::super::wait::Wait;
 use super::super::wait_queue::Standing;
 use super::SendError;
-use super::queue::{Offered, Queue, SENDERS, State, wake};
+use super::queue::{Offered, Queue, SENDERS, State};
+use crate::wake::wake_if_any;
 
 pin_project! {
     /// See [`mpsc::Sender::send`](crate::sync::mpsc::Sender::send).
@@ -48,7 +49,7 @@ impl<'a, T> SendMessage<'a, T> {
             match this.queue.offer(&mut locked, message) {
                 Offered::Sent(receiver) => {
                     drop(locked);
-                    wake(receiver);
+                    wake_if_any(receiver);
                     return Poll::Ready(Ok(()));
                 }
                 Offered::Closed(message) => {

@@ -7,7 +7,7 @@ use std::io;
 use std::sync::{Arc, OnceLock, PoisonError};
 
 use convoke_core::raw::sync::{Mutex, MutexGuard};
-use convoke_core::{StopReason, StopSource, StopToken};
+use convoke_core::{Panic, StopReason, StopSource, StopToken};
 use convoke_exec::sync::Event;
 
 use super::LookupError;
@@ -110,7 +110,8 @@ impl Drop for Asker {
         if seats.askers == 0 {
             Flights::remove(&mut under_way, &self.flight);
             drop(under_way);
-            self.flight.source.request_stop(StopReason::Abandoned);
+            // What a callback of the lookup throws has been reported by the panic hook, and is no business of who leaves.
+            let _ = Panic::catch(|| self.flight.source.request_stop(StopReason::Abandoned));
         }
     }
 }
@@ -135,7 +136,8 @@ impl Pilot {
         // The first counts: after `land` there is nothing left to say.
         if self.flight.found.set(found.map(Arc::from).map_err(Arc::new)).is_ok() {
             Flights::remove(&mut self.flights.lock(), &self.flight);
-            self.flight.landed.set();
+            // A waker of those who wait may throw, and we may be here because the lookup did.
+            let _ = Panic::catch(|| self.flight.landed.set());
         }
     }
 }
