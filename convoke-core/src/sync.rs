@@ -15,7 +15,7 @@ mod chosen {
     /// `std`'s cell with loom's way of access: through a closure, so that a model sees where it begins and ends.
     #[derive(Debug)]
     #[repr(transparent)]
-    pub struct UnsafeCell<T>(std::cell::UnsafeCell<T>);
+    pub struct UnsafeCell<T: ?Sized>(std::cell::UnsafeCell<T>);
 
     impl<T> UnsafeCell<T> {
         /// Wraps `value`.
@@ -42,11 +42,30 @@ mod chosen {
             self.0.into_inner()
         }
     }
+
+    impl<T: ?Sized> UnsafeCell<T> {
+        /// The address, for writing. In a model this call is the access: what is pointed into for longer is not seen.
+        #[inline]
+        pub const fn get(&self) -> *mut T {
+            self.0.get()
+        }
+
+        /// The address, for reading by several threads at once.
+        #[inline]
+        pub const fn get_const(&self) -> *const T {
+            self.0.get().cast_const()
+        }
+
+        /// The value, which nobody else can reach.
+        #[inline]
+        pub const fn get_mut(&mut self) -> &mut T {
+            self.0.get_mut()
+        }
+    }
 }
 
 #[cfg(feature = "loom")]
 mod chosen {
-    pub use loom::cell::UnsafeCell;
     pub use loom::model;
     pub use loom::sync::{
         Arc, Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard, atomic,
@@ -59,6 +78,55 @@ mod chosen {
         /// Sleeps until it is woken.
         pub fn park_timeout(_: std::time::Duration) {
             park();
+        }
+    }
+
+    /// loom's cell, and access to it that is checked when it begins and has no end.
+    #[derive(Debug)]
+    pub struct UnsafeCell<T: ?Sized>(loom::cell::UnsafeCell<T>);
+
+    impl<T> UnsafeCell<T> {
+        /// Wraps `value`.
+        #[track_caller]
+        pub fn new(value: T) -> Self {
+            Self(loom::cell::UnsafeCell::new(value))
+        }
+
+        /// The value.
+        pub fn into_inner(self) -> T {
+            self.0.into_inner()
+        }
+    }
+
+    impl<T: ?Sized> UnsafeCell<T> {
+        /// Access for reading.
+        #[track_caller]
+        pub fn with<R>(&self, f: impl FnOnce(*const T) -> R) -> R {
+            self.0.with(f)
+        }
+
+        /// Access for writing.
+        #[track_caller]
+        pub fn with_mut<R>(&self, f: impl FnOnce(*mut T) -> R) -> R {
+            self.0.with_mut(f)
+        }
+
+        /// The address, for writing. This call is the access: what is pointed into for longer is not seen.
+        #[track_caller]
+        pub fn get(&self) -> *mut T {
+            self.0.with_mut(|value| value)
+        }
+
+        /// The address, for reading by several threads at once.
+        #[track_caller]
+        pub fn get_const(&self) -> *const T {
+            self.0.with(|value| value)
+        }
+
+        /// The value, which nobody else can reach.
+        pub fn get_mut(&mut self) -> &mut T {
+            // SAFETY: the reference is the only way to the cell for as long as it lives.
+            unsafe { &mut *self.get() }
         }
     }
 }

@@ -18,9 +18,10 @@ pub struct SpinLock<T> {
 /// Whether it is taken.
 #[cfg(not(feature = "loom"))]
 mod flag {
-    use core::sync::atomic::{AtomicBool, Ordering};
     use std::thread;
     use std::time::Duration;
+
+    use convoke_core::raw::sync::atomic::{AtomicBool, Ordering};
 
     /// How often to look before one lets others run, one of whom may have the lock.
     const LOOKS: u32 = 64;

@@ -1,11 +1,12 @@
 //! `sync_wait(sender)`: starts work and waits for its outcome on this thread, which meanwhile runs a loop.
 
-use core::cell::{Cell, UnsafeCell};
+use core::cell::Cell;
 use core::fmt;
 use core::mem::ManuallyDrop;
 use core::ptr::{self, NonNull};
 
 use convoke_core::env::Changes;
+use convoke_core::raw::sync::UnsafeCell;
 use convoke_core::raw::sync::{thread_local, thread_mark};
 use convoke_core::raw::{Call, Header, Runnable, Slot, WorkKind};
 use convoke_core::{Env, Executor, ExecutorRef, Outcome, OutcomeOf, Receiver, Sender};

@@ -1,12 +1,12 @@
 //! `boxed()`: the type of a sender erased, with tail calls.
 
-use core::cell::UnsafeCell;
 use core::fmt;
 use core::marker::PhantomPinned;
 use core::pin::Pin;
 use core::ptr::NonNull;
 
 use crate::operation::{EnvAbove, Handshake, no_unwind};
+use crate::sync::UnsafeCell;
 use crate::{Env, ExecutorRef, Never, Operation, Outcome, Panic, Receiver, Sender};
 
 /// Any sender with this value and error: for recursion, for struct fields, for choosing between senders at run time.

@@ -1,6 +1,5 @@
 //! `bulk(n, f)`: calls a function for every index, in parallel where the executor is.
 
-use core::cell::UnsafeCell;
 use core::fmt;
 use core::marker::PhantomPinned;
 use core::ops::Range;
@@ -10,6 +9,7 @@ use core::ptr::NonNull;
 use super::bulk_share::Share;
 use crate::executor::{Call, Header, Runnable, WorkKind};
 use crate::operation::{EnvAbove, Slot};
+use crate::sync::UnsafeCell;
 use crate::sync::atomic::{AtomicUsize, Ordering};
 use crate::{Completes, Env, Executor, ExecutorRef, Operation, Outcome, Panic, Receiver, Sender};
 
@@ -142,7 +142,7 @@ where
         unsafe {
             let operation = this.as_ref();
             if let (Some(sender), Some(receiver)) =
-                ((*operation.sender.get()).take(), &*operation.receiver.get())
+                ((*operation.sender.get()).take(), &*operation.receiver.get_const())
             {
                 operation.env.ask(receiver);
                 *operation.executor.get() = sender.completes_on(operation.env.get());
@@ -178,7 +178,7 @@ where
             let runners = width.min(operation.count).max(1);
             *operation.share.get() = Share::new(operation.count, runners);
             if let Some(panic) = broken {
-                (*operation.share.get()).end_with(panic);
+                (*operation.share.get_const()).end_with(panic);
             }
             // Relaxed: posting the helpers is what lets others see it.
             operation.runners.store(runners, Ordering::Relaxed);
@@ -208,7 +208,7 @@ where
                 // A post that panics drops its helper, which leaves; the others are still to be posted, or all would wait
                 // for them.
                 if let Err(panic) = Panic::catch(|| executor.post(runnable)) {
-                    (*this.as_ref().share.get()).end_with(panic);
+                    (*this.as_ref().share.get_const()).end_with(panic);
                 }
             }
         }
@@ -235,7 +235,8 @@ where
     #[inline]
     unsafe fn work(&self) {
         // SAFETY: rule 2: all three are only read until every runner has left.
-        let (share, value, env) = unsafe { (&*self.share.get(), &*self.value.get(), self.env.get()) };
+        let (share, value, env) =
+            unsafe { (&*self.share.get_const(), &*self.value.get_const(), self.env.get()) };
         if let Some(value) = value {
             share.work(env.stop(), |range| call_each(&self.f, value, range));
         }

@@ -1,13 +1,13 @@
 //! The operation behind `let_value`, `let_error` and `let_stopped`: work, then, depending on its outcome, other
 //! work made by a function.
 
-use core::cell::UnsafeCell;
 use core::fmt;
 use core::marker::PhantomPinned;
 use core::pin::Pin;
 use core::ptr::NonNull;
 
 use crate::operation::Slot;
+use crate::sync::UnsafeCell;
 use crate::{Env, Operation, Outcome, Panic, Receiver, Sender};
 
 /// What to do after the first work has ended.
@@ -167,7 +167,7 @@ where
     fn env(&self) -> &Env {
         // SAFETY: the operation is alive, and the receiver in its place, until the first child completes.
         unsafe {
-            (*self.operation.as_ref().parts.get()).receiver.as_ref().expect("taken on completion").env()
+            (*self.operation.as_ref().parts.get_const()).receiver.as_ref().expect("taken on completion").env()
         }
     }
 }

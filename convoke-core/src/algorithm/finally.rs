@@ -1,6 +1,5 @@
 //! `finally(clean_up)`: clean-up that runs on every exit.
 
-use core::cell::UnsafeCell;
 use core::fmt;
 use core::marker::PhantomPinned;
 use core::pin::Pin;
@@ -8,6 +7,7 @@ use core::ptr::NonNull;
 
 use super::unstoppable::Unstoppable;
 use crate::operation::Slot;
+use crate::sync::UnsafeCell;
 use crate::{Completes, Env, Never, Operation, Outcome, OutcomeOf, Panic, Receiver, Sender};
 
 /// Runs `clean_up` after the work, whichever door that ended through, shielded from stop requests; then passes the
@@ -126,7 +126,7 @@ where
     /// Called by a child that runs, for which the receiver is in its place.
     unsafe fn env(&self) -> &Env {
         // SAFETY: nobody writes the parts while a child runs.
-        unsafe { (*self.parts.get()).receiver.as_ref().expect("taken on completion").env() }
+        unsafe { (*self.parts.get_const()).receiver.as_ref().expect("taken on completion").env() }
     }
 }
 

@@ -1,6 +1,5 @@
 //! `from_callback(f)`: hands the duty to complete to code that knows nothing of senders.
 
-use core::cell::UnsafeCell;
 use core::fmt;
 use core::marker::{PhantomData, PhantomPinned};
 use core::mem::ManuallyDrop;
@@ -8,6 +7,7 @@ use core::pin::Pin;
 use core::ptr::NonNull;
 
 use crate::operation::Handshake;
+use crate::sync::UnsafeCell;
 use crate::{Env, Never, Operation, Outcome, Panic, Receiver, Sender, StopToken};
 
 /// A sender that calls `f` with a [`Completion`] and completes with what that handle is given, whenever and on

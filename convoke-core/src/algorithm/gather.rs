@@ -1,7 +1,6 @@
 //! The operation behind `when_all`, `when_any` and `stop_when`: several children at once, all of them awaited, one
 //! outcome made of theirs.
 
-use core::cell::UnsafeCell;
 use core::fmt;
 use core::marker::PhantomPinned;
 use core::mem::ManuallyDrop;
@@ -10,6 +9,7 @@ use core::ptr::NonNull;
 
 use crate::env::ScopedEnv;
 use crate::operation::{Children, EnvAbove};
+use crate::sync::UnsafeCell;
 use crate::{Completes, Env, Operation, Outcome, Panic, Receiver, StopReason};
 
 /// A group of senders, and how the outcomes of its children become one.
@@ -268,14 +268,14 @@ where
         unsafe {
             let this = parent.0.as_ref();
             let Some(group) = (*this.group.get()).take() else { return };
-            if let Some(receiver) = &*this.receiver.get() {
+            if let Some(receiver) = &*this.receiver.get_const() {
                 this.above.ask(receiver);
             }
             let armed = G::STOPS && !G::COMPLETES.is_inline() && group.count() > 1;
             if armed {
                 this.arm();
             }
-            group.connect(&this.slots, &*this.kept.get(), parent);
+            group.connect(&this.slots, &*this.kept.get_const(), parent);
             if armed {
                 this.lent.children.link(this.above.get().stop());
             }
@@ -302,11 +302,11 @@ where
         // SAFETY: rule 2: we hold the child's count, so the operation is alive; after `arrive` nothing is touched.
         unsafe {
             let parent = self.parent.0.as_ref();
-            let stop = G::accept(&*parent.kept.get(), self.place, outcome);
+            let stop = G::accept(&*parent.kept.get_const(), self.place, outcome);
             if G::COMPLETES.is_inline() {
                 // Rule 3, the exception: this child is done, those before it are, and those after it have not started.
                 if let Some(reason) = stop
-                    && (*parent.lent.env.get()).is_none()
+                    && (*parent.lent.env.get_const()).is_none()
                 {
                     parent.arm();
                     parent.lent.children.request_stop(reason);
@@ -326,7 +326,7 @@ where
         // SAFETY: rules 2 and 3: the child is not home, so both are in their places and only read.
         unsafe {
             let parent = self.parent.0.as_ref();
-            match &*parent.lent.env.get() {
+            match &*parent.lent.env.get_const() {
                 Some(env) => env,
                 None => parent.above.get(),
             }

@@ -1,6 +1,5 @@
 //! The operation behind `continues_on`, `on` and `affine_on`: work whose outcome is carried to an executor.
 
-use core::cell::UnsafeCell;
 use core::fmt;
 use core::marker::PhantomPinned;
 use core::pin::Pin;
@@ -8,6 +7,7 @@ use core::ptr::NonNull;
 
 use crate::executor::{Call, Header, Runnable, WorkKind, dispatch_contained, post_contained};
 use crate::operation::Slot;
+use crate::sync::UnsafeCell;
 use crate::{Env, Executor, Operation, Outcome, OutcomeOf, Panic, Receiver, Sender};
 
 /// Where an outcome is carried to.
@@ -180,7 +180,7 @@ where
     fn env(&self) -> &Env {
         // SAFETY: the operation is alive, and the receiver in its place, until the work completes.
         unsafe {
-            (*self.operation.as_ref().parts.get()).receiver.as_ref().expect("taken on completion").env()
+            (*self.operation.as_ref().parts.get_const()).receiver.as_ref().expect("taken on completion").env()
         }
     }
 }

@@ -1,13 +1,13 @@
 //! The operation behind `repeat_until`, `repeat_n` and `retry`: one child after another, in the same place, in a loop
 //! that does not grow the stack however many of them complete at once.
 
-use core::cell::UnsafeCell;
 use core::fmt;
 use core::marker::PhantomPinned;
 use core::pin::Pin;
 use core::ptr::NonNull;
 
 use crate::operation::{Handshake, Slot};
+use crate::sync::UnsafeCell;
 use crate::{Env, Operation, Outcome, OutcomeOf, Panic, Receiver, Sender};
 
 /// What is done round after round. Both functions may call the program's closures; their panics are caught outside.
@@ -120,7 +120,8 @@ where
         // SAFETY: rule 2: we are alone.
         unsafe {
             let Self { receiver, rounds, .. } = this.as_ref();
-            if (*receiver.get()).as_ref().is_some_and(|receiver| receiver.env().stop().stop_requested()) {
+            if (*receiver.get_const()).as_ref().is_some_and(|receiver| receiver.env().stop().stop_requested())
+            {
                 Self::complete(this, Outcome::Stopped);
                 return None;
             }
@@ -219,7 +220,10 @@ where
     fn env(&self) -> &Env {
         // SAFETY: rule 1: the round is running, so the operation is alive and its receiver in place.
         unsafe {
-            (*self.operation.as_ref().receiver.get()).as_ref().expect("taken after the last round").env()
+            (*self.operation.as_ref().receiver.get_const())
+                .as_ref()
+                .expect("taken after the last round")
+                .env()
         }
     }
 }

@@ -1,12 +1,12 @@
 //! `schedule(&executor)`: completes on an executor.
 
-use core::cell::UnsafeCell;
 use core::fmt;
 use core::marker::PhantomPinned;
 use core::pin::Pin;
 use core::ptr::NonNull;
 
 use crate::executor::{Call, Header, Runnable, WorkKind, post_contained};
+use crate::sync::UnsafeCell;
 use crate::{Completes, Env, Executor, ExecutorRef, Never, Operation, Outcome, OutcomeOf, Receiver, Sender};
 
 /// A sender that completes on `executor`. Also to be had as [`Executor::schedule`].

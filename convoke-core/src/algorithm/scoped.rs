@@ -1,7 +1,6 @@
 //! The operation behind `with_env`, `write_env`, `unstoppable` and `let_with_stop_source`: work that runs in an
 //! environment of its own, made at the start from the one around it.
 
-use core::cell::UnsafeCell;
 use core::fmt;
 use core::marker::PhantomPinned;
 use core::pin::Pin;
@@ -9,6 +8,7 @@ use core::ptr::NonNull;
 
 use crate::env::{Changes, ScopedEnv};
 use crate::operation::Slot;
+use crate::sync::UnsafeCell;
 use crate::{Env, Operation, Outcome, Panic, Receiver, Sender};
 
 /// What to run, and what is to be different around it.
@@ -124,7 +124,7 @@ where
     #[inline]
     fn env(&self) -> &Env {
         // SAFETY: the operation is alive, and its environment made, until the work completes.
-        unsafe { (*self.operation.as_ref().parts.get()).env.as_deref().expect("made in `start`") }
+        unsafe { (*self.operation.as_ref().parts.get_const()).env.as_deref().expect("made in `start`") }
     }
 }
 

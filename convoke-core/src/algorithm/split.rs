@@ -1,6 +1,5 @@
 //! `split()`: several consumers of one result.
 
-use core::cell::UnsafeCell;
 use core::fmt;
 use core::marker::PhantomPinned;
 use core::pin::Pin;
@@ -11,6 +10,7 @@ use super::split_state::{Leaving, Place, Shared};
 use crate::operation::Handshake;
 use crate::stop::{OnStop, RawCallback};
 use crate::sync::Arc;
+use crate::sync::UnsafeCell;
 use crate::{Operation, Outcome, OutcomeOf, Receiver, Sender, StopReason};
 
 /// Work that is done once and whose result goes to as many consumers as there are clones of this sender.
@@ -97,7 +97,7 @@ where
         // SAFETY: rule 3: the parts are ours until the meeting, to which we come last of all. We are pinned, so the
         // list may point to us; the environment of the receiver outlives the callback, which is removed at the meeting.
         unsafe {
-            let Some((shared, receiver)) = &*this.as_ref().parts.get() else { return };
+            let Some((shared, receiver)) = &*this.as_ref().parts.get_const() else { return };
             let env = receiver.env();
             let place = Place { consumer: this.cast(), end: Self::end };
             if env.stop().stop_requested() && !shared.is_done() {

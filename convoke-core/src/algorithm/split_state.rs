@@ -1,10 +1,10 @@
 //! What the consumers of a `split` share: the work, its result, and who waits for it.
 
-use core::cell::UnsafeCell;
 use core::ptr::NonNull;
 
 use crate::env::Changes;
 use crate::operation::Slot;
+use crate::sync::UnsafeCell;
 use crate::sync::{Arc, Mutex, MutexGuard};
 use crate::{Env, Outcome, OutcomeOf, Panic, Receiver, Sender, StopReason, StopSource};
 
@@ -196,7 +196,7 @@ impl<S: Shareable> Receiver<S::Value, S::Error> for WorkReceiver<S> {
 
     fn env(&self) -> &Env {
         // SAFETY: rule 1: written before the work was connected, and only read since.
-        unsafe { (*self.shared.env.get()).as_ref() }.expect("written before the work was connected")
+        unsafe { (*self.shared.env.get_const()).as_ref() }.expect("written before the work was connected")
     }
 }
 

@@ -9,7 +9,6 @@
 //! 5. `stop` is asked by the future alone, before it abandons the operation; so it does not go while it runs callbacks.
 
 use core::alloc::Layout;
-use core::cell::UnsafeCell;
 use core::mem::ManuallyDrop;
 use core::ptr::NonNull;
 use core::task::{Context, Waker};
@@ -19,6 +18,7 @@ use crate::env::ScopedEnv;
 use crate::frame::{Frame, Guest, HostRef, WakerMark};
 use crate::operation::Slot;
 use crate::stop::InPlaceStop;
+use crate::sync::UnsafeCell;
 use crate::{Env, OutcomeOf, Panic, Receiver, Sender, StopReason};
 
 /// An operation in flight, and the right to its outcome.

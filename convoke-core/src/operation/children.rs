@@ -1,11 +1,11 @@
 //! Several children under one parent: who is the last to come home, and how all of them are asked to stop.
 
-use core::cell::UnsafeCell;
 use core::fmt;
 use core::ptr::NonNull;
 
 use crate::Panic;
 use crate::stop::{InPlaceStop, OnStop, Onward, RawCallback, StopReason, StopRef};
+use crate::sync::UnsafeCell;
 use crate::sync::atomic::{AtomicUsize, Ordering};
 
 /// Counts the children of an operation and, if it is armed, holds their stop source, linked to the parent's.
@@ -81,7 +81,7 @@ impl Children {
     /// After `arm`, by the parent's `start` while it holds its count; `parent` outlives the operation.
     pub unsafe fn link(&self, parent: StopRef<'_>) {
         // SAFETY: written in `arm`, by this thread.
-        if let Some(armed) = unsafe { &*self.armed.get() } {
+        if let Some(armed) = unsafe { &*self.armed.get_const() } {
             // SAFETY: we are pinned, and `arrive` removes the callback before the operation ends.
             unsafe { armed.link.register(parent) };
         }
@@ -90,7 +90,7 @@ impl Children {
     /// Asks the children to stop, if there is a stop source. The caller holds a count (rule 2). Does not panic (rule 4).
     pub fn request_stop(&self, reason: StopReason) {
         // SAFETY: written in `arm`, before the children started; the caller is one of them.
-        let Some(armed) = (unsafe { &*self.armed.get() }) else { return };
+        let Some(armed) = (unsafe { &*self.armed.get_const() }) else { return };
         if let Err(panic) = Panic::catch(|| armed.stop.request_stop(reason)) {
             // SAFETY: the first request alone runs callbacks, so nobody else writes; `finish` waits for our count.
             unsafe { *armed.panic.get() = Some(panic) };
@@ -103,7 +103,7 @@ impl Children {
     /// Called by `finish`.
     pub unsafe fn take_panic(&self) -> Option<Panic> {
         // SAFETY: rule 3: we are alone.
-        unsafe { (*self.armed.get()).as_ref().and_then(|armed| (*armed.panic.get()).take()) }
+        unsafe { (*self.armed.get_const()).as_ref().and_then(|armed| (*armed.panic.get()).take()) }
     }
 
     /// Gives back one count; the last one calls `finish(owner)`, which may free `this`. That is why this takes a pointer
@@ -116,7 +116,7 @@ impl Children {
         // SAFETY: the count that the caller holds keeps it alive.
         if unsafe { this.as_ref() }.counted.fetch_sub(1, Ordering::AcqRel) == 1 {
             // SAFETY: rule 3: we are the last, so nobody has destroyed it yet; `arm` happened before us.
-            if let Some(armed) = unsafe { &*this.as_ref().armed.get() } {
+            if let Some(armed) = unsafe { &*this.as_ref().armed.get_const() } {
                 // SAFETY: `link` returned before `start` gave back its count. A request that runs just now on another
                 // thread finds the count at zero and leaves: waiting for it is short.
                 unsafe { armed.link.remove() };
@@ -148,7 +148,7 @@ impl OnStop for StopAll {
             if !children.hold() {
                 return;
             }
-            let stopped = match &*children.armed.get() {
+            let stopped = match &*children.armed.get_const() {
                 Some(armed) => Panic::catch(|| armed.stop.request_stop(reason)),
                 None => Ok(false),
             };
@@ -168,7 +168,7 @@ impl OnStop for StopAll {
             if !children.hold() {
                 return None;
             }
-            let Some(armed) = &*children.armed.get() else {
+            let Some(armed) = &*children.armed.get_const() else {
                 Children::arrive(self.children, self.owner, self.finish);
                 return None;
             };
@@ -186,7 +186,7 @@ impl StopAll {
         let children = children.cast::<Children>();
         // SAFETY: the count keeps it alive. `parent` was written in `arm`, before any child was started.
         unsafe {
-            let parent = (*children.as_ref().armed.get()).as_ref().map(|armed| armed.parent);
+            let parent = (*children.as_ref().armed.get_const()).as_ref().map(|armed| armed.parent);
             if let Some((owner, finish)) = parent {
                 Children::arrive(children, owner, finish);
             }

@@ -1,6 +1,6 @@
 //! Room for one child inside its parent, filled when the parent is pinned and the child's receiver can point back.
 
-use core::cell::{Cell, UnsafeCell};
+use core::cell::Cell;
 use core::fmt;
 use core::marker::PhantomPinned;
 use core::mem::MaybeUninit;
@@ -8,6 +8,7 @@ use core::pin::Pin;
 use core::ptr::NonNull;
 
 use super::Operation;
+use crate::sync::{UnsafeCell, const_outside_models};
 use crate::{Outcome, Panic};
 
 /// Holds a child operation in place, for a parent that connects late. Empty at first; dropping it drops the child.
@@ -24,10 +25,12 @@ pub struct Slot<O> {
 unsafe impl<O: Send> Sync for Slot<O> {}
 
 impl<O: Operation> Slot<O> {
-    /// An empty slot.
-    #[inline]
-    pub const fn new() -> Self {
-        Self { child: UnsafeCell::new(MaybeUninit::uninit()), full: Cell::new(false), _pinned: PhantomPinned }
+    const_outside_models! {
+        /// An empty slot.
+        #[inline]
+        pub fn new() -> Self {
+            Self { child: UnsafeCell::new(MaybeUninit::uninit()), full: Cell::new(false), _pinned: PhantomPinned }
+        }
     }
 
     /// Connects the child into the slot.

@@ -1,10 +1,11 @@
 //! The side of a run loop that runs: used by `RunLoop`, and by `sync_wait` on a loop that is lent to it.
 
-use core::cell::{Cell, UnsafeCell};
+use core::cell::Cell;
 use core::ptr;
 use std::time::Instant;
 
 use convoke_core::Panic;
+use convoke_core::raw::sync::UnsafeCell;
 use convoke_core::raw::sync::atomic::{Ordering, fence};
 use convoke_core::raw::sync::{thread, thread_local};
 use convoke_core::raw::{AtHome, HomeId, RunQueue, Runnable};

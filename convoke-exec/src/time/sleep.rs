@@ -1,6 +1,5 @@
 //! `sleep(duration)` and `sleep_until(instant)`: completes when its time has come.
 
-use core::cell::UnsafeCell;
 use core::fmt;
 use core::marker::PhantomPinned;
 use core::mem::offset_of;
@@ -8,6 +7,7 @@ use core::pin::Pin;
 use core::ptr::NonNull;
 use std::time::{Duration, Instant};
 
+use convoke_core::raw::sync::UnsafeCell;
 use convoke_core::raw::sync::atomic::{AtomicU8, Ordering};
 use convoke_core::raw::{Call, Header, OnStop, RawCallback, Runnable, Timer, Timers, WorkKind};
 use convoke_core::raw::{dispatch_contained, post_contained};
@@ -283,7 +283,7 @@ impl<R: Receiver<(), Never>> SleepOperation<R> {
         // has seen the bits, and it was he who posted us.
         unsafe {
             let due = this.as_ref().race.load(Ordering::Relaxed) & (DUE | STOPPED) == DUE;
-            let parts = &*this.as_ref().parts.get();
+            let parts = &*this.as_ref().parts.get_const();
             let stopped =
                 parts.receiver.as_ref().is_some_and(|receiver| receiver.env().stop().stop_requested());
             let in_time = due && call == Call::Run && !stopped;

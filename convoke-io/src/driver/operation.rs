@@ -7,7 +7,6 @@
 //! 4. An operation that is submitted stays where it is. Its owner sees to that: he is pinned, and does not go before it was
 //!    finished or let go.
 
-use core::cell;
 use core::fmt;
 use core::marker::PhantomPinned;
 use core::ptr::{self, NonNull};
@@ -24,7 +23,7 @@ pub(crate) struct IoOperation {
     pub(super) request: UnsafeCell<Option<Request>>,
     pub(super) result: UnsafeCell<Option<io::Result<usize>>>,
     /// Plain, as pointers lead to it.
-    pub(super) next: cell::UnsafeCell<*mut IoOperation>,
+    pub(super) next: UnsafeCell<*mut IoOperation>,
     pub(super) call: UnsafeCell<Option<Call>>,
     pub(super) life: Life,
     _pinned: PhantomPinned,
@@ -44,7 +43,7 @@ impl IoOperation {
         Self {
             request: UnsafeCell::new(None),
             result: UnsafeCell::new(None),
-            next: cell::UnsafeCell::new(ptr::null_mut()),
+            next: UnsafeCell::new(ptr::null_mut()),
             call: UnsafeCell::new(None),
             life: Life::new(),
             _pinned: PhantomPinned,
