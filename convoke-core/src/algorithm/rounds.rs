@@ -7,6 +7,7 @@ use core::marker::PhantomPinned;
 use core::pin::Pin;
 use core::ptr::NonNull;
 
+use super::boxed_turn::Enclosing;
 use crate::operation::{Handshake, Slot};
 use crate::{Env, Operation, Outcome, OutcomeOf, Panic, Receiver, Sender};
 
@@ -221,6 +222,12 @@ where
         unsafe {
             (*self.operation.as_ref().receiver.get()).as_ref().expect("taken after the last round").env()
         }
+    }
+
+    #[inline]
+    fn enclosing(&self) -> Option<Enclosing> {
+        // SAFETY: rule 1: the round is running, so the operation is alive and its receiver in place.
+        unsafe { (*self.operation.as_ref().receiver.get()).as_ref() }.and_then(Receiver::enclosing)
     }
 }
 
