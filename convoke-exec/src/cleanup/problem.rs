@@ -74,7 +74,9 @@ static HOOK: RwLock<Option<Arc<Hook>>> = RwLock::new(None);
 /// convoke::set_cleanup_hook(|problem| eprintln!("my program: {problem}"));
 /// ```
 pub fn set_cleanup_hook(hook: impl Fn(&CleanupProblem<'_>) + Send + Sync + 'static) {
-    *HOOK.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(hook));
+    let before = HOOK.write().unwrap_or_else(PoisonError::into_inner).replace(Arc::new(hook));
+    // Not under the lock: what a hook has kept may report when it is dropped.
+    drop(before);
 }
 
 #[cfg(feature = "testing")]
@@ -139,6 +141,24 @@ impl Whose {
 #[cfg(all(test, not(feature = "loom")))]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_hook_that_is_replaced_may_report_when_it_is_dropped() {
+        struct Reports(Whose);
+        impl Drop for Reports {
+            fn drop(&mut self) {
+                self.0.report(ProblemKind::Skipped);
+            }
+        }
+        let reports = Reports(Whose { what: "a hook", place: Location::caller() });
+        set_cleanup_hook(move |_| {
+            let _kept = &reports;
+        });
+        let (said, heard) = std::sync::mpsc::channel();
+        set_cleanup_hook(move |problem| said.send(problem.to_string()).unwrap());
+        assert!(heard.try_recv().is_ok_and(|problem| problem.contains("a hook")));
+        *HOOK.write().unwrap_or_else(PoisonError::into_inner) = None;
+    }
 
     #[test]
     fn a_hook_that_panics_ends_nothing_even_while_panicking() {
