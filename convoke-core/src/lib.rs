@@ -59,6 +59,7 @@ pub mod raw {
     pub use crate::env::ScopedEnv;
     pub use crate::executor::{
         AtHome, Call, Header, Home, HomeId, Letter, RunQueue, Runnable, Timer, TimerLinks, Timers, WorkKind,
+        dispatch_contained, post_contained,
     };
     pub use crate::frame::{
         Frame, FrameOwner, Guest, HeldBefore, Host, HostKind, HostRef, KeepsFrame, KeptFrame, Polled,

@@ -3,6 +3,7 @@
 #![cfg(all(feature = "testing", not(feature = "loom")))]
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use convoke_core::prelude::*;
 use convoke_core::testing::{ByHand, Connected, Gate};
@@ -133,9 +134,10 @@ fn in_an_outcome_that_is_of_no_use() {
     one.complete(Outcome::Value(Bomb));
     assert_eq!(running.outcome(), bombed());
 
-    let kept = std::sync::Mutex::new(None);
-    let sender = from_callback(|handle: Completion<Bomb>| {
-        *kept.lock().unwrap() = Some(handle);
+    let kept = Arc::new(std::sync::Mutex::new(None));
+    let keep = kept.clone();
+    let sender = from_callback(move |handle: Completion<Bomb>| {
+        *keep.lock().unwrap() = Some(handle);
         Panic::new("function").resume()
     });
     let running = Connected::new(sender.then(|_| ())).start();

@@ -5,6 +5,7 @@
 use std::alloc::Layout;
 use std::ptr::NonNull;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use convoke_core::env::{Changes, FrameAllocator, Local};
 use convoke_core::frames::Counting;
@@ -108,6 +109,51 @@ fn a_scoped_environment_borrows_what_it_does_not_change() {
     drop(kept);
     assert_eq!(Arc::strong_count(&place.0), handles);
     assert_eq!(parent.executor().downcast_ref(), Some(&place), "the parent still has its own");
+}
+
+/// An executor whose state is in the handle itself, in one word. A clone begins with a copy of it.
+struct CountsItsPosts(AtomicUsize);
+
+impl Clone for CountsItsPosts {
+    fn clone(&self) -> Self {
+        Self(AtomicUsize::new(self.0.load(Ordering::Relaxed)))
+    }
+}
+
+impl PartialEq for CountsItsPosts {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Executor for CountsItsPosts {
+    fn post(&self, _: Runnable) {}
+
+    fn work_began(&self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// Before, the handle was copied bit for bit, and the copy had counts of its own; one that owned memory would have freed
+/// it twice. That a handle which changes was kept in a word that is no cell is seen by Miri alone.
+#[test]
+fn an_executor_whose_handle_changes_is_lent_and_not_copied() {
+    let parent = Env::from(CountsItsPosts(AtomicUsize::new(0)));
+    let counted = || parent.executor().downcast_ref::<CountsItsPosts>().unwrap().0.load(Ordering::Relaxed);
+    // SAFETY: the parent outlives it, and is not moved.
+    let scoped = unsafe { ScopedEnv::new(&parent, Changes::new()) };
+    // SAFETY: `scoped` outlives it, and is not moved.
+    let below = unsafe { ScopedEnv::new(&scoped, Changes::new()) };
+    parent.executor().work_began();
+    scoped.executor().work_began();
+    below.executor().work_began();
+    assert_eq!(counted(), 3);
+    assert_eq!(below.executor(), parent.executor());
+    assert!(below.executor().downcast_ref::<CountsItsPosts>().is_some());
+    let kept = below.executor().clone();
+    drop((below, scoped));
+    kept.work_began();
+    assert_eq!(counted(), 3, "a clone is an executor of its own");
 }
 
 #[test]

@@ -65,7 +65,7 @@ impl Home {
         // SAFETY: the caller has a count, and gives it back.
         unsafe {
             (*self.0.as_ptr()).storage.with(|value| assert_eq!(*value, 0));
-            (*self.0.as_ptr()).children.arrive(self.0.cast(), finish);
+            Children::arrive(NonNull::from(&(*self.0.as_ptr()).children), self.0.cast(), finish);
         }
     }
 

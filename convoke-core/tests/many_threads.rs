@@ -1,6 +1,7 @@
 //! Children and runners on several threads, and what they may touch there.
 #![cfg(all(feature = "testing", not(feature = "loom")))]
 
+use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use convoke_core::Receiver;
@@ -36,6 +37,9 @@ impl<V, E, R: Receiver<V, E>> Receiver<V, E> for Asked<'_, R> {
     }
 }
 
+/// How many calls a bulk makes.
+const COUNT: usize = if cfg!(miri) { 40 } else { 1000 };
+
 /// Runs by hand what it is given and claims to be this wide; or has a thread for each piece of work.
 #[derive(Clone, PartialEq)]
 struct Wide(Option<ByHand>, usize);
@@ -54,7 +58,7 @@ impl Executor for Wide {
 }
 
 fn hits() -> Vec<AtomicUsize> {
-    (0..1000).map(|_| AtomicUsize::new(0)).collect()
+    (0..COUNT).map(|_| AtomicUsize::new(0)).collect()
 }
 
 fn hit(index: usize, hits: &impl AsRef<[AtomicUsize]>) {
@@ -67,8 +71,8 @@ fn each_once(outcome: Outcome<Vec<AtomicUsize>>) -> bool {
 
 #[test]
 fn runners_of_a_bulk_share_the_calls() {
-    for _ in 0..300 {
-        let sender = just(hits()).bulk(1000, hit);
+    for _ in 0..if cfg!(miri) { 3 } else { 300 } {
+        let sender = just(hits()).bulk(COUNT, hit);
         assert!(each_once(Connected::with_env(sender, Env::from(Wide(None, 4))).start().wait()));
     }
 }
@@ -76,21 +80,25 @@ fn runners_of_a_bulk_share_the_calls() {
 #[test]
 fn helpers_of_a_bulk_do_not_ask_the_receiver_which_need_not_be_sync() {
     let (by_hand, asked) = (ByHand::new(), AtomicUsize::new(0));
-    let sender = AskedForEnv(just(hits()).bulk(1000, hit), &asked);
-    let running = Connected::with_env(sender, Env::from(Wide(Some(by_hand.clone()), 3))).start();
-    let before = asked.load(Relaxed);
-    by_hand.run_all();
-    assert!(each_once(running.outcome()));
-    assert_eq!(asked.into_inner(), before);
+    let sender = AskedForEnv(just(hits()).bulk(COUNT, hit), &asked);
+    let before = Cell::new(0);
+    let outcome = Connected::with_env(sender, Env::from(Wide(Some(by_hand.clone()), 3))).meanwhile(|_| {
+        before.set(asked.load(Relaxed));
+        by_hand.run_all();
+    });
+    assert!(each_once(outcome));
+    assert_eq!(asked.into_inner(), before.get());
 }
 
 #[test]
 fn children_of_a_group_do_not_ask_the_receiver_which_need_not_be_sync() {
     let (by_hand, asked) = (ByHand::new(), AtomicUsize::new(0));
     let sender = AskedForEnv(when_all((schedule(&by_hand), schedule(&by_hand))), &asked);
-    let running = Connected::new(sender).start();
-    let before = asked.load(Relaxed);
-    by_hand.run_all();
-    assert_eq!(running.outcome(), Outcome::Value(((), ())));
-    assert_eq!(asked.into_inner(), before);
+    let before = Cell::new(0);
+    let outcome = Connected::new(sender).meanwhile(|_| {
+        before.set(asked.load(Relaxed));
+        by_hand.run_all();
+    });
+    assert_eq!(outcome, Outcome::Value(((), ())));
+    assert_eq!(asked.into_inner(), before.get());
 }

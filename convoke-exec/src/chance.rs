@@ -4,10 +4,11 @@
 use core::fmt;
 use core::hash::{BuildHasher, Hasher};
 use std::hash::RandomState;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, PoisonError};
 
 use convoke_core::env::Local;
 use convoke_core::raw::Random;
+use convoke_core::raw::sync::Mutex;
 
 use crate::current;
 

@@ -1,11 +1,12 @@
 //! `sync_wait(sender)`: starts work and waits for its outcome on this thread, which meanwhile runs a loop.
 
-use core::cell::{Cell, UnsafeCell};
+use core::cell::Cell;
 use core::fmt;
 use core::mem::ManuallyDrop;
 use core::ptr::{self, NonNull};
 
 use convoke_core::env::Changes;
+use convoke_core::raw::sync::UnsafeCell;
 use convoke_core::raw::sync::{thread_local, thread_mark};
 use convoke_core::raw::{Call, Header, Runnable, Slot, WorkKind};
 use convoke_core::{Env, Executor, ExecutorRef, Outcome, OutcomeOf, Receiver, Sender};
@@ -90,7 +91,11 @@ where
     let operation = ManuallyDrop::new(Slot::new());
     // SAFETY: the slot is on this stack and not moved; we leave only after the receiver was completed, and nothing
     // in between unwinds: `start` must not, and what runs on the loop is caught.
-    unsafe { operation.run(|| sender.connect(WaitReceiver { state: NonNull::from(&state) })) };
+    unsafe {
+        Slot::run(NonNull::from(&*operation), || {
+            sender.connect(WaitReceiver { state: NonNull::from(&state) })
+        })
+    };
     let mut panic = None;
     if !state.done.get() {
         panic = Runner::new().run_until(executor.shared(), || state.done.get());
@@ -116,7 +121,7 @@ struct Waiting<'a, S: Sender> {
     header: Header,
     env: &'a Env,
     executor: &'a RunLoopExecutor,
-    waiter: usize,
+    waiter: u64,
     done: Cell<bool>,
     outcome: UnsafeCell<Option<OutcomeOf<S>>>,
 }

@@ -291,3 +291,117 @@ fn children_that_end_while_others_ask_them_to_stop_go_once() {
         assert_eq!(sync_wait(work), Outcome::Value(()));
     }
 }
+
+/// Each line that spawns is a site of the scope, and the third and later ones are allocated. That their memory goes back to the
+/// allocator through a pointer that may free it, only Miri can see.
+#[test]
+fn a_scope_with_five_spawn_sites_is_opened_twice() {
+    for _ in 0..2 {
+        let outcome = sync_wait(task(async {
+            scope(async |s| {
+                s.spawn(async {});
+                s.spawn(async {});
+                s.spawn(async {});
+                s.spawn(async {});
+                s.spawn(async {});
+            })
+            .await
+        }));
+        assert_eq!(outcome, Outcome::Value(()));
+    }
+}
+
+/// More wakers than a task's own word can count.
+const MANY_WAKERS: usize = (1 << 22) + (1 << 21);
+
+/// Clones its waker that many times, has the last clone wake it from another thread, and drops all when it is polled again.
+async fn clone_many_wakers() -> usize {
+    let mut wakers = Vec::new();
+    poll_fn(|cx| {
+        if !wakers.is_empty() {
+            return Poll::Ready(());
+        }
+        wakers.extend((0..MANY_WAKERS).map(|_| cx.waker().clone()));
+        let (last, another) = (wakers.pop().unwrap(), wakers.last().unwrap().clone());
+        std::thread::spawn(move || {
+            drop(another);
+            last.wake();
+        })
+        .join()
+        .unwrap();
+        Poll::Pending
+    })
+    .await;
+    wakers.len()
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "millions of wakers take hours")]
+fn a_task_at_home_may_have_millions_of_wakers() {
+    assert_eq!(sync_wait(task(clone_many_wakers())), Outcome::Value(MANY_WAKERS - 1));
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "millions of wakers take hours")]
+fn a_shared_task_may_have_millions_of_wakers() {
+    let pool = ThreadPool::new(1).unwrap();
+    let outcome = sync_wait(task(clone_many_wakers()).starts_on(&pool.executor()));
+    assert_eq!(outcome, Outcome::Value(MANY_WAKERS - 1));
+}
+
+/// An executor that counts its handles.
+struct Counted {
+    inner: convoke::ExecutorRef,
+    handles: Arc<AtomicUsize>,
+}
+
+impl Clone for Counted {
+    fn clone(&self) -> Self {
+        self.handles.fetch_add(1, Ordering::Relaxed);
+        Self { inner: self.inner.clone(), handles: self.handles.clone() }
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.handles.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl PartialEq for Counted {
+    fn eq(&self, other: &Self) -> bool {
+        self.inner == other.inner
+    }
+}
+
+impl Executor for Counted {
+    fn post(&self, runnable: convoke::raw::Runnable) {
+        self.inner.post(runnable);
+    }
+}
+
+#[test]
+fn a_task_keeps_no_environment_of_executors_that_it_has_left() {
+    let pools = [ThreadPool::new(1).unwrap(), ThreadPool::new(1).unwrap()];
+    let handles = Arc::new(AtomicUsize::new(0));
+    let most = sync_wait(task({
+        let handles = handles.clone();
+        let executors = pools.each_ref().map(|pool| pool.executor());
+        async move {
+            let mut most = 0;
+            for executor in executors.iter().cycle().take(100) {
+                handles.fetch_add(1, Ordering::Relaxed);
+                let to = Counted { inner: convoke::ExecutorRef::new(*executor), handles: handles.clone() };
+                reschedule(&to).await.unwrap();
+                drop(to);
+                checkpoint().await;
+                most = most.max(handles.load(Ordering::Relaxed));
+            }
+            most
+        }
+    }));
+    // One for each of the last two environments, and those that a poll has in its hands.
+    let most = most.unwrap();
+    assert!(most <= 6, "there were {most} handles at a time");
+    assert_eq!(handles.load(Ordering::Relaxed), 0);
+}

@@ -10,6 +10,7 @@ use core::task::{Context, Poll};
 use std::io;
 use std::sync::Arc;
 
+use convoke_core::Panic;
 use convoke_core::raw::{Frame, StopWatch};
 use convoke_exec::raw::look_next;
 
@@ -30,19 +31,44 @@ pub fn count_calls_anew() {
 }
 
 /// What waits for a direction of a source to be ready, from poll to poll: lies in the future, or, for traits with `poll_…`
-/// methods, beside the source.
+/// methods, beside the source. There are many of them, so all but the watch is in one word.
 #[derive(Debug)]
 pub(crate) struct Waiting {
     watch: StopWatch,
-    ticket: Ticket,
-    interest: Interest,
-    yielded: bool,
+    /// The bits below, and above them the number of the ticket.
+    word: u64,
 }
+
+/// It waits to write; else to read.
+const WRITES: u64 = 1;
+/// It has let others run, and it is its turn now.
+const YIELDED: u64 = 2;
+/// The rest is the number of the ticket.
+const NUMBERS: u32 = 2;
 
 impl Waiting {
     #[inline]
     pub(crate) const fn new(interest: Interest) -> Self {
-        Self { watch: StopWatch::new(), ticket: Ticket::NONE, interest, yielded: false }
+        let word = match interest {
+            Interest::Read => 0,
+            Interest::Write => WRITES,
+        };
+        Self { watch: StopWatch::new(), word }
+    }
+
+    #[inline]
+    const fn interest(&self) -> Interest {
+        if self.word & WRITES == 0 { Interest::Read } else { Interest::Write }
+    }
+
+    #[inline]
+    const fn ticket(&self) -> Ticket {
+        Ticket::numbered(self.word >> NUMBERS)
+    }
+
+    #[inline]
+    const fn set_ticket(&mut self, ticket: Ticket) {
+        self.word = ticket.number() << NUMBERS | self.word & (WRITES | YIELDED);
     }
 
     /// Polls `act` until it does not say that it would block.
@@ -71,19 +97,19 @@ impl Waiting {
             self.let_go(source);
             return Poll::Pending;
         }
-        if self.ticket == Ticket::NONE {
+        if self.ticket() == Ticket::NONE {
             if !self.is_turn(cx) {
                 return Poll::Pending;
             }
             // Who has just answered a question waits for the next one.
-            if asks_first && let Some(ticket) = source.watch_untried(self.interest, cx.waker()) {
+            if asks_first && let Some(ticket) = source.watch_untried(self.interest(), cx.waker()) {
                 return self.waits(ticket, place, cx);
             }
         }
         match act(source) {
             // It was ready, so who waited for that has been woken, or is just being: the ticket is worth nothing.
             Ok(done) => {
-                self.ticket = Ticket::NONE;
+                self.set_ticket(Ticket::NONE);
                 Poll::Ready(Ok(done))
             }
             Err(error) => self.has_failed(error, source, place, cx, act),
@@ -91,6 +117,9 @@ impl Waiting {
     }
 
     /// An attempt was in vain. Out of line: who goes on at once keeps nothing for the case that he does not.
+    ///
+    /// A source that always says that it would block, and then that it is ready, does not keep the thread: after a while others
+    /// run first, and a stop is heard.
     #[inline(never)]
     fn has_failed<T>(
         &mut self,
@@ -100,29 +129,39 @@ impl Waiting {
         cx: &Context<'_>,
         mut act: impl FnMut(&dyn Source) -> io::Result<T>,
     ) -> Poll<io::Result<T>> {
-        let result = loop {
+        let mut calls = 0;
+        loop {
             match error.kind() {
                 io::ErrorKind::WouldBlock => {
-                    if let Some(ticket) = source.watch(self.interest, self.ticket, cx.waker()) {
+                    if let Some(ticket) = source.watch(self.interest(), self.ticket(), cx.waker()) {
                         return self.waits(ticket, place, cx);
                     }
                 }
                 io::ErrorKind::Interrupted => {}
-                _ => break Err(error),
+                _ => return self.is_done(Err(error)),
             }
+            if calls == CALLS_IN_A_ROW {
+                cx.waker().wake_by_ref();
+                look_next();
+                return Poll::Pending;
+            }
+            calls += 1;
             match act(source) {
                 Err(again) => error = again,
-                done => break done,
+                done => return self.is_done(done),
             }
-        };
-        self.ticket = Ticket::NONE;
+        }
+    }
+
+    fn is_done<T>(&mut self, result: io::Result<T>) -> Poll<io::Result<T>> {
+        self.set_ticket(Ticket::NONE);
         Poll::Ready(result)
     }
 
     /// It waits now, with this ticket.
     #[inline]
     fn waits<T>(&mut self, ticket: Ticket, place: &'static Location<'static>, cx: &Context<'_>) -> Poll<T> {
-        self.ticket = ticket;
+        self.set_ticket(ticket);
         // Not `set`, which is a call.
         IN_A_ROW.with(|calls| calls.set(0));
         Frame::current(|frame| {
@@ -142,7 +181,7 @@ impl Waiting {
             calls.get()
         });
         if calls <= CALLS_IN_A_ROW {
-            self.yielded = false;
+            self.word &= !YIELDED;
             return true;
         }
         self.lets_others_run(cx)
@@ -151,21 +190,25 @@ impl Waiting {
     #[cold]
     fn lets_others_run(&mut self, cx: &Context<'_>) -> bool {
         IN_A_ROW.set(0);
-        self.yielded = !self.yielded;
-        if self.yielded {
+        self.word ^= YIELDED;
+        let yields = self.word & YIELDED != 0;
+        if yields {
             cx.waker().wake_by_ref();
             // Others may be ready by now, and nobody has heard of it yet.
             look_next();
         }
-        !self.yielded
+        !yields
     }
 
     /// It waits no longer.
     #[inline]
     pub(crate) fn let_go(&mut self, source: &dyn Source) {
-        if self.ticket != Ticket::NONE {
-            source.unwatch(self.interest, self.ticket);
-            self.ticket = Ticket::NONE;
+        if self.ticket() != Ticket::NONE {
+            let (interest, ticket) = (self.interest(), self.ticket());
+            self.set_ticket(Ticket::NONE);
+            // What a driver throws, or the destructor of a waker, has been reported by the panic hook. It may be dropped because
+            // of a panic, and a second one would end the process.
+            let _ = Panic::catch(|| source.unwatch(interest, ticket));
         }
     }
 }

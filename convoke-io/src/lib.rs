@@ -17,6 +17,7 @@ pub mod context;
 pub mod driver;
 pub mod net;
 pub mod signal;
+mod steps;
 pub mod stream;
 #[cfg(feature = "testing")]
 pub mod testing;

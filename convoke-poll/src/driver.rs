@@ -3,10 +3,11 @@
 use core::fmt;
 use core::mem;
 use std::io;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
+use convoke_core::raw::sync::atomic::{AtomicBool, Ordering};
+use convoke_core::raw::sync::{Mutex, MutexGuard};
 use convoke_io::driver::{
     Address, Driver, Finished, ListenOptions, Source, StandardSocket, shut_down, unsupported,
 };

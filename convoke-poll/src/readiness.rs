@@ -18,37 +18,41 @@
 //! 3. A line that nobody has ever stood in is spared its lock: who stands there first says so in the word by an exchange, which
 //!    comes either before that of the event or after it.
 
-use convoke_core::raw::sync::atomic::{AtomicU32, Ordering};
+use convoke_core::raw::sync::atomic::{AtomicUsize, Ordering};
 use convoke_io::driver::Interest;
 
 /// Reading, or accepting, may succeed.
-const READ: u32 = 1;
+const READ: usize = 1;
 /// Writing may succeed, or a connection has been made or refused.
-const WRITE: u32 = 2;
+const WRITE: usize = 2;
 /// A read that fell short does not mean that there is nothing left: the peer has hung up, the end or an error is still to be
 /// read, or there is urgent data in between.
-const MORE: u32 = 4;
+const MORE: usize = 4;
 /// The driver has shut down: nothing is ready any more, and nothing will be.
-const SHUT: u32 = 8;
+const SHUT: usize = 8;
 /// Somebody has stood in the line of those who try again by themselves: rule 3.
-const WATCHED: u32 = 16;
+const WATCHED: usize = 16;
 /// Somebody has stood in the line of operations.
-const PARKED: u32 = 32;
-/// The rest counts events.
-const TICK: u32 = 64;
+const PARKED: usize = 32;
+/// The kernel was asked for events.
+const ADDED: usize = 64;
+/// The rest counts events. It is compared with what an attempt saw before it began: that must not be the same again after so
+/// many events that the count is back where it was. With 57 bits it never is; a machine of 32 bits has 2^25 events, in the time of
+/// one system call.
+const TICK: usize = 128;
 
 /// Above the bits.
-const TICKS: u32 = !(TICK - 1);
+const TICKS: usize = !(TICK - 1);
 
 /// The readiness of one source.
 #[derive(Debug)]
 pub struct Readiness {
-    word: AtomicU32,
+    word: AtomicUsize,
 }
 
 /// Where those stand who wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u32)]
+#[repr(usize)]
 pub enum Line {
     /// Those who are woken, and try again by themselves.
     Watchers = WATCHED,
@@ -59,19 +63,19 @@ pub enum Line {
 /// The lines in which somebody may stand. Whoever is given this takes their locks and serves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "who waits is served"]
-pub struct Lines(u32);
+pub struct Lines(usize);
 
 impl Lines {
     /// Whether this is one of them.
     #[inline]
     pub fn has(self, line: Line) -> bool {
-        self.0 & line as u32 != 0
+        self.0 & line as usize != 0
     }
 }
 
 /// What an event of the kernel says: the bits that it puts into the word.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Event(u32);
+pub struct Event(usize);
 
 impl Event {
     /// Reading may succeed.
@@ -98,7 +102,7 @@ impl Event {
 /// A look that found a source ready: the word as it was. An attempt that fails clears only what this has seen.
 #[derive(Clone, Copy, Debug)]
 #[must_use = "an attempt that follows may have to be reported"]
-pub struct Look(u32);
+pub struct Look(usize);
 
 /// A look that did not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,7 +116,7 @@ pub enum Blocked {
 impl Readiness {
     /// Of a new source: nothing is known, so an attempt may succeed.
     pub fn new() -> Self {
-        Self { word: AtomicU32::new(READ | WRITE) }
+        Self { word: AtomicUsize::new(READ | WRITE) }
     }
 
     /// Whether an attempt may succeed.
@@ -147,7 +151,7 @@ impl Readiness {
 
     /// Rule 1.
     #[inline]
-    fn clear(&self, bit: u32, look: Look) {
+    fn clear(&self, bit: usize, look: Look) {
         let mut word = look.0;
         // Relaxed if it fails: who waits afterwards looks again with the lock held.
         while let Err(now) =
@@ -178,6 +182,16 @@ impl Readiness {
         }
     }
 
+    /// The kernel was asked for events.
+    pub fn set_added(&self) {
+        self.word.fetch_or(ADDED, Ordering::AcqRel);
+    }
+
+    /// Whether the kernel was asked for events.
+    pub fn is_added(&self) -> bool {
+        self.word.load(Ordering::Acquire) & ADDED != 0
+    }
+
     /// The driver shuts down. Whoever calls this takes the locks of all lines afterwards, and finishes all who wait.
     pub fn shut(&self) {
         self.word.fetch_or(SHUT, Ordering::AcqRel);
@@ -194,8 +208,8 @@ impl Readiness {
     #[must_use = "who may not wait looks again"]
     pub fn may_wait(&self, interest: Interest, line: Line) -> bool {
         let mut word = self.word.load(Ordering::Acquire);
-        if word & line as u32 == 0 {
-            word = self.word.fetch_or(line as u32, Ordering::AcqRel);
+        if word & line as usize == 0 {
+            word = self.word.fetch_or(line as usize, Ordering::AcqRel);
         }
         word & (bit(interest) | SHUT) == 0
     }
@@ -207,9 +221,40 @@ impl Default for Readiness {
     }
 }
 
-const fn bit(interest: Interest) -> u32 {
+const fn bit(interest: Interest) -> usize {
     match interest {
         Interest::Read => READ,
         Interest::Write => WRITE,
+    }
+}
+
+#[cfg(all(test, not(feature = "loom")))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_counts_when_the_count_begins_again() {
+        let readiness = Readiness::new();
+        readiness.word.fetch_or(TICKS, Ordering::Relaxed);
+        let look = readiness.look(Interest::Read).expect("a new source is ready");
+        assert!(!readiness.happened(Event::READABLE).has(Line::Operations));
+        assert_eq!(readiness.word.load(Ordering::Relaxed) & TICKS, 0, "it has begun again");
+        readiness.would_block(Interest::Read, look);
+        assert!(readiness.look(Interest::Read).is_ok(), "an event came since the look");
+        let bits = readiness.word.load(Ordering::Relaxed) & !TICKS;
+        assert_eq!(bits, READ | WRITE, "the count does not reach the bits");
+    }
+
+    #[test]
+    #[cfg(target_pointer_width = "64")]
+    fn an_attempt_that_took_as_long_as_thousands_of_millions_of_events_clears_nothing() {
+        for events in [1_usize << 25, 1 << 26, 1 << 32, 1 << 56] {
+            let readiness = Readiness::new();
+            let look = readiness.look(Interest::Read).expect("a new source is ready");
+            // As if so many had come.
+            readiness.word.fetch_add(events * TICK, Ordering::Relaxed);
+            readiness.would_block(Interest::Read, look);
+            assert!(readiness.look(Interest::Read).is_ok(), "{events} events came since the look");
+        }
     }
 }

@@ -3,9 +3,9 @@
 
 use core::task::Waker;
 use std::io;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 
+use convoke_core::raw::sync::{Mutex, MutexGuard};
 use convoke_exec::raw::SpinLock;
 use convoke_io::driver::{
     Address, Finished, InFlight, Interest, OperationId, Parked, Request, RequestMut, StandardSocket,
@@ -26,8 +26,6 @@ pub(crate) struct State {
     pub(crate) readiness: Readiness,
     /// Held for a few instructions.
     waiting: SpinLock<WhoWaits>,
-    /// Whether the kernel was asked for events.
-    added: AtomicBool,
 }
 
 /// Those who try again by themselves, and the operations.
@@ -86,7 +84,6 @@ impl State {
             key,
             readiness: Readiness::new(),
             waiting: SpinLock::new(WhoWaits::default()),
-            added: AtomicBool::new(false),
         }
     }
 
@@ -103,7 +100,7 @@ impl State {
     /// Asks the kernel for events.
     pub(crate) fn add(&self) -> io::Result<()> {
         self.driver.poller.add(self.socket.handle(), self.key as usize)?;
-        self.added.store(true, Ordering::Release);
+        self.readiness.set_added();
         Ok(())
     }
 
@@ -112,7 +109,7 @@ impl State {
         // First: an event that the driver has in its hands would be answered by asking the kernel for the next one, of a socket that
         // it does not know any more.
         self.driver.registry().remove(self.key);
-        if self.added.load(Ordering::Acquire) {
+        if self.readiness.is_added() {
             self.driver.poller.delete(self.socket.handle());
         }
         self.dismiss(Interest::Read);
@@ -300,7 +297,7 @@ impl State {
             Ok(takes_time) => takes_time,
             Err(error) => return Some(Err(error)),
         };
-        if self.added.load(Ordering::Acquire) {
+        if self.readiness.is_added() {
             return if takes_time { None } else { Some(Ok(0)) };
         }
         // Only now: the kernel says of a stream that was never connected that it has hung up.

@@ -4,8 +4,8 @@
 use core::cell::Cell;
 use core::time::Duration;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
+use convoke_core::raw::sync::atomic::{AtomicBool, Ordering};
 use convoke_core::{ExecutorRef, StopSource};
 use convoke_exec::chance::{CHANCE, Chance};
 use convoke_exec::{Context, Launch, RunLoop, launch};
@@ -34,7 +34,7 @@ pub(crate) struct Life {
 }
 
 impl Life {
-    pub(crate) fn new(world: Arc<World>, host: HostId, number: u32, clock: Clock) -> Self {
+    pub(crate) fn new(world: Arc<World>, host: HostId, number: u64, clock: Clock) -> Self {
         let source = StopSource::new();
         let signals = Arc::new(Switchboard::asking(source.clone()));
         let driver = SimDriver::new(world.clone(), host, number, clock, signals.clone());

@@ -141,6 +141,27 @@ fn a_read_that_waits_is_finished_by_the_driver() {
 }
 
 #[test]
+fn a_function_that_the_driver_calls_may_run_a_loop_of_its_own() {
+    run(async {
+        let (client, server) = connected().await?;
+        // Called inside of the context's sleep, as soon as the bytes are there.
+        let read = server.read_owned(vec![0; 8]).then(|read| {
+            assert_eq!(sync_wait(task(async { checkpoint().await })), Outcome::Value(()));
+            read
+        });
+        let ((read, buffer), ()) = join((read.into_future(), async {
+            for _ in 0..3 {
+                checkpoint().await;
+            }
+            client.write_all(b"hello").await.unwrap();
+        }))
+        .await;
+        assert_eq!((read?, &buffer[..5]), (5, &b"hello"[..]));
+        Ok(())
+    });
+}
+
+#[test]
 fn a_stopped_read_takes_nothing_from_the_connection() {
     run(async {
         let (client, server) = connected().await?;

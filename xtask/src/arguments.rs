@@ -6,8 +6,9 @@ usage: cargo xtask <command>
 
   tidy      check layering, the unsafe list, file sizes, words, formatting, lints, documentation
             --bless      first lower the numbers in xtask/file-sizes.txt to what the files measure now
-  test      run every test: unit, integration, doc, loom models, examples, a bench smoke run, oldest Rust
-  sanitize  run the tests under AddressSanitizer and valgrind, where present
+  test      run every test: unit, integration, doc, loom models, a few under Miri, examples, a bench smoke run,
+            oldest Rust
+  sanitize  run the tests under Miri, ThreadSanitizer, AddressSanitizer and valgrind; install what is missing
   ci        tidy, then test
 
   tidy, test and sanitize also take

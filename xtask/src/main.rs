@@ -1,7 +1,7 @@
 //! The workshop: everything that is done to the code, as one program. Run it as `cargo xtask <command>`.
 //!
-//! `tidy` and `tidy/` check how the code is written, `test` runs all that can be run, `sanitize` runs it under
-//! memory checkers. All three are lists of steps (`step`); the other files are what the steps stand on.
+//! `tidy` and `tidy/` check how the code is written, `test` runs all that can be run, `sanitize/` runs it under
+//! tools that see undefined behaviour. All three are lists of steps (`step`); the other files are what the steps stand on.
 
 mod arguments;
 mod command;

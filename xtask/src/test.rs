@@ -3,6 +3,7 @@
 use crate::arguments::Arguments;
 use crate::command::{self, Ran, Show};
 use crate::executables;
+use crate::sanitize;
 use crate::step::{self, Step, Verdict};
 use crate::tally::Tally;
 use crate::toolchain::{self, Release};
@@ -41,6 +42,11 @@ pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> Result<bool, 
         Step::new("tests", "unit and integration tests of the default members", counted(tests)),
         Step::new("doctests", "the examples in documentation and README", counted(doctests)),
         Step::new("loom", "races, enumerated", counted(loom)),
+        Step::new(
+            "miri",
+            "tasks, scopes, stops and the pool under Miri, if it is installed",
+            counted(sanitize::miri_short),
+        ),
         Step::new("examples", "every example of the facade, run", counted(examples)),
         Step::new("bench", "the bench builds, and one quick run answers", counted(bench)),
         Step::new("msrv", "the oldest Rust we promise compiles everything", counted(msrv)),

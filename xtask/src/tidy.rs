@@ -5,6 +5,7 @@ mod file_sizes;
 mod layering;
 mod map;
 mod rust_version;
+mod shared_state;
 mod unsafe_list;
 mod words;
 
@@ -20,6 +21,9 @@ pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> Result<bool, 
         Step::new("layering", "dependencies only point to a lower floor", || layering::check(workspace)),
         Step::new("unsafe", "unsafe only in the files that ARCHITECTURE.md lists", || {
             unsafe_list::check(workspace)
+        }),
+        Step::new("shared-state", "threads share nothing that loom cannot see", || {
+            shared_state::check(workspace)
         }),
         Step::new("map", "the documents speak of files that are there", || map::check(workspace)),
         Step::new("sizes", "long files only shrink", move || file_sizes::check(workspace, bless)),

@@ -1,6 +1,7 @@
 //! Many operations in boxes, started from inside an executor and kept until the last of them is home.
 
 use std::cell::UnsafeCell;
+use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -42,7 +43,9 @@ impl<X: Executor> Brood<X> {
             for _ in 0..count {
                 let slot = Box::new(Slot::new());
                 // SAFETY: the slot is empty and stays in its box until the last one is home.
-                unsafe { slot.run(|| self.executor.schedule().connect(CountOne(self))) };
+                unsafe {
+                    Slot::run(NonNull::from(&*slot), || self.executor.schedule().connect(CountOne(self)))
+                };
                 boxes.push(slot);
             }
             self.one_home();

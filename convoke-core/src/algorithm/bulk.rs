@@ -1,15 +1,16 @@
 //! `bulk(n, f)`: calls a function for every index, in parallel where the executor is.
 
-use core::cell::UnsafeCell;
 use core::fmt;
 use core::marker::PhantomPinned;
 use core::ops::Range;
 use core::pin::Pin;
 use core::ptr::NonNull;
 
+use super::boxed_turn::Enclosing;
 use super::bulk_share::Share;
 use crate::executor::{Call, Header, Runnable, WorkKind};
 use crate::operation::{EnvAbove, Slot};
+use crate::sync::UnsafeCell;
 use crate::sync::atomic::{AtomicUsize, Ordering};
 use crate::{Completes, Env, Executor, ExecutorRef, Operation, Outcome, Panic, Receiver, Sender};
 
@@ -142,11 +143,12 @@ where
         unsafe {
             let operation = this.as_ref();
             if let (Some(sender), Some(receiver)) =
-                ((*operation.sender.get()).take(), &*operation.receiver.get())
+                ((*operation.sender.get()).take(), &*operation.receiver.get_const())
             {
                 operation.env.ask(receiver);
                 *operation.executor.get() = sender.completes_on(operation.env.get());
-                operation.first.run(|| sender.connect(BulkReceiver { operation: this }));
+                let receiver = BulkReceiver { operation: this };
+                Slot::run(NonNull::from(&operation.first), || sender.connect(receiver));
             }
         }
     }
@@ -177,7 +179,7 @@ where
             let runners = width.min(operation.count).max(1);
             *operation.share.get() = Share::new(operation.count, runners);
             if let Some(panic) = broken {
-                (*operation.share.get()).end_with(panic);
+                (*operation.share.get_const()).end_with(panic);
             }
             // Relaxed: posting the helpers is what lets others see it.
             operation.runners.store(runners, Ordering::Relaxed);
@@ -207,7 +209,7 @@ where
                 // A post that panics drops its helper, which leaves; the others are still to be posted, or all would wait
                 // for them.
                 if let Err(panic) = Panic::catch(|| executor.post(runnable)) {
-                    (*this.as_ref().share.get()).end_with(panic);
+                    (*this.as_ref().share.get_const()).end_with(panic);
                 }
             }
         }
@@ -234,7 +236,8 @@ where
     #[inline]
     unsafe fn work(&self) {
         // SAFETY: rule 2: all three are only read until every runner has left.
-        let (share, value, env) = unsafe { (&*self.share.get(), &*self.value.get(), self.env.get()) };
+        let (share, value, env) =
+            unsafe { (&*self.share.get_const(), &*self.value.get_const(), self.env.get()) };
         if let Some(value) = value {
             share.work(env.stop(), |range| call_each(&self.f, value, range));
         }
@@ -319,6 +322,12 @@ where
         // SAFETY: rule 1: the operation is alive and its receiver in place until the child completes.
         unsafe { self.operation.as_ref().env.get() }
     }
+
+    #[inline]
+    fn enclosing(&self) -> Option<Enclosing> {
+        // SAFETY: rule 1: the sender before is running; the answer was written when it was started.
+        unsafe { self.operation.as_ref().env.enclosing() }
+    }
 }
 
 impl<S, F, R> fmt::Debug for BulkOperation<S, F, R>
@@ -345,6 +354,7 @@ where
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
     use crate::executor::Runnable;
@@ -380,11 +390,11 @@ mod tests {
     #[test]
     fn calls_each_index_once_one_after_another_where_nothing_is_wider() {
         for count in [0, 1, 2, 100, 1000] {
-            assert!(each_once(Connected::new(just(hits(count)).bulk(count, hit)).start().outcome()));
+            assert!(each_once(Connected::new(just(hits(count)).bulk(count, hit)).outcome()));
         }
         let order = std::sync::Mutex::new(Vec::new());
         let sender = just(()).bulk(5, |index, ()| order.lock().unwrap().push(index));
-        assert!(Connected::new(sender).start().outcome().is_value());
+        assert!(Connected::new(sender).wait().is_value());
         assert_eq!(order.into_inner().unwrap(), [0, 1, 2, 3, 4]);
     }
 
@@ -432,30 +442,31 @@ mod tests {
             let calls = AtomicUsize::new(0);
             let expected_calls = if outcome.is_value() { 3 } else { 0 };
             let bulk = sender.bulk(3, |_, _| _ = calls.fetch_add(1, Relaxed));
-            assert_eq!(Connected::new(bulk).start().outcome(), outcome);
+            assert_eq!(Connected::new(bulk).wait(), outcome);
             assert_eq!(calls.into_inner(), expected_calls);
         }
     }
 
     #[test]
     fn a_panic_ends_the_calls_and_is_the_outcome() {
-        let calls = AtomicUsize::new(0);
+        let calls = Arc::new(AtomicUsize::new(0));
+        let counted = calls.clone();
         let wide = Wide(ByHand::new(), 2);
-        let sender = just(()).bulk(160, |_, ()| {
-            calls.fetch_add(1, Relaxed);
+        let sender = just(()).bulk(160, move |_, ()| {
+            counted.fetch_add(1, Relaxed);
             panic!("boom")
         });
         let running = Connected::with_env(sender, Env::from(wide.clone())).start();
         assert!(!running.is_complete());
         wide.0.run_all();
         assert_eq!(running.outcome(), Outcome::Panicked(Panic::new("boom")));
-        assert_eq!(calls.into_inner(), 1);
+        assert_eq!(calls.load(Relaxed), 1);
     }
 
     #[test]
     fn a_stop_ends_the_calls_unless_all_were_made() {
         let sender = just(()).bulk(3, |_, ()| unreachable!("stopped before"));
-        assert_eq!(Connected::with_env(sender, stopped_env()).start().outcome(), Outcome::Stopped);
+        assert_eq!(Connected::with_env(sender, stopped_env()).outcome(), Outcome::Stopped);
         let calls_with_a_stop_in_call = |stopping: usize| {
             let (source, calls) = (StopSource::new(), AtomicUsize::new(0));
             let sender = just(()).bulk(8, |index, ()| {
@@ -464,7 +475,7 @@ mod tests {
                     source.request_stop(StopReason::Requested);
                 }
             });
-            let outcome = Connected::stoppable(sender, &source).start().outcome();
+            let outcome = Connected::stoppable(sender, &source).wait();
             (outcome, calls.into_inner())
         };
         assert_eq!(calls_with_a_stop_in_call(2), (Outcome::Stopped, 3));

@@ -1,13 +1,14 @@
 //! The operation behind `let_value`, `let_error` and `let_stopped`: work, then, depending on its outcome, other
 //! work made by a function.
 
-use core::cell::UnsafeCell;
 use core::fmt;
 use core::marker::PhantomPinned;
 use core::pin::Pin;
 use core::ptr::NonNull;
 
+use super::boxed_turn::Enclosing;
 use crate::operation::Slot;
+use crate::sync::UnsafeCell;
 use crate::{Env, Operation, Outcome, Panic, Receiver, Sender};
 
 /// What to do after the first work has ended.
@@ -107,7 +108,8 @@ where
         unsafe {
             let parts = &mut *this.as_ref().parts.get();
             if let Some(sender) = parts.sender.take() {
-                this.as_ref().first.run(|| sender.connect(FirstReceiver { operation: this }));
+                let first = NonNull::from(&this.as_ref().first);
+                Slot::run(first, || sender.connect(FirstReceiver { operation: this }));
             }
         }
     }
@@ -154,7 +156,9 @@ where
             // The function, if it is not called, is dropped in there.
             let step = Panic::catch(|| continuation.step(outcome));
             match step.unwrap_or_else(|panic| Step::Done(Outcome::Panicked(panic))) {
-                Step::Next(sender) => operation.second.run(|| sender.connect(receiver)),
+                Step::Next(sender) => {
+                    Slot::run(NonNull::from(&operation.second), || sender.connect(receiver))
+                }
                 Step::Done(outcome) => receiver.complete(outcome),
             }
         }
@@ -164,8 +168,14 @@ where
     fn env(&self) -> &Env {
         // SAFETY: the operation is alive, and the receiver in its place, until the first child completes.
         unsafe {
-            (*self.operation.as_ref().parts.get()).receiver.as_ref().expect("taken on completion").env()
+            (*self.operation.as_ref().parts.get_const()).receiver.as_ref().expect("taken on completion").env()
         }
+    }
+
+    #[inline]
+    fn enclosing(&self) -> Option<Enclosing> {
+        // SAFETY: the operation is alive, and the receiver in its place, until the first child completes.
+        unsafe { (*self.operation.as_ref().parts.get()).receiver.as_ref() }.and_then(Receiver::enclosing)
     }
 }
 

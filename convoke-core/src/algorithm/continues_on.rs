@@ -100,7 +100,7 @@ mod tests {
             assert_eq!(running.outcome(), outcome);
         }
         for (outcome, sender) in all_doors(1, "e") {
-            assert_eq!(Connected::new(sender.continues_on(&InlineExecutor)).start().outcome(), outcome);
+            assert_eq!(Connected::new(sender.continues_on(&InlineExecutor)).outcome(), outcome);
         }
     }
 
@@ -133,9 +133,10 @@ mod tests {
     fn a_value_that_is_given_up_is_gone_before_anybody_hears_of_it() {
         let (by_hand, count) = (ByHand::new(), DropCount::new());
         let sender = just(count.token()).continues_on(&by_hand).then(|_| 9).upon_stopped(|| count.dropped());
-        let running = Connected::new(sender).start();
-        by_hand.drop_all();
-        assert_eq!(running.outcome(), Outcome::Value(1));
+        let outcome = Connected::new(sender).meanwhile(|_| {
+            by_hand.drop_all();
+        });
+        assert_eq!(outcome, Outcome::Value(1));
     }
 
     #[test]

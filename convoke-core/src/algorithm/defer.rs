@@ -81,7 +81,7 @@ mod tests {
     #[test]
     fn completes_with_whatever_the_sender_made_completes_with() {
         for (outcome, sender) in all_doors(1, "e") {
-            assert_eq!(Connected::new(defer(|| sender)).start().outcome(), outcome);
+            assert_eq!(Connected::new(defer(|| sender)).outcome(), outcome);
         }
     }
 
@@ -90,26 +90,27 @@ mod tests {
         let called = AtomicBool::new(false);
         let connected = Connected::new(defer(|| just(called.swap(true, Ordering::Relaxed))));
         assert!(!called.load(Ordering::Relaxed));
-        assert_eq!(connected.start().outcome(), Outcome::Value(false));
+        assert_eq!(connected.outcome(), Outcome::Value(false));
         assert!(called.load(Ordering::Relaxed));
     }
 
     #[test]
     fn a_panic_of_the_function_is_the_outcome() {
-        let outcome = Connected::new(defer(|| -> Just<i32> { panic!("boom") })).start().outcome();
+        let outcome = Connected::new(defer(|| -> Just<i32> { panic!("boom") })).outcome();
         assert_eq!(outcome, Outcome::Panicked(Panic::new("boom")));
     }
 
     #[test]
     fn a_stop_before_the_start_and_while_it_runs_reaches_the_sender_made() {
         let sender = defer(never::<i32>);
-        assert_eq!(Connected::with_env(sender, stopped_env()).start().outcome(), Outcome::Stopped);
+        assert_eq!(Connected::with_env(sender, stopped_env()).outcome(), Outcome::Stopped);
         let source = StopSource::new();
         let gate = Gate::<i32>::new();
-        let running = Connected::stoppable(defer(|| gate.sender()), &source).start();
-        assert!(!running.is_complete());
-        source.request_stop(StopReason::Requested);
-        assert_eq!(running.outcome(), Outcome::Stopped);
+        let outcome = Connected::stoppable(defer(|| gate.sender()), &source).meanwhile(|running| {
+            assert!(!running.is_complete());
+            source.request_stop(StopReason::Requested);
+        });
+        assert_eq!(outcome, Outcome::Stopped);
     }
 
     #[test]

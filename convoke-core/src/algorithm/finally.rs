@@ -1,13 +1,14 @@
 //! `finally(clean_up)`: clean-up that runs on every exit.
 
-use core::cell::UnsafeCell;
 use core::fmt;
 use core::marker::PhantomPinned;
 use core::pin::Pin;
 use core::ptr::NonNull;
 
+use super::boxed_turn::Enclosing;
 use super::unstoppable::Unstoppable;
 use crate::operation::Slot;
+use crate::sync::UnsafeCell;
 use crate::{Completes, Env, Never, Operation, Outcome, OutcomeOf, Panic, Receiver, Sender};
 
 /// Runs `clean_up` after the work, whichever door that ended through, shielded from stop requests; then passes the
@@ -109,7 +110,8 @@ where
         // After the work was started we touch nothing.
         unsafe {
             if let Some(work) = (*this.as_ref().parts.get()).work.take() {
-                this.as_ref().work.run(|| work.connect(WorkReceiver { operation: this }));
+                let slot = NonNull::from(&this.as_ref().work);
+                Slot::run(slot, || work.connect(WorkReceiver { operation: this }));
             }
         }
     }
@@ -125,7 +127,7 @@ where
     /// Called by a child that runs, for which the receiver is in its place.
     unsafe fn env(&self) -> &Env {
         // SAFETY: nobody writes the parts while a child runs.
-        unsafe { (*self.parts.get()).receiver.as_ref().expect("taken on completion").env() }
+        unsafe { (*self.parts.get_const()).receiver.as_ref().expect("taken on completion").env() }
     }
 }
 
@@ -181,7 +183,7 @@ where
             parts.outcome = Some(outcome);
             if let Some(clean_up) = parts.clean_up.take() {
                 let receiver = CleanUpReceiver { operation: self.operation };
-                operation.clean_up.run(|| clean_up.connect(receiver));
+                Slot::run(NonNull::from(&operation.clean_up), || clean_up.connect(receiver));
             }
         }
     }
@@ -190,6 +192,12 @@ where
     fn env(&self) -> &Env {
         // SAFETY: the operation is alive, and the receiver in its place, until the clean-up completes.
         unsafe { self.operation.as_ref().env() }
+    }
+
+    #[inline]
+    fn enclosing(&self) -> Option<Enclosing> {
+        // SAFETY: the operation is alive, and the receiver in its place, until the clean-up completes.
+        unsafe { (*self.operation.as_ref().parts.get()).receiver.as_ref() }.and_then(Receiver::enclosing)
     }
 }
 
@@ -239,6 +247,12 @@ where
     fn env(&self) -> &Env {
         // SAFETY: the operation is alive, and the receiver in its place, until the clean-up completes.
         unsafe { self.operation.as_ref().env() }
+    }
+
+    #[inline]
+    fn enclosing(&self) -> Option<Enclosing> {
+        // SAFETY: the operation is alive, and the receiver in its place, until the clean-up completes.
+        unsafe { (*self.operation.as_ref().parts.get()).receiver.as_ref() }.and_then(Receiver::enclosing)
     }
 }
 
@@ -302,14 +316,14 @@ mod tests {
             let expected =
                 if outcome.is_panicked() { outcome } else { Outcome::Panicked(Panic::new("clean-up")) };
             let clean_up = just_from(|| Panic::new("clean-up").resume());
-            assert_eq!(Connected::new(work.finally(clean_up)).start().outcome(), expected);
+            assert_eq!(Connected::new(work.finally(clean_up)).outcome(), expected);
         }
     }
 
     #[test]
     fn a_clean_up_that_is_stopped_changes_nothing() {
         for (outcome, work) in all_doors(1, "e") {
-            assert_eq!(Connected::new(work.finally(just_stopped())).start().outcome(), outcome);
+            assert_eq!(Connected::new(work.finally(just_stopped())).outcome(), outcome);
         }
     }
 
@@ -321,11 +335,12 @@ mod tests {
         let cleans = just_from(|| seen.store(work.dropped(), Ordering::Relaxed))
             .let_value(|()| cleaning.holding(clean_up.token()));
         let sender = gate.holding(work.token()).finally(cleans).then(|v| (v, clean_up.dropped()));
-        let running = Connected::new(sender).start();
-        gate.complete(Outcome::Value(5));
-        assert_eq!((seen.load(Ordering::Relaxed), clean_up.dropped()), (1, 0));
-        cleaning.complete(Outcome::Value(()));
-        assert_eq!(running.outcome(), Outcome::Value((5, 1)));
+        let outcome = Connected::new(sender).meanwhile(|_| {
+            gate.complete(Outcome::Value(5));
+            assert_eq!((seen.load(Ordering::Relaxed), clean_up.dropped()), (1, 0));
+            cleaning.complete(Outcome::Value(()));
+        });
+        assert_eq!(outcome, Outcome::Value((5, 1)));
     }
 
     #[test]

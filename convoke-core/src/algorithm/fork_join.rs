@@ -133,17 +133,17 @@ mod tests {
     #[test]
     fn every_branch_has_the_value_and_the_values_are_joined() {
         let sender = just(5).fork_join((|v| just(v + 1), |v| just(v * 2), |v: i32| just(v.to_string())));
-        assert_eq!(Connected::new(sender).start().outcome(), Outcome::Value((6, 10, "5".to_owned())));
+        assert_eq!(Connected::new(sender).outcome(), Outcome::Value((6, 10, "5".to_owned())));
         let sender =
             just(1).fork_join((just::<i32>, just::<i32>, just::<i32>, just::<i32>, just::<i32>, just::<i32>));
-        assert_eq!(Connected::new(sender).start().outcome(), Outcome::Value((1, 1, 1, 1, 1, 1)));
+        assert_eq!(Connected::new(sender).outcome(), Outcome::Value((1, 1, 1, 1, 1, 1)));
     }
 
     #[test]
     fn the_value_is_cloned_once_less_than_there_are_branches() {
         let value = std::sync::Arc::new(());
         let sender = just(value.clone()).fork_join((just::<std::sync::Arc<()>>, just::<std::sync::Arc<()>>));
-        let pair = Connected::new(sender).start().outcome().unwrap();
+        let pair = Connected::new(sender).outcome().unwrap();
         assert_eq!(std::sync::Arc::strong_count(&value), 3);
         drop(pair);
     }
@@ -152,11 +152,11 @@ mod tests {
     fn other_doors_pass_by_the_branches() {
         for (outcome, sender) in all_doors(1, "e") {
             let forked = sender.fork_join((|v| just(v).may_fail(), |v| just(v + 1).may_fail()));
-            assert_eq!(Connected::new(forked).start().outcome(), outcome.map(|v| (v, v + 1)));
+            assert_eq!(Connected::new(forked).outcome(), outcome.map(|v| (v, v + 1)));
         }
         for (outcome, branch) in all_doors(1, "e") {
             let forked = just(2).may_fail().fork_join((|_| branch, |v: i32| just(v).may_fail()));
-            assert_eq!(Connected::new(forked).start().outcome(), outcome.map(|v| (v, 2)));
+            assert_eq!(Connected::new(forked).outcome(), outcome.map(|v| (v, 2)));
         }
     }
 
@@ -164,10 +164,11 @@ mod tests {
     fn a_failing_branch_stops_the_others() {
         let (failing, other) = (Door::new(), Door::new());
         let sender = just(()).may_fail().fork_join((|()| failing.sender(), |()| other.sender()));
-        let running = Connected::new(sender).start();
-        failing.complete(Outcome::Error("e"));
-        assert_eq!(other.asked_to_stop(), Some(StopReason::Sibling));
-        assert_eq!(running.outcome(), Outcome::Error("e"));
+        let outcome = Connected::new(sender).meanwhile(|_| {
+            failing.complete(Outcome::Error("e"));
+            assert_eq!(other.asked_to_stop(), Some(StopReason::Sibling));
+        });
+        assert_eq!(outcome, Outcome::Error("e"));
     }
 
     #[test]
@@ -178,14 +179,14 @@ mod tests {
             move |_| just_from(move || -> u8 { unreachable!("{token:?}") }),
             |_| -> Just<u8> { panic!("boom") },
         ));
-        assert_eq!(Connected::new(sender).start().outcome(), Outcome::Panicked(Panic::new("boom")));
+        assert_eq!(Connected::new(sender).outcome(), Outcome::Panicked(Panic::new("boom")));
         assert_eq!(count.dropped(), 1);
     }
 
     #[test]
     fn a_stop_reaches_the_branches() {
         let sender = || just(()).fork_join((|()| never::<u8>(), |()| never::<u8>()));
-        assert_eq!(Connected::with_env(sender(), stopped_env()).start().outcome(), Outcome::Stopped);
+        assert_eq!(Connected::with_env(sender(), stopped_env()).outcome(), Outcome::Stopped);
         let source = StopSource::new();
         let running = Connected::stoppable(sender(), &source).start();
         assert!(!running.is_complete());

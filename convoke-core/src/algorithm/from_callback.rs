@@ -1,6 +1,5 @@
 //! `from_callback(f)`: hands the duty to complete to code that knows nothing of senders.
 
-use core::cell::UnsafeCell;
 use core::fmt;
 use core::marker::{PhantomData, PhantomPinned};
 use core::mem::ManuallyDrop;
@@ -8,6 +7,7 @@ use core::pin::Pin;
 use core::ptr::NonNull;
 
 use crate::operation::Handshake;
+use crate::sync::UnsafeCell;
 use crate::{Env, Never, Operation, Outcome, Panic, Receiver, Sender, StopToken};
 
 /// A sender that calls `f` with a [`Completion`] and completes with what that handle is given, whenever and on
@@ -272,7 +272,7 @@ mod tests {
         let twice = all_doors(1, "e").into_iter().zip(all_doors(1, "e"));
         for ((expected, _), (outcome, _)) in twice {
             let sender = from_callback(|handle: Handle| handle.complete(outcome));
-            assert_eq!(Connected::new(sender).start().outcome(), expected);
+            assert_eq!(Connected::new(sender).outcome(), expected);
         }
     }
 
@@ -280,11 +280,13 @@ mod tests {
     fn completes_with_what_the_handle_is_given_later() {
         let through = |end: fn(Handle)| {
             let kept = Mutex::new(None);
-            let running =
-                Connected::new(from_callback(|handle: Handle| *kept.lock().unwrap() = Some(handle))).start();
-            assert!(!running.is_complete());
-            end(kept.lock().unwrap().take().unwrap());
-            running.outcome()
+            let outcome =
+                Connected::new(from_callback(|handle: Handle| *kept.lock().unwrap() = Some(handle)))
+                    .meanwhile(|running| {
+                        assert!(!running.is_complete());
+                        end(kept.lock().unwrap().take().unwrap());
+                    });
+            outcome
         };
         assert_eq!(through(|handle| handle.value(1)), Outcome::Value(1));
         assert_eq!(through(|handle| handle.error("e")), Outcome::Error("e"));
@@ -296,22 +298,23 @@ mod tests {
     fn a_panic_of_the_function_is_the_outcome_whatever_the_handle_says() {
         let boom = || Outcome::Panicked(Panic::new("boom"));
         let drops_it = from_callback(|_: Handle| panic!("boom"));
-        assert_eq!(Connected::new(drops_it).start().outcome(), boom());
+        assert_eq!(Connected::new(drops_it).outcome(), boom());
         let used_it = from_callback(|handle: Handle| {
             handle.value(1);
             panic!("boom")
         });
-        assert_eq!(Connected::new(used_it).start().outcome(), boom());
+        assert_eq!(Connected::new(used_it).outcome(), boom());
         let kept = Mutex::new(None);
         let gave_it_away = from_callback(|handle: Handle| {
             kept.lock().unwrap().replace(handle);
             panic!("boom")
         });
-        let running = Connected::new(gave_it_away).start();
-        assert!(!running.is_complete(), "somebody still holds the handle");
-        let handle = kept.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take();
-        handle.unwrap().value(1);
-        assert_eq!(running.outcome(), boom());
+        let outcome = Connected::new(gave_it_away).meanwhile(|running| {
+            assert!(!running.is_complete(), "somebody still holds the handle");
+            let handle = kept.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take();
+            handle.unwrap().value(1);
+        });
+        assert_eq!(outcome, boom());
     }
 
     #[test]
@@ -320,19 +323,20 @@ mod tests {
             let requested = handle.stop_requested();
             handle.value(requested);
         });
-        assert_eq!(Connected::with_env(sender, stopped_env()).start().outcome(), Outcome::Value(true));
+        assert_eq!(Connected::with_env(sender, stopped_env()).outcome(), Outcome::Value(true));
         let source = StopSource::new();
         let kept = Mutex::new(None);
         let sender = from_callback(|handle: Handle| *kept.lock().unwrap() = Some(handle));
-        let running = Connected::stoppable(sender, &source).start();
-        let handle = kept.lock().unwrap().take().unwrap();
-        assert!(!handle.stop_requested());
-        source.request_stop(StopReason::Requested);
-        assert!(handle.stop_requested());
-        assert_eq!(handle.stop_token(), source.token());
-        assert!(!running.is_complete(), "a stop is for the holder of the handle to honour");
-        drop(handle);
-        assert_eq!(running.outcome(), Outcome::Stopped);
+        let outcome = Connected::stoppable(sender, &source).meanwhile(|running| {
+            let handle = kept.lock().unwrap().take().unwrap();
+            assert!(!handle.stop_requested());
+            source.request_stop(StopReason::Requested);
+            assert!(handle.stop_requested());
+            assert_eq!(handle.stop_token(), source.token());
+            assert!(!running.is_complete(), "a stop is for the holder of the handle to honour");
+            drop(handle);
+        });
+        assert_eq!(outcome, Outcome::Stopped);
     }
 
     #[test]
@@ -347,7 +351,7 @@ mod tests {
     fn another_thread_completes_while_the_function_still_runs() {
         let (handles, taken) = mpsc::channel::<Completion<i32>>();
         let other = thread::spawn(move || taken.into_iter().for_each(|handle| handle.value(7)));
-        for round in 0..4000 {
+        for round in 0..if cfg!(miri) { 10 } else { 4000 } {
             let sent = handles.clone();
             let sender = from_callback(move |handle| {
                 sent.send(handle).unwrap();

@@ -1,15 +1,16 @@
 //! The operation behind `when_all`, `when_any` and `stop_when`: several children at once, all of them awaited, one
 //! outcome made of theirs.
 
-use core::cell::UnsafeCell;
 use core::fmt;
 use core::marker::PhantomPinned;
 use core::mem::ManuallyDrop;
 use core::pin::Pin;
 use core::ptr::NonNull;
 
+use super::boxed_turn::Enclosing;
 use crate::env::ScopedEnv;
 use crate::operation::{Children, EnvAbove};
+use crate::sync::UnsafeCell;
 use crate::{Completes, Env, Operation, Outcome, Panic, Receiver, StopReason};
 
 /// A group of senders, and how the outcomes of its children become one.
@@ -227,7 +228,7 @@ where
     /// Rule 4: called once, by the last to give back a count.
     unsafe fn finish(this: NonNull<()>) {
         // SAFETY: the caller's; the operation is alive until its receiver is completed.
-        unsafe { this.cast::<Self>().as_ref().deliver() };
+        unsafe { Self::deliver(this.cast()) };
     }
 
     /// Completes the receiver. Always inlined: of a group that is inline nothing is left then but its outcome.
@@ -235,17 +236,20 @@ where
     /// # Safety
     /// As for `finish`.
     #[inline(always)]
-    unsafe fn deliver(&self) {
-        // SAFETY: rule 4: we are alone.
+    unsafe fn deliver(this: NonNull<Self>) {
+        // SAFETY: rule 4: we are alone. The receiver may free the operation: nothing is touched once it is completed, and
+        // the operation was taken by pointer.
         unsafe {
+            let Self { lent, kept, receiver, .. } = this.as_ref();
+            let kept = kept.get();
             // Only a group that has a stop source runs callbacks that may have panicked.
-            let panic = if G::STOPS { self.lent.children.take_panic() } else { None };
+            let panic = if G::STOPS { lent.children.take_panic() } else { None };
             let outcome = match panic {
                 Some(panic) => Outcome::Panicked(panic),
                 // What is of no use for it is dropped in there.
-                None => Panic::catch(|| G::outcome(&mut *self.kept.get())).unwrap_or_else(Outcome::Panicked),
+                None => Panic::catch(|| G::outcome(&mut *kept)).unwrap_or_else(Outcome::Panicked),
             };
-            if let Some(receiver) = (*self.receiver.get()).take() {
+            if let Some(receiver) = (*receiver.get()).take() {
                 receiver.complete(outcome);
             }
         }
@@ -265,22 +269,23 @@ where
         unsafe {
             let this = parent.0.as_ref();
             let Some(group) = (*this.group.get()).take() else { return };
-            if let Some(receiver) = &*this.receiver.get() {
+            if let Some(receiver) = &*this.receiver.get_const() {
                 this.above.ask(receiver);
             }
             let armed = G::STOPS && !G::COMPLETES.is_inline() && group.count() > 1;
             if armed {
                 this.arm();
             }
-            group.connect(&this.slots, &*this.kept.get(), parent);
+            group.connect(&this.slots, &*this.kept.get_const(), parent);
             if armed {
                 this.lent.children.link(this.above.get().stop());
             }
             G::start(&this.slots);
             if G::COMPLETES.is_inline() {
-                this.deliver();
+                Self::deliver(parent.0);
             } else {
-                this.lent.children.arrive(parent.0.cast(), Self::finish);
+                let children = NonNull::from(&*this.lent.children);
+                Children::arrive(children, parent.0.cast(), Self::finish);
             }
         }
     }
@@ -298,11 +303,11 @@ where
         // SAFETY: rule 2: we hold the child's count, so the operation is alive; after `arrive` nothing is touched.
         unsafe {
             let parent = self.parent.0.as_ref();
-            let stop = G::accept(&*parent.kept.get(), self.place, outcome);
+            let stop = G::accept(&*parent.kept.get_const(), self.place, outcome);
             if G::COMPLETES.is_inline() {
                 // Rule 3, the exception: this child is done, those before it are, and those after it have not started.
                 if let Some(reason) = stop
-                    && (*parent.lent.env.get()).is_none()
+                    && (*parent.lent.env.get_const()).is_none()
                 {
                     parent.arm();
                     parent.lent.children.request_stop(reason);
@@ -312,7 +317,8 @@ where
             if let Some(reason) = stop {
                 parent.lent.children.request_stop(reason);
             }
-            parent.lent.children.arrive(self.parent.0.cast(), Gathering::<G, R>::finish);
+            let children = NonNull::from(&*parent.lent.children);
+            Children::arrive(children, self.parent.0.cast(), Gathering::<G, R>::finish);
         }
     }
 
@@ -321,11 +327,17 @@ where
         // SAFETY: rules 2 and 3: the child is not home, so both are in their places and only read.
         unsafe {
             let parent = self.parent.0.as_ref();
-            match &*parent.lent.env.get() {
+            match &*parent.lent.env.get_const() {
                 Some(env) => env,
                 None => parent.above.get(),
             }
         }
+    }
+
+    #[inline]
+    fn enclosing(&self) -> Option<Enclosing> {
+        // SAFETY: rules 2 and 3: the child is not home, so the answer is in its place and only read.
+        unsafe { self.parent.0.as_ref().above.enclosing() }
     }
 }
 

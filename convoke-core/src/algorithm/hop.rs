@@ -1,13 +1,14 @@
 //! The operation behind `continues_on`, `on` and `affine_on`: work whose outcome is carried to an executor.
 
-use core::cell::UnsafeCell;
 use core::fmt;
 use core::marker::PhantomPinned;
 use core::pin::Pin;
 use core::ptr::NonNull;
 
-use crate::executor::{Call, Header, Runnable, WorkKind};
+use super::boxed_turn::Enclosing;
+use crate::executor::{Call, Header, Runnable, WorkKind, dispatch_contained, post_contained};
 use crate::operation::Slot;
+use crate::sync::UnsafeCell;
 use crate::{Env, Executor, Operation, Outcome, OutcomeOf, Panic, Receiver, Sender};
 
 /// Where an outcome is carried to.
@@ -111,7 +112,8 @@ where
         // After the work was started we touch nothing.
         unsafe {
             if let Some(sender) = (*this.as_ref().parts.get()).sender.take() {
-                this.as_ref().work.run(|| sender.connect(HopReceiver { operation: this }));
+                let work = NonNull::from(&this.as_ref().work);
+                Slot::run(work, || sender.connect(HopReceiver { operation: this }));
             }
         }
     }
@@ -165,9 +167,9 @@ where
             parts.outcome = Some(outcome);
             match way {
                 Way::Stay => Runnable::new(header).run(),
-                Way::Post(executor) => executor.post_last(Runnable::new(header)),
+                Way::Post(executor) => post_contained(executor, Runnable::new(header)),
                 Way::Dispatch(executor) => {
-                    if let Some(runnable) = executor.dispatch(Runnable::new(header)) {
+                    if let Some(runnable) = dispatch_contained(executor, Runnable::new(header)) {
                         runnable.run();
                     }
                 }
@@ -179,8 +181,15 @@ where
     fn env(&self) -> &Env {
         // SAFETY: the operation is alive, and the receiver in its place, until the work completes.
         unsafe {
-            (*self.operation.as_ref().parts.get()).receiver.as_ref().expect("taken on completion").env()
+            (*self.operation.as_ref().parts.get_const()).receiver.as_ref().expect("taken on completion").env()
         }
+    }
+
+    #[inline]
+    fn enclosing(&self) -> Option<Enclosing> {
+        // SAFETY: the operation is alive, and the receiver in its place, until the work completes.
+        unsafe { (*self.operation.as_ref().parts.get_const()).receiver.as_ref() }
+            .and_then(Receiver::enclosing)
     }
 }
 

@@ -82,11 +82,11 @@ mod tests {
     fn goes_on_from_a_value_and_lets_the_other_doors_pass() {
         for (outcome, sender) in all_doors(1, "e") {
             let sender = sender.let_value(|v| just(v + 1).may_fail());
-            assert_eq!(Connected::new(sender).start().outcome(), outcome.map(|v| v + 1));
+            assert_eq!(Connected::new(sender).outcome(), outcome.map(|v| v + 1));
         }
         for (outcome, second) in all_doors(1, "e") {
             let sender = just(()).may_fail().let_value(|()| second);
-            assert_eq!(Connected::new(sender).start().outcome(), outcome);
+            assert_eq!(Connected::new(sender).outcome(), outcome);
         }
     }
 
@@ -95,25 +95,26 @@ mod tests {
         let count = DropCount::new();
         let token = count.token();
         let sender = just(1).then(move |v| (v, drop(token)).0).let_value(|v| just((v, count.dropped())));
-        assert_eq!(Connected::new(sender).start().outcome(), Outcome::Value((1, 1)));
+        assert_eq!(Connected::new(sender).outcome(), Outcome::Value((1, 1)));
         let count = DropCount::new();
         let gate = Gate::<i32, Never>::new();
         let sender = gate.holding(count.token()).let_value(|v| just((v, count.dropped())));
-        let running = Connected::new(sender).start();
-        gate.complete(Outcome::Value(5));
-        assert_eq!(running.outcome(), Outcome::Value((5, 1)));
+        let outcome = Connected::new(sender).meanwhile(|_| {
+            gate.complete(Outcome::Value(5));
+        });
+        assert_eq!(outcome, Outcome::Value((5, 1)));
     }
 
     #[test]
     fn a_panic_of_the_function_is_the_outcome() {
         let sender = just(1).let_value(|_| -> Just<i32> { panic!("boom") });
-        assert_eq!(Connected::new(sender).start().outcome(), Outcome::Panicked(Panic::new("boom")));
+        assert_eq!(Connected::new(sender).outcome(), Outcome::Panicked(Panic::new("boom")));
     }
 
     #[test]
     fn a_stop_reaches_whichever_of_the_two_runs() {
         let sender = never::<i32>().let_value(just);
-        assert_eq!(Connected::with_env(sender, stopped_env()).start().outcome(), Outcome::Stopped);
+        assert_eq!(Connected::with_env(sender, stopped_env()).outcome(), Outcome::Stopped);
         let source = StopSource::new();
         let running = Connected::stoppable(just(1).let_value(|_| never::<i32>()), &source).start();
         assert!(!running.is_complete());

@@ -114,7 +114,7 @@ mod tests {
     fn lets_every_door_pass_and_shows_the_state() {
         for (outcome, sender) in all_doors(1, "e") {
             let work = |state: std::sync::Arc<i32>| sender.then(move |v| v + *state);
-            assert_eq!(Connected::new(let_with(|| 5, work)).start().outcome(), outcome.map(|v| v + 5));
+            assert_eq!(Connected::new(let_with(|| 5, work)).outcome(), outcome.map(|v| v + 5));
         }
     }
 
@@ -124,16 +124,17 @@ mod tests {
         let gate = Gate::<i32>::new();
         // The work lets its handle go at once: the state is there all the same.
         let sender = let_with(|| count.token(), |_| gate.sender()).then(|v| (v, count.dropped()));
-        let running = Connected::new(sender).start();
-        assert_eq!(count.dropped(), 0);
-        gate.complete(Outcome::Value(1));
-        assert_eq!(running.outcome(), Outcome::Value((1, 1)));
+        let outcome = Connected::new(sender).meanwhile(|_| {
+            assert_eq!(count.dropped(), 0);
+            gate.complete(Outcome::Value(1));
+        });
+        assert_eq!(outcome, Outcome::Value((1, 1)));
     }
 
     #[test]
     fn a_handle_that_was_kept_keeps_the_state() {
         let count = DropCount::new();
-        let state = Connected::new(let_with(|| count.token(), just)).start().outcome().unwrap();
+        let state = Connected::new(let_with(|| count.token(), just)).outcome().unwrap();
         assert_eq!(count.dropped(), 0);
         drop(state);
         assert_eq!(count.dropped(), 1);
@@ -143,10 +144,10 @@ mod tests {
     fn a_panic_of_either_function_or_of_the_destructor_is_the_outcome() {
         let boom = || Outcome::Panicked(Panic::new("boom"));
         let sender = let_with(|| -> i32 { Panic::new("boom").resume() }, |_| just(1));
-        assert_eq!(Connected::new(sender).start().outcome(), boom());
+        assert_eq!(Connected::new(sender).outcome(), boom());
         let count = DropCount::new();
         let sender = let_with(|| count.token(), |_| -> Just<i32> { Panic::new("boom").resume() });
-        assert_eq!(Connected::new(sender).start().outcome(), boom());
+        assert_eq!(Connected::new(sender).outcome(), boom());
         assert_eq!(count.dropped(), 1);
 
         struct PanicsInDrop;
@@ -155,19 +156,21 @@ mod tests {
                 Panic::new("boom").resume();
             }
         }
-        assert_eq!(Connected::new(let_with(|| PanicsInDrop, |_| just(1))).start().outcome(), boom());
+        assert_eq!(Connected::new(let_with(|| PanicsInDrop, |_| just(1))).outcome(), boom());
     }
 
     #[test]
     fn a_stop_before_the_start_and_while_it_runs_reaches_the_work() {
         let sender = let_with(|| 1, |_| never::<i32>());
-        assert_eq!(Connected::with_env(sender, stopped_env()).start().outcome(), Outcome::Stopped);
+        assert_eq!(Connected::with_env(sender, stopped_env()).outcome(), Outcome::Stopped);
         let source = StopSource::new();
         let state = Mutex::new(0);
-        let running = Connected::stoppable(let_with(|| &state, |_| never::<i32>()), &source).start();
-        assert!(!running.is_complete());
-        source.request_stop(StopReason::Requested);
-        assert_eq!(running.outcome(), Outcome::Stopped);
+        let outcome =
+            Connected::stoppable(let_with(|| &state, |_| never::<i32>()), &source).meanwhile(|running| {
+                assert!(!running.is_complete());
+                source.request_stop(StopReason::Requested);
+            });
+        assert_eq!(outcome, Outcome::Stopped);
     }
 
     #[test]

@@ -79,7 +79,7 @@ mod tests {
     #[test]
     fn lets_every_door_pass() {
         for (outcome, sender) in all_doors(1, "e") {
-            assert_eq!(Connected::new(let_with_stop_source(|_| sender)).start().outcome(), outcome);
+            assert_eq!(Connected::new(let_with_stop_source(|_| sender)).outcome(), outcome);
         }
     }
 
@@ -91,37 +91,39 @@ mod tests {
             *kept.lock().unwrap() = Some(source);
             never::<i32>()
         });
-        let running = Connected::stoppable(sender, &around).start();
-        assert!(!running.is_complete());
-        kept.lock().unwrap().take().unwrap().request_stop(StopReason::Named("enough"));
-        assert_eq!(running.outcome(), Outcome::Stopped);
+        let outcome = Connected::stoppable(sender, &around).meanwhile(|running| {
+            assert!(!running.is_complete());
+            kept.lock().unwrap().take().unwrap().request_stop(StopReason::Named("enough"));
+        });
+        assert_eq!(outcome, Outcome::Stopped);
         assert!(!around.stop_requested());
     }
 
     #[test]
     fn a_stop_around_it_before_the_start_and_while_it_runs_reaches_the_work_with_its_reason() {
         let sender = let_with_stop_source(|source| just(source.stop_requested()));
-        assert_eq!(Connected::with_env(sender, stopped_env()).start().outcome(), Outcome::Value(true));
+        assert_eq!(Connected::with_env(sender, stopped_env()).outcome(), Outcome::Value(true));
         let around = StopSource::new();
         let look = || read_env(|env| env.stop().reason());
         let sender = let_with_stop_source(|_| never().let_stopped(look));
-        let running = Connected::stoppable(sender, &around).start();
-        assert!(!running.is_complete());
-        around.request_stop(StopReason::Shutdown);
-        assert_eq!(running.outcome(), Outcome::Value(Some(StopReason::Shutdown)));
+        let outcome = Connected::stoppable(sender, &around).meanwhile(|running| {
+            assert!(!running.is_complete());
+            around.request_stop(StopReason::Shutdown);
+        });
+        assert_eq!(outcome, Outcome::Value(Some(StopReason::Shutdown)));
     }
 
     #[test]
     fn a_source_kept_after_the_end_does_nothing() {
         let sender = let_with_stop_source(just);
-        let source = Connected::new(sender).start().outcome().unwrap();
+        let source = Connected::new(sender).outcome().unwrap();
         assert!(source.request_stop(StopReason::Requested));
     }
 
     #[test]
     fn a_panic_of_the_function_is_the_outcome() {
         let sender = let_with_stop_source(|_| -> Just<i32> { panic!("boom") });
-        assert_eq!(Connected::new(sender).start().outcome(), Outcome::Panicked(Panic::new("boom")));
+        assert_eq!(Connected::new(sender).outcome(), Outcome::Panicked(Panic::new("boom")));
     }
 
     #[test]

@@ -93,10 +93,11 @@ mod tests {
         assert!(sender.completes_on(&env).unwrap().is(&home));
         let follows = sender
             .let_value(|there| read_env(|env| env.executor().is(&home)).then(move |back| (there, back)));
-        let running = Connected::with_env(follows, env).start();
-        away.run_all();
-        home.run_all();
-        assert_eq!(running.outcome(), Outcome::Value((true, true)));
+        let outcome = Connected::with_env(follows, env).meanwhile(|_| {
+            away.run_all();
+            home.run_all();
+        });
+        assert_eq!(outcome, Outcome::Value((true, true)));
     }
 
     #[test]

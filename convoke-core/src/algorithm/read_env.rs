@@ -74,15 +74,15 @@ mod tests {
     fn completes_with_what_the_environment_says_even_if_stopped_before() {
         let by_hand = ByHand::new();
         let sender = read_env(|env| env.executor().downcast_ref::<ByHand>() == Some(&by_hand));
-        let outcome = Connected::with_env(sender, Env::from(by_hand.clone())).start().outcome();
+        let outcome = Connected::with_env(sender, Env::from(by_hand.clone())).outcome();
         assert_eq!(outcome, Outcome::Value(true));
         let sender = read_env(|env| env.stop().stop_requested());
-        assert_eq!(Connected::with_env(sender, stopped_env()).start().outcome(), Outcome::Value(true));
+        assert_eq!(Connected::with_env(sender, stopped_env()).outcome(), Outcome::Value(true));
     }
 
     #[test]
     fn a_panic_of_the_function_is_the_outcome() {
-        let outcome = Connected::new(read_env(|_| -> i32 { panic!("boom") })).start().outcome();
+        let outcome = Connected::new(read_env(|_| -> i32 { panic!("boom") })).outcome();
         assert_eq!(outcome, Outcome::Panicked(Panic::new("boom")));
     }
 

@@ -94,21 +94,21 @@ mod tests {
             seen.push(round);
             just(())
         });
-        assert_eq!(Connected::new(sender).start().outcome(), Outcome::Value(()));
+        assert_eq!(Connected::new(sender).outcome(), Outcome::Value(()));
         assert_eq!(seen, [0, 1, 2, 3]);
     }
 
     #[test]
     fn no_rounds_complete_at_once() {
         let sender = repeat_n(0, |_| -> Just<()> { unreachable!("no round") });
-        assert_eq!(Connected::new(sender).start().outcome(), Outcome::Value(()));
+        assert_eq!(Connected::new(sender).outcome(), Outcome::Value(()));
     }
 
     #[test]
     fn a_million_rounds_need_no_stack() {
-        assert_eq!(Connected::new(repeat_n(1_000_000, |_| just(()))).start().outcome(), Outcome::Value(()));
+        assert_eq!(Connected::new(repeat_n(1_000_000, |_| just(()))).outcome(), Outcome::Value(()));
         let sender = repeat_n(1_000_000, |_| schedule(&crate::InlineExecutor));
-        assert_eq!(Connected::new(sender).start().outcome(), Outcome::Value(()));
+        assert_eq!(Connected::new(sender).outcome(), Outcome::Value(()));
     }
 
     #[test]
@@ -118,7 +118,7 @@ mod tests {
             let mut senders = [sender, second].into_iter();
             let repeated = repeat_n(2, |_| senders.next().expect("two rounds"));
             let left = usize::from(!outcome.is_value());
-            assert_eq!(Connected::new(repeated).start().outcome(), outcome);
+            assert_eq!(Connected::new(repeated).outcome(), outcome);
             assert_eq!(senders.count(), left);
         }
     }
@@ -126,13 +126,13 @@ mod tests {
     #[test]
     fn a_panic_of_the_maker_is_the_outcome() {
         let sender = repeat_n(3, |round| if round == 1 { panic!("boom") } else { just(()) });
-        assert_eq!(Connected::new(sender).start().outcome(), Outcome::Panicked(Panic::new("boom")));
+        assert_eq!(Connected::new(sender).outcome(), Outcome::Panicked(Panic::new("boom")));
     }
 
     #[test]
     fn a_stop_ends_it_before_the_next_round_but_not_after_the_last() {
         let sender = repeat_n(1, |_| -> Just<()> { unreachable!("stopped before") });
-        assert_eq!(Connected::with_env(sender, stopped_env()).start().outcome(), Outcome::Stopped);
+        assert_eq!(Connected::with_env(sender, stopped_env()).outcome(), Outcome::Stopped);
         let rounds_with_a_stop_in_round = |stopping: usize| {
             let source = StopSource::new();
             let request = source.clone();
@@ -144,7 +144,7 @@ mod tests {
                     }
                 })
             });
-            Connected::stoppable(sender, &source).start().outcome()
+            Connected::stoppable(sender, &source).outcome()
         };
         assert_eq!(rounds_with_a_stop_in_round(0), Outcome::Stopped);
         assert_eq!(rounds_with_a_stop_in_round(1), Outcome::Value(()));
@@ -153,11 +153,12 @@ mod tests {
     #[test]
     fn a_stop_while_a_round_waits_reaches_it() {
         let (source, by_hand) = (StopSource::new(), ByHand::new());
-        let running = Connected::stoppable(repeat_n(5, |_| schedule(&by_hand)), &source).start();
-        assert!(by_hand.run_one());
-        source.request_stop(StopReason::Requested);
-        assert_eq!(by_hand.run_all(), 1);
-        assert_eq!(running.outcome(), Outcome::Stopped);
+        let outcome = Connected::stoppable(repeat_n(5, |_| schedule(&by_hand)), &source).meanwhile(|_| {
+            assert!(by_hand.run_one());
+            source.request_stop(StopReason::Requested);
+            assert_eq!(by_hand.run_all(), 1);
+        });
+        assert_eq!(outcome, Outcome::Stopped);
     }
 
     #[test]

@@ -104,12 +104,9 @@ mod tests {
 
     #[test]
     fn goes_on_after_errors_until_there_is_a_value() {
-        assert_eq!(Connected::new(retry(good_at(1), always)).start().outcome(), Outcome::Value(1));
-        assert_eq!(Connected::new(retry(good_at(4), always)).start().outcome(), Outcome::Value(4));
-        assert_eq!(
-            Connected::new(retry(good_at(500_000), always)).start().outcome(),
-            Outcome::Value(500_000)
-        );
+        assert_eq!(Connected::new(retry(good_at(1), always)).outcome(), Outcome::Value(1));
+        assert_eq!(Connected::new(retry(good_at(4), always)).outcome(), Outcome::Value(4));
+        assert_eq!(Connected::new(retry(good_at(500_000), always)).outcome(), Outcome::Value(500_000));
     }
 
     #[test]
@@ -119,7 +116,7 @@ mod tests {
             asked.push((attempt, *error));
             attempt < 2
         });
-        assert_eq!(Connected::new(sender).start().outcome(), Outcome::Error("no"));
+        assert_eq!(Connected::new(sender).outcome(), Outcome::Error("no"));
         assert_eq!(asked, [(1, "no"), (2, "no")]);
     }
 
@@ -131,31 +128,32 @@ mod tests {
             }
             let mut once = Some(sender);
             let sender = retry(move |_| once.take().expect("one attempt"), |_, _| unreachable!("no error"));
-            assert_eq!(Connected::new(sender).start().outcome(), outcome);
+            assert_eq!(Connected::new(sender).outcome(), outcome);
         }
     }
 
     #[test]
     fn a_panic_of_either_function_is_the_outcome() {
         let sender = retry(|_| -> Attempt { panic!("make") }, always);
-        assert_eq!(Connected::new(sender).start().outcome(), Outcome::Panicked(Panic::new("make")));
+        assert_eq!(Connected::new(sender).outcome(), Outcome::Panicked(Panic::new("make")));
         let sender = retry(good_at(2), |_, _| panic!("again"));
-        assert_eq!(Connected::new(sender).start().outcome(), Outcome::Panicked(Panic::new("again")));
+        assert_eq!(Connected::new(sender).outcome(), Outcome::Panicked(Panic::new("again")));
     }
 
     #[test]
     fn a_stop_ends_it_between_attempts_and_reaches_the_one_that_runs() {
         let sender = retry(|_| -> Attempt { unreachable!("stopped before") }, always);
-        assert_eq!(Connected::with_env(sender, stopped_env()).start().outcome(), Outcome::Stopped);
+        assert_eq!(Connected::with_env(sender, stopped_env()).outcome(), Outcome::Stopped);
         let source = StopSource::new();
         let sender = retry(good_at(9), |_, _| source.request_stop(StopReason::Requested));
-        assert_eq!(Connected::stoppable(sender, &source).start().outcome(), Outcome::Stopped);
+        assert_eq!(Connected::stoppable(sender, &source).outcome(), Outcome::Stopped);
         let (source, gate) = (StopSource::new(), Gate::<u32, &'static str>::new());
-        let running = Connected::stoppable(retry(|_| gate.sender(), always), &source).start();
-        gate.complete(Outcome::Error("no"));
-        assert!(gate.is_waiting());
-        source.request_stop(StopReason::Requested);
-        assert_eq!(running.outcome(), Outcome::Stopped);
+        let outcome = Connected::stoppable(retry(|_| gate.sender(), always), &source).meanwhile(|_| {
+            gate.complete(Outcome::Error("no"));
+            assert!(gate.is_waiting());
+            source.request_stop(StopReason::Requested);
+        });
+        assert_eq!(outcome, Outcome::Stopped);
     }
 
     #[test]

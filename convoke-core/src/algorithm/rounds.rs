@@ -1,13 +1,14 @@
 //! The operation behind `repeat_until`, `repeat_n` and `retry`: one child after another, in the same place, in a loop
 //! that does not grow the stack however many of them complete at once.
 
-use core::cell::UnsafeCell;
 use core::fmt;
 use core::marker::PhantomPinned;
 use core::pin::Pin;
 use core::ptr::NonNull;
 
+use super::boxed_turn::Enclosing;
 use crate::operation::{Handshake, Slot};
+use crate::sync::UnsafeCell;
 use crate::{Env, Operation, Outcome, OutcomeOf, Panic, Receiver, Sender};
 
 /// What is done round after round. Both functions may call the program's closures; their panics are caught outside.
@@ -96,9 +97,10 @@ where
     unsafe fn go_on(this: NonNull<Self>) {
         // SAFETY: we are alone at the beginning of each turn: by the caller's promise, or by the meeting.
         unsafe {
-            while let Some(round) = this.as_ref().next() {
+            while let Some(round) = Self::next(this) {
                 this.as_ref().met.reset();
-                this.as_ref().slot.run(|| round.connect(RoundReceiver { operation: this }));
+                let slot = NonNull::from(&this.as_ref().slot);
+                Slot::run(slot, || round.connect(RoundReceiver { operation: this }));
                 // Rule 2: if the round has not completed, whoever completes it goes on from here.
                 if !Self::INLINE && !this.as_ref().met.arrive() {
                     return;
@@ -115,18 +117,20 @@ where
     /// # Safety
     /// Rule 2; if it returns nothing, rule 3.
     #[inline]
-    unsafe fn next(&self) -> Option<L::Round> {
+    unsafe fn next(this: NonNull<Self>) -> Option<L::Round> {
         // SAFETY: rule 2: we are alone.
         unsafe {
-            if (*self.receiver.get()).as_ref().is_some_and(|receiver| receiver.env().stop().stop_requested())
+            let Self { receiver, rounds, .. } = this.as_ref();
+            if (*receiver.get_const()).as_ref().is_some_and(|receiver| receiver.env().stop().stop_requested())
             {
-                self.complete(Outcome::Stopped);
+                Self::complete(this, Outcome::Stopped);
                 return None;
             }
-            match Panic::catch(|| (*self.rounds.get()).next()) {
+            let rounds = rounds.get();
+            match Panic::catch(|| (*rounds).next()) {
                 Ok(Ok(round)) => return Some(round),
-                Ok(Err(outcome)) => self.complete(outcome),
-                Err(panic) => self.complete(Outcome::Panicked(panic)),
+                Ok(Err(outcome)) => Self::complete(this, outcome),
+                Err(panic) => Self::complete(this, Outcome::Panicked(panic)),
             }
             None
         }
@@ -141,13 +145,14 @@ where
     unsafe fn settle(this: NonNull<Self>) -> bool {
         // SAFETY: rule 2: we are alone, and the child has completed.
         unsafe {
-            let this = this.as_ref();
-            let Some(outcome) = (*this.outcome.get()).take() else { return false };
-            let outcome = this.slot.clear_after(outcome);
-            match Panic::catch(|| (*this.rounds.get()).after(outcome)) {
+            let Self { slot, rounds, outcome, .. } = this.as_ref();
+            let Some(outcome) = (*outcome.get()).take() else { return false };
+            let outcome = slot.clear_after(outcome);
+            let rounds = rounds.get();
+            match Panic::catch(|| (*rounds).after(outcome)) {
                 Ok(None) => return true,
-                Ok(Some(end)) => this.complete(end),
-                Err(panic) => this.complete(Outcome::Panicked(panic)),
+                Ok(Some(end)) => Self::complete(this, end),
+                Err(panic) => Self::complete(this, Outcome::Panicked(panic)),
             }
             false
         }
@@ -156,9 +161,10 @@ where
     /// # Safety
     /// Rule 3.
     #[inline]
-    unsafe fn complete(&self, outcome: Outcome<L::Value, L::Error>) {
-        // SAFETY: rule 3: we are alone, and this is the end.
-        if let Some(receiver) = unsafe { (*self.receiver.get()).take() } {
+    unsafe fn complete(this: NonNull<Self>, outcome: Outcome<L::Value, L::Error>) {
+        // SAFETY: rule 3: we are alone, and this is the end. The receiver may free the operation: nothing is touched
+        // once it is completed, and it was taken by pointer.
+        if let Some(receiver) = unsafe { (*this.as_ref().receiver.get()).take() } {
             receiver.complete(outcome);
         }
     }
@@ -215,8 +221,17 @@ where
     fn env(&self) -> &Env {
         // SAFETY: rule 1: the round is running, so the operation is alive and its receiver in place.
         unsafe {
-            (*self.operation.as_ref().receiver.get()).as_ref().expect("taken after the last round").env()
+            (*self.operation.as_ref().receiver.get_const())
+                .as_ref()
+                .expect("taken after the last round")
+                .env()
         }
+    }
+
+    #[inline]
+    fn enclosing(&self) -> Option<Enclosing> {
+        // SAFETY: rule 1: the round is running, so the operation is alive and its receiver in place.
+        unsafe { (*self.operation.as_ref().receiver.get()).as_ref() }.and_then(Receiver::enclosing)
     }
 }
 

@@ -1,12 +1,12 @@
 //! `schedule(&executor)`: completes on an executor.
 
-use core::cell::UnsafeCell;
 use core::fmt;
 use core::marker::PhantomPinned;
 use core::pin::Pin;
 use core::ptr::NonNull;
 
-use crate::executor::{Call, Header, Runnable, WorkKind};
+use crate::executor::{Call, Header, Runnable, WorkKind, post_contained};
+use crate::sync::UnsafeCell;
 use crate::{Completes, Env, Executor, ExecutorRef, Never, Operation, Outcome, OutcomeOf, Receiver, Sender};
 
 /// A sender that completes on `executor`. Also to be had as [`Executor::schedule`].
@@ -109,7 +109,7 @@ impl<X: Executor, R: Receiver<(), Never>> Operation for ScheduleOperation<X, R> 
         // SAFETY: we are pinned until the receiver was completed, which the runnable does; there is no other.
         unsafe {
             if let Some(executor) = (*this.as_ref().executor.get()).take() {
-                executor.post_last(Runnable::new(this.cast()));
+                post_contained(executor, Runnable::new(this.cast()));
             }
         }
     }

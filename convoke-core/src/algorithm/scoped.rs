@@ -1,14 +1,15 @@
 //! The operation behind `with_env`, `write_env`, `unstoppable` and `let_with_stop_source`: work that runs in an
 //! environment of its own, made at the start from the one around it.
 
-use core::cell::UnsafeCell;
 use core::fmt;
 use core::marker::PhantomPinned;
 use core::pin::Pin;
 use core::ptr::NonNull;
 
+use super::boxed_turn::Enclosing;
 use crate::env::{Changes, ScopedEnv};
 use crate::operation::Slot;
+use crate::sync::UnsafeCell;
 use crate::{Env, Operation, Outcome, Panic, Receiver, Sender};
 
 /// What to run, and what is to be different around it.
@@ -75,7 +76,8 @@ where
             match Panic::catch(|| scoped.enter(around)) {
                 Ok((work, changes)) => {
                     *env = Some(ScopedEnv::new(around, changes));
-                    this.as_ref().work.run(|| work.connect(ScopedReceiver { operation: this }));
+                    let slot = NonNull::from(&this.as_ref().work);
+                    Slot::run(slot, || work.connect(ScopedReceiver { operation: this }));
                 }
                 Err(panic) => {
                     if let Some(receiver) = receiver.take() {
@@ -123,7 +125,13 @@ where
     #[inline]
     fn env(&self) -> &Env {
         // SAFETY: the operation is alive, and its environment made, until the work completes.
-        unsafe { (*self.operation.as_ref().parts.get()).env.as_deref().expect("made in `start`") }
+        unsafe { (*self.operation.as_ref().parts.get_const()).env.as_deref().expect("made in `start`") }
+    }
+
+    #[inline]
+    fn enclosing(&self) -> Option<Enclosing> {
+        // SAFETY: the operation is alive, and the receiver in its place, until the work completes.
+        unsafe { (*self.operation.as_ref().parts.get()).receiver.as_ref() }.and_then(Receiver::enclosing)
     }
 }
 

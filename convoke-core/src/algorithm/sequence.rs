@@ -142,9 +142,9 @@ mod tests {
             say('k'),
             just(12),
         ));
-        assert_eq!(Connected::new(sender).start().outcome(), Outcome::Value(12));
+        assert_eq!(Connected::new(sender).outcome(), Outcome::Value(12));
         assert_eq!(trace.into_inner().unwrap(), "abcdefghijk");
-        assert_eq!(Connected::new(sequence((just(1),))).start().outcome(), Outcome::Value(1));
+        assert_eq!(Connected::new(sequence((just(1),))).outcome(), Outcome::Value(1));
     }
 
     #[test]
@@ -154,14 +154,14 @@ mod tests {
             let token = count.token();
             let last = just_from(move || drop(token)).then(|()| count.dropped()).may_fail();
             let outcome = outcome.map(|()| 1);
-            assert_eq!(Connected::new(sequence((sender, last))).start().outcome(), outcome);
+            assert_eq!(Connected::new(sequence((sender, last))).outcome(), outcome);
         }
     }
 
     #[test]
     fn a_panic_is_the_outcome() {
         let sender = sequence((just_from(|| panic!("boom")), just(1)));
-        assert_eq!(Connected::new(sender).start().outcome(), Outcome::Panicked(Panic::new("boom")));
+        assert_eq!(Connected::new(sender).outcome(), Outcome::Panicked(Panic::new("boom")));
     }
 
     #[test]
@@ -169,15 +169,16 @@ mod tests {
         let (count, first) = (DropCount::new(), Gate::<()>::new());
         let sender =
             sequence((first.holding(count.token()), just_from(|| assert_eq!(count.dropped(), 1)), just(2)));
-        let running = Connected::new(sender).start();
-        first.complete(Outcome::Value(()));
-        assert_eq!(running.outcome(), Outcome::Value(2));
+        let outcome = Connected::new(sender).meanwhile(|_| {
+            first.complete(Outcome::Value(()));
+        });
+        assert_eq!(outcome, Outcome::Value(2));
     }
 
     #[test]
     fn a_stop_reaches_the_one_that_runs() {
         let sender = sequence((never::<()>(), just(1)));
-        assert_eq!(Connected::with_env(sender, stopped_env()).start().outcome(), Outcome::Stopped);
+        assert_eq!(Connected::with_env(sender, stopped_env()).outcome(), Outcome::Stopped);
         let (source, by_hand) = (StopSource::new(), ByHand::new());
         let sender = sequence((schedule(&by_hand), never::<()>(), just(1)));
         let running = Connected::stoppable(sender, &source).start();

@@ -111,9 +111,10 @@ mod tests {
         let by_hand = ByHand::new();
         let sender = read_env(|env| env.executor().is(&by_hand)).starts_on(&by_hand);
         assert!(sender.completes_on(&Env::new()).unwrap().is(&by_hand));
-        let running = Connected::new(sender).start();
-        by_hand.run_all();
-        assert_eq!(running.outcome(), Outcome::Value(true));
+        let outcome = Connected::new(sender).meanwhile(|_| {
+            by_hand.run_all();
+        });
+        assert_eq!(outcome, Outcome::Value(true));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! `stop_when(trigger)`: stops the work when another sender completes.
 
 use core::fmt;
+use core::ptr::NonNull;
 
 use super::gather::{Accept, Child, Gather, Gathering, Parent, together};
 use crate::operation::Slot;
@@ -146,8 +147,8 @@ where
     unsafe fn start<R: Receiver<S::Value, S::Error>>((work, trigger): &Self::Slots<R>) {
         // SAFETY: the caller's promise for both slots.
         unsafe {
-            work.start();
-            trigger.start();
+            Slot::start(NonNull::from(work));
+            Slot::start(NonNull::from(trigger));
         }
     }
 

@@ -1,5 +1,7 @@
 //! `when_all(vec)`: as many children as the vector holds. One allocation for their operations, one for their values.
 
+use core::ptr::NonNull;
+
 use super::gather::{Child, Gather, Parent, together};
 use super::when_all::{Kept, Place, Room, WhenAll};
 use crate::operation::Slot;
@@ -45,7 +47,7 @@ where
     unsafe fn start<R: Receiver<Self::Value, S::Error>>(slots: &Self::Slots<R>) {
         for slot in slots {
             // SAFETY: the caller's promise for all slots.
-            unsafe { slot.start() };
+            unsafe { Slot::start(NonNull::from(slot)) };
         }
     }
 

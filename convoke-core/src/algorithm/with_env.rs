@@ -79,7 +79,7 @@ mod tests {
     fn lets_every_door_pass() {
         for (outcome, sender) in all_doors(1, "e") {
             let sender = sender.with_env(|_| Changes::new().local(&DEPTH, 1));
-            assert_eq!(Connected::new(sender).start().outcome(), outcome);
+            assert_eq!(Connected::new(sender).outcome(), outcome);
         }
     }
 
@@ -88,7 +88,7 @@ mod tests {
         let deeper = |env: &Env| Changes::new().local(&DEPTH, env.local(&DEPTH).map_or(1, |depth| depth + 1));
         let sender = read_env(|env| env.local(&DEPTH).copied()).with_env(deeper).with_env(deeper);
         let env = Env::new().with(Changes::new().local(&DEPTH, 10));
-        assert_eq!(Connected::with_env(sender, env).start().outcome(), Outcome::Value(Some(12)));
+        assert_eq!(Connected::with_env(sender, env).outcome(), Outcome::Value(Some(12)));
     }
 
     #[test]
@@ -96,22 +96,19 @@ mod tests {
         let by_hand = ByHand::new();
         let sender =
             read_env(|env| env.executor().is(&by_hand)).with_env(|_| Changes::new().local(&DEPTH, 1));
-        assert_eq!(
-            Connected::with_env(sender, Env::from(by_hand.clone())).start().outcome(),
-            Outcome::Value(true)
-        );
+        assert_eq!(Connected::with_env(sender, Env::from(by_hand.clone())).outcome(), Outcome::Value(true));
     }
 
     #[test]
     fn a_panic_of_the_function_is_the_outcome_and_the_sender_is_not_started() {
         let sender = just_from(|| unreachable!()).with_env(|_| panic!("boom"));
-        assert_eq!(Connected::new(sender).start().outcome(), Outcome::<()>::Panicked(Panic::new("boom")));
+        assert_eq!(Connected::new(sender).outcome(), Outcome::<()>::Panicked(Panic::new("boom")));
     }
 
     #[test]
     fn a_stop_before_the_start_and_while_it_runs_reaches_the_sender() {
         let sender = never::<i32>().with_env(|_| Changes::new().local(&DEPTH, 1));
-        assert_eq!(Connected::with_env(sender, stopped_env()).start().outcome(), Outcome::Stopped);
+        assert_eq!(Connected::with_env(sender, stopped_env()).outcome(), Outcome::Stopped);
         let source = StopSource::new();
         let gate = Gate::<i32>::new();
         let sender = gate.sender().with_env(|_| Changes::new().local(&DEPTH, 1));
@@ -125,11 +122,12 @@ mod tests {
     fn a_token_of_its_own_is_what_stops_it() {
         let (around, own) = (StopSource::new(), StopSource::new());
         let sender = never::<i32>().with_env(|_| Changes::new().stop_token(own.token()));
-        let running = Connected::stoppable(sender, &around).start();
-        around.request_stop(StopReason::Requested);
-        assert!(!running.is_complete());
-        own.request_stop(StopReason::Requested);
-        assert_eq!(running.outcome(), Outcome::Stopped);
+        let outcome = Connected::stoppable(sender, &around).meanwhile(|running| {
+            around.request_stop(StopReason::Requested);
+            assert!(!running.is_complete());
+            own.request_stop(StopReason::Requested);
+        });
+        assert_eq!(outcome, Outcome::Stopped);
     }
 
     #[test]

@@ -142,7 +142,7 @@ mod tests {
                 },
                 |seven| just_from(move || say(if *seven == 7 { "exit" } else { "?" })),
             );
-            assert_eq!(Connected::new(sender).start().outcome(), outcome);
+            assert_eq!(Connected::new(sender).outcome(), outcome);
             assert_eq!(*log.lock().unwrap(), ["enter", "work", "exit"]);
         }
     }
@@ -160,7 +160,7 @@ mod tests {
                 },
             );
             let ran_expected = i32::from(outcome.is_value());
-            assert_eq!(Connected::new(sender).start().outcome(), outcome);
+            assert_eq!(Connected::new(sender).outcome(), outcome);
             assert_eq!(*ran.lock().unwrap(), ran_expected);
         }
     }
@@ -173,7 +173,7 @@ mod tests {
             |_| -> Just<i32> { Panic::new("boom").resume() },
             |_| just_from(|| *left.lock().unwrap() = true),
         );
-        assert_eq!(Connected::new(sender).start().outcome(), Outcome::Panicked(Panic::new("boom")));
+        assert_eq!(Connected::new(sender).outcome(), Outcome::Panicked(Panic::new("boom")));
         assert!(*left.lock().unwrap());
     }
 
@@ -184,7 +184,7 @@ mod tests {
                 if outcome.is_panicked() { outcome } else { Outcome::Panicked(Panic::new("exit")) };
             let sender =
                 within(just(1).may_fail(), |_| work, |_| -> Just<()> { Panic::new("exit").resume() });
-            assert_eq!(Connected::new(sender).start().outcome(), expected);
+            assert_eq!(Connected::new(sender).outcome(), expected);
         }
     }
 
@@ -194,23 +194,25 @@ mod tests {
         let exit = Gate::<()>::new();
         let sender = within(just(count.token()), |_held| just(1), |_held| exit.sender())
             .then(|v| (v, count.dropped()));
-        let running = Connected::new(sender).start();
-        assert!(!running.is_complete());
-        exit.complete(Outcome::Value(()));
-        assert_eq!(running.outcome(), Outcome::Value((1, 1)));
+        let outcome = Connected::new(sender).meanwhile(|running| {
+            assert!(!running.is_complete());
+            exit.complete(Outcome::Value(()));
+        });
+        assert_eq!(outcome, Outcome::Value((1, 1)));
     }
 
     #[test]
     fn a_stop_before_the_start_and_while_it_works_is_followed_by_the_exit() {
         let left = Mutex::new(0);
         let sender = || within(just(1), |_| never::<i32>(), |_| just_from(|| *left.lock().unwrap() += 1));
-        assert_eq!(Connected::with_env(sender(), stopped_env()).start().outcome(), Outcome::Stopped);
+        assert_eq!(Connected::with_env(sender(), stopped_env()).outcome(), Outcome::Stopped);
         assert_eq!(*left.lock().unwrap(), 1);
         let source = StopSource::new();
-        let running = Connected::stoppable(sender(), &source).start();
-        assert!(!running.is_complete());
-        source.request_stop(StopReason::Requested);
-        assert_eq!(running.outcome(), Outcome::Stopped);
+        let outcome = Connected::stoppable(sender(), &source).meanwhile(|running| {
+            assert!(!running.is_complete());
+            source.request_stop(StopReason::Requested);
+        });
+        assert_eq!(outcome, Outcome::Stopped);
         assert_eq!(*left.lock().unwrap(), 2);
     }
 
@@ -218,11 +220,13 @@ mod tests {
     fn a_stop_does_not_reach_the_exit() {
         let source = StopSource::new();
         let exit = Gate::<()>::new();
-        let running = Connected::stoppable(within(just(1), |_| just(2), |_| exit.sender()), &source).start();
-        source.request_stop(StopReason::Requested);
-        assert!(exit.is_waiting() && !running.is_complete());
-        exit.complete(Outcome::Value(()));
-        assert_eq!(running.outcome(), Outcome::Value(2));
+        let outcome = Connected::stoppable(within(just(1), |_| just(2), |_| exit.sender()), &source)
+            .meanwhile(|running| {
+                source.request_stop(StopReason::Requested);
+                assert!(exit.is_waiting() && !running.is_complete());
+                exit.complete(Outcome::Value(()));
+            });
+        assert_eq!(outcome, Outcome::Value(2));
     }
 
     #[test]

@@ -82,7 +82,7 @@ mod tests {
     #[test]
     fn lets_every_door_pass() {
         for (outcome, sender) in all_doors(1, "e") {
-            assert_eq!(Connected::new(sender.write_env(blue())).start().outcome(), outcome);
+            assert_eq!(Connected::new(sender.write_env(blue())).outcome(), outcome);
         }
     }
 
@@ -90,7 +90,7 @@ mod tests {
     fn the_sender_sees_the_changes_and_the_work_after_it_does_not() {
         let look = || read_env(|env| env.local(&TENANT).copied());
         let sender = look().write_env(blue()).let_value(|inside| look().then(move |after| (inside, after)));
-        assert_eq!(Connected::new(sender).start().outcome(), Outcome::Value((Some("blue"), None)));
+        assert_eq!(Connected::new(sender).outcome(), Outcome::Value((Some("blue"), None)));
     }
 
     #[test]
@@ -108,7 +108,7 @@ mod tests {
     #[test]
     fn a_stop_before_the_start_and_while_it_runs_reaches_the_sender() {
         let sender = never::<i32>().write_env(blue());
-        assert_eq!(Connected::with_env(sender, stopped_env()).start().outcome(), Outcome::Stopped);
+        assert_eq!(Connected::with_env(sender, stopped_env()).outcome(), Outcome::Stopped);
         let source = StopSource::new();
         let gate = Gate::<i32>::new();
         let running = Connected::stoppable(gate.sender().write_env(blue()), &source).start();

@@ -9,7 +9,6 @@
 //! 5. `stop` is asked by the future alone, before it abandons the operation; so it does not go while it runs callbacks.
 
 use core::alloc::Layout;
-use core::cell::UnsafeCell;
 use core::mem::ManuallyDrop;
 use core::ptr::NonNull;
 use core::task::{Context, Waker};
@@ -19,6 +18,7 @@ use crate::env::ScopedEnv;
 use crate::frame::{Frame, Guest, HostRef, WakerMark};
 use crate::operation::Slot;
 use crate::stop::InPlaceStop;
+use crate::sync::UnsafeCell;
 use crate::{Env, OutcomeOf, Panic, Receiver, Sender, StopReason};
 
 /// An operation in flight, and the right to its outcome.
@@ -76,7 +76,7 @@ impl<S: Sender<Value: Send, Error: Send> + 'static> Running<S> {
             this.stop.request_stop(reason);
         }
         // SAFETY: rule 1; the room is pinned by being where it is, and stays until the operation has completed: rule 4.
-        unsafe { this.operation.run(|| sender.connect(GuestReceiver { room })) };
+        unsafe { Slot::run(NonNull::from(&this.operation), || sender.connect(GuestReceiver { room })) };
         let running = Self { room, waker: WakerMark::of(cx.waker()) };
         if this.meeting.completed_at_once() {
             return Ok(running.take_outcome(frame));

@@ -32,7 +32,8 @@ use guest::Running;
 /// - *If dropped* while the work runs, the work is asked to stop, and the task does not end before it has.
 /// - *Runs on* the executor of the task that awaits, wherever the work completes. Work that completes at once, or
 ///   there, costs no hop; work whose type says that it completes inline needs no memory.
-/// - *Panics* if it is polled outside a task, unless the work completes inline.
+/// - *Panics* if it is polled outside a task, unless the work completes inline; and if it is polled again after it has
+///   returned its result.
 #[must_use = "futures do nothing until they are awaited"]
 pub struct Awaited<S: Sender> {
     stage: Stage<S>,
@@ -45,7 +46,10 @@ enum Stage<S: Sender> {
     /// The task is at the back of its queue.
     Yielded(OutcomeOf<S>),
     Running(Running<S>),
-    Done,
+    /// Polled no more: it has returned its result, or panicked.
+    Finished,
+    /// It has ended by the stopped door.
+    Stopped,
 }
 
 // Nothing in here is pinned: the sender is moved out before it is connected, and the operation lives elsewhere.
@@ -114,23 +118,33 @@ impl<S: Sender<Value: Send, Error: AwaitError + Send> + 'static> Future for Awai
 
     #[inline]
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let outcome = match core::mem::replace(&mut self.stage, Stage::Done) {
+        let outcome = match core::mem::replace(&mut self.stage, Stage::Finished) {
             Stage::New(sender) => self.start(sender, cx),
             Stage::Yielded(outcome) => Some(Self::after_yield(outcome)),
             Stage::Running(running) => self.go_on(cx, |frame| running.look_again(frame, cx)),
-            Stage::Done => Some(Outcome::Stopped),
+            Stage::Finished => polled_again(self.place),
+            Stage::Stopped => Some(Outcome::Stopped),
         };
         match outcome {
             Some(Outcome::Value(value)) => Poll::Ready(S::Error::value(value)),
             Some(Outcome::Error(error)) => Poll::Ready(error.error()),
             Some(Outcome::Panicked(panic)) => panic.resume(),
             Some(Outcome::Stopped) => {
+                self.stage = Stage::Stopped;
                 stop_frame();
                 Poll::Pending
             }
             None => Poll::Pending,
         }
     }
+}
+
+/// Panics, without a word to the frame around: that has nothing to do with the mistake.
+#[cold]
+fn polled_again(place: &Location<'_>) -> ! {
+    panic!(
+        "the sender awaited at {place} was polled again after it had finished; a future returns its result once"
+    )
 }
 
 /// The work was stopped, and with it whoever awaits it.
@@ -147,7 +161,8 @@ impl<S: Sender> fmt::Debug for Awaited<S> {
         let stage = match &self.stage {
             Stage::New(_) => "new",
             Stage::Yielded(_) | Stage::Running(_) => "running",
-            Stage::Done => "done",
+            Stage::Finished => "finished",
+            Stage::Stopped => "stopped",
         };
         f.debug_struct("Awaited").field("stage", &stage).field("at", &self.place).finish()
     }

@@ -72,6 +72,16 @@ struct Node {
     older: Option<Arc<Node>>,
 }
 
+/// Drops the older values in a loop: there may be more of them than a stack is deep.
+impl Drop for Node {
+    fn drop(&mut self) {
+        let mut next = self.older.take();
+        while let Some(mut node) = next.and_then(Arc::into_inner) {
+            next = node.older.take();
+        }
+    }
+}
+
 impl Locals {
     pub(super) const EMPTY: Self = Self { newest: None, border: 0 };
 

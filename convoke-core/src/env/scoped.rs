@@ -11,7 +11,8 @@ use crate::stop::InPlaceStop;
 
 /// A changed environment that is no longer-lived than the one it was made of. Only what was changed is its own.
 pub struct ScopedEnv {
-    /// Bit for bit the parent's, except for the parts that are our own.
+    /// The parent's, except for the parts that are our own. The executor is lent by its address, as it may change what is
+    /// in it; the others are handles that do not change, copied bit for bit.
     env: ManuallyDrop<Env>,
     own_executor: bool,
     own_stop: bool,
@@ -23,7 +24,7 @@ impl ScopedEnv {
     /// `parent` with some changes.
     ///
     /// # Safety
-    /// `parent` outlives it, and is not changed meanwhile.
+    /// `parent` outlives it, and neither moves nor is changed meanwhile.
     pub unsafe fn new(parent: &Env, changes: Changes) -> Self {
         // SAFETY: the copy is never dropped as a whole, and the parent outlives it: whoever reads it through us
         // sees live handles.
@@ -58,7 +59,7 @@ impl ScopedEnv {
     /// `parent` with another stop source, which lives in an operation.
     ///
     /// # Safety
-    /// `parent` and `stop` outlive it, and `stop` stays where it is.
+    /// `parent` and `stop` outlive it, and stay where they are.
     pub unsafe fn with_in_place_stop(parent: &Env, stop: NonNull<InPlaceStop>) -> Self {
         // SAFETY: as in `new`.
         unsafe {
@@ -69,10 +70,19 @@ impl ScopedEnv {
     }
 
     /// # Safety
-    /// `parent` outlives it.
+    /// `parent` outlives it and does not move.
     unsafe fn lend(parent: &Env) -> Self {
-        // SAFETY: a bitwise copy in a `ManuallyDrop`; the original stays where it is and outlives the copy.
-        let env = ManuallyDrop::new(unsafe { ptr::read(parent) });
+        // SAFETY: the originals stay where they are and outlive the copies, which are never dropped: a token, an
+        // allocator's handle and a list of locals are pointers that nobody changes through `&`.
+        let env = unsafe {
+            Env {
+                executor: ManuallyDrop::into_inner(parent.executor.lend()),
+                stop: ptr::read(&raw const parent.stop),
+                allocator: ptr::read(&raw const parent.allocator),
+                locals: ptr::read(&raw const parent.locals),
+            }
+        };
+        let env = ManuallyDrop::new(env);
         Self { env, own_executor: false, own_stop: false, own_allocator: false, own_locals: false }
     }
 }

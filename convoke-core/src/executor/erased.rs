@@ -1,10 +1,13 @@
 //! Any executor, in two words: one for the handle, one for what can be done with it.
 
-use core::any::{Any, TypeId, type_name};
+use core::any::{Any, type_name};
+use core::cell::UnsafeCell;
 use core::fmt;
 use core::mem::{ManuallyDrop, MaybeUninit};
+use core::ptr::NonNull;
 use std::sync::Arc;
 
+use super::contained::contain;
 use super::{Executor, Home, InlineExecutor, Runnable, Timers};
 
 /// A type-erased [`Executor`], two words wide. A handle that fits into a word, as ours do, is kept as it is;
@@ -23,24 +26,44 @@ pub struct ExecutorRef {
     table: &'static Table,
 }
 
-/// The executor itself if it fits, else an `Arc` of it.
-type Word = MaybeUninit<*const ()>;
+/// The executor itself if it fits, else an `Arc` of it. In a cell, as an executor may have cells of its own. Of an
+/// executor that is lent, the address of the executor itself.
+struct Word(UnsafeCell<MaybeUninit<*const ()>>);
+
+impl Word {
+    #[inline]
+    const fn new(pointer: *const ()) -> Self {
+        Self(UnsafeCell::new(MaybeUninit::new(pointer)))
+    }
+
+    /// The pointer in it.
+    ///
+    /// # Safety
+    /// It was made by `new`.
+    #[inline]
+    unsafe fn pointer(&self) -> *const () {
+        // SAFETY: it was made by `new`, and nobody writes a word that holds a pointer.
+        unsafe { (*self.0.get()).assume_init() }
+    }
+}
 
 struct Table {
     post: unsafe fn(&Word, Runnable),
     post_last: unsafe fn(Word, Runnable),
+    post_cloned: unsafe fn(*const Word, Runnable),
     dispatch: unsafe fn(&Word, Runnable) -> Option<Runnable>,
+    dispatch_cloned: unsafe fn(*const Word, Runnable) -> Option<Runnable>,
     parallelism: unsafe fn(&Word) -> usize,
     home: unsafe fn(&Word) -> Option<&Home>,
     timers: unsafe fn(&Word) -> Option<&dyn Timers>,
     context: unsafe fn(&Word) -> Option<&(dyn Any + Send + Sync)>,
     work_began: unsafe fn(&Word),
     work_ended: unsafe fn(&Word),
-    clone: unsafe fn(&Word) -> Word,
+    clone: unsafe fn(&Word) -> ExecutorRef,
+    lend: unsafe fn(&Word) -> ExecutorRef,
     drop: unsafe fn(&mut Word),
-    eq: unsafe fn(&Word, &Word) -> bool,
+    eq: unsafe fn(&Word, &dyn Any) -> bool,
     get: unsafe fn(&Word) -> &dyn Any,
-    type_id: fn() -> TypeId,
     type_name: fn() -> &'static str,
     queues_at_home: bool,
 }
@@ -49,6 +72,9 @@ struct Table {
 unsafe impl Send for ExecutorRef {}
 // SAFETY: as above.
 unsafe impl Sync for ExecutorRef {}
+
+// As for every other handle. What an executor does after a panic is its own affair.
+impl std::panic::RefUnwindSafe for ExecutorRef {}
 
 impl ExecutorRef {
     /// Erases the type of `executor`. One that is erased already is returned as it is.
@@ -59,7 +85,19 @@ impl ExecutorRef {
             return erased.take().expect("put there above");
         }
         let executor = executor.expect("put there above");
-        Self { word: Kept::<E>::put(executor), table: Kept::<E>::TABLE }
+        Kept::<E>::put(executor)
+    }
+
+    /// The same executor without a count of it, for as long as this one is where it is. Nothing is copied that the
+    /// executor might change: one that is kept as it is, is lent by its address.
+    ///
+    /// # Safety
+    /// This outlives what is returned, and does not move meanwhile.
+    #[inline]
+    pub(crate) unsafe fn lend(&self) -> ManuallyDrop<Self> {
+        // SAFETY: the table was made for the type of what the word holds. That this outlives what is returned is part
+        // of the contract of this function.
+        ManuallyDrop::new(unsafe { (self.table.lend)(&self.word) })
     }
 
     /// Whether this is `executor`, which may itself be erased.
@@ -75,6 +113,31 @@ impl ExecutorRef {
     #[inline]
     pub fn queues_at_home(&self) -> bool {
         self.table.queues_at_home
+    }
+
+    /// Queues the work through a clone of the handle, for callers whose own handle may be freed by the work: another thread may
+    /// run it to its end while `post` is still executing. A panic of the executor's `clone` or `post` ends here and is
+    /// written to the error stream; if the executor has dropped the work by then, the work has completed as stopped.
+    ///
+    /// # Safety
+    /// The handle is there until the work is run or dropped. It is a pointer, for a reference would have to be valid until this
+    /// returns.
+    #[doc(hidden)]
+    #[inline]
+    pub unsafe fn post_cloned(this: NonNull<Self>, runnable: Runnable) {
+        // SAFETY: the handle is there: nobody has the runnable yet. The table was made for the type of what the word holds.
+        unsafe { (this.as_ref().table.post_cloned)(&raw const (*this.as_ptr()).word, runnable) }
+    }
+
+    /// Dispatches the work through a clone of the handle, as [`post_cloned`](ExecutorRef::post_cloned) posts it.
+    ///
+    /// # Safety
+    /// As for `post_cloned`.
+    #[doc(hidden)]
+    #[inline]
+    pub unsafe fn dispatch_cloned(this: NonNull<Self>, runnable: Runnable) -> Option<Runnable> {
+        // SAFETY: the handle is there: nobody has the runnable yet. The table was made for the type of what the word holds.
+        unsafe { (this.as_ref().table.dispatch_cloned)(&raw const (*this.as_ptr()).word, runnable) }
     }
 
     /// The executor, if it is an `E`.
@@ -96,7 +159,7 @@ impl Executor for ExecutorRef {
     fn post_last(self, runnable: Runnable) {
         let this = ManuallyDrop::new(self);
         // SAFETY: as in `post`; the word is given away and not used again.
-        unsafe { (this.table.post_last)(this.word, runnable) }
+        unsafe { (this.table.post_last)((&raw const this.word).read(), runnable) }
     }
 
     #[inline]
@@ -142,7 +205,7 @@ impl Clone for ExecutorRef {
     #[inline]
     fn clone(&self) -> Self {
         // SAFETY: as in `post`.
-        Self { word: unsafe { (self.table.clone)(&self.word) }, table: self.table }
+        unsafe { (self.table.clone)(&self.word) }
     }
 }
 
@@ -156,9 +219,8 @@ impl Drop for ExecutorRef {
 
 impl PartialEq for ExecutorRef {
     fn eq(&self, other: &Self) -> bool {
-        // SAFETY: both words hold the same type, so the table fits both.
-        (self.table.type_id)() == (other.table.type_id)()
-            && unsafe { (self.table.eq)(&self.word, &other.word) }
+        // SAFETY: each table was made for the type of what its word holds.
+        unsafe { (self.table.eq)(&self.word, (other.table.get)(&other.word)) }
     }
 }
 
@@ -183,6 +245,8 @@ impl<E: Executor> Kept<E> {
     const TABLE: &'static Table = &Table {
         post: |word, runnable| Self::get(word).post(runnable),
         post_last: Self::post_last,
+        post_cloned: Self::post_cloned,
+        dispatch_cloned: Self::dispatch_cloned,
         dispatch: |word, runnable| Self::get(word).dispatch(runnable),
         parallelism: |word| Self::get(word).parallelism(),
         home: |word| Self::get(word).home(),
@@ -191,49 +255,81 @@ impl<E: Executor> Kept<E> {
         work_began: |word| Self::get(word).work_began(),
         work_ended: |word| Self::get(word).work_ended(),
         clone: Self::duplicate,
+        lend: Self::lend,
         drop: Self::discard,
-        eq: |a, b| Self::get(a) == Self::get(b),
+        eq: |a, b| b.downcast_ref() == Some(Self::get(a)),
         get: |word| Self::get(word),
-        type_id: TypeId::of::<E>,
         type_name: type_name::<E>,
         queues_at_home: E::QUEUES_AT_HOME,
     };
 
     #[inline]
-    fn put(executor: E) -> Word {
-        let mut word = Word::uninit();
-        if Self::FITS {
-            // SAFETY: it fits, by size and by alignment.
-            unsafe { word.as_mut_ptr().cast::<E>().write(executor) };
-        } else {
-            word.write(Arc::into_raw(Arc::new(executor)).cast());
+    fn put(executor: E) -> ExecutorRef {
+        if !Self::FITS {
+            return ExecutorRef {
+                word: Word::new(Arc::into_raw(Arc::new(executor)).cast()),
+                table: Self::TABLE,
+            };
         }
-        word
+        let mut word = MaybeUninit::<*const ()>::uninit();
+        // SAFETY: it fits, by size and by alignment.
+        unsafe { word.as_mut_ptr().cast::<E>().write(executor) };
+        ExecutorRef { word: Word(UnsafeCell::new(word)), table: Self::TABLE }
     }
 
     #[inline]
     fn get(word: &Word) -> &E {
         // SAFETY: the word was made by `put`, which chose by the same constant.
-        unsafe { if Self::FITS { &*word.as_ptr().cast::<E>() } else { &*word.assume_init().cast::<E>() } }
+        unsafe { if Self::FITS { &*word.0.get().cast::<E>() } else { &*word.pointer().cast::<E>() } }
     }
 
     #[inline]
-    fn duplicate(word: &Word) -> Word {
+    fn duplicate(word: &Word) -> ExecutorRef {
         if Self::FITS {
             return Self::put(Self::get(word).clone());
         }
         // SAFETY: the word holds what `Arc::into_raw` gave.
-        unsafe { Arc::increment_strong_count(word.assume_init().cast::<E>()) };
-        *word
+        let executor = unsafe { word.pointer() };
+        // SAFETY: as above, and the count that the word has keeps it alive.
+        unsafe { Arc::increment_strong_count(executor.cast::<E>()) };
+        ExecutorRef { word: Word::new(executor), table: Self::TABLE }
     }
 
-    fn post_last(mut word: Word, runnable: Runnable) {
+    #[inline]
+    fn lend(word: &Word) -> ExecutorRef {
+        let table = if Self::FITS { Lent::<E>::TABLE } else { Self::TABLE };
+        ExecutorRef { word: Word::new(core::ptr::from_ref(Self::get(word)).cast()), table }
+    }
+
+    fn post_last(word: Word, runnable: Runnable) {
         if Self::FITS {
             // SAFETY: the word was made by `put`, which chose by the same constant; the caller gives it up.
-            return unsafe { word.as_ptr().cast::<E>().read() }.post_last(runnable);
+            return unsafe { word.0.get().cast::<E>().read() }.post_last(runnable);
         }
-        Self::get(&word).post(runnable);
-        Self::discard(&mut word);
+        // Dropped also when `post` panics.
+        let executor = ExecutorRef { word, table: Self::TABLE };
+        Self::get(&executor.word).post(runnable);
+    }
+
+    /// # Safety
+    /// As for [`ExecutorRef::post_cloned`].
+    unsafe fn post_cloned(word: *const Word, runnable: Runnable) {
+        contain::<E, _>(move || {
+            // SAFETY: the word is there until the work is run or dropped, and nobody has it before `post_last` is called.
+            let word = || unsafe { &*word };
+            if Self::FITS {
+                Self::get(word()).clone().post_last(runnable);
+            } else {
+                Self::duplicate(word()).post_last(runnable);
+            }
+        });
+    }
+
+    /// # Safety
+    /// As for [`ExecutorRef::dispatch_cloned`].
+    unsafe fn dispatch_cloned(word: *const Word, runnable: Runnable) -> Option<Runnable> {
+        // SAFETY: the word is there until the work is run or dropped, and nobody has it before `dispatch` is called.
+        contain::<E, _>(move || unsafe { Self::duplicate(&*word) }.dispatch(runnable)).flatten()
     }
 
     #[inline]
@@ -241,11 +337,59 @@ impl<E: Executor> Kept<E> {
         // SAFETY: the word was made by `put`, which chose by the same constant; the caller gives it up.
         unsafe {
             if Self::FITS {
-                word.as_mut_ptr().cast::<E>().drop_in_place();
+                word.0.get().cast::<E>().drop_in_place();
             } else {
-                drop(Arc::from_raw(word.assume_init().cast::<E>()));
+                drop(Arc::from_raw(word.pointer().cast::<E>()));
             }
         }
+    }
+}
+
+/// How an `E` that fits into a word is reached where somebody else keeps it. All functions ask that the word was made by
+/// [`Kept::lend`], and that what was lent is still there.
+struct Lent<E>(core::marker::PhantomData<E>);
+
+impl<E: Executor> Lent<E> {
+    const TABLE: &'static Table = &Table {
+        post: |word, runnable| Self::get(word).post(runnable),
+        post_last: |word, runnable| Self::get(&word).post(runnable),
+        post_cloned: |word, runnable| {
+            // SAFETY: the word is there until the work is run or dropped, and nobody has it before `post_last` is called.
+            contain::<E, _>(move || unsafe { Self::get(&*word) }.clone().post_last(runnable));
+        },
+        dispatch_cloned: |word, runnable| {
+            // SAFETY: the word is there until the work is run or dropped, and nobody has it before `dispatch` is called.
+            contain::<E, _>(move || unsafe { Self::get(&*word) }.clone().dispatch(runnable)).flatten()
+        },
+        dispatch: |word, runnable| Self::get(word).dispatch(runnable),
+        parallelism: |word| Self::get(word).parallelism(),
+        home: |word| Self::get(word).home(),
+        timers: |word| Self::get(word).timers(),
+        context: |word| Self::get(word).context(),
+        work_began: |word| Self::get(word).work_began(),
+        work_ended: |word| Self::get(word).work_ended(),
+        clone: Self::duplicate,
+        lend: Self::lend,
+        drop: |_| (),
+        eq: |a, b| b.downcast_ref() == Some(Self::get(a)),
+        get: |word| Self::get(word),
+        type_name: type_name::<E>,
+        queues_at_home: E::QUEUES_AT_HOME,
+    };
+
+    #[inline]
+    fn get(word: &Word) -> &E {
+        // SAFETY: the word was made by `Kept::lend` from a reference, and what it led to is still there.
+        unsafe { &*word.pointer().cast::<E>() }
+    }
+
+    fn duplicate(word: &Word) -> ExecutorRef {
+        Kept::put(Self::get(word).clone())
+    }
+
+    fn lend(word: &Word) -> ExecutorRef {
+        // SAFETY: the word was made by `Kept::lend`.
+        ExecutorRef { word: Word::new(unsafe { word.pointer() }), table: Self::TABLE }
     }
 }
 

@@ -3,18 +3,20 @@
 //! home acts on it.
 //!
 //! 1. At most one thread is inside a home at a time. [`Home::enter`] asks its caller for that.
-//! 2. A home that is closed is entered by nobody any more except through [`Home::enter_closed`], which takes a lock.
+//! 2. A home that is closed is entered by nobody any more except by its occupant (`closed.rs`).
 //! 3. The header of a home is posted by whoever puts the first letter into an empty box, and not again before it was called.
+//!    What is posted keeps the home: an executor may lose the handle that the home came from before it runs what it was given.
 
 use core::cell::UnsafeCell;
 use core::fmt;
 use core::marker::PhantomData;
 use core::ptr::NonNull;
 
+use super::closed::{KeepOut, Occupant};
 use super::{Call, Header, Runnable, WorkKind};
 use crate::Panic;
 use crate::sync::atomic::{AtomicBool, Ordering};
-use crate::sync::{Mutex, MutexGuard, process_lock, thread_mark};
+use crate::sync::{Arc, Mutex, MutexGuard, thread_mark};
 use crate::this_thread::{Polling, ThisThread};
 
 /// The number of a home. Zero is nobody's.
@@ -51,14 +53,20 @@ impl HomeId {
 }
 
 /// See the head of this file.
-#[repr(C)]
 pub struct Home {
+    id: HomeId,
+    shared: Arc<Shared>,
+}
+
+/// What a home shares with its header where that is posted.
+#[repr(C)]
+pub(super) struct Shared {
     /// First, so that its address is ours; not in a cell of a model's, which has other things first.
     header: UnsafeCell<Header>,
     id: HomeId,
     closed: AtomicBool,
     /// The mark of the thread that made it: work that must not leave its thread is destroyed there or not at all.
-    thread: usize,
+    thread: u64,
     letters: Mutex<Letters>,
 }
 
@@ -75,9 +83,9 @@ pub struct Letter {
 }
 
 // SAFETY: rule 3: the header is posted once at a time; all else is shared by design.
-unsafe impl Sync for Home {}
+unsafe impl Sync for Shared {}
 // SAFETY: a home is not bound to a thread as such; rule 1 is.
-unsafe impl Send for Home {}
+unsafe impl Send for Shared {}
 // SAFETY: whoever writes a letter promises that it may be opened on the thread at home.
 unsafe impl Send for Letter {}
 
@@ -85,7 +93,8 @@ unsafe impl Send for Letter {}
 #[derive(Debug)]
 pub struct AtHome<'a> {
     before: HomeId,
-    closed: Option<Closed>,
+    /// Of a home that is closed. It goes after this thread has left.
+    occupant: Option<Occupant>,
     _home: PhantomData<(&'a Home, *mut ())>,
 }
 
@@ -93,7 +102,7 @@ impl Drop for AtHome<'_> {
     #[inline]
     fn drop(&mut self) {
         ThisThread::with(|thread| thread.home.set(self.before));
-        if self.closed.is_some() {
+        if self.occupant.is_some() {
             Polling::here(Polling::leave_closed);
         }
     }
@@ -102,13 +111,15 @@ impl Drop for AtHome<'_> {
 impl Home {
     /// A home of the thread that makes it.
     pub fn new() -> Self {
-        Self {
-            header: UnsafeCell::new(Header::new(const { &WorkKind::new(Self::called) })),
-            id: next_id(),
+        let id = next_id();
+        let shared = Arc::new(Shared {
+            header: UnsafeCell::new(Header::new(const { &WorkKind::new(Shared::called) })),
+            id,
             closed: AtomicBool::new(false),
             thread: thread_mark(),
             letters: Mutex::new(Letters { list: Vec::new(), posted: false }),
-        }
+        });
+        Self { id, shared }
     }
 
     /// Its number.
@@ -119,7 +130,7 @@ impl Home {
 
     /// Whether this is the thread that made it.
     pub fn is_own_thread(&self) -> bool {
-        self.thread == thread_mark()
+        self.shared.thread == thread_mark()
     }
 
     /// Goes in.
@@ -128,92 +139,107 @@ impl Home {
     /// Rule 1: no other thread is inside, or comes in before the guard is dropped; and it is not closed.
     #[inline]
     pub unsafe fn enter(&self) -> AtHome<'_> {
-        AtHome { before: self.id.enter(), closed: None, _home: PhantomData }
+        AtHome { before: self.id.enter(), occupant: None, _home: PhantomData }
     }
 
-    /// Closes it: from now on its letters are opened wherever they arrive, one thread at a time. Returns inside.
+    /// Closes it: from now on its letters are opened wherever they arrive, one thread at a time. Returns inside; all letters
+    /// that are there by then are opened when the guard goes.
     ///
     /// # Safety
     /// As for `enter`, and nobody will call `enter` any more.
     pub unsafe fn close(&self) -> AtHome<'_> {
-        let inside = self.enter_closed();
-        self.closed.store(true, Ordering::Release);
-        inside
-    }
-
-    /// Opens the letters whose runnable was dropped before the home was closed: nobody else would.
-    ///
-    /// # Safety
-    /// It is closed, and this thread is inside.
-    pub unsafe fn open_left_letters(&self) {
-        let left = !core::mem::replace(&mut self.letters().posted, true);
-        if left {
-            self.open_letters();
+        let occupant = Occupant::of_closing(&self.shared);
+        self.shared.closed.store(true, Ordering::Release);
+        if occupant.is_some() {
+            Polling::here(Polling::enter_closed);
         }
+        AtHome { before: self.id.enter(), occupant, _home: PhantomData }
     }
 
     /// Whether it was closed.
     pub fn is_closed(&self) -> bool {
-        self.closed.load(Ordering::Acquire)
+        self.shared.is_closed()
     }
 
-    /// As long as what is returned lives, nobody acts in a home that is closed: for what must not leave its thread and is used
-    /// there while its home is not run.
-    pub fn keep_out() -> impl Sized {
-        Closed::lock()
-    }
-
-    /// Goes into a home that is closed: rule 2.
-    fn enter_closed(&self) -> AtHome<'_> {
-        let closed = Some(Closed::lock());
-        Polling::here(Polling::enter_closed);
-        AtHome { before: self.id.enter(), closed, _home: PhantomData }
+    /// Keeps other threads out of the home with this number while what is returned lives: for what must not leave its thread
+    /// and is used there while its home is not run. Waits for a thread that is inside the home just now, which is possible
+    /// only if it is closed. Letters that arrive meanwhile are opened when the guard goes.
+    pub fn keep_out(number: u32) -> impl Sized {
+        KeepOut::new(HomeId(number))
     }
 
     /// Sends a letter to the thread at home. What is returned must be posted to the executor whose home this is.
     ///
     /// # Safety
-    /// The letter may be opened once, at home, until it is; and this home outlives what is returned.
+    /// The letter may be opened once, at home, until it is.
     #[must_use = "without it nobody opens the letter"]
     pub unsafe fn send(&self, letter: Letter) -> Option<Runnable> {
-        let mut letters = self.letters();
+        let mut letters = self.shared.letters();
         letters.list.push(letter);
+        let post = !core::mem::replace(&mut letters.posted, true);
+        drop(letters);
         // SAFETY: rule 3.
-        (!core::mem::replace(&mut letters.posted, true)).then(|| unsafe { self.runnable() })
+        post.then(|| unsafe { Shared::runnable(&self.shared) })
+    }
+}
+
+impl Shared {
+    pub(super) fn id(&self) -> HomeId {
+        self.id
+    }
+
+    fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Acquire)
     }
 
     /// # Safety
     /// Rule 3.
-    unsafe fn runnable(&self) -> Runnable {
-        debug_assert!(core::ptr::eq(self.header.get().cast(), self), "the first field");
-        // SAFETY: the header is the first field (`repr(C)`), of a home that outlives the runnable: `send`'s caller.
-        unsafe { Runnable::new(NonNull::from(self).cast::<Header>()) }
+    unsafe fn runnable(this: &Arc<Self>) -> Runnable {
+        let header = Arc::into_raw(this.clone()).cast_mut().cast::<Header>();
+        // SAFETY: the header is the first field (`repr(C)`) of what is kept alive by the count that `into_raw` left, until
+        // `called` takes it back.
+        unsafe { Runnable::new(NonNull::new_unchecked(header)) }
     }
 
     /// # Safety
-    /// `header` is that of a home.
+    /// Called once for each `runnable`, by that.
     unsafe fn called(header: NonNull<Header>, call: Call) {
-        // SAFETY: the header is the first field (`repr(C)`).
-        let home = unsafe { header.cast::<Self>().as_ref() };
-        match call {
-            Call::Run if HomeId::here() == home.id => home.open_letters(),
-            // Nobody runs it any more: then we do. A home that is not closed has an executor that drops work of others;
-            // the letters wait for the next one.
-            _ if home.is_closed() => {
-                let _inside = home.enter_closed();
-                home.open_letters();
-            }
-            _ => home.letters().posted = false,
+        // SAFETY: the pointer and the count are those that `runnable` gave away.
+        let home = unsafe { Arc::from_raw(header.as_ptr().cast_const().cast::<Self>()) };
+        if call == Call::Run && HomeId::here() == home.id && !home.is_closed() {
+            return home.open_posted();
+        }
+        home.letters().posted = false;
+        // Nobody runs it any more: then we do, or whoever does already. A home that is not closed has an executor that drops
+        // work of others; the letters wait for the next one, or until it is closed. That it is closed is seen here if it was
+        // when our letter was too late to be seen by who has closed it: both took the lock of the letters.
+        if home.is_closed() {
+            drop(Occupant::enter(&home));
         }
     }
 
-    fn open_letters(&self) {
+    /// Opens letters whose runnable was called. More may come meanwhile: they are not posted again.
+    fn open_posted(&self) {
+        self.open_while(|letters| {
+            letters.posted = !letters.list.is_empty();
+            letters.posted
+        });
+    }
+
+    /// Opens the letters of a home that is closed. The caller is its occupant.
+    pub(super) fn open_as_occupant(&self) {
+        let before = self.id.enter();
+        Polling::here(Polling::enter_closed);
+        let _inside = Left(before);
+        self.open_while(|letters| !letters.list.is_empty());
+    }
+
+    fn open_while(&self, more: impl Fn(&mut Letters) -> bool) {
         let mut first_panic = None;
         loop {
             let list = {
                 let mut letters = self.letters();
-                if letters.list.is_empty() {
-                    letters.posted = false;
+                if !more(&mut letters) {
                     break;
                 }
                 core::mem::take(&mut letters.list)
@@ -243,6 +269,16 @@ impl Home {
     }
 }
 
+/// This thread goes back to where it was, out of a home that is closed, when this is dropped.
+struct Left(HomeId);
+
+impl Drop for Left {
+    fn drop(&mut self) {
+        ThisThread::with(|thread| thread.home.set(self.0));
+        Polling::here(Polling::leave_closed);
+    }
+}
+
 impl Letter {
     /// `open(to)` is to be called at home.
     #[inline]
@@ -256,35 +292,6 @@ fn next_id() -> HomeId {
     // When all numbers are used up homes are nobody's: their tasks cost a little more then.
     let next = NEXT.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |next| next.checked_add(1));
     HomeId(next.unwrap_or(0))
-}
-
-/// One lock for all homes that are closed, so that no two threads wait for each other's. It may be taken again by the
-/// thread that has it: what is destroyed in a home that is closed may lead to another, and back.
-#[derive(Debug)]
-struct Closed {
-    /// None if the thread had it already.
-    outermost: Option<MutexGuard<'static, ()>>,
-}
-
-static CLOSED_BY: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
-
-impl Closed {
-    fn lock() -> Self {
-        if CLOSED_BY.load(Ordering::Relaxed) == thread_mark() {
-            return Self { outermost: None };
-        }
-        let outermost = process_lock().lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        CLOSED_BY.store(thread_mark(), Ordering::Relaxed);
-        Self { outermost: Some(outermost) }
-    }
-}
-
-impl Drop for Closed {
-    fn drop(&mut self) {
-        if self.outermost.is_some() {
-            CLOSED_BY.store(0, Ordering::Relaxed);
-        }
-    }
 }
 
 impl Default for Home {

@@ -4,9 +4,10 @@ use core::fmt;
 use core::mem::ManuallyDrop;
 use core::panic::Location;
 use core::ptr::{self, NonNull};
-use std::sync::atomic::{AtomicPtr, Ordering};
 
 use crate::frame::Waits;
+use crate::sync::atomic::{AtomicPtr, Ordering};
+use crate::sync::const_outside_models;
 
 /// What a queued piece of work is asked to do when its time has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,55 +42,59 @@ impl WorkKind {
 pub struct Header {
     /// The link, or where it waits. Atomic, for people who look.
     link: Waits,
-    /// Atomic, as above. Not loom's: a header lies in work that is made outside of models, too.
+    /// Atomic: the holder of the [`Runnable`] replaces it while other threads read it.
     kind: AtomicPtr<WorkKind>,
 }
 
 impl Header {
-    /// A header for work of this kind.
-    ///
-    /// ```
-    /// # use core::ptr::NonNull;
-    /// use convoke::raw::{Call, Header, WorkKind};
-    ///
-    /// #[repr(C)]
-    /// struct Work {
-    ///     header: Header,
-    ///     number: u32,
-    /// }
-    ///
-    /// impl Work {
-    ///     fn new(number: u32) -> Self {
-    ///         Self { header: Header::new(const { &WorkKind::new(Self::call) }), number }
-    ///     }
-    ///
-    ///     unsafe fn call(header: NonNull<Header>, call: Call) {
-    ///         // SAFETY: the header is the first field (`repr(C)`) of work that is there until this was called.
-    ///         let work = unsafe { header.cast::<Self>().as_ref() };
-    ///         println!("{call:?} {}", work.number);
-    ///     }
-    /// }
-    /// # let _ = Work::new(1);
-    /// ```
-    #[inline]
-    pub const fn new(kind: &'static WorkKind) -> Self {
-        Self { link: Waits::new(), kind: AtomicPtr::new(ptr::from_ref(kind).cast_mut()) }
+    const_outside_models! {
+        /// A header for work of this kind.
+        ///
+        /// ```
+        /// # use core::ptr::NonNull;
+        /// use convoke::raw::{Call, Header, WorkKind};
+        ///
+        /// #[repr(C)]
+        /// struct Work {
+        ///     header: Header,
+        ///     number: u32,
+        /// }
+        ///
+        /// impl Work {
+        ///     fn new(number: u32) -> Self {
+        ///         Self { header: Header::new(const { &WorkKind::new(Self::call) }), number }
+        ///     }
+        ///
+        ///     unsafe fn call(header: NonNull<Header>, call: Call) {
+        ///         // SAFETY: the header is the first field (`repr(C)`) of work that is there until this was called.
+        ///         let work = unsafe { header.cast::<Self>().as_ref() };
+        ///         println!("{call:?} {}", work.number);
+        ///     }
+        /// }
+        /// # let _ = Work::new(1);
+        /// ```
+        #[inline]
+        pub fn new(kind: &'static WorkKind) -> Self {
+            Self { link: Waits::new(), kind: AtomicPtr::new(ptr::from_ref(kind).cast_mut()) }
+        }
     }
 
-    /// A header for work of a kind that does not live for ever.
-    ///
-    /// # Safety
-    /// The kind is there, and is not changed, until it is [replaced](Header::set_kind) or the work is not run any more.
-    #[inline]
-    pub const unsafe fn of_kind(kind: NonNull<WorkKind>) -> Self {
-        Self { link: Waits::new(), kind: AtomicPtr::new(kind.as_ptr()) }
+    const_outside_models! {
+        /// A header for work of a kind that does not live for ever.
+        ///
+        /// # Safety
+        /// The kind is there, and is not changed, until it is [replaced](Header::set_kind) or the work is not run any more.
+        #[inline]
+        pub unsafe fn of_kind(kind: NonNull<WorkKind>) -> Self {
+            Self { link: Waits::new(), kind: AtomicPtr::new(kind.as_ptr()) }
+        }
     }
 
-    /// The kind. Relaxed for those who know from elsewhere that it is there; `Acquire` for those who only look.
+    /// The kind. Acquire: it may have been published a moment ago, by a thread that nothing else orders before the caller.
     #[inline]
-    pub fn kind(&self, ordering: Ordering) -> NonNull<WorkKind> {
-        // SAFETY: it is one that came as a reference or as a `NonNull`.
-        unsafe { NonNull::new_unchecked(self.kind.load(ordering)) }
+    pub fn kind(&self) -> NonNull<WorkKind> {
+        // SAFETY: `new`, `of_kind` and `set_kind` store the address of a kind.
+        unsafe { NonNull::new_unchecked(self.kind.load(Ordering::Acquire)) }
     }
 
     /// From now on it is work of this kind. What was written to the kind before this is seen by whoever sees the kind.
@@ -207,7 +212,7 @@ impl Runnable {
         let header = self.into_raw();
         // SAFETY: `Runnable::new`'s caller promised that the header is alive until this call, and as we give up
         // the one `Runnable`, the call happens once. The kind is there: `Header::of_kind`.
-        unsafe { (header.as_ref().kind(Ordering::Relaxed).as_ref().call)(header, call) }
+        unsafe { (header.as_ref().kind().as_ref().call)(header, call) }
     }
 }
 

@@ -1,13 +1,13 @@
 //! The contract of timers: who calls a piece of work when its time has come. There is no clock in here; run loops and
 //! I/O contexts, floors above, bring theirs.
 
-use core::cell::UnsafeCell;
 use core::fmt;
 use core::mem::MaybeUninit;
 use core::ptr::NonNull;
 use std::time::{Duration, Instant};
 
 use super::Call;
+use crate::sync::{UnsafeCell, const_outside_models};
 
 /// A clock, and timers that are armed by it. An executor hands out its own by
 /// [`Executor::timers`](super::Executor::timers).
@@ -97,10 +97,12 @@ unsafe impl Send for Timer {}
 unsafe impl Sync for Timer {}
 
 impl Timer {
-    /// A timer that calls `call`, with the pointer that it was armed by.
-    #[inline]
-    pub const fn new(call: unsafe fn(NonNull<Timer>, Call)) -> Self {
-        Self { links: UnsafeCell::new(MaybeUninit::uninit()), call }
+    const_outside_models! {
+        /// A timer that calls `call`, with the pointer that it was armed by.
+        #[inline]
+        pub fn new(call: unsafe fn(NonNull<Timer>, Call)) -> Self {
+            Self { links: UnsafeCell::new(MaybeUninit::uninit()), call }
+        }
     }
 
     /// Where the timers write.
@@ -111,7 +113,7 @@ impl Timer {
     #[inline]
     pub unsafe fn links(timer: NonNull<Self>) -> *mut TimerLinks {
         // SAFETY: the caller's.
-        unsafe { (&raw mut (*timer.as_ptr()).links).cast() }
+        unsafe { (*timer.as_ptr()).links.get().cast() }
     }
 
     /// Calls its function. `extern "C"`, which does not unwind: the caller has promised to go on calling others, and

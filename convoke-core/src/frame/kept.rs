@@ -6,7 +6,7 @@
 //! 2. What is copied from the frame around, and `around` itself, are of the poll that runs. Nobody looks at them in between.
 //! 3. `keeps` is set in frames whose owner has settled one, and only there.
 
-use core::cell::{Cell, UnsafeCell};
+use core::cell::Cell;
 use core::fmt;
 use core::mem::{MaybeUninit, transmute};
 use core::ptr::{self, NonNull};
@@ -15,6 +15,7 @@ use core::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::{Frame, FrameOwner, OfTask};
+use crate::sync::UnsafeCell;
 use crate::this_thread::ThisThread;
 
 /// See the head of this file.

@@ -5,10 +5,9 @@ use core::fmt;
 use core::panic::Location;
 use core::ptr;
 
-// Not loom's: of where it waits nothing depends, and the link has one owner at a time.
-use std::sync::atomic::{AtomicPtr, Ordering};
-
 use crate::executor::Header;
+use crate::sync::atomic::{AtomicPtr, Ordering};
+use crate::sync::const_outside_models;
 
 /// See the head of this file. A link has its lowest bit clear, a place has it set.
 #[repr(transparent)]
@@ -19,10 +18,12 @@ const PLACE: usize = 1;
 const _: () = assert!(align_of::<Location<'static>>() > PLACE && align_of::<Header>() > PLACE);
 
 impl Waits {
-    /// It has not waited yet, and is not linked.
-    #[inline]
-    pub const fn new() -> Self {
-        Self(AtomicPtr::new(ptr::null_mut()))
+    const_outside_models! {
+        /// It has not waited yet, and is not linked.
+        #[inline]
+        pub fn new() -> Self {
+            Self(AtomicPtr::new(ptr::null_mut()))
+        }
     }
 
     /// It waits there.

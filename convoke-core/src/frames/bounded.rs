@@ -3,11 +3,12 @@
 use core::alloc::Layout;
 use core::fmt;
 use core::ptr::NonNull;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 
 use allocator_api2::alloc::{AllocError, Allocator};
 
 use super::system;
+use crate::sync::{Mutex, MutexGuard};
 
 /// Frames begin at multiples of this and are sizes of multiples of this; a hole has room for a [`Hole`].
 const UNIT: usize = 16;

@@ -4,10 +4,11 @@ use core::alloc::Layout;
 use core::any::type_name;
 use core::fmt;
 use core::ptr::NonNull;
-use core::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
 
 use allocator_api2::alloc::{AllocError, Allocator};
+
+use crate::sync::atomic::{AtomicUsize, Ordering};
 
 /// Counts the frames of another allocator. Clones are handles to the same counts: one goes to work, one stays to ask.
 ///

@@ -1,11 +1,11 @@
 //! Several children under one parent: who is the last to come home, and how all of them are asked to stop.
 
-use core::cell::UnsafeCell;
 use core::fmt;
 use core::ptr::NonNull;
 
 use crate::Panic;
-use crate::stop::{InPlaceStop, OnStop, RawCallback, StopReason, StopRef};
+use crate::stop::{InPlaceStop, OnStop, Onward, RawCallback, StopReason, StopRef};
+use crate::sync::UnsafeCell;
 use crate::sync::atomic::{AtomicUsize, Ordering};
 
 /// Counts the children of an operation and, if it is armed, holds their stop source, linked to the parent's.
@@ -27,6 +27,8 @@ pub struct Children {
 struct Armed {
     link: RawCallback<StopAll>,
     stop: InPlaceStop,
+    /// What the last to arrive calls.
+    parent: (NonNull<()>, unsafe fn(NonNull<()>)),
     /// Written by the one whose request ran the callbacks, before it arrives; read by `finish`.
     panic: UnsafeCell<Option<Panic>>,
 }
@@ -67,6 +69,7 @@ impl Children {
         let armed = armed.insert(Armed {
             link: RawCallback::new(call),
             stop: InPlaceStop::new(parent.deadline()),
+            parent: (owner, finish),
             panic: UnsafeCell::new(None),
         });
         NonNull::from(&armed.stop)
@@ -78,7 +81,7 @@ impl Children {
     /// After `arm`, by the parent's `start` while it holds its count; `parent` outlives the operation.
     pub unsafe fn link(&self, parent: StopRef<'_>) {
         // SAFETY: written in `arm`, by this thread.
-        if let Some(armed) = unsafe { &*self.armed.get() } {
+        if let Some(armed) = unsafe { &*self.armed.get_const() } {
             // SAFETY: we are pinned, and `arrive` removes the callback before the operation ends.
             unsafe { armed.link.register(parent) };
         }
@@ -87,7 +90,7 @@ impl Children {
     /// Asks the children to stop, if there is a stop source. The caller holds a count (rule 2). Does not panic (rule 4).
     pub fn request_stop(&self, reason: StopReason) {
         // SAFETY: written in `arm`, before the children started; the caller is one of them.
-        let Some(armed) = (unsafe { &*self.armed.get() }) else { return };
+        let Some(armed) = (unsafe { &*self.armed.get_const() }) else { return };
         if let Err(panic) = Panic::catch(|| armed.stop.request_stop(reason)) {
             // SAFETY: the first request alone runs callbacks, so nobody else writes; `finish` waits for our count.
             unsafe { *armed.panic.get() = Some(panic) };
@@ -100,23 +103,25 @@ impl Children {
     /// Called by `finish`.
     pub unsafe fn take_panic(&self) -> Option<Panic> {
         // SAFETY: rule 3: we are alone.
-        unsafe { (*self.armed.get()).as_ref().and_then(|armed| (*armed.panic.get()).take()) }
+        unsafe { (*self.armed.get_const()).as_ref().and_then(|armed| (*armed.panic.get()).take()) }
     }
 
-    /// Gives back one count; the last one calls `finish(owner)`.
+    /// Gives back one count; the last one calls `finish(owner)`, which may free `this`. That is why this takes a pointer
+    /// and not a reference, which would have to stay valid until the function returns.
     ///
     /// # Safety
     /// The caller holds a count, and touches nothing of the operation afterwards.
     #[inline]
-    pub unsafe fn arrive(&self, owner: NonNull<()>, finish: unsafe fn(NonNull<()>)) {
-        if self.counted.fetch_sub(1, Ordering::AcqRel) == 1 {
-            // SAFETY: rule 3: we are the last; `arm` happened before us.
-            if let Some(armed) = unsafe { &*self.armed.get() } {
+    pub unsafe fn arrive(this: NonNull<Self>, owner: NonNull<()>, finish: unsafe fn(NonNull<()>)) {
+        // SAFETY: the count that the caller holds keeps it alive.
+        if unsafe { this.as_ref() }.counted.fetch_sub(1, Ordering::AcqRel) == 1 {
+            // SAFETY: rule 3: we are the last, so nobody has destroyed it yet; `arm` happened before us.
+            if let Some(armed) = unsafe { &*this.as_ref().armed.get_const() } {
                 // SAFETY: `link` returned before `start` gave back its count. A request that runs just now on another
                 // thread finds the count at zero and leaves: waiting for it is short.
                 unsafe { armed.link.remove() };
             }
-            // SAFETY: the caller's, and we are the last.
+            // SAFETY: rule 3: we are the last. Nothing is touched afterwards.
             unsafe { finish(owner) };
         }
     }
@@ -143,15 +148,48 @@ impl OnStop for StopAll {
             if !children.hold() {
                 return;
             }
-            let stopped = match &*children.armed.get() {
+            let stopped = match &*children.armed.get_const() {
                 Some(armed) => Panic::catch(|| armed.stop.request_stop(reason)),
                 None => Ok(false),
             };
-            children.arrive(self.owner, self.finish);
+            Children::arrive(self.children, self.owner, self.finish);
             stopped
         };
         if let Err(panic) = stopped {
             panic.resume();
+        }
+    }
+
+    fn pass_on(self, _: StopReason) -> Option<Onward> {
+        // SAFETY: the callback is removed before the operation ends, and removal waits for us. From then on the count
+        // that we take keeps the operation, and the stop source in it, alive until it is given back.
+        unsafe {
+            let children = self.children.as_ref();
+            if !children.hold() {
+                return None;
+            }
+            let Some(armed) = &*children.armed.get_const() else {
+                Children::arrive(self.children, self.owner, self.finish);
+                return None;
+            };
+            Some(Onward::in_place(&armed.stop, self.children.cast(), Self::release))
+        }
+    }
+}
+
+impl StopAll {
+    /// Gives back the count that `pass_on` took.
+    ///
+    /// # Safety
+    /// Called once, with the address of armed `Children` of which the caller has a count.
+    unsafe fn release(children: NonNull<()>) {
+        let children = children.cast::<Children>();
+        // SAFETY: the count keeps it alive. `parent` was written in `arm`, before any child was started.
+        unsafe {
+            let parent = (*children.as_ref().armed.get_const()).as_ref().map(|armed| armed.parent);
+            if let Some((owner, finish)) = parent {
+                Children::arrive(children, owner, finish);
+            }
         }
     }
 }

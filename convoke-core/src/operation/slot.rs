@@ -1,27 +1,36 @@
 //! Room for one child inside its parent, filled when the parent is pinned and the child's receiver can point back.
 
-use core::cell::{Cell, UnsafeCell};
+use core::cell::Cell;
 use core::fmt;
+use core::marker::PhantomPinned;
 use core::mem::MaybeUninit;
 use core::pin::Pin;
+use core::ptr::NonNull;
 
 use super::Operation;
+use crate::sync::{UnsafeCell, const_outside_models};
 use crate::{Outcome, Panic};
 
 /// Holds a child operation in place, for a parent that connects late. Empty at first; dropping it drops the child.
+///
+/// A child that is started may complete its parent, and the parent may then be freed with the slot in it. So what starts
+/// a child takes the slot by pointer: a reference would have to stay valid until the function returns.
 pub struct Slot<O> {
     child: UnsafeCell<MaybeUninit<O>>,
     full: Cell<bool>,
+    _pinned: PhantomPinned,
 }
 
 // SAFETY: the contracts of the methods ask the parent that one thread at a time uses the slot.
 unsafe impl<O: Send> Sync for Slot<O> {}
 
 impl<O: Operation> Slot<O> {
-    /// An empty slot.
-    #[inline]
-    pub const fn new() -> Self {
-        Self { child: UnsafeCell::new(MaybeUninit::uninit()), full: Cell::new(false) }
+    const_outside_models! {
+        /// An empty slot.
+        #[inline]
+        pub fn new() -> Self {
+            Self { child: UnsafeCell::new(MaybeUninit::uninit()), full: Cell::new(false), _pinned: PhantomPinned }
+        }
     }
 
     /// Connects the child into the slot.
@@ -38,12 +47,14 @@ impl<O: Operation> Slot<O> {
     /// Starts the child that was connected. The slot may be gone when this returns.
     ///
     /// # Safety
-    /// The slot holds a child that was not started, and outlives its completion.
+    /// `this` points to a slot that holds a child which was not started, and outlives its completion.
     #[inline]
-    pub unsafe fn start(&self) {
+    pub unsafe fn start(this: NonNull<Self>) {
+        // SAFETY: the slot is alive until the child has completed.
+        let child = unsafe { this.as_ref() }.child.get().cast::<O>();
         // SAFETY: the slot is full; the child does not move, as the slot is pinned with its parent; the caller
         // promised that it is started once and that the storage lives until it has completed.
-        no_unwind(|| unsafe { Pin::new_unchecked((*self.child.get()).assume_init_mut()).start() });
+        no_unwind(|| unsafe { Pin::new_unchecked(&mut *child).start() });
     }
 
     /// Connects the child and starts it.
@@ -51,11 +62,12 @@ impl<O: Operation> Slot<O> {
     /// # Safety
     /// As for [`connect`](Slot::connect) and [`start`](Slot::start).
     #[inline]
-    pub unsafe fn run(&self, connect: impl FnOnce() -> O) {
-        // SAFETY: the contracts are the caller's.
+    pub unsafe fn run(this: NonNull<Self>, connect: impl FnOnce() -> O) {
+        // SAFETY: both contracts are part of the contract of this function. The slot is alive until the child that is
+        // connected here was started and has completed.
         unsafe {
-            self.connect(connect);
-            self.start();
+            this.as_ref().connect(connect);
+            Self::start(this);
         }
     }
 

@@ -6,7 +6,7 @@ use core::marker::PhantomPinned;
 use core::pin::Pin;
 use core::ptr::NonNull;
 
-use super::state::{Node, StopState};
+use super::state::{Node, Onward, StopState};
 use super::{StopReason, StopRef, StopToken};
 use crate::sync::UnsafeCell;
 
@@ -62,6 +62,13 @@ impl<'t, F: FnOnce(StopReason) + Send + 'static> StopCallback<'t, F> {
     }
 }
 
+/// Does nothing. It tells the compiler that dropping a callback uses what `'t` borrows: dropping `raw` takes it out of
+/// the list in `state`, but the type of `raw` does not say so. So a token is not dropped before its callbacks.
+impl<F: FnOnce(StopReason) + Send + 'static> Drop for StopCallback<'_, F> {
+    #[inline]
+    fn drop(&mut self) {}
+}
+
 impl<F: FnOnce(StopReason) + Send + 'static> fmt::Debug for StopCallback<'_, F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("StopCallback").field("registered", &self.raw.is_registered()).finish_non_exhaustive()
@@ -105,6 +112,19 @@ impl<F: FnOnce(StopReason) + Send + 'static> fmt::Debug for OwnedStopCallback<F>
 pub trait OnStop: Send {
     /// The stop was requested.
     fn on_stop(self, reason: StopReason);
+
+    /// As [`on_stop`](OnStop::on_stop), for a callback whose work is to pass the request on to another source: it names
+    /// that source instead, and the loop that runs the callbacks goes on there. So a request does not recurse,
+    /// however long the chain of sources is.
+    #[doc(hidden)]
+    #[inline]
+    fn pass_on(self, reason: StopReason) -> Option<Onward>
+    where
+        Self: Sized,
+    {
+        self.on_stop(reason);
+        None
+    }
 }
 
 struct Call<F>(F);
@@ -172,14 +192,13 @@ impl<C: OnStop> RawCallback<C> {
 
     /// # Safety
     /// Called once, by the state, with the node of a live `RawCallback<C>`.
-    unsafe fn invoke(node: NonNull<Node>, reason: StopReason) {
+    unsafe fn invoke(node: NonNull<Node>, reason: StopReason) -> Option<Onward> {
         // The node is the first field that the pointer was made from, but not at a known offset: go by `offset_of`.
         let this = node.as_ptr().wrapping_byte_sub(core::mem::offset_of!(Self, node)).cast::<Self>();
         // SAFETY: the node was made by `self.node()`, whose provenance is all of `Self`; we are the one who runs
         // it (rule 3 of the state), so `call` is ours. It is moved out: it may destroy us while it runs.
-        if let Some(call) = unsafe { (*this).call.with_mut(|call| (*call).take()) } {
-            call.on_stop(reason);
-        }
+        let call = unsafe { (*this).call.with_mut(|call| (*call).take()) };
+        call.and_then(|call| call.pass_on(reason))
     }
 }
 

@@ -2,6 +2,7 @@
 //! to keep gets a linked source on the heap, made when it is first asked for.
 
 use core::fmt;
+use core::marker::PhantomPinned;
 use std::time::Instant;
 
 use super::source::Forward;
@@ -18,6 +19,9 @@ use crate::sync::Mutex;
 pub struct InPlaceStop {
     state: StopState,
     shadow: Mutex<Option<Box<Shadow>>>,
+    /// Keeps `&mut self` from being exclusive in the eyes of the compiler: the list of `state` leads to `shadow` and
+    /// back, so that dropping the one writes the other through a pointer.
+    _pinned: PhantomPinned,
 }
 
 /// The linked source on the heap. The callback is before the source: dropping it takes it out of our list.
@@ -29,7 +33,7 @@ struct Shadow {
 impl InPlaceStop {
     /// A source with its owner's deadline.
     pub fn new(deadline: Option<Instant>) -> Self {
-        Self { state: StopState::new(deadline), shadow: Mutex::new(None) }
+        Self { state: StopState::new(deadline), shadow: Mutex::new(None), _pinned: PhantomPinned }
     }
 
     /// The token of this source.
@@ -46,7 +50,7 @@ impl InPlaceStop {
         self.state.request_stop(reason)
     }
 
-    pub(super) fn state(&self) -> &StopState {
+    pub(crate) fn state(&self) -> &StopState {
         &self.state
     }
 

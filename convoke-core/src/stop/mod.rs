@@ -14,4 +14,5 @@ pub use callback::{OnStop, OwnedStopCallback, RawCallback, StopCallback};
 pub use in_place::InPlaceStop;
 pub use reason::StopReason;
 pub use source::StopSource;
+pub use state::Onward;
 pub use token::{StopRef, StopToken};

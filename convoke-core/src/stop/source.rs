@@ -1,8 +1,9 @@
 //! Making a stop request.
 
+use core::fmt;
 use std::time::Instant;
 
-use super::state::StopState;
+use super::state::{Onward, StopState};
 use super::{RawCallback, StopReason, StopToken};
 use crate::sync::Arc;
 
@@ -100,10 +101,9 @@ impl Default for StopSource {
 
 /// A child's place in its parent's list. The forwarding callback owns the child's state: the last token of the
 /// child may go away inside the callbacks that the request runs.
-#[derive(Debug)]
 pub(super) struct Link {
     callback: RawCallback<Forward>,
-    _parent: StopToken,
+    parent: StopToken,
 }
 
 // SAFETY: a shared link is only kept; its callback is registered before it is shared and removed when the last
@@ -117,14 +117,47 @@ impl super::callback::OnStop for Forward {
     fn on_stop(self, reason: StopReason) {
         self.0.request_stop(reason);
     }
+
+    fn pass_on(self, _: StopReason) -> Option<Onward> {
+        Some(Onward::counted(self.0))
+    }
 }
 
 impl Link {
     fn new(child: Arc<StopState>, parent: StopToken) -> Arc<Self> {
-        let link = Arc::new(Self { callback: RawCallback::new(Forward(child)), _parent: parent });
-        // SAFETY: the callback lives in the `Arc` and so does not move; it is dropped, and with that removed,
-        // before the parent token beside it (fields are dropped in order).
-        unsafe { link.callback.register(link._parent.as_ref()) };
+        let link = Arc::new(Self { callback: RawCallback::new(Forward(child)), parent });
+        // SAFETY: the callback lives in the `Arc` and so does not move; `unlink` removes it before the parent token
+        // beside it goes.
+        unsafe { link.callback.register(link.parent.as_ref()) };
         link
+    }
+
+    /// Removes the callback and hands out the parent token.
+    fn unlink(&mut self) -> StopToken {
+        // SAFETY: `register` returned before anybody had this link, and the parent is still here. We are the owner:
+        // the link is dropped.
+        unsafe { self.callback.remove() };
+        core::mem::take(&mut self.parent)
+    }
+}
+
+/// Drops the parents above it in a loop: a chain of sources may be longer than a stack is deep.
+impl Drop for Link {
+    fn drop(&mut self) {
+        let mut token = self.unlink();
+        // Two threads that drop the last two tokens of a source at once may both find it shared. Then the later one
+        // gets here once more, a level deeper, and goes on with the loop.
+        while let Some(mut link) = token.link.take()
+            && let Some(last) = Arc::get_mut(&mut link)
+        {
+            token = last.unlink();
+        }
+    }
+}
+
+/// Says nothing of the parent, which has a parent too.
+impl fmt::Debug for Link {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Link").field("callback", &self.callback).finish_non_exhaustive()
     }
 }

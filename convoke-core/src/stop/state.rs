@@ -14,11 +14,11 @@ use core::mem::MaybeUninit;
 use core::ptr::{self, NonNull};
 use std::time::Instant;
 
-use super::StopReason;
 use super::lock::{Guard, Lock};
+use super::{InPlaceStop, StopReason};
 use crate::Panic;
 use crate::sync::atomic::{AtomicBool, Ordering};
-use crate::sync::thread;
+use crate::sync::{Arc, thread};
 
 /// What every source has, wherever it lives.
 pub(crate) struct StopState {
@@ -36,17 +36,68 @@ struct List {
     runner: Option<thread::ThreadId>,
     /// How many wait in `remove` for a callback that runs on another thread.
     waiting: usize,
+    /// Where the request that runs the callbacks came from, if it came from another source: see `request_stop`. Only
+    /// the thread that runs them uses it.
+    from: Option<Onward>,
 }
 
-// SAFETY: rule 1: the pointers are followed with the lock held, and rule 2 keeps what they point to alive.
+// SAFETY: rule 1: the pointers are followed with the lock held, and rule 2 keeps what they point to alive. `from` is used
+// by the thread that wrote it.
 unsafe impl Send for List {}
 
 /// One registered callback: the part the list knows.
 pub(crate) struct Node {
     /// Written by `insert`; before that nobody looks.
     links: MaybeUninit<Links>,
-    /// Runs the callback this node belongs to.
-    invoke: unsafe fn(NonNull<Node>, StopReason),
+    /// Runs the callback this node belongs to, or says which source it passes the request on to.
+    invoke: unsafe fn(NonNull<Node>, StopReason) -> Option<Onward>,
+}
+
+/// A source that a callback passes the request on to, and what keeps it alive until the request has been made there.
+pub struct Onward {
+    state: NonNull<StopState>,
+    owner: NonNull<()>,
+    release: unsafe fn(NonNull<()>),
+}
+
+impl Onward {
+    /// A source in counted memory.
+    pub(super) fn counted(state: Arc<StopState>) -> Self {
+        // SAFETY: an `Arc` is never null.
+        let state = unsafe { NonNull::new_unchecked(Arc::into_raw(state).cast_mut()) };
+        // SAFETY: called once, with the pointer that `into_raw` returned.
+        let release = |owner: NonNull<()>| drop(unsafe { Arc::from_raw(owner.cast::<StopState>().as_ptr()) });
+        Self { state, owner: state.cast(), release }
+    }
+
+    /// A source inside an operation. `release` is called once with `owner`, when its callbacks have run.
+    ///
+    /// # Safety
+    /// The source stays alive until `release` is called.
+    pub(crate) unsafe fn in_place(
+        stop: &InPlaceStop,
+        owner: NonNull<()>,
+        release: unsafe fn(NonNull<()>),
+    ) -> Self {
+        Self { state: NonNull::from(stop.state()), owner, release }
+    }
+
+    fn state(&self) -> &StopState {
+        // SAFETY: `counted` and `in_place`: it is alive until it is released.
+        unsafe { self.state.as_ref() }
+    }
+
+    /// Releases the source. It may be gone afterwards.
+    fn release(self) {
+        // SAFETY: called once, as `self` is consumed.
+        unsafe { (self.release)(self.owner) };
+    }
+}
+
+impl fmt::Debug for Onward {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Onward").finish_non_exhaustive()
+    }
 }
 
 struct Links {
@@ -57,7 +108,7 @@ struct Links {
 }
 
 impl Node {
-    pub(crate) const fn new(invoke: unsafe fn(NonNull<Node>, StopReason)) -> Self {
+    pub(crate) const fn new(invoke: unsafe fn(NonNull<Node>, StopReason) -> Option<Onward>) -> Self {
         Self { links: MaybeUninit::uninit(), invoke }
     }
 
@@ -80,6 +131,7 @@ impl StopState {
                 running: ptr::null(),
                 runner: None,
                 waiting: 0,
+                from: None,
             }),
             deadline,
         }
@@ -177,18 +229,62 @@ impl StopState {
 
     /// Requests a stop and runs the callbacks, newest first, on this thread. Says whether this was the first request.
     /// If callbacks panic all others are run nevertheless, then the first panic goes on.
+    ///
+    /// A callback that passes the request on to another source does not recurse: this loop goes down to that source,
+    /// runs its callbacks, and comes back up by `from`. The order is that of a recursion, and so is what `remove`
+    /// waits for.
     pub(crate) fn request_stop(&self, reason: StopReason) -> bool {
+        match self.begin(reason) {
+            Begun::Late => return false,
+            Begun::Alone => return true,
+            Begun::WithCallbacks => {}
+        }
+        let mut first_panic = None;
+        // The source whose callbacks run; `None` is this one.
+        let mut below: Option<Onward> = None;
+        loop {
+            let state = below.as_ref().map_or(self, Onward::state);
+            if let Some(next) = state.run_until_passed_on(reason, &mut first_panic) {
+                if next.state().begin(reason) == Begun::WithCallbacks {
+                    let from = below.take();
+                    next.state().list.lock().from = from;
+                    below = Some(next);
+                } else {
+                    release(next, &mut first_panic);
+                    state.callback_has_run();
+                }
+                continue;
+            }
+            let Some(done) = below.take() else { break };
+            below = done.state().list.lock().from.take();
+            release(done, &mut first_panic);
+            below.as_ref().map_or(self, Onward::state).callback_has_run();
+        }
+        if let Some(panic) = first_panic {
+            panic.resume();
+        }
+        true
+    }
+
+    /// Notes the request down.
+    fn begin(&self, reason: StopReason) -> Begun {
         let mut list = self.list.lock();
         if list.reason.is_some() {
-            return false;
+            return Begun::Late;
         }
         list.reason = Some(reason);
         self.requested.store(true, Ordering::Release);
         if list.head.is_null() {
-            return true;
+            return Begun::Alone;
         }
         list.runner = Some(thread::current().id());
-        let mut first_panic = None;
+        Begun::WithCallbacks
+    }
+
+    /// Runs callbacks until there are none left, or one passes the request on. Then that one counts as running, until
+    /// [`callback_has_run`](Self::callback_has_run).
+    fn run_until_passed_on(&self, reason: StopReason, first_panic: &mut Option<Panic>) -> Option<Onward> {
+        let mut list = self.list.lock();
         while let Some(node) = NonNull::new(list.head) {
             // SAFETY: rules 1 and 2: we hold the lock and a node in the list is alive.
             let invoke = unsafe {
@@ -200,22 +296,46 @@ impl StopState {
             drop(list);
             // SAFETY: rule 3: we took it out of the list, so nobody else runs it, and we do not touch it again;
             // rule 2: it is alive, for `remove` waits for us.
-            if let Err(panic) = Panic::catch(|| unsafe { invoke(node, reason) }) {
+            match Panic::catch(|| unsafe { invoke(node, reason) }) {
+                Ok(None) => {}
+                Ok(next) => return next,
                 // A later one is dropped here, outside the lock; that does not unwind, see `Panic`.
-                first_panic.get_or_insert(panic);
+                Err(panic) => {
+                    first_panic.get_or_insert(panic);
+                }
             }
-            list = self.list.lock();
-            list.running = ptr::null();
-            if list.waiting > 0 {
-                list.changed();
-            }
+            list = self.callback_has_run();
         }
-        drop(list);
-        if let Some(panic) = first_panic {
-            panic.resume();
-        }
-        true
+        None
     }
+
+    /// The callback that was taken out last has run. Returns with the lock held.
+    fn callback_has_run(&self) -> Guard<'_, List> {
+        let mut list = self.list.lock();
+        list.running = ptr::null();
+        if list.waiting > 0 {
+            list.changed();
+        }
+        list
+    }
+}
+
+/// Releases a source in which the request has been made. What that throws is kept if it is the first.
+fn release(source: Onward, first_panic: &mut Option<Panic>) {
+    if let Err(panic) = Panic::catch(|| source.release()) {
+        first_panic.get_or_insert(panic);
+    }
+}
+
+/// What comes of a request.
+#[derive(PartialEq, Eq)]
+enum Begun {
+    /// There was one before.
+    Late,
+    /// It is the first, and there are no callbacks.
+    Alone,
+    /// It is the first, and its maker runs the callbacks.
+    WithCallbacks,
 }
 
 /// Takes a node out of its list. What its own links say afterwards is for the caller to decide.

@@ -5,6 +5,7 @@ use core::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::env::Changes;
+use crate::operation::no_unwind;
 use crate::prelude::*;
 use crate::sync::{Arc, Mutex};
 use crate::{Operation, OutcomeOf, Receiver};
@@ -53,11 +54,59 @@ impl<S: Sender<Value: Send, Error: Send>> Connected<S> {
         Self { operation: Box::pin(sender.connect(Keep(kept.clone()))), kept }
     }
 
-    /// Starts it.
-    pub fn start(mut self) -> Running<S> {
+    /// Starts it. The sender borrows nothing, because a [`Running`] can be forgotten: its operation would then still run
+    /// when what it borrows is gone. For senders that borrow there are [`outcome`](Connected::outcome),
+    /// [`wait`](Connected::wait) and [`meanwhile`](Connected::meanwhile).
+    ///
+    /// ```compile_fail,E0597
+    /// use convoke::prelude::*;
+    /// use convoke_core::testing::{Connected, Gate};
+    ///
+    /// let gate = Gate::<()>::new();
+    /// {
+    ///     let local = String::from("gone soon");
+    ///     let borrowed = &local;
+    ///     let sender = gate.sender().then(move |()| borrowed.len());
+    ///     std::mem::forget(Connected::new(sender).start());
+    /// }
+    /// gate.complete(Outcome::Value(()));
+    /// ```
+    pub fn start(self) -> Running<S>
+    where
+        S: 'static,
+    {
+        self.begin()
+    }
+
+    /// Starts it, and says what it has completed with before its start returned. The sender may borrow.
+    ///
+    /// If it has not completed the process ends with a message: the operation may borrow from whoever would go on.
+    pub fn outcome(self) -> OutcomeOf<S> {
+        self.meanwhile(|_| ())
+    }
+
+    /// Starts it, calls `f` while it runs, and says what it has completed with. The sender may borrow.
+    ///
+    /// If it has not completed when `f` returns or panics, the process ends with a message: the operation may borrow from
+    /// whoever would go on.
+    pub fn meanwhile(self, f: impl FnOnce(&Running<S>)) -> OutcomeOf<S> {
+        let running = Scoped(self.begin());
+        f(&running.0);
+        running.end()
+    }
+
+    /// Starts it and waits for the outcome, however long it takes. The sender may borrow: it has completed when this
+    /// returns.
+    pub fn wait(self) -> OutcomeOf<S> {
+        self.begin().wait()
+    }
+
+    /// Starts it. Whoever calls this hands out what is returned only if the sender borrows nothing.
+    fn begin(mut self) -> Running<S> {
         // SAFETY: it is started once, as `self` is consumed; `Running` keeps it in its box until it has completed, or
-        // leaks it.
-        unsafe { self.operation.as_mut().start() };
+        // leaks it. What it borrows outlives it: nothing if the `Running` is handed out, and else it has completed
+        // before `wait` returns, and before a `Scoped` is gone.
+        no_unwind(|| unsafe { self.operation.as_mut().start() });
         Running { operation: Some(self.operation), kept: self.kept }
     }
 }
@@ -73,8 +122,13 @@ impl<S: Sender<Value: Send, Error: Send>> Running<S> {
     /// # Panics
     /// If it has not completed.
     #[track_caller]
-    pub fn outcome(self) -> OutcomeOf<S> {
+    pub fn outcome(mut self) -> OutcomeOf<S> {
         assert!(self.is_complete(), "the operation has not completed");
+        self.take_outcome()
+    }
+
+    /// The outcome, which is there.
+    fn take_outcome(&mut self) -> OutcomeOf<S> {
         let outcome = self.kept.outcome.lock().unwrap().take();
         outcome.expect("kept before it was counted")
     }
@@ -85,6 +139,30 @@ impl<S: Sender<Value: Send, Error: Send>> Running<S> {
             std::thread::yield_now();
         }
         self.outcome()
+    }
+}
+
+/// An operation that may borrow from the function that has this. The function does not return, and does not unwind, before
+/// the operation has completed: if it would, the process ends.
+struct Scoped<S: Sender<Value: Send, Error: Send>>(Running<S>);
+
+impl<S: Sender<Value: Send, Error: Send>> Scoped<S> {
+    fn end(mut self) -> OutcomeOf<S> {
+        self.check();
+        self.0.take_outcome()
+    }
+
+    fn check(&self) {
+        if !self.0.is_complete() {
+            eprintln!("convoke: an operation that may borrow has not completed in time. Aborting.");
+            std::process::abort();
+        }
+    }
+}
+
+impl<S: Sender<Value: Send, Error: Send>> Drop for Scoped<S> {
+    fn drop(&mut self) {
+        self.check();
     }
 }
 

@@ -22,6 +22,17 @@ struct Waiting<V, E> {
     asked: Option<StopReason>,
 }
 
+impl<V, E> Waiting<V, E> {
+    /// Keeps an operation that waits. False if there is one already.
+    fn keep(&mut self, waiter: Waiter<V, E>) -> bool {
+        let free = self.waiter.is_none();
+        if free {
+            self.waiter = Some(waiter);
+        }
+        free
+    }
+}
+
 /// An operation that waits: its address, and how to complete it.
 struct Waiter<V, E> {
     operation: NonNull<()>,
@@ -150,7 +161,11 @@ impl<V: Send, E: Send, H: Send, R: Receiver<V, E>> Operation for GateOperation<V
             let gate = this.as_ref().gate.clone();
             let callback = (*this.as_ptr()).callback.insert(RawCallback::new(StopAtGate(gate.clone())));
             let waiter = Waiter { operation: this.cast(), complete: Self::complete };
-            assert!(gate.0.lock().unwrap().waiter.replace(waiter).is_none(), "one gate, one operation");
+            if !gate.0.lock().unwrap().keep(waiter) {
+                // `start` must not panic, and the one that waits already must not be lost.
+                Self::complete(this.cast(), Outcome::Panicked(Panic::new("two operations wait at one gate")));
+                return Self::meet(this);
+            }
             // By its place and not through `as_ref`: the outcome beside it may be written just now.
             if let Some(receiver) = &(*this.as_ptr()).receiver
                 && !(*this.as_ptr()).deaf
@@ -180,7 +195,8 @@ impl<V: Send, E: Send, H: Send, R: Receiver<V, E>> GateOperation<V, E, H, R> {
     unsafe fn meet(this: NonNull<Self>) {
         // SAFETY: the second of the two is alone with the operation.
         unsafe {
-            if this.as_ref().started.arrive() {
+            // By its place and not through `as_ref`: the other side may be writing the outcome just now.
+            if (*this.as_ptr()).started.arrive() {
                 let this = &mut *this.as_ptr();
                 this.callback = None;
                 if let (Some(receiver), Some(outcome)) = (this.receiver.take(), this.outcome.take()) {

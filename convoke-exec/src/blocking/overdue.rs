@@ -38,7 +38,7 @@ static HOOK: RwLock<Option<Arc<Hook>>> = RwLock::new(None);
 /// ```
 pub fn set_overdue_hook(hook: impl Fn(&Overdue<'_>) + Send + Sync + 'static) {
     let before = HOOK.write().unwrap_or_else(PoisonError::into_inner).replace(Arc::new(hook));
-    // Not under the lock: what a hook has kept may report when it is dropped.
+    // Without the lock: what it holds may set another when it goes.
     drop(before);
 }
 

@@ -75,7 +75,7 @@ static HOOK: RwLock<Option<Arc<Hook>>> = RwLock::new(None);
 /// ```
 pub fn set_cleanup_hook(hook: impl Fn(&CleanupProblem<'_>) + Send + Sync + 'static) {
     let before = HOOK.write().unwrap_or_else(PoisonError::into_inner).replace(Arc::new(hook));
-    // Not under the lock: what a hook has kept may report when it is dropped.
+    // Without the lock: what it holds may set another when it goes.
     drop(before);
 }
 

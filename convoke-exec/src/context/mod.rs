@@ -9,9 +9,10 @@ pub use service::{FromContext, Service};
 
 use core::fmt;
 use core::panic::Location;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::thread;
 
+use convoke_core::raw::sync::{Mutex, MutexGuard};
 use convoke_core::{ExecutorRef, FrameAllocator, Panic};
 
 use crate::cleanup::{ProblemKind, report_problem, reported};

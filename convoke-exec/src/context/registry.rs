@@ -4,8 +4,10 @@ use core::any::{Any, TypeId};
 use core::future::Future;
 use core::panic::Location;
 use core::pin::Pin;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread::{self, ThreadId};
+use std::sync::{Arc, PoisonError};
+
+use convoke_core::raw::sync::thread::{self, ThreadId};
+use convoke_core::raw::sync::{Condvar, Mutex, MutexGuard};
 
 use super::{Service, ServiceError};
 

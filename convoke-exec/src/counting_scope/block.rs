@@ -9,7 +9,6 @@
 //!    who frees the block.
 
 use core::alloc::Layout;
-use core::cell;
 use core::mem::ManuallyDrop;
 use core::ops::Deref;
 use core::ptr::NonNull;
@@ -36,9 +35,9 @@ pub(super) trait Ending<S: Sender>: Send + Sized + 'static {
 pub(super) struct Block<S: Sender, K: Ending<S>> {
     count: AtomicUsize,
     // Before what it leads to.
-    link: cell::UnsafeCell<Option<Link>>,
+    link: UnsafeCell<Option<Link>>,
     /// `env` with the stop source of the link, if there is one. Written with that.
-    linked_env: cell::UnsafeCell<Option<ScopedEnv>>,
+    linked_env: UnsafeCell<Option<ScopedEnv>>,
     work: Slot<S::Operation<WorkReceiver<S, K>>>,
     env: Env,
     association: UnsafeCell<Option<Association>>,
@@ -87,8 +86,8 @@ impl<S: Sender + 'static, K: Ending<S>> Counted<S, K> {
         let block = memory.cast::<Block<S, K>>();
         let value = Block {
             count: AtomicUsize::new(1),
-            link: cell::UnsafeCell::new(None),
-            linked_env: cell::UnsafeCell::new(None),
+            link: UnsafeCell::new(None),
+            linked_env: UnsafeCell::new(None),
             work: Slot::new(),
             env,
             association: UnsafeCell::new(Some(association)),
@@ -115,7 +114,7 @@ impl<S: Sender + 'static, K: Ending<S>> Counted<S, K> {
             let deadline = [scope.deadline(), env.stop().deadline()].into_iter().flatten().min();
             let stop = InPlaceStop::new(deadline);
             *link.get() = Some(Link { with_scope: forward(), with_env: forward(), stop, scope });
-            let Some(link) = &*link.get() else { return };
+            let Some(link) = &*link.get_const() else { return };
             *linked_env.get() = Some(ScopedEnv::with_in_place_stop(env, NonNull::from(&link.stop)));
             link.with_scope.register(link.scope.as_ref());
             link.with_env.register(env.stop());
@@ -127,7 +126,10 @@ impl<S: Sender + 'static, K: Ending<S>> Counted<S, K> {
         let block = self.block;
         // SAFETY: rule 3: nothing was started yet. The block does not move, and lives until the work has completed,
         // for the receiver counts it.
-        unsafe { (*block.as_ptr()).work.run(|| sender.connect(WorkReceiver { block: self })) };
+        unsafe {
+            let work = NonNull::from(&(*block.as_ptr()).work);
+            Slot::run(work, || sender.connect(WorkReceiver { block: self }));
+        };
     }
 
     /// Takes the association, to be ended when there is nothing more to do.
@@ -154,7 +156,7 @@ impl<S: Sender + 'static, K: Ending<S>> Counted<S, K> {
     /// Asks the work to stop, if it has a stop source of its own. The panic is that of a callback.
     pub(super) fn request_stop(&self, reason: StopReason) -> Result<(), Panic> {
         // SAFETY: rule 2.
-        match unsafe { &*self.link.get() } {
+        match unsafe { &*self.link.get_const() } {
             Some(link) => Panic::catch(|| link.stop.request_stop(reason)).map(|_| ()),
             None => Ok(()),
         }
@@ -284,6 +286,6 @@ impl<S: Sender, K: Ending<S>> Receiver<S::Value, S::Error> for WorkReceiver<S, K
 
     fn env(&self) -> &Env {
         // SAFETY: rule 2.
-        unsafe { (*self.block.linked_env.get()).as_deref() }.unwrap_or(&self.block.env)
+        unsafe { (*self.block.linked_env.get_const()).as_deref() }.unwrap_or(&self.block.env)
     }
 }

@@ -1,12 +1,13 @@
 //! `drain`: waits until nobody is in a scope, and closes nothing.
 
-use core::cell::{Cell, UnsafeCell};
+use core::cell::Cell;
 use core::fmt;
 use core::marker::PhantomPinned;
 use core::pin::Pin;
 use core::ptr::NonNull;
 
 use convoke_core::raw::sync::Arc;
+use convoke_core::raw::sync::UnsafeCell;
 use convoke_core::raw::{Call, Handshake, Header, OnStop, RawCallback, Runnable, WorkKind};
 use convoke_core::{Completes, Never, Operation, Outcome, Receiver, Sender, StopReason};
 
@@ -112,7 +113,7 @@ impl<R: Receiver<(), Never>> Operation for DrainOperation<R> {
         // receiver was completed, so the runnable may lead here; the environment of the receiver outlives the callback,
         // which is removed at the meeting.
         unsafe {
-            let Some((shared, receiver)) = &*this.as_ref().parts.get() else { return };
+            let Some((shared, receiver)) = &*this.as_ref().parts.get_const() else { return };
             let env = receiver.env();
             let runnable = Runnable::new(this.cast());
             let waiter = Waiter { executor: env.executor().clone(), runnable };

@@ -1,12 +1,12 @@
 //! `join`: closes a scope when it is started, and waits for all that is in it.
 
-use core::cell::UnsafeCell;
 use core::fmt;
 use core::marker::PhantomPinned;
 use core::pin::Pin;
 use core::ptr::NonNull;
 
 use convoke_core::raw::sync::Arc;
+use convoke_core::raw::sync::UnsafeCell;
 use convoke_core::raw::{Call, Header, Runnable, WorkKind};
 use convoke_core::{Completes, Never, Operation, Outcome, Receiver, Sender};
 
@@ -84,7 +84,7 @@ impl<R: Receiver<(), Never>> Operation for JoinOperation<R> {
         // SAFETY: the parts are ours until the runnable is in the state; what is needed afterwards is our own by then.
         // We are pinned until the receiver was completed, which the runnable does; there is no other.
         let (shared, waiter) = unsafe {
-            let Some((shared, receiver)) = &*this.as_ref().parts.get() else { return };
+            let Some((shared, receiver)) = &*this.as_ref().parts.get_const() else { return };
             let executor = receiver.env().executor().clone();
             let runnable = Runnable::new(this.cast());
             (shared.clone(), Waiter { executor, runnable })

@@ -1,6 +1,5 @@
 //! `spawn_future`: starts work whose result is asked for later, or not at all.
 
-use core::cell::UnsafeCell;
 use core::fmt;
 use core::marker::PhantomPinned;
 use core::mem::ManuallyDrop;
@@ -8,6 +7,7 @@ use core::pin::Pin;
 use core::ptr::{self, NonNull};
 
 use convoke_core::raw::sync::Arc;
+use convoke_core::raw::sync::UnsafeCell;
 use convoke_core::raw::{Handshake, OnStop, RawCallback};
 use convoke_core::{Env, Never, Operation, Outcome, Panic, Receiver, Sender, StopReason};
 
@@ -127,7 +127,7 @@ impl<V: Send, E: Send, R: Receiver<V, E>> Operation for FutureOperation<V, E, R>
         // point to us; the environment of the receiver outlives the callback, which is removed at the meeting.
         unsafe {
             let parts = this.as_ref();
-            let (Some(future), Some(receiver)) = ((*parts.future.get()).take(), &*parts.receiver.get())
+            let (Some(future), Some(receiver)) = ((*parts.future.get()).take(), &*parts.receiver.get_const())
             else {
                 return;
             };

@@ -1,12 +1,13 @@
 //! What the first task of a chain stands on: its environment, owned here, and its link to the stop token in there.
 
-use core::cell::{Cell, UnsafeCell};
+use core::cell::Cell;
 use core::future::Future;
 use core::panic::Location;
 use core::ptr::NonNull;
 use std::sync::Arc;
 
 use convoke_core::raw::RawCallback;
+use convoke_core::raw::sync::UnsafeCell;
 use convoke_core::{Env, StopReason};
 
 use crate::task::{AskStop, Ending, Place, TaskHeader, Vacant};
@@ -115,7 +116,7 @@ impl Ground {
         // SAFETY: the task has not left, and we hold no lock.
         unsafe { self.entry.unlink() };
         // SAFETY: it is the task's to remove.
-        if let Some(callback) = unsafe { &*self.callback.get() } {
+        if let Some(callback) = unsafe { &*self.callback.get_const() } {
             // SAFETY: as above; it was registered by `start`.
             unsafe { callback.remove() };
         }

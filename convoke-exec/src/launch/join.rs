@@ -1,11 +1,11 @@
 //! A launched chain as a sender: it runs already, and completes whoever waits for it.
 
-use core::cell::UnsafeCell;
 use core::fmt;
 use core::marker::PhantomPinned;
 use core::pin::Pin;
 use core::ptr::NonNull;
 
+use convoke_core::raw::sync::UnsafeCell;
 use convoke_core::raw::{Handshake, OnStop, RawCallback};
 use convoke_core::{Never, Operation, Outcome, Panic, Receiver, Sender, StopReason, StopSource};
 
@@ -60,7 +60,8 @@ impl<T: Send, R: Receiver<T, Never>> Operation for JoinOperation<T, R> {
         // to us; the environment of the receiver outlives the callback, which is removed at the meeting.
         unsafe {
             let parts = this.as_ref();
-            let (Some(launched), Some(receiver)) = ((*parts.launched.get()).take(), &*parts.receiver.get())
+            let (Some(launched), Some(receiver)) =
+                ((*parts.launched.get()).take(), &*parts.receiver.get_const())
             else {
                 return;
             };

@@ -3,10 +3,11 @@
 use core::fmt;
 use core::future::Future;
 use core::panic::Location;
+use core::time::Duration;
 use std::sync::Arc as NameArc;
 
-use convoke_core::Executor;
 use convoke_core::raw::sync::Arc;
+use convoke_core::{Executor, Panic};
 
 use super::entrance::Entrance;
 use super::restarting::Restarting;
@@ -14,6 +15,10 @@ use super::rules::Policy;
 use super::tally::{Enough, Ledger};
 use crate::schedule::Backoff;
 use crate::scope::Scope;
+use crate::time::sleep;
+
+/// How long a daemon waits before it tries again to say something for which there was no memory.
+const MEMORY_MAY_TAKE: Duration = Duration::from_millis(1);
 
 /// Starts children in a scope with a policy: see [`scope_with()`](super::scope_with()). It may be cloned, and given to
 /// children, who then start others beside them.
@@ -106,10 +111,7 @@ where
         let whose = self.entrance.whose(location);
         let (working, ledger) = (Ledger::works(&self.ledger), self.ledger.clone());
         async move {
-            let enough = match whose.awaited(1, future).await {
-                Ok(value) => ledger.value(value),
-                Err(failure) => ledger.failure(failure),
-            };
+            let enough = ledger.judge(whose.awaited(1, future).await);
             drop(working);
             enough
         }
@@ -142,11 +144,13 @@ where
         let whose = self.entrance.whose(Location::caller());
         let (ledger, scope) = (self.ledger.clone(), self.entrance.scope.clone());
         let daemon = async move {
-            if let Err(failure) = whose.awaited(1, future).await
-                && let Err(Enough) = ledger.failure(failure)
-            {
-                // What it says itself goes to its handle, not to the scope.
-                let _ = scope.try_spawn(async { Err(Enough) });
+            if let Err(failure) = whose.awaited(1, future).await {
+                // What the daemon says itself goes to its handle, and nobody awaits that.
+                match Panic::catch(|| ledger.judge(Err(failure))) {
+                    Ok(Ok(())) => {}
+                    Ok(Err(Enough)) => say(&scope, async { Err(Enough) }).await,
+                    Err(panic) => say(&scope, async { panic.resume() }).await,
+                }
             }
         };
         self.ledger.keep(self.entrance.spawn_future(daemon));
@@ -155,6 +159,21 @@ where
     /// Starts children that are started again when they fail, after a wait: see [`Restarting::spawn`].
     pub fn restarting(&self, schedule: Backoff) -> Restarting<P, V, E> {
         Restarting::new(self.clone(), schedule)
+    }
+}
+
+/// Starts a child that says this to the scope. Waits until there is memory for it: what it says must not be lost.
+async fn say<F>(scope: &Scope<Result<(), Enough>>, child: F)
+where
+    F: Future<Output = Result<(), Enough>> + Send + 'static,
+{
+    let mut child = child;
+    while let Err(refused) = scope.try_spawn(child) {
+        if !refused.is_no_memory() {
+            return;
+        }
+        child = refused.into_future();
+        sleep(MEMORY_MAY_TAKE).await;
     }
 }
 

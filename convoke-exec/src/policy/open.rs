@@ -83,7 +83,7 @@ where
             Ok(()) => Ok(()),
             Err(error) => {
                 let kind = FailureKind::Error(error);
-                shared.failure(Failure { name: Some("the body".into()), location, attempt: 1, kind })
+                shared.judge(Err(Failure { name: Some("the body".into()), location, attempt: 1, kind }))
             }
         };
         drop(working);

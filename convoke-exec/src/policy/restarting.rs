@@ -8,8 +8,7 @@ use super::failures::Failure;
 use super::handle::PolicyScope;
 use super::rules::Policy;
 use super::tally::Ledger;
-use crate::schedule::Backoff;
-use crate::time::sleep;
+use crate::schedule::{Backoff, pause};
 
 /// Starts children that are started again: see [`PolicyScope::restarting`].
 #[must_use = "nothing is started yet"]
@@ -76,21 +75,22 @@ where
         let (working, ledger) = (Ledger::works(&scope.ledger), scope.ledger.clone());
         scope.entrance.spawn(async move {
             let mut waits = schedule.waits();
-            let mut attempt = 1;
+            let mut attempt = 1_u32;
             let enough = loop {
                 // Making it may panic too.
                 let running = async { make().await };
                 let failure = match whose.awaited(attempt, running).await {
-                    Ok(value) => break ledger.value(value),
+                    Ok(value) => break ledger.judge(Ok(value)),
                     Err(failure) => failure,
                 };
-                let Some(wait) = waits.next() else { break ledger.failure(failure) };
+                let Some(wait) = waits.next() else { break ledger.judge(Err(failure)) };
                 if let Some(report) = &mut report {
                     report(&failure);
                 }
                 drop(failure);
-                sleep(wait).await;
-                attempt += 1;
+                pause(wait).await;
+                // A child that fails at once, again and again, gets there within a day.
+                attempt = attempt.saturating_add(1);
             };
             drop(working);
             enough

@@ -8,7 +8,8 @@ use super::tally::Tally;
 /// When a scope is over, and what it returns. `V` is what its children return, `E` their error; a panic of a child is a
 /// failure like an error. A child that was stopped is merely gone.
 ///
-/// The functions are called under a lock: they look, and return.
+/// The functions are called for one result after the other, never by two threads at once, on the thread of a child that has ended.
+/// A panic of theirs ends the scope, and goes on where that is awaited.
 pub trait Policy<V, E> {
     /// What the scope returns.
     type Output;

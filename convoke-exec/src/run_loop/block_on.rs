@@ -1,12 +1,13 @@
 //! `RunLoop::block_on(future)`: runs the loop until one future has ended, which need not be `Send`.
 
-use core::cell::{Cell, UnsafeCell};
+use core::cell::Cell;
 use core::future::Future;
 use core::mem::MaybeUninit;
 use core::panic::Location;
 use core::ptr::NonNull;
 
 use convoke_core::env::Changes;
+use convoke_core::raw::sync::UnsafeCell;
 use convoke_core::{Env, ExecutorRef, Outcome};
 
 use super::RunLoop;

@@ -10,15 +10,16 @@ use core::marker::PhantomData;
 use core::ptr::NonNull;
 use std::time::{Duration, Instant};
 
-use convoke_core::Executor;
 use convoke_core::raw::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
 use convoke_core::raw::sync::{Arc, Mutex, MutexGuard, UnsafeCell, thread};
 use convoke_core::raw::{Header, Home, Runnable, Timer, Timers, WorkKind};
+use convoke_core::{Executor, Panic};
 
 use crate::inbox::{Inbox, Pushed};
 use crate::time::queue::{AfterArm, TimerQueue};
 pub use runner::Moment;
 pub(crate) use runner::Runner;
+use sleeper::Guarded;
 pub use sleeper::{LOOK_EACH, Sleeper, look_next};
 
 /// Runs work on the thread that calls [`run`](RunLoop::run). Others post to it through its
@@ -76,7 +77,7 @@ pub(crate) struct Shared {
 /// What the loop was made with, if it is not a plain one.
 #[derive(Default)]
 struct LeanOn {
-    sleeper: Option<std::sync::Arc<dyn Sleeper>>,
+    sleeper: Option<Guarded>,
     context: Option<std::sync::Arc<dyn Any + Send + Sync>>,
 }
 
@@ -91,7 +92,7 @@ impl RunLoop {
         sleeper: std::sync::Arc<dyn Sleeper>,
         context: Option<std::sync::Arc<dyn Any + Send + Sync>>,
     ) -> Self {
-        let lean_on = LeanOn { sleeper: Some(sleeper), context };
+        let lean_on = LeanOn { sleeper: Some(Guarded::new(sleeper)), context };
         Self { executor: RunLoopExecutor::with(lean_on), runner: Runner::new(), _not_send: PhantomData }
     }
 
@@ -169,7 +170,7 @@ impl RunLoop {
 
     /// Calls `f` as work of the loop is called. Then all that is queued, and all that comes of it, is stopped without being run; timers
     /// are not called. For simulations, whose hosts crash: dropping the loop does the same, but whatever comes to a loop
-    /// that is gone is stopped where it is posted, one inside the other.
+    /// that is gone is stopped where it is posted.
     #[cfg(feature = "testing")]
     pub fn stop_unrun(&self, f: impl FnOnce()) {
         self.runner.stop_unrun(&self.executor.shared, f);
@@ -184,11 +185,19 @@ impl RunLoop {
 
 impl Drop for RunLoop {
     fn drop(&mut self) {
-        // SAFETY: we are the loop, and have it to ourselves.
-        let _inside = unsafe { self.executor.shared.home.enter() };
-        self.runner.clear();
-        // SAFETY: as above, and it is gone after this.
-        unsafe { self.executor.close() };
+        let cleared = Panic::catch(|| {
+            // SAFETY: we are the loop, and have it to ourselves.
+            let _inside = unsafe { self.executor.shared.home.enter() };
+            self.runner.clear();
+        });
+        // SAFETY: the loop is this thread's, and is gone after this.
+        let closed = Panic::catch(|| unsafe { self.executor.close() });
+        // Inside of a panic a second one would end the process.
+        if let Err(panic) = cleared.and(closed)
+            && !std::thread::panicking()
+        {
+            panic.resume();
+        }
     }
 }
 
@@ -199,7 +208,7 @@ impl RunLoopExecutor {
 
     fn with(lean_on: LeanOn) -> Self {
         // A clock of the sleeper's own may be behind the machine's.
-        let epoch = lean_on.sleeper.as_ref().map_or_else(Instant::now, |sleeper| sleeper.now());
+        let epoch = lean_on.sleeper.as_ref().map_or_else(Instant::now, Guarded::now);
         Self {
             shared: Arc::new(Shared {
                 home: Home::new(),
@@ -233,8 +242,6 @@ impl RunLoopExecutor {
         let _inside = unsafe { self.shared.home.close() };
         self.shared.timers.close();
         drop(self.shared.inbox.close());
-        // SAFETY: we are inside, and it is closed.
-        unsafe { self.shared.home.open_left_letters() };
     }
 
     /// The inside, for the runner.
@@ -245,7 +252,12 @@ impl RunLoopExecutor {
     /// Whether this is the only handle and nothing is queued: then nothing can come any more, either.
     #[inline]
     pub(crate) fn is_unused(&self) -> bool {
-        Arc::strong_count(&self.shared) == 1 && self.shared.inbox.is_idle()
+        if Arc::strong_count(&self.shared) != 1 {
+            return false;
+        }
+        // The count is read relaxed. With the release by which the other handles went, we see what was posted through them.
+        fence(Ordering::Acquire);
+        self.shared.inbox.is_idle()
     }
 
     /// Out of line: the way of what the loop's own work posts is short.
@@ -254,7 +266,7 @@ impl RunLoopExecutor {
         match self.shared.inbox.push(runnable) {
             Pushed::Queued => {}
             Pushed::WakeSleeper => self.shared.unpark(),
-            Pushed::Closed(runnable) => drop(runnable),
+            Pushed::Closed(runnable) => runnable.stop(),
         }
     }
 }
@@ -350,7 +362,7 @@ unsafe impl Timers for Shared {
 
 impl Shared {
     fn now(&self) -> Instant {
-        self.sleeper().map_or_else(Instant::now, Sleeper::now)
+        self.sleeper().map_or_else(Instant::now, Guarded::now)
     }
 
     /// When the first timer is due. On the thread of the loop.
@@ -365,8 +377,8 @@ impl Shared {
         self.timers.next_look()
     }
 
-    fn sleeper(&self) -> Option<&dyn Sleeper> {
-        self.lean_on.sleeper.as_deref()
+    fn sleeper(&self) -> Option<&Guarded> {
+        self.lean_on.sleeper.as_ref()
     }
 
     #[cold]

@@ -1,16 +1,17 @@
 //! The side of a run loop that runs: used by `RunLoop`, and by `sync_wait` on a loop that is lent to it.
 
-use core::cell::{Cell, UnsafeCell};
+use core::cell::Cell;
 use core::ptr;
 use std::time::Instant;
 
 use convoke_core::Panic;
+use convoke_core::raw::sync::UnsafeCell;
 use convoke_core::raw::sync::atomic::{Ordering, fence};
 use convoke_core::raw::sync::{thread, thread_local};
 use convoke_core::raw::{AtHome, HomeId, RunQueue, Runnable};
 
-use super::sleeper::without_unwinding;
-use super::{LOOK_EACH, Shared, Sleeper};
+use super::sleeper::{Guarded, without_unwinding};
+use super::{LOOK_EACH, Shared};
 use crate::diagnosis::{SetAside, set_aside};
 
 /// So many timers are called in one look: what they post is run before more are called, while it is at hand.
@@ -162,29 +163,32 @@ impl Runner {
         }
     }
 
-    /// Runs until `done` says so; it is asked after each piece of work. A panic of a piece of work is kept, for the
-    /// caller must not be unwound, and the first is returned.
+    /// Runs until `done` says so; it is asked after each piece of work. A panic of a piece of work is kept, and the first is
+    /// returned. This never unwinds: queued work points into the stack of whoever waits.
     pub(crate) fn run_until(&self, shared: &Shared, done: impl Fn() -> bool) -> Option<Panic> {
-        let _entered = Entered::new(self, shared);
-        let mut first_panic = None;
-        while !done() {
-            match self.next(shared) {
-                Some(runnable) => {
-                    if let Err(panic) = Panic::catch(|| runnable.run()) {
-                        first_panic.get_or_insert(panic);
+        without_unwinding("a run loop that somebody waits for", || {
+            let _entered = Entered::new(self, shared);
+            let mut first_panic = None;
+            while !done() {
+                match self.next(shared) {
+                    Some(runnable) => {
+                        if let Err(panic) = Panic::catch(|| runnable.run()) {
+                            first_panic.get_or_insert(panic);
+                        }
                     }
+                    None => sleep(shared),
                 }
-                None => sleep(shared),
             }
-        }
-        first_panic
+            first_panic
+        })
     }
 
     /// Stops what was taken and not run.
     pub(super) fn clear(&self) {
-        // SAFETY: it is taken out first: what is stopped may post.
-        while let Some(runnable) = unsafe { self.queue(RunQueue::pop) } {
-            drop(runnable);
+        // What is stopped may post: to us, until all that was there is stopped.
+        while !self.is_empty() {
+            // SAFETY: taking all of it calls nobody.
+            drop(unsafe { self.queue(core::mem::take) });
         }
     }
 
@@ -217,12 +221,12 @@ impl Runner {
             return unsafe { self.queue(RunQueue::pop) };
         };
         if sleeper_looks {
-            without_unwinding(|| sleeper.look());
+            sleeper.look();
         }
         self.next_chosen(sleeper)
     }
 
-    fn next_chosen(&self, sleeper: &dyn Sleeper) -> Option<Runnable> {
+    fn next_chosen(&self, sleeper: &Guarded) -> Option<Runnable> {
         // A sleep, which comes now if there is nothing, is a look too.
         self.runs.set(sleeper.look_each().saturating_sub(1));
         // SAFETY: a look. Whoever chooses is called outside.
@@ -235,21 +239,24 @@ impl Runner {
 
 impl Drop for Runner {
     fn drop(&mut self) {
-        self.clear();
+        // What a completion throws has been reported by the panic hook; a loop that is waited on still has to be given back.
+        let _ = Panic::catch(|| self.clear());
     }
 }
 
 /// Sleeps until something was posted or a timer is due.
 fn sleep(shared: &Shared) {
+    // This loop may run inside of a destructor, and wait for work that was refused further up.
+    if Runnable::stop_deferred() {
+        return;
+    }
     if !shared.inbox.fall_asleep() {
         return;
     }
     // With the fence in `arm`.
     fence(Ordering::SeqCst);
     if let Some(sleeper) = shared.sleeper() {
-        without_unwinding(|| {
-            sleeper.sleep(if sleeper.jumps() { shared.earliest() } else { shared.next_look() });
-        });
+        sleeper.sleep(if sleeper.jumps() { shared.earliest() } else { shared.next_look() });
         shared.inbox.wake_up();
         return;
     }
@@ -296,7 +303,7 @@ impl Drop for Entered<'_> {
             // What was posted to the outer loop from inside the inner one is in its inbox. It comes before what its own
             // work will post from here on: the posts of one thread run in their order.
             // SAFETY: the outer `Entered` is further up this thread's stack, and so are what it points to. This thread
-            // runs the outer loop: it is its taker, and awake.
+            // runs the outer loop: it is its taker. It may be asleep, for a sleeper may run loops inside of its sleep.
             unsafe {
                 let mut taken = (*shared).inbox.take();
                 (*runner).queue(|queue| queue.append(&mut taken));

@@ -1,12 +1,13 @@
 //! How the thread of a run loop sleeps, and what it looks after besides: an I/O driver is the sleeper of its context's
 //! loop. A plain loop has none, and parks its thread.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use super::runner::Runner;
 
-/// What a [`RunLoop`](crate::RunLoop) leans on when it has nothing to run. Safe to implement. It does not unwind: if it does, the
-/// process ends, for the loop may run below somebody's stack that must stay.
+/// What a [`RunLoop`](crate::RunLoop) leans on when it has nothing to run. Safe to implement. None of its functions unwinds: if one
+/// does, the process ends, for the loop may run below somebody's stack that must stay.
 pub trait Sleeper: Send + Sync {
     /// What the clock of the loop's timers says.
     fn now(&self) -> Instant {
@@ -44,20 +45,62 @@ pub trait Sleeper: Send + Sync {
     }
 }
 
-/// Calls a sleeper, and ends the process if that unwinds.
-pub(super) fn without_unwinding(call: impl FnOnce()) {
-    struct Ends;
+/// A sleeper that ends the process where it would unwind: the only way in which a loop calls one. It is called from inside of
+/// posts and below stacks that queued work points into.
+pub(super) struct Guarded(Arc<dyn Sleeper>);
 
-    impl Drop for Ends {
+impl Guarded {
+    pub(super) fn new(sleeper: Arc<dyn Sleeper>) -> Self {
+        Self(sleeper)
+    }
+
+    pub(super) fn now(&self) -> Instant {
+        without_unwinding(SLEEPER, || self.0.now())
+    }
+
+    pub(super) fn sleep(&self, until: Option<Instant>) {
+        without_unwinding(SLEEPER, || self.0.sleep(until));
+    }
+
+    pub(super) fn look(&self) {
+        without_unwinding(SLEEPER, || self.0.look());
+    }
+
+    pub(super) fn wake(&self) {
+        without_unwinding(SLEEPER, || self.0.wake());
+    }
+
+    pub(super) fn jumps(&self) -> bool {
+        without_unwinding(SLEEPER, || self.0.jumps())
+    }
+
+    pub(super) fn look_each(&self) -> u32 {
+        without_unwinding(SLEEPER, || self.0.look_each())
+    }
+
+    pub(super) fn choose(&self, queued: usize) -> usize {
+        without_unwinding(SLEEPER, || self.0.choose(queued))
+    }
+}
+
+const SLEEPER: &str = "what a run loop sleeps by";
+
+/// Calls `call`, and ends the process, naming `what`, if that unwinds.
+#[inline]
+pub(super) fn without_unwinding<R>(what: &str, call: impl FnOnce() -> R) -> R {
+    struct Ends<'a>(&'a str);
+
+    impl Drop for Ends<'_> {
         fn drop(&mut self) {
-            eprintln!("convoke: what a run loop sleeps by has panicked, so the process ends");
+            eprintln!("convoke: {} has panicked, so the process ends", self.0);
             std::process::abort();
         }
     }
 
-    let ends = Ends;
-    call();
+    let ends = Ends(what);
+    let result = call();
     core::mem::forget(ends);
+    result
 }
 
 /// Has the loop that runs the caller, if there is one, look before it runs the next piece of work: for work that was long for one piece,

@@ -10,7 +10,7 @@ use core::task::{Context, Poll, Waker};
 
 use convoke_core::raw::meeting::{Abandon, Look, Wait};
 use convoke_core::raw::sync::thread;
-use convoke_core::raw::{Frame, Home, StopWatch, WakerMark, outside_a_task};
+use convoke_core::raw::{Frame, Home, Runnable, StopWatch, WakerMark, outside_a_task};
 use convoke_core::{Outcome, Panic};
 
 use super::blocking::thread_waker;
@@ -155,7 +155,8 @@ impl<T, K: Kind> Handle<T, K> {
 
     /// For one that stays at home, and is used while its home is not run: nobody else is there then, unless it is closed.
     fn keep_others_out(child: NonNull<TaskHeader>) -> Option<impl Sized + use<T, K>> {
-        (!Self::is_home(child)).then(Home::keep_out)
+        // SAFETY: we have a reference.
+        (!Self::is_home(child)).then(|| Home::keep_out(unsafe { child.as_ref() }.home_number()))
     }
 
     /// The same for people who look at the handle: it may not be known any more.
@@ -318,7 +319,10 @@ impl<T> Handle<T, Anywhere> {
         let child = self.child.expect("it was not awaited before");
         let waker = thread_waker();
         while self.look(child, &waker) == Look::NotYet {
-            thread::park();
+            // The child may be refused just now, further up on our stack.
+            if !Runnable::stop_deferred() {
+                thread::park();
+            }
         }
         // SAFETY: the meeting says so.
         unsafe { self.take(child) }

@@ -1,12 +1,12 @@
 //! Where a child and its handle meet: in the child, right behind its header. There the handle, which does not know the type of
 //! the child, finds it without a pointer of its own.
 
-use core::cell::UnsafeCell;
 use core::panic::Location;
 use core::ptr::NonNull;
 use core::task::Waker;
 
 use convoke_core::raw::meeting::Meeting;
+use convoke_core::raw::sync::UnsafeCell;
 
 use super::handle::Kind;
 use crate::task::TaskHeader;

@@ -6,8 +6,8 @@ use core::cell::UnsafeCell;
 use core::fmt;
 use core::ptr::NonNull;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
+use convoke_core::raw::sync::atomic::{AtomicBool, Ordering};
 use convoke_core::raw::{Call, Header, Home, RunQueue, Runnable, Timers, WorkKind};
 use convoke_core::{Executor, Panic};
 
@@ -193,7 +193,7 @@ impl<X: Executor> State<X> {
     fn stop_all(&self) {
         while let Next::Work(mut batch) = self.turns.next() {
             while let Some(runnable) = batch.pop() {
-                self.contain(|| drop(runnable));
+                self.contain(|| runnable.stop());
             }
         }
     }

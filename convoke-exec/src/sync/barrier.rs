@@ -3,6 +3,8 @@
 use core::fmt;
 use core::future::Future;
 
+use convoke_core::raw::sync::const_outside_models;
+
 use super::pause::Pause;
 use super::until::until;
 use super::wait_queue::WaitQueue;

@@ -4,6 +4,7 @@ use core::fmt;
 use core::future::Future;
 
 use convoke_core::raw::sync::atomic::{AtomicBool, Ordering};
+use convoke_core::raw::sync::const_outside_models;
 
 use super::pause::Pause;
 use super::until::until;

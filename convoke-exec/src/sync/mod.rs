@@ -17,19 +17,6 @@
 //! - No waker and no destructor is called under a lock of this folder.
 //! - Outside a task all of this works too, on any executor; only the stop is not heard of there.
 
-// A constructor that is `const`, except in models: loom's atomics are not made at compile time.
-macro_rules! const_outside_models {
-    ($(#[$attribute:meta])* $visible:vis fn $($rest:tt)*) => {
-        #[cfg(not(feature = "loom"))]
-        $(#[$attribute])*
-        $visible const fn $($rest)*
-
-        #[cfg(feature = "loom")]
-        $(#[$attribute])*
-        $visible fn $($rest)*
-    };
-}
-
 mod acquiring;
 mod barrier;
 pub mod broadcast;

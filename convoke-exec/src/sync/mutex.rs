@@ -1,10 +1,12 @@
 //! `Mutex`: one at a time at a value, also across an await.
 
-use core::cell::UnsafeCell;
 use core::fmt;
 use core::future::Future;
 use core::ops::{Deref, DerefMut};
 use std::sync::Arc;
+
+use convoke_core::raw::sync::UnsafeCell;
+use convoke_core::raw::sync::const_outside_models;
 
 use super::acquiring::acquiring;
 use super::pause::Pause;
@@ -139,7 +141,7 @@ impl<T: ?Sized> Deref for MutexGuard<'_, T> {
     #[inline]
     fn deref(&self) -> &T {
         // SAFETY: we have the permit.
-        unsafe { &*self.mutex.value.get() }
+        unsafe { &*self.mutex.value.get_const() }
     }
 }
 
@@ -164,7 +166,7 @@ impl<T: ?Sized> Deref for OwnedMutexGuard<T> {
     #[inline]
     fn deref(&self) -> &T {
         // SAFETY: we have the permit.
-        unsafe { &*self.mutex.value.get() }
+        unsafe { &*self.mutex.value.get_const() }
     }
 }
 

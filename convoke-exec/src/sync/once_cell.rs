@@ -5,6 +5,8 @@ use core::fmt;
 use core::future::Future;
 use std::sync::OnceLock;
 
+use convoke_core::raw::sync::const_outside_models;
+
 use super::event::Event;
 use super::pause::Pause;
 use super::permits::Permits;

@@ -17,6 +17,7 @@ use core::task::{Context, Poll, Waker};
 
 use convoke_core::raw::WakerMark;
 use convoke_core::raw::sync::atomic::{AtomicUsize, Ordering};
+use convoke_core::raw::sync::const_outside_models;
 use pin_project_lite::pin_project;
 
 use crate::diagnosis::ledger::{self, Asking};

@@ -1,9 +1,11 @@
 //! `RwLock`: many readers or one writer at a value, also across an await.
 
-use core::cell::UnsafeCell;
 use core::fmt;
 use core::mem;
 use core::ops::{Deref, DerefMut};
+
+use convoke_core::raw::sync::UnsafeCell;
+use convoke_core::raw::sync::const_outside_models;
 
 use super::acquiring::acquiring;
 use super::pause::Pause;
@@ -146,7 +148,7 @@ impl<T: ?Sized> Deref for ReadGuard<'_, T> {
     #[inline]
     fn deref(&self) -> &T {
         // SAFETY: we have a permit: nobody has all of them.
-        unsafe { &*self.lock.value.get() }
+        unsafe { &*self.lock.value.get_const() }
     }
 }
 
@@ -156,7 +158,7 @@ impl<T: ?Sized> Deref for WriteGuard<'_, T> {
     #[inline]
     fn deref(&self) -> &T {
         // SAFETY: we have all permits.
-        unsafe { &*self.lock.value.get() }
+        unsafe { &*self.lock.value.get_const() }
     }
 }
 

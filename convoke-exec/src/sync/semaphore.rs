@@ -3,6 +3,8 @@
 use core::future::Future;
 use std::sync::Arc;
 
+use convoke_core::raw::sync::const_outside_models;
+
 use super::acquiring::acquiring;
 use super::pause::Pause;
 use super::permits::{MOST, Permits};

@@ -19,6 +19,7 @@ use core::task::Waker;
 
 use convoke_core::raw::sync::UnsafeCell;
 use convoke_core::raw::sync::atomic::{AtomicU8, Ordering};
+use convoke_core::raw::sync::const_outside_models;
 
 use crate::spin_lock::{SpinGuard, SpinLock};
 use crate::wake::wake;

@@ -34,6 +34,23 @@ pub fn wake_at_home(waker: &Waker) -> bool {
     .unwrap_or(false)
 }
 
+impl TaskHeader {
+    /// Puts the runnable of this task into the queue of the loop that this thread runs, if the task lives there. Hands it back
+    /// otherwise.
+    #[inline]
+    pub(super) fn queue_at_home(&self, runnable: Runnable) -> Result<(), Runnable> {
+        let mut runnable = Some(runnable);
+        Runner::current(|runner, home| {
+            if self.lives_in(home)
+                && let Some(runnable) = runnable.take()
+            {
+                runner.push(runnable);
+            }
+        });
+        runnable.map_or(Ok(()), Err)
+    }
+}
+
 /// The task that a waker is of, if it is one of ours.
 #[inline]
 fn task_of(waker: &Waker) -> Option<NonNull<TaskHeader>> {

@@ -203,6 +203,12 @@ impl<F: Future, M: Ending<F::Output>> Cell<F, M> {
         unsafe {
             let this = task.as_ref();
             let from = this.from();
+            // A task that has moved is shared.
+            if from == From::Anywhere
+                && let Some(side) = this.side()
+            {
+                side.forget_past();
+            }
             match this.state.pause(from) {
                 Pause::Idle => false,
                 // The inline executor would run it on top of us, deeper and deeper.

@@ -21,11 +21,10 @@ use core::fmt;
 use core::mem::MaybeUninit;
 use core::panic::Location;
 use core::ptr::NonNull;
-use std::sync::atomic;
 
 use convoke_core::raw::sync::atomic::{AtomicU32, Ordering};
 use convoke_core::raw::{Header, HomeId, Runnable};
-use convoke_core::{Env, Executor, StopReason};
+use convoke_core::{Env, ExecutorRef, StopReason};
 
 use super::memory::Memory;
 use super::place::{Links, List, Place};
@@ -123,12 +122,14 @@ impl TaskHeader {
         }
     }
 
+    /// The kind. Another thread may have published it a moment ago, from inside the task: hence `Acquire`.
+    ///
     /// # Safety
     /// Rule 3.
     #[inline]
     unsafe fn kind(&self) -> &TaskKind {
-        // SAFETY: the caller's: it is there. It is the kind of a task: those alone are put there.
-        unsafe { self.runnable.kind(atomic::Ordering::Relaxed).cast().as_ref() }
+        // SAFETY: rule 3, which the caller keeps: the kind is there. Only kinds of tasks are stored in a task's header.
+        unsafe { self.runnable.kind().cast().as_ref() }
     }
 
     /// Where the task was started.
@@ -167,7 +168,7 @@ impl TaskHeader {
     }
 
     /// The number of the home it lives in, or zero if it is shared; for people who look.
-    pub(super) fn home_number(&self) -> u32 {
+    pub(crate) fn home_number(&self) -> u32 {
         self.home.load(Ordering::Relaxed)
     }
 
@@ -251,7 +252,7 @@ impl TaskHeader {
     /// Rule 2, and there is a side table.
     #[inline]
     pub(super) unsafe fn side_address(&self) -> NonNull<Side> {
-        self.runnable.kind(atomic::Ordering::Relaxed).cast()
+        self.runnable.kind().cast()
     }
 
     /// The side table, made now if there is none.
@@ -358,26 +359,48 @@ impl TaskHeader {
         }
     }
 
-    /// # Safety
-    /// The state has said that the runnable is the caller's to make.
-    #[inline]
-    pub(crate) unsafe fn post(task: NonNull<Self>) {
-        // SAFETY: the task does not leave before its runnable was called, so it is there for as long as the runnable; the
-        // executor is read before the runnable is given away, and may only then be gone.
-        unsafe {
-            let executor = NonNull::from(task.as_ref().env().executor());
-            executor.as_ref().post(Runnable::new(task.cast()));
-        }
-    }
-
-    /// The same for a task that has not run yet, and so has not moved: this is its place.
+    /// Queues the task on its executor. A panic of the executor ends here: see [`ExecutorRef::post_cloned`].
     ///
     /// # Safety
-    /// As for `post`.
+    /// The state has told the caller to make the runnable.
+    #[inline]
+    pub(crate) unsafe fn post(task: NonNull<Self>) {
+        // SAFETY: rule 3: the caller holds the runnable, so the task has not left, and its environment is there.
+        unsafe { Self::post_to(task, NonNull::from(task.as_ref().env().executor())) };
+    }
+
+    /// Queues a task that has not run yet, and so has not moved: its executor is that of its place.
+    ///
+    /// # Safety
+    /// The state has told the caller to make the runnable, and this is the task's place.
     #[inline]
     pub(crate) unsafe fn post_first(task: NonNull<Self>, place: NonNull<Place>) {
-        // SAFETY: as in `post`.
-        unsafe { place.as_ref().env().executor().post(Runnable::new(task.cast())) };
+        // SAFETY: rule 3: the caller holds the runnable, so the task has not left, and its place is there.
+        unsafe { Self::post_to(task, NonNull::from(place.as_ref().env().executor())) };
+    }
+
+    /// Queues the task on this executor, which is its own.
+    ///
+    /// As soon as the runnable is visible to another thread the task may run to its end there and free its environment, the
+    /// executor's handle included. So the runnable goes straight into the queue of the loop that this thread runs, or
+    /// through a clone of the handle.
+    ///
+    /// # Safety
+    /// The state has told the caller to make the runnable. The executor is there until the task runs.
+    #[inline]
+    unsafe fn post_to(task: NonNull<Self>, executor: NonNull<ExecutorRef>) {
+        // SAFETY: nobody else has the runnable, so the task has not run, and the executor is there until it is given away, or in the
+        // queue, which this thread empties later.
+        unsafe {
+            let mut runnable = Runnable::new(task.cast());
+            if executor.as_ref().queues_at_home() {
+                match task.as_ref().queue_at_home(runnable) {
+                    Ok(()) => return,
+                    Err(back) => runnable = back,
+                }
+            }
+            ExecutorRef::post_cloned(executor, runnable);
+        }
     }
 
     /// Its links in a list of its parent's: rule 4.

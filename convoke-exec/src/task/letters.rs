@@ -2,8 +2,8 @@
 
 use core::ptr::NonNull;
 
-use convoke_core::Executor;
-use convoke_core::raw::{Letter, Runnable};
+use convoke_core::raw::{Letter, Runnable, post_contained};
+use convoke_core::{Executor, Panic};
 
 use super::header::{Stage, TaskHeader, drop_reference};
 use super::place::Place;
@@ -17,16 +17,26 @@ impl TaskHeader {
         unsafe { Self::send_in(task, NonNull::from(task.as_ref().place())) };
     }
 
+    /// Sends the letter to the home of tasks that are started in this place.
+    ///
+    /// Aborts the process if the executor, which may be the program's own, panics in `clone` or `home`, or names another home than
+    /// it did when the place was made: the task waits for the letter, and nobody else may touch it.
+    ///
     /// # Safety
     /// The state has said that a letter is to be sent, and this is the task's place, or was.
     pub(super) unsafe fn send_in(task: NonNull<Self>, place: NonNull<Place>) {
-        // SAFETY: the task waits for the letter. A handle of our own, for as soon as the letter is sent the task may leave.
+        // SAFETY: the task waits for the letter, and so its place is there until that is opened. From then on this thread uses only
+        // a handle of its own, in which the home lies.
         unsafe {
-            let executor = place.as_ref().env().executor().clone();
-            let Some(home) = executor.home() else { homeless() };
+            let place = place.as_ref();
+            let Ok(executor) = Panic::catch(|| place.env().executor().clone()) else { unreachable_home() };
+            let Ok(Some(home)) = Panic::catch(|| executor.home()) else { unreachable_home() };
+            if home.id() != place.home() {
+                unreachable_home();
+            }
             let letter = Letter::new(task.cast(), Self::open_letter);
             if let Some(runnable) = home.send(letter) {
-                executor.post(runnable);
+                post_contained(executor, runnable);
             }
         }
     }
@@ -57,7 +67,10 @@ impl TaskHeader {
 }
 
 #[cold]
-fn homeless() -> ! {
-    eprintln!("convoke: an executor has a home for some of its work and none for other work. Aborting.");
+fn unreachable_home() -> ! {
+    eprintln!(
+        "convoke: a task was woken from another thread, and its executor did not name the home that the task lives in: \
+         `Executor::home` panicked or changed its answer, or `clone` panicked. Aborting."
+    );
     std::process::abort()
 }

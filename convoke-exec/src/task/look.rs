@@ -1,7 +1,6 @@
 //! A task as people who look see it, from any thread, while it runs; and where it writes down what they see.
 
 use core::panic::Location;
-use std::sync::atomic;
 
 use convoke_core::raw::Waits;
 
@@ -49,7 +48,7 @@ impl TaskHeader {
     /// The task is in a list of its parent's for as long as the reference is used.
     unsafe fn kind_seen(&self) -> &TaskKind {
         // SAFETY: the caller's; as above.
-        unsafe { self.runnable.kind(atomic::Ordering::Acquire).cast().as_ref() }
+        unsafe { self.runnable.kind().cast().as_ref() }
     }
 
     /// The word in which it says where it waits.

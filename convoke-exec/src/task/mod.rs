@@ -7,6 +7,7 @@ mod header;
 mod host;
 mod letters;
 mod look;
+mod many_wakers;
 mod memory;
 mod place;
 mod root;

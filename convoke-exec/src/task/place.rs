@@ -9,6 +9,7 @@ use convoke_core::{Env, Executor, StopReason};
 
 use super::header::TaskHeader;
 use super::site::Sites;
+use crate::report_panic::{contain, report_panic};
 
 /// What all tasks in one place have in common. It is part of a parent: a scope, a launch, the operation of a task that
 /// was connected; and outlives the tasks.
@@ -62,9 +63,11 @@ impl Place {
         &self.sites
     }
 
-    /// The home of what runs in this environment.
+    /// The home of what runs in this environment. An executor whose `home` panics has none: then its tasks are shared.
     pub(crate) fn home_of(env: &Env) -> HomeId {
-        env.executor().home().map_or(HomeId::NONE, |home| home.id())
+        let mut home = HomeId::NONE;
+        contain(report_panic, || home = env.executor().home().map_or(HomeId::NONE, |home| home.id()));
+        home
     }
 
     pub(crate) fn stop_reason(&self) -> Option<StopReason> {

@@ -1,6 +1,5 @@
 //! A task as a sender: the root of a chain, or a child of whatever awaits it.
 
-use core::cell::UnsafeCell;
 use core::fmt;
 use core::future::Future;
 use core::marker::PhantomPinned;
@@ -9,8 +8,9 @@ use core::pin::Pin;
 use core::ptr::NonNull;
 use std::sync::Arc;
 
+use convoke_core::raw::sync::UnsafeCell;
 use convoke_core::raw::{OnStop, RawCallback, Runnable};
-use convoke_core::{Executor, Never, Operation, Outcome, Receiver, Sender, StopReason, awaitable};
+use convoke_core::{ExecutorRef, Never, Operation, Outcome, Receiver, Sender, StopReason, awaitable};
 
 use super::cell::{Cell, Ending, Known, no_memory};
 use super::header::TaskHeader;
@@ -115,7 +115,7 @@ impl<F: Future + Send, R: Receiver<F::Output, Never>> Operation for TaskOperatio
             let this = NonNull::from(self.get_unchecked_mut());
             let (place, callback) = (this.as_ref().place.get(), this.as_ref().callback.get());
             let Some(Task { future, name, location }) = (*this.as_ref().task.get()).take() else { return };
-            let Some(receiver) = &*this.as_ref().receiver.get() else { return };
+            let Some(receiver) = &*this.as_ref().receiver.get_const() else { return };
             let env = NonNull::from(receiver.env());
             let stop = env.as_ref().stop();
             let place = (*place).insert(Place::new(
@@ -134,7 +134,9 @@ impl<F: Future + Send, R: Receiver<F::Output, Never>> Operation for TaskOperatio
             let task = vacant.fill(future, ending, place.as_ref(), false);
             RootEnding::<F, R>::at(task).entry.link(task.cast(), RootEnding::<F, R>::look);
             (*callback).insert(RawCallback::new(AskStop(task))).register(stop);
-            if let Some(runnable) = env.as_ref().executor().dispatch(Runnable::new(task.cast())) {
+            // Another thread may run the task to its end, and complete the receiver, while `dispatch` is still executing.
+            let executor = NonNull::from(env.as_ref().executor());
+            if let Some(runnable) = ExecutorRef::dispatch_cloned(executor, Runnable::new(task.cast())) {
                 runnable.run();
             }
         }
@@ -189,7 +191,8 @@ impl<F: Future + Send, R: Receiver<F::Output, Never>> RootEnding<F, R> {
         // SAFETY: the caller's; the place was put there before the task was made, and stays until it has left.
         unsafe {
             let ending = Self::at(task);
-            let above = (*ending.operation.as_ref().place.get()).as_ref().and_then(|place| place.parent);
+            let above =
+                (*ending.operation.as_ref().place.get_const()).as_ref().and_then(|place| place.parent);
             found.task(task.as_ref(), above);
             if let Some(name) = &ending.name {
                 found.name(task, name);
@@ -203,7 +206,7 @@ unsafe impl<F: Future + Send, R: Receiver<F::Output, Never>> Ending<F::Output> f
     unsafe fn ended(&self, _: NonNull<TaskHeader>, _: NonNull<Outcome<F::Output>>) {
         // SAFETY: the operation is there until its receiver was completed. The callback is the task's to remove, since `start`
         // has registered it before the task could run.
-        if let Some(callback) = unsafe { &*self.operation.as_ref().callback.get() } {
+        if let Some(callback) = unsafe { &*self.operation.as_ref().callback.get_const() } {
             // SAFETY: as above.
             unsafe { callback.remove() };
         }

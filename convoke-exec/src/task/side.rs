@@ -12,6 +12,7 @@ use convoke_core::raw::sync::atomic::{AtomicU32, Ordering};
 use convoke_core::{Env, StopReason};
 
 use super::site::TaskKind;
+use crate::report_panic::{contain, report_panic};
 use crate::surroundings::Surroundings;
 
 /// All of it belongs to whoever is inside the task, except `gone`, which guests that leave elsewhere count up, and what people
@@ -30,10 +31,11 @@ pub(crate) struct Side {
     gone: AtomicU32,
     /// The room of the last guest, kept for the next.
     spare: Cell<Option<(NonNull<u8>, Layout)>>,
-    /// The last one counts; there is another after each move. The others stay: somebody may still look at them.
+    /// The last one counts; there is another after each move. The others stay until the poll is over: the task may be using them.
     #[expect(clippy::vec_box, reason = "what is borrowed stays where it is when another is added")]
     surroundings: UnsafeCell<Vec<Box<Surroundings>>>,
-    /// The environments of where the task has moved to, the last one last. The others stay: guests may still be in them.
+    /// The environments of where the task has moved to, the last one last. The others stay until the poll is over, and for as
+    /// long as there are guests, which borrow the environment that they were started in.
     #[expect(clippy::vec_box, reason = "what is borrowed stays where it is when another is added")]
     moved_to: UnsafeCell<Vec<Box<Env>>>,
 }
@@ -185,6 +187,39 @@ impl Side {
         // SAFETY: the caller's: nobody else is here, and no reference to the vector itself is held.
         unsafe { (*self.moved_to.get()).push(Box::new(env)) };
     }
+}
+
+impl Side {
+    /// Frees the environments of executors that the task has left, unless a guest may still borrow one.
+    ///
+    /// # Safety
+    /// Called from inside the task, after a poll: the future borrows no environment between its polls.
+    #[inline]
+    pub(super) unsafe fn forget_past(&self) {
+        // SAFETY: the caller is inside, and no reference to the vector itself is held.
+        let moves = unsafe { (*self.moved_to.get()).len() };
+        if moves > 1 && self.is_empty() {
+            // SAFETY: `forget_past`'s caller: nobody borrows them, and no guest is in.
+            unsafe { self.free_past() };
+        }
+    }
+
+    /// # Safety
+    /// Called from inside the task, after a poll, and no guest is in.
+    #[cold]
+    unsafe fn free_past(&self) {
+        // SAFETY: the caller is inside: nobody else is here. The references to the vectors end before anything is dropped.
+        let past =
+            unsafe { (take_past(&mut *self.surroundings.get()), take_past(&mut *self.moved_to.get())) };
+        // The destructors of executors are the program's, and the task goes on.
+        contain(report_panic, || drop(past));
+    }
+}
+
+/// Takes all but the last.
+fn take_past<T>(all: &mut Vec<Box<T>>) -> Vec<Box<T>> {
+    let last = all.pop();
+    core::mem::replace(all, last.into_iter().collect())
 }
 
 /// A panic that says what to do. It is the outcome of the task that needed the memory.

@@ -43,14 +43,14 @@ impl TaskKind {
 struct Site {
     kind: TaskKind,
     /// The one that was added before, or `NOWHERE`.
-    next: *const Site,
+    next: *mut Site,
 }
 
 // SAFETY: rule 1: it is not changed.
 unsafe impl Sync for Site {}
 
 /// The end of every list. No task is like it.
-static NOWHERE: Site = Site { kind: TaskKind::left(WorkKind::new(|_, _| {})), next: ptr::null() };
+static NOWHERE: Site = Site { kind: TaskKind::left(WorkKind::new(|_, _| {})), next: ptr::null_mut() };
 
 /// The sites of one place, the newest first. Mostly there is one, and most often the newest is asked for.
 pub(super) struct Sites {
@@ -85,36 +85,41 @@ impl Sites {
         work: WorkKind,
         location: &'static Location<'static>,
     ) -> Option<NonNull<TaskKind>> {
-        // SAFETY: rule 1.
-        let newest = unsafe { &*place.sites().newest.load(Ordering::Acquire) };
-        if newest.is_of(work, location) {
-            return Some(NonNull::from(&newest.kind));
+        let newest = place.sites().newest.load(Ordering::Acquire);
+        // SAFETY: rule 1: what is in the list is there for as long as its place, which the caller has.
+        if let Some(found) = unsafe { Site::of(newest, work, location) } {
+            return Some(found);
         }
-        // SAFETY: the caller's.
+        // SAFETY: these are the sites of this place, which does not move: `find`'s caller.
         unsafe { Self::find_or_add(place, newest, work, location) }
     }
 
+    /// Searches the rest of the list, and adds a site if there is none. Pointers to sites stay raw: they lead back to the memory
+    /// that `free` gives to the allocator, which a reference to a `Site` does not.
+    ///
     /// # Safety
-    /// As for `find`.
+    /// As for `find`; `newest` was loaded from these sites.
     #[cold]
     unsafe fn find_or_add(
         place: &Place,
-        newest: &Site,
+        mut newest: *mut Site,
         work: WorkKind,
         location: &'static Location<'static>,
     ) -> Option<NonNull<TaskKind>> {
-        let mut site = newest;
-        // SAFETY: rule 1; the end of the list is `NOWHERE`.
-        while let Some(next) = unsafe { site.next.as_ref() } {
-            if next.is_of(work, location) {
-                return Some(NonNull::from(&next.kind));
+        // SAFETY: rule 1; the list ends with `NOWHERE`, whose `next` is null.
+        let mut site = unsafe { (*newest).next };
+        while !site.is_null() {
+            // SAFETY: rule 1: it is in the list.
+            unsafe {
+                if let Some(found) = Site::of(site, work, location) {
+                    return Some(found);
+                }
+                site = (*site).next;
             }
-            site = next;
         }
         let sites = place.sites();
         let site = sites.room(place.env().allocator())?;
         let kind = TaskKind { work, place, location, side: None };
-        let mut newest = ptr::from_ref(newest).cast_mut();
         loop {
             // SAFETY: the room is ours until it is in the list: rule 2.
             unsafe { site.write(Site { kind, next: newest }) };
@@ -144,15 +149,15 @@ impl Sites {
     /// # Safety
     /// Called once, last; no task leads here any more, and the allocator is the one of `find`.
     pub(super) unsafe fn free<'a>(&mut self, allocator: impl Fn() -> &'a FrameAllocator) {
-        let first = self.first.get().cast::<Site>().cast_const();
-        let is_first = |site: *const Site| (first..first.wrapping_add(FIRST)).contains(&site);
-        let mut site = self.newest.load(Ordering::Acquire).cast_const();
+        let first = self.first.get().cast::<Site>();
+        let is_first = |site: *mut Site| (first..first.wrapping_add(FIRST)).contains(&site);
+        let mut site = self.newest.load(Ordering::Acquire);
         while !ptr::eq(site, &NOWHERE) {
             // SAFETY: all that are in the list are there, and each is freed once.
             unsafe {
                 let next = (*site).next;
                 if !is_first(site) {
-                    let memory = NonNull::new_unchecked(site.cast_mut().cast());
+                    let memory = NonNull::new_unchecked(site.cast());
                     allocator().deallocate(memory, Layout::new::<Site>());
                 }
                 site = next;
@@ -162,9 +167,22 @@ impl Sites {
 }
 
 impl Site {
+    /// The kind of this site, if its tasks are run by this code and started at this line.
+    ///
+    /// # Safety
+    /// The site is in a list, and its place is there: rule 1.
     #[inline]
-    fn is_of(&self, work: WorkKind, location: &'static Location<'static>) -> bool {
-        self.kind.work == work && ptr::eq(self.kind.location, location)
+    unsafe fn of(
+        site: *mut Self,
+        work: WorkKind,
+        location: &'static Location<'static>,
+    ) -> Option<NonNull<TaskKind>> {
+        // SAFETY: rule 1: the site is there and is not changed. A pointer into it is not null.
+        unsafe {
+            let kind = &raw mut (*site).kind;
+            ((*kind).work == work && ptr::eq((*kind).location, location))
+                .then(|| NonNull::new_unchecked(kind))
+        }
     }
 }
 

@@ -42,7 +42,10 @@ const MERGED: u32 = 1 << 5;
 const HANDLE: u32 = 1 << 6;
 const LEFT_HERE: u32 = 1 << 7;
 const REFERENCE: u32 = 1 << 8;
-const MOST_REFERENCES: i32 = 1 << 22;
+/// As many references are counted in here for wakers; more of them are counted elsewhere.
+const MOST_WAKERS: i32 = 1 << 22;
+/// As many references are counted in here at all. Those that are no wakers are few: handles, and one a thread for a moment.
+const MOST_REFERENCES: i32 = (1 << 23) - (1 << 12);
 /// How far the count at home may be off before it is settled with the other.
 const MOST_UNSETTLED: i32 = 1 << 20;
 
@@ -217,22 +220,46 @@ impl State {
         self.own.load(Ordering::Acquire) & DONE != 0
     }
 
-    /// One more reference.
+    /// Adds a reference.
     #[inline]
     pub fn add_reference(&self, from: From) {
-        let own = self.own.load(Ordering::Relaxed);
-        if from == From::Away || own & MERGED != 0 {
-            if count(self.away.fetch_add(AWAY_REFERENCE, Ordering::Relaxed)) > MOST_REFERENCES {
-                too_many();
-            }
-        } else if from == From::Home {
-            self.own.store(own.wrapping_add(REFERENCE), Ordering::Relaxed);
-            if count(own) > MOST_UNSETTLED {
-                self.settle();
-            }
-        } else if count(self.own.fetch_add(REFERENCE, Ordering::Relaxed)) > MOST_REFERENCES {
+        if !self.add_up_to(MOST_REFERENCES, from) {
             too_many();
         }
+    }
+
+    /// Adds a reference for a waker. False if there are too many already: then the caller, who has one, counts it elsewhere.
+    #[inline]
+    #[must_use]
+    pub fn try_add_waker(&self, from: From) -> bool {
+        self.add_up_to(MOST_WAKERS, from)
+    }
+
+    #[inline]
+    fn add_up_to(&self, most: i32, from: From) -> bool {
+        let own = self.own.load(Ordering::Relaxed);
+        if from == From::Away || own & MERGED != 0 {
+            add_to(&self.away, most)
+        } else if from == From::Home {
+            if count(own) > MOST_UNSETTLED {
+                return self.settle_and_add(most);
+            }
+            self.own.store(own.wrapping_add(REFERENCE), Ordering::Relaxed);
+            true
+        } else {
+            add_to(&self.own, most)
+        }
+    }
+
+    #[cold]
+    fn settle_and_add(&self, most: i32) -> bool {
+        let (own, away) = (self.own.load(Ordering::Relaxed), self.away.load(Ordering::Relaxed));
+        if count(own) + count(away) > most {
+            return false;
+        }
+        self.settle();
+        self.own.store(self.own.load(Ordering::Relaxed).wrapping_add(REFERENCE), Ordering::Relaxed);
+        true
     }
 
     /// At home: brings the two counts together. A waker that is made here and used elsewhere counts up here and down there;
@@ -243,10 +270,7 @@ impl State {
         let others = count(own) - 1;
         self.own.store(own % REFERENCE + REFERENCE, Ordering::Relaxed);
         let change = others.cast_unsigned().wrapping_mul(AWAY_REFERENCE);
-        let away = self.away.fetch_add(change, Ordering::AcqRel);
-        if count(away) + others > MOST_REFERENCES {
-            too_many();
-        }
+        self.away.fetch_add(change, Ordering::AcqRel);
     }
 
     /// One reference less. True: free it.
@@ -416,6 +440,18 @@ fn count(word: u32) -> i32 {
     word.cast_signed() >> REFERENCE.trailing_zeros()
 }
 
+/// Adds a reference to a word that several threads change, unless it has more than `most`.
+#[inline]
+fn add_to(word: &AtomicU32, most: i32) -> bool {
+    const { assert!(REFERENCE == AWAY_REFERENCE) };
+    if count(word.fetch_add(REFERENCE, Ordering::Relaxed)) <= most {
+        return true;
+    }
+    // Not the last one: the caller has another.
+    word.fetch_sub(REFERENCE, Ordering::Relaxed);
+    false
+}
+
 /// The word of a task that is woken, and what to do.
 #[inline]
 fn woken(word: u32) -> (u32, Wake) {
@@ -428,10 +464,12 @@ fn woken(word: u32) -> (u32, Wake) {
     }
 }
 
-/// As with `Arc`: a program that leaks references until the count runs over is not one that can go on.
+/// As with `Arc`: a program that leaks references until the count overflows cannot go on. Wakers do not come here.
 #[cold]
 fn too_many() -> ! {
-    eprintln!("convoke: more references to one task than can be counted; wakers are being leaked. Aborting.");
+    eprintln!(
+        "convoke: more references to one task than can be counted; handles are being leaked. Aborting."
+    );
     std::process::abort()
 }
 

@@ -5,6 +5,7 @@ use core::ptr::NonNull;
 use core::task::{RawWaker, RawWakerVTable, Waker};
 
 use super::header::{TaskHeader, drop_reference};
+use super::many_wakers;
 use super::state::From;
 
 impl TaskHeader {
@@ -31,8 +32,12 @@ unsafe fn clone_waker(data: *const ()) -> RawWaker {
     let task = unsafe { NonNull::new_unchecked(data.cast_mut().cast::<TaskHeader>()) };
     // SAFETY: as above.
     let header = unsafe { task.as_ref() };
-    header.state.add_reference(header.from());
-    raw_waker(task)
+    if header.state.try_add_waker(header.from()) {
+        raw_waker(task)
+    } else {
+        // SAFETY: the caller has a reference to the task.
+        unsafe { many_wakers::clone(task) }
+    }
 }
 
 unsafe fn wake(data: *const ()) {

@@ -59,7 +59,7 @@ unsafe impl Send for Waiting {}
 struct Calling {
     /// Compared by address, never followed.
     timer: *const Timer,
-    by: usize,
+    by: u64,
     /// The one before it in the list. Touched with the lock held.
     outer: Cell<*const Calling>,
 }

@@ -1,6 +1,5 @@
 //! `sleep(duration)` and `sleep_until(instant)`: completes when its time has come.
 
-use core::cell::UnsafeCell;
 use core::fmt;
 use core::marker::PhantomPinned;
 use core::mem::offset_of;
@@ -8,14 +7,13 @@ use core::pin::Pin;
 use core::ptr::NonNull;
 use std::time::{Duration, Instant};
 
+use convoke_core::raw::sync::UnsafeCell;
 use convoke_core::raw::sync::atomic::{AtomicU8, Ordering};
 use convoke_core::raw::{Call, Header, OnStop, RawCallback, Runnable, Timer, Timers, WorkKind};
-use convoke_core::{
-    Completes, Env, Executor, Never, Operation, Outcome, Panic, Receiver, Sender, StopReason,
-};
+use convoke_core::raw::{dispatch_contained, post_contained};
+use convoke_core::{Completes, Env, Never, Operation, Outcome, Panic, Receiver, Sender, StopReason};
 
 use super::{Sleeping, When, timers_of};
-use crate::report_panic::{contain, report_panic};
 
 /// A sender that completes after this while, counted from its start.
 ///
@@ -268,16 +266,12 @@ impl<R: Receiver<(), Never>> SleepOperation<R> {
                 Err(panic) => return Self::complete(this, Outcome::Panicked(panic)),
             };
             let runnable = Runnable::new(this.cast());
-            // Contained: a timer does not unwind, and others wait to be called. What is not queued was dropped, and so has
-            // completed as stopped.
-            contain(report_panic, || {
-                if called {
-                    // Through the queue even if we are there: other timers wait.
-                    executor.post_last(runnable);
-                } else if let Some(runnable) = executor.dispatch(runnable) {
-                    runnable.run();
-                }
-            });
+            if called {
+                // Through the queue even if we are there: other timers wait.
+                post_contained(executor, runnable);
+            } else if let Some(runnable) = dispatch_contained(executor, runnable) {
+                runnable.run();
+            }
         }
     }
 
@@ -289,7 +283,7 @@ impl<R: Receiver<(), Never>> SleepOperation<R> {
         // has seen the bits, and it was he who posted us.
         unsafe {
             let due = this.as_ref().race.load(Ordering::Relaxed) & (DUE | STOPPED) == DUE;
-            let parts = &*this.as_ref().parts.get();
+            let parts = &*this.as_ref().parts.get_const();
             let stopped =
                 parts.receiver.as_ref().is_some_and(|receiver| receiver.env().stop().stop_requested());
             let in_time = due && call == Call::Run && !stopped;

@@ -239,7 +239,8 @@ impl Drop for IoContext {
         self.run_loop.rouse();
         self.close_services();
         // What waits for I/O hears of it, and what that posts is stopped with the loop.
-        self.shared.driver.shut_down();
+        // What the driver throws has been reported by the panic hook; the loop ends all the same.
+        let _ = Panic::catch(|| self.shared.driver.shut_down());
     }
 }
 

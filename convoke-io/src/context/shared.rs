@@ -2,9 +2,9 @@
 
 use core::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
+use convoke_core::raw::sync::atomic::{AtomicBool, Ordering};
 use convoke_exec::Context;
 use convoke_exec::raw::Sleeper;
 

@@ -11,6 +11,7 @@
 
 mod address;
 mod in_flight;
+mod later_watchers;
 mod life;
 mod operation;
 mod options;

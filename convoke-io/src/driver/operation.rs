@@ -7,12 +7,12 @@
 //! 4. An operation that is submitted stays where it is. Its owner sees to that: he is pinned, and does not go before it was
 //!    finished or let go.
 
-use core::cell;
 use core::fmt;
 use core::marker::PhantomPinned;
 use core::ptr::{self, NonNull};
 use std::io;
 
+use convoke_core::Panic;
 use convoke_core::raw::sync::UnsafeCell;
 
 use super::life::{Life, LifeStage};
@@ -23,7 +23,7 @@ pub(crate) struct IoOperation {
     pub(super) request: UnsafeCell<Option<Request>>,
     pub(super) result: UnsafeCell<Option<io::Result<usize>>>,
     /// Plain, as pointers lead to it.
-    pub(super) next: cell::UnsafeCell<*mut IoOperation>,
+    pub(super) next: UnsafeCell<*mut IoOperation>,
     pub(super) call: UnsafeCell<Option<Call>>,
     pub(super) life: Life,
     _pinned: PhantomPinned,
@@ -43,7 +43,7 @@ impl IoOperation {
         Self {
             request: UnsafeCell::new(None),
             result: UnsafeCell::new(None),
-            next: cell::UnsafeCell::new(ptr::null_mut()),
+            next: UnsafeCell::new(ptr::null_mut()),
             call: UnsafeCell::new(None),
             life: Life::new(),
             _pinned: PhantomPinned,
@@ -74,15 +74,32 @@ impl IoOperation {
             this.as_ref().life.submit();
             InFlight::new(this)
         };
-        match source.submit(in_flight) {
-            Submitted::Kept => None,
-            Submitted::Done(in_flight, result) if in_flight.id() == id => {
+        match Panic::catch(|| source.submit(in_flight)) {
+            Ok(Submitted::Kept) => None,
+            Ok(Submitted::Done(in_flight, result)) if in_flight.id() == id => {
                 in_flight.let_go();
                 Some(result)
             }
             // The driver has mixed up two. The other one ends here, with an error; ours is still the driver's, and so is its
             // buffer, whatever it says.
-            Submitted::Done(..) => None,
+            Ok(Submitted::Done(..)) => None,
+            // It was dropped by the panic, and so is finished with an error; or the driver has put it somewhere before. What the
+            // driver threw has been reported by the panic hook.
+            Err(_) => None,
+        }
+    }
+
+    /// Makes one that nobody is told of: for tests of lists.
+    ///
+    /// # Safety
+    /// As [`submit`](Self::submit).
+    #[cfg(all(test, not(feature = "loom")))]
+    pub(super) unsafe fn begin(&self, request: Request) -> InFlight {
+        // SAFETY: rule 1: it is idle, as the caller says.
+        unsafe {
+            self.request.with_mut(|place| *place = Some(request));
+            self.life.submit();
+            InFlight::new(NonNull::from(self))
         }
     }
 

@@ -6,13 +6,28 @@ use core::task::Waker;
 
 use convoke_exec::raw::wake_at_home;
 
-/// Which of those who wait. Good until he was woken.
+use super::later_watchers::LaterWatchers;
+
+/// Which of those who wait. Good until he was woken, and no other one is ever given the same: a source would have to hand out
+/// 2^61 of them for its numbers to run out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Ticket(u32);
+pub struct Ticket(u64);
 
 impl Ticket {
     /// Nobody's.
     pub const NONE: Self = Self(0);
+
+    /// Its number, which is below 2^62.
+    #[inline]
+    pub(crate) const fn number(self) -> u64 {
+        self.0
+    }
+
+    /// The ticket of this number, which [`number`](Self::number) has said.
+    #[inline]
+    pub(crate) const fn numbered(number: u64) -> Self {
+        Self(number)
+    }
 }
 
 /// The wakers of one direction of a source. Nearly always there is one at the most, and it lies in here. Nearly always it is the
@@ -20,26 +35,27 @@ impl Ticket {
 #[derive(Default)]
 pub struct Watchers {
     first: Option<Waker>,
-    /// That of the first, if it waits. Nobody's if it is merely kept.
-    first_ticket: Ticket,
-    last_ticket: Ticket,
-    #[expect(
-        clippy::box_collection,
-        reason = "most sources never have more than one, and there are many sources"
-    )]
-    others: Option<Box<Vec<(Ticket, Waker)>>>,
+    /// Odd while the first waits, and then its ticket. Even while nobody waits here: then the waker, if there is one, is merely
+    /// kept. It only counts up, so no ticket of the first comes twice; those of the others are even.
+    turn: u64,
+    others: Option<Box<LaterWatchers>>,
 }
 
 impl Watchers {
     /// Nobody.
     pub const fn new() -> Self {
-        Self { first: None, first_ticket: Ticket::NONE, last_ticket: Ticket::NONE, others: None }
+        Self { first: None, turn: 0, others: None }
     }
 
     /// Whether nobody waits.
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.first_ticket == Ticket::NONE && self.others.as_deref().is_none_or(Vec::is_empty)
+        !self.first_waits() && self.others.as_deref().is_none_or(LaterWatchers::is_empty)
+    }
+
+    #[inline]
+    fn first_waits(&self) -> bool {
+        self.turn & 1 != 0
     }
 
     /// As [`watch`](Watchers::watch), for one whose waker is the first that is here: it waits already, or was kept. Otherwise nothing
@@ -49,13 +65,15 @@ impl Watchers {
         if !self.first.as_ref().is_some_and(|first| first.will_wake(waker)) {
             return None;
         }
-        if self.first_ticket == Ticket::NONE && (ticket == Ticket::NONE || self.others.is_none()) {
-            let ticket = self.next_ticket();
-            self.first_ticket = ticket;
-            return Some(Watched { ticket, is_new: true, before: None });
+        if !self.first_waits() {
+            // Who has a ticket may wait among the others.
+            if ticket != Ticket::NONE && self.others.is_some() {
+                return None;
+            }
+            self.turn += 1;
+            return Some(Watched { ticket: Ticket(self.turn), is_new: true, before: None });
         }
-        let waits = self.first_ticket == ticket && ticket != Ticket::NONE;
-        waits.then_some(Watched { ticket, is_new: false, before: None })
+        (self.turn == ticket.0).then_some(Watched { ticket, is_new: false, before: None })
     }
 
     /// Adds a waker, or puts it in the place of the one with this ticket.
@@ -65,63 +83,50 @@ impl Watchers {
         {
             return Watched { ticket, is_new: false, before: Some(core::mem::replace(place, waker)) };
         }
-        let ticket = self.next_ticket();
-        let before = if self.first_ticket == Ticket::NONE {
-            self.first_ticket = ticket;
-            self.first.replace(waker)
-        } else {
-            self.others.get_or_insert_default().push((ticket, waker));
-            None
-        };
-        Watched { ticket, is_new: true, before }
-    }
-
-    /// After four thousand million of them the numbers begin again; the first is long gone.
-    #[inline]
-    fn next_ticket(&mut self) -> Ticket {
-        self.last_ticket = Ticket(self.last_ticket.0.wrapping_add(1).max(1));
-        self.last_ticket
+        if self.first_waits() {
+            let ticket = Ticket(self.others.get_or_insert_default().push(waker));
+            return Watched { ticket, is_new: true, before: None };
+        }
+        self.turn += 1;
+        Watched { ticket: Ticket(self.turn), is_new: true, before: self.first.replace(waker) }
     }
 
     /// Wakes the first, if it is a task at home on this thread, and keeps its waker. No code of the program's runs, so a lock may be
     /// held. Who was not woken by this is taken.
     #[inline]
     pub fn wake_first_at_home(&mut self) -> bool {
-        let woken = self.first_ticket != Ticket::NONE && self.first.as_ref().is_some_and(wake_at_home);
+        let woken = self.first_waits() && self.first.as_ref().is_some_and(wake_at_home);
         if woken {
-            self.first_ticket = Ticket::NONE;
+            self.turn += 1;
         }
         woken
     }
 
     /// The one with this ticket waits no longer. Its waker, if it was still there, is to be dropped without the lock.
     pub fn unwatch(&mut self, ticket: Ticket) -> Option<Waker> {
-        if self.first_ticket == ticket && ticket != Ticket::NONE {
-            self.first_ticket = Ticket::NONE;
+        if self.first_waits() && self.turn == ticket.0 {
+            self.turn += 1;
             return self.first.take();
         }
-        let others = self.others.as_deref_mut()?;
-        let found = others.iter().position(|(other, _)| *other == ticket)?;
-        Some(others.swap_remove(found).1)
+        self.others.as_deref_mut()?.remove(ticket.0)
     }
 
     /// Takes one, to be woken without the lock; called until there is none.
     #[inline]
     pub fn take(&mut self) -> Option<Waker> {
-        if self.first_ticket == Ticket::NONE {
-            return self.others.as_deref_mut()?.pop().map(|(_, waker)| waker);
+        if !self.first_waits() {
+            return self.others.as_deref_mut()?.take();
         }
-        self.first_ticket = Ticket::NONE;
+        self.turn += 1;
         self.first.take()
     }
 
     #[cold]
     fn place(&mut self, ticket: Ticket) -> Option<&mut Waker> {
-        if self.first_ticket == ticket {
+        if self.first_waits() && self.turn == ticket.0 {
             return self.first.as_mut();
         }
-        let mut others = self.others.as_deref_mut()?.iter_mut();
-        others.find(|(other, _)| *other == ticket).map(|(_, waker)| waker)
+        self.others.as_deref_mut()?.place(ticket.0)
     }
 }
 
@@ -194,12 +199,12 @@ mod tests {
         assert!(watchers.watch_again(Ticket::NONE, &one).is_none(), "it is the waker of one who waits");
         assert!(watchers.watch_again(first.ticket, &other).is_none());
         // As it is when it was woken in place.
-        watchers.first_ticket = Ticket::NONE;
+        watchers.turn += 1;
         assert!(watchers.is_empty() && watchers.take().is_none(), "it is merely kept");
         assert!(watchers.unwatch(first.ticket).is_none() && watchers.unwatch(Ticket::NONE).is_none());
         let again = watchers.watch_again(first.ticket, &one).expect("it was kept");
         assert!(again.is_new && again.ticket != first.ticket && !watchers.is_empty());
-        watchers.first_ticket = Ticket::NONE;
+        watchers.turn += 1;
         let other = watchers.watch(Ticket::NONE, other);
         assert!(other.is_new && other.before.is_some_and(|kept| kept.will_wake(&one)));
     }
@@ -226,5 +231,23 @@ mod tests {
             Poll::Pending
         }));
         assert_eq!((outcome, polls), (Outcome::Value(()), 3));
+    }
+
+    #[test]
+    fn a_ticket_from_four_thousand_million_waits_ago_takes_nobody_out() {
+        let waker = Waker::from(Arc::new(Count::default()));
+        let mut watchers = Watchers::new();
+        let stale = watchers.watch(Ticket::NONE, waker.clone()).ticket;
+        assert!(watchers.take().is_some());
+        // As if so many had waited since that numbers of 32 bits begin again.
+        for rounds in [1, 2] {
+            watchers.turn = (rounds << 32) + stale.number() - 1;
+            let live = watchers.watch(Ticket::NONE, waker.clone()).ticket;
+            assert_ne!(stale, live);
+            assert!(watchers.unwatch(stale).is_none(), "it was woken long ago");
+            let again = watchers.watch(stale, waker.clone());
+            assert!(again.is_new && watchers.unwatch(again.ticket).is_some());
+            assert!(watchers.unwatch(live).is_some());
+        }
     }
 }

@@ -5,7 +5,9 @@ use core::fmt;
 use core::panic::Location;
 use core::task::{Context, Poll};
 use std::io::{self, IoSlice, IoSliceMut};
-use std::sync::{Mutex, PoisonError};
+use std::sync::PoisonError;
+
+use convoke_core::raw::sync::Mutex;
 
 use crate::attempting::Waiting;
 use crate::driver::{Interest, Source};

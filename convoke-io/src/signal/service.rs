@@ -2,8 +2,9 @@
 
 use core::fmt;
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, PoisonError};
 
+use convoke_core::raw::sync::Mutex;
 use convoke_exec::Context;
 use convoke_exec::context::{FromContext, Service};
 

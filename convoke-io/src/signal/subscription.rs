@@ -8,6 +8,7 @@ use convoke_core::raw::sync::{Mutex, MutexGuard};
 use convoke_exec::sync::Event;
 
 use super::process::Process;
+use super::switchboard::InboxNumber;
 use super::{Signal, Switchboard};
 
 /// Signals that were subscribed to: see [`signals`](super::signals). Dropped, it hears of no more.
@@ -17,6 +18,8 @@ use super::{Signal, Switchboard};
 #[must_use = "signals are heard of as long as it is there"]
 pub struct Signals {
     inbox: Arc<Inbox>,
+    /// Its number on the switchboard.
+    number: InboxNumber,
     switchboard: Arc<Switchboard>,
     /// Has the process listen.
     process: Option<Arc<Process>>,
@@ -45,8 +48,8 @@ impl Signals {
         let came = Mutex::new(Vec::with_capacity(wanted.len()));
         let inbox = Arc::new(Inbox { wanted, came, any: Event::new() });
         // Before the process listens, so that none is missed.
-        switchboard.add(inbox.clone());
-        let signals = Self { inbox, switchboard, process };
+        let number = switchboard.add(inbox.clone());
+        let signals = Self { inbox, number, switchboard, process };
         if let Some(process) = &signals.process {
             signals.inbox.wanted.iter().try_for_each(|signal| process.listen_for(*signal))?;
         }
@@ -121,7 +124,7 @@ impl Inbox {
 
 impl Drop for Signals {
     fn drop(&mut self) {
-        self.switchboard.remove(&self.inbox);
+        self.switchboard.remove(self.number);
     }
 }
 

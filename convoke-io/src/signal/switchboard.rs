@@ -1,20 +1,48 @@
 //! Who wants to hear of which signals: one for the process, and one for each simulated host.
 
+use core::cmp::Ordering;
 use core::fmt;
+use std::collections::BTreeMap;
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 
+use convoke_core::raw::sync::{Mutex, MutexGuard};
 use convoke_core::{Panic, StopReason, StopSource};
 
 use super::subscription::Inbox;
 use super::{Signal, Signals};
+use crate::steps::step;
 
 /// Tells all who want to hear of a signal. Drivers that have signals of their own have one: see
 /// [`Driver::signals`](crate::driver::Driver::signals).
 #[derive(Default)]
 pub struct Switchboard {
-    inboxes: Mutex<Vec<Arc<Inbox>>>,
+    inboxes: Mutex<Inboxes>,
     asks_to_stop: Option<StopSource>,
+}
+
+/// Those who want to hear, by numbers in the order in which they came: so one leaves without a look at the others.
+#[derive(Default)]
+struct Inboxes {
+    by_number: BTreeMap<InboxNumber, Arc<Inbox>>,
+    last_number: u64,
+}
+
+/// Which inbox of a switchboard.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct InboxNumber(u64);
+
+impl PartialOrd for InboxNumber {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for InboxNumber {
+    fn cmp(&self, other: &Self) -> Ordering {
+        step();
+        self.0.cmp(&other.0)
+    }
 }
 
 impl Switchboard {
@@ -35,7 +63,8 @@ impl Switchboard {
             let _ = Panic::catch(|| source.request_stop(StopReason::Signal(signal.number())));
         }
         // Whoever is told may subscribe.
-        let told: Vec<_> = self.lock().iter().filter(|inbox| inbox.wants(signal)).cloned().collect();
+        let told: Vec<_> =
+            self.lock().by_number.values().filter(|inbox| inbox.wants(signal)).cloned().collect();
         for inbox in told {
             let _ = Panic::catch(|| inbox.put(signal));
         }
@@ -49,21 +78,54 @@ impl Switchboard {
         Signals::subscribe(of.into_iter().collect(), self.clone(), None)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<Arc<Inbox>>> {
+    fn lock(&self) -> MutexGuard<'_, Inboxes> {
         self.inboxes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn add(&self, inbox: Arc<Inbox>) {
-        self.lock().push(inbox);
+    /// Returns the number to be removed by.
+    pub(super) fn add(&self, inbox: Arc<Inbox>) -> InboxNumber {
+        let mut inboxes = self.lock();
+        inboxes.last_number += 1;
+        let number = InboxNumber(inboxes.last_number);
+        inboxes.by_number.insert(number, inbox);
+        number
     }
 
-    pub(super) fn remove(&self, inbox: &Arc<Inbox>) {
-        self.lock().retain(|other| !Arc::ptr_eq(other, inbox));
+    pub(super) fn remove(&self, number: InboxNumber) {
+        // Dropped without the lock.
+        let _inbox = self.lock().by_number.remove(&number);
     }
 }
 
 impl fmt::Debug for Switchboard {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Switchboard").field("subscriptions", &self.lock().len()).finish_non_exhaustive()
+        f.debug_struct("Switchboard")
+            .field("subscriptions", &self.lock().by_number.len())
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(all(test, not(feature = "loom")))]
+mod tests {
+    use super::*;
+    use crate::steps::steps;
+
+    #[test]
+    fn many_subscriptions_that_end_take_a_few_steps_each() {
+        const MANY: usize = if cfg!(miri) { 100 } else { 40_000 };
+        let switchboard = Arc::new(Switchboard::new());
+        let subscribe = |_| switchboard.subscribe([Signal::HANGUP]).unwrap();
+        let mut subscriptions: Vec<Signals> = (0..MANY).map(subscribe).collect();
+        // The last first, and then from the front.
+        let front: Vec<Signals> = subscriptions.drain(..MANY / 2).collect();
+        let taken = steps(|| {
+            while let Some(last) = subscriptions.pop() {
+                drop(last);
+            }
+            drop(front);
+        });
+        assert!(switchboard.lock().by_number.is_empty());
+        let most = MANY * 4 * MANY.ilog2() as usize;
+        assert!(taken <= most, "{taken} steps for {MANY} that end");
     }
 }

@@ -5,8 +5,9 @@ use core::fmt;
 use core::pin::Pin;
 use core::task::{Context, Poll};
 use std::io::{self, IoSlice, IoSliceMut};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 
+use convoke_core::raw::sync::{Mutex, MutexGuard};
 use futures_io::{AsyncRead, AsyncWrite};
 
 /// What an [`AnyStream`] can be made of: bytes that can be read and written, sent and kept.

@@ -6,12 +6,14 @@ use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 
+use convoke_core::raw::sync::{Mutex, MutexGuard};
 use convoke_core::raw::{Frame, StopWatch};
 use futures_io::{AsyncRead, AsyncWrite};
 
 use crate::attempting::is_stopped;
+use crate::driver::Finished;
 
 /// Two ends: what is written to one is read from the other, with at most so many bytes on the way in each direction.
 ///
@@ -68,7 +70,20 @@ impl Pipe {
         change(&mut state);
         let (reader, writer) = (state.reader.take(), state.writer.take());
         drop(state);
-        reader.into_iter().chain(writer).for_each(Waker::wake);
+        wake(reader);
+        wake(writer);
+    }
+}
+
+/// Wakes it, if there is one, without the lock. A waker that panics is the business of whoever made it: the other side is told all
+/// the same, and what was transferred is not lost.
+fn wake(waker: Option<Waker>) {
+    drop(waker.map(Finished::waking));
+}
+
+impl State {
+    fn room(&self) -> usize {
+        self.capacity - self.bytes.len()
     }
 }
 
@@ -96,18 +111,25 @@ impl AsyncRead for Duplex {
             return Poll::Pending;
         }
         let this = self.get_mut();
+        // Cloned and dropped without the lock: it may be anybody's waker.
+        let mut spare = None;
         let mut state = this.reads.lock();
-        if state.bytes.is_empty() && !state.writer_gone && !buffer.is_empty() {
-            let before = state.reader.replace(cx.waker().clone());
+        while state.bytes.is_empty() && !state.writer_gone && !buffer.is_empty() {
+            if let Some(waker) = spare.take() {
+                let before = state.reader.replace(waker);
+                drop(state);
+                drop(before);
+                wait(&mut this.read_watch, cx);
+                return Poll::Pending;
+            }
             drop(state);
-            drop(before);
-            wait(&mut this.read_watch, cx);
-            return Poll::Pending;
+            spare = Some(cx.waker().clone());
+            state = this.reads.lock();
         }
         let read = state.bytes.read(buffer);
         let writer = state.writer.take();
         drop(state);
-        writer.into_iter().for_each(Waker::wake);
+        wake(writer);
         Poll::Ready(read)
     }
 }
@@ -119,22 +141,29 @@ impl AsyncWrite for Duplex {
             return Poll::Pending;
         }
         let this = self.get_mut();
+        // As in `poll_read`.
+        let mut spare = None;
         let mut state = this.writes.lock();
+        while state.room() == 0 && !state.reader_gone && !state.writer_gone && !buffer.is_empty() {
+            if let Some(waker) = spare.take() {
+                let before = state.writer.replace(waker);
+                drop(state);
+                drop(before);
+                wait(&mut this.write_watch, cx);
+                return Poll::Pending;
+            }
+            drop(state);
+            spare = Some(cx.waker().clone());
+            state = this.writes.lock();
+        }
         if state.reader_gone || state.writer_gone {
             return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into()));
         }
-        let room = state.capacity - state.bytes.len();
-        if room == 0 && !buffer.is_empty() {
-            let before = state.writer.replace(cx.waker().clone());
-            drop(state);
-            drop(before);
-            wait(&mut this.write_watch, cx);
-            return Poll::Pending;
-        }
+        let room = state.room();
         let written = state.bytes.write(&buffer[..buffer.len().min(room)]);
         let reader = state.reader.take();
         drop(state);
-        reader.into_iter().for_each(Waker::wake);
+        wake(reader);
         Poll::Ready(written)
     }
 

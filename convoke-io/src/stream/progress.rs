@@ -1,6 +1,7 @@
 //! How far something got, for whoever asks: while it runs, after it was stopped, after it failed.
 
-use core::sync::atomic::{AtomicU64, Ordering};
+use convoke_core::raw::sync::atomic::{AtomicU64, Ordering};
+use convoke_core::raw::sync::const_outside_models;
 
 /// A count of bytes that were transferred. Lives with whoever wants to know, and outlives what was stopped.
 ///
@@ -23,9 +24,11 @@ use core::sync::atomic::{AtomicU64, Ordering};
 pub struct Progress(AtomicU64);
 
 impl Progress {
-    /// Nothing yet.
-    pub const fn new() -> Self {
-        Self(AtomicU64::new(0))
+    const_outside_models! {
+        /// Nothing yet.
+        pub fn new() -> Self {
+            Self(AtomicU64::new(0))
+        }
     }
 
     /// How much it is so far.

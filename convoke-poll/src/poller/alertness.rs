@@ -1,8 +1,9 @@
 //! Whether a wait looks for a while before it sleeps. To fall asleep and to be woken costs both sides more than some tens of
 //! microseconds of looking; but looking pays only where something comes that soon, so the waits before decide.
 
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
+
+use convoke_core::raw::sync::atomic::{AtomicU32, Ordering};
 
 /// So many short sleeps in a row are enough to look before the next, after a look that was not in vain; each that was in
 /// vain doubles it.

@@ -5,9 +5,10 @@ use core::num::NonZeroUsize;
 use std::io;
 #[cfg(all(unix, not(any(target_os = "fuchsia", target_os = "vxworks", target_os = "hermit"))))]
 use std::os::fd::AsFd;
-use std::sync::{Mutex, PoisonError};
+use std::sync::PoisonError;
 use std::time::Duration;
 
+use convoke_core::raw::sync::Mutex;
 use polling::PollMode;
 
 use super::Handle;

@@ -1,7 +1,9 @@
 //! `simulate(seed, program)`: one program on one host, and what it returns.
 
 use core::future::Future;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, PoisonError};
+
+use convoke_core::raw::sync::Mutex;
 
 use super::Sim;
 

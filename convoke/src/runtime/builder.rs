@@ -3,10 +3,10 @@
 use core::fmt;
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
 use std::thread;
 use std::time::Duration;
 
+use convoke_core::raw::sync::atomic::AtomicUsize;
 use convoke_exec::blocking::DEFAULT_THREADS;
 use convoke_exec::{BlockingPool, ThreadPool};
 use convoke_io::net::resolver::{Names, install};

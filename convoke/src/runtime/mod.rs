@@ -28,12 +28,12 @@ pub use test_entry::{OnAContext, Test, TestOutput};
 
 use core::fmt;
 use core::future::Future;
-use core::sync::atomic::{AtomicUsize, Ordering};
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
 use convoke_core::env::Changes;
+use convoke_core::raw::sync::atomic::{AtomicUsize, Ordering};
 use convoke_core::{Outcome, StopToken};
 use convoke_exec::{BlockingPool, PoolExecutor, ThreadPool, blocking};
 use convoke_io::driver::Driver;

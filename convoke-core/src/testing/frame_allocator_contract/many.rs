@@ -7,8 +7,8 @@ use std::thread;
 use super::frame::{Frame, Frames};
 use crate::raw::Random;
 
-const SOME: usize = 32;
-const ROUNDS: usize = 200;
+const SOME: usize = if cfg!(miri) { 4 } else { 32 };
+const ROUNDS: usize = if cfg!(miri) { 5 } else { 200 };
 
 pub(super) fn a_clone_frees_what_the_original_made(mut frames: Frames) {
     let frame = frames.make(100, 8);
@@ -106,7 +106,7 @@ pub(super) fn sizes_and_threads_in_disorder(frames: Frames, seed: u64) {
 }
 
 fn disorder(mut frames: Frames, mut random: Random, to: &mpsc::Sender<Frame>, from: &mpsc::Receiver<Frame>) {
-    const STEPS: usize = 5_000;
+    const STEPS: usize = if cfg!(miri) { 100 } else { 5_000 };
     const KEPT: usize = 40;
     let mut kept: Vec<Frame> = Vec::new();
     for _ in 0..STEPS {

@@ -7,7 +7,7 @@ use std::io;
 use std::sync::{Arc, OnceLock, PoisonError};
 
 use convoke_core::raw::sync::{Mutex, MutexGuard};
-use convoke_core::{StopReason, StopSource, StopToken};
+use convoke_core::{Panic, StopReason, StopSource, StopToken};
 use convoke_exec::sync::Event;
 
 use super::LookupError;
@@ -110,7 +110,8 @@ impl Drop for Asker {
         if seats.askers == 0 {
             Flights::remove(&mut under_way, &self.flight);
             drop(under_way);
-            self.flight.source.request_stop(StopReason::Abandoned);
+            // What a callback of the lookup throws has been reported by the panic hook, and is no business of who leaves.
+            let _ = Panic::catch(|| self.flight.source.request_stop(StopReason::Abandoned));
         }
     }
 }
@@ -135,7 +136,8 @@ impl Pilot {
         // The first counts: after `land` there is nothing left to say.
         if self.flight.found.set(found.map(Arc::from).map_err(Arc::new)).is_ok() {
             Flights::remove(&mut self.flights.lock(), &self.flight);
-            self.flight.landed.set();
+            // A waker of those who wait may throw, and we may be here because the lookup did.
+            let _ = Panic::catch(|| self.flight.landed.set());
         }
     }
 }
@@ -150,5 +152,59 @@ impl Drop for Pilot {
                 shut_down()
             }));
         }
+    }
+}
+
+#[cfg(all(test, not(feature = "loom")))]
+mod tests {
+    use core::future::Future;
+    use core::pin::pin;
+    use core::task::{Context, Poll, Waker};
+    use std::task::Wake;
+
+    use super::*;
+
+    struct Throws;
+
+    impl Wake for Throws {
+        fn wake(self: Arc<Self>) {
+            panic!("thrown by a waker");
+        }
+    }
+
+    fn begun() -> (Asker, Pilot) {
+        let (asker, pilot) = Arc::new(Flights::default()).join("host");
+        (asker, pilot.expect("it is the first"))
+    }
+
+    #[test]
+    fn a_stop_callback_of_a_lookup_that_panics_does_not_reach_who_leaves() {
+        let (asker, pilot) = begun();
+        let callback = Box::pin(pilot.stop_token().on_stop(|_| panic!("thrown by a callback")));
+        callback.as_ref().register();
+        // He leaves because of a panic of his own: a second one would end the process.
+        let left = Panic::catch(move || {
+            let _asker = asker;
+            panic!("one panic");
+        });
+        assert_eq!(left.unwrap_err().message(), "one panic");
+        assert!(pilot.stop_token().stop_requested());
+    }
+
+    #[test]
+    fn a_waker_that_panics_does_not_reach_a_lookup_that_has_panicked() {
+        let (asker, pilot) = begun();
+        let mut found = pin!(asker.found());
+        let waker = Waker::from(Arc::new(Throws));
+        assert!(found.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+        let flown = Panic::catch(move || {
+            let _pilot = pilot;
+            panic!("one panic");
+        });
+        assert_eq!(flown.unwrap_err().message(), "one panic");
+        let Poll::Ready(Err(error)) = found.poll(&mut Context::from_waker(Waker::noop())) else {
+            panic!("who waits is told");
+        };
+        assert!(error.to_string().contains("panicked"));
     }
 }

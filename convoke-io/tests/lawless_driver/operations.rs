@@ -1,121 +1,20 @@
-//! Drivers are safe code, and may be wrong in any way that the compiler lets pass: they mix up operations, drop them, finish them
-//! where they are asked for them, panic. So may buffers and wakers be, which are the program's. Nothing of it may touch memory
-//! that is somebody else's: these tests are also run under memory checkers.
+//! Operations that are mixed up, dropped, or finished where they are asked for; buffers and wakers that panic.
 
-use std::fmt;
 use std::future::poll_fn;
 use std::io;
 use std::mem;
-use std::pin::{Pin, pin};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
-use std::task::{Context, Poll, Wake, Waker};
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::task::{Context, Wake, Waker};
 use std::thread;
 
-use convoke::io::driver::{Address, InFlight, Interest, OperationId, RequestMut, Source, Submitted, Ticket};
+use convoke::io::driver::{InFlight, OperationId, Submitted};
 use convoke::io::transfer::{Inward, Outward, Transfer};
 use convoke::prelude::*;
 use convoke::{CountingScope, Env, Panic};
 
-type OnSubmit = fn(&Lawless, InFlight) -> Submitted;
-type OnCancel = fn(&Lawless, OperationId) -> Option<InFlight>;
-
-/// A source that does as it is told, and keeps operations.
-struct Lawless {
-    kept: Mutex<Vec<InFlight>>,
-    on_submit: OnSubmit,
-    on_cancel: OnCancel,
-    is_gone: Arc<AtomicBool>,
-    was_gone: Arc<AtomicBool>,
-}
-
-impl Lawless {
-    fn new(on_submit: OnSubmit, on_cancel: OnCancel) -> Arc<Self> {
-        Arc::new(Self {
-            kept: Mutex::default(),
-            on_submit,
-            on_cancel,
-            is_gone: Arc::default(),
-            was_gone: Arc::default(),
-        })
-    }
-
-    fn keep(&self, operation: InFlight) -> Submitted {
-        self.kept.lock().unwrap().push(operation);
-        Submitted::Kept
-    }
-
-    fn take(&self) -> Option<InFlight> {
-        self.kept.lock().unwrap().pop()
-    }
-
-    fn find(&self, id: OperationId) -> Option<InFlight> {
-        let mut kept = self.kept.lock().unwrap();
-        let found = kept.iter().position(|operation| operation.id() == id)?;
-        Some(kept.remove(found))
-    }
-
-    /// Finishes one that it has, with as many sevens as there is room for.
-    fn finish_one(&self) -> bool {
-        let Some(mut operation) = self.take() else { return false };
-        let mut length = 0;
-        if let RequestMut::Read(buffer) = operation.request_mut() {
-            buffer.fill(7);
-            length = buffer.len();
-        }
-        drop(operation.finish(Ok(length)));
-        true
-    }
-
-    fn read<B: AsMut<[u8]>>(self: &Arc<Self>, buffer: B) -> Transfer<B, Inward> {
-        Transfer::new(self.clone(), buffer)
-    }
-}
-
-impl Drop for Lawless {
-    fn drop(&mut self) {
-        self.is_gone.store(true, Ordering::Release);
-    }
-}
-
-impl fmt::Debug for Lawless {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Lawless")
-    }
-}
-
-impl Source for Lawless {
-    fn submit(&self, operation: InFlight) -> Submitted {
-        (self.on_submit)(self, operation)
-    }
-
-    fn cancel(&self, operation: OperationId) -> Option<InFlight> {
-        (self.on_cancel)(self, operation)
-    }
-
-    fn watch(&self, _: Interest, _: Ticket, _: &Waker) -> Option<Ticket> {
-        None
-    }
-
-    fn unwatch(&self, _: Interest, _: Ticket) {}
-
-    fn local_address(&self) -> io::Result<Address> {
-        Ok(Address::Unnamed)
-    }
-}
-
-/// Waits until the source has so many operations.
-async fn kept(source: &Lawless, operations: usize) {
-    while source.kept.lock().unwrap().len() != operations {
-        checkpoint().await;
-    }
-}
-
-/// Polls it once, and it waits.
-async fn begun<F: Future>(mut future: Pin<&mut F>) {
-    let waits = poll_fn(|cx| Poll::Ready(future.as_mut().poll(cx).is_pending())).await;
-    assert!(waits, "there was nothing to be done");
-}
+use crate::lawless::{Lawless, begun, kept};
 
 #[test]
 fn a_driver_that_hands_back_another_operation_than_it_was_given_still_has_the_buffer() {

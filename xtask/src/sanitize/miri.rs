@@ -1,0 +1,59 @@
+//! Miri: the whole of what it can run, and a short selection for every visit to the workshop.
+
+use super::left_out::{self, Tool};
+use super::nightly;
+use super::suites::{self, NO_FRAME_CACHE};
+use crate::command::{self, Show};
+use crate::step::{Verdict, counted};
+use crate::tally::Tally;
+use crate::workspace::Workspace;
+use std::process::Command;
+
+/// Tree Borrows: the tasks of a scope are reached through pointers that Stacked Borrows calls stale once the scope itself
+/// is touched. Without isolation tests have a clock and read the environment.
+const FLAGS: &str = "-Zmiri-tree-borrows -Zmiri-disable-isolation";
+
+/// The test programs of the short selection: those that show the most in a few minutes.
+const SHORT: [(&str, &[&str]); 2] = [
+    ("convoke-core", &["stop_callback"]),
+    (
+        "convoke-exec",
+        &["task", "task_edges", "scope", "scope_on", "pool", "run_loop", "block_on", "wake_at_home"],
+    ),
+];
+
+/// Every suite that needs no kernel.
+pub(super) fn whole(workspace: &Workspace) -> Verdict {
+    match nightly::find_or_install(workspace) {
+        Err(reason) => Verdict::Skipped(reason),
+        Ok(toolchain) => {
+            let rest = counted(left_out::tell(Tool::Miri).len(), "test program");
+            let tests = suites::tests_of(workspace, Tool::Miri);
+            run(&toolchain, workspace, tests, &rest, &mut Tally::default())
+        }
+    }
+}
+
+/// The tests of tasks, scopes, stops, the pool and the run loop, if the toolchain is there. Does not install it:
+/// `cargo xtask test` needs no network but for crates.
+pub(crate) fn short(workspace: &Workspace, tally: &mut Tally) -> Verdict {
+    match nightly::find(workspace) {
+        Err(reason) => Verdict::Skipped(format!("{reason}; `cargo xtask sanitize` installs it")),
+        Ok(toolchain) => {
+            let tests = suites::named_tests(workspace, &SHORT);
+            run(&toolchain, workspace, tests, "the rest", tally)
+        }
+    }
+}
+
+/// Runs tests, one after the other in the process of their program: Miri compiles a program again each time it starts it, which
+/// takes longer than most tests. What `MIRIFLAGS` says is added: `-Zmiri-seed=7` tries another schedule.
+fn run(toolchain: &str, workspace: &Workspace, tests: Vec<String>, rest: &str, tally: &mut Tally) -> Verdict {
+    let mut command: Command = command::cargo_of(toolchain, &workspace.root);
+    let more = std::env::var("MIRIFLAGS").unwrap_or_default();
+    command.env("MIRIFLAGS", format!("{FLAGS} {more}").trim_end()).env(NO_FRAME_CACHE.0, NO_FRAME_CACHE.1);
+    command.args(["miri", "test", "--no-fail-fast"]).args(tests).args(["--", "--test-threads=1"]);
+    let ran = command::run(&mut command, Show::Live);
+    *tally = Tally::of_harness(&ran.stdout);
+    suites::verdict(ran, *tally, rest)
+}

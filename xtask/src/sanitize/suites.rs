@@ -1,0 +1,80 @@
+//! Which tests a tool runs, in the words of cargo and cargo-nextest.
+
+use super::left_out::{self, Tool};
+use crate::command::{self, Ran, Show};
+use crate::step::{Verdict, counted};
+use crate::tally::Tally;
+use crate::test::{have_nextest, is_testing};
+use crate::workspace::{self, Package, Target, Workspace};
+use std::process::Command;
+
+/// The crates with unsafe code, and those above, which drop what is in flight.
+const CRATES: [&str; 6] =
+    ["convoke-core", "convoke-exec", "convoke-io", "convoke-poll", "convoke-sim", "convoke"];
+
+/// Turns off the cache of task frames: memory that is kept for the next task would hide an access after its end.
+pub(super) const NO_FRAME_CACHE: (&str, &str) = ("CONVOKE_FRAME_CACHE", "0");
+
+/// The arguments that choose the tests of `tool`: the crates, with their features for tests, their unit tests, and the test
+/// programs that are not left out. Models are not among them: without loom they are ordinary tests of one schedule.
+pub(super) fn tests_of(workspace: &Workspace, tool: Tool) -> Vec<String> {
+    let left_out = left_out::by(tool);
+    let is_run = |package: &Package, target: &&Target| {
+        let program = left_out::name_of(package, target);
+        program.is_some_and(|program| !left_out.iter().any(|(other, _)| *other == program))
+    };
+    let is_wanted = |package: &&Package| {
+        let mut targets = package.targets.iter();
+        CRATES.contains(&package.name.as_str()) && targets.any(|target| is_run(package, &target))
+    };
+    let packages: Vec<_> = workspace.packages.iter().filter(is_wanted).collect();
+    let mut arguments = choose(&packages);
+    arguments.push("--lib".to_owned());
+    for package in packages {
+        let tests = package.targets.iter().filter(|target| target.is("test") && is_run(package, target));
+        arguments.extend(tests.flat_map(|target| ["--test".to_owned(), target.name.clone()]));
+    }
+    arguments
+}
+
+/// The arguments that choose test programs by their crate and name.
+pub(super) fn named_tests(workspace: &Workspace, named: &[(&str, &[&str])]) -> Vec<String> {
+    let is_named = |package: &&Package| named.iter().any(|(name, _)| *name == package.name);
+    let packages: Vec<_> = workspace.packages.iter().filter(is_named).collect();
+    let mut arguments = choose(&packages);
+    let tests = named.iter().flat_map(|(_, tests)| *tests);
+    arguments.extend(tests.flat_map(|test| ["--test".to_owned(), (*test).to_owned()]));
+    arguments
+}
+
+fn choose(packages: &[&Package]) -> Vec<String> {
+    let mut arguments = workspace::select(packages.iter().copied());
+    arguments.extend(workspace::features(packages.iter().copied(), is_testing));
+    arguments
+}
+
+/// Runs `command`, a `cargo nextest run …`, over all that is not left out for `tool`, and says what is. Each test has a
+/// process of its own: some look at all tasks of their process, and what is found has the name of the test.
+pub(super) fn run(workspace: &Workspace, command: &mut Command, tool: Tool) -> Verdict {
+    if let Err(complaint) = have_nextest(workspace) {
+        return Verdict::failed(complaint);
+    }
+    let left_out = left_out::tell(tool);
+    // Two crates may have test programs of one name, one of them left out.
+    let filter: Vec<_> = left_out.iter().map(|(program, _)| format!("binary_id({program})")).collect();
+    let filter = format!("not ({})", filter.join(" + "));
+    command.env(NO_FRAME_CACHE.0, NO_FRAME_CACHE.1).args(tests_of(workspace, tool));
+    let ran = command::run(command.args(["--no-fail-fast", "-E", &filter]), Show::Live);
+    let tally = Tally::of_nextest(&ran.stderr);
+    verdict(ran, tally, &counted(left_out.len(), "test program"))
+}
+
+/// How it went; `rest` says what was left out.
+pub(super) fn verdict(ran: Ran, tally: Tally, rest: &str) -> Verdict {
+    let Tally { passed, failed } = tally;
+    match ran.ending {
+        Ok(()) if passed == 0 => Verdict::failed("no test was run"),
+        Ok(()) => Verdict::Passed(format!("{passed} passed, {rest} left out")),
+        Err(how) => Verdict::failed(format!("{passed} passed, {failed} failed ({how})")),
+    }
+}

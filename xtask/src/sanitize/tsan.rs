@@ -1,0 +1,27 @@
+//! ThreadSanitizer, over the suites that use several threads.
+
+use super::left_out::Tool;
+use super::{nightly, suites};
+use crate::command;
+use crate::step::Verdict;
+use crate::toolchain;
+use crate::workspace::Workspace;
+
+/// The second flag lets instrumented crates link with what is never instrumented: build scripts' and macros' `std`.
+const FLAGS: &str = "-Zsanitizer=thread -Cunsafe-allow-abi-mismatch=sanitizer";
+
+pub(super) fn run(workspace: &Workspace) -> Verdict {
+    let nightly = match nightly::find_or_install(workspace) {
+        Ok(nightly) => nightly,
+        Err(reason) => return Verdict::Skipped(reason),
+    };
+    let host = match toolchain::running(workspace) {
+        Ok(running) => running.host,
+        Err(complaint) => return Verdict::failed(complaint),
+    };
+    let mut command = command::cargo_of(&nightly, &workspace.root);
+    command.env("RUSTFLAGS", FLAGS);
+    // `std` is built again: the locks and channels in it order things that the tool must see.
+    command.args(["nextest", "run", "-Zbuild-std", "--target", &host, "--target-dir", "target/tsan"]);
+    suites::run(workspace, &mut command, Tool::Tsan)
+}
