@@ -261,7 +261,7 @@ mod tests {
     use crate::testing::{ByHand, Connected, DropCount, Gate, all_doors, stopped_env};
     use crate::{Operation, Receiver};
 
-    const DEEP: usize = 1_000_000;
+    const DEEP: usize = if cfg!(miri) { 1_000 } else { 1_000_000 };
 
     /// How many of a kind are alive, and the most that were.
     #[derive(Clone, Default)]
@@ -397,16 +397,17 @@ mod tests {
 
     #[test]
     fn threads_may_complete_it_while_it_is_being_started() {
+        const ROUNDS: u32 = if cfg!(miri) { 10 } else { 1_500 };
         let gate = Gate::<u32>::new();
         std::thread::scope(|scope| {
             scope.spawn(|| {
-                for round in 0..3_000 {
+                for round in 0..2 * ROUNDS {
                     while !gate.complete(Outcome::Value(round)) {
                         std::thread::yield_now();
                     }
                 }
             });
-            for round in 0..1_500 {
+            for round in 0..ROUNDS {
                 let second = gate.clone();
                 let sender =
                     gate.sender().let_value(move |first| second.sender().then(move |v| (first, v)).boxed());
