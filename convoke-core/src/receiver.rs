@@ -1,6 +1,7 @@
 //! Where an outcome goes.
 
 use crate::algorithm::boxed::AnySender;
+use crate::algorithm::boxed_turn::Enclosing;
 use crate::{Env, Outcome};
 
 /// Takes the outcome of a piece of work. It is an obligation: whoever starts work with a receiver completes it
@@ -31,5 +32,13 @@ pub trait Receiver<V, E>: Send {
         Self: Sized,
     {
         Err((self, sender))
+    }
+
+    /// The boxed operation that the work is part of, if that is known: boxed work directly inside of it need not start and
+    /// complete by recursion. The receivers of adaptors ask the one that they wrap.
+    #[doc(hidden)]
+    #[inline]
+    fn enclosing(&self) -> Option<Enclosing> {
+        None
     }
 }

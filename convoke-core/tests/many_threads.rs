@@ -37,6 +37,9 @@ impl<V, E, R: Receiver<V, E>> Receiver<V, E> for Asked<'_, R> {
     }
 }
 
+/// How many calls a bulk makes.
+const COUNT: usize = if cfg!(miri) { 40 } else { 1000 };
+
 /// Runs by hand what it is given and claims to be this wide; or has a thread for each piece of work.
 #[derive(Clone, PartialEq)]
 struct Wide(Option<ByHand>, usize);
@@ -55,7 +58,7 @@ impl Executor for Wide {
 }
 
 fn hits() -> Vec<AtomicUsize> {
-    (0..1000).map(|_| AtomicUsize::new(0)).collect()
+    (0..COUNT).map(|_| AtomicUsize::new(0)).collect()
 }
 
 fn hit(index: usize, hits: &impl AsRef<[AtomicUsize]>) {
@@ -68,8 +71,8 @@ fn each_once(outcome: Outcome<Vec<AtomicUsize>>) -> bool {
 
 #[test]
 fn runners_of_a_bulk_share_the_calls() {
-    for _ in 0..300 {
-        let sender = just(hits()).bulk(1000, hit);
+    for _ in 0..if cfg!(miri) { 3 } else { 300 } {
+        let sender = just(hits()).bulk(COUNT, hit);
         assert!(each_once(Connected::with_env(sender, Env::from(Wide(None, 4))).start().wait()));
     }
 }
@@ -77,7 +80,7 @@ fn runners_of_a_bulk_share_the_calls() {
 #[test]
 fn helpers_of_a_bulk_do_not_ask_the_receiver_which_need_not_be_sync() {
     let (by_hand, asked) = (ByHand::new(), AtomicUsize::new(0));
-    let sender = AskedForEnv(just(hits()).bulk(1000, hit), &asked);
+    let sender = AskedForEnv(just(hits()).bulk(COUNT, hit), &asked);
     let before = Cell::new(0);
     let outcome = Connected::with_env(sender, Env::from(Wide(Some(by_hand.clone()), 3))).meanwhile(|_| {
         before.set(asked.load(Relaxed));

@@ -104,6 +104,8 @@ pub mod raw {
     #[doc(hidden)]
     pub use crate::limited::seats::{AfterQueuing, Seat, Seats, Turn};
     #[doc(hidden)]
+    pub use crate::pool::gate::{Gate, Inside};
+    #[doc(hidden)]
     pub use crate::pool::injector::Injector;
     #[doc(hidden)]
     pub use crate::pool::priorities::{Priorities, Signals};

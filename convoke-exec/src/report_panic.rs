@@ -2,10 +2,10 @@
 
 use convoke_core::Panic;
 
-/// Writes it to the error stream: the handler if nobody said otherwise.
+/// Writes it to the error stream: the handler if nobody said otherwise. Does not panic: a stream that is closed is not written to.
 #[cold]
 pub(crate) fn report_panic(panic: Panic) {
-    eprintln!("convoke: a piece of work {panic}; the executor goes on");
+    let _ = Panic::catch(|| eprintln!("convoke: a piece of work {panic}; the executor goes on"));
 }
 
 /// Calls `f`; a panic goes to the handler, and one of the handler no further than here.

@@ -4,6 +4,7 @@
 use core::fmt;
 use core::marker::PhantomData;
 use core::ops::{Deref, DerefMut};
+use core::ptr::NonNull;
 
 use convoke_core::raw::sync::UnsafeCell;
 
@@ -109,10 +110,14 @@ unsafe impl<T: Send> Send for SpinLock<T> {}
 
 /// The lock is held while this exists.
 pub struct SpinGuard<'a, T> {
-    lock: &'a SpinLock<T>,
-    /// It gives out references to the value, and so is `Sync` only if the value is; the lock needs `Send` alone.
+    /// Not a reference: as soon as the lock is given back, another thread may free it, while the function that the guard was
+    /// passed to is still executing.
+    lock: NonNull<SpinLock<T>>,
     _value: PhantomData<&'a mut T>,
 }
+
+// SAFETY: a shared guard gives out shared references to the value, and nothing else.
+unsafe impl<T: Sync> Sync for SpinGuard<'_, T> {}
 
 impl<T> SpinLock<T> {
     /// One that nobody holds.
@@ -131,7 +136,7 @@ impl<T> SpinLock<T> {
     #[inline]
     pub fn lock(&self) -> SpinGuard<'_, T> {
         self.flag.take();
-        SpinGuard { lock: self, _value: PhantomData }
+        SpinGuard { lock: NonNull::from(self), _value: PhantomData }
     }
 }
 
@@ -140,23 +145,24 @@ impl<T> Deref for SpinGuard<'_, T> {
 
     #[inline]
     fn deref(&self) -> &T {
-        // SAFETY: we hold the lock.
-        self.lock.value.with(|value| unsafe { &*value })
+        // SAFETY: the lock is there until it is given back, and we hold it.
+        unsafe { self.lock.as_ref().value.with(|value| &*value) }
     }
 }
 
 impl<T> DerefMut for SpinGuard<'_, T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: we hold the lock, and `self` is borrowed for as long as the value is.
-        self.lock.value.with_mut(|value| unsafe { &mut *value })
+        // SAFETY: the lock is there until it is given back, and we hold it; `self` is borrowed for as long as the value is.
+        unsafe { self.lock.as_ref().value.with_mut(|value| &mut *value) }
     }
 }
 
 impl<T> Drop for SpinGuard<'_, T> {
     #[inline]
     fn drop(&mut self) {
-        self.lock.flag.give_back();
+        // SAFETY: the lock is there until it is given back, which is done now, with one store.
+        unsafe { self.lock.as_ref() }.flag.give_back();
     }
 }
 

@@ -377,3 +377,23 @@ fn threads_complete_consume_abandon_and_stop_in_any_order() {
     }
     assert_eq!(values.load(Ordering::Relaxed), 666);
 }
+
+#[test]
+fn the_payload_of_a_second_panic_may_ask_the_scope_when_it_is_dropped() {
+    /// Comes back into the scope.
+    struct Asks(convoke_exec::ScopeHandle);
+
+    impl Drop for Asks {
+        fn drop(&mut self) {
+            self.0.use_count();
+        }
+    }
+
+    let scope = CountingScope::new();
+    for _ in 0..2 {
+        let handle = scope.handle();
+        let work = just(()).then(move |()| -> () { std::panic::panic_any(Asks(handle)) });
+        scope.spawn(work, &Env::new()).unwrap();
+    }
+    assert!(matches!(join(&scope), Outcome::Panicked(_)));
+}

@@ -6,15 +6,17 @@
 
 mod lawless;
 
+use std::future::poll_fn;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Wake, Waker};
 use std::thread;
 use std::time::Duration;
 
 use convoke::env::Changes;
 use convoke::prelude::*;
 use convoke::raw::{Home, Runnable, Timers};
-use convoke::{Panic, RunLoopExecutor, launch, run_on};
+use convoke::{CountingScope, Env, Panic, PoolExecutor, RunLoopExecutor, launch, run_on};
 use lawless::{Came, Lawless, PROGRAMS, Program, end_in_order};
 
 /// Runs all programs, each on an executor of its own. Whatever came of them, all their work is gone afterwards.
@@ -344,4 +346,101 @@ fn a_handle_that_panics_where_a_sender_is_started_ends_in_order() {
     let ways = [Panics::InClone(1), Panics::InDrop, Panics::InDispatch, Panics::InHome];
     let test = "a_handle_that_panics_where_a_sender_is_started_ends_in_order";
     end_in_order(test, ways.len(), |case| use_handle(ways[case]));
+}
+
+/// Hands back, to whoever dispatches a piece of work, the one that was dispatched before.
+#[derive(Clone, Default)]
+struct Swaps(Arc<Mutex<Option<Runnable>>>);
+
+impl PartialEq for Swaps {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Executor for Swaps {
+    fn post(&self, runnable: Runnable) {
+        runnable.run();
+    }
+
+    fn dispatch(&self, runnable: Runnable) -> Option<Runnable> {
+        self.0.lock().unwrap().replace(runnable)
+    }
+}
+
+#[test]
+fn an_executor_that_hands_back_other_work_than_it_was_given_has_that_run() {
+    let (x, ran) = (Swaps::default(), Arc::new(AtomicUsize::new(0)));
+    let env = Env::new().with(Changes::new().executor(x.clone()));
+    let scope = CountingScope::new();
+    for _ in 0..3 {
+        let count = ran.clone();
+        let work = async move {
+            checkpoint().await;
+            count.fetch_add(1, Ordering::Relaxed);
+        };
+        assert!(scope.spawn(task(work), &env).is_ok());
+    }
+    assert_eq!(ran.load(Ordering::Relaxed), 2, "the third is there instead of the second");
+    let last = x.0.lock().unwrap().take();
+    drop(last);
+    assert_eq!(sync_wait(scope.join()), Outcome::Value(()));
+}
+
+/// Names the timers of another loop each time that it is asked, and sometimes none.
+#[derive(Clone)]
+struct Clocks(Arc<[RunLoopExecutor; 2]>, Arc<AtomicUsize>, PoolExecutor);
+
+impl PartialEq for Clocks {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Executor for Clocks {
+    fn post(&self, runnable: Runnable) {
+        self.2.post(runnable);
+    }
+
+    fn timers(&self) -> Option<&dyn Timers> {
+        match self.1.fetch_add(1, Ordering::Relaxed) % 3 {
+            2 => None,
+            loop_of => self.0[loop_of].timers(),
+        }
+    }
+}
+
+/// A timer is taken back from those that it was armed by, whatever the executor names as its timers by then.
+#[test]
+fn an_executor_that_names_other_timers_each_time_mixes_up_none_of_them() {
+    let (pool, loops) = (ThreadPool::new(1).unwrap(), [RunLoop::new(), RunLoop::new()]);
+    let executors = Arc::new(loops.each_ref().map(RunLoop::executor));
+    let x = Clocks(executors, Arc::default(), pool.executor());
+    let launched = launch(&x).start(async {
+        let far = Duration::from_secs(3600);
+        let mut sleeps: Vec<_> = (0..4).map(|_| Box::pin(sleep(far).into_future())).collect();
+        let mut operation = Box::pin(sleep(far).into_awaited());
+        for _ in 0..6 {
+            poll_fn(|cx| {
+                // Another waker each time: the timer is taken back, and armed again.
+                let waker = Waker::from(Arc::new(Passes(cx.waker().clone())));
+                let mut cx = Context::from_waker(&waker);
+                sleeps.iter_mut().for_each(|sleep| assert!(sleep.as_mut().poll(&mut cx).is_pending()));
+                assert!(operation.as_mut().poll(&mut cx).is_pending());
+                Poll::Ready(())
+            })
+            .await;
+            checkpoint().await;
+        }
+    });
+    assert_eq!(launched.wait(), Outcome::Value(()));
+}
+
+/// A waker around another.
+struct Passes(Waker);
+
+impl Wake for Passes {
+    fn wake(self: Arc<Self>) {
+        self.0.wake_by_ref();
+    }
 }

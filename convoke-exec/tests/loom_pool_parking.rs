@@ -13,7 +13,7 @@ use convoke_core::raw::sync::atomic::{AtomicUsize, Ordering};
 use convoke_core::raw::sync::{Arc, thread};
 use convoke_core::raw::{Call, Runnable};
 use convoke_exec::Priority;
-use convoke_exec::raw::{Injector, Priorities, Sleepers};
+use convoke_exec::raw::{Gate, Injector, Priorities, Sleepers};
 use convoke_exec::testing::runnable;
 use model::{Reached, explore};
 
@@ -310,4 +310,48 @@ fn while_high_work_waits_the_signal_is_set() {
     });
     ONE_LEFT.assert("two were taken meanwhile");
     MORE_LEFT.assert("fewer were taken meanwhile");
+}
+
+/// Says when it goes.
+struct Goes(Arc<AtomicUsize>);
+
+impl Drop for Goes {
+    fn drop(&mut self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn what_a_gate_leads_to_goes_once_and_not_while_somebody_is_inside() {
+    static INSIDE: Reached = Reached::new();
+    static TOO_LATE: Reached = Reached::new();
+    static LEFT_TO_THE_LAST: Reached = Reached::new();
+    explore(3, || {
+        let gone = Arc::new(AtomicUsize::new(0));
+        let gate = Arc::new(Gate::new(Arc::new(Goes(gone.clone()))));
+        let posters = [(); 2].map(|()| {
+            let gate = gate.clone();
+            thread::spawn(move || match gate.enter() {
+                Some(value) => {
+                    INSIDE.here();
+                    assert_eq!(value.0.load(Ordering::Relaxed), 0, "it is there while somebody is inside");
+                }
+                None => TOO_LATE.here(),
+            })
+        });
+        gate.close();
+        if gone.load(Ordering::Relaxed) == 0 {
+            LEFT_TO_THE_LAST.here();
+        }
+        for poster in posters {
+            poster.join().unwrap();
+        }
+        assert_eq!(gone.load(Ordering::Relaxed), 1, "it went once");
+        assert!(gate.enter().is_none());
+        drop(gate);
+        assert_eq!(gone.load(Ordering::Relaxed), 1, "it went once");
+    });
+    INSIDE.assert("somebody was inside");
+    TOO_LATE.assert("somebody came too late");
+    LEFT_TO_THE_LAST.assert("the last one inside has let it go");
 }

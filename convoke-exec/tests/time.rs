@@ -374,3 +374,29 @@ fn a_deadline_without_end_never_comes() {
     clock.run_ready();
     assert_eq!(running.outcome(), Outcome::Value(1));
 }
+
+#[test]
+fn an_executor_that_panics_when_a_sleep_is_posted_stops_that_sleep_and_no_other() {
+    /// Has no timers, and takes no work.
+    #[derive(Clone, PartialEq)]
+    struct Refuses;
+
+    impl Executor for Refuses {
+        fn post(&self, _: convoke_core::raw::Runnable) {
+            panic!("takes no work");
+        }
+    }
+
+    // The thread that calls its timer serves all executors without timers: it must not end by this, nor the process.
+    for _ in 0..2 {
+        let refused = Connected::with_env(sleep(Duration::from_millis(1)), Env::from(Refuses)).start();
+        while !refused.is_complete() {
+            thread::yield_now();
+        }
+        assert_eq!(refused.outcome(), Outcome::Stopped);
+    }
+    let source = StopSource::new();
+    let sleeps = Connected::with_env(sleep(HOUR), env_on(&Refuses, &source)).start();
+    source.request_stop(StopReason::Requested);
+    assert_eq!(sleeps.outcome(), Outcome::Stopped);
+}

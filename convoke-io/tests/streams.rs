@@ -2,15 +2,16 @@
 
 use std::io;
 use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
 use convoke::prelude::*;
 use convoke::stream::{
     AnyStream, Closing, Duplex, Progress, copy, copy_bidirectional, duplex, read_exact, write_all,
 };
-use futures_io::AsyncWrite;
+use futures_io::{AsyncRead, AsyncWrite};
 
 fn run<T: Send + 'static>(program: impl Future<Output = io::Result<T>> + Send + 'static) -> T {
     sync_wait(task(program)).unwrap().unwrap()
@@ -126,12 +127,10 @@ fn an_erased_stream_is_split_and_put_together_and_found_again() {
 }
 
 async fn finish(stream: &mut Duplex) -> io::Result<()> {
-    use futures_io::AsyncWrite;
     std::future::poll_fn(|cx| std::pin::Pin::new(&mut *stream).poll_close(cx)).await
 }
 
 async fn read_to_end(stream: &mut Duplex, all: &mut Vec<u8>) -> io::Result<()> {
-    use futures_io::AsyncRead;
     let mut buffer = [0; 4];
     loop {
         let read =
@@ -200,4 +199,49 @@ fn a_stream_is_closed_on_every_exit_and_only_its_own_news_are_told() {
         let (ended, events) = sync_wait(task(leaves(by, fails))).unwrap();
         assert_eq!((kind(ended), events), (expected, vec!["written", "closed"]), "by {by}, fails: {fails}");
     }
+}
+
+struct Throws;
+
+impl Wake for Throws {
+    fn wake(self: Arc<Self>) {
+        panic!("thrown by a waker");
+    }
+}
+
+#[derive(Default)]
+struct Told(AtomicBool);
+
+impl Wake for Told {
+    fn wake(self: Arc<Self>) {
+        self.0.store(true, Ordering::Release);
+    }
+}
+
+#[test]
+fn a_waker_that_panics_costs_the_other_end_nothing() {
+    let (mut near, mut far) = duplex(4);
+    let throws = Waker::from(Arc::new(Throws));
+    let (mut throwing, mut quiet) = (Context::from_waker(&throws), Context::from_waker(Waker::noop()));
+    let mut buffer = [0; 4];
+    assert!(Pin::new(&mut far).poll_read(&mut throwing, &mut buffer).is_pending());
+    let written = Pin::new(&mut near).poll_write(&mut quiet, b"word");
+    assert!(matches!(written, Poll::Ready(Ok(4))), "{written:?}");
+    assert!(Pin::new(&mut near).poll_write(&mut throwing, b"more").is_pending());
+    let read = Pin::new(&mut far).poll_read(&mut quiet, &mut buffer);
+    assert!(matches!(read, Poll::Ready(Ok(4))) && buffer == *b"word", "{read:?}");
+}
+
+#[test]
+fn an_end_that_goes_tells_who_reads_and_who_writes_even_if_one_of_their_wakers_panics() {
+    let (near, mut far) = duplex(4);
+    let (told, throws) = (Arc::new(Told::default()), Waker::from(Arc::new(Throws)));
+    let told_waker = Waker::from(told.clone());
+    let (mut throwing, mut counting) = (Context::from_waker(&throws), Context::from_waker(&told_waker));
+    assert!(Pin::new(&mut far).poll_write(&mut counting, b"word").is_ready());
+    assert!(Pin::new(&mut far).poll_write(&mut counting, b"more").is_pending());
+    assert!(Pin::new(&mut far).poll_read(&mut throwing, &mut [0; 4]).is_pending());
+    drop(near);
+    assert!(told.0.load(Ordering::Acquire), "who writes waits for nobody");
+    assert!(matches!(Pin::new(&mut far).poll_write(&mut counting, b"more"), Poll::Ready(Err(_))));
 }

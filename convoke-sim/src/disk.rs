@@ -9,7 +9,7 @@ use convoke_core::raw::sync::{Mutex, MutexGuard};
 use convoke_exec::forever;
 use convoke_exec::time::sleep;
 
-use crate::world::{HostId, Platter, World};
+use crate::world::{Crashed, HostId, Platter, World};
 use convoke_core::raw::Random;
 
 /// A value that outlives the crashes of its host, made by [`Sim::disk`](crate::Sim::disk). Clones are the same disk.
@@ -87,11 +87,13 @@ impl<T: Clone + Send + 'static> Disk<T> {
     #[track_caller]
     pub fn write<R>(&self, f: impl FnOnce(&mut T) -> R) -> R {
         let takes_it = self.world.with(|state| state.writes(self.host));
+        // Declared before the lock is taken, and so dropped without it, if the disk does not take it or `f` panics.
+        let mut value;
         let mut layers = self.surface.lock();
-        let mut value = layers.written.last().unwrap_or(&layers.synced).clone();
-        let returned = f(&mut value);
+        value = Some(layers.written.last().unwrap_or(&layers.synced).clone());
+        let returned = value.as_mut().map(f).expect("put there above");
         if takes_it {
-            layers.written.push(value);
+            layers.written.extend(value.take());
         }
         returned
     }
@@ -111,18 +113,25 @@ impl<T: Clone + Send + 'static> Disk<T> {
         let begun = self.world.with(|state| state.begin_sync(self.host));
         let Some(takes) = begun else { forever().await };
         sleep(takes?).await;
-        let mut layers = self.surface.lock();
-        let count = until.saturating_sub(layers.before) as usize;
-        let last = layers.written.drain(..count).next_back();
-        if let Some(value) = last {
-            layers.synced = value;
-            layers.before = until;
-        }
+        drop(self.surface.make_sure(until));
         Ok(())
     }
 }
 
 impl<T> Surface<T> {
+    /// The writes up to this one, of all that there were, are sure to stay. Returns the values that this replaces, to be dropped
+    /// without the lock.
+    fn make_sure(&self, until: u64) -> Vec<T> {
+        let mut layers = self.lock();
+        let count = until.saturating_sub(layers.before) as usize;
+        let mut passed: Vec<T> = layers.written.drain(..count).collect();
+        if let Some(value) = passed.pop() {
+            passed.push(core::mem::replace(&mut layers.synced, value));
+            layers.before = until;
+        }
+        passed
+    }
+
     #[track_caller]
     fn lock(&self) -> MutexGuard<'_, Layers<T>> {
         match self.0.try_lock() {
@@ -134,16 +143,16 @@ impl<T> Surface<T> {
 }
 
 impl<T: Clone + Send + 'static> Platter for Surface<T> {
-    fn crash(&self, random: &mut Random) -> (usize, usize) {
+    fn crash(&self, random: &mut Random) -> Crashed {
         let mut layers = self.lock();
-        let written = layers.written.len();
+        let mut remains = core::mem::take(&mut layers.written);
+        let written = remains.len();
         let stays = if written == 0 { 0 } else { random.below(written + 1) };
-        let last = layers.written.drain(..).take(stays).last();
-        if let Some(value) = last {
-            layers.synced = value;
+        if stays > 0 {
+            core::mem::swap(&mut layers.synced, &mut remains[stays - 1]);
         }
         layers.before += written as u64;
-        (written - stays, written)
+        Crashed { lost: written - stays, written, remains: Box::new(remains) }
     }
 }
 

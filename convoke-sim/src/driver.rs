@@ -34,7 +34,7 @@ use crate::world::{HostId, Link, SocketId, Transport, World};
 pub struct SimDriver {
     world: Arc<World>,
     host: HostId,
-    life: u32,
+    life: u64,
     clock: Clock,
     signals: Arc<Switchboard>,
     awake: Arc<AtomicBool>,
@@ -65,7 +65,7 @@ impl SimDriver {
     pub(crate) fn new(
         world: Arc<World>,
         host: HostId,
-        life: u32,
+        life: u64,
         clock: Clock,
         signals: Arc<Switchboard>,
     ) -> Self {

@@ -34,7 +34,7 @@ pub(crate) struct Life {
 }
 
 impl Life {
-    pub(crate) fn new(world: Arc<World>, host: HostId, number: u32, clock: Clock) -> Self {
+    pub(crate) fn new(world: Arc<World>, host: HostId, number: u64, clock: Clock) -> Self {
         let source = StopSource::new();
         let signals = Arc::new(Switchboard::asking(source.clone()));
         let driver = SimDriver::new(world.clone(), host, number, clock, signals.clone());

@@ -5,6 +5,7 @@ use std::io;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use convoke::net::TcpListener;
 use convoke::prelude::*;
 use convoke::sim::{Disk, Fault, Sim, explore_faults, explore_seeds, replay_fault};
 
@@ -120,4 +121,64 @@ fn only_what_was_written_before_a_sync_began_is_synced() {
         assert_eq!((disk.read_synced(|number| *number), disk.read(|number| *number)), (1, 2));
     });
     sim.run();
+}
+
+/// Something whose destructor comes back to the simulation: a socket closes itself there.
+type Holds = Option<Arc<TcpListener>>;
+
+#[test]
+fn values_with_sockets_in_them_are_dropped_without_a_lock_of_the_simulation() {
+    // Whether the write stays is up to the seed.
+    explore_seeds(0..8, |sim| {
+        let disk: Disk<Holds> = sim.disk("server", None);
+        sim.host("server").run_with(disk, async |disk| -> io::Result<()> {
+            let listener = Arc::new(TcpListener::bind("0.0.0.0:1").await?);
+            disk.write(|value| *value = Some(listener));
+            disk.sync().await?;
+            // The value that is synced goes with the next sync, and the one after that with the crash.
+            disk.write(|value| *value = None);
+            disk.sync().await?;
+            let listener = Arc::new(TcpListener::bind("0.0.0.0:2").await?);
+            disk.write(|value| *value = Some(listener));
+            forever().await
+        });
+        sim.at(SECOND, |sim| sim.crash("server"));
+    });
+}
+
+/// A value that looks at its own disk when it goes.
+#[derive(Clone)]
+struct Looks(Arc<Mutex<Option<Disk<Looks>>>>);
+
+impl Drop for Looks {
+    fn drop(&mut self) {
+        let disk = self.0.lock().unwrap().clone();
+        if let Some(disk) = disk {
+            disk.read(|_| {});
+        }
+    }
+}
+
+#[test]
+fn a_value_that_looks_at_its_disk_when_it_goes_finds_nobody_there() {
+    let room: Arc<Mutex<Option<Disk<Looks>>>> = Arc::default();
+    let kept = room.clone();
+    explore_seeds(0..4, move |sim| {
+        let disk = sim.disk("server", Looks(kept.clone()));
+        let before = kept.lock().unwrap().replace(disk.clone());
+        drop(before);
+        sim.host("server").run_with(disk, async |disk| -> io::Result<()> {
+            for _ in 0..3 {
+                disk.write(|_| {});
+            }
+            disk.sync().await?;
+            let broken = convoke::Panic::catch(|| disk.write(|_| panic!("halfway")));
+            assert!(broken.is_err());
+            disk.write(|_| {});
+            forever().await
+        });
+        sim.at(SECOND, |sim| sim.crash("server"));
+    });
+    let last = room.lock().unwrap().take();
+    drop(last);
 }

@@ -27,6 +27,7 @@ fn the_program() {
         "has a service" => main.run(async || waits_with_a_service(false).await),
         "has a service that hangs" => main.run(async || waits_with_a_service(true).await),
         "panics" => main.run(async || panics_with_a_service().await),
+        "blocks when it is asked to stop" => main.run(async || blocks_when_it_is_asked_to_stop().await),
         "reloads" => main.run(async || reloads().await),
         other => panic!("there is no program `{other}`"),
     }
@@ -85,6 +86,20 @@ async fn panics_with_a_service() {
     with_services(|services| services.make_service(|_| SaysGoodbye { hangs: true }).is_ok()).unwrap();
     println!("\nready");
     panic!("on purpose");
+}
+
+/// Blocks whatever thread asks it to stop, for ever.
+async fn blocks_when_it_is_asked_to_stop() {
+    let blocks = |_| {
+        println!("\nblocking");
+        loop {
+            std::thread::park();
+        }
+    };
+    let callback = std::pin::pin!(convoke::current::stop_token().on_stop(blocks));
+    callback.as_ref().register();
+    println!("\nready");
+    forever().await;
 }
 
 /// Reloads when it is told to, and ends when it is asked to stop.
@@ -162,6 +177,17 @@ fn a_second_signal_ends_it_hard_and_names_what_still_runs() {
         said.contains("task (convoke/tests/main_program.rs"),
         "the first task is where the program is: {said}"
     );
+}
+
+#[test]
+fn a_stop_callback_that_blocks_keeps_no_second_signal_from_ending_it_hard() {
+    let mut program = Program::start("blocks when it is asked to stop");
+    program.signal(libc::SIGTERM);
+    program.wait_for("blocking");
+    program.signal(libc::SIGINT);
+    let (status, said) = program.end();
+    assert_eq!(status, Some(i32::from(ENDED_HARD)), "{said}");
+    assert!(said.contains("a second signal (2)"), "{said}");
 }
 
 #[test]

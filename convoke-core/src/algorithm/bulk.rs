@@ -6,6 +6,7 @@ use core::ops::Range;
 use core::pin::Pin;
 use core::ptr::NonNull;
 
+use super::boxed_turn::Enclosing;
 use super::bulk_share::Share;
 use crate::executor::{Call, Header, Runnable, WorkKind};
 use crate::operation::{EnvAbove, Slot};
@@ -320,6 +321,12 @@ where
     fn env(&self) -> &Env {
         // SAFETY: rule 1: the operation is alive and its receiver in place until the child completes.
         unsafe { self.operation.as_ref().env.get() }
+    }
+
+    #[inline]
+    fn enclosing(&self) -> Option<Enclosing> {
+        // SAFETY: rule 1: the sender before is running; the answer was written when it was started.
+        unsafe { self.operation.as_ref().env.enclosing() }
     }
 }
 

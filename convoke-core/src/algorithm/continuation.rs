@@ -6,6 +6,7 @@ use core::marker::PhantomPinned;
 use core::pin::Pin;
 use core::ptr::NonNull;
 
+use super::boxed_turn::Enclosing;
 use crate::operation::Slot;
 use crate::sync::UnsafeCell;
 use crate::{Env, Operation, Outcome, Panic, Receiver, Sender};
@@ -169,6 +170,12 @@ where
         unsafe {
             (*self.operation.as_ref().parts.get_const()).receiver.as_ref().expect("taken on completion").env()
         }
+    }
+
+    #[inline]
+    fn enclosing(&self) -> Option<Enclosing> {
+        // SAFETY: the operation is alive, and the receiver in its place, until the first child completes.
+        unsafe { (*self.operation.as_ref().parts.get()).receiver.as_ref() }.and_then(Receiver::enclosing)
     }
 }
 

@@ -5,6 +5,7 @@ use core::marker::PhantomPinned;
 use core::pin::Pin;
 use core::ptr::NonNull;
 
+use super::boxed_turn::Enclosing;
 use super::unstoppable::Unstoppable;
 use crate::operation::Slot;
 use crate::sync::UnsafeCell;
@@ -192,6 +193,12 @@ where
         // SAFETY: the operation is alive, and the receiver in its place, until the clean-up completes.
         unsafe { self.operation.as_ref().env() }
     }
+
+    #[inline]
+    fn enclosing(&self) -> Option<Enclosing> {
+        // SAFETY: the operation is alive, and the receiver in its place, until the clean-up completes.
+        unsafe { (*self.operation.as_ref().parts.get()).receiver.as_ref() }.and_then(Receiver::enclosing)
+    }
 }
 
 /// Passes the kept outcome on when the clean-up has ended.
@@ -240,6 +247,12 @@ where
     fn env(&self) -> &Env {
         // SAFETY: the operation is alive, and the receiver in its place, until the clean-up completes.
         unsafe { self.operation.as_ref().env() }
+    }
+
+    #[inline]
+    fn enclosing(&self) -> Option<Enclosing> {
+        // SAFETY: the operation is alive, and the receiver in its place, until the clean-up completes.
+        unsafe { (*self.operation.as_ref().parts.get()).receiver.as_ref() }.and_then(Receiver::enclosing)
     }
 }
 

@@ -7,6 +7,7 @@ use core::mem::ManuallyDrop;
 use core::pin::Pin;
 use core::ptr::NonNull;
 
+use super::boxed_turn::Enclosing;
 use crate::env::ScopedEnv;
 use crate::operation::{Children, EnvAbove};
 use crate::sync::UnsafeCell;
@@ -331,6 +332,12 @@ where
                 None => parent.above.get(),
             }
         }
+    }
+
+    #[inline]
+    fn enclosing(&self) -> Option<Enclosing> {
+        // SAFETY: rules 2 and 3: the child is not home, so the answer is in its place and only read.
+        unsafe { self.parent.0.as_ref().above.enclosing() }
     }
 }
 

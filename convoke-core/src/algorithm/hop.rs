@@ -5,6 +5,7 @@ use core::marker::PhantomPinned;
 use core::pin::Pin;
 use core::ptr::NonNull;
 
+use super::boxed_turn::Enclosing;
 use crate::executor::{Call, Header, Runnable, WorkKind, dispatch_contained, post_contained};
 use crate::operation::Slot;
 use crate::sync::UnsafeCell;
@@ -182,6 +183,13 @@ where
         unsafe {
             (*self.operation.as_ref().parts.get_const()).receiver.as_ref().expect("taken on completion").env()
         }
+    }
+
+    #[inline]
+    fn enclosing(&self) -> Option<Enclosing> {
+        // SAFETY: the operation is alive, and the receiver in its place, until the work completes.
+        unsafe { (*self.operation.as_ref().parts.get_const()).receiver.as_ref() }
+            .and_then(Receiver::enclosing)
     }
 }
 

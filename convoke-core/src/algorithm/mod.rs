@@ -13,6 +13,7 @@
 
 pub mod affine_on;
 pub mod boxed;
+pub(crate) mod boxed_turn;
 pub mod bulk;
 mod bulk_share;
 pub mod continuation;
@@ -48,6 +49,7 @@ pub mod schedule;
 pub mod scoped;
 pub mod sequence;
 pub mod split;
+mod split_list;
 mod split_state;
 pub mod starts_on;
 pub mod stop_when;

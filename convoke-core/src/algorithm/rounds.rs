@@ -6,6 +6,7 @@ use core::marker::PhantomPinned;
 use core::pin::Pin;
 use core::ptr::NonNull;
 
+use super::boxed_turn::Enclosing;
 use crate::operation::{Handshake, Slot};
 use crate::sync::UnsafeCell;
 use crate::{Env, Operation, Outcome, OutcomeOf, Panic, Receiver, Sender};
@@ -225,6 +226,12 @@ where
                 .expect("taken after the last round")
                 .env()
         }
+    }
+
+    #[inline]
+    fn enclosing(&self) -> Option<Enclosing> {
+        // SAFETY: rule 1: the round is running, so the operation is alive and its receiver in place.
+        unsafe { (*self.operation.as_ref().receiver.get()).as_ref() }.and_then(Receiver::enclosing)
     }
 }
 

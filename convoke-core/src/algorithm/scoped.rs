@@ -6,6 +6,7 @@ use core::marker::PhantomPinned;
 use core::pin::Pin;
 use core::ptr::NonNull;
 
+use super::boxed_turn::Enclosing;
 use crate::env::{Changes, ScopedEnv};
 use crate::operation::Slot;
 use crate::sync::UnsafeCell;
@@ -125,6 +126,12 @@ where
     fn env(&self) -> &Env {
         // SAFETY: the operation is alive, and its environment made, until the work completes.
         unsafe { (*self.operation.as_ref().parts.get_const()).env.as_deref().expect("made in `start`") }
+    }
+
+    #[inline]
+    fn enclosing(&self) -> Option<Enclosing> {
+        // SAFETY: the operation is alive, and the receiver in its place, until the work completes.
+        unsafe { (*self.operation.as_ref().parts.get()).receiver.as_ref() }.and_then(Receiver::enclosing)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use core::ptr::NonNull;
 
+use super::split_list::{Place, Places};
 use crate::env::Changes;
 use crate::operation::Slot;
 use crate::sync::UnsafeCell;
@@ -19,7 +20,7 @@ impl<S: Sender<Value: Clone + Send, Error: Clone + Send> + 'static> Shareable fo
 /// 1. Whoever changes `phase` from idle to running, under the lock, alone uses `sender`, `env` and `work` until he has
 ///    started the work. From then on `env` is only read, and `work` is used by whoever completes it.
 /// 2. A place is in the list until it is taken out, under the lock, by who will end that consumer's wait: the work when
-///    it has completed, or the consumer's stop request. Until then the consumer is alive.
+///    it has completed, or, before that, the consumer's stop request. Until then the consumer is alive.
 /// 3. The result is written before `phase` becomes done, and stays.
 /// 4. While the work runs somebody waits for it: a consumer that is stopped leaves if others wait, and else asks the work
 ///    to stop and waits on. So the work is never left behind.
@@ -36,7 +37,7 @@ pub(super) struct Shared<S: Shareable> {
 
 struct Waiting<S: Shareable> {
     phase: Phase,
-    places: Vec<Place<S>>,
+    places: Places<S>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -44,12 +45,6 @@ enum Phase {
     Idle,
     Running,
     Done,
-}
-
-/// A consumer that waits: its address, and how its wait is ended.
-pub(super) struct Place<S: Sender> {
-    pub(super) consumer: NonNull<()>,
-    pub(super) end: unsafe fn(NonNull<()>, OutcomeOf<S>),
 }
 
 enum Kept<S: Sender> {
@@ -66,11 +61,11 @@ unsafe impl<S: Shareable> Send for Shared<S> {}
 unsafe impl<S: Shareable> Sync for Shared<S> {}
 
 /// What a consumer that wants to leave must now do.
-pub(super) enum Leaving<S: Sender> {
-    /// Nothing: its wait has been ended already.
+pub(super) enum Leaving {
+    /// Nothing: its wait has been ended already, or is about to be.
     Gone,
     /// End its wait: it is out of the list.
-    Left(Place<S>),
+    Left,
     /// Ask the work to stop, and wait for it (rule 4).
     IsLast,
 }
@@ -82,32 +77,46 @@ impl<S: Shareable> Shared<S> {
             work: Slot::new(),
             sender: UnsafeCell::new(Some(sender)),
             env: UnsafeCell::new(None),
-            waiting: Mutex::new(Waiting { phase: Phase::Idle, places: Vec::new() }),
+            waiting: Mutex::new(Waiting { phase: Phase::Idle, places: Places::new() }),
             result: Mutex::new(None),
             stop: StopSource::new(),
         })
     }
 
     /// Adds a consumer to those that wait. False if there is nothing to wait for any more: the result is there.
-    pub(super) fn wait(&self, place: Place<S>) -> bool {
+    ///
+    /// # Safety
+    /// The place is in no list, stays where it is, and is alive until its wait is ended (rule 2).
+    pub(super) unsafe fn wait(&self, place: NonNull<Place<S>>) -> bool {
         let mut waiting = self.waiting();
         let waits = waiting.phase != Phase::Done;
         if waits {
-            waiting.places.push(place);
+            // SAFETY: the contract of `push` is that of this function.
+            unsafe { waiting.places.push(place) };
         }
         waits
     }
 
     /// A consumer was stopped, and wants to leave.
-    pub(super) fn leave(&self, consumer: NonNull<()>) -> Leaving<S> {
+    ///
+    /// # Safety
+    /// The place was given to `wait` of this state, and is alive.
+    pub(super) unsafe fn leave(&self, place: NonNull<Place<S>>) -> Leaving {
         let mut waiting = self.waiting();
-        let Some(at) = waiting.places.iter().position(|place| place.consumer == consumer) else {
+        if waiting.phase == Phase::Done {
             return Leaving::Gone;
-        };
-        if waiting.places.len() == 1 {
+        }
+        if waiting.places.count() == 1 {
             return Leaving::IsLast;
         }
-        Leaving::Left(waiting.places.remove(at))
+        // SAFETY: the place is alive. It is in this list or in none, as it was given to no other.
+        if unsafe { waiting.places.remove(place) } { Leaving::Left } else { Leaving::Gone }
+    }
+
+    /// How many places have been touched so far.
+    #[cfg(test)]
+    pub(super) fn steps(&self) -> usize {
+        self.waiting().places.steps
     }
 
     /// Asks the work to stop: nobody wants its result.
@@ -183,14 +192,16 @@ impl<S: Shareable> Receiver<S::Value, S::Error> for WorkReceiver<S> {
             }
         };
         *shared.result.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = Some(kept);
-        let places = {
+        let mut next = {
             let mut waiting = shared.waiting();
+            // From here on nobody comes, and nobody leaves by himself.
             waiting.phase = Phase::Done;
-            core::mem::take(&mut waiting.places)
+            waiting.places.pop()
         };
-        for place in places {
+        while let Some(place) = next {
             // SAFETY: rule 2: we took the place out of the list.
-            unsafe { (place.end)(place.consumer, shared.outcome()) };
+            unsafe { Place::end(place, shared.outcome()) };
+            next = shared.waiting().places.pop();
         }
     }
 

@@ -1,5 +1,6 @@
 //! The sender behind all adaptors that merely transform an outcome: they say how, without unsafe; this file does the rest.
 
+use super::boxed_turn::Enclosing;
 use crate::{Completes, Env, ExecutorRef, Outcome, Panic, Receiver, Sender};
 
 /// A function of an outcome. Implementing it takes no `unsafe`, and makes an adaptor: [`Transformed`].
@@ -76,5 +77,10 @@ where
     #[inline]
     fn env(&self) -> &Env {
         self.receiver.env()
+    }
+
+    #[inline]
+    fn enclosing(&self) -> Option<Enclosing> {
+        self.receiver.enclosing()
     }
 }

@@ -385,7 +385,7 @@ mod tests {
 
     #[test]
     fn threads_may_complete_and_stop_the_children_in_any_order() {
-        for round in 0..if cfg!(miri) { 10 } else { 2_000_u32 } {
+        for round in 0..if cfg!(miri) { 5_u32 } else { 2_000 } {
             let gates = [Door::new(), Door::new(), Door::new()];
             let source = StopSource::new();
             let all = when_all((gates[0].sender(), gates[1].sender(), gates[2].sender()));

@@ -343,7 +343,7 @@ mod tests {
 
     #[test]
     fn threads_may_race_to_be_first() {
-        for _ in 0..if cfg!(miri) { 10 } else { 2_000 } {
+        for _ in 0..if cfg!(miri) { 5 } else { 2_000 } {
             let gates = [Door::new(), Door::new()];
             let source = StopSource::new();
             let any = when_any((gates[0].sender(), gates[1].sender()));

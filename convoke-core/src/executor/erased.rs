@@ -4,6 +4,7 @@ use core::any::{Any, type_name};
 use core::cell::UnsafeCell;
 use core::fmt;
 use core::mem::{ManuallyDrop, MaybeUninit};
+use core::ptr::NonNull;
 use std::sync::Arc;
 
 use super::contained::contain;
@@ -49,9 +50,9 @@ impl Word {
 struct Table {
     post: unsafe fn(&Word, Runnable),
     post_last: unsafe fn(Word, Runnable),
-    post_cloned: unsafe fn(&Word, Runnable),
+    post_cloned: unsafe fn(*const Word, Runnable),
     dispatch: unsafe fn(&Word, Runnable) -> Option<Runnable>,
-    dispatch_cloned: unsafe fn(&Word, Runnable) -> Option<Runnable>,
+    dispatch_cloned: unsafe fn(*const Word, Runnable) -> Option<Runnable>,
     parallelism: unsafe fn(&Word) -> usize,
     home: unsafe fn(&Word) -> Option<&Home>,
     timers: unsafe fn(&Word) -> Option<&dyn Timers>,
@@ -114,22 +115,29 @@ impl ExecutorRef {
         self.table.queues_at_home
     }
 
-    /// Queues the work through a clone of this handle, for callers whose own handle may be freed by the work: another thread may
+    /// Queues the work through a clone of the handle, for callers whose own handle may be freed by the work: another thread may
     /// run it to its end while `post` is still executing. A panic of the executor's `clone` or `post` ends here and is
     /// written to the error stream; if the executor has dropped the work by then, the work has completed as stopped.
+    ///
+    /// # Safety
+    /// The handle is there until the work is run or dropped. It is a pointer, for a reference would have to be valid until this
+    /// returns.
     #[doc(hidden)]
     #[inline]
-    pub fn post_cloned(&self, runnable: Runnable) {
-        // SAFETY: the table was made for the type of what the word holds.
-        unsafe { (self.table.post_cloned)(&self.word, runnable) }
+    pub unsafe fn post_cloned(this: NonNull<Self>, runnable: Runnable) {
+        // SAFETY: the handle is there: nobody has the runnable yet. The table was made for the type of what the word holds.
+        unsafe { (this.as_ref().table.post_cloned)(&raw const (*this.as_ptr()).word, runnable) }
     }
 
-    /// Dispatches the work through a clone of this handle, as [`post_cloned`](ExecutorRef::post_cloned) posts it.
+    /// Dispatches the work through a clone of the handle, as [`post_cloned`](ExecutorRef::post_cloned) posts it.
+    ///
+    /// # Safety
+    /// As for `post_cloned`.
     #[doc(hidden)]
     #[inline]
-    pub fn dispatch_cloned(&self, runnable: Runnable) -> Option<Runnable> {
-        // SAFETY: the table was made for the type of what the word holds.
-        unsafe { (self.table.dispatch_cloned)(&self.word, runnable) }
+    pub unsafe fn dispatch_cloned(this: NonNull<Self>, runnable: Runnable) -> Option<Runnable> {
+        // SAFETY: the handle is there: nobody has the runnable yet. The table was made for the type of what the word holds.
+        unsafe { (this.as_ref().table.dispatch_cloned)(&raw const (*this.as_ptr()).word, runnable) }
     }
 
     /// The executor, if it is an `E`.
@@ -238,9 +246,7 @@ impl<E: Executor> Kept<E> {
         post: |word, runnable| Self::get(word).post(runnable),
         post_last: Self::post_last,
         post_cloned: Self::post_cloned,
-        dispatch_cloned: |word, runnable| {
-            contain::<E, _>(|| Self::duplicate(word).dispatch(runnable)).flatten()
-        },
+        dispatch_cloned: Self::dispatch_cloned,
         dispatch: |word, runnable| Self::get(word).dispatch(runnable),
         parallelism: |word| Self::get(word).parallelism(),
         home: |word| Self::get(word).home(),
@@ -305,14 +311,25 @@ impl<E: Executor> Kept<E> {
         Self::get(&executor.word).post(runnable);
     }
 
-    fn post_cloned(word: &Word, runnable: Runnable) {
-        contain::<E, _>(|| {
+    /// # Safety
+    /// As for [`ExecutorRef::post_cloned`].
+    unsafe fn post_cloned(word: *const Word, runnable: Runnable) {
+        contain::<E, _>(move || {
+            // SAFETY: the word is there until the work is run or dropped, and nobody has it before `post_last` is called.
+            let word = || unsafe { &*word };
             if Self::FITS {
-                Self::get(word).clone().post_last(runnable);
+                Self::get(word()).clone().post_last(runnable);
             } else {
-                Self::duplicate(word).post_last(runnable);
+                Self::duplicate(word()).post_last(runnable);
             }
         });
+    }
+
+    /// # Safety
+    /// As for [`ExecutorRef::dispatch_cloned`].
+    unsafe fn dispatch_cloned(word: *const Word, runnable: Runnable) -> Option<Runnable> {
+        // SAFETY: the word is there until the work is run or dropped, and nobody has it before `dispatch` is called.
+        contain::<E, _>(move || unsafe { Self::duplicate(&*word) }.dispatch(runnable)).flatten()
     }
 
     #[inline]
@@ -337,10 +354,12 @@ impl<E: Executor> Lent<E> {
         post: |word, runnable| Self::get(word).post(runnable),
         post_last: |word, runnable| Self::get(&word).post(runnable),
         post_cloned: |word, runnable| {
-            contain::<E, _>(|| Self::get(word).clone().post_last(runnable));
+            // SAFETY: the word is there until the work is run or dropped, and nobody has it before `post_last` is called.
+            contain::<E, _>(move || unsafe { Self::get(&*word) }.clone().post_last(runnable));
         },
         dispatch_cloned: |word, runnable| {
-            contain::<E, _>(|| Self::get(word).clone().dispatch(runnable)).flatten()
+            // SAFETY: the word is there until the work is run or dropped, and nobody has it before `dispatch` is called.
+            contain::<E, _>(move || unsafe { Self::get(&*word) }.clone().dispatch(runnable)).flatten()
         },
         dispatch: |word, runnable| Self::get(word).dispatch(runnable),
         parallelism: |word| Self::get(word).parallelism(),

@@ -7,6 +7,7 @@ mod home;
 mod inline;
 mod queue;
 mod runnable;
+mod stopping;
 mod timers;
 
 pub use contained::{dispatch_contained, post_contained};
@@ -27,7 +28,8 @@ use crate::algorithm::schedule::Schedule;
 /// - [`post`](Executor::post) queues; it never runs the work inline.
 /// - [`dispatch`](Executor::dispatch) hands the work back if the caller may run it here and now, else queues it.
 /// - Work is run at most once, and one thread's posts to a serial executor run in their order.
-/// - An executor that cannot run a `Runnable` any more drops it; the work then completes as stopped.
+/// - An executor that cannot run a `Runnable` any more drops it, or better [stops](Runnable::stop) it, which does not go deeper
+///   and deeper where work waits for work; it then completes as stopped.
 /// - Clones are equal, and equal executors are the same place.
 ///
 /// ```
@@ -63,6 +65,10 @@ pub trait Executor: Clone + PartialEq + Send + Sync + 'static {
     const QUEUES_AT_HOME: bool = false;
 
     /// Queues the work. Never runs it before returning.
+    ///
+    /// It should not panic. If it does, the panic goes no further than to who posts for the program, a task that is woken for one:
+    /// the panic hook has reported it. The work completes as stopped if the panic drops the runnable, and runs if that is
+    /// queued by then. A runnable that is forgotten is never completed, and whoever waits for it waits for ever.
     fn post(&self, runnable: Runnable);
 
     /// Queues the work through a handle that is not needed any more. An erased executor saves a call by it; nobody

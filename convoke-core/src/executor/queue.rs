@@ -131,9 +131,7 @@ impl Default for RunQueue {
 
 impl Drop for RunQueue {
     fn drop(&mut self) {
-        while let Some(runnable) = self.pop() {
-            drop(runnable);
-        }
+        self.stop_all();
     }
 }
 

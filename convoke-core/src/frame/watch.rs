@@ -7,7 +7,7 @@ use core::pin::Pin;
 use core::task::{Context, Waker};
 
 use super::Frame;
-use crate::{StopReason, StopToken};
+use crate::{Panic, StopReason, StopToken};
 
 /// Kept by every future of ours that waits. Costs one word, and nothing as long as it is polled with its task's own waker.
 #[derive(Default)]
@@ -63,9 +63,12 @@ impl StopWatch {
         });
     }
 
+    /// By the destructor. A foreign waker may panic when it is dropped, and must not unwind the future around, which may be about
+    /// to return what it has waited for; the panic hook has told of it.
     #[cold]
     fn unregister(&mut self) {
-        *self.registered = None;
+        let registered = self.registered.take();
+        let _ = Panic::catch(|| drop(registered));
     }
 }
 

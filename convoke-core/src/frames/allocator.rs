@@ -51,6 +51,9 @@ impl FrameAllocator {
     }
 
     /// Frames from this allocator, which lives as long as a handle to it does. A handle is returned as it is.
+    ///
+    /// Whatever the allocator does wrong within the contract of `Allocator`, which is an unsafe trait, harms nobody but those
+    /// who get no memory: panics are caught, and it may be out of memory at any time, and use frames itself.
     pub fn new<A: Allocator + Send + Sync + 'static>(allocator: A) -> Self {
         let mut allocator = Some(allocator);
         let any = &mut allocator as &mut dyn Any;
@@ -63,7 +66,7 @@ impl FrameAllocator {
         Self { head: Some(erased::keep(allocator.expect("put there above"))) }
     }
 
-    /// Memory for this layout, or `None` if there is none left.
+    /// Memory for this layout, or `None` if there is none left. An allocator that panics counts as one that has none.
     #[inline]
     pub fn allocate(&self, layout: Layout) -> Option<NonNull<u8>> {
         match self.head {

@@ -1,4 +1,8 @@
 //! An allocator of any type behind a pointer that is one word wide: the table of what it can do lies in front of it.
+//!
+//! An allocator may panic, as its contract says nothing of that. Whoever asks for memory, or gives it back, is in the middle
+//! of something that must not unwind: so a panic is caught here, after the panic hook has told of it. One in `allocate` counts
+//! as no memory left; after one in `deallocate`, or in the destructor of the allocator, all goes on.
 
 use core::alloc::Layout;
 use core::any::type_name;
@@ -8,6 +12,7 @@ use std::sync::Arc;
 use allocator_api2::alloc::Allocator;
 
 use super::system;
+use crate::Panic;
 
 /// What a handle points to: the first field of a [`Kept`], or of the one for the system.
 pub(super) struct Head {
@@ -58,16 +63,20 @@ impl<A: Allocator + Send + Sync + 'static> Kept<A> {
         allocate: |head, layout| {
             // SAFETY: this table is only in heads made by `keep` for an `A`, and the caller has a count.
             let kept = unsafe { head.cast::<Self>().as_ref() };
-            Some(kept.allocator.allocate(layout).ok()?.cast())
+            Some(Panic::catch(|| kept.allocator.allocate(layout)).ok()?.ok()?.cast())
         },
         deallocate: |head, memory, layout| {
-            // SAFETY: as above; the rest is the caller's.
-            unsafe { head.cast::<Self>().as_ref().allocator.deallocate(memory, layout) }
+            // SAFETY: as above; that the memory came from there with this layout is part of the contract of `deallocate`.
+            let kept = unsafe { head.cast::<Self>().as_ref() };
+            // SAFETY: as above.
+            drop(Panic::catch(|| unsafe { kept.allocator.deallocate(memory, layout) }));
         },
         // SAFETY: as above; the pointer came from `Arc::into_raw`.
         retain: |head| unsafe { Arc::increment_strong_count(head.cast::<Self>().as_ptr()) },
-        // SAFETY: as above; the caller gives its count up.
-        release: |head| unsafe { Arc::decrement_strong_count(head.cast::<Self>().as_ptr()) },
+        release: |head| {
+            // SAFETY: as above; the pointer came from `Arc::into_raw`, and the caller gives its count up.
+            drop(Panic::catch(|| unsafe { Arc::decrement_strong_count(head.cast::<Self>().as_ptr()) }));
+        },
         name: type_name::<A>,
     };
 }

@@ -1,16 +1,20 @@
-//! The environment of an operation's receiver, for children on several threads. A receiver is not `Sync`: it is asked
-//! once, before there are children, and they read the answer.
+//! What the children of an operation on several threads ask its receiver. A receiver is not `Sync`: it is asked once,
+//! before there are children, and they read the answer.
 
 use core::cell::Cell;
 use core::fmt;
 use core::ptr::NonNull;
 
+use crate::algorithm::boxed_turn::Enclosing;
 use crate::{Env, Receiver};
 
 /// The answer of a receiver to the question for its environment.
-pub struct EnvAbove(Cell<Option<NonNull<Env>>>);
+pub struct EnvAbove {
+    env: Cell<Option<NonNull<Env>>>,
+    enclosing: Cell<Option<Enclosing>>,
+}
 
-// SAFETY: an environment is `Sync`; the cell is written by `ask` alone, before anybody reads.
+// SAFETY: an environment is `Sync`; the cells are written by `ask` alone, before anybody reads.
 unsafe impl Send for EnvAbove {}
 // SAFETY: as above.
 unsafe impl Sync for EnvAbove {}
@@ -19,7 +23,7 @@ impl EnvAbove {
     /// Not asked for yet.
     #[inline]
     pub const fn new() -> Self {
-        Self(Cell::new(None))
+        Self { env: Cell::new(None), enclosing: Cell::new(None) }
     }
 
     /// Asks the receiver.
@@ -29,7 +33,8 @@ impl EnvAbove {
     /// is called.
     #[inline]
     pub unsafe fn ask<V, E, R: Receiver<V, E>>(&self, receiver: &R) {
-        self.0.set(Some(NonNull::from(receiver.env())));
+        self.env.set(Some(NonNull::from(receiver.env())));
+        self.enclosing.set(receiver.enclosing());
     }
 
     /// The environment.
@@ -39,7 +44,16 @@ impl EnvAbove {
     #[inline]
     pub unsafe fn get(&self) -> &Env {
         // SAFETY: it was borrowed from the receiver, which is still in its place: the caller's promise.
-        unsafe { self.0.get().expect("asked for before it is needed").as_ref() }
+        unsafe { self.env.get().expect("asked for before it is needed").as_ref() }
+    }
+
+    /// What the receiver said that the work is part of.
+    ///
+    /// # Safety
+    /// After [`ask`](EnvAbove::ask).
+    #[inline]
+    pub(crate) unsafe fn enclosing(&self) -> Option<Enclosing> {
+        self.enclosing.get()
     }
 }
 
@@ -51,6 +65,6 @@ impl Default for EnvAbove {
 
 impl fmt::Debug for EnvAbove {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("EnvAbove").field("asked", &self.0.get().is_some()).finish()
+        f.debug_struct("EnvAbove").field("asked", &self.env.get().is_some()).finish()
     }
 }

@@ -195,7 +195,8 @@ impl<V: Send, E: Send, H: Send, R: Receiver<V, E>> GateOperation<V, E, H, R> {
     unsafe fn meet(this: NonNull<Self>) {
         // SAFETY: the second of the two is alone with the operation.
         unsafe {
-            if this.as_ref().started.arrive() {
+            // By its place and not through `as_ref`: the other side may be writing the outcome just now.
+            if (*this.as_ptr()).started.arrive() {
                 let this = &mut *this.as_ptr();
                 this.callback = None;
                 if let (Some(receiver), Some(outcome)) = (this.receiver.take(), this.outcome.take()) {

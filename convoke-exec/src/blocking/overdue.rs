@@ -37,7 +37,9 @@ static HOOK: RwLock<Option<Arc<Hook>>> = RwLock::new(None);
 /// convoke::blocking::set_overdue_hook(|overdue| eprintln!("my program: {overdue}"));
 /// ```
 pub fn set_overdue_hook(hook: impl Fn(&Overdue<'_>) + Send + Sync + 'static) {
-    *HOOK.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(hook));
+    let before = HOOK.write().unwrap_or_else(PoisonError::into_inner).replace(Arc::new(hook));
+    // Without the lock: what it holds may set another when it goes.
+    drop(before);
 }
 
 #[cold]

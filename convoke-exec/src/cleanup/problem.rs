@@ -74,7 +74,9 @@ static HOOK: RwLock<Option<Arc<Hook>>> = RwLock::new(None);
 /// convoke::set_cleanup_hook(|problem| eprintln!("my program: {problem}"));
 /// ```
 pub fn set_cleanup_hook(hook: impl Fn(&CleanupProblem<'_>) + Send + Sync + 'static) {
-    *HOOK.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(hook));
+    let before = HOOK.write().unwrap_or_else(PoisonError::into_inner).replace(Arc::new(hook));
+    // Without the lock: what it holds may set another when it goes.
+    drop(before);
 }
 
 #[cfg(feature = "testing")]

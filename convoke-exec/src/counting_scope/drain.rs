@@ -115,12 +115,12 @@ impl<R: Receiver<(), Never>> Operation for DrainOperation<R> {
         unsafe {
             let Some((shared, receiver)) = &*this.as_ref().parts.get_const() else { return };
             let env = receiver.env();
-            let address = this.addr().get();
             let runnable = Runnable::new(this.cast());
-            let waiter = Waiter { executor: env.executor().clone(), runnable, address };
+            let waiter = Waiter { executor: env.executor().clone(), runnable };
             let after = shared.state().drain(waiter);
-            if let AfterWait::Waits = after {
-                let withdraw = Withdraw { shared: shared.clone(), operation: this.cast(), stop: Self::stop };
+            if let AfterWait::Waits(ticket) = after {
+                let (shared, operation, stop) = (shared.clone(), this.cast(), Self::stop);
+                let withdraw = Withdraw { shared, ticket, operation, stop };
                 let callback = (*this.as_ref().callback.get()).insert(RawCallback::new(withdraw));
                 callback.register(env.stop());
             }
@@ -142,16 +142,18 @@ impl<R> DrainOperation<R> {
 /// A stop request: the wait ends, unless it has ended already.
 struct Withdraw {
     shared: Arc<Shared>,
+    /// By which the waiter is found.
+    ticket: u64,
     operation: NonNull<()>,
     stop: unsafe fn(NonNull<()>),
 }
 
-// SAFETY: the address is what the waiter is found by; it is followed only by who has found it.
+// SAFETY: the address is followed only by who has found the waiter, and so is alone with the operation.
 unsafe impl Send for Withdraw {}
 
 impl OnStop for Withdraw {
     fn on_stop(self, _: StopReason) {
-        let waiter = self.shared.state().withdraw(self.operation.addr().get());
+        let waiter = self.shared.state().withdraw(self.ticket);
         if let Some(waiter) = waiter {
             // SAFETY: we took the waiter out.
             unsafe { (self.stop)(self.operation) };

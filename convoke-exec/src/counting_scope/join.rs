@@ -87,7 +87,7 @@ impl<R: Receiver<(), Never>> Operation for JoinOperation<R> {
             let Some((shared, receiver)) = &*this.as_ref().parts.get_const() else { return };
             let executor = receiver.env().executor().clone();
             let runnable = Runnable::new(this.cast());
-            (shared.clone(), Waiter { executor, runnable, address: this.addr().get() })
+            (shared.clone(), Waiter { executor, runnable })
         };
         let after = shared.state().join(waiter);
         drop(shared);

@@ -98,7 +98,7 @@ impl Drop for Association {
         let Some(key) = self.key.take() else { return };
         let waiting = self.shared.state().leave(key);
         // Whoever is woken may drop the scope: we count what we stand on.
-        for waiter in waiting {
+        for waiter in waiting.into_values() {
             waiter.wake();
         }
     }

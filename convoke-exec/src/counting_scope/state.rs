@@ -7,6 +7,8 @@
 //! 3. The first panic is kept until somebody has heard of it. A drain takes it away; a join leaves its words to the
 //!    others that join.
 
+use std::collections::BTreeMap;
+
 use convoke_core::raw::Runnable;
 use convoke_core::{ExecutorRef, Panic};
 
@@ -18,7 +20,10 @@ use super::roll::{Key, Roll};
 pub(super) struct State {
     phase: Phase,
     roll: Roll,
-    waiting: Vec<Waiter>,
+    /// By their tickets, the first to wait first.
+    waiting: Waiting,
+    /// How many tickets were given out.
+    tickets: u64,
     first_panic: Option<Told>,
     /// The scope was dropped: nobody will join any more, unless he waits already.
     abandoned: bool,
@@ -39,9 +44,10 @@ pub(super) struct Waiter {
     /// Where it goes on.
     pub(super) executor: ExecutorRef,
     pub(super) runnable: Runnable,
-    /// The address it can be called back by.
-    pub(super) address: usize,
 }
+
+/// Those who wait, each found again by its ticket.
+pub(super) type Waiting = BTreeMap<u64, Waiter>;
 
 /// What one who wants to wait must now do.
 #[derive(Debug)]
@@ -49,8 +55,8 @@ pub(super) struct Waiter {
 pub(super) enum AfterWait {
     /// Go on at once: nobody is there.
     Over(Waiter),
-    /// Nothing: the last to leave sees to it.
-    Waits,
+    /// Nothing: the last to leave sees to it. By this ticket it can be called back.
+    Waits(u64),
 }
 
 /// The first panic: its payload, until it was given to somebody, and its words.
@@ -75,10 +81,10 @@ impl State {
 
     /// Work leaves. Those who waited for it are to be woken.
     #[must_use = "those who waited must be woken"]
-    pub(super) fn leave(&mut self, key: Key) -> Vec<Waiter> {
+    pub(super) fn leave(&mut self, key: Key) -> Waiting {
         self.roll.leave(key);
         if self.roll.len() > 0 {
-            return Vec::new();
+            return Waiting::new();
         }
         self.end_if_closed();
         core::mem::take(&mut self.waiting)
@@ -95,32 +101,35 @@ impl State {
     /// A drain was started: waits, and closes nothing.
     pub(super) fn drain(&mut self, waiter: Waiter) -> AfterWait {
         if self.roll.len() > 0 {
-            self.waiting.push(waiter);
-            return AfterWait::Waits;
+            let ticket = self.tickets;
+            self.tickets += 1;
+            self.waiting.insert(ticket, waiter);
+            return AfterWait::Waits(ticket);
         }
         self.end_if_closed();
         AfterWait::Over(waiter)
     }
 
     /// One who waits does not want to any more. `None` if his wait has ended already; else he is to be woken.
-    pub(super) fn withdraw(&mut self, address: usize) -> Option<Waiter> {
-        let place = self.waiting.iter().position(|waiter| waiter.address == address)?;
-        Some(self.waiting.remove(place))
+    pub(super) fn withdraw(&mut self, ticket: u64) -> Option<Waiter> {
+        self.waiting.remove(&ticket)
     }
 
-    /// Work has panicked, and nobody but the scope can hear of it. Hands the panic back if it is too late for that.
-    pub(super) fn panicked(&mut self, name: Option<Name>, panic: Panic) -> Result<(), Panic> {
+    /// Work has panicked, and nobody but the scope can hear of it. Hands the panic back if it is too late for that. One that is
+    /// not the first is of no use: it is returned to be dropped without the lock, for its payload may be anybody's.
+    pub(super) fn panicked(&mut self, name: Option<Name>, panic: Panic) -> Result<Option<Panic>, Panic> {
         if self.phase == Phase::Joined || (self.abandoned && self.waiting.is_empty()) {
             return Err(panic);
         }
-        if self.first_panic.is_none() {
-            let words = match name {
-                Some(name) => format!("{name} panicked: {}", panic.message()),
-                None => panic.message().to_owned(),
-            };
-            self.first_panic = Some(Told { panic: Some(named(panic, &words)), words });
+        if self.first_panic.is_some() {
+            return Ok(Some(panic));
         }
-        Ok(())
+        let words = match name {
+            Some(name) => format!("{name} panicked: {}", panic.message()),
+            None => panic.message().to_owned(),
+        };
+        self.first_panic = Some(Told { panic: Some(named(panic, &words)), words });
+        Ok(None)
     }
 
     /// The name of work that is here.

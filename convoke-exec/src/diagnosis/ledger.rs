@@ -8,30 +8,40 @@
 //! 4. Tasks, locks and futures are known by their addresses, which are compared and never followed.
 
 use core::panic::Location;
-use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use convoke_core::raw::WakerMark;
 
+use super::holders::Holders;
 use super::slot::watch_changed;
+use super::table::Table;
 use crate::task::Inside;
 
 /// How many diagnose, and how many of them want every lock noted.
 static ON: AtomicUsize = AtomicUsize::new(0);
 static EVERY_LOCK: AtomicUsize = AtomicUsize::new(0);
 
-static LEDGER: Mutex<Ledger> =
-    Mutex::new(Ledger { clock: 0, waits: BTreeMap::new(), holders: BTreeMap::new() });
+static LEDGER: Mutex<Ledger> = Mutex::new(Ledger {
+    clock: 0,
+    waits: Table::new(),
+    began: Table::new(),
+    granted: Table::new(),
+    holders: Table::new(),
+});
 
 /// See the head of this file.
 #[derive(Debug)]
 pub(super) struct Ledger {
     clock: u64,
     /// By the address of the future's node.
-    waits: BTreeMap<usize, Waiting>,
+    waits: Table<usize, Waiting>,
+    /// The nodes by the time at which each began to wait.
+    began: Table<u64, usize>,
+    /// Of each lock: how many were granted and have not taken it, if any.
+    granted: Table<usize, usize>,
     /// By the address of the lock.
-    holders: BTreeMap<usize, Vec<Holder>>,
+    holders: Table<usize, Holders>,
 }
 
 /// One who waits, or was granted and has not taken it.
@@ -56,7 +66,7 @@ pub(super) struct Waiting {
 pub(super) struct Holder {
     pub(super) owner: Owner,
     pub(super) place: Option<&'static Location<'static>>,
-    permits: usize,
+    pub(super) permits: usize,
     /// Somebody has given permits back whom the ledger does not know, or knows as another: perhaps these.
     pub(super) doubtful: bool,
 }
@@ -100,8 +110,9 @@ pub(super) fn copy() -> Option<Copied> {
         return None;
     }
     let holders = ledger.holders.iter();
-    let holders = holders.flat_map(|(lock, all)| all.iter().map(|holder| (*lock, holder.clone())));
-    Some(Copied { waits: ledger.waits.values().cloned().collect(), holders: holders.collect() })
+    let holders = holders.flat_map(|(lock, all)| all.copied().map(|holder| (*lock, holder)));
+    let waits = ledger.waits.iter().map(|(_, waiting)| waiting.clone());
+    Some(Copied { waits: waits.collect(), holders: holders.collect() })
 }
 
 impl Waiting {
@@ -114,10 +125,9 @@ impl Waiting {
 
 /// Whether this wait is as it was: nobody has polled or granted it since.
 pub(super) fn is_unchanged(before: &Waiting) -> bool {
-    ledger()
-        .waits
-        .values()
-        .any(|now| now.began == before.began && now.polled == before.polled && now.granted == before.granted)
+    let mut ledger = ledger();
+    let now = ledger.that_began(before.began);
+    now.is_some_and(|now| now.polled == before.polled && now.granted == before.granted)
 }
 
 /// While it exists, the ledger is written.
@@ -142,6 +152,8 @@ impl Drop for Noting {
         if ON.fetch_sub(1, Ordering::SeqCst) == 1 {
             // What is not kept up to date would be wrong later.
             ledger.waits.clear();
+            ledger.began.clear();
+            ledger.granted.clear();
             ledger.holders.clear();
         }
         drop(ledger);
@@ -176,6 +188,8 @@ pub(crate) fn waits(node: usize, asking: Asking) {
     let mut ledger = ledger();
     let began = ledger.tick();
     let (granted, woken) = (None, false);
+    ledger.remove(node);
+    ledger.began.insert(began, node);
     ledger.waits.insert(node, Waiting { began, lock, owner, place, permits, polled: began, granted, woken });
 }
 
@@ -193,13 +207,16 @@ pub(crate) fn granted(node: usize) -> Option<u64> {
     let mut ledger = ledger();
     let now = ledger.tick();
     let waiting = ledger.waits.get_mut(&node)?;
-    waiting.granted = Some(now);
-    Some(waiting.began)
+    let (began, lock) = (waiting.began, waiting.lock);
+    if waiting.granted.replace(now).is_none() {
+        *ledger.granted.get_or_make(lock, || 0) += 1;
+    }
+    Some(began)
 }
 
 /// The waker of the one that began to wait then was called.
 pub(crate) fn woken(began: u64) {
-    if let Some(waiting) = ledger().waits.values_mut().find(|waiting| waiting.began == began) {
+    if let Some(waiting) = ledger().that_began(began) {
         waiting.woken = true;
     }
 }
@@ -207,7 +224,7 @@ pub(crate) fn woken(began: u64) {
 /// The future of this node has taken what it was granted: it is a holder from now on.
 pub(crate) fn took_granted(node: usize) {
     let mut ledger = ledger();
-    if let Some(waiting) = ledger.waits.remove(&node) {
+    if let Some(waiting) = ledger.remove(node) {
         let (lock, holder) = waiting.as_holder();
         ledger.hold(lock, holder);
     }
@@ -215,7 +232,7 @@ pub(crate) fn took_granted(node: usize) {
 
 /// The future of this node waits no more, and has nothing.
 pub(crate) fn left(node: usize) {
-    ledger().waits.remove(&node);
+    ledger().remove(node);
 }
 
 /// Somebody has permits without having waited.
@@ -228,13 +245,9 @@ pub(crate) fn took_at_once(Asking { lock, permits, place, branch }: Asking) {
 pub(crate) fn gave_back(lock: usize, permits: usize) {
     let task = Owner::here(None).task;
     let mut ledger = ledger();
+    let now = ledger.tick();
     let Some(holders) = ledger.holders.get_mut(&lock) else { return };
-    let own = |holder: &Holder| holder.owner.task == task;
-    let exact = holders.iter().position(|holder| own(holder) && holder.permits == permits);
-    match exact.or_else(|| holders.iter().position(own)) {
-        Some(index) => drop(holders.remove(index)),
-        None => holders.iter_mut().for_each(|holder| holder.doubtful = true),
-    }
+    holders.gave_back(task, permits, now);
     if holders.is_empty() {
         ledger.holders.remove(&lock);
     }
@@ -243,8 +256,7 @@ pub(crate) fn gave_back(lock: usize, permits: usize) {
 /// Whether somebody is noted who has permits of this lock, or was granted some.
 pub(crate) fn knows_holders(lock: usize) -> bool {
     let ledger = ledger();
-    let granted = |waiting: &Waiting| waiting.lock == lock && waiting.granted.is_some();
-    ledger.holders.contains_key(&lock) || ledger.waits.values().any(granted)
+    ledger.holders.get(&lock).is_some() || ledger.granted.get(&lock).is_some()
 }
 
 /// The lock is gone. Another may come to its place.
@@ -259,6 +271,85 @@ impl Ledger {
     }
 
     fn hold(&mut self, lock: usize, holder: Holder) {
-        self.holders.entry(lock).or_default().push(holder);
+        let now = self.tick();
+        self.holders.get_or_make(lock, Holders::new).add(now, holder);
+    }
+
+    /// The wait that began at this time, if it is not over.
+    fn that_began(&mut self, began: u64) -> Option<&mut Waiting> {
+        let node = *self.began.get(&began)?;
+        self.waits.get_mut(&node)
+    }
+
+    /// A wait is over.
+    fn remove(&mut self, node: usize) -> Option<Waiting> {
+        let waiting = self.waits.remove(&node)?;
+        self.began.remove(&waiting.began);
+        if waiting.granted.is_some()
+            && let Some(granted) = self.granted.get_mut(&waiting.lock)
+        {
+            *granted -= 1;
+            if *granted == 0 {
+                self.granted.remove(&waiting.lock);
+            }
+        }
+        Some(waiting)
+    }
+}
+
+#[cfg(all(test, not(feature = "loom")))]
+mod tests {
+    use core::future::Future;
+    use core::pin::Pin;
+    use core::task::{Context, Poll, Waker};
+
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::steps::count;
+    use crate::sync::Semaphore;
+    use crate::{sync_wait, task};
+
+    const WAITERS: usize = 500;
+
+    fn poll<F: Future + ?Sized>(future: Pin<&mut F>) -> Poll<F::Output> {
+        future.poll(&mut Context::from_waker(Waker::noop()))
+    }
+
+    #[test]
+    fn a_permit_that_is_passed_on_is_noted_without_a_visit_to_all_who_wait() {
+        let visited = count(|| {
+            let _noting = Noting::begin(true);
+            let semaphore = Semaphore::new(1);
+            let mut held = semaphore.try_acquire();
+            let mut waiting: Vec<_> = (0..WAITERS).map(|_| Box::pin(semaphore.acquire())).collect();
+            // The last in memory waits first: whoever searches by address has the longest way.
+            waiting.sort_by_key(|acquire| core::cmp::Reverse(core::ptr::from_ref(&**acquire).addr()));
+            assert!(waiting.iter_mut().all(|acquire| poll(acquire.as_mut()).is_pending()));
+            for mut acquire in waiting {
+                drop(held);
+                let Poll::Ready(permit) = poll(acquire.as_mut()) else { panic!("it was not granted") };
+                held = Some(permit);
+            }
+        });
+        assert!(visited <= 60 * WAITERS, "{WAITERS} who wait cost {visited} visits");
+    }
+
+    #[test]
+    fn permits_that_are_given_back_are_noted_without_a_visit_to_all_who_have_some() {
+        let visited = count(|| {
+            let _noting = Noting::begin(true);
+            let semaphore = Semaphore::new(WAITERS * WAITERS);
+            let held: Vec<_> = (1..WAITERS).map(|n| semaphore.try_acquire_many(n).unwrap()).collect();
+            held.into_iter().rev().for_each(drop);
+            // Given back by somebody else than who is noted: then all are doubtful.
+            let semaphore = Arc::new(semaphore);
+            let held = sync_wait(task(async move {
+                let permits = (0..WAITERS).map(|_| semaphore.try_acquire_many_owned(1).unwrap());
+                permits.collect::<Vec<_>>()
+            }));
+            assert_eq!(held.unwrap().len(), WAITERS);
+        });
+        assert!(visited <= 60 * WAITERS, "{WAITERS} who have permits cost {visited} visits");
     }
 }

@@ -6,6 +6,7 @@
 //! it, `watchdog.rs` is the thread that does so again and again, `report.rs` what is said.
 
 mod entangled;
+mod holders;
 #[cfg(feature = "testing")]
 mod in_tests;
 mod involved;
@@ -19,6 +20,7 @@ mod slot;
 #[cfg(feature = "loom")]
 mod slot_unwatched;
 mod stalls;
+mod table;
 mod watchdog;
 mod watcher;
 #[cfg(feature = "loom")]

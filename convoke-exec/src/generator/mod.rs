@@ -30,6 +30,7 @@ use core::panic::Location;
 use core::pin::Pin;
 use core::task::{Context, Poll};
 
+use convoke_core::Panic;
 use convoke_core::raw::{Frame, StopWatch};
 use futures_core::Stream;
 
@@ -135,7 +136,8 @@ struct Panics<'a, T, F: ?Sized> {
 impl<T, F: ?Sized> Drop for Panics<'_, T, F> {
     fn drop(&mut self) {
         *self.stage = Stage::Panicked;
-        drop(self.body.exchange().take());
+        // A second panic out of here would end the process; the panic hook has told of it.
+        let _ = Panic::catch(|| drop(self.body.exchange().take()));
     }
 }
 

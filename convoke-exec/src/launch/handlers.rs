@@ -216,7 +216,8 @@ unsafe impl<T, U, H: Finish<T, Output = U>> Ending<T> for ToRoot<U, H> {
         // What is caught here is the panic of a handler that was not called and did not let itself be dropped.
         let (outcome, told) = called.unwrap_or_else(|panic| (Outcome::Panicked(panic), false));
         self.root.ended(outcome, told);
-        self.root.ground.env().executor().work_ended();
+        // An executor of the program's may panic: the task has to leave all the same. The panic hook has reported it.
+        let _ = Panic::catch(|| self.root.ground.env().executor().work_ended());
         Known::ToTheParent
     }
 }

@@ -6,7 +6,7 @@ use core::mem::ManuallyDrop;
 use core::panic::Location;
 
 use convoke_core::raw::sync::thread;
-use convoke_core::raw::{Frame, HomeId};
+use convoke_core::raw::{Frame, HomeId, Runnable};
 use convoke_core::{Executor, Outcome, Panic, StopReason};
 
 use super::root::{Root, Waiter, discard};
@@ -91,6 +91,8 @@ fn wait<T>(root: &Root<T>) -> (Outcome<T>, bool) {
     loop {
         match root.take_or_wait(Waiter::Thread(thread::current())) {
             Ok(outcome) => return outcome,
+            // It may be refused just now, further up on our stack.
+            Err(_) if Runnable::stop_deferred() => {}
             Err(_) => thread::park(),
         }
     }

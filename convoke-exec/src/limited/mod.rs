@@ -238,7 +238,7 @@ impl<X: Executor> State<X> {
     fn stop_all(&self, mut seat: Seat) {
         while let Turn::Run(runnable, kept) = self.seats.next(seat) {
             seat = kept;
-            contain(self.on_panic, || drop(runnable));
+            contain(self.on_panic, || runnable.stop());
         }
     }
 }

@@ -8,8 +8,7 @@ use super::failures::Failure;
 use super::handle::PolicyScope;
 use super::rules::Policy;
 use super::tally::Ledger;
-use crate::schedule::Backoff;
-use crate::time::sleep;
+use crate::schedule::{Backoff, pause};
 
 /// Starts children that are started again: see [`PolicyScope::restarting`].
 #[must_use = "nothing is started yet"]
@@ -89,7 +88,7 @@ where
                     report(&failure);
                 }
                 drop(failure);
-                sleep(wait).await;
+                pause(wait).await;
                 // A child that fails at once, again and again, gets there within a day.
                 attempt = attempt.saturating_add(1);
             };

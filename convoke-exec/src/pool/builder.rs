@@ -85,17 +85,18 @@ impl ThreadPoolBuilder {
             let message = format!("a pool has between 1 and {MAX_WORKERS} threads, not {threads}");
             return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
         }
-        let shared = Shared::leak(threads, self.queue_limit, self.on_panic);
+        let shared = Shared::new(threads, self.queue_limit, self.on_panic);
         let deques: Vec<_> = (0..threads).map(|_| Deque::new_fifo()).collect();
         let stealers: Arc<[_]> = deques.iter().map(Deque::stealer).collect();
-        let mut pool = ThreadPool::without_threads(shared);
+        let mut pool = ThreadPool::without_threads(shared.clone());
+        let entrance = pool.entrance();
         for (index, deque) in deques.into_iter().enumerate() {
             let mut builder = thread::Builder::new().name(format!("{}-{index}", self.name));
             if let Some(bytes) = self.stack_size {
                 builder = builder.stack_size(bytes);
             }
-            let stealers = Arc::clone(&stealers);
-            let started = builder.spawn(move || Worker::run(shared, index, deque, stealers));
+            let (shared, stealers) = (shared.clone(), Arc::clone(&stealers));
+            let started = builder.spawn(move || Worker::run(shared, entrance, index, deque, stealers));
             // On failure, dropping the pool ends the threads that were started.
             pool.add(started.map_err(|error| no_thread(index + 1, threads, &error))?);
         }

@@ -58,7 +58,7 @@ impl PoolExecutor {
     /// assert_eq!(outcome, Outcome::Value(()));
     /// ```
     pub fn with_priority(self, priority: Priority) -> Self {
-        Self::new(self.entrance.shared.entrance(priority))
+        Self::new(self.entrance.sibling(priority))
     }
 
     /// The priority of what is posted through this handle.
@@ -78,7 +78,7 @@ impl Executor for PoolExecutor {
 
     #[inline]
     fn dispatch(&self, runnable: Runnable) -> Option<Runnable> {
-        if Worker::is_here(self.entrance.shared) {
+        if Worker::is_here(self.entrance) {
             return Some(runnable);
         }
         self.entrance.post(runnable);
@@ -86,7 +86,7 @@ impl Executor for PoolExecutor {
     }
 
     fn parallelism(&self) -> usize {
-        self.entrance.shared.sleepers.workers()
+        self.entrance.threads()
     }
 }
 
@@ -102,8 +102,8 @@ impl Eq for PoolExecutor {}
 impl fmt::Debug for PoolExecutor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.priority() {
-            Priority::Normal => write!(f, "PoolExecutor({:p})", self.entrance.shared),
-            priority => write!(f, "PoolExecutor({:p}, {priority:?})", self.entrance.shared),
+            Priority::Normal => write!(f, "PoolExecutor({:p})", self.entrance.number()),
+            priority => write!(f, "PoolExecutor({:p}, {priority:?})", self.entrance.number()),
         }
     }
 }

@@ -7,13 +7,15 @@
 //! | `priorities` | one of them for each priority, and what a busy thread looks at |
 //! | `sleepers` | who sleeps, and how nobody sleeps over work |
 //! | `worker` | one thread: where it looks for work |
-//! | `shared` | the block that threads and handles share |
+//! | `shared` | the block that threads share |
+//! | `gate` | the way from a handle to the block, until the pool has ended |
 //! | `entrance` | where work of a priority comes in |
 //! | `executor` | the handle |
 //! | `thread_pool`, `builder` | the pool itself |
 //!
-//! Queues and sleepers are model-checked; the others need crossbeam's deques, which loom does not know.
+//! Queues, sleepers and the gate are model-checked; the others need crossbeam's deques, which loom does not know.
 
+pub(crate) mod gate;
 pub(crate) mod injector;
 pub(crate) mod priorities;
 pub(crate) mod sleepers;

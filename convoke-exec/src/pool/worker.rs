@@ -6,6 +6,7 @@ use core::{hint, ptr};
 use std::sync::Arc;
 
 use convoke_core::raw::Runnable;
+use convoke_core::raw::sync::Arc as SharedArc;
 use crossbeam_deque::{Steal, Stealer, Worker as Deque};
 
 use super::entrance::Entrance;
@@ -28,7 +29,7 @@ const MEAGRE: usize = 16;
 const PUT_OFF: usize = 128;
 
 pub(super) struct Worker {
-    shared: &'static Shared,
+    shared: SharedArc<Shared>,
     /// Through which what goes to the deque comes in: that of normal priority.
     entrance: &'static Entrance,
     index: usize,
@@ -70,7 +71,8 @@ impl Drop for Here<'_> {
 impl Worker {
     /// The work of a thread; it returns when the pool stops.
     pub(super) fn run(
-        shared: &'static Shared,
+        shared: SharedArc<Shared>,
+        entrance: &'static Entrance,
         index: usize,
         deque: Deque<Runnable>,
         stealers: Arc<[Stealer<Runnable>]>,
@@ -78,7 +80,7 @@ impl Worker {
         let seed = (index as u32 + 1).wrapping_mul(0x9E37_79B9) | 1;
         let worker = Self {
             shared,
-            entrance: shared.entrance(Priority::Normal),
+            entrance,
             index,
             deque,
             stealers,
@@ -90,19 +92,19 @@ impl Worker {
         };
         let _here = Here::enter(&worker);
         // A panic leaves the loop and comes back: cheaper than one `catch` per run.
-        while !shared.is_stopping() {
-            shared.contain(|| worker.work());
+        while !worker.shared.is_stopping() {
+            worker.shared.contain(|| worker.work());
         }
         while worker.anything_left() {
-            shared.contain(|| worker.drop_all());
+            worker.shared.contain(|| worker.drop_all());
         }
     }
 
-    /// Whether the caller runs on a worker of this pool.
+    /// Whether the caller runs on a worker of the pool that this is an entrance of.
     #[inline]
-    pub(super) fn is_here(shared: &'static Shared) -> bool {
+    pub(super) fn is_here(entrance: &'static Entrance) -> bool {
         // SAFETY: a `Here` on this thread's stack set the pointer to what it borrows, and takes it back when it goes.
-        unsafe { CURRENT.get().as_ref() }.is_some_and(|worker| ptr::eq(worker.shared, shared))
+        unsafe { CURRENT.get().as_ref() }.is_some_and(|worker| worker.entrance.is_of_the_pool_of(entrance))
     }
 
     /// Queues work of normal priority with the worker of its pool that the caller runs on; hands it back if there is none,
@@ -280,7 +282,7 @@ impl Worker {
     /// completions post comes back to our deque and goes the same way.
     fn drop_all(&self) {
         while let Some(runnable) = self.deque.pop().or_else(|| self.look_around()) {
-            drop(runnable);
+            runnable.stop();
         }
     }
 

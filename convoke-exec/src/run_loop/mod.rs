@@ -10,10 +10,10 @@ use core::marker::PhantomData;
 use core::ptr::NonNull;
 use std::time::{Duration, Instant};
 
-use convoke_core::Executor;
 use convoke_core::raw::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
 use convoke_core::raw::sync::{Arc, Mutex, MutexGuard, UnsafeCell, thread};
 use convoke_core::raw::{Header, Home, Runnable, Timer, Timers, WorkKind};
+use convoke_core::{Executor, Panic};
 
 use crate::inbox::{Inbox, Pushed};
 use crate::time::queue::{AfterArm, TimerQueue};
@@ -170,7 +170,7 @@ impl RunLoop {
 
     /// Calls `f` as work of the loop is called. Then all that is queued, and all that comes of it, is stopped without being run; timers
     /// are not called. For simulations, whose hosts crash: dropping the loop does the same, but whatever comes to a loop
-    /// that is gone is stopped where it is posted, one inside the other.
+    /// that is gone is stopped where it is posted.
     #[cfg(feature = "testing")]
     pub fn stop_unrun(&self, f: impl FnOnce()) {
         self.runner.stop_unrun(&self.executor.shared, f);
@@ -185,13 +185,19 @@ impl RunLoop {
 
 impl Drop for RunLoop {
     fn drop(&mut self) {
-        {
+        let cleared = Panic::catch(|| {
             // SAFETY: we are the loop, and have it to ourselves.
             let _inside = unsafe { self.executor.shared.home.enter() };
             self.runner.clear();
-        }
+        });
         // SAFETY: the loop is this thread's, and is gone after this.
-        unsafe { self.executor.close() };
+        let closed = Panic::catch(|| unsafe { self.executor.close() });
+        // Inside of a panic a second one would end the process.
+        if let Err(panic) = cleared.and(closed)
+            && !std::thread::panicking()
+        {
+            panic.resume();
+        }
     }
 }
 
@@ -246,7 +252,12 @@ impl RunLoopExecutor {
     /// Whether this is the only handle and nothing is queued: then nothing can come any more, either.
     #[inline]
     pub(crate) fn is_unused(&self) -> bool {
-        Arc::strong_count(&self.shared) == 1 && self.shared.inbox.is_idle()
+        if Arc::strong_count(&self.shared) != 1 {
+            return false;
+        }
+        // The count is read relaxed. With the release by which the other handles went, we see what was posted through them.
+        fence(Ordering::Acquire);
+        self.shared.inbox.is_idle()
     }
 
     /// Out of line: the way of what the loop's own work posts is short.
@@ -255,7 +266,7 @@ impl RunLoopExecutor {
         match self.shared.inbox.push(runnable) {
             Pushed::Queued => {}
             Pushed::WakeSleeper => self.shared.unpark(),
-            Pushed::Closed(runnable) => drop(runnable),
+            Pushed::Closed(runnable) => runnable.stop(),
         }
     }
 }

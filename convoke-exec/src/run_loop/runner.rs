@@ -185,9 +185,10 @@ impl Runner {
 
     /// Stops what was taken and not run.
     pub(super) fn clear(&self) {
-        // SAFETY: it is taken out first: what is stopped may post.
-        while let Some(runnable) = unsafe { self.queue(RunQueue::pop) } {
-            drop(runnable);
+        // What is stopped may post: to us, until all that was there is stopped.
+        while !self.is_empty() {
+            // SAFETY: taking all of it calls nobody.
+            drop(unsafe { self.queue(core::mem::take) });
         }
     }
 
@@ -238,12 +239,17 @@ impl Runner {
 
 impl Drop for Runner {
     fn drop(&mut self) {
-        self.clear();
+        // What a completion throws has been reported by the panic hook; a loop that is waited on still has to be given back.
+        let _ = Panic::catch(|| self.clear());
     }
 }
 
 /// Sleeps until something was posted or a timer is due.
 fn sleep(shared: &Shared) {
+    // This loop may run inside of a destructor, and wait for work that was refused further up.
+    if Runnable::stop_deferred() {
+        return;
+    }
     if !shared.inbox.fall_asleep() {
         return;
     }

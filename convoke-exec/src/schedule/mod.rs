@@ -4,9 +4,11 @@
 //! (The senders `retry` and `repeat_n` are in `algorithm`; they do not wait in between.)
 
 mod backoff;
+mod pause;
 mod repeat;
 mod retry;
 
 pub use backoff::{Backoff, Waits};
+pub(crate) use pause::pause;
 pub use repeat::repeat;
 pub use retry::{retry, retry_if};

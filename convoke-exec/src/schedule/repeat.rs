@@ -3,8 +3,8 @@
 use core::future::Future;
 use core::time::Duration;
 
+use super::pause;
 use crate::concurrent::EachOutput;
-use crate::time::sleep;
 
 /// Calls an `async` function, waits as the schedule says, and calls it again: a [`Backoff`](super::Backoff), or any other
 /// sequence of durations, after the last of which it is called once more. It returns `()`; or a `Result<(), E>`, whose first
@@ -45,7 +45,7 @@ where
             return output;
         }
         match waits.next() {
-            Some(wait) => sleep(wait).await,
+            Some(wait) => pause(wait).await,
             None => return R::Output::well(),
         }
     }

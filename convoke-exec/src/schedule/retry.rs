@@ -5,7 +5,8 @@ use core::time::Duration;
 
 use convoke_core::raw::Frame;
 
-use crate::time::{sleep, timers_of};
+use super::pause;
+use crate::time::timers_of;
 
 /// Calls an `async` function until it returns `Ok`, and waits in between as the schedule says: a
 /// [`Backoff`](super::Backoff), or any other sequence of durations.
@@ -82,7 +83,7 @@ where
             return Err(error);
         }
         match waits.next() {
-            Some(wait) if !is_in_vain(wait) => sleep(wait).await,
+            Some(wait) if !is_in_vain(wait) => pause(wait).await,
             _ => return Err(error),
         }
     }

@@ -8,7 +8,7 @@ use std::task::Wake;
 
 use convoke_core::env::Changes;
 use convoke_core::raw::sync::thread;
-use convoke_core::raw::{OnStop, RawCallback};
+use convoke_core::raw::{OnStop, RawCallback, Runnable};
 use convoke_core::{Env, Executor, ExecutorRef, Panic, StopReason};
 
 use super::block::{Block, Failure};
@@ -139,7 +139,10 @@ fn wait_for_children<O>(block: &Block<O>) -> Option<Failure<O>> {
         let in_place = state.waker.is_some();
         drop(state);
         if in_place {
-            thread::park();
+            // A child may be refused just now, further up on our stack.
+            if !Runnable::stop_deferred() {
+                thread::park();
+            }
         } else {
             waker = Some(thread_waker());
         }

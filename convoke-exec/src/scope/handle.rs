@@ -10,7 +10,7 @@ use core::task::{Context, Poll, Waker};
 
 use convoke_core::raw::meeting::{Abandon, Look, Wait};
 use convoke_core::raw::sync::thread;
-use convoke_core::raw::{Frame, Home, StopWatch, WakerMark, outside_a_task};
+use convoke_core::raw::{Frame, Home, Runnable, StopWatch, WakerMark, outside_a_task};
 use convoke_core::{Outcome, Panic};
 
 use super::blocking::thread_waker;
@@ -319,7 +319,10 @@ impl<T> Handle<T, Anywhere> {
         let child = self.child.expect("it was not awaited before");
         let waker = thread_waker();
         while self.look(child, &waker) == Look::NotYet {
-            thread::park();
+            // The child may be refused just now, further up on our stack.
+            if !Runnable::stop_deferred() {
+                thread::park();
+            }
         }
         // SAFETY: the meeting says so.
         unsafe { self.take(child) }

@@ -193,7 +193,7 @@ impl<X: Executor> State<X> {
     fn stop_all(&self) {
         while let Next::Work(mut batch) = self.turns.next() {
             while let Some(runnable) = batch.pop() {
-                self.contain(|| drop(runnable));
+                self.contain(|| runnable.stop());
             }
         }
     }

@@ -389,17 +389,17 @@ impl TaskHeader {
     /// The state has told the caller to make the runnable. The executor is there until the task runs.
     #[inline]
     unsafe fn post_to(task: NonNull<Self>, executor: NonNull<ExecutorRef>) {
-        // SAFETY: nobody else has the runnable, so the task has not run, and the executor is there until `post_cloned` has
-        // cloned it, or the runnable is in the queue, which this thread empties later.
+        // SAFETY: nobody else has the runnable, so the task has not run, and the executor is there until it is given away, or in the
+        // queue, which this thread empties later.
         unsafe {
-            let runnable = Runnable::new(task.cast());
-            let executor = executor.as_ref();
-            if !executor.queues_at_home() {
-                return executor.post_cloned(runnable);
+            let mut runnable = Runnable::new(task.cast());
+            if executor.as_ref().queues_at_home() {
+                match task.as_ref().queue_at_home(runnable) {
+                    Ok(()) => return,
+                    Err(back) => runnable = back,
+                }
             }
-            if let Err(runnable) = task.as_ref().queue_at_home(runnable) {
-                executor.post_cloned(runnable);
-            }
+            ExecutorRef::post_cloned(executor, runnable);
         }
     }
 

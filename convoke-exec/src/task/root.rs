@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use convoke_core::raw::sync::UnsafeCell;
 use convoke_core::raw::{OnStop, RawCallback, Runnable};
-use convoke_core::{Never, Operation, Outcome, Receiver, Sender, StopReason, awaitable};
+use convoke_core::{ExecutorRef, Never, Operation, Outcome, Receiver, Sender, StopReason, awaitable};
 
 use super::cell::{Cell, Ending, Known, no_memory};
 use super::header::TaskHeader;
@@ -135,7 +135,8 @@ impl<F: Future + Send, R: Receiver<F::Output, Never>> Operation for TaskOperatio
             RootEnding::<F, R>::at(task).entry.link(task.cast(), RootEnding::<F, R>::look);
             (*callback).insert(RawCallback::new(AskStop(task))).register(stop);
             // Another thread may run the task to its end, and complete the receiver, while `dispatch` is still executing.
-            if let Some(runnable) = env.as_ref().executor().dispatch_cloned(Runnable::new(task.cast())) {
+            let executor = NonNull::from(env.as_ref().executor());
+            if let Some(runnable) = ExecutorRef::dispatch_cloned(executor, Runnable::new(task.cast())) {
                 runnable.run();
             }
         }

@@ -134,6 +134,19 @@ mod tests {
     }
 
     #[test]
+    fn a_chain_of_thousands_is_printed_in_as_many_short_lines() {
+        const TASKS: usize = 2000;
+        let chain: Vec<_> = (1..=TASKS).map(|n| seen(n, (n > 1).then_some(n - 1), n as u64)).collect();
+        let line = Tree::to_string(&tree_of(chain[..1].to_vec())).len();
+        let printed = tree_of(chain).to_string();
+        assert_eq!(printed.lines().count(), TASKS);
+        assert!(printed.len() <= TASKS * (line + 200), "{} bytes for {TASKS} tasks", printed.len());
+        let mut lines = printed.lines().skip(32);
+        assert!(lines.next().is_some_and(|line| line.starts_with("      ") && line.contains("└─ `33` (")));
+        assert!(lines.next().is_some_and(|line| line.starts_with("[33] └─ `34` (")));
+    }
+
+    #[test]
     fn it_prints_as_a_tree() {
         let tree = tree_of(vec![
             seen(1, None, 0),

@@ -62,7 +62,8 @@ pub fn tree() -> Tree {
 
 /// Tasks, each below the one that it hangs under, the oldest first: see [`tree()`].
 ///
-/// It prints as a tree. With a precision (`{:.20}`), so many lines of it.
+/// It prints as a tree. With a precision (`{:.20}`), so many lines of it. Tasks that hang under more than 32 others are not
+/// indented further: their line begins with how many those are (`[33]`).
 #[derive(Clone, Default)]
 pub struct Tree {
     /// Each before those below it.
@@ -177,6 +178,12 @@ impl<'a> TaskNode<'a> {
     /// The tasks that hang right under it.
     pub fn children(self) -> impl Iterator<Item = TaskNode<'a>> {
         self.tree.siblings(self.index + 1, self.known().end)
+    }
+
+    /// The task itself and all that hang under it, each before those under it.
+    #[cfg(feature = "testing")]
+    pub(crate) fn with_all_below(self) -> impl Iterator<Item = TaskNode<'a>> {
+        (self.index..self.known().end).map(move |index| TaskNode { tree: self.tree, index })
     }
 
     /// Whether it lives there.

@@ -19,6 +19,10 @@ impl fmt::Display for TaskNode<'_> {
     }
 }
 
+/// How deep a task is indented. Deeper ones say their depth instead: chains of thousands of tasks, each under the one before it,
+/// would be printed as a triangle of spaces.
+const MOST_INDENTED: usize = 32;
+
 /// The tasks from `from` to `to`, of which the first is one of the highest.
 fn print(tasks: &[Known], from: usize, to: usize, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let top = tasks[from].depth;
@@ -32,9 +36,14 @@ fn print(tasks: &[Known], from: usize, to: usize, f: &mut fmt::Formatter<'_>) ->
         if line > 0 {
             f.write_str("\n")?;
         }
-        above.truncate(task.depth - top);
-        for (_, more) in above.iter().skip(1) {
-            f.write_str(if *more { "│  " } else { "   " })?;
+        let depth = task.depth - top;
+        above.truncate(depth);
+        if depth > MOST_INDENTED {
+            write!(f, "[{depth}] ")?;
+        } else {
+            for (_, more) in above.iter().skip(1) {
+                f.write_str(if *more { "│  " } else { "   " })?;
+            }
         }
         let more = above.last().is_some_and(|(end, _)| task.end < *end);
         if task.depth > top {

@@ -13,7 +13,7 @@ use super::{HostId, SocketId, State};
 
 impl State {
     /// A stream that is not connected yet.
-    pub(crate) fn new_stream(&mut self, host: HostId, life: u32) -> io::Result<SocketId> {
+    pub(crate) fn new_stream(&mut self, host: HostId, life: u64) -> io::Result<SocketId> {
         if let Some(dead) = self.begin_to_open(host, life, "socket", &Address::Unnamed)? {
             return Ok(dead);
         }
@@ -21,7 +21,7 @@ impl State {
     }
 
     /// Two streams that are connected with each other.
-    pub(crate) fn pair(&mut self, host: HostId, life: u32) -> io::Result<(SocketId, SocketId)> {
+    pub(crate) fn pair(&mut self, host: HostId, life: u64) -> io::Result<(SocketId, SocketId)> {
         let one = self.new_stream(host, life)?;
         if self.host(host).life != life {
             return Ok((one, self.new_stream(host, life)?));

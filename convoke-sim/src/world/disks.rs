@@ -2,6 +2,7 @@
 
 use core::fmt;
 use core::time::Duration;
+use std::any::Any;
 use std::io;
 use std::sync::Arc;
 
@@ -13,8 +14,18 @@ const SYNC: core::ops::Range<Duration> = Duration::from_millis(1)..Duration::fro
 
 /// A disk of which the world does not know the type.
 pub(crate) trait Platter: Send + Sync {
-    /// Its host crashes: of what was not synced a beginning stays, as chance has it. Says how many writes are lost, of how many.
-    fn crash(&self, random: &mut Random) -> (usize, usize);
+    /// Its host crashes: of what was not synced a beginning stays, as chance has it.
+    fn crash(&self, random: &mut Random) -> Crashed;
+}
+
+/// What a crash has done to a disk.
+pub(crate) struct Crashed {
+    /// How many writes are lost.
+    pub(crate) lost: usize,
+    /// How many writes were not synced.
+    pub(crate) written: usize,
+    /// The values that are on the disk no more. Dropped without the lock: their destructors are the program's.
+    pub(crate) remains: Box<dyn Any + Send>,
 }
 
 /// Those of one host.
@@ -49,7 +60,8 @@ impl State {
     pub(super) fn crash_disks(&mut self, host: HostId) {
         let disks = core::mem::take(&mut self.host(host).disks);
         for disk in &disks.0 {
-            let (lost, written) = disk.crash(&mut self.random);
+            let Crashed { lost, written, remains } = disk.crash(&mut self.random);
+            self.remains.push(remains);
             if written > 0 {
                 self.note_event(format!(
                     "{} loses {lost} of {written} writes that were not synced",

@@ -56,7 +56,7 @@ impl State {
     pub(super) fn begin_to_open(
         &mut self,
         host: HostId,
-        life: u32,
+        life: u64,
         what: &str,
         local: &Address,
     ) -> io::Result<Option<SocketId>> {

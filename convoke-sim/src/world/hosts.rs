@@ -20,6 +20,9 @@ pub(crate) struct HostId(pub(crate) usize);
 /// Ports that are handed out to whoever does not ask for one.
 const EPHEMERAL: core::ops::Range<u16> = 49152..65535;
 
+/// Each has an address of its own in 10.0.0.0/16, and one that ends in sixteen bits in fd00::/64.
+const MOST_HOSTS: usize = u16::MAX as usize;
+
 /// How much a host may have.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
@@ -42,7 +45,7 @@ pub(crate) struct Host {
     /// Whether it runs. One that has crashed does not answer.
     pub(crate) up: bool,
     /// Counts its lives: sockets and drivers of an earlier one are dead, see `graves.rs`.
-    pub(crate) life: u32,
+    pub(crate) life: u64,
     pub(crate) open: usize,
     pub(crate) in_flight: usize,
     /// How many operations it has begun.
@@ -88,7 +91,11 @@ impl HostId {
 }
 
 impl State {
+    /// # Panics
+    /// If there are so many that another one has no address.
+    #[track_caller]
     pub(crate) fn add_host(&mut self, name: Arc<str>) -> HostId {
+        assert!(self.hosts.len() < MOST_HOSTS, "a simulation has addresses for {MOST_HOSTS} hosts");
         self.hosts.push(Host {
             name,
             limits: Limits::default(),
@@ -227,4 +234,29 @@ fn overlap(one: IpAddr, other: IpAddr) -> bool {
 fn too_many_open() -> io::Error {
     const EMFILE: i32 = if cfg!(windows) { 10024 } else { 24 };
     io::Error::from_raw_os_error(EMFILE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::World;
+    use super::*;
+
+    #[test]
+    fn each_of_as_many_hosts_as_there_may_be_has_an_address_of_its_own() {
+        const MOST: usize = if cfg!(miri) { 300 } else { MOST_HOSTS };
+        World::new(1).with(|state| {
+            let last = (0..MOST).map(|_| state.add_host("host".into())).last().expect("there are some");
+            let addresses = [last.address().into(), last.address_v6().into()];
+            assert!(addresses.into_iter().all(|address| state.host_at(HostId(0), address) == Some(last)));
+            assert_ne!(last.address(), HostId(0).address());
+            state.hosts.clear();
+        });
+    }
+
+    #[test]
+    #[should_panic(expected = "a simulation has addresses for 65535 hosts")]
+    #[cfg_attr(miri, ignore = "makes 65,536 hosts")]
+    fn one_more_has_none() {
+        World::new(1).with(|state| (0..=MOST_HOSTS).for_each(|_| _ = state.add_host("host".into())));
+    }
 }

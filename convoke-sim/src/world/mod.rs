@@ -19,7 +19,7 @@ mod trace;
 mod underway;
 mod waiting;
 
-pub(crate) use disks::Platter;
+pub(crate) use disks::{Crashed, Platter};
 pub use fault::Fault;
 pub(crate) use fault::Plan;
 pub(crate) use hosts::{HostId, Transport};
@@ -28,11 +28,13 @@ pub(crate) use socket::{SocketId, Taking};
 pub use trace::{TRACE_LINES, TraceLine};
 
 use core::time::Duration;
+use std::any::Any;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, PoisonError};
 use std::time::Instant;
 
+use convoke_core::Panic;
 use convoke_core::raw::Random;
 use convoke_core::raw::sync::{Condvar, Mutex, MutexGuard};
 use convoke_io::driver::Finished;
@@ -70,6 +72,8 @@ pub(crate) struct State {
     underway: Underway,
     /// Who is told when the lock is given back.
     told: Vec<Finished>,
+    /// What crashed disks have left, dropped when the lock is given back.
+    remains: Vec<Box<dyn Any + Send>>,
     woken: bool,
     /// Hosts whose drivers have said that somebody waits, and are woken when nobody does.
     pub(crate) asked: Vec<HostId>,
@@ -90,6 +94,7 @@ impl World {
             sockets_made: 0,
             underway: Underway::default(),
             told: Vec::new(),
+            remains: Vec::new(),
             woken: false,
             asked: Vec::new(),
         };
@@ -106,9 +111,14 @@ impl World {
         let mut state = self.lock();
         let result = act(&mut state);
         let told = core::mem::take(&mut state.told);
+        let remains = core::mem::take(&mut state.remains);
         let wakes = !state.asked.is_empty() && state.has_become_idle();
         drop(state);
         drop(told);
+        for disk in remains {
+            // What a destructor throws has been reported by the panic hook.
+            let _ = Panic::catch(|| drop(disk));
+        }
         if wakes {
             self.wake();
         }

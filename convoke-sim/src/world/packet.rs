@@ -106,7 +106,7 @@ impl State {
 
     /// To oneself, after a while.
     pub(super) fn remind(&mut self, host: HostId, after: Duration, packet: Packet) {
-        self.underway.add(self.now + after, Sent::new(host, host, packet));
+        self.underway.add(self.now.saturating_add(after), Sent::new(host, host, packet));
     }
 
     /// Sends it after a while, and sees how long it takes: each loss on the way is another wait.
@@ -114,10 +114,10 @@ impl State {
         let link = self.links.of(sent.from, sent.to);
         while self.random.chance(link.loss) {
             let Some(wait) = sent.resend() else { return self.lost(&sent) };
-            delay += wait;
+            delay = delay.saturating_add(wait);
         }
-        delay += self.random.between(&link.latency);
-        self.underway.add(self.now + delay, sent);
+        delay = delay.saturating_add(self.random.between(&link.latency));
+        self.underway.add(self.now.saturating_add(delay), sent);
     }
 
     /// What has arrived by now.

@@ -126,7 +126,7 @@ impl State {
     pub(crate) fn bind(
         &mut self,
         host: HostId,
-        life: u32,
+        life: u64,
         at: &Address,
         options: &ListenOptions,
         transport: Transport,
@@ -224,7 +224,7 @@ impl State {
     }
 
     /// The host runs again, with nothing of what it had. Says which of its lives this is.
-    pub(crate) fn boot(&mut self, host: HostId) -> u32 {
+    pub(crate) fn boot(&mut self, host: HostId) -> u64 {
         self.note_event(format!("{} starts", self.name(host)));
         let host = self.host(host);
         host.up = true;

@@ -7,8 +7,8 @@ use std::thread;
 use super::frame::{Frame, Frames};
 use crate::raw::Random;
 
-const SOME: usize = 32;
-const ROUNDS: usize = 200;
+const SOME: usize = if cfg!(miri) { 4 } else { 32 };
+const ROUNDS: usize = if cfg!(miri) { 5 } else { 200 };
 
 pub(super) fn a_clone_frees_what_the_original_made(mut frames: Frames) {
     let frame = frames.make(100, 8);

@@ -31,7 +31,7 @@ pub(super) fn frames_do_not_overlap(mut frames: Frames) {
 
 /// In all far more than a bounded one has, a few at a time.
 pub(super) fn frames_are_used_again(mut frames: Frames) {
-    for round in 0..if cfg!(miri) { 200 } else { 10_000 } {
+    for round in 0..if cfg!(miri) { 100 } else { 10_000 } {
         let size = SIZES[round % SIZES.len()];
         let two = [frames.make(size, 8), frames.make(size, 8)];
         drop(two);

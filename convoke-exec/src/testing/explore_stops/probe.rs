@@ -92,8 +92,10 @@ impl Probe {
     pub fn excuse(&self, who: u64) {
         let mut ledger = self.ledger();
         let mut others = ledger.due.split_off(&(who, Promise::FIRST));
-        let mut later = others.split_off(&(who + 1, Promise::FIRST));
-        ledger.due.append(&mut later);
+        if let Some(next) = who.checked_add(1) {
+            let mut later = others.split_off(&(next, Promise::FIRST));
+            ledger.due.append(&mut later);
+        }
         for ((_, what), due) in others {
             ledger.promises.entry(what).or_default().excused += due;
         }

@@ -59,12 +59,13 @@ impl Watching {
 
     /// Asks this one to stop. False if it is not there.
     pub(super) fn ask(&self, number: usize) -> bool {
+        // Taken out, and neither cloned nor woken with the regions borrowed: it may be anybody's waker, and come back here. When the
+        // region is polled again it is not among them any more.
         let waker = REGIONS.with_borrow_mut(|regions| {
-            let waker = regions.alive.get(&number).map(|alive| alive.waker.clone());
-            regions.asked = waker.is_some().then_some(number);
-            waker
+            let alive = regions.alive.get_mut(&number)?;
+            regions.asked = Some(number);
+            Some(core::mem::replace(&mut alive.waker, Waker::noop().clone()))
         });
-        // Without the regions: it may be anybody's waker.
         waker.map(Waker::wake).is_some()
     }
 }
@@ -91,7 +92,7 @@ impl Explored {
 
     #[cold]
     fn look(&self, waker: Waker) -> bool {
-        let alive = Alive { waker, task: Inside::current().map(|task| task.addr().get()) };
+        let mut alive = Some(Alive { waker, task: Inside::current().map(|task| task.addr().get()) });
         let (asked, before) = REGIONS.with_borrow_mut(|regions| {
             if self.number.get() == 0 {
                 regions.last += 1;
@@ -102,9 +103,10 @@ impl Explored {
                 regions.asked = None;
                 return (true, regions.alive.remove(&number));
             }
-            (false, regions.alive.insert(number, alive))
+            (false, alive.take().and_then(|alive| regions.alive.insert(number, alive)))
         });
-        drop(before);
+        // Both wakers, without the regions: as in `ask`.
+        drop((alive, before));
         asked
     }
 

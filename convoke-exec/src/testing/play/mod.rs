@@ -188,7 +188,8 @@ impl Play {
 
 /// Whether something runs, or is queued, below. Not here: the loop has nothing to do.
 fn is_busy(task: TaskNode<'_>) -> bool {
-    matches!(task.state(), TaskState::Running | TaskState::Queued) || task.children().any(is_busy)
+    // No recursion: tasks may nest deeply.
+    task.with_all_below().any(|task| matches!(task.state(), TaskState::Running | TaskState::Queued))
 }
 
 impl Default for Play {

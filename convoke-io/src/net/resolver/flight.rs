@@ -154,3 +154,57 @@ impl Drop for Pilot {
         }
     }
 }
+
+#[cfg(all(test, not(feature = "loom")))]
+mod tests {
+    use core::future::Future;
+    use core::pin::pin;
+    use core::task::{Context, Poll, Waker};
+    use std::task::Wake;
+
+    use super::*;
+
+    struct Throws;
+
+    impl Wake for Throws {
+        fn wake(self: Arc<Self>) {
+            panic!("thrown by a waker");
+        }
+    }
+
+    fn begun() -> (Asker, Pilot) {
+        let (asker, pilot) = Arc::new(Flights::default()).join("host");
+        (asker, pilot.expect("it is the first"))
+    }
+
+    #[test]
+    fn a_stop_callback_of_a_lookup_that_panics_does_not_reach_who_leaves() {
+        let (asker, pilot) = begun();
+        let callback = Box::pin(pilot.stop_token().on_stop(|_| panic!("thrown by a callback")));
+        callback.as_ref().register();
+        // He leaves because of a panic of his own: a second one would end the process.
+        let left = Panic::catch(move || {
+            let _asker = asker;
+            panic!("one panic");
+        });
+        assert_eq!(left.unwrap_err().message(), "one panic");
+        assert!(pilot.stop_token().stop_requested());
+    }
+
+    #[test]
+    fn a_waker_that_panics_does_not_reach_a_lookup_that_has_panicked() {
+        let (asker, pilot) = begun();
+        let mut found = pin!(asker.found());
+        let waker = Waker::from(Arc::new(Throws));
+        assert!(found.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+        let flown = Panic::catch(move || {
+            let _pilot = pilot;
+            panic!("one panic");
+        });
+        assert_eq!(flown.unwrap_err().message(), "one panic");
+        let Poll::Ready(Err(error)) = found.poll(&mut Context::from_waker(Waker::noop())) else {
+            panic!("who waits is told");
+        };
+        assert!(error.to_string().contains("panicked"));
+    }
+}
