@@ -184,7 +184,7 @@ impl<T> Promise<T> {
         let child = state.child.take();
         drop(state);
         wake_if_any(waker);
-        child.map(discard);
+        child.into_iter().for_each(discard);
         match late {
             Some(Outcome::Panicked(panic)) => Err(panic),
             // Nobody wants it. A panic of its destructor is the child's.

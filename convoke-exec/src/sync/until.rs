@@ -106,7 +106,7 @@ where
             if let Some(found) = (this.look)(&mut locked) {
                 drop(locked);
                 // Contained: what was found may be nowhere else any more.
-                waker.map(discard);
+                waker.into_iter().for_each(discard);
                 return Poll::Ready(found);
             }
             // Foreign code, a waker's, runs without the lock.

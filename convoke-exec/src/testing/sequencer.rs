@@ -176,7 +176,7 @@ impl At {
             steps.waiting.range_mut(self.step..).filter_map(|(_, (waker, _))| waker.take()).collect();
         drop(steps);
         later.into_iter().for_each(wake);
-        own.and_then(|(waker, _)| waker).map(discard);
+        own.and_then(|(waker, _)| waker).into_iter().for_each(discard);
     }
 }
 

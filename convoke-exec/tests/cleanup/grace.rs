@@ -54,7 +54,7 @@ fn the_grace_is_said_around_or_is_the_default() {
             assert_eq!(convoke::current::deadline(), Some(deadline));
             never::<()>().await
         };
-        let work = task(async { ensure(clean_up, async { stopped().await }).await });
+        let work = task(async move { ensure(clean_up, async { stopped().await }).await });
         let running = Connected::with_env(work, Env::from(clock.clone()).with(changes)).start();
         clock.advance(grace - Duration::from_nanos(1));
         assert!(!running.is_complete());

@@ -72,7 +72,7 @@ impl<'a, T> Receive<'a, T> {
                     drop(locked);
                     // Contained, both of them: the message is ours by now.
                     wake_if_any(sender);
-                    waker.map(discard);
+                    waker.into_iter().for_each(discard);
                     return Poll::Ready(Some(message));
                 }
                 Taken::Closed => {
