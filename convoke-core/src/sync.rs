@@ -133,6 +133,12 @@ mod chosen {
 
 pub use chosen::*;
 
+impl<T: Default> Default for UnsafeCell<T> {
+    fn default() -> Self {
+        Self::new(T::default())
+    }
+}
+
 /// A thread-local whose initial value is a constant; loom's macro knows no `const`.
 #[cfg(not(feature = "loom"))]
 #[doc(hidden)]

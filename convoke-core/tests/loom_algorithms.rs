@@ -115,7 +115,8 @@ fn a_round_that_is_completed_while_it_is_started() {
             let gate = gate.clone();
             thread::spawn(move || gate.complete(Outcome::Value(ControlFlow::Continue(()))))
         };
-        let running = Connected::new(repeat_until(|| gate.sender())).start();
+        let rounds = gate.clone();
+        let running = Connected::new(repeat_until(move || rounds.sender())).start();
         let rounds = 1 + u8::from(completing.join().unwrap());
         gate.complete(Outcome::Value(ControlFlow::Break(rounds)));
         running.outcome()

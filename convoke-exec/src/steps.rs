@@ -14,7 +14,7 @@ pub(crate) fn visit() {
 }
 
 /// Returns how many elements this thread visits while it runs `f`.
-#[cfg(test)]
+#[cfg(all(test, not(feature = "loom")))]
 pub(crate) fn count(f: impl FnOnce()) -> usize {
     let before = VISITED.with(core::cell::Cell::get);
     f();

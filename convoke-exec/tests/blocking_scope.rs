@@ -229,7 +229,7 @@ fn errors_that_borrow_are_gone_before_what_they_borrow() {
 fn children_that_end_by_themselves_may_be_asked_to_stop_meanwhile() {
     let counting = Counting::new(FrameAllocator::system());
     let pool = ThreadPool::new(2).unwrap();
-    for round in 0..2000 {
+    for round in 0..if cfg!(miri) { 10 } else { 2000 } {
         let changes = Changes::new().allocator(FrameAllocator::new(counting.clone()));
         let outcome = blocking_scope_with(changes, &pool.executor(), |s| {
             for n in 0..16 {

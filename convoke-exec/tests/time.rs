@@ -233,7 +233,7 @@ impl Slept {
 
 /// Many sleeps with random times, half of them stopped by two other threads, which keep pace with those that are not.
 fn many_sleeps_against_stops(executor: &impl Executor, seed: u64) -> (usize, usize) {
-    const COUNT: usize = 2000;
+    const COUNT: usize = if cfg!(miri) { 100 } else { 2000 };
     let mut random = Random::new(seed);
     let start = Instant::now();
     let (values, stopped) = (Arc::new(Slept::default()), Arc::new(AtomicUsize::new(0)));

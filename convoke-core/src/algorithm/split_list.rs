@@ -4,9 +4,9 @@
 //! 1. A place is in at most one list. Its links are touched only by that list, which is guarded by a lock.
 //! 2. A place stays where it is, and alive, from `push` until it is out of the list again.
 
-use core::cell::UnsafeCell;
 use core::ptr::NonNull;
 
+use crate::sync::UnsafeCell;
 use crate::{OutcomeOf, Sender};
 
 /// A consumer that waits: how its wait is ended, and its neighbours in the list.

@@ -2,11 +2,12 @@
 //! tasks would take a piece of the stack for each. So a thread stops work a few levels deep, and what comes deeper than that
 //! waits until it is back at the outermost level.
 
-use core::cell::{Cell, UnsafeCell};
+use core::cell::Cell;
 use core::ptr;
 
 use super::{RunQueue, Runnable};
 use crate::Panic;
+use crate::sync::UnsafeCell;
 use crate::sync::thread_local;
 
 /// How many levels deep work is stopped where it is refused. More than one, so that almost all work is stopped before whoever

@@ -118,7 +118,7 @@ fn readers_share_and_one_that_comes_after_a_writer_waits_behind_it() {
 
 #[test]
 fn a_mutex_on_two_threads_counts_every_one() {
-    const EACH: u64 = 2_000;
+    const EACH: u64 = if cfg!(miri) { 50 } else { 2_000 };
     let pool = ThreadPool::new(2).unwrap();
     let count = Arc::new(Mutex::new(0_u64));
     let counted = count.clone();

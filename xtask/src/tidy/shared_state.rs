@@ -54,7 +54,7 @@ const EXCEPTIONS: &[Exception] = &[
             ("RwLock", "convoke-exec/src/blocking/overdue.rs"),
             ("RwLock", "convoke-exec/src/cleanup/problem.rs"),
             ("OnceLock", "convoke-exec/src/diagnosis/in_tests.rs"),
-            ("Mutex", "convoke-exec/src/pool/shared.rs"),
+            ("Mutex", "convoke-exec/src/pool/entrance.rs"),
             ("Mutex", "convoke-exec/src/task/many_wakers.rs"),
             ("OnceLock", "convoke-io/src/net/resolver/names.rs"),
             ("Mutex", "convoke-io/src/signal/process/mod.rs"),
@@ -95,7 +95,7 @@ const EXCEPTIONS: &[Exception] = &[
     Exception {
         reason: "A value that is set once and orders itself. Nobody waits by the cell, and loom has none.",
         uses: &[
-            ("OnceLock", "convoke-exec/src/pool/shared.rs"),
+            ("OnceLock", "convoke-exec/src/pool/entrance.rs"),
             ("OnceLock", "convoke-exec/src/sync/once_cell.rs"),
             ("OnceLock", "convoke-io/src/net/resolver/flight.rs"),
         ],

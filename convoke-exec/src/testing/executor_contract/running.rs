@@ -12,8 +12,8 @@ use super::Harness;
 use super::work::{Ledger, ON_PURPOSE};
 use crate::testing::Latch;
 
-const SOME: usize = 1000;
-const BURST: usize = 100_000;
+const SOME: usize = if cfg!(miri) { 50 } else { 1000 };
+const BURST: usize = if cfg!(miri) { 1_000 } else { 100_000 };
 
 pub(super) fn each_post_runs_once<X: Executor>(harness: Harness<X>) {
     let ledger = Ledger::new(SOME);
