@@ -114,7 +114,7 @@ pub(super) fn several_buffers_at_once(harness: &Harness) {
 }
 
 /// Kernels take about a thousand in one call.
-const BUFFERS: usize = 3_000;
+const BUFFERS: usize = if cfg!(miri) { 20 } else { 3_000 };
 
 pub(super) fn more_buffers_than_a_kernel_takes(harness: &Harness) {
     harness.run(async {
