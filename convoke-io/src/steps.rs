@@ -1,5 +1,13 @@
 //! Counts the steps of loops through those who wait, for tests that say how many a call may take. In programs it is nothing.
 
+pub(crate) use counted::*;
+
+#[cfg(not(test))]
+mod counted {
+    #[inline]
+    pub(crate) fn step() {}
+}
+
 #[cfg(test)]
 mod counted {
     use core::cell::Cell;
@@ -20,11 +28,3 @@ mod counted {
         STEPS.get() - before
     }
 }
-
-#[cfg(not(test))]
-mod counted {
-    #[inline]
-    pub(crate) fn step() {}
-}
-
-pub(crate) use counted::*;

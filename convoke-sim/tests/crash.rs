@@ -314,7 +314,7 @@ fn nested(depth: usize) -> Pin<Box<dyn Future<Output = ()> + Send>> {
 #[test]
 fn a_deep_tree_is_dissolved_without_a_deep_stack() {
     let mut sim = Sim::new(1);
-    sim.host("deep").run(|| nested(3000));
+    sim.host("deep").run(|| nested(if cfg!(miri) { 30 } else { 3000 }));
     sim.at(SECOND, |sim| sim.crash("deep"));
     sim.run();
 }

@@ -106,12 +106,14 @@ fn said(fails: impl FnOnce()) -> String {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "runs hundreds of programs")]
 fn what_syncs_before_it_acknowledges_survives_every_crash() {
     explore_seeds(0..200, |sim| with_crashes(sim, Worker::Right));
     explore_faults(1, "worker", &Fault::ALL, |sim| set_up(sim, Worker::Right));
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "runs hundreds of programs")]
 fn crashes_by_the_seed_find_what_does_not_and_the_seed_finds_it_again() {
     for kind in [Worker::AcknowledgesFirst, Worker::SavesInCleanUp, Worker::NeverSyncs] {
         let first = said(|| drop(explore_seeds(0..200, |sim| with_crashes(sim, kind))));
@@ -124,6 +126,7 @@ fn crashes_by_the_seed_find_what_does_not_and_the_seed_finds_it_again() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "runs hundreds of programs")]
 fn a_crash_at_each_operation_finds_it_without_luck() {
     let crashes = [Fault::Crash];
     let found =

@@ -74,6 +74,7 @@ fn a_sound_program_survives_a_stop_at_every_step() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "runs a hundred programs")]
 fn a_sound_program_survives_every_fault_at_every_operation() {
     for host in ["client", "server"] {
         let exploration = explore_faults(1, host, &Fault::ALL, sound);
@@ -175,6 +176,7 @@ fn racy(sim: &mut Sim) {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "runs a hundred programs")]
 fn a_race_is_found_by_some_seed_and_that_seed_finds_it_again() {
     let said = said(|| drop(explore_seeds(0..50, racy)));
     assert!(said.contains("host `counter` returned an error: \"one and one is 1\""), "{said}");

@@ -49,6 +49,7 @@ fn hosts_find_each_other_by_name() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "compares five megabytes one by one")]
 fn a_megabyte_arrives_in_order_over_a_rough_link() {
     for seed in 0..5 {
         let mut sim = Sim::new(seed);

@@ -213,16 +213,16 @@ mod tests {
     use super::*;
     use crate::steps::steps;
 
-    /// Operations in flight that nobody is told of; pinned by their boxes, which are not moved out of.
-    fn operations(count: usize) -> (Vec<Box<IoOperation>>, Vec<InFlight>) {
-        let boxes: Vec<_> = (0..count).map(|_| Box::new(IoOperation::new())).collect();
-        let begin = |operation: &Box<IoOperation>| {
+    /// Operations in flight that nobody is told of. They stay where they are: no more are added.
+    fn operations(count: usize) -> (Vec<IoOperation>, Vec<InFlight>) {
+        let operations: Vec<_> = (0..count).map(|_| IoOperation::new()).collect();
+        let begin = |operation: &IoOperation| {
             let request = Request::Connect(Box::new(Address::Unnamed));
-            // SAFETY: it is idle and stays in its box until it was finished; the request has no buffer.
+            // SAFETY: it is idle and stays in its place until it was finished; the request has no buffer.
             unsafe { operation.begin(request) }
         };
-        let in_flight = boxes.iter().map(begin).collect();
-        (boxes, in_flight)
+        let in_flight = operations.iter().map(begin).collect();
+        (operations, in_flight)
     }
 
     fn ids(parked: &mut Parked) -> Vec<OperationId> {
@@ -232,7 +232,7 @@ mod tests {
     #[test]
     fn the_order_is_kept_when_some_are_taken_from_the_middle_and_put_back_in_front() {
         for count in [1, 2, WALKED, WALKED + 1, 3 * WALKED] {
-            let (_boxes, in_flight) = operations(count);
+            let (_operations, in_flight) = operations(count);
             let mut expected: Vec<_> = in_flight.iter().map(InFlight::id).collect();
             let mut parked = Parked::new();
             in_flight.into_iter().for_each(|operation| parked.push(operation));
@@ -256,7 +256,7 @@ mod tests {
     fn a_long_list_that_was_emptied_is_used_again() {
         let mut parked = Parked::new();
         for count in [2 * WALKED, 2, WALKED, 2 * WALKED, 1] {
-            let (_boxes, in_flight) = operations(count);
+            let (_operations, in_flight) = operations(count);
             let expected: Vec<_> = in_flight.iter().map(InFlight::id).collect();
             in_flight.into_iter().rev().for_each(|operation| parked.put_back(operation));
             let last = expected[count - 1];
@@ -270,10 +270,10 @@ mod tests {
     fn an_id_of_an_operation_that_is_gone_finds_nothing() {
         for count in [0, 1, 2 * WALKED] {
             let gone = {
-                let (_boxes, in_flight) = operations(1);
+                let (_operations, in_flight) = operations(1);
                 in_flight[0].id()
             };
-            let (_boxes, in_flight) = operations(count);
+            let (_operations, in_flight) = operations(count);
             // The allocator may have given the same address to a new one.
             let is_reused = in_flight.iter().any(|operation| operation.id() == gone);
             let mut parked = Parked::new();
@@ -285,7 +285,7 @@ mod tests {
     #[test]
     fn parking_and_cancelling_many_takes_a_few_steps_each() {
         const MANY: usize = if cfg!(miri) { 200 } else { 20_000 };
-        let (_boxes, in_flight) = operations(MANY);
+        let (_operations, in_flight) = operations(MANY);
         let mut ids: Vec<_> = in_flight.iter().map(InFlight::id).collect();
         let mut parked = Parked::new();
         let parking = steps(|| in_flight.into_iter().for_each(|operation| parked.push(operation)));

@@ -189,7 +189,8 @@ mod tests {
     #[test]
     fn who_waits_again_has_his_waker_there_and_another_takes_its_place() {
         let (one, other): (Arc<Count>, Arc<Count>) = Default::default();
-        let (one, other) = (Waker::from(one), Waker::from(other));
+        // Clones: the first of a kind need not be equal to its clones, whose functions may lie elsewhere.
+        let (one, other) = (Waker::from(one).clone(), Waker::from(other).clone());
         let mut watchers = Watchers::new();
         assert!(watchers.watch_again(Ticket::NONE, &one).is_none(), "nobody's is there");
         let first = watchers.watch(Ticket::NONE, one.clone());

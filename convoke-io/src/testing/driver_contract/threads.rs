@@ -12,7 +12,7 @@ use crate::net::{TcpListener, TcpStream};
 use crate::{IO, IoContext};
 
 const CONNECTIONS: usize = 8;
-const ROUNDS: u32 = 200;
+const ROUNDS: u32 = if cfg!(miri) { 5 } else { 200 };
 
 /// Servers and clients run on a pool, and the context does nothing but wait for them.
 pub(super) fn sockets_are_used_from_everywhere(harness: &Harness) {
@@ -84,7 +84,7 @@ pub(super) fn two_threads_share_a_connection(harness: &Harness) {
     run_beside(&context, spoken).expect("nothing goes wrong here");
 }
 
-const BYTES: usize = 1 << 20;
+const BYTES: usize = if cfg!(miri) { 1 << 11 } else { 1 << 20 };
 
 async fn speaks(stream: Arc<TcpStream>) -> io::Result<()> {
     let words: Vec<u8> = (0..BYTES).map(|n| (n % 251) as u8).collect();
