@@ -301,3 +301,25 @@ fn a_chain_that_ends_while_a_stop_request_is_on_its_way_ends_once() {
     drop(run_loop);
     assert_eq!(counting.live(), 0);
 }
+
+#[test]
+fn a_chain_is_freed_although_its_executor_panics_when_it_is_told_of_the_end() {
+    /// Runs at once, and does not like to be told.
+    #[derive(Clone, PartialEq)]
+    struct Touchy(InlineExecutor);
+
+    impl Executor for Touchy {
+        fn post(&self, runnable: convoke::raw::Runnable) {
+            self.0.post(runnable);
+        }
+
+        fn work_ended(&self) {
+            panic!("told of an end");
+        }
+    }
+
+    let counting = Counting::new(FrameAllocator::system());
+    let launch = launch(&Touchy(InlineExecutor)).allocator(FrameAllocator::new(counting.clone()));
+    assert_eq!(launch.start(async { 7 }).wait(), Outcome::Value(7));
+    assert_eq!(counting.live(), 0, "the task is not freed");
+}

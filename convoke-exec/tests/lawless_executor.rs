@@ -444,3 +444,54 @@ impl Wake for Passes {
         self.0.wake_by_ref();
     }
 }
+
+/// Asks its context for the executor whenever it is cloned or goes.
+struct AsksContext(&'static convoke::Context);
+
+impl Clone for AsksContext {
+    fn clone(&self) -> Self {
+        self.ask();
+        Self(self.0)
+    }
+}
+
+impl AsksContext {
+    /// Once: the answer is a clone of this one.
+    fn ask(&self) {
+        thread_local! {
+            static ASKING: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
+        }
+        if !ASKING.replace(true) {
+            drop(self.0.executor());
+            ASKING.set(false);
+        }
+    }
+}
+
+impl Drop for AsksContext {
+    fn drop(&mut self) {
+        self.ask();
+    }
+}
+
+impl PartialEq for AsksContext {
+    fn eq(&self, other: &Self) -> bool {
+        std::ptr::eq(self.0, other.0)
+    }
+}
+
+impl Executor for AsksContext {
+    fn post(&self, runnable: Runnable) {
+        drop(runnable);
+    }
+}
+
+#[test]
+fn an_executor_may_ask_its_context_while_it_is_cloned_or_dropped() {
+    let context: &'static convoke::Context = Box::leak(Box::default());
+    context.set_executor(ExecutorRef::new(AsksContext(context)));
+    assert!(context.executor().is_some());
+    context.set_executor(ExecutorRef::new(AsksContext(context)));
+    context.end();
+    assert!(context.executor().is_none());
+}

@@ -118,6 +118,9 @@ fn promises_in_the_name_of_the_last_number_are_excused() {
     assert!(probe.complaints().is_empty());
 }
 
+/// Sets a hook that holds such a value; and sets another one.
+type SetsHook = (fn(Replaces), fn());
+
 /// Sets another hook when it goes.
 struct Replaces(fn(), Arc<AtomicUsize>);
 
@@ -132,7 +135,7 @@ impl Drop for Replaces {
 /// A hook is let go of without the lock that guards it: what it holds may set the next one.
 #[test]
 fn hooks_that_set_others_when_they_go_do_not_wait_for_themselves() {
-    let ways: [(fn(Replaces), fn()); 2] = [
+    let ways: [SetsHook; 2] = [
         (
             |replaces| set_cleanup_hook(move |_| _ = &replaces),
             || set_cleanup_hook(|problem| eprintln!("{problem}")),

@@ -137,6 +137,41 @@ fn a_timer_is_taken_back_and_another_armed_beside_one_that_is_being_called() {
     NEXT_LOOK.assert("one that was armed meanwhile waited for the next look");
 }
 
+#[test]
+fn a_timer_is_taken_back_while_two_threads_call_timers() {
+    static IN_TIME: Reached = Reached::new();
+    static TOO_LATE: Reached = Reached::new();
+    static ONE_EACH: Reached = Reached::new();
+    explore(2, || {
+        let (queue, at) = (Arc::new(TimerQueue::new()), Instant::now());
+        let [first, second] = [(); 2].map(|()| Watched::new());
+        for timer in [first, second] {
+            // SAFETY: it stays until it was called or taken back, below.
+            let _ = unsafe { queue.arm(timer.cast(), at) };
+        }
+        let callers = [(); 2].map(|()| {
+            let queue = queue.clone();
+            thread::spawn(move || queue.call_due(at))
+        });
+        // SAFETY: armed above, and taken back this once. Then nobody knows of it, and it can go.
+        let (in_time, calls) = unsafe { (queue.disarm(second.cast()), Watched::end(second)) };
+        assert_eq!(calls, u32::from(!in_time));
+        let called = callers.map(|caller| caller.join().unwrap());
+        let later = queue.call_due(at);
+        assert_eq!(called[0] + called[1] + later, 1 + usize::from(!in_time));
+        // SAFETY: it has been called. If the list of calls led to a stack that is gone, this would go there.
+        assert!(!unsafe { queue.disarm(first.cast()) });
+        // SAFETY: nobody knows of it any more.
+        assert_eq!(unsafe { Watched::end(first) }, 1);
+        IN_TIME.here_if(in_time);
+        TOO_LATE.here_if(!in_time);
+        ONE_EACH.here_if(called == [1, 1]);
+    });
+    IN_TIME.assert("it was taken back before it was called");
+    TOO_LATE.assert("it was called before it was taken back");
+    ONE_EACH.assert("both threads have called one");
+}
+
 /// Starts a sleep whose memory goes when it completes.
 fn start_sleep(clock: &StillClock, source: &StopSource) -> Seen {
     let seen = Seen::default();

@@ -280,13 +280,12 @@ mod tests {
     fn completes_with_what_the_handle_is_given_later() {
         let through = |end: fn(Handle)| {
             let kept = Mutex::new(None);
-            let outcome =
-                Connected::new(from_callback(|handle: Handle| *kept.lock().unwrap() = Some(handle)))
-                    .meanwhile(|running| {
-                        assert!(!running.is_complete());
-                        end(kept.lock().unwrap().take().unwrap());
-                    });
-            outcome
+            Connected::new(from_callback(|handle: Handle| *kept.lock().unwrap() = Some(handle))).meanwhile(
+                |running| {
+                    assert!(!running.is_complete());
+                    end(kept.lock().unwrap().take().unwrap());
+                },
+            )
         };
         assert_eq!(through(|handle| handle.value(1)), Outcome::Value(1));
         assert_eq!(through(|handle| handle.error("e")), Outcome::Error("e"));

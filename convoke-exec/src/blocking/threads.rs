@@ -29,14 +29,17 @@ struct Shared {
 }
 
 struct State {
-    jobs: VecDeque<Job>,
+    /// Each with the number that it came with.
+    jobs: VecDeque<(u64, Job)>,
+    /// How many came.
+    numbers: u64,
     idle: usize,
     closed: bool,
 }
 
 impl Threads {
     pub(super) fn new() -> Self {
-        let state = State { jobs: VecDeque::new(), idle: 0, closed: false };
+        let state = State { jobs: VecDeque::new(), numbers: 0, idle: 0, closed: false };
         let shared = Shared { state: Mutex::new(state), work: Condvar::new() };
         Self(Arc::new(Owner(Arc::new(shared))))
     }
@@ -45,7 +48,7 @@ impl Threads {
     pub(super) fn post(&self, job: Job) -> io::Result<()> {
         let shared = &self.0.0;
         let mut state = shared.lock();
-        state.jobs.push_back(job);
+        let number = state.push(job);
         if state.idle >= state.jobs.len() {
             drop(state);
             shared.work.notify_one();
@@ -54,11 +57,30 @@ impl Threads {
         drop(state);
         let thread = shared.clone();
         let started = thread::Builder::new().name("convoke-blocking".into()).spawn(move || thread.run());
-        started.map(drop).inspect_err(|_| {
-            // Not left for others: its caller is told that it does not run.
-            let job = shared.lock().jobs.pop_back();
-            drop(job);
+        started.map(drop).or_else(|error| {
+            // Not left for others: its caller is told that it does not run. Unless one of them has it by now.
+            let job = shared.lock().take_back(number);
+            job.map_or(Ok(()), |job| {
+                drop(job);
+                Err(error)
+            })
         })
+    }
+}
+
+impl State {
+    /// Adds a job, and says by which number it is found.
+    fn push(&mut self, job: Job) -> u64 {
+        let number = self.numbers;
+        self.numbers += 1;
+        self.jobs.push_back((number, job));
+        number
+    }
+
+    /// Takes a job back, if no thread has taken it.
+    fn take_back(&mut self, number: u64) -> Option<Job> {
+        let place = self.jobs.binary_search_by_key(&number, |(number, _)| *number).ok()?;
+        self.jobs.remove(place).map(|(_, job)| job)
     }
 }
 
@@ -70,7 +92,7 @@ impl Shared {
     fn run(&self) {
         let mut state = self.lock();
         loop {
-            if let Some(job) = state.jobs.pop_front() {
+            if let Some((_, job)) = state.jobs.pop_front() {
                 drop(state);
                 // A job catches what its function throws; the hook has told of anything else.
                 let permit = Panic::catch(job);
@@ -100,5 +122,35 @@ impl Drop for Owner {
     fn drop(&mut self) {
         self.0.lock().closed = true;
         self.0.work.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+    use crate::sync::Semaphore;
+
+    #[test]
+    fn a_job_whose_thread_could_not_be_started_is_taken_back_and_no_other() {
+        let ran = Arc::new(AtomicUsize::new(0));
+        let semaphore = Arc::new(Semaphore::new(9));
+        let job = |number: usize| -> Job {
+            let (ran, semaphore) = (ran.clone(), semaphore.clone());
+            Box::new(move || {
+                ran.store(number, Ordering::Relaxed);
+                semaphore.try_acquire_many_owned(1).unwrap()
+            })
+        };
+        let mut state = State { jobs: VecDeque::new(), numbers: 0, idle: 0, closed: false };
+        let numbers: Vec<_> = (0..3).map(|number| state.push(job(number))).collect();
+        drop(state.take_back(numbers[1]).unwrap()());
+        assert_eq!(ran.load(Ordering::Relaxed), 1);
+        assert!(state.take_back(numbers[1]).is_none());
+        state.jobs.pop_front();
+        assert!(state.take_back(numbers[0]).is_none(), "another thread has it");
+        drop(state.take_back(numbers[2]).unwrap()());
+        assert_eq!(ran.load(Ordering::Relaxed), 2);
     }
 }

@@ -143,6 +143,24 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_hook_that_is_replaced_may_report_when_it_is_dropped() {
+        struct Reports(Whose);
+        impl Drop for Reports {
+            fn drop(&mut self) {
+                self.0.report(ProblemKind::Skipped);
+            }
+        }
+        let reports = Reports(Whose { what: "a hook", place: Location::caller() });
+        set_cleanup_hook(move |_| {
+            let _kept = &reports;
+        });
+        let (said, heard) = std::sync::mpsc::channel();
+        set_cleanup_hook(move |problem| said.send(problem.to_string()).unwrap());
+        assert!(heard.try_recv().is_ok_and(|problem| problem.contains("a hook")));
+        *HOOK.write().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    #[test]
     fn a_hook_that_panics_ends_nothing_even_while_panicking() {
         struct Reports(Whose);
         impl Drop for Reports {

@@ -54,7 +54,8 @@ use registry::{Entry, Lookup, Registry};
 pub struct Context {
     registry: Registry,
     allocator: FrameAllocator,
-    executor: Mutex<Option<ExecutorRef>>,
+    /// Behind an `Arc`, so that nothing of the executor, which may be one of the program's, is called under the lock.
+    executor: Mutex<Option<Arc<ExecutorRef>>>,
 }
 
 impl Context {
@@ -88,16 +89,18 @@ impl Context {
     /// Where its services run work of their own, if this context belongs to something that runs: an I/O context, a simulated
     /// host. None any more when it has ended.
     pub fn executor(&self) -> Option<ExecutorRef> {
-        self.lock_executor().clone()
+        let executor = self.lock_executor().clone();
+        executor.map(|executor| ExecutorRef::clone(&executor))
     }
 
     /// Says where that is: for whoever has a context and runs work. The executor may lead back to the context, for it is let go of when
     /// that [ends](Context::end).
     pub fn set_executor(&self, executor: ExecutorRef) {
-        *self.lock_executor() = Some(executor);
+        let before = self.lock_executor().replace(Arc::new(executor));
+        drop(before);
     }
 
-    fn lock_executor(&self) -> MutexGuard<'_, Option<ExecutorRef>> {
+    fn lock_executor(&self) -> MutexGuard<'_, Option<Arc<ExecutorRef>>> {
         self.executor.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

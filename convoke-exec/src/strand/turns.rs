@@ -77,8 +77,10 @@ impl Turns {
     /// strand again.
     pub fn put_back(&self, rest: RunQueue) {
         if !rest.is_empty() {
-            *self.lock_rest() = rest;
+            let before = core::mem::replace(&mut *self.lock_rest(), rest);
             self.has_rest.store(true, Ordering::Relaxed);
+            // Empty, unless somebody puts back twice: what is stopped then is the program's, and not under the lock.
+            drop(before);
         }
     }
 

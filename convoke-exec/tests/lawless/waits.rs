@@ -51,13 +51,11 @@ pub fn all(pool: &ThreadPool) -> Vec<Case> {
     let mut all = synchronised();
     all.extend(composed());
     let there = pool.executor();
-    all.push(by_event("run_on", {
-        let there = there.clone();
-        move |event| async move { run_on(&there, async move { event.wait().await }).await }
+    all.push(by_event("run_on", move |event| async move {
+        run_on(&there, async move { event.wait().await }).await;
     }));
-    all.push(by_event("launched", {
-        let there = there.clone();
-        move |event| async move { launch(&there).start(async move { event.wait().await }).await }
+    all.push(by_event("launched", move |event| async move {
+        launch(&there).start(async move { event.wait().await }).await;
     }));
     all.push(by_event("scope elsewhere", move |event| async move {
         scope(async |s| s.spawn_on(&there, async move { event.wait().await })).await;
