@@ -23,7 +23,7 @@ struct Links<S: Sender> {
 
 impl<S: Sender> Place<S> {
     /// A place that is in no list. `end` is given its address.
-    pub(super) const fn new(end: unsafe fn(NonNull<Self>, OutcomeOf<S>)) -> Self {
+    pub(super) fn new(end: unsafe fn(NonNull<Self>, OutcomeOf<S>)) -> Self {
         let links = Links { listed: false, next: None, previous: None };
         Self { end, links: UnsafeCell::new(links) }
     }
