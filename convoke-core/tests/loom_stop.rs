@@ -363,3 +363,34 @@ fn a_callback_of_a_kept_token_runs_while_the_source_in_place_stops() {
     RAN.assert("it was told");
     DID_NOT.assert("it had gone");
 }
+
+/// The request goes down two links in one loop; the last of the chain goes away meanwhile, and with it the one between.
+#[test]
+fn a_request_goes_down_two_links_while_the_end_of_the_chain_goes_away() {
+    static TOLD: Reached = Reached::new();
+    static GONE: Reached = Reached::new();
+    explore(2, || {
+        let root = StopSource::new();
+        let (ran, watched) = (Count::default(), Watched::new());
+        let requester = {
+            let grandchild = root.token().child().token().child();
+            let (ran, watched) = (ran.clone(), watched.clone());
+            let callback = pin!(grandchild.token().on_stop(move |_| {
+                watched.touch();
+                ran.add();
+            }));
+            callback.as_ref().register();
+            drop(grandchild);
+            request_in_a_thread(&root)
+        };
+        // The callback has been dropped with the last tokens of both: it does not run any more.
+        let told = ran.get();
+        watched.touch();
+        assert!(requester.join().unwrap());
+        assert_eq!(told, ran.get());
+        TOLD.here_if(told == 1);
+        GONE.here_if(told == 0);
+    });
+    TOLD.assert("the grandchild was told");
+    GONE.assert("the grandchild had gone");
+}

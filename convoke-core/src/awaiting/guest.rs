@@ -214,7 +214,9 @@ impl<S: Sender> Receiver<S::Value, S::Error> for GuestReceiver<S> {
                     let waker = (*room.waker.get()).take();
                     room.meeting.left();
                     if let Some(waker) = waker {
-                        waker.wake();
+                        // A foreign waker may panic. The panic hook has told of it then; whoever completes us may have
+                        // others to complete, and does not expect to unwind.
+                        drop(Panic::catch(|| waker.wake()));
                     }
                 }
                 Complete::Free => Room::free(self.room),
