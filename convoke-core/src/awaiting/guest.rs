@@ -177,6 +177,10 @@ impl<S: Sender> Room<S> {
             let outcome = (*this.outcome.get()).take().expect("the operation has completed");
             let outcome = this.operation.clear_after(outcome);
             let guest = this.guest;
+            if let Some(waker) = (*this.waker.get()).take() {
+                // A foreign waker may panic when it is dropped. The panic hook has told of it; the host must be told that we leave.
+                let _ = Panic::catch(|| drop(waker));
+            }
             room.drop_in_place();
             (guest, outcome)
         }

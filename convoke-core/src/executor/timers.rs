@@ -21,6 +21,7 @@ use crate::sync::{UnsafeCell, const_outside_models};
 /// - After that call it does not touch the timer: the call may have destroyed it.
 /// - When [`disarm`](Timers::disarm) has returned, the function is not called any more, and is not being called by
 ///   another thread.
+/// - A call of [`arm`](Timers::arm) or [`arm_after`](Timers::arm_after) that unwinds has not armed the timer.
 pub unsafe trait Timers: Send + Sync {
     /// What the clock says.
     fn now(&self) -> Instant;

@@ -16,6 +16,7 @@ use convoke_core::raw::{Header, Home, Runnable, Timer, Timers, WorkKind};
 use convoke_core::{Executor, Panic};
 
 use crate::inbox::{Inbox, Pushed};
+use crate::report_panic::{contain, report_panic};
 use crate::time::queue::{AfterArm, TimerQueue};
 pub use runner::Moment;
 pub(crate) use runner::Runner;
@@ -332,7 +333,8 @@ unsafe impl Timers for Shared {
             // With the fence in `sleep`: either we see that the loop sleeps, or it sees the time that we have set.
             fence(Ordering::SeqCst);
             if self.inbox.is_asleep() && self.inbox.wake_up() {
-                self.unpark();
+                // The timer is armed: that must not look as if it was not.
+                contain(report_panic, || self.unpark());
             }
         }
     }

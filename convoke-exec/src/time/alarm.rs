@@ -147,11 +147,13 @@ impl Alarm {
         self.mark.set(Some(WakerMark::of(cx.waker())));
         // The call that will write it next sees this: arming hands all to it.
         self.state.store(QUIET, Ordering::Relaxed);
+        // Until arming has returned: whoever owns the clock may panic, and what is not armed must not be taken back. Nobody but us
+        // asks for it meanwhile: rule 1.
+        self.armed_by.set(None);
         // SAFETY: the same pointer; only the compiler's knowledge of how long it is good is given up. Rule 4.
         let kept = unsafe {
             core::mem::transmute::<NonNull<dyn Timers + '_>, NonNull<dyn Timers>>(NonNull::from(timers))
         };
-        self.armed_by.set(Some(kept));
         // SAFETY: we are pinned, and disarm it when we are dropped. It is not armed: it never was, has been called, or was
         // taken back.
         unsafe {
@@ -160,6 +162,7 @@ impl Alarm {
                 When::After(duration) => _ = timers.arm_after(self.address(), duration),
             }
         }
+        self.armed_by.set(Some(kept));
         drop(before);
     }
 

@@ -364,7 +364,8 @@ impl TimerQueue {
         let number = number & !NOT_BEFORE;
         let before = Duration::from_nanos(EPOCH.saturating_sub(number));
         let after = Duration::from_nanos(number.saturating_sub(EPOCH));
-        Some(self.epoch.checked_sub(before).unwrap_or(self.epoch) + after)
+        // A time that cannot be named does not come.
+        self.epoch.checked_sub(before).unwrap_or(self.epoch).checked_add(after)
     }
 
     #[inline]
