@@ -360,7 +360,7 @@ fn a_nested_sender_may_borrow() {
 fn threads_spawn_and_leave_while_one_joins() {
     let pool = ThreadPool::new(2).unwrap();
     let env = Env::from(pool.executor());
-    for round in 0..200 {
+    for round in 0..if cfg!(miri) { 7 } else { 200 } {
         let (scope, ran) = (CountingScope::new(), Arc::new(AtomicUsize::new(0)));
         let spawned: usize = std::thread::scope(|threads| {
             let spawner = |_| {
@@ -387,7 +387,7 @@ fn threads_spawn_and_leave_while_one_joins() {
 fn a_join_brings_the_thread_that_waits_back_from_the_work_of_others() {
     let (pool, scope) = (ThreadPool::new(1).unwrap(), CountingScope::new());
     let here = std::thread::current().id();
-    for _ in 0..100 {
+    for _ in 0..if cfg!(miri) { 5 } else { 100 } {
         let work = schedule(&pool.executor()).then(move |()| assert_ne!(std::thread::current().id(), here));
         scope.spawn(work, &Env::from(pool.executor())).unwrap();
         let drained_on = scope.drain().then(|()| std::thread::current().id());

@@ -77,7 +77,7 @@ fn time_stands_still_while_there_is_something_to_do() {
     testing::run(async {
         scope(async |s| {
             s.spawn(async { sleep(Duration::from_nanos(1)).await });
-            for _ in 0..1000 {
+            for _ in 0..if cfg!(miri) { 50 } else { 1000 } {
                 checkpoint().await;
             }
             assert_eq!(testing::elapsed(), Duration::ZERO);
@@ -284,7 +284,7 @@ fn tasks_on_other_threads_are_waited_for() {
         let pool = ThreadPool::new(1).unwrap();
         let executor = pool.executor();
         let there = run_on(&executor, async {
-            for _ in 0..100 {
+            for _ in 0..if cfg!(miri) { 10 } else { 100 } {
                 checkpoint().await;
             }
             std::thread::current().id()

@@ -49,7 +49,7 @@ fn a_scope_ends_when_all_its_children_have_ended() {
 #[test]
 fn children_run_in_parallel_on_a_pool() {
     let pool = ThreadPool::new(2).unwrap();
-    for _ in 0..100 {
+    for _ in 0..if cfg!(miri) { 2 } else { 100 } {
         let outcome = sync_wait(
             task(async {
                 scope(async |s| {
@@ -227,7 +227,7 @@ fn local_children_are_refused_on_a_pool() {
 fn children_run_on_other_executors_and_come_home() {
     let pool = ThreadPool::new(2).unwrap();
     let executor = pool.executor();
-    for _ in 0..100 {
+    for _ in 0..if cfg!(miri) { 3 } else { 100 } {
         let (count, leaves) = counter();
         let outcome = sync_wait(task(async move {
             let here = std::thread::current().id();

@@ -151,7 +151,7 @@ mod tests {
     use crate::steps::count;
     use crate::{checkpoint, for_each_concurrent, join, stopped, sync_wait, task};
 
-    const TURNS: usize = 500;
+    const TURNS: usize = if cfg!(miri) { 100 } else { 500 };
 
     /// Waits until it is woken once; its waker is to be found there.
     async fn waits(wakers: &Mutex<Vec<Waker>>) {

@@ -48,14 +48,16 @@ impl Entanglements {
             return;
         };
         let certain = scene.certain();
-        self.certain.retain(|pair| certain.iter().any(|(waits, has)| *pair == (waits.began, has.began)));
+        let pairs: HashSet<_> = certain.iter().map(|(waits, has)| (waits.began, has.began)).collect();
+        self.certain.retain(|pair| pairs.contains(pair));
         for (waits, has) in &certain {
             if self.certain.insert((waits.began, has.began)) {
                 reports.extend(scene.futurelock(waits, Some(has.place), Owned::Handed));
             }
         }
         let mut stuck = scene.stuck();
-        stuck.retain(|waiting| !certain.iter().any(|(waits, _)| waits.began == waiting.began));
+        let reported: HashSet<_> = certain.iter().map(|(waits, _)| waits.began).collect();
+        stuck.retain(|waiting| !reported.contains(&waiting.began));
         if self.is_news(&stuck, now) {
             report_stuck(&scene, &stuck, reports);
         }
@@ -63,7 +65,8 @@ impl Entanglements {
 
     /// Whether some of these have been stuck for long, and were not reported.
     fn is_news(&mut self, stuck: &[&ledger::Waiting], now: Instant) -> bool {
-        self.stuck.retain(|key, _| stuck.iter().any(|waiting| *key == (waiting.began, waiting.polled)));
+        let still: HashSet<_> = stuck.iter().map(|waiting| (waiting.began, waiting.polled)).collect();
+        self.stuck.retain(|key, _| still.contains(key));
         let mut news = false;
         for waiting in stuck {
             let (since, reported) = self.stuck.entry((waiting.began, waiting.polled)).or_insert((now, false));

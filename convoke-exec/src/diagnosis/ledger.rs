@@ -310,7 +310,7 @@ mod tests {
     use crate::sync::Semaphore;
     use crate::{sync_wait, task};
 
-    const WAITERS: usize = 500;
+    const WAITERS: usize = if cfg!(miri) { 100 } else { 500 };
 
     fn poll<F: Future + ?Sized>(future: Pin<&mut F>) -> Poll<F::Output> {
         future.poll(&mut Context::from_waker(Waker::noop()))

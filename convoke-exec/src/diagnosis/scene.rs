@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::involved::{Involved, is_idle};
 use super::ledger::{self, Copied, Holder, Owner, Waiting};
 use super::report::{Futurelock, Owned, Report};
-use crate::tree::{Tree, tree};
+use crate::tree::{TaskNode, Tree, tree};
 
 /// See the head of this file.
 pub(super) struct Scene {
@@ -13,6 +13,8 @@ pub(super) struct Scene {
     /// By lock: those who hold it, and those who were granted it.
     holders: HashMap<usize, Vec<Holder>>,
     tree: Tree,
+    /// Where each task is in the tree, by its address.
+    places: HashMap<usize, usize>,
 }
 
 impl Scene {
@@ -24,10 +26,12 @@ impl Scene {
         for (lock, holder) in noted.into_iter().chain(granted) {
             holders.entry(lock).or_default().push(holder);
         }
-        let mut scene = Self { waits, holders, tree: Tree::default() };
+        let mut scene = Self { waits, holders, tree: Tree::default(), places: HashMap::new() };
         let suspicious = scene.pairs().next().is_some() || !scene.stuck_among(|_| true).is_empty();
         suspicious.then(|| {
             scene.tree = tree();
+            let places = scene.tree.tasks().enumerate().map(|(place, task)| (task.address(), place));
+            scene.places = places.collect();
             scene
         })
     }
@@ -43,7 +47,11 @@ impl Scene {
 
     /// The task of this owner.
     pub(super) fn involved(&self, owner: Owner) -> Option<Involved> {
-        self.tree.at(owner.task?).map(Involved::of)
+        self.node(owner).map(Involved::of)
+    }
+
+    fn node(&self, owner: Owner) -> Option<TaskNode<'_>> {
+        self.places.get(&owner.task?).map(|place| self.tree.node(*place))
     }
 
     /// Who waits, and who of the same task was granted permits of that lock, and is not polled.
@@ -100,7 +108,7 @@ impl Scene {
 
     /// Whether this is what its task waits for.
     fn is_waited_for(&self, waiting: &Waiting) -> bool {
-        let node = waiting.owner.task.and_then(|task| self.tree.at(task));
+        let node = self.node(waiting.owner);
         waiting.granted.is_none()
             && node.is_some_and(|node| is_idle(node) && node.waited_at() == Some(waiting.place))
             && ledger::is_unchanged(waiting)

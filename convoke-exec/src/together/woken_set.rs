@@ -168,7 +168,7 @@ mod tests {
     use crate::steps::count;
     use crate::{checkpoint, local_scope, shield, sync_wait, task};
 
-    const CHILDREN: usize = 500;
+    const CHILDREN: usize = if cfg!(miri) { 100 } else { 500 };
 
     /// Waits until it is woken once; its waker is to be found there.
     async fn waits(wakers: &Mutex<Vec<Waker>>) {

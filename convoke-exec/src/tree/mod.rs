@@ -123,6 +123,11 @@ impl Tree {
         self.tasks().find(|task| task.name() == Some(name))
     }
 
+    /// The task that is the `index`th of [`tasks`](Tree::tasks).
+    pub(crate) fn node(&self, index: usize) -> TaskNode<'_> {
+        TaskNode { tree: self, index }
+    }
+
     /// The task at this address.
     pub(crate) fn at(&self, address: usize) -> Option<TaskNode<'_>> {
         self.tasks().find(|task| task.address() == address)

@@ -11,7 +11,7 @@ const ROUNDS: usize = 4;
 /// More than there is room for.
 const MORE: usize = 4;
 const THREADS: usize = 3;
-const ROUNDS_ON_THREADS: usize = 200;
+const ROUNDS_ON_THREADS: usize = if cfg!(miri) { 10 } else { 200 };
 
 /// How many are inside, and the most there have been.
 #[derive(Default)]
