@@ -9,8 +9,8 @@ use crate::tally::Tally;
 use crate::workspace::Workspace;
 use std::process::Command;
 
-/// Tree Borrows: the tasks of a scope are reached through pointers that Stacked Borrows calls stale once the scope itself
-/// is touched. Without isolation tests have a clock and read the environment.
+/// Tree Borrows is the model of aliasing that the code is checked against. Without isolation tests have a clock and read the
+/// environment.
 const FLAGS: &str = "-Zmiri-tree-borrows -Zmiri-disable-isolation";
 
 /// The test programs of the short selection: those that show the most in a few minutes.

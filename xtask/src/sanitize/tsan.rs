@@ -7,7 +7,7 @@ use crate::step::Verdict;
 use crate::toolchain;
 use crate::workspace::Workspace;
 
-/// The second flag lets instrumented crates link with what is never instrumented: build scripts' and macros' `std`.
+/// The second flag lets rustc link crates that were built with the first one and crates that were built without.
 const FLAGS: &str = "-Zsanitizer=thread -Cunsafe-allow-abi-mismatch=sanitizer";
 
 pub(super) fn run(workspace: &Workspace) -> Verdict {
