@@ -22,7 +22,7 @@ type Index = HashMap<OperationId, *mut IoOperation>;
 /// 1. The operations in the list belong to it, and so do their links: rule 2 of the operation. Each is pinned until it leaves.
 /// 2. `last` is the operation whose link is null, and is null itself if and only if `first` is.
 /// 3. The index has an entry for each operation of the list, or none at all. It is filled when the list becomes longer than
-///    [`WALKED`], and empty again when the list is; its memory stays for the next time.
+///    `WALKED`, and empty again when the list is; its memory stays for the next time.
 pub struct Parked {
     first: *mut IoOperation,
     last: *mut IoOperation,
