@@ -52,8 +52,6 @@ fn run(toolchain: &str, workspace: &Workspace, tests: Vec<String>, rest: &str, t
     let mut command: Command = command::cargo_of(toolchain, &workspace.root);
     let more = std::env::var("MIRIFLAGS").unwrap_or_default();
     command.env("MIRIFLAGS", format!("{FLAGS} {more}").trim_end()).env(NO_FRAME_CACHE.0, NO_FRAME_CACHE.1);
-    // A backtrace of a test's panic takes minutes to interpret.
-    command.env("RUST_BACKTRACE", "0");
     command.args(["miri", "test", "--no-fail-fast"]).args(tests).args(["--", "--test-threads=1"]);
     let ran = command::run(&mut command, Show::Live);
     *tally = Tally::of_harness(&ran.stdout);
