@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::runner::Runner;
+use crate::report_panic::{contain, report_panic};
 
 /// What a [`RunLoop`](crate::RunLoop) leans on when it has nothing to run. Safe to implement. None of its functions unwinds: if one
-/// does, the process ends, for the loop may run below somebody's stack that must stay.
+/// does, the process ends, for the loop may run below somebody's stack that must stay. A panic of `wake` is reported.
 pub trait Sleeper: Send + Sync {
     /// What the clock of the loop's timers says.
     fn now(&self) -> Instant {
@@ -66,8 +67,10 @@ impl Guarded {
         without_unwinding(SLEEPER, || self.0.look());
     }
 
+    /// Contained: it is called by whoever posts, and the work is queued by then. A sleeper that has not woken the loop is woken with
+    /// the next piece of work.
     pub(super) fn wake(&self) {
-        without_unwinding(SLEEPER, || self.0.wake());
+        contain(report_panic, || self.0.wake());
     }
 
     pub(super) fn jumps(&self) -> bool {
