@@ -60,7 +60,9 @@ where
 {
     let boxed: NonNull<Boxed<S, F>> = NonNull::from(Box::leak(Box::new(Boxed { slot: Slot::new() })));
     // SAFETY: the slot is empty, and stays in its box until its operation has completed: the receiver frees it then.
-    unsafe { Slot::run(NonNull::from(&boxed.as_ref().slot), || sender.connect(FreesBox { boxed, env, done })) };
+    unsafe {
+        Slot::run(NonNull::from(&boxed.as_ref().slot), || sender.connect(FreesBox { boxed, env, done }))
+    };
 }
 
 struct Boxed<S: Sender<Value = (), Error = Never>, F: FnOnce() + Send> {

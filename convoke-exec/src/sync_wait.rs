@@ -90,7 +90,11 @@ where
     let operation = ManuallyDrop::new(Slot::new());
     // SAFETY: the slot is on this stack and not moved; we leave only after the receiver was completed, and nothing
     // in between unwinds: `start` must not, and what runs on the loop is caught.
-    unsafe { Slot::run(NonNull::from(&*operation), || sender.connect(WaitReceiver { state: NonNull::from(&state) })) };
+    unsafe {
+        Slot::run(NonNull::from(&*operation), || {
+            sender.connect(WaitReceiver { state: NonNull::from(&state) })
+        })
+    };
     let mut panic = None;
     if !state.done.get() {
         panic = Runner::new().run_until(executor.shared(), || state.done.get());

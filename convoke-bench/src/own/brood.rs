@@ -43,7 +43,9 @@ impl<X: Executor> Brood<X> {
             for _ in 0..count {
                 let slot = Box::new(Slot::new());
                 // SAFETY: the slot is empty and stays in its box until the last one is home.
-                unsafe { Slot::run(NonNull::from(&*slot), || self.executor.schedule().connect(CountOne(self))) };
+                unsafe {
+                    Slot::run(NonNull::from(&*slot), || self.executor.schedule().connect(CountOne(self)))
+                };
                 boxes.push(slot);
             }
             self.one_home();
