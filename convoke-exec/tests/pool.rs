@@ -283,6 +283,7 @@ fn pools_end_under_fire() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "needs a kernel: Miri starts threads of any size")]
 fn a_thread_that_the_system_does_not_start_is_named_by_its_number() {
     let error = ThreadPool::builder().threads(3).stack_size(usize::MAX / 2).build().unwrap_err();
     assert!(

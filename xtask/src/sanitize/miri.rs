@@ -10,17 +10,13 @@ use crate::workspace::Workspace;
 use std::process::Command;
 
 /// Tree Borrows is the model of aliasing that the code is checked against. Without isolation tests have a clock and read the
-/// environment.
-const FLAGS: &str = "-Zmiri-tree-borrows -Zmiri-disable-isolation";
+/// environment. A backtrace of a panic takes minutes to interpret. Leaks are for the other tools to find: here the statics of
+/// crossbeam-epoch, and a thread that still runs when a program ends, would count as such.
+const FLAGS: &str =
+    "-Zmiri-tree-borrows -Zmiri-disable-isolation -Zmiri-env-set=RUST_BACKTRACE=0 -Zmiri-ignore-leaks";
 
 /// The test programs of the short selection: those that show the most in a few minutes.
-const SHORT: [(&str, &[&str]); 2] = [
-    ("convoke-core", &["stop_callback"]),
-    (
-        "convoke-exec",
-        &["task", "task_edges", "scope", "scope_on", "pool", "run_loop", "block_on", "wake_at_home"],
-    ),
-];
+const SHORT: [(&str, &[&str]); 1] = [("convoke-exec", &["scope", "wake_at_home"])];
 
 /// Every suite that needs no kernel.
 pub(super) fn whole(workspace: &Workspace) -> Verdict {
