@@ -212,6 +212,13 @@ pub fn thread_mark() -> u64 {
     if mark != 0 { mark } else { new_mark() }
 }
 
+/// Returns a number that no other thread has that is alive now: the address of a thread-local, which the compiler knows not to
+/// change within a function. The next thread may get it again once this one has ended; see [`thread_mark`].
+#[inline]
+pub fn live_thread_mark() -> usize {
+    MARK.with(|mark| core::ptr::from_ref(mark).addr())
+}
+
 /// Not loom's counter: it says nothing of what other threads have done.
 #[cold]
 #[inline(never)]

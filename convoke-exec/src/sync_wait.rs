@@ -7,7 +7,7 @@ use core::ptr::{self, NonNull};
 
 use convoke_core::env::Changes;
 use convoke_core::raw::sync::UnsafeCell;
-use convoke_core::raw::sync::{thread_local, thread_mark};
+use convoke_core::raw::sync::{live_thread_mark, thread_local};
 use convoke_core::raw::{Call, Header, Runnable, Slot, WorkKind};
 use convoke_core::{Env, Executor, ExecutorRef, Outcome, OutcomeOf, Receiver, Sender};
 
@@ -82,7 +82,7 @@ where
         header: Header::new(const { &WorkKind::new(Waiting::<S>::arrived) }),
         env,
         executor,
-        waiter: thread_mark(),
+        waiter: live_thread_mark(),
         done: Cell::new(false),
         outcome: UnsafeCell::new(None),
     };
@@ -121,7 +121,8 @@ struct Waiting<'a, S: Sender> {
     header: Header,
     env: &'a Env,
     executor: &'a RunLoopExecutor,
-    waiter: u64,
+    /// Compared while the waiting thread is alive: it waits.
+    waiter: usize,
     done: Cell<bool>,
     outcome: UnsafeCell<Option<OutcomeOf<S>>>,
 }
@@ -151,7 +152,7 @@ impl<S: Sender> Receiver<S::Value, S::Error> for WaitReceiver<'_, S> {
         unsafe {
             let state = self.state.as_ref();
             *state.outcome.get() = Some(outcome);
-            if state.waiter == thread_mark() {
+            if state.waiter == live_thread_mark() {
                 state.done.set(true);
                 return;
             }

@@ -363,7 +363,8 @@ impl TaskHeader {
     ///
     /// # Safety
     /// The state has told the caller to make the runnable.
-    #[inline]
+    // Not inlined: who wakes a task that is queued or running already, or lets it wait, has no use for it.
+    #[inline(never)]
     pub(crate) unsafe fn post(task: NonNull<Self>) {
         // SAFETY: rule 3: the caller holds the runnable, so the task has not left, and its environment is there.
         unsafe { Self::post_to(task, NonNull::from(task.as_ref().env().executor())) };

@@ -194,7 +194,7 @@ impl Side {
     ///
     /// # Safety
     /// Called from inside the task, after a poll: the future borrows no environment between its polls.
-    #[inline]
+    #[inline(never)]
     pub(super) unsafe fn forget_past(&self) {
         // SAFETY: the caller is inside, and no reference to the vector itself is held.
         let moves = unsafe { (*self.moved_to.get()).len() };

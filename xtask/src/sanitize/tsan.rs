@@ -10,6 +10,10 @@ use crate::workspace::Workspace;
 /// The second flag lets rustc link crates that were built with the first one and crates that were built without.
 const FLAGS: &str = "-Zsanitizer=thread -Cunsafe-allow-abi-mismatch=sanitizer";
 
+/// A thief of crossbeam-deque reads a slot that its owner may be writing, and throws away what it read if so. The tool does not
+/// see that the value is not used.
+const SUPPRESSIONS: &str = "race:crossbeam_deque::deque\n";
+
 pub(super) fn run(workspace: &Workspace) -> Verdict {
     let nightly = match nightly::find_or_install(workspace) {
         Ok(nightly) => nightly,
@@ -19,8 +23,12 @@ pub(super) fn run(workspace: &Workspace) -> Verdict {
         Ok(running) => running.host,
         Err(complaint) => return Verdict::failed(complaint),
     };
+    let suppressions = workspace.root.join("target/tsan.suppressions");
+    if let Err(error) = std::fs::write(&suppressions, SUPPRESSIONS) {
+        return Verdict::failed(format!("{} cannot be written: {error}", suppressions.display()));
+    }
     let mut command = command::cargo_of(&nightly, &workspace.root);
-    command.env("RUSTFLAGS", FLAGS);
+    command.env("RUSTFLAGS", FLAGS).env("TSAN_OPTIONS", format!("suppressions={}", suppressions.display()));
     // `std` is built again: the locks and channels in it order things that the tool must see.
     command.args(["nextest", "run", "-Zbuild-std", "--target", &host, "--target-dir", "target/tsan"]);
     suites::run(workspace, &mut command, Tool::Tsan)
