@@ -1,5 +1,5 @@
-//! Who is inside of homes that are closed. Such a home has no thread any more that runs it; whoever comes with a letter acts
-//! there, one thread at a time.
+//! The occupants of closed homes. No thread runs a closed home any more; the thread that brings a letter opens it there, one
+//! thread at a time.
 //!
 //! 1. A home that is closed has at most one occupant: a thread, which may be the occupant several times, one inside the other.
 //! 2. Nobody waits with a letter. Who finds another thread inside leaves the home to that one, which does not go before it has

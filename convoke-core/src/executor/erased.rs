@@ -88,8 +88,8 @@ impl ExecutorRef {
         Kept::<E>::put(executor)
     }
 
-    /// The same executor without a count of it, for as long as this one is where it is. Nothing is copied that the
-    /// executor might change: one that is kept as it is, is lent by its address.
+    /// Lends the executor without counting a reference. Copies nothing that the executor might change: an executor that is
+    /// stored inline is lent by its address.
     ///
     /// # Safety
     /// This outlives what is returned, and does not move meanwhile.
@@ -290,7 +290,7 @@ impl<E: Executor> Kept<E> {
         }
         // SAFETY: the word holds what `Arc::into_raw` gave.
         let executor = unsafe { word.pointer() };
-        // SAFETY: as above, and the count that the word has keeps it alive.
+        // SAFETY: the pointer came from `Arc::into_raw`, and the count that the word owns keeps it alive.
         unsafe { Arc::increment_strong_count(executor.cast::<E>()) };
         ExecutorRef { word: Word::new(executor), table: Self::TABLE }
     }
