@@ -13,62 +13,69 @@
 //!
 //! Programs use the facade crate `convoke`, which re-exports all of this.
 
-pub mod algorithm;
-mod awaiting;
-mod completes;
+mod adopted;
 pub mod env;
 mod executor;
+mod failure;
 mod frame;
 pub mod frames;
 mod never;
-mod operation;
 pub mod outcome;
 mod panic;
-pub mod prelude;
 mod random;
-mod receiver;
-mod sender;
+mod report_panic;
+mod spin_lock;
+mod steps;
 pub mod stop;
 mod sync;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 mod this_thread;
+mod wake;
+mod watching;
 
 /// For the macro in `sync`.
 #[cfg(feature = "loom")]
 #[doc(hidden)]
 pub use loom as __loom;
 
-pub use awaiting::{AwaitError, Awaited, CleanupFailure, FailsAs};
-pub use completes::Completes;
 pub use env::Env;
 pub use executor::{Executor, ExecutorRef, InlineExecutor};
+pub use failure::{AwaitError, CleanupFailure, FailsAs};
 pub use frames::FrameAllocator;
 pub use never::Never;
-pub use operation::Operation;
 pub use outcome::Outcome;
 pub use panic::Panic;
-pub use receiver::Receiver;
-pub use sender::{OutcomeOf, SameError, Sender};
 pub use stop::{OwnedStopCallback, StopCallback, StopReason, StopRef, StopSource, StopToken};
 
 pub mod raw {
     //! The low-level door: what executors, algorithms and task types are made of.
 
-    pub use crate::awaiting::meeting;
+    pub use crate::adopted::{
+        Abandon, Adoptable, Adopted, AdoptedFuture, AdoptedReceiver, Complete, Handshake, Look, OnComplete,
+        Operation, Rendezvous, Slot, Wait, abort_on_unwind, polled_again, stop_frame,
+    };
     pub use crate::env::ScopedEnv;
     pub use crate::executor::{
-        AtHome, Call, Header, Home, HomeId, Letter, RunQueue, Runnable, Timer, TimerLinks, Timers, WorkKind,
-        dispatch_contained, post_contained,
+        AtHome, Call, Header, Home, HomeId, Letter, RunQueue, Runnable, Timer, TimerLinks, Timers, Waits,
+        WorkKind, dispatch_contained, post_contained,
     };
     pub use crate::frame::{
-        Frame, FrameOwner, Guest, HeldBefore, Host, HostKind, HostRef, KeepsFrame, KeptFrame, Polled,
-        StopWatch, Waits, WakerMark, outside_a_task,
+        AdoptedMemory, Frame, FrameOwner, HeldBefore, KeepsFrame, KeptFrame, OperationOwner, OwnerKind,
+        OwnerRef, Pause, Polled, StopWatch, WakerMark, outside_a_task,
     };
-    pub use crate::operation::{Action, Children, EnvAbove, Handshake, Leaf, Slot};
     pub use crate::random::Random;
-    pub use crate::stop::{InPlaceStop, OnStop, RawCallback};
-    pub use crate::this_thread::Polling;
+    pub use crate::report_panic::{contain, report_panic};
+    pub use crate::spin_lock::{SpinGuard, SpinLock};
+    #[cfg(feature = "testing")]
+    pub use crate::steps::count as count_steps;
+    pub use crate::steps::visit as visit_step;
+    pub use crate::stop::{InPlaceStop, OnStop, Onward, RawCallback};
+    pub use crate::wake::{discard, wake, wake_if_any};
+    pub mod watching {
+        //! What a diagnosis knows of threads.
+        pub use crate::watching::*;
+    }
     pub mod sync {
         //! The atomics, locks, cells and threads that Convoke is built on: the machine's, or, with the feature `loom`, those of
         //! the model checker `loom`, which runs a test under every schedule of its threads.

@@ -87,7 +87,7 @@ impl<V, E> Outcome<V, E> {
 
     /// Drops `value` and is what it was, or the panic of that destructor.
     #[inline]
-    pub(crate) fn after_drop_of<T>(self, value: T) -> Self {
+    pub fn after_drop_of<T>(self, value: T) -> Self {
         match Panic::of_drop(value) {
             None => self,
             Some(panic) => self.or_panic(panic),

@@ -64,7 +64,7 @@ impl Panic {
 
     /// Drops `value` and catches the panic of its destructor: where somebody waits for what comes after.
     #[inline]
-    pub(crate) fn of_drop<T>(value: T) -> Option<Self> {
+    pub fn of_drop<T>(value: T) -> Option<Self> {
         if core::mem::needs_drop::<T>() { Self::catch(|| drop(value)).err() } else { None }
     }
 

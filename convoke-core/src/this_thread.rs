@@ -6,22 +6,20 @@ use core::ptr;
 // Not loom's: of who polls what nothing depends.
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::executor::HomeId;
-use crate::frame::Frame;
 use crate::sync::thread_local;
 
 /// See the head of this file.
 pub(crate) struct ThisThread {
-    /// The home that it is in.
-    pub(crate) home: Cell<HomeId>,
+    /// The number of the home that it is in, or zero.
+    pub(crate) home: Cell<u32>,
     /// The nearest frame, or null outside all tasks.
-    pub(crate) window: Cell<*const Frame<'static>>,
+    pub(crate) window: Cell<*const ()>,
     polling: Polling,
 }
 
 thread_local! {
     static THIS_THREAD: ThisThread = ThisThread {
-        home: Cell::new(HomeId::NONE),
+        home: Cell::new(0),
         window: Cell::new(ptr::null()),
         polling: Polling::new(),
     };
@@ -35,7 +33,7 @@ impl ThisThread {
 }
 
 /// Which task a thread polls, and whether there is anything to look at before it does. Mostly there is nothing.
-pub struct Polling {
+pub(crate) struct Polling {
     /// The address of the task that it polled last, and marks of those who watch.
     pub task: AtomicUsize,
     /// The same of the task around the loop that it runs, if there is one.
@@ -55,24 +53,24 @@ impl Polling {
 
     /// That of this thread. It stays where it is until the thread ends.
     #[inline]
-    pub fn here<R>(f: impl FnOnce(&Self) -> R) -> R {
+    pub(crate) fn here<R>(f: impl FnOnce(&Self) -> R) -> R {
         ThisThread::with(|thread| f(&thread.polling))
     }
 
     /// The thread begins to poll this task. True if there is nothing to look at.
     #[inline]
-    pub fn begin(&self, task: usize) -> bool {
+    pub(crate) fn begin(&self, task: usize) -> bool {
         self.task.store(task, Ordering::Relaxed);
         self.reasons.load(Ordering::Relaxed) == 0
     }
 
     /// True once: from now on the thread counts as known to those who watch.
-    pub fn enlist(&self) -> bool {
+    pub(crate) fn enlist(&self) -> bool {
         self.reasons.fetch_and(!UNLISTED, Ordering::Relaxed) & UNLISTED != 0
     }
 
     /// Whether tasks are watched; from any thread.
-    pub fn set_watched(&self, watched: bool) {
+    pub(crate) fn set_watched(&self, watched: bool) {
         if watched {
             self.reasons.fetch_or(WATCHED, Ordering::Relaxed);
         } else {

@@ -48,7 +48,7 @@ impl Changes {
     }
 
     /// The executor that is to be another, if it is.
-    pub(crate) fn new_executor(&self) -> Option<&ExecutorRef> {
+    pub fn new_executor(&self) -> Option<&ExecutorRef> {
         self.executor.as_ref()
     }
 

@@ -42,13 +42,13 @@ impl HomeId {
     /// This thread is there from now on. Where it was before.
     #[inline]
     fn enter(self) -> Self {
-        ThisThread::with(|thread| thread.home.replace(self))
+        ThisThread::with(|thread| Self(thread.home.replace(self.0)))
     }
 
     /// The home that this thread is in, or nobody's.
     #[inline]
     pub fn here() -> Self {
-        ThisThread::with(|thread| thread.home.get())
+        ThisThread::with(|thread| Self(thread.home.get()))
     }
 }
 
@@ -101,7 +101,7 @@ pub struct AtHome<'a> {
 impl Drop for AtHome<'_> {
     #[inline]
     fn drop(&mut self) {
-        ThisThread::with(|thread| thread.home.set(self.before));
+        ThisThread::with(|thread| thread.home.set(self.before.0));
         if self.occupant.is_some() {
             Polling::here(Polling::leave_closed);
         }
@@ -274,7 +274,7 @@ struct Left(HomeId);
 
 impl Drop for Left {
     fn drop(&mut self) {
-        ThisThread::with(|thread| thread.home.set(self.0));
+        ThisThread::with(|thread| thread.home.set(self.0.0));
         Polling::here(Polling::leave_closed);
     }
 }

@@ -9,6 +9,7 @@ mod queue;
 mod runnable;
 mod stopping;
 mod timers;
+mod waits;
 
 pub use contained::{dispatch_contained, post_contained};
 pub use erased::ExecutorRef;
@@ -17,10 +18,9 @@ pub use inline::InlineExecutor;
 pub use queue::RunQueue;
 pub use runnable::{Call, Header, Runnable, WorkKind};
 pub use timers::{Timer, TimerLinks, Timers};
+pub use waits::Waits;
 
 use core::any::Any;
-
-use crate::algorithm::schedule::Schedule;
 
 /// Where work runs: a cheap handle to a thread, a pool, a loop. Safe to implement.
 ///
@@ -117,10 +117,4 @@ pub trait Executor: Clone + PartialEq + Send + Sync + 'static {
 
     /// What [`work_began`](Executor::work_began) has told of has ended; what it has posted is queued.
     fn work_ended(&self) {}
-
-    /// A sender that completes on this executor.
-    #[inline]
-    fn schedule(&self) -> Schedule<Self> {
-        Schedule::new(self.clone())
-    }
 }

@@ -5,7 +5,7 @@ use core::mem::ManuallyDrop;
 use core::panic::Location;
 use core::ptr::{self, NonNull};
 
-use crate::frame::Waits;
+use super::waits::Waits;
 use crate::sync::atomic::{AtomicPtr, Ordering};
 use crate::sync::const_outside_models;
 

@@ -43,7 +43,7 @@ struct Left<'a>(&'a KeptFrame);
 impl Drop for Left<'_> {
     #[inline]
     fn drop(&mut self) {
-        ThisThread::with(|thread| thread.window.set(self.0.around.get()));
+        ThisThread::with(|thread| thread.window.set(self.0.around.get().cast()));
     }
 }
 
@@ -99,7 +99,7 @@ impl KeptFrame {
             (&raw mut (*frame).held).write(Cell::new(false));
         }
         self.around.set(ptr::from_ref(outer).cast());
-        ThisThread::with(|thread| thread.window.set(frame));
+        ThisThread::with(|thread| thread.window.set(frame.cast()));
         let _left = Left(self);
         f()
     }

@@ -11,15 +11,16 @@
 //!
 //! The window is a cache that every poll sets and restores, like a stack; it never owns anything.
 
-mod host;
 mod kept;
-mod waits;
+mod owner;
+mod pause;
 mod waker_mark;
 mod watch;
 
-pub use host::{Guest, Host, HostKind, HostRef};
 pub use kept::{KeepsFrame, KeptFrame};
-pub use waits::Waits;
+pub use owner::{AdoptedMemory, OperationOwner, OwnerKind, OwnerRef};
+pub use pause::Pause;
+
 pub use waker_mark::WakerMark;
 pub use watch::StopWatch;
 
@@ -32,6 +33,7 @@ use core::ptr;
 use core::task::{Context, Poll, Waker};
 use std::time::Instant;
 
+use crate::executor::Waits;
 use crate::this_thread::ThisThread;
 use crate::{Env, StopReason};
 
@@ -70,7 +72,7 @@ pub struct Frame<'a> {
 /// What frames inside of one another have in common.
 #[derive(Clone, Copy)]
 struct OfTask<'a> {
-    host: &'a dyn Host,
+    owner: &'a dyn OperationOwner,
     /// The task's own, or that of a child of a combinator which polls all its children when it is asked to stop.
     waker: &'a Waker,
     waits: &'a Waits,
@@ -92,7 +94,7 @@ pub enum Polled<T> {
 pub struct HeldBefore(bool);
 
 /// Puts back what was in the window before, also when the body panics. While it lives the frame is borrowed.
-struct Entered(*const Frame<'static>);
+struct Entered(*const ());
 
 impl Drop for Entered {
     #[inline]
@@ -105,14 +107,14 @@ impl<'a> Frame<'a> {
     /// The outermost frame of a task, for one poll of it: `waker` is the task's own, `asked` says whether it was asked to
     /// stop, and `stopped` is a bit that the task keeps for it.
     #[inline]
-    pub fn outermost<T: FrameOwner + Host>(
+    pub fn outermost<T: FrameOwner + OperationOwner>(
         task: &'a T,
         waker: &'a Waker,
         waits: &'a Waits,
         asked: bool,
         stopped: &'a Cell<bool>,
     ) -> Self {
-        let of_task = OfTask { host: task, waker, waits };
+        let of_task = OfTask { owner: task, waker, waits };
         Self { owner: task, task: of_task, asked, keeps: Cell::new(false), held: Cell::new(false), stopped }
     }
 
@@ -181,7 +183,7 @@ impl<'a> Frame<'a> {
     /// Runs `f` with this frame in the window.
     #[inline]
     pub fn within<R>(&self, f: impl FnOnce() -> R) -> R {
-        let frame = ptr::from_ref(self).cast::<Frame<'static>>();
+        let frame = ptr::from_ref(self).cast::<()>();
         let _entered = Entered(ThisThread::with(|thread| thread.window.replace(frame)));
         f()
     }
@@ -189,7 +191,7 @@ impl<'a> Frame<'a> {
     /// Calls `f` with the nearest frame, or `None` outside all tasks.
     #[inline]
     pub fn current<R>(f: impl FnOnce(Option<&Frame<'_>>) -> R) -> R {
-        let frame = ThisThread::with(|thread| thread.window.get());
+        let frame = ThisThread::with(|thread| thread.window.get()).cast::<Frame<'_>>();
         // SAFETY: an `Entered` further up on this stack set the pointer to a frame that is borrowed until it is taken back,
         // and the reference does not leave `f`.
         f(unsafe { frame.as_ref() })
@@ -210,10 +212,10 @@ impl<'a> Frame<'a> {
         self.owner.deadline()
     }
 
-    /// The task below all frames.
+    /// Returns the task below all frames, which owns what is awaited in it.
     #[inline]
-    pub fn host(&self) -> &'a dyn Host {
-        self.task.host
+    pub fn operation_owner(&self) -> &'a dyn OperationOwner {
+        self.task.owner
     }
 
     /// Whether this waker is the task's own, or one that hears of a stop as that does: then a stop request needs no other way

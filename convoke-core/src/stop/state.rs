@@ -74,11 +74,7 @@ impl Onward {
     ///
     /// # Safety
     /// The source stays alive until `release` is called.
-    pub(crate) unsafe fn in_place(
-        stop: &InPlaceStop,
-        owner: NonNull<()>,
-        release: unsafe fn(NonNull<()>),
-    ) -> Self {
+    pub unsafe fn in_place(stop: &InPlaceStop, owner: NonNull<()>, release: unsafe fn(NonNull<()>)) -> Self {
         Self { state: NonNull::from(stop.state()), owner, release }
     }
 

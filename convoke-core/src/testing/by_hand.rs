@@ -1,7 +1,7 @@
 //! An executor whose queue is run by the test.
 
+use crate::Executor;
 use crate::executor::{RunQueue, Runnable};
-use crate::prelude::*;
 use crate::sync::{Arc, Mutex};
 
 /// An executor whose queue is run by the test.

@@ -13,9 +13,9 @@ use std::sync::Arc;
 use convoke_core::raw::{Call, Header, Home, Runnable, Timers, WorkKind};
 use convoke_core::{Executor, Panic};
 
-use crate::report_panic::{contain, report_panic};
 use crate::running_here::Here;
 use crate::strand::RUNS_PER_TURN;
+use convoke_core::raw::{contain, report_panic};
 use seats::{AfterQueuing, Seat, Seats, Turn};
 
 /// The largest limit that a view can have.

@@ -2,7 +2,7 @@
 
 use convoke_core::raw::{RunQueue, Runnable};
 
-use crate::spin_lock::SpinLock;
+use convoke_core::raw::SpinLock;
 
 /// The queue of a view, and its seats: as many as it may run at a time.
 ///

@@ -12,7 +12,7 @@ use super::ThreadPool;
 use super::shared::Shared;
 use super::sleepers::MAX_WORKERS;
 use super::worker::Worker;
-use crate::report_panic;
+use convoke_core::raw::report_panic;
 
 /// Describes a [`ThreadPool`]; made by [`ThreadPool::builder`].
 ///

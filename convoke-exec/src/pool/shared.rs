@@ -6,7 +6,7 @@ use convoke_core::raw::sync::Arc;
 
 use super::priorities::Priorities;
 use super::sleepers::Sleepers;
-use crate::report_panic::contain;
+use convoke_core::raw::contain;
 
 /// The block behind a pool: its threads keep it, the pool itself, and the door that its handles lead to until it is closed.
 #[derive(Debug)]

@@ -1,6 +1,5 @@
 //! A queue and the thread that runs it: the simplest executor that is somewhere.
 
-mod block_on;
 mod runner;
 mod sleeper;
 
@@ -16,10 +15,10 @@ use convoke_core::raw::{Header, Home, Runnable, Timer, Timers, WorkKind};
 use convoke_core::{Executor, Panic};
 
 use crate::inbox::{Inbox, Pushed};
-use crate::report_panic::{contain, report_panic};
 use crate::time::queue::{AfterArm, TimerQueue};
+use convoke_core::raw::{contain, report_panic};
 pub use runner::Moment;
-pub(crate) use runner::Runner;
+pub use runner::Runner;
 use sleeper::Guarded;
 pub use sleeper::{LOOK_EACH, Sleeper, look_next};
 
@@ -60,14 +59,15 @@ pub struct RunLoopExecutor {
 // SAFETY: the nudge is touched by the one who posts it, and then by the loop.
 unsafe impl Sync for Shared {}
 
-pub(crate) struct Shared {
+#[doc(hidden)]
+pub struct Shared {
     /// Of the tasks that live here; the runner enters it while it runs.
     home: Home,
     inbox: Inbox,
     finished: AtomicBool,
     /// Posted once, by the first `finish`, so that it wakes the loop by the way that all work does.
     nudge: UnsafeCell<Header>,
-    /// Who runs the loop, to be woken; set by the runner before it can sleep.
+    /// The thread that runs the loop, to be woken; set by the runner before it can sleep.
     runner: Mutex<Option<thread::Thread>>,
     timers: TimerQueue,
     /// How much work has begun that will come back here.
@@ -169,6 +169,26 @@ impl RunLoop {
         self.executor.shared.inbox.wake_up();
     }
 
+    /// Returns true if nobody else has a handle of the loop and nothing is queued: then nothing can come any more, either.
+    #[doc(hidden)]
+    pub fn is_unused(&self) -> bool {
+        self.runner.is_empty() && self.executor.is_unused()
+    }
+
+    /// Runs work on this thread until `done` returns true. Returns the panic of a piece of work, if one panicked.
+    #[doc(hidden)]
+    pub fn run_until(&self, done: impl Fn() -> bool) -> Option<Panic> {
+        self.runner.run_until(&self.executor.shared, done)
+    }
+
+    /// Calls `f` as on the thread that the tasks of this loop stay on.
+    #[doc(hidden)]
+    pub fn at_home<R>(&self, f: impl FnOnce() -> R) -> R {
+        // SAFETY: the loop is this thread's, as it is not `Send`, and borrowed; nobody closes it now.
+        let _home = unsafe { self.executor.shared.home.enter() };
+        f()
+    }
+
     /// Calls `f` as work of the loop is called. Then all that is queued, and all that comes of it, is stopped without being run; timers
     /// are not called. For simulations, whose hosts crash: dropping the loop does the same, but whatever comes to a loop
     /// that is gone is stopped where it is posted.
@@ -179,7 +199,8 @@ impl RunLoop {
 
     /// Calls `f` as work of the loop is called.
     #[cfg(feature = "testing")]
-    pub(crate) fn within<R>(&self, f: impl FnOnce() -> R) -> R {
+    #[doc(hidden)]
+    pub fn within<R>(&self, f: impl FnOnce() -> R) -> R {
         self.runner.within(&self.executor.shared, f)
     }
 }
@@ -203,7 +224,8 @@ impl Drop for RunLoop {
 }
 
 impl RunLoopExecutor {
-    pub(crate) fn new() -> Self {
+    #[doc(hidden)]
+    pub fn new() -> Self {
         Self::with(LeanOn::default())
     }
 
@@ -238,7 +260,8 @@ impl RunLoopExecutor {
     ///
     /// # Safety
     /// The loop is not run any more, and no other thread runs it now.
-    pub(crate) unsafe fn close(&self) {
+    #[doc(hidden)]
+    pub unsafe fn close(&self) {
         // SAFETY: the caller's: only a runner enters the home.
         let _inside = unsafe { self.shared.home.close() };
         self.shared.timers.close();
@@ -246,13 +269,15 @@ impl RunLoopExecutor {
     }
 
     /// The inside, for the runner.
-    pub(crate) fn shared(&self) -> &Shared {
+    #[doc(hidden)]
+    pub fn shared(&self) -> &Shared {
         &self.shared
     }
 
     /// Whether this is the only handle and nothing is queued: then nothing can come any more, either.
     #[inline]
-    pub(crate) fn is_unused(&self) -> bool {
+    #[doc(hidden)]
+    pub fn is_unused(&self) -> bool {
         if Arc::strong_count(&self.shared) != 1 {
             return false;
         }
@@ -421,5 +446,11 @@ impl fmt::Debug for RunLoop {
 impl fmt::Debug for RunLoopExecutor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RunLoopExecutor").finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shared").finish_non_exhaustive()
     }
 }

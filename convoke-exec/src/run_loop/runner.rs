@@ -12,13 +12,13 @@ use convoke_core::raw::{AtHome, HomeId, RunQueue, Runnable};
 
 use super::sleeper::{Guarded, without_unwinding};
 use super::{LOOK_EACH, Shared};
-use crate::diagnosis::{SetAside, set_aside};
+use convoke_core::raw::watching::{SetAside, set_aside};
 
 /// So many timers are called in one look: what they post is run before more are called, while it is at hand.
 const TIMERS_EACH: usize = 61;
 
 /// What is to be run next: taken from the inbox, or posted by the loop's own work. Not shared: one thread runs a loop.
-pub(crate) struct Runner {
+pub struct Runner {
     /// Used by `queue` alone.
     waiting: UnsafeCell<RunQueue>,
     /// How many more are run before a look.
@@ -40,7 +40,8 @@ thread_local! {
 }
 
 impl Runner {
-    pub(crate) fn new() -> Self {
+    /// Creates a runner with an empty queue.
+    pub fn new() -> Self {
         Self { waiting: UnsafeCell::new(RunQueue::new()), runs: Cell::new(LOOK_EACH) }
     }
 
@@ -74,7 +75,7 @@ impl Runner {
 
     /// Calls `f` with whoever runs the loop that this thread is in, and the home of its tasks, if it has one.
     #[inline]
-    pub(crate) fn current<R>(f: impl FnOnce(&Self, HomeId) -> R) -> Option<R> {
+    pub fn current<R>(f: impl FnOnce(&Self, HomeId) -> R) -> Option<R> {
         let (shared, runner) = RUNNING.with(Cell::get);
         // SAFETY: as in `post_here`, both or none; the references do not leave this function.
         let (home, runner) = unsafe { (shared.as_ref()?.home.id(), &*runner) };
@@ -92,7 +93,7 @@ impl Runner {
 
     /// Queues what its own work posts. Nothing else happens.
     #[inline]
-    pub(crate) fn push(&self, runnable: Runnable) {
+    pub fn push(&self, runnable: Runnable) {
         // SAFETY: pushing calls nobody.
         unsafe { self.queue(|queue| queue.push(runnable)) };
     }
@@ -165,7 +166,7 @@ impl Runner {
 
     /// Runs until `done` says so; it is asked after each piece of work. A panic of a piece of work is kept, and the first is
     /// returned. This never unwinds: queued work points into the stack of whoever waits.
-    pub(crate) fn run_until(&self, shared: &Shared, done: impl Fn() -> bool) -> Option<Panic> {
+    pub fn run_until(&self, shared: &Shared, done: impl Fn() -> bool) -> Option<Panic> {
         without_unwinding("a run loop that somebody waits for", || {
             let _entered = Entered::new(self, shared);
             let mut first_panic = None;
@@ -309,5 +310,11 @@ impl Drop for Entered<'_> {
                 (*runner).queue(|queue| queue.append(&mut taken));
             }
         }
+    }
+}
+
+impl core::fmt::Debug for Runner {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Runner").finish_non_exhaustive()
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::runner::Runner;
-use crate::report_panic::{contain, report_panic};
+use convoke_core::raw::{contain, report_panic};
 
 /// What a [`RunLoop`](crate::RunLoop) leans on when it has nothing to run. Safe to implement. None of its functions unwinds: if one
 /// does, the process ends, for the loop may run below somebody's stack that must stay. A panic of `wake` is reported.

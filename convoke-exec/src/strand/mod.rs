@@ -11,8 +11,8 @@ use convoke_core::raw::sync::atomic::{AtomicBool, Ordering};
 use convoke_core::raw::{Call, Header, Home, RunQueue, Runnable, Timers, WorkKind};
 use convoke_core::{Executor, Panic};
 
-use crate::report_panic::{contain, report_panic};
 use crate::running_here::Here;
+use convoke_core::raw::{contain, report_panic};
 use turns::{AfterPost, Next, Turns};
 
 /// How much a strand runs before it lets others on its executor have their turn.

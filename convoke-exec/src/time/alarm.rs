@@ -20,7 +20,7 @@ use convoke_core::raw::{Call, Timer, Timers, WakerMark};
 use convoke_core::{Executor, ExecutorRef};
 
 use super::{When, fallback};
-use crate::wake::wake_if_any;
+use convoke_core::raw::wake_if_any;
 
 /// See the head of this file.
 #[repr(C)]

@@ -13,16 +13,14 @@ pub(crate) mod queue;
 mod sleep;
 mod sleeping;
 mod sorting;
-mod stop_at;
 mod wait;
 mod wheel;
 
 pub(crate) use alarm::Alarm;
 pub use interval::{Interval, MissedTicks, Tick, interval, interval_at};
 pub use now::now;
-pub use sleep::{Sleep, SleepOperation, sleep, sleep_until};
+pub use sleep::{Sleep, sleep, sleep_until};
 pub use sleeping::Sleeping;
-pub use stop_at::{AskToStop, StopAt, stop_after, stop_at};
 
 use convoke_core::raw::Timers;
 use convoke_core::{Env, Executor};
@@ -38,14 +36,16 @@ pub fn timers_of(env: &Env) -> &dyn Timers {
 
 /// A time, or a while from the start of the work.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum When {
+pub enum When {
+    /// At this time.
     At(std::time::Instant),
+    /// This long after the start.
     After(std::time::Duration),
 }
 
 impl When {
     /// The time itself. `None` for one that is too far away to be named.
-    pub(crate) fn from(self, now: std::time::Instant) -> Option<std::time::Instant> {
+    pub fn from(self, now: std::time::Instant) -> Option<std::time::Instant> {
         match self {
             Self::At(at) => Some(at),
             Self::After(duration) => now.checked_add(duration),

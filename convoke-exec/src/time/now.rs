@@ -2,6 +2,8 @@
 
 use std::time::Instant;
 
+use convoke_core::raw::Frame;
+
 use super::timers_of;
 
 /// What the clock of the running task shows: that of its executor's timers. Programs that ask it, and not the machine, can be run
@@ -21,5 +23,7 @@ use super::timers_of;
 /// ```
 #[doc(alias = "Instant")]
 pub fn now() -> Instant {
-    crate::flow::current::env(|env| env.map_or_else(Instant::now, |env| timers_of(env).now()))
+    Frame::current(|frame| {
+        frame.map_or_else(Instant::now, |frame| timers_of(frame.operation_owner().env()).now())
+    })
 }

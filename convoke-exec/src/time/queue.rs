@@ -22,7 +22,7 @@ use convoke_core::raw::sync::{Condvar, Mutex, thread_mark};
 use convoke_core::raw::{Call, Timer};
 
 use super::wheel::{Earliest, Wheel};
-use crate::spin_lock::{SpinGuard, SpinLock};
+use convoke_core::raw::{SpinGuard, SpinLock};
 
 /// Timers that wait, earliest first; those of the same time in the order in which they were armed.
 ///

@@ -9,7 +9,7 @@ use convoke_core::raw::{Frame, outside_a_task};
 use pin_project_lite::pin_project;
 
 use super::{Alarm, When};
-use crate::sync::pause::Pause;
+use convoke_core::raw::Pause;
 
 pin_project! {
     /// See the head of this file.
@@ -123,7 +123,7 @@ impl Wait {
 #[inline]
 fn with_executor<R>(who: &str, f: impl FnOnce(&ExecutorRef) -> R) -> R {
     Frame::current(|frame| match frame {
-        Some(frame) => f(frame.host().env().executor()),
+        Some(frame) => f(frame.operation_owner().env().executor()),
         None => outside_a_task(who),
     })
 }

@@ -1,0 +1,22 @@
+//! Counts how many elements of a collection are visited, for tests of costs: a test that counts steps says the same on every
+//! machine. Only counted with the feature `testing`.
+
+#[cfg(feature = "testing")]
+std::thread_local! {
+    static VISITED: core::cell::Cell<usize> = const { core::cell::Cell::new(0) };
+}
+
+/// Counts one visited element.
+#[inline]
+pub fn visit() {
+    #[cfg(feature = "testing")]
+    VISITED.with(|visited| visited.set(visited.get() + 1));
+}
+
+/// Returns how many elements this thread visits while it runs `f`.
+#[cfg(feature = "testing")]
+pub fn count(f: impl FnOnce()) -> usize {
+    let before = VISITED.with(core::cell::Cell::get);
+    f();
+    VISITED.with(core::cell::Cell::get) - before
+}

@@ -1,0 +1,212 @@
+//! `affine_on(&executor)`: sees to it that the outcome arrives on an executor, and hops only if it must.
+
+use core::fmt;
+
+use super::hop::{Destination, HopOperation, Way};
+use crate::{Completes, Receiver, Sender};
+use convoke_core::{Env, Executor, ExecutorRef};
+
+/// Completes on an executor, whichever door the outcome comes through, without a hop where it is there already: what is
+/// known of the sender says so, or the executor hands the work back.
+///
+/// - *Completes with* the outcome of the sender. If the executor drops it, a value becomes stopped; an error or a panic
+///   is not lost. A stop that is requested after the work has ended changes nothing.
+/// - *If dropped* before it was started, the sender is dropped.
+/// - *Runs on* whatever the sender runs on, then on the executor. One that is dropped unrun completes where it is
+///   dropped.
+///
+/// ```
+/// use convoke::InlineExecutor;
+/// use convoke::prelude::*;
+///
+/// assert_eq!(sync_wait(just(42).affine_on(&InlineExecutor)), Outcome::Value(42));
+/// ```
+#[derive(Clone)]
+#[must_use = "a sender does nothing until it is started"]
+pub struct AffineOn<S, X> {
+    sender: S,
+    executor: X,
+}
+
+impl<S, X> AffineOn<S, X> {
+    pub(crate) fn new(sender: S, executor: X) -> Self {
+        Self { sender, executor }
+    }
+}
+
+// SAFETY: the operation of `hop` completes the receiver when it has arrived, as the last thing it does.
+#[diagnostic::do_not_recommend]
+unsafe impl<S, X> Sender for AffineOn<S, X>
+where
+    S: Sender,
+    S::Value: Send,
+    S::Error: Send,
+    X: Executor,
+{
+    type Value = S::Value;
+    type Error = S::Error;
+    const COMPLETES: Completes = Completes::Anywhere;
+    type Operation<R: Receiver<S::Value, S::Error>> = HopOperation<S, Home<X>, R>;
+
+    #[inline]
+    fn connect<R: Receiver<S::Value, S::Error>>(self, receiver: R) -> Self::Operation<R> {
+        HopOperation::new(self.sender, Home { executor: self.executor, completes: S::COMPLETES }, receiver)
+    }
+
+    fn completes_on(&self, _: &Env) -> Option<ExecutorRef> {
+        Some(ExecutorRef::new(self.executor.clone()))
+    }
+}
+
+/// To an executor, where the work may be already.
+pub struct Home<X> {
+    executor: X,
+    completes: Completes,
+}
+
+impl<X: Executor> Destination for Home<X> {
+    type Executor = X;
+
+    #[inline]
+    fn way(self, env: &Env) -> Way<X> {
+        if self.completes <= Completes::Here && env.executor().is(&self.executor) {
+            Way::Stay
+        } else {
+            Way::Dispatch(self.executor)
+        }
+    }
+}
+
+impl<S: fmt::Debug, X> fmt::Debug for AffineOn<S, X> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AffineOn")
+            .field("sender", &self.sender)
+            .field("executor", &core::any::type_name::<X>())
+            .finish()
+    }
+}
+
+impl<X> fmt::Debug for Home<X> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Home({})", core::any::type_name::<X>())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::prelude::*;
+    use crate::testing::{ByHand, Connected, DropCount, Gate, all_doors, race_a_gate, stopped_env};
+    use convoke_core::raw::Runnable;
+    use convoke_core::{Env, InlineExecutor};
+
+    #[test]
+    fn every_door_of_a_sender_from_elsewhere_arrives_through_the_queue() {
+        for (outcome, sender) in all_doors(1, "e") {
+            let by_hand = ByHand::new();
+            let running = Connected::new(sender.affine_on(&by_hand)).start();
+            assert!(!running.is_complete(), "it was started inline, which is not the executor");
+            assert_eq!(by_hand.run_all(), 1);
+            assert_eq!(running.outcome(), outcome);
+        }
+    }
+
+    #[test]
+    fn every_door_of_an_inline_sender_that_is_started_there_stays() {
+        for (outcome, sender) in all_doors(1, "e") {
+            let by_hand = ByHand::new();
+            let sender = sender.affine_on(&by_hand);
+            assert!(sender.completes_on(&Env::new()).unwrap().is(&by_hand));
+            let running = Connected::with_env(sender, Env::from(by_hand.clone())).start();
+            assert_eq!(by_hand.len(), 0);
+            assert_eq!(running.outcome(), outcome);
+        }
+    }
+
+    #[test]
+    fn a_sender_that_comes_back_here_by_itself_makes_no_second_hop() {
+        let home = ByHand::new();
+        let sender = just(1).on(&InlineExecutor).affine_on(&home);
+        let running = Connected::with_env(sender, Env::from(home.clone())).start();
+        assert_eq!(home.run_all(), 1);
+        assert_eq!(running.outcome(), Outcome::Value(1));
+    }
+
+    #[test]
+    fn a_sender_of_which_nothing_is_known_hops_even_if_it_was_started_there() {
+        let home = ByHand::new();
+        let gate = Gate::<i32>::new();
+        let running = Connected::with_env(gate.sender().affine_on(&home), Env::from(home.clone())).start();
+        gate.complete(Outcome::Value(1));
+        assert!(!running.is_complete());
+        assert_eq!(home.run_all(), 1);
+        assert_eq!(running.outcome(), Outcome::Value(1));
+    }
+
+    #[test]
+    fn an_erased_executor_is_recognised() {
+        let home = ExecutorRef::new(ByHand::new());
+        let running = Connected::with_env(just(1).affine_on(&home), Env::on(home.clone())).start();
+        assert_eq!(running.outcome(), Outcome::Value(1));
+    }
+
+    /// Says of everybody that he is there already, and cannot queue.
+    #[derive(Clone, PartialEq)]
+    struct HandsBack;
+
+    impl Executor for HandsBack {
+        fn post(&self, _: Runnable) {
+            unreachable!("nothing is posted");
+        }
+
+        fn dispatch(&self, runnable: Runnable) -> Option<Runnable> {
+            Some(runnable)
+        }
+    }
+
+    #[test]
+    fn work_that_the_executor_hands_back_runs_right_there() {
+        let gate = Gate::<i32>::new();
+        let running = Connected::new(gate.sender().affine_on(&HandsBack)).start();
+        gate.complete(Outcome::Value(3));
+        assert_eq!(running.outcome(), Outcome::Value(3));
+    }
+
+    #[test]
+    fn an_executor_that_drops_it_stops_a_value_and_loses_no_error_and_no_panic() {
+        for (outcome, sender) in all_doors(1, "e") {
+            let expected = if outcome.is_value() { Outcome::Stopped } else { outcome };
+            let by_hand = ByHand::new();
+            let running = Connected::new(sender.affine_on(&by_hand)).start();
+            by_hand.drop_all();
+            assert_eq!(running.outcome(), expected);
+        }
+    }
+
+    #[test]
+    fn a_stop_before_the_start_and_while_it_runs_reaches_the_sender_and_arrives_on_the_executor() {
+        let by_hand = ByHand::new();
+        let running = Connected::with_env(never::<i32>().affine_on(&by_hand), stopped_env()).start();
+        assert!(!running.is_complete());
+        by_hand.run_all();
+        assert_eq!(running.outcome(), Outcome::Stopped);
+        let source = StopSource::new();
+        let running = Connected::stoppable(never::<i32>().affine_on(&by_hand), &source).start();
+        source.request_stop(StopReason::Requested);
+        assert!(!running.is_complete());
+        by_hand.run_all();
+        assert_eq!(running.outcome(), Outcome::Stopped);
+    }
+
+    #[test]
+    fn dropping_it_unstarted_posts_nothing() {
+        let by_hand = ByHand::new();
+        let count = DropCount::new();
+        drop(Connected::new(Gate::<i32>::new().holding(count.token()).affine_on(&by_hand)));
+        assert_eq!((count.dropped(), by_hand.len()), (1, 0));
+    }
+
+    #[test]
+    fn another_thread_completes_it_while_it_is_being_started() {
+        race_a_gate(2000, |by_hand, gate| gate.sender().affine_on(by_hand));
+    }
+}

@@ -1,0 +1,464 @@
+//! `boxed()`: the type of a sender erased, with tail calls.
+
+use core::cell::Cell;
+use core::fmt;
+use core::marker::PhantomPinned;
+use core::mem::ManuallyDrop;
+use core::pin::Pin;
+use core::ptr::NonNull;
+
+use super::boxed_turn::{Droppable, Enclosing, Head, Turn, ask, drop_sender};
+use crate::operation::{EnvAbove, Handshake};
+use crate::{Receiver, Sender};
+use convoke_core::raw::Operation;
+use convoke_core::raw::abort_on_unwind;
+use convoke_core::raw::sync::UnsafeCell;
+use convoke_core::{Env, ExecutorRef, Never, Outcome, Panic};
+
+/// Any sender with this value and error: for recursion, for struct fields, for choosing between senders at run time.
+///
+/// One boxed sender that ends in another, as the last step of a recursion does, is a tail call: the first is destroyed
+/// and the second takes its place. Neither stack nor memory grows with the depth.
+///
+/// Boxed senders inside of one another, however many, take memory each but do not grow the stack either: neither when they
+/// start and complete nor when they are dropped. From a depth of 32 on, the start of one inside another is put off until
+/// the frames in between have returned.
+///
+/// - *Completes with* the outcome of the sender in it.
+/// - *If dropped* before it was started, so is the sender in it.
+/// - *Runs on* the thread that starts it; the sender in it decides for itself. Starting it allocates once.
+///
+/// ```
+/// use convoke::prelude::*;
+///
+/// fn count_down(n: u32) -> AnySender<&'static str> {
+///     just(n).let_value(|n| if n == 0 { just("lift-off").boxed() } else { count_down(n - 1) }).boxed()
+/// }
+/// assert_eq!(sync_wait(count_down(100_000)), Outcome::Value("lift-off"));
+/// ```
+#[must_use = "a sender does nothing until it is started"]
+pub struct AnySender<V, E = Never> {
+    /// Taken out once: by `drop`, or by `into_inner`, which forgets the rest.
+    sender: ManuallyDrop<Box<dyn Erased<V, E>>>,
+}
+
+impl<V, E> AnySender<V, E> {
+    /// Erases the type of `sender`.
+    pub fn new<S>(sender: S) -> Self
+    where
+        S: Sender<Value = V, Error = E> + 'static,
+        V: Send + 'static,
+        E: Send + 'static,
+    {
+        Self { sender: ManuallyDrop::new(Box::new(sender)) }
+    }
+
+    /// Itself: it is boxed already.
+    pub fn boxed(self) -> Self {
+        self
+    }
+
+    fn into_inner(self) -> Box<dyn Erased<V, E>> {
+        let mut this = ManuallyDrop::new(self);
+        // SAFETY: `this` is forgotten, so nobody takes it again.
+        unsafe { ManuallyDrop::take(&mut this.sender) }
+    }
+}
+
+impl<V, E> Drop for AnySender<V, E> {
+    fn drop(&mut self) {
+        // SAFETY: this is the end of `self`, and `into_inner` forgets it.
+        let sender = unsafe { ManuallyDrop::take(&mut self.sender) };
+        drop_sender(sender);
+    }
+}
+
+// SAFETY: the receiver is completed with the outcome of the last work, as the last thing the operation does.
+#[diagnostic::do_not_recommend]
+unsafe impl<V: Send + 'static, E: Send + 'static> Sender for AnySender<V, E> {
+    type Value = V;
+    type Error = E;
+    type Operation<R: Receiver<V, E>> = AnyOperation<V, E, R>;
+
+    fn connect<R: Receiver<V, E>>(self, receiver: R) -> AnyOperation<V, E, R> {
+        AnyOperation {
+            inner: Inner {
+                head: Head::new(Inner::<V, E>::go_on),
+                enclosing: Cell::new(None),
+                current: UnsafeCell::new(None),
+                next: UnsafeCell::new(Some(Next::Sender(self))),
+                met: Handshake::new(),
+                env: EnvAbove::new(),
+                complete: AnyOperation::<V, E, R>::complete,
+            },
+            receiver: UnsafeCell::new(Some(receiver)),
+            _pinned: PhantomPinned,
+        }
+    }
+
+    fn completes_on(&self, env: &Env) -> Option<ExecutorRef> {
+        ask(|| self.sender.completes_on(env))
+    }
+}
+
+type AnyWork = Pin<Box<dyn Operation>>;
+
+/// What can be done with a sender whose type is not known.
+trait Erased<V, E>: Send + Droppable {
+    fn connect(self: Box<Self>, receiver: AnyReceiver<V, E>) -> AnyWork;
+    fn completes_on(&self, env: &Env) -> Option<ExecutorRef>;
+}
+
+impl<S> Erased<S::Value, S::Error> for S
+where
+    S: Sender<Value: Send + 'static, Error: Send + 'static> + 'static,
+{
+    fn connect(self: Box<Self>, receiver: AnyReceiver<S::Value, S::Error>) -> AnyWork {
+        Box::pin(Sender::connect(*self, receiver))
+    }
+
+    fn completes_on(&self, env: &Env) -> Option<ExecutorRef> {
+        Sender::completes_on(self, env)
+    }
+}
+
+/// The operation of [`AnySender`].
+#[repr(C)]
+pub struct AnyOperation<V, E, R> {
+    // First, so that a pointer to it is a pointer to the operation.
+    inner: Inner<V, E>,
+    receiver: UnsafeCell<Option<R>>,
+    _pinned: PhantomPinned,
+}
+
+/// The part of the operation that does not know the type of its receiver.
+///
+/// 1. One piece of work, `current`, at a time. It ends by completing its receiver or by handing over a tail call to it;
+///    either is written to `next` by the receiver, who alone uses that while the work runs.
+/// 2. The thread that started the work and the one that ends it meet at `met`; the second is then alone with everything,
+///    destroys `current` and goes on with `next`.
+/// 3. `env` is written before the first work is started, and points to the environment of `receiver`, which stays in its
+///    place until the end. So is `enclosing`, which is compared and never followed.
+#[repr(C)]
+struct Inner<V, E> {
+    // First, so that a pointer to it is a pointer to all of this.
+    head: Head,
+    enclosing: Cell<Option<Enclosing>>,
+    current: UnsafeCell<Option<AnyWork>>,
+    next: UnsafeCell<Option<Next<V, E>>>,
+    met: Handshake,
+    env: EnvAbove,
+    complete: unsafe fn(NonNull<Self>, Outcome<V, E>),
+}
+
+enum Next<V, E> {
+    Sender(AnySender<V, E>),
+    End(Outcome<V, E>),
+}
+
+// SAFETY: all parts are `Send` (values and errors by the bounds of `AnySender`), the rules give them to one thread at
+// a time, and the environment is `Sync`.
+unsafe impl<V: Send, E: Send> Send for Inner<V, E> {}
+
+impl<V, E> Inner<V, E> {
+    /// Goes on with `next`, until some work does not end at once or all is done.
+    ///
+    /// # Safety
+    /// Rule 2: the caller is alone with the operation, which is pinned, and touches nothing of it afterwards.
+    unsafe fn go_on(head: NonNull<Head>, turn: &Turn) {
+        let this = head.cast::<Self>();
+        // SAFETY: the head is the first field (`repr(C)`), and the pointer was made from all of the operation. We are alone
+        // at the beginning of each round: by the caller's promise, or by the meeting. The work that is destroyed has ended.
+        unsafe {
+            // Whoever is started, or completed, in here is directly inside of the one or the other.
+            let (here, around) = (Enclosing::new(head), this.as_ref().enclosing.get());
+            while let Some(next) = (*this.as_ref().next.get()).take() {
+                // The destructor of the work may panic: that must not keep the receiver from its outcome.
+                let panic = Panic::of_drop((*this.as_ref().current.get()).take());
+                turn.set_at(around);
+                let sender = match (next, panic) {
+                    (Next::Sender(sender), None) => sender.into_inner(),
+                    (Next::Sender(sender), Some(panic)) => {
+                        let outcome = Outcome::Panicked(panic).after_drop_of(sender);
+                        return (this.as_ref().complete)(this, outcome);
+                    }
+                    (Next::End(outcome), None) => return (this.as_ref().complete)(this, outcome),
+                    (Next::End(outcome), Some(panic)) => {
+                        return (this.as_ref().complete)(this, outcome.or_panic(panic));
+                    }
+                };
+                this.as_ref().met.reset();
+                turn.set_at(Some(here));
+                let work = abort_on_unwind(|| sender.connect(AnyReceiver { operation: this }));
+                let work = (*this.as_ref().current.get()).insert(work);
+                abort_on_unwind(|| work.as_mut().start());
+                if !this.as_ref().met.arrive() {
+                    return;
+                }
+            }
+        }
+    }
+}
+
+impl<V, E, R: Receiver<V, E>> AnyOperation<V, E, R> {
+    /// # Safety
+    /// Called once, at the end, with the first field of a live operation, by who is alone with it.
+    unsafe fn complete(this: NonNull<Inner<V, E>>, outcome: Outcome<V, E>) {
+        // SAFETY: `inner` is the first field of the operation (`repr(C)`), and the pointer was made from all of it.
+        if let Some(receiver) = unsafe { (*this.cast::<Self>().as_ref().receiver.get()).take() } {
+            receiver.complete(outcome);
+        }
+    }
+}
+
+impl<V: Send, E: Send, R: Receiver<V, E>> Operation for AnyOperation<V, E, R> {
+    unsafe fn start(self: Pin<&mut Self>) {
+        let this = NonNull::from(self.as_ref().get_ref());
+        // SAFETY: nothing was started yet, so everything is ours; we are pinned. If the sender is handed over, so is the
+        // obligation: we may be gone already, and touch nothing.
+        unsafe {
+            let next = this.as_ref().inner.next.get();
+            let receiver = this.as_ref().receiver.get();
+            let (Some(Next::Sender(sender)), Some(above)) = ((*next).take(), (*receiver).take()) else {
+                return;
+            };
+            if let Err((above, sender)) = above.tail_call(sender) {
+                *next = Some(Next::Sender(sender));
+                let above = (*receiver).insert(above);
+                let enclosing = above.enclosing();
+                this.as_ref().inner.env.ask(above);
+                this.as_ref().inner.enclosing.set(enclosing);
+                Turn::go_on(this.cast(), enclosing);
+            }
+        }
+    }
+}
+
+/// The receiver of the sender in the box: it leads back to the operation, whatever that one's receiver is.
+pub struct AnyReceiver<V, E> {
+    operation: NonNull<Inner<V, E>>,
+}
+
+// SAFETY: the operation is `Send`, and the rules say when we may use it.
+unsafe impl<V, E> Send for AnyReceiver<V, E> {}
+
+impl<V, E> AnyReceiver<V, E> {
+    fn end_with(self, next: Next<V, E>) {
+        // SAFETY: rule 1: the work is running, so the operation is alive and `next` is ours; after the meeting, rule 2.
+        unsafe {
+            *self.operation.as_ref().next.get() = Some(next);
+            if self.operation.as_ref().met.arrive() {
+                let head = self.operation.cast::<Head>();
+                Turn::go_on(head, Some(Enclosing::new(head)));
+            }
+        }
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<V, E> Receiver<V, E> for AnyReceiver<V, E> {
+    fn complete(self, outcome: Outcome<V, E>) {
+        self.end_with(Next::End(outcome));
+    }
+
+    fn env(&self) -> &Env {
+        // SAFETY: rule 3: written before the work was started, and in its place while the work runs.
+        unsafe { self.operation.as_ref().env.get() }
+    }
+
+    fn tail_call(self, sender: AnySender<V, E>) -> Result<(), (Self, AnySender<V, E>)> {
+        self.end_with(Next::Sender(sender));
+        Ok(())
+    }
+
+    fn enclosing(&self) -> Option<Enclosing> {
+        Some(Enclosing::new(self.operation.cast()))
+    }
+}
+
+impl<V, E> fmt::Debug for AnySender<V, E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AnySender").finish_non_exhaustive()
+    }
+}
+
+impl<V, E, R> fmt::Debug for AnyOperation<V, E, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AnyOperation").finish_non_exhaustive()
+    }
+}
+
+impl<V, E> fmt::Debug for AnyReceiver<V, E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AnyReceiver").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use core::pin::Pin;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+    use super::AnySender;
+    use crate::Receiver;
+    use crate::prelude::*;
+    use crate::testing::{ByHand, Connected, DropCount, Gate, all_doors, stopped_env};
+    use convoke_core::raw::Operation;
+
+    const DEEP: usize = if cfg!(miri) { 100 } else { 1_000_000 };
+
+    /// How many of a kind are alive, and the most that were.
+    #[derive(Clone, Default)]
+    struct Alive(Arc<(AtomicUsize, AtomicUsize)>);
+
+    impl Alive {
+        fn one_more(&self) -> Self {
+            self.0.1.fetch_max(self.0.0.fetch_add(1, Relaxed) + 1, Relaxed);
+            self.clone()
+        }
+
+        fn most(&self) -> usize {
+            self.0.1.load(Relaxed)
+        }
+    }
+
+    /// A sender with something that lives as long as its operation. The operation completes the receiver itself.
+    struct Holding<S>(S, OneAlive);
+
+    struct OneAlive(Alive);
+
+    impl Drop for OneAlive {
+        fn drop(&mut self) {
+            self.0.0.0.fetch_sub(1, Relaxed);
+        }
+    }
+
+    struct HoldingOperation<O>(O, #[expect(dead_code, reason = "kept to be dropped")] OneAlive);
+
+    // SAFETY: the receiver is completed with the outcome of the last work, as the last thing the operation does.
+    unsafe impl<S: Sender> Sender for Holding<S> {
+        type Value = S::Value;
+        type Error = S::Error;
+        type Operation<R: Receiver<S::Value, S::Error>> = HoldingOperation<S::Operation<R>>;
+
+        fn connect<R: Receiver<S::Value, S::Error>>(self, receiver: R) -> Self::Operation<R> {
+            HoldingOperation(self.0.connect(receiver), self.1)
+        }
+    }
+
+    impl<O: Operation> Operation for HoldingOperation<O> {
+        unsafe fn start(self: Pin<&mut Self>) {
+            // SAFETY: the first field is pinned with us; the contract is the caller's.
+            unsafe { self.map_unchecked_mut(|this| &mut this.0).start() };
+        }
+    }
+
+    fn count<S>(n: usize, step: impl Fn() -> S + Send + 'static, alive: Alive) -> AnySender<u64>
+    where
+        S: Sender<Value = (), Error = Never> + 'static,
+    {
+        let one = OneAlive(alive.one_more());
+        let work =
+            step().let_value(move |()| if n == 0 { just(7).boxed() } else { count(n - 1, step, alive) });
+        Holding(work, one).boxed()
+    }
+
+    #[test]
+    fn a_million_tail_calls_inline_grow_neither_stack_nor_memory() {
+        let alive = Alive::default();
+        let running = Connected::new(count(DEEP, || just(()), alive.clone())).start();
+        assert_eq!(running.outcome(), Outcome::Value(7));
+        assert_eq!(alive.most(), 2, "the one that calls and the one that is called");
+    }
+
+    #[test]
+    fn a_million_tail_calls_on_an_executor_grow_neither_stack_nor_memory() {
+        let (alive, by_hand) = (Alive::default(), ByHand::new());
+        let executor = by_hand.clone();
+        let running = Connected::new(count(DEEP, move || schedule(&executor), alive.clone())).start();
+        assert_eq!(by_hand.run_all(), DEEP + 1);
+        assert_eq!(running.outcome(), Outcome::Value(7));
+        assert_eq!(alive.most(), 2, "the one that calls and the one that is called");
+    }
+
+    #[test]
+    fn every_door_passes_through() {
+        for (outcome, sender) in all_doors(1, "e") {
+            assert_eq!(Connected::new(sender.boxed()).start().outcome(), outcome);
+        }
+        for (outcome, sender) in all_doors(1, "e") {
+            let called = just(()).may_fail().boxed().let_value(|()| sender.boxed()).boxed().boxed();
+            assert_eq!(Connected::new(called).start().outcome(), outcome);
+        }
+    }
+
+    #[test]
+    fn a_panic_in_it_is_the_outcome() {
+        let sender = just(1).let_value(|_| -> AnySender<u8> { panic!("boom") }).boxed();
+        assert_eq!(Connected::new(sender).start().outcome(), Outcome::Panicked(Panic::new("boom")));
+    }
+
+    #[test]
+    fn a_stop_reaches_the_work_in_the_box_also_after_a_tail_call() {
+        assert_eq!(
+            Connected::with_env(never::<u8>().boxed(), stopped_env()).start().outcome(),
+            Outcome::Stopped
+        );
+        let source = StopSource::new();
+        let sender = just(()).let_value(|()| never::<u8>().boxed()).boxed();
+        let running = Connected::stoppable(sender, &source).start();
+        assert!(!running.is_complete());
+        source.request_stop(StopReason::Requested);
+        assert_eq!(running.outcome(), Outcome::Stopped);
+    }
+
+    #[test]
+    fn the_caller_is_destroyed_when_the_callee_runs() {
+        let (gate, callee) = (Gate::<()>::new(), Gate::<u8>::new());
+        let count = DropCount::new();
+        let waiting = callee.clone();
+        let sender = gate.holding(count.token()).let_value(move |()| waiting.sender().boxed()).boxed();
+        let running = Connected::new(sender).start();
+        gate.complete(Outcome::Value(()));
+        assert_eq!(count.dropped(), 1);
+        callee.complete(Outcome::Value(3));
+        assert_eq!(running.outcome(), Outcome::Value(3));
+    }
+
+    #[test]
+    fn knows_where_it_completes_if_the_sender_in_it_does() {
+        let by_hand = ByHand::new();
+        let place = schedule(&by_hand).boxed().completes_on(&Env::new());
+        assert_eq!(place, Some(ExecutorRef::new(by_hand)));
+    }
+
+    #[test]
+    fn dropping_it_unstarted_drops_the_sender_in_it() {
+        let count = DropCount::new();
+        drop(Connected::new(just(count.token()).boxed()));
+        assert_eq!(count.dropped(), 1);
+    }
+
+    #[test]
+    fn threads_may_complete_it_while_it_is_being_started() {
+        const ROUNDS: u32 = if cfg!(miri) { 10 } else { 1_500 };
+        let gate = Gate::<u32>::new();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                for round in 0..2 * ROUNDS {
+                    while !gate.complete(Outcome::Value(round)) {
+                        std::thread::yield_now();
+                    }
+                }
+            });
+            for round in 0..ROUNDS {
+                let second = gate.clone();
+                let sender =
+                    gate.sender().let_value(move |first| second.sender().then(move |v| (first, v)).boxed());
+                let pair = (2 * round, 2 * round + 1);
+                assert_eq!(Connected::new(sender.boxed()).start().wait(), Outcome::Value(pair));
+            }
+        });
+    }
+}

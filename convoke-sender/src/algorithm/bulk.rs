@@ -1,0 +1,503 @@
+//! `bulk(n, f)`: calls a function for every index, in parallel where the executor is.
+
+use core::fmt;
+use core::marker::PhantomPinned;
+use core::ops::Range;
+use core::pin::Pin;
+use core::ptr::NonNull;
+
+use super::boxed_turn::Enclosing;
+use super::bulk_share::Share;
+use crate::operation::EnvAbove;
+use crate::{Completes, Receiver, Sender};
+use convoke_core::raw::Operation;
+use convoke_core::raw::Slot;
+use convoke_core::raw::sync::UnsafeCell;
+use convoke_core::raw::sync::atomic::{AtomicUsize, Ordering};
+use convoke_core::raw::{Call, Header, Runnable, WorkKind};
+use convoke_core::{Env, Executor, ExecutorRef, Outcome, Panic};
+
+/// Calls a function with every index from 0 to `count` and the value, and passes the value on.
+///
+/// If the sender before says on which executor it completes, and that one can run several things at once, the calls are
+/// spread over it; otherwise they are made one after another. The thread on which the value arrives does its share too.
+/// Calls that panic and a stop request end it early: no new calls are made, and those that are running are awaited.
+///
+/// - *Completes with* the value after all calls; error and stopped pass through. If `f` panics: panicked. Stopped if a stop
+///   was requested before all calls were made.
+/// - *If dropped* before it was started, `f` is dropped uncalled.
+/// - *Runs on* the executor on which the sender before completes, and completes there, on the thread of the last call.
+///   Allocates once if it spreads.
+///
+/// ```
+/// use convoke::prelude::*;
+/// use std::sync::atomic::{AtomicUsize, Ordering};
+///
+/// let sums = just(AtomicUsize::new(0)).bulk(100, |i, sum| { sum.fetch_add(i, Ordering::Relaxed); });
+/// assert_eq!(sync_wait(sums.then(AtomicUsize::into_inner)), Outcome::Value(4950));
+/// ```
+#[derive(Clone, Debug)]
+#[must_use = "a sender does nothing until it is started"]
+pub struct Bulk<S, F> {
+    sender: S,
+    count: usize,
+    f: F,
+}
+
+impl<S, F> Bulk<S, F> {
+    pub(crate) fn new(sender: S, count: usize, f: F) -> Self {
+        Self { sender, count, f }
+    }
+}
+
+// SAFETY: the last runner completes the receiver, as the last thing it does; it says no more of where than it knows.
+#[diagnostic::do_not_recommend]
+unsafe impl<S, F> Sender for Bulk<S, F>
+where
+    S: Sender<Value: Send + Sync>,
+    F: Fn(usize, &S::Value) + Send + Sync,
+{
+    type Value = S::Value;
+    type Error = S::Error;
+    // Not inline, for helpers may still be at it; but all of them are on the executor.
+    const COMPLETES: Completes = S::COMPLETES.and(Completes::Here);
+    type Operation<R: Receiver<S::Value, S::Error>> = BulkOperation<S, F, R>;
+
+    #[inline]
+    fn connect<R: Receiver<S::Value, S::Error>>(self, receiver: R) -> BulkOperation<S, F, R> {
+        BulkOperation {
+            first: Slot::new(),
+            sender: UnsafeCell::new(Some(self.sender)),
+            executor: UnsafeCell::new(None),
+            count: self.count,
+            f: self.f,
+            value: UnsafeCell::new(None),
+            share: UnsafeCell::new(Share::new(0, 1)),
+            runners: AtomicUsize::new(0),
+            helpers: UnsafeCell::new(Box::new([])),
+            env: EnvAbove::new(),
+            receiver: UnsafeCell::new(Some(receiver)),
+            _pinned: PhantomPinned,
+        }
+    }
+
+    fn completes_on(&self, env: &Env) -> Option<ExecutorRef> {
+        self.sender.completes_on(env)
+    }
+}
+
+/// The operation of `bulk`.
+///
+/// 1. Until the sender before has completed, `start` and then its completion alone use everything.
+/// 2. From then on `value`, `share` and `env` are read by all runners, through `&`, until each has left. The one on
+///    whose thread the value arrived is a runner too, and leaves after it has posted all helpers.
+/// 3. A helper belongs to whoever holds its runnable.
+/// 4. The last to leave is alone with everything, and completes.
+pub struct BulkOperation<S, F, R>
+where
+    S: Sender<Value: Send + Sync>,
+    F: Fn(usize, &S::Value) + Send + Sync,
+    R: Receiver<S::Value, S::Error>,
+{
+    first: Slot<S::Operation<BulkReceiver<S, F, R>>>,
+    sender: UnsafeCell<Option<S>>,
+    executor: UnsafeCell<Option<ExecutorRef>>,
+    count: usize,
+    f: F,
+    value: UnsafeCell<Option<S::Value>>,
+    share: UnsafeCell<Share>,
+    runners: AtomicUsize,
+    helpers: UnsafeCell<Box<[Helper]>>,
+    env: EnvAbove,
+    receiver: UnsafeCell<Option<R>>,
+    _pinned: PhantomPinned,
+}
+
+/// What is posted to the executor.
+#[repr(C)]
+struct Helper {
+    // First, so that a pointer to it is a pointer to the helper.
+    header: Header,
+    operation: NonNull<()>,
+}
+
+// SAFETY: the pointer leads to the operation, which is `Send`.
+unsafe impl Send for Helper {}
+
+// SAFETY: all parts are `Send`, and those that runners share are `Sync`; the rules say who uses them when.
+unsafe impl<S, F, R> Sync for BulkOperation<S, F, R>
+where
+    S: Sender<Value: Send + Sync>,
+    F: Fn(usize, &S::Value) + Send + Sync,
+    R: Receiver<S::Value, S::Error>,
+{
+}
+
+impl<S, F, R> Operation for BulkOperation<S, F, R>
+where
+    S: Sender<Value: Send + Sync>,
+    F: Fn(usize, &S::Value) + Send + Sync,
+    R: Receiver<S::Value, S::Error>,
+{
+    #[inline]
+    unsafe fn start(self: Pin<&mut Self>) {
+        let this = NonNull::from(self.as_ref().get_ref());
+        // SAFETY: rule 1: everything is ours until the child is started; after that nothing is touched. We are pinned.
+        unsafe {
+            let operation = this.as_ref();
+            if let (Some(sender), Some(receiver)) =
+                ((*operation.sender.get()).take(), &*operation.receiver.get_const())
+            {
+                operation.env.ask(receiver);
+                *operation.executor.get() = sender.completes_on(operation.env.get());
+                let receiver = BulkReceiver { operation: this };
+                Slot::run(NonNull::from(&operation.first), || sender.connect(receiver));
+            }
+        }
+    }
+}
+
+impl<S, F, R> BulkOperation<S, F, R>
+where
+    S: Sender<Value: Send + Sync>,
+    F: Fn(usize, &S::Value) + Send + Sync,
+    R: Receiver<S::Value, S::Error>,
+{
+    /// Spreads the calls and does a share of them.
+    ///
+    /// # Safety
+    /// Rule 1: called once, when the child has completed; nothing is touched afterwards.
+    #[inline]
+    unsafe fn spread(this: NonNull<Self>, value: S::Value) {
+        // SAFETY: rule 1 until the first helper is posted, then rule 2: we are a runner until we leave.
+        unsafe {
+            let operation = this.as_ref();
+            *operation.value.get() = Some(value);
+            let executor = (*operation.executor.get()).take();
+            let width = Panic::catch(|| executor.as_ref().map_or(1, Executor::parallelism));
+            let (width, broken) = match width {
+                Ok(width) => (width, None),
+                Err(panic) => (1, Some(panic)),
+            };
+            let runners = width.min(operation.count).max(1);
+            *operation.share.get() = Share::new(operation.count, runners);
+            if let Some(panic) = broken {
+                (*operation.share.get_const()).end_with(panic);
+            }
+            // Relaxed: posting the helpers is what lets others see it.
+            operation.runners.store(runners, Ordering::Relaxed);
+            if let Some(executor) = executor
+                && runners > 1
+            {
+                Self::post_helpers(this, &executor, runners - 1);
+            }
+            operation.work();
+            Self::leave(this);
+        }
+    }
+
+    /// # Safety
+    /// Rule 1, once, by the first runner, who has not left yet.
+    #[inline(never)]
+    unsafe fn post_helpers(this: NonNull<Self>, executor: &ExecutorRef, count: usize) {
+        let helper =
+            || Helper { header: Header::new(const { &WorkKind::new(Self::help) }), operation: this.cast() };
+        // SAFETY: nobody uses the helpers yet. They stay where they are until the operation ends, which is after all of
+        // them have left. From the first post on the box itself is not touched: pointers into it are out.
+        unsafe {
+            *this.as_ref().helpers.get() = (0..count).map(|_| helper()).collect();
+            let helpers = (*this.as_ref().helpers.get()).as_mut_ptr();
+            for at in 0..count {
+                let runnable = Runnable::new(NonNull::new_unchecked(helpers.add(at)).cast());
+                // A post that panics drops its helper, which leaves; the others are still to be posted, or all would wait
+                // for them.
+                if let Err(panic) = Panic::catch(|| executor.post(runnable)) {
+                    (*this.as_ref().share.get_const()).end_with(panic);
+                }
+            }
+        }
+    }
+
+    /// # Safety
+    /// Called once for each helper, by its runnable.
+    unsafe fn help(header: NonNull<Header>, call: Call) {
+        // SAFETY: rule 3; the header is the first field of the helper (`repr(C)`), and the pointer was made from all of
+        // it. The operation is alive until we leave. A helper that is dropped unrun has nothing to do but that.
+        unsafe {
+            let this = header.cast::<Helper>().as_ref().operation.cast::<Self>();
+            if call == Call::Run {
+                this.as_ref().work();
+            }
+            Self::leave(this);
+        }
+    }
+
+    /// Makes calls until there are none left to claim.
+    ///
+    /// # Safety
+    /// Rule 2: the caller is a runner.
+    #[inline]
+    unsafe fn work(&self) {
+        // SAFETY: rule 2: all three are only read until every runner has left.
+        let (share, value, env) =
+            unsafe { (&*self.share.get_const(), &*self.value.get_const(), self.env.get()) };
+        if let Some(value) = value {
+            share.work(env.stop(), |range| call_each(&self.f, value, range));
+        }
+    }
+
+    /// # Safety
+    /// The caller is a runner and touches nothing afterwards.
+    #[inline]
+    unsafe fn leave(this: NonNull<Self>) {
+        // SAFETY: rule 2 until the count is given back, rule 4 for the last.
+        unsafe {
+            let operation = this.as_ref();
+            // If ours is the only count left, nobody changes it any more, and we need not either. Acquire: what the
+            // others did before they left.
+            let alone = operation.runners.load(Ordering::Acquire) == 1;
+            if alone || operation.runners.fetch_sub(1, Ordering::AcqRel) == 1 {
+                let value = (*operation.value.get()).take().expect("written before the first runner");
+                // A value that is given up is dropped in there.
+                let outcome = Panic::catch(|| (*operation.share.get()).end(value));
+                let outcome = outcome.unwrap_or_else(Outcome::Panicked);
+                if let Some(receiver) = (*operation.receiver.get()).take() {
+                    receiver.complete(outcome);
+                }
+            }
+        }
+    }
+}
+
+/// The inner loop. A function of its own, so that the compiler knows from its parameters that the calls change neither
+/// the function nor what it has captured: it then loads that once and not for every index. Inlined into the operation,
+/// whose cells may change at any time, it would not; that was measured to take about a third longer.
+#[inline(never)]
+fn call_each<V, F: Fn(usize, &V)>(f: &F, value: &V, range: Range<usize>) {
+    for index in range {
+        f(index, value);
+    }
+}
+
+/// Takes the outcome of the sender before: it leads back to the operation.
+pub struct BulkReceiver<S, F, R>
+where
+    S: Sender<Value: Send + Sync>,
+    F: Fn(usize, &S::Value) + Send + Sync,
+    R: Receiver<S::Value, S::Error>,
+{
+    operation: NonNull<BulkOperation<S, F, R>>,
+}
+
+// SAFETY: the operation is `Send`, and whoever completes the sender before is alone with it.
+unsafe impl<S, F, R> Send for BulkReceiver<S, F, R>
+where
+    S: Sender<Value: Send + Sync>,
+    F: Fn(usize, &S::Value) + Send + Sync,
+    R: Receiver<S::Value, S::Error>,
+{
+}
+
+#[diagnostic::do_not_recommend]
+impl<S, F, R> Receiver<S::Value, S::Error> for BulkReceiver<S, F, R>
+where
+    S: Sender<Value: Send + Sync>,
+    F: Fn(usize, &S::Value) + Send + Sync,
+    R: Receiver<S::Value, S::Error>,
+{
+    #[inline]
+    fn complete(self, outcome: Outcome<S::Value, S::Error>) {
+        // SAFETY: rule 1: the child has completed, and the operation is alive until its receiver is completed.
+        unsafe {
+            let operation = self.operation.as_ref();
+            let outcome = operation.first.clear_after(outcome);
+            if let Outcome::Value(value) = outcome {
+                return BulkOperation::spread(self.operation, value);
+            }
+            if let Some(receiver) = (*operation.receiver.get()).take() {
+                receiver.complete(outcome);
+            }
+        }
+    }
+
+    #[inline]
+    fn env(&self) -> &Env {
+        // SAFETY: rule 1: the operation is alive and its receiver in place until the child completes.
+        unsafe { self.operation.as_ref().env.get() }
+    }
+
+    #[inline]
+    fn enclosing(&self) -> Option<Enclosing> {
+        // SAFETY: rule 1: the sender before is running; the answer was written when it was started.
+        unsafe { self.operation.as_ref().env.enclosing() }
+    }
+}
+
+impl<S, F, R> fmt::Debug for BulkOperation<S, F, R>
+where
+    S: Sender<Value: Send + Sync>,
+    F: Fn(usize, &S::Value) + Send + Sync,
+    R: Receiver<S::Value, S::Error>,
+{
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BulkOperation").field("count", &self.count).finish_non_exhaustive()
+    }
+}
+
+impl<S, F, R> fmt::Debug for BulkReceiver<S, F, R>
+where
+    S: Sender<Value: Send + Sync>,
+    F: Fn(usize, &S::Value) + Send + Sync,
+    R: Receiver<S::Value, S::Error>,
+{
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BulkReceiver").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+    use crate::prelude::*;
+    use crate::testing::{ByHand, Connected, DropCount, Gate, all_doors, stopped_env};
+    use convoke_core::raw::Runnable;
+
+    /// A queue run by hand that claims to be this wide.
+    #[derive(Clone, PartialEq)]
+    struct Wide(ByHand, usize);
+
+    impl Executor for Wide {
+        fn post(&self, runnable: Runnable) {
+            self.0.post(runnable);
+        }
+
+        fn parallelism(&self) -> usize {
+            self.1
+        }
+    }
+
+    fn hits(count: usize) -> Vec<AtomicUsize> {
+        (0..count).map(|_| AtomicUsize::new(0)).collect()
+    }
+
+    fn hit(index: usize, hits: &impl AsRef<[AtomicUsize]>) {
+        hits.as_ref()[index].fetch_add(1, Relaxed);
+    }
+
+    fn each_once(outcome: Outcome<Vec<AtomicUsize>>) -> bool {
+        outcome.unwrap().into_iter().all(|hits| hits.into_inner() == 1)
+    }
+
+    #[test]
+    fn calls_each_index_once_one_after_another_where_nothing_is_wider() {
+        for count in [0, 1, 2, 100, 1000] {
+            assert!(each_once(Connected::new(just(hits(count)).bulk(count, hit)).outcome()));
+        }
+        let order = std::sync::Mutex::new(Vec::new());
+        let sender = just(()).bulk(5, |index, ()| order.lock().unwrap().push(index));
+        assert!(Connected::new(sender).wait().is_value());
+        assert_eq!(order.into_inner().unwrap(), [0, 1, 2, 3, 4]);
+    }
+
+    #[test]
+    fn spreads_over_the_executor_and_waits_for_all_helpers() {
+        let wide = Wide(ByHand::new(), 3);
+        let env = Env::from(wide.clone());
+        let running = Connected::with_env(just(hits(100)).bulk(100, hit), env).start();
+        assert_eq!(wide.0.len(), 2, "the third runner is the thread that starts it");
+        assert!(wide.0.run_one());
+        assert!(!running.is_complete());
+        assert!(wide.0.run_one());
+        assert!(each_once(running.outcome()));
+    }
+
+    #[test]
+    fn helpers_that_are_dropped_unrun_just_leave() {
+        let wide = Wide(ByHand::new(), 4);
+        let running = Connected::with_env(just(hits(100)).bulk(100, hit), Env::from(wide.clone())).start();
+        wide.0.drop_all();
+        assert!(each_once(running.outcome()));
+    }
+
+    #[test]
+    fn there_are_no_more_runners_than_calls() {
+        let wide = Wide(ByHand::new(), 8);
+        let running = Connected::with_env(just(hits(2)).bulk(2, hit), Env::from(wide.clone())).start();
+        assert_eq!(wide.0.run_all(), 1);
+        assert!(each_once(running.outcome()));
+    }
+
+    #[test]
+    fn runs_where_the_sender_before_completes_and_not_where_it_was_started() {
+        let (here, there) = (Wide(ByHand::new(), 2), Wide(ByHand::new(), 3));
+        let sender = schedule(&there).then(|()| hits(30)).bulk(30, hit);
+        let running = Connected::with_env(sender, Env::from(here.clone())).start();
+        assert_eq!(there.0.run_all(), 3);
+        assert!(here.0.is_empty());
+        assert!(each_once(running.outcome()));
+    }
+
+    #[test]
+    fn other_doors_pass_by_the_calls() {
+        for (outcome, sender) in all_doors(1, "e") {
+            let calls = AtomicUsize::new(0);
+            let expected_calls = if outcome.is_value() { 3 } else { 0 };
+            let bulk = sender.bulk(3, |_, _| _ = calls.fetch_add(1, Relaxed));
+            assert_eq!(Connected::new(bulk).wait(), outcome);
+            assert_eq!(calls.into_inner(), expected_calls);
+        }
+    }
+
+    #[test]
+    fn a_panic_ends_the_calls_and_is_the_outcome() {
+        let calls = Arc::new(AtomicUsize::new(0));
+        let counted = calls.clone();
+        let wide = Wide(ByHand::new(), 2);
+        let sender = just(()).bulk(160, move |_, ()| {
+            counted.fetch_add(1, Relaxed);
+            panic!("boom")
+        });
+        let running = Connected::with_env(sender, Env::from(wide.clone())).start();
+        assert!(!running.is_complete());
+        wide.0.run_all();
+        assert_eq!(running.outcome(), Outcome::Panicked(Panic::new("boom")));
+        assert_eq!(calls.load(Relaxed), 1);
+    }
+
+    #[test]
+    fn a_stop_ends_the_calls_unless_all_were_made() {
+        let sender = just(()).bulk(3, |_, ()| unreachable!("stopped before"));
+        assert_eq!(Connected::with_env(sender, stopped_env()).outcome(), Outcome::Stopped);
+        let calls_with_a_stop_in_call = |stopping: usize| {
+            let (source, calls) = (StopSource::new(), AtomicUsize::new(0));
+            let sender = just(()).bulk(8, |index, ()| {
+                calls.fetch_add(1, Relaxed);
+                if index == stopping {
+                    source.request_stop(StopReason::Requested);
+                }
+            });
+            let outcome = Connected::stoppable(sender, &source).wait();
+            (outcome, calls.into_inner())
+        };
+        assert_eq!(calls_with_a_stop_in_call(2), (Outcome::Stopped, 3));
+        assert_eq!(calls_with_a_stop_in_call(7), (Outcome::Value(()), 8));
+    }
+
+    #[test]
+    fn a_stop_reaches_the_sender_before() {
+        let (source, gate) = (StopSource::new(), Gate::<u8>::new());
+        let running = Connected::stoppable(gate.sender().bulk(3, |_, _| ()), &source).start();
+        source.request_stop(StopReason::Requested);
+        assert_eq!(running.outcome(), Outcome::Stopped);
+    }
+
+    #[test]
+    fn dropping_it_unstarted_calls_nothing() {
+        let count = DropCount::new();
+        let token = count.token();
+        drop(Connected::new(just(1).bulk(3, move |_, _| unreachable!("{token:?}"))));
+        assert_eq!(count.dropped(), 1);
+    }
+}

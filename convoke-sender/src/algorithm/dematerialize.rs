@@ -1,0 +1,83 @@
+//! `dematerialize()`: an outcome that is a value becomes the outcome.
+
+use super::transform::{Transform, Transformed};
+use convoke_core::{Never, Outcome};
+
+/// Completes with the [`Outcome`] that the sender completes with as a value: what `materialize()` did, undone.
+///
+/// - *Completes with* the outcome that was the value; stopped and panicked of the sender itself pass through.
+/// - *If dropped* before it was started, the sender is dropped.
+/// - *Runs on* the thread on which the sender before it completes.
+///
+/// ```
+/// use convoke::prelude::*;
+///
+/// let sender = just(Outcome::<u32, &str>::Error("no")).dematerialize();
+/// assert_eq!(sync_wait(sender), Outcome::Error("no"));
+/// ```
+pub type Dematerialize<S> = Transformed<S, ValueAsOutcome>;
+
+/// Makes an outcome that is the value the outcome.
+#[derive(Clone, Copy, Debug)]
+pub struct ValueAsOutcome;
+
+impl<V, E> Transform<Outcome<V, E>, Never> for ValueAsOutcome {
+    type Value = V;
+    type Error = E;
+
+    #[inline]
+    fn apply(self, outcome: Outcome<Outcome<V, E>, Never>) -> Outcome<V, E> {
+        match outcome {
+            Outcome::Value(outcome) => outcome,
+            Outcome::Error(never) => never.absurd(),
+            Outcome::Stopped => Outcome::Stopped,
+            Outcome::Panicked(panic) => Outcome::Panicked(panic),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::prelude::*;
+    use crate::testing::{Connected, DropCount, Gate, all_doors, stopped_env};
+
+    #[test]
+    fn the_outcome_in_the_value_is_the_outcome() {
+        let twice = all_doors(1, "e").into_iter().zip(all_doors(1, "e"));
+        for ((expected, _), (outcome, _)) in twice {
+            assert_eq!(Connected::new(just(outcome).dematerialize()).start().outcome(), expected);
+        }
+    }
+
+    #[test]
+    fn a_panic_of_the_sender_itself_passes() {
+        let sender = just_from(|| -> Outcome<i32, &str> { panic!("boom") }).dematerialize();
+        assert_eq!(Connected::new(sender).start().outcome(), Outcome::Panicked(Panic::new("boom")));
+    }
+
+    #[test]
+    fn it_undoes_materialize_for_every_door() {
+        for (outcome, sender) in all_doors(1, "e") {
+            assert_eq!(Connected::new(sender.materialize().dematerialize()).start().outcome(), outcome);
+        }
+    }
+
+    #[test]
+    fn a_stop_before_the_start_and_while_it_runs_reaches_the_sender() {
+        let sender = never::<Outcome<i32, &str>>().dematerialize();
+        assert_eq!(Connected::with_env(sender, stopped_env()).start().outcome(), Outcome::Stopped);
+        let source = StopSource::new();
+        let gate = Gate::<Outcome<i32, &str>>::new();
+        let running = Connected::stoppable(gate.sender().dematerialize(), &source).start();
+        assert!(!running.is_complete());
+        source.request_stop(StopReason::Requested);
+        assert_eq!(running.outcome(), Outcome::Stopped);
+    }
+
+    #[test]
+    fn dropping_it_unstarted_drops_the_sender() {
+        let count = DropCount::new();
+        drop(Connected::new(Gate::<Outcome<i32, &str>>::new().holding(count.token()).dematerialize()));
+        assert_eq!(count.dropped(), 1);
+    }
+}

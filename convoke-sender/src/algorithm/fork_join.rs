@@ -1,0 +1,206 @@
+//! `fork_join((f, g, …))`: one result to several continuations, which run side by side and are joined.
+
+use super::continuation::{Continuation, Sequential, Step};
+use super::gather::Gather;
+use super::when_all::{WhenAll, when_all};
+use crate::{Completes, Receiver, Sender};
+use convoke_core::Outcome;
+
+/// Gives the value to several functions, each of which makes a sender of it, and runs these senders side by side. Takes a
+/// tuple of two to six functions.
+///
+/// Every function gets a clone of the value, the last one the value itself. The senders run as in
+/// [`when_all`](super::when_all): the first that fails, panics or is stopped stops the others, all are awaited. They have
+/// the error type of the sender before: say `may_fail()` where one of them cannot fail.
+///
+/// - *Completes with* the tuple of their values; error and stopped of the sender before pass through. If a function or a
+///   clone panics: panicked, and none of the senders is started.
+/// - *If dropped* before it was started, the functions are dropped uncalled.
+/// - *Runs on* the thread on which the sender before completes; the senders decide for themselves.
+///
+/// ```
+/// use convoke::prelude::*;
+///
+/// let sizes = just("four".to_owned())
+///     .fork_join((|text: String| just(text.len()), |text: String| just(text.to_uppercase())));
+/// assert_eq!(sync_wait(sizes), Outcome::Value((4, "FOUR".to_owned())));
+/// ```
+#[derive(Clone, Debug)]
+#[must_use = "a sender does nothing until it is started"]
+pub struct ForkJoin<S, F> {
+    sender: S,
+    branches: F,
+}
+
+impl<S, F> ForkJoin<S, F> {
+    pub(crate) fn new(sender: S, branches: F) -> Self {
+        Self { sender, branches }
+    }
+}
+
+/// A tuple of functions from one value to senders.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a tuple of functions that make senders of `{V}`",
+    note = "`fork_join` takes a tuple of two to six closures; each gets the value and returns a sender with error `{E}`",
+    note = "the value must be `Clone`, and the closures and the values of their senders `Send`"
+)]
+pub trait Branches<V, E>: Send {
+    /// The senders they make.
+    type Senders;
+
+    /// Calls all of them.
+    fn fork(self, value: V) -> WhenAll<Self::Senders>;
+}
+
+// SAFETY: `Sequential` gives the receiver to its second child, or completes it, as the last thing it does.
+#[diagnostic::do_not_recommend]
+unsafe impl<S, F> Sender for ForkJoin<S, F>
+where
+    S: Sender,
+    F: Branches<S::Value, S::Error>,
+    WhenAll<F::Senders>: Gather<Error = S::Error>,
+{
+    type Value = <WhenAll<F::Senders> as Gather>::Value;
+    type Error = S::Error;
+    const COMPLETES: Completes = S::COMPLETES.and(<WhenAll<F::Senders> as Gather>::COMPLETES);
+    type Operation<R: Receiver<<WhenAll<F::Senders> as Gather>::Value, S::Error>> = Sequential<S, Fork<F>, R>;
+
+    #[inline]
+    fn connect<R: Receiver<<WhenAll<F::Senders> as Gather>::Value, S::Error>>(
+        self,
+        receiver: R,
+    ) -> Self::Operation<R> {
+        Sequential::new(self.sender, Fork(self.branches), receiver)
+    }
+}
+
+/// Goes on from a value to all branches.
+#[derive(Debug)]
+pub struct Fork<F>(F);
+
+impl<V, E, F> Continuation<V, E> for Fork<F>
+where
+    F: Branches<V, E>,
+    WhenAll<F::Senders>: Gather<Error = E>,
+{
+    type Next = WhenAll<F::Senders>;
+
+    #[inline]
+    fn step(self, outcome: Outcome<V, E>) -> Step<Self::Next> {
+        match outcome {
+            Outcome::Value(value) => Step::made_by(|| self.0.fork(value)),
+            Outcome::Error(error) => Step::Done(Outcome::Error(error)),
+            Outcome::Stopped => Step::Done(Outcome::Stopped),
+            Outcome::Panicked(panic) => Step::Done(Outcome::Panicked(panic)),
+        }
+    }
+}
+
+macro_rules! tuples {
+    ($(($($f:ident $s:ident $at:tt)+; $last:ident $last_s:ident $last_at:tt))+) => { $(
+        impl<V, E, $($f, $s,)+ $last, $last_s> Branches<V, E> for ($($f,)+ $last,)
+        where
+            V: Clone,
+            E: Send,
+            $($f: FnOnce(V) -> $s + Send, $s: Sender<Error = E, Value: Send>,)+
+            $last: FnOnce(V) -> $last_s + Send,
+            $last_s: Sender<Error = E, Value: Send>,
+        {
+            type Senders = ($($s,)+ $last_s,);
+
+            #[inline]
+            fn fork(self, value: V) -> WhenAll<Self::Senders> {
+                when_all(($((self.$at)(value.clone()),)+ (self.$last_at)(value),))
+            }
+        }
+    )+ };
+}
+
+tuples! {
+    (A S 0; B T 1)
+    (A S 0 B T 1; C U 2)
+    (A S 0 B T 1 C U 2; D W 3)
+    (A S 0 B T 1 C U 2 D W 3; F X 4)
+    (A S 0 B T 1 C U 2 D W 3 F X 4; G Y 5)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::prelude::*;
+    use crate::testing::{Connected, DropCount, Ends, Gate, all_doors, stopped_env};
+
+    type Door = Gate<i32, &'static str>;
+
+    #[test]
+    fn every_branch_has_the_value_and_the_values_are_joined() {
+        let sender = just(5).fork_join((|v| just(v + 1), |v| just(v * 2), |v: i32| just(v.to_string())));
+        assert_eq!(Connected::new(sender).outcome(), Outcome::Value((6, 10, "5".to_owned())));
+        let sender =
+            just(1).fork_join((just::<i32>, just::<i32>, just::<i32>, just::<i32>, just::<i32>, just::<i32>));
+        assert_eq!(Connected::new(sender).outcome(), Outcome::Value((1, 1, 1, 1, 1, 1)));
+    }
+
+    #[test]
+    fn the_value_is_cloned_once_less_than_there_are_branches() {
+        let value = std::sync::Arc::new(());
+        let sender = just(value.clone()).fork_join((just::<std::sync::Arc<()>>, just::<std::sync::Arc<()>>));
+        let pair = Connected::new(sender).outcome().unwrap();
+        assert_eq!(std::sync::Arc::strong_count(&value), 3);
+        drop(pair);
+    }
+
+    #[test]
+    fn other_doors_pass_by_the_branches() {
+        for (outcome, sender) in all_doors(1, "e") {
+            let forked = sender.fork_join((|v| just(v).may_fail(), |v| just(v + 1).may_fail()));
+            assert_eq!(Connected::new(forked).outcome(), outcome.map(|v| (v, v + 1)));
+        }
+        for (outcome, branch) in all_doors(1, "e") {
+            let forked = just(2).may_fail().fork_join((|_| branch, |v: i32| just(v).may_fail()));
+            assert_eq!(Connected::new(forked).outcome(), outcome.map(|v| (v, 2)));
+        }
+    }
+
+    #[test]
+    fn a_failing_branch_stops_the_others() {
+        let (failing, other) = (Door::new(), Door::new());
+        let sender = just(()).may_fail().fork_join((|()| failing.sender(), |()| other.sender()));
+        let outcome = Connected::new(sender).meanwhile(|_| {
+            failing.complete(Outcome::Error("e"));
+            assert_eq!(other.asked_to_stop(), Some(StopReason::Sibling));
+        });
+        assert_eq!(outcome, Outcome::Error("e"));
+    }
+
+    #[test]
+    fn a_panic_of_a_function_is_the_outcome_and_nothing_is_started() {
+        let count = DropCount::new();
+        let token = count.token();
+        let sender = just(1).fork_join((
+            move |_| just_from(move || -> u8 { unreachable!("{token:?}") }),
+            |_| -> Just<u8> { panic!("boom") },
+        ));
+        assert_eq!(Connected::new(sender).outcome(), Outcome::Panicked(Panic::new("boom")));
+        assert_eq!(count.dropped(), 1);
+    }
+
+    #[test]
+    fn a_stop_reaches_the_branches() {
+        let sender = || just(()).fork_join((|()| never::<u8>(), |()| never::<u8>()));
+        assert_eq!(Connected::with_env(sender(), stopped_env()).outcome(), Outcome::Stopped);
+        let source = StopSource::new();
+        let running = Connected::stoppable(sender(), &source).start();
+        assert!(!running.is_complete());
+        source.request_stop(StopReason::Requested);
+        assert_eq!(running.outcome(), Outcome::Stopped);
+    }
+
+    #[test]
+    fn dropping_it_unstarted_calls_nothing() {
+        let count = DropCount::new();
+        let token = count.token();
+        let unreachable = move |_: i32| -> Ends<u8, Never> { unreachable!("{token:?}") };
+        drop(Connected::new(just(1).fork_join((unreachable, just::<i32>))));
+        assert_eq!(count.dropped(), 1);
+    }
+}

@@ -1,0 +1,70 @@
+//! `into_result()`: turns value and error into one `Result`.
+
+use super::transform::{Transform, Transformed};
+use convoke_core::{Never, Outcome};
+
+/// Completes with a `Result`: an error becomes a value. The way back is `transpose()`.
+///
+/// - *Completes with* `Ok` of the value or `Err` of the error; cannot fail; stopped passes through.
+/// - *If dropped* before it was started, the sender is dropped.
+/// - *Runs on* the thread on which the sender before it completes.
+///
+/// ```
+/// use convoke::prelude::*;
+///
+/// assert_eq!(sync_wait(just_error::<u32, _>("no").into_result()), Outcome::Value(Err("no")));
+/// ```
+pub type IntoResult<S> = Transformed<S, ErrorAsValue>;
+
+/// Folds the error into the value.
+#[derive(Clone, Copy, Debug)]
+pub struct ErrorAsValue;
+
+impl<V, E> Transform<V, E> for ErrorAsValue {
+    type Value = Result<V, E>;
+    type Error = Never;
+    const ONLY_VALUES: bool = false;
+
+    #[inline]
+    fn apply(self, outcome: Outcome<V, E>) -> Outcome<Result<V, E>, Never> {
+        outcome.error_as_value()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::prelude::*;
+    use crate::testing::{Connected, DropCount, Gate, all_doors, stopped_env};
+
+    #[test]
+    fn value_and_error_become_a_result_and_the_other_doors_pass() {
+        let expected = [
+            Outcome::Value(Ok(1)),
+            Outcome::Value(Err("e")),
+            Outcome::Stopped,
+            Outcome::Panicked(Panic::new("door")),
+        ];
+        for ((_, sender), expected) in all_doors(1, "e").into_iter().zip(expected) {
+            assert_eq!(Connected::new(sender.into_result()).start().outcome(), expected);
+        }
+    }
+
+    #[test]
+    fn a_stop_before_the_start_and_while_it_runs_reaches_the_sender() {
+        let sender = never::<i32>().into_result();
+        assert_eq!(Connected::with_env(sender, stopped_env()).start().outcome(), Outcome::Stopped);
+        let source = StopSource::new();
+        let gate = Gate::<i32, &str>::new();
+        let running = Connected::stoppable(gate.sender().into_result(), &source).start();
+        assert!(!running.is_complete());
+        source.request_stop(StopReason::Requested);
+        assert_eq!(running.outcome(), Outcome::Stopped);
+    }
+
+    #[test]
+    fn dropping_it_unstarted_drops_the_sender() {
+        let count = DropCount::new();
+        drop(Connected::new(Gate::<i32, &str>::new().holding(count.token()).into_result()));
+        assert_eq!(count.dropped(), 1);
+    }
+}

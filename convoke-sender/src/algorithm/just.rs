@@ -1,0 +1,79 @@
+//! `just(value)`: completes at once with a value.
+
+use crate::operation::{Action, Leaf};
+use crate::{Completes, Receiver, Sender};
+use convoke_core::{Never, Outcome};
+
+/// A sender that completes at once with `value`.
+///
+/// - *Completes with* the value. Never fails; does not look at the stop token.
+/// - *If dropped* before it was started, the value is dropped.
+/// - *Runs on* the thread that starts it.
+///
+/// ```
+/// use convoke::prelude::*;
+///
+/// assert_eq!(sync_wait(just(42)), Outcome::Value(42));
+/// ```
+pub fn just<V: Send>(value: V) -> Just<V> {
+    Just { value }
+}
+
+/// See [`just()`].
+#[derive(Clone, Copy, Debug)]
+#[must_use = "a sender does nothing until it is started"]
+pub struct Just<V> {
+    value: V,
+}
+
+// SAFETY: a leaf does one thing, in `start`: it completes the receiver.
+#[diagnostic::do_not_recommend]
+unsafe impl<V: Send> Sender for Just<V> {
+    type Value = V;
+    type Error = Never;
+    const COMPLETES: Completes = Completes::Inline;
+    type Operation<R: Receiver<V, Never>> = Ready<V, Never, R>;
+
+    #[inline]
+    fn connect<R: Receiver<V, Never>>(self, receiver: R) -> Ready<V, Never, R> {
+        Leaf::new(Complete { outcome: Outcome::Value(self.value), receiver })
+    }
+}
+
+/// The operation of senders whose outcome is known when they are made.
+pub type Ready<V, E, R> = Leaf<Complete<V, E, R>>;
+
+/// Completes a receiver with the outcome that is here already.
+#[derive(Debug)]
+pub struct Complete<V, E, R> {
+    /// With what.
+    pub outcome: Outcome<V, E>,
+    /// Whom.
+    pub receiver: R,
+}
+
+impl<V: Send, E: Send, R: Receiver<V, E>> Action for Complete<V, E, R> {
+    #[inline]
+    fn act(self) {
+        self.receiver.complete(self.outcome);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Connected, DropCount, stopped_env};
+
+    #[test]
+    fn completes_with_its_value_even_if_stopped_before() {
+        assert_eq!(Connected::new(just(3)).start().outcome(), Outcome::Value(3));
+        assert_eq!(Connected::with_env(just(3), stopped_env()).start().outcome(), Outcome::Value(3));
+    }
+
+    #[test]
+    fn dropping_it_unstarted_drops_the_value() {
+        let count = DropCount::new();
+        drop(Connected::new(just(count.token())));
+        assert_eq!(count.dropped(), 1);
+    }
+}

@@ -1,0 +1,114 @@
+//! `let_error(f)`: goes on with another sender, made from the error.
+
+use super::continuation::{Continuation, Sequential, Step};
+use crate::{Completes, Receiver, Sender};
+use convoke_core::Outcome;
+
+/// Calls a function with the error and goes on with the sender it returns: recovery that may itself wait or fail.
+///
+/// - *Completes with* the value of the first, or the outcome of the second; stopped passes through. If `f` panics:
+///   panicked.
+/// - *If dropped* before it was started, `f` is dropped uncalled.
+/// - *Runs on* the thread on which the first completes; the second decides for itself.
+///
+/// ```
+/// use convoke::prelude::*;
+///
+/// let sender = just_error::<usize, _>("gone").let_error(|error| just(error.len()));
+/// assert_eq!(sync_wait(sender), Outcome::Value(4));
+/// ```
+#[derive(Clone, Debug)]
+#[must_use = "a sender does nothing until it is started"]
+pub struct LetError<S, F> {
+    sender: S,
+    f: F,
+}
+
+impl<S, F> LetError<S, F> {
+    pub(crate) fn new(sender: S, f: F) -> Self {
+        Self { sender, f }
+    }
+}
+
+// SAFETY: `Sequential` gives the receiver to its second child, or completes it, as the last thing it does.
+#[diagnostic::do_not_recommend]
+unsafe impl<S, F, N> Sender for LetError<S, F>
+where
+    S: Sender,
+    F: FnOnce(S::Error) -> N + Send,
+    N: Sender<Value = S::Value>,
+{
+    type Value = N::Value;
+    type Error = N::Error;
+    const COMPLETES: Completes = S::COMPLETES.and(N::COMPLETES);
+    type Operation<R: Receiver<N::Value, N::Error>> = Sequential<S, OnError<F>, R>;
+
+    #[inline]
+    fn connect<R: Receiver<N::Value, N::Error>>(self, receiver: R) -> Self::Operation<R> {
+        Sequential::new(self.sender, OnError(self.f), receiver)
+    }
+}
+
+/// Goes on from an error.
+#[derive(Debug)]
+pub struct OnError<F>(F);
+
+impl<V, E, F, N> Continuation<V, E> for OnError<F>
+where
+    F: FnOnce(E) -> N + Send,
+    N: Sender<Value = V>,
+{
+    type Next = N;
+
+    #[inline]
+    fn step(self, outcome: Outcome<V, E>) -> Step<N> {
+        match outcome {
+            Outcome::Error(error) => Step::made_by(|| (self.0)(error)),
+            Outcome::Value(value) => Step::Done(Outcome::Value(value)),
+            Outcome::Stopped => Step::Done(Outcome::Stopped),
+            Outcome::Panicked(panic) => Step::Done(Outcome::Panicked(panic)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::prelude::*;
+    use crate::testing::{Connected, DropCount, all_doors, stopped_env};
+
+    #[test]
+    fn goes_on_from_an_error_and_lets_the_other_doors_pass() {
+        for (outcome, sender) in all_doors(1, "e") {
+            let sender = sender.let_error(|e| just_error::<i32, _>(e.len()));
+            assert_eq!(Connected::new(sender).start().outcome(), outcome.map_error(str::len));
+        }
+        for (outcome, second) in all_doors(1, "e") {
+            let sender = just_error(()).let_error(|()| second);
+            assert_eq!(Connected::new(sender).start().outcome(), outcome);
+        }
+    }
+
+    #[test]
+    fn a_panic_of_the_function_is_the_outcome() {
+        let sender = just_error::<i32, _>(1).let_error(|_| -> Just<i32> { panic!("boom") });
+        assert_eq!(Connected::new(sender).start().outcome(), Outcome::Panicked(Panic::new("boom")));
+    }
+
+    #[test]
+    fn a_stop_reaches_whichever_of_the_two_runs() {
+        let sender = never::<i32>().may_fail::<&str>().let_error(|_| just(1));
+        assert_eq!(Connected::with_env(sender, stopped_env()).start().outcome(), Outcome::Stopped);
+        let source = StopSource::new();
+        let running = Connected::stoppable(just_error(1).let_error(|_| never::<i32>()), &source).start();
+        source.request_stop(StopReason::Requested);
+        assert_eq!(running.outcome(), Outcome::Stopped);
+    }
+
+    #[test]
+    fn dropping_it_unstarted_calls_nothing() {
+        let count = DropCount::new();
+        let token = count.token();
+        drop(Connected::new(just_error(1).let_error(move |_| -> Just<i32> { unreachable!("{token:?}") })));
+        assert_eq!(count.dropped(), 1);
+    }
+}

@@ -1,0 +1,109 @@
+//! `let_stopped(f)`: goes on with another sender if the first was stopped.
+
+use super::continuation::{Continuation, Sequential, Step};
+use crate::{Completes, Receiver, Sender};
+use convoke_core::Outcome;
+
+/// Calls a function if the work was stopped and goes on with the sender it returns.
+///
+/// - *Completes with* the value or error of the first, or the outcome of the second. If `f` panics: panicked.
+/// - *If dropped* before it was started, `f` is dropped uncalled.
+/// - *Runs on* the thread on which the first completes; the second decides for itself.
+///
+/// The second runs in the same environment: if that was asked to stop it still is.
+///
+/// ```
+/// use convoke::prelude::*;
+///
+/// let sender = just_stopped::<u32>().let_stopped(|| just(0));
+/// assert_eq!(sync_wait(sender), Outcome::Value(0));
+/// ```
+#[derive(Clone, Debug)]
+#[must_use = "a sender does nothing until it is started"]
+pub struct LetStopped<S, F> {
+    sender: S,
+    f: F,
+}
+
+impl<S, F> LetStopped<S, F> {
+    pub(crate) fn new(sender: S, f: F) -> Self {
+        Self { sender, f }
+    }
+}
+
+// SAFETY: `Sequential` gives the receiver to its second child, or completes it, as the last thing it does.
+#[diagnostic::do_not_recommend]
+unsafe impl<S, F, N> Sender for LetStopped<S, F>
+where
+    S: Sender,
+    F: FnOnce() -> N + Send,
+    N: Sender<Value = S::Value, Error = S::Error>,
+{
+    type Value = N::Value;
+    type Error = N::Error;
+    const COMPLETES: Completes = S::COMPLETES.and(N::COMPLETES);
+    type Operation<R: Receiver<N::Value, N::Error>> = Sequential<S, OnStopped<F>, R>;
+
+    #[inline]
+    fn connect<R: Receiver<N::Value, N::Error>>(self, receiver: R) -> Self::Operation<R> {
+        Sequential::new(self.sender, OnStopped(self.f), receiver)
+    }
+}
+
+/// Goes on from a stop.
+#[derive(Debug)]
+pub struct OnStopped<F>(F);
+
+impl<V, E, F, N> Continuation<V, E> for OnStopped<F>
+where
+    F: FnOnce() -> N + Send,
+    N: Sender<Value = V, Error = E>,
+{
+    type Next = N;
+
+    #[inline]
+    fn step(self, outcome: Outcome<V, E>) -> Step<N> {
+        match outcome {
+            Outcome::Stopped => Step::made_by(self.0),
+            other => Step::Done(other),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::prelude::*;
+    use crate::testing::{Connected, DropCount, all_doors, stopped_env};
+
+    #[test]
+    fn goes_on_from_a_stop_and_lets_the_other_doors_pass() {
+        for (outcome, sender) in all_doors(1, "e") {
+            let sender = sender.let_stopped(|| just(9).may_fail());
+            assert_eq!(Connected::new(sender).start().outcome(), outcome.or_stopped(|| Outcome::Value(9)));
+        }
+    }
+
+    #[test]
+    fn a_panic_of_the_function_is_the_outcome() {
+        let sender = just_stopped::<i32>().let_stopped(|| -> Just<i32> { panic!("boom") });
+        assert_eq!(Connected::new(sender).start().outcome(), Outcome::Panicked(Panic::new("boom")));
+    }
+
+    #[test]
+    fn a_stop_request_is_what_it_reacts_to() {
+        let sender = never::<i32>().let_stopped(|| just(9));
+        assert_eq!(Connected::with_env(sender, stopped_env()).start().outcome(), Outcome::Value(9));
+        let source = StopSource::new();
+        let running = Connected::stoppable(never::<i32>().let_stopped(|| just(9)), &source).start();
+        source.request_stop(StopReason::Requested);
+        assert_eq!(running.outcome(), Outcome::Value(9));
+    }
+
+    #[test]
+    fn dropping_it_unstarted_calls_nothing() {
+        let count = DropCount::new();
+        let token = count.token();
+        drop(Connected::new(just(1).let_stopped(move || -> Just<i32> { unreachable!("{token:?}") })));
+        assert_eq!(count.dropped(), 1);
+    }
+}

@@ -1,0 +1,133 @@
+//! `let_value(f)`: goes on with another sender, made from the value.
+
+use super::continuation::{Continuation, Sequential, Step};
+use crate::{Completes, Receiver, Sender};
+use convoke_core::Outcome;
+
+/// Calls a function with the value and goes on with the sender it returns.
+///
+/// The first operation is destroyed before the function runs. The two must have the same error type: if one of
+/// them cannot fail, say `may_fail()` there.
+///
+/// - *Completes with* the outcome of the second sender; error and stopped of the first pass through. If `f` panics:
+///   panicked.
+/// - *If dropped* before it was started, `f` is dropped uncalled.
+/// - *Runs on* the thread on which the first completes; the second decides for itself.
+///
+/// ```
+/// use convoke::prelude::*;
+///
+/// let sender = just(20).let_value(|v| just(v + 1).then(|v| v * 2));
+/// assert_eq!(sync_wait(sender), Outcome::Value(42));
+/// ```
+#[derive(Clone, Debug)]
+#[must_use = "a sender does nothing until it is started"]
+pub struct LetValue<S, F> {
+    sender: S,
+    f: F,
+}
+
+impl<S, F> LetValue<S, F> {
+    pub(crate) fn new(sender: S, f: F) -> Self {
+        Self { sender, f }
+    }
+}
+
+// SAFETY: `Sequential` gives the receiver to its second child, or completes it, as the last thing it does.
+#[diagnostic::do_not_recommend]
+unsafe impl<S, F, N> Sender for LetValue<S, F>
+where
+    S: Sender,
+    F: FnOnce(S::Value) -> N + Send,
+    N: Sender<Error = S::Error>,
+{
+    type Value = N::Value;
+    type Error = N::Error;
+    const COMPLETES: Completes = S::COMPLETES.and(N::COMPLETES);
+    type Operation<R: Receiver<N::Value, N::Error>> = Sequential<S, OnValue<F>, R>;
+
+    #[inline]
+    fn connect<R: Receiver<N::Value, N::Error>>(self, receiver: R) -> Self::Operation<R> {
+        Sequential::new(self.sender, OnValue(self.f), receiver)
+    }
+}
+
+/// Goes on from a value.
+#[derive(Debug)]
+pub struct OnValue<F>(F);
+
+impl<V, E, F, N> Continuation<V, E> for OnValue<F>
+where
+    F: FnOnce(V) -> N + Send,
+    N: Sender<Error = E>,
+{
+    type Next = N;
+
+    #[inline]
+    fn step(self, outcome: Outcome<V, E>) -> Step<N> {
+        match outcome {
+            Outcome::Value(value) => Step::made_by(|| (self.0)(value)),
+            Outcome::Error(error) => Step::Done(Outcome::Error(error)),
+            Outcome::Stopped => Step::Done(Outcome::Stopped),
+            Outcome::Panicked(panic) => Step::Done(Outcome::Panicked(panic)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::prelude::*;
+    use crate::testing::{Connected, DropCount, Gate, all_doors, stopped_env};
+
+    #[test]
+    fn goes_on_from_a_value_and_lets_the_other_doors_pass() {
+        for (outcome, sender) in all_doors(1, "e") {
+            let sender = sender.let_value(|v| just(v + 1).may_fail());
+            assert_eq!(Connected::new(sender).outcome(), outcome.map(|v| v + 1));
+        }
+        for (outcome, second) in all_doors(1, "e") {
+            let sender = just(()).may_fail().let_value(|()| second);
+            assert_eq!(Connected::new(sender).outcome(), outcome);
+        }
+    }
+
+    #[test]
+    fn the_first_operation_is_gone_before_the_function_runs() {
+        let count = DropCount::new();
+        let token = count.token();
+        let sender = just(1).then(move |v| (v, drop(token)).0).let_value(|v| just((v, count.dropped())));
+        assert_eq!(Connected::new(sender).outcome(), Outcome::Value((1, 1)));
+        let count = DropCount::new();
+        let gate = Gate::<i32, Never>::new();
+        let sender = gate.holding(count.token()).let_value(|v| just((v, count.dropped())));
+        let outcome = Connected::new(sender).meanwhile(|_| {
+            gate.complete(Outcome::Value(5));
+        });
+        assert_eq!(outcome, Outcome::Value((5, 1)));
+    }
+
+    #[test]
+    fn a_panic_of_the_function_is_the_outcome() {
+        let sender = just(1).let_value(|_| -> Just<i32> { panic!("boom") });
+        assert_eq!(Connected::new(sender).outcome(), Outcome::Panicked(Panic::new("boom")));
+    }
+
+    #[test]
+    fn a_stop_reaches_whichever_of_the_two_runs() {
+        let sender = never::<i32>().let_value(just);
+        assert_eq!(Connected::with_env(sender, stopped_env()).outcome(), Outcome::Stopped);
+        let source = StopSource::new();
+        let running = Connected::stoppable(just(1).let_value(|_| never::<i32>()), &source).start();
+        assert!(!running.is_complete());
+        source.request_stop(StopReason::Requested);
+        assert_eq!(running.outcome(), Outcome::Stopped);
+    }
+
+    #[test]
+    fn dropping_it_unstarted_calls_nothing() {
+        let count = DropCount::new();
+        let token = count.token();
+        drop(Connected::new(just(1).let_value(move |_| -> Just<i32> { unreachable!("{token:?}") })));
+        assert_eq!(count.dropped(), 1);
+    }
+}

@@ -1,0 +1,187 @@
+//! `let_with(make, f)`: state that lives as long as the work.
+
+use std::sync::Arc;
+
+use super::continuation::{Continuation, Sequential, Step};
+use super::finally::Finally;
+use super::just::{Just, just};
+use super::just_from::{JustFrom, just_from};
+use super::then::Then;
+use super::within::With;
+use crate::{Completes, Receiver, Sender};
+use convoke_core::{Never, Outcome};
+
+/// A sender that calls `make` when it is started and runs the sender that `f` makes with a handle to what that returned.
+/// The state lives at least until that work has ended, and goes before the outcome is passed on, unless somebody still
+/// holds a handle.
+///
+/// - *Completes with* the outcome of the sender that `f` returns. If `make`, `f` or the destructor of the state panics:
+///   panicked.
+/// - *If dropped* before it was started, `make` and `f` are dropped uncalled.
+/// - *Runs on* the thread that starts it; the sender made decides for itself.
+///
+/// The state is shared by an `Arc`, one allocation: the work may hold on to its handle for longer than it runs, so a mere
+/// reference would not be sound. If the state must be closed asynchronously, see `within`.
+///
+/// ```
+/// use std::sync::atomic::{AtomicU32, Ordering};
+/// use convoke::prelude::*;
+///
+/// let sender = let_with(|| AtomicU32::new(40), |counter| {
+///     let again = counter.clone();
+///     just_from(move || counter.fetch_add(1, Ordering::Relaxed))
+///         .then(move |_| again.fetch_add(1, Ordering::Relaxed) + 1)
+/// });
+/// assert_eq!(sync_wait(sender), Outcome::Value(42));
+/// ```
+pub fn let_with<M, T, F, S>(make: M, f: F) -> LetWith<M, F>
+where
+    M: FnOnce() -> T + Send,
+    T: Send + Sync,
+    F: FnOnce(Arc<T>) -> S + Send,
+    S: Sender,
+    S::Value: Send,
+    S::Error: Send,
+{
+    LetWith { make, f }
+}
+
+/// See [`let_with()`].
+#[derive(Clone, Debug)]
+#[must_use = "a sender does nothing until it is started"]
+pub struct LetWith<M, F> {
+    make: M,
+    f: F,
+}
+
+// SAFETY: `Sequential` gives the receiver to its second child, or completes it, as the last thing it does.
+#[diagnostic::do_not_recommend]
+unsafe impl<M, T, F, S> Sender for LetWith<M, F>
+where
+    M: FnOnce() -> T + Send,
+    T: Send + Sync,
+    F: FnOnce(Arc<T>) -> S + Send,
+    S: Sender,
+    S::Value: Send,
+    S::Error: Send,
+{
+    type Value = S::Value;
+    type Error = S::Error;
+    const COMPLETES: Completes = S::COMPLETES;
+    type Operation<R: Receiver<S::Value, S::Error>> = Sequential<JustFrom<M>, OnMade<F>, R>;
+
+    #[inline]
+    fn connect<R: Receiver<S::Value, S::Error>>(self, receiver: R) -> Self::Operation<R> {
+        Sequential::new(just_from(self.make), OnMade(self.f), receiver)
+    }
+}
+
+/// Goes on from having the state.
+#[derive(Debug)]
+pub struct OnMade<F>(F);
+
+impl<T, F, S> Continuation<T, Never> for OnMade<F>
+where
+    T: Send + Sync,
+    F: FnOnce(Arc<T>) -> S + Send,
+    S: Sender,
+    S::Value: Send,
+    S::Error: Send,
+{
+    type Next = Finally<With<T, S::Error, F>, Then<Just<Arc<T>>, fn(Arc<T>)>>;
+
+    fn step(self, outcome: Outcome<T>) -> Step<Self::Next> {
+        match outcome {
+            Outcome::Value(state) => {
+                let state = Arc::new(state);
+                let work = just(state.clone()).may_fail().let_value(self.0);
+                Step::Next(work.finally(just(state).then(drop as fn(Arc<T>))))
+            }
+            Outcome::Error(never) => never.absurd(),
+            Outcome::Stopped => Step::Done(Outcome::Stopped),
+            Outcome::Panicked(panic) => Step::Done(Outcome::Panicked(panic)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use crate::prelude::*;
+    use crate::testing::{Connected, DropCount, Gate, all_doors, stopped_env};
+
+    #[test]
+    fn lets_every_door_pass_and_shows_the_state() {
+        for (outcome, sender) in all_doors(1, "e") {
+            let work = |state: std::sync::Arc<i32>| sender.then(move |v| v + *state);
+            assert_eq!(Connected::new(let_with(|| 5, work)).outcome(), outcome.map(|v| v + 5));
+        }
+    }
+
+    #[test]
+    fn the_state_lives_until_the_work_has_ended_and_goes_before_the_outcome() {
+        let count = DropCount::new();
+        let gate = Gate::<i32>::new();
+        // The work lets its handle go at once: the state is there all the same.
+        let sender = let_with(|| count.token(), |_| gate.sender()).then(|v| (v, count.dropped()));
+        let outcome = Connected::new(sender).meanwhile(|_| {
+            assert_eq!(count.dropped(), 0);
+            gate.complete(Outcome::Value(1));
+        });
+        assert_eq!(outcome, Outcome::Value((1, 1)));
+    }
+
+    #[test]
+    fn a_handle_that_was_kept_keeps_the_state() {
+        let count = DropCount::new();
+        let state = Connected::new(let_with(|| count.token(), just)).outcome().unwrap();
+        assert_eq!(count.dropped(), 0);
+        drop(state);
+        assert_eq!(count.dropped(), 1);
+    }
+
+    #[test]
+    fn a_panic_of_either_function_or_of_the_destructor_is_the_outcome() {
+        let boom = || Outcome::Panicked(Panic::new("boom"));
+        let sender = let_with(|| -> i32 { Panic::new("boom").resume() }, |_| just(1));
+        assert_eq!(Connected::new(sender).outcome(), boom());
+        let count = DropCount::new();
+        let sender = let_with(|| count.token(), |_| -> Just<i32> { Panic::new("boom").resume() });
+        assert_eq!(Connected::new(sender).outcome(), boom());
+        assert_eq!(count.dropped(), 1);
+
+        struct PanicsInDrop;
+        impl Drop for PanicsInDrop {
+            fn drop(&mut self) {
+                Panic::new("boom").resume();
+            }
+        }
+        assert_eq!(Connected::new(let_with(|| PanicsInDrop, |_| just(1))).outcome(), boom());
+    }
+
+    #[test]
+    fn a_stop_before_the_start_and_while_it_runs_reaches_the_work() {
+        let sender = let_with(|| 1, |_| never::<i32>());
+        assert_eq!(Connected::with_env(sender, stopped_env()).outcome(), Outcome::Stopped);
+        let source = StopSource::new();
+        let state = Mutex::new(0);
+        let outcome =
+            Connected::stoppable(let_with(|| &state, |_| never::<i32>()), &source).meanwhile(|running| {
+                assert!(!running.is_complete());
+                source.request_stop(StopReason::Requested);
+            });
+        assert_eq!(outcome, Outcome::Stopped);
+    }
+
+    #[test]
+    fn dropping_it_unstarted_calls_nothing() {
+        let count = DropCount::new();
+        let (make, f) = (count.token(), count.token());
+        drop(Connected::new(let_with(
+            move || -> i32 { unreachable!("{make:?}") },
+            move |_| -> Just<i32> { unreachable!("{f:?}") },
+        )));
+        assert_eq!(count.dropped(), 2);
+    }
+}

@@ -1,0 +1,137 @@
+//! `let_with_stop_source(f)`: work that has a stop source of its own.
+
+use super::scoped::{Scoped, ScopedOperation};
+use crate::{Completes, Receiver, Sender};
+use convoke_core::env::Changes;
+use convoke_core::{Env, StopSource};
+
+/// A sender that makes a stop source when it is started, calls `f` with it, and runs the sender that `f` returns in an
+/// environment that stops with that source. The source is linked below the environment around: a stop there stops the
+/// work too.
+///
+/// - *Completes with* the outcome of the sender that `f` returns. If `f` panics: panicked.
+/// - *If dropped* before it was started, `f` is dropped uncalled.
+/// - *Runs on* the thread that starts it; the sender made decides for itself.
+///
+/// The source may be kept and used for as long as one likes; when the work has ended, a request does nothing.
+///
+/// ```
+/// use convoke::prelude::*;
+///
+/// let sender = let_with_stop_source(|source| {
+///     just_from(move || source.request_stop(StopReason::Requested)).let_value(|_| never::<u32>())
+/// });
+/// assert_eq!(sync_wait(sender), Outcome::Stopped);
+/// ```
+pub fn let_with_stop_source<F, S>(f: F) -> LetWithStopSource<F>
+where
+    F: FnOnce(StopSource) -> S + Send,
+    S: Sender,
+{
+    LetWithStopSource { f }
+}
+
+/// See [`let_with_stop_source()`].
+#[derive(Clone, Debug)]
+#[must_use = "a sender does nothing until it is started"]
+pub struct LetWithStopSource<F> {
+    f: F,
+}
+
+impl<F, S> Scoped for LetWithStopSource<F>
+where
+    F: FnOnce(StopSource) -> S + Send,
+    S: Sender,
+{
+    type Work = S;
+
+    fn enter(self, around: &Env) -> (S, Changes) {
+        let source = StopSource::child_of(&around.stop_token());
+        let changes = Changes::new().stop_token(source.token());
+        ((self.f)(source), changes)
+    }
+}
+
+// SAFETY: the child in `scoped` completes the receiver, and nothing else is done afterwards.
+#[diagnostic::do_not_recommend]
+unsafe impl<F, S> Sender for LetWithStopSource<F>
+where
+    F: FnOnce(StopSource) -> S + Send,
+    S: Sender,
+{
+    type Value = S::Value;
+    type Error = S::Error;
+    const COMPLETES: Completes = S::COMPLETES;
+    type Operation<R: Receiver<S::Value, S::Error>> = ScopedOperation<Self, R>;
+
+    #[inline]
+    fn connect<R: Receiver<S::Value, S::Error>>(self, receiver: R) -> Self::Operation<R> {
+        ScopedOperation::new(self, receiver)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use crate::prelude::*;
+    use crate::testing::{Connected, DropCount, all_doors, stopped_env};
+
+    #[test]
+    fn lets_every_door_pass() {
+        for (outcome, sender) in all_doors(1, "e") {
+            assert_eq!(Connected::new(let_with_stop_source(|_| sender)).outcome(), outcome);
+        }
+    }
+
+    #[test]
+    fn the_source_stops_the_work_and_nothing_around_it() {
+        let around = StopSource::new();
+        let kept = Mutex::new(None);
+        let sender = let_with_stop_source(|source| {
+            *kept.lock().unwrap() = Some(source);
+            never::<i32>()
+        });
+        let outcome = Connected::stoppable(sender, &around).meanwhile(|running| {
+            assert!(!running.is_complete());
+            kept.lock().unwrap().take().unwrap().request_stop(StopReason::Named("enough"));
+        });
+        assert_eq!(outcome, Outcome::Stopped);
+        assert!(!around.stop_requested());
+    }
+
+    #[test]
+    fn a_stop_around_it_before_the_start_and_while_it_runs_reaches_the_work_with_its_reason() {
+        let sender = let_with_stop_source(|source| just(source.stop_requested()));
+        assert_eq!(Connected::with_env(sender, stopped_env()).outcome(), Outcome::Value(true));
+        let around = StopSource::new();
+        let look = || read_env(|env| env.stop().reason());
+        let sender = let_with_stop_source(|_| never().let_stopped(look));
+        let outcome = Connected::stoppable(sender, &around).meanwhile(|running| {
+            assert!(!running.is_complete());
+            around.request_stop(StopReason::Shutdown);
+        });
+        assert_eq!(outcome, Outcome::Value(Some(StopReason::Shutdown)));
+    }
+
+    #[test]
+    fn a_source_kept_after_the_end_does_nothing() {
+        let sender = let_with_stop_source(just);
+        let source = Connected::new(sender).outcome().unwrap();
+        assert!(source.request_stop(StopReason::Requested));
+    }
+
+    #[test]
+    fn a_panic_of_the_function_is_the_outcome() {
+        let sender = let_with_stop_source(|_| -> Just<i32> { panic!("boom") });
+        assert_eq!(Connected::new(sender).outcome(), Outcome::Panicked(Panic::new("boom")));
+    }
+
+    #[test]
+    fn dropping_it_unstarted_calls_nothing() {
+        let count = DropCount::new();
+        let token = count.token();
+        drop(Connected::new(let_with_stop_source(move |_| -> Just<i32> { unreachable!("{token:?}") })));
+        assert_eq!(count.dropped(), 1);
+    }
+}

@@ -1,0 +1,65 @@
+//! `materialize()`: the outcome becomes the value.
+
+use super::transform::{Transform, Transformed};
+use convoke_core::{Never, Outcome};
+
+/// Completes with the outcome itself, whichever of the four doors it came through. The way back is `dematerialize()`.
+///
+/// - *Completes with* the [`Outcome`] as a value, always; a panic too.
+/// - *If dropped* before it was started, the sender is dropped.
+/// - *Runs on* the thread on which the sender before it completes.
+///
+/// ```
+/// use convoke::prelude::*;
+///
+/// assert_eq!(sync_wait(just_stopped::<u32>().materialize()), Outcome::Value(Outcome::Stopped));
+/// ```
+pub type Materialize<S> = Transformed<S, OutcomeAsValue>;
+
+/// Makes the outcome the value.
+#[derive(Clone, Copy, Debug)]
+pub struct OutcomeAsValue;
+
+impl<V, E> Transform<V, E> for OutcomeAsValue {
+    type Value = Outcome<V, E>;
+    type Error = Never;
+    const ONLY_VALUES: bool = false;
+
+    #[inline]
+    fn apply(self, outcome: Outcome<V, E>) -> Outcome<Outcome<V, E>, Never> {
+        Outcome::Value(outcome)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::prelude::*;
+    use crate::testing::{Connected, DropCount, Gate, all_doors, stopped_env};
+
+    #[test]
+    fn every_door_becomes_a_value() {
+        for (outcome, sender) in all_doors(1, "e") {
+            assert_eq!(Connected::new(sender.materialize()).start().outcome(), Outcome::Value(outcome));
+        }
+    }
+
+    #[test]
+    fn a_stop_request_before_the_start_and_while_it_runs_becomes_a_value() {
+        let stopped = Outcome::Value(Outcome::Stopped);
+        let sender = never::<i32>().materialize();
+        assert_eq!(Connected::with_env(sender, stopped_env()).start().outcome(), stopped);
+        let source = StopSource::new();
+        let gate = Gate::<i32>::new();
+        let running = Connected::stoppable(gate.sender().materialize(), &source).start();
+        assert!(!running.is_complete());
+        source.request_stop(StopReason::Requested);
+        assert_eq!(running.outcome(), stopped);
+    }
+
+    #[test]
+    fn dropping_it_unstarted_drops_the_sender() {
+        let count = DropCount::new();
+        drop(Connected::new(Gate::<i32>::new().holding(count.token()).materialize()));
+        assert_eq!(count.dropped(), 1);
+    }
+}

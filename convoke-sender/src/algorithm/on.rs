@@ -1,0 +1,155 @@
+//! `on(&executor)`: there and back.
+
+use super::hop::{Destination, HopOperation, Way};
+use super::starts_on::{StartsOn, starts_on};
+use crate::{Completes, Receiver, Sender};
+use convoke_core::{Env, Executor, ExecutorRef};
+
+/// Runs the work on an executor and comes back, with the outcome, to the executor of the environment it was started in.
+///
+/// - *Completes with* the outcome of the sender; stopped if a stop was requested by the time it would start, or if the
+///   executor drops it. If the one to come back to drops it, a value becomes stopped; an error or a panic is not lost.
+/// - *If dropped* before it was started, the sender is dropped.
+/// - *Runs on* the executor, to which it comes through its queue; completes on that of the environment around, through
+///   its queue unless it is there already.
+///
+/// ```
+/// use convoke::InlineExecutor;
+/// use convoke::prelude::*;
+///
+/// let sender = just_from(|| 6 * 7).on(&InlineExecutor);
+/// assert_eq!(sync_wait(sender), Outcome::Value(42));
+/// ```
+#[derive(Clone, Debug)]
+#[must_use = "a sender does nothing until it is started"]
+pub struct On<X, S> {
+    there: StartsOn<X, S>,
+}
+
+impl<X: Executor, S: Sender> On<X, S> {
+    pub(crate) fn new(executor: &X, sender: S) -> Self {
+        Self { there: starts_on(executor, sender) }
+    }
+}
+
+// SAFETY: the operation of `hop` completes the receiver when it has arrived, as the last thing it does.
+#[diagnostic::do_not_recommend]
+unsafe impl<X, S> Sender for On<X, S>
+where
+    X: Executor,
+    S: Sender,
+    S::Value: Send,
+    S::Error: Send,
+{
+    type Value = S::Value;
+    type Error = S::Error;
+    const COMPLETES: Completes = Completes::Here;
+    type Operation<R: Receiver<S::Value, S::Error>> = HopOperation<StartsOn<X, S>, Back, R>;
+
+    #[inline]
+    fn connect<R: Receiver<S::Value, S::Error>>(self, receiver: R) -> Self::Operation<R> {
+        HopOperation::new(self.there, Back, receiver)
+    }
+}
+
+/// Back to the executor of the environment around.
+#[derive(Debug)]
+pub struct Back;
+
+impl Destination for Back {
+    type Executor = ExecutorRef;
+
+    #[inline]
+    fn way(self, env: &Env) -> Way<ExecutorRef> {
+        Way::Dispatch(env.executor().clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::prelude::*;
+    use crate::testing::{ByHand, Connected, DropCount, Gate, all_doors, race_a_gate, stopped_env};
+    use convoke_core::Env;
+    use convoke_core::env::Changes;
+
+    #[test]
+    fn every_door_comes_back() {
+        for (outcome, sender) in all_doors(1, "e") {
+            let (home, away) = (ByHand::new(), ByHand::new());
+            let running = Connected::with_env(sender.on(&away), Env::from(home.clone())).start();
+            assert_eq!((home.len(), away.len()), (0, 1));
+            away.run_all();
+            assert!(!running.is_complete());
+            assert_eq!((home.len(), away.len()), (1, 0));
+            home.run_all();
+            assert_eq!(running.outcome(), outcome);
+        }
+    }
+
+    #[test]
+    fn the_sender_is_told_where_it_is_and_what_follows_where_that_is() {
+        let (home, away) = (ByHand::new(), ByHand::new());
+        let sender = read_env(|env| env.executor().is(&away)).on(&away);
+        let env = Env::from(home.clone());
+        assert!(sender.completes_on(&env).unwrap().is(&home));
+        let follows = sender
+            .let_value(|there| read_env(|env| env.executor().is(&home)).then(move |back| (there, back)));
+        let outcome = Connected::with_env(follows, env).meanwhile(|_| {
+            away.run_all();
+            home.run_all();
+        });
+        assert_eq!(outcome, Outcome::Value((true, true)));
+    }
+
+    #[test]
+    fn a_stop_before_it_arrives_leaves_the_sender_unstarted_and_comes_back() {
+        let (home, away) = (ByHand::new(), ByHand::new());
+        let sender = just_from(|| -> i32 { unreachable!() }).on(&away);
+        let env = stopped_env().with(Changes::new().executor(home.clone()));
+        let running = Connected::with_env(sender, env).start();
+        away.run_all();
+        assert!(!running.is_complete());
+        home.run_all();
+        assert_eq!(running.outcome(), Outcome::Stopped);
+    }
+
+    #[test]
+    fn a_stop_while_it_runs_reaches_the_sender() {
+        let away = ByHand::new();
+        let source = StopSource::new();
+        let running = Connected::stoppable(never::<i32>().on(&away), &source).start();
+        away.run_all();
+        assert!(!running.is_complete());
+        source.request_stop(StopReason::Requested);
+        assert_eq!(running.outcome(), Outcome::Stopped);
+    }
+
+    #[test]
+    fn an_executor_that_drops_it_on_either_way_stops_it_and_loses_no_error() {
+        for (outcome, sender) in all_doors(1, "e") {
+            let (home, away) = (ByHand::new(), ByHand::new());
+            let running = Connected::with_env(sender.on(&away), Env::from(home.clone())).start();
+            away.run_all();
+            home.drop_all();
+            let expected = if outcome.is_value() { Outcome::Stopped } else { outcome };
+            assert_eq!(running.outcome(), expected);
+        }
+        let away = ByHand::new();
+        let running = Connected::new(just(1).on(&away)).start();
+        away.drop_all();
+        assert_eq!(running.outcome(), Outcome::Stopped);
+    }
+
+    #[test]
+    fn dropping_it_unstarted_posts_nothing() {
+        let by_hand = ByHand::new();
+        let count = DropCount::new();
+        drop(Connected::new(Gate::<i32>::new().holding(count.token()).on(&by_hand)));
+        assert_eq!((count.dropped(), by_hand.len()), (1, 0));
+    }
+
+    #[test]
+    fn another_thread_completes_it_while_it_is_being_started() {
+        race_a_gate(2000, |by_hand, gate| gate.sender().on(by_hand));
+    }
+}

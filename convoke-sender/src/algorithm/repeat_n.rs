@@ -1,0 +1,173 @@
+//! `repeat_n(n, make)`: so many rounds.
+
+use super::rounds::{InRounds, Rounds};
+use crate::{Completes, Receiver, Sender};
+use convoke_core::Outcome;
+
+/// Makes a sender and runs it, `count` times. `make` is told which round it is, from 0.
+///
+/// The operation of a round is destroyed before the next is made, and lies in the same place: a million rounds need as
+/// much memory, and stack, as one.
+///
+/// - *Completes with* `()` after the last round; with the error of the first round that fails; stopped if a round was
+///   stopped, or if a stop was requested by the time the next round would be made. If `make` panics: panicked.
+/// - *If dropped* before it was started, `make` is dropped uncalled.
+/// - *Runs on* the thread that starts it, and then on those on which its rounds complete.
+///
+/// ```
+/// use convoke::prelude::*;
+/// use std::sync::atomic::{AtomicUsize, Ordering};
+///
+/// let sum = AtomicUsize::new(0);
+/// let add = repeat_n(5, |round| just(round).then(|n| { sum.fetch_add(n, Ordering::Relaxed); }));
+/// assert_eq!(sync_wait(add), Outcome::Value(()));
+/// assert_eq!(sum.into_inner(), 10);
+/// ```
+pub fn repeat_n<F, S>(count: usize, make: F) -> RepeatN<F>
+where
+    F: FnMut(usize) -> S + Send,
+    S: Sender<Value = ()>,
+{
+    RepeatN { make, done: 0, count }
+}
+
+/// See [`repeat_n()`].
+#[derive(Clone, Debug)]
+#[must_use = "a sender does nothing until it is started"]
+pub struct RepeatN<F> {
+    make: F,
+    done: usize,
+    count: usize,
+}
+
+// SAFETY: `InRounds` completes the receiver after the last round, as the last thing it does.
+#[diagnostic::do_not_recommend]
+unsafe impl<F, S> Sender for RepeatN<F>
+where
+    F: FnMut(usize) -> S + Send,
+    S: Sender<Value = (), Error: Send>,
+{
+    type Value = ();
+    type Error = S::Error;
+    const COMPLETES: Completes = S::COMPLETES;
+    type Operation<R: Receiver<(), S::Error>> = InRounds<Self, R>;
+
+    #[inline]
+    fn connect<R: Receiver<(), S::Error>>(self, receiver: R) -> InRounds<Self, R> {
+        InRounds::new(self, receiver)
+    }
+}
+
+impl<F, S> Rounds for RepeatN<F>
+where
+    F: FnMut(usize) -> S + Send,
+    S: Sender<Value = ()>,
+{
+    type Round = S;
+    type Value = ();
+    type Error = S::Error;
+
+    #[inline]
+    fn next(&mut self) -> Result<S, Outcome<(), S::Error>> {
+        if self.done == self.count { Err(Outcome::Value(())) } else { Ok((self.make)(self.done)) }
+    }
+
+    #[inline]
+    fn after(&mut self, outcome: Outcome<(), S::Error>) -> Option<Outcome<(), S::Error>> {
+        if !outcome.is_value() {
+            return Some(outcome);
+        }
+        self.done += 1;
+        // Said here and not in `next`: a stop that is requested after the last round comes too late.
+        (self.done == self.count).then_some(Outcome::Value(()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::prelude::*;
+    use crate::testing::{ByHand, Connected, DropCount, all_doors, stopped_env};
+
+    #[test]
+    fn makes_each_round_in_order() {
+        let mut seen = Vec::new();
+        let sender = repeat_n(4, |round| {
+            seen.push(round);
+            just(())
+        });
+        assert_eq!(Connected::new(sender).outcome(), Outcome::Value(()));
+        assert_eq!(seen, [0, 1, 2, 3]);
+    }
+
+    #[test]
+    fn no_rounds_complete_at_once() {
+        let sender = repeat_n(0, |_| -> Just<()> { unreachable!("no round") });
+        assert_eq!(Connected::new(sender).outcome(), Outcome::Value(()));
+    }
+
+    #[test]
+    fn a_million_rounds_need_no_stack() {
+        const MANY: usize = if cfg!(miri) { 1000 } else { 1_000_000 };
+        assert_eq!(Connected::new(repeat_n(MANY, |_| just(()))).outcome(), Outcome::Value(()));
+        let sender = repeat_n(MANY, |_| schedule(&convoke_core::InlineExecutor));
+        assert_eq!(Connected::new(sender).outcome(), Outcome::Value(()));
+    }
+
+    #[test]
+    fn the_first_round_without_a_value_is_the_last() {
+        for (outcome, sender) in all_doors((), "e") {
+            let [(_, second), ..] = all_doors((), "e");
+            let mut senders = [sender, second].into_iter();
+            let repeated = repeat_n(2, |_| senders.next().expect("two rounds"));
+            let left = usize::from(!outcome.is_value());
+            assert_eq!(Connected::new(repeated).outcome(), outcome);
+            assert_eq!(senders.count(), left);
+        }
+    }
+
+    #[test]
+    fn a_panic_of_the_maker_is_the_outcome() {
+        let sender = repeat_n(3, |round| if round == 1 { panic!("boom") } else { just(()) });
+        assert_eq!(Connected::new(sender).outcome(), Outcome::Panicked(Panic::new("boom")));
+    }
+
+    #[test]
+    fn a_stop_ends_it_before_the_next_round_but_not_after_the_last() {
+        let sender = repeat_n(1, |_| -> Just<()> { unreachable!("stopped before") });
+        assert_eq!(Connected::with_env(sender, stopped_env()).outcome(), Outcome::Stopped);
+        let rounds_with_a_stop_in_round = |stopping: usize| {
+            let source = StopSource::new();
+            let request = source.clone();
+            let sender = repeat_n(2, move |round| {
+                let request = request.clone();
+                just_from(move || {
+                    if round == stopping {
+                        request.request_stop(StopReason::Requested);
+                    }
+                })
+            });
+            Connected::stoppable(sender, &source).outcome()
+        };
+        assert_eq!(rounds_with_a_stop_in_round(0), Outcome::Stopped);
+        assert_eq!(rounds_with_a_stop_in_round(1), Outcome::Value(()));
+    }
+
+    #[test]
+    fn a_stop_while_a_round_waits_reaches_it() {
+        let (source, by_hand) = (StopSource::new(), ByHand::new());
+        let outcome = Connected::stoppable(repeat_n(5, |_| schedule(&by_hand)), &source).meanwhile(|_| {
+            assert!(by_hand.run_one());
+            source.request_stop(StopReason::Requested);
+            assert_eq!(by_hand.run_all(), 1);
+        });
+        assert_eq!(outcome, Outcome::Stopped);
+    }
+
+    #[test]
+    fn dropping_it_unstarted_calls_nothing() {
+        let count = DropCount::new();
+        let token = count.token();
+        drop(Connected::new(repeat_n(1, move |_| -> Just<()> { unreachable!("{token:?}") })));
+        assert_eq!(count.dropped(), 1);
+    }
+}

@@ -1,0 +1,168 @@
+//! `retry(make, again)`: another attempt after an error.
+
+use super::rounds::{InRounds, Rounds};
+use crate::{Completes, Receiver, Sender};
+use convoke_core::Outcome;
+
+/// Makes a sender and runs it; if it fails, asks `again` whether to make another attempt.
+///
+/// Attempts are counted from 1. `again` is told which attempt failed, and how. To wait between attempts, let `make`
+/// return a sender that waits first.
+///
+/// - *Completes with* the value of the first attempt that has one; with the error of an attempt after which `again` says
+///   no; stopped if an attempt was stopped, or if a stop was requested by the time the next would be made. If `make` or
+///   `again` panics: panicked.
+/// - *If dropped* before it was started, both functions are dropped uncalled.
+/// - *Runs on* the thread that starts it, and then on those on which its attempts complete.
+///
+/// ```
+/// use convoke::prelude::*;
+///
+/// let connect = |attempt| just_from(move || if attempt < 3 { Err("refused") } else { Ok(attempt) }).transpose();
+/// assert_eq!(sync_wait(retry(connect, |attempt, _| attempt < 5)), Outcome::Value(3));
+/// assert_eq!(sync_wait(retry(connect, |attempt, _| attempt < 2)), Outcome::Error("refused"));
+/// ```
+pub fn retry<F, S, A>(make: F, again: A) -> Retry<F, A>
+where
+    F: FnMut(u32) -> S + Send,
+    S: Sender,
+    A: FnMut(u32, &S::Error) -> bool + Send,
+{
+    Retry { make, again, attempt: 0 }
+}
+
+/// See [`retry()`].
+#[derive(Clone, Debug)]
+#[must_use = "a sender does nothing until it is started"]
+pub struct Retry<F, A> {
+    make: F,
+    again: A,
+    attempt: u32,
+}
+
+// SAFETY: `InRounds` completes the receiver after the last round, as the last thing it does.
+#[diagnostic::do_not_recommend]
+unsafe impl<F, S, A> Sender for Retry<F, A>
+where
+    F: FnMut(u32) -> S + Send,
+    S: Sender<Value: Send, Error: Send>,
+    A: FnMut(u32, &S::Error) -> bool + Send,
+{
+    type Value = S::Value;
+    type Error = S::Error;
+    const COMPLETES: Completes = S::COMPLETES;
+    type Operation<R: Receiver<S::Value, S::Error>> = InRounds<Self, R>;
+
+    #[inline]
+    fn connect<R: Receiver<S::Value, S::Error>>(self, receiver: R) -> InRounds<Self, R> {
+        InRounds::new(self, receiver)
+    }
+}
+
+impl<F, S, A> Rounds for Retry<F, A>
+where
+    F: FnMut(u32) -> S + Send,
+    S: Sender,
+    A: FnMut(u32, &S::Error) -> bool + Send,
+{
+    type Round = S;
+    type Value = S::Value;
+    type Error = S::Error;
+
+    #[inline]
+    fn next(&mut self) -> Result<S, Outcome<S::Value, S::Error>> {
+        self.attempt = self.attempt.saturating_add(1);
+        Ok((self.make)(self.attempt))
+    }
+
+    #[inline]
+    fn after(&mut self, outcome: Outcome<S::Value, S::Error>) -> Option<Outcome<S::Value, S::Error>> {
+        match &outcome {
+            Outcome::Error(error) if (self.again)(self.attempt, error) => None,
+            _ => Some(outcome),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::prelude::*;
+    use crate::testing::{Connected, DropCount, Ends, Gate, all_doors, stopped_env};
+
+    type Attempt = Ends<u32, &'static str>;
+
+    /// Fails until attempt number `good`.
+    fn good_at(good: u32) -> impl FnMut(u32) -> Attempt + Send {
+        move |attempt| {
+            let [(_, value), (_, error), ..] = all_doors(attempt, "no");
+            if attempt < good { error } else { value }
+        }
+    }
+
+    fn always(_: u32, _: &&'static str) -> bool {
+        true
+    }
+
+    #[test]
+    fn goes_on_after_errors_until_there_is_a_value() {
+        assert_eq!(Connected::new(retry(good_at(1), always)).outcome(), Outcome::Value(1));
+        assert_eq!(Connected::new(retry(good_at(4), always)).outcome(), Outcome::Value(4));
+        let late = if cfg!(miri) { 500 } else { 500_000 };
+        assert_eq!(Connected::new(retry(good_at(late), always)).outcome(), Outcome::Value(late));
+    }
+
+    #[test]
+    fn ends_with_the_error_when_it_is_not_to_go_on() {
+        let mut asked = Vec::new();
+        let sender = retry(good_at(9), |attempt, error: &&str| {
+            asked.push((attempt, *error));
+            attempt < 2
+        });
+        assert_eq!(Connected::new(sender).outcome(), Outcome::Error("no"));
+        assert_eq!(asked, [(1, "no"), (2, "no")]);
+    }
+
+    #[test]
+    fn doors_other_than_the_error_pass_through_unasked() {
+        for (outcome, sender) in all_doors(1, "e") {
+            if outcome.is_error() {
+                continue;
+            }
+            let mut once = Some(sender);
+            let sender = retry(move |_| once.take().expect("one attempt"), |_, _| unreachable!("no error"));
+            assert_eq!(Connected::new(sender).outcome(), outcome);
+        }
+    }
+
+    #[test]
+    fn a_panic_of_either_function_is_the_outcome() {
+        let sender = retry(|_| -> Attempt { panic!("make") }, always);
+        assert_eq!(Connected::new(sender).outcome(), Outcome::Panicked(Panic::new("make")));
+        let sender = retry(good_at(2), |_, _| panic!("again"));
+        assert_eq!(Connected::new(sender).outcome(), Outcome::Panicked(Panic::new("again")));
+    }
+
+    #[test]
+    fn a_stop_ends_it_between_attempts_and_reaches_the_one_that_runs() {
+        let sender = retry(|_| -> Attempt { unreachable!("stopped before") }, always);
+        assert_eq!(Connected::with_env(sender, stopped_env()).outcome(), Outcome::Stopped);
+        let source = StopSource::new();
+        let sender = retry(good_at(9), |_, _| source.request_stop(StopReason::Requested));
+        assert_eq!(Connected::stoppable(sender, &source).outcome(), Outcome::Stopped);
+        let (source, gate) = (StopSource::new(), Gate::<u32, &'static str>::new());
+        let outcome = Connected::stoppable(retry(|_| gate.sender(), always), &source).meanwhile(|_| {
+            gate.complete(Outcome::Error("no"));
+            assert!(gate.is_waiting());
+            source.request_stop(StopReason::Requested);
+        });
+        assert_eq!(outcome, Outcome::Stopped);
+    }
+
+    #[test]
+    fn dropping_it_unstarted_calls_nothing() {
+        let count = DropCount::new();
+        let token = count.token();
+        drop(Connected::new(retry(move |_| -> Attempt { unreachable!("{token:?}") }, always)));
+        assert_eq!(count.dropped(), 1);
+    }
+}

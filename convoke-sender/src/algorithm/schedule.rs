@@ -1,0 +1,179 @@
+//! `schedule(&executor)`: completes on an executor.
+
+use core::fmt;
+use core::marker::PhantomPinned;
+use core::pin::Pin;
+use core::ptr::NonNull;
+
+use crate::{Completes, OutcomeOf, Receiver, Sender};
+use convoke_core::raw::Operation;
+use convoke_core::raw::sync::UnsafeCell;
+use convoke_core::raw::{Call, Header, Runnable, WorkKind, post_contained};
+use convoke_core::{Env, Executor, ExecutorRef, Never, Outcome};
+
+/// An executor as senders see it. Every executor is one.
+pub trait Scheduler: Executor {
+    /// Returns a sender that completes on this executor: see [`schedule()`].
+    #[inline]
+    fn schedule(&self) -> Schedule<Self> {
+        Schedule::new(self.clone())
+    }
+}
+
+impl<X: Executor> Scheduler for X {}
+
+/// A sender that completes on `executor`. Also to be had as [`Scheduler::schedule`].
+///
+/// - *Completes with* `()`; stopped if a stop was requested by the time it would run, or if the executor drops it.
+/// - *If dropped* before it was started, nothing.
+/// - *Runs on* the executor, always through its queue. One that is dropped unrun completes where it is dropped.
+///
+/// ```
+/// use convoke::prelude::*;
+///
+/// let run_loop = RunLoop::new();
+/// let hello = schedule(&run_loop.executor()).then(|()| "from the loop");
+/// # drop(hello);
+/// ```
+pub fn schedule<X: Executor>(executor: &X) -> Schedule<X> {
+    Schedule::new(executor.clone())
+}
+
+/// See [`schedule()`].
+#[derive(Clone)]
+#[must_use = "a sender does nothing until it is started"]
+pub struct Schedule<X> {
+    executor: X,
+}
+
+impl<X> Schedule<X> {
+    pub(crate) fn new(executor: X) -> Self {
+        Self { executor }
+    }
+}
+
+impl<X> fmt::Debug for Schedule<X> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Schedule({})", core::any::type_name::<X>())
+    }
+}
+
+// SAFETY: whoever holds the runnable completes the receiver, as the last thing he does with the operation.
+#[diagnostic::do_not_recommend]
+unsafe impl<X: Executor> Sender for Schedule<X> {
+    type Value = ();
+    type Error = Never;
+    const COMPLETES: Completes = Completes::Anywhere;
+    type Operation<R: Receiver<(), Never>> = ScheduleOperation<X, R>;
+
+    #[inline]
+    fn connect<R: Receiver<(), Never>>(self, receiver: R) -> ScheduleOperation<X, R> {
+        ScheduleOperation {
+            header: Header::new(const { &WorkKind::new(ScheduleOperation::<X, R>::call) }),
+            executor: UnsafeCell::new(Some(self.executor)),
+            receiver: UnsafeCell::new(Some(receiver)),
+            _pinned: PhantomPinned,
+        }
+    }
+
+    #[inline]
+    fn as_yield(&self, env: &Env) -> Option<OutcomeOf<Self>> {
+        env.executor().is(&self.executor).then_some(Outcome::Value(()))
+    }
+
+    fn completes_on(&self, _: &Env) -> Option<ExecutorRef> {
+        Some(ExecutorRef::new(self.executor.clone()))
+    }
+}
+
+/// The operation of [`schedule()`]: what the executor queues lies in here.
+#[repr(C)]
+pub struct ScheduleOperation<X, R> {
+    // First, so that a pointer to it is a pointer to the operation.
+    header: Header,
+    executor: UnsafeCell<Option<X>>,
+    receiver: UnsafeCell<Option<R>>,
+    _pinned: PhantomPinned,
+}
+
+// SAFETY: the cells are touched by `start` before it posts, and then by the one who holds the runnable.
+unsafe impl<X: Send, R: Send> Sync for ScheduleOperation<X, R> {}
+
+impl<X: Executor, R: Receiver<(), Never>> ScheduleOperation<X, R> {
+    /// # Safety
+    /// Called once, with the header of a live operation, by its runnable.
+    unsafe fn call(header: NonNull<Header>, call: Call) {
+        // SAFETY: the header is the first field of the operation (`repr(C)`), which is alive until we complete its
+        // receiver, and we are the only one to touch that.
+        let receiver = unsafe { (*(*header.cast::<Self>().as_ptr()).receiver.get()).take() };
+        if let Some(receiver) = receiver {
+            let stopped = call == Call::Stop || receiver.env().stop().stop_requested();
+            receiver.complete(if stopped { Outcome::Stopped } else { Outcome::Value(()) });
+        }
+    }
+}
+
+impl<X: Executor, R: Receiver<(), Never>> Operation for ScheduleOperation<X, R> {
+    #[inline]
+    unsafe fn start(self: Pin<&mut Self>) {
+        // SAFETY: nothing is moved out of its place.
+        let this = NonNull::from(unsafe { self.get_unchecked_mut() });
+        // The executor may run us, and so destroy us, while `post` is still at work: the handle is moved out first.
+        // SAFETY: we are pinned until the receiver was completed, which the runnable does; there is no other.
+        unsafe {
+            if let Some(executor) = (*this.as_ref().executor.get()).take() {
+                post_contained(executor, Runnable::new(this.cast()));
+            }
+        }
+    }
+}
+
+impl<X, R> fmt::Debug for ScheduleOperation<X, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ScheduleOperation").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::prelude::*;
+    use crate::testing::{ByHand, Connected, stopped_env};
+
+    #[test]
+    fn completes_when_the_executor_runs_it_and_not_before() {
+        let by_hand = ByHand::new();
+        let running = Connected::new(schedule(&by_hand)).start();
+        assert!(!running.is_complete());
+        assert_eq!(by_hand.run_all(), 1);
+        assert_eq!(running.outcome(), Outcome::Value(()));
+    }
+
+    #[test]
+    fn a_stop_before_it_runs_is_honoured_on_the_executor() {
+        let by_hand = ByHand::new();
+        let running = Connected::with_env(schedule(&by_hand), stopped_env()).start();
+        assert!(!running.is_complete());
+        by_hand.run_all();
+        assert_eq!(running.outcome(), Outcome::Stopped);
+        let source = StopSource::new();
+        let running = Connected::stoppable(schedule(&by_hand), &source).start();
+        source.request_stop(StopReason::Requested);
+        by_hand.run_all();
+        assert_eq!(running.outcome(), Outcome::Stopped);
+    }
+
+    #[test]
+    fn an_executor_that_drops_it_stops_it() {
+        let by_hand = ByHand::new();
+        let running = Connected::new(schedule(&by_hand)).start();
+        by_hand.drop_all();
+        assert_eq!(running.outcome(), Outcome::Stopped);
+    }
+
+    #[test]
+    fn dropping_it_unstarted_posts_nothing() {
+        let by_hand = ByHand::new();
+        drop(Connected::new(schedule(&by_hand)));
+        assert_eq!(by_hand.run_all(), 0);
+    }
+}

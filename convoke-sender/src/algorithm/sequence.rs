@@ -1,0 +1,202 @@
+//! `sequence((a, b, …))`: one after the other.
+
+use core::fmt;
+
+use super::continuation::{Continuation, Sequential, Step};
+use crate::{Completes, Receiver, Sender};
+use convoke_core::{Env, ExecutorRef, Outcome};
+
+/// Runs senders one after the other. Takes a tuple of up to twelve senders with the same error type.
+///
+/// All but the last complete with `()`, so that no value is lost unseen: say `then(drop)` where one is not wanted, and
+/// `let_value` where it is. Each operation is destroyed before the next is started.
+///
+/// - *Completes with* the value of the last. The first that fails, panics or is stopped is the end.
+/// - *If dropped* before it was started, the senders are dropped.
+/// - *Runs on* the thread that starts it; each goes on where the one before it has completed.
+///
+/// ```
+/// use convoke::prelude::*;
+///
+/// let greeting = sequence((just_from(|| print!("hello ")), just_from(|| println!("world")), just(11)));
+/// assert_eq!(sync_wait(greeting), Outcome::Value(11));
+/// ```
+pub fn sequence<T>(senders: T) -> Sequence<T>
+where
+    Sequence<T>: Sender,
+{
+    Sequence { senders }
+}
+
+/// See [`sequence()`].
+#[derive(Clone, Debug)]
+#[must_use = "a sender does nothing until it is started"]
+pub struct Sequence<T> {
+    senders: T,
+}
+
+/// Goes on with the rest.
+pub struct Rest<T>(T);
+
+impl<E, T> Continuation<(), E> for Rest<T>
+where
+    T: Send,
+    Sequence<T>: Sender<Error = E>,
+{
+    type Next = Sequence<T>;
+
+    #[inline]
+    fn step(self, outcome: Outcome<(), E>) -> Step<Sequence<T>> {
+        match outcome {
+            Outcome::Value(()) => Step::Next(Sequence { senders: self.0 }),
+            Outcome::Error(error) => Step::Done(Outcome::Error(error)),
+            Outcome::Stopped => Step::Done(Outcome::Stopped),
+            Outcome::Panicked(panic) => Step::Done(Outcome::Panicked(panic)),
+        }
+    }
+}
+
+impl<T> fmt::Debug for Rest<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Rest").finish_non_exhaustive()
+    }
+}
+
+// SAFETY: `Sequential` gives the receiver to its second child, or completes it, as the last thing it does.
+#[diagnostic::do_not_recommend]
+unsafe impl<S: Sender> Sender for Sequence<(S,)> {
+    type Value = S::Value;
+    type Error = S::Error;
+    const COMPLETES: Completes = S::COMPLETES;
+    type Operation<R: Receiver<S::Value, S::Error>> = S::Operation<R>;
+
+    #[inline]
+    fn connect<R: Receiver<S::Value, S::Error>>(self, receiver: R) -> S::Operation<R> {
+        self.senders.0.connect(receiver)
+    }
+
+    fn completes_on(&self, env: &Env) -> Option<ExecutorRef> {
+        self.senders.0.completes_on(env)
+    }
+}
+
+macro_rules! tuples {
+    ($(($first:ident $($rest:ident)+))+) => { $(
+        // SAFETY: `Sequential` gives the receiver to its second child, or completes it, as the last thing it does.
+        #[diagnostic::do_not_recommend]
+        unsafe impl<E, $first, $($rest),+> Sender for Sequence<($first, $($rest),+,)>
+        where
+            $first: Sender<Value = (), Error = E>,
+            $($rest: Send,)+
+            Sequence<($($rest,)+)>: Sender<Error = E>,
+        {
+            type Value = <Sequence<($($rest,)+)> as Sender>::Value;
+            type Error = E;
+            const COMPLETES: Completes = $first::COMPLETES.and(<Sequence<($($rest,)+)> as Sender>::COMPLETES);
+            type Operation<R: Receiver<Self::Value, E>> = Sequential<$first, Rest<($($rest,)+)>, R>;
+
+            #[inline]
+            fn connect<R: Receiver<Self::Value, E>>(self, receiver: R) -> Self::Operation<R> {
+                #[expect(non_snake_case, reason = "one name for a sender's type and for the sender")]
+                let ($first, $($rest),+,) = self.senders;
+                Sequential::new($first, Rest(($($rest,)+)), receiver)
+            }
+        }
+    )+ };
+}
+
+tuples! {
+    (A B)
+    (A B C)
+    (A B C D)
+    (A B C D F)
+    (A B C D F G)
+    (A B C D F G H)
+    (A B C D F G H I)
+    (A B C D F G H I J)
+    (A B C D F G H I J K)
+    (A B C D F G H I J K L)
+    (A B C D F G H I J K L M)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::prelude::*;
+    use crate::testing::{ByHand, Connected, DropCount, Gate, all_doors, stopped_env};
+
+    #[test]
+    fn runs_in_order_and_completes_with_the_last_value() {
+        let trace = std::sync::Mutex::new(String::new());
+        let trace_of = &trace;
+        let say = |letter| just_from(move || trace_of.lock().unwrap().push(letter));
+        let sender = sequence((
+            say('a'),
+            say('b'),
+            say('c'),
+            say('d'),
+            say('e'),
+            say('f'),
+            say('g'),
+            say('h'),
+            say('i'),
+            say('j'),
+            say('k'),
+            just(12),
+        ));
+        assert_eq!(Connected::new(sender).outcome(), Outcome::Value(12));
+        assert_eq!(trace.into_inner().unwrap(), "abcdefghijk");
+        assert_eq!(Connected::new(sequence((just(1),))).outcome(), Outcome::Value(1));
+    }
+
+    #[test]
+    fn the_first_without_a_value_is_the_end() {
+        for (outcome, sender) in all_doors((), "e") {
+            let count = DropCount::new();
+            let token = count.token();
+            let last = just_from(move || drop(token)).then(|()| count.dropped()).may_fail();
+            let outcome = outcome.map(|()| 1);
+            assert_eq!(Connected::new(sequence((sender, last))).outcome(), outcome);
+        }
+    }
+
+    #[test]
+    fn a_panic_is_the_outcome() {
+        let sender = sequence((just_from(|| panic!("boom")), just(1)));
+        assert_eq!(Connected::new(sender).outcome(), Outcome::Panicked(Panic::new("boom")));
+    }
+
+    #[test]
+    fn each_is_destroyed_before_the_next_starts() {
+        let (count, first) = (DropCount::new(), Gate::<()>::new());
+        let sender =
+            sequence((first.holding(count.token()), just_from(|| assert_eq!(count.dropped(), 1)), just(2)));
+        let outcome = Connected::new(sender).meanwhile(|_| {
+            first.complete(Outcome::Value(()));
+        });
+        assert_eq!(outcome, Outcome::Value(2));
+    }
+
+    #[test]
+    fn a_stop_reaches_the_one_that_runs() {
+        let sender = sequence((never::<()>(), just(1)));
+        assert_eq!(Connected::with_env(sender, stopped_env()).outcome(), Outcome::Stopped);
+        let (source, by_hand) = (StopSource::new(), ByHand::new());
+        let sender = sequence((schedule(&by_hand), never::<()>(), just(1)));
+        let running = Connected::stoppable(sender, &source).start();
+        by_hand.run_all();
+        assert!(!running.is_complete());
+        source.request_stop(StopReason::Requested);
+        assert_eq!(running.outcome(), Outcome::Stopped);
+    }
+
+    #[test]
+    fn dropping_it_unstarted_drops_all() {
+        let count = DropCount::new();
+        let hold = || {
+            let token = count.token();
+            just_from(move || drop(token))
+        };
+        drop(Connected::new(sequence((hold(), hold(), hold()))));
+        assert_eq!(count.dropped(), 3);
+    }
+}

@@ -1,0 +1,251 @@
+//! `stop_when(trigger)`: stops the work when another sender completes.
+
+use core::fmt;
+use core::ptr::NonNull;
+
+use super::gather::{Accept, Child, Gather, Gathering, Parent, together};
+use crate::{Completes, Receiver, Sender};
+use convoke_core::raw::Slot;
+use convoke_core::raw::sync::UnsafeCell;
+use convoke_core::{Outcome, Panic, StopReason};
+
+/// Runs a sender beside a trigger: when the trigger completes, the sender is asked to stop, and when the sender
+/// completes, the trigger is. Both are awaited.
+///
+/// It does not matter whether the trigger has a value, an error or is stopped. A sender that does not look at its stop
+/// token goes on to its own end.
+///
+/// - *Completes with* the outcome of the sender. If the trigger panics: panicked, unless the sender has panicked too.
+/// - *If dropped* before it was started, both are dropped.
+/// - *Runs on* the threads of both; the sender is started first, then the trigger, by the thread that starts it.
+///
+/// ```
+/// use convoke::prelude::*;
+///
+/// assert_eq!(sync_wait(never::<u32>().stop_when(just("enough"))), Outcome::Stopped);
+/// assert_eq!(sync_wait(just(7).stop_when(never::<()>())), Outcome::Value(7));
+/// ```
+#[derive(Clone, Debug)]
+#[must_use = "a sender does nothing until it is started"]
+pub struct StopWhen<S, T> {
+    sender: S,
+    trigger: T,
+}
+
+impl<S, T> StopWhen<S, T> {
+    pub(crate) fn new(sender: S, trigger: T) -> Self {
+        Self { sender, trigger }
+    }
+}
+
+// SAFETY: `Gathering` completes the receiver when its last child is home, as the last thing it does.
+#[diagnostic::do_not_recommend]
+unsafe impl<S, T> Sender for StopWhen<S, T>
+where
+    S: Sender<Value: Send, Error: Send>,
+    T: Sender,
+{
+    type Value = S::Value;
+    type Error = S::Error;
+    const COMPLETES: Completes = <Self as Gather>::COMPLETES;
+    type Operation<R: Receiver<S::Value, S::Error>> = Gathering<Self, R>;
+
+    #[inline]
+    fn connect<R: Receiver<S::Value, S::Error>>(self, receiver: R) -> Gathering<Self, R> {
+        Gathering::new(self, receiver)
+    }
+}
+
+/// What the two leave behind. Each writes its own cell, the last to come home reads both.
+pub struct Kept<V, E> {
+    outcome: UnsafeCell<Option<Outcome<V, E>>>,
+    trigger_panicked: UnsafeCell<Option<Panic>>,
+}
+
+/// The place of the sender.
+#[derive(Debug)]
+pub struct Work;
+
+/// The place of the trigger.
+#[derive(Debug)]
+pub struct Trigger;
+
+impl<S, T> Accept<Work, S::Value, S::Error> for StopWhen<S, T>
+where
+    S: Sender<Value: Send, Error: Send>,
+    T: Sender,
+{
+    #[inline]
+    fn accept(kept: &Self::Kept, _: Work, outcome: Outcome<S::Value, S::Error>) -> Option<StopReason> {
+        // SAFETY: this cell is the sender's alone until both are home.
+        kept.outcome.with_mut(|cell| unsafe { *cell = Some(outcome) });
+        Some(StopReason::Abandoned)
+    }
+}
+
+impl<S, T> Accept<Trigger, T::Value, T::Error> for StopWhen<S, T>
+where
+    S: Sender<Value: Send, Error: Send>,
+    T: Sender,
+{
+    #[inline]
+    fn accept(kept: &Self::Kept, _: Trigger, outcome: Outcome<T::Value, T::Error>) -> Option<StopReason> {
+        let panic = match outcome {
+            Outcome::Panicked(panic) => Some(panic),
+            useless => Panic::of_drop(useless),
+        };
+        if let Some(panic) = panic {
+            // SAFETY: this cell is the trigger's alone until both are home.
+            kept.trigger_panicked.with_mut(|cell| unsafe { *cell = Some(panic) });
+        }
+        Some(StopReason::Requested)
+    }
+}
+
+impl<S, T> Gather for StopWhen<S, T>
+where
+    S: Sender<Value: Send, Error: Send>,
+    T: Sender,
+{
+    type Value = S::Value;
+    type Error = S::Error;
+    const COMPLETES: Completes = together(S::COMPLETES.and(T::COMPLETES));
+    const STOPS: bool = true;
+    type Kept = Kept<S::Value, S::Error>;
+    type Slots<R: Receiver<S::Value, S::Error>> =
+        (Slot<S::Operation<Child<Self, R, Work>>>, Slot<T::Operation<Child<Self, R, Trigger>>>);
+
+    #[inline]
+    fn count(&self) -> usize {
+        2
+    }
+
+    #[inline]
+    fn kept(&self) -> Self::Kept {
+        Kept { outcome: UnsafeCell::new(None), trigger_panicked: UnsafeCell::new(None) }
+    }
+
+    #[inline]
+    fn slots<R: Receiver<S::Value, S::Error>>(&self) -> Self::Slots<R> {
+        (Slot::new(), Slot::new())
+    }
+
+    #[inline]
+    unsafe fn connect<R: Receiver<S::Value, S::Error>>(
+        self,
+        (work, trigger): &Self::Slots<R>,
+        _: &Self::Kept,
+        parent: Parent<Self, R>,
+    ) {
+        // SAFETY: the caller's promise for both slots.
+        unsafe {
+            work.connect(|| self.sender.connect(parent.child(Work)));
+            trigger.connect(|| self.trigger.connect(parent.child(Trigger)));
+        }
+    }
+
+    #[inline]
+    unsafe fn start<R: Receiver<S::Value, S::Error>>((work, trigger): &Self::Slots<R>) {
+        // SAFETY: the caller's promise for both slots.
+        unsafe {
+            Slot::start(NonNull::from(work));
+            Slot::start(NonNull::from(trigger));
+        }
+    }
+
+    #[inline]
+    fn outcome(kept: &mut Self::Kept) -> Outcome<S::Value, S::Error> {
+        // SAFETY: the borrow shows that nobody else uses the cells.
+        let panic = kept.trigger_panicked.with_mut(|cell| unsafe { (*cell).take() });
+        // SAFETY: as above.
+        let outcome = kept.outcome.with_mut(|cell| unsafe { (*cell).take() });
+        match (outcome, panic) {
+            (Some(Outcome::Panicked(own)), _) => Outcome::Panicked(own),
+            (_, Some(panic)) => Outcome::Panicked(panic),
+            (outcome, None) => outcome.expect("kept before the sender came home"),
+        }
+    }
+}
+
+impl<V, E> fmt::Debug for Kept<V, E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Kept").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::prelude::*;
+    use crate::testing::{Connected, DropCount, Gate, all_doors, stopped_env};
+
+    type Door = Gate<i32, &'static str>;
+
+    #[test]
+    fn the_outcome_is_that_of_the_sender() {
+        for (outcome, sender) in all_doors(1, "e") {
+            assert_eq!(Connected::new(sender.stop_when(never::<()>())).start().outcome(), outcome);
+        }
+    }
+
+    #[test]
+    fn any_door_of_the_trigger_stops_the_sender_and_a_panic_is_passed_on() {
+        for (door, trigger) in all_doors(1, "e") {
+            let work = Door::new();
+            let outcome = Connected::new(work.sender().stop_when(trigger)).start().outcome();
+            assert_eq!(work.asked_to_stop(), Some(StopReason::Requested));
+            let passed_on = if door.is_panicked() { door } else { Outcome::Stopped };
+            assert_eq!(outcome, passed_on);
+        }
+    }
+
+    #[test]
+    fn both_are_awaited() {
+        let (work, trigger) = (Door::new(), Door::new());
+        let running = Connected::new(work.deaf().stop_when(trigger.deaf())).start();
+        trigger.complete(Outcome::Value(0));
+        assert!(!running.is_complete());
+        work.complete(Outcome::Value(1));
+        assert_eq!(running.outcome(), Outcome::Value(1));
+        let running = Connected::new(work.sender().stop_when(trigger.deaf())).start();
+        work.complete(Outcome::Error("e"));
+        assert!(!running.is_complete());
+        trigger.complete(Outcome::Stopped);
+        assert_eq!(running.outcome(), Outcome::Error("e"));
+    }
+
+    #[test]
+    fn the_trigger_is_stopped_when_the_sender_is_done() {
+        let (work, trigger) = (Door::new(), Door::new());
+        let running = Connected::new(work.sender().stop_when(trigger.sender())).start();
+        work.complete(Outcome::Value(1));
+        assert_eq!(trigger.asked_to_stop(), Some(StopReason::Abandoned));
+        assert_eq!(running.outcome(), Outcome::Value(1));
+    }
+
+    #[test]
+    fn a_panic_of_the_sender_outweighs_that_of_the_trigger() {
+        let (work, trigger) = (Door::new(), Door::new());
+        let running = Connected::new(work.deaf().stop_when(trigger.deaf())).start();
+        trigger.complete(Outcome::Panicked(Panic::new("trigger")));
+        work.complete(Outcome::Panicked(Panic::new("work")));
+        assert_eq!(running.outcome(), Outcome::Panicked(Panic::new("work")));
+    }
+
+    #[test]
+    fn a_stop_of_the_parent_reaches_both() {
+        let sender = never::<u8>().stop_when(never::<u8>());
+        assert_eq!(Connected::with_env(sender, stopped_env()).start().outcome(), Outcome::Stopped);
+        let source = StopSource::new();
+        let running = Connected::stoppable(never::<u8>().stop_when(never::<u8>()), &source).start();
+        assert!(!running.is_complete());
+        source.request_stop(StopReason::Requested);
+        assert_eq!(running.outcome(), Outcome::Stopped);
+    }
+
+    #[test]
+    fn dropping_it_unstarted_drops_both() {
+        let count = DropCount::new();
+        drop(Connected::new(just(count.token()).stop_when(just(count.token()))));
+        assert_eq!(count.dropped(), 2);
+    }
+}

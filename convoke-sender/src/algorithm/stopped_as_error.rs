@@ -1,0 +1,68 @@
+//! `stopped_as_error(error)`: a stop becomes an error.
+
+use super::transform::{Transform, Transformed};
+use convoke_core::Outcome;
+
+/// Fails with `error` if the work was stopped.
+///
+/// - *Completes with* the value or the error of the sender, or `error` if it was stopped; never as stopped.
+/// - *If dropped* before it was started, the sender and `error` are dropped.
+/// - *Runs on* the thread on which the sender before it completes.
+///
+/// A sender that cannot fail says `may_fail()` first.
+///
+/// ```
+/// use convoke::prelude::*;
+///
+/// let sender = just_stopped::<u32>().may_fail().stopped_as_error("took too long");
+/// assert_eq!(sync_wait(sender), Outcome::Error("took too long"));
+/// ```
+pub type StoppedAsError<S, E> = Transformed<S, StopToError<E>>;
+
+/// Turns a stop into an error.
+#[derive(Clone, Debug)]
+pub struct StopToError<E>(pub(crate) E);
+
+impl<V, E: Send> Transform<V, E> for StopToError<E> {
+    type Value = V;
+    type Error = E;
+
+    #[inline]
+    fn apply(self, outcome: Outcome<V, E>) -> Outcome<V, E> {
+        outcome.or_stopped(|| Outcome::Error(self.0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::prelude::*;
+    use crate::testing::{Connected, DropCount, Gate, all_doors, stopped_env};
+
+    #[test]
+    fn a_stop_becomes_the_error_and_the_other_doors_pass() {
+        for (outcome, sender) in all_doors(1, "e") {
+            let expected = if outcome.is_stopped() { Outcome::Error("stopped") } else { outcome };
+            assert_eq!(Connected::new(sender.stopped_as_error("stopped")).start().outcome(), expected);
+        }
+    }
+
+    #[test]
+    fn a_stop_request_before_the_start_and_while_it_runs_becomes_the_error() {
+        let sender = never::<i32>().may_fail().stopped_as_error("stopped");
+        assert_eq!(Connected::with_env(sender, stopped_env()).start().outcome(), Outcome::Error("stopped"));
+        let source = StopSource::new();
+        let gate = Gate::<i32, &str>::new();
+        let running = Connected::stoppable(gate.sender().stopped_as_error("stopped"), &source).start();
+        assert!(!running.is_complete());
+        source.request_stop(StopReason::Requested);
+        assert_eq!(running.outcome(), Outcome::Error("stopped"));
+    }
+
+    #[test]
+    fn dropping_it_unstarted_drops_sender_and_error() {
+        let count = DropCount::new();
+        let sender = never::<i32>().may_fail().stopped_as_error(count.token());
+        drop(Connected::new(sender));
+        assert_eq!(count.dropped(), 1);
+    }
+}

@@ -1,0 +1,71 @@
+//! `stopped_as_option()`: a stop becomes `None`.
+
+use super::transform::{Transform, Transformed};
+use convoke_core::Outcome;
+
+/// Completes with an `Option`: a value becomes `Some`, a stop becomes `None`.
+///
+/// - *Completes with* `Some` of the value, or `None` if it was stopped; never as stopped. The error passes through.
+/// - *If dropped* before it was started, the sender is dropped.
+/// - *Runs on* the thread on which the sender before it completes.
+///
+/// ```
+/// use convoke::prelude::*;
+///
+/// assert_eq!(sync_wait(just(7).stopped_as_option()), Outcome::Value(Some(7)));
+/// assert_eq!(sync_wait(just_stopped::<u32>().stopped_as_option()), Outcome::Value(None));
+/// ```
+pub type StoppedAsOption<S> = Transformed<S, StopAsNone>;
+
+/// Folds a stop into the value.
+#[derive(Clone, Copy, Debug)]
+pub struct StopAsNone;
+
+impl<V, E> Transform<V, E> for StopAsNone {
+    type Value = Option<V>;
+    type Error = E;
+    const ONLY_VALUES: bool = false;
+
+    #[inline]
+    fn apply(self, outcome: Outcome<V, E>) -> Outcome<Option<V>, E> {
+        outcome.stopped_as_option()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::prelude::*;
+    use crate::testing::{Connected, DropCount, Gate, all_doors, stopped_env};
+
+    #[test]
+    fn value_and_stop_become_an_option_and_the_other_doors_pass() {
+        let expected = [
+            Outcome::Value(Some(1)),
+            Outcome::Error("e"),
+            Outcome::Value(None),
+            Outcome::Panicked(Panic::new("door")),
+        ];
+        for ((_, sender), expected) in all_doors(1, "e").into_iter().zip(expected) {
+            assert_eq!(Connected::new(sender.stopped_as_option()).start().outcome(), expected);
+        }
+    }
+
+    #[test]
+    fn a_stop_request_before_the_start_and_while_it_runs_becomes_none() {
+        let sender = never::<i32>().stopped_as_option();
+        assert_eq!(Connected::with_env(sender, stopped_env()).start().outcome(), Outcome::Value(None));
+        let source = StopSource::new();
+        let gate = Gate::<i32, &str>::new();
+        let running = Connected::stoppable(gate.sender().stopped_as_option(), &source).start();
+        assert!(!running.is_complete());
+        source.request_stop(StopReason::Requested);
+        assert_eq!(running.outcome(), Outcome::Value(None));
+    }
+
+    #[test]
+    fn dropping_it_unstarted_drops_the_sender() {
+        let count = DropCount::new();
+        drop(Connected::new(Gate::<i32>::new().holding(count.token()).stopped_as_option()));
+        assert_eq!(count.dropped(), 1);
+    }
+}

@@ -1,0 +1,96 @@
+//! `unstoppable()`: shields the work from stop requests.
+
+use super::scoped::{Scoped, ScopedOperation};
+use crate::{Completes, Receiver, Sender};
+use convoke_core::env::Changes;
+use convoke_core::{Env, ExecutorRef, StopToken};
+
+/// Runs the work in an environment that is never asked to stop, whatever happens around it.
+///
+/// - *Completes with* the outcome of the sender.
+/// - *If dropped* before it was started, the sender is dropped.
+/// - *Runs on* the thread that starts it; the sender decides for itself.
+///
+/// Whoever stops the work around waits for it: shield what is short and must be done.
+///
+/// ```
+/// use convoke::prelude::*;
+///
+/// let sender = read_env(|env| env.stop().stop_possible()).unstoppable();
+/// assert_eq!(sync_wait(sender), Outcome::Value(false));
+/// ```
+#[derive(Clone, Debug)]
+#[must_use = "a sender does nothing until it is started"]
+pub struct Unstoppable<S> {
+    sender: S,
+}
+
+impl<S> Unstoppable<S> {
+    pub(crate) fn new(sender: S) -> Self {
+        Self { sender }
+    }
+}
+
+impl<S: Sender> Scoped for Unstoppable<S> {
+    type Work = S;
+
+    #[inline]
+    fn enter(self, _: &Env) -> (S, Changes) {
+        (self.sender, Changes::new().stop_token(StopToken::never()))
+    }
+}
+
+// SAFETY: the child in `scoped` completes the receiver, and nothing else is done afterwards.
+#[diagnostic::do_not_recommend]
+unsafe impl<S: Sender> Sender for Unstoppable<S> {
+    type Value = S::Value;
+    type Error = S::Error;
+    const COMPLETES: Completes = S::COMPLETES;
+    type Operation<R: Receiver<S::Value, S::Error>> = ScopedOperation<Self, R>;
+
+    #[inline]
+    fn connect<R: Receiver<S::Value, S::Error>>(self, receiver: R) -> Self::Operation<R> {
+        ScopedOperation::new(self, receiver)
+    }
+
+    fn completes_on(&self, env: &Env) -> Option<ExecutorRef> {
+        self.sender.completes_on(env)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::prelude::*;
+    use crate::testing::{Connected, DropCount, Gate, all_doors, stopped_env};
+
+    #[test]
+    fn lets_every_door_pass() {
+        for (outcome, sender) in all_doors(1, "e") {
+            assert_eq!(Connected::new(sender.unstoppable()).start().outcome(), outcome);
+        }
+    }
+
+    #[test]
+    fn a_stop_before_the_start_is_not_seen() {
+        let sender = read_env(|env| env.stop().stop_requested()).unstoppable();
+        assert_eq!(Connected::with_env(sender, stopped_env()).start().outcome(), Outcome::Value(false));
+    }
+
+    #[test]
+    fn a_stop_while_it_runs_is_not_seen() {
+        let source = StopSource::new();
+        let gate = Gate::<i32>::new();
+        let running = Connected::stoppable(gate.sender().unstoppable(), &source).start();
+        source.request_stop(StopReason::Requested);
+        assert!(!running.is_complete());
+        gate.complete(Outcome::Value(3));
+        assert_eq!(running.outcome(), Outcome::Value(3));
+    }
+
+    #[test]
+    fn dropping_it_unstarted_drops_the_sender() {
+        let count = DropCount::new();
+        drop(Connected::new(Gate::<i32>::new().holding(count.token()).unstoppable()));
+        assert_eq!(count.dropped(), 1);
+    }
+}

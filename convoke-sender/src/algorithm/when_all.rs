@@ -1,0 +1,408 @@
+//! `when_all((a, b, …))`: all at once, all of their values.
+
+use core::fmt;
+use core::ptr::NonNull;
+
+use super::gather::{Accept, Child, Gather, Gathering, Parent, together};
+use crate::{Completes, Receiver, Sender};
+use convoke_core::raw::Slot;
+use convoke_core::raw::sync::UnsafeCell;
+use convoke_core::raw::sync::atomic::{AtomicBool, Ordering};
+use convoke_core::{Never, Outcome, Panic, StopReason};
+
+/// Runs senders side by side and completes when all of them have. Takes a tuple of up to twelve senders, or a `Vec`
+/// of one type of sender.
+///
+/// The first that fails, panics or is stopped stops the others; all are awaited nevertheless. The senders have the same
+/// error type: say `may_fail()` where one of them cannot fail. If none of them can, nobody is stopped by a neighbour,
+/// and no stop source is made.
+///
+/// - *Completes with* the tuple of values, or the `Vec` of them, in the order of the senders. With the error or panic
+///   that came first, if there was one; else stopped, if one of them was stopped.
+/// - *If dropped* before it was started, the senders are dropped.
+/// - *Runs on* the threads on which its senders do, and completes on that of the last. Started one after another by the
+///   thread that starts it.
+///
+/// ```
+/// use convoke::prelude::*;
+///
+/// let both = when_all((just(1), just("one")));
+/// assert_eq!(sync_wait(both), Outcome::Value((1, "one")));
+///
+/// let squares = when_all((1..=3_u32).map(|n| just(n).then(|n| n * n)).collect::<Vec<_>>());
+/// assert_eq!(sync_wait(squares), Outcome::Value(vec![1, 4, 9]));
+/// ```
+pub fn when_all<T>(senders: T) -> WhenAll<T>
+where
+    WhenAll<T>: Gather,
+{
+    WhenAll { senders }
+}
+
+/// See [`when_all()`].
+#[derive(Clone, Debug)]
+#[must_use = "a sender does nothing until it is started"]
+pub struct WhenAll<T> {
+    pub(super) senders: T,
+}
+
+// SAFETY: `Gathering` completes the receiver when its last child is home, as the last thing it does.
+#[diagnostic::do_not_recommend]
+unsafe impl<T> Sender for WhenAll<T>
+where
+    Self: Gather,
+{
+    type Value = <Self as Gather>::Value;
+    type Error = <Self as Gather>::Error;
+    const COMPLETES: Completes = <Self as Gather>::COMPLETES;
+    type Operation<R: Receiver<<Self as Gather>::Value, <Self as Gather>::Error>> = Gathering<Self, R>;
+
+    #[inline]
+    fn connect<R: Receiver<<Self as Gather>::Value, <Self as Gather>::Error>>(
+        self,
+        receiver: R,
+    ) -> Gathering<Self, R> {
+        Gathering::new(self, receiver)
+    }
+}
+
+/// What the children leave behind: the values, each in its own cell, and the failure that came first. A cell that is
+/// still empty when all are home, without a failure, is that of a child that was stopped.
+///
+/// Whoever sets `failed` first writes `failure`; the last to come home reads it.
+pub struct Kept<C, E> {
+    pub(super) values: C,
+    failed: AtomicBool,
+    failure: UnsafeCell<Option<Failure<E>>>,
+}
+
+enum Failure<E> {
+    Error(E),
+    Panicked(Panic),
+}
+
+impl<C, E> Kept<C, E> {
+    #[inline]
+    pub(super) fn new(values: C) -> Self {
+        Self { values, failed: AtomicBool::new(false), failure: UnsafeCell::new(None) }
+    }
+
+    #[cold]
+    fn fail(&self, failure: Failure<E>) {
+        // Relaxed: whoever reads the failure has waited for all to come home.
+        if !self.failed.swap(true, Ordering::Relaxed) {
+            // SAFETY: we set the flag, so the cell is ours until we are home.
+            self.failure.with_mut(|first| unsafe { *first = Some(failure) });
+        } else {
+            // The first failure is the outcome, whatever the destructor of another does.
+            drop(Panic::of_drop(failure));
+        }
+    }
+
+    /// The failure if there is one, else the values if they are complete, else stopped.
+    #[inline]
+    pub(super) fn outcome<V>(&mut self, values: impl FnOnce(&mut C) -> Option<V>) -> Outcome<V, E> {
+        // SAFETY: the borrow shows that nobody else uses the cell.
+        match self.failure.with_mut(|first| unsafe { (*first).take() }) {
+            Some(Failure::Error(error)) => Outcome::Error(error),
+            Some(Failure::Panicked(panic)) => Outcome::Panicked(panic),
+            None => values(&mut self.values).map_or(Outcome::Stopped, Outcome::Value),
+        }
+    }
+}
+
+/// Room for a child's value.
+pub type Room<V> = UnsafeCell<Option<V>>;
+
+/// Where a child puts its value: the address of its room in [`Kept`]. No other child has the same.
+pub struct Place<V>(NonNull<Room<V>>);
+
+// SAFETY: the room is its child's alone until the child is home, and a value that may be put there is `Send`.
+unsafe impl<V: Send> Send for Place<V> {}
+
+impl<V> Place<V> {
+    #[inline]
+    pub(super) fn of(room: &Room<V>) -> Self {
+        Self(NonNull::from(room))
+    }
+}
+
+/// The value in a room, if there is one.
+#[inline]
+fn take<V>(room: &mut Room<V>) -> Option<V> {
+    // SAFETY: the borrow shows that nobody else uses the room.
+    room.with_mut(|value| unsafe { (*value).take() })
+}
+
+impl<T, C, V, E> Accept<Place<V>, V, E> for WhenAll<T>
+where
+    Self: Gather<Kept = Kept<C, E>>,
+{
+    #[inline]
+    fn accept(kept: &Kept<C, E>, place: Place<V>, outcome: Outcome<V, E>) -> Option<StopReason> {
+        match outcome {
+            Outcome::Value(value) => {
+                // SAFETY: the room lies in `kept`, which is alive, and is ours until we are home.
+                unsafe { place.0.as_ref().with_mut(|room| *room = Some(value)) };
+                return None;
+            }
+            Outcome::Error(error) => kept.fail(Failure::Error(error)),
+            Outcome::Panicked(panic) => kept.fail(Failure::Panicked(panic)),
+            Outcome::Stopped => {}
+        }
+        Self::STOPS.then_some(StopReason::Sibling)
+    }
+}
+
+macro_rules! tuples {
+    ($(($count:literal $($sender:ident $at:tt)+))+) => { $(
+        impl<E, $($sender),+> Gather for WhenAll<($($sender,)+)>
+        where
+            E: Send,
+            $($sender: Sender<Error = E>, $sender::Value: Send,)+
+        {
+            type Value = ($($sender::Value,)+);
+            type Error = E;
+            const COMPLETES: Completes = together(Completes::Inline$(.and($sender::COMPLETES))+);
+            const STOPS: bool = !Never::is::<E>();
+            type Kept = Kept<($(Room<$sender::Value>,)+), E>;
+            type Slots<R: Receiver<Self::Value, E>> =
+                ($(Slot<$sender::Operation<Child<Self, R, Place<$sender::Value>>>>,)+);
+
+            #[inline]
+            fn count(&self) -> usize {
+                $count
+            }
+
+            #[inline]
+            fn kept(&self) -> Self::Kept {
+                Kept::new(($(Room::<$sender::Value>::new(None),)+))
+            }
+
+            #[inline]
+            fn slots<R: Receiver<Self::Value, E>>(&self) -> Self::Slots<R> {
+                ($(Slot::<$sender::Operation<_>>::new(),)+)
+            }
+
+            #[inline]
+            unsafe fn connect<R: Receiver<Self::Value, E>>(
+                self,
+                slots: &Self::Slots<R>,
+                kept: &Self::Kept,
+                parent: Parent<Self, R>,
+            ) {
+                $(
+                    let child = parent.child(Place::of(&kept.values.$at));
+                    // SAFETY: the caller's promise for all slots.
+                    unsafe { slots.$at.connect(|| self.senders.$at.connect(child)) };
+                )+
+            }
+
+            #[inline]
+            unsafe fn start<R: Receiver<Self::Value, E>>(slots: &Self::Slots<R>) {
+                // SAFETY: the caller's promise for all slots.
+                unsafe { $(Slot::start(NonNull::from(&slots.$at));)+ }
+            }
+
+            #[inline]
+            fn outcome(kept: &mut Self::Kept) -> Outcome<Self::Value, E> {
+                kept.outcome(|rooms| Some(($(take(&mut rooms.$at)?,)+)))
+            }
+        }
+    )+ };
+}
+
+tuples! {
+    (1 A 0)
+    (2 A 0 B 1)
+    (3 A 0 B 1 C 2)
+    (4 A 0 B 1 C 2 D 3)
+    (5 A 0 B 1 C 2 D 3 F 4)
+    (6 A 0 B 1 C 2 D 3 F 4 G 5)
+    (7 A 0 B 1 C 2 D 3 F 4 G 5 H 6)
+    (8 A 0 B 1 C 2 D 3 F 4 G 5 H 6 I 7)
+    (9 A 0 B 1 C 2 D 3 F 4 G 5 H 6 I 7 J 8)
+    (10 A 0 B 1 C 2 D 3 F 4 G 5 H 6 I 7 J 8 K 9)
+    (11 A 0 B 1 C 2 D 3 F 4 G 5 H 6 I 7 J 8 K 9 L 10)
+    (12 A 0 B 1 C 2 D 3 F 4 G 5 H 6 I 7 J 8 K 9 L 10 M 11)
+}
+
+impl Gather for WhenAll<()> {
+    type Value = ();
+    type Error = Never;
+    const COMPLETES: Completes = Completes::Inline;
+    const STOPS: bool = false;
+    type Kept = ();
+    type Slots<R: Receiver<(), Never>> = ();
+
+    fn count(&self) -> usize {
+        0
+    }
+
+    fn kept(&self) {}
+
+    fn slots<R: Receiver<(), Never>>(&self) {}
+
+    unsafe fn connect<R: Receiver<(), Never>>(self, (): &(), (): &(), _: Parent<Self, R>) {}
+
+    unsafe fn start<R: Receiver<(), Never>>((): &()) {}
+
+    fn outcome((): &mut ()) -> Outcome<(), Never> {
+        Outcome::Value(())
+    }
+}
+
+impl<C, E> fmt::Debug for Kept<C, E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Kept").finish_non_exhaustive()
+    }
+}
+
+impl<V> fmt::Debug for Place<V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Place").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::prelude::*;
+
+    use crate::testing::{Connected, DropCount, Gate, all_doors, stopped_env};
+
+    type Door = Gate<i32, &'static str>;
+
+    #[test]
+    fn completes_with_all_values_in_order() {
+        assert_eq!(Connected::new(when_all((just(1), just("b")))).outcome(), Outcome::Value((1, "b")));
+        assert_eq!(Connected::new(when_all((just(1),))).outcome(), Outcome::Value((1,)));
+        assert_eq!(Connected::new(when_all(())).outcome(), Outcome::Value(()));
+        let (first, second) = (Door::new(), Door::new());
+        let running = Connected::new(when_all((first.sender(), second.sender()))).start();
+        second.complete(Outcome::Value(2));
+        assert!(!running.is_complete());
+        first.complete(Outcome::Value(1));
+        assert_eq!(running.outcome(), Outcome::Value((1, 2)));
+    }
+
+    #[test]
+    fn each_door_of_a_child_is_that_of_the_whole() {
+        for (outcome, sender) in all_doors(1, "e") {
+            let expected = outcome.map(|v| (v, 2));
+            assert_eq!(Connected::new(when_all((sender, just(2).may_fail()))).outcome(), expected);
+        }
+    }
+
+    #[test]
+    fn a_failure_stops_the_others_and_waits_for_them() {
+        let (failing, other, deaf) = (Door::new(), Door::new(), Door::new());
+        let sender = when_all((failing.sender(), other.sender(), deaf.deaf()));
+        let running = Connected::new(sender).start();
+        failing.complete(Outcome::Error("first"));
+        assert_eq!(other.asked_to_stop(), Some(StopReason::Sibling));
+        assert!(!running.is_complete());
+        deaf.complete(Outcome::Error("second"));
+        assert_eq!(running.outcome(), Outcome::Error("first"));
+    }
+
+    #[test]
+    fn an_error_outweighs_an_earlier_stop_and_is_outweighed_by_an_earlier_panic() {
+        let run = |outcomes: [Outcome<i32, &'static str>; 2]| {
+            let gates = [Door::new(), Door::new()];
+            let running = Connected::new(when_all((gates[0].deaf(), gates[1].deaf()))).start();
+            gates.iter().zip(outcomes).for_each(|(gate, outcome)| assert!(gate.complete(outcome)));
+            running.outcome()
+        };
+        assert_eq!(run([Outcome::Stopped, Outcome::Error("e")]), Outcome::Error("e"));
+        assert_eq!(run([Outcome::Stopped, Outcome::Value(1)]), Outcome::Stopped);
+        let panicked = || Outcome::Panicked(Panic::new("p"));
+        assert_eq!(run([panicked(), Outcome::Error("e")]), Outcome::Panicked(Panic::new("p")));
+        assert_eq!(run([Outcome::Error("e"), panicked()]), Outcome::Error("e"));
+    }
+
+    #[test]
+    fn a_stopped_child_stops_the_others() {
+        let gate = Door::new();
+        let running = Connected::new(when_all((gate.sender(), just_stopped::<u8>().may_fail()))).start();
+        assert_eq!(gate.asked_to_stop(), Some(StopReason::Sibling));
+        assert_eq!(running.outcome(), Outcome::Stopped);
+    }
+
+    #[test]
+    fn inline_children_after_a_failure_see_the_stop() {
+        let look = || read_env(|env: &Env| env.stop().reason()).may_fail::<&str>();
+        assert_eq!(Connected::new(when_all((look(), look()))).outcome(), Outcome::Value((None, None)));
+        let seen = std::sync::Mutex::new(None);
+        let last = look().then(|reason| *seen.lock().unwrap() = reason);
+        let sender = when_all((just_error::<u8, _>("e"), last));
+        assert_eq!(Connected::new(sender).outcome(), Outcome::Error("e"));
+        assert_eq!(seen.into_inner().unwrap(), Some(StopReason::Sibling));
+    }
+
+    #[test]
+    fn children_that_cannot_fail_keep_the_environment_of_the_parent() {
+        let address = |env: &Env| core::ptr::from_ref(env).addr();
+        let gate = Gate::<()>::new();
+        let sender = when_all((read_env(address), read_env(address), gate.sender()));
+        let running = Connected::new(sender).start();
+        gate.complete(Outcome::Value(()));
+        let (first, second, ()) = running.outcome().unwrap();
+        assert_eq!(first, second);
+        let gates = [Gate::<u8>::new(), Gate::<u8>::new()];
+        let running = Connected::new(when_all((gates[0].sender(), gates[1].sender()))).start();
+        gates[0].complete(Outcome::Panicked(Panic::new("p")));
+        assert_eq!(gates[1].asked_to_stop(), None);
+        gates[1].complete(Outcome::Value(1));
+        assert_eq!(running.outcome(), Outcome::Panicked(Panic::new("p")));
+    }
+
+    #[test]
+    fn a_stop_of_the_parent_reaches_all() {
+        let sender = || when_all((never::<u8>().may_fail::<&str>(), never::<u8>().may_fail()));
+        assert_eq!(Connected::with_env(sender(), stopped_env()).outcome(), Outcome::Stopped);
+        let source = StopSource::new();
+        let gates = [Door::new(), Door::new()];
+        let all = when_all((gates[0].sender(), gates[1].sender()));
+        let running = Connected::stoppable(all, &source).start();
+        source.request_stop(StopReason::Shutdown);
+        assert!(gates.iter().all(|gate| gate.asked_to_stop() == Some(StopReason::Shutdown)));
+        assert_eq!(running.outcome(), Outcome::Stopped);
+    }
+
+    #[test]
+    fn dropping_it_unstarted_drops_the_senders() {
+        let count = DropCount::new();
+        drop(Connected::new(when_all((just(count.token()), just(count.token())))));
+        assert_eq!(count.dropped(), 2);
+    }
+
+    #[test]
+    fn values_beside_a_failure_are_dropped() {
+        let count = DropCount::new();
+        let sender = when_all((just(count.token()).may_fail(), just_error::<u8, _>("e")));
+        assert!(Connected::new(sender).outcome().is_error());
+        assert_eq!(count.dropped(), 1);
+    }
+
+    #[test]
+    fn threads_may_complete_and_stop_the_children_in_any_order() {
+        for round in 0..if cfg!(miri) { 5_u32 } else { 2_000 } {
+            let gates = [Door::new(), Door::new(), Door::new()];
+            let source = StopSource::new();
+            let all = when_all((gates[0].sender(), gates[1].sender(), gates[2].sender()));
+            let mut running = None;
+            std::thread::scope(|scope| {
+                running = Some(Connected::stoppable(all, &source).start());
+                scope.spawn(|| gates[0].complete(Outcome::Value(1)));
+                scope.spawn(|| gates[1].complete(Outcome::Error("e")));
+                if round % 2 == 0 {
+                    source.request_stop(StopReason::Requested);
+                }
+                gates[2].complete(Outcome::Value(3));
+            });
+            let outcome = running.take().map(|running| running.wait());
+            assert!(matches!(outcome, Some(Outcome::Error("e") | Outcome::Stopped)), "{outcome:?}");
+            assert!(round % 2 == 0 || outcome == Some(Outcome::Error("e")));
+        }
+    }
+}

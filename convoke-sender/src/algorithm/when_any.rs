@@ -1,0 +1,360 @@
+//! `when_any((a, b, …))`: all at once, the first value wins.
+
+use core::ptr::NonNull;
+
+use super::gather::{Accept, Child, Gather, Gathering, Parent, together};
+use crate::{Completes, Receiver, Sender};
+use convoke_core::raw::Slot;
+use convoke_core::raw::sync::Mutex;
+use convoke_core::{Outcome, Panic, StopReason};
+
+/// Runs senders side by side until one of them has a value. Takes a tuple of up to twelve senders with the same value
+/// and error types, or a `Vec` of one type of sender.
+///
+/// The first value wins. The others are asked to stop and awaited; what they still complete with is dropped. An error
+/// does not end the race: the others may still have a value.
+///
+/// - *Completes with* the value that came first. If there was none: with the error that came last, and if there was no
+///   error either, stopped; so does an empty `Vec`. A panic of any sender stops the others and is the outcome, even
+///   beside a value: a panic is never lost.
+/// - *If dropped* before it was started, the senders are dropped.
+/// - *Runs on* the threads on which its senders do, and completes on that of the last. Started one after another by the
+///   thread that starts it.
+///
+/// ```
+/// use convoke::prelude::*;
+///
+/// let first = when_any((never::<&str>(), just("tortoise")));
+/// assert_eq!(sync_wait(first), Outcome::Value("tortoise"));
+///
+/// let none = when_any(vec![just_error::<u32, _>("no"), just_error("nor this")]);
+/// assert_eq!(sync_wait(none), Outcome::Error("nor this"));
+/// ```
+pub fn when_any<T>(senders: T) -> WhenAny<T>
+where
+    WhenAny<T>: Gather,
+{
+    WhenAny { senders }
+}
+
+/// See [`when_any()`].
+#[derive(Clone, Debug)]
+#[must_use = "a sender does nothing until it is started"]
+pub struct WhenAny<T> {
+    senders: T,
+}
+
+// SAFETY: `Gathering` completes the receiver when its last child is home, as the last thing it does.
+#[diagnostic::do_not_recommend]
+unsafe impl<T> Sender for WhenAny<T>
+where
+    Self: Gather,
+{
+    type Value = <Self as Gather>::Value;
+    type Error = <Self as Gather>::Error;
+    const COMPLETES: Completes = <Self as Gather>::COMPLETES;
+    type Operation<R: Receiver<<Self as Gather>::Value, <Self as Gather>::Error>> = Gathering<Self, R>;
+
+    #[inline]
+    fn connect<R: Receiver<<Self as Gather>::Value, <Self as Gather>::Error>>(
+        self,
+        receiver: R,
+    ) -> Gathering<Self, R> {
+        Gathering::new(self, receiver)
+    }
+}
+
+/// The state of the race.
+#[derive(Debug)]
+pub struct Kept<V, E>(Mutex<Ends<V, E>>);
+
+/// The first value and the first panic, the last error.
+#[derive(Debug)]
+struct Ends<V, E> {
+    value: Option<V>,
+    error: Option<E>,
+    panic: Option<Panic>,
+}
+
+impl<V, E> Kept<V, E> {
+    fn new() -> Self {
+        Self(Mutex::new(Ends { value: None, error: None, panic: None }))
+    }
+
+    /// Keeps an outcome, and says whether it ends the race. What is of no use is handed back: it is dropped outside
+    /// the lock, for it is the program's code that runs then.
+    fn keep(&self, outcome: Outcome<V, E>) -> (Option<StopReason>, Option<Outcome<V, E>>) {
+        let mut ends = self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        match outcome {
+            Outcome::Value(value) if ends.value.is_none() => {
+                ends.value = Some(value);
+                (Some(StopReason::Lost), None)
+            }
+            Outcome::Panicked(panic) if ends.panic.is_none() => {
+                ends.panic = Some(panic);
+                (Some(StopReason::Sibling), None)
+            }
+            Outcome::Error(error) => (None, ends.error.replace(error).map(Outcome::Error)),
+            late => (None, Some(late)),
+        }
+    }
+
+    fn outcome(&mut self) -> Outcome<V, E> {
+        let ends = self.0.get_mut().unwrap_or_else(|poisoned| poisoned.into_inner());
+        match (ends.panic.take(), ends.value.take(), ends.error.take()) {
+            (Some(panic), value, error) => {
+                // By hand: a destructor that panics while a function returns leaks what it returns.
+                drop(Panic::of_drop((value, error)));
+                Outcome::Panicked(panic)
+            }
+            (None, Some(value), _) => Outcome::Value(value),
+            (None, None, Some(error)) => Outcome::Error(error),
+            (None, None, None) => Outcome::Stopped,
+        }
+    }
+}
+
+/// The place of a child: they are all alike.
+#[derive(Debug)]
+pub struct Runner;
+
+impl<T, V, E> Accept<Runner, V, E> for WhenAny<T>
+where
+    Self: Gather<Kept = Kept<V, E>>,
+{
+    #[inline]
+    fn accept(kept: &Kept<V, E>, _: Runner, outcome: Outcome<V, E>) -> Option<StopReason> {
+        let (stop, useless) = kept.keep(outcome);
+        match Panic::of_drop(useless) {
+            None => stop,
+            Some(panic) => stop.or(kept.keep(Outcome::Panicked(panic)).0),
+        }
+    }
+}
+
+macro_rules! tuples {
+    ($(($count:literal $($sender:ident $at:tt)+))+) => { $(
+        impl<V, E, $($sender),+> Gather for WhenAny<($($sender,)+)>
+        where
+            V: Send,
+            E: Send,
+            $($sender: Sender<Value = V, Error = E>,)+
+        {
+            type Value = V;
+            type Error = E;
+            const COMPLETES: Completes = together(Completes::Inline$(.and($sender::COMPLETES))+);
+            const STOPS: bool = true;
+            type Kept = Kept<V, E>;
+            type Slots<R: Receiver<V, E>> = ($(Slot<$sender::Operation<Child<Self, R, Runner>>>,)+);
+
+            #[inline]
+            fn count(&self) -> usize {
+                $count
+            }
+
+            #[inline]
+            fn kept(&self) -> Kept<V, E> {
+                Kept::new()
+            }
+
+            #[inline]
+            fn slots<R: Receiver<V, E>>(&self) -> Self::Slots<R> {
+                ($(Slot::<$sender::Operation<_>>::new(),)+)
+            }
+
+            #[inline]
+            unsafe fn connect<R: Receiver<V, E>>(
+                self,
+                slots: &Self::Slots<R>,
+                _: &Kept<V, E>,
+                parent: Parent<Self, R>,
+            ) {
+                // SAFETY: the caller's promise for all slots.
+                unsafe { $(slots.$at.connect(|| self.senders.$at.connect(parent.child(Runner)));)+ }
+            }
+
+            #[inline]
+            unsafe fn start<R: Receiver<V, E>>(slots: &Self::Slots<R>) {
+                // SAFETY: the caller's promise for all slots.
+                unsafe { $(Slot::start(NonNull::from(&slots.$at));)+ }
+            }
+
+            #[inline]
+            fn outcome(kept: &mut Kept<V, E>) -> Outcome<V, E> {
+                kept.outcome()
+            }
+        }
+    )+ };
+}
+
+tuples! {
+    (1 A 0)
+    (2 A 0 B 1)
+    (3 A 0 B 1 C 2)
+    (4 A 0 B 1 C 2 D 3)
+    (5 A 0 B 1 C 2 D 3 F 4)
+    (6 A 0 B 1 C 2 D 3 F 4 G 5)
+    (7 A 0 B 1 C 2 D 3 F 4 G 5 H 6)
+    (8 A 0 B 1 C 2 D 3 F 4 G 5 H 6 I 7)
+    (9 A 0 B 1 C 2 D 3 F 4 G 5 H 6 I 7 J 8)
+    (10 A 0 B 1 C 2 D 3 F 4 G 5 H 6 I 7 J 8 K 9)
+    (11 A 0 B 1 C 2 D 3 F 4 G 5 H 6 I 7 J 8 K 9 L 10)
+    (12 A 0 B 1 C 2 D 3 F 4 G 5 H 6 I 7 J 8 K 9 L 10 M 11)
+}
+
+impl<S> Gather for WhenAny<Vec<S>>
+where
+    S: Sender<Value: Send, Error: Send>,
+{
+    type Value = S::Value;
+    type Error = S::Error;
+    const COMPLETES: Completes = together(S::COMPLETES);
+    const STOPS: bool = true;
+    type Kept = Kept<S::Value, S::Error>;
+    type Slots<R: Receiver<S::Value, S::Error>> = Box<[Slot<S::Operation<Child<Self, R, Runner>>>]>;
+
+    fn count(&self) -> usize {
+        self.senders.len()
+    }
+
+    fn kept(&self) -> Self::Kept {
+        Kept::new()
+    }
+
+    fn slots<R: Receiver<S::Value, S::Error>>(&self) -> Self::Slots<R> {
+        self.senders.iter().map(|_| Slot::new()).collect()
+    }
+
+    unsafe fn connect<R: Receiver<S::Value, S::Error>>(
+        self,
+        slots: &Self::Slots<R>,
+        _: &Self::Kept,
+        parent: Parent<Self, R>,
+    ) {
+        for (sender, slot) in self.senders.into_iter().zip(slots) {
+            // SAFETY: the caller's promise for all slots.
+            unsafe { slot.connect(|| sender.connect(parent.child(Runner))) };
+        }
+    }
+
+    unsafe fn start<R: Receiver<S::Value, S::Error>>(slots: &Self::Slots<R>) {
+        for slot in slots {
+            // SAFETY: the caller's promise for all slots.
+            unsafe { Slot::start(NonNull::from(slot)) };
+        }
+    }
+
+    fn outcome(kept: &mut Self::Kept) -> Outcome<S::Value, S::Error> {
+        kept.outcome()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::prelude::*;
+    use crate::testing::{Connected, DropCount, Gate, all_doors, stopped_env};
+
+    type Door = Gate<i32, &'static str>;
+
+    /// Runs two that do not hear a stop request, and completes them in this order.
+    fn run(outcomes: [Outcome<i32, &'static str>; 2]) -> Outcome<i32, &'static str> {
+        let gates = [Door::new(), Door::new()];
+        let running = Connected::new(when_any((gates[0].deaf(), gates[1].deaf()))).start();
+        for (gate, outcome) in gates.iter().zip(outcomes) {
+            assert!(!running.is_complete());
+            gate.complete(outcome);
+        }
+        running.outcome()
+    }
+
+    #[test]
+    fn the_first_value_wins_and_the_losers_are_stopped_and_awaited() {
+        let (winner, loser, deaf) = (Door::new(), Door::new(), Door::new());
+        let running = Connected::new(when_any((loser.sender(), winner.sender(), deaf.deaf()))).start();
+        winner.complete(Outcome::Value(1));
+        assert_eq!(loser.asked_to_stop(), Some(StopReason::Lost));
+        assert!(!running.is_complete());
+        deaf.complete(Outcome::Value(2));
+        assert_eq!(running.outcome(), Outcome::Value(1));
+    }
+
+    #[test]
+    fn a_value_outweighs_errors_and_a_panic_outweighs_all() {
+        use Outcome::{Error, Panicked, Stopped, Value};
+        assert_eq!(run([Error("e"), Value(1)]), Value(1));
+        assert_eq!(run([Stopped, Value(1)]), Value(1));
+        assert_eq!(run([Error("e"), Error("last")]), Error("last"));
+        assert_eq!(run([Error("e"), Stopped]), Error("e"));
+        assert_eq!(run([Stopped, Stopped]), Stopped);
+        assert_eq!(run([Value(1), Panicked(Panic::new("late"))]), Panicked(Panic::new("late")));
+        assert_eq!(run([Panicked(Panic::new("p")), Error("e")]), Panicked(Panic::new("p")));
+    }
+
+    #[test]
+    fn a_panic_stops_the_others() {
+        let (first, second) = (Door::new(), Door::new());
+        let running = Connected::new(when_any((first.sender(), second.sender()))).start();
+        first.complete(Outcome::Panicked(Panic::new("p")));
+        assert_eq!(second.asked_to_stop(), Some(StopReason::Sibling));
+        assert_eq!(running.outcome(), Outcome::Panicked(Panic::new("p")));
+    }
+
+    #[test]
+    fn one_alone_passes_through_every_door() {
+        for (outcome, sender) in all_doors(1, "e") {
+            assert_eq!(Connected::new(when_any((sender,))).outcome(), outcome);
+        }
+        for (outcome, sender) in all_doors(1, "e") {
+            assert_eq!(Connected::new(when_any(vec![sender])).outcome(), outcome);
+        }
+        assert_eq!(Connected::new(when_any(Vec::<Just<u8>>::new())).outcome(), Outcome::Stopped);
+    }
+
+    #[test]
+    fn inline_children_after_the_winner_see_the_stop() {
+        let seen = std::sync::Mutex::new(None);
+        let late = read_env(|env: &Env| env.stop().reason()).then(|reason| {
+            *seen.lock().unwrap() = reason;
+            2
+        });
+        assert_eq!(Connected::new(when_any((just(1), late))).outcome(), Outcome::Value(1));
+        assert_eq!(seen.into_inner().unwrap(), Some(StopReason::Lost));
+    }
+
+    #[test]
+    fn a_stop_of_the_parent_reaches_all() {
+        let sender = when_any((never::<u8>(), never::<u8>()));
+        assert_eq!(Connected::with_env(sender, stopped_env()).outcome(), Outcome::Stopped);
+        let source = StopSource::new();
+        let gates = [Door::new(), Door::new()];
+        let any = when_any(gates.iter().map(Gate::sender).collect::<Vec<_>>());
+        let running = Connected::stoppable(any, &source).start();
+        source.request_stop(StopReason::Shutdown);
+        assert!(gates.iter().all(|gate| gate.asked_to_stop() == Some(StopReason::Shutdown)));
+        assert_eq!(running.outcome(), Outcome::Stopped);
+    }
+
+    #[test]
+    fn dropping_it_unstarted_drops_the_senders() {
+        let count = DropCount::new();
+        drop(Connected::new(when_any((just(count.token()), just(count.token())))));
+        drop(Connected::new(when_any(vec![just(count.token())])));
+        assert_eq!(count.dropped(), 3);
+    }
+
+    #[test]
+    fn threads_may_race_to_be_first() {
+        for _ in 0..if cfg!(miri) { 5 } else { 2_000 } {
+            let gates = [Door::new(), Door::new()];
+            let source = StopSource::new();
+            let any = when_any((gates[0].sender(), gates[1].sender()));
+            let running = Connected::stoppable(any, &source).start();
+            std::thread::scope(|scope| {
+                scope.spawn(|| gates[0].complete(Outcome::Value(0)));
+                scope.spawn(|| source.request_stop(StopReason::Requested));
+                gates[1].complete(Outcome::Value(1));
+            });
+            assert!(matches!(running.wait(), Outcome::Value(0 | 1) | Outcome::Stopped));
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! `with_env(f)`: runs the work in an environment changed by a function.
+
+use super::scoped::{Scoped, ScopedOperation};
+use crate::{Completes, Receiver, Sender};
+use convoke_core::Env;
+use convoke_core::env::Changes;
+
+/// Runs the work in an environment that differs from the one around it by what a function says. The function is called
+/// at the start and sees the environment around.
+///
+/// - *Completes with* the outcome of the sender. If `f` panics: panicked, and the sender was not started.
+/// - *If dropped* before it was started, `f` is dropped uncalled.
+/// - *Runs on* the thread that starts it; the sender decides for itself. A change of the executor moves nothing: it is
+///   what the sender is told. To move work, see `starts_on`.
+///
+/// ```
+/// use convoke::env::{Changes, Local};
+/// use convoke::prelude::*;
+///
+/// static DEPTH: Local<u32> = Local::inherited("depth");
+///
+/// let deeper = |env: &Env| Changes::new().local(&DEPTH, env.local(&DEPTH).map_or(1, |depth| depth + 1));
+/// let sender = read_env(|env| env.local(&DEPTH).copied()).with_env(deeper).with_env(deeper);
+/// assert_eq!(sync_wait(sender), Outcome::Value(Some(2)));
+/// ```
+#[derive(Clone, Debug)]
+#[must_use = "a sender does nothing until it is started"]
+pub struct WithEnv<S, F> {
+    sender: S,
+    f: F,
+}
+
+impl<S, F> WithEnv<S, F> {
+    pub(crate) fn new(sender: S, f: F) -> Self {
+        Self { sender, f }
+    }
+}
+
+impl<S, F> Scoped for WithEnv<S, F>
+where
+    S: Sender,
+    F: FnOnce(&Env) -> Changes + Send,
+{
+    type Work = S;
+
+    fn enter(self, around: &Env) -> (S, Changes) {
+        let changes = (self.f)(around);
+        (self.sender, changes)
+    }
+}
+
+// SAFETY: the child in `scoped` completes the receiver, and nothing else is done afterwards.
+#[diagnostic::do_not_recommend]
+unsafe impl<S, F> Sender for WithEnv<S, F>
+where
+    S: Sender,
+    F: FnOnce(&Env) -> Changes + Send,
+{
+    type Value = S::Value;
+    type Error = S::Error;
+    const COMPLETES: Completes = S::COMPLETES.with_other_executor();
+    type Operation<R: Receiver<S::Value, S::Error>> = ScopedOperation<Self, R>;
+
+    #[inline]
+    fn connect<R: Receiver<S::Value, S::Error>>(self, receiver: R) -> Self::Operation<R> {
+        ScopedOperation::new(self, receiver)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::prelude::*;
+    use crate::testing::{ByHand, Connected, DropCount, Gate, all_doors, stopped_env};
+    use convoke_core::Env;
+    use convoke_core::env::{Changes, Local};
+
+    static DEPTH: Local<u32> = Local::inherited("depth");
+
+    #[test]
+    fn lets_every_door_pass() {
+        for (outcome, sender) in all_doors(1, "e") {
+            let sender = sender.with_env(|_| Changes::new().local(&DEPTH, 1));
+            assert_eq!(Connected::new(sender).outcome(), outcome);
+        }
+    }
+
+    #[test]
+    fn the_function_sees_the_environment_around_and_the_sender_the_changed_one() {
+        let deeper = |env: &Env| Changes::new().local(&DEPTH, env.local(&DEPTH).map_or(1, |depth| depth + 1));
+        let sender = read_env(|env| env.local(&DEPTH).copied()).with_env(deeper).with_env(deeper);
+        let env = Env::new().with(Changes::new().local(&DEPTH, 10));
+        assert_eq!(Connected::with_env(sender, env).outcome(), Outcome::Value(Some(12)));
+    }
+
+    #[test]
+    fn what_is_not_changed_is_that_of_the_environment_around() {
+        let by_hand = ByHand::new();
+        let sender =
+            read_env(|env| env.executor().is(&by_hand)).with_env(|_| Changes::new().local(&DEPTH, 1));
+        assert_eq!(Connected::with_env(sender, Env::from(by_hand.clone())).outcome(), Outcome::Value(true));
+    }
+
+    #[test]
+    fn a_panic_of_the_function_is_the_outcome_and_the_sender_is_not_started() {
+        let sender = just_from(|| unreachable!()).with_env(|_| panic!("boom"));
+        assert_eq!(Connected::new(sender).outcome(), Outcome::<()>::Panicked(Panic::new("boom")));
+    }
+
+    #[test]
+    fn a_stop_before_the_start_and_while_it_runs_reaches_the_sender() {
+        let sender = never::<i32>().with_env(|_| Changes::new().local(&DEPTH, 1));
+        assert_eq!(Connected::with_env(sender, stopped_env()).outcome(), Outcome::Stopped);
+        let source = StopSource::new();
+        let gate = Gate::<i32>::new();
+        let sender = gate.sender().with_env(|_| Changes::new().local(&DEPTH, 1));
+        let running = Connected::stoppable(sender, &source).start();
+        assert!(!running.is_complete());
+        source.request_stop(StopReason::Requested);
+        assert_eq!(running.outcome(), Outcome::Stopped);
+    }
+
+    #[test]
+    fn a_token_of_its_own_is_what_stops_it() {
+        let (around, own) = (StopSource::new(), StopSource::new());
+        let sender = never::<i32>().with_env(|_| Changes::new().stop_token(own.token()));
+        let outcome = Connected::stoppable(sender, &around).meanwhile(|running| {
+            around.request_stop(StopReason::Requested);
+            assert!(!running.is_complete());
+            own.request_stop(StopReason::Requested);
+        });
+        assert_eq!(outcome, Outcome::Stopped);
+    }
+
+    #[test]
+    fn dropping_it_unstarted_calls_nothing() {
+        let count = DropCount::new();
+        let token = count.token();
+        drop(Connected::new(just(1).with_env(move |_| unreachable!("{token:?}"))));
+        assert_eq!(count.dropped(), 1);
+    }
+}

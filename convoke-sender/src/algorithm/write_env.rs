@@ -1,0 +1,130 @@
+//! `write_env(changes)`: runs the work in a changed environment.
+
+use super::scoped::{Scoped, ScopedOperation};
+use crate::{Completes, Receiver, Sender};
+use convoke_core::env::Changes;
+use convoke_core::{Env, ExecutorRef};
+
+/// Runs the work in an environment that differs from the one around it by `changes`.
+///
+/// - *Completes with* the outcome of the sender.
+/// - *If dropped* before it was started, the sender and the changes are dropped.
+/// - *Runs on* the thread that starts it; the sender decides for itself. A change of the executor moves nothing: it is
+///   what the sender is told. To move work, see `starts_on`.
+///
+/// ```
+/// use convoke::env::{Changes, Local};
+/// use convoke::prelude::*;
+///
+/// static TENANT: Local<&str> = Local::inherited("tenant");
+///
+/// let sender = read_env(|env| env.local(&TENANT).copied()).write_env(Changes::new().local(&TENANT, "blue"));
+/// assert_eq!(sync_wait(sender), Outcome::Value(Some("blue")));
+/// ```
+#[derive(Debug)]
+#[must_use = "a sender does nothing until it is started"]
+pub struct WriteEnv<S> {
+    sender: S,
+    changes: Changes,
+}
+
+impl<S> WriteEnv<S> {
+    pub(crate) fn new(sender: S, changes: Changes) -> Self {
+        Self { sender, changes }
+    }
+}
+
+impl<S: Sender> Scoped for WriteEnv<S> {
+    type Work = S;
+
+    #[inline]
+    fn enter(self, _: &Env) -> (S, Changes) {
+        (self.sender, self.changes)
+    }
+}
+
+// SAFETY: the child in `scoped` completes the receiver, and nothing else is done afterwards.
+#[diagnostic::do_not_recommend]
+unsafe impl<S: Sender> Sender for WriteEnv<S> {
+    type Value = S::Value;
+    type Error = S::Error;
+    const COMPLETES: Completes = S::COMPLETES.with_other_executor();
+    type Operation<R: Receiver<S::Value, S::Error>> = ScopedOperation<Self, R>;
+
+    #[inline]
+    fn connect<R: Receiver<S::Value, S::Error>>(self, receiver: R) -> Self::Operation<R> {
+        ScopedOperation::new(self, receiver)
+    }
+
+    fn completes_on(&self, env: &Env) -> Option<ExecutorRef> {
+        match self.changes.new_executor() {
+            // Inline is on the thread that starts it, whatever the sender is told.
+            Some(told) if !S::COMPLETES.is_inline() => {
+                self.sender.completes_on(&env.with(Changes::new().executor(told.clone())))
+            }
+            _ => self.sender.completes_on(env),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Completes;
+    use crate::prelude::*;
+    use crate::testing::{ByHand, Connected, DropCount, Gate, all_doors, completes_of, stopped_env};
+    use convoke_core::env::{Changes, Local};
+    use convoke_core::{Env, InlineExecutor};
+
+    static TENANT: Local<&'static str> = Local::inherited("tenant");
+
+    fn blue() -> Changes {
+        Changes::new().local(&TENANT, "blue")
+    }
+
+    #[test]
+    fn lets_every_door_pass() {
+        for (outcome, sender) in all_doors(1, "e") {
+            assert_eq!(Connected::new(sender.write_env(blue())).outcome(), outcome);
+        }
+    }
+
+    #[test]
+    fn the_sender_sees_the_changes_and_the_work_after_it_does_not() {
+        let look = || read_env(|env| env.local(&TENANT).copied());
+        let sender = look().write_env(blue()).let_value(|inside| look().then(move |after| (inside, after)));
+        assert_eq!(Connected::new(sender).outcome(), Outcome::Value((Some("blue"), None)));
+    }
+
+    #[test]
+    fn where_it_completes_is_where_the_sender_completes() {
+        let (around, told) = (ByHand::new(), ByHand::new());
+        let env = Env::from(around.clone());
+        let inline = just(1).write_env(Changes::new().executor(told.clone()));
+        assert_eq!(completes_of(&inline), Completes::Inline);
+        assert!(inline.completes_on(&env).unwrap().is(&around));
+        let there_and_back = just(1).on(&InlineExecutor).write_env(Changes::new().executor(told.clone()));
+        assert_eq!(completes_of(&there_and_back), Completes::Anywhere);
+        assert!(there_and_back.completes_on(&env).unwrap().is(&told));
+    }
+
+    #[test]
+    fn a_stop_before_the_start_and_while_it_runs_reaches_the_sender() {
+        let sender = never::<i32>().write_env(blue());
+        assert_eq!(Connected::with_env(sender, stopped_env()).outcome(), Outcome::Stopped);
+        let source = StopSource::new();
+        let gate = Gate::<i32>::new();
+        let running = Connected::stoppable(gate.sender().write_env(blue()), &source).start();
+        assert!(!running.is_complete());
+        source.request_stop(StopReason::Requested);
+        assert_eq!(running.outcome(), Outcome::Stopped);
+    }
+
+    #[test]
+    fn dropping_it_unstarted_drops_sender_and_changes() {
+        static COUNTED: Local<crate::testing::DropToken> = Local::not_inherited("counted");
+        let count = DropCount::new();
+        let changes = Changes::new().local(&COUNTED, count.token());
+        drop(Connected::new(Gate::<i32>::new().holding(count.token()).write_env(changes)));
+        assert_eq!(count.dropped(), 2);
+    }
+}

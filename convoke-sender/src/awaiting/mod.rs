@@ -1,0 +1,152 @@
+//! Awaiting a sender in an `async fn`: in place if it completes inline, else as an operation that the task adopts.
+
+mod inline;
+mod into_future;
+
+pub use convoke_core::AwaitError;
+
+use core::fmt;
+use core::future::Future;
+use core::panic::Location;
+use core::pin::Pin;
+use core::task::{Context, Poll};
+
+use crate::{OutcomeOf, Sender};
+use convoke_core::Outcome;
+use convoke_core::raw::{
+    Adopted, AdoptedReceiver, Frame, StopWatch, outside_a_task, polled_again, stop_frame,
+};
+
+type Running<S> = Adopted<
+    <S as Sender>::Value,
+    <S as Sender>::Error,
+    <S as Sender>::Operation<AdoptedReceiver<<S as Sender>::Value, <S as Sender>::Error>>,
+>;
+
+/// The future of a sender: what `sender.await` makes. Generic code makes it with [`Sender::into_awaited`].
+///
+/// - *Completes with* the value, or with a `Result` if the sender can fail. If the work was stopped, the function that
+///   awaits is not resumed: it unwinds, and `catch_stopped` or the task above it hears of it.
+///   If the work panicked, the panic goes on here.
+/// - *If dropped* while the work runs, the work is asked to stop, and the task does not end before it has.
+/// - *Runs on* the executor of the task that awaits, wherever the work completes. Work that completes at once, or
+///   there, costs no hop; work whose type says that it completes inline needs no memory.
+/// - *Panics* if it is polled outside a task, unless the work completes inline; and if it is polled again after it has
+///   returned its result.
+#[must_use = "futures do nothing until they are awaited"]
+pub struct Awaited<S: Sender> {
+    stage: Stage<S>,
+    place: &'static Location<'static>,
+    watch: StopWatch,
+}
+
+enum Stage<S: Sender> {
+    New(S),
+    /// The task is at the back of its queue.
+    Yielded(OutcomeOf<S>),
+    Running(Running<S>),
+    /// Polled no more: it has returned its result, or panicked.
+    Finished,
+    /// It has ended by the stopped door.
+    Stopped,
+}
+
+// Nothing in here is pinned: the sender is moved out before it is connected, and the operation lives elsewhere.
+impl<S: Sender> Unpin for Awaited<S> {}
+
+impl<S: Sender> Awaited<S> {
+    /// The future of this sender.
+    #[inline]
+    #[track_caller]
+    pub fn new(sender: S) -> Self {
+        Self { stage: Stage::New(sender), place: Location::caller(), watch: StopWatch::new() }
+    }
+}
+
+impl<S: Sender<Value: Send, Error: Send> + 'static> Awaited<S> {
+    #[inline]
+    fn start(&mut self, sender: S, cx: &Context<'_>) -> Option<OutcomeOf<S>> {
+        if S::COMPLETES.is_inline() {
+            return Some(inline::run(sender));
+        }
+        let yields = Frame::current(|frame| {
+            let frame = frame?;
+            let outcome = sender.as_yield(frame.operation_owner().env())?;
+            frame.is_own_waker(cx.waker()).then(|| {
+                frame.waits_at(self.place);
+                outcome
+            })
+        });
+        if let Some(outcome) = yields {
+            self.stage = Stage::Yielded(outcome);
+            cx.waker().wake_by_ref();
+            return None;
+        }
+        // SAFETY: rules 1 and 2 of `Sender`: the receiver is completed once, and nothing uses the operation afterwards.
+        self.go_on(cx, |frame| unsafe { Running::<S>::start(|receiver| sender.connect(receiver), frame, cx) })
+    }
+
+    /// The task has been at the back of its queue.
+    fn after_yield(outcome: OutcomeOf<S>) -> OutcomeOf<S> {
+        let asked = Frame::current(|frame| frame.is_some_and(Frame::is_asked_to_stop));
+        if asked { Outcome::Stopped } else { outcome }
+    }
+
+    /// The outcome, or the stage in which we wait for it.
+    fn go_on(
+        &mut self,
+        cx: &Context<'_>,
+        step: impl FnOnce(&Frame<'_>) -> Result<OutcomeOf<S>, Running<S>>,
+    ) -> Option<OutcomeOf<S>> {
+        Frame::current(|frame| {
+            let Some(frame) = frame else { outside_a_task(core::any::type_name::<S>()) };
+            match step(frame) {
+                Ok(outcome) => Some(outcome),
+                Err(running) => {
+                    self.stage = Stage::Running(running);
+                    frame.waits_at(self.place);
+                    self.watch.watch(frame, cx);
+                    None
+                }
+            }
+        })
+    }
+}
+
+impl<S: Sender<Value: Send, Error: AwaitError + Send> + 'static> Future for Awaited<S> {
+    type Output = <S::Error as AwaitError>::Output<S::Value>;
+
+    #[inline]
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let outcome = match core::mem::replace(&mut self.stage, Stage::Finished) {
+            Stage::New(sender) => self.start(sender, cx),
+            Stage::Yielded(outcome) => Some(Self::after_yield(outcome)),
+            Stage::Running(running) => self.go_on(cx, |frame| running.poll(frame, cx)),
+            Stage::Finished => polled_again("the sender", self.place),
+            Stage::Stopped => Some(Outcome::Stopped),
+        };
+        match outcome {
+            Some(Outcome::Value(value)) => Poll::Ready(S::Error::value(value)),
+            Some(Outcome::Error(error)) => Poll::Ready(error.error()),
+            Some(Outcome::Panicked(panic)) => panic.resume(),
+            Some(Outcome::Stopped) => {
+                self.stage = Stage::Stopped;
+                stop_frame("a sender that was stopped");
+                Poll::Pending
+            }
+            None => Poll::Pending,
+        }
+    }
+}
+
+impl<S: Sender> fmt::Debug for Awaited<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let stage = match &self.stage {
+            Stage::New(_) => "new",
+            Stage::Yielded(_) | Stage::Running(_) => "running",
+            Stage::Finished => "finished",
+            Stage::Stopped => "stopped",
+        };
+        f.debug_struct("Awaited").field("stage", &stage).field("at", &self.place).finish()
+    }
+}

@@ -1,0 +1,119 @@
+//! `spawn`: starts work that only the scope waits for.
+
+use core::fmt;
+
+use crate::{OutcomeOf, Sender};
+use convoke_core::raw::sync::Arc;
+use convoke_core::{Env, Never, Outcome};
+
+use super::block::{Counted, Ending};
+use super::name::Name;
+use super::shared::Shared;
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+/// The value of work that can be spawned: `()`. Nobody is there to take another.
+#[diagnostic::on_unimplemented(
+    message = "spawned work has nobody to give a `{Self}` to",
+    label = "this work completes with a value of type `{Self}`, and only `()` can be spawned",
+    note = "map the value away with `.then(drop)`, or use `spawn_future` to get at it later"
+)]
+pub trait NoValue: sealed::Sealed {}
+
+/// The error of work that can be spawned: [`Never`]. Nobody is there to hear of another.
+#[diagnostic::on_unimplemented(
+    message = "spawned work has nobody to tell of an error of type `{Self}`",
+    label = "this work may fail with `{Self}`, and only work that cannot fail can be spawned",
+    note = "handle the error with `.upon_error(…)`, or use `spawn_future` to hear of it later"
+)]
+pub trait NoError: sealed::Sealed {}
+
+impl sealed::Sealed for () {}
+impl sealed::Sealed for Never {}
+impl NoValue for () {}
+impl NoError for Never {}
+
+/// Why work was not spawned. The sender is in it, untouched.
+#[must_use = "the sender that was not spawned is in here"]
+pub struct SpawnError<S> {
+    sender: S,
+    reason: Reason,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Reason {
+    Closed,
+    NoMemory,
+}
+
+impl<S> SpawnError<S> {
+    pub(super) fn closed(sender: S) -> Self {
+        Self { sender, reason: Reason::Closed }
+    }
+
+    pub(super) fn no_memory(sender: S) -> Self {
+        Self { sender, reason: Reason::NoMemory }
+    }
+
+    /// Whether a join had been started. Otherwise the frame allocator had no memory left.
+    pub fn is_closed(&self) -> bool {
+        matches!(self.reason, Reason::Closed)
+    }
+
+    /// The sender.
+    pub fn into_sender(self) -> S {
+        self.sender
+    }
+}
+
+impl<S> fmt::Debug for SpawnError<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("SpawnError").field(&self.reason).finish()
+    }
+}
+
+impl<S> fmt::Display for SpawnError<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.reason {
+            Reason::Closed => "the scope is closed: its join was started, or it was dropped",
+            Reason::NoMemory => "the frame allocator has no memory left for the work",
+        })
+    }
+}
+
+impl<S> core::error::Error for SpawnError<S> {}
+
+/// The scope alone hears of the end.
+struct ToScope;
+
+impl<S> Ending<S> for ToScope
+where
+    S: Sender<Value: NoValue, Error: NoError> + 'static,
+{
+    const OWN_STOP: bool = false;
+
+    fn ended(block: Counted<S, Self>, outcome: OutcomeOf<S>) {
+        if let Outcome::Panicked(panic) = outcome {
+            // SAFETY: rule 3 of the block: the work has completed, and it is we who complete it.
+            unsafe { block.panicked(panic) };
+        }
+    }
+}
+
+pub(super) fn spawn<S>(shared: &Arc<Shared>, name: Name, sender: S, env: &Env) -> Result<(), SpawnError<S>>
+where
+    S: Sender<Value: NoValue, Error: NoError> + 'static,
+{
+    let Some(association) = Shared::enter(shared, name) else {
+        return Err(SpawnError::closed(sender));
+    };
+    match Counted::new(env, &shared.stop.token(), association, ToScope) {
+        Ok(block) => {
+            block.start(sender);
+            Ok(())
+        }
+        Err(_) => Err(SpawnError::no_memory(sender)),
+    }
+}

@@ -1,0 +1,311 @@
+//! A description of work that has not started. The adaptors are provided methods, as `Iterator`'s are; each has
+//! its own file in `algorithm`.
+
+use crate::algorithm::{
+    affine_on::AffineOn,
+    boxed::AnySender,
+    bulk::Bulk,
+    continues_on::ContinuesOn,
+    dematerialize::{Dematerialize, ValueAsOutcome},
+    finally::Finally,
+    fork_join::Branches,
+    fork_join::ForkJoin,
+    into_result::{ErrorAsValue, IntoResult},
+    let_error::LetError,
+    let_stopped::LetStopped,
+    let_value::LetValue,
+    map_error::{MapError, MapFailure},
+    materialize::{Materialize, OutcomeAsValue},
+    on::On,
+    split::Split,
+    starts_on::StartsOn,
+    stop_when::StopWhen,
+    stopped_as_error::{StopToError, StoppedAsError},
+    stopped_as_option::{StopAsNone, StoppedAsOption},
+    then::{MapValue, Then},
+    transpose::{ResultToDoors, Transpose},
+    unstoppable::Unstoppable,
+    upon_error::{ErrorToValue, UponError},
+    upon_stopped::{StopToValue, UponStopped},
+    with_env::WithEnv,
+    write_env::WriteEnv,
+};
+use crate::{Awaited, Completes, Receiver};
+use convoke_core::env::Changes;
+use convoke_core::raw::Operation;
+use convoke_core::{Env, Executor, ExecutorRef, Never, Outcome};
+
+/// A description of work that ends with an [`Outcome`]. Nothing happens until it is connected to a receiver and
+/// started, by `sync_wait`, a scope or an `await`.
+///
+/// A sender is `Send`, and so are the closures it is made of: work may be started on one thread and complete on
+/// another. The values that pass through need not be.
+///
+/// Writing one: an adaptor that merely transforms an outcome implements
+/// [`Transform`](crate::algorithm::transform::Transform), which takes no `unsafe`; what completes by itself is made of
+/// [`from_callback`](crate::algorithm::from_callback). Others implement this trait: `connect` moves the sender and the
+/// receiver into an [`Operation`]. It must not panic; whatever may, happens in `start` and is caught there.
+///
+/// # Safety
+/// Whoever starts an operation frees its storage when the receiver was completed, and relies on this:
+/// 1. The receiver is completed in `start` or after it, never in `connect`.
+/// 2. When it is completed nothing of the operation is in use any more: no child is running, nothing of it is queued, no
+///    callback registered; and nobody touches it afterwards.
+/// 3. `COMPLETES` is true. One that says `Inline` has completed its receiver when `start` returns.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a sender",
+    label = "expected a sender",
+    note = "senders are made by `just`, `just_from`, `schedule`, `from_callback`, … and by adaptors on other senders",
+    note = "a closure that is expected to return a sender must return one: wrap a plain value with `just(value)`, \
+            or use `then` instead of `let_value`",
+    note = "the values of a sender must be `Send` where they are kept, and its closures must be `Send`"
+)]
+#[must_use = "a sender does nothing until it is started: by `sync_wait`, a scope or an `await`"]
+pub unsafe trait Sender: Sized + Send {
+    // The bounds of the adaptors stand where their types do, and not in a `where`: the compiler then says in fewer lines
+    // which one is not met.
+
+    /// What it completes with.
+    type Value;
+    /// What it fails with. [`Never`] if it cannot fail.
+    type Error;
+    /// What is known, at compile time, about where this completes.
+    const COMPLETES: Completes = Completes::Anywhere;
+    /// The connected work.
+    type Operation<R: Receiver<Self::Value, Self::Error>>: Operation;
+
+    /// Connects the work to the receiver of its outcome.
+    fn connect<R: Receiver<Self::Value, Self::Error>>(self, receiver: R) -> Self::Operation<R>;
+
+    /// The executor that a value will be completed on if the work is started in `env`, where it can be told.
+    fn completes_on(&self, env: &Env) -> Option<ExecutorRef> {
+        (Self::COMPLETES <= Completes::Here).then(|| env.executor().clone())
+    }
+
+    /// If all that it does in this environment is to go to the back of that executor's queue: its outcome then. A task
+    /// that awaits it goes there itself.
+    #[doc(hidden)]
+    #[inline]
+    fn as_yield(&self, env: &Env) -> Option<OutcomeOf<Self>> {
+        let _ = env;
+        None
+    }
+
+    /// The future of this sender, for generic code; elsewhere `sender.await` makes it.
+    #[track_caller]
+    fn into_awaited(self) -> Awaited<Self> {
+        Awaited::new(self)
+    }
+
+    /// Changes the value. See [`algorithm::then`](crate::algorithm::then).
+    fn then<F: FnOnce(Self::Value) -> T + Send, T>(self, f: F) -> Then<Self, F> {
+        Then::new(self, MapValue(f))
+    }
+
+    /// Changes the error. See [`algorithm::map_error`](crate::algorithm::map_error).
+    fn map_error<F: FnOnce(Self::Error) -> T + Send, T>(self, f: F) -> MapError<Self, F> {
+        MapError::new(self, MapFailure(f))
+    }
+
+    /// The same work where an error type is asked for: for senders that cannot fail, beside senders that can.
+    ///
+    /// ```
+    /// use convoke::prelude::*;
+    ///
+    /// let parsed = just("42").may_fail().let_value(|text| just_from(move || text.parse::<u32>()).transpose());
+    /// assert_eq!(sync_wait(parsed), Outcome::Value(42));
+    /// ```
+    fn may_fail<E>(self) -> MapError<Self, fn(Never) -> E>
+    where
+        Self: Sender<Error = Never>,
+    {
+        MapError::new(self, MapFailure(Never::absurd))
+    }
+
+    /// Goes on with another sender made from the value. See [`algorithm::let_value`](crate::algorithm::let_value).
+    fn let_value<F: FnOnce(Self::Value) -> S + Send, S: Sender<Error: SameError<Self::Error>>>(
+        self,
+        f: F,
+    ) -> LetValue<Self, F> {
+        LetValue::new(self, f)
+    }
+
+    /// Goes on with another sender made from the error. See [`algorithm::let_error`](crate::algorithm::let_error).
+    fn let_error<F: FnOnce(Self::Error) -> S + Send, S: Sender<Value = Self::Value>>(
+        self,
+        f: F,
+    ) -> LetError<Self, F> {
+        LetError::new(self, f)
+    }
+
+    /// Goes on with another sender if it was stopped. See [`algorithm::let_stopped`](crate::algorithm::let_stopped).
+    fn let_stopped<F: FnOnce() -> S + Send, S: Sender<Value = Self::Value, Error = Self::Error>>(
+        self,
+        f: F,
+    ) -> LetStopped<Self, F> {
+        LetStopped::new(self, f)
+    }
+
+    /// Turns an error into a value. See [`algorithm::upon_error`](crate::algorithm::upon_error).
+    fn upon_error<F: FnOnce(Self::Error) -> Self::Value + Send>(self, f: F) -> UponError<Self, F> {
+        UponError::new(self, ErrorToValue(f))
+    }
+
+    /// Turns a stop into a value. See [`algorithm::upon_stopped`](crate::algorithm::upon_stopped).
+    fn upon_stopped<F: FnOnce() -> Self::Value + Send>(self, f: F) -> UponStopped<Self, F> {
+        UponStopped::new(self, StopToValue(f))
+    }
+
+    /// Turns value and error into one `Result`. See [`algorithm::into_result`](crate::algorithm::into_result).
+    fn into_result(self) -> IntoResult<Self> {
+        IntoResult::new(self, ErrorAsValue)
+    }
+
+    /// Splits a `Result` over the value and the error door. See [`algorithm::transpose`](crate::algorithm::transpose).
+    fn transpose<V, E>(self) -> Transpose<Self>
+    where
+        Self: Sender<Value = Result<V, E>, Error = Never>,
+    {
+        Transpose::new(self, ResultToDoors)
+    }
+
+    /// Turns a stop into `None`. See [`algorithm::stopped_as_option`](crate::algorithm::stopped_as_option).
+    fn stopped_as_option(self) -> StoppedAsOption<Self> {
+        StoppedAsOption::new(self, StopAsNone)
+    }
+
+    /// Turns a stop into an error. See [`algorithm::stopped_as_error`](crate::algorithm::stopped_as_error).
+    fn stopped_as_error(self, error: Self::Error) -> StoppedAsError<Self, Self::Error>
+    where
+        Self::Error: Send,
+    {
+        StoppedAsError::new(self, StopToError(error))
+    }
+
+    /// Turns the outcome into the value. See [`algorithm::materialize`](crate::algorithm::materialize).
+    fn materialize(self) -> Materialize<Self> {
+        Materialize::new(self, OutcomeAsValue)
+    }
+
+    /// Turns an outcome that is the value into the outcome. See [`algorithm::dematerialize`](crate::algorithm::dematerialize).
+    fn dematerialize<V, E>(self) -> Dematerialize<Self>
+    where
+        Self: Sender<Value = Outcome<V, E>, Error = Never>,
+    {
+        Dematerialize::new(self, ValueAsOutcome)
+    }
+
+    /// Starts it on an executor. See [`algorithm::starts_on`](crate::algorithm::starts_on).
+    fn starts_on<X: Executor>(self, executor: &X) -> StartsOn<X, Self> {
+        crate::algorithm::starts_on::starts_on(executor, self)
+    }
+
+    /// Carries the outcome to an executor. See [`algorithm::continues_on`](crate::algorithm::continues_on).
+    fn continues_on<X: Executor>(self, executor: &X) -> ContinuesOn<Self, X>
+    where
+        Self::Value: Send,
+        Self::Error: Send,
+    {
+        ContinuesOn::new(self, executor.clone())
+    }
+
+    /// Runs it on an executor and comes back. See [`algorithm::on`](crate::algorithm::on).
+    fn on<X: Executor>(self, executor: &X) -> On<X, Self>
+    where
+        Self::Value: Send,
+        Self::Error: Send,
+    {
+        On::new(executor, self)
+    }
+
+    /// Completes on an executor, and hops only if it must. See [`algorithm::affine_on`](crate::algorithm::affine_on).
+    fn affine_on<X: Executor>(self, executor: &X) -> AffineOn<Self, X>
+    where
+        Self::Value: Send,
+        Self::Error: Send,
+    {
+        AffineOn::new(self, executor.clone())
+    }
+
+    /// Runs it in an environment changed by a function. See [`algorithm::with_env`](crate::algorithm::with_env).
+    fn with_env<F: FnOnce(&Env) -> Changes + Send>(self, f: F) -> WithEnv<Self, F> {
+        WithEnv::new(self, f)
+    }
+
+    /// Runs it in a changed environment. See [`algorithm::write_env`](crate::algorithm::write_env).
+    fn write_env(self, changes: Changes) -> WriteEnv<Self> {
+        WriteEnv::new(self, changes)
+    }
+
+    /// Shields it from stop requests. See [`algorithm::unstoppable`](crate::algorithm::unstoppable).
+    fn unstoppable(self) -> Unstoppable<Self> {
+        Unstoppable::new(self)
+    }
+
+    /// Runs a clean-up after it, on every exit. See [`algorithm::finally`](crate::algorithm::finally).
+    fn finally<C>(self, clean_up: C) -> Finally<Self, C>
+    where
+        C: Sender<Value = (), Error = Never>,
+        Self::Value: Send,
+        Self::Error: Send,
+    {
+        Finally::new(self, clean_up)
+    }
+
+    /// Stops the work when another sender completes. See [`algorithm::stop_when`](crate::algorithm::stop_when).
+    fn stop_when<T: Sender>(self, trigger: T) -> StopWhen<Self, T> {
+        StopWhen::new(self, trigger)
+    }
+
+    /// Erases the type. See [`algorithm::boxed`](crate::algorithm::boxed).
+    fn boxed(self) -> AnySender<Self::Value, Self::Error>
+    where
+        Self: 'static,
+        Self::Value: Send + 'static,
+        Self::Error: Send + 'static,
+    {
+        AnySender::new(self)
+    }
+
+    /// One result for several consumers. See [`algorithm::split`](crate::algorithm::split).
+    fn split(self) -> Split<Self>
+    where
+        Self: 'static,
+        Self::Value: Clone + Send,
+        Self::Error: Clone + Send,
+    {
+        Split::new(self)
+    }
+
+    /// One result to several continuations, which run side by side. See
+    /// [`algorithm::fork_join`](crate::algorithm::fork_join).
+    fn fork_join<F>(self, branches: F) -> ForkJoin<Self, F>
+    where
+        F: Branches<Self::Value, Self::Error>,
+    {
+        ForkJoin::new(self, branches)
+    }
+
+    /// Calls a function with every index below `count` and the value, in parallel where that can be. See
+    /// [`algorithm::bulk`](crate::algorithm::bulk).
+    fn bulk<F: Fn(usize, &Self::Value) + Send + Sync>(self, count: usize, f: F) -> Bulk<Self, F>
+    where
+        Self::Value: Send + Sync,
+    {
+        Bulk::new(self, count, f)
+    }
+}
+
+/// The type itself: what `let_value` asks of the error of the sender that follows.
+#[diagnostic::on_unimplemented(
+    message = "the sender that follows fails with `{Self}`, the one before it with `{E}`",
+    label = "the two have different error types",
+    note = "where one of them cannot fail (`Never`), say `may_fail()` there; else bring one to the type of the other with \
+            `map_error`"
+)]
+pub trait SameError<E> {}
+
+impl<E> SameError<E> for E {}
+
+/// The outcome of a sender.
+pub type OutcomeOf<S> = Outcome<<S as Sender>::Value, <S as Sender>::Error>;

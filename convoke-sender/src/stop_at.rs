@@ -1,0 +1,132 @@
+//! `stop_after(duration, sender)` and `stop_at(instant, sender)`: a deadline that is kept.
+
+use std::time::{Duration, Instant};
+
+use crate::algorithm::scoped::{Scoped, ScopedOperation};
+use crate::algorithm::stop_when::StopWhen;
+use crate::algorithm::transform::{Transform, Transformed};
+use crate::{Completes, Receiver, Sender};
+use convoke_core::env::Changes;
+use convoke_core::{Env, Outcome, StopReason, StopSource};
+
+use convoke_exec::raw::When;
+use convoke_exec::time::{Sleep, sleep, sleep_until, timers_of};
+
+/// A sender whose work is asked to stop, with [`StopReason::Deadline`], after this while, counted from its start. All else
+/// is as for [`stop_at()`].
+///
+/// - *Completes with* the outcome of the work.
+/// - *If dropped* before it was started, the work is dropped.
+/// - *Runs on* whatever the work runs on; the request is made on the executor of the environment around.
+///
+/// ```
+/// use std::time::Duration;
+/// use convoke::prelude::*;
+/// use convoke::time::stop_after;
+///
+/// let in_time = stop_after(Duration::from_secs(3600), just("done"));
+/// assert_eq!(sync_wait(in_time), Outcome::Value("done"));
+///
+/// let too_slow = stop_after(Duration::from_millis(1), never::<u32>());
+/// assert_eq!(sync_wait(too_slow), Outcome::Stopped);
+/// ```
+pub fn stop_after<S>(duration: Duration, sender: S) -> StopAt<S>
+where
+    S: Sender<Value: Send, Error: Send>,
+{
+    StopAt { sender, when: When::After(duration) }
+}
+
+/// A sender whose work is asked to stop, with [`StopReason::Deadline`], at this time. The work sees the deadline in its
+/// stop token: the nearer of this one and the one of the environment around, and it is the nearer one that is kept.
+///
+/// - *Completes with* the outcome of the work, when the work has ended: stopped, if it has honoured the request. If a stop
+///   callback panics: panicked.
+/// - *If dropped* before it was started, the work is dropped.
+/// - *Runs on* whatever the work runs on; the request is made on the executor of the environment around. If the time has
+///   passed already the work is started with the request made.
+///
+/// ```
+/// use std::time::{Duration, Instant};
+/// use convoke::prelude::*;
+/// use convoke::time::{stop_after, stop_at};
+///
+/// let at = Instant::now() + Duration::from_millis(1);
+/// let look = || read_env(|env| (env.stop().reason(), env.stop().deadline()));
+/// let work = never().let_stopped(look);
+/// let bounded = stop_after(Duration::from_secs(3600), stop_at(at, work));
+/// assert_eq!(sync_wait(bounded), Outcome::Value((Some(StopReason::Deadline), Some(at))));
+/// ```
+pub fn stop_at<S>(instant: Instant, sender: S) -> StopAt<S>
+where
+    S: Sender<Value: Send, Error: Send>,
+{
+    StopAt { sender, when: When::At(instant) }
+}
+
+/// See [`stop_at()`] and [`stop_after()`].
+#[derive(Clone, Debug)]
+#[must_use = "a sender does nothing until it is started"]
+pub struct StopAt<S> {
+    sender: S,
+    when: When,
+}
+
+impl<S> Scoped for StopAt<S>
+where
+    S: Sender<Value: Send, Error: Send>,
+{
+    type Work = StopWhen<S, Transformed<Sleep, AskToStop>>;
+
+    fn enter(self, around: &Env) -> (Self::Work, Changes) {
+        let now = timers_of(around).now();
+        let parent = around.stop_token();
+        let source = match self.when.from(now) {
+            Some(at) => StopSource::child_with_deadline(&parent, at),
+            None => StopSource::child_of(&parent),
+        };
+        let deadline = source.token().deadline();
+        if deadline.is_some_and(|at| at <= now) {
+            // Before the work is started, not right after.
+            source.request_stop(StopReason::Deadline);
+        }
+        let changes = Changes::new().stop_token(source.token());
+        let timeout = deadline.map_or(sleep(Duration::MAX), sleep_until);
+        (self.sender.stop_when(Transformed::new(timeout, AskToStop { source })), changes)
+    }
+}
+
+// SAFETY: the child in `scoped` completes the receiver, and nothing else is done afterwards.
+#[diagnostic::do_not_recommend]
+unsafe impl<S> Sender for StopAt<S>
+where
+    S: Sender<Value: Send, Error: Send>,
+{
+    type Value = S::Value;
+    type Error = S::Error;
+    const COMPLETES: Completes = <<Self as Scoped>::Work as Sender>::COMPLETES;
+    type Operation<R: Receiver<S::Value, S::Error>> = ScopedOperation<Self, R>;
+
+    fn connect<R: Receiver<S::Value, S::Error>>(self, receiver: R) -> Self::Operation<R> {
+        ScopedOperation::new(self, receiver)
+    }
+}
+
+crate::awaitable!([S] StopAt<S>);
+
+/// Asks to stop when the time has come.
+#[derive(Debug)]
+pub struct AskToStop {
+    source: StopSource,
+}
+
+impl<E> Transform<(), E> for AskToStop {
+    type Value = ();
+    type Error = E;
+
+    fn apply(self, outcome: Outcome<(), E>) -> Outcome<(), E> {
+        outcome.map(|()| {
+            self.source.request_stop(StopReason::Deadline);
+        })
+    }
+}

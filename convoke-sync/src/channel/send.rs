@@ -1,0 +1,112 @@
+//! Sending a message, and waiting until there is room for it.
+
+use core::fmt;
+use core::future::Future;
+use core::pin::Pin;
+use core::task::{Context, Poll};
+
+use pin_project_lite::pin_project;
+
+use super::super::wait::Wait;
+use super::super::wait_queue::Standing;
+use super::SendError;
+use super::queue::{Offered, Queue, SENDERS, State};
+use convoke_core::raw::Pause;
+use convoke_core::raw::wake_if_any;
+
+pin_project! {
+    /// See [`mpsc::Sender::send`](crate::mpsc::Sender::send).
+    #[must_use = "futures do nothing until they are awaited"]
+    pub struct SendMessage<'a, T> {
+        queue: &'a Queue<T>,
+        // Until it is sent, or queued with us.
+        message: Option<T>,
+        pause: Pause,
+        #[pin]
+        wait: Wait<'a, State<T>, Option<T>, 2>,
+    }
+}
+
+impl<'a, T> SendMessage<'a, T> {
+    #[inline]
+    #[track_caller]
+    pub(crate) fn new(queue: &'a Queue<T>, message: T) -> Self {
+        Self { queue, message: Some(message), pause: Pause::here(), wait: Wait::new(&queue.waiting) }
+    }
+
+    #[inline]
+    fn begin(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<(), SendError<T>>> {
+        let likely_full = self.queue.len() >= self.queue.capacity();
+        if !likely_full && Pause::is_stopped() {
+            return Poll::Pending;
+        }
+        let this = self.project();
+        let Some(mut message) = this.message.take() else { panic!("polled after it has ended") };
+        // Foreign code, a waker's, runs without the lock.
+        let mut waker = likely_full.then(|| cx.waker().clone());
+        loop {
+            let mut locked = this.queue.waiting.lock();
+            match this.queue.offer(&mut locked, message) {
+                Offered::Sent(receiver) => {
+                    drop(locked);
+                    wake_if_any(receiver);
+                    return Poll::Ready(Ok(()));
+                }
+                Offered::Closed(message) => {
+                    drop(locked);
+                    return Poll::Ready(Err(SendError(message)));
+                }
+                Offered::NoRoom(returned, room) => {
+                    drop(locked);
+                    message = returned;
+                    this.queue.make_room(room);
+                }
+                Offered::Full(returned) => {
+                    if let Some(waker) = waker.take() {
+                        this.wait.enqueue(&mut locked, SENDERS, Some(returned), waker);
+                        drop(locked);
+                        this.pause.wait(cx);
+                        return Poll::Pending;
+                    }
+                    drop(locked);
+                    message = returned;
+                    waker = Some(cx.waker().clone());
+                }
+            }
+        }
+    }
+}
+
+impl<T> Future for SendMessage<'_, T> {
+    type Output = Result<(), SendError<T>>;
+
+    #[inline]
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        if Pause::was_stopped() {
+            let this = self.project();
+            // If it was taken along just now, it is sent.
+            let left = this.wait.leave();
+            drop((left, this.message.take()));
+            return Poll::Pending;
+        }
+        match self.wait.standing() {
+            Standing::Out => return self.begin(cx),
+            Standing::Queued if self.as_mut().project().wait.renew(cx) == Standing::Queued => {
+                self.project().pause.wait(cx);
+                return Poll::Pending;
+            }
+            Standing::Queued | Standing::Granted => {}
+        }
+        match self.project().wait.take_granted().flatten() {
+            // Nobody took it along: the channel was closed.
+            Some(message) => Poll::Ready(Err(SendError(message))),
+            None => Poll::Ready(Ok(())),
+        }
+    }
+}
+
+impl<T> fmt::Debug for SendMessage<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SendMessage").field("wait", &self.wait).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,105 @@
+//! A task in an environment of its own: what `run_on` and `with_local` await.
+
+use core::fmt;
+use core::future::Future;
+use core::marker::PhantomPinned;
+use core::pin::Pin;
+use core::ptr::NonNull;
+
+use convoke_core::env::Changes;
+use convoke_core::raw::sync::UnsafeCell;
+use convoke_core::raw::{Adoptable, AdoptedReceiver, OnComplete, Operation, ScopedEnv, Slot};
+use convoke_core::{Env, Never, Outcome};
+
+use crate::child_task::{Task, TaskOperation};
+
+/// A task, and the changes to the environment that it is awaited in.
+#[derive(Debug)]
+pub struct ChildInEnv<F> {
+    task: Task<F>,
+    changes: Changes,
+}
+
+impl<F> ChildInEnv<F> {
+    pub(crate) fn new(task: Task<F>, changes: Changes) -> Self {
+        Self { task, changes }
+    }
+}
+
+// SAFETY: the receiver is completed once, by the receiver of the task in the slot, when that has completed and so is not used any
+// more; the slot is cleared before.
+unsafe impl<F: Future<Output: Send> + Send> Adoptable for ChildInEnv<F> {
+    type Value = F::Output;
+    type Error = Never;
+    type Operation = ChildOperation<F>;
+    const NAME: &'static str = "a task in an environment of its own";
+
+    fn connect(self, receiver: AdoptedReceiver<F::Output, Never>) -> ChildOperation<F> {
+        ChildOperation {
+            child: UnsafeCell::new(Some(self)),
+            receiver: UnsafeCell::new(Some(receiver)),
+            env: UnsafeCell::new(None),
+            task: Slot::new(),
+            _pinned: PhantomPinned,
+        }
+    }
+}
+
+/// The operation of a [`ChildInEnv`]. Its fields belong to `start` until the task is started, and then to the task's receiver.
+pub struct ChildOperation<F: Future + Send> {
+    child: UnsafeCell<Option<ChildInEnv<F>>>,
+    receiver: UnsafeCell<Option<AdoptedReceiver<F::Output, Never>>>,
+    env: UnsafeCell<Option<ScopedEnv>>,
+    task: Slot<TaskOperation<F, ChildReceiver<F>>>,
+    _pinned: PhantomPinned,
+}
+
+// SAFETY: the rule above gives each field to one thread at a time, and all of them are `Send`.
+unsafe impl<F: Future<Output: Send> + Send> Send for ChildOperation<F> {}
+
+impl<F: Future<Output: Send> + Send> Operation for ChildOperation<F> {
+    unsafe fn start(self: Pin<&mut Self>) {
+        // SAFETY: the operation is not moved. All fields are ours until the task is started, which is the last thing that we do.
+        // The receiver's environment outlives the scoped one, which is dropped before the receiver is completed.
+        unsafe {
+            let this = NonNull::from(self.get_unchecked_mut());
+            let parts = this.as_ref();
+            let Some(ChildInEnv { task, changes }) = (*parts.child.get()).take() else { return };
+            let Some(receiver) = &*parts.receiver.get_const() else { return };
+            *parts.env.get() = Some(ScopedEnv::new(receiver.env(), changes));
+            Slot::run(NonNull::from(&parts.task), || task.connect(ChildReceiver(this)));
+        }
+    }
+}
+
+/// Takes the outcome of the task and passes it on.
+struct ChildReceiver<F: Future + Send>(NonNull<ChildOperation<F>>);
+
+// SAFETY: it is completed once, on any thread; the operation is there until then.
+unsafe impl<F: Future<Output: Send> + Send> Send for ChildReceiver<F> {}
+
+impl<F: Future<Output: Send> + Send> OnComplete<Outcome<F::Output>> for ChildReceiver<F> {
+    fn complete(self, outcome: Outcome<F::Output>) {
+        // SAFETY: the task has completed and is not used any more; all fields are ours. The operation may be destroyed by the
+        // completion, which is the last thing that we do.
+        unsafe {
+            let parts = self.0.as_ref();
+            let outcome = parts.task.clear_after(outcome);
+            *parts.env.get() = None;
+            if let Some(receiver) = (*parts.receiver.get()).take() {
+                receiver.complete(outcome);
+            }
+        }
+    }
+
+    fn env(&self) -> &Env {
+        // SAFETY: `start` has made the environment before it started the task, and it stays until the task has completed.
+        unsafe { (*self.0.as_ref().env.get_const()).as_ref().expect("made by `start`") }
+    }
+}
+
+impl<F: Future + Send> fmt::Debug for ChildOperation<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ChildOperation").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,83 @@
+//! Tasks: `async fn`s that run in scopes, stop in order, and have their clean-up awaited.
+//!
+//! | module | contents |
+//! | --- | --- |
+//! | [`task()`], [`mod@launch`] | a future that runs as a task; the root of a chain, started from ordinary code |
+//! | [`mod@scope`], [`mod@local_scope`] | children beside a task, or inside it |
+//! | [`cleanup`] | clean-up that is awaited on every exit |
+//! | [`together`], [`limits`] | several futures at once in one task; deadlines and shields |
+//! | [`concurrent`], [`mod@generator`] | a function over many items, several at a time; bodies that yield values |
+//! | [`policy`], [`schedule`] | scopes that another rule than the first failure ends; retry and repeat |
+//! | [`mod@blocking`] | work that blocks, on threads of its own |
+//! | [`context`] | typed services with ordered shutdown |
+//!
+//! Programs use the facade crate `convoke`, which re-exports all of this.
+
+pub mod blocking;
+pub mod chance;
+mod child_env;
+mod child_task;
+pub mod cleanup;
+pub mod concurrent;
+pub mod context;
+mod flow;
+mod frame_arc;
+mod framed;
+pub mod generator;
+pub mod launch;
+pub mod limits;
+pub mod local_scope;
+mod own_thread;
+pub mod policy;
+mod region;
+mod registry;
+pub mod schedule;
+pub mod scope;
+mod surroundings;
+mod task;
+pub mod together;
+
+pub use blocking::{BlockingPool, blocking};
+pub use child_task::{Task, TaskOperation, task};
+pub use cleanup::{AsyncClose, Cleanups, Exit, Lent, cleanups, ensure, set_cleanup_hook, using};
+pub use concurrent::{for_each_concurrent, map_concurrent};
+pub use context::Context;
+pub use flow::{
+    CatchStopped, Checkpoint, EndStopped, Forever, NoReturn, NotSend, Reschedule, RunOn, Stoppable, Stopped,
+    WithLocal, catch_stopped, checkpoint, current, forever, reschedule, run_on, stoppable, stopped,
+    with_local,
+};
+pub use framed::{Framed, frame, frame_dyn, frame_dyn_local, try_frame};
+pub use generator::{Generator, Yielder, generator};
+pub use launch::{BlockOn, Launch, Launched, block_on, block_on_with, launch};
+pub use limits::{Elapsed, deadline, shield, stop_after, timeout};
+pub use local_scope::{LocalHandle, LocalScope, LocalScopeNotSend, local_scope, local_scope_not_send};
+pub use policy::{PolicyScope, scope_with};
+pub use scope::{
+    BlockingHandle, BlockingScope, Bound, EndedEarly, Handle, Scope, blocking_scope, blocking_scope_with,
+    scope, scope_on,
+};
+pub use together::{join, race, try_join};
+
+pub mod raw {
+    //! For people who write combinators: regions, and the parts that are model-checked on their own.
+
+    #[doc(hidden)]
+    pub use crate::flow::Returns;
+    #[cfg(feature = "testing")]
+    #[doc(hidden)]
+    pub use crate::region::explored;
+    pub use crate::region::{BodyMark, Region};
+    #[cfg(feature = "testing")]
+    #[doc(hidden)]
+    pub use crate::registry::ask_stop;
+    #[doc(hidden)]
+    pub use crate::registry::{Found, Seen, look_at_all};
+    #[doc(hidden)]
+    pub use crate::task::Look;
+    #[doc(hidden)]
+    pub use crate::task::state as task_state;
+    pub use crate::task::wake_at_home;
+    #[doc(hidden)]
+    pub use crate::together::bells::{Bell, Bells, Key};
+}

@@ -1,0 +1,141 @@
+//! A shield that holds for a while: `shield(future).grace(period)`.
+
+use core::fmt;
+use core::future::Future;
+use core::pin::Pin;
+use core::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use convoke_core::raw::{Frame, Polled, StopWatch, outside_a_task};
+use convoke_core::{Panic, StopReason};
+use pin_project_lite::pin_project;
+
+use crate::region::{Region, pass_on_stop};
+use convoke_exec::raw::Alarm;
+
+pin_project! {
+    /// See [`Shield::grace`](super::Shield::grace).
+    #[must_use = "futures do nothing until they are awaited"]
+    pub struct GracePeriod<F> {
+        #[pin]
+        body: Option<F>,
+        #[pin]
+        alarm: Alarm,
+        region: Region,
+        period: Duration,
+        begun: bool,
+        // From when the stop was heard of.
+        heard: Option<Heard>,
+        watch: StopWatch,
+        // Of a stop callback; it goes on when the body has ended.
+        panic: Option<Panic>,
+    }
+}
+
+/// A stop that was asked for around.
+#[derive(Clone, Copy)]
+struct Heard {
+    reason: StopReason,
+    /// When it reaches inside; never, if that is too far away to be named.
+    at: Option<Instant>,
+}
+
+impl<F: Future> GracePeriod<F> {
+    pub(super) fn new(body: Option<F>, period: Duration) -> Self {
+        Self {
+            body,
+            alarm: Alarm::new(),
+            region: Region::shielded(),
+            period,
+            begun: false,
+            heard: None,
+            watch: StopWatch::new(),
+            panic: None,
+        }
+    }
+
+    /// Hears of a stop around, and of when there will be one at the latest.
+    fn listen(self: Pin<&mut Self>, around: &Frame<'_>, cx: &Context<'_>) {
+        let this = self.project();
+        if !*this.begun {
+            *this.begun = true;
+            if let Some(latest) = around.deadline().and_then(|deadline| deadline.checked_add(*this.period)) {
+                *this.region = Region::shielded().with_deadline(latest);
+            }
+        }
+        if this.heard.is_some() {
+            return;
+        }
+        let Some(reason) = around.stop_reason() else { return this.watch.watch(around, cx) };
+        let now = this.alarm.as_ref().now(around.operation_owner().env().executor());
+        *this.heard = Some(Heard { reason, at: now.checked_add(*this.period) });
+        if this.period.is_zero() {
+            ask(this.region, reason, this.panic);
+        }
+    }
+
+    /// Whether the grace period is over, which it was not before: then the body was asked to stop just now.
+    fn is_over(self: Pin<&mut Self>, cx: &Context<'_>) -> bool {
+        let this = self.project();
+        let Some(Heard { reason, at: Some(at) }) = *this.heard else { return false };
+        let over = this.region.stop_reason().is_none() && this.alarm.as_ref().poll(at, cx);
+        if over {
+            ask(this.region, reason, this.panic);
+        }
+        over
+    }
+}
+
+fn ask(region: &Region, reason: StopReason, caught: &mut Option<Panic>) {
+    if let Err(panic) = Panic::catch(|| region.request_stop(reason)) {
+        *caught = Some(panic);
+    }
+}
+
+impl<F: Future> Future for GracePeriod<F> {
+    type Output = F::Output;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
+        if self.body.is_none() {
+            // It was stopped: this is polled beside something that must not be dropped yet.
+            return pass_on_stop();
+        }
+        let held = Frame::held_before();
+        Frame::current(|frame| match frame {
+            Some(around) => self.as_mut().listen(around, cx),
+            None => outside_a_task("a shield"),
+        });
+        let polled = loop {
+            let this = self.as_mut().project();
+            let Some(body) = this.body.as_pin_mut() else { unreachable!("it was there above") };
+            match this.region.poll(body, cx) {
+                Polled::Pending if self.as_mut().is_over(cx) => {}
+                polled => break polled,
+            }
+        };
+        if matches!(polled, Polled::Pending) {
+            Frame::hold_current();
+            return Poll::Pending;
+        }
+        let mut this = self.project();
+        // It may have been polled twice, and have held the task for the first time of it.
+        Frame::forget_holds(held);
+        this.region.within(|| this.body.set(None));
+        if let Some(panic) = this.panic.take() {
+            panic.resume();
+        }
+        match polled {
+            Polled::Ready(value) => Poll::Ready(value),
+            _ => pass_on_stop(),
+        }
+    }
+}
+
+impl<F> fmt::Debug for GracePeriod<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("GracePeriod")
+            .field("period", &self.period)
+            .field("region", &self.region)
+            .finish_non_exhaustive()
+    }
+}

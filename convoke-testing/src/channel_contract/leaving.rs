@@ -1,0 +1,127 @@
+//! A stop at any point, of all or of one: nothing that was sent is lost, and nothing arrives twice.
+
+use core::cell::RefCell;
+use core::future::Future;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use convoke_core::{StopReason, StopSource};
+
+use super::super::explore_stops::{explore_inner_stops, explore_stops};
+use super::super::play::{Play, run};
+use super::ledger::{Ledger, message};
+use super::{Calls, ChannelUnderTest, Harness};
+use convoke_task::{catch_stopped, checkpoint, race, scope};
+
+const SENDERS: u32 = 2;
+const MESSAGES: u32 = 3;
+
+/// A receiver that is put away when the task that has it ends, for the test to receive the rest. The channel is closed then:
+/// those who send would wait for ever.
+struct PutAway<C: ChannelUnderTest> {
+    receiver: Option<C::Receiver>,
+    place: Arc<Mutex<Option<C::Receiver>>>,
+}
+
+impl<C: ChannelUnderTest> Drop for PutAway<C> {
+    fn drop(&mut self) {
+        if let Some(mut receiver) = self.receiver.take() {
+            C::close(&mut receiver);
+            *self.place.lock().unwrap_or_else(PoisonError::into_inner) = Some(receiver);
+        }
+    }
+}
+
+/// What one run leaves behind.
+struct Left<R> {
+    ledger: Ledger,
+    receiver: Arc<Mutex<Option<R>>>,
+}
+
+/// Several send and one receives, who gives up waiting again and again.
+fn program<C: ChannelUnderTest>(
+    calls: Calls,
+    left: &Left<C::Receiver>,
+) -> impl Future<Output = ()> + Send + use<C> {
+    let (sender, receiver) = C::open(1);
+    let mut end = PutAway::<C> { receiver: Some(receiver), place: left.receiver.clone() };
+    let ledger = left.ledger.clone();
+    async move {
+        scope(async |s| {
+            for whose in 0..SENDERS {
+                let (sender, ledger) = (sender.clone(), ledger.clone());
+                s.spawn(async move {
+                    for number in 0..MESSAGES {
+                        let message = message(whose, number);
+                        if calls.send::<C>(&sender, message).await.is_ok() {
+                            ledger.sent(message);
+                        }
+                    }
+                });
+            }
+            drop(sender);
+            let ledger = ledger.clone();
+            s.spawn(async move {
+                let Some(receiver) = &mut end.receiver else { unreachable!("put there above") };
+                loop {
+                    let received = race((async { Some(calls.receive::<C>(receiver).await) }, async {
+                        checkpoint().await;
+                        None
+                    }));
+                    match received.await {
+                        Some(Some(message)) => ledger.received(message),
+                        Some(None) => return,
+                        None => {}
+                    }
+                }
+            });
+        })
+        .await;
+    }
+}
+
+pub(super) fn a_stop_loses_no_message<C: ChannelUnderTest>(harness: &Harness<C>) {
+    let calls = harness.calls();
+    let kept = RefCell::new(Vec::new());
+    let make = || {
+        let left = Left { ledger: Ledger::default(), receiver: Arc::default() };
+        let running = program::<C>(calls, &left);
+        kept.borrow_mut().push(left);
+        running
+    };
+    explore_stops(make);
+    explore_inner_stops(make);
+    for Left { ledger, receiver } in kept.take() {
+        let receiver = receiver.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Some(mut receiver) = receiver else { unreachable!("the task that had it has ended") };
+        let book = ledger.clone();
+        run(async move {
+            while let Some(message) = calls.receive::<C>(&mut receiver).await {
+                book.received(message);
+            }
+        });
+        ledger.check_order();
+    }
+}
+
+/// Also by those who would not have to wait.
+pub(super) fn a_stop_is_heard<C: ChannelUnderTest>(harness: &Harness<C>) {
+    if !harness.hears_stops {
+        return;
+    }
+    let source = StopSource::new();
+    let (sender, mut receiver) = C::open(2);
+    let (mut receiver, sender) = Play::new().stop_token(source.token()).run(async move {
+        assert_eq!(C::send(&sender, 1).await, Ok(()));
+        source.request_stop(StopReason::Requested);
+        let sent = catch_stopped(C::send(&sender, 2)).await;
+        assert!(sent.is_err(), "one who was asked to stop has sent something");
+        let received = catch_stopped(C::receive(&mut receiver)).await;
+        assert!(received.is_err(), "one who was asked to stop has received something");
+        (receiver, sender)
+    });
+    drop(sender);
+    run(async move {
+        assert_eq!(C::receive(&mut receiver).await, Some(1), "a stop loses nothing that was sent");
+        assert_eq!(C::receive(&mut receiver).await, None);
+    });
+}

@@ -1,0 +1,102 @@
+//! Leaving before one is inside: by a stop at any point, or by dropping the future. No permit is lost, and the next comes in.
+
+use core::cell::RefCell;
+use core::pin::pin;
+use core::task::Poll;
+use std::sync::Arc;
+use std::time::Duration;
+
+use convoke_core::{StopReason, StopSource};
+
+use super::super::explore_stops::{explore_inner_stops, explore_stops};
+use super::super::play::{Play, run};
+use super::super::woken::Woken;
+use super::{Harness, LockUnderTest, assert_free, enter};
+use convoke_task::{catch_stopped, checkpoint, scope, timeout};
+
+/// Everybody wants in, twice, and one is in a hurry.
+async fn contend<L: LockUnderTest>(lock: Arc<L>, users: usize, hears_stops: bool) {
+    scope(async |s| {
+        for number in 0..users {
+            let lock = lock.clone();
+            s.spawn(async move {
+                let held = enter(&*lock, hears_stops).await;
+                checkpoint().await;
+                drop(held);
+                if number % 2 == 0 {
+                    let _in_time = timeout(Duration::from_secs(1), enter(&*lock, hears_stops)).await;
+                    checkpoint().await;
+                }
+            });
+        }
+    })
+    .await;
+}
+
+pub(super) fn a_stop_loses_no_permit<L: LockUnderTest>(harness: &Harness<L>) {
+    let (users, hears_stops) = (harness.permits + 2, harness.hears_stops);
+    let kept = RefCell::new(Vec::new());
+    let program = || {
+        let lock = Arc::new(harness.make());
+        kept.borrow_mut().push(lock.clone());
+        contend(lock, users, hears_stops)
+    };
+    explore_stops(program);
+    explore_inner_stops(program);
+    for lock in kept.take() {
+        assert_free(&*lock, harness.permits);
+    }
+}
+
+pub(super) fn one_who_goes_while_he_waits_takes_nothing_along<L: LockUnderTest>(harness: &Harness<L>) {
+    let (lock, permits) = (Arc::new(harness.make()), harness.permits);
+    run(async move {
+        let inside: Vec<_> = core::iter::from_fn(|| lock.try_acquire()).take(permits).collect();
+        for _ in 0..3 {
+            let mut gone = Box::pin(lock.acquire());
+            assert!(Woken::new().poll(gone.as_mut()).is_pending(), "there is no room");
+        }
+        drop(inside);
+        assert_free(&*lock, permits);
+    });
+}
+
+pub(super) fn one_who_was_let_in_and_goes_lets_the_next_in<L: LockUnderTest>(harness: &Harness<L>) {
+    let (lock, permits) = (Arc::new(harness.make()), harness.permits);
+    run(async move {
+        let mut inside: Vec<_> = core::iter::from_fn(|| lock.try_acquire()).take(permits).collect();
+        let (first_woken, second_woken) = (Woken::new(), Woken::new());
+        let mut first = Box::pin(lock.acquire());
+        let mut second = Box::pin(lock.acquire());
+        assert!(first_woken.poll(first.as_mut()).is_pending(), "there is no room");
+        assert!(second_woken.poll(second.as_mut()).is_pending(), "there is no room");
+        drop(inside.pop());
+        assert!(first_woken.count() + second_woken.count() > 0, "there is room, and nobody was told");
+        drop(first);
+        assert!(second_woken.count() > 0, "the first is gone, and the second was not told");
+        let Poll::Ready(held) = second_woken.poll(second.as_mut()) else {
+            panic!("there is room, and nobody else who wants it")
+        };
+        drop((held, second, inside));
+        assert_free(&*lock, permits);
+    });
+}
+
+/// Also by one who would not have to wait.
+pub(super) fn a_stop_is_heard<L: LockUnderTest>(harness: &Harness<L>) {
+    if !harness.hears_stops {
+        return;
+    }
+    for is_free in [true, false] {
+        let (lock, permits, source) = (harness.make(), harness.permits, StopSource::new());
+        Play::new().stop_token(source.token()).run(async move {
+            let inside = core::iter::from_fn(|| lock.try_acquire()).take(if is_free { 0 } else { permits });
+            let inside: Vec<_> = inside.collect();
+            source.request_stop(StopReason::Requested);
+            let entered = pin!(catch_stopped(lock.acquire())).await;
+            assert!(entered.is_err(), "one who was asked to stop came in");
+            drop((entered, inside));
+            assert_free(&lock, permits);
+        });
+    }
+}
