@@ -52,8 +52,8 @@ pub mod raw {
     //! The low-level door: what executors, algorithms and task types are made of.
 
     pub use crate::adopted::{
-        Abandon, Adoptable, Adopted, AdoptedFuture, AdoptedReceiver, Complete, Handshake, Look, OnComplete,
-        Operation, Rendezvous, Slot, Wait, abort_on_unwind, polled_again, stop_frame,
+        Abandon, Adoptable, Adopted, AdoptedFuture, AdoptedReceiver, Complete, Handshake, OnComplete,
+        Operation, Peek, Rendezvous, Slot, Wait, abort_on_unwind, polled_again, stop_frame,
     };
     pub use crate::env::ScopedEnv;
     pub use crate::executor::{

@@ -11,7 +11,7 @@ use std::task::{Context, Poll, Wake, Waker};
 
 use convoke::prelude::*;
 use convoke::{checkpoint, sync_wait, task};
-use convoke_core::testing::{Connected, Gate};
+use convoke_sender::testing::{Connected, Gate};
 
 /// Polls a future once, and says whether that has panicked.
 async fn panics_when_polled<F: Future>(mut future: Pin<&mut F>) -> bool {

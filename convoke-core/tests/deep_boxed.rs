@@ -8,8 +8,9 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::mpsc;
 use std::thread;
 
-use convoke_core::prelude::*;
-use convoke_core::testing::{ByHand, Connected, DropCount, Gate};
+use convoke_core::testing::{ByHand, DropCount};
+use convoke_sender::prelude::*;
+use convoke_sender::testing::{Connected, Gate};
 
 const DEEP: usize = if cfg!(miri) { 200 } else { 100_000 };
 

@@ -5,8 +5,9 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use convoke_core::prelude::*;
-use convoke_core::testing::{ByHand, Connected, Gate};
+use convoke_core::testing::ByHand;
+use convoke_sender::prelude::*;
+use convoke_sender::testing::{Connected, Gate};
 
 #[derive(Clone, Debug, PartialEq)]
 struct Bomb;

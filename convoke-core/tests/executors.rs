@@ -1,9 +1,10 @@
 //! Executors of the program's that panic where they are asked something on the way to a receiver.
 #![cfg(all(feature = "testing", not(feature = "loom")))]
 
-use convoke_core::prelude::*;
 use convoke_core::raw::Runnable;
-use convoke_core::testing::{ByHand, Connected, Gate};
+use convoke_core::testing::ByHand;
+use convoke_sender::prelude::*;
+use convoke_sender::testing::{Connected, Gate};
 
 /// Panics where it is told to.
 #[derive(Clone)]

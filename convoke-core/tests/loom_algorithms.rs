@@ -7,9 +7,9 @@ use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use convoke_core::prelude::*;
 use convoke_core::raw::Runnable;
-use convoke_core::testing::{Connected, Gate};
+use convoke_sender::prelude::*;
+use convoke_sender::testing::{Connected, Gate};
 use loom::thread;
 
 type Door = Gate<u8, &'static str>;

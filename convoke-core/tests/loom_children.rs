@@ -9,8 +9,9 @@ use std::pin::pin;
 use std::ptr::NonNull;
 
 use convoke_core::raw::sync::{UnsafeCell, thread};
-use convoke_core::raw::{Children, InPlaceStop, OnStop, RawCallback};
+use convoke_core::raw::{InPlaceStop, OnStop, RawCallback};
 use convoke_core::{StopReason, StopSource};
+use convoke_sender::raw::Children;
 use model::{Count, Reached, empty_quarantine, end, explore};
 
 /// An operation with children, ended by `finish` as a receiver would.

@@ -4,9 +4,9 @@
 
 mod model;
 
-use convoke_core::prelude::*;
 use convoke_core::raw::Handshake;
 use convoke_core::raw::sync::{Arc, UnsafeCell, thread};
+use convoke_sender::prelude::*;
 use model::{Reached, Seen, empty_quarantine, explore, start};
 
 #[test]
@@ -98,7 +98,7 @@ fn the_second_to_come_sees_what_the_first_has_written() {
 mod gate {
     //! The same for work that may be completed or stopped.
 
-    use convoke_core::testing::Gate;
+    use convoke_sender::testing::Gate;
 
     use super::*;
 

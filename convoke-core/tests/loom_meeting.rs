@@ -5,8 +5,8 @@
 
 mod model;
 
-use convoke_core::raw::meeting::{Abandon, Complete, Look, Meeting, Wait};
 use convoke_core::raw::sync::{Arc, UnsafeCell, thread};
+use convoke_core::raw::{Abandon, Complete, Peek, Rendezvous, Wait};
 use model::{Count, Reached, explore};
 
 /// What the two share, with cells that show who is at them.
@@ -91,7 +91,7 @@ fn the_operation_completes_while_the_future_begins_to_wait() {
         let complete = completer.join().unwrap();
         if wait == Some(Wait::Wait) {
             assert_eq!((complete, room.called[0].get()), (Complete::Wake, 1), "a wake-up was lost");
-            assert_eq!(room.meeting.look(), Look::Done);
+            assert_eq!(room.meeting.peek(), Peek::Done);
             assert_eq!(room.take(), 7);
         }
         AT_ONCE.here_if(at_once);
@@ -114,8 +114,8 @@ fn the_operation_completes_while_the_future_looks_again() {
         assert_eq!(room.meeting.wait(), Wait::Wait);
         let completer = completer(&room);
         thread::yield_now();
-        let look = room.meeting.look();
-        if look == Look::Done {
+        let look = room.meeting.peek();
+        if look == Peek::Done {
             let called = room.called[0].get() == 1;
             assert_eq!(room.take(), 7);
             WHILE_LEAVING.here_if(!called);
@@ -123,9 +123,9 @@ fn the_operation_completes_while_the_future_looks_again() {
         }
         assert_eq!(completer.join().unwrap(), Complete::Wake);
         assert_eq!(room.called[0].get(), 1);
-        if look == Look::NotYet {
+        if look == Peek::NotYet {
             NOT_YET.here();
-            assert_eq!(room.meeting.look(), Look::Done);
+            assert_eq!(room.meeting.peek(), Peek::Done);
             assert_eq!(room.take(), 7);
         }
     });
@@ -145,7 +145,7 @@ fn the_operation_completes_while_the_waker_is_changed() {
         assert_eq!(room.meeting.wait(), Wait::Wait);
         let completer = completer(&room);
         let change = room.meeting.change();
-        if change == Look::NotYet {
+        if change == Peek::NotYet {
             room.put_waker(1);
             room.meeting.changed();
         } else {
@@ -153,14 +153,14 @@ fn the_operation_completes_while_the_waker_is_changed() {
         }
         assert_eq!(completer.join().unwrap(), Complete::Wake);
         let called = [room.called[0].get(), room.called[1].get()];
-        if change == Look::NotYet {
+        if change == Peek::NotYet {
             assert_eq!(called, [0, 1], "the waker that was put in place last is called");
-            assert_eq!(room.meeting.look(), Look::Done);
+            assert_eq!(room.meeting.peek(), Peek::Done);
             assert_eq!(room.take(), 7);
         }
         FIRST.here_if(called == [1, 0]);
         SECOND.here_if(called == [0, 1]);
-        TOO_LATE.here_if(change == Look::Done);
+        TOO_LATE.here_if(change == Peek::Done);
     });
     FIRST.assert("the first waker was called");
     SECOND.assert("the second waker was called");
@@ -203,7 +203,7 @@ fn the_waker_is_changed_and_the_future_dropped_while_the_operation_completes() {
         room.put_waker(0);
         assert_eq!(room.meeting.wait(), Wait::Wait);
         let completer = completer(&room);
-        if room.meeting.change() == Look::NotYet {
+        if room.meeting.change() == Peek::NotYet {
             room.put_waker(1);
             room.meeting.changed();
             match room.meeting.abandon() {

@@ -4,8 +4,8 @@
 
 mod model;
 
-use convoke_core::prelude::*;
 use convoke_core::raw::sync::{Arc, Mutex, thread};
+use convoke_sender::prelude::*;
 use model::{Reached, Seen, empty_quarantine, explore, start};
 
 type Kept = Arc<Mutex<Option<Completion<u32>>>>;

@@ -4,8 +4,8 @@
 
 mod model;
 
-use convoke_core::prelude::*;
 use convoke_core::raw::sync::thread;
+use convoke_sender::prelude::*;
 use model::{Reached, Seen, empty_quarantine, explore, start};
 
 /// Work that is done by a thread of its own.

@@ -4,10 +4,11 @@
 use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use convoke_core::Receiver;
-use convoke_core::prelude::*;
 use convoke_core::raw::Runnable;
-use convoke_core::testing::{ByHand, Connected};
+use convoke_core::testing::ByHand;
+use convoke_sender::Receiver;
+use convoke_sender::prelude::*;
+use convoke_sender::testing::Connected;
 
 /// A sender whose receiver counts how often it is asked for its environment.
 struct AskedForEnv<'a, S>(S, &'a AtomicUsize);

@@ -8,8 +8,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, Mutex, mpsc};
 use std::thread;
 
-use convoke_core::raw::{Children, InPlaceStop, Random};
+use convoke_core::raw::{InPlaceStop, Random};
 use convoke_core::{OwnedStopCallback, StopCallback, StopReason, StopSource, StopToken};
+use convoke_sender::raw::Children;
 
 mod counting;
 

@@ -5,10 +5,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use convoke_core::prelude::*;
-use convoke_core::testing::{ByHand, Connected, DropCount, Gate, all_doors, stopped_env};
-use convoke_core::{Completes, InlineExecutor, Receiver};
-use convoke_exec::{CountingScope, ThreadPool, sync_wait};
+use convoke_core::InlineExecutor;
+use convoke_core::testing::{ByHand, DropCount};
+use convoke_exec::ThreadPool;
+use convoke_sender::prelude::*;
+use convoke_sender::testing::{Connected, Gate, all_doors, stopped_env};
+use convoke_sender::{Completes, Receiver};
+use convoke_sender::{CountingScope, sync_wait};
 
 fn join(scope: &CountingScope) -> Outcome<(), Never> {
     Connected::new(scope.join()).start().outcome()

@@ -9,10 +9,12 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use convoke_core::env::{Changes, Local};
-use convoke_core::prelude::*;
-use convoke_core::testing::{ByHand, Connected, DropCount, Gate, all_doors, stopped_env};
-use convoke_exec::counting_scope::SpawnFuture;
-use convoke_exec::{CountingScope, ThreadPool, sync_wait};
+use convoke_core::testing::{ByHand, DropCount};
+use convoke_exec::ThreadPool;
+use convoke_sender::counting_scope::SpawnFuture;
+use convoke_sender::prelude::*;
+use convoke_sender::testing::{Connected, Gate, all_doors, stopped_env};
+use convoke_sender::{CountingScope, sync_wait};
 use frames::Frames;
 
 type Door = Gate<i32, &'static str>;
@@ -381,7 +383,7 @@ fn threads_complete_consume_abandon_and_stop_in_any_order() {
 #[test]
 fn the_payload_of_a_second_panic_may_ask_the_scope_when_it_is_dropped() {
     /// Comes back into the scope.
-    struct Asks(convoke_exec::ScopeHandle);
+    struct Asks(convoke_sender::ScopeHandle);
 
     impl Drop for Asks {
         fn drop(&mut self) {

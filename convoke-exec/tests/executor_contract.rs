@@ -8,8 +8,8 @@ use std::thread;
 
 use convoke_core::raw::Runnable;
 use convoke_core::{Executor, InlineExecutor, Panic};
-use convoke_exec::testing::executor_contract::{Harness, check};
 use convoke_exec::{Limited, Priority, RunLoop, Strand, ThreadPool};
+use convoke_testing::executor_contract::{Harness, check};
 
 fn pool(threads: usize) -> ThreadPool {
     // Quiet: the contract lets work panic.

@@ -12,7 +12,7 @@ use convoke_core::raw::Call;
 use convoke_core::testing::ByHand;
 use convoke_exec::limited::LARGEST_LIMIT;
 use convoke_exec::strand::RUNS_PER_TURN;
-use convoke_exec::testing::{Latch, runnable};
+use convoke_testing::{Latch, runnable};
 use order::Order;
 
 /// How many are inside at the same time, and how many were at most.

@@ -11,10 +11,11 @@ use std::task::Poll;
 use std::time::Duration;
 
 use convoke_core::env::Changes;
-use convoke_core::prelude::*;
 use convoke_core::raw::sync::thread;
-use convoke_exec::blocking::{BlockingPool, set_overdue_hook};
-use convoke_exec::{sync_wait, sync_wait_with, task};
+use convoke_sender::prelude::*;
+use convoke_sender::{sync_wait, sync_wait_with};
+use convoke_task::blocking::{BlockingPool, set_overdue_hook};
+use convoke_task::task;
 use model::{Count, Reached, explore};
 
 /// How often blocking work was named, by the hook of the process. Each test is a process of its own.

@@ -7,9 +7,9 @@ mod frames;
 mod model;
 
 use convoke_core::env::Changes;
-use convoke_core::prelude::*;
 use convoke_core::raw::sync::{Arc, Mutex, thread};
-use convoke_exec::CountingScope;
+use convoke_sender::CountingScope;
+use convoke_sender::prelude::*;
 use frames::Frames;
 use model::{Count, Reached, Seen, empty_quarantine, explore, start};
 

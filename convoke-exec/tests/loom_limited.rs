@@ -13,7 +13,7 @@ use convoke_core::raw::sync::atomic::{AtomicUsize, Ordering};
 use convoke_core::raw::sync::{Arc, thread};
 use convoke_core::raw::{Call, Runnable};
 use convoke_exec::raw::{AfterQueuing, Seat, Seats, Turn};
-use convoke_exec::testing::runnable;
+use convoke_testing::runnable;
 use model::{Reached, explore};
 
 /// What has been run, in the order in which it began, and how many run just now.

@@ -8,8 +8,9 @@ mod threads;
 
 use std::future::Future;
 
-use convoke_exec::policy::{FirstError, FirstSuccess, On, Policy, Quorum, Supervise, WaitForAll};
-use convoke_exec::{PolicyScope, scope_with, sync_wait, task};
+use convoke_sender::sync_wait;
+use convoke_task::policy::{FirstError, FirstSuccess, On, Policy, Quorum, Supervise, WaitForAll};
+use convoke_task::{PolicyScope, scope_with, task};
 use model::{Reached, explore};
 use threads::Threads;
 
@@ -119,7 +120,7 @@ fn a_daemon_that_fails_while_it_is_dismissed_is_heard_or_gone() {
     explore(1, || {
         let all = judge(WaitForAll, async |s: Judged<_>| {
             s.spawn_daemon(async {
-                convoke_exec::checkpoint().await;
+                convoke_task::checkpoint().await;
                 Err(1)
             });
             s.spawn(async { Ok(2) });

@@ -14,7 +14,7 @@ use convoke_core::raw::sync::{Arc, thread};
 use convoke_core::raw::{Call, Runnable};
 use convoke_exec::Priority;
 use convoke_exec::raw::{Gate, Injector, Priorities, Sleepers};
-use convoke_exec::testing::runnable;
+use convoke_testing::runnable;
 use model::{Reached, explore};
 
 /// Takes one from the published work, as a worker takes it from a queue.

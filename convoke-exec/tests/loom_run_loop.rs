@@ -5,9 +5,10 @@
 #[path = "../../convoke-core/tests/model/mod.rs"]
 mod model;
 
-use convoke_core::prelude::*;
 use convoke_core::raw::sync::thread;
-use convoke_exec::{RunLoop, sync_wait};
+use convoke_exec::RunLoop;
+use convoke_sender::prelude::*;
+use convoke_sender::sync_wait;
 use model::{Reached, explore};
 
 /// Runs what is there at first, then all the rest. Counts on which side of the race it was.

@@ -13,8 +13,9 @@ use std::pin::Pin;
 use std::task::Poll;
 
 use convoke_core::env::{Changes, FrameAllocator};
-use convoke_core::prelude::*;
-use convoke_exec::{Handle, catch_stopped, checkpoint, current, reschedule, scope, sync_wait_with, task};
+use convoke_sender::prelude::*;
+use convoke_sender::sync_wait_with;
+use convoke_task::{Handle, catch_stopped, checkpoint, current, reschedule, scope, task};
 use frames::Frames;
 use model::{Count, Reached, explore};
 use threads::Threads;

@@ -6,11 +6,11 @@ mod frames;
 #[path = "../../convoke-core/tests/model/mod.rs"]
 mod model;
 
-use convoke_core::prelude::*;
 use convoke_core::raw::sync::{Arc, Mutex, thread};
 use convoke_core::testing::{DropCount, DropToken};
-use convoke_exec::CountingScope;
-use convoke_exec::counting_scope::SpawnFuture;
+use convoke_sender::CountingScope;
+use convoke_sender::counting_scope::SpawnFuture;
+use convoke_sender::prelude::*;
 use frames::Frames;
 use model::{Count, Reached, Seen, empty_quarantine, explore, start};
 

@@ -13,7 +13,7 @@ use convoke_core::raw::sync::atomic::AtomicBool;
 use convoke_core::raw::sync::{Arc, UnsafeCell, thread};
 use convoke_core::raw::{Call, Runnable};
 use convoke_exec::raw::{AfterPost, Next, Turns};
-use convoke_exec::testing::runnable;
+use convoke_testing::runnable;
 use model::{Reached, explore};
 
 /// What has been run, in its order, and whether anything runs just now.

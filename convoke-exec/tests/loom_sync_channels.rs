@@ -8,8 +8,8 @@ mod model;
 
 use by_hand::ByHand;
 use convoke_core::raw::sync::thread;
-use convoke_exec::sync::channel::SendError;
-use convoke_exec::sync::{mpmc, mpsc, oneshot};
+use convoke_sync::channel::SendError;
+use convoke_sync::{mpmc, mpsc, oneshot};
 use model::{Reached, explore};
 
 #[test]

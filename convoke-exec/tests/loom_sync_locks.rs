@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use by_hand::ByHand;
 use convoke_core::raw::sync::{UnsafeCell, thread};
-use convoke_exec::sync::{Event, Mutex, OwnedPermit, RwLock, Semaphore};
+use convoke_sync::{Event, Mutex, OwnedPermit, RwLock, Semaphore};
 use model::{Reached, explore};
 
 fn acquire(semaphore: &Arc<Semaphore>) -> ByHand<'static, OwnedPermit> {

@@ -11,8 +11,8 @@ use std::sync::Arc;
 
 use by_hand::ByHand;
 use convoke_core::raw::sync::thread;
-use convoke_exec::diagnosis::{Diagnosis, Watcher};
-use convoke_exec::sync::{OwnedPermit, Semaphore};
+use convoke_inspect::diagnosis::{Diagnosis, Watcher};
+use convoke_sync::{OwnedPermit, Semaphore};
 use model::{Reached, explore};
 
 fn watch(every_lock: bool) -> Watcher {

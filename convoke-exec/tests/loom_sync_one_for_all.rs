@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use by_hand::ByHand;
 use convoke_core::raw::sync::thread;
-use convoke_exec::sync::{Barrier, Met, OnceCell, broadcast, oneshot, watch};
+use convoke_sync::{Barrier, Met, OnceCell, broadcast, oneshot, watch};
 use model::{Count, Reached, explore};
 
 fn come(barrier: &Arc<Barrier>) -> ByHand<'static, Met> {

@@ -12,11 +12,12 @@ use std::future::poll_fn;
 use std::task::{Poll, Waker};
 
 use convoke_core::env::{Changes, FrameAllocator};
-use convoke_core::prelude::*;
 use convoke_core::raw::sync::atomic::{AtomicBool, Ordering};
 use convoke_core::raw::sync::{Arc, Mutex, thread};
-use convoke_exec::raw::wake_at_home;
-use convoke_exec::{checkpoint, reschedule, scope, sync_wait_with, task};
+use convoke_sender::prelude::*;
+use convoke_sender::sync_wait_with;
+use convoke_task::raw::wake_at_home;
+use convoke_task::{checkpoint, reschedule, scope, task};
 use frames::Frames;
 use model::{Count, Reached, explore};
 use threads::Threads;

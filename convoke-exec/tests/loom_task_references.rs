@@ -8,7 +8,7 @@ mod played;
 
 use convoke_core::raw::sync::atomic::{AtomicUsize, Ordering};
 use convoke_core::raw::sync::{Arc, Mutex, thread};
-use convoke_exec::raw::task_state::{From, Leave, State, Wake};
+use convoke_task::raw::task_state::{From, Leave, State, Wake};
 use model::{Reached, explore};
 use played::{Left, Played};
 

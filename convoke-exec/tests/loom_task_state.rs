@@ -9,7 +9,7 @@ mod played;
 
 use convoke_core::raw::sync::atomic::Ordering;
 use convoke_core::raw::sync::thread;
-use convoke_exec::raw::task_state::{From, Leave, Pause, Wake};
+use convoke_task::raw::task_state::{From, Leave, Pause, Wake};
 use model::{Reached, explore};
 use played::Played;
 

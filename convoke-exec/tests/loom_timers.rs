@@ -11,13 +11,13 @@ use std::ptr::NonNull;
 use std::time::{Duration, Instant};
 
 use convoke_core::env::Changes;
-use convoke_core::prelude::*;
 use convoke_core::raw::sync::atomic::{AtomicBool, Ordering};
 use convoke_core::raw::sync::{Arc, UnsafeCell, thread};
 use convoke_core::raw::{Call, Timer};
 use convoke_exec::raw::{Sleeper, TimerQueue};
 use convoke_exec::time::sleep;
 use convoke_exec::{RunLoop, RunLoopExecutor};
+use convoke_sender::prelude::*;
 use model::{Reached, Seen, empty_quarantine, explore, start};
 use still_clock::StillClock;
 

@@ -14,7 +14,8 @@ use std::time::{Duration, Instant};
 
 use convoke_core::ExecutorRef;
 use convoke_core::raw::sync::thread;
-use convoke_exec::raw::{Alarm, Bells, Key};
+use convoke_exec::raw::Alarm;
+use convoke_task::raw::{Bells, Key};
 use model::{Reached, explore};
 use still_clock::StillClock;
 

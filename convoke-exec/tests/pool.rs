@@ -8,8 +8,8 @@ use std::thread;
 
 use convoke_core::raw::{Call, Runnable};
 use convoke_core::{Executor, Panic};
-use convoke_exec::testing::{Latch, runnable};
 use convoke_exec::{PoolExecutor, ThreadPool};
+use convoke_testing::{Latch, runnable};
 
 /// Work that runs `f`, for tests in which nothing is stopped.
 fn work(f: impl FnOnce() + Send + 'static) -> Runnable {

@@ -7,8 +7,9 @@ use std::sync::{Arc, Mutex};
 use convoke::prelude::*;
 use convoke_core::raw::{Call, Runnable};
 use convoke_exec::pool::{HIGH_IN_A_ROW, OTHERS_EACH};
-use convoke_exec::testing::{Latch, runnable};
-use convoke_exec::{PoolExecutor, Priority, ThreadPool, reschedule};
+use convoke_exec::{PoolExecutor, Priority, ThreadPool};
+use convoke_task::reschedule;
+use convoke_testing::{Latch, runnable};
 
 const ALL: [Priority; 3] = [Priority::Low, Priority::Normal, Priority::High];
 

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use convoke_core::Executor;
 use convoke_exec::RunLoop;
-use convoke_exec::testing::runnable;
+use convoke_testing::runnable;
 
 #[test]
 fn posts_of_one_thread_run_in_their_order_also_from_inside_of_another_loop() {

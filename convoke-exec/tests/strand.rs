@@ -13,12 +13,11 @@ use convoke_core::raw::{Call, Runnable};
 use convoke_core::testing::ByHand;
 use convoke_core::{Executor, InlineExecutor, Outcome, Panic};
 use convoke_exec::strand::RUNS_PER_TURN;
-use convoke_exec::sync::oneshot;
-use convoke_exec::testing::{Latch, runnable};
-use convoke_exec::{
-    Limited, RunLoop, Strand, ThreadPool, checkpoint, current, forever, launch, run_on, scope, sync_wait,
-    task,
-};
+use convoke_exec::{Limited, RunLoop, Strand, ThreadPool};
+use convoke_sender::sync_wait;
+use convoke_sync::oneshot;
+use convoke_task::{checkpoint, current, forever, launch, run_on, scope, task};
+use convoke_testing::{Latch, runnable};
 use order::Order;
 
 #[test]

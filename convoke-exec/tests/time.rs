@@ -6,14 +6,17 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use convoke_core::InlineExecutor;
 use convoke_core::env::Changes;
-use convoke_core::prelude::*;
 use convoke_core::raw::Random;
-use convoke_core::testing::{ByHand, Connected, Gate, all_doors, completes_of, stopped_env};
-use convoke_core::{Completes, InlineExecutor};
-use convoke_exec::testing::Clockwork;
+use convoke_core::testing::ByHand;
 use convoke_exec::time::{sleep, sleep_until, stop_after, stop_at, timers_of};
-use convoke_exec::{RunLoop, Strand, ThreadPool, sync_wait, sync_wait_with};
+use convoke_exec::{RunLoop, Strand, ThreadPool};
+use convoke_sender::Completes;
+use convoke_sender::prelude::*;
+use convoke_sender::testing::{Connected, Gate, all_doors, completes_of, stopped_env};
+use convoke_sender::{sync_wait, sync_wait_with};
+use convoke_testing::Clockwork;
 
 const HOUR: Duration = Duration::from_secs(3600);
 const SECOND: Duration = Duration::from_secs(1);

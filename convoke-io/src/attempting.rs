@@ -33,7 +33,7 @@ pub fn count_calls_anew() {
 /// What waits for a direction of a source to be ready, from poll to poll: lies in the future, or, for traits with `poll_…`
 /// methods, beside the source. There are many of them, so all but the watch is in one word.
 #[derive(Debug)]
-pub(crate) struct Waiting {
+pub struct Waiting {
     watch: StopWatch,
     /// The bits below, and above them the number of the ticket.
     word: u64,
@@ -48,7 +48,7 @@ const NUMBERS: u32 = 2;
 
 impl Waiting {
     #[inline]
-    pub(crate) const fn new(interest: Interest) -> Self {
+    pub const fn new(interest: Interest) -> Self {
         let word = match interest {
             Interest::Read => 0,
             Interest::Write => WRITES,
@@ -73,7 +73,7 @@ impl Waiting {
 
     /// Polls `act` until it does not say that it would block.
     #[inline]
-    pub(crate) fn poll<T>(
+    pub fn poll<T>(
         &mut self,
         source: &dyn Source,
         place: &'static Location<'static>,
@@ -85,7 +85,7 @@ impl Waiting {
 
     /// The same. If `asks_first`, the source is asked, before the first attempt, if that is known to block.
     #[inline]
-    pub(crate) fn poll_asking_first<T>(
+    pub fn poll_asking_first<T>(
         &mut self,
         asks_first: bool,
         source: &dyn Source,
@@ -202,7 +202,7 @@ impl Waiting {
 
     /// It waits no longer.
     #[inline]
-    pub(crate) fn let_go(&mut self, source: &dyn Source) {
+    pub fn let_go(&mut self, source: &dyn Source) {
         if self.ticket() != Ticket::NONE {
             let (interest, ticket) = (self.interest(), self.ticket());
             self.set_ticket(Ticket::NONE);
@@ -216,14 +216,14 @@ impl Waiting {
 /// Ends by the stopped door if a stop had been asked for when this poll began; one that comes later polls the task again. True
 /// if so: the caller returns `Pending` now.
 #[inline]
-pub(crate) fn is_stopped() -> bool {
+pub fn is_stopped() -> bool {
     Frame::current(|frame| frame.is_some_and(Frame::honour_stop))
 }
 
 /// Somebody who wants to do something to a source, and waits for it: in a future, where each byte is one of each task that waits.
 /// So the source is the reference to what its socket has, which is one word.
 #[derive(Debug)]
-pub(crate) struct Waiter<'a> {
+pub struct Waiter<'a> {
     source: &'a Arc<dyn Source>,
     place: &'static Location<'static>,
     waiting: Waiting,
@@ -232,13 +232,13 @@ pub(crate) struct Waiter<'a> {
 impl<'a> Waiter<'a> {
     #[track_caller]
     #[inline]
-    pub(crate) fn new(source: &'a Arc<dyn Source>, interest: Interest) -> Self {
+    pub fn new(source: &'a Arc<dyn Source>, interest: Interest) -> Self {
         Self { source, place: Location::caller(), waiting: Waiting::new(interest) }
     }
 
     /// As [`Waiting::poll`].
     #[inline]
-    pub(crate) fn poll<T>(
+    pub fn poll<T>(
         &mut self,
         cx: &Context<'_>,
         act: impl FnMut(&dyn Source) -> io::Result<T>,
@@ -248,7 +248,7 @@ impl<'a> Waiter<'a> {
 
     /// As [`Waiting::poll_asking_first`].
     #[inline]
-    pub(crate) fn poll_asking_first<T>(
+    pub fn poll_asking_first<T>(
         &mut self,
         asks_first: bool,
         cx: &Context<'_>,
@@ -267,7 +267,7 @@ impl Drop for Waiter<'_> {
 
 /// See [`attempt`].
 #[must_use = "futures do nothing until they are awaited"]
-pub(crate) struct Attempting<'a, F> {
+pub struct Attempting<'a, F> {
     waiter: Waiter<'a>,
     act: F,
 }
@@ -275,7 +275,7 @@ pub(crate) struct Attempting<'a, F> {
 /// Tries `act` on the source until it can be done, and waits in between.
 #[track_caller]
 #[inline]
-pub(crate) fn attempt<'a, T, F>(source: &'a Arc<dyn Source>, interest: Interest, act: F) -> Attempting<'a, F>
+pub fn attempt<'a, T, F>(source: &'a Arc<dyn Source>, interest: Interest, act: F) -> Attempting<'a, F>
 where
     F: FnMut(&dyn Source) -> io::Result<T>,
 {

@@ -2,6 +2,7 @@
 //! done. No copy is made on any driver; and a task does not end before its driver has let go of the buffer.
 
 use core::fmt;
+use core::future::IntoFuture;
 use core::marker::{PhantomData, PhantomPinned};
 use core::pin::Pin;
 use core::ptr::NonNull;
@@ -10,8 +11,10 @@ use std::sync::Arc;
 
 use convoke_core::raw::sync::UnsafeCell;
 use convoke_core::raw::sync::atomic::{AtomicU8, Ordering};
-use convoke_core::raw::{OnStop, RawCallback};
-use convoke_core::{Never, Operation, Outcome, Panic, Receiver, Sender, StopReason};
+use convoke_core::raw::{
+    Adoptable, AdoptedFuture, AdoptedReceiver, OnComplete, OnStop, Operation, RawCallback,
+};
+use convoke_core::{Never, Outcome, Panic, StopReason};
 
 use crate::driver::{Address, IoOperation, Request, Room, Source, Words};
 
@@ -21,7 +24,7 @@ use crate::driver::{Address, IoOperation, Request, Room, Source, Words};
 /// - *If dropped* before it was started, the buffer goes. If the future that awaits it is dropped in flight, it is cancelled, and
 ///   the task does not end before the driver has let go of the buffer.
 /// - *Runs on* the executor of the task that awaits it.
-#[must_use = "a sender does nothing until it is started"]
+#[must_use = "a transfer does nothing until it is awaited"]
 pub struct Transfer<B, D> {
     source: Arc<dyn Source>,
     buffer: B,
@@ -77,15 +80,10 @@ impl<B, D> Transfer<B, D> {
     }
 }
 
-// SAFETY: the receiver is completed by one: by `start`, if it is done at once, or by the last of those that meet, as
-// the last thing that is done; the driver has let go of the operation then.
-#[diagnostic::do_not_recommend]
-unsafe impl<B: Send, D: Direction<B>> Sender for Transfer<B, D> {
-    type Value = (io::Result<usize>, B);
-    type Error = Never;
-    type Operation<R: Receiver<Self::Value, Never>> = TransferOperation<B, D, R>;
-
-    fn connect<R: Receiver<Self::Value, Never>>(self, receiver: R) -> TransferOperation<B, D, R> {
+impl<B: Send, D: Direction<B>> Transfer<B, D> {
+    /// Connects it to a receiver.
+    #[doc(hidden)]
+    pub fn connect<R: OnComplete<Transferred<B>>>(self, receiver: R) -> TransferOperation<B, D, R> {
         TransferOperation {
             operation: IoOperation::new(),
             source: self.source,
@@ -101,7 +99,31 @@ unsafe impl<B: Send, D: Direction<B>> Sender for Transfer<B, D> {
     }
 }
 
-convoke_core::awaitable!([B, D] Transfer<B, D>);
+/// The outcome of a transfer: the result, and the buffer.
+pub type Transferred<B> = Outcome<(io::Result<usize>, B)>;
+
+// SAFETY: the receiver is completed once: by `start`, if it is done at once, or by the last of those that meet, as the last thing
+// that is done; the driver has released the operation then.
+unsafe impl<B: Send, D: Direction<B>> Adoptable for Transfer<B, D> {
+    type Value = (io::Result<usize>, B);
+    type Error = Never;
+    type Operation = TransferOperation<B, D, AdoptedReceiver<Self::Value, Never>>;
+    const NAME: &'static str = "a transfer";
+
+    fn connect(self, receiver: AdoptedReceiver<Self::Value, Never>) -> Self::Operation {
+        Transfer::connect(self, receiver)
+    }
+}
+
+impl<B: Send + 'static, D: Direction<B>> IntoFuture for Transfer<B, D> {
+    type Output = (io::Result<usize>, B);
+    type IntoFuture = AdoptedFuture<Self>;
+
+    #[track_caller]
+    fn into_future(self) -> AdoptedFuture<Self> {
+        AdoptedFuture::new(self)
+    }
+}
 
 /// `start` is done with the operation.
 const STARTED: u8 = 1;
@@ -158,7 +180,7 @@ impl<B, D, R> OnStop for Stop<B, D, R>
 where
     B: Send,
     D: Direction<B>,
-    R: Receiver<(io::Result<usize>, B), Never>,
+    R: OnComplete<Transferred<B>>,
 {
     fn on_stop(self, _: StopReason) {
         // SAFETY: the operation is there: who wins before we ask waits for us, and nobody wins while we do.
@@ -189,7 +211,7 @@ impl<B, D, R> Operation for TransferOperation<B, D, R>
 where
     B: Send,
     D: Direction<B>,
-    R: Receiver<(io::Result<usize>, B), Never>,
+    R: OnComplete<Transferred<B>>,
 {
     unsafe fn start(self: Pin<&mut Self>) {
         // SAFETY: nothing is moved out of its place but what is not structurally pinned.
@@ -211,7 +233,7 @@ impl<B, D, R> TransferOperation<B, D, R>
 where
     B: Send,
     D: Direction<B>,
-    R: Receiver<(io::Result<usize>, B), Never>,
+    R: OnComplete<Transferred<B>>,
 {
     /// # Safety
     /// By `start`, with the parts of `this`, which stays until the receiver was completed.

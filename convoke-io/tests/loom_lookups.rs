@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use by_hand::ByHand;
 use convoke_core::raw::sync::thread;
-use convoke_io::raw::{Asker, Flights};
+use convoke_net::raw::{Asker, Flights};
 use model::{Reached, explore};
 
 /// Waits for the answer, as a thread does: how many addresses there are.

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use by_hand::ByHand;
 use convoke_core::raw::sync::thread;
-use convoke_io::signal::{Signal, Signals, Switchboard};
+use convoke_net::signal::{Signal, SignalHub, Signals};
 use model::{Reached, explore};
 
 const ONE: Signal = Signal::HANGUP;
@@ -28,11 +28,11 @@ fn two_signals_that_come_while_they_are_asked_for_are_both_heard_of() {
     static WAITED: Reached = Reached::new();
     static WAS_THERE: Reached = Reached::new();
     explore(3, || {
-        let switchboard = Arc::new(Switchboard::new());
-        let mut signals = switchboard.subscribe([ONE, OTHER]).unwrap();
+        let hub = Arc::new(SignalHub::new());
+        let mut signals = hub.subscribe([ONE, OTHER]).unwrap();
         let comes = thread::spawn(move || {
-            switchboard.hear(ONE);
-            switchboard.hear(OTHER);
+            hub.hear(ONE);
+            hub.hear(OTHER);
         });
         let at_once = signals.try_next();
         WAS_THERE.here_if(at_once.is_some());
@@ -51,11 +51,11 @@ fn a_signal_that_comes_again_is_one_more_or_the_same_and_never_lost() {
     static TWICE: Reached = Reached::new();
     static ONCE: Reached = Reached::new();
     explore(3, || {
-        let switchboard = Arc::new(Switchboard::new());
-        let mut signals = switchboard.subscribe([ONE]).unwrap();
+        let hub = Arc::new(SignalHub::new());
+        let mut signals = hub.subscribe([ONE]).unwrap();
         let comes = thread::spawn(move || {
-            switchboard.hear(ONE);
-            switchboard.hear(ONE);
+            hub.hear(ONE);
+            hub.hear(ONE);
         });
         assert_eq!(next(&mut signals), ONE);
         comes.join().unwrap();

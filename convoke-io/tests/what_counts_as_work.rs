@@ -14,7 +14,7 @@ use convoke::io::driver::{Address, Driver, ListenOptions, Source, unsupported};
 use convoke::net::resolve;
 use convoke::net::resolver::{LookUp, Names, install};
 use convoke::prelude::*;
-use convoke::signal::{Signal, SignalService, Switchboard, signals};
+use convoke::signal::{Signal, SignalHub, SignalService, signals};
 use convoke::sync::{Event, oneshot};
 use convoke::{CountingScope, Env, ExecutorRef, IoContext, StopReason};
 
@@ -28,7 +28,7 @@ struct Script {
     when_asked: Mutex<Option<Deed>>,
     rung: Mutex<bool>,
     bell: Condvar,
-    signals: Arc<Switchboard>,
+    signals: Arc<SignalHub>,
 }
 
 impl Script {
@@ -54,7 +54,7 @@ impl Driver for Script {
         Err(unsupported("sockets"))
     }
 
-    fn signals(&self) -> Option<Arc<Switchboard>> {
+    fn signals(&self) -> Option<Arc<SignalHub>> {
         Some(self.signals.clone())
     }
 
@@ -149,8 +149,8 @@ fn a_chain_that_waits_for_a_signal_is_waited_for() {
     let (context, driver) = context();
     let launched =
         launch(&context.executor()).start(async { signals([Signal::HANGUP]).unwrap().next().await });
-    let switchboard = driver.signals.clone();
-    driver.when_asleep(move || switchboard.hear(Signal::HANGUP));
+    let hub = driver.signals.clone();
+    driver.when_asleep(move || hub.hear(Signal::HANGUP));
     context.run();
     assert!(driver.has_slept());
     assert_eq!(launched.wait(), Outcome::Value(Signal::HANGUP));

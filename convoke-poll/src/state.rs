@@ -5,8 +5,8 @@ use core::task::Waker;
 use std::io;
 use std::sync::{Arc, PoisonError};
 
+use convoke_core::raw::SpinLock;
 use convoke_core::raw::sync::{Mutex, MutexGuard};
-use convoke_exec::raw::SpinLock;
 use convoke_io::driver::{
     Address, Finished, InFlight, Interest, OperationId, Parked, Request, RequestMut, StandardSocket,
     Submitted, Ticket, Watchers, shut_down, unsupported,

@@ -10,10 +10,10 @@ use core::net::{Ipv4Addr, SocketAddr};
 use std::io;
 use std::sync::Arc;
 
-use convoke_exec::{local_scope, try_join};
 use convoke_io::IoContext;
-use convoke_io::net::{TcpListener, TcpStream, UdpSocket};
+use convoke_net::net::{TcpListener, TcpStream, UdpSocket};
 use convoke_poll::PollDriver;
+use convoke_task::{local_scope, try_join};
 use counting::allocations;
 
 const ROUNDS: usize = 300;

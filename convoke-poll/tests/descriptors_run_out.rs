@@ -5,7 +5,7 @@
 use std::io;
 use std::sync::Arc;
 
-use convoke_io::testing::driver_contract::{Harness, exhaustion};
+use convoke_net::testing::driver_contract::{Harness, exhaustion};
 use convoke_poll::PollDriver;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 

@@ -4,7 +4,8 @@
 use std::io;
 use std::sync::Arc;
 
-use convoke_io::testing::driver_contract::{self, Harness, MANY_SOCKETS, THEMES};
+use convoke_net::testing::driver_contract;
+use convoke_net::testing::driver_contract::{Harness, MANY_SOCKETS, THEMES};
 use convoke_poll::PollDriver;
 
 /// What the test itself has open: the suite's own sockets, pipes of the test runner.

@@ -5,11 +5,11 @@ use std::net::{self, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use convoke_exec::try_join;
 use convoke_io::IoContext;
 use convoke_io::driver::{Address, Driver, ListenOptions, SocketOption, Source, StandardSocket};
-use convoke_io::net::{TcpListener, TcpStream, UdpSocket};
+use convoke_net::net::{TcpListener, TcpStream, UdpSocket};
 use convoke_poll::PollDriver;
+use convoke_task::try_join;
 
 fn run<T>(program: impl Future<Output = io::Result<T>>) -> T {
     let context = IoContext::new(Arc::new(PollDriver::new().expect("a driver can be made")));
@@ -215,9 +215,9 @@ fn an_address_of_the_wrong_kind_is_named() {
 mod unix {
     use std::path::PathBuf;
 
-    use convoke_exec::sync_wait;
-    use convoke_io::net::{UnixDatagram, UnixListener, UnixStream};
     use convoke_io::transfer::{Toward, Transfer};
+    use convoke_net::net::{UnixDatagram, UnixListener, UnixStream};
+    use convoke_sender::sync_wait;
 
     use super::*;
 

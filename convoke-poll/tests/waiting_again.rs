@@ -8,10 +8,11 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use convoke_core::env::{Changes, FrameAllocator};
 use convoke_core::frames::Counting;
-use convoke_exec::{Limited, ThreadPool, checkpoint, run_on, scope, try_join};
-use convoke_io::net::{TcpListener, TcpStream};
+use convoke_exec::{Limited, ThreadPool};
 use convoke_io::{IoContext, current_driver};
+use convoke_net::net::{TcpListener, TcpStream};
 use convoke_poll::PollDriver;
+use convoke_task::{checkpoint, run_on, scope, try_join};
 
 const FORMS: [fn() -> io::Result<PollDriver>; 3] =
     [PollDriver::new, PollDriver::portable, PollDriver::portable_without_edges];

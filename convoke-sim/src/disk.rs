@@ -6,8 +6,8 @@ use std::io;
 use std::sync::{Arc, TryLockError};
 
 use convoke_core::raw::sync::{Mutex, MutexGuard};
-use convoke_exec::forever;
 use convoke_exec::time::sleep;
+use convoke_task::forever;
 
 use crate::world::{Crashed, HostId, Platter, World};
 use convoke_core::raw::Random;

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use convoke_core::raw::sync::atomic::{AtomicBool, Ordering};
 use convoke_io::driver::{Address, Driver, ListenOptions, Source};
-use convoke_io::signal::Switchboard;
+use convoke_net::signal::SignalHub;
 
 use crate::clock::Clock;
 use crate::source::SimSource;
@@ -36,7 +36,7 @@ pub struct SimDriver {
     host: HostId,
     life: u64,
     clock: Clock,
-    signals: Arc<Switchboard>,
+    signals: Arc<SignalHub>,
     awake: Arc<AtomicBool>,
 }
 
@@ -67,7 +67,7 @@ impl SimDriver {
         host: HostId,
         life: u64,
         clock: Clock,
-        signals: Arc<Switchboard>,
+        signals: Arc<SignalHub>,
     ) -> Self {
         Self { world, host, life, clock, signals, awake: Arc::default() }
     }
@@ -123,7 +123,7 @@ impl Driver for SimDriver {
         })
     }
 
-    fn signals(&self) -> Option<Arc<Switchboard>> {
+    fn signals(&self) -> Option<Arc<SignalHub>> {
         Some(self.signals.clone())
     }
 

@@ -26,7 +26,7 @@
 //! - *Datagrams* are sent once: they are lost, doubled, and overtake each other.
 //! - *Inside of a host* all arrives at once, and nothing is lost.
 //! - *Crashes* stop a host dead: see [`Sim::crash`]. What its next life finds again is what is on its [`Disk`].
-//! - *Chance*: what programs draw from [`chance::random`](convoke_exec::chance::random()), and the jitter of schedules, follows the seed.
+//! - *Chance*: what programs draw from [`chance::random`](convoke_task::chance::random()), and the jitter of schedules, follows the seed.
 //!
 //! Not simulated are files, processes, threads, the system's time of day, and the order of a `HashMap`: what a program does there it
 //! really does. [`run_twice`] finds out if that makes a difference.

@@ -7,10 +7,11 @@ use std::sync::Arc;
 
 use convoke_core::raw::sync::atomic::{AtomicBool, Ordering};
 use convoke_core::{ExecutorRef, StopSource};
-use convoke_exec::chance::{CHANCE, Chance};
-use convoke_exec::{Context, Launch, RunLoop, launch};
+use convoke_exec::RunLoop;
 use convoke_io::context::IoShared;
-use convoke_io::signal::{Signal, Switchboard};
+use convoke_net::signal::{Signal, SignalHub};
+use convoke_task::chance::{CHANCE, Chance};
+use convoke_task::{Context, Launch, launch};
 
 use crate::clock::Clock;
 use crate::driver::SimDriver;
@@ -25,7 +26,7 @@ pub(crate) struct Life {
     clock: Clock,
     /// Asked to stop by SIGINT and SIGTERM.
     source: StopSource,
-    signals: Arc<Switchboard>,
+    signals: Arc<SignalHub>,
     /// Set by whoever gives it work while it rests.
     awake: Arc<AtomicBool>,
     rests: Cell<bool>,
@@ -36,7 +37,7 @@ pub(crate) struct Life {
 impl Life {
     pub(crate) fn new(world: Arc<World>, host: HostId, number: u64, clock: Clock) -> Self {
         let source = StopSource::new();
-        let signals = Arc::new(Switchboard::asking(source.clone()));
+        let signals = Arc::new(SignalHub::asking(source.clone()));
         let driver = SimDriver::new(world.clone(), host, number, clock, signals.clone());
         let awake = driver.awake();
         let io = Arc::new(IoShared::new(Arc::new(driver)));

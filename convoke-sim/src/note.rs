@@ -4,7 +4,7 @@ use core::fmt;
 use std::sync::Arc;
 
 use convoke_core::env::Local;
-use convoke_exec::current;
+use convoke_task::current;
 
 use crate::world::{HostId, World};
 

@@ -3,7 +3,8 @@
 
 use std::sync::Arc;
 
-use convoke_io::testing::driver_contract::{self, Harness, THEMES, Theme};
+use convoke_net::testing::driver_contract;
+use convoke_net::testing::driver_contract::{Harness, THEMES, Theme};
 use convoke_sim::SimDriver;
 
 const SEEDS: u64 = if cfg!(miri) { 1 } else { 3 };

@@ -21,7 +21,7 @@ mod slot;
 pub use future::{Adoptable, AdoptedFuture, polled_again, stop_frame};
 pub use handshake::Handshake;
 pub use operation::{OnComplete, Operation};
-pub use rendezvous::{Abandon, Complete, Look, Rendezvous, Wait};
+pub use rendezvous::{Abandon, Complete, Peek, Rendezvous, Wait};
 pub use slot::{Slot, abort_on_unwind};
 
 use core::alloc::Layout;
@@ -128,14 +128,14 @@ impl<V: Send, E: Send, O: Operation + 'static> Adopted<V, E, O> {
     /// Returns the outcome if the operation has completed. Otherwise passes on a stop request, and stores the waker.
     #[inline]
     pub fn poll(mut self, frame: &Frame<'_>, cx: &Context<'_>) -> Result<Outcome<V, E>, Self> {
-        if self.shared().rendezvous.look() == Look::NotYet {
+        if self.shared().rendezvous.peek() == Peek::NotYet {
             if frame.is_asked_to_stop()
                 && let Some(reason) = frame.stop_reason()
             {
                 // A callback that panics does so here, in the task that awaits; the operation is abandoned by the unwinding.
                 self.shared().stop.request_stop(reason);
             }
-            if self.store_waker(cx.waker()) == Look::NotYet {
+            if self.store_waker(cx.waker()) == Peek::NotYet {
                 if frame.is_asked_to_stop() {
                     frame.hold();
                 }
@@ -146,16 +146,16 @@ impl<V: Send, E: Send, O: Operation + 'static> Adopted<V, E, O> {
     }
 
     /// Stores the waker if it is another one than the stored one.
-    fn store_waker(&mut self, waker: &Waker) -> Look {
+    fn store_waker(&mut self, waker: &Waker) -> Peek {
         let shared = self.shared();
         let identity = WakerMark::of(waker);
         if self.waker == identity {
-            return shared.rendezvous.look();
+            return shared.rendezvous.peek();
         }
         // Cloned before: the operation waits during the change, and the waker may be foreign code.
         let waker = waker.clone();
         let look = shared.rendezvous.change();
-        if look == Look::NotYet {
+        if look == Peek::NotYet {
             // SAFETY: rule 3: the rendezvous is in the state `CHANGING`, which `change` has set.
             let before = unsafe { (*shared.waker.get()).replace(waker) };
             shared.rendezvous.changed();

@@ -40,7 +40,7 @@ pub enum Wait {
 
 /// What a future finds that is polled again.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Look {
+pub enum Peek {
     /// Not done. The waker may be changed: then the waker is ours until [`Rendezvous::changed`].
     NotYet,
     /// It takes the outcome.
@@ -98,19 +98,19 @@ impl Rendezvous {
 
     /// The future is polled again.
     #[inline]
-    pub fn look(&self) -> Look {
+    pub fn peek(&self) -> Peek {
         match self.word.load(Ordering::Acquire) {
-            DONE => Look::Done,
+            DONE => Peek::Done,
             LEAVING => self.see_off(),
-            _ => Look::NotYet,
+            _ => Peek::NotYet,
         }
     }
 
     /// The future wants to put another waker in place. `Done`: it is too late, and not needed.
-    pub fn change(&self) -> Look {
+    pub fn change(&self) -> Peek {
         match self.word.compare_exchange(WAITING, CHANGING, Ordering::AcqRel, Ordering::Acquire) {
-            Ok(_) => Look::NotYet,
-            Err(DONE) => Look::Done,
+            Ok(_) => Peek::NotYet,
+            Err(DONE) => Peek::Done,
             Err(_) => self.see_off(),
         }
     }
@@ -200,11 +200,11 @@ impl Rendezvous {
 
     /// The operation is on its last few instructions.
     #[cold]
-    fn see_off(&self) -> Look {
+    fn see_off(&self) -> Peek {
         while self.word.load(Ordering::Acquire) != DONE {
             pause();
         }
-        Look::Done
+        Peek::Done
     }
 }
 

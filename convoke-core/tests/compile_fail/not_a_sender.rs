@@ -1,6 +1,6 @@
 //! A plain value where a sender is needed.
 
-use convoke_core::prelude::*;
+use convoke_sender::prelude::*;
 
 fn wait(_: impl Sender) {}
 

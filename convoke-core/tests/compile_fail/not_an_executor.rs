@@ -1,6 +1,6 @@
 //! A plain value where an executor is needed.
 
-use convoke_core::prelude::*;
+use convoke_sender::prelude::*;
 
 fn main() {
     let _ = schedule(&5);

@@ -1,7 +1,7 @@
 //! A receiver for another value than that of the sender.
 
-use convoke_core::Receiver;
-use convoke_core::prelude::*;
+use convoke_sender::Receiver;
+use convoke_sender::prelude::*;
 
 struct Text(Env);
 

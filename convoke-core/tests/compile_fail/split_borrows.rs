@@ -1,6 +1,6 @@
 //! Shared work that borrows: a consumer that is stopped leaves, and the work goes on after what it borrowed is gone.
 
-use convoke_core::prelude::*;
+use convoke_sender::prelude::*;
 
 fn main() {
     let local = String::new();

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use convoke_core::prelude::*;
+use convoke_sender::prelude::*;
 
 fn main() {
     let local = Rc::new(1);

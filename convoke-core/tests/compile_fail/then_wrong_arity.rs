@@ -1,6 +1,6 @@
 //! The closure of `then` takes no argument.
 
-use convoke_core::prelude::*;
+use convoke_sender::prelude::*;
 
 fn main() {
     let _ = just(1).then(|| 2);

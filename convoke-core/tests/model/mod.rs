@@ -8,9 +8,10 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use convoke_core::env::Changes;
-use convoke_core::prelude::*;
+use convoke_core::raw::Operation;
 use convoke_core::raw::sync::{Arc, UnsafeCell};
-use convoke_core::{Operation, OutcomeOf, Receiver};
+use convoke_sender::prelude::*;
+use convoke_sender::{OutcomeOf, Receiver};
 
 /// Runs the model under every schedule with at most `preemptions` preemptions.
 ///

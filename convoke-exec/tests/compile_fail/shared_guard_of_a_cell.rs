@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use convoke_exec::raw::SpinLock;
+use convoke_core::raw::SpinLock;
 
 fn main() {
     let lock = SpinLock::new(Cell::new(0));

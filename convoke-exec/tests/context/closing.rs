@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use convoke_core::env::Changes;
 use convoke_core::{ExecutorRef, Outcome, StopReason, StopSource};
-use convoke_exec::context::{Context, Service, ServiceError};
-use convoke_exec::sync::Event;
-use convoke_exec::{checkpoint, join, sync_wait, sync_wait_with, task};
+use convoke_sender::{sync_wait, sync_wait_with};
+use convoke_sync::Event;
+use convoke_task::context::{Context, Service, ServiceError};
+use convoke_task::{checkpoint, join, task};
 
 use super::{DESTROY, Latin, Notes, Numbered, SHUT_DOWN};
 
@@ -185,8 +186,8 @@ fn a_service_whose_close_was_cut_short_is_shut_down_with_the_rest() {
 /// In virtual time, where a grace period is over only when nobody has anything else to do.
 #[cfg(feature = "testing")]
 mod troubled {
-    use convoke_exec::testing::run;
-    use convoke_exec::{forever, set_cleanup_hook};
+    use convoke_task::{forever, set_cleanup_hook};
+    use convoke_testing::run;
 
     use super::*;
 

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, Mutex};
 use std::thread;
 
-use convoke_exec::context::{Context, FromContext, Service, ServiceError};
+use convoke_task::context::{Context, FromContext, Service, ServiceError};
 use notes::Notes;
 
 /// A service of number `N` that notes its end.

@@ -5,7 +5,7 @@
 use std::sync::{Arc, Mutex};
 
 use convoke_core::raw::{Call, Runnable};
-use convoke_exec::testing::runnable;
+use convoke_testing::runnable;
 
 /// What was run, in order.
 #[derive(Clone, Default)]

@@ -4,7 +4,7 @@
 
 use convoke_core::raw::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use convoke_core::raw::sync::{Arc, Mutex, UnsafeCell, thread};
-use convoke_exec::raw::task_state::{From, Leave, Opened, State, Wake};
+use convoke_task::raw::task_state::{From, Leave, Opened, State, Wake};
 
 use super::model::Count;
 

@@ -4,7 +4,8 @@ use core::any::Any;
 
 use convoke_core::Executor;
 use convoke_core::raw::{Home, Runnable, Timers};
-use convoke_exec::{Context, RunLoopExecutor};
+use convoke_exec::RunLoopExecutor;
+use convoke_task::Context;
 
 use super::IoShared;
 

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use convoke_core::env::Local;
 use convoke_core::raw::Frame;
 use convoke_core::{Env, Executor};
-use convoke_exec::Context;
-use convoke_exec::context::FromContext;
+use convoke_task::Context;
+use convoke_task::context::FromContext;
 
 use super::{IoExecutor, IoShared};
 use crate::driver::Driver;
@@ -32,7 +32,7 @@ pub fn driver_of(env: &Env) -> Option<Arc<dyn Driver>> {
 }
 
 /// The driver of this executor, if it is one of a context.
-pub(crate) fn driver_of_executor(executor: &impl Executor) -> Option<Arc<dyn Driver>> {
+pub fn driver_of_executor(executor: &impl Executor) -> Option<Arc<dyn Driver>> {
     of_context(executor.context()).map(|shared| shared.driver.clone())
 }
 
@@ -100,7 +100,7 @@ pub fn use_service<S: FromContext>() -> io::Result<Arc<S::Interface>> {
 }
 
 fn with_context<R>(f: impl FnOnce(&IoShared) -> R) -> io::Result<R> {
-    Frame::current(|frame| frame.and_then(|frame| shared_of(frame.host().env())).map(f))
+    Frame::current(|frame| frame.and_then(|frame| shared_of(frame.operation_owner().env())).map(f))
         .ok_or_else(no_context)
 }
 

@@ -6,7 +6,8 @@ mod shared;
 mod work;
 
 pub use executor::IoExecutor;
-pub(crate) use here::driver_of_executor;
+#[doc(hidden)]
+pub use here::driver_of_executor;
 pub use here::{IO, current_driver, driver_of, services_of, use_service, with_services};
 pub use shared::IoShared;
 pub use work::Work;
@@ -19,8 +20,10 @@ use std::time::Instant;
 
 use convoke_core::env::Changes;
 use convoke_core::{ExecutorRef, Outcome, Panic};
+use convoke_exec::RunLoop;
 use convoke_exec::raw::{Moment, Sleeper};
-use convoke_exec::{Context, RunLoop};
+use convoke_task::BlockOn;
+use convoke_task::Context;
 
 use crate::driver::Driver;
 
@@ -99,7 +102,7 @@ impl IoContext {
     /// # What counts as work
     /// As long as there is any of this, it does not return:
     ///
-    /// - a chain that was [launched](convoke_exec::launch()) here and has not ended, with all that it awaits and all its children,
+    /// - a chain that was [launched](convoke_task::launch()) here and has not ended, with all that it awaits and all its children,
     ///   whatever they wait for: a lookup, a signal, a channel that another thread sends to, [blocking](convoke_exec::blocking())
     ///   work, a task on a pool. Nothing is detached, so what runs is waited for;
     /// - work that is queued, and timers that are set;
@@ -109,7 +112,7 @@ impl IoContext {
     ///
     /// This is not work: services; sockets, [`Signals`](crate::signal::Signals) and other things that merely exist. Nor is what the
     /// context does not know of, because it came by another way than a launch here and waits for none of the above: a child whose
-    /// scope is in a chain of another executor, a sender in a [counting scope](convoke_exec::CountingScope), a function that
+    /// scope is in a chain of another executor, a sender in a [counting scope](convoke_sender::CountingScope), a function that
     /// another thread is about to post. Hold a [`Work`] for those.
     ///
     /// So a chain that waits for what happens only after `run` has returned keeps it for ever: it deadlocks as a thread would that

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use convoke_core::raw::sync::atomic::{AtomicBool, Ordering};
-use convoke_exec::Context;
 use convoke_exec::raw::Sleeper;
+use convoke_task::Context;
 
 use crate::driver::Driver;
 

@@ -2,7 +2,7 @@
 
 use core::task::Waker;
 
-use crate::steps::step;
+use convoke_core::raw::visit_step;
 
 /// Wakers by their numbers, which are even, count up, and are never used again.
 ///
@@ -56,7 +56,7 @@ impl LaterWatchers {
 
     fn find(&self, number: u64) -> Option<usize> {
         let found = self.places.binary_search_by(|(other, _)| {
-            step();
+            visit_step();
             other.cmp(&number)
         });
         found.ok()
@@ -65,13 +65,13 @@ impl LaterWatchers {
     /// Removes the gaps at the end, and all of them if they are most of it.
     fn tidy(&mut self) {
         while self.places.pop_if(|(_, waker)| waker.is_none()).is_some() {
-            step();
+            visit_step();
             self.gaps -= 1;
         }
         if self.gaps > GAPS.max(self.places.len() / 2) {
             self.gaps = 0;
             self.places.retain(|(_, waker)| {
-                step();
+                visit_step();
                 waker.is_some()
             });
         }
@@ -82,7 +82,7 @@ impl LaterWatchers {
 mod tests {
     use super::super::{Ticket, Watchers};
     use super::*;
-    use crate::steps::steps;
+    use convoke_core::raw::count_steps;
 
     #[test]
     fn many_who_leave_in_any_order_take_a_few_steps_each() {
@@ -102,7 +102,7 @@ mod tests {
             let wait = |_| watchers.watch(Ticket::NONE, Waker::noop().clone()).ticket;
             let mut tickets: Vec<_> = (0..MANY).map(wait).collect();
             order(&mut tickets);
-            let taken = steps(|| {
+            let taken = count_steps(|| {
                 for ticket in &tickets {
                     assert!(watchers.unwatch(*ticket).is_some());
                 }
@@ -118,7 +118,7 @@ mod tests {
         let mut watchers = Watchers::new();
         let mut tickets = vec![Ticket::NONE; MANY];
         for _ in 0..2 {
-            let taken = steps(|| {
+            let taken = count_steps(|| {
                 for ticket in &mut tickets {
                     *ticket = watchers.watch(*ticket, Waker::noop().clone()).ticket;
                 }

@@ -12,6 +12,7 @@
 mod address;
 mod in_flight;
 mod later_watchers;
+mod lease;
 mod life;
 mod operation;
 mod options;
@@ -23,6 +24,7 @@ mod watchers;
 
 pub use address::Address;
 pub use in_flight::{Finished, InFlight, OperationId};
+pub use lease::{LEASE_BYTES, LEASES_KEPT, Lease};
 pub(crate) use operation::IoOperation;
 pub use options::{ListenOptions, SocketOption};
 pub use parked::Parked;
@@ -36,7 +38,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::signal::Switchboard;
+use crate::signal_hub::SignalHub;
 
 /// A kernel, as an I/O context sees it. One thread, the context's, calls [`wait`](Driver::wait); all else may be called from
 /// any thread.
@@ -89,7 +91,7 @@ pub trait Driver: Send + Sync + 'static {
 
     /// The signals of the programs that run here, for drivers that have their own: those of a simulated host. Others say
     /// `None`, and those of the process are heard.
-    fn signals(&self) -> Option<Arc<Switchboard>> {
+    fn signals(&self) -> Option<Arc<SignalHub>> {
         None
     }
 

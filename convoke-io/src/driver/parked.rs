@@ -8,7 +8,7 @@ use core::ptr::{self, NonNull};
 use std::collections::HashMap;
 
 use super::{InFlight, IoOperation, OperationId};
-use crate::steps::step;
+use convoke_core::raw::visit_step;
 
 /// The longest list without an index: to walk it is cheaper than to keep one.
 const WALKED: usize = 16;
@@ -99,7 +99,7 @@ impl Parked {
 
     /// The operation behind `before`, which is in the list or null, and `before` itself.
     fn follow(&self, before: *mut IoOperation) -> Option<(NonNull<IoOperation>, *mut IoOperation)> {
-        step();
+        visit_step();
         let found = match NonNull::new(before) {
             // SAFETY: rule 1: it is in the list, and its link is the list's.
             Some(there) => unsafe { *there.as_ref().next.get() },
@@ -211,7 +211,7 @@ impl fmt::Debug for Parked {
 mod tests {
     use super::super::{Address, Request};
     use super::*;
-    use crate::steps::steps;
+    use convoke_core::raw::count_steps;
 
     /// Operations in flight that nobody is told of. They stay where they are: no more are added.
     fn operations(count: usize) -> (Vec<IoOperation>, Vec<InFlight>) {
@@ -288,12 +288,12 @@ mod tests {
         let (_operations, in_flight) = operations(MANY);
         let mut ids: Vec<_> = in_flight.iter().map(InFlight::id).collect();
         let mut parked = Parked::new();
-        let parking = steps(|| in_flight.into_iter().for_each(|operation| parked.push(operation)));
+        let parking = count_steps(|| in_flight.into_iter().for_each(|operation| parked.push(operation)));
         assert!(parking <= 2 * MANY, "{parking} steps to park {MANY}");
         // From the back, from the middle, from the front: wherever they are.
         ids.reverse();
         let (some, rest) = ids.split_at(MANY / 2);
-        let cancelling = steps(|| {
+        let cancelling = count_steps(|| {
             for id in rest.iter().chain(some) {
                 assert!(parked.remove(*id).is_some());
             }

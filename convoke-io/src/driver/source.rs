@@ -6,8 +6,8 @@ use std::io::{self, IoSlice, IoSliceMut};
 use std::net::Shutdown;
 use std::sync::Arc;
 
+use super::lease::Lease;
 use super::{Address, InFlight, Interest, OperationId, SocketOption, StandardSocket, Ticket, unsupported};
-use crate::stream::Lease;
 
 /// Something that can be read from, written to, accepted from. It knows its driver; whoever uses it does not.
 ///

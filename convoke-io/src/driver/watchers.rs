@@ -4,7 +4,7 @@
 use core::fmt;
 use core::task::Waker;
 
-use convoke_exec::raw::wake_at_home;
+use convoke_task::raw::wake_at_home;
 
 use super::later_watchers::LaterWatchers;
 
@@ -19,13 +19,13 @@ impl Ticket {
 
     /// Its number, which is below 2^62.
     #[inline]
-    pub(crate) const fn number(self) -> u64 {
+    pub const fn number(self) -> u64 {
         self.0
     }
 
     /// The ticket of this number, which [`number`](Self::number) has said.
     #[inline]
-    pub(crate) const fn numbered(number: u64) -> Self {
+    pub const fn numbered(number: u64) -> Self {
         Self(number)
     }
 }

@@ -12,7 +12,7 @@ use convoke::io::IoContext;
 use convoke::io::driver::{Address, Driver, ListenOptions, Source, unsupported};
 use convoke::net::{TcpListener, resolve};
 use convoke::prelude::*;
-use convoke::signal::{Signal, Switchboard, signals};
+use convoke::signal::{Signal, SignalHub, signals};
 use convoke::sync::oneshot;
 
 /// A driver without sockets of its own, that waits to be woken, and panics where it is told to.
@@ -58,7 +58,7 @@ impl Driver for Bare {
         Some(Ok(Vec::new()))
     }
 
-    fn signals(&self) -> Option<Arc<Switchboard>> {
+    fn signals(&self) -> Option<Arc<SignalHub>> {
         self.comes_to("signals");
         Some(Arc::default())
     }

@@ -6,7 +6,7 @@ use crate::world::TraceLine;
 
 /// Runs what `set_up` makes of a simulation two times with the same seed, and compares them. A program that is another one each
 /// time (by the order of a `HashMap`, the machine's clock, a thread, a random number that is not from
-/// [`chance`](convoke_exec::chance)) cannot be run again when it has failed; here is where it is found out.
+/// [`chance`](convoke_task::chance)) cannot be run again when it has failed; here is where it is found out.
 ///
 /// # Panics
 /// As [`Sim::run`]; and if the two runs differ: with the first line of the trace in which they do.

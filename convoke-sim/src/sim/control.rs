@@ -1,7 +1,7 @@
 //! What can be done to hosts and to the network: before a run, or in the midst of it by [`Sim::at`].
 
 use convoke_core::{Panic, StopReason};
-use convoke_io::signal::Signal;
+use convoke_net::signal::Signal;
 
 use super::Sim;
 use super::program::{Ending, Stage};
@@ -99,7 +99,7 @@ impl Sim {
         self.ask_to_stop(host, StopReason::Requested);
     }
 
-    /// The program of a host hears of a signal, as a process does: all who [subscribed](convoke_io::signal::signals) to it are told, and
+    /// The program of a host hears of a signal, as a process does: all who [subscribed](convoke_net::signal::signals) to it are told, and
     /// SIGINT and SIGTERM ask the program to stop, as `#[convoke::main]` does. Others that nobody has subscribed to do
     /// nothing here.
     #[track_caller]

@@ -5,7 +5,7 @@ use core::time::Duration;
 use std::sync::{Mutex, PoisonError};
 
 use convoke_core::{Outcome, Panic, StopReason};
-use convoke_exec::cleanup::skipping_clean_up;
+use convoke_task::cleanup::skipping_clean_up;
 
 use super::program::{Ending, Program, Running, Stage};
 use super::{Disturbance, Sim};

@@ -26,7 +26,7 @@ use core::time::Duration;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use convoke_exec::testing::Probe;
+use convoke_testing::Probe;
 
 use crate::disk::Disk;
 use crate::world::{HostId, World};
@@ -46,7 +46,7 @@ pub const TIME_LIMIT: Duration = Duration::from_secs(24 * 60 * 60);
 /// seed decides. Time passes only when nobody has anything to do, and then at once.
 ///
 /// What a program waits for must come from the simulation: not from threads of its own, and not from
-/// [`blocking`](convoke_exec::blocking()) work. What it decides by a map in random order, or by the machine's clock, is no function of the
+/// [`blocking`](convoke_task::blocking()) work. What it decides by a map in random order, or by the machine's clock, is no function of the
 /// seed.
 ///
 /// ```

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use convoke_core::Panic;
 use convoke_core::frames::{Bounded, Counting, FrameAllocator};
-use convoke_exec::{Launch, Launched, ensure};
+use convoke_task::{Launch, Launched, ensure};
 
 use crate::clock::Clock;
 use crate::life::{Life, Services};

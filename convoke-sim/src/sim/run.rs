@@ -4,7 +4,7 @@ use core::mem;
 use core::time::Duration;
 
 use convoke_core::{Panic, StopReason};
-use convoke_exec::tree;
+use convoke_inspect::tree;
 
 use super::program::{Ending, Program, Running, Stage};
 use super::{Failure, HostReport, Report, Sim};

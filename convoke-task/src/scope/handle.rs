@@ -9,7 +9,7 @@ use core::ptr::NonNull;
 use core::task::{Context, Poll, Waker};
 
 use convoke_core::raw::sync::thread;
-use convoke_core::raw::{Abandon, Look, Wait};
+use convoke_core::raw::{Abandon, Peek, Wait};
 use convoke_core::raw::{Frame, Home, Runnable, StopWatch, WakerMark, outside_a_task};
 use convoke_core::{Outcome, Panic};
 
@@ -182,20 +182,20 @@ impl<T, K: Kind> Handle<T, K> {
     }
 
     /// Whether the outcome is there; if not, the waker is in its place.
-    fn look(&mut self, child: NonNull<TaskHeader>, waker: &Waker) -> Look {
+    fn look(&mut self, child: NonNull<TaskHeader>, waker: &Waker) -> Peek {
         // SAFETY: we have a reference of the child, which has a handle: us.
         let point = unsafe { MeetingPoint::<K>::of(child) };
         let meeting = &point.meeting;
         let identity = WakerMark::of(waker);
-        if meeting.look() == Look::Done || self.placed == Some(identity) {
-            return meeting.look();
+        if meeting.peek() == Peek::Done || self.placed == Some(identity) {
+            return meeting.peek();
         }
         match self.placed {
             Some(_) => {
                 // Before: the child waits while we change it, and the waker may be anybody's.
                 let waker = waker.clone();
                 let look = meeting.change();
-                if look == Look::Done {
+                if look == Peek::Done {
                     return look;
                 }
                 // SAFETY: we are changing it: then it is ours.
@@ -209,12 +209,12 @@ impl<T, K: Kind> Handle<T, K> {
                 unsafe { *point.waker.get() = Some(waker.clone()) };
                 let wait = if K::AT_HOME { meeting.wait_here() } else { meeting.wait() };
                 if wait == Wait::Done {
-                    return Look::Done;
+                    return Peek::Done;
                 }
             }
         }
         self.placed = Some(identity);
-        Look::NotYet
+        Peek::NotYet
     }
 
     /// Takes the outcome, and lets the child go.
@@ -259,7 +259,7 @@ impl<T, K: Kind> Handle<T, K> {
             }
             let child = self.child.expect("polled after it has ended");
             let _others_out = Self::keep_others_out(child);
-            if self.look(child, cx.waker()) == Look::NotYet {
+            if self.look(child, cx.waker()) == Peek::NotYet {
                 if !frame.honour_stop() {
                     // SAFETY: the child has not delivered; and if the handle stays at home, nobody else is there.
                     frame.waits_at(unsafe { Self::location(child) });
@@ -318,7 +318,7 @@ impl<T> Handle<T, Anywhere> {
     pub(super) fn wait(mut self) -> Outcome<T> {
         let child = self.child.expect("it was not awaited before");
         let waker = thread_waker();
-        while self.look(child, &waker) == Look::NotYet {
+        while self.look(child, &waker) == Peek::NotYet {
             // The child may be refused just now, further up on our stack.
             if !Runnable::stop_deferred() {
                 thread::park();

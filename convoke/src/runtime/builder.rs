@@ -7,9 +7,10 @@ use std::thread;
 use std::time::Duration;
 
 use convoke_core::raw::sync::atomic::AtomicUsize;
-use convoke_exec::blocking::DEFAULT_THREADS;
-use convoke_exec::{BlockingPool, ThreadPool};
-use convoke_io::net::resolver::{Names, install};
+use convoke_exec::ThreadPool;
+use convoke_net::net::resolver::{Names, install};
+use convoke_task::BlockingPool;
+use convoke_task::blocking::DEFAULT_THREADS;
 
 use super::context_thread::ContextThread;
 use super::{Runtime, context_spinning};
@@ -48,7 +49,7 @@ impl RuntimeBuilder {
         self
     }
 
-    /// How many threads there may be for [`blocking()`](convoke_exec::blocking()) work. At least one.
+    /// How many threads there may be for [`blocking()`](convoke_task::blocking()) work. At least one.
     pub fn blocking_threads(mut self, threads: usize) -> Self {
         self.blocking_threads = threads;
         self

@@ -35,10 +35,11 @@ use std::time::Duration;
 use convoke_core::env::Changes;
 use convoke_core::raw::sync::atomic::{AtomicUsize, Ordering};
 use convoke_core::{Outcome, StopToken};
-use convoke_exec::{BlockingPool, PoolExecutor, ThreadPool, blocking};
+use convoke_exec::{PoolExecutor, ThreadPool};
 use convoke_io::driver::Driver;
 use convoke_io::{IO, IoContext, IoExecutor};
 use convoke_poll::PollDriver;
+use convoke_task::{BlockingPool, blocking};
 
 use context_thread::ContextThread;
 

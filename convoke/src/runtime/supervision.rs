@@ -8,8 +8,10 @@ use std::thread::{self, JoinHandle};
 
 use convoke_core::env::Changes;
 use convoke_core::{Outcome, Panic, StopReason, StopSource};
-use convoke_exec::{sync_wait_with, task, timeout, tree};
-use convoke_io::signal::{Signal, SignalService, Signals};
+use convoke_inspect::tree;
+use convoke_net::signal::{Signal, SignalService, Signals};
+use convoke_sender::sync_wait_with;
+use convoke_task::{task, timeout};
 
 use super::{ENDED_HARD, Runtime};
 

@@ -101,9 +101,9 @@ impl Test<InVirtualTime> {
     /// Runs the body, and returns what it returns.
     ///
     /// # Panics
-    /// As [`testing::run`](convoke_exec::testing::run()).
+    /// As [`testing::run`](convoke_testing::run()).
     pub fn run<F: Future + 'static>(self, body: impl FnOnce() -> F) -> F::Output {
-        convoke_exec::testing::Play::new().name(self.name).run(body())
+        convoke_testing::Play::new().name(self.name).run(body())
     }
 }
 

@@ -1,0 +1,20 @@
+//! Transfers as senders.
+
+use std::io;
+
+use convoke_core::Never;
+use convoke_sender::{Receiver, ReceiverOf, Sender};
+
+use crate::transfer::{Direction, Transfer, TransferOperation};
+
+// SAFETY: the receiver is completed once, as the last thing that is done; the driver has released the operation then.
+#[diagnostic::do_not_recommend]
+unsafe impl<B: Send, D: Direction<B>> Sender for Transfer<B, D> {
+    type Value = (io::Result<usize>, B);
+    type Error = Never;
+    type Operation<R: Receiver<Self::Value, Never>> = TransferOperation<B, D, ReceiverOf<R>>;
+
+    fn connect<R: Receiver<Self::Value, Never>>(self, receiver: R) -> Self::Operation<R> {
+        Self::connect(self, ReceiverOf(receiver))
+    }
+}

@@ -1,0 +1,124 @@
+//! A listener: what TCP and Unix listeners have in common.
+
+use core::fmt;
+use core::future::Future;
+use core::marker::PhantomData;
+use core::pin::Pin;
+use core::task::{Context, Poll};
+use std::io;
+use std::sync::Arc;
+
+use futures_core::Stream;
+
+use super::kind::Kind;
+use super::poll_slot::{PollSlot, polled};
+use super::socket_stream::SocketStream;
+use convoke_io::attempting::attempt;
+use convoke_io::driver::{Accepted, Interest, Source};
+
+/// Takes connections. It is [`TcpListener`](super::TcpListener) or [`UnixListener`](super::UnixListener). Dropping it closes it;
+/// connections that nobody has taken are reset.
+pub struct Listener<K> {
+    pub(super) source: Arc<dyn Source>,
+    _kind: PhantomData<fn() -> K>,
+}
+
+impl<K: Kind> Listener<K> {
+    pub(super) fn new(source: Arc<dyn Source>) -> Self {
+        Self { source, _kind: PhantomData }
+    }
+
+    /// Takes the next connection.
+    ///
+    /// - *Completes with* the connection, and where it comes from; an error; stopped, and then no connection was taken.
+    /// - *If dropped*, no connection was taken.
+    /// - *Runs on* the task. The connection belongs to the listener's driver.
+    ///
+    /// Most errors pass: a peer went away before it was taken, or there are no descriptors left. Until some have been closed, each
+    /// call fails at once. A server that is to survive that waits for a while and tries again:
+    ///
+    /// ```no_run
+    /// use std::io;
+    /// use std::time::Duration;
+    /// use convoke::net::{TcpListener, TcpStream};
+    /// use convoke::policy::Failure;
+    /// use convoke::prelude::*;
+    /// use convoke::schedule::{Backoff, retry};
+    ///
+    /// # async fn converse(_: TcpStream) -> io::Result<()> { Ok(()) }
+    /// #[convoke::main]
+    /// async fn main() -> io::Result<()> {
+    ///     let listener = TcpListener::bind("127.0.0.1:7000").await?;
+    ///     scope(async |s| {
+    ///         let clients = s.supervise(|failure: Failure<io::Error>| eprintln!("{failure}"));
+    ///         loop {
+    ///             let accepted = retry(Backoff::constant(Duration::from_millis(100)), || listener.accept());
+    ///             let (client, from) = accepted.await?;
+    ///             clients.named(from.to_string()).spawn(converse(client));
+    ///         }
+    ///     })
+    ///     .await
+    /// }
+    /// ```
+    #[track_caller]
+    pub fn accept(&self) -> impl Future<Output = io::Result<(SocketStream<K>, K::Address)>> + Send + '_ {
+        attempt(&self.source, Interest::Read, |source| source.try_accept().and_then(taken))
+    }
+
+    /// All connections, as a stream that does not end.
+    pub fn incoming(&self) -> Incoming<'_, K> {
+        Incoming { listener: self, slot: PollSlot::new() }
+    }
+
+    /// Where it listens.
+    ///
+    /// # Errors
+    /// What the driver says.
+    pub fn local_addr(&self) -> io::Result<K::Address> {
+        self.source.local_address().and_then(K::address)
+    }
+}
+
+fn taken<K: Kind>(accepted: Accepted) -> io::Result<(SocketStream<K>, K::Address)> {
+    Ok((SocketStream::new(accepted.source), K::address(accepted.peer)?))
+}
+
+/// See [`Listener::incoming`].
+#[derive(Debug)]
+#[must_use = "streams do nothing until they are polled"]
+pub struct Incoming<'a, K> {
+    listener: &'a Listener<K>,
+    slot: PollSlot,
+}
+
+impl<K: Kind> Stream for Incoming<'_, K> {
+    type Item = io::Result<SocketStream<K>>;
+
+    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let this = self.get_mut();
+        let accept = |source: &dyn Source| source.try_accept().and_then(taken::<K>);
+        let accepted = this.slot.poll(&*this.listener.source, Interest::Read, polled(), cx, accept);
+        accepted.map(|accepted| Some(accepted.map(|(stream, _)| stream)))
+    }
+}
+
+impl<K> Drop for Incoming<'_, K> {
+    fn drop(&mut self) {
+        self.slot.let_go(&*self.listener.source);
+    }
+}
+
+#[cfg(unix)]
+impl<K: Kind> std::os::fd::AsFd for Listener<K> {
+    /// # Panics
+    /// If its driver has no descriptors, as a simulated one.
+    fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
+        super::kind::descriptor(&*self.source)
+    }
+}
+
+impl<K> fmt::Debug for Listener<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Listener").field(&self.source).finish()
+    }
+}

@@ -1,0 +1,185 @@
+//! What is cancelled before, while or after it happens loses no byte: either nothing was transferred, or who cancels is told
+//! how much.
+
+use std::io;
+
+use convoke_task::{catch_stopped, checkpoint, local_scope};
+
+use super::Harness;
+use super::stage::{fill, in_flight, rest, skip};
+use crate::net::{SocketOption, TcpListener, TcpStream};
+
+pub(super) fn a_stop_before_it_begins_leaves_everything_in_place(harness: &Harness) {
+    harness.run(async {
+        let (near, far) = harness.connection().await?;
+        near.write_all(b"here").await?;
+        far.peek(&mut [0; 4]).await?;
+        local_scope(async |s| {
+            let read = s.spawn_future(far.read_owned([0; 4]).into_future());
+            read.request_stop();
+            assert!(catch_stopped(read).await.is_err(), "it was asked to stop before it began");
+            let mut bytes = [0; 4];
+            far.read_exact(&mut bytes).await?;
+            assert_eq!(&bytes, b"here");
+            io::Result::Ok(())
+        })
+        .await
+    });
+}
+
+pub(super) fn a_stop_while_it_waits_leaves_everything_in_place(harness: &Harness) {
+    harness.run(async {
+        let (near, far) = harness.connection().await?;
+        let listener = TcpListener::bind(harness.address()).await?;
+        let sent = fill(&near)?;
+        local_scope(async |s| {
+            let owned = s.spawn_future(far_read_owned(&near));
+            let borrowed = s.spawn_future(async { near.read(&mut [0; 4]).await });
+            let written = s.spawn_future(async { near.write_owned(vec![1; 8]).await.0 });
+            let accepted = s.spawn_future(async { listener.accept().await });
+            in_flight(4).await;
+            owned.request_stop();
+            borrowed.request_stop();
+            written.request_stop();
+            accepted.request_stop();
+            assert!(catch_stopped(owned).await.is_err());
+            assert!(catch_stopped(borrowed).await.is_err());
+            assert!(catch_stopped(written).await.is_err());
+            assert!(catch_stopped(accepted).await.is_err());
+            in_flight(0).await;
+            io::Result::Ok(())
+        })
+        .await?;
+        far.write_all(b"after").await?;
+        let mut bytes = [0; 5];
+        near.read_exact(&mut bytes).await?;
+        assert_eq!(&bytes, b"after");
+        drop(TcpStream::connect(listener.local_addr()?).await?);
+        drop(listener.accept().await?);
+        skip(&far, sent).await?;
+        near.shutdown(std::net::Shutdown::Write)?;
+        assert_eq!(rest(&far).await?, b"", "what was cancelled was not written");
+        Ok(())
+    });
+}
+
+async fn far_read_owned(stream: &TcpStream) -> io::Result<usize> {
+    stream.read_owned(vec![0; 4]).await.0
+}
+
+pub(super) fn a_stop_after_it_has_happened_comes_too_late(harness: &Harness) {
+    harness.run(async {
+        let (near, far) = harness.connection().await?;
+        local_scope(async |s| {
+            let read = s.spawn_future(far.read_owned([0; 4]).into_future());
+            in_flight(1).await;
+            near.write_all(b"done").await?;
+            in_flight(0).await;
+            read.request_stop();
+            match catch_stopped(read).await {
+                Ok((read, bytes)) => assert_eq!((read?, &bytes), (4, b"done")),
+                Err(_) => panic!("the bytes were read, and are lost"),
+            }
+            io::Result::Ok(())
+        })
+        .await
+    });
+}
+
+pub(super) fn one_of_several_can_be_cancelled(harness: &Harness) {
+    harness.run(async {
+        let (near, far) = harness.connection().await?;
+        local_scope(async |s| {
+            let mut readers: Vec<_> =
+                (0..5).map(|_| s.spawn_future(far.read_owned([0; 1]).into_future())).collect();
+            in_flight(5).await;
+            let (middle, last) = (readers.remove(2), readers.remove(3));
+            middle.request_stop();
+            assert!(catch_stopped(middle).await.is_err());
+            last.request_stop();
+            assert!(catch_stopped(last).await.is_err());
+            in_flight(3).await;
+            near.write_all(b"abc").await?;
+            let mut heard = Vec::new();
+            for reader in readers {
+                let (read, byte) = reader.await;
+                assert_eq!(read?, 1);
+                heard.extend(byte);
+            }
+            heard.sort_unstable();
+            assert_eq!(heard, b"abc");
+            io::Result::Ok(())
+        })
+        .await
+    });
+}
+
+/// Each round is stopped at another moment: before it begins, while it waits, while the driver is at it, when it has happened.
+const ROUNDS: usize = if cfg!(miri) { 36 } else { 240 };
+const MOMENTS: usize = 6;
+
+pub(super) fn reads_that_are_stopped_at_any_time_lose_nothing(harness: &Harness) {
+    let (sent, heard) = harness.run(async {
+        let (near, far) = harness.connection().await?;
+        let (mut sent, mut heard) = (Vec::new(), Vec::new());
+        local_scope(async |s| {
+            for round in 0..ROUNDS {
+                let read = s.spawn_future(far.read_owned([0; 3]).into_future());
+                moments(round / MOMENTS % MOMENTS).await;
+                let words = [round as u8, (round >> 8) as u8, 0xff];
+                near.write_all(&words).await?;
+                sent.extend(words);
+                moments(round % MOMENTS).await;
+                read.request_stop();
+                if let Ok((read, bytes)) = catch_stopped(read).await {
+                    heard.extend_from_slice(&bytes[..read?]);
+                }
+            }
+            io::Result::Ok(())
+        })
+        .await?;
+        near.shutdown(std::net::Shutdown::Write)?;
+        heard.extend(rest(&far).await?);
+        Ok((sent, heard))
+    });
+    assert_eq!(sent, heard);
+}
+
+pub(super) fn writes_that_are_stopped_at_any_time_lose_nothing(harness: &Harness) {
+    let (sent, heard) = harness.run(async {
+        let (near, far) = harness.connection().await?;
+        // So that writes have to wait; a driver that has no such option waits less often.
+        _ = near.set_option(SocketOption::SendBuffer(1 << 12));
+        let (mut sent, mut heard) = (Vec::new(), Vec::new());
+        local_scope(async |s| {
+            for round in 0..ROUNDS {
+                let words = vec![round as u8; if cfg!(miri) { 1 << 8 } else { 1 << 14 }];
+                let write = s.spawn_future(near.write_owned(words).into_future());
+                moments(round / MOMENTS % MOMENTS).await;
+                if round % 3 == 0 {
+                    let mut room = vec![0; 1 << 15];
+                    if let Ok(read) = far.source.try_read(&mut room) {
+                        heard.extend_from_slice(&room[..read]);
+                    }
+                }
+                moments(round % MOMENTS).await;
+                write.request_stop();
+                if let Ok((written, words)) = catch_stopped(write).await {
+                    sent.extend_from_slice(&words[..written?]);
+                }
+            }
+            io::Result::Ok(())
+        })
+        .await?;
+        near.shutdown(std::net::Shutdown::Write)?;
+        heard.extend(rest(&far).await?);
+        Ok((sent, heard))
+    });
+    assert!(sent == heard, "{} bytes were said to be written, {} came", sent.len(), heard.len());
+}
+
+async fn moments(count: usize) {
+    for _ in 0..count {
+        checkpoint().await;
+    }
+}

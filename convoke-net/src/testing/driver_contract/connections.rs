@@ -1,0 +1,84 @@
+//! Connections are made, refused and taken.
+
+use std::io;
+
+use convoke_task::{local_scope, try_join};
+
+use super::Harness;
+use super::stage::in_flight;
+use crate::net::{ListenOptions, TcpListener, TcpStream};
+
+const CONNECTIONS: usize = 16;
+
+pub(super) fn those_who_accept_each_get_one(harness: &Harness) {
+    harness.run(async {
+        let listener = TcpListener::bind(harness.address()).await?;
+        let address = listener.local_addr()?;
+        local_scope(async |s| {
+            let accepting: Vec<_> = (0..CONNECTIONS).map(|_| s.spawn_future(listener.accept())).collect();
+            in_flight(CONNECTIONS).await;
+            let mut near = Vec::new();
+            for _ in 0..CONNECTIONS {
+                near.push(TcpStream::connect(address).await?);
+            }
+            let mut peers = Vec::new();
+            for one in accepting {
+                peers.push(one.await?.1);
+            }
+            let mut ours = near.iter().map(TcpStream::local_addr).collect::<io::Result<Vec<_>>>()?;
+            peers.sort_unstable();
+            ours.sort_unstable();
+            assert_eq!(peers, ours);
+            io::Result::Ok(())
+        })
+        .await
+    });
+}
+
+pub(super) fn connections_that_came_before_are_accepted(harness: &Harness) {
+    harness.run(async {
+        let listener = TcpListener::bind(harness.address()).await?;
+        let address = listener.local_addr()?;
+        let mut near = Vec::new();
+        for _ in 0..CONNECTIONS {
+            near.push(TcpStream::connect(address).await?);
+        }
+        for _ in 0..CONNECTIONS {
+            drop(listener.accept().await?);
+        }
+        Ok(())
+    });
+}
+
+pub(super) fn one_that_is_refused_is_an_error(harness: &Harness) {
+    harness.run(async {
+        let listener = TcpListener::bind(harness.address()).await?;
+        let address = listener.local_addr()?;
+        drop(listener);
+        let error = TcpStream::connect(address).await.expect_err("nobody listens");
+        assert_eq!(error.kind(), io::ErrorKind::ConnectionRefused);
+        Ok(())
+    });
+}
+
+pub(super) fn an_address_that_is_taken_is_an_error(harness: &Harness) {
+    harness.run(async {
+        let listener = TcpListener::bind(harness.address()).await?;
+        let address = listener.local_addr()?;
+        let error = TcpListener::bind_with(address, ListenOptions::default()).await.expect_err("it is taken");
+        assert_eq!(error.kind(), io::ErrorKind::AddrInUse);
+        Ok(())
+    });
+}
+
+pub(super) fn both_ends_know_where_they_are(harness: &Harness) {
+    harness.run(async {
+        let listener = TcpListener::bind(harness.address()).await?;
+        let address = listener.local_addr()?;
+        assert_ne!(address.port(), 0, "a port that is free was chosen");
+        let (near, (far, peer)) = try_join((TcpStream::connect(address), listener.accept())).await?;
+        assert_eq!((near.peer_addr()?, far.local_addr()?), (address, address));
+        assert_eq!((near.local_addr()?, far.peer_addr()?), (peer, peer));
+        Ok(())
+    });
+}

@@ -1,0 +1,159 @@
+//! Traffic with stops in between, in an order that a seed decides: on one thread, and between several.
+
+use std::io;
+use std::net::Shutdown;
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+
+use convoke_core::raw::Random;
+use convoke_exec::ThreadPool;
+use convoke_task::{catch_stopped, checkpoint, launch, local_scope, scope};
+
+use super::Harness;
+use super::stage::rest;
+use super::threads::run_beside;
+use crate::net::{SocketOption, TcpStream};
+use convoke_io::{IO, IoContext};
+
+const STEPS: usize = 400;
+
+/// A stream of numbered bytes, read and written in pieces of any length by calls that are stopped at any time.
+pub(super) fn traffic_with_stops(harness: &Harness, seed: u64) {
+    harness.run(async {
+        let (near, far) = harness.connection().await?;
+        _ = near.set_option(SocketOption::SendBuffer(1 << 12));
+        let mut random = Random::new(seed);
+        let (mut sent, mut heard) = (0, 0);
+        local_scope(async |s| {
+            for _ in 0..STEPS {
+                let mut writer = random.split();
+                let mut reader = random.split();
+                let words = numbered(sent, writer.below(20_000));
+                let write = s.spawn_future(near.write_owned(words).into_future());
+                let read = s.spawn_future(far.read_owned(vec![0; 1 + reader.below(30_000)]).into_future());
+                for _ in 0..random.below(6) {
+                    checkpoint().await;
+                }
+                write.request_stop();
+                if let Ok((written, _)) = catch_stopped(write).await {
+                    sent += written?;
+                }
+                for _ in 0..random.below(3) {
+                    checkpoint().await;
+                }
+                read.request_stop();
+                if let Ok((read, bytes)) = catch_stopped(read).await {
+                    let read = read?;
+                    assert_eq!(bytes[..read], numbered(heard, read), "after {heard} bytes");
+                    heard += read;
+                }
+            }
+            io::Result::Ok(())
+        })
+        .await?;
+        near.shutdown(Shutdown::Write)?;
+        let left = rest(&far).await?;
+        assert_eq!(left, numbered(heard, left.len()));
+        assert_eq!(sent, heard + left.len(), "all that was written was read");
+        Ok(())
+    });
+}
+
+const SPEAKERS: u64 = 3;
+
+/// Several connections, whose two ends are on any thread; each is asked to stop at some time, and what was written until
+/// then is what is read.
+pub(super) fn traffic_between_threads(harness: &Harness, seed: u64) {
+    if harness.one_thread {
+        return;
+    }
+    let context = IoContext::new(harness.driver());
+    let pool = ThreadPool::new(2).expect("two threads");
+    let mut ends = Vec::new();
+    for _ in 0..SPEAKERS {
+        ends.push(context.run_until(harness.connection()).unwrap().expect("two ends"));
+    }
+    let spoken = launch(&pool.executor()).local(&IO, context.executor()).start(async move {
+        scope(async |s| {
+            for (number, (near, far)) in ends.into_iter().enumerate() {
+                let random = Random::new(seed ^ ((number as u64 + 1) << 32));
+                s.spawn(one_connection(near, far, random));
+            }
+            io::Result::Ok(())
+        })
+        .await
+    });
+    run_beside(&context, spoken).expect("nothing goes wrong here");
+    assert_eq!(context.driver().in_flight(), 0);
+}
+
+async fn one_connection(near: TcpStream, far: TcpStream, mut random: Random) -> io::Result<()> {
+    let sent = Arc::new(Mutex::new(0));
+    let (counts, mut speaks, mut hears) = (sent.clone(), random.split(), random.split());
+    let heard = scope(async |s| {
+        let near = Arc::new(near);
+        let speaker = near.clone();
+        let write = s.spawn_future(async move {
+            loop {
+                let from = *counts.lock().unwrap_or_else(PoisonError::into_inner);
+                let (written, _) = speaker.write_owned(numbered(from, 1 + speaks.below(9_000))).await;
+                *counts.lock().unwrap_or_else(PoisonError::into_inner) += written?;
+            }
+            #[allow(unreachable_code)]
+            io::Result::Ok(())
+        });
+        let read = s.spawn_future(async move {
+            let mut heard = 0;
+            loop {
+                let (read, bytes) = far.read_owned(vec![0; 1 + hears.below(9_000)]).await;
+                match read? {
+                    0 => return io::Result::Ok(heard),
+                    read => {
+                        assert_eq!(bytes[..read], numbered(heard, read));
+                        heard += read;
+                    }
+                }
+            }
+        });
+        for _ in 0..50 + random.below(300) {
+            checkpoint().await;
+        }
+        write.request_stop();
+        if let Ok(ended) = catch_stopped(write).await {
+            ended?;
+        }
+        near.shutdown(Shutdown::Write)?;
+        read.await
+    })
+    .await?;
+    assert_eq!(*sent.lock().unwrap_or_else(PoisonError::into_inner), heard, "all that was written was read");
+    Ok(())
+}
+
+/// So many bytes of the stream from there on.
+fn numbered(from: usize, length: usize) -> Vec<u8> {
+    /// Not a power of two, so that pieces of the stream in a wrong order are seen to be.
+    const PERIOD: usize = 253;
+    static PERIODS: LazyLock<Vec<u8>> =
+        LazyLock::new(|| (0..PERIOD + LONGEST).map(|n| (n % PERIOD) as u8).collect());
+    let (start, mut bytes) = (from % PERIOD, Vec::with_capacity(length));
+    while bytes.len() < length {
+        let start = (start + bytes.len()) % PERIOD;
+        let more = (length - bytes.len()).min(LONGEST);
+        bytes.extend_from_slice(&PERIODS[start..start + more]);
+    }
+    bytes
+}
+
+/// How much of it is kept.
+const LONGEST: usize = 1 << 15;
+
+/// Says which seed it was, if the test fails.
+pub(super) struct NamesSeed(pub(super) u64);
+
+impl Drop for NamesSeed {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("to see this again: driver_contract::check_random(&harness, {})", self.0);
+        }
+    }
+}

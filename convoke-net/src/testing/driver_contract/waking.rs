@@ -1,0 +1,93 @@
+//! Whoever wakes a driver ends its wait, always: the one that is going on or the next one.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use convoke_task::{checkpoint, launch, try_join};
+
+use super::Harness;
+use convoke_io::IoContext;
+
+pub(super) fn a_wake_ends_the_next_wait(harness: &Harness) {
+    let driver = harness.driver();
+    for _ in 0..100 {
+        driver.wake();
+        driver.wait(None).expect("a driver can wait");
+    }
+}
+
+pub(super) fn many_wakes_are_one(harness: &Harness) {
+    let driver = harness.driver();
+    for _ in 0..if cfg!(miri) { 100 } else { 10_000 } {
+        driver.wake();
+    }
+    driver.wait(None).expect("a driver can wait");
+    driver.wake();
+    driver.wait(None).expect("a driver can wait");
+}
+
+const THREADS: usize = 4;
+const WAKES: usize = if cfg!(miri) { 50 } else { 5_000 };
+
+pub(super) fn no_wake_of_another_thread_is_lost(harness: &Harness) {
+    if harness.one_thread {
+        return;
+    }
+    let driver = harness.driver();
+    let said = AtomicUsize::new(0);
+    thread::scope(|scope| {
+        for _ in 0..THREADS {
+            scope.spawn(|| {
+                for _ in 0..WAKES {
+                    said.fetch_add(1, Ordering::Release);
+                    driver.wake();
+                }
+            });
+        }
+        // Each wait is for ever: were a wake lost, the last of them at the worst, this would never end.
+        while said.load(Ordering::Acquire) < THREADS * WAKES {
+            driver.wait(None).expect("a driver can wait");
+        }
+    });
+}
+
+const POSTS: usize = 250;
+const ROUNDS: u64 = 500;
+
+pub(super) fn a_storm_of_wakes_disturbs_nobody(harness: &Harness) {
+    let context = IoContext::new(harness.driver());
+    let threads = if harness.one_thread { 0 } else { THREADS };
+    let ran = Arc::new(AtomicUsize::new(0));
+    let storm: Vec<_> = (0..threads)
+        .map(|_| {
+            let (executor, ran) = (context.executor(), ran.clone());
+            thread::spawn(move || {
+                for _ in 0..POSTS {
+                    let ran = ran.clone();
+                    let counts = async move { _ = ran.fetch_add(1, Ordering::Relaxed) };
+                    _ = launch(&executor).start(counts).wait();
+                }
+            })
+        })
+        .collect();
+    let spoken = context.run_until(async {
+        let (near, far) = harness.connection().await?;
+        let mut heard = [0; 8];
+        for round in 0..ROUNDS {
+            try_join((near.write_all(&round.to_le_bytes()), far.read_exact(&mut heard))).await?;
+            assert_eq!(u64::from_le_bytes(heard), round);
+            checkpoint().await;
+        }
+        while storm.iter().any(|thread| !thread.is_finished()) {
+            checkpoint().await;
+        }
+        io::Result::Ok(())
+    });
+    assert!(spoken.unwrap().is_ok());
+    for thread in storm {
+        thread.join().expect("nothing panics here");
+    }
+    assert_eq!(ran.load(Ordering::Relaxed), threads * POSTS);
+}
