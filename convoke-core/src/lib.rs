@@ -30,6 +30,7 @@ pub mod stop;
 mod sync;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
+#[cfg_attr(feature = "loom", expect(dead_code, reason = "nobody watches a model"))]
 mod this_thread;
 mod wake;
 mod watching;

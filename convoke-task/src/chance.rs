@@ -69,8 +69,8 @@ impl fmt::Debug for Chance {
 #[cfg(all(test, not(feature = "loom")))]
 mod tests {
     use super::*;
+    use crate::block_on_with;
     use crate::schedule::Backoff;
-    use crate::{sync_wait_with, task};
     use convoke_core::env::Changes;
     use core::time::Duration;
 
@@ -79,7 +79,7 @@ mod tests {
         let waits = |seed| {
             let schedule = Backoff::constant(Duration::from_secs(1)).jitter(1.0).up_to(4);
             let changes = Changes::new().local(&CHANCE, Chance::seeded(seed));
-            sync_wait_with(changes, task(async move { schedule.waits().collect::<Vec<_>>() })).unwrap()
+            block_on_with(changes, async move { schedule.waits().collect::<Vec<_>>() }).unwrap()
         };
         assert_eq!(waits(1), waits(1));
         assert_ne!(waits(1), waits(2));

@@ -22,6 +22,8 @@ mod stage;
 mod trace;
 mod wait_all_blocked;
 mod woken;
+#[doc(hidden)]
+pub mod workshop;
 
 pub use clockwork::Clockwork;
 pub use convoke_core::testing::{ByHand, DropCount, DropToken, frame_allocator_contract};

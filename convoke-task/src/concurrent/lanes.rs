@@ -148,7 +148,7 @@ mod tests {
 
     use convoke_core::Outcome;
 
-    use crate::{checkpoint, for_each_concurrent, join, stopped, sync_wait, task};
+    use crate::{block_on, checkpoint, for_each_concurrent, join, stopped};
     use convoke_core::raw::count_steps;
 
     const TURNS: usize = if cfg!(miri) { 100 } else { 500 };
@@ -168,8 +168,8 @@ mod tests {
 
     #[test]
     fn turns_that_are_woken_one_by_one_are_not_all_visited_each_time() {
-        let visited = count(|| {
-            let outcome = sync_wait(task(async {
+        let visited = count_steps(|| {
+            let outcome = block_on(async {
                 let wakers = Mutex::new(Vec::new());
                 let turns = for_each_concurrent(0..TURNS, TURNS, async |_| waits(&wakers).await);
                 let wake = async {
@@ -180,7 +180,7 @@ mod tests {
                     }
                 };
                 join((turns, wake)).await;
-            }));
+            });
             assert_eq!(outcome, Outcome::Value(()));
         });
         assert!(visited <= 8 * TURNS, "{TURNS} turns cost {visited} visits");
@@ -188,8 +188,8 @@ mod tests {
 
     #[test]
     fn turns_that_all_stop_are_asked_to_stop_once() {
-        let visited = count(|| {
-            let outcome = sync_wait(task(async {
+        let visited = count_steps(|| {
+            let outcome = block_on(async {
                 let wakers = Mutex::new(Vec::new());
                 let turns = for_each_concurrent(0..TURNS, TURNS, async |_| -> () {
                     waits(&wakers).await;
@@ -202,7 +202,7 @@ mod tests {
                     wakers.into_iter().for_each(Waker::wake);
                 };
                 join((turns, wake)).await;
-            }));
+            });
             assert_eq!(outcome, Outcome::Stopped);
         });
         assert!(visited <= 8 * TURNS, "{TURNS} stops cost {visited} visits");

@@ -8,6 +8,7 @@
 mod ask;
 #[cfg(not(feature = "loom"))]
 mod entry;
+#[cfg_attr(feature = "loom", expect(dead_code, reason = "a model has no registry"))]
 mod found;
 #[cfg(feature = "loom")]
 mod no_entry;

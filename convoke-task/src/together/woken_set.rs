@@ -165,7 +165,7 @@ mod tests {
     use std::sync::Mutex;
 
     use super::*;
-    use crate::{checkpoint, local_scope, shield, sync_wait, task};
+    use crate::{block_on, checkpoint, local_scope, shield};
     use convoke_core::raw::count_steps;
 
     const CHILDREN: usize = if cfg!(miri) { 100 } else { 500 };
@@ -194,8 +194,8 @@ mod tests {
 
     #[test]
     fn children_that_are_woken_one_by_one_are_not_all_visited_each_time() {
-        let visited = count(|| {
-            let outcome = sync_wait(task(async {
+        let visited = count_steps(|| {
+            let outcome = block_on(async {
                 let wakers = Mutex::new(Vec::new());
                 let (mut set, region) = (WokenSet::new(), Region::new());
                 for _ in 0..CHILDREN {
@@ -208,7 +208,7 @@ mod tests {
                     poll_round(&mut set, &region);
                 }
                 set.is_empty()
-            }));
+            });
             assert_eq!(outcome, Outcome::Value(true));
         });
         assert!(visited <= 8 * CHILDREN, "{CHILDREN} children cost {visited} visits");
@@ -216,8 +216,8 @@ mod tests {
 
     #[test]
     fn children_that_all_fail_are_asked_to_stop_once() {
-        let visited = count(|| {
-            let outcome = sync_wait(task(async {
+        let visited = count_steps(|| {
+            let outcome = block_on(async {
                 local_scope(async |s| {
                     for n in 0..CHILDREN {
                         s.spawn(shield(async move {
@@ -228,7 +228,7 @@ mod tests {
                     Ok::<(), usize>(())
                 })
                 .await
-            }));
+            });
             assert_eq!(outcome, Outcome::Value(Err(0)));
         });
         assert!(visited <= 8 * CHILDREN, "{CHILDREN} failures cost {visited} visits");

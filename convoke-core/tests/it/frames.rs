@@ -1,0 +1,99 @@
+//! The frame allocators, through their contract.
+
+use std::alloc::Layout;
+use std::ptr::{self, NonNull};
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+use convoke_core::frames::{AllocError, Allocator, Bounded, Counting, FrameAllocator};
+use convoke_core::testing::frame_allocator_contract::{Harness, check};
+
+#[test]
+fn recycling_keeps_the_contract() {
+    check(|| Harness::new(FrameAllocator::recycling()));
+}
+
+#[test]
+fn the_system_keeps_the_contract() {
+    check(|| Harness::new(FrameAllocator::system()));
+}
+
+#[test]
+fn bounded_keeps_the_contract() {
+    check(|| Harness::new(FrameAllocator::new(Bounded::new(64 * 1024))).bounded());
+}
+
+#[test]
+fn counting_keeps_the_contract_and_nothing_is_left_of_it() {
+    let counting = Counting::new(FrameAllocator::default());
+    check(|| Harness::new(FrameAllocator::new(counting.clone())));
+    assert_eq!((counting.live(), counting.live_bytes()), (0, 0));
+    assert!(counting.total() > counting.peak() && counting.peak() > 0);
+}
+
+#[test]
+fn a_bounded_one_gets_everything_back() {
+    let memory = Bounded::new(64 * 1024);
+    check(|| Harness::new(FrameAllocator::new(memory.clone())).bounded());
+    assert_eq!(memory.in_use(), 0);
+}
+
+/// Gives out its memory in a way that breaks the contract.
+struct Broken<F> {
+    memory: Bounded,
+    place: F,
+}
+
+impl<F: Fn(&Bounded, Layout) -> Option<NonNull<u8>> + Send + Sync + 'static> Broken<F> {
+    fn harness(place: F) -> Harness {
+        let memory = Bounded::new(64 * 1024);
+        Harness::new(FrameAllocator::new(Self { memory, place })).bounded()
+    }
+}
+
+fn of(memory: &Bounded, layout: Layout) -> Option<NonNull<u8>> {
+    memory.allocate(layout).ok().map(NonNull::cast)
+}
+
+// SAFETY: it does not keep the contract, but all it gives out is in memory that lives as long as it does, and which
+// only the suite uses.
+unsafe impl<F: Fn(&Bounded, Layout) -> Option<NonNull<u8>>> Allocator for Broken<F> {
+    fn allocate(&self, layout: Layout) -> Result<NonNull<[u8]>, AllocError> {
+        let memory = (self.place)(&self.memory, layout).ok_or(AllocError)?;
+        Ok(NonNull::slice_from_raw_parts(memory, layout.size()))
+    }
+
+    unsafe fn deallocate(&self, _: NonNull<u8>, _: Layout) {}
+}
+
+#[test]
+#[should_panic(expected = "is not aligned")]
+fn who_forgets_the_alignment_is_found_out() {
+    check(|| {
+        Broken::harness(|memory, layout| {
+            let roomy = Layout::from_size_align(layout.size() + 1, layout.align()).unwrap();
+            // SAFETY: there is one byte more than was asked for.
+            of(memory, roomy).map(|frame| unsafe { frame.add(usize::from(layout.align() > 1)) })
+        })
+    });
+}
+
+#[test]
+#[should_panic(expected = "somebody else wrote into a frame")]
+fn who_hands_out_the_same_memory_twice_is_found_out() {
+    check(|| {
+        let only = AtomicPtr::new(ptr::null_mut());
+        Broken::harness(move |memory, _| {
+            NonNull::new(only.load(Ordering::Relaxed)).or_else(|| {
+                let frame = of(memory, Layout::from_size_align(8192, 4096).unwrap())?;
+                only.store(frame.as_ptr(), Ordering::Relaxed);
+                Some(frame)
+            })
+        })
+    });
+}
+
+#[test]
+#[should_panic(expected = "there is memory for that")]
+fn a_bounded_one_that_loses_what_is_freed_is_found_out() {
+    check(|| Broken::harness(of));
+}

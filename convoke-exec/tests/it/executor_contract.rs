@@ -1,0 +1,288 @@
+//! Every executor of ours, and one that a user wrote, against the contract.
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
+use std::sync::{Arc, Condvar, Mutex};
+use std::thread;
+
+use convoke_core::raw::Runnable;
+use convoke_core::{Executor, InlineExecutor, Panic};
+use convoke_exec::{Limited, Priority, RunLoop, Strand, ThreadPool};
+use convoke_testing::executor_contract::{Harness, check};
+
+fn pool(threads: usize) -> ThreadPool {
+    // Quiet: the contract lets work panic.
+    ThreadPool::builder().threads(threads).panic_handler(drop).build().unwrap()
+}
+
+#[test]
+fn thread_pools_of_all_sizes_keep_the_contract() {
+    for threads in [1, 2, 4] {
+        check(|| {
+            let pool = pool(threads);
+            Harness::new(pool.executor(), move || drop(pool))
+        });
+    }
+}
+
+#[test]
+fn handles_of_every_priority_keep_the_contract() {
+    for priority in [Priority::Low, Priority::Normal, Priority::High] {
+        for threads in [1, 2, 4] {
+            check(|| {
+                let pool = pool(threads);
+                Harness::new(pool.executor().with_priority(priority), move || drop(pool))
+            });
+        }
+    }
+}
+
+#[test]
+fn a_strand_over_a_pool_keeps_the_contract() {
+    for threads in [1, 2, 4] {
+        check(|| {
+            let pool = pool(threads);
+            let strand = Strand::with_panic_handler(pool.executor(), drop);
+            Harness::new(strand, move || drop(pool)).serial().finishes_queue()
+        });
+    }
+}
+
+#[test]
+fn a_view_that_limits_a_pool_keeps_the_contract() {
+    for (threads, limit) in [(1, 1), (2, 1), (2, 2), (4, 3), (2, 8)] {
+        check(|| {
+            let pool = pool(threads);
+            let view = Limited::with_panic_handler(&pool.executor(), limit, drop);
+            Harness::new(view, move || drop(pool)).finishes_queue()
+        });
+    }
+}
+
+#[test]
+fn a_view_for_one_at_a_time_is_serial() {
+    check(|| {
+        let pool = pool(4);
+        let view = Limited::with_panic_handler(&pool.executor(), 1, drop);
+        Harness::new(view, move || drop(pool)).serial().finishes_queue()
+    });
+}
+
+#[test]
+fn a_run_loop_on_a_thread_keeps_the_contract() {
+    check(|| {
+        let (handle, executor) = std::sync::mpsc::channel();
+        let thread = thread::spawn(move || {
+            let run_loop = RunLoop::new();
+            handle.send(run_loop.executor()).unwrap();
+            // A panic of a piece of work leaves `run`; the loop is sound and goes on.
+            while Panic::catch(|| run_loop.run()).is_err() {}
+        });
+        let executor = executor.recv().unwrap();
+        let finish = executor.clone();
+        Harness::new(executor, move || {
+            finish.finish();
+            thread.join().unwrap();
+        })
+        .serial()
+        .finishes_queue()
+    });
+}
+
+#[test]
+fn the_inline_executor_keeps_what_it_can_of_the_contract() {
+    check(|| Harness::new(InlineExecutor, || ()).serial().inline());
+}
+
+/// What a user might write: one thread, the most urgent first, not a line of unsafe.
+#[derive(Clone)]
+struct Urgent {
+    shared: Arc<Shared>,
+    urgency: u8,
+}
+
+#[derive(Default)]
+struct Shared {
+    queue: Mutex<Queue>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct Queue {
+    heap: BinaryHeap<Entry>,
+    posted: u64,
+    closed: bool,
+}
+
+struct Entry {
+    urgency: u8,
+    number: u64,
+    runnable: Runnable,
+}
+
+impl Ord for Entry {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.urgency.cmp(&other.urgency).then(other.number.cmp(&self.number))
+    }
+}
+
+impl PartialOrd for Entry {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Entry {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Entry {}
+
+impl PartialEq for Urgent {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.shared, &other.shared) && self.urgency == other.urgency
+    }
+}
+
+impl Executor for Urgent {
+    fn post(&self, runnable: Runnable) {
+        let mut queue = self.shared.queue.lock().unwrap();
+        if queue.closed {
+            drop(queue);
+            drop(runnable);
+            return;
+        }
+        let number = queue.posted;
+        queue.posted += 1;
+        queue.heap.push(Entry { urgency: self.urgency, number, runnable });
+        self.shared.changed.notify_one();
+    }
+}
+
+impl Shared {
+    fn next(&self) -> Option<Runnable> {
+        let mut queue = self.queue.lock().unwrap();
+        loop {
+            if queue.closed {
+                return None;
+            }
+            if let Some(entry) = queue.heap.pop() {
+                return Some(entry.runnable);
+            }
+            queue = self.changed.wait(queue).unwrap();
+        }
+    }
+
+    fn close(&self) {
+        let left = {
+            let mut queue = self.queue.lock().unwrap();
+            queue.closed = true;
+            std::mem::take(&mut queue.heap)
+        };
+        self.changed.notify_all();
+        drop(left);
+    }
+}
+
+fn urgent() -> (Urgent, impl FnOnce() + Send + 'static) {
+    let shared = Arc::new(Shared::default());
+    let on_thread = shared.clone();
+    let thread = thread::spawn(move || {
+        while let Some(runnable) = on_thread.next() {
+            let _ = Panic::catch(|| runnable.run());
+        }
+    });
+    let executor = Urgent { shared: shared.clone(), urgency: 1 };
+    let end = move || {
+        shared.close();
+        thread.join().unwrap();
+    };
+    (executor, end)
+}
+
+#[test]
+fn a_users_priority_queue_in_safe_code_keeps_the_contract() {
+    check(|| {
+        let (executor, end) = urgent();
+        Harness::new(executor, end).serial()
+    });
+}
+
+#[test]
+fn a_view_that_limits_a_users_executor_keeps_the_contract() {
+    check(|| {
+        let (executor, end) = urgent();
+        Harness::new(Limited::with_panic_handler(&executor, 2, drop), end).finishes_queue()
+    });
+}
+
+#[test]
+fn a_strand_over_a_users_executor_keeps_the_contract() {
+    check(|| {
+        let (executor, end) = urgent();
+        Harness::new(Strand::with_panic_handler(executor, drop), end).serial().finishes_queue()
+    });
+}
+
+/// Runs the newest first.
+#[derive(Clone)]
+struct NewestFirst(Urgent);
+
+impl PartialEq for NewestFirst {
+    fn eq(&self, other: &Self) -> bool {
+        self.0 == other.0
+    }
+}
+
+impl Executor for NewestFirst {
+    fn post(&self, runnable: Runnable) {
+        let mut queue = self.0.shared.queue.lock().unwrap();
+        if !queue.closed {
+            let number = u64::MAX - queue.posted;
+            queue.posted += 1;
+            queue.heap.push(Entry { urgency: 1, number, runnable });
+            self.0.shared.changed.notify_one();
+        }
+    }
+}
+
+#[test]
+#[should_panic = "out of order"]
+fn an_executor_that_is_not_as_serial_as_it_says_is_found_out() {
+    check(|| {
+        let (executor, end) = urgent();
+        Harness::new(NewestFirst(executor), end).serial()
+    });
+}
+
+#[test]
+#[should_panic = "`post` ran the work inline"]
+fn an_executor_that_runs_inline_without_saying_so_is_found_out() {
+    check(|| Harness::new(InlineExecutor, || ()));
+}
+
+/// Says that it is equal to all of its kind.
+#[derive(Clone)]
+struct EqualToAll(Urgent);
+
+impl PartialEq for EqualToAll {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Executor for EqualToAll {
+    fn post(&self, runnable: Runnable) {
+        self.0.post(runnable);
+    }
+}
+
+#[test]
+#[should_panic = "executors of different contexts are equal"]
+fn an_executor_that_is_equal_to_others_is_found_out() {
+    check(|| {
+        let (executor, end) = urgent();
+        Harness::new(EqualToAll(executor), end)
+    });
+}

@@ -1,0 +1,131 @@
+//! Intervals, by a clock that is moved by hand: no drift, missed ticks, a stop, a tick that is given up.
+use std::future::{Future, poll_fn};
+use std::pin::{Pin, pin};
+use std::sync::{Arc, Mutex};
+use std::task::Poll;
+use std::time::{Duration, Instant};
+
+use convoke::prelude::*;
+use convoke::testing::{Clockwork, Connected};
+use convoke::time::{Interval, MissedTicks, interval, interval_at};
+use futures_core::Stream;
+
+const SECOND: Duration = Duration::from_secs(1);
+
+type Times = Arc<Mutex<Vec<(Duration, Duration)>>>;
+
+/// Notes, for each tick, when it was due and when it was taken, from the beginning.
+async fn note(mut ticks: Interval, work: &[u32], clock: Clockwork, times: Times) {
+    let begin = clock.now();
+    for tenths in work {
+        let due = ticks.tick().await;
+        times.lock().unwrap().push((due - begin, clock.now() - begin));
+        sleep(*tenths * SECOND / 10).await;
+    }
+}
+
+/// The ticks of an interval of a second with so much work after each, in tenths of a second: when they were due and when they
+/// were taken, in tenths.
+fn ticks(missed: MissedTicks, work: &'static [u32]) -> Vec<(u128, u128)> {
+    let (clock, times) = (Clockwork::new(), Times::default());
+    let program = note(interval(SECOND).missed(missed), work, clock.clone(), times.clone());
+    let running = Connected::with_env(task(program), Env::from(clock.clone())).start();
+    clock.advance(100 * SECOND);
+    assert_eq!(running.outcome(), Outcome::Value(()));
+    let times = times.lock().unwrap();
+    times.iter().map(|(due, taken)| (due.as_millis() / 100, taken.as_millis() / 100)).collect()
+}
+
+#[test]
+fn the_first_tick_comes_at_once_and_work_between_ticks_makes_none_late() {
+    for missed in [MissedTicks::Burst, MissedTicks::Delay, MissedTicks::Skip] {
+        assert_eq!(ticks(missed, &[3, 9, 0, 5, 0]), [(0, 0), (10, 10), (20, 20), (30, 30), (40, 40)]);
+    }
+}
+
+#[test]
+fn missed_ticks_come_at_once_and_none_is_lost_in_a_burst() {
+    let expected = [(0, 0), (10, 35), (20, 35), (30, 35), (40, 40), (50, 50)];
+    assert_eq!(ticks(MissedTicks::Burst, &[35, 0, 0, 0, 0, 0]), expected);
+}
+
+#[test]
+fn missed_ticks_move_the_rest_if_they_delay() {
+    assert_eq!(ticks(MissedTicks::Delay, &[35, 0, 0, 0]), [(0, 0), (10, 35), (45, 45), (55, 55)]);
+}
+
+#[test]
+fn missed_ticks_are_left_out_and_the_rest_stays_where_it_was_if_they_are_skipped() {
+    assert_eq!(ticks(MissedTicks::Skip, &[35, 0, 0, 0]), [(0, 0), (10, 35), (40, 40), (50, 50)]);
+    // A tick that is due just now is not missed.
+    assert_eq!(ticks(MissedTicks::Skip, &[20, 0, 0, 0]), [(0, 0), (10, 20), (30, 30), (40, 40)]);
+}
+
+/// Polls once; what came of it.
+async fn once<T>(mut future: Pin<&mut impl Future<Output = T>>) -> Poll<T> {
+    poll_fn(|cx| Poll::Ready(future.as_mut().poll(cx))).await
+}
+
+#[test]
+fn a_tick_that_is_given_up_is_not_lost_and_leaves_no_timer_behind() {
+    let clock = Clockwork::new();
+    let first = clock.now() + SECOND;
+    let program = async move {
+        let mut ticks = interval_at(first, SECOND);
+        assert_eq!(once(pin!(ticks.tick())).await, Poll::Pending);
+        let due = ticks.tick().await;
+        assert_eq!(once(pin!(ticks.tick())).await, Poll::Pending);
+        due
+    };
+    let running = Connected::with_env(task(program), Env::from(clock.clone())).start();
+    clock.advance(SECOND);
+    assert_eq!(running.outcome(), Outcome::Value(first));
+    assert_eq!(clock.advance(10 * SECOND), 0, "nothing waits for the clock any more");
+}
+
+#[test]
+fn a_stop_ends_the_wait_for_a_tick_and_that_of_the_stream() {
+    async fn by_tick() {
+        let mut ticks = interval(SECOND);
+        loop {
+            ticks.tick().await;
+        }
+    }
+    async fn by_stream() {
+        let mut ticks = pin!(interval(SECOND));
+        while next(ticks.as_mut()).await.is_some() {}
+    }
+    let clock = Clockwork::new();
+    for program in [Box::pin(by_tick()) as Pin<Box<dyn Future<Output = ()> + Send>>, Box::pin(by_stream())] {
+        let bounded = async move { timeout(5 * SECOND / 2, program).await.is_err() };
+        let running = Connected::with_env(task(bounded), Env::from(clock.clone())).start();
+        clock.advance(3 * SECOND);
+        assert_eq!(running.outcome(), Outcome::Value(true));
+        assert_eq!(clock.advance(10 * SECOND), 0, "nothing waits for the clock any more");
+    }
+}
+
+async fn next(mut ticks: Pin<&mut Interval>) -> Option<Instant> {
+    poll_fn(|cx| ticks.as_mut().poll_next(cx)).await
+}
+
+#[test]
+fn as_a_stream_its_ticks_come_at_the_same_times() {
+    let clock = Clockwork::new();
+    let program = async {
+        let mut ticks = pin!(interval(SECOND));
+        let first = next(ticks.as_mut()).await.unwrap();
+        sleep(SECOND / 2).await;
+        let second = next(ticks.as_mut()).await.unwrap();
+        (second - first, next(ticks).await.unwrap() - first)
+    };
+    let running = Connected::with_env(task(program), Env::from(clock.clone())).start();
+    clock.advance(3 * SECOND);
+    assert_eq!(running.outcome(), Outcome::Value((SECOND, 2 * SECOND)));
+}
+
+#[test]
+#[should_panic(expected = "the period of an interval is not zero")]
+fn a_period_of_nothing_is_refused() {
+    let _ = interval(Duration::ZERO);
+}

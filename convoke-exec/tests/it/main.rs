@@ -1,0 +1,28 @@
+//! Integration tests of `convoke-exec`: one file, or one folder, for each subject.
+
+#![cfg(not(feature = "loom"))]
+
+use convoke_testing::workshop::counting::CountingAllocator;
+
+mod executor_contract;
+mod executor_handle;
+mod executor_lifetimes;
+mod executors_that_fail;
+mod homes;
+mod interval;
+mod limited;
+mod nested_loops;
+mod order;
+mod pool;
+mod pool_memory;
+mod priorities;
+mod run_loop;
+mod sleeper;
+mod strand;
+mod time;
+mod time_allocations;
+mod timer_model;
+mod timer_queue;
+
+#[global_allocator]
+static ALLOCATOR: CountingAllocator = CountingAllocator;

@@ -1,0 +1,227 @@
+//! Run loops in states that a program reaches by unusual ways: a loop inside the sleep of another one, a loop that runs while it
+//! dozes, a sleeper that panics.
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use convoke::prelude::*;
+use convoke::raw::{Next, Runnable, Sleeper, Turns};
+use convoke::testing::runnable;
+
+/// Runs a closure in each sleep.
+struct RunsInSleep<F>(F);
+
+impl<F: Fn() + Send + Sync> Sleeper for RunsInSleep<F> {
+    fn sleep(&self, _: Option<Instant>) {
+        (self.0)();
+    }
+
+    fn look(&self) {}
+
+    fn wake(&self) {}
+}
+
+#[test]
+fn a_loop_inside_the_sleep_of_another_leaves_that_one_asleep() {
+    let outer = Arc::new(Mutex::new(None));
+    let in_sleep = {
+        let outer = outer.clone();
+        move || {
+            // A loop on this thread, which ends while the outer one is asleep.
+            assert_eq!(sync_wait(task(async { checkpoint().await })), Outcome::Value(()));
+            let executor: Option<convoke::RunLoopExecutor> = outer.lock().unwrap().take();
+            executor.unwrap().finish();
+        }
+    };
+    let run_loop = RunLoop::over(Arc::new(RunsInSleep(in_sleep)), None);
+    *outer.lock().unwrap() = Some(run_loop.executor());
+    run_loop.run();
+}
+
+#[test]
+fn what_a_loop_inside_a_sleep_posts_to_the_outer_one_is_run_there() {
+    let outer = Arc::new(Mutex::new(None));
+    let ran = Arc::new(AtomicUsize::new(0));
+    let in_sleep = {
+        let (outer, ran) = (outer.clone(), ran.clone());
+        move || {
+            let executor: convoke::RunLoopExecutor = outer.lock().unwrap().take().unwrap();
+            let posts = executor.clone();
+            let outcome = sync_wait(task(async move {
+                posts.post(runnable(move |_| {
+                    ran.fetch_add(1, Ordering::Relaxed);
+                }));
+            }));
+            assert_eq!(outcome, Outcome::Value(()));
+            executor.finish();
+        }
+    };
+    let in_sleep = Mutex::new(Some(in_sleep));
+    let once = move || {
+        if let Some(in_sleep) = in_sleep.lock().unwrap().take() {
+            in_sleep();
+        }
+    };
+    let run_loop = RunLoop::over(Arc::new(RunsInSleep(once)), None);
+    *outer.lock().unwrap() = Some(run_loop.executor());
+    run_loop.run();
+    assert_eq!(ran.load(Ordering::Relaxed), 1);
+}
+
+/// A piece of work that counts its runs.
+fn counting(runs: &Arc<AtomicUsize>) -> Runnable {
+    let runs = runs.clone();
+    runnable(move |_| {
+        runs.fetch_add(1, Ordering::Relaxed);
+    })
+}
+
+#[test]
+fn a_loop_that_dozes_may_be_run() {
+    let (run_loop, runs) = (RunLoop::new(), Arc::new(AtomicUsize::new(0)));
+    assert!(run_loop.doze());
+    assert_eq!(run_loop.run_ready(), 0);
+    assert!(!run_loop.run_one());
+    assert!(run_loop.doze(), "it dozes already");
+    run_loop.executor().post(counting(&runs));
+    assert!(!run_loop.doze(), "there is something to run");
+    assert_eq!(run_loop.run_ready(), 1);
+    assert_eq!(runs.load(Ordering::Relaxed), 1);
+}
+
+#[test]
+fn a_loop_that_dozes_may_wait() {
+    let run_loop = RunLoop::new();
+    assert!(run_loop.doze());
+    let executor = run_loop.executor();
+    let other = std::thread::spawn(move || executor.finish());
+    run_loop.run();
+    other.join().unwrap();
+    assert!(run_loop.doze());
+    let executor = run_loop.executor();
+    let passed = Cell::new(false);
+    let outcome = run_loop.block_on(async {
+        run_on(&executor, async {}).await;
+        passed.set(true);
+    });
+    assert_eq!((outcome, passed.get()), (Outcome::Value(()), true));
+}
+
+#[test]
+fn turns_that_nobody_has_may_be_asked_for_work() {
+    let turns = Turns::new();
+    assert!(matches!(turns.next(), Next::Idle));
+    assert!(matches!(turns.next(), Next::Idle));
+}
+
+/// A sleeper that panics in one of its functions, when it was told to.
+struct Panics {
+    function: &'static str,
+    armed: AtomicBool,
+}
+
+impl Panics {
+    fn in_function(&self, name: &str) {
+        if self.armed.load(Ordering::Relaxed) && self.function == name {
+            panic!("in `{name}`, on purpose");
+        }
+    }
+}
+
+impl Sleeper for Panics {
+    fn now(&self) -> Instant {
+        self.in_function("now");
+        Instant::now()
+    }
+
+    fn sleep(&self, _: Option<Instant>) {
+        self.in_function("sleep");
+    }
+
+    fn look(&self) {
+        self.in_function("look");
+    }
+
+    fn wake(&self) {
+        self.in_function("wake");
+    }
+
+    fn jumps(&self) -> bool {
+        self.in_function("jumps");
+        false
+    }
+
+    fn look_each(&self) -> u32 {
+        self.in_function("look_each");
+        1
+    }
+
+    fn choose(&self, _: usize) -> usize {
+        self.in_function("choose");
+        0
+    }
+}
+
+/// Waits on a loop whose sleeper panics, with a task queued that borrows from this stack. If the panic left `block_on`, the loop
+/// would run that task later, with its stack gone.
+fn wait_by_a_sleeper_that_panics(function: &'static str) {
+    let sleeper = Arc::new(Panics { function, armed: AtomicBool::new(false) });
+    let run_loop = RunLoop::over(sleeper.clone(), None);
+    let executor = run_loop.executor();
+    let wait = || {
+        let borrowed = Cell::new(0);
+        run_loop.block_on(async {
+            // A timer, so that the clock is read.
+            let timer = async { sleep(Duration::from_millis(1)).await };
+            let work = async {
+                sleeper.armed.store(true, Ordering::Relaxed);
+                for _ in 0..1000 {
+                    borrowed.set(borrowed.get() + 1);
+                    executor.post(runnable(|_| ()));
+                    executor.post(runnable(|_| ()));
+                    let executor = executor.clone();
+                    // From elsewhere, so that a loop which sleeps is woken.
+                    std::thread::spawn(move || executor.post(runnable(|_| ()))).join().unwrap();
+                    checkpoint().await;
+                }
+                assert!(function == "wake" || function == "sleep" || function == "jumps", "nobody called it");
+                forever().await
+            };
+            join((timer, work)).await
+        })
+    };
+    let _ = catch_unwind(AssertUnwindSafe(wait));
+    println!("the panic has left `block_on`");
+    // What is still queued borrows from a stack that is gone.
+    run_loop.run_ready();
+}
+
+#[test]
+fn a_sleeper_that_panics_ends_the_process_and_unwinds_through_nobody() {
+    // In a process of its own for each function, which Miri cannot start.
+    if cfg!(miri) {
+        return;
+    }
+    const FUNCTION: &str = "FUNCTION_THAT_PANICS";
+    const ALL: [&str; 6] = ["now", "look", "look_each", "choose", "sleep", "jumps"];
+    if let Ok(function) = std::env::var(FUNCTION) {
+        let function = ALL.into_iter().find(|name| *name == function).unwrap();
+        return wait_by_a_sleeper_that_panics(function);
+    }
+    for function in ALL {
+        let mut again = Command::new(std::env::current_exe().unwrap());
+        again.args([
+            "--exact",
+            "a_sleeper_that_panics_ends_the_process_and_unwinds_through_nobody",
+            "--nocapture",
+        ]);
+        let ended = again.env(FUNCTION, function).output().unwrap();
+        let (out, error) = (String::from_utf8_lossy(&ended.stdout), String::from_utf8_lossy(&ended.stderr));
+        assert!(error.contains("on purpose"), "nobody called `{function}`: {error}");
+        assert!(!out.contains("the panic has left"), "a panic of `{function}` has left `block_on`");
+        assert!(error.contains("what a run loop sleeps by has panicked"), "{function}: {error}");
+    }
+}

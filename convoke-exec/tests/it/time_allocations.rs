@@ -1,0 +1,73 @@
+//! What waiting for a time allocates: nothing. Sleeps, timeouts and ticks of an interval, over and over in one task.
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::task::Poll;
+use std::time::{Duration, Instant};
+
+use convoke::prelude::*;
+use convoke::time::interval;
+use convoke_testing::workshop::counting::allocations;
+
+const MICROSECOND: Duration = Duration::from_micros(1);
+const HOUR: Duration = Duration::from_secs(3600);
+
+/// How many allocations five hundred rounds make more than five.
+fn of_many_rounds(round: impl AsyncFn() + Copy) -> usize {
+    let made_by = |rounds: usize| {
+        allocations(|| {
+            let outcome = RunLoop::new().block_on(async {
+                for _ in 0..rounds {
+                    round().await;
+                }
+            });
+            assert_eq!(outcome, Outcome::Value(()));
+        })
+    };
+    // What is made once for a thread is made here.
+    made_by(1);
+    let few = made_by(5);
+    made_by(500) - few
+}
+
+/// Polls once, and gives it up.
+async fn begin(future: impl Future) {
+    let mut future = pin!(future);
+    poll_fn(|cx| {
+        assert!(future.as_mut().poll(cx).is_pending());
+        Poll::Ready(())
+    })
+    .await;
+}
+
+#[test]
+fn a_sleep_allocates_nothing() {
+    assert_eq!(of_many_rounds(async || sleep(20 * MICROSECOND).await), 0);
+    assert_eq!(of_many_rounds(async || sleep_until(Instant::now() + 20 * MICROSECOND).await), 0);
+}
+
+#[test]
+fn a_sleep_that_is_given_up_allocates_nothing() {
+    assert_eq!(of_many_rounds(async || begin(sleep(HOUR).into_future()).await), 0);
+}
+
+#[test]
+fn a_timeout_that_is_not_needed_allocates_nothing() {
+    let in_time = async || assert_eq!(timeout(HOUR, sleep(20 * MICROSECOND)).await, Ok(()));
+    assert_eq!(of_many_rounds(in_time), 0);
+}
+
+#[test]
+fn a_timeout_that_is_up_allocates_nothing() {
+    let late = async || assert!(timeout(20 * MICROSECOND, sleep(HOUR)).await.is_err());
+    assert_eq!(of_many_rounds(late), 0);
+}
+
+#[test]
+fn the_ticks_of_an_interval_allocate_nothing() {
+    let ticks = async || {
+        let mut ticks = interval(20 * MICROSECOND);
+        ticks.tick().await;
+        ticks.tick().await;
+    };
+    assert_eq!(of_many_rounds(ticks), 0);
+}

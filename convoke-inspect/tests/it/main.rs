@@ -1,0 +1,6 @@
+//! Integration tests of `convoke-inspect`: one file, or one folder, for each subject.
+
+#![cfg(not(feature = "loom"))]
+
+mod diagnosis;
+mod tree;

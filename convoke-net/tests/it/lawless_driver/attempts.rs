@@ -1,0 +1,237 @@
+//! Attempts on a source that lies about them, or panics: what the futures of a socket make of it.
+
+use std::cell::Cell;
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::pin::pin;
+use std::sync::{Arc, Mutex};
+use std::task::Waker;
+use std::thread;
+
+use convoke::Panic;
+use convoke::io::IoContext;
+use convoke::io::driver::{
+    Address, InFlight, Interest, OperationId, Source, Submitted, Ticket, Watched, Watchers,
+};
+use convoke::net::TcpStream;
+use convoke::prelude::*;
+
+use crate::lawless_driver::drivers::Bare;
+use crate::lawless_driver::lawless::{begun, caught};
+
+/// What a stream does when it is read from or written to, and when somebody waits for it.
+#[derive(Clone, Copy)]
+struct Ways {
+    transfer: fn(usize) -> io::Result<usize>,
+    watch: fn(&Crooked, Ticket, &Waker) -> Option<Ticket>,
+    unwatch: fn(&Crooked, Ticket),
+}
+
+const HONEST: Ways = Ways {
+    transfer: |_| Err(io::ErrorKind::WouldBlock.into()),
+    watch: |source, ticket, waker| {
+        let watched: Watched = source.watchers.lock().unwrap().watch(ticket, waker.clone());
+        Some(watched.ticket)
+    },
+    unwatch: |source, ticket| drop(source.watchers.lock().unwrap().unwatch(ticket)),
+};
+
+/// A stream that is connected at once, and does what its ways say.
+struct Crooked {
+    ways: Ways,
+    watchers: Mutex<Watchers>,
+}
+
+impl Crooked {
+    fn context(ways: Ways) -> (IoContext, Arc<Self>) {
+        let source = Arc::new(Self { ways, watchers: Mutex::default() });
+        (IoContext::new(Arc::new(Bare::with_stream(source.clone()))), source)
+    }
+}
+
+impl fmt::Debug for Crooked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Crooked")
+    }
+}
+
+impl Source for Crooked {
+    fn submit(&self, operation: InFlight) -> Submitted {
+        Submitted::Done(operation, Ok(0))
+    }
+
+    fn cancel(&self, _: OperationId) -> Option<InFlight> {
+        None
+    }
+
+    fn watch(&self, _: Interest, ticket: Ticket, waker: &Waker) -> Option<Ticket> {
+        (self.ways.watch)(self, ticket, waker)
+    }
+
+    fn unwatch(&self, _: Interest, ticket: Ticket) {
+        (self.ways.unwatch)(self, ticket);
+    }
+
+    fn try_read(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        (self.ways.transfer)(buffer.len())
+    }
+
+    fn try_write(&self, buffer: &[u8]) -> io::Result<usize> {
+        (self.ways.transfer)(buffer.len())
+    }
+
+    fn local_address(&self) -> io::Result<Address> {
+        Ok(Address::Unnamed)
+    }
+}
+
+async fn connected() -> TcpStream {
+    TcpStream::connect(SocketAddr::from(([127, 0, 0, 1], 1))).await.unwrap()
+}
+
+#[test]
+fn a_transfer_of_more_than_there_is_room_for_is_taken_for_all_of_it() {
+    let (context, _) = Crooked::context(Ways { transfer: |room| Ok(room + 3), ..HONEST });
+    let outcome = context.run_until(async {
+        let stream = connected().await;
+        let mut buffer = [1; 4];
+        assert_eq!(stream.read(&mut buffer).await.unwrap(), 7);
+        stream.read_exact(&mut buffer).await.unwrap();
+        stream.write_all(b"words").await.unwrap();
+        assert_eq!(buffer, [1; 4], "nothing was written there");
+    });
+    assert_eq!(outcome, Outcome::Value(()));
+}
+
+#[test]
+fn a_lease_of_more_than_its_buffer_panics() {
+    let (context, _) = Crooked::context(Ways { transfer: |room| Ok(room + 1), ..HONEST });
+    let leased = Panic::catch(|| context.run_until(async { connected().await.read_lease().await.map(drop) }));
+    assert!(leased.unwrap_err().message().contains("do not fit into a lease"));
+}
+
+#[test]
+fn an_attempt_that_panics_panics_the_task_and_the_stream_can_be_used_again() {
+    thread_local! {
+        static PANICS: Cell<bool> = const { Cell::new(true) };
+    }
+    let (context, _) = Crooked::context(Ways {
+        transfer: |room| {
+            assert!(!PANICS.replace(false), "the driver breaks");
+            Ok(room)
+        },
+        ..HONEST
+    });
+    let outcome = context.run_until(async {
+        let stream = connected().await;
+        let mut buffer = [0; 4];
+        let broken = caught(stream.read(&mut buffer)).await;
+        assert!(broken.is_err());
+        stream.read(&mut buffer).await.unwrap()
+    });
+    assert_eq!(outcome, Outcome::Value(4));
+}
+
+#[test]
+fn a_source_that_is_ready_and_would_block_for_ever_lets_others_run_and_can_be_stopped() {
+    for (watch, transfer) in [
+        ((|_, _, _| None) as fn(&Crooked, Ticket, &Waker) -> Option<Ticket>, HONEST.transfer),
+        (HONEST.watch, |_| Err(io::ErrorKind::Interrupted.into())),
+    ] {
+        let (context, _) = Crooked::context(Ways { transfer, watch, ..HONEST });
+        let outcome = context.run_until(async {
+            scope(async |s| {
+                let reader = s.spawn_future(async {
+                    let mut buffer = [0; 4];
+                    connected().await.read(&mut buffer).await
+                });
+                for _ in 0..3 {
+                    checkpoint().await;
+                }
+                drop(reader);
+            })
+            .await
+        });
+        assert_eq!(outcome, Outcome::Value(()));
+    }
+}
+
+#[test]
+fn a_source_that_never_wakes_can_be_stopped() {
+    for watch in [
+        (|_, _, _| Some(Ticket::NONE)) as fn(&Crooked, Ticket, &Waker) -> Option<Ticket>,
+        // A ticket of another list.
+        |_, _, waker| Some(Watchers::new().watch(Ticket::NONE, waker.clone()).ticket),
+    ] {
+        let (context, _) = Crooked::context(Ways { watch, ..HONEST });
+        let outcome = context.run_until(async {
+            scope(async |s| {
+                let reader = s.spawn_future(async {
+                    let mut buffer = [0; 4];
+                    connected().await.read(&mut buffer).await
+                });
+                checkpoint().await;
+                drop(reader);
+            })
+            .await
+        });
+        assert_eq!(outcome, Outcome::Value(()));
+    }
+}
+
+#[test]
+fn an_unwatch_that_panics_does_not_reach_who_leaves() {
+    let (context, _) = Crooked::context(Ways { unwatch: |_, _| panic!("stay"), ..HONEST });
+    let outcome = context.run_until(async {
+        scope(async |s| {
+            let reader = s.spawn_future(async {
+                let mut buffer = [0; 4];
+                connected().await.read(&mut buffer).await
+            });
+            checkpoint().await;
+            drop(reader);
+            // Also where a panic is under way already.
+            let torn = s.spawn_future(caught(async {
+                let stream = connected().await;
+                let mut buffer = [0; 4];
+                let mut read = pin!(stream.read(&mut buffer));
+                begun(read.as_mut()).await;
+                panic!("and goes");
+            }));
+            assert!(torn.await.is_err());
+        })
+        .await
+    });
+    assert_eq!(outcome, Outcome::Value(()));
+}
+
+#[test]
+fn a_waker_that_a_source_keeps_for_ever_wakes_a_task_that_has_ended() {
+    let (context, source) = Crooked::context(Ways { unwatch: |_, _| {}, ..HONEST });
+    let outcome = context.run_until(async {
+        scope(async |s| {
+            let reader = s.spawn_future(async {
+                let mut buffer = [0; 4];
+                connected().await.read(&mut buffer).await
+            });
+            checkpoint().await;
+            checkpoint().await;
+            drop(reader);
+        })
+        .await
+    });
+    assert_eq!(outcome, Outcome::Value(()));
+    let wake = |source: Arc<Crooked>| {
+        let taken = source.watchers.lock().unwrap().take();
+        taken.into_iter().for_each(|waker| (0..100).for_each(|_| waker.wake_by_ref()));
+    };
+    thread::spawn({
+        let source = source.clone();
+        move || wake(source)
+    })
+    .join()
+    .unwrap();
+    drop(context);
+    wake(source);
+}

@@ -1,0 +1,7 @@
+//! Integration tests of `convoke-net`: one file, or one folder, for each subject.
+
+#![cfg(not(feature = "loom"))]
+
+mod lawless_driver;
+mod streams;
+mod what_counts_as_work;

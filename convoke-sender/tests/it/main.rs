@@ -1,0 +1,10 @@
+//! Integration tests of `convoke-sender`: one file, or one folder, for each subject.
+
+#![cfg(not(feature = "loom"))]
+
+mod awaited;
+mod counting_scope;
+mod counting_scope_spawn;
+mod deep_boxed;
+mod destructors;
+mod many_threads;

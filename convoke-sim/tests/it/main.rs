@@ -1,0 +1,14 @@
+//! Integration tests of `convoke-sim`: one file, or one folder, for each subject.
+
+mod chaos;
+mod checks;
+mod crash;
+mod crash_anywhere;
+mod disk;
+mod driver_contract;
+mod durability;
+mod explore;
+mod failures;
+mod hosts;
+mod network;
+mod seeds;

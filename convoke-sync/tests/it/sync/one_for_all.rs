@@ -1,0 +1,160 @@
+//! Event, barrier, once cell, oneshot, watch, broadcast.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use convoke::sync::channel::{SendError, TryReceiveError, TrySendError};
+use convoke::sync::{Barrier, Event, OnceCell, broadcast, oneshot, watch};
+
+use crate::sync::polled::{polled, ready, waits};
+
+#[test]
+fn an_event_lets_all_go_on_who_waited_also_if_it_is_reset_at_once() {
+    let event = Event::new();
+    let (mut first, mut second) = (waits(event.wait()), waits(event.wait()));
+    event.set();
+    event.reset();
+    let late = waits(event.wait());
+    assert_eq!((first.poll(), second.poll()), (Some(()), Some(())));
+    assert_eq!(late.wakes(), 0);
+    event.set();
+    ready(event.wait());
+}
+
+#[test]
+fn a_barrier_does_not_count_who_has_gone() {
+    let barrier = Barrier::new(2);
+    drop(waits(barrier.wait()));
+    let mut first = waits(barrier.wait());
+    assert!(ready(barrier.wait()).is_leader());
+    assert_eq!(first.poll().map(|met| met.is_leader()), Some(false));
+    let _next_meeting = waits(barrier.wait());
+}
+
+#[test]
+fn who_leaves_a_barrier_after_all_have_come_is_not_missed_at_the_next_meeting() {
+    let barrier = Barrier::new(2);
+    let first = waits(barrier.wait());
+    ready(barrier.wait());
+    drop(first);
+    let _second_meeting = waits(barrier.wait());
+    ready(barrier.wait());
+}
+
+#[test]
+fn a_value_is_made_by_the_next_if_the_first_fails_or_goes() {
+    let cell = OnceCell::new();
+    let calls = AtomicU32::new(0);
+    let call = |value| {
+        calls.fetch_add(1, Ordering::Relaxed);
+        value
+    };
+    let hangs = waits(cell.get_or_init(std::future::pending::<u8>));
+    let mut fails = waits(cell.get_or_try_init(async || call(Err("no"))));
+    let mut makes = waits(cell.get_or_try_init(async || call(Ok::<_, &str>(7))));
+    assert_eq!(cell.set(1), Err(1), "somebody is making it");
+    let mut looks = waits(cell.wait());
+    drop(hangs);
+    assert_eq!(fails.poll(), Some(Err("no")));
+    assert_eq!(makes.poll(), Some(Ok(&7)));
+    assert_eq!(looks.poll(), Some(&7));
+    assert_eq!((calls.load(Ordering::Relaxed), cell.get()), (2, Some(&7)));
+    assert_eq!(ready(cell.get_or_init(|| async { unreachable!("it is made once") })), &7);
+}
+
+#[test]
+fn one_message_is_received_also_if_a_wait_for_it_was_dropped() {
+    let (sender, mut receiver) = oneshot::channel();
+    let waiting = waits(receiver.recv());
+    sender.send(1).unwrap();
+    assert_eq!(waiting.wakes(), 1);
+    drop(waiting);
+    assert_eq!((ready(receiver.recv()), ready(receiver.recv())), (Some(1), None));
+}
+
+#[test]
+fn each_side_of_a_oneshot_hears_that_the_other_is_gone() {
+    let (sender, mut receiver) = oneshot::channel::<u8>();
+    let mut waiting = waits(receiver.recv());
+    drop(sender);
+    assert_eq!(waiting.poll(), Some(None));
+    drop(waiting);
+    assert_eq!(receiver.try_recv(), Err(TryReceiveError::Closed));
+    let (mut sender, receiver) = oneshot::channel();
+    let mut waiting = waits(sender.closed());
+    drop(receiver);
+    assert_eq!(waiting.poll(), Some(()));
+    drop(waiting);
+    assert_eq!(sender.send(1), Err(SendError(1)));
+}
+
+#[test]
+fn closing_a_oneshot_loses_nothing_that_was_sent() {
+    let (sender, mut receiver) = oneshot::channel();
+    sender.send(1).unwrap();
+    receiver.close();
+    assert_eq!(ready(receiver.recv()), Some(1));
+}
+
+#[test]
+fn who_watches_sees_the_latest_value_and_then_that_it_was_the_last() {
+    let (sender, mut receiver) = watch::channel(0);
+    let mut waiting = waits(receiver.changed());
+    sender.send(1).unwrap();
+    sender.modify(|value| *value += 1);
+    assert_eq!(waiting.poll(), Some(Ok(())));
+    drop(waiting);
+    assert_eq!(*receiver.look(), 2);
+    let mut other = sender.subscribe();
+    assert!(!receiver.has_changed() && !other.has_changed());
+    sender.send(3).unwrap();
+    drop(sender);
+    assert_eq!(ready(receiver.changed()), Ok(()), "the last value is not lost");
+    assert_eq!(*other.look_and_update(), 3);
+    assert!(ready(receiver.changed()).is_err() && ready(other.changed()).is_err());
+}
+
+#[test]
+fn a_value_that_nobody_can_see_is_given_back() {
+    let (sender, receiver) = watch::channel(0);
+    let mut waiting = waits(sender.closed());
+    drop(receiver);
+    assert_eq!(waiting.poll(), Some(()));
+    assert_eq!(sender.send(1), Err(SendError(1)));
+    assert_eq!(sender.replace(2), 0);
+    assert_eq!(*sender.subscribe().look(), 2);
+}
+
+#[test]
+fn the_slowest_who_listens_holds_up_who_sends_and_nobody_misses_anything() {
+    let (sender, mut fast) = broadcast::channel(1);
+    let mut slow = fast.clone();
+    ready(sender.send(1)).unwrap();
+    let mut waiting = waits(sender.send(2));
+    assert_eq!(ready(fast.recv()), Some(1));
+    assert_eq!(waiting.wakes(), 0);
+    assert_eq!(sender.try_send(9), Err(TrySendError::Full(9)));
+    assert_eq!(ready(slow.recv()), Some(1));
+    assert_eq!(waiting.poll().map(|sent| sent.is_ok()), Some(true));
+    drop(waiting);
+    drop(sender);
+    assert_eq!((ready(fast.recv()), ready(fast.recv())), (Some(2), None));
+    assert_eq!((ready(slow.recv()), ready(slow.recv())), (Some(2), None));
+}
+
+#[test]
+fn who_stops_listening_holds_up_nobody() {
+    let (sender, mut receiver) = broadcast::channel(1);
+    let slow = sender.subscribe();
+    ready(sender.send(1)).unwrap();
+    assert_eq!(ready(receiver.recv()), Some(1));
+    let (first, mut second) = (waits(sender.send(2)), waits(sender.send(3)));
+    drop(slow);
+    assert_eq!((first.wakes(), second.wakes()), (1, 0));
+    drop(first);
+    assert_eq!(second.wakes(), 1, "the turn is passed on");
+    assert!(second.poll().unwrap().is_ok());
+    assert_eq!(ready(receiver.recv()), Some(3));
+    let mut waiting = polled(sender.send(4));
+    drop(receiver);
+    assert_eq!(waiting.poll(), Some(Err(SendError(4))), "nobody listens");
+}

@@ -1,0 +1,146 @@
+//! Framed futures: memory of the chain, for functions that call themselves and futures of any type.
+
+use std::future::Future;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use convoke::env::Changes;
+use convoke::frames::{Bounded, Counting, FrameAllocator};
+use convoke::prelude::*;
+use convoke::{Framed, frame_dyn, frame_dyn_local, try_frame};
+
+async fn depth(n: u32) -> u32 {
+    if n == 0 {
+        return 0;
+    }
+    checkpoint().await;
+    1 + frame(depth(n - 1)).await
+}
+
+async fn even(n: u32) -> bool {
+    if n == 0 { true } else { frame(odd(n - 1)).await }
+}
+
+async fn odd(n: u32) -> bool {
+    if n == 0 { false } else { frame(even(n - 1)).await }
+}
+
+#[expect(clippy::manual_async_fn, reason = "the bound `Send` is what lets it forget its own type")]
+fn declared(n: u32) -> impl Future<Output = u32> + Send {
+    async move { if n == 0 { 0 } else { 1 + frame_dyn(declared(n - 1)).await } }
+}
+
+fn is_send<T: Send>(value: T) -> T {
+    value
+}
+
+#[test]
+fn an_async_fn_may_call_itself_and_stays_send() {
+    let pool = ThreadPool::new(2).unwrap();
+    let deep = is_send(depth(100));
+    assert_eq!(sync_wait(task(deep).starts_on(&pool.executor())), Outcome::Value(100));
+    assert_eq!(sync_wait(task(is_send(even(10)))), Outcome::Value(true));
+    assert_eq!(sync_wait(task(is_send(declared(10)))), Outcome::Value(10));
+}
+
+#[test]
+fn frames_come_from_the_allocator_of_the_chain_and_go_back_there() {
+    let counting = Counting::new(FrameAllocator::system());
+    let changes = Changes::new().allocator(FrameAllocator::new(counting.clone()));
+    let watched = counting.clone();
+    let outcome = sync_wait_with(
+        changes,
+        task(async move {
+            let before = watched.live();
+            let framed = frame(depth(3));
+            assert_eq!(watched.live(), before + 1);
+            let depth = framed.await;
+            assert_eq!(watched.live(), before);
+            depth
+        }),
+    );
+    assert_eq!(outcome, Outcome::Value(3));
+    assert_eq!(counting.live(), 0);
+}
+
+#[test]
+fn a_frame_that_is_sent_elsewhere_goes_back_where_it_came_from() {
+    let counting = Counting::new(FrameAllocator::system());
+    let changes = Changes::new().allocator(FrameAllocator::new(counting.clone()));
+    let mut made = None;
+    let _ = sync_wait_with(changes, task(async { made = Some(frame_dyn(async { [1_u8; 100].len() })) }));
+    let made = made.unwrap();
+    assert_eq!(counting.live(), 1);
+    let length = std::thread::spawn(move || sync_wait(task(made))).join().unwrap();
+    assert_eq!(length, Outcome::Value(100));
+    assert_eq!(counting.live(), 0);
+}
+
+#[test]
+fn outside_a_task_it_is_the_usual_allocator() {
+    let framed = frame(async { 1 });
+    assert!(format!("{framed:?}").contains("recycling"));
+    assert_eq!(sync_wait(task(framed)), Outcome::Value(1));
+}
+
+#[test]
+fn without_memory_the_future_comes_back_or_a_panic_says_so() {
+    let run = || {
+        let changes = Changes::new().allocator(FrameAllocator::new(Bounded::new(4096)));
+        sync_wait_with(
+            changes,
+            task(async {
+                let large = [7_u8; 8192];
+                let Err(future) = try_frame(async move { large[8191] }) else { panic!("there was room") };
+                frame(future).await
+            }),
+        )
+    };
+    let panic = Panic::catch(run).unwrap_err();
+    let said = panic.message();
+    assert!(said.contains("no 8193 bytes left") || said.contains("bytes left for a framed future"), "{said}");
+}
+
+#[test]
+fn a_future_that_panics_when_it_is_dropped_leaves_its_memory() {
+    struct Thrower(#[expect(dead_code, reason = "takes room")] u64);
+    impl Drop for Thrower {
+        fn drop(&mut self) {
+            panic!("on the way out");
+        }
+    }
+    let counting = Counting::new(FrameAllocator::system());
+    let changes = Changes::new().allocator(FrameAllocator::new(counting.clone()));
+    let outcome = sync_wait_with(
+        changes,
+        task(async {
+            let thrower = Thrower(1);
+            drop(frame(async move { drop(thrower) }));
+        })
+        .materialize(),
+    );
+    assert!(matches!(outcome.unwrap(), Outcome::Panicked(panic) if panic.message() == "on the way out"));
+    assert_eq!(counting.live(), 0);
+}
+
+#[test]
+fn futures_of_several_types_and_of_one_thread_fit_into_one_list() {
+    let drops = Arc::new(AtomicUsize::new(0));
+    struct Counted(Arc<AtomicUsize>);
+    impl Drop for Counted {
+        fn drop(&mut self) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+    let (one, two) = (Counted(drops.clone()), Counted(drops.clone()));
+    let number = Rc::new(2);
+    let list: Vec<Framed<dyn Future<Output = i32>>> = vec![
+        frame_dyn_local(async move { (drop(one), 1).1 }),
+        frame_dyn_local(async move { (drop(two), *number).1 }),
+        frame_dyn_local(async { 3 }),
+    ];
+    assert_eq!(list.len(), 3);
+    drop(list);
+    assert_eq!(drops.load(Ordering::Relaxed), 2);
+}

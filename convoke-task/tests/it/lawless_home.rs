@@ -1,0 +1,235 @@
+//! An executor may say what it likes of its home, the one thread that its tasks which are not `Send` stay on: name that of another
+//! loop, one that no thread is ever in, another one each time. No such task is then run or dropped on another thread. There is not
+//! always a way on: then the process ends, and says why. So each case runs in a process of its own.
+use std::future::poll_fn;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, mpsc};
+use std::task::Poll;
+use std::thread;
+
+use crate::lawless::{Stays, end_in_order};
+use convoke::prelude::*;
+use convoke::raw::{Home, Runnable};
+use convoke::{ExecutorRef, RunLoopExecutor, launch, run_on, scope_on};
+
+/// An executor that says what it likes of its home, and sends work where it likes.
+#[derive(Clone)]
+struct Homeless {
+    homes: [Option<RunLoopExecutor>; 2],
+    posts_to: [ExecutorRef; 2],
+    turned: Arc<AtomicBool>,
+    own: Arc<Home>,
+}
+
+impl Homeless {
+    /// One that is at home there, and sends its work to `to`. After [`turn`](Homeless::turn) it takes the second of both.
+    fn new(homes: [Option<&RunLoop>; 2], posts_to: [ExecutorRef; 2]) -> Self {
+        let homes = homes.map(|home| home.map(RunLoop::executor));
+        Self { homes, posts_to, turned: Arc::default(), own: Arc::new(Home::new()) }
+    }
+
+    fn turn(&self) {
+        self.turned.store(true, Ordering::Release);
+    }
+
+    fn now(&self) -> usize {
+        usize::from(self.turned.load(Ordering::Acquire))
+    }
+}
+
+impl PartialEq for Homeless {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.own, &other.own)
+    }
+}
+
+impl Executor for Homeless {
+    fn post(&self, runnable: Runnable) {
+        self.posts_to[self.now()].post(runnable);
+    }
+
+    fn home(&self) -> Option<&Home> {
+        match &self.homes[self.now()] {
+            Some(home) => home.home(),
+            None => None,
+        }
+    }
+}
+
+#[test]
+fn an_executor_at_home_on_one_thread_that_runs_work_on_another_ends_in_order() {
+    end_in_order("an_executor_at_home_on_one_thread_that_runs_work_on_another_ends_in_order", 1, |_| {
+        let (run_loop, pool) = (RunLoop::new(), ThreadPool::new(1).unwrap());
+        let there = ExecutorRef::new(pool.executor());
+        let x = Homeless::new([Some(&run_loop), Some(&run_loop)], [there.clone(), there]);
+        let stays = Stays::here();
+        let _ = run_loop.block_on(async {
+            scope_on(&x, async |s| {
+                s.spawn_local(async move {
+                    checkpoint().await;
+                    drop(stays);
+                });
+            })
+            .await;
+        });
+    });
+}
+
+#[test]
+fn an_executor_at_home_on_one_thread_that_drops_work_on_another_drops_it_at_home() {
+    /// At home on a loop; drops all work on another thread, but for the first pieces.
+    #[derive(Clone)]
+    struct DropsThere(RunLoopExecutor, Arc<AtomicUsize>);
+
+    impl PartialEq for DropsThere {
+        fn eq(&self, other: &Self) -> bool {
+            self.0 == other.0
+        }
+    }
+
+    impl Executor for DropsThere {
+        fn post(&self, runnable: Runnable) {
+            if self.1.fetch_add(1, Ordering::Relaxed) < 2 {
+                let thread = thread::spawn(move || drop(runnable));
+                thread.join().unwrap();
+            } else {
+                self.0.post(runnable);
+            }
+        }
+
+        fn home(&self) -> Option<&Home> {
+            self.0.home()
+        }
+    }
+
+    // The first child is dropped when it is posted, and so is the letter about that; later ones go where they should.
+    let run_loop = RunLoop::new();
+    let x = DropsThere(run_loop.executor(), Arc::default());
+    let stays = Stays::here();
+    let ran = run_loop.block_on(async {
+        scope_on(&x, async |s| {
+            s.spawn_local(async move { drop(stays) });
+            s.spawn_local(async {});
+            // Woken from elsewhere, by a letter that arrives: those that were lost before are opened with it.
+            let mut polls = 0;
+            s.spawn_local(poll_fn(move |cx| {
+                polls += 1;
+                if polls > 1 {
+                    return Poll::Ready(());
+                }
+                let waker = cx.waker().clone();
+                thread::spawn(move || waker.wake()).join().unwrap();
+                Poll::Pending
+            }));
+        })
+        .await;
+    });
+    assert_eq!(ran, Outcome::Value(()));
+}
+
+#[test]
+fn an_executor_whose_home_is_another_loop_ends_in_order() {
+    end_in_order("an_executor_whose_home_is_another_loop_ends_in_order", 1, |_| {
+        let (run_loop, other) = (RunLoop::new(), RunLoop::new());
+        let here = ExecutorRef::new(run_loop.executor());
+        let x = Homeless::new([Some(&other), Some(&other)], [here.clone(), here]);
+        let _ = run_loop.block_on(async { run_on(&x, async { checkpoint().await }).await });
+    });
+}
+
+#[test]
+fn an_executor_with_a_home_that_nobody_is_in_ends_in_order() {
+    /// At home in a home of its own, which no thread ever enters.
+    #[derive(Clone)]
+    struct Nowhere(Arc<Home>);
+
+    impl PartialEq for Nowhere {
+        fn eq(&self, other: &Self) -> bool {
+            Arc::ptr_eq(&self.0, &other.0)
+        }
+    }
+
+    impl Executor for Nowhere {
+        fn post(&self, runnable: Runnable) {
+            runnable.run();
+        }
+
+        fn home(&self) -> Option<&Home> {
+            Some(&self.0)
+        }
+    }
+
+    end_in_order("an_executor_with_a_home_that_nobody_is_in_ends_in_order", 1, |_| {
+        let _ = launch(&Nowhere(Arc::new(Home::new()))).start(async { checkpoint().await }).wait();
+    });
+}
+
+#[test]
+fn an_executor_that_gets_or_loses_its_home_under_way_ends_in_order() {
+    end_in_order("an_executor_that_gets_or_loses_its_home_under_way_ends_in_order", 4, |case| {
+        let (run_loop, pool) = (RunLoop::new(), ThreadPool::new(1).unwrap());
+        let (here, there) = (ExecutorRef::new(run_loop.executor()), ExecutorRef::new(pool.executor()));
+        let homes = if case < 2 { [Some(&run_loop), None] } else { [None, Some(&run_loop)] };
+        let posts_to = if case % 2 == 0 { [here.clone(), here] } else { [here, there] };
+        let x = Homeless::new(homes, posts_to);
+        let _ = run_loop.block_on(async {
+            let turns = x.clone();
+            run_on(&x, async move {
+                turns.turn();
+                let waker = poll_fn(|cx| Poll::Ready(cx.waker().clone())).await;
+                let woken = thread::spawn(move || waker.wake());
+                checkpoint().await;
+                let _ = woken.join();
+            })
+            .await;
+        });
+    });
+}
+
+/// What must not leave its thread is dropped there, although the executor names another thread as its home by then.
+#[test]
+fn an_executor_whose_home_moves_does_not_take_along_what_must_stay() {
+    end_in_order("an_executor_whose_home_moves_does_not_take_along_what_must_stay", 2, |case| {
+        let run_loop = RunLoop::new();
+        let (to, from) = mpsc::channel();
+        let (go, gone) = mpsc::channel::<()>();
+        let other = thread::spawn(move || {
+            let other = RunLoop::new();
+            to.send(other.executor()).unwrap();
+            gone.recv().unwrap();
+            other.run_one();
+        });
+        let there = from.recv().unwrap();
+        let x = Homeless {
+            homes: [Some(run_loop.executor()), Some(there.clone())],
+            posts_to: [ExecutorRef::new(run_loop.executor()), ExecutorRef::new(there)],
+            turned: Arc::default(),
+            own: Arc::new(Home::new()),
+        };
+        let _ = run_loop.block_on(async {
+            scope_on(&x, async |s| {
+                let turns = x.clone();
+                let child = s.spawn_future_local(poll_fn(move |cx| {
+                    turns.turn();
+                    let waker = cx.waker().clone();
+                    thread::spawn(move || waker.wake()).join().unwrap();
+                    Poll::Ready(Stays::here())
+                }));
+                // The child ends, while the letter that it waits for is on the other thread.
+                checkpoint().await;
+                checkpoint().await;
+                if case == 0 {
+                    drop(child);
+                    go.send(()).unwrap();
+                    other.join().unwrap();
+                } else {
+                    go.send(()).unwrap();
+                    other.join().unwrap();
+                    drop(child);
+                }
+                stopped().await
+            })
+            .await;
+        });
+    });
+}

@@ -1,0 +1,39 @@
+//! Integration tests of `convoke-task`: one file, or one folder, for each subject.
+
+#![cfg(not(feature = "loom"))]
+
+mod block_on;
+mod blocking;
+mod blocking_scope;
+mod bound;
+mod cleanup;
+mod combinations;
+mod concurrent;
+mod context;
+mod doors;
+mod foreign_wakers;
+mod framed;
+mod generator;
+mod launch;
+mod lawless;
+mod lawless_closures;
+mod lawless_executor;
+mod lawless_futures;
+mod lawless_home;
+mod lawless_policy;
+mod lawless_sleeper;
+mod lawless_wakers;
+mod limits;
+mod local_scope;
+mod long_chains;
+mod policy;
+mod polled_again;
+mod random_tasks;
+mod schedule;
+mod scope;
+mod scope_on;
+mod stop_everywhere;
+mod task;
+mod task_edges;
+mod together;
+mod wake_at_home;

@@ -1,0 +1,27 @@
+//! What must not compile, and what the compiler says then: at the call, in few lines, in our words.
+
+/// A wrong closure is an everyday mistake: its message fits into this many lines,
+const LINES: usize = 15;
+
+/// and says these words.
+const BRIEF: [(&str, &[&str]); 5] = [
+    ("then_wrong_argument", &["then", "String", "{integer}"]),
+    ("then_wrong_arity", &["then", "argument"]),
+    ("let_value_plain_value", &["is not a sender", "just(value)"]),
+    ("let_value_wrong_argument", &["let_value", "String"]),
+    ("map_error_wrong_argument", &["map_error", "u32", "&str"]),
+];
+
+#[test]
+fn what_must_not_compile_says_why() {
+    super::refuses_them_all("sender");
+}
+
+#[test]
+fn a_wrong_closure_is_explained_in_few_lines() {
+    for (case, words) in BRIEF {
+        let message = super::says("sender", case, words);
+        let lines = message.trim_end().lines().count();
+        assert!(lines <= LINES, "{case}: {lines} lines\n{message}");
+    }
+}

@@ -1,0 +1,27 @@
+//! What must not compile, and what the compiler says then: at the call, in our words.
+
+/// What each message says.
+const WORDS: [(&str, &[&str]); 10] = [
+    ("using_what_cannot_be_closed", &["`Plain` cannot be closed by awaiting", "ensure(async |exit|"]),
+    ("close_error_has_nowhere_to_go", &["does not fit a body that returns `Count`", "Ok(value)", "From<"]),
+    ("close_not_send", &["cannot be sent between threads safely"]),
+    ("blocking_handle_leaves", &["lifetime may not live long enough"]),
+    ("blocking_scope_borrows_the_body", &["may outlive borrowed value `inside`"]),
+    ("spawn_a_value", &["nobody to give a `u32` to", ".then(drop)", "spawn_future"]),
+    ("spawn_an_error", &["nobody to tell of an error of type `ParseIntError`", "upon_error", "spawn_future"]),
+    ("spawn_a_borrow", &["may outlive the current function", "`move` keyword"]),
+    ("shared_guard_of_a_cell", &["`Cell<i32>` cannot be shared between threads safely"]),
+    ("spawn_future_not_send", &["cannot be sent between threads safely"]),
+];
+
+#[test]
+fn what_must_not_compile_says_why() {
+    super::refuses_them_all("task");
+}
+
+#[test]
+fn the_messages_say_what_to_do() {
+    for (case, words) in WORDS {
+        super::says("task", case, words);
+    }
+}

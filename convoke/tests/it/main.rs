@@ -1,0 +1,23 @@
+//! Integration tests of `convoke`: one file, or one folder, for each subject.
+
+#![cfg(not(feature = "loom"))]
+
+mod attributes;
+mod auto_traits;
+mod compile_fail;
+mod doc_programs;
+mod examples;
+mod main_program;
+mod network_examples;
+mod random_graphs;
+mod random_readers;
+mod random_rounds;
+mod random_sockets;
+mod random_ways;
+mod resolver;
+mod runtime;
+mod services;
+mod signals;
+mod simulated;
+mod sockets;
+mod sync_wait;

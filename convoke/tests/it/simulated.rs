@@ -1,0 +1,68 @@
+//! The example `three_hosts`, by many seeds, with a stop at each step of a host and a fault at each of its operations.
+#![cfg(feature = "sim")]
+
+#[allow(dead_code, unreachable_pub, reason = "the program around what is tested")]
+#[path = "../../examples/three_hosts.rs"]
+mod three_hosts;
+
+use convoke::sim::{Fault, Report, Sim, explore_seeds, replay_fault, replay_stop};
+use three_hosts::set_up;
+
+fn three(sim: &mut Sim) {
+    set_up(sim);
+}
+
+#[test]
+fn nobody_reads_anything_old_whatever_the_seed() {
+    let reports = explore_seeds(0..40, three);
+    assert!(reports.iter().all(|report| report.hosts().len() == 3));
+}
+
+#[test]
+fn a_run_is_the_same_when_it_is_run_again() {
+    assert_eq!(explore_seeds(3..5, three), explore_seeds(3..5, three));
+}
+
+/// All points would be thousands of runs; these are spread over them.
+fn some(all: usize) -> impl Iterator<Item = usize> {
+    (0..all).step_by((all / 10).max(1))
+}
+
+fn undisturbed() -> Report {
+    explore_seeds([6], three).remove(0)
+}
+
+#[test]
+fn a_host_that_is_asked_to_stop_at_any_point_leaves_nothing_behind() {
+    let report = undisturbed();
+    for point in some(report.host("ada").unwrap().ended_after()) {
+        // The other two are a majority.
+        replay_stop(6, "ada", point, three);
+    }
+}
+
+#[test]
+fn a_fault_at_any_operation_is_survived() {
+    let report = undisturbed();
+    for operation in some(report.host("bob").unwrap().operations()) {
+        for fault in Fault::ALL {
+            replay_fault(6, "bob", operation, fault, three);
+        }
+    }
+}
+
+/// Tests themselves run there too, if they say so.
+#[convoke::test(seeds = 5)]
+async fn a_test_may_be_a_host() -> std::io::Result<()> {
+    use convoke::net::{TcpListener, TcpStream};
+    use convoke::prelude::*;
+
+    let start = convoke::time::now();
+    let listener = TcpListener::bind("test:7").await?;
+    let (client, (server, _)) = try_join((TcpStream::connect("test:7"), listener.accept())).await?;
+    sleep(std::time::Duration::from_secs(3600)).await;
+    client.write_all(b"hello").await?;
+    server.read_exact(&mut [0; 5]).await?;
+    assert_eq!(convoke::time::now() - start, std::time::Duration::from_secs(3600));
+    Ok(())
+}

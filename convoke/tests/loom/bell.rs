@@ -1,0 +1,112 @@
+//! Models of waking: one who looks for a while and then sleeps, while others wake him and other things end his sleep.
+use crate::model::{Reached, explore};
+use convoke_core::raw::sync::atomic::{AtomicUsize, Ordering};
+use convoke_core::raw::sync::{Arc, Condvar, Mutex, thread};
+use convoke_poll::bell::Bell;
+
+/// What the kernel has to say, each thing once.
+#[derive(Default)]
+struct Kernel {
+    edges: Mutex<usize>,
+    some: Condvar,
+}
+
+impl Kernel {
+    fn say(&self) {
+        *self.edges.lock().unwrap() += 1;
+        self.some.notify_one();
+    }
+
+    /// Whether it had something to say.
+    fn look(&self) -> bool {
+        core::mem::take(&mut *self.edges.lock().unwrap()) > 0
+    }
+
+    fn sleep(&self) {
+        let mut edges = self.edges.lock().unwrap();
+        while core::mem::take(&mut *edges) == 0 {
+            edges = self.some.wait(edges).unwrap();
+        }
+    }
+}
+
+#[derive(Default)]
+struct Driver {
+    kernel: Kernel,
+    bell: Bell,
+    /// What there is to do.
+    work: AtomicUsize,
+}
+
+impl Driver {
+    /// One piece of work more, and the driver is woken. Says whether it took the kernel.
+    fn post(&self) -> bool {
+        self.work.fetch_add(1, Ordering::Relaxed);
+        let rings = self.bell.ring();
+        if rings {
+            self.kernel.say();
+        }
+        rings
+    }
+
+    /// Looks once, and then sleeps, until all work has come; says how often it has slept.
+    fn run(&self, work: usize) -> usize {
+        let mut slept = 0;
+        while self.work.load(Ordering::Relaxed) < work {
+            if !self.kernel.look() {
+                self.bell.answer();
+                self.kernel.sleep();
+                slept += 1;
+            }
+            self.bell.answer();
+        }
+        slept
+    }
+}
+
+#[test]
+fn what_was_done_before_a_wake_is_seen_after_the_wait() {
+    static SLEPT: Reached = Reached::new();
+    static LOOKED: Reached = Reached::new();
+    static SHARED: Reached = Reached::new();
+    explore(3, || {
+        let driver = Arc::new(Driver::default());
+        let posters = [(); 2].map(|()| {
+            let driver = driver.clone();
+            thread::spawn(move || driver.post())
+        });
+        // Were a wake lost, this would sleep for ever, and the model would say so.
+        let slept = driver.run(2);
+        let rings = posters.map(|poster| poster.join().unwrap());
+        SLEPT.here_if(slept > 0);
+        LOOKED.here_if(slept == 0);
+        SHARED.here_if(rings.contains(&false));
+    });
+    SLEPT.assert("it has slept");
+    LOOKED.assert("looking was enough");
+    SHARED.assert("one has rung for both");
+}
+
+#[test]
+fn a_wait_that_ends_for_another_reason_answers_nobody_who_rings_later() {
+    static BOTH: Reached = Reached::new();
+    static ONE: Reached = Reached::new();
+    explore(2, || {
+        let driver = Arc::new(Driver::default());
+        let event = {
+            let driver = driver.clone();
+            thread::spawn(move || driver.kernel.say())
+        };
+        let poster = {
+            let driver = driver.clone();
+            thread::spawn(move || [driver.post(), driver.post()])
+        };
+        driver.run(2);
+        event.join().unwrap();
+        let rings = poster.join().unwrap();
+        BOTH.here_if(rings == [true, true]);
+        ONE.here_if(rings == [true, false]);
+    });
+    BOTH.assert("it was answered in between");
+    ONE.assert("it was not");
+}

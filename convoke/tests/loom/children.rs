@@ -1,0 +1,258 @@
+//! Children that come home on several threads, against requests to stop: the parent finishes exactly once, and after
+//! that nobody touches it.
+
+use std::pin::pin;
+use std::ptr::NonNull;
+
+use crate::model::{Count, Reached, empty_quarantine, end, explore};
+use convoke_core::raw::sync::{UnsafeCell, thread};
+use convoke_core::raw::{InPlaceStop, OnStop, RawCallback};
+use convoke_core::{StopReason, StopSource};
+use convoke_sender::raw::Children;
+
+/// An operation with children, ended by `finish` as a receiver would.
+struct Parent {
+    children: Children,
+    /// Every child reads it before it arrives; `finish` writes it. The model complains if one does not see the other.
+    storage: UnsafeCell<u32>,
+    stop: Option<NonNull<InPlaceStop>>,
+    above: StopSource,
+    seen: Seen,
+}
+
+/// What the test looks at after the parent is gone.
+#[derive(Clone, Default)]
+struct Seen {
+    finished: Count,
+    in_the_request: Count,
+    found_all_home: Count,
+    asked_to_stop: Count,
+}
+
+/// The address of the parent, as its children have it.
+#[derive(Clone, Copy)]
+struct Home(NonNull<Parent>);
+
+// SAFETY: `Children` sees to it that the parent is alive while a child has not arrived.
+unsafe impl Send for Home {}
+
+impl Home {
+    /// A parent whose children are linked to `above` but not started. The caller has the count of `start`.
+    fn new(children: usize, above: &StopSource, seen: &Seen) -> Self {
+        let parent = Box::new(Parent {
+            children: Children::new(children),
+            storage: UnsafeCell::new(0),
+            stop: None,
+            above: above.clone(),
+            seen: seen.clone(),
+        });
+        let parent = NonNull::from(Box::leak(parent));
+        let token = above.token();
+        // SAFETY: nobody else knows of the parent yet; it does not move; `above` is held by the parent and by the test.
+        unsafe {
+            let stop = (*parent.as_ptr()).children.arm(token.as_ref(), parent.cast(), finish);
+            (*parent.as_ptr()).stop = Some(stop);
+            (*parent.as_ptr()).children.link(token.as_ref());
+        }
+        Self(parent)
+    }
+
+    /// Comes home.
+    fn arrive(self) {
+        // SAFETY: the caller has a count, and gives it back.
+        unsafe {
+            (*self.0.as_ptr()).storage.with(|value| assert_eq!(*value, 0));
+            Children::arrive(NonNull::from(&(*self.0.as_ptr()).children), self.0.cast(), finish);
+        }
+    }
+
+    /// Fails: asks the others to stop, and comes home.
+    fn fail(self) {
+        // SAFETY: the caller has a count.
+        unsafe { (*self.0.as_ptr()).children.request_stop(StopReason::Sibling) };
+        self.arrive();
+    }
+
+    /// Waits for a stop for a while, with a callback, and comes home.
+    fn listen_and_arrive(self, told: &Count) {
+        struct Tell(Count);
+        impl OnStop for Tell {
+            fn on_stop(self, _: StopReason) {
+                self.0.add();
+            }
+        }
+        {
+            let callback = pin!(RawCallback::new(Tell(told.clone())));
+            // SAFETY: the callback is pinned and goes before the count is given back, which keeps the source alive.
+            unsafe {
+                let stop = (*self.0.as_ptr()).stop.unwrap();
+                callback.as_ref().register(stop.as_ref().token());
+            }
+        }
+        self.arrive();
+    }
+}
+
+/// # Safety
+/// Called by `Children` when all are home.
+unsafe fn finish(parent: NonNull<()>) {
+    let parent = parent.cast::<Parent>();
+    // SAFETY: all are home, so the parent is ours. Nobody may use it afterwards: `end` makes sure that it shows.
+    unsafe {
+        let this = parent.as_ref();
+        this.storage.with_mut(|value| *value += 1);
+        assert_eq!(this.seen.finished.add(), 0, "finished twice");
+        let asked = this.stop.unwrap().as_ref().token().stop_requested();
+        if asked {
+            this.seen.asked_to_stop.add();
+        } else if this.above.stop_requested() {
+            this.seen.found_all_home.add();
+        }
+        end(parent.as_ptr());
+    }
+}
+
+#[test]
+fn two_children_come_home_while_the_parent_is_asked_to_stop() {
+    static BY_THE_REQUEST: Reached = Reached::new();
+    static BY_A_CHILD: Reached = Reached::new();
+    static ASKED: Reached = Reached::new();
+    static FOUND_ALL_HOME: Reached = Reached::new();
+    static TOO_LATE: Reached = Reached::new();
+    explore(3, || {
+        let (above, seen) = (StopSource::new(), Seen::default());
+        let home = Home::new(2, &above, &seen);
+        let children = [thread::spawn(move || home.arrive()), thread::spawn(move || home.arrive())];
+        home.arrive();
+        let before = seen.finished.get();
+        above.request_stop(StopReason::Requested);
+        let after = seen.finished.get();
+        for child in children {
+            child.join().unwrap();
+        }
+        assert_eq!(seen.finished.get(), 1);
+        BY_THE_REQUEST.here_if(before == 0 && after == 1 && seen.asked_to_stop.get() == 1);
+        BY_A_CHILD.here_if(after == 0);
+        ASKED.here_if(seen.asked_to_stop.get() == 1);
+        FOUND_ALL_HOME.here_if(seen.found_all_home.get() == 1);
+        TOO_LATE.here_if(before == 1);
+        empty_quarantine();
+    });
+    BY_THE_REQUEST.assert("it finished while the request ran");
+    BY_A_CHILD.assert("it finished after the request");
+    ASKED.assert("the children were asked to stop");
+    FOUND_ALL_HOME.assert("the request found all home, but the parent not yet finished");
+    TOO_LATE.assert("the request came after the parent had finished");
+}
+
+#[test]
+fn a_request_from_another_thread_is_the_last_to_hold_the_parent() {
+    static BY_THE_REQUEST: Reached = Reached::new();
+    static BY_THE_CHILD: Reached = Reached::new();
+    static BY_START: Reached = Reached::new();
+    explore(3, || {
+        let (above, seen) = (StopSource::new(), Seen::default());
+        let home = Home::new(1, &above, &seen);
+        let request = {
+            let (above, seen) = (above.clone(), seen.clone());
+            thread::spawn(move || {
+                let before = seen.finished.get();
+                above.request_stop(StopReason::Requested);
+                if before == 0 && seen.finished.get() == 1 {
+                    seen.in_the_request.add();
+                }
+            })
+        };
+        let child = thread::spawn(move || home.arrive());
+        let before = seen.finished.get();
+        home.arrive();
+        BY_START.here_if(before == 0 && seen.finished.get() == 1);
+        BY_THE_CHILD.here_if(seen.finished.get() == 0);
+        request.join().unwrap();
+        child.join().unwrap();
+        assert_eq!(seen.finished.get(), 1);
+        BY_THE_REQUEST.here_if(seen.in_the_request.get() == 1);
+        empty_quarantine();
+    });
+    BY_THE_REQUEST.assert("it finished while the request ran");
+    BY_THE_CHILD.assert("it finished after start");
+    BY_START.assert("it finished in start");
+}
+
+#[test]
+fn a_child_fails_while_another_listens() {
+    static TOLD: Reached = Reached::new();
+    static NOT_TOLD: Reached = Reached::new();
+    explore(3, || {
+        let (above, seen) = (StopSource::new(), Seen::default());
+        let home = Home::new(2, &above, &seen);
+        let told = Count::default();
+        let failing = thread::spawn(move || home.fail());
+        let listening = {
+            let told = told.clone();
+            thread::spawn(move || home.listen_and_arrive(&told))
+        };
+        home.arrive();
+        failing.join().unwrap();
+        listening.join().unwrap();
+        assert_eq!((seen.finished.get(), seen.asked_to_stop.get()), (1, 1));
+        assert!(!above.stop_requested(), "a request never goes up");
+        TOLD.here_if(told.get() == 1);
+        NOT_TOLD.here_if(told.get() == 0);
+        empty_quarantine();
+    });
+    TOLD.assert("the other was told");
+    NOT_TOLD.assert("the other had come home");
+}
+
+#[test]
+fn a_child_fails_while_the_parent_is_asked_to_stop() {
+    static TOLD: Reached = Reached::new();
+    static NOT_TOLD: Reached = Reached::new();
+    static FOUND_ALL_HOME: Reached = Reached::new();
+    explore(2, || {
+        let (above, seen) = (StopSource::new(), Seen::default());
+        let home = Home::new(2, &above, &seen);
+        let told = Count::default();
+        let failing = thread::spawn(move || home.fail());
+        let listening = {
+            let told = told.clone();
+            thread::spawn(move || home.listen_and_arrive(&told))
+        };
+        home.arrive();
+        let before = seen.finished.get();
+        above.request_stop(StopReason::Shutdown);
+        failing.join().unwrap();
+        listening.join().unwrap();
+        assert_eq!((seen.finished.get(), seen.asked_to_stop.get()), (1, 1));
+        assert!(told.get() <= 1);
+        TOLD.here_if(told.get() == 1);
+        NOT_TOLD.here_if(told.get() == 0);
+        FOUND_ALL_HOME.here_if(before == 1);
+        empty_quarantine();
+    });
+    TOLD.assert("the other was told");
+    NOT_TOLD.assert("the other had come home");
+    FOUND_ALL_HOME.assert("the parent's request came too late");
+}
+
+#[test]
+fn a_parent_that_was_stopped_before_the_start_stops_its_children() {
+    static TOLD: Reached = Reached::new();
+    explore(3, || {
+        let (above, seen) = (StopSource::new(), Seen::default());
+        above.request_stop(StopReason::Requested);
+        let home = Home::new(1, &above, &seen);
+        let told = Count::default();
+        let child = {
+            let told = told.clone();
+            thread::spawn(move || home.listen_and_arrive(&told))
+        };
+        home.arrive();
+        child.join().unwrap();
+        assert_eq!((seen.finished.get(), seen.asked_to_stop.get(), told.get()), (1, 1, 1));
+        TOLD.here();
+        empty_quarantine();
+    });
+    TOLD.assert("the child was told");
+}

@@ -1,0 +1,87 @@
+//! Models of the count of those who wait: a context that was told that there are some, and sleeps, is woken when the last has left.
+use crate::model::{Reached, explore};
+use convoke_core::raw::sync::{Arc, Condvar, Mutex, thread};
+use convoke_poll::count::Count;
+
+/// A driver that nothing happens to: its wait ends when it was woken.
+#[derive(Default)]
+struct Driver {
+    count: Count,
+    rung: Mutex<bool>,
+    bell: Condvar,
+}
+
+impl Driver {
+    fn leave(&self) -> bool {
+        let wakes = self.count.less(1);
+        if wakes {
+            *self.rung.lock().unwrap() = true;
+            self.bell.notify_one();
+        }
+        wakes
+    }
+
+    fn wait(&self) {
+        let mut rung = self.rung.lock().unwrap();
+        while !core::mem::take(&mut *rung) {
+            rung = self.bell.wait(rung).unwrap();
+        }
+    }
+
+    /// How often it has slept until there was nobody any more.
+    fn run_until_dry(&self) -> usize {
+        let mut slept = 0;
+        while self.count.ask() > 0 {
+            self.wait();
+            slept += 1;
+        }
+        slept
+    }
+}
+
+#[test]
+fn who_sleeps_while_somebody_waits_is_woken_by_the_last_who_leaves() {
+    static SLEPT: Reached = Reached::new();
+    static DRY: Reached = Reached::new();
+    explore(3, || {
+        let driver = Arc::new(Driver::default());
+        driver.count.more();
+        driver.count.more();
+        let leavers = [(); 2].map(|()| {
+            let driver = driver.clone();
+            thread::spawn(move || driver.leave())
+        });
+        let slept = driver.run_until_dry();
+        SLEPT.here_if(slept > 0);
+        DRY.here_if(slept == 0);
+        let wakes = leavers.map(|leaver| leaver.join().unwrap());
+        assert_eq!(wakes.into_iter().filter(|woke| *woke).count(), slept, "woken once, if at all");
+    });
+    SLEPT.assert("it slept, and was woken");
+    DRY.assert("both had left before it asked");
+}
+
+#[test]
+fn one_who_comes_when_the_last_leaves_is_counted() {
+    static AGAIN: Reached = Reached::new();
+    static FIRST: Reached = Reached::new();
+    explore(3, || {
+        let driver = Arc::new(Driver::default());
+        driver.count.more();
+        let user = {
+            let driver = driver.clone();
+            thread::spawn(move || {
+                let first = driver.leave();
+                driver.count.more();
+                (first, driver.leave())
+            })
+        };
+        driver.run_until_dry();
+        let (first, second) = user.join().unwrap();
+        FIRST.here_if(first);
+        AGAIN.here_if(second);
+        assert_eq!(driver.count.ask(), 0);
+    });
+    FIRST.assert("the first to leave has woken it");
+    AGAIN.assert("the second has");
+}

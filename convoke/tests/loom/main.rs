@@ -1,0 +1,45 @@
+//! Models of races, run by loom under every schedule: `cargo xtask test --only loom`. Without the feature `loom` there
+//! are none.
+
+#![cfg(feature = "loom")]
+
+mod algorithms;
+mod bell;
+mod blocking;
+mod children;
+mod count;
+mod counting_scope;
+mod from_callback;
+mod handshake;
+mod home;
+mod limited;
+mod lookups;
+
+mod model;
+mod played;
+mod policy;
+mod pool_parking;
+mod readiness;
+mod registry;
+mod rendezvous;
+mod run_loop;
+mod scope;
+mod signals;
+mod spawn_future;
+mod split;
+mod still_clock;
+mod stop;
+mod strand;
+mod sync_channels;
+mod sync_locks;
+mod sync_noted;
+mod sync_one_for_all;
+mod task;
+mod task_references;
+mod task_state;
+mod threads;
+mod timers;
+mod together;
+mod transfer;
+mod users_model;
+mod when_all;

@@ -1,0 +1,205 @@
+//! Who frees a task, in all interleavings: nobody touches it after it was freed, and it is freed once.
+
+use crate::model::{Reached, explore};
+use crate::played::{Left, Played};
+use convoke_core::raw::sync::atomic::{AtomicUsize, Ordering};
+use convoke_core::raw::sync::{Arc, Mutex, thread};
+use convoke_task::raw::task_state::{From, Leave, State, Wake};
+
+#[test]
+fn references_are_made_and_dropped_on_three_threads_and_the_task_is_freed_once() {
+    static AT_HOME: Reached = Reached::new();
+    static AWAY: Reached = Reached::new();
+    explore(2, || {
+        let task = Played::queued(1);
+        task.state().begin(From::Home);
+        // One that is made here and dropped there leaves the two counts uneven.
+        task.state().add_reference(From::Home);
+        let others: Vec<_> = (0..2)
+            .map(|number| {
+                let task = task.clone();
+                thread::spawn(move || {
+                    if number == 0 {
+                        task.state().add_reference(From::Away);
+                        assert!(!task.drop_reference(From::Away), "there is another");
+                    }
+                    task.drop_reference(From::Away)
+                })
+            })
+            .collect();
+        task.end(From::Home, From::Home);
+        let freed = others.into_iter().fold(false, |freed, other| freed | other.join().unwrap());
+        assert!(task.is_free());
+        AT_HOME.here_if(!freed);
+        AWAY.here_if(freed);
+    });
+    AT_HOME.assert("the task itself was the last");
+    AWAY.assert("a reference elsewhere was the last");
+}
+
+#[test]
+fn a_shared_task_is_freed_once_by_whoever_is_last() {
+    static ALONE: Reached = Reached::new();
+    static OTHER: Reached = Reached::new();
+    explore(4, || {
+        let task = Played::queued(1);
+        let other = {
+            let task = task.clone();
+            thread::spawn(move || {
+                task.state().add_reference(From::Anywhere);
+                let _ = task.wake(From::Anywhere);
+                task.drop_reference(From::Anywhere);
+                task.drop_reference(From::Anywhere)
+            })
+        };
+        task.state().begin(From::Anywhere);
+        task.end(From::Anywhere, From::Anywhere);
+        let by_other = other.join().unwrap();
+        assert!(task.is_free());
+        ALONE.here_if(!by_other);
+        OTHER.here_if(by_other);
+    });
+    ALONE.assert("the task itself was the last");
+    OTHER.assert("the other was the last");
+}
+
+#[test]
+fn a_child_that_leaves_alone_was_given_out_before_its_parent_heard_of_it() {
+    static ALONE: Reached = Reached::new();
+    static AFTER_ALL: Reached = Reached::new();
+    static LATER: Reached = Reached::new();
+    static LATER_STILL: Reached = Reached::new();
+    for home in [true, false] {
+        let (from, other) = if home { (From::Home, From::Away) } else { (From::Anywhere, From::Anywhere) };
+        explore(4, move || {
+            let task = Played::queued(0);
+            // The parent's list: whether the child is in it, and whether it was given out.
+            let list = Arc::new(Mutex::new((true, false)));
+            let asker = {
+                let (task, list) = (task.clone(), list.clone());
+                thread::spawn(move || {
+                    {
+                        let mut list = list.lock().unwrap();
+                        if !list.0 {
+                            return;
+                        }
+                        list.1 = true;
+                        task.state().add_reference(other);
+                        assert!(!task.left.get(), "its place is looked at");
+                    }
+                    task.act_in_place(task.state().ask_stop(other));
+                    task.drop_reference(other);
+                })
+            };
+            task.state().begin(from);
+            task.work();
+            let leave_parent = || {
+                let mut list = list.lock().unwrap();
+                list.0 = false;
+                list.1
+            };
+            let mut leave = task.state().finish_and_leave(from);
+            while leave == Leave::Later {
+                task.wait_for_letter();
+                task.state().add_reference(from);
+                assert!(task.state().open().leaving);
+                task.drop_reference(from);
+                leave = task.state().leave(from);
+                LATER.here();
+            }
+            let given_out = leave_parent();
+            if leave == Leave::Alone && !given_out {
+                task.free();
+                ALONE.here();
+            } else {
+                if leave == Leave::Alone {
+                    AFTER_ALL.here();
+                    task.left.set();
+                    while task.state().leave_after_all(from) == Leave::Later {
+                        task.wait_for_letter();
+                        task.state().add_reference(from);
+                        assert!(task.state().open().leaving);
+                        task.left.assert();
+                        task.drop_reference(from);
+                        LATER_STILL.here();
+                    }
+                    task.drop_reference(from);
+                } else {
+                    task.leave_to_others(from);
+                }
+            }
+            asker.join().unwrap();
+            assert!(task.is_free());
+        });
+    }
+    ALONE.assert("nobody else knew it");
+    AFTER_ALL.assert("it was given out after it had looked");
+    LATER.assert("it waited for the letter");
+    LATER_STILL.assert("it waited for the letter after its parent was told");
+}
+
+#[test]
+fn a_waker_that_is_used_up_at_home_and_one_that_is_dropped_elsewhere_free_the_task_once() {
+    static HERE: Reached = Reached::new();
+    static ELSEWHERE: Reached = Reached::new();
+    explore(3, || {
+        let task = Played::queued(1);
+        task.state().begin(From::Home);
+        task.state().add_reference(From::Home);
+        let other = {
+            let task = task.clone();
+            thread::spawn(move || task.drop_reference(From::Away))
+        };
+        let wake = task.state().wake_and_drop_at_home().expect("it has not left, and the counts are small");
+        assert_eq!(wake, Wake::Nothing, "it runs, and will be queued when it waits");
+        task.end(From::Home, From::Home);
+        let elsewhere = other.join().unwrap();
+        assert!(task.is_free());
+        HERE.here_if(!elsewhere);
+        ELSEWHERE.here_if(elsewhere);
+    });
+    HERE.assert("the task itself was the last");
+    ELSEWHERE.assert("the other was the last");
+}
+
+#[test]
+fn a_handle_at_home_and_a_waker_elsewhere_free_the_task_once() {
+    static COUNTED: Reached = Reached::new();
+    static FREED_ELSEWHERE: Reached = Reached::new();
+    explore(3, || {
+        let state = Arc::new(State::queued_with_handle());
+        let freed = Arc::new(AtomicUsize::new(0));
+        // Whether its kind is one that is there for ever: whoever frees it reads that.
+        let left = Arc::new(Left::new());
+        state.begin(From::Home);
+        // A waker is cloned at home, and goes away.
+        state.add_reference(From::Home);
+        let elsewhere = {
+            let (state, freed, left) = (state.clone(), freed.clone(), left.clone());
+            thread::spawn(move || {
+                if state.drop_reference(From::Away) {
+                    left.assert();
+                    freed.fetch_add(1, Ordering::Relaxed);
+                    FREED_ELSEWHERE.here();
+                }
+            })
+        };
+        let free = match state.finish_and_leave(From::Home) {
+            Leave::Counted => {
+                COUNTED.here();
+                left.set();
+                state.drop_reference(From::Home)
+            }
+            Leave::Alone | Leave::Here | Leave::Later => unreachable!("there is a waker, and no letter"),
+        };
+        assert!(!free, "the handle is still there");
+        if state.drop_handle() {
+            left.assert();
+            freed.fetch_add(1, Ordering::Relaxed);
+        }
+        elsewhere.join().unwrap();
+        assert_eq!(freed.load(Ordering::Relaxed), 1);
+    });
+    COUNTED.assert("counted");
+    FREED_ELSEWHERE.assert("the waker goes last");
+}

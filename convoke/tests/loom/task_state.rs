@@ -1,0 +1,279 @@
+//! Waking, stopping and moving a task in all interleavings, played by threads that do as its state tells them: no wake-up is
+//! lost, and nobody is inside with somebody else.
+
+use crate::model::{Reached, explore};
+use crate::played::Played;
+use convoke_core::raw::sync::atomic::Ordering;
+use convoke_core::raw::sync::thread;
+use convoke_task::raw::task_state::{From, Leave, Pause, Wake};
+
+#[test]
+fn a_shared_task_is_woken_while_it_pauses() {
+    static SEEN: Reached = Reached::new();
+    static WOKEN: Reached = Reached::new();
+    static POSTED: Reached = Reached::new();
+    explore(4, || {
+        let task = Played::queued(1);
+        let waker = {
+            let task = task.clone();
+            thread::spawn(move || {
+                task.ready.store(true, Ordering::Relaxed);
+                let wake = task.wake(From::Anywhere);
+                task.drop_reference(From::Anywhere);
+                wake
+            })
+        };
+        task.state().begin(From::Anywhere);
+        task.work();
+        let seen = task.ready.load(Ordering::Relaxed);
+        let pause = task.state().pause(From::Anywhere);
+        if pause == Pause::Post {
+            task.queued.add();
+        }
+        let wake = waker.join().unwrap();
+        if task.take_runnable() {
+            task.state().begin(From::Anywhere);
+            assert!(task.ready.load(Ordering::Relaxed), "who is woken sees why");
+            task.end(From::Anywhere, From::Anywhere);
+        } else {
+            assert!(seen, "a wake-up was lost");
+            assert!(!task.is_free());
+        }
+        SEEN.here_if(seen);
+        WOKEN.here_if(pause == Pause::Post);
+        POSTED.here_if(wake == Wake::Post);
+    });
+    SEEN.assert("it saw it before it was woken");
+    WOKEN.assert("it was woken while it ran");
+    POSTED.assert("it was woken after it had paused");
+}
+
+#[test]
+fn a_task_at_home_is_woken_from_elsewhere_by_a_letter() {
+    static SEEN: Reached = Reached::new();
+    static LATER: Reached = Reached::new();
+    static TWO_WITH_ONE_LETTER: Reached = Reached::new();
+    static EACH_A_LETTER: Reached = Reached::new();
+    explore(2, || {
+        let task = Played::queued(2);
+        let wakers: Vec<_> = (0..2)
+            .map(|_| {
+                let task = task.clone();
+                thread::spawn(move || {
+                    task.ready.store(true, Ordering::Relaxed);
+                    let wake = task.wake(From::Away);
+                    task.drop_reference(From::Away);
+                    wake
+                })
+            })
+            .collect();
+        task.state().begin(From::Home);
+        task.work();
+        let seen = task.ready.load(Ordering::Relaxed);
+        assert_eq!(task.state().pause(From::Home), Pause::Idle, "nobody else changes it");
+        task.wait_for_letter();
+        task.open(From::Home);
+        assert!(task.take_runnable(), "the letter woke it");
+        task.state().begin(From::Home);
+        assert!(task.ready.load(Ordering::Relaxed), "who is woken sees why");
+        let waited = task.end(From::Home, From::Home);
+        let sent =
+            wakers.into_iter().map(|waker| waker.join().unwrap()).filter(|wake| *wake == Wake::Send).count();
+        assert!(task.is_free());
+        SEEN.here_if(seen);
+        LATER.here_if(waited);
+        TWO_WITH_ONE_LETTER.here_if(sent == 1);
+        EACH_A_LETTER.here_if(sent == 2);
+    });
+    SEEN.assert("it saw it before the letter came");
+    LATER.assert("it waited for the second letter");
+    TWO_WITH_ONE_LETTER.assert("one letter for two, or the second came when it had left");
+    EACH_A_LETTER.assert("two letters");
+}
+
+#[test]
+fn a_task_at_home_leaves_while_it_is_woken_from_elsewhere() {
+    static BEFORE: Reached = Reached::new();
+    static LATER: Reached = Reached::new();
+    static FREED_AWAY: Reached = Reached::new();
+    explore(4, || {
+        let task = Played::queued(1);
+        let waker = {
+            let task = task.clone();
+            thread::spawn(move || {
+                let wake = task.wake(From::Away);
+                (wake, task.drop_reference(From::Away))
+            })
+        };
+        task.state().begin(From::Home);
+        let waited = task.end(From::Home, From::Home);
+        let (wake, freed) = waker.join().unwrap();
+        assert!(task.is_free());
+        assert_eq!(wake == Wake::Send, waited, "a letter is waited for, and nothing else is");
+        BEFORE.here_if(!waited);
+        LATER.here_if(waited);
+        FREED_AWAY.here_if(freed);
+    });
+    BEFORE.assert("it left first");
+    LATER.assert("it waited for the letter");
+    FREED_AWAY.assert("the last reference was away");
+}
+
+#[test]
+fn a_shared_task_is_asked_to_stop_while_it_ends() {
+    static HEARD: Reached = Reached::new();
+    static TOO_LATE: Reached = Reached::new();
+    explore(4, || {
+        let task = Played::queued(1);
+        let asker = {
+            let task = task.clone();
+            thread::spawn(move || {
+                let wake = task.act(task.state().ask_stop(From::Anywhere));
+                task.drop_reference(From::Anywhere);
+                wake
+            })
+        };
+        task.state().begin(From::Anywhere);
+        let heard = task.state().stop_asked();
+        task.end(From::Anywhere, From::Anywhere);
+        assert_eq!(asker.join().unwrap(), Wake::Nothing, "who runs and ends is not queued again");
+        assert!(task.is_free());
+        HEARD.here_if(heard);
+        TOO_LATE.here_if(!heard);
+    });
+    HEARD.assert("it heard of it");
+    TOO_LATE.assert("it had ended");
+}
+
+#[test]
+fn a_stop_from_elsewhere_reaches_a_task_that_waits_at_home() {
+    static AT_ONCE: Reached = Reached::new();
+    static BY_LETTER: Reached = Reached::new();
+    explore(4, || {
+        let task = Played::queued(1);
+        let asker = {
+            let task = task.clone();
+            thread::spawn(move || {
+                let _ = task.act(task.state().ask_stop(From::Away));
+                task.drop_reference(From::Away);
+            })
+        };
+        task.state().begin(From::Home);
+        let at_once = task.state().stop_asked();
+        if !at_once {
+            assert_eq!(task.state().pause(From::Home), Pause::Idle);
+            task.wait_for_letter();
+            task.open(From::Home);
+            assert!(task.take_runnable());
+            task.state().begin(From::Home);
+            assert!(task.state().stop_asked());
+        }
+        task.end(From::Home, From::Home);
+        asker.join().unwrap();
+        assert!(task.is_free());
+        AT_ONCE.here_if(at_once);
+        BY_LETTER.here_if(!at_once);
+    });
+    AT_ONCE.assert("it heard of it while it ran");
+    BY_LETTER.assert("it was woken for it");
+}
+
+#[test]
+fn a_task_moves_out_while_it_is_woken_and_its_letter_is_opened_where_it_was() {
+    static BY_LETTER: Reached = Reached::new();
+    static DIRECTLY: Reached = Reached::new();
+    static WAITED: Reached = Reached::new();
+    static OPENED_LATE: Reached = Reached::new();
+    explore(3, || {
+        let task = Played::queued(1);
+        task.state().begin(From::Home);
+        let waker = {
+            let task = task.clone();
+            thread::spawn(move || {
+                let wake = task.wake(task.where_outside());
+                task.drop_reference(task.where_outside());
+                wake
+            })
+        };
+        task.state().move_out();
+        task.moved.store(true, Ordering::Release);
+        // It woke itself, and goes on elsewhere: this thread is the home from here on.
+        assert_eq!(task.wake(From::Anywhere), Wake::Nothing);
+        task.work();
+        assert_eq!(task.state().pause(From::Anywhere), Pause::Post);
+        let runs_on = {
+            let task = task.clone();
+            thread::spawn(move || {
+                task.state().begin(From::Anywhere);
+                task.work();
+                let leave = task.state().finish_and_leave(From::Anywhere);
+                if leave == Leave::Counted {
+                    task.leave_to_others(From::Anywhere);
+                }
+                leave
+            })
+        };
+        let mut opened = None;
+        if task.letter_has_come() {
+            opened = Some(task.open(From::Anywhere));
+        }
+        let wake = waker.join().unwrap();
+        let leave = runs_on.join().unwrap();
+        if task.letter_has_come() {
+            assert!(opened.is_none(), "it was woken once");
+            opened = Some(task.open(From::Anywhere));
+        }
+        if leave == Leave::Later {
+            assert!(opened.unwrap().leaving, "who opens the letter is told to go on");
+            assert_eq!(task.state().leave(From::Anywhere), Leave::Counted);
+            task.leave_to_others(From::Anywhere);
+        }
+        assert!(task.is_free());
+        BY_LETTER.here_if(wake == Wake::Send);
+        DIRECTLY.here_if(wake == Wake::Nothing);
+        WAITED.here_if(leave == Leave::Later);
+        OPENED_LATE.here_if(opened.is_some_and(|opened| !opened.leaving));
+    });
+    BY_LETTER.assert("it was woken by a letter to where it was");
+    DIRECTLY.assert("it was woken where it is");
+    WAITED.assert("it waited for the letter to leave");
+    OPENED_LATE.assert("the letter was opened while it ran elsewhere");
+}
+
+#[test]
+fn a_runnable_that_is_refused_elsewhere_is_sent_home_once() {
+    static ONE_LETTER: Reached = Reached::new();
+    static TWO_LETTERS: Reached = Reached::new();
+    explore(4, || {
+        let task = Played::queued(1);
+        let refuser = {
+            let task = task.clone();
+            thread::spawn(move || task.act(task.state().refuse_away()))
+        };
+        let waker = {
+            let task = task.clone();
+            thread::spawn(move || {
+                let wake = task.wake(From::Away);
+                task.drop_reference(From::Away);
+                wake
+            })
+        };
+        // Home: opens letters until the runnable has come back.
+        loop {
+            task.wait_for_letter();
+            if task.open(From::Home).refused {
+                break;
+            }
+        }
+        assert!(!task.take_runnable(), "it was queued all the time");
+        task.state().begin(From::Home);
+        task.end(From::Home, From::Home);
+        let sent = [refuser.join().unwrap(), waker.join().unwrap()];
+        assert!(task.is_free());
+        let sent = sent.iter().filter(|wake| **wake == Wake::Send).count();
+        ONE_LETTER.here_if(sent == 1);
+        TWO_LETTERS.here_if(sent == 2);
+    });
+    ONE_LETTER.assert("both in one letter");
+    TWO_LETTERS.assert("a letter each");
+}
