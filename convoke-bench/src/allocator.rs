@@ -7,6 +7,8 @@
 //! allocator it did not come from. So the environment decides, on the first call; `main` starts the program again
 //! with the variable set when the command line wants another backend.
 
+#![allow(unsafe_code)]
+
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::ffi::CStr;
 use std::sync::atomic::{AtomicI64, AtomicU8, AtomicU64, Ordering::Relaxed};

@@ -1,6 +1,8 @@
 //! How a scenario is measured: everyone is calibrated once, then takes turns, one timed sample each per repeat, so that
 //! what the machine does meanwhile falls on all alike. Allocations are counted afterwards, in a sample of their own.
 
+#![allow(unsafe_code)]
+
 use std::time::{Duration, Instant};
 
 use crate::progress::Progress;

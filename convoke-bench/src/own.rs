@@ -1,6 +1,8 @@
 //! Our own operations, driven by hand through the low-level door: what a scope or a task of ours does around them is not
 //! there, so what is measured is the executor.
 
+#![allow(unsafe_code)]
+
 mod brood;
 mod one_thread;
 mod posts;

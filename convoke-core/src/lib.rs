@@ -58,8 +58,8 @@ pub mod raw {
     };
     pub use crate::env::ScopedEnv;
     pub use crate::executor::{
-        AtHome, Call, Header, Home, HomeId, Letter, RunQueue, Runnable, Timer, TimerLinks, Timers, Waits,
-        WorkKind, dispatch_contained, post_contained,
+        Call, Header, OnOwnerThread, OwnerId, OwnerThread, RemoteWake, RunQueue, Runnable, Timer, TimerLinks,
+        Timers, Waits, WorkKind, dispatch_contained, post_contained,
     };
     pub use crate::frame::{
         AdoptedMemory, Frame, FrameOwner, HeldBefore, KeepsFrame, KeptFrame, OperationOwner, OwnerKind,

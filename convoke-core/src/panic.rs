@@ -1,5 +1,7 @@
 //! A panic, caught and carried: the payload of the fourth door of [`Outcome`](crate::Outcome).
 
+#![allow(unsafe_code)]
+
 use core::fmt;
 use core::mem::ManuallyDrop;
 use std::any::Any;

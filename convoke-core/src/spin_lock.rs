@@ -1,6 +1,8 @@
 //! A lock that is held for a few instructions, and given back by a single store: whoever sees it free may free the memory it
 //! lies in, for the one who gave it back touches nothing afterwards. No foreign code runs while it is held.
 
+#![allow(unsafe_code)]
+
 use core::fmt;
 use core::marker::PhantomData;
 use core::ops::{Deref, DerefMut};

@@ -2,6 +2,8 @@
 //! and those of people who build on us) everything below runs inside the model checker; nobody else turns it on.
 //! `raw::sync` is its public face.
 
+#![allow(unsafe_code)]
+
 #[cfg(not(feature = "loom"))]
 mod chosen {
     pub use std::sync::{Arc, Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard, atomic};

@@ -9,6 +9,8 @@
 //! | `ASLEEP` | empty; the taker sleeps, or is about to, and must be woken |
 //! | `CLOSED` | the taker is gone; nothing is taken any more |
 
+#![allow(unsafe_code)]
+
 use core::ptr;
 
 use convoke_core::raw::sync::atomic::{AtomicPtr, Ordering};

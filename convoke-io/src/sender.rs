@@ -1,5 +1,7 @@
 //! Transfers as senders.
 
+#![allow(unsafe_code)]
+
 use std::io;
 
 use convoke_core::Never;

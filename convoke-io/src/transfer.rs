@@ -1,6 +1,8 @@
 //! Reading and writing with a buffer that is given away and comes back: a sender, whose operation the driver has until it is
 //! done. No copy is made on any driver; and a task does not end before its driver has let go of the buffer.
 
+#![allow(unsafe_code)]
+
 use core::fmt;
 use core::future::IntoFuture;
 use core::marker::{PhantomData, PhantomPinned};

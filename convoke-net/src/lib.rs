@@ -18,5 +18,5 @@ pub mod raw {
     //! The parts that are model-checked on their own.
 
     #[doc(hidden)]
-    pub use crate::net::resolver::flight::{Asker, Flights, Pilot};
+    pub use crate::net::resolver::lookup::{LookupRun, LookupWaiter, Lookups};
 }

@@ -8,6 +8,8 @@
 //!    while it is looked at.
 //! 3. It may be about to be dropped when it is looked at: it is not `Unpin`, so that `drop` does not have it to itself.
 
+#![allow(unsafe_code)]
+
 use core::ptr::NonNull;
 use std::sync::Arc;
 

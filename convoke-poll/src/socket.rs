@@ -1,6 +1,8 @@
 //! A socket with its descriptor at hand: whoever reads or writes need not ask the standard library for it, which takes longer than
 //! all else that is done before the system call.
 
+#![allow(unsafe_code)]
+
 use core::ops::Deref;
 #[cfg(unix)]
 use std::os::fd::AsRawFd;

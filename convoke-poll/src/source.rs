@@ -1,5 +1,7 @@
 //! A socket, as its users see it: what the contract asks of a source, over the state that is shared with the driver.
 
+#![allow(unsafe_code)]
+
 use core::marker::PhantomPinned;
 use core::task::Waker;
 use std::io::{self, IoSlice, IoSliceMut};

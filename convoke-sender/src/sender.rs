@@ -1,6 +1,8 @@
 //! A description of work that has not started. The adaptors are provided methods, as `Iterator`'s are; each has
 //! its own file in `algorithm`.
 
+#![allow(unsafe_code)]
+
 use crate::algorithm::{
     affine_on::AffineOn,
     boxed::AnySender,

@@ -1,5 +1,7 @@
 //! A sleep as a sender.
 
+#![allow(unsafe_code)]
+
 use core::fmt;
 use core::marker::PhantomPinned;
 use core::mem::offset_of;

@@ -1,5 +1,7 @@
 //! `stop_after(duration, sender)` and `stop_at(instant, sender)`: a deadline that is kept.
 
+#![allow(unsafe_code)]
+
 use std::time::{Duration, Instant};
 
 use crate::algorithm::scoped::{Scoped, ScopedOperation};

@@ -1,5 +1,7 @@
 //! `sync_wait(sender)`: starts work and waits for its outcome on this thread, which meanwhile runs a loop.
 
+#![allow(unsafe_code)]
+
 use core::cell::Cell;
 use core::fmt;
 use core::mem::ManuallyDrop;

@@ -1,5 +1,7 @@
 //! Tasks and launched chains as senders.
 
+#![allow(unsafe_code)]
+
 use core::future::Future;
 
 use convoke_core::Never;

@@ -1,5 +1,7 @@
 //! `Mutex`: one at a time at a value, also across an await.
 
+#![allow(unsafe_code)]
+
 use core::fmt;
 use core::future::Future;
 use core::ops::{Deref, DerefMut};

@@ -1,5 +1,7 @@
 //! `RwLock`: many readers or one writer at a value, also across an await.
 
+#![allow(unsafe_code)]
+
 use core::fmt;
 use core::mem;
 use core::ops::{Deref, DerefMut};

@@ -1,5 +1,7 @@
 //! One who waits in a [`WaitQueue`]: the part of a future that is linked into its lists, and takes itself out.
 
+#![allow(unsafe_code)]
+
 use core::fmt;
 use core::marker::PhantomPinned;
 use core::pin::Pin;

@@ -11,6 +11,8 @@
 //!    lock.
 //! 3. A queued node is in a list. It is pinned, and its owner takes it out before it is gone.
 
+#![allow(unsafe_code)]
+
 use core::fmt;
 use core::mem::MaybeUninit;
 use core::panic::{RefUnwindSafe, UnwindSafe};

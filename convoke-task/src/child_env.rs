@@ -1,5 +1,7 @@
 //! A task in an environment of its own: what `run_on` and `with_local` await.
 
+#![allow(unsafe_code)]
+
 use core::fmt;
 use core::future::Future;
 use core::marker::PhantomPinned;

@@ -1,5 +1,7 @@
 //! A task under a receiver: what `task(future)` makes. The awaiting task adopts it, or a sender completes its receiver.
 
+#![allow(unsafe_code)]
+
 use core::fmt;
 use core::future::{Future, IntoFuture};
 use core::marker::PhantomPinned;
@@ -15,7 +17,7 @@ use convoke_core::raw::{
 use convoke_core::{ExecutorRef, Never, Outcome, StopReason};
 
 use crate::registry::{Entry, Found};
-use crate::task::{AskStop, Cell, Ending, Inside, Known, Place, TaskHeader, Vacant, no_memory};
+use crate::task::{AskStop, Cell, Ending, Inside, Known, ParentLink, TaskHeader, Vacant, no_memory};
 
 /// Makes a sender of a future: `sync_wait` starts it, `launch` does, or another task that awaits it.
 ///
@@ -99,7 +101,7 @@ pub struct TaskOperation<F, R> {
     /// Until it is completed.
     receiver: UnsafeCell<Option<R>>,
     /// From the start on.
-    place: UnsafeCell<Option<Place>>,
+    place: UnsafeCell<Option<ParentLink>>,
     callback: UnsafeCell<Option<RawCallback<AskStop>>>,
     _pinned: PhantomPinned,
 }
@@ -118,9 +120,9 @@ impl<F: Future + Send, R: OnComplete<Outcome<F::Output>>> Operation for TaskOper
             let Some(receiver) = &*this.as_ref().receiver.get_const() else { return };
             let env = NonNull::from(receiver.env());
             let stop = env.as_ref().stop();
-            let place = (*place).insert(Place::new(
+            let place = (*place).insert(ParentLink::new(
                 env,
-                Place::home_of(env.as_ref()),
+                ParentLink::home_of(env.as_ref()),
                 stop.deadline(),
                 Inside::current(),
                 reason,
@@ -147,7 +149,7 @@ impl<F: Future + Send, R: OnComplete<Outcome<F::Output>>> Operation for TaskOper
 ///
 /// # Safety
 /// There are tasks in this place.
-unsafe fn reason(place: NonNull<Place>) -> Option<StopReason> {
+unsafe fn reason(place: NonNull<ParentLink>) -> Option<StopReason> {
     // SAFETY: the caller's.
     unsafe { place.as_ref() }.env().stop().reason()
 }

@@ -1,5 +1,7 @@
 //! A counted pointer to a value in memory of a frame allocator: what `Arc` is to the system's.
 
+#![allow(unsafe_code)]
+
 use core::alloc::Layout;
 use core::fmt;
 use core::ops::Deref;

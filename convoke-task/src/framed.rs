@@ -1,6 +1,8 @@
 //! `frame(future)`: a child future in memory of its own, from the chain's frame allocator. It is what `Box::pin` is elsewhere:
 //! for functions that call themselves, for large futures that run seldom, for futures of any type.
 
+#![allow(unsafe_code)]
+
 use core::alloc::Layout;
 use core::fmt;
 use core::future::Future;

@@ -74,10 +74,10 @@ pub mod raw {
     #[doc(hidden)]
     pub use crate::registry::{Found, Seen, look_at_all};
     #[doc(hidden)]
-    pub use crate::task::Look;
+    pub use crate::task::TaskView;
     #[doc(hidden)]
     pub use crate::task::state as task_state;
-    pub use crate::task::wake_at_home;
+    pub use crate::task::wake_locally;
     #[doc(hidden)]
-    pub use crate::together::bells::{Bell, Bells, Key};
+    pub use crate::together::wake_set::{Key, WakeFlag, WakeSet};
 }

@@ -1,5 +1,7 @@
 //! A clock that stands still until it is moved, and the timers that go by it: by hand in a clockwork, by jumps on a stage.
 
+#![allow(unsafe_code)]
+
 use core::ptr::NonNull;
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -1,5 +1,7 @@
 //! A runnable from a closure, for tests of executors.
 
+#![allow(unsafe_code)]
+
 use core::ptr::NonNull;
 
 use convoke_core::raw::{Call, Header, Runnable, WorkKind};

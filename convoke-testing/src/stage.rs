@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use convoke_core::Executor;
 use convoke_core::env::Local;
-use convoke_core::raw::{Home, Runnable, Timers};
+use convoke_core::raw::{OwnerThread, Runnable, Timers};
 
 use super::clock::Clock;
 use super::wait_all_blocked::Blocked;
@@ -99,8 +99,8 @@ impl Executor for Stage {
         self.run_loop.dispatch(runnable)
     }
 
-    fn home(&self) -> Option<&Home> {
-        self.run_loop.home()
+    fn owner_thread(&self) -> Option<&OwnerThread> {
+        self.run_loop.owner_thread()
     }
 
     fn timers(&self) -> Option<&dyn Timers> {

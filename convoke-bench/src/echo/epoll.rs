@@ -1,6 +1,8 @@
 //! epoll with nothing around it, edge-triggered: what the hand-written server and the load wait with. Here because the
 //! standard library has no way to wait for several sockets.
 
+#![allow(unsafe_code)]
+
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 

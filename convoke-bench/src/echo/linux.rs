@@ -1,6 +1,8 @@
 //! What the processes of the echo scenarios ask Linux for and the standard library has no words for: a core, room for
 //! sockets, clocks, options.
 
+#![allow(unsafe_code)]
+
 use std::io;
 use std::net::TcpStream;
 use std::os::fd::AsRawFd;

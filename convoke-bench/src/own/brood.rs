@@ -1,5 +1,7 @@
 //! Many operations in boxes, started from inside an executor and kept until the last of them is home.
 
+#![allow(unsafe_code)]
+
 use std::cell::UnsafeCell;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};

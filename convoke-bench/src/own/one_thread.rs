@@ -5,7 +5,7 @@ use std::task::Poll;
 
 use convoke::env::Changes;
 use convoke::raw::Frame;
-use convoke::scope::AtHome;
+use convoke::scope::OnOwnerThread;
 use convoke::{Handle, RunLoop, Scope, StopReason, checkpoint, scope};
 
 use crate::peer::{OneThread, Spawner};
@@ -55,10 +55,10 @@ impl InScope {
 }
 
 impl Spawner for InScope {
-    type Task<T: 'static> = Handle<T, AtHome>;
+    type Task<T: 'static> = Handle<T, OnOwnerThread>;
 
     #[inline]
-    fn spawn<F: Future + 'static>(self, future: F) -> Handle<F::Output, AtHome> {
+    fn spawn<F: Future + 'static>(self, future: F) -> Handle<F::Output, OnOwnerThread> {
         self.0.spawn_future_local(future)
     }
 

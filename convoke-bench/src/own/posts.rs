@@ -1,5 +1,7 @@
 //! A poster that posts a batch, waits until all of it has run, and posts the next.
 
+#![allow(unsafe_code)]
+
 use std::cell::Cell;
 use std::time::Duration;
 

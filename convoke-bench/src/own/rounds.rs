@@ -1,5 +1,7 @@
 //! Operations that go through an executor's queue again and again.
 
+#![allow(unsafe_code)]
+
 use std::cell::Cell;
 use std::ptr::NonNull;
 use std::time::Duration;

@@ -3,6 +3,8 @@
 //! Rule: a [`BareQueue`] is neither `Send` nor `Sync`, so a runnable, which only it holds, stays on the thread that
 //! spawned it; and no scenario hands a waker to another thread.
 
+#![allow(unsafe_code)]
+
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::future::Future;

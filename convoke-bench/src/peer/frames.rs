@@ -1,6 +1,8 @@
 //! Where the frame of a child future may live, and the box it lives in: what `Box::pin` does, with an allocator to choose,
 //! which stable Rust's box does not let one do.
 
+#![allow(unsafe_code)]
+
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::future::Future;

@@ -1,5 +1,7 @@
 //! The future of work that the awaiting task adopts.
 
+#![allow(unsafe_code)]
+
 use core::fmt;
 use core::future::Future;
 use core::panic::Location;

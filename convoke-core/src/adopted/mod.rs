@@ -12,6 +12,8 @@
 //! 5. Only the future requests a stop at `stop`, and only before it abandons the operation. So the memory is not freed while stop
 //!    callbacks run.
 
+#![allow(unsafe_code)]
+
 mod future;
 mod handshake;
 mod operation;

@@ -1,5 +1,7 @@
 //! Work that is ready to start, and where its outcome goes.
 
+#![allow(unsafe_code)]
+
 use core::pin::Pin;
 
 use crate::Env;

@@ -1,5 +1,7 @@
 //! Room for one child inside its parent, filled when the parent is pinned and the child's receiver can point back.
 
+#![allow(unsafe_code)]
+
 use core::cell::Cell;
 use core::fmt;
 use core::marker::PhantomPinned;

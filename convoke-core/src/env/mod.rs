@@ -1,6 +1,8 @@
 //! The environment of a piece of work: where it runs, who may stop it, where its frames live, and what else was
 //! said to it. It is owned by whoever launched the chain and borrowed by everything below.
 
+#![allow(unsafe_code)]
+
 mod changes;
 mod local;
 mod scoped;

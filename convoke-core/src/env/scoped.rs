@@ -1,6 +1,8 @@
 //! An environment inside an operation: it borrows from the one above what it does not change, without counting
 //! references.
 
+#![allow(unsafe_code)]
+
 use core::fmt;
 use core::mem::ManuallyDrop;
 use core::ops::Deref;

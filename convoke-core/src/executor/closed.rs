@@ -9,13 +9,13 @@
 //!
 //! The number of a home is what is compared. Homes without one get no letters.
 
-use super::HomeId;
-use super::home::Shared;
+use super::OwnerId;
+use super::owner_thread::Shared;
 use crate::Panic;
 use crate::sync::{Arc, Condvar, Mutex, MutexGuard, process_static, thread_mark};
 
 struct Occupied {
-    home: HomeId,
+    home: OwnerId,
     /// The mark of the occupant.
     by: u64,
     times: usize,
@@ -46,12 +46,12 @@ impl Occupancy {
 }
 
 impl List {
-    fn find(&mut self, home: HomeId) -> Option<&mut Occupied> {
+    fn find(&mut self, home: OwnerId) -> Option<&mut Occupied> {
         self.occupied.iter_mut().find(|occupied| occupied.home == home)
     }
 
     /// Makes this thread the occupant, if no other thread is. Returns whether it is.
-    fn occupy(&mut self, home: HomeId) -> bool {
+    fn occupy(&mut self, home: OwnerId) -> bool {
         let me = thread_mark();
         match self.find(home) {
             Some(occupied) if occupied.by == me => occupied.times += 1,
@@ -64,7 +64,7 @@ impl List {
 
 /// This thread is the occupant of a home that is closed, or is just being closed. Letters are opened when it is dropped.
 #[derive(Debug)]
-pub(super) struct Occupant(HomeId);
+pub(super) struct Occupant(OwnerId);
 
 impl Occupant {
     /// Makes this thread the occupant of a home that it closes, with letters to open. Before that only its own thread is
@@ -79,7 +79,7 @@ impl Occupant {
 
     /// Makes this thread the occupant, with letters to open; they are left to another thread if that is the occupant.
     pub(super) fn enter(home: &Arc<Shared>) -> Option<Self> {
-        if home.id() == HomeId::NONE {
+        if home.id() == OwnerId::NONE {
             return None;
         }
         let mut list = OCCUPANCY.list();
@@ -129,8 +129,8 @@ pub(super) struct KeepOut(Option<Occupant>);
 
 impl KeepOut {
     /// Waits until no other thread is inside.
-    pub(super) fn new(home: HomeId) -> Self {
-        if home == HomeId::NONE {
+    pub(super) fn new(home: OwnerId) -> Self {
+        if home == OwnerId::NONE {
             return Self(None);
         }
         let mut list = OCCUPANCY.list();

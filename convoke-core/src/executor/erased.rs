@@ -1,5 +1,7 @@
 //! Any executor, in two words: one for the handle, one for what can be done with it.
 
+#![allow(unsafe_code)]
+
 use core::any::{Any, type_name};
 use core::cell::UnsafeCell;
 use core::fmt;
@@ -8,7 +10,7 @@ use core::ptr::NonNull;
 use std::sync::Arc;
 
 use super::contained::contain;
-use super::{Executor, Home, InlineExecutor, Runnable, Timers};
+use super::{Executor, InlineExecutor, OwnerThread, Runnable, Timers};
 
 /// A type-erased [`Executor`], two words wide. A handle that fits into a word, as ours do, is kept as it is;
 /// a larger one is put behind an `Arc` once.
@@ -54,7 +56,7 @@ struct Table {
     dispatch: unsafe fn(&Word, Runnable) -> Option<Runnable>,
     dispatch_cloned: unsafe fn(*const Word, Runnable) -> Option<Runnable>,
     parallelism: unsafe fn(&Word) -> usize,
-    home: unsafe fn(&Word) -> Option<&Home>,
+    owner_thread: unsafe fn(&Word) -> Option<&OwnerThread>,
     timers: unsafe fn(&Word) -> Option<&dyn Timers>,
     context: unsafe fn(&Word) -> Option<&(dyn Any + Send + Sync)>,
     work_began: unsafe fn(&Word),
@@ -108,7 +110,7 @@ impl ExecutorRef {
         }
     }
 
-    /// See [`Executor::QUEUES_AT_HOME`].
+    /// See [`Executor::QUEUES_LOCALLY`].
     #[doc(hidden)]
     #[inline]
     pub fn queues_at_home(&self) -> bool {
@@ -174,9 +176,9 @@ impl Executor for ExecutorRef {
     }
 
     #[inline]
-    fn home(&self) -> Option<&Home> {
+    fn owner_thread(&self) -> Option<&OwnerThread> {
         // SAFETY: as in `post`.
-        unsafe { (self.table.home)(&self.word) }
+        unsafe { (self.table.owner_thread)(&self.word) }
     }
 
     #[inline]
@@ -249,7 +251,7 @@ impl<E: Executor> Kept<E> {
         dispatch_cloned: Self::dispatch_cloned,
         dispatch: |word, runnable| Self::get(word).dispatch(runnable),
         parallelism: |word| Self::get(word).parallelism(),
-        home: |word| Self::get(word).home(),
+        owner_thread: |word| Self::get(word).owner_thread(),
         timers: |word| Self::get(word).timers(),
         context: |word| Self::get(word).context(),
         work_began: |word| Self::get(word).work_began(),
@@ -260,7 +262,7 @@ impl<E: Executor> Kept<E> {
         eq: |a, b| b.downcast_ref() == Some(Self::get(a)),
         get: |word| Self::get(word),
         type_name: type_name::<E>,
-        queues_at_home: E::QUEUES_AT_HOME,
+        queues_at_home: E::QUEUES_LOCALLY,
     };
 
     #[inline]
@@ -363,7 +365,7 @@ impl<E: Executor> Lent<E> {
         },
         dispatch: |word, runnable| Self::get(word).dispatch(runnable),
         parallelism: |word| Self::get(word).parallelism(),
-        home: |word| Self::get(word).home(),
+        owner_thread: |word| Self::get(word).owner_thread(),
         timers: |word| Self::get(word).timers(),
         context: |word| Self::get(word).context(),
         work_began: |word| Self::get(word).work_began(),
@@ -374,7 +376,7 @@ impl<E: Executor> Lent<E> {
         eq: |a, b| b.downcast_ref() == Some(Self::get(a)),
         get: |word| Self::get(word),
         type_name: type_name::<E>,
-        queues_at_home: E::QUEUES_AT_HOME,
+        queues_at_home: E::QUEUES_LOCALLY,
     };
 
     #[inline]

@@ -3,8 +3,8 @@
 mod closed;
 mod contained;
 mod erased;
-mod home;
 mod inline;
+mod owner_thread;
 mod queue;
 mod runnable;
 mod stopping;
@@ -13,8 +13,8 @@ mod waits;
 
 pub use contained::{dispatch_contained, post_contained};
 pub use erased::ExecutorRef;
-pub use home::{AtHome, Home, HomeId, Letter};
 pub use inline::InlineExecutor;
+pub use owner_thread::{OnOwnerThread, OwnerId, OwnerThread, RemoteWake};
 pub use queue::RunQueue;
 pub use runnable::{Call, Header, Runnable, WorkKind};
 pub use timers::{Timer, TimerLinks, Timers};
@@ -62,7 +62,7 @@ pub trait Executor: Clone + PartialEq + Send + Sync + 'static {
     /// Whether work that is posted on the thread of its home goes straight to the queue of the run loop which that thread runs, and
     /// nothing else is done about it: then it may be put there without a call. Only for handles of run loops.
     #[doc(hidden)]
-    const QUEUES_AT_HOME: bool = false;
+    const QUEUES_LOCALLY: bool = false;
 
     /// Queues the work. Never runs it before returning.
     ///
@@ -94,7 +94,7 @@ pub trait Executor: Clone + PartialEq + Send + Sync + 'static {
     /// The home of what runs here, for executors whose work all runs on one thread at a time. Tasks are cheaper there.
     /// A wrapper may pass on that of the executor it wraps if all it is given is run there.
     #[inline]
-    fn home(&self) -> Option<&Home> {
+    fn owner_thread(&self) -> Option<&OwnerThread> {
         None
     }
 

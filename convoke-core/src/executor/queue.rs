@@ -1,5 +1,7 @@
 //! A first-in first-out queue of runnables, linked through the work itself: it never allocates.
 
+#![allow(unsafe_code)]
+
 use core::fmt;
 use core::ptr::{self, NonNull};
 

@@ -1,5 +1,7 @@
 //! The unit an executor queues: one pointer to a header that lies inside the work itself.
 
+#![allow(unsafe_code)]
+
 use core::fmt;
 use core::mem::ManuallyDrop;
 use core::panic::Location;

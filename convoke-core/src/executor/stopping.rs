@@ -2,6 +2,8 @@
 //! tasks would take a piece of the stack for each. So a thread stops work a few levels deep, and what comes deeper than that
 //! waits until it is back at the outermost level.
 
+#![allow(unsafe_code)]
+
 use core::cell::Cell;
 use core::ptr;
 

@@ -1,6 +1,8 @@
 //! The contract of timers: who calls a piece of work when its time has come. There is no clock in here; run loops and
 //! I/O contexts, floors above, bring theirs.
 
+#![allow(unsafe_code)]
+
 use core::fmt;
 use core::mem::MaybeUninit;
 use core::ptr::NonNull;

@@ -1,6 +1,8 @@
 //! Where a task waits, for people who look: one word, written at every wait, read from any thread. It is the word that links
 //! the task in a queue: what waits is in none.
 
+#![allow(unsafe_code)]
+
 use core::fmt;
 use core::panic::Location;
 use core::ptr;

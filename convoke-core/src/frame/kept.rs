@@ -6,6 +6,8 @@
 //! 2. What is copied from the frame around, and `around` itself, are of the poll that runs. Nobody looks at them in between.
 //! 3. `keeps` is set in frames whose owner has settled one, and only there.
 
+#![allow(unsafe_code)]
+
 use core::cell::Cell;
 use core::fmt;
 use core::mem::{MaybeUninit, transmute};

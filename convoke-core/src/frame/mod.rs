@@ -11,6 +11,8 @@
 //!
 //! The window is a cache that every poll sets and restores, like a stack; it never owns anything.
 
+#![allow(unsafe_code)]
+
 mod kept;
 mod owner;
 mod pause;

@@ -3,6 +3,8 @@
 //! An operation that a task awaits lies in memory of the task and borrows the task's environment. The future that awaits it can be
 //! dropped at any time; the operation then stays until it has completed, and the task does not end before it has.
 
+#![allow(unsafe_code)]
+
 use core::alloc::Layout;
 use core::fmt;
 use core::ptr::NonNull;

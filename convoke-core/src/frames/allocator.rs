@@ -1,5 +1,7 @@
 //! The handle to where frames live: the environment carries it, and each frame keeps one to be freed with.
 
+#![allow(unsafe_code)]
+
 use core::alloc::Layout;
 use core::any::Any;
 use core::fmt;

@@ -1,5 +1,7 @@
 //! `Bounded`: fixed memory for the frames of a tenant, a connection, a test.
 
+#![allow(unsafe_code)]
+
 use core::alloc::Layout;
 use core::fmt;
 use core::ptr::NonNull;

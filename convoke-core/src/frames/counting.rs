@@ -1,5 +1,7 @@
 //! `Counting`: an allocator for tests, which says whether frames come from where they should, and all go back.
 
+#![allow(unsafe_code)]
+
 use core::alloc::Layout;
 use core::any::type_name;
 use core::fmt;

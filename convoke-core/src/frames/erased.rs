@@ -4,6 +4,8 @@
 //! of something that must not unwind: so a panic is caught here, after the panic hook has told of it. One in `allocate` counts
 //! as no memory left; after one in `deallocate`, or in the destructor of the allocator, all goes on.
 
+#![allow(unsafe_code)]
+
 use core::alloc::Layout;
 use core::any::type_name;
 use core::ptr::NonNull;

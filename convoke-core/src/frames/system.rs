@@ -1,5 +1,7 @@
 //! The program's global allocator, with frames of no size allowed.
 
+#![allow(unsafe_code)]
+
 use core::alloc::Layout;
 use core::ptr::NonNull;
 

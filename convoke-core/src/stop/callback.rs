@@ -1,5 +1,7 @@
 //! Being told of a stop request. The callback's node lives inside the callback: registering allocates nothing.
 
+#![allow(unsafe_code)]
+
 use core::cell::{self, Cell};
 use core::fmt;
 use core::marker::PhantomPinned;

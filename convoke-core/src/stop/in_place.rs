@@ -1,6 +1,8 @@
 //! A stop source inside an operation: no allocation, no reference count. Tokens of it are borrowed; who wants one
 //! to keep gets a linked source on the heap, made when it is first asked for.
 
+#![allow(unsafe_code)]
+
 use core::fmt;
 use core::marker::PhantomPinned;
 use std::time::Instant;

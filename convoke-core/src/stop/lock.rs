@@ -9,6 +9,8 @@
 //!    change, may have to wake somebody.)
 //! 3. `give_back` touches the lock after it is free: the owner of the lock keeps it alive until the guard is gone.
 
+#![allow(unsafe_code)]
+
 use core::fmt;
 use core::hint;
 use core::ops::{Deref, DerefMut};

@@ -1,5 +1,7 @@
 //! Making a stop request.
 
+#![allow(unsafe_code)]
+
 use core::fmt;
 use std::time::Instant;
 

@@ -9,6 +9,8 @@
 //!    the callback may have destroyed it.
 //! 4. The state outlives `request_stop`. Whoever calls it holds what keeps it alive.
 
+#![allow(unsafe_code)]
+
 use core::fmt;
 use core::mem::MaybeUninit;
 use core::ptr::{self, NonNull};

@@ -3,14 +3,14 @@
 use core::ptr::NonNull;
 use std::thread::Thread;
 
-use crate::executor::HomeId;
+use crate::executor::OwnerId;
 
 /// See `threads`.
 pub const MARKS: u8 = 7;
 
 /// Returns false if the thread is inside a home that may be closed.
 pub fn polls(_: NonNull<()>) -> bool {
-    !HomeId::here_may_be_closed()
+    !OwnerId::here_may_be_closed()
 }
 
 /// Nobody watches.

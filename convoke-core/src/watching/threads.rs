@@ -8,6 +8,8 @@
 //!    again: whether that task still runs is for the tree to say.
 //! 4. A task that runs a loop inside its poll is *around* what that polls, and stands in a word of its own meanwhile.
 
+#![allow(unsafe_code)]
+
 use core::ptr::NonNull;
 use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -1,5 +1,7 @@
 //! The environment as work sees it, and the one inside an operation that only borrows.
 
+#![allow(unsafe_code)]
+
 use std::alloc::Layout;
 use std::ptr::NonNull;
 use std::sync::Arc;

@@ -1,5 +1,7 @@
 //! The frame allocators, through their contract.
 
+#![allow(unsafe_code)]
+
 use std::alloc::Layout;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicPtr, Ordering};

@@ -1,6 +1,8 @@
 //! Frame allocators that do whatever the contract of `Allocator` leaves to them: they panic, have no memory now and then,
 //! and run tasks themselves while they are asked. All work ends, by whichever door, and all memory comes back.
 
+#![allow(unsafe_code)]
+
 use std::alloc::Layout;
 use std::cell::Cell;
 use std::ptr::NonNull;

@@ -1,6 +1,8 @@
 //! The default frame allocator does without the system, once it has frames. On its own: whoever else uses frames of a
 //! size in this process may have those that came back.
 
+#![allow(unsafe_code)]
+
 use std::alloc::Layout;
 use std::process::Command;
 use std::ptr::NonNull;

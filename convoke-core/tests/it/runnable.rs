@@ -1,5 +1,7 @@
 //! Runnables and the queue that is linked through them.
 
+#![allow(unsafe_code)]
+
 use std::ptr::NonNull;
 use std::sync::{Arc, Mutex};
 

@@ -1,5 +1,7 @@
 //! The rules of sources and tokens, one by one, through the public doors.
 
+#![allow(unsafe_code)]
+
 use std::pin::pin;
 use std::time::{Duration, Instant};
 

@@ -1,5 +1,7 @@
 //! The rules of stop callbacks, one by one, through the public doors.
 
+#![allow(unsafe_code)]
+
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

@@ -3,6 +3,8 @@
 //! A [`Strand`](crate::Strand) is a view for one, and keeps an order that several cannot have; its queue is taken as a whole
 //! by whoever has the turn. Here several take from one queue, so each takes a piece at a time.
 
+#![allow(unsafe_code)]
+
 pub(crate) mod seats;
 
 use core::cell::UnsafeCell;
@@ -10,7 +12,7 @@ use core::fmt;
 use core::ptr::{self, NonNull};
 use std::sync::Arc;
 
-use convoke_core::raw::{Call, Header, Home, Runnable, Timers, WorkKind};
+use convoke_core::raw::{Call, Header, OwnerThread, Runnable, Timers, WorkKind};
 use convoke_core::{Executor, Panic};
 
 use crate::running_here::Here;
@@ -154,8 +156,8 @@ impl<X: Executor> Executor for Limited<X> {
 
     /// That of the inner executor, whatever the limit: all that the view is given runs there. A limit of one makes no home:
     /// one at a time is not one thread.
-    fn home(&self) -> Option<&Home> {
-        self.state.inner.home()
+    fn owner_thread(&self) -> Option<&OwnerThread> {
+        self.state.inner.owner_thread()
     }
 
     fn timers(&self) -> Option<&dyn Timers> {

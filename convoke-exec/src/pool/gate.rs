@@ -1,6 +1,8 @@
 //! The way from a handle that is never counted to something that does not live for ever. Only shimmed atomics: it is
 //! model-checked.
 
+#![allow(unsafe_code)]
+
 use core::fmt;
 use core::marker::PhantomData;
 use core::ops::Deref;

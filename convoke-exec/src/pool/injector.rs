@@ -1,5 +1,7 @@
 //! The queue through which work comes into a pool from outside. Only shimmed atomics and locks: it is model-checked.
 
+#![allow(unsafe_code)]
+
 use core::ptr;
 
 use convoke_core::raw::sync::Mutex;

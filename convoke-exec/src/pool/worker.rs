@@ -1,5 +1,7 @@
 //! One thread of a pool: where it looks for work, in which order, and when it sleeps.
 
+#![allow(unsafe_code)]
+
 use core::cell::Cell;
 use core::marker::PhantomData;
 use core::{hint, ptr};

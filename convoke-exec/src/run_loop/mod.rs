@@ -1,5 +1,7 @@
 //! A queue and the thread that runs it: the simplest executor that is somewhere.
 
+#![allow(unsafe_code)]
+
 mod runner;
 mod sleeper;
 
@@ -11,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use convoke_core::raw::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
 use convoke_core::raw::sync::{Arc, Mutex, MutexGuard, UnsafeCell, thread};
-use convoke_core::raw::{Header, Home, Runnable, Timer, Timers, WorkKind};
+use convoke_core::raw::{Header, OwnerThread, Runnable, Timer, Timers, WorkKind};
 use convoke_core::{Executor, Panic};
 
 use crate::inbox::{Inbox, Pushed};
@@ -62,7 +64,7 @@ unsafe impl Sync for Shared {}
 #[doc(hidden)]
 pub struct Shared {
     /// Of the tasks that live here; the runner enters it while it runs.
-    home: Home,
+    home: OwnerThread,
     inbox: Inbox,
     finished: AtomicBool,
     /// Posted once, by the first `finish`, so that it wakes the loop by the way that all work does.
@@ -234,7 +236,7 @@ impl RunLoopExecutor {
         let epoch = lean_on.sleeper.as_ref().map_or_else(Instant::now, Guarded::now);
         Self {
             shared: Arc::new(Shared {
-                home: Home::new(),
+                home: OwnerThread::new(),
                 inbox: Inbox::new(),
                 finished: AtomicBool::new(false),
                 nudge: UnsafeCell::new(Header::new(const { &WorkKind::new(|_, _| {}) })),
@@ -299,7 +301,7 @@ impl RunLoopExecutor {
 
 #[diagnostic::do_not_recommend]
 impl Executor for RunLoopExecutor {
-    const QUEUES_AT_HOME: bool = true;
+    const QUEUES_LOCALLY: bool = true;
 
     #[inline]
     fn post(&self, runnable: Runnable) {
@@ -317,7 +319,7 @@ impl Executor for RunLoopExecutor {
     }
 
     #[inline]
-    fn home(&self) -> Option<&Home> {
+    fn owner_thread(&self) -> Option<&OwnerThread> {
         Some(&self.shared.home)
     }
 

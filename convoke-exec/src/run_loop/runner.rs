@@ -1,5 +1,7 @@
 //! The side of a run loop that runs: used by `RunLoop`, and by `sync_wait` on a loop that is lent to it.
 
+#![allow(unsafe_code)]
+
 use core::cell::Cell;
 use core::ptr;
 use std::time::Instant;
@@ -8,7 +10,7 @@ use convoke_core::Panic;
 use convoke_core::raw::sync::UnsafeCell;
 use convoke_core::raw::sync::atomic::{Ordering, fence};
 use convoke_core::raw::sync::{thread, thread_local};
-use convoke_core::raw::{AtHome, HomeId, RunQueue, Runnable};
+use convoke_core::raw::{OnOwnerThread, OwnerId, RunQueue, Runnable};
 
 use super::sleeper::{Guarded, without_unwinding};
 use super::{LOOK_EACH, Shared};
@@ -75,11 +77,11 @@ impl Runner {
 
     /// Calls `f` with whoever runs the loop that this thread is in, and the home of its tasks, if it has one.
     #[inline]
-    pub fn current<R>(f: impl FnOnce(&Self, HomeId) -> R) -> Option<R> {
+    pub fn current<R>(f: impl FnOnce(&Self, OwnerId) -> R) -> Option<R> {
         let (shared, runner) = RUNNING.with(Cell::get);
         // SAFETY: as in `post_here`, both or none; the references do not leave this function.
         let (home, runner) = unsafe { (shared.as_ref()?.home.id(), &*runner) };
-        (home != HomeId::NONE).then(|| f(runner, home))
+        (home != OwnerId::NONE).then(|| f(runner, home))
     }
 
     /// Has the loop that this thread is in look before it runs the next piece of work, if it is in one.
@@ -278,7 +280,7 @@ fn sleep(shared: &Shared) {
 /// Marks this thread as the one that runs the loop, until it is dropped.
 struct Entered<'a> {
     before: (*const Shared, *const Runner),
-    _home: AtHome<'a>,
+    _home: OnOwnerThread<'a>,
     _around: SetAside,
 }
 

@@ -1,5 +1,7 @@
 //! `Strand`: one thing after the other, over any executor. The state is in `turns`.
 
+#![allow(unsafe_code)]
+
 pub(crate) mod turns;
 
 use core::cell::UnsafeCell;
@@ -8,7 +10,7 @@ use core::ptr::NonNull;
 use std::sync::Arc;
 
 use convoke_core::raw::sync::atomic::{AtomicBool, Ordering};
-use convoke_core::raw::{Call, Header, Home, RunQueue, Runnable, Timers, WorkKind};
+use convoke_core::raw::{Call, Header, OwnerThread, RunQueue, Runnable, Timers, WorkKind};
 use convoke_core::{Executor, Panic};
 
 use crate::running_here::Here;
@@ -109,9 +111,9 @@ impl<X: Executor> Executor for Strand<X> {
     }
 
     /// That of the inner executor: all that the strand is given runs there. A strand makes no home by itself: one at a time is not
-    /// one thread. Nobody is woken past it (`QUEUES_AT_HOME` is not passed on): its order is over all that is posted to it.
-    fn home(&self) -> Option<&Home> {
-        self.state.inner.home()
+    /// one thread. Nobody is woken past it (`QUEUES_LOCALLY` is not passed on): its order is over all that is posted to it.
+    fn owner_thread(&self) -> Option<&OwnerThread> {
+        self.state.inner.owner_thread()
     }
 
     fn timers(&self) -> Option<&dyn Timers> {

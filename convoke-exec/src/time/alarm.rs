@@ -6,6 +6,8 @@
 //!    who reads that there was a call is alone again, and need not take the timer back.
 //! 4. The timers that it is armed by are those of the executor in `executor`, or of the process: both outlive the alarm.
 
+#![allow(unsafe_code)]
+
 use core::cell::{Cell, OnceCell};
 use core::fmt;
 use core::marker::PhantomPinned;

@@ -1,6 +1,8 @@
 //! The timers of executors that bring none: one thread for the whole process, started when it is first asked for. It
 //! calls timers and sleeps; work goes back to its own executor before anything of the program's runs.
 
+#![allow(unsafe_code)]
+
 use core::ptr::NonNull;
 use std::sync::{Arc, OnceLock};
 use std::thread::{self, Thread};

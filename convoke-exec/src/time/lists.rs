@@ -6,6 +6,8 @@
 //! 2. The low bits of `place` are the number of the list that a timer is in, or `NONE`; those above say in which order the
 //!    timers were armed, and stay as they are.
 
+#![allow(unsafe_code)]
+
 use core::ptr::{self, NonNull};
 
 use convoke_core::raw::{Timer, TimerLinks};

@@ -11,6 +11,8 @@
 //! 5. Who waits for a call on another thread has said so in `sleepers`, and looks with the gate held; who ends a call and
 //!    sees sleepers opens the gate afterwards. So none sleeps through it, and all others never see the gate.
 
+#![allow(unsafe_code)]
+
 use core::cell::Cell;
 use core::fmt;
 use core::ptr::{self, NonNull};

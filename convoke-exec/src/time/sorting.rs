@@ -1,5 +1,7 @@
 //! Puts timers in the order of their times; those of one time in the order in which they were armed.
 
+#![allow(unsafe_code)]
+
 use core::mem::MaybeUninit;
 use core::{ptr, slice};
 

@@ -12,6 +12,8 @@
 //! 4. A slot has several lists, and who moves its timers goes along all of them in turn: timers lie all over the memory,
 //!    and while one of them is being fetched the others are too.
 
+#![allow(unsafe_code)]
+
 use core::ptr::NonNull;
 
 use convoke_core::raw::{Timer, TimerLinks};

@@ -10,7 +10,7 @@ use std::thread::{self, ThreadId};
 
 use convoke::RunLoopExecutor;
 use convoke::prelude::*;
-use convoke::raw::{Home, Runnable};
+use convoke::raw::{OwnerThread, Runnable};
 use convoke::testing::runnable;
 
 /// Notes down on which thread it goes, and must not leave its own.
@@ -161,8 +161,8 @@ impl Executor for NamesAnother {
         self.posted.lock().unwrap().push(runnable);
     }
 
-    fn home(&self) -> Option<&Home> {
-        self.home.home()
+    fn owner_thread(&self) -> Option<&OwnerThread> {
+        self.home.owner_thread()
     }
 }
 
@@ -205,8 +205,8 @@ impl Executor for Moves {
         self.now().post(runnable);
     }
 
-    fn home(&self) -> Option<&Home> {
-        self.now().home()
+    fn owner_thread(&self) -> Option<&OwnerThread> {
+        self.now().owner_thread()
     }
 }
 
@@ -271,8 +271,8 @@ fn an_executor_that_names_another_home_for_a_task_ends_the_process() {
 
 #[test]
 fn a_thread_is_not_the_own_thread_of_a_home_that_an_earlier_one_has_made() {
-    let home = thread::spawn(Home::new).join().unwrap();
+    let home = thread::spawn(OwnerThread::new).join().unwrap();
     thread::spawn(move || assert!(!home.is_own_thread())).join().unwrap();
-    let here = Home::new();
+    let here = OwnerThread::new();
     assert!(here.is_own_thread());
 }

@@ -1,5 +1,7 @@
 //! The queue of timers beside a model of it that is too simple to be wrong: random arms, takings back and looks, with times
 //! from nanoseconds to centuries apart. A failure names its seed; `CONVOKE_SEED=n` begins with that one.
+
+#![allow(unsafe_code)]
 use std::collections::{BTreeMap, BTreeSet};
 use std::ptr::NonNull;
 use std::sync::{Arc, Mutex};

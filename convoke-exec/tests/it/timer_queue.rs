@@ -1,4 +1,6 @@
 //! The queue of timers, by itself: order, taking back, ending.
+
+#![allow(unsafe_code)]
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};

@@ -80,10 +80,10 @@ mod tests {
     use core::panic::Location;
 
     use super::*;
-    use convoke_task::raw::Look;
+    use convoke_task::raw::TaskView;
 
     fn seen(address: usize, above: Option<usize>, order: u64) -> Seen {
-        let look = Look {
+        let look = TaskView {
             location: Location::caller(),
             running: false,
             queued: true,

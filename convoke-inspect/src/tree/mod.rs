@@ -183,7 +183,7 @@ impl<'a> TaskNode<'a> {
     /// Whether it lives there.
     #[cfg(feature = "testing")]
     #[doc(hidden)]
-    pub fn lives_in(self, home: convoke_core::raw::HomeId) -> bool {
+    pub fn lives_in(self, home: convoke_core::raw::OwnerId) -> bool {
         self.known().home == home.number()
     }
 

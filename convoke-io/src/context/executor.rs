@@ -3,7 +3,7 @@
 use core::any::Any;
 
 use convoke_core::Executor;
-use convoke_core::raw::{Home, Runnable, Timers};
+use convoke_core::raw::{OwnerThread, Runnable, Timers};
 use convoke_exec::RunLoopExecutor;
 use convoke_task::Context;
 
@@ -47,7 +47,7 @@ impl IoExecutor {
 
 #[diagnostic::do_not_recommend]
 impl Executor for IoExecutor {
-    const QUEUES_AT_HOME: bool = true;
+    const QUEUES_LOCALLY: bool = true;
 
     #[inline]
     fn post(&self, runnable: Runnable) {
@@ -65,8 +65,8 @@ impl Executor for IoExecutor {
     }
 
     #[inline]
-    fn home(&self) -> Option<&Home> {
-        self.0.home()
+    fn owner_thread(&self) -> Option<&OwnerThread> {
+        self.0.owner_thread()
     }
 
     fn timers(&self) -> Option<&dyn Timers> {

@@ -1,5 +1,7 @@
 //! An operation in the hands of its driver: an obligation, consumed by finishing it.
 
+#![allow(unsafe_code)]
+
 use core::fmt;
 use core::mem::ManuallyDrop;
 use core::ptr::NonNull;

@@ -7,6 +7,8 @@
 //! 4. An operation that is submitted stays where it is. Its owner sees to that: he is pinned, and does not go before it was
 //!    finished or let go.
 
+#![allow(unsafe_code)]
+
 use core::fmt;
 use core::marker::PhantomPinned;
 use core::ptr::{self, NonNull};

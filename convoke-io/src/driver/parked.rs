@@ -3,6 +3,8 @@
 //! An [`OperationId`] is an address that anybody may keep, also when its operation is long gone. So it is compared, and never
 //! followed: a short list is walked to find it, and a long one has an index.
 
+#![allow(unsafe_code)]
+
 use core::fmt;
 use core::ptr::{self, NonNull};
 use std::collections::HashMap;

@@ -1,6 +1,8 @@
 //! What an operation asks for. Rooms and words are buffers that belong to the driver while the operation is in flight, and not
 //! longer: so nothing in here can be taken out of an operation. Who wants the bytes borrows them from it.
 
+#![allow(unsafe_code)]
+
 use core::fmt;
 use core::ptr::NonNull;
 use core::slice;

@@ -4,7 +4,7 @@
 use core::fmt;
 use core::task::Waker;
 
-use convoke_task::raw::wake_at_home;
+use convoke_task::raw::wake_locally;
 
 use super::later_watchers::LaterWatchers;
 
@@ -95,7 +95,7 @@ impl Watchers {
     /// held. Who was not woken by this is taken.
     #[inline]
     pub fn wake_first_at_home(&mut self) -> bool {
-        let woken = self.first_waits() && self.first.as_ref().is_some_and(wake_at_home);
+        let woken = self.first_waits() && self.first.as_ref().is_some_and(wake_locally);
         if woken {
             self.turn += 1;
         }
@@ -156,6 +156,7 @@ mod tests {
 
     use convoke_core::Outcome;
     use convoke_exec::RunLoop;
+    use convoke_task::BlockOn;
 
     use super::*;
 

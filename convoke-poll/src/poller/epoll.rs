@@ -10,7 +10,7 @@ use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::event::{EventfdFlags, Timespec, eventfd};
 use rustix::io::Errno;
 
-use super::alertness::Alertness;
+use super::adaptive_spin::AdaptiveSpin;
 use crate::EVENTS_AT_ONCE;
 use crate::bell::Bell;
 use crate::readiness::Event;
@@ -27,7 +27,7 @@ pub(crate) struct Poller {
     bell: Bell,
     /// By which the kernel says that the bell was rung. By edges too, so nobody needs to read it.
     sound: OwnedFd,
-    alertness: Alertness,
+    alertness: AdaptiveSpin,
 }
 
 impl Poller {
@@ -35,7 +35,7 @@ impl Poller {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let sound = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         epoll::add(&epoll, &sound, EventData::new_u64(BELL), EventFlags::IN | EventFlags::ET)?;
-        Ok(Self { epoll, bell: Bell::new(), sound, alertness: Alertness::new(longest_look) })
+        Ok(Self { epoll, bell: Bell::new(), sound, alertness: AdaptiveSpin::new(longest_look) })
     }
 
     pub(crate) fn add(&self, socket: BorrowedFd<'_>, key: usize) -> io::Result<()> {

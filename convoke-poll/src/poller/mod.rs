@@ -2,7 +2,7 @@
 //! This file chooses; the two have the same methods.
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
-mod alertness;
+mod adaptive_spin;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod epoll;
 mod portable;

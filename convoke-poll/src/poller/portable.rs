@@ -1,6 +1,8 @@
 //! What the crate `polling` has for this system: kqueue, IOCP, event ports. By edges where there are any, else by asking for
 //! one event each time.
 
+#![allow(unsafe_code)]
+
 use core::num::NonZeroUsize;
 use std::io;
 #[cfg(all(unix, not(any(target_os = "fuchsia", target_os = "vxworks", target_os = "hermit"))))]

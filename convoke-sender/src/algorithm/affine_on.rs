@@ -1,5 +1,7 @@
 //! `affine_on(&executor)`: sees to it that the outcome arrives on an executor, and hops only if it must.
 
+#![allow(unsafe_code)]
+
 use core::fmt;
 
 use super::hop::{Destination, HopOperation, Way};
@@ -46,11 +48,15 @@ where
     type Value = S::Value;
     type Error = S::Error;
     const COMPLETES: Completes = Completes::Anywhere;
-    type Operation<R: Receiver<S::Value, S::Error>> = HopOperation<S, Home<X>, R>;
+    type Operation<R: Receiver<S::Value, S::Error>> = HopOperation<S, OwnerThread<X>, R>;
 
     #[inline]
     fn connect<R: Receiver<S::Value, S::Error>>(self, receiver: R) -> Self::Operation<R> {
-        HopOperation::new(self.sender, Home { executor: self.executor, completes: S::COMPLETES }, receiver)
+        HopOperation::new(
+            self.sender,
+            OwnerThread { executor: self.executor, completes: S::COMPLETES },
+            receiver,
+        )
     }
 
     fn completes_on(&self, _: &Env) -> Option<ExecutorRef> {
@@ -59,12 +65,12 @@ where
 }
 
 /// To an executor, where the work may be already.
-pub struct Home<X> {
+pub struct OwnerThread<X> {
     executor: X,
     completes: Completes,
 }
 
-impl<X: Executor> Destination for Home<X> {
+impl<X: Executor> Destination for OwnerThread<X> {
     type Executor = X;
 
     #[inline]
@@ -86,9 +92,9 @@ impl<S: fmt::Debug, X> fmt::Debug for AffineOn<S, X> {
     }
 }
 
-impl<X> fmt::Debug for Home<X> {
+impl<X> fmt::Debug for OwnerThread<X> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Home({})", core::any::type_name::<X>())
+        write!(f, "OwnerThread({})", core::any::type_name::<X>())
     }
 }
 

@@ -1,5 +1,7 @@
 //! `boxed()`: the type of a sender erased, with tail calls.
 
+#![allow(unsafe_code)]
+
 use core::cell::Cell;
 use core::fmt;
 use core::marker::PhantomPinned;

@@ -10,6 +10,8 @@
 //! What is put off belongs to who put it there: an operation whose `start` was called, or with whose work the caller is
 //! alone. It is gone on with once, by the same thread.
 
+#![allow(unsafe_code)]
+
 use core::cell::{Cell, RefCell};
 use core::ptr::{self, NonNull};
 

@@ -1,5 +1,7 @@
 //! `bulk(n, f)`: calls a function for every index, in parallel where the executor is.
 
+#![allow(unsafe_code)]
+
 use core::fmt;
 use core::marker::PhantomPinned;
 use core::ops::Range;

@@ -1,6 +1,8 @@
 //! The operation behind `let_value`, `let_error` and `let_stopped`: work, then, depending on its outcome, other
 //! work made by a function.
 
+#![allow(unsafe_code)]
+
 use core::fmt;
 use core::marker::PhantomPinned;
 use core::pin::Pin;

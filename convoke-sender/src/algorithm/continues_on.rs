@@ -1,5 +1,7 @@
 //! `continues_on(&executor)`: carries the outcome to an executor.
 
+#![allow(unsafe_code)]
+
 use core::fmt;
 
 use super::hop::{Destination, HopOperation, Way};

@@ -1,5 +1,7 @@
 //! `defer(f)`: makes the sender when it is started.
 
+#![allow(unsafe_code)]
+
 use super::continuation::{Continuation, Sequential, Step};
 use super::just::{Just, just};
 use crate::{Completes, Receiver, Sender};

@@ -1,5 +1,7 @@
 //! `Either`: one of two senders, chosen at run time.
 
+#![allow(unsafe_code)]
+
 use core::pin::Pin;
 
 use crate::{Completes, Receiver, Sender};

@@ -1,5 +1,7 @@
 //! `finally(clean_up)`: clean-up that runs on every exit.
 
+#![allow(unsafe_code)]
+
 use core::fmt;
 use core::marker::PhantomPinned;
 use core::pin::Pin;

@@ -1,5 +1,7 @@
 //! `fork_join((f, g, …))`: one result to several continuations, which run side by side and are joined.
 
+#![allow(unsafe_code)]
+
 use super::continuation::{Continuation, Sequential, Step};
 use super::gather::Gather;
 use super::when_all::{WhenAll, when_all};

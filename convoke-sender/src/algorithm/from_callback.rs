@@ -1,5 +1,7 @@
 //! `from_callback(f)`: hands the duty to complete to code that knows nothing of senders.
 
+#![allow(unsafe_code)]
+
 use core::fmt;
 use core::marker::{PhantomData, PhantomPinned};
 use core::mem::ManuallyDrop;

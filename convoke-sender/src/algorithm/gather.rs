@@ -1,6 +1,8 @@
 //! The operation behind `when_all`, `when_any` and `stop_when`: several children at once, all of them awaited, one
 //! outcome made of theirs.
 
+#![allow(unsafe_code)]
+
 use core::fmt;
 use core::marker::PhantomPinned;
 use core::mem::ManuallyDrop;

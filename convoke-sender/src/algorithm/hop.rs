@@ -1,5 +1,7 @@
 //! The operation behind `continues_on`, `on` and `affine_on`: work whose outcome is carried to an executor.
 
+#![allow(unsafe_code)]
+
 use core::fmt;
 use core::marker::PhantomPinned;
 use core::pin::Pin;

@@ -1,5 +1,7 @@
 //! `just(value)`: completes at once with a value.
 
+#![allow(unsafe_code)]
+
 use crate::operation::{Action, Leaf};
 use crate::{Completes, Receiver, Sender};
 use convoke_core::{Never, Outcome};

@@ -1,5 +1,7 @@
 //! `just_error(error)`: fails at once.
 
+#![allow(unsafe_code)]
+
 use core::fmt;
 use core::marker::PhantomData;
 

@@ -1,5 +1,7 @@
 //! `just_from(f)`: calls a function when it is started.
 
+#![allow(unsafe_code)]
+
 use crate::operation::{Action, Leaf};
 use crate::{Completes, Receiver, Sender};
 use convoke_core::{Never, Outcome};

@@ -1,5 +1,7 @@
 //! `just_stopped()`: completes at once as stopped.
 
+#![allow(unsafe_code)]
+
 use core::fmt;
 use core::marker::PhantomData;
 

@@ -1,5 +1,7 @@
 //! `let_error(f)`: goes on with another sender, made from the error.
 
+#![allow(unsafe_code)]
+
 use super::continuation::{Continuation, Sequential, Step};
 use crate::{Completes, Receiver, Sender};
 use convoke_core::Outcome;

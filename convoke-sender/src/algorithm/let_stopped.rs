@@ -1,5 +1,7 @@
 //! `let_stopped(f)`: goes on with another sender if the first was stopped.
 
+#![allow(unsafe_code)]
+
 use super::continuation::{Continuation, Sequential, Step};
 use crate::{Completes, Receiver, Sender};
 use convoke_core::Outcome;

@@ -1,5 +1,7 @@
 //! `let_value(f)`: goes on with another sender, made from the value.
 
+#![allow(unsafe_code)]
+
 use super::continuation::{Continuation, Sequential, Step};
 use crate::{Completes, Receiver, Sender};
 use convoke_core::Outcome;

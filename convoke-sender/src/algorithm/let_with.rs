@@ -1,5 +1,7 @@
 //! `let_with(make, f)`: state that lives as long as the work.
 
+#![allow(unsafe_code)]
+
 use std::sync::Arc;
 
 use super::continuation::{Continuation, Sequential, Step};

@@ -1,5 +1,7 @@
 //! `let_with_stop_source(f)`: work that has a stop source of its own.
 
+#![allow(unsafe_code)]
+
 use super::scoped::{Scoped, ScopedOperation};
 use crate::{Completes, Receiver, Sender};
 use convoke_core::env::Changes;

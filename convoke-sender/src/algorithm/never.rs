@@ -1,5 +1,7 @@
 //! `never()`: completes only when it is stopped.
 
+#![allow(unsafe_code)]
+
 use core::fmt;
 use core::marker::PhantomData;
 use core::marker::PhantomPinned;

@@ -1,5 +1,7 @@
 //! `on(&executor)`: there and back.
 
+#![allow(unsafe_code)]
+
 use super::hop::{Destination, HopOperation, Way};
 use super::starts_on::{StartsOn, starts_on};
 use crate::{Completes, Receiver, Sender};

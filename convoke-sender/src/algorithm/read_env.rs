@@ -1,5 +1,7 @@
 //! `read_env(f)`: looks at the environment.
 
+#![allow(unsafe_code)]
+
 use crate::operation::{Action, Leaf};
 use crate::{Completes, Receiver, Sender};
 use convoke_core::{Env, Never, Outcome};

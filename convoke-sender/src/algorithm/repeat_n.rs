@@ -1,5 +1,7 @@
 //! `repeat_n(n, make)`: so many rounds.
 
+#![allow(unsafe_code)]
+
 use super::rounds::{InRounds, Rounds};
 use crate::{Completes, Receiver, Sender};
 use convoke_core::Outcome;

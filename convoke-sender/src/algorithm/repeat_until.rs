@@ -1,5 +1,7 @@
 //! `repeat_until(make)`: round after round, until one of them says that it is enough.
 
+#![allow(unsafe_code)]
+
 use core::ops::ControlFlow;
 
 use super::rounds::{InRounds, Rounds};

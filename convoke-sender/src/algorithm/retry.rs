@@ -1,5 +1,7 @@
 //! `retry(make, again)`: another attempt after an error.
 
+#![allow(unsafe_code)]
+
 use super::rounds::{InRounds, Rounds};
 use crate::{Completes, Receiver, Sender};
 use convoke_core::Outcome;

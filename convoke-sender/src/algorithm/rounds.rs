@@ -1,6 +1,8 @@
 //! The operation behind `repeat_until`, `repeat_n` and `retry`: one child after another, in the same place, in a loop
 //! that does not grow the stack however many of them complete at once.
 
+#![allow(unsafe_code)]
+
 use core::fmt;
 use core::marker::PhantomPinned;
 use core::pin::Pin;

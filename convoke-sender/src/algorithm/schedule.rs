@@ -1,5 +1,7 @@
 //! `schedule(&executor)`: completes on an executor.
 
+#![allow(unsafe_code)]
+
 use core::fmt;
 use core::marker::PhantomPinned;
 use core::pin::Pin;

@@ -1,6 +1,8 @@
 //! The operation behind `with_env`, `write_env`, `unstoppable` and `let_with_stop_source`: work that runs in an
 //! environment of its own, made at the start from the one around it.
 
+#![allow(unsafe_code)]
+
 use core::fmt;
 use core::marker::PhantomPinned;
 use core::pin::Pin;

@@ -1,5 +1,7 @@
 //! `sequence((a, b, …))`: one after the other.
 
+#![allow(unsafe_code)]
+
 use core::fmt;
 
 use super::continuation::{Continuation, Sequential, Step};

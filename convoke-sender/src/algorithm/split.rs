@@ -1,5 +1,7 @@
 //! `split()`: several consumers of one result.
 
+#![allow(unsafe_code)]
+
 use core::fmt;
 use core::marker::PhantomPinned;
 use core::pin::Pin;

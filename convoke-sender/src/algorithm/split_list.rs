@@ -4,6 +4,8 @@
 //! 1. A place is in at most one list. Its links are touched only by that list, which is guarded by a lock.
 //! 2. A place stays where it is, and alive, from `push` until it is out of the list again.
 
+#![allow(unsafe_code)]
+
 use core::ptr::NonNull;
 
 use crate::{OutcomeOf, Sender};

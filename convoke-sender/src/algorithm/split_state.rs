@@ -1,5 +1,7 @@
 //! What the consumers of a `split` share: the work, its result, and who waits for it.
 
+#![allow(unsafe_code)]
+
 use core::ptr::NonNull;
 
 use super::split_list::{Place, Places};

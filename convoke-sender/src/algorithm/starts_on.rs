@@ -1,5 +1,7 @@
 //! `starts_on(&executor, sender)`: starts the work on an executor.
 
+#![allow(unsafe_code)]
+
 use core::fmt;
 
 use super::continuation::{Continuation, Sequential, Step};

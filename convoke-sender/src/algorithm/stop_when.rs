@@ -1,5 +1,7 @@
 //! `stop_when(trigger)`: stops the work when another sender completes.
 
+#![allow(unsafe_code)]
+
 use core::fmt;
 use core::ptr::NonNull;
 

@@ -1,5 +1,7 @@
 //! The sender behind all adaptors that merely transform an outcome: they say how, without unsafe; this file does the rest.
 
+#![allow(unsafe_code)]
+
 use super::boxed_turn::Enclosing;
 use crate::{Completes, Receiver, Sender};
 use convoke_core::{Env, ExecutorRef, Outcome, Panic};

@@ -1,5 +1,7 @@
 //! `unstoppable()`: shields the work from stop requests.
 
+#![allow(unsafe_code)]
+
 use super::scoped::{Scoped, ScopedOperation};
 use crate::{Completes, Receiver, Sender};
 use convoke_core::env::Changes;

@@ -1,5 +1,7 @@
 //! `when_all((a, b, …))`: all at once, all of their values.
 
+#![allow(unsafe_code)]
+
 use core::fmt;
 use core::ptr::NonNull;
 

@@ -1,5 +1,7 @@
 //! `when_all(vec)`: as many children as the vector holds. One allocation for their operations, one for their values.
 
+#![allow(unsafe_code)]
+
 use core::ptr::NonNull;
 
 use super::gather::{Child, Gather, Parent, together};

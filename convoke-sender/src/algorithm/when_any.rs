@@ -1,5 +1,7 @@
 //! `when_any((a, b, …))`: all at once, the first value wins.
 
+#![allow(unsafe_code)]
+
 use core::ptr::NonNull;
 
 use super::gather::{Accept, Child, Gather, Gathering, Parent, together};

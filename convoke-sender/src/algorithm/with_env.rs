@@ -1,5 +1,7 @@
 //! `with_env(f)`: runs the work in an environment changed by a function.
 
+#![allow(unsafe_code)]
+
 use super::scoped::{Scoped, ScopedOperation};
 use crate::{Completes, Receiver, Sender};
 use convoke_core::Env;

@@ -1,5 +1,7 @@
 //! `within(enter, work, exit)`: a resource that is opened before the work and closed after it, on every exit.
 
+#![allow(unsafe_code)]
+
 use std::sync::Arc;
 
 use super::continuation::{Continuation, Sequential, Step};

@@ -1,5 +1,7 @@
 //! `write_env(changes)`: runs the work in a changed environment.
 
+#![allow(unsafe_code)]
+
 use super::scoped::{Scoped, ScopedOperation};
 use crate::{Completes, Receiver, Sender};
 use convoke_core::env::Changes;

@@ -1,5 +1,7 @@
 //! Awaiting what completes inline: the operation lives on the stack of the poll, and needs neither memory nor a meeting.
 
+#![allow(unsafe_code)]
+
 use core::cell::Cell;
 use core::pin::Pin;
 use core::ptr::{self, NonNull};

@@ -1,5 +1,7 @@
 //! Awaiting a sender in an `async fn`: in place if it completes inline, else as an operation that the task adopts.
 
+#![allow(unsafe_code)]
+
 mod inline;
 mod into_future;
 

@@ -8,6 +8,8 @@
 //! 3. `work` and `association` are used by who starts the work until it is started, then by who completes it, then by
 //!    who frees the block.
 
+#![allow(unsafe_code)]
+
 use core::alloc::Layout;
 use core::mem::ManuallyDrop;
 use core::ops::Deref;

@@ -1,5 +1,7 @@
 //! `drain`: waits until nobody is in a scope, and closes nothing.
 
+#![allow(unsafe_code)]
+
 use core::cell::Cell;
 use core::fmt;
 use core::marker::PhantomPinned;

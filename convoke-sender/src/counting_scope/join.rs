@@ -1,5 +1,7 @@
 //! `join`: closes a scope when it is started, and waits for all that is in it.
 
+#![allow(unsafe_code)]
+
 use core::fmt;
 use core::marker::PhantomPinned;
 use core::pin::Pin;

@@ -1,5 +1,7 @@
 //! `nest`: a sender that is counted by a scope from now on, wherever it is started.
 
+#![allow(unsafe_code)]
+
 use core::fmt;
 
 use crate::algorithm::either::EitherOperation;

@@ -1,6 +1,8 @@
 //! The result of work that was spawned to be asked for later, and the counted pointer that leads to it when the type of
 //! the work is forgotten.
 
+#![allow(unsafe_code)]
+
 use core::mem::ManuallyDrop;
 use core::ptr::NonNull;
 
@@ -9,13 +11,13 @@ use convoke_core::raw::sync::{Arc, UnsafeCell};
 use convoke_core::{Outcome, Panic, StopReason};
 
 use super::block::{Counted, Ending};
-use super::meeting::{AfterAbandon, AfterCompletion, AfterConsume, Meeting};
 use super::name::Name;
+use super::rendezvous::{AfterAbandon, AfterCompletion, AfterConsume, ResultRendezvous};
 use super::shared::Shared;
 
-/// Keeps the outcome for whoever asks. The rules of who touches what are those of [`Meeting`].
+/// Keeps the outcome for whoever asks. The rules of who touches what are those of [`ResultRendezvous`].
 pub(super) struct Kept<V, E> {
-    meeting: Meeting,
+    meeting: ResultRendezvous,
     outcome: UnsafeCell<Option<Outcome<V, E>>>,
     consumer: UnsafeCell<Option<Place<V, E>>>,
     shared: Arc<Shared>,
@@ -34,7 +36,7 @@ unsafe impl<V: Send, E: Send> Send for Kept<V, E> {}
 impl<V, E> Kept<V, E> {
     pub(super) fn new(shared: Arc<Shared>, name: Name) -> Self {
         Self {
-            meeting: Meeting::new(),
+            meeting: ResultRendezvous::new(),
             outcome: UnsafeCell::new(None),
             consumer: UnsafeCell::new(None),
             shared,

@@ -1,5 +1,7 @@
 //! `spawn`: starts work that only the scope waits for.
 
+#![allow(unsafe_code)]
+
 use core::fmt;
 
 use crate::{OutcomeOf, Sender};

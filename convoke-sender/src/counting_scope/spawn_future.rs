@@ -1,5 +1,7 @@
 //! `spawn_future`: starts work whose result is asked for later, or not at all.
 
+#![allow(unsafe_code)]
+
 use core::fmt;
 use core::marker::PhantomPinned;
 use core::mem::ManuallyDrop;

@@ -1,5 +1,7 @@
 //! Several children under one parent: who is the last to come home, and how all of them are asked to stop.
 
+#![allow(unsafe_code)]
+
 use core::fmt;
 use core::ptr::NonNull;
 

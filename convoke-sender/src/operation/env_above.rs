@@ -1,6 +1,8 @@
 //! What the children of an operation on several threads ask its receiver. A receiver is not `Sync`: it is asked once,
 //! before there are children, and they read the answer.
 
+#![allow(unsafe_code)]
+
 use core::cell::Cell;
 use core::fmt;
 use core::ptr::NonNull;

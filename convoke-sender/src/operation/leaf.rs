@@ -1,6 +1,8 @@
 //! An operation without children that does one thing when it is started. With it, writing such a sender takes no
 //! `unsafe`.
 
+#![allow(unsafe_code)]
+
 use core::fmt;
 use core::marker::PhantomPinned;
 use core::pin::Pin;

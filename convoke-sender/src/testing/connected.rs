@@ -1,5 +1,7 @@
 //! A sender that a test connects and starts by hand, and the outcome that is kept for it.
 
+#![allow(unsafe_code)]
+
 use core::fmt;
 use core::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,5 +1,7 @@
 //! A sender for each door of an outcome: the rows of the table that every adaptor is put through.
 
+#![allow(unsafe_code)]
+
 use crate::algorithm::just::{Complete, Ready};
 use crate::operation::Leaf;
 use crate::prelude::*;

@@ -1,5 +1,7 @@
 //! Work that ends when the test says so: it waits at a gate.
 
+#![allow(unsafe_code)]
+
 use core::fmt;
 use core::marker::PhantomPinned;
 use core::pin::Pin;

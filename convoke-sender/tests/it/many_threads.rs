@@ -1,4 +1,6 @@
 //! Children and runners on several threads, and what they may touch there.
+
+#![allow(unsafe_code)]
 use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 

@@ -6,8 +6,8 @@
 
 mod checks;
 mod control;
+mod crashed;
 mod failure;
-mod graves;
 mod host;
 mod program;
 mod report;

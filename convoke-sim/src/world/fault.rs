@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io::{self, ErrorKind};
 
-use super::graves::waits_for_ever;
+use super::crashed::waits_for_ever;
 use super::stream::Phase;
 use super::{HostId, SocketId, State};
 
@@ -51,7 +51,7 @@ pub(crate) struct Plan {
 impl State {
     /// A host begins an operation. If a fault strikes there, it fails; but that of a host which has crashed waits.
     pub(crate) fn begin(&mut self, host: HostId, on: Option<SocketId>, what: &str) -> io::Result<()> {
-        if on.is_some_and(|id| self.graves.contain(id)) {
+        if on.is_some_and(|id| self.crashed.contain(id)) {
             return Err(waits_for_ever());
         }
         let number = self.host(host).operations;

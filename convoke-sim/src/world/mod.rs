@@ -5,10 +5,10 @@
 //! arrives. `fault.rs` is what is done to the program on purpose, `trace.rs` what has happened.
 
 mod connecting;
+mod crashed;
 mod datagrams;
 mod disks;
 mod fault;
-mod graves;
 mod hosts;
 mod link;
 mod listener;
@@ -39,7 +39,7 @@ use convoke_core::raw::Random;
 use convoke_core::raw::sync::{Condvar, Mutex, MutexGuard};
 use convoke_io::driver::Finished;
 
-use graves::Graves;
+use crashed::CrashedSockets;
 use hosts::Host;
 use link::Links;
 use socket::Socket;
@@ -67,7 +67,7 @@ pub(crate) struct State {
     /// The run has ended: what is still destroyed changes nothing.
     pub(crate) is_over: bool,
     sockets: BTreeMap<SocketId, Socket>,
-    graves: Graves,
+    crashed: CrashedSockets,
     sockets_made: u64,
     underway: Underway,
     /// Who is told when the lock is given back.
@@ -90,7 +90,7 @@ impl World {
             plan: None,
             is_over: false,
             sockets: BTreeMap::new(),
-            graves: Graves::default(),
+            crashed: CrashedSockets::default(),
             sockets_made: 0,
             underway: Underway::default(),
             told: Vec::new(),

@@ -162,7 +162,7 @@ impl State {
 
     /// The socket, or an error if its host has shut down since.
     pub(super) fn socket(&mut self, id: SocketId) -> io::Result<&mut Socket> {
-        self.graves.get(id).or_else(|| self.sockets.get_mut(&id)).ok_or_else(gone)
+        self.crashed.get(id).or_else(|| self.sockets.get_mut(&id)).ok_or_else(gone)
     }
 
     pub(crate) fn local_address(&mut self, id: SocketId) -> io::Result<Address> {

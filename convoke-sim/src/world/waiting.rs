@@ -21,7 +21,7 @@ pub(super) struct Direction {
 impl State {
     /// Takes an operation, or does what it asks for.
     pub(crate) fn submit(&mut self, id: SocketId, mut operation: InFlight) -> Submitted {
-        if let Some(dead) = self.graves.get(id) {
+        if let Some(dead) = self.crashed.get(id) {
             dead.direction(operation.request().interest()).parked.push(operation);
             return Submitted::Kept;
         }
@@ -44,7 +44,7 @@ impl State {
 
     /// Hands back an operation that waits.
     pub(crate) fn cancel(&mut self, id: SocketId, operation: OperationId) -> Option<InFlight> {
-        if let Some(dead) = self.graves.get(id) {
+        if let Some(dead) = self.crashed.get(id) {
             return dead.take_parked(operation);
         }
         let socket = self.sockets.get_mut(&id)?;
@@ -62,7 +62,7 @@ impl State {
         ticket: Ticket,
         waker: Waker,
     ) -> (Option<Ticket>, Option<Waker>) {
-        if let Some(dead) = self.graves.get(id) {
+        if let Some(dead) = self.crashed.get(id) {
             let watched = dead.direction(interest).watchers.watch(ticket, waker);
             return (Some(watched.ticket), watched.before);
         }
@@ -78,7 +78,7 @@ impl State {
 
     /// One waits no longer. His waker is dropped without the lock.
     pub(crate) fn unwatch(&mut self, id: SocketId, interest: Interest, ticket: Ticket) -> Option<Waker> {
-        if let Some(dead) = self.graves.get(id) {
+        if let Some(dead) = self.crashed.get(id) {
             return dead.direction(interest).watchers.unwatch(ticket);
         }
         let socket = self.sockets.get_mut(&id)?;

@@ -14,15 +14,15 @@ use std::sync::Arc;
 use convoke_core::{Outcome, Panic};
 
 use crate::region::{BodyMark, Region};
-use crate::together::bells::{Bell, Bells, Key};
 use crate::together::ended::ended;
+use crate::together::wake_set::{Key, WakeFlag, WakeSet};
 use convoke_core::raw::visit_step;
 
 /// See the head of this file.
 pub(super) struct Lanes<F> {
     lanes: Vec<Lane<F>>,
     free: Vec<usize>,
-    bells: Bells,
+    bells: WakeSet,
     round: VecDeque<Key>,
     /// How many futures must not be dropped yet, by what each has said when it was polled last.
     held: usize,
@@ -32,7 +32,7 @@ struct Lane<F> {
     future: Pin<Box<Option<F>>>,
     /// Which item it is of.
     number: u64,
-    bell: Arc<Bell>,
+    bell: Arc<WakeFlag>,
     waker: Waker,
     mark: BodyMark,
 }
@@ -42,7 +42,7 @@ pub(super) type Ended<T> = (u64, Outcome<T>);
 
 impl<F: Future> Lanes<F> {
     pub(super) fn new() -> Self {
-        Self { lanes: Vec::new(), free: Vec::new(), bells: Bells::new(), round: VecDeque::new(), held: 0 }
+        Self { lanes: Vec::new(), free: Vec::new(), bells: WakeSet::new(), round: VecDeque::new(), held: 0 }
     }
 
     pub(super) fn running(&self) -> usize {

@@ -1,5 +1,7 @@
 //! The body of a generator, and what lies before it, in memory of its own.
 
+#![allow(unsafe_code)]
+
 use core::future::Future;
 use core::mem::ManuallyDrop;
 use core::pin::Pin;

@@ -9,6 +9,8 @@
 //! 2. A number belongs to one generator, and so to one type of values: it is made once, with that type.
 //! 3. Between polls the room is empty.
 
+#![allow(unsafe_code)]
+
 use core::cell::Cell;
 use core::fmt;
 use core::marker::PhantomData;

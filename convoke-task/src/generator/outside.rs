@@ -2,6 +2,8 @@
 //!
 //! A note is in the list of its thread only while [`noted`] runs there, further up on the stack.
 
+#![allow(unsafe_code)]
+
 use core::cell::Cell;
 use core::ptr::{self, NonNull};
 

@@ -1,5 +1,7 @@
 //! `block_on(future)`: runs a future on the calling thread until it has ended. The future need not be `Send`.
 
+#![allow(unsafe_code)]
+
 use core::cell::Cell;
 use core::future::Future;
 use core::mem::MaybeUninit;
@@ -12,7 +14,7 @@ use convoke_core::raw::sync::thread_local;
 use convoke_core::{Env, ExecutorRef, Outcome};
 use convoke_exec::RunLoop;
 
-use super::ground::Ground;
+use super::root_parent::RootParent;
 use crate::task::{Ending, Known, TaskHeader, no_memory};
 
 /// Runs a future on the calling thread until it has ended: the root of a chain, on a run loop of its own. For `main` without the
@@ -105,7 +107,7 @@ impl BlockOn for RunLoop {
         // unwinds, as what runs on the loop is caught. The ground is the first field (`repr(C)`).
         let waiting = unsafe {
             waiting.write(Waiting {
-                ground: Ground::new(waiting.cast(), env, None),
+                ground: RootParent::new(waiting.cast(), env, None),
                 outcome: UnsafeCell::new(None),
                 done: Cell::new(false),
             });
@@ -141,7 +143,7 @@ impl BlockOn for RunLoop {
 #[repr(C)]
 struct Waiting<T> {
     /// First, so that its address is that of all of it.
-    ground: Ground,
+    ground: RootParent,
     outcome: UnsafeCell<Option<Outcome<T>>>,
     done: Cell<bool>,
 }

@@ -1,5 +1,7 @@
 //! What is called when a chain has ended, and the ending that calls it.
 
+#![allow(unsafe_code)]
+
 use core::cell::Cell;
 use core::fmt;
 use core::ptr::NonNull;

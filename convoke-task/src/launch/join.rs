@@ -1,5 +1,7 @@
 //! Awaiting a launched chain: an operation that waits for work which runs already.
 
+#![allow(unsafe_code)]
+
 use core::fmt;
 use core::future::IntoFuture;
 use core::marker::PhantomPinned;

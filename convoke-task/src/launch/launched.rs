@@ -1,5 +1,7 @@
 //! The side of a launched chain that waits for it.
 
+#![allow(unsafe_code)]
+
 use core::alloc::Layout;
 use core::fmt;
 use core::mem::ManuallyDrop;

@@ -1,5 +1,7 @@
 //! A root task that is moved step by step by a test: it stays in memory for ever if it does not end.
 
+#![allow(unsafe_code)]
+
 use core::future::Future;
 use core::panic::Location;
 use core::ptr::NonNull;
@@ -7,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use convoke_core::{Env, Outcome};
 
-use super::ground::Ground;
+use super::root_parent::RootParent;
 use crate::task::{Ending, Known, TaskHeader, no_memory};
 
 /// A root task on a loop that the caller runs. Dropped before it has ended it stays in memory: other tasks may point into it. Its
@@ -21,7 +23,7 @@ pub struct LeakedRoot<T> {
 #[repr(C)]
 struct Storage<T> {
     /// First, so that its address is that of the storage.
-    ground: Ground,
+    ground: RootParent,
     end: End<T>,
 }
 
@@ -102,7 +104,7 @@ impl<T> LeakedRoot<T> {
         // SAFETY: the ground is the first field (`repr(C)`) of what is put there. It stays until the task has delivered: see `drop`.
         // The future borrows nothing; it is `Send`, or stays on this thread: the caller's promise.
         let started = unsafe {
-            let ground = Ground::new(storage.cast(), env, Some(name));
+            let ground = RootParent::new(storage.cast(), env, Some(name));
             storage.write(Storage { ground, end: end.clone() });
             let ending = ToStorage { storage, end: end.clone() };
             storage.as_ref().ground.start(future, ending, local, location)

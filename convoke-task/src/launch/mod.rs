@@ -1,14 +1,16 @@
 //! `launch(&executor)`: the root of a chain, from ordinary code. Here is what is said at the launch; `root.rs` is what the chain
 //! and whoever waits for it share, `launched.rs` the side that waits.
 
+#![allow(unsafe_code)]
+
 mod block_on;
-mod ground;
 mod handlers;
 mod join;
 mod launched;
 #[cfg(feature = "testing")]
 mod leaked_root;
 mod root;
+mod root_parent;
 
 pub use block_on::{BlockOn, block_on, block_on_with};
 pub use handlers::{Finish, OnBoth, OnEnd, OnError, OnValue, Untouched};

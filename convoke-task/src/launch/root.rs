@@ -1,6 +1,8 @@
 //! What a launched chain shares with whoever waits for it. The chain keeps it, and the `Launched` or the operation that it
 //! became.
 
+#![allow(unsafe_code)]
+
 use core::ptr::NonNull;
 use std::sync::Arc;
 
@@ -8,14 +10,14 @@ use convoke_core::raw::sync::{Mutex, MutexGuard, thread};
 use convoke_core::raw::{AdoptedMemory, OwnerRef};
 use convoke_core::{Env, Outcome, Panic, StopSource};
 
-use super::ground::Ground;
+use super::root_parent::RootParent;
 use crate::frame_arc::FrameArc;
 use convoke_core::raw::report_panic;
 
 #[repr(C)]
 pub(super) struct Root<T> {
     /// First, so that its address is ours.
-    pub(super) ground: Ground,
+    pub(super) ground: RootParent,
     /// That of the chain's token.
     pub(super) source: StopSource,
     end: Mutex<End<T>>,
@@ -56,7 +58,7 @@ impl<T> Root<T> {
         let allocator = env.allocator().clone();
         FrameArc::new(&allocator, |root: NonNull<Self>| {
             // SAFETY: it is the first field (`repr(C)`) of what is made here, and does not move; the ending keeps it.
-            let ground = unsafe { Ground::new(root.cast(), env, name) };
+            let ground = unsafe { RootParent::new(root.cast(), env, name) };
             Self { ground, source, end: Mutex::new(End::Running(None)) }
         })
     }

@@ -16,9 +16,9 @@ use super::inbox::{Door, Inbox};
 use super::spawn::{AnyChild, LocalScope, LocalScopeNotSend, SendChild};
 use crate::region::{BodyMark, Region, pass_on_stop};
 use crate::scope::is_error;
-use crate::together::bells::{Bell, Key};
+use crate::together::branch_set::BranchSet;
 use crate::together::ended::ended;
-use crate::together::woken_set::WokenSet;
+use crate::together::wake_set::{Key, WakeFlag};
 
 /// Opens a scope inside the task: runs `body`, which starts children with the [`LocalScope`] it is given, and ends when the body
 /// and all children have ended. Children may borrow whatever outlives the scope. The body is a child like the others; only
@@ -97,7 +97,7 @@ pin_project! {
     pub struct LocalScopeFuture<C: ?Sized, F: Future> {
         #[pin]
         body: Option<F>,
-        body_bell: Arc<Bell>,
+        body_bell: Arc<WakeFlag>,
         body_waker: Waker,
         rest: Rest<C, F::Output>,
     }
@@ -105,7 +105,7 @@ pin_project! {
 
 /// All but the body.
 struct Rest<C: ?Sized, O> {
-    children: WokenSet<C, Option<Label>>,
+    children: BranchSet<C, Option<Label>>,
     inbox: Door<C>,
     region: Region,
     body_mark: BodyMark,
@@ -138,7 +138,7 @@ where
     C: Future<Output = Option<F::Output>> + ?Sized,
     F: Future,
 {
-    let mut children = WokenSet::new();
+    let mut children = BranchSet::new();
     let body_bell = children.bell_beside(BODY);
     let inbox = Door(Arc::new(Inbox::new(children.bells().owner())));
     let body = body(inbox.0.clone());
@@ -221,7 +221,7 @@ where
     fn poll_body<F: Future<Output = O>>(
         &mut self,
         body: &mut Pin<&mut Option<F>>,
-        bell: &Bell,
+        bell: &WakeFlag,
         waker: &Waker,
     ) {
         let Some(future) = body.as_mut().as_pin_mut() else { return };
@@ -237,7 +237,7 @@ where
         }
     }
 
-    fn poll_child(&mut self, key: Key, body: &Bell) {
+    fn poll_child(&mut self, key: Key, body: &WakeFlag) {
         match self.children.poll(key, &self.region) {
             None | Some((Outcome::Value(None), _)) => {}
             Some((Outcome::Stopped, _)) => self.cut_short |= self.region.stop_reason().is_some(),
@@ -265,7 +265,7 @@ where
 
     /// The first failure is the scope's; the others are asked to stop.
     #[cold]
-    fn fail(&mut self, failure: Failure<O>, body: &Bell) {
+    fn fail(&mut self, failure: Failure<O>, body: &WakeFlag) {
         let second = match self.failure {
             None => {
                 self.failure = Some(failure);
@@ -278,7 +278,7 @@ where
         self.stop(body);
     }
 
-    fn stop(&mut self, body: &Bell) {
+    fn stop(&mut self, body: &WakeFlag) {
         if let Err(panic) = Panic::catch(|| self.region.request_stop_after_around(StopReason::Sibling))
             && self.failure.is_none()
         {
@@ -290,7 +290,7 @@ where
         }
     }
 
-    fn ring_all(&mut self, body: &Bell) {
+    fn ring_all(&mut self, body: &WakeFlag) {
         self.told = true;
         body.ring();
         self.children.ring_all();

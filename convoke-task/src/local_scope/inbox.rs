@@ -7,7 +7,7 @@ use std::sync::Arc;
 use convoke_core::raw::sync::{Mutex, MutexGuard};
 
 use super::child::Label;
-use crate::together::bells::OwnerBell;
+use crate::together::wake_set::OwnerFlag;
 
 /// A child that was started.
 pub(super) struct Newcomer<C: ?Sized> {
@@ -19,7 +19,7 @@ pub(super) struct Newcomer<C: ?Sized> {
 /// See the head of this file.
 pub(super) struct Inbox<C: ?Sized> {
     state: Mutex<State<C>>,
-    owner: OwnerBell,
+    owner: OwnerFlag,
 }
 
 struct State<C: ?Sized> {
@@ -28,7 +28,7 @@ struct State<C: ?Sized> {
 }
 
 impl<C: ?Sized> Inbox<C> {
-    pub(super) fn new(owner: OwnerBell) -> Self {
+    pub(super) fn new(owner: OwnerFlag) -> Self {
         Self { state: Mutex::new(State { newcomers: Vec::new(), ended: false }), owner }
     }
 

@@ -1,8 +1,10 @@
 //! Asking one task of a tree to stop: for explorations, which have no handle to it.
 
+#![allow(unsafe_code)]
+
 use core::ptr::NonNull;
 
-use convoke_core::raw::HomeId;
+use convoke_core::raw::OwnerId;
 
 use super::found::Found;
 use super::look_at_all;
@@ -12,7 +14,7 @@ use crate::task::{TaskHeader, drop_reference};
 #[derive(Debug)]
 pub(crate) struct Wanted {
     address: usize,
-    home: HomeId,
+    home: OwnerId,
     met: Option<NonNull<TaskHeader>>,
 }
 
@@ -21,7 +23,7 @@ pub(crate) struct Wanted {
 /// # Safety
 /// This thread is the only one that runs what lives in that home, and nothing of it runs now: so none of its tasks leaves
 /// meanwhile.
-pub unsafe fn ask_stop(address: usize, home: HomeId) -> bool {
+pub unsafe fn ask_stop(address: usize, home: OwnerId) -> bool {
     let mut found = Found::default();
     found.wanted = Some(Wanted { address, home, met: None });
     look_at_all(&mut found);

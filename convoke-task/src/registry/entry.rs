@@ -8,6 +8,8 @@
 //! 3. The lock of a shard comes before that of a parent: nobody links or unlinks while he holds one of those. Nothing that
 //!    is done under either runs code of the program, or asks for memory.
 
+#![allow(unsafe_code)]
+
 use core::cell::Cell;
 use core::fmt;
 use core::marker::PhantomPinned;

@@ -1,10 +1,12 @@
 //! What is copied out of tasks under the locks of the registry and of their parents. Room for it is made beforehand: under a
 //! lock nobody asks for memory.
 
+#![allow(unsafe_code)]
+
 use core::ptr::NonNull;
 use std::sync::Arc;
 
-use crate::task::{Look, TaskHeader};
+use crate::task::{TaskHeader, TaskView};
 
 /// What was found so far.
 #[derive(Debug, Default)]
@@ -30,7 +32,7 @@ pub struct Seen {
     /// The task above.
     pub above: Option<usize>,
     /// Its state.
-    pub look: Look,
+    pub look: TaskView,
     /// By which its parent, a scope or an operation, is put in order among others.
     pub order: (u64, usize),
 }

@@ -1,5 +1,7 @@
 //! The registry of models: nobody is in it. A model has no `static` that outlives it, and nobody looks at its tasks.
 
+#![allow(unsafe_code)]
+
 use core::ptr::NonNull;
 
 use super::found::Found;

@@ -4,6 +4,8 @@
 //!    (`kept`) until the last child has come home.
 //! 2. A child looks at the block until it has given back the lock in `child_came_home` or `child_ended`, and not afterwards.
 
+#![allow(unsafe_code)]
+
 use core::ptr::NonNull;
 use core::task::Waker;
 use std::time::Instant;
@@ -16,14 +18,14 @@ use convoke_core::{Env, ExecutorRef, Panic, StopReason};
 use super::children::Children;
 use crate::frame_arc::FrameArc;
 use crate::registry::{Entry, Found};
-use crate::task::{Inside, Known, Place, TaskHeader, drop_reference};
+use crate::task::{Inside, Known, ParentLink, TaskHeader, drop_reference};
 use convoke_core::raw::wake_if_any;
 use convoke_core::raw::{SpinGuard, SpinLock};
 
 #[repr(C)]
 pub(crate) struct Block<O> {
     /// First, so that a task's place is its block.
-    pub(crate) place: Place,
+    pub(crate) place: ParentLink,
     /// Before the rest: nobody looks any more when that is dropped.
     entry: Entry,
     env: Env,
@@ -101,12 +103,12 @@ impl<O> Block<O> {
         parent: Option<NonNull<TaskHeader>>,
     ) -> Option<FrameArc<Self>> {
         let allocator = env_below.allocator().clone();
-        let home = Place::home_of(&env_below);
+        let home = ParentLink::home_of(&env_below);
         let block = FrameArc::new(&allocator, |block: NonNull<Self>| {
             // SAFETY: the address is that of a field of what is made here, and does not move.
             let env = unsafe { NonNull::new_unchecked(&raw mut (*block.as_ptr()).env) };
             // SAFETY: the environment is beside it; `reason` may be called for as long as there are tasks: rule 1.
-            let place = unsafe { Place::new(env, home, deadline, parent, Self::reason) };
+            let place = unsafe { ParentLink::new(env, home, deadline, parent, Self::reason) };
             let state = State {
                 children: Children::new(),
                 failure: None,
@@ -143,7 +145,7 @@ impl<O> Block<O> {
 
     /// # Safety
     /// The place is that of a block, with tasks in it.
-    unsafe fn reason(place: NonNull<Place>) -> Option<StopReason> {
+    unsafe fn reason(place: NonNull<ParentLink>) -> Option<StopReason> {
         // SAFETY: the place is the first field (`repr(C)`).
         unsafe { place.cast::<Self>().as_ref() }.state.lock().stop
     }

@@ -1,6 +1,8 @@
 //! `blocking_scope(&executor, |s| …)`: what `std::thread::scope` is for threads. Entered from blocking code, whose thread
 //! stays until all children have ended; therefore they may borrow from it.
 
+#![allow(unsafe_code)]
+
 use core::ptr::NonNull;
 use core::task::Waker;
 use std::sync::Arc;

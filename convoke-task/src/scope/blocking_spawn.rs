@@ -1,5 +1,7 @@
 //! Starting children in a blocking scope, and waiting for one of them.
 
+#![allow(unsafe_code)]
+
 use core::fmt;
 use core::future::Future;
 use core::marker::PhantomData;
@@ -9,15 +11,15 @@ use core::ptr::NonNull;
 use core::task::{Context, Poll};
 use std::sync::Arc;
 
-use convoke_core::raw::HomeId;
+use convoke_core::raw::OwnerId;
 use convoke_core::{Outcome, Panic, StopReason};
 
 use super::block::{Block, ChildEnd};
 use super::child::{Here, ToScope, Where};
 use super::handle::Handle;
+use super::named::Titled;
 use super::output::ChildOutput;
 use super::spawn::Scope;
-use super::titled::Titled;
 use crate::task::{Known, TaskHeader};
 
 /// Starts children in a [`blocking_scope`](super::blocking_scope()). `O` is what the scope returns. Children may be given the
@@ -182,7 +184,7 @@ unsafe impl<O> Where<O> for AndStop {
 pub struct BlockingHandle<'scope, T> {
     handle: Handle<T>,
     /// Of the child.
-    home: HomeId,
+    home: OwnerId,
     location: &'static Location<'static>,
     _scope: PhantomData<&'scope ()>,
 }
@@ -195,7 +197,7 @@ impl<T> BlockingHandle<'_, T> {
     #[track_caller]
     pub fn wait(self) -> Outcome<T> {
         assert!(
-            self.home == HomeId::NONE || self.home != HomeId::here(),
+            self.home == OwnerId::NONE || self.home != OwnerId::here(),
             "the child started at {} runs on this thread alone, which cannot wait for it; await the handle instead",
             self.location
         );

@@ -1,5 +1,7 @@
 //! How a child of a scope ends: its outcome goes to the scope, or to a handle.
 
+#![allow(unsafe_code)]
+
 use core::marker::PhantomData;
 use core::mem::MaybeUninit;
 use core::ptr::NonNull;
@@ -9,9 +11,9 @@ use convoke_core::{Env, Outcome, Panic, StopReason};
 
 use super::block::{Block, ChildEnd, Failure};
 use super::handle::{Anywhere, Kind};
-use super::meeting_point::MeetingPoint;
+use super::handle_rendezvous::HandleRendezvous;
 use super::output::ChildOutput;
-use crate::task::{Ending, Known, Place, TaskHeader};
+use crate::task::{Ending, Known, ParentLink, TaskHeader};
 use convoke_core::raw::wake_if_any;
 
 /// Where a child hangs: in the scope's own place, or in one of its own, on another executor.
@@ -52,8 +54,8 @@ pub(super) unsafe trait Where<O>: Sized {
     unsafe fn settle(
         this: NonNull<Self>,
         child: NonNull<TaskHeader>,
-        scope: NonNull<Place>,
-    ) -> NonNull<Place> {
+        scope: NonNull<ParentLink>,
+    ) -> NonNull<ParentLink> {
         let _ = (this, child);
         scope
     }
@@ -119,7 +121,7 @@ unsafe impl<O> Where<O> for Here {
 #[repr(C)]
 pub(super) struct Elsewhere<O> {
     /// First, so that its address is ours. Made when the child is in memory.
-    place: MaybeUninit<Place>,
+    place: MaybeUninit<ParentLink>,
     env: Env,
     block: NonNull<Block<O>>,
 }
@@ -131,7 +133,7 @@ impl<O> Elsewhere<O> {
 
     /// # Safety
     /// The place is that of an `Elsewhere<O>`, and its task has not left.
-    unsafe fn reason(place: NonNull<Place>) -> Option<StopReason> {
+    unsafe fn reason(place: NonNull<ParentLink>) -> Option<StopReason> {
         // SAFETY: the place is the first field (`repr(C)`); the block outlives the task's stay.
         unsafe { place.cast::<Self>().as_ref().block.as_ref() }.place.stop_reason()
     }
@@ -143,15 +145,24 @@ unsafe impl<O> Where<O> for Elsewhere<O> {
         self.block
     }
 
-    unsafe fn settle(this: NonNull<Self>, child: NonNull<TaskHeader>, _: NonNull<Place>) -> NonNull<Place> {
+    unsafe fn settle(
+        this: NonNull<Self>,
+        child: NonNull<TaskHeader>,
+        _: NonNull<ParentLink>,
+    ) -> NonNull<ParentLink> {
         // SAFETY: the caller's: nobody else is here; we lie in the child, and so stay for as long as it does. The place has
         // nothing to drop.
         unsafe {
             let scope = &this.as_ref().block.as_ref().place;
             let env = NonNull::new_unchecked(&raw mut (*this.as_ptr()).env);
-            let place =
-                Place::new(env, Place::home_of(env.as_ref()), scope.deadline(), scope.parent, Self::reason);
-            this.cast::<Place>().write(place);
+            let place = ParentLink::new(
+                env,
+                ParentLink::home_of(env.as_ref()),
+                scope.deadline(),
+                scope.parent,
+                Self::reason,
+            );
+            this.cast::<ParentLink>().write(place);
             TaskHeader::set_place(child, this.cast());
         }
         this.cast()
@@ -195,7 +206,7 @@ unsafe impl<O, T: ChildOutput<O>, W: Where<O>> Ending<T> for ToScope<O, W> {
 #[repr(C)]
 pub(super) struct ToHandle<O, W, K: Kind = Anywhere> {
     /// First: the handle looks for it there.
-    pub(super) point: MeetingPoint<K>,
+    pub(super) point: HandleRendezvous<K>,
     pub(super) place: W,
     pub(super) _scope: PhantomData<fn(O, K)>,
 }
@@ -216,7 +227,7 @@ unsafe impl<O, T, W: Where<O>, K: Kind> Ending<T> for ToHandle<O, W, K> {
         // SAFETY: the outcome is there, and is the handle's from the meeting on, unless that says otherwise. The waker is
         // ours as the meeting says.
         unsafe {
-            let MeetingPoint { meeting, waker, .. } = &self.point;
+            let HandleRendezvous { meeting, waker, .. } = &self.point;
             let complete = if K::AT_HOME { meeting.complete_here() } else { meeting.complete() };
             match complete {
                 Complete::Leave => {}

@@ -1,6 +1,8 @@
 //! The children of a scope, in three lists: those that were not asked to stop, those that were, and those that were asked
 //! from the beginning. Linked through the tasks: adding one allocates nothing. The scope's lock guards them.
 
+#![allow(unsafe_code)]
+
 use core::ptr::{self, NonNull};
 
 use crate::registry::Found;

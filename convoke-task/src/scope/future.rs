@@ -134,7 +134,7 @@ where
     let body = body(Scope::new(block.clone()));
     ScopeFuture {
         body: Some(body),
-        home: Home { block: Some(block) },
+        home: OwnerThread { block: Some(block) },
         region: Region::new(),
         stopping: false,
         placed: None,
@@ -150,7 +150,7 @@ pin_project! {
     pub struct ScopeFuture<F: Future> {
         #[pin]
         body: Option<F>,
-        home: Home<F::Output>,
+        home: OwnerThread<F::Output>,
         region: Region,
         // Whether body and children were asked to stop.
         stopping: bool,
@@ -164,7 +164,7 @@ pin_project! {
 }
 
 /// Drops the block as it should be.
-struct Home<O> {
+struct OwnerThread<O> {
     block: Option<FrameArc<Block<O>>>,
 }
 
@@ -173,7 +173,7 @@ enum End<O> {
     Stopped,
 }
 
-impl<O> Drop for Home<O> {
+impl<O> Drop for OwnerThread<O> {
     fn drop(&mut self) {
         if let Some(block) = self.block.take() {
             Frame::current(|frame| Block::abandon(block, frame));

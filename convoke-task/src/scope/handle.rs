@@ -1,5 +1,7 @@
 //! The handle of a child that returns something.
 
+#![allow(unsafe_code)]
+
 use core::fmt;
 use core::future::Future;
 use core::marker::PhantomData;
@@ -10,11 +12,11 @@ use core::task::{Context, Poll, Waker};
 
 use convoke_core::raw::sync::thread;
 use convoke_core::raw::{Abandon, Peek, Wait};
-use convoke_core::raw::{Frame, Home, Runnable, StopWatch, WakerMark, outside_a_task};
+use convoke_core::raw::{Frame, OwnerThread, Runnable, StopWatch, WakerMark, outside_a_task};
 use convoke_core::{Outcome, Panic};
 
 use super::blocking::thread_waker;
-use super::meeting_point::MeetingPoint;
+use super::handle_rendezvous::HandleRendezvous;
 use crate::task::{TaskHeader, drop_handle, drop_reference};
 
 /// What [`Scope::spawn_future`](super::Scope::spawn_future) returns: awaits what a child returns.
@@ -87,14 +89,14 @@ pub struct Anywhere(());
 
 /// A handle that stays on the thread of its child.
 #[derive(Debug)]
-pub struct AtHome(PhantomData<*mut ()>);
+pub struct OnOwnerThread(PhantomData<*mut ()>);
 
 impl Kind for Anywhere {
     const AT_HOME: bool = false;
     type Kept = &'static Location<'static>;
 }
 
-impl Kind for AtHome {
+impl Kind for OnOwnerThread {
     const AT_HOME: bool = true;
     type Kept = NotKept;
 }
@@ -102,7 +104,7 @@ impl Kind for AtHome {
 mod sealed {
     pub trait Sealed {}
     impl Sealed for super::Anywhere {}
-    impl Sealed for super::AtHome {}
+    impl Sealed for super::OnOwnerThread {}
 }
 
 // SAFETY: what it leads to lies in the child, of which it has a reference; the meeting says who has what, and the outcome may
@@ -156,13 +158,13 @@ impl<T, K: Kind> Handle<T, K> {
     /// For one that stays at home, and is used while its home is not run: nobody else is there then, unless it is closed.
     fn keep_others_out(child: NonNull<TaskHeader>) -> Option<impl Sized + use<T, K>> {
         // SAFETY: we have a reference.
-        (!Self::is_home(child)).then(|| Home::keep_out(unsafe { child.as_ref() }.home_number()))
+        (!Self::is_home(child)).then(|| OwnerThread::keep_out(unsafe { child.as_ref() }.home_number()))
     }
 
     /// The same for people who look at the handle: it may not be known any more.
     fn known_location(child: NonNull<TaskHeader>) -> Option<&'static Location<'static>> {
         // SAFETY: the child is ours.
-        let point = unsafe { MeetingPoint::<K>::of(child) };
+        let point = unsafe { HandleRendezvous::<K>::of(child) };
         let kept = point.location.into();
         let asks = kept.is_none() && Self::is_home(child) && !point.meeting.is_done();
         // SAFETY: it has not delivered, and we are at its home.
@@ -176,7 +178,7 @@ impl<T, K: Kind> Handle<T, K> {
     unsafe fn location(child: NonNull<TaskHeader>) -> &'static Location<'static> {
         // SAFETY: the caller's: what it has kept, or, as it has not left, what its header says.
         unsafe {
-            let kept = MeetingPoint::<K>::of(child).location.into();
+            let kept = HandleRendezvous::<K>::of(child).location.into();
             kept.unwrap_or_else(|| child.as_ref().location())
         }
     }
@@ -184,7 +186,7 @@ impl<T, K: Kind> Handle<T, K> {
     /// Whether the outcome is there; if not, the waker is in its place.
     fn look(&mut self, child: NonNull<TaskHeader>, waker: &Waker) -> Peek {
         // SAFETY: we have a reference of the child, which has a handle: us.
-        let point = unsafe { MeetingPoint::<K>::of(child) };
+        let point = unsafe { HandleRendezvous::<K>::of(child) };
         let meeting = &point.meeting;
         let identity = WakerMark::of(waker);
         if meeting.peek() == Peek::Done || self.placed == Some(identity) {
@@ -303,7 +305,7 @@ impl<T, K: Kind> Handle<T, K> {
         unsafe {
             // Before it is abandoned: then it still has its outcome to give to us.
             Self::ask_stop(child);
-            let meeting = &MeetingPoint::<K>::of(child).meeting;
+            let meeting = &HandleRendezvous::<K>::of(child).meeting;
             let abandoned = if K::AT_HOME { meeting.abandon_here() } else { meeting.abandon() };
             if abandoned == Abandon::Free {
                 let _ = Panic::catch(|| self.outcome.drop_in_place());
@@ -337,7 +339,7 @@ impl<T, K: Kind> Future for Handle<T, K> {
         if let Some(child) = self.child
             && Self::is_home(child)
             // SAFETY: we have a reference of the child, which has a handle: us.
-            && unsafe { MeetingPoint::<K>::of(child) }.meeting.is_done()
+            && unsafe { HandleRendezvous::<K>::of(child) }.meeting.is_done()
         {
             // SAFETY: as above.
             return match unsafe { self.take(child) } {

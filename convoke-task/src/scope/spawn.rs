@@ -1,5 +1,7 @@
 //! Starting children in a scope.
 
+#![allow(unsafe_code)]
+
 use core::fmt;
 use core::future::Future;
 use core::marker::PhantomData;
@@ -8,14 +10,14 @@ use core::ptr::NonNull;
 use std::sync::Arc;
 
 use convoke_core::StopReason;
-use convoke_core::raw::HomeId;
+use convoke_core::raw::OwnerId;
 
 use super::block::Block;
 use super::child::{Here, Placed, ToHandle, ToScope, Where};
-use super::handle::{AtHome, Handle, Kind};
-use super::meeting_point::MeetingPoint;
+use super::handle::{Handle, Kind, OnOwnerThread};
+use super::handle_rendezvous::HandleRendezvous;
+use super::named::Titled;
 use super::output::ChildOutput;
-use super::titled::Titled;
 use crate::frame_arc::FrameArc;
 use crate::task::{Cell, Ending, TaskHeader, Vacant};
 
@@ -116,7 +118,7 @@ impl<O> Scope<O> {
     /// As [`spawn_local`](Scope::spawn_local).
     #[inline]
     #[track_caller]
-    pub fn spawn_future_local<F>(&self, future: F) -> Handle<F::Output, AtHome>
+    pub fn spawn_future_local<F>(&self, future: F) -> Handle<F::Output, OnOwnerThread>
     where
         F: Future + 'static,
     {
@@ -194,7 +196,7 @@ impl<O> Scope<O> {
         future: F,
         place: W,
         location: &'static Location<'static>,
-    ) -> Handle<F::Output, AtHome>
+    ) -> Handle<F::Output, OnOwnerThread>
     where
         F: Future + 'static,
         W: Where<O>,
@@ -223,11 +225,12 @@ impl<O> Scope<O> {
     ) -> Result<Handle<F::Output, K>, SpawnError<F>> {
         const {
             assert!(
-                Cell::<F, ToHandle<O, W, K>>::ENDING_AT == MeetingPoint::<K>::AT,
+                Cell::<F, ToHandle<O, W, K>>::ENDING_AT == HandleRendezvous::<K>::AT,
                 "the handle looks for it there"
             )
         };
-        let ending = ToHandle::<O, W, K> { point: MeetingPoint::new(location), place, _scope: PhantomData };
+        let ending =
+            ToHandle::<O, W, K> { point: HandleRendezvous::new(location), place, _scope: PhantomData };
         // SAFETY: the caller's. The handle takes over the reference that `ToHandle` makes the task with.
         unsafe {
             let child = self.start(future, ending, local, location)?;
@@ -255,7 +258,7 @@ impl<O> Scope<O> {
     #[inline]
     fn is_at_home(&self) -> bool {
         let home = self.block.place.home();
-        home == HomeId::here() && home != HomeId::NONE
+        home == OwnerId::here() && home != OwnerId::NONE
     }
 
     /// Starts a child.
@@ -346,7 +349,7 @@ impl<O> Named<'_, O> {
     /// # Panics
     /// As there.
     #[track_caller]
-    pub fn spawn_future_local<F>(self, future: F) -> Handle<F::Output, AtHome>
+    pub fn spawn_future_local<F>(self, future: F) -> Handle<F::Output, OnOwnerThread>
     where
         F: Future + 'static,
     {

@@ -8,9 +8,9 @@ use convoke_core::{Executor, ExecutorRef};
 
 use super::child::Elsewhere;
 use super::handle::Handle;
+use super::named::Titled;
 use super::output::ChildOutput;
 use super::spawn::{Named, Scope};
-use super::titled::Titled;
 
 impl<O> Scope<O> {
     /// Starts a child on another executor. For the rest it is as [`spawn`](Scope::spawn).

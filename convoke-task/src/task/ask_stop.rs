@@ -1,5 +1,7 @@
 //! The stop callback that asks a task to stop.
 
+#![allow(unsafe_code)]
+
 use core::ptr::NonNull;
 
 use convoke_core::StopReason;

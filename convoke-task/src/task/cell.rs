@@ -1,6 +1,8 @@
 //! A task in memory: header, what becomes of its outcome, and room for the future or the outcome. One allocation. Here is
 //! the one function that knows its type, and all ways through it.
 
+#![allow(unsafe_code)]
+
 use core::future::Future;
 use core::mem::ManuallyDrop;
 use core::panic::Location;
@@ -13,11 +15,11 @@ use convoke_core::{InlineExecutor, Outcome, Panic};
 
 use convoke_core::raw::watching::polls;
 
-use super::again::run_again;
 use super::header::{Stage, TaskHeader, drop_reference};
 use super::inside::Inside;
-use super::site::TaskKind;
-use super::state::{From, Leave, Pause};
+use super::rerun::run_again;
+use super::spawn_site::TaskKind;
+use super::state::{Access, Leave, Pause};
 
 /// What becomes of the outcome.
 ///
@@ -143,15 +145,15 @@ impl<F: Future, M: Ending<F::Output>> Cell<F, M> {
         // SAFETY: the caller's.
         unsafe {
             let this = task.as_ref();
-            let from = this.from();
-            if from == From::Away {
+            let access = this.from();
+            if access == Access::Remote {
                 return match call {
                     Call::Run => not_at_home(),
                     Call::Stop => TaskHeader::act(task, this.state.refuse_away()),
                 };
             }
-            let asked = this.state.begin(from);
-            if Self::go_on(task, from, call, asked) {
+            let asked = this.state.begin(access);
+            if Self::go_on(task, access, call, asked) {
                 run_again(task);
             }
         }
@@ -162,7 +164,7 @@ impl<F: Future, M: Ending<F::Output>> Cell<F, M> {
     /// # Safety
     /// The caller is inside; and not any more when this returns.
     #[inline]
-    unsafe fn go_on(task: NonNull<TaskHeader>, from: From, call: Call, asked: bool) -> bool {
+    unsafe fn go_on(task: NonNull<TaskHeader>, access: Access, call: Call, asked: bool) -> bool {
         // SAFETY: rule 2 of the header: we are inside.
         unsafe {
             let this = task.as_ref();
@@ -175,20 +177,20 @@ impl<F: Future, M: Ending<F::Output>> Cell<F, M> {
                 }
                 this.stage.set(Stage::Outcome);
             }
-            let mut from = from;
+            let mut access = access;
             if let Some(side) = this.side() {
                 // An operation that is released after this check wakes us, and `pause` sees that.
                 if !side.is_empty() {
                     return Self::pause(task);
                 }
                 // It may have moved. Without a side table it has not.
-                from = this.from();
+                access = this.from();
                 Self::ending(task).ended(task, Self::room(task));
                 side.clear(this.place().env().allocator());
             } else {
                 Self::ending(task).ended(task, Self::room(task));
             }
-            Self::leave(task, this.state.finish_and_leave(from));
+            Self::leave(task, this.state.finish_and_leave(access));
             false
         }
     }
@@ -202,17 +204,17 @@ impl<F: Future, M: Ending<F::Output>> Cell<F, M> {
         // SAFETY: the caller's. `from` is asked for again: the task may just have moved.
         unsafe {
             let this = task.as_ref();
-            let from = this.from();
+            let access = this.from();
             // A task that has moved is shared.
-            if from == From::Anywhere
+            if access == Access::Shared
                 && let Some(side) = this.side()
             {
                 side.forget_past();
             }
-            match this.state.pause(from) {
+            match this.state.pause(access) {
                 Pause::Idle => false,
                 // The inline executor would run it on top of us, deeper and deeper.
-                Pause::Post if from == From::Anywhere && this.env().executor().is(&InlineExecutor) => true,
+                Pause::Post if access == Access::Shared && this.env().executor().is(&InlineExecutor) => true,
                 Pause::Post => {
                     TaskHeader::post(task);
                     false

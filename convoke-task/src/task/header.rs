@@ -15,6 +15,8 @@
 //!    parent was told, and before the task's own reference is given up or it waits for a letter of the parent's: who frees the
 //!    task reads it, and so does who opens that letter.
 
+#![allow(unsafe_code)]
+
 use core::alloc::Layout;
 use core::cell::{Cell, UnsafeCell};
 use core::fmt;
@@ -23,14 +25,14 @@ use core::panic::Location;
 use core::ptr::NonNull;
 
 use convoke_core::raw::sync::atomic::{AtomicU32, Ordering};
-use convoke_core::raw::{Header, HomeId, Runnable};
+use convoke_core::raw::{Header, OwnerId, Runnable};
 use convoke_core::{Env, ExecutorRef, StopReason};
 
+use super::cold::{ColdState, no_memory};
 use super::memory::Memory;
-use super::place::{Links, List, Place};
-use super::side::{Side, no_memory};
-use super::site::{Sites, TaskKind};
-use super::state::{From, State, Wake};
+use super::parent_link::{Links, List, ParentLink};
+use super::spawn_site::{Sites, TaskKind};
+use super::state::{Access, State, Wake};
 
 /// See the head of this file.
 #[repr(C)]
@@ -82,7 +84,7 @@ impl TaskHeader {
     pub(super) unsafe fn new(
         kind: NonNull<TaskKind>,
         state: State,
-        home: HomeId,
+        home: OwnerId,
         memory: Memory,
         local: bool,
     ) -> Self {
@@ -105,14 +107,14 @@ impl TaskHeader {
     /// The task is there.
     pub(crate) unsafe fn stop_from_the_beginning(task: NonNull<Self>) {
         // SAFETY: the caller's. It is queued, and so there is nothing to do about it.
-        let _ = unsafe { task.as_ref() }.state.ask_stop(From::Home);
+        let _ = unsafe { task.as_ref() }.state.ask_stop(Access::Local);
     }
 
     /// Puts a task that nobody knows yet into another place.
     ///
     /// # Safety
     /// The place outlives the task's stay.
-    pub(crate) unsafe fn set_place(task: NonNull<Self>, place: NonNull<Place>) {
+    pub(crate) unsafe fn set_place(task: NonNull<Self>, place: NonNull<ParentLink>) {
         // SAFETY: the caller's: nobody else is here.
         unsafe {
             let (this, kind) = (&mut *task.as_ptr(), *task.as_ref().kind());
@@ -156,14 +158,14 @@ impl TaskHeader {
 
     /// From where this thread touches the task.
     #[inline]
-    pub(super) fn from(&self) -> From {
+    pub(super) fn from(&self) -> Access {
         let home = self.home.load(Ordering::Acquire);
         if home == 0 {
-            From::Anywhere
-        } else if home == HomeId::here().number() {
-            From::Home
+            Access::Shared
+        } else if home == OwnerId::here().number() {
+            Access::Local
         } else {
-            From::Away
+            Access::Remote
         }
     }
 
@@ -197,18 +199,18 @@ impl TaskHeader {
     /// Whether this thread is at its home.
     #[inline]
     pub(crate) fn is_at_home(&self) -> bool {
-        self.lives_in(HomeId::here())
+        self.lives_in(OwnerId::here())
     }
 
     /// Whether it lives there.
     #[inline]
-    pub(super) fn lives_in(&self, home: HomeId) -> bool {
+    pub(super) fn lives_in(&self, home: OwnerId) -> bool {
         self.home.load(Ordering::Relaxed) == home.number()
     }
 
     /// Whether it lives there, and has not ended.
     #[cfg(feature = "testing")]
-    pub(crate) fn is_alive_in(&self, home: HomeId) -> bool {
+    pub(crate) fn is_alive_in(&self, home: OwnerId) -> bool {
         self.lives_in(home) && !self.state.is_done()
     }
 
@@ -217,7 +219,7 @@ impl TaskHeader {
     /// # Safety
     /// Rule 3.
     #[inline]
-    pub(crate) unsafe fn place(&self) -> &Place {
+    pub(crate) unsafe fn place(&self) -> &ParentLink {
         // SAFETY: the caller's.
         unsafe { &*self.kind().place }
     }
@@ -231,7 +233,7 @@ impl TaskHeader {
         // SAFETY: rule 2 for the side: who may look at the place holds the runnable, is inside, or finds a task at home,
         // which has not moved.
         unsafe {
-            match self.side().and_then(Side::moved_to) {
+            match self.side().and_then(ColdState::moved_to) {
                 Some(env) => env,
                 None => self.place().env(),
             }
@@ -243,7 +245,7 @@ impl TaskHeader {
     /// # Safety
     /// Rule 2.
     #[inline]
-    pub(super) unsafe fn side(&self) -> Option<&Side> {
+    pub(super) unsafe fn side(&self) -> Option<&ColdState> {
         // SAFETY: the bit says that the kind lies in one, which has it first; it is freed with the task.
         unsafe { (self.fixed.get() & SIDE != 0).then(|| self.side_address().as_ref()) }
     }
@@ -251,7 +253,7 @@ impl TaskHeader {
     /// # Safety
     /// Rule 2, and there is a side table.
     #[inline]
-    pub(super) unsafe fn side_address(&self) -> NonNull<Side> {
+    pub(super) unsafe fn side_address(&self) -> NonNull<ColdState> {
         self.runnable.kind().cast()
     }
 
@@ -259,11 +261,11 @@ impl TaskHeader {
     ///
     /// # Safety
     /// Rule 2.
-    pub(super) unsafe fn make_side(&self) -> &Side {
+    pub(super) unsafe fn make_side(&self) -> &ColdState {
         // SAFETY: the caller's.
         match unsafe { self.try_make_side() } {
             Some(side) => side,
-            None => no_memory(Layout::new::<Side>()),
+            None => no_memory(Layout::new::<ColdState>()),
         }
     }
 
@@ -271,14 +273,14 @@ impl TaskHeader {
     ///
     /// # Safety
     /// Rule 2.
-    pub(super) unsafe fn try_make_side(&self) -> Option<&Side> {
+    pub(super) unsafe fn try_make_side(&self) -> Option<&ColdState> {
         // SAFETY: the caller's.
         if let Some(side) = unsafe { self.side() } {
             return Some(side);
         }
         // SAFETY: rule 3, from rule 2. It is just made, freed with the task, and has the kind first.
         unsafe {
-            let side = Side::make(self.place().env().allocator(), *self.kind())?;
+            let side = ColdState::make(self.place().env().allocator(), *self.kind())?;
             self.runnable.set_kind(side.cast());
             self.fixed.set(self.fixed.get() | SIDE);
             Some(side.as_ref())
@@ -324,7 +326,7 @@ impl TaskHeader {
     ///
     /// # Safety
     /// The caller has a reference to the task; this was its place, and is there.
-    pub(crate) unsafe fn ask_stop_in(task: NonNull<Self>, place: NonNull<Place>) {
+    pub(crate) unsafe fn ask_stop_in(task: NonNull<Self>, place: NonNull<ParentLink>) {
         // SAFETY: as in `wake`.
         unsafe {
             let (state, from) = (&task.as_ref().state, task.as_ref().from());
@@ -343,7 +345,7 @@ impl TaskHeader {
     /// As above, and the caller has the task's handle.
     pub(crate) unsafe fn ask_stop_at_home(task: NonNull<Self>) {
         // SAFETY: as in `wake`: a task that is not done has not left.
-        unsafe { Self::act(task, task.as_ref().state.ask_stop(From::Home)) };
+        unsafe { Self::act(task, task.as_ref().state.ask_stop(Access::Local)) };
     }
 
     /// # Safety
@@ -375,7 +377,7 @@ impl TaskHeader {
     /// # Safety
     /// The state has told the caller to make the runnable, and this is the task's place.
     #[inline]
-    pub(crate) unsafe fn post_first(task: NonNull<Self>, place: NonNull<Place>) {
+    pub(crate) unsafe fn post_first(task: NonNull<Self>, place: NonNull<ParentLink>) {
         // SAFETY: rule 3: the caller holds the runnable, so the task has not left, and its place is there.
         unsafe { Self::post_to(task, NonNull::from(place.as_ref().env().executor())) };
     }
@@ -415,7 +417,7 @@ impl TaskHeader {
     /// # Safety
     /// Called from inside.
     pub(super) unsafe fn move_out(&self) {
-        if self.from() == From::Home {
+        if self.from() == Access::Local {
             self.state.move_out();
             self.home.store(0, Ordering::Release);
         }

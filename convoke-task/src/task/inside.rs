@@ -1,11 +1,13 @@
 //! A task as those inside it see it: the owner of the outermost frame, and the owner of what is awaited.
 
+#![allow(unsafe_code)]
+
 use core::alloc::Layout;
 use core::ptr::NonNull;
 use std::time::Instant;
 
 use convoke_core::env::Changes;
-use convoke_core::raw::{AdoptedMemory, Frame, FrameOwner, HomeId, OperationOwner, OwnerKind, OwnerRef};
+use convoke_core::raw::{AdoptedMemory, Frame, FrameOwner, OperationOwner, OwnerId, OwnerKind, OwnerRef};
 use convoke_core::{Env, Executor, ExecutorRef, StopReason};
 
 use super::header::{TaskHeader, drop_reference};
@@ -68,13 +70,13 @@ impl Inside {
     /// Whether it must not leave its thread, and this is another: its executor has ended before it.
     #[inline]
     pub(super) fn must_not_be_touched_here(&self) -> bool {
-        HomeId::here_may_be_closed() && self.0.is_local() && !self.is_on_own_thread()
+        OwnerId::here_may_be_closed() && self.0.is_local() && !self.is_on_own_thread()
     }
 
     /// The home is the one that the task was started in: an executor of the user's may name another now.
     #[cold]
     fn is_on_own_thread(&self) -> bool {
-        self.executor().home().is_some_and(|home| self.0.lives_in(home.id()) && home.is_own_thread())
+        self.executor().owner_thread().is_some_and(|home| self.0.lives_in(home.id()) && home.is_own_thread())
     }
 
     #[inline]

@@ -1,6 +1,8 @@
 //! Wakers of a task beyond those that its own word can count: about four million. They are counted in a table of the process, in
 //! which each such task has one entry; the entry holds one reference to the task.
 
+#![allow(unsafe_code)]
+
 use core::ptr::NonNull;
 use core::task::{RawWaker, RawWakerVTable};
 use std::collections::BTreeMap;

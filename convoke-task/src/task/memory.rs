@@ -1,6 +1,8 @@
 //! The memory of a task: where it comes from, and goes back to. The usual allocator is reached without a question; any other is
 //! kept behind the task, to be found when that ends, on whatever thread.
 
+#![allow(unsafe_code)]
+
 use core::alloc::Layout;
 use core::future::Future;
 use core::mem::ManuallyDrop;
@@ -10,10 +12,10 @@ use core::ptr::NonNull;
 use convoke_core::env::FrameAllocator;
 
 use super::cell::{Cell, Ending};
+use super::cold::ColdState;
 use super::header::TaskHeader;
-use super::place::Place;
-use super::side::Side;
-use super::site::{Sites, TaskKind};
+use super::parent_link::ParentLink;
+use super::spawn_site::{Sites, TaskKind};
 use super::state::State;
 
 /// Whose memory a task lies in.
@@ -62,7 +64,7 @@ impl<F: Future, M: Ending<F::Output>> Vacant<F, M> {
     /// # Safety
     /// The place does not move any more.
     #[inline]
-    pub(crate) unsafe fn allocate(place: &Place, location: &'static Location<'static>) -> Option<Self> {
+    pub(crate) unsafe fn allocate(place: &ParentLink, location: &'static Location<'static>) -> Option<Self> {
         // SAFETY: the caller's.
         let kind = unsafe { Sites::find(place, Cell::<F, M>::WORK, location)? };
         let allocator = place.env().allocator();
@@ -91,7 +93,13 @@ impl<F: Future, M: Ending<F::Output>> Vacant<F, M> {
     /// thread is at the home of the place's executor; else the future is `Send`. What the future and the ending borrow
     /// outlives the task.
     #[inline]
-    pub(crate) unsafe fn fill(self, future: F, ending: M, place: &Place, local: bool) -> NonNull<TaskHeader> {
+    pub(crate) unsafe fn fill(
+        self,
+        future: F,
+        ending: M,
+        place: &ParentLink,
+        local: bool,
+    ) -> NonNull<TaskHeader> {
         let this = ManuallyDrop::new(self);
         let cell = this.cell;
         let state = if M::HANDLE { State::queued_with_handle() } else { State::queued(M::REFERENCES) };
@@ -162,7 +170,7 @@ impl<F: Future, M> Cell<F, M> {
             let memory = header.memory();
             let allocator = memory.allocator(|| Some(Self::allocator_of(cell).read()));
             if header.side().is_some() {
-                Side::free(header.side_address(), &allocator);
+                ColdState::free(header.side_address(), &allocator);
             }
             cell.drop_in_place();
             allocator.deallocate(cell.cast(), Self::layout(memory));

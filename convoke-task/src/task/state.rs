@@ -3,12 +3,12 @@
 //!
 //! There are two words because there are two kinds of tasks.
 //! - A task that *lives at home*, on an executor with one thread, is changed by that thread alone, by plain loads and
-//!   stores of `own`. Other threads, who are *away*, leave word in `away` and send a letter; the thread at home acts on it.
-//! - All others are *shared*: everybody changes `own`, atomically, and `away` is not used.
+//!   stores of `own`. Other threads, who are *remote*, leave word in `remote` and send a letter; the thread at home acts on it.
+//! - All others are *shared*: everybody changes `own`, atomically, and `remote` is not used.
 //!
 //! References (wakers and handles, and one for the task itself until it has left) are counted in both words of a
-//! task at home: those made or dropped at home in `own`, the others in `away`, which may run below zero meanwhile; the
-//! sum counts. When the task leaves, `own`'s part is added to `away` (`MERGED`), and from then on that one counts alone.
+//! task at home: those made or dropped at home in `own`, the others in `remote`, which may run below zero meanwhile; the
+//! sum counts. When the task leaves, `own`'s part is added to `remote` (`MERGED`), and from then on that one counts alone.
 //!
 //! | bit of `own` | means |
 //! | --- | --- |
@@ -17,14 +17,14 @@
 //! | `WOKEN` | it was woken while it ran, and is queued again |
 //! | `STOP` | it was asked to stop |
 //! | `DONE` | its body is gone and it will not be run again |
-//! | `MERGED` | references are counted in `away` alone |
+//! | `MERGED` | references are counted in `remote` alone |
 //! | `HANDLE` | there is a handle that does not leave its home. It is not counted until references are merged |
 //! | `LEFT_HERE` | the task has left, and that handle alone refers to it |
 //!
-//! | bit of `away` | means |
+//! | bit of `remote` | means |
 //! | --- | --- |
-//! | `LETTER` | a letter is on its way: the task does not leave before it has been opened |
-//! | `STOP_AWAY` | it was asked to stop from elsewhere |
+//! | `REMOTE_WAKE` | a letter is on its way: the task does not leave before it has been opened |
+//! | `STOP_REMOTE` | it was asked to stop from elsewhere |
 //! | `REFUSED` | its runnable was dropped elsewhere |
 //! | `LEAVING` | the task wanted to leave and had to wait for the letter: whoever opens it goes on with that |
 //! | `LEFT` | the task has left, and letters are pointless |
@@ -49,28 +49,28 @@ const MOST_REFERENCES: i32 = (1 << 23) - (1 << 12);
 /// How far the count at home may be off before it is settled with the other.
 const MOST_UNSETTLED: i32 = 1 << 20;
 
-const LETTER: u32 = 1;
-const STOP_AWAY: u32 = 1 << 1;
+const REMOTE_WAKE: u32 = 1;
+const STOP_REMOTE: u32 = 1 << 1;
 const REFUSED: u32 = 1 << 2;
 const LEAVING: u32 = 1 << 3;
 const LEFT: u32 = 1 << 4;
-const AWAY_REFERENCE: u32 = 1 << 8;
+const REMOTE_REFERENCE: u32 = 1 << 8;
 
 /// From where a task is touched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum From {
+pub enum Access {
     /// The task is shared.
-    Anywhere,
+    Shared,
     /// The task lives at home, and this thread is there.
-    Home,
+    Local,
     /// The task lives at home, and this thread is elsewhere.
-    Away,
+    Remote,
 }
 
 /// The state of one task.
 pub struct State {
     own: AtomicU32,
-    away: AtomicU32,
+    remote: AtomicU32,
 }
 
 /// What to do about a task that was woken.
@@ -123,19 +123,19 @@ impl State {
     /// A task that is queued, with so many references besides its own.
     #[inline]
     pub fn queued(references: u32) -> Self {
-        Self { own: AtomicU32::new(QUEUED + REFERENCE * (1 + references)), away: AtomicU32::new(0) }
+        Self { own: AtomicU32::new(QUEUED + REFERENCE * (1 + references)), remote: AtomicU32::new(0) }
     }
 
     /// A task at home that is queued, with a handle that does not leave it.
     #[inline]
     pub fn queued_with_handle() -> Self {
-        Self { own: AtomicU32::new(QUEUED + HANDLE + REFERENCE), away: AtomicU32::new(0) }
+        Self { own: AtomicU32::new(QUEUED + HANDLE + REFERENCE), remote: AtomicU32::new(0) }
     }
 
     /// Whether it was asked to stop.
     #[inline]
     pub fn stop_asked(&self) -> bool {
-        self.own.load(Ordering::Acquire) & STOP != 0 || self.away.load(Ordering::Acquire) & STOP_AWAY != 0
+        self.own.load(Ordering::Acquire) & STOP != 0 || self.remote.load(Ordering::Acquire) & STOP_REMOTE != 0
     }
 
     /// Whether it is running now, for people who look.
@@ -145,35 +145,36 @@ impl State {
 
     /// Whether it is queued, or a letter on its way that will queue it; for people who look.
     pub fn is_queued(&self) -> bool {
-        self.own.load(Ordering::Relaxed) & QUEUED != 0 || self.away.load(Ordering::Relaxed) & LETTER != 0
+        self.own.load(Ordering::Relaxed) & QUEUED != 0
+            || self.remote.load(Ordering::Relaxed) & REMOTE_WAKE != 0
     }
 
     /// Wakes it.
     #[inline]
-    pub fn wake(&self, from: From) -> Wake {
-        self.wake_with(from, 0, 0)
+    pub fn wake(&self, access: Access) -> Wake {
+        self.wake_with(access, 0, 0)
     }
 
     /// Asks it to stop, and wakes it.
-    pub fn ask_stop(&self, from: From) -> Wake {
-        self.wake_with(from, STOP, STOP_AWAY)
+    pub fn ask_stop(&self, access: Access) -> Wake {
+        self.wake_with(access, STOP, STOP_REMOTE)
     }
 
-    /// Its runnable is dropped by somebody who is away. It has to be sent home.
+    /// Its runnable is dropped by somebody who is remote. It has to be sent home.
     pub fn refuse_away(&self) -> Wake {
         self.leave_word(REFUSED)
     }
 
     #[inline]
-    fn wake_with(&self, from: From, own: u32, away: u32) -> Wake {
-        match from {
-            From::Away => self.leave_word(away),
-            From::Home => {
+    fn wake_with(&self, access: Access, own: u32, remote: u32) -> Wake {
+        match access {
+            Access::Remote => self.leave_word(remote),
+            Access::Local => {
                 let (next, wake) = woken(self.own.load(Ordering::Relaxed) | own);
                 self.own.store(next, Ordering::Relaxed);
                 wake
             }
-            From::Anywhere => {
+            Access::Shared => {
                 let mut wake = Wake::Nothing;
                 self.change(|word| {
                     let (next, then) = woken(word | own);
@@ -186,28 +187,28 @@ impl State {
     }
 
     fn leave_word(&self, word: u32) -> Wake {
-        let before = self.away.fetch_or(LETTER | word, Ordering::AcqRel);
-        if before & (LETTER | LEFT) == 0 { Wake::Send } else { Wake::Nothing }
+        let before = self.remote.fetch_or(REMOTE_WAKE | word, Ordering::AcqRel);
+        if before & (REMOTE_WAKE | LEFT) == 0 { Wake::Send } else { Wake::Nothing }
     }
 
     /// The letter is opened, at home or where the task went since.
     pub fn open(&self) -> Opened {
-        let before = self.away.fetch_and(!(LETTER | REFUSED | LEAVING), Ordering::AcqRel);
+        let before = self.remote.fetch_and(!(REMOTE_WAKE | REFUSED | LEAVING), Ordering::AcqRel);
         Opened { refused: before & REFUSED != 0, leaving: before & LEAVING != 0 }
     }
 
-    /// The holder of the runnable goes in. `from` is not `Away`. Says whether it was asked to stop by then.
+    /// The holder of the runnable goes in. `access` is not `Remote`. Says whether it was asked to stop by then.
     #[inline]
-    pub fn begin(&self, from: From) -> bool {
+    pub fn begin(&self, access: Access) -> bool {
         // Acquire: whoever was inside before us released it in `pause`.
-        let before = self.change_own(from, |word| word & !QUEUED | RUNNING);
-        before & STOP != 0 || self.away.load(Ordering::Acquire) & STOP_AWAY != 0
+        let before = self.change_own(access, |word| word & !QUEUED | RUNNING);
+        before & STOP != 0 || self.remote.load(Ordering::Acquire) & STOP_REMOTE != 0
     }
 
     /// Whoever is inside has polled, and it waits.
     #[inline]
-    pub fn pause(&self, from: From) -> Pause {
-        let before = self.change_own(from, |word| {
+    pub fn pause(&self, access: Access) -> Pause {
+        let before = self.change_own(access, |word| {
             let queued = if word & WOKEN != 0 { QUEUED } else { 0 };
             word & !(RUNNING | WOKEN) | queued
         });
@@ -222,8 +223,8 @@ impl State {
 
     /// Adds a reference.
     #[inline]
-    pub fn add_reference(&self, from: From) {
-        if !self.add_up_to(MOST_REFERENCES, from) {
+    pub fn add_reference(&self, access: Access) {
+        if !self.add_up_to(MOST_REFERENCES, access) {
             too_many();
         }
     }
@@ -231,16 +232,16 @@ impl State {
     /// Adds a reference for a waker. False if there are too many already: then the caller, who has one, counts it elsewhere.
     #[inline]
     #[must_use]
-    pub fn try_add_waker(&self, from: From) -> bool {
-        self.add_up_to(MOST_WAKERS, from)
+    pub fn try_add_waker(&self, access: Access) -> bool {
+        self.add_up_to(MOST_WAKERS, access)
     }
 
     #[inline]
-    fn add_up_to(&self, most: i32, from: From) -> bool {
+    fn add_up_to(&self, most: i32, access: Access) -> bool {
         let own = self.own.load(Ordering::Relaxed);
-        if from == From::Away || own & MERGED != 0 {
-            add_to(&self.away, most)
-        } else if from == From::Home {
+        if access == Access::Remote || own & MERGED != 0 {
+            add_to(&self.remote, most)
+        } else if access == Access::Local {
             if count(own) > MOST_UNSETTLED {
                 return self.settle_and_add(most);
             }
@@ -253,8 +254,8 @@ impl State {
 
     #[cold]
     fn settle_and_add(&self, most: i32) -> bool {
-        let (own, away) = (self.own.load(Ordering::Relaxed), self.away.load(Ordering::Relaxed));
-        if count(own) + count(away) > most {
+        let (own, remote) = (self.own.load(Ordering::Relaxed), self.remote.load(Ordering::Relaxed));
+        if count(own) + count(remote) > most {
             return false;
         }
         self.settle();
@@ -269,24 +270,24 @@ impl State {
         let own = self.own.load(Ordering::Relaxed);
         let others = count(own) - 1;
         self.own.store(own % REFERENCE + REFERENCE, Ordering::Relaxed);
-        let change = others.cast_unsigned().wrapping_mul(AWAY_REFERENCE);
-        self.away.fetch_add(change, Ordering::AcqRel);
+        let change = others.cast_unsigned().wrapping_mul(REMOTE_REFERENCE);
+        self.remote.fetch_add(change, Ordering::AcqRel);
     }
 
     /// One reference less. True: free it.
     #[inline]
     #[must_use]
-    pub fn drop_reference(&self, from: From) -> bool {
+    pub fn drop_reference(&self, access: Access) -> bool {
         let own = self.own.load(Ordering::Relaxed);
-        if from == From::Away || own & MERGED != 0 {
-            let away = self.away.load(Ordering::Acquire);
-            if away & LEFT != 0 && away / AWAY_REFERENCE == 1 {
+        if access == Access::Remote || own & MERGED != 0 {
+            let remote = self.remote.load(Ordering::Acquire);
+            if remote & LEFT != 0 && remote / REMOTE_REFERENCE == 1 {
                 // Ours is the only one: nobody else can be about to change it.
                 return true;
             }
-            let before = self.away.fetch_sub(AWAY_REFERENCE, Ordering::AcqRel);
-            before & LEFT != 0 && before < 2 * AWAY_REFERENCE
-        } else if from == From::Home {
+            let before = self.remote.fetch_sub(REMOTE_REFERENCE, Ordering::AcqRel);
+            before & LEFT != 0 && before < 2 * REMOTE_REFERENCE
+        } else if access == Access::Local {
             // The task has not left, or it would be merged; so its own reference is still there.
             self.own.store(own.wrapping_sub(REFERENCE), Ordering::Relaxed);
             if count(own) < -MOST_UNSETTLED {
@@ -311,31 +312,31 @@ impl State {
         Some(wake)
     }
 
-    /// The task, which has ended, leaves after all: a letter has kept it. `from` is not `Away`. Its own reference is still there
+    /// The task, which has ended, leaves after all: a letter has kept it. `access` is not `Remote`. Its own reference is still there
     /// afterwards.
     #[inline]
-    pub fn leave(&self, from: From) -> Leave {
-        self.leave_at(from, self.own.load(Ordering::Acquire))
+    pub fn leave(&self, access: Access) -> Leave {
+        self.leave_at(access, self.own.load(Ordering::Acquire))
     }
 
     /// Whoever is inside has destroyed the body: nobody goes in again, and the task leaves. As [`leave`](State::leave) otherwise.
     #[inline]
-    pub fn finish_and_leave(&self, from: From) -> Leave {
+    pub fn finish_and_leave(&self, access: Access) -> Leave {
         let done = |word| word & !(RUNNING | WOKEN) | DONE;
         // As it was then. References that went since were counted then, and to leave as one that is counted is always right.
-        let before = self.change_own(from, done);
-        self.leave_at(from, done(before))
+        let before = self.change_own(access, done);
+        self.leave_at(access, done(before))
     }
 
     #[inline]
-    fn leave_at(&self, from: From, own: u32) -> Leave {
+    fn leave_at(&self, access: Access, own: u32) -> Leave {
         if own & MERGED == 0 {
             let only_own = own / REFERENCE == 1;
-            if from == From::Anywhere {
+            if access == Access::Shared {
                 return if only_own { Leave::Alone } else { Leave::Counted };
             }
             // Nobody else knows it: then nobody else can be about to.
-            if only_own && self.away.load(Ordering::Acquire) == 0 {
+            if only_own && self.remote.load(Ordering::Acquire) == 0 {
                 return if own & HANDLE != 0 { Leave::Here } else { Leave::Alone };
             }
         }
@@ -358,18 +359,18 @@ impl State {
     pub fn drop_handle(&self) -> bool {
         let own = self.own.load(Ordering::Relaxed);
         if own & HANDLE == 0 {
-            return self.drop_reference(From::Home);
+            return self.drop_reference(Access::Local);
         }
         self.own.store(own & !HANDLE, Ordering::Relaxed);
         own & LEFT_HERE != 0
     }
 
     /// The task was told to leave alone, and the parent, before it heard of that, has let somebody else refer to it. Never
-    /// `Alone`. `from` is not `Away`.
+    /// `Alone`. `access` is not `Remote`.
     #[cold]
-    pub fn leave_after_all(&self, from: From) -> Leave {
+    pub fn leave_after_all(&self, access: Access) -> Leave {
         let own = self.own.load(Ordering::Acquire);
-        if own & MERGED == 0 && from == From::Anywhere {
+        if own & MERGED == 0 && access == Access::Shared {
             return Leave::Counted;
         }
         self.leave_with_letters(own)
@@ -379,17 +380,17 @@ impl State {
     fn leave_with_letters(&self, own: u32) -> Leave {
         let handle = u32::from(own & HANDLE != 0);
         let brought = if own & MERGED != 0 { 0 } else { (own / REFERENCE).wrapping_add(handle) };
-        let mut away = self.away.load(Ordering::Acquire);
+        let mut remote = self.remote.load(Ordering::Acquire);
         loop {
-            let next = if away & LETTER != 0 {
-                away | LEAVING
+            let next = if remote & REMOTE_WAKE != 0 {
+                remote | LEAVING
             } else {
-                (away | LEFT).wrapping_add(brought.wrapping_mul(AWAY_REFERENCE))
+                (remote | LEFT).wrapping_add(brought.wrapping_mul(REMOTE_REFERENCE))
             };
-            match self.away.compare_exchange_weak(away, next, Ordering::AcqRel, Ordering::Acquire) {
+            match self.remote.compare_exchange_weak(remote, next, Ordering::AcqRel, Ordering::Acquire) {
                 Ok(_) if next & LEAVING != 0 => return Leave::Later,
                 Ok(_) => break,
-                Err(now) => away = now,
+                Err(now) => remote = now,
             }
         }
         if own & MERGED == 0 {
@@ -399,20 +400,20 @@ impl State {
         Leave::Counted
     }
 
-    /// A task at home, which runs, is about to move away and be shared from now on. Its references are counted in `away`
+    /// A task at home, which runs, is about to move remote and be shared from now on. Its references are counted in `remote`
     /// from here on, where they can be changed by everybody.
     pub fn move_out(&self) {
         let own = self.own.load(Ordering::Relaxed);
         if own & MERGED == 0 {
-            self.away.fetch_add((own / REFERENCE).wrapping_mul(AWAY_REFERENCE), Ordering::AcqRel);
+            self.remote.fetch_add((own / REFERENCE).wrapping_mul(REMOTE_REFERENCE), Ordering::AcqRel);
             self.own.store((own % REFERENCE) | MERGED, Ordering::Release);
         }
     }
 
     /// Changes `own`, as it is done from there; says what it was.
     #[inline]
-    fn change_own(&self, from: From, change: impl Fn(u32) -> u32) -> u32 {
-        if from == From::Home {
+    fn change_own(&self, access: Access, change: impl Fn(u32) -> u32) -> u32 {
+        if access == Access::Local {
             let before = self.own.load(Ordering::Relaxed);
             self.own.store(change(before), Ordering::Relaxed);
             before
@@ -443,7 +444,7 @@ fn count(word: u32) -> i32 {
 /// Adds a reference to a word that several threads change, unless it has more than `most`.
 #[inline]
 fn add_to(word: &AtomicU32, most: i32) -> bool {
-    const { assert!(REFERENCE == AWAY_REFERENCE) };
+    const { assert!(REFERENCE == REMOTE_REFERENCE) };
     if count(word.fetch_add(REFERENCE, Ordering::Relaxed)) <= most {
         return true;
     }
@@ -475,10 +476,10 @@ fn too_many() -> ! {
 
 impl fmt::Debug for State {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (own, away) = (self.own.load(Ordering::Relaxed), self.away.load(Ordering::Relaxed));
+        let (own, remote) = (self.own.load(Ordering::Relaxed), self.remote.load(Ordering::Relaxed));
         f.debug_struct("State")
             .field("own", &format_args!("{own:#x}"))
-            .field("away", &format_args!("{away:#x}"))
+            .field("remote", &format_args!("{remote:#x}"))
             .finish()
     }
 }

@@ -1,12 +1,14 @@
 //! The waker of a task: its header, by which it is known to those who wake it.
 
+#![allow(unsafe_code)]
+
 use core::mem::ManuallyDrop;
 use core::ptr::NonNull;
 use core::task::{RawWaker, RawWakerVTable, Waker};
 
 use super::header::{TaskHeader, drop_reference};
 use super::many_wakers;
-use super::state::From;
+use super::state::Access;
 
 impl TaskHeader {
     /// A waker that does not count as a reference: for the time of a poll.
@@ -45,7 +47,7 @@ unsafe fn wake(data: *const ()) {
     unsafe {
         let task = NonNull::new_unchecked(data.cast_mut().cast::<TaskHeader>());
         let header = task.as_ref();
-        if header.from() == From::Home
+        if header.from() == Access::Local
             && let Some(wake) = header.state.wake_and_drop_at_home()
         {
             return TaskHeader::act(task, wake);

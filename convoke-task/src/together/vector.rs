@@ -4,14 +4,14 @@ use core::future::{Future, IntoFuture};
 use core::pin::Pin;
 use core::task::Context;
 
+use super::branch_set::BranchSet;
 use super::branches::{Branches, Rooms};
 use super::group::{End, Group, Sort};
-use super::woken_set::WokenSet;
 
 /// Room for them.
 #[derive(Debug)]
 pub struct VectorRooms<F, K> {
-    set: WokenSet<F, usize>,
+    set: BranchSet<F, usize>,
     kept: Vec<Option<K>>,
 }
 
@@ -28,7 +28,7 @@ where
     type Last = M::Last;
 
     fn rooms(self) -> Self::Rooms {
-        let mut set = WokenSet::new();
+        let mut set = BranchSet::new();
         let kept = self.iter().map(|_| None).collect();
         for (place, future) in self.into_iter().enumerate() {
             set.insert(Box::pin(future.into_future()), place);

@@ -1,5 +1,7 @@
 //! Wakers are code of the program. One that panics when it is called must not keep others from being woken, and none is
 //! called, cloned or dropped while a lock is held: it may come back into what it waits for.
+
+#![allow(unsafe_code)]
 use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::{Pin, pin};

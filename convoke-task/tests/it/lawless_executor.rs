@@ -12,7 +12,7 @@ use std::time::Duration;
 use crate::lawless::{Came, Lawless, PROGRAMS, Program, end_in_order};
 use convoke::env::Changes;
 use convoke::prelude::*;
-use convoke::raw::{Home, Runnable, Timers};
+use convoke::raw::{OwnerThread, Runnable, Timers};
 use convoke::{CountingScope, Env, Panic, PoolExecutor, RunLoopExecutor, launch, run_on};
 
 /// Runs all programs, each on an executor of its own. Whatever came of them, all their work is gone afterwards.
@@ -258,9 +258,9 @@ impl Executor for Brittle {
         self.inner.dispatch(runnable)
     }
 
-    fn home(&self) -> Option<&Home> {
+    fn owner_thread(&self) -> Option<&OwnerThread> {
         self.reach(Panics::InHome);
-        self.inner.home()
+        self.inner.owner_thread()
     }
 
     fn timers(&self) -> Option<&dyn Timers> {

@@ -9,7 +9,7 @@ use std::thread;
 
 use crate::lawless::{Stays, end_in_order};
 use convoke::prelude::*;
-use convoke::raw::{Home, Runnable};
+use convoke::raw::{OwnerThread, Runnable};
 use convoke::{ExecutorRef, RunLoopExecutor, launch, run_on, scope_on};
 
 /// An executor that says what it likes of its home, and sends work where it likes.
@@ -18,14 +18,14 @@ struct Homeless {
     homes: [Option<RunLoopExecutor>; 2],
     posts_to: [ExecutorRef; 2],
     turned: Arc<AtomicBool>,
-    own: Arc<Home>,
+    own: Arc<OwnerThread>,
 }
 
 impl Homeless {
     /// One that is at home there, and sends its work to `to`. After [`turn`](Homeless::turn) it takes the second of both.
     fn new(homes: [Option<&RunLoop>; 2], posts_to: [ExecutorRef; 2]) -> Self {
         let homes = homes.map(|home| home.map(RunLoop::executor));
-        Self { homes, posts_to, turned: Arc::default(), own: Arc::new(Home::new()) }
+        Self { homes, posts_to, turned: Arc::default(), own: Arc::new(OwnerThread::new()) }
     }
 
     fn turn(&self) {
@@ -48,9 +48,9 @@ impl Executor for Homeless {
         self.posts_to[self.now()].post(runnable);
     }
 
-    fn home(&self) -> Option<&Home> {
+    fn owner_thread(&self) -> Option<&OwnerThread> {
         match &self.homes[self.now()] {
-            Some(home) => home.home(),
+            Some(home) => home.owner_thread(),
             None => None,
         }
     }
@@ -97,8 +97,8 @@ fn an_executor_at_home_on_one_thread_that_drops_work_on_another_drops_it_at_home
             }
         }
 
-        fn home(&self) -> Option<&Home> {
-            self.0.home()
+        fn owner_thread(&self) -> Option<&OwnerThread> {
+            self.0.owner_thread()
         }
     }
 
@@ -141,7 +141,7 @@ fn an_executor_whose_home_is_another_loop_ends_in_order() {
 fn an_executor_with_a_home_that_nobody_is_in_ends_in_order() {
     /// At home in a home of its own, which no thread ever enters.
     #[derive(Clone)]
-    struct Nowhere(Arc<Home>);
+    struct Nowhere(Arc<OwnerThread>);
 
     impl PartialEq for Nowhere {
         fn eq(&self, other: &Self) -> bool {
@@ -154,13 +154,13 @@ fn an_executor_with_a_home_that_nobody_is_in_ends_in_order() {
             runnable.run();
         }
 
-        fn home(&self) -> Option<&Home> {
+        fn owner_thread(&self) -> Option<&OwnerThread> {
             Some(&self.0)
         }
     }
 
     end_in_order("an_executor_with_a_home_that_nobody_is_in_ends_in_order", 1, |_| {
-        let _ = launch(&Nowhere(Arc::new(Home::new()))).start(async { checkpoint().await }).wait();
+        let _ = launch(&Nowhere(Arc::new(OwnerThread::new()))).start(async { checkpoint().await }).wait();
     });
 }
 
@@ -204,7 +204,7 @@ fn an_executor_whose_home_moves_does_not_take_along_what_must_stay() {
             homes: [Some(run_loop.executor()), Some(there.clone())],
             posts_to: [ExecutorRef::new(run_loop.executor()), ExecutorRef::new(there)],
             turned: Arc::default(),
-            own: Arc::new(Home::new()),
+            own: Arc::new(OwnerThread::new()),
         };
         let _ = run_loop.block_on(async {
             scope_on(&x, async |s| {

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use crate::lawless::end_in_order;
 use convoke::prelude::*;
-use convoke::raw::{Home, Runnable, Sleeper, Timers};
+use convoke::raw::{OwnerThread, Runnable, Sleeper, Timers};
 use convoke::time::sleep_until;
 use convoke::{Panic, RunLoopExecutor, launch};
 
@@ -312,7 +312,7 @@ impl Executor for Elsewhere {
         self.1.post(runnable);
     }
 
-    fn home(&self) -> Option<&Home> {
+    fn owner_thread(&self) -> Option<&OwnerThread> {
         None
     }
 

@@ -1,6 +1,8 @@
 //! A future of ours is polled with whatever waker a foreign combinator likes: one that panics in any of its functions, that drops or
 //! wakes what it leads to on the spot, that is another one in each poll or is called when all is over. Nobody beside it may hear of
 //! that, nor touch freed memory: two wait for the same thing, the one in a lawless way, and the other one goes on in any case.
+
+#![allow(unsafe_code)]
 use std::future::poll_fn;
 use std::mem;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

@@ -36,4 +36,4 @@ mod stop_everywhere;
 mod task;
 mod task_edges;
 mod together;
-mod wake_at_home;
+mod wake_locally;

@@ -1,6 +1,8 @@
 //! Tasks and scopes at their edges: letters that come late, memory that runs out, loops that end first, references in
 //! great numbers. Each of these went wrong once.
 
+#![allow(unsafe_code)]
+
 use std::alloc::Layout;
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
@@ -12,7 +14,7 @@ use std::task::{Poll, Waker};
 use convoke::env::{Changes, FrameAllocator};
 use convoke::frames::{AllocError, Allocator};
 use convoke::prelude::*;
-use convoke::raw::task_state::{From, State};
+use convoke::raw::task_state::{Access, State};
 
 /// Wakes the task from another thread, and is done when it has.
 fn wake_from_elsewhere(waker: &Waker) {
@@ -54,12 +56,12 @@ fn a_child_that_ends_with_a_letter_on_its_way_ends_once() {
 fn wakers_made_at_home_and_used_elsewhere_may_be_any_number() {
     let state = State::queued(0);
     for _ in 0..20_000_000 {
-        state.add_reference(From::Home);
-        assert!(!state.drop_reference(From::Away));
+        state.add_reference(Access::Local);
+        assert!(!state.drop_reference(Access::Remote));
     }
     for _ in 0..20_000_000 {
-        state.add_reference(From::Away);
-        assert!(!state.drop_reference(From::Home));
+        state.add_reference(Access::Remote);
+        assert!(!state.drop_reference(Access::Local));
     }
 }
 

@@ -1,5 +1,7 @@
 //! The parts of a program that is explored: which there are at a point, and how one of them is asked to stop by itself.
 
+#![allow(unsafe_code)]
+
 use core::fmt;
 
 use convoke_core::Executor;
@@ -42,7 +44,7 @@ pub(super) fn ask<T>(running: &Running<T>, watching: &Watching, part: Part, from
     match part {
         Part::Task(number) => {
             let task = *tasks(running, &tree).get(number)?;
-            let home = running.stage().home()?.id();
+            let home = running.stage().owner_thread()?.id();
             // SAFETY: we are the thread that runs the loop, and do not run anything of it just now.
             let ask = || unsafe { ask_stop(task.address(), home) };
             ask_from(running, from, ask).then(|| title(task))
@@ -66,7 +68,7 @@ fn ask_from<T>(running: &Running<T>, from: Asked, ask: impl FnOnce() -> bool) ->
 /// The tasks below the program's own that run on its loop.
 fn tasks<'a, T>(running: &Running<T>, tree: &'a Tree) -> Vec<TaskNode<'a>> {
     let mut tasks = Vec::new();
-    if let (Some(program), Some(home)) = (running.find_in(tree), running.stage().home()) {
+    if let (Some(program), Some(home)) = (running.find_in(tree), running.stage().owner_thread()) {
         let depth = program.depth();
         let below = tree.tasks().skip_while(|task| task.address() != program.address()).skip(1);
         let below = below.take_while(|task| task.depth() > depth);

@@ -1,5 +1,7 @@
 //! A program that was started on a stage of its own, moved step by step by the thread that started it.
 
+#![allow(unsafe_code)]
+
 use core::future::Future;
 use core::panic::Location;
 use std::sync::Arc;
@@ -175,7 +177,7 @@ impl<T> Left<T> {
         let Running { stage, frames, .. } = &self.0;
         let mut complaints = Vec::new();
         let tree = tree();
-        let home = stage.home().map(|home| home.id());
+        let home = stage.owner_thread().map(|home| home.id());
         let mut left = Vec::new();
         for root in tree.roots() {
             collect(root, &mut left, &|task| home.is_some_and(|home| task.lives_in(home)));

@@ -1,6 +1,8 @@
 //! An allocator that counts, for tests that say what is allocated. The test program makes it its own:
 //! `#[global_allocator] static ALLOCATOR: CountingAllocator = CountingAllocator;`.
 
+#![allow(unsafe_code)]
+
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::sync::atomic::{AtomicIsize, Ordering};

@@ -1,5 +1,7 @@
 //! Memory for frames that counts what is out, can be out of memory, and makes it show if what was given back is used.
 
+#![allow(unsafe_code)]
+
 use std::alloc::Layout;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicUsize, Ordering};

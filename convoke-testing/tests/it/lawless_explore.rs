@@ -1,5 +1,7 @@
 //! Explorations run programs of any kind: wakers that call back, promises in anybody's name, hooks that replace themselves. None of it
 //! may meet a lock or a borrow that the exploration itself holds.
+
+#![allow(unsafe_code)]
 use std::cell::{Cell, RefCell};
 use std::future::{pending, poll_fn};
 use std::pin::Pin;

@@ -1,6 +1,7 @@
 //! Programs that end: by themselves, by an error, by a signal, by a second one, by a clean-up that takes too long. Each is this
 //! test binary, started once more.
 #![cfg(all(feature = "net", unix))]
+#![allow(unsafe_code)]
 
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Stdio};

@@ -1,5 +1,6 @@
 //! A runtime and its contexts: where things run, who does their I/O, and how contexts begin and end.
 #![cfg(feature = "net")]
+#![allow(unsafe_code)]
 
 use std::cell::Cell;
 use std::io;

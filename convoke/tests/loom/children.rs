@@ -1,6 +1,8 @@
 //! Children that come home on several threads, against requests to stop: the parent finishes exactly once, and after
 //! that nobody touches it.
 
+#![allow(unsafe_code)]
+
 use std::pin::pin;
 use std::ptr::NonNull;
 
@@ -31,12 +33,12 @@ struct Seen {
 
 /// The address of the parent, as its children have it.
 #[derive(Clone, Copy)]
-struct Home(NonNull<Parent>);
+struct OwnerThread(NonNull<Parent>);
 
 // SAFETY: `Children` sees to it that the parent is alive while a child has not arrived.
-unsafe impl Send for Home {}
+unsafe impl Send for OwnerThread {}
 
-impl Home {
+impl OwnerThread {
     /// A parent whose children are linked to `above` but not started. The caller has the count of `start`.
     fn new(children: usize, above: &StopSource, seen: &Seen) -> Self {
         let parent = Box::new(Parent {
@@ -121,7 +123,7 @@ fn two_children_come_home_while_the_parent_is_asked_to_stop() {
     static TOO_LATE: Reached = Reached::new();
     explore(3, || {
         let (above, seen) = (StopSource::new(), Seen::default());
-        let home = Home::new(2, &above, &seen);
+        let home = OwnerThread::new(2, &above, &seen);
         let children = [thread::spawn(move || home.arrive()), thread::spawn(move || home.arrive())];
         home.arrive();
         let before = seen.finished.get();
@@ -152,7 +154,7 @@ fn a_request_from_another_thread_is_the_last_to_hold_the_parent() {
     static BY_START: Reached = Reached::new();
     explore(3, || {
         let (above, seen) = (StopSource::new(), Seen::default());
-        let home = Home::new(1, &above, &seen);
+        let home = OwnerThread::new(1, &above, &seen);
         let request = {
             let (above, seen) = (above.clone(), seen.clone());
             thread::spawn(move || {
@@ -185,7 +187,7 @@ fn a_child_fails_while_another_listens() {
     static NOT_TOLD: Reached = Reached::new();
     explore(3, || {
         let (above, seen) = (StopSource::new(), Seen::default());
-        let home = Home::new(2, &above, &seen);
+        let home = OwnerThread::new(2, &above, &seen);
         let told = Count::default();
         let failing = thread::spawn(move || home.fail());
         let listening = {
@@ -212,7 +214,7 @@ fn a_child_fails_while_the_parent_is_asked_to_stop() {
     static FOUND_ALL_HOME: Reached = Reached::new();
     explore(2, || {
         let (above, seen) = (StopSource::new(), Seen::default());
-        let home = Home::new(2, &above, &seen);
+        let home = OwnerThread::new(2, &above, &seen);
         let told = Count::default();
         let failing = thread::spawn(move || home.fail());
         let listening = {
@@ -242,7 +244,7 @@ fn a_parent_that_was_stopped_before_the_start_stops_its_children() {
     explore(3, || {
         let (above, seen) = (StopSource::new(), Seen::default());
         above.request_stop(StopReason::Requested);
-        let home = Home::new(1, &above, &seen);
+        let home = OwnerThread::new(1, &above, &seen);
         let told = Count::default();
         let child = {
             let told = told.clone();

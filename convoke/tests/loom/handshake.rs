@@ -1,5 +1,7 @@
 //! Work that completes on another thread while its `start` is still running, and is destroyed by its receiver.
 
+#![allow(unsafe_code)]
+
 use crate::model::{Reached, Seen, empty_quarantine, explore, start};
 use convoke_core::raw::Handshake;
 use convoke_core::raw::sync::{Arc, UnsafeCell, thread};

@@ -1,9 +1,11 @@
 //! Letters to a home that is being closed: each is opened once, by one thread at a time, and none is left behind.
+
+#![allow(unsafe_code)]
 use std::ptr::NonNull;
 
 use crate::model::{Reached, explore};
 use convoke_core::raw::sync::{Arc, UnsafeCell, thread};
-use convoke_core::raw::{Home, Letter};
+use convoke_core::raw::{OwnerThread, RemoteWake};
 
 /// What belongs to whoever is inside of the home: a count, changed without an atomic operation.
 struct Inside(UnsafeCell<usize>);
@@ -28,8 +30,8 @@ impl Inside {
 }
 
 /// Sends a letter to a home whose executor refuses everything, as one that has ended does.
-fn send(home: &Home, inside: &Inside) {
-    let letter = Letter::new(NonNull::from(inside).cast(), Inside::open);
+fn send(home: &OwnerThread, inside: &Inside) {
+    let letter = RemoteWake::new(NonNull::from(inside).cast(), Inside::open);
     // SAFETY: what it leads to is there until the model has ended.
     drop(unsafe { home.send(letter) });
 }
@@ -39,7 +41,7 @@ fn letters_that_meet_a_home_being_closed_are_opened_once_and_one_at_a_time() {
     static BEFORE: Reached = Reached::new();
     static AFTER: Reached = Reached::new();
     explore(3, || {
-        let (home, inside) = (Arc::new(Home::new()), Arc::new(Inside(UnsafeCell::new(0))));
+        let (home, inside) = (Arc::new(OwnerThread::new()), Arc::new(Inside(UnsafeCell::new(0))));
         let senders = [(); 2].map(|()| {
             let (home, inside) = (home.clone(), inside.clone());
             thread::spawn(move || send(&home, &inside))
@@ -50,7 +52,7 @@ fn letters_that_meet_a_home_being_closed_are_opened_once_and_one_at_a_time() {
         drop(closing);
         {
             // Nobody else is there for as long as this lives.
-            let _others_out = Home::keep_out(home.id().number());
+            let _others_out = OwnerThread::keep_out(home.id().number());
             // SAFETY: see above.
             let opened = inside.0.with(|count| unsafe { *count });
             if opened == 3 { BEFORE.here() } else { AFTER.here() }

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use crate::model::{Reached, explore};
 use convoke_core::raw::sync::thread;
-use convoke_net::raw::{Asker, Flights};
+use convoke_net::raw::{LookupWaiter, Lookups};
 use convoke_testing::workshop::polled_by_hand::PolledByHand as ByHand;
 
 /// Waits for the answer, as a thread does: how many addresses there are.
-fn found(asker: &Asker) -> io::Result<usize> {
+fn found(asker: &LookupWaiter) -> io::Result<usize> {
     ByHand::new(async { asker.found().await.map(|found| found.len()) }).wait()
 }
 
@@ -18,7 +18,7 @@ fn one_who_asks_while_a_lookup_ends_shares_it_or_begins_another() {
     static SHARED: Reached = Reached::new();
     static BEGAN: Reached = Reached::new();
     explore(3, || {
-        let flights = Arc::new(Flights::default());
+        let flights = Arc::new(Lookups::default());
         let (first, pilot) = flights.join("host");
         let pilot = pilot.expect("the first begins it");
         let lands = thread::spawn(move || pilot.land(Ok(vec![([127, 0, 0, 1], 0).into()])));
@@ -43,7 +43,7 @@ fn one_who_asks_while_the_last_one_leaves_is_not_left_with_a_lookup_that_stops()
     static STAYS: Reached = Reached::new();
     static STOPS: Reached = Reached::new();
     explore(3, || {
-        let flights = Arc::new(Flights::default());
+        let flights = Arc::new(Lookups::default());
         let (first, pilot) = flights.join("host");
         let pilot = pilot.expect("the first begins it");
         let leaves = thread::spawn(move || drop(first));

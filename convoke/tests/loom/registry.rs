@@ -1,4 +1,6 @@
 //! Models of the registry: the driver looks at a source for which it has an event, while the last user of that source drops it.
+
+#![allow(unsafe_code)]
 use core::marker::PhantomPinned;
 use std::sync::Arc;
 

@@ -1,6 +1,8 @@
 //! The rendezvous of a future and the operation it awaits, in all interleavings: the outcome is taken or destroyed once, by
 //! somebody who has it to himself; the waker is used by one at a time; and no wake-up is lost.
 
+#![allow(unsafe_code)]
+
 use crate::model::{Count, Reached, explore};
 use convoke_core::raw::sync::{Arc, UnsafeCell, thread};
 use convoke_core::raw::{Abandon, Complete, Peek, Rendezvous, Wait};

@@ -1,5 +1,7 @@
 //! Stop requests against everything that may happen at the same time, in every order.
 
+#![allow(unsafe_code)]
+
 use std::pin::{Pin, pin};
 
 use crate::model::{Count, Reached, explore};

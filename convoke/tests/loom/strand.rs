@@ -1,4 +1,6 @@
 //! The turns of a strand, in all interleavings: never two at once, nothing forgotten, each side of each race reached.
+
+#![allow(unsafe_code)]
 use std::sync::Arc as StdArc;
 use std::sync::Mutex as StdMutex;
 use std::sync::atomic::{AtomicUsize as StdUsize, Ordering::Relaxed as R};

@@ -1,4 +1,6 @@
 //! Models of permits that are given back while somebody begins to wait for them, or goes.
+
+#![allow(unsafe_code)]
 use std::sync::Arc;
 
 use crate::model::{Reached, explore};

@@ -11,7 +11,7 @@ use convoke_core::raw::sync::atomic::{AtomicBool, Ordering};
 use convoke_core::raw::sync::{Arc, Mutex, thread};
 use convoke_sender::prelude::*;
 use convoke_sender::sync_wait_with;
-use convoke_task::raw::wake_at_home;
+use convoke_task::raw::wake_locally;
 use convoke_task::{checkpoint, reschedule, scope, task};
 use convoke_testing::workshop::frames::Frames;
 
@@ -192,7 +192,7 @@ fn a_task_is_woken_in_place_while_its_waker_is_taken_elsewhere() {
                 checkpoint().await;
                 // As a driver does it: with the lock held, and the waker stays.
                 if let Some(waker) = &*kept.lock().unwrap() {
-                    assert!(wake_at_home(waker));
+                    assert!(wake_locally(waker));
                     IN_PLACE.here();
                 }
             })

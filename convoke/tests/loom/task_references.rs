@@ -4,7 +4,7 @@ use crate::model::{Reached, explore};
 use crate::played::{Left, Played};
 use convoke_core::raw::sync::atomic::{AtomicUsize, Ordering};
 use convoke_core::raw::sync::{Arc, Mutex, thread};
-use convoke_task::raw::task_state::{From, Leave, State, Wake};
+use convoke_task::raw::task_state::{Access, Leave, State, Wake};
 
 #[test]
 fn references_are_made_and_dropped_on_three_threads_and_the_task_is_freed_once() {
@@ -12,22 +12,22 @@ fn references_are_made_and_dropped_on_three_threads_and_the_task_is_freed_once()
     static AWAY: Reached = Reached::new();
     explore(2, || {
         let task = Played::queued(1);
-        task.state().begin(From::Home);
+        task.state().begin(Access::Local);
         // One that is made here and dropped there leaves the two counts uneven.
-        task.state().add_reference(From::Home);
+        task.state().add_reference(Access::Local);
         let others: Vec<_> = (0..2)
             .map(|number| {
                 let task = task.clone();
                 thread::spawn(move || {
                     if number == 0 {
-                        task.state().add_reference(From::Away);
-                        assert!(!task.drop_reference(From::Away), "there is another");
+                        task.state().add_reference(Access::Remote);
+                        assert!(!task.drop_reference(Access::Remote), "there is another");
                     }
-                    task.drop_reference(From::Away)
+                    task.drop_reference(Access::Remote)
                 })
             })
             .collect();
-        task.end(From::Home, From::Home);
+        task.end(Access::Local, Access::Local);
         let freed = others.into_iter().fold(false, |freed, other| freed | other.join().unwrap());
         assert!(task.is_free());
         AT_HOME.here_if(!freed);
@@ -46,14 +46,14 @@ fn a_shared_task_is_freed_once_by_whoever_is_last() {
         let other = {
             let task = task.clone();
             thread::spawn(move || {
-                task.state().add_reference(From::Anywhere);
-                let _ = task.wake(From::Anywhere);
-                task.drop_reference(From::Anywhere);
-                task.drop_reference(From::Anywhere)
+                task.state().add_reference(Access::Shared);
+                let _ = task.wake(Access::Shared);
+                task.drop_reference(Access::Shared);
+                task.drop_reference(Access::Shared)
             })
         };
-        task.state().begin(From::Anywhere);
-        task.end(From::Anywhere, From::Anywhere);
+        task.state().begin(Access::Shared);
+        task.end(Access::Shared, Access::Shared);
         let by_other = other.join().unwrap();
         assert!(task.is_free());
         ALONE.here_if(!by_other);
@@ -70,7 +70,8 @@ fn a_child_that_leaves_alone_was_given_out_before_its_parent_heard_of_it() {
     static LATER: Reached = Reached::new();
     static LATER_STILL: Reached = Reached::new();
     for home in [true, false] {
-        let (from, other) = if home { (From::Home, From::Away) } else { (From::Anywhere, From::Anywhere) };
+        let (from, other) =
+            if home { (Access::Local, Access::Remote) } else { (Access::Shared, Access::Shared) };
         explore(4, move || {
             let task = Played::queued(0);
             // The parent's list: whether the child is in it, and whether it was given out.
@@ -144,15 +145,15 @@ fn a_waker_that_is_used_up_at_home_and_one_that_is_dropped_elsewhere_free_the_ta
     static ELSEWHERE: Reached = Reached::new();
     explore(3, || {
         let task = Played::queued(1);
-        task.state().begin(From::Home);
-        task.state().add_reference(From::Home);
+        task.state().begin(Access::Local);
+        task.state().add_reference(Access::Local);
         let other = {
             let task = task.clone();
-            thread::spawn(move || task.drop_reference(From::Away))
+            thread::spawn(move || task.drop_reference(Access::Remote))
         };
         let wake = task.state().wake_and_drop_at_home().expect("it has not left, and the counts are small");
         assert_eq!(wake, Wake::Nothing, "it runs, and will be queued when it waits");
-        task.end(From::Home, From::Home);
+        task.end(Access::Local, Access::Local);
         let elsewhere = other.join().unwrap();
         assert!(task.is_free());
         HERE.here_if(!elsewhere);
@@ -171,24 +172,24 @@ fn a_handle_at_home_and_a_waker_elsewhere_free_the_task_once() {
         let freed = Arc::new(AtomicUsize::new(0));
         // Whether its kind is one that is there for ever: whoever frees it reads that.
         let left = Arc::new(Left::new());
-        state.begin(From::Home);
+        state.begin(Access::Local);
         // A waker is cloned at home, and goes away.
-        state.add_reference(From::Home);
+        state.add_reference(Access::Local);
         let elsewhere = {
             let (state, freed, left) = (state.clone(), freed.clone(), left.clone());
             thread::spawn(move || {
-                if state.drop_reference(From::Away) {
+                if state.drop_reference(Access::Remote) {
                     left.assert();
                     freed.fetch_add(1, Ordering::Relaxed);
                     FREED_ELSEWHERE.here();
                 }
             })
         };
-        let free = match state.finish_and_leave(From::Home) {
+        let free = match state.finish_and_leave(Access::Local) {
             Leave::Counted => {
                 COUNTED.here();
                 left.set();
-                state.drop_reference(From::Home)
+                state.drop_reference(Access::Local)
             }
             Leave::Alone | Leave::Here | Leave::Later => unreachable!("there is a waker, and no letter"),
         };

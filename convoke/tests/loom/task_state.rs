@@ -5,7 +5,7 @@ use crate::model::{Reached, explore};
 use crate::played::Played;
 use convoke_core::raw::sync::atomic::Ordering;
 use convoke_core::raw::sync::thread;
-use convoke_task::raw::task_state::{From, Leave, Pause, Wake};
+use convoke_task::raw::task_state::{Access, Leave, Pause, Wake};
 
 #[test]
 fn a_shared_task_is_woken_while_it_pauses() {
@@ -18,23 +18,23 @@ fn a_shared_task_is_woken_while_it_pauses() {
             let task = task.clone();
             thread::spawn(move || {
                 task.ready.store(true, Ordering::Relaxed);
-                let wake = task.wake(From::Anywhere);
-                task.drop_reference(From::Anywhere);
+                let wake = task.wake(Access::Shared);
+                task.drop_reference(Access::Shared);
                 wake
             })
         };
-        task.state().begin(From::Anywhere);
+        task.state().begin(Access::Shared);
         task.work();
         let seen = task.ready.load(Ordering::Relaxed);
-        let pause = task.state().pause(From::Anywhere);
+        let pause = task.state().pause(Access::Shared);
         if pause == Pause::Post {
             task.queued.add();
         }
         let wake = waker.join().unwrap();
         if task.take_runnable() {
-            task.state().begin(From::Anywhere);
+            task.state().begin(Access::Shared);
             assert!(task.ready.load(Ordering::Relaxed), "who is woken sees why");
-            task.end(From::Anywhere, From::Anywhere);
+            task.end(Access::Shared, Access::Shared);
         } else {
             assert!(seen, "a wake-up was lost");
             assert!(!task.is_free());
@@ -61,22 +61,22 @@ fn a_task_at_home_is_woken_from_elsewhere_by_a_letter() {
                 let task = task.clone();
                 thread::spawn(move || {
                     task.ready.store(true, Ordering::Relaxed);
-                    let wake = task.wake(From::Away);
-                    task.drop_reference(From::Away);
+                    let wake = task.wake(Access::Remote);
+                    task.drop_reference(Access::Remote);
                     wake
                 })
             })
             .collect();
-        task.state().begin(From::Home);
+        task.state().begin(Access::Local);
         task.work();
         let seen = task.ready.load(Ordering::Relaxed);
-        assert_eq!(task.state().pause(From::Home), Pause::Idle, "nobody else changes it");
+        assert_eq!(task.state().pause(Access::Local), Pause::Idle, "nobody else changes it");
         task.wait_for_letter();
-        task.open(From::Home);
+        task.open(Access::Local);
         assert!(task.take_runnable(), "the letter woke it");
-        task.state().begin(From::Home);
+        task.state().begin(Access::Local);
         assert!(task.ready.load(Ordering::Relaxed), "who is woken sees why");
-        let waited = task.end(From::Home, From::Home);
+        let waited = task.end(Access::Local, Access::Local);
         let sent =
             wakers.into_iter().map(|waker| waker.join().unwrap()).filter(|wake| *wake == Wake::Send).count();
         assert!(task.is_free());
@@ -101,12 +101,12 @@ fn a_task_at_home_leaves_while_it_is_woken_from_elsewhere() {
         let waker = {
             let task = task.clone();
             thread::spawn(move || {
-                let wake = task.wake(From::Away);
-                (wake, task.drop_reference(From::Away))
+                let wake = task.wake(Access::Remote);
+                (wake, task.drop_reference(Access::Remote))
             })
         };
-        task.state().begin(From::Home);
-        let waited = task.end(From::Home, From::Home);
+        task.state().begin(Access::Local);
+        let waited = task.end(Access::Local, Access::Local);
         let (wake, freed) = waker.join().unwrap();
         assert!(task.is_free());
         assert_eq!(wake == Wake::Send, waited, "a letter is waited for, and nothing else is");
@@ -128,14 +128,14 @@ fn a_shared_task_is_asked_to_stop_while_it_ends() {
         let asker = {
             let task = task.clone();
             thread::spawn(move || {
-                let wake = task.act(task.state().ask_stop(From::Anywhere));
-                task.drop_reference(From::Anywhere);
+                let wake = task.act(task.state().ask_stop(Access::Shared));
+                task.drop_reference(Access::Shared);
                 wake
             })
         };
-        task.state().begin(From::Anywhere);
+        task.state().begin(Access::Shared);
         let heard = task.state().stop_asked();
-        task.end(From::Anywhere, From::Anywhere);
+        task.end(Access::Shared, Access::Shared);
         assert_eq!(asker.join().unwrap(), Wake::Nothing, "who runs and ends is not queued again");
         assert!(task.is_free());
         HEARD.here_if(heard);
@@ -154,21 +154,21 @@ fn a_stop_from_elsewhere_reaches_a_task_that_waits_at_home() {
         let asker = {
             let task = task.clone();
             thread::spawn(move || {
-                let _ = task.act(task.state().ask_stop(From::Away));
-                task.drop_reference(From::Away);
+                let _ = task.act(task.state().ask_stop(Access::Remote));
+                task.drop_reference(Access::Remote);
             })
         };
-        task.state().begin(From::Home);
+        task.state().begin(Access::Local);
         let at_once = task.state().stop_asked();
         if !at_once {
-            assert_eq!(task.state().pause(From::Home), Pause::Idle);
+            assert_eq!(task.state().pause(Access::Local), Pause::Idle);
             task.wait_for_letter();
-            task.open(From::Home);
+            task.open(Access::Local);
             assert!(task.take_runnable());
-            task.state().begin(From::Home);
+            task.state().begin(Access::Local);
             assert!(task.state().stop_asked());
         }
-        task.end(From::Home, From::Home);
+        task.end(Access::Local, Access::Local);
         asker.join().unwrap();
         assert!(task.is_free());
         AT_ONCE.here_if(at_once);
@@ -186,7 +186,7 @@ fn a_task_moves_out_while_it_is_woken_and_its_letter_is_opened_where_it_was() {
     static OPENED_LATE: Reached = Reached::new();
     explore(3, || {
         let task = Played::queued(1);
-        task.state().begin(From::Home);
+        task.state().begin(Access::Local);
         let waker = {
             let task = task.clone();
             thread::spawn(move || {
@@ -198,35 +198,35 @@ fn a_task_moves_out_while_it_is_woken_and_its_letter_is_opened_where_it_was() {
         task.state().move_out();
         task.moved.store(true, Ordering::Release);
         // It woke itself, and goes on elsewhere: this thread is the home from here on.
-        assert_eq!(task.wake(From::Anywhere), Wake::Nothing);
+        assert_eq!(task.wake(Access::Shared), Wake::Nothing);
         task.work();
-        assert_eq!(task.state().pause(From::Anywhere), Pause::Post);
+        assert_eq!(task.state().pause(Access::Shared), Pause::Post);
         let runs_on = {
             let task = task.clone();
             thread::spawn(move || {
-                task.state().begin(From::Anywhere);
+                task.state().begin(Access::Shared);
                 task.work();
-                let leave = task.state().finish_and_leave(From::Anywhere);
+                let leave = task.state().finish_and_leave(Access::Shared);
                 if leave == Leave::Counted {
-                    task.leave_to_others(From::Anywhere);
+                    task.leave_to_others(Access::Shared);
                 }
                 leave
             })
         };
         let mut opened = None;
         if task.letter_has_come() {
-            opened = Some(task.open(From::Anywhere));
+            opened = Some(task.open(Access::Shared));
         }
         let wake = waker.join().unwrap();
         let leave = runs_on.join().unwrap();
         if task.letter_has_come() {
             assert!(opened.is_none(), "it was woken once");
-            opened = Some(task.open(From::Anywhere));
+            opened = Some(task.open(Access::Shared));
         }
         if leave == Leave::Later {
             assert!(opened.unwrap().leaving, "who opens the letter is told to go on");
-            assert_eq!(task.state().leave(From::Anywhere), Leave::Counted);
-            task.leave_to_others(From::Anywhere);
+            assert_eq!(task.state().leave(Access::Shared), Leave::Counted);
+            task.leave_to_others(Access::Shared);
         }
         assert!(task.is_free());
         BY_LETTER.here_if(wake == Wake::Send);
@@ -253,21 +253,21 @@ fn a_runnable_that_is_refused_elsewhere_is_sent_home_once() {
         let waker = {
             let task = task.clone();
             thread::spawn(move || {
-                let wake = task.wake(From::Away);
-                task.drop_reference(From::Away);
+                let wake = task.wake(Access::Remote);
+                task.drop_reference(Access::Remote);
                 wake
             })
         };
-        // Home: opens letters until the runnable has come back.
+        // OwnerThread: opens letters until the runnable has come back.
         loop {
             task.wait_for_letter();
-            if task.open(From::Home).refused {
+            if task.open(Access::Local).refused {
                 break;
             }
         }
         assert!(!task.take_runnable(), "it was queued all the time");
-        task.state().begin(From::Home);
-        task.end(From::Home, From::Home);
+        task.state().begin(Access::Local);
+        task.end(Access::Local, Access::Local);
         let sent = [refuser.join().unwrap(), waker.join().unwrap()];
         assert!(task.is_free());
         let sent = sent.iter().filter(|wake| **wake == Wake::Send).count();

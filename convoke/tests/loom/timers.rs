@@ -1,5 +1,7 @@
 //! Models of timers: a timer's call against its being taken back, a sleep's time against a stop, and a loop that is told
 //! of an earlier time while it falls asleep.
+
+#![allow(unsafe_code)]
 use std::ptr::NonNull;
 use std::time::{Duration, Instant};
 
@@ -280,9 +282,9 @@ fn a_time_that_is_told_to_a_loop_falling_asleep_is_heard() {
 
 /// What a loop of somebody else's is told by.
 #[derive(Default)]
-struct Bell(AtomicBool);
+struct WakeFlag(AtomicBool);
 
-impl Sleeper for Bell {
+impl Sleeper for WakeFlag {
     fn sleep(&self, _: Option<Instant>) {
         unreachable!("a guest does not sleep");
     }
@@ -299,7 +301,7 @@ fn a_time_that_is_told_to_a_guest_falling_asleep_is_seen_or_announced() {
     static SEEN: Reached = Reached::new();
     static ANNOUNCED: Reached = Reached::new();
     explore(3, || {
-        let bell = std::sync::Arc::new(Bell::default());
+        let bell = std::sync::Arc::new(WakeFlag::default());
         let run_loop = RunLoop::over(bell.clone(), None);
         let (executor, watched) = (run_loop.executor(), Watched::new());
         let timer = Address(watched.cast());

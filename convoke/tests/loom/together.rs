@@ -10,7 +10,7 @@ use crate::still_clock::StillClock;
 use convoke_core::ExecutorRef;
 use convoke_core::raw::sync::thread;
 use convoke_exec::raw::Alarm;
-use convoke_task::raw::{Bells, Key};
+use convoke_task::raw::{Key, WakeSet};
 
 /// Counts how often it is called. What it tells is looked at when the threads are joined.
 #[derive(Default)]
@@ -40,7 +40,7 @@ fn a_bell_that_rings_is_heard_once_whenever_its_owner_waits() {
     static WHILE_IT_WAITS: Reached = Reached::new();
     const CHILD: Key = Key { place: 7, serial: 1 };
     explore(3, || {
-        let bells = Bells::new();
+        let bells = WakeSet::new();
         let bell = bells.bell(CHILD);
         // Its child is polled a first time.
         bell.answer();
@@ -73,7 +73,7 @@ fn a_bell_that_rings_is_heard_once_whenever_its_owner_waits() {
 #[test]
 fn of_two_bells_that_ring_at_once_the_owner_is_woken_by_one_and_sees_both() {
     explore(3, || {
-        let bells = Bells::new();
+        let bells = WakeSet::new();
         let (count, waker) = Count::waker();
         let rings = [1, 2].map(|place| {
             let bell = bells.bell(Key { place, serial: 0 });

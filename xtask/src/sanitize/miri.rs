@@ -16,7 +16,7 @@ const FLAGS: &str =
     "-Zmiri-tree-borrows -Zmiri-disable-isolation -Zmiri-env-set=RUST_BACKTRACE=0 -Zmiri-ignore-leaks";
 
 /// The test programs of the short selection: those that show the most in a few minutes.
-const SHORT: [(&str, &[&str]); 1] = [("convoke-exec", &["scope", "wake_at_home"])];
+const SHORT: [(&str, &[&str]); 1] = [("convoke-exec", &["scope", "wake_locally"])];
 
 /// Every suite that needs no kernel.
 pub(super) fn whole(workspace: &Workspace) -> Verdict {

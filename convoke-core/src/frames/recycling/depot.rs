@@ -2,6 +2,8 @@
 //!
 //! The locks and counts are `std`'s also in a model: the depot is a static, and under a lock there is nothing to model.
 
+#![allow(unsafe_code)]
+
 use core::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

@@ -1,5 +1,7 @@
 //! A stack of freed frames of one class, with room for a fixed number: what threads pass each other through the depot.
 
+#![allow(unsafe_code)]
+
 use core::alloc::Layout;
 use core::ptr::NonNull;
 

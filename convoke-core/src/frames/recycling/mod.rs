@@ -1,6 +1,8 @@
 //! `Recycling`: freed frames are kept for the next ones, by each thread for itself, and passed on in bulk from threads
 //! that free to threads that allocate.
 
+#![allow(unsafe_code)]
+
 mod cache;
 mod classes;
 mod depot;

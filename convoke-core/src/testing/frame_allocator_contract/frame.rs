@@ -1,5 +1,7 @@
 //! A frame under test: filled with a pattern of its own, which must still be there when it is freed.
 
+#![allow(unsafe_code)]
+
 use core::alloc::Layout;
 use core::ptr::NonNull;
 

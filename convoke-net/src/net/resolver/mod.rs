@@ -10,7 +10,7 @@
 //! | `error.rs` | [`LookupError`]: which host was not found, and why |
 
 mod error;
-pub(crate) mod flight;
+pub(crate) mod lookup;
 mod names;
 mod service;
 mod table;

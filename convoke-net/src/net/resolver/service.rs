@@ -10,7 +10,7 @@ use convoke_task::context::{FromContext, Service};
 use convoke_task::{Bound, Context, Launched, launch};
 
 use super::error::naming;
-use super::flight::{Flights, Pilot};
+use super::lookup::{LookupRun, Lookups};
 use super::{Names, SystemNames};
 
 /// How many names a resolver looks up at a time, if nobody has said otherwise; and how many threads of the process ask the system for
@@ -30,8 +30,8 @@ pub struct Resolver {
     executor: Option<ExecutorRef>,
     names: Arc<dyn Names>,
     room: Bound,
-    flights: Arc<Flights>,
-    lookups: Lookups,
+    shared: Arc<Lookups>,
+    launched: LaunchedLookups,
 }
 
 impl Resolver {
@@ -41,8 +41,8 @@ impl Resolver {
             executor: context.executor(),
             names: context.use_service::<SystemNames>(),
             room: Bound::new(LOOKUPS),
-            flights: Arc::new(Flights::default()),
-            lookups: Lookups::default(),
+            shared: Arc::new(Lookups::default()),
+            launched: LaunchedLookups::default(),
         }
     }
 
@@ -80,28 +80,28 @@ impl Resolver {
     /// assert!(found.unwrap().unwrap().iter().all(|address| address.ip().is_loopback()));
     /// ```
     pub async fn look_up(&self, host: &str) -> io::Result<Vec<SocketAddr>> {
-        let (asker, first) = self.flights.join(host);
+        let (waiter, first) = self.shared.join(host);
         if let Some(pilot) = first
             && !self.start(pilot)
         {
             // The context ends: what closes with it may still want to know.
             return self.names.look_up(host).await.map_err(|error| naming(host, error));
         }
-        asker.found().await
+        waiter.found().await
     }
 
     /// Starts a lookup. Returns false if there is nothing to run it on any more.
-    fn start(&self, pilot: Pilot) -> bool {
+    fn start(&self, pilot: LookupRun) -> bool {
         let Some(executor) = &self.executor else { return false };
         let name = format!("lookup of {}", pilot.host());
         let launch = launch(executor).stop_token(pilot.stop_token()).name(name);
         let lookup = fly(pilot, self.room.clone(), self.names.clone());
-        self.lookups.add(|| launch.start(lookup))
+        self.launched.add(|| launch.start(lookup))
     }
 }
 
 /// Waits for its turn, and looks up.
-async fn fly(pilot: Pilot, room: Bound, names: Arc<dyn Names>) {
+async fn fly(pilot: LookupRun, room: Bound, names: Arc<dyn Names>) {
     let _permit = room.take(1).await;
     let found = names.look_up(&pilot.host()).await;
     pilot.land(found);
@@ -109,7 +109,7 @@ async fn fly(pilot: Pilot, room: Bound, names: Arc<dyn Names>) {
 
 /// The lookups that were started, until they have ended.
 #[derive(Debug, Default)]
-struct Lookups(Mutex<Started>);
+struct LaunchedLookups(Mutex<Started>);
 
 #[derive(Debug, Default)]
 struct Started {
@@ -119,7 +119,7 @@ struct Started {
     closed: bool,
 }
 
-impl Lookups {
+impl LaunchedLookups {
     /// Adds a lookup that `start` starts. Returns false, and starts nothing, once they are closed.
     fn add(&self, start: impl FnOnce() -> Launched<()>) -> bool {
         let mut started = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -166,11 +166,11 @@ impl Service for Resolver {
 
     async fn close(&self) {
         // Dropped in the task that closes the service, which waits for them before it ends.
-        drop(self.lookups.close());
+        drop(self.launched.close());
     }
 
     fn shutdown(&self) {
-        self.lookups.request_stop();
+        self.launched.request_stop();
     }
 }
 
@@ -184,7 +184,7 @@ impl fmt::Debug for Resolver {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Resolver")
             .field("room", &self.room)
-            .field("lookups", &self.lookups)
+            .field("lookups", &self.launched)
             .finish_non_exhaustive()
     }
 }

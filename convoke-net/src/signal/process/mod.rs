@@ -6,22 +6,22 @@
 
 #[cfg(unix)]
 #[path = "unix.rs"]
-mod ears;
+mod system;
 #[cfg(windows)]
 #[path = "windows.rs"]
-mod ears;
+mod system;
 #[cfg(not(any(unix, windows)))]
 #[path = "none.rs"]
-mod ears;
+mod system;
 
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use super::{Signal, SignalHub, SignalSource};
-use ears::Ears;
+use system::SystemSignals;
 
 pub(super) struct Process {
-    ears: Ears,
+    system: SystemSignals,
     hub: Arc<SignalHub>,
 }
 
@@ -35,8 +35,8 @@ impl Process {
         }
         let hub = Arc::new(SignalHub::new());
         let tell = hub.clone();
-        let ears = Ears::new(move |number| tell.hear(Signal::new(number)))?;
-        let process = Arc::new(Self { ears, hub });
+        let system = SystemSignals::new(move |number| tell.hear(Signal::new(number)))?;
+        let process = Arc::new(Self { system, hub });
         *known = Arc::downgrade(&process);
         Ok(process)
     }
@@ -48,8 +48,8 @@ impl Process {
 
 impl SignalSource for Process {
     fn listen_for(&self, signal: Signal) -> io::Result<()> {
-        if Ears::can_hear(signal.number()) {
-            return self.ears.listen_for(signal.number());
+        if SystemSignals::can_hear(signal.number()) {
+            return self.system.listen_for(signal.number());
         }
         let message = format!(
             "{signal} cannot be heard of: this system has no such signal, or lets no program hear of it"
@@ -62,5 +62,5 @@ impl SignalSource for Process {
 pub(super) fn raise(signal: Signal) -> io::Result<()> {
     let in_words =
         |error: io::Error| io::Error::new(error.kind(), format!("{signal} cannot be raised: {error}"));
-    ears::raise(signal.number()).map_err(in_words)
+    system::raise(signal.number()).map_err(in_words)
 }

@@ -2,9 +2,9 @@
 
 use std::io;
 
-pub(super) struct Ears;
+pub(super) struct SystemSignals;
 
-impl Ears {
+impl SystemSignals {
     pub(super) fn new(_tell: impl Fn(i32) + Send + 'static) -> io::Result<Self> {
         Err(no_signals())
     }

@@ -9,12 +9,12 @@ use signal_hook::iterator::{Handle, Signals};
 /// Numbers are below this, on all systems.
 const NUMBERS: i32 = 128;
 
-pub(super) struct Ears {
+pub(super) struct SystemSignals {
     handle: Handle,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Ears {
+impl SystemSignals {
     /// Calls `tell` on a thread, for each that it listens for.
     pub(super) fn new(tell: impl Fn(i32) + Send + 'static) -> io::Result<Self> {
         let mut signals = Signals::new(core::iter::empty::<i32>())?;
@@ -33,7 +33,7 @@ impl Ears {
     }
 }
 
-impl Drop for Ears {
+impl Drop for SystemSignals {
     fn drop(&mut self) {
         self.handle.close();
         // It may be the thread itself that has told the last one who wanted to hear: that ends by itself.

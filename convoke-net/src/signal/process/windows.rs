@@ -1,6 +1,8 @@
 //! Signals on Windows: Ctrl-C, which the system tells on a thread of its own, and what the program raises itself. A thread of
 //! ours passes them on, so that nobody's code runs where the system called.
 
+#![allow(unsafe_code)]
+
 use std::io;
 use std::sync::mpsc::{self, Sender};
 use std::sync::{Mutex, PoisonError};
@@ -10,13 +12,13 @@ use signal_hook::SigId;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::low_level::{register, unregister};
 
-pub(super) struct Ears {
+pub(super) struct SystemSignals {
     came: Option<Sender<i32>>,
     registered: Mutex<Vec<(i32, SigId)>>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Ears {
+impl SystemSignals {
     /// Calls `tell` on a thread, for each that it listens for.
     pub(super) fn new(tell: impl Fn(i32) + Send + 'static) -> io::Result<Self> {
         let (came, signals) = mpsc::channel();
@@ -43,7 +45,7 @@ impl Ears {
     }
 }
 
-impl Drop for Ears {
+impl Drop for SystemSignals {
     fn drop(&mut self) {
         for (_, id) in self.registered.get_mut().unwrap_or_else(PoisonError::into_inner).drain(..) {
             unregister(id);

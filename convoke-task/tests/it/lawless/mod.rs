@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use convoke::env::Changes;
 use convoke::prelude::*;
-use convoke::raw::{Home, Runnable, Timers};
+use convoke::raw::{OwnerThread, Runnable, Timers};
 use convoke::sync::{Mutex as TaskMutex, mpsc};
 use convoke::{
     CountingScope, Env, ExecutorRef, InlineExecutor, Panic, Strand, launch, reschedule, run_on, scope_on,
@@ -50,7 +50,7 @@ impl Executor for Lawless {
         self.state.inner.timers()
     }
 
-    fn home(&self) -> Option<&Home> {
+    fn owner_thread(&self) -> Option<&OwnerThread> {
         None
     }
 }

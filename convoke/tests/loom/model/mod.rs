@@ -2,6 +2,7 @@
 //! end is noticed.
 
 #![allow(dead_code, unreachable_pub)]
+#![allow(unsafe_code)]
 
 use std::cell::RefCell;
 use std::ptr::NonNull;

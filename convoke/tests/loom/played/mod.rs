@@ -1,10 +1,11 @@
 //! A task of which there is nothing but its state, played by the threads of a model.
 
 #![allow(dead_code, unreachable_pub)]
+#![allow(unsafe_code)]
 
 use convoke_core::raw::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use convoke_core::raw::sync::{Arc, Mutex, UnsafeCell, thread};
-use convoke_task::raw::task_state::{From, Leave, Opened, State, Wake};
+use convoke_task::raw::task_state::{Access, Leave, Opened, State, Wake};
 
 use super::model::Count;
 
@@ -121,11 +122,11 @@ impl Played {
         }
     }
 
-    pub fn wake(&self, from: From) -> Wake {
+    pub fn wake(&self, access: Access) -> Wake {
         self.act(self.state().wake(from))
     }
 
-    pub fn drop_reference(&self, from: From) -> bool {
+    pub fn drop_reference(&self, access: Access) -> bool {
         let last = self.state().drop_reference(from);
         if last {
             self.left.assert();
@@ -135,7 +136,7 @@ impl Played {
     }
 
     /// It has left, and gives up its own reference.
-    pub fn leave_to_others(&self, from: From) -> bool {
+    pub fn leave_to_others(&self, access: Access) -> bool {
         self.left.set();
         self.drop_reference(from)
     }
@@ -155,7 +156,7 @@ impl Played {
     }
 
     /// Opens a letter as the header does.
-    pub fn open(&self, from: From) -> Opened {
+    pub fn open(&self, access: Access) -> Opened {
         self.state().add_reference(from);
         let opened = self.state().open();
         if !opened.refused && !opened.leaving {
@@ -166,12 +167,12 @@ impl Played {
     }
 
     /// Where somebody is who is not at home.
-    pub fn where_outside(&self) -> From {
-        if self.moved.load(Ordering::Acquire) { From::Anywhere } else { From::Away }
+    pub fn where_outside(&self) -> Access {
+        if self.moved.load(Ordering::Acquire) { Access::Shared } else { Access::Remote }
     }
 
     /// Ends the task from inside. True if it had to wait for a letter.
-    pub fn end(&self, from: From, open_from: From) -> bool {
+    pub fn end(&self, access: Access, open_from: From) -> bool {
         self.work();
         let mut waited = false;
         let mut leave = self.state().finish_and_leave(from);

@@ -2,6 +2,7 @@
 //! sleep ends, and its memory goes, inside of its timer's call.
 
 #![allow(dead_code, unreachable_pub, reason = "several models share it")]
+#![allow(unsafe_code)]
 
 use std::ptr::NonNull;
 use std::time::Instant;

@@ -1,6 +1,8 @@
 //! Running a task once more that was woken while it ran, where the executor has no queue and would run it on top of us: deeper
 //! and deeper. Whoever is the first to do so runs it again, as often as it takes.
 
+#![allow(unsafe_code)]
+
 use core::cell::Cell;
 use core::ptr::{self, NonNull};
 

@@ -12,7 +12,7 @@ use convoke_core::raw::sync::{Mutex, MutexGuard};
 use convoke_core::raw::{wake, wake_if_any};
 
 /// The board, as its owner has it. When the owner goes, bells that are kept elsewhere lead nowhere.
-pub struct Bells {
+pub struct WakeSet {
     board: Arc<Board>,
 }
 
@@ -37,7 +37,7 @@ pub struct Key {
 }
 
 /// What a child's waker leads to.
-pub struct Bell {
+pub struct WakeFlag {
     key: Key,
     /// Whether the key is on the board, or taken from there and not yet answered. Whoever sets it writes the key there: so
     /// it is there once.
@@ -51,7 +51,7 @@ impl Board {
     }
 }
 
-impl Bells {
+impl WakeSet {
     /// A board with nothing on it.
     pub fn new() -> Self {
         Self { board: Arc::new(Board { state: Mutex::new(State { rung: Vec::new(), owner: None }) }) }
@@ -59,13 +59,13 @@ impl Bells {
 
     /// A bell that counts as rung: its child is to be polled a first time. It is for the caller to do so, for the key is not on
     /// the board.
-    pub fn bell(&self, key: Key) -> Arc<Bell> {
-        Arc::new(Bell { key, rung: AtomicBool::new(true), board: self.board.clone() })
+    pub fn bell(&self, key: Key) -> Arc<WakeFlag> {
+        Arc::new(WakeFlag { key, rung: AtomicBool::new(true), board: self.board.clone() })
     }
 
     /// What wakes the owner when there is something else for it than a bell.
-    pub(crate) fn owner(&self) -> OwnerBell {
-        OwnerBell { board: self.board.clone() }
+    pub(crate) fn owner(&self) -> OwnerFlag {
+        OwnerFlag { board: self.board.clone() }
     }
 
     /// Takes the keys off the board. The owner looks at them now: until it waits again nobody need wake it.
@@ -94,20 +94,20 @@ impl Bells {
     }
 }
 
-impl Default for Bells {
+impl Default for WakeSet {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl Drop for Bells {
+impl Drop for WakeSet {
     fn drop(&mut self) {
         let owner = self.board.lock().owner.take();
         drop(owner);
     }
 }
 
-impl Bell {
+impl WakeFlag {
     /// Its owner has taken the key off the board, and polls the child now, once for each time that it was there.
     pub fn answer(&self) {
         let rung = self.rung.swap(false, Ordering::AcqRel);
@@ -138,7 +138,7 @@ impl Bell {
     }
 }
 
-impl Wake for Bell {
+impl Wake for WakeFlag {
     fn wake(self: Arc<Self>) {
         self.ring();
     }
@@ -150,25 +150,25 @@ impl Wake for Bell {
 
 /// Wakes the owner of the bells.
 #[derive(Clone)]
-pub(crate) struct OwnerBell {
+pub(crate) struct OwnerFlag {
     board: Arc<Board>,
 }
 
-impl OwnerBell {
+impl OwnerFlag {
     pub(crate) fn ring(&self) {
         let owner = self.board.lock().owner.take();
         wake_if_any(owner);
     }
 }
 
-impl fmt::Debug for Bells {
+impl fmt::Debug for WakeSet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Bells").finish_non_exhaustive()
+        f.debug_struct("WakeSet").finish_non_exhaustive()
     }
 }
 
-impl fmt::Debug for Bell {
+impl fmt::Debug for WakeFlag {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Bell").field("key", &self.key).finish_non_exhaustive()
+        f.debug_struct("WakeFlag").field("key", &self.key).finish_non_exhaustive()
     }
 }

@@ -15,20 +15,20 @@ use convoke_io::driver::shut_down;
 
 /// All lookups that are under way, by name.
 #[derive(Debug)]
-pub struct Flights {
+pub struct Lookups {
     under_way: Mutex<HashMap<Arc<str>, Seats>>,
 }
 
 #[derive(Debug)]
 struct Seats {
-    flight: Arc<Flight>,
+    flight: Arc<Lookup>,
     /// How many wait for it. At zero it is not here any more.
     askers: usize,
 }
 
 /// What a lookup and those who wait for it share.
 #[derive(Debug)]
-struct Flight {
+struct Lookup {
     host: Arc<str>,
     found: OnceLock<Result<Arc<[SocketAddr]>, Arc<io::Error>>>,
     /// When something was found.
@@ -38,57 +38,57 @@ struct Flight {
 
 /// One who waits. When it is dropped, it does not any more.
 #[derive(Debug)]
-pub struct Asker {
-    flights: Arc<Flights>,
-    flight: Arc<Flight>,
+pub struct LookupWaiter {
+    flights: Arc<Lookups>,
+    flight: Arc<Lookup>,
 }
 
 /// The side of the lookup itself, which owes an answer: if it is dropped without one, those who wait are told so.
 #[derive(Debug)]
-pub struct Pilot {
-    flights: Arc<Flights>,
-    flight: Arc<Flight>,
+pub struct LookupRun {
+    flights: Arc<Lookups>,
+    flight: Arc<Lookup>,
 }
 
-impl Default for Flights {
+impl Default for Lookups {
     /// None is under way.
     fn default() -> Self {
         Self { under_way: Mutex::new(HashMap::new()) }
     }
 }
 
-impl Flights {
+impl Lookups {
     fn lock(&self) -> MutexGuard<'_, HashMap<Arc<str>, Seats>> {
         self.under_way.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Waits for the lookup of this host with others; the first is to start it.
-    pub fn join(self: &Arc<Self>, host: &str) -> (Asker, Option<Pilot>) {
+    pub fn join(self: &Arc<Self>, host: &str) -> (LookupWaiter, Option<LookupRun>) {
         let mut under_way = self.lock();
         if let Some(seats) = under_way.get_mut(host) {
             seats.askers += 1;
-            return (Asker { flights: self.clone(), flight: seats.flight.clone() }, None);
+            return (LookupWaiter { flights: self.clone(), flight: seats.flight.clone() }, None);
         }
-        let flight = Arc::new(Flight {
+        let flight = Arc::new(Lookup {
             host: host.into(),
             found: OnceLock::new(),
             landed: Event::new(),
             source: StopSource::new(),
         });
         under_way.insert(flight.host.clone(), Seats { flight: flight.clone(), askers: 1 });
-        let pilot = Pilot { flights: self.clone(), flight: flight.clone() };
-        (Asker { flights: self.clone(), flight }, Some(pilot))
+        let pilot = LookupRun { flights: self.clone(), flight: flight.clone() };
+        (LookupWaiter { flights: self.clone(), flight }, Some(pilot))
     }
 
     /// Whoever asks for its name from now on starts another.
-    fn remove(under_way: &mut HashMap<Arc<str>, Seats>, flight: &Arc<Flight>) {
+    fn remove(under_way: &mut HashMap<Arc<str>, Seats>, flight: &Arc<Lookup>) {
         if under_way.get(&flight.host).is_some_and(|seats| Arc::ptr_eq(&seats.flight, flight)) {
             under_way.remove(&flight.host);
         }
     }
 }
 
-impl Asker {
+impl LookupWaiter {
     /// Waits for what is found. Stopped, if a stop is asked for.
     pub async fn found(&self) -> io::Result<Vec<SocketAddr>> {
         self.flight.landed.wait().await;
@@ -99,7 +99,7 @@ impl Asker {
     }
 }
 
-impl Drop for Asker {
+impl Drop for LookupWaiter {
     fn drop(&mut self) {
         let mut under_way = self.flights.lock();
         let Some(seats) = under_way.get_mut(&self.flight.host) else { return };
@@ -108,7 +108,7 @@ impl Drop for Asker {
         }
         seats.askers -= 1;
         if seats.askers == 0 {
-            Flights::remove(&mut under_way, &self.flight);
+            Lookups::remove(&mut under_way, &self.flight);
             drop(under_way);
             // What a callback of the lookup throws has been reported by the panic hook, and is no business of who leaves.
             let _ = Panic::catch(|| self.flight.source.request_stop(StopReason::Abandoned));
@@ -116,7 +116,7 @@ impl Drop for Asker {
     }
 }
 
-impl Pilot {
+impl LookupRun {
     /// What is to be looked up.
     pub fn host(&self) -> Arc<str> {
         self.flight.host.clone()
@@ -135,14 +135,14 @@ impl Pilot {
     fn tell(&self, found: io::Result<Vec<SocketAddr>>) {
         // The first counts: after `land` there is nothing left to say.
         if self.flight.found.set(found.map(Arc::from).map_err(Arc::new)).is_ok() {
-            Flights::remove(&mut self.flights.lock(), &self.flight);
+            Lookups::remove(&mut self.flights.lock(), &self.flight);
             // A waker of those who wait may throw, and we may be here because the lookup did.
             let _ = Panic::catch(|| self.flight.landed.set());
         }
     }
 }
 
-impl Drop for Pilot {
+impl Drop for LookupRun {
     fn drop(&mut self) {
         if self.flight.found.get().is_none() {
             let has_panicked = std::thread::panicking();
@@ -172,8 +172,8 @@ mod tests {
         }
     }
 
-    fn begun() -> (Asker, Pilot) {
-        let (asker, pilot) = Arc::new(Flights::default()).join("host");
+    fn begun() -> (LookupWaiter, LookupRun) {
+        let (asker, pilot) = Arc::new(Lookups::default()).join("host");
         (asker, pilot.expect("it is the first"))
     }
 

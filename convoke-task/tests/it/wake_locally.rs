@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::task::{Poll, Waker};
 
 use convoke::prelude::*;
-use convoke::raw::{Home, Runnable, wake_at_home};
+use convoke::raw::{OwnerThread, Runnable, wake_locally};
 
 /// A task's waker, kept by somebody else, and how often the task was polled.
 #[derive(Clone, Default)]
@@ -52,8 +52,8 @@ fn a_task_of_the_loop_that_runs_here_is_queued_once() {
         scope(async |s| {
             s.spawn(kept.second_poll());
             let waker = kept.left().await;
-            assert!(wake_at_home(&waker));
-            assert!(wake_at_home(&waker), "it is queued already, so nothing is left to be done");
+            assert!(wake_locally(&waker));
+            assert!(wake_locally(&waker), "it is queued already, so nothing is left to be done");
             assert_eq!(kept.polls(), 1, "it is not run here");
         })
         .await
@@ -66,7 +66,7 @@ fn a_task_that_runs_is_polled_again() {
     let mut polls = 0;
     let outcome = RunLoop::new().block_on(poll_fn(|cx| {
         polls += 1;
-        assert!(wake_at_home(cx.waker()));
+        assert!(wake_locally(cx.waker()));
         if polls == 3 { Poll::Ready(()) } else { Poll::Pending }
     }));
     assert_eq!((outcome, polls), (Outcome::Value(()), 3));
@@ -80,7 +80,7 @@ fn on_another_thread_nothing_is_done() {
             s.spawn(kept.second_poll());
             let waker = kept.left().await;
             let elsewhere = waker.clone();
-            assert!(!std::thread::spawn(move || wake_at_home(&elsewhere)).join().unwrap());
+            assert!(!std::thread::spawn(move || wake_locally(&elsewhere)).join().unwrap());
             checkpoint().await;
             assert_eq!(kept.polls(), 1, "it was not woken");
             waker.wake();
@@ -97,7 +97,7 @@ fn another_loop_on_the_same_thread_is_not_its_home() {
         scope(async |s| {
             s.spawn(kept.second_poll());
             let waker = kept.left().await;
-            let inner = RunLoop::new().block_on(async { wake_at_home(&waker) });
+            let inner = RunLoop::new().block_on(async { wake_locally(&waker) });
             assert_eq!(inner, Outcome::Value(false));
             waker.wake();
         })
@@ -116,26 +116,26 @@ fn a_task_that_has_ended_stays_so() {
             kept.left().await.wake();
         })
         .await;
-        wake_at_home(&kept.waker().unwrap())
+        wake_locally(&kept.waker().unwrap())
     });
     assert_eq!((outcome, kept.polls()), (Outcome::Value(false), 2));
 }
 
 #[test]
 fn wakers_of_others_and_threads_without_a_loop_are_left_alone() {
-    assert!(!wake_at_home(Waker::noop()));
+    assert!(!wake_locally(Waker::noop()));
     let kept = Kept::default();
     let run_loop = RunLoop::new();
     let outcome = run_loop.block_on(async {
         scope(async |s| {
-            assert!(!wake_at_home(Waker::noop()));
+            assert!(!wake_locally(Waker::noop()));
             s.spawn(kept.second_poll());
             kept.left().await.wake();
         })
         .await
     });
     assert_eq!(outcome, Outcome::Value(()));
-    assert!(!wake_at_home(&kept.waker().unwrap()));
+    assert!(!wake_locally(&kept.waker().unwrap()));
 }
 
 /// A handle of a loop that counts what goes through it.
@@ -157,8 +157,8 @@ impl<X: Executor> Executor for Counting<X> {
         self.inner.post(runnable);
     }
 
-    fn home(&self) -> Option<&Home> {
-        self.inner.home()
+    fn owner_thread(&self) -> Option<&OwnerThread> {
+        self.inner.owner_thread()
     }
 }
 
@@ -171,7 +171,7 @@ fn an_executor_in_between_is_asked_for_each_wake() {
         scope(async |s| {
             s.spawn_on(&counting, kept.second_poll());
             let waker = kept.left().await;
-            assert!(!wake_at_home(&waker));
+            assert!(!wake_locally(&waker));
             checkpoint().await;
             assert_eq!(kept.polls(), 1, "it was not woken");
             waker.wake();

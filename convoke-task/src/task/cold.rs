@@ -1,6 +1,8 @@
 //! What only some tasks need, made when it is first needed: room for what is awaited, a stop token to hand out, an executor
 //! that the task moved to.
 
+#![allow(unsafe_code)]
+
 use core::alloc::Layout;
 use core::cell::{Cell, UnsafeCell};
 use core::fmt;
@@ -11,14 +13,14 @@ use convoke_core::raw::Waits;
 use convoke_core::raw::sync::atomic::{AtomicU32, Ordering};
 use convoke_core::{Env, StopReason};
 
-use super::site::TaskKind;
+use super::spawn_site::TaskKind;
 use crate::surroundings::Surroundings;
 use convoke_core::raw::{contain, report_panic};
 
 /// All of it belongs to whoever is inside the task, except `gone`, which operations that leave elsewhere count up, and what people
 /// who look see: `kind`, which is not changed, and `waits`.
 #[repr(C)]
-pub(crate) struct Side {
+pub(crate) struct ColdState {
     /// First, so that its address is ours: the task leads here, and no longer to its site.
     kind: TaskKind,
     /// Where the task waits, or waited last, while it is watched: longer than its header knows.
@@ -40,7 +42,7 @@ pub(crate) struct Side {
     moved_to: UnsafeCell<Vec<Box<Env>>>,
 }
 
-impl Side {
+impl ColdState {
     /// A side table, in memory of the allocator, if it has some; for a task of this kind.
     pub(super) fn make(allocator: &FrameAllocator, kind: TaskKind) -> Option<NonNull<Self>> {
         let memory = allocator.allocate(Layout::new::<Self>())?.cast::<Self>();
@@ -189,7 +191,7 @@ impl Side {
     }
 }
 
-impl Side {
+impl ColdState {
     /// Frees the environments of executors that the task has left, unless an operation may still borrow one.
     ///
     /// # Safety
@@ -231,8 +233,8 @@ pub(super) fn no_memory(layout: Layout) -> ! {
     )
 }
 
-impl fmt::Debug for Side {
+impl fmt::Debug for ColdState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Side").field("operations", &self.operations.get()).finish_non_exhaustive()
+        f.debug_struct("ColdState").field("operations", &self.operations.get()).finish_non_exhaustive()
     }
 }

@@ -1,41 +1,43 @@
 //! Where a task hangs: what it inherits from there, and the links by which its parent knows it.
 
+#![allow(unsafe_code)]
+
 use core::fmt;
 use core::ptr::NonNull;
 use std::time::Instant;
 
-use convoke_core::raw::HomeId;
+use convoke_core::raw::OwnerId;
 use convoke_core::{Env, Executor, StopReason};
 
 use super::header::TaskHeader;
-use super::site::Sites;
+use super::spawn_site::Sites;
 use convoke_core::raw::{contain, report_panic};
 
 /// What all tasks in one place have in common. It is part of a parent: a scope, a launch, the operation of a task that
 /// was connected; and outlives the tasks.
-pub(crate) struct Place {
+pub(crate) struct ParentLink {
     env: NonNull<Env>,
     /// The home of the environment's executor, asked for once.
-    home: HomeId,
+    home: OwnerId,
     deadline: Option<Instant>,
     /// The task above, for people who look. Compared, never followed.
     pub(crate) parent: Option<NonNull<TaskHeader>>,
-    reason: unsafe fn(NonNull<Place>) -> Option<StopReason>,
+    reason: unsafe fn(NonNull<ParentLink>) -> Option<StopReason>,
     /// Where in the program its tasks are started.
     sites: Sites,
 }
 
-impl Place {
+impl ParentLink {
     /// A place with this environment, whose parent says by `reason` why it has asked its tasks to stop.
     ///
     /// # Safety
     /// The environment, whose home this is, and the parent outlive the place, and `reason` may be called for as long as there are tasks in it.
     pub(crate) unsafe fn new(
         env: NonNull<Env>,
-        home: HomeId,
+        home: OwnerId,
         deadline: Option<Instant>,
         parent: Option<NonNull<TaskHeader>>,
-        reason: unsafe fn(NonNull<Place>) -> Option<StopReason>,
+        reason: unsafe fn(NonNull<ParentLink>) -> Option<StopReason>,
     ) -> Self {
         Self { env, home, deadline, parent, reason, sites: Sites::new() }
     }
@@ -54,7 +56,7 @@ impl Place {
 
     /// The home of tasks that are started here.
     #[inline]
-    pub(crate) fn home(&self) -> HomeId {
+    pub(crate) fn home(&self) -> OwnerId {
         self.home
     }
 
@@ -64,9 +66,11 @@ impl Place {
     }
 
     /// The home of what runs in this environment. An executor whose `home` panics has none: then its tasks are shared.
-    pub(crate) fn home_of(env: &Env) -> HomeId {
-        let mut home = HomeId::NONE;
-        contain(report_panic, || home = env.executor().home().map_or(HomeId::NONE, |home| home.id()));
+    pub(crate) fn home_of(env: &Env) -> OwnerId {
+        let mut home = OwnerId::NONE;
+        contain(report_panic, || {
+            home = env.executor().owner_thread().map_or(OwnerId::NONE, |home| home.id())
+        });
         home
     }
 
@@ -76,7 +80,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for ParentLink {
     #[inline]
     fn drop(&mut self) {
         let env = self.env;
@@ -86,9 +90,9 @@ impl Drop for Place {
     }
 }
 
-impl fmt::Debug for Place {
+impl fmt::Debug for ParentLink {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Place").field("env", self.env()).finish_non_exhaustive()
+        f.debug_struct("ParentLink").field("env", self.env()).finish_non_exhaustive()
     }
 }
 

@@ -1,13 +1,15 @@
 //! Waking a task at home by the waker that somebody keeps: without a call, a reference, or any code of the program's. For drivers,
 //! whose thread mostly is the home of those who wait.
 
+#![allow(unsafe_code)]
+
 use core::ptr::{self, NonNull};
 use core::task::Waker;
 
 use convoke_core::raw::Runnable;
 
 use super::header::TaskHeader;
-use super::state::{From, Wake};
+use super::state::{Access, Wake};
 use convoke_exec::raw::Runner;
 
 /// Wakes a task that lives in the loop which this thread runs. False if the waker is of anything else: then nothing was done, and it
@@ -15,7 +17,7 @@ use convoke_exec::raw::Runner;
 ///
 /// The task is put into the queue of the loop, and nothing else happens; so this may be called with a lock held.
 #[inline]
-pub fn wake_at_home(waker: &Waker) -> bool {
+pub fn wake_locally(waker: &Waker) -> bool {
     let Some(task) = task_of(waker) else { return false };
     // SAFETY: the waker is a reference to its task.
     let this = unsafe { task.as_ref() };
@@ -25,7 +27,7 @@ pub fn wake_at_home(waker: &Waker) -> bool {
         {
             return false;
         }
-        if this.state.wake(From::Home) == Wake::Post {
+        if this.state.wake(Access::Local) == Wake::Post {
             // SAFETY: the state has said that the runnable is ours to make.
             runner.push(unsafe { Runnable::new(task.cast()) });
         }

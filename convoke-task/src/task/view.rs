@@ -1,16 +1,18 @@
 //! A task as people who look see it, from any thread, while it runs; and where it writes down what they see.
 
+#![allow(unsafe_code)]
+
 use core::panic::Location;
 
 use convoke_core::raw::Waits;
 
 use super::header::TaskHeader;
-use super::site::TaskKind;
+use super::spawn_site::TaskKind;
 use convoke_core::raw::watching::watch;
 
 /// What is seen of a task.
 #[derive(Clone, Copy, Debug)]
-pub struct Look {
+pub struct TaskView {
     /// Where it was started.
     pub location: &'static Location<'static>,
     /// True while it is polled.
@@ -32,12 +34,12 @@ impl TaskHeader {
     ///
     /// # Safety
     /// The task is in a list of its parent's, or known to it otherwise, and stays there meanwhile.
-    pub(crate) unsafe fn look(&self) -> Look {
+    pub(crate) unsafe fn look(&self) -> TaskView {
         // SAFETY: the caller's.
         let kind = unsafe { self.kind_seen() };
         // SAFETY: the side table is freed with the task. Of what is in it we look at this alone: the rest is not ours.
         let kept = kind.side.and_then(|side| unsafe { &(*side.as_ptr()).waits }.get());
-        Look {
+        TaskView {
             location: kind.location,
             running: self.state.is_running(),
             queued: self.state.is_queued(),

@@ -2,10 +2,12 @@
 //! tasks that live there is changed by plain loads and stores; what comes from elsewhere is a letter, and the thread at
 //! home acts on it.
 //!
-//! 1. At most one thread is inside a home at a time. [`Home::enter`] asks its caller for that.
+//! 1. At most one thread is inside a home at a time. [`OwnerThread::enter`] asks its caller for that.
 //! 2. A home that is closed is entered by nobody any more except by its occupant (`closed.rs`).
 //! 3. The header of a home is posted by whoever puts the first letter into an empty box, and not again before it was called.
 //!    What is posted keeps the home: an executor may lose the handle that the home came from before it runs what it was given.
+
+#![allow(unsafe_code)]
 
 use core::cell::UnsafeCell;
 use core::fmt;
@@ -21,9 +23,9 @@ use crate::this_thread::{Polling, ThisThread};
 
 /// The number of a home. Zero is nobody's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct HomeId(u32);
+pub struct OwnerId(u32);
 
-impl HomeId {
+impl OwnerId {
     /// Nobody's.
     pub const NONE: Self = Self(0);
 
@@ -53,8 +55,8 @@ impl HomeId {
 }
 
 /// See the head of this file.
-pub struct Home {
-    id: HomeId,
+pub struct OwnerThread {
+    id: OwnerId,
     shared: Arc<Shared>,
 }
 
@@ -63,7 +65,7 @@ pub struct Home {
 pub(super) struct Shared {
     /// First, so that its address is ours; not in a cell of a model's, which has other things first.
     header: UnsafeCell<Header>,
-    id: HomeId,
+    id: OwnerId,
     closed: AtomicBool,
     /// The mark of the thread that made it: work that must not leave its thread is destroyed there or not at all.
     thread: u64,
@@ -71,13 +73,13 @@ pub(super) struct Shared {
 }
 
 struct Letters {
-    list: Vec<Letter>,
+    list: Vec<RemoteWake>,
     posted: bool,
 }
 
 /// Something for the thread at home to do.
 #[derive(Clone, Copy)]
-pub struct Letter {
+pub struct RemoteWake {
     to: NonNull<()>,
     open: unsafe fn(NonNull<()>),
 }
@@ -87,18 +89,18 @@ unsafe impl Sync for Shared {}
 // SAFETY: a home is not bound to a thread as such; rule 1 is.
 unsafe impl Send for Shared {}
 // SAFETY: whoever writes a letter promises that it may be opened on the thread at home.
-unsafe impl Send for Letter {}
+unsafe impl Send for RemoteWake {}
 
 /// This thread is at home for as long as this lives.
 #[derive(Debug)]
-pub struct AtHome<'a> {
-    before: HomeId,
+pub struct OnOwnerThread<'a> {
+    before: OwnerId,
     /// Of a home that is closed. It goes after this thread has left.
     occupant: Option<Occupant>,
-    _home: PhantomData<(&'a Home, *mut ())>,
+    _home: PhantomData<(&'a OwnerThread, *mut ())>,
 }
 
-impl Drop for AtHome<'_> {
+impl Drop for OnOwnerThread<'_> {
     #[inline]
     fn drop(&mut self) {
         ThisThread::with(|thread| thread.home.set(self.before.0));
@@ -108,7 +110,7 @@ impl Drop for AtHome<'_> {
     }
 }
 
-impl Home {
+impl OwnerThread {
     /// A home of the thread that makes it.
     pub fn new() -> Self {
         let id = next_id();
@@ -124,7 +126,7 @@ impl Home {
 
     /// Its number.
     #[inline]
-    pub fn id(&self) -> HomeId {
+    pub fn id(&self) -> OwnerId {
         self.id
     }
 
@@ -138,8 +140,8 @@ impl Home {
     /// # Safety
     /// Rule 1: no other thread is inside, or comes in before the guard is dropped; and it is not closed.
     #[inline]
-    pub unsafe fn enter(&self) -> AtHome<'_> {
-        AtHome { before: self.id.enter(), occupant: None, _home: PhantomData }
+    pub unsafe fn enter(&self) -> OnOwnerThread<'_> {
+        OnOwnerThread { before: self.id.enter(), occupant: None, _home: PhantomData }
     }
 
     /// Closes it: from now on its letters are opened wherever they arrive, one thread at a time. Returns inside; all letters
@@ -147,13 +149,13 @@ impl Home {
     ///
     /// # Safety
     /// As for `enter`, and nobody will call `enter` any more.
-    pub unsafe fn close(&self) -> AtHome<'_> {
+    pub unsafe fn close(&self) -> OnOwnerThread<'_> {
         let occupant = Occupant::of_closing(&self.shared);
         self.shared.closed.store(true, Ordering::Release);
         if occupant.is_some() {
             Polling::here(Polling::enter_closed);
         }
-        AtHome { before: self.id.enter(), occupant, _home: PhantomData }
+        OnOwnerThread { before: self.id.enter(), occupant, _home: PhantomData }
     }
 
     /// Whether it was closed.
@@ -165,7 +167,7 @@ impl Home {
     /// and is used there while its home is not run. Waits for a thread that is inside the home just now, which is possible
     /// only if it is closed. Letters that arrive meanwhile are opened when the guard goes.
     pub fn keep_out(number: u32) -> impl Sized {
-        KeepOut::new(HomeId(number))
+        KeepOut::new(OwnerId(number))
     }
 
     /// Sends a letter to the thread at home. What is returned must be posted to the executor whose home this is.
@@ -173,7 +175,7 @@ impl Home {
     /// # Safety
     /// The letter may be opened once, at home, until it is.
     #[must_use = "without it nobody opens the letter"]
-    pub unsafe fn send(&self, letter: Letter) -> Option<Runnable> {
+    pub unsafe fn send(&self, letter: RemoteWake) -> Option<Runnable> {
         let mut letters = self.shared.letters();
         letters.list.push(letter);
         let post = !core::mem::replace(&mut letters.posted, true);
@@ -184,7 +186,7 @@ impl Home {
 }
 
 impl Shared {
-    pub(super) fn id(&self) -> HomeId {
+    pub(super) fn id(&self) -> OwnerId {
         self.id
     }
 
@@ -206,7 +208,7 @@ impl Shared {
     unsafe fn called(header: NonNull<Header>, call: Call) {
         // SAFETY: the pointer and the count are those that `runnable` gave away.
         let home = unsafe { Arc::from_raw(header.as_ptr().cast_const().cast::<Self>()) };
-        if call == Call::Run && HomeId::here() == home.id && !home.is_closed() {
+        if call == Call::Run && OwnerId::here() == home.id && !home.is_closed() {
             return home.open_posted();
         }
         home.letters().posted = false;
@@ -270,7 +272,7 @@ impl Shared {
 }
 
 /// This thread goes back to where it was, out of a home that is closed, when this is dropped.
-struct Left(HomeId);
+struct Left(OwnerId);
 
 impl Drop for Left {
     fn drop(&mut self) {
@@ -279,7 +281,7 @@ impl Drop for Left {
     }
 }
 
-impl Letter {
+impl RemoteWake {
     /// `open(to)` is to be called at home.
     #[inline]
     pub const fn new(to: NonNull<()>, open: unsafe fn(NonNull<()>)) -> Self {
@@ -287,30 +289,30 @@ impl Letter {
     }
 }
 
-fn next_id() -> HomeId {
+fn next_id() -> OwnerId {
     static NEXT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(1);
     // When all numbers are used up homes are nobody's: their tasks cost a little more then.
     let next = NEXT.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |next| next.checked_add(1));
-    HomeId(next.unwrap_or(0))
+    OwnerId(next.unwrap_or(0))
 }
 
-impl Default for Home {
+impl Default for OwnerThread {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl fmt::Debug for Home {
+impl fmt::Debug for OwnerThread {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Home")
+        f.debug_struct("OwnerThread")
             .field("id", &self.id)
             .field("closed", &self.is_closed())
             .finish_non_exhaustive()
     }
 }
 
-impl fmt::Debug for Letter {
+impl fmt::Debug for RemoteWake {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Letter").field(&self.to).finish()
+        f.debug_tuple("RemoteWake").field(&self.to).finish()
     }
 }

@@ -1,5 +1,7 @@
 //! What the first task of a chain stands on: its environment, owned here, and its link to the stop token in there.
 
+#![allow(unsafe_code)]
+
 use core::cell::Cell;
 use core::future::Future;
 use core::panic::Location;
@@ -11,13 +13,13 @@ use convoke_core::raw::sync::UnsafeCell;
 use convoke_core::{Env, StopReason};
 
 use crate::registry::{Entry, Found};
-use crate::task::{AskStop, Ending, Place, TaskHeader, Vacant};
+use crate::task::{AskStop, Ending, ParentLink, TaskHeader, Vacant};
 
 /// See the head of this file. It belongs to `start` until that has posted the task, and then to the task.
 #[repr(C)]
-pub(crate) struct Ground {
+pub(crate) struct RootParent {
     /// First, so that its address is ours.
-    place: Place,
+    place: ParentLink,
     env: Env,
     callback: UnsafeCell<Option<RawCallback<AskStop>>>,
     /// In the registry of those who look, from the start of the task until it has ended.
@@ -27,21 +29,21 @@ pub(crate) struct Ground {
 }
 
 // SAFETY: the environment is shared; the callback is used as is said above.
-unsafe impl Sync for Ground {}
+unsafe impl Sync for RootParent {}
 // SAFETY: it is moved only before it is used.
-unsafe impl Send for Ground {}
+unsafe impl Send for RootParent {}
 
-impl Ground {
-    /// Ground that will lie at this address.
+impl RootParent {
+    /// RootParent that will lie at this address.
     ///
     /// # Safety
     /// What is returned is put there before it is used, and stays until its task has ended.
     pub(crate) unsafe fn new(at: NonNull<Self>, env: Env, name: Option<Arc<str>>) -> Self {
-        let (home, deadline) = (Place::home_of(&env), env.stop().deadline());
+        let (home, deadline) = (ParentLink::home_of(&env), env.stop().deadline());
         // SAFETY: the address is that of a field, and the environment stays beside the place; `reason` asks it.
         let place = unsafe {
             let env = NonNull::new_unchecked(&raw mut (*at.as_ptr()).env);
-            Place::new(env, home, deadline, None, Self::reason)
+            ParentLink::new(env, home, deadline, None, Self::reason)
         };
         let (callback, task) = (UnsafeCell::new(None), Cell::new(None));
         Self { place, env, callback, entry: Entry::new(), task, name }
@@ -53,7 +55,7 @@ impl Ground {
 
     /// # Safety
     /// There are tasks in this place.
-    unsafe fn reason(place: NonNull<Place>) -> Option<StopReason> {
+    unsafe fn reason(place: NonNull<ParentLink>) -> Option<StopReason> {
         // SAFETY: the place is the first field (`repr(C)`).
         unsafe { place.cast::<Self>().as_ref() }.env.stop().reason()
     }
@@ -61,7 +63,7 @@ impl Ground {
     /// Makes the task and posts it. The future comes back if there is no memory.
     ///
     /// # Safety
-    /// Called once. The ground stays where it is until the ending has delivered; the ending calls [`ended`](Ground::ended). The
+    /// Called once. The ground stays where it is until the ending has delivered; the ending calls [`ended`](RootParent::ended). The
     /// future is `Send`, or the task `local` and this thread at the home of the executor. What the future borrows outlives
     /// the task.
     pub(crate) unsafe fn start<F: Future, M: Ending<F::Output>>(

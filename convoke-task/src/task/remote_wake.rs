@@ -1,12 +1,14 @@
 //! Letters to a task that lives at home, from those who are away: to wake it, to ask it to stop, or to hand back its runnable.
 
+#![allow(unsafe_code)]
+
 use core::ptr::NonNull;
 
-use convoke_core::raw::{Letter, Runnable, post_contained};
+use convoke_core::raw::{RemoteWake, Runnable, post_contained};
 use convoke_core::{Executor, Panic};
 
 use super::header::{Stage, TaskHeader, drop_reference};
-use super::place::Place;
+use super::parent_link::ParentLink;
 
 impl TaskHeader {
     /// # Safety
@@ -24,17 +26,17 @@ impl TaskHeader {
     ///
     /// # Safety
     /// The state has said that a letter is to be sent, and this is the task's place, or was.
-    pub(super) unsafe fn send_in(task: NonNull<Self>, place: NonNull<Place>) {
+    pub(super) unsafe fn send_in(task: NonNull<Self>, place: NonNull<ParentLink>) {
         // SAFETY: the task waits for the letter, and so its place is there until that is opened. From then on this thread uses only
         // a handle of its own, in which the home lies.
         unsafe {
             let place = place.as_ref();
             let Ok(executor) = Panic::catch(|| place.env().executor().clone()) else { unreachable_home() };
-            let Ok(Some(home)) = Panic::catch(|| executor.home()) else { unreachable_home() };
+            let Ok(Some(home)) = Panic::catch(|| executor.owner_thread()) else { unreachable_home() };
             if home.id() != place.home() {
                 unreachable_home();
             }
-            let letter = Letter::new(task.cast(), Self::open_letter);
+            let letter = RemoteWake::new(task.cast(), Self::open_letter);
             if let Some(runnable) = home.send(letter) {
                 post_contained(executor, runnable);
             }

@@ -15,16 +15,16 @@ use std::sync::Arc;
 use convoke_core::raw::Frame;
 use convoke_core::{Outcome, Panic};
 
-use super::bells::{Bell, Bells, Key};
 use super::ended::ended;
+use super::wake_set::{Key, WakeFlag, WakeSet};
 use crate::region::{BodyMark, Region};
 use convoke_core::raw::visit_step;
 
 /// See the head of this file. `T` is what the owner wants to know of each child.
-pub(crate) struct WokenSet<F: ?Sized, T = ()> {
+pub(crate) struct BranchSet<F: ?Sized, T = ()> {
     children: Vec<Option<Child<F, T>>>,
     free: Vec<usize>,
-    bells: Bells,
+    bells: WakeSet,
     /// Those to be polled before the owner waits again.
     round: VecDeque<Key>,
     /// How many children there were.
@@ -36,7 +36,7 @@ pub(crate) struct WokenSet<F: ?Sized, T = ()> {
 struct Child<F: ?Sized, T> {
     future: Pin<Box<F>>,
     serial: u64,
-    bell: Arc<Bell>,
+    bell: Arc<WakeFlag>,
     /// Of the bell. Made once: making one counts.
     waker: Waker,
     begun: bool,
@@ -44,19 +44,19 @@ struct Child<F: ?Sized, T> {
     tag: T,
 }
 
-impl<F: Future + ?Sized, T> WokenSet<F, T> {
+impl<F: Future + ?Sized, T> BranchSet<F, T> {
     pub(crate) fn new() -> Self {
         Self {
             children: Vec::new(),
             free: Vec::new(),
-            bells: Bells::new(),
+            bells: WakeSet::new(),
             round: VecDeque::new(),
             serial: 0,
             held: 0,
         }
     }
 
-    pub(crate) fn bells(&self) -> &Bells {
+    pub(crate) fn bells(&self) -> &WakeSet {
         &self.bells
     }
 
@@ -80,7 +80,7 @@ impl<F: Future + ?Sized, T> WokenSet<F, T> {
     }
 
     /// A bell for something that its owner polls beside the children, when this key comes up. It does so in this round.
-    pub(crate) fn bell_beside(&mut self, key: Key) -> Arc<Bell> {
+    pub(crate) fn bell_beside(&mut self, key: Key) -> Arc<WakeFlag> {
         self.round.push_back(key);
         self.bells.bell(key)
     }
@@ -105,7 +105,7 @@ impl<F: Future + ?Sized, T> WokenSet<F, T> {
         self.round.pop_front()
     }
 
-    /// Polls the child of this key, which [`next`](WokenSet::next) has said, if it is still there. What has come of it, if it
+    /// Polls the child of this key, which [`next`](BranchSet::next) has said, if it is still there. What has come of it, if it
     /// has ended; then it is gone.
     pub(crate) fn poll(&mut self, key: Key, region: &Region) -> Option<(Outcome<F::Output>, T)> {
         let child = self.children[key.place].as_mut().filter(|child| child.serial == key.serial)?;
@@ -150,9 +150,9 @@ impl<F: Future + ?Sized, T> WokenSet<F, T> {
     }
 }
 
-impl<F: ?Sized, T> fmt::Debug for WokenSet<F, T> {
+impl<F: ?Sized, T> fmt::Debug for BranchSet<F, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("WokenSet")
+        f.debug_struct("BranchSet")
             .field("children", &(self.children.len() - self.free.len()))
             .finish_non_exhaustive()
     }
@@ -184,7 +184,7 @@ mod tests {
         .await;
     }
 
-    fn poll_round(set: &mut WokenSet<impl Future>, region: &Region) {
+    fn poll_round(set: &mut BranchSet<impl Future>, region: &Region) {
         set.begin_round();
         while let Some(key) = set.next() {
             set.poll(key, region);
@@ -197,7 +197,7 @@ mod tests {
         let visited = count_steps(|| {
             let outcome = block_on(async {
                 let wakers = Mutex::new(Vec::new());
-                let (mut set, region) = (WokenSet::new(), Region::new());
+                let (mut set, region) = (BranchSet::new(), Region::new());
                 for _ in 0..CHILDREN {
                     set.insert(Box::pin(waits(&wakers)), ());
                 }

@@ -1,6 +1,8 @@
 //! Where a child and its handle meet: in the child, right behind its header. There the handle, which does not know the type of
 //! the child, finds it without a pointer of its own.
 
+#![allow(unsafe_code)]
+
 use core::panic::Location;
 use core::ptr::NonNull;
 use core::task::Waker;
@@ -13,7 +15,7 @@ use crate::task::TaskHeader;
 
 /// The first field of the ending of a child with a handle.
 #[repr(C)]
-pub(super) struct MeetingPoint<K: Kind> {
+pub(super) struct HandleRendezvous<K: Kind> {
     pub(super) meeting: Rendezvous,
     /// Of whoever awaits the handle. The meeting says whose it is.
     pub(super) waker: UnsafeCell<Option<Waker>>,
@@ -21,7 +23,7 @@ pub(super) struct MeetingPoint<K: Kind> {
     pub(super) location: K::Kept,
 }
 
-impl<K: Kind> MeetingPoint<K> {
+impl<K: Kind> HandleRendezvous<K> {
     /// How far behind the beginning of the child it lies.
     pub(super) const AT: usize = size_of::<TaskHeader>().next_multiple_of(align_of::<Self>());
 

@@ -12,11 +12,11 @@ use super::stream::Stream;
 use super::{HostId, SocketId, State};
 
 #[derive(Debug, Default)]
-pub(crate) struct Graves {
+pub(crate) struct CrashedSockets {
     sockets: BTreeMap<SocketId, Socket>,
 }
 
-impl Graves {
+impl CrashedSockets {
     pub(super) fn get(&mut self, id: SocketId) -> Option<&mut Socket> {
         self.sockets.get_mut(&id)
     }
@@ -40,7 +40,7 @@ impl State {
                 self.sockets.insert(id, orphan);
             }
             if socket.is_open() {
-                self.graves.sockets.insert(id, socket);
+                self.crashed.sockets.insert(id, socket);
             }
         }
         self.ask_later(host);
@@ -73,18 +73,18 @@ impl State {
         }
         let id = self.add(host, local.clone(), Kind::Stream(Stream::new()), Holder::Nobody);
         let buried = self.sockets.remove(&id).map(|socket| (id, socket));
-        self.graves.sockets.extend(buried);
+        self.crashed.sockets.extend(buried);
         Ok(Some(id))
     }
 
     /// Whether its host has crashed.
     pub(crate) fn is_dead(&self, id: SocketId) -> bool {
-        self.graves.contain(id)
+        self.crashed.contain(id)
     }
 
     /// The program of a crashed host is dropped, and its socket with it. Dropped without the lock: it may know wakers.
     pub(crate) fn unearth(&mut self, id: SocketId) -> Option<Unearthed> {
-        self.graves.sockets.remove(&id).map(|socket| Unearthed { _socket: socket })
+        self.crashed.sockets.remove(&id).map(|socket| Unearthed { _socket: socket })
     }
 }
 

@@ -14,7 +14,7 @@ const AT_THE_MOST: u32 = 4096;
 
 /// What the last waits say about the next. One thread waits at a time; what another makes of it is merely less good.
 #[derive(Debug)]
-pub(crate) struct Alertness {
+pub(crate) struct AdaptiveSpin {
     longest: Duration,
     /// How many more sleeps have to be short.
     missing: AtomicU32,
@@ -22,7 +22,7 @@ pub(crate) struct Alertness {
     enough: AtomicU32,
 }
 
-impl Alertness {
+impl AdaptiveSpin {
     /// Looks for so long at the most; not at all, if that is zero.
     pub(crate) fn new(longest: Duration) -> Self {
         Self { longest, missing: AtomicU32::new(ENOUGH), enough: AtomicU32::new(ENOUGH) }
@@ -71,7 +71,7 @@ mod tests {
     const LONG: Duration = Duration::from_micros(51);
 
     /// How many short sleeps it takes until it looks.
-    fn short_sleeps_until_alert(alertness: &Alertness) -> u32 {
+    fn short_sleeps_until_alert(alertness: &AdaptiveSpin) -> u32 {
         (0..)
             .find(|_| {
                 alertness.is_alert() || {
@@ -84,7 +84,7 @@ mod tests {
 
     #[test]
     fn a_row_of_short_sleeps_makes_it_look() {
-        let alertness = Alertness::new(LONGEST);
+        let alertness = AdaptiveSpin::new(LONGEST);
         assert_eq!(short_sleeps_until_alert(&alertness), ENOUGH);
         alertness.slept(LONGEST);
         assert!(alertness.is_alert(), "more of them change nothing");
@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn one_long_sleep_begins_the_row_anew() {
-        let alertness = Alertness::new(LONGEST);
+        let alertness = AdaptiveSpin::new(LONGEST);
         (1..ENOUGH).for_each(|_| alertness.slept(LONGEST));
         alertness.slept(LONG);
         assert_eq!(short_sleeps_until_alert(&alertness), ENOUGH);
@@ -100,7 +100,7 @@ mod tests {
 
     #[test]
     fn each_look_in_vain_makes_the_next_one_rarer_until_one_has_found_something() {
-        let alertness = Alertness::new(LONGEST);
+        let alertness = AdaptiveSpin::new(LONGEST);
         let mut rows = Vec::new();
         for _ in 0..12 {
             rows.push(short_sleeps_until_alert(&alertness));

@@ -5,6 +5,8 @@
 //!    left its place does not lead to a site any more: rule 6 of the header.
 //! 2. Sites are added from any thread, by who has made them; of `first` each belongs to who has taken its number.
 
+#![allow(unsafe_code)]
+
 use core::alloc::Layout;
 use core::cell::UnsafeCell;
 use core::fmt;
@@ -16,8 +18,8 @@ use convoke_core::env::FrameAllocator;
 use convoke_core::raw::WorkKind;
 use convoke_core::raw::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
-use super::place::Place;
-use super::side::Side;
+use super::cold::ColdState;
+use super::parent_link::ParentLink;
 
 /// What a task leads to: that of its site, or a copy of its own, in its side table.
 #[repr(C)]
@@ -26,10 +28,10 @@ pub(super) struct TaskKind {
     /// First, so that its address is ours.
     pub(super) work: WorkKind,
     /// Null for a task that has left.
-    pub(super) place: *const Place,
+    pub(super) place: *const ParentLink,
     pub(super) location: &'static Location<'static>,
     /// What it lies in, if that is a side table.
-    pub(super) side: Option<NonNull<Side>>,
+    pub(super) side: Option<NonNull<ColdState>>,
 }
 
 impl TaskKind {
@@ -40,23 +42,24 @@ impl TaskKind {
 }
 
 /// Tasks of one type, started by one line of the program, in one place.
-struct Site {
+struct SpawnSite {
     kind: TaskKind,
     /// The one that was added before, or `NOWHERE`.
-    next: *mut Site,
+    next: *mut SpawnSite,
 }
 
 // SAFETY: rule 1: it is not changed.
-unsafe impl Sync for Site {}
+unsafe impl Sync for SpawnSite {}
 
 /// The end of every list. No task is like it.
-static NOWHERE: Site = Site { kind: TaskKind::left(WorkKind::new(|_, _| {})), next: ptr::null_mut() };
+static NOWHERE: SpawnSite =
+    SpawnSite { kind: TaskKind::left(WorkKind::new(|_, _| {})), next: ptr::null_mut() };
 
 /// The sites of one place, the newest first. Mostly there is one, and most often the newest is asked for.
 pub(super) struct Sites {
-    newest: AtomicPtr<Site>,
+    newest: AtomicPtr<SpawnSite>,
     /// Room for the first of them; the others are allocated.
-    first: UnsafeCell<[MaybeUninit<Site>; FIRST]>,
+    first: UnsafeCell<[MaybeUninit<SpawnSite>; FIRST]>,
     /// How many of those were taken, or more.
     taken: AtomicU32,
 }
@@ -81,13 +84,13 @@ impl Sites {
     /// These are the sites of this place, which does not move any more.
     #[inline]
     pub(super) unsafe fn find(
-        place: &Place,
+        place: &ParentLink,
         work: WorkKind,
         location: &'static Location<'static>,
     ) -> Option<NonNull<TaskKind>> {
         let newest = place.sites().newest.load(Ordering::Acquire);
         // SAFETY: rule 1: what is in the list is there for as long as its place, which the caller has.
-        if let Some(found) = unsafe { Site::of(newest, work, location) } {
+        if let Some(found) = unsafe { SpawnSite::of(newest, work, location) } {
             return Some(found);
         }
         // SAFETY: these are the sites of this place, which does not move: `find`'s caller.
@@ -95,14 +98,14 @@ impl Sites {
     }
 
     /// Searches the rest of the list, and adds a site if there is none. Pointers to sites stay raw: they lead back to the memory
-    /// that `free` gives to the allocator, which a reference to a `Site` does not.
+    /// that `free` gives to the allocator, which a reference to a `SpawnSite` does not.
     ///
     /// # Safety
     /// As for `find`; `newest` was loaded from these sites.
     #[cold]
     unsafe fn find_or_add(
-        place: &Place,
-        mut newest: *mut Site,
+        place: &ParentLink,
+        mut newest: *mut SpawnSite,
         work: WorkKind,
         location: &'static Location<'static>,
     ) -> Option<NonNull<TaskKind>> {
@@ -111,7 +114,7 @@ impl Sites {
         while !site.is_null() {
             // SAFETY: rule 1: it is in the list.
             unsafe {
-                if let Some(found) = Site::of(site, work, location) {
+                if let Some(found) = SpawnSite::of(site, work, location) {
                     return Some(found);
                 }
                 site = (*site).next;
@@ -122,7 +125,7 @@ impl Sites {
         let kind = TaskKind { work, place, location, side: None };
         loop {
             // SAFETY: the room is ours until it is in the list: rule 2.
-            unsafe { site.write(Site { kind, next: newest }) };
+            unsafe { site.write(SpawnSite { kind, next: newest }) };
             // Two of the same are none too many: who adds one while another does, may.
             match sites.newest.compare_exchange(newest, site.as_ptr(), Ordering::AcqRel, Ordering::Acquire) {
                 Ok(_) => return Some(site.cast()),
@@ -131,17 +134,17 @@ impl Sites {
         }
     }
 
-    fn room(&self, allocator: &FrameAllocator) -> Option<NonNull<Site>> {
+    fn room(&self, allocator: &FrameAllocator) -> Option<NonNull<SpawnSite>> {
         let full = FIRST as u32;
         let mut taken = self.taken.load(Ordering::Relaxed);
         if taken < full {
             taken = self.taken.fetch_add(1, Ordering::Relaxed);
         }
         if taken >= full {
-            return allocator.allocate(Layout::new::<Site>()).map(NonNull::cast);
+            return allocator.allocate(Layout::new::<SpawnSite>()).map(NonNull::cast);
         }
         // SAFETY: it is one of the array.
-        NonNull::new(unsafe { self.first.get().cast::<Site>().add(taken as usize) })
+        NonNull::new(unsafe { self.first.get().cast::<SpawnSite>().add(taken as usize) })
     }
 
     /// Gives the memory back. A place that has no more than the first sites does not ask for the allocator.
@@ -149,8 +152,8 @@ impl Sites {
     /// # Safety
     /// Called once, last; no task leads here any more, and the allocator is the one of `find`.
     pub(super) unsafe fn free<'a>(&mut self, allocator: impl Fn() -> &'a FrameAllocator) {
-        let first = self.first.get().cast::<Site>();
-        let is_first = |site: *mut Site| (first..first.wrapping_add(FIRST)).contains(&site);
+        let first = self.first.get().cast::<SpawnSite>();
+        let is_first = |site: *mut SpawnSite| (first..first.wrapping_add(FIRST)).contains(&site);
         let mut site = self.newest.load(Ordering::Acquire);
         while !ptr::eq(site, &NOWHERE) {
             // SAFETY: all that are in the list are there, and each is freed once.
@@ -158,7 +161,7 @@ impl Sites {
                 let next = (*site).next;
                 if !is_first(site) {
                     let memory = NonNull::new_unchecked(site.cast());
-                    allocator().deallocate(memory, Layout::new::<Site>());
+                    allocator().deallocate(memory, Layout::new::<SpawnSite>());
                 }
                 site = next;
             }
@@ -166,7 +169,7 @@ impl Sites {
     }
 }
 
-impl Site {
+impl SpawnSite {
     /// The kind of this site, if its tasks are run by this code and started at this line.
     ///
     /// # Safety

@@ -18,7 +18,7 @@ const DONE: u8 = 3;
 
 /// The word.
 #[derive(Debug)]
-pub(super) struct Meeting(AtomicU8);
+pub(super) struct ResultRendezvous(AtomicU8);
 
 /// What the work must do with its result.
 #[derive(Debug, PartialEq, Eq)]
@@ -49,7 +49,7 @@ pub(super) enum AfterAbandon {
     Drop,
 }
 
-impl Meeting {
+impl ResultRendezvous {
     pub(super) fn new() -> Self {
         Self(AtomicU8::new(RUNNING))
     }
@@ -95,25 +95,25 @@ mod tests {
 
     #[test]
     fn the_work_is_told_who_wants_its_result() {
-        let meeting = Meeting::new();
+        let meeting = ResultRendezvous::new();
         assert_eq!(meeting.complete(), AfterCompletion::Keep);
         assert_eq!(meeting.consume(), AfterConsume::Take);
-        let meeting = Meeting::new();
+        let meeting = ResultRendezvous::new();
         assert_eq!(meeting.consume(), AfterConsume::Wait);
         assert_eq!(meeting.complete(), AfterCompletion::Deliver);
         assert!(!meeting.leave(), "it is on its way");
-        let meeting = Meeting::new();
+        let meeting = ResultRendezvous::new();
         assert_eq!(meeting.abandon(), AfterAbandon::AskToStop);
         assert_eq!(meeting.complete(), AfterCompletion::Discard);
     }
 
     #[test]
     fn a_consumer_that_left_gets_nothing_and_a_result_that_is_there_is_dropped() {
-        let meeting = Meeting::new();
+        let meeting = ResultRendezvous::new();
         assert_eq!(meeting.consume(), AfterConsume::Wait);
         assert!(meeting.leave());
         assert_eq!(meeting.complete(), AfterCompletion::Discard);
-        let meeting = Meeting::new();
+        let meeting = ResultRendezvous::new();
         assert_eq!(meeting.complete(), AfterCompletion::Keep);
         assert_eq!(meeting.abandon(), AfterAbandon::Drop);
     }

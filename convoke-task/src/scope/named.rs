@@ -1,13 +1,15 @@
 //! A child with a name. The name lies in the child, and is found by people who look for as long as the child's memory is
 //! there: whoever has no name pays nothing for those who have.
 
+#![allow(unsafe_code)]
+
 use core::ptr::NonNull;
 use std::sync::Arc;
 
 use super::block::{Block, ChildEnd};
 use super::child::Where;
 use crate::registry::{Entry, Found};
-use crate::task::{Known, Place, TaskHeader};
+use crate::task::{Known, ParentLink, TaskHeader};
 
 /// Where a child hangs that has a name.
 pub(super) struct Titled<W> {
@@ -63,8 +65,8 @@ unsafe impl<O, W: Where<O>> Where<O> for Titled<W> {
     unsafe fn settle(
         this: NonNull<Self>,
         child: NonNull<TaskHeader>,
-        scope: NonNull<Place>,
-    ) -> NonNull<Place> {
+        scope: NonNull<ParentLink>,
+    ) -> NonNull<ParentLink> {
         // SAFETY: the caller's; a field has an address.
         unsafe { W::settle(NonNull::new_unchecked(&raw mut (*this.as_ptr()).inner), child, scope) }
     }
