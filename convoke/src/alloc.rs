@@ -1,0 +1,6 @@
+//! Frame allocators: where the memory of tasks comes from, chosen per chain. [`frame()`] puts a single future there.
+
+#[doc(inline)]
+pub use convoke_core::frames::{AllocError, Allocator, Bounded, Counting, FrameAllocator, Recycling};
+#[doc(inline)]
+pub use convoke_task::{Framed, frame, frame_dyn, frame_dyn_local, try_frame};

@@ -1,0 +1,14 @@
+//! The environment of a task: executor, stop token, deadline, frame allocator and locals. It is set where work is launched and
+//! inherited by everything below.
+//!
+//! [`current`] is what the running task sees of it, [`with_local()`] changes a local for a future, [`Changes`] names the changes for
+//! a launch.
+
+#[doc(inline)]
+pub use convoke_core::env::*;
+#[doc(inline)]
+pub use convoke_core::{Env, OwnedStopCallback, StopCallback, StopRef};
+#[doc(inline)]
+pub use convoke_task::chance;
+#[doc(inline)]
+pub use convoke_task::{WithLocal, current, with_local};

@@ -1,0 +1,10 @@
+//! Inspecting a running program: [`tree()`] shows every task and where it waits, [`diagnose()`] names tasks that hold their thread,
+//! wait for themselves or for each other.
+
+#[doc(inline)]
+pub use convoke_inspect::diagnosis::{
+    Deadlock, Diagnosing, Diagnosis, Entangled, Futurelock, Involved, Owned, Quiet, Report, Stall, StallOver,
+    Watcher, diagnose,
+};
+#[doc(inline)]
+pub use convoke_inspect::tree::{TaskNode, TaskState, Tree, tree};
