@@ -12,6 +12,8 @@
 #[doc(inline)]
 pub use convoke_core::AwaitError;
 #[doc(inline)]
+pub use convoke_core::outcome::Failure;
+#[doc(inline)]
 pub use convoke_task::concurrent::*;
 #[doc(inline)]
 pub use convoke_task::generator::*;
