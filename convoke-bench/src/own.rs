@@ -20,9 +20,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex};
 use std::time::{Duration, Instant};
 
-use convoke::algorithm::schedule::Schedule;
+use convoke::env::Env;
+use convoke::executor::ExecutorRef;
 use convoke::raw::Slot;
-use convoke::{Env, Executor, ExecutorRef, Never, Operation, Outcome, Receiver, Sender};
+use convoke::sender::algorithm::schedule::Schedule;
+use convoke::sender::algorithm::schedule::Scheduler;
+use convoke::sender::{Operation, Receiver, Sender};
+use convoke::{Executor, Never, Outcome};
 
 /// An environment for as long as the process lasts.
 pub(crate) fn leaked_env(executor: impl Executor) -> &'static Env {

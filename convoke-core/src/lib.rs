@@ -113,7 +113,7 @@ pub mod raw {
         //!     let announcement = Arc::new(Announcement::default());
         //!     let says = announcement.clone();
         //!     let other = thread::spawn(move || says.say(7));
-        //!     let heard = sync_wait(task(async move { announcement.hear().await }));
+        //!     let heard = block_on(async move { announcement.hear().await });
         //!     assert_eq!(heard, Outcome::Value(7));
         //!     other.join().unwrap();
         //! });

@@ -124,7 +124,8 @@ impl<V, E> Outcome<V, E> {
     /// The value, or which of the other three doors it was.
     ///
     /// ```
-    /// use convoke::{Outcome, outcome::Failure};
+    /// use convoke::Outcome;
+    /// use convoke::task::Failure;
     ///
     /// fn main_of_a_program(outcome: Outcome<u32, std::num::ParseIntError>) -> Result<u32, Box<dyn std::error::Error>> {
     ///     Ok(outcome.into_result()?)

@@ -8,7 +8,7 @@ use socket2::SockRef;
 
 use crate::addresses;
 use crate::poller::Handle;
-use crate::socket::Socket;
+use crate::socket::{Socket, handle};
 
 /// So many buffers every system takes in one call. Of more it may take the first ones alone, and a transfer that falls short
 /// then says nothing about the socket.
@@ -39,33 +39,6 @@ pub(crate) fn is_known(socket: &StandardSocket) -> bool {
             true
         }
         _ => false,
-    }
-}
-
-/// The socket, for the kernel.
-#[cfg(unix)]
-pub(crate) fn handle(socket: &StandardSocket) -> Handle<'_> {
-    use std::os::fd::AsFd;
-    match socket {
-        StandardSocket::TcpListener(socket) => socket.as_fd(),
-        StandardSocket::TcpStream(socket) => socket.as_fd(),
-        StandardSocket::UdpSocket(socket) => socket.as_fd(),
-        StandardSocket::UnixListener(socket) => socket.as_fd(),
-        StandardSocket::UnixStream(socket) => socket.as_fd(),
-        StandardSocket::UnixDatagram(socket) => socket.as_fd(),
-        _ => unreachable!("what is adopted is of a kind that is known"),
-    }
-}
-
-/// The socket, for the kernel.
-#[cfg(windows)]
-pub(crate) fn handle(socket: &StandardSocket) -> Handle<'_> {
-    use std::os::windows::io::AsSocket;
-    match socket {
-        StandardSocket::TcpListener(socket) => socket.as_socket(),
-        StandardSocket::TcpStream(socket) => socket.as_socket(),
-        StandardSocket::UdpSocket(socket) => socket.as_socket(),
-        _ => unreachable!("what is adopted is of a kind that is known"),
     }
 }
 

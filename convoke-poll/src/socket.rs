@@ -9,7 +9,6 @@ use std::os::fd::AsRawFd;
 
 use convoke_io::driver::StandardSocket;
 
-use crate::calls;
 use crate::poller::Handle;
 
 /// See the head of this file.
@@ -26,7 +25,7 @@ impl Socket {
         Self {
             // SAFETY: `standard` has it open, and is there for as long as this: it is not changed, and not handed out.
             #[cfg(unix)]
-            descriptor: unsafe { Handle::borrow_raw(calls::handle(&standard).as_raw_fd()) },
+            descriptor: unsafe { Handle::borrow_raw(handle(&standard).as_raw_fd()) },
             standard,
         }
     }
@@ -41,7 +40,7 @@ impl Socket {
     /// The socket, for the kernel.
     #[cfg(windows)]
     pub(crate) fn handle(&self) -> Handle<'_> {
-        calls::handle(&self.standard)
+        handle(&self.standard)
     }
 }
 
@@ -51,5 +50,32 @@ impl Deref for Socket {
     #[inline]
     fn deref(&self) -> &StandardSocket {
         &self.standard
+    }
+}
+
+/// The socket, for the kernel.
+#[cfg(unix)]
+pub(crate) fn handle(socket: &StandardSocket) -> Handle<'_> {
+    use std::os::fd::AsFd;
+    match socket {
+        StandardSocket::TcpListener(socket) => socket.as_fd(),
+        StandardSocket::TcpStream(socket) => socket.as_fd(),
+        StandardSocket::UdpSocket(socket) => socket.as_fd(),
+        StandardSocket::UnixListener(socket) => socket.as_fd(),
+        StandardSocket::UnixStream(socket) => socket.as_fd(),
+        StandardSocket::UnixDatagram(socket) => socket.as_fd(),
+        _ => unreachable!("what is adopted is of a kind that is known"),
+    }
+}
+
+/// The socket, for the kernel.
+#[cfg(windows)]
+pub(crate) fn handle(socket: &StandardSocket) -> Handle<'_> {
+    use std::os::windows::io::AsSocket;
+    match socket {
+        StandardSocket::TcpListener(socket) => socket.as_socket(),
+        StandardSocket::TcpStream(socket) => socket.as_socket(),
+        StandardSocket::UdpSocket(socket) => socket.as_socket(),
+        _ => unreachable!("what is adopted is of a kind that is known"),
     }
 }

@@ -112,7 +112,7 @@ pub unsafe trait Sender: Sized + Send {
     /// The same work where an error type is asked for: for senders that cannot fail, beside senders that can.
     ///
     /// ```
-    /// use convoke::prelude::*;
+    /// use convoke::sender::prelude::*;
     ///
     /// let parsed = just("42").may_fail().let_value(|text| just_from(move || text.parse::<u32>()).transpose());
     /// assert_eq!(sync_wait(parsed), Outcome::Value(42));

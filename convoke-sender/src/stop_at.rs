@@ -23,7 +23,7 @@ use convoke_exec::time::{Sleep, sleep, sleep_until, timers_of};
 ///
 /// ```
 /// use std::time::Duration;
-/// use convoke::prelude::*;
+/// use convoke::sender::prelude::*;
 /// use convoke::time::stop_after;
 ///
 /// let in_time = stop_after(Duration::from_secs(3600), just("done"));
@@ -50,7 +50,7 @@ where
 ///
 /// ```
 /// use std::time::{Duration, Instant};
-/// use convoke::prelude::*;
+/// use convoke::sender::prelude::*;
 /// use convoke::time::{stop_after, stop_at};
 ///
 /// let at = Instant::now() + Duration::from_millis(1);

@@ -27,7 +27,7 @@ use convoke_exec::raw::Runner;
 /// - *Panics* if the work panicked: the panic goes on here.
 ///
 /// ```
-/// use convoke::prelude::*;
+/// use convoke::sender::prelude::*;
 ///
 /// assert_eq!(sync_wait(just(20).then(|v| v + 1)), Outcome::Value(21));
 /// ```
@@ -52,7 +52,7 @@ where
 /// The same in a changed environment: with a stop token, locals, another executor.
 ///
 /// ```
-/// use convoke::prelude::*;
+/// use convoke::sender::prelude::*;
 /// use convoke::env::Changes;
 ///
 /// let source = StopSource::new();

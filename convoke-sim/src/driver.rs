@@ -21,7 +21,7 @@ use crate::world::{HostId, Link, SocketId, Transport, World};
 /// ```
 /// use std::sync::Arc;
 /// use std::time::Duration;
-/// use convoke::io::IoContext;
+/// use convoke::driver::IoContext;
 /// use convoke::prelude::*;
 /// use convoke::sim::SimDriver;
 ///

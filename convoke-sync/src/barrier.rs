@@ -17,7 +17,7 @@ use convoke_core::raw::Pause;
 /// use std::sync::Arc;
 ///
 /// let barrier = Arc::new(Barrier::new(3));
-/// let outcome = sync_wait(task(async move {
+/// let outcome = block_on(async move {
 ///     scope(async |s| {
 ///         let runners: Vec<_> = (0..3)
 ///             .map(|_| {
@@ -32,7 +32,7 @@ use convoke_core::raw::Pause;
 ///         leaders
 ///     })
 ///     .await
-/// }));
+/// });
 /// assert_eq!(outcome, Outcome::Value(1));
 /// ```
 pub struct Barrier {

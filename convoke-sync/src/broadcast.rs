@@ -32,7 +32,7 @@ const RECEIVERS: usize = 1;
 /// use convoke::prelude::*;
 /// use convoke::sync::broadcast;
 ///
-/// let outcome = sync_wait(task(async {
+/// let outcome = block_on(async {
 ///     scope(async |s| {
 ///         let (sender, mut receiver) = broadcast::channel(2);
 ///         let mut other = sender.subscribe();
@@ -49,7 +49,7 @@ const RECEIVERS: usize = 1;
 ///         sum
 ///     })
 ///     .await
-/// }));
+/// });
 /// assert_eq!(outcome, Outcome::Value(6));
 /// ```
 #[track_caller]

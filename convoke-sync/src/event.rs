@@ -18,7 +18,7 @@ use convoke_core::raw::Pause;
 /// use std::sync::Arc;
 ///
 /// let ready = Arc::new(Event::new());
-/// let outcome = sync_wait(task(async move {
+/// let outcome = block_on(async move {
 ///     scope(async |s| {
 ///         let waits = ready.clone();
 ///         let waited = s.spawn_future(async move {
@@ -29,7 +29,7 @@ use convoke_core::raw::Pause;
 ///         waited.await
 ///     })
 ///     .await
-/// }));
+/// });
 /// assert_eq!(outcome, Outcome::Value("ready"));
 /// ```
 #[doc(alias = "Notify")]

@@ -20,7 +20,7 @@ pub use super::channel::{Receive, SendError, SendMessage, Sender, TryReceiveErro
 /// use convoke::prelude::*;
 /// use convoke::sync::mpmc;
 ///
-/// let outcome = sync_wait(task(async {
+/// let outcome = block_on(async {
 ///     scope(async |s| {
 ///         let (sender, receiver) = mpmc::channel(4);
 ///         let workers: Vec<_> = (0..2)
@@ -46,7 +46,7 @@ pub use super::channel::{Receive, SendError, SendMessage, Sender, TryReceiveErro
 ///         sum
 ///     })
 ///     .await
-/// }));
+/// });
 /// assert_eq!(outcome, Outcome::Value(55));
 /// ```
 #[track_caller]

@@ -17,7 +17,7 @@ pub use super::channel::{Receive, SendError, SendMessage, Sender, TryReceiveErro
 /// use convoke::prelude::*;
 /// use convoke::sync::mpsc;
 ///
-/// let outcome = sync_wait(task(async {
+/// let outcome = block_on(async {
 ///     scope(async |s| {
 ///         let (sender, mut receiver) = mpsc::channel(4);
 ///         for n in 0..3 {
@@ -32,7 +32,7 @@ pub use super::channel::{Receive, SendError, SendMessage, Sender, TryReceiveErro
 ///         sum
 ///     })
 ///     .await
-/// }));
+/// });
 /// assert_eq!(outcome, Outcome::Value(3));
 /// ```
 #[track_caller]

@@ -29,7 +29,7 @@ use convoke_core::raw::Pause;
 /// use std::sync::Arc;
 ///
 /// let log = Arc::new(Mutex::new(Vec::new()));
-/// let outcome = sync_wait(task(async move {
+/// let outcome = block_on(async move {
 ///     scope(async |s| {
 ///         for n in 0..3 {
 ///             let log = log.clone();
@@ -43,7 +43,7 @@ use convoke_core::raw::Pause;
 ///     })
 ///     .await;
 ///     Arc::into_inner(log).unwrap().into_inner()
-/// }));
+/// });
 /// assert_eq!(outcome, Outcome::Value(vec![0, 0, 1, 1, 2, 2]));
 /// ```
 pub struct Mutex<T: ?Sized> {

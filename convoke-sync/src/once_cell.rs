@@ -19,11 +19,11 @@ use convoke_core::raw::Pause;
 ///
 /// static SETTINGS: OnceCell<String> = OnceCell::new();
 ///
-/// let outcome = sync_wait(task(async {
+/// let outcome = block_on(async {
 ///     let first = SETTINGS.get_or_init(async || { checkpoint().await; "dark".to_owned() }).await;
 ///     let second = SETTINGS.get_or_init(async || unreachable!("it is made once")).await;
 ///     (first.len(), second.len())
-/// }));
+/// });
 /// assert_eq!(outcome, Outcome::Value((4, 4)));
 /// ```
 pub struct OnceCell<T> {

@@ -19,7 +19,7 @@ const SENDER: usize = 1;
 /// use convoke::prelude::*;
 /// use convoke::sync::oneshot;
 ///
-/// let outcome = sync_wait(task(async {
+/// let outcome = block_on(async {
 ///     scope(async |s| {
 ///         let (sender, mut receiver) = oneshot::channel();
 ///         s.spawn(async move {
@@ -29,7 +29,7 @@ const SENDER: usize = 1;
 ///         receiver.recv().await
 ///     })
 ///     .await
-/// }));
+/// });
 /// assert_eq!(outcome, Outcome::Value(Some("hello")));
 /// ```
 pub fn channel<T>() -> (Sender<T>, Receiver<T>) {

@@ -28,7 +28,7 @@ const READERS: usize = MOST;
 /// use convoke::prelude::*;
 /// use convoke::sync::RwLock;
 ///
-/// let outcome = sync_wait(task(async {
+/// let outcome = block_on(async {
 ///     let prices = RwLock::new(vec![3, 5]);
 ///     {
 ///         let (one, two) = (prices.read().await, prices.read().await);
@@ -36,7 +36,7 @@ const READERS: usize = MOST;
 ///     }
 ///     prices.write().await.push(7);
 ///     prices.into_inner()
-/// }));
+/// });
 /// assert_eq!(outcome, Outcome::Value(vec![3, 5, 7]));
 /// ```
 pub struct RwLock<T: ?Sized> {

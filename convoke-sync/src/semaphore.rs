@@ -22,7 +22,7 @@ use convoke_core::raw::Pause;
 /// use std::sync::Arc;
 ///
 /// let connections = Arc::new(Semaphore::new(2));
-/// let outcome = sync_wait(task(async move {
+/// let outcome = block_on(async move {
 ///     scope(async |s| {
 ///         for _ in 0..10 {
 ///             let connections = connections.clone();
@@ -34,7 +34,7 @@ use convoke_core::raw::Pause;
 ///     })
 ///     .await;
 ///     connections.available()
-/// }));
+/// });
 /// assert_eq!(outcome, Outcome::Value(2));
 /// ```
 #[derive(Debug)]

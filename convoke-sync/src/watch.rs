@@ -23,7 +23,7 @@ const NOBODY: usize = 1;
 /// use convoke::prelude::*;
 /// use convoke::sync::watch;
 ///
-/// let outcome = sync_wait(task(async {
+/// let outcome = block_on(async {
 ///     scope(async |s| {
 ///         let (sender, mut receiver) = watch::channel("starting");
 ///         s.spawn(async move {
@@ -38,7 +38,7 @@ const NOBODY: usize = 1;
 ///         seen
 ///     })
 ///     .await
-/// }));
+/// });
 /// assert_eq!(outcome, Outcome::Value(vec!["starting", "running", "done"]));
 /// ```
 pub fn channel<T>(value: T) -> (Sender<T>, Receiver<T>) {

@@ -19,9 +19,10 @@ pub static CHANCE: Local<Chance> = Local::inherited("chance");
 /// peers, identifiers; not for secrets.
 ///
 /// ```
-/// use convoke::chance::{CHANCE, Chance, random};
+/// use convoke::env::chance::{CHANCE, Chance, random};
 /// use convoke::env::Changes;
 /// use convoke::prelude::*;
+/// use convoke::sender::prelude::*;
 ///
 /// async fn throw_a_die() -> u64 {
 ///     1 + random() % 6
@@ -29,7 +30,7 @@ pub static CHANCE: Local<Chance> = Local::inherited("chance");
 ///
 /// let throw = |seed| sync_wait_with(Changes::new().local(&CHANCE, Chance::seeded(seed)), task(throw_a_die()));
 /// assert_eq!(throw(7), throw(7));
-/// assert!((1..=6).contains(&sync_wait(task(throw_a_die())).unwrap()));
+/// assert!((1..=6).contains(&block_on(throw_a_die()).unwrap()));
 /// ```
 pub fn random() -> u64 {
     match current::env(|env| env.and_then(|env| env.local(&CHANCE).cloned())) {

@@ -28,12 +28,13 @@ use crate::task::{AskStop, Cell, Ending, Inside, Known, ParentLink, TaskHeader, 
 ///
 /// ```
 /// use convoke::prelude::*;
+/// use convoke::sender::prelude::*;
 ///
 /// async fn double(n: u32) -> u32 {
 ///     just(n).then(|n| 2 * n).await
 /// }
 ///
-/// assert_eq!(sync_wait(task(async { double(20).await + 2 })), Outcome::Value(42));
+/// assert_eq!(block_on(async { double(20).await + 2 }), Outcome::Value(42));
 /// ```
 #[track_caller]
 pub fn task<F: Future + Send>(future: F) -> Task<F> {

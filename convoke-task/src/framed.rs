@@ -28,6 +28,7 @@ use convoke_core::raw::Frame;
 ///
 /// ```
 /// use convoke::prelude::*;
+/// use convoke::alloc::frame;
 ///
 /// async fn fibonacci(n: u64) -> u64 {
 ///     if n < 2 {
@@ -36,7 +37,7 @@ use convoke_core::raw::Frame;
 ///     frame(fibonacci(n - 1)).await + frame(fibonacci(n - 2)).await
 /// }
 ///
-/// assert_eq!(sync_wait(task(fibonacci(10))), Outcome::Value(55));
+/// assert_eq!(block_on(fibonacci(10)), Outcome::Value(55));
 /// ```
 #[inline]
 #[track_caller]
@@ -54,9 +55,9 @@ pub fn frame<F: Future>(future: F) -> Framed<F> {
 ///
 /// ```
 /// use convoke::env::Changes;
-/// use convoke::frames::{Bounded, FrameAllocator};
-/// use convoke::prelude::*;
-/// use convoke::try_frame;
+/// use convoke::alloc::{Bounded, FrameAllocator};
+/// use convoke::sender::prelude::*;
+/// use convoke::alloc::try_frame;
 ///
 /// let little = FrameAllocator::new(Bounded::new(4096));
 /// let outcome = sync_wait_with(Changes::new().allocator(little), task(async {
@@ -100,16 +101,17 @@ fn place<F>(future: F) -> Result<Framed<F>, F> {
 ///
 /// ```
 /// use convoke::prelude::*;
-/// use convoke::frame_dyn;
+/// use convoke::sender::prelude::*;
+/// use convoke::alloc::frame_dyn;
 ///
-/// let outcome = sync_wait(task(async {
+/// let outcome = block_on(async {
 ///     let works = [frame_dyn(async { 1 }), frame_dyn(async { just(2).await })];
 ///     let mut sum = 0;
 ///     for work in works {
 ///         sum += work.await;
 ///     }
 ///     sum
-/// }));
+/// });
 /// assert_eq!(outcome, Outcome::Value(3));
 /// ```
 #[inline]

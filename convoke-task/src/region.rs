@@ -28,10 +28,11 @@ mod unexplored;
 /// ```
 /// use std::pin::pin;
 /// use convoke::prelude::*;
+/// use convoke::sender::prelude::*;
 /// use convoke::raw::{Polled, Region};
 ///
 /// // A body that is asked to stop at once, without its task being asked.
-/// let outcome = sync_wait(task(async {
+/// let outcome = block_on(async {
 ///     let mut region = Region::new();
 ///     region.request_stop(StopReason::Requested);
 ///     let mut body = pin!(async { never::<()>().await });
@@ -41,7 +42,7 @@ mod unexplored;
 ///         Polled::Pending => std::task::Poll::Pending,
 ///     })
 ///     .await
-/// }));
+/// });
 /// assert_eq!(outcome, Outcome::Value("stopped"));
 /// ```
 pub struct Region {

@@ -15,6 +15,8 @@ use std::task::{Poll, Waker};
 
 use convoke::env::Changes;
 use convoke::prelude::*;
+use convoke::sender::prelude::*;
+use convoke::task::stoppable;
 
 fn main() {
     println!("stopped after   outcome    rolled back   connections in the pool");
@@ -167,7 +169,7 @@ impl Pool {
 
 /// The connection of a transaction, lent to its body.
 #[derive(Debug)]
-pub struct CheckedOut(convoke::Lent<Transaction>);
+pub struct CheckedOut(convoke::cleanup::Lent<Transaction>);
 
 impl CheckedOut {
     /// As [`Connection::execute`].

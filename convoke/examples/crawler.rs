@@ -12,8 +12,9 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use convoke::prelude::*;
-use convoke::schedule::{Backoff, retry_if};
-use convoke::{Bound, sync};
+use convoke::retry::{Backoff, retry_if};
+use convoke::scope::Bound;
+use convoke::sync;
 
 /// How often a page that is busy is asked again.
 const AGAIN: Backoff = Backoff::exponential(Duration::from_millis(20)).up_to(2);
@@ -22,7 +23,7 @@ fn main() {
     let site = Site::sample(60);
     let mut display = Display::new();
     let limits = Limits { at_a_time: 6, interval: Duration::from_millis(8) };
-    let report = sync_wait(task(crawl(site.clone(), limits, |progress| display.draw(progress)))).unwrap();
+    let report = block_on(crawl(site.clone(), limits, |progress| display.draw(progress))).unwrap();
     display.end();
     print(&site, &report);
 }

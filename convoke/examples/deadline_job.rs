@@ -18,7 +18,7 @@ const TURN: Duration = Duration::from_millis(30);
 fn main() {
     let logbook = Logbook::default();
     for turn in 1.. {
-        let report = sync_wait(task(one_turn(RECORDS, TURN, logbook.clone()))).unwrap();
+        let report = block_on(one_turn(RECORDS, TURN, logbook.clone())).unwrap();
         println!("turn {turn}: {report}");
         if report.is_finished() {
             break;

@@ -14,7 +14,7 @@ use convoke::prelude::*;
 fn main() {
     for broken in [None, Some(7)] {
         let journal = Journal::default();
-        let fetched = sync_wait(task(fetch_all(12, broken, journal.clone()))).unwrap();
+        let fetched = block_on(fetch_all(12, broken, journal.clone())).unwrap();
         print(&journal, &fetched);
     }
 }

@@ -14,7 +14,7 @@ use std::sync::mpsc::channel;
 use std::task::Poll;
 use std::time::Duration;
 
-use convoke::diagnosis::Diagnosis;
+use convoke::inspect::Diagnosis;
 use convoke::prelude::*;
 use convoke::sync::Mutex;
 

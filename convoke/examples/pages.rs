@@ -8,11 +8,12 @@
 use std::sync::{Arc, Mutex};
 
 use convoke::prelude::*;
+use convoke::task::generator;
 
 fn main() {
     for word in ["lantern", "unicorn"] {
         let server = Server::new(&["anvil, bellows", "candle, lantern", "rope, sail", "tar, twine"]);
-        let found = sync_wait(task(find(server.clone(), word))).unwrap();
+        let found = block_on(find(server.clone(), word)).unwrap();
         match found {
             Some(number) => println!("{word}: on page {number}"),
             None => println!("{word}: on no page"),
@@ -38,7 +39,7 @@ pub async fn find(server: Server, word: &str) -> Option<usize> {
 }
 
 /// All pages, in order. The connection is opened for the first, and closed after the last, or when nobody wants more.
-pub fn pages(server: Server) -> convoke::Generator<Page, impl Future<Output = ()> + Send> {
+pub fn pages(server: Server) -> convoke::task::Generator<Page, impl Future<Output = ()> + Send> {
     generator(async move |y| {
         using(server.connect(), async |connection| {
             let mut number = 1;

@@ -8,10 +8,11 @@
 
 use std::io;
 
-use convoke::Bound;
+use convoke::io::{Progress, copy_bidirectional};
 use convoke::net::{TcpListener, TcpStream};
 use convoke::prelude::*;
-use convoke::stream::{Progress, copy_bidirectional};
+use convoke::scope::Bound;
+use convoke::task::map_concurrent;
 
 /// How many connections are held at a time. Who comes later waits in the kernel's queue: nothing is taken that cannot be served.
 const CONNECTIONS: usize = 1000;

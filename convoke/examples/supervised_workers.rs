@@ -10,9 +10,10 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-use convoke::policy::{Failure, FailureKind, Report, Supervise};
 use convoke::prelude::*;
-use convoke::schedule::Backoff;
+use convoke::retry::Backoff;
+use convoke::scope::policy::{Failure, FailureKind, Report, Supervise};
+use convoke::scope::scope_with;
 
 /// How a worker is started again: after 5 ms, 10 ms, 20 ms, and not a fourth time.
 const RESTARTS: Backoff =
@@ -30,7 +31,7 @@ fn main() {
     // The report tells of the panic below; the standard hook would tell of it, too.
     std::panic::set_hook(Box::new(|_| ()));
     let desk = Desk::new(48);
-    let report = sync_wait(task(shift(desk.clone(), &STAFF))).unwrap();
+    let report = block_on(shift(desk.clone(), &STAFF)).unwrap();
     print(&desk, &report);
 }
 

@@ -13,10 +13,12 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use convoke::net::{TcpListener, TcpStream};
-use convoke::policy::Quorum;
 use convoke::prelude::*;
+use convoke::scope::policy::Quorum;
+use convoke::scope::scope_with;
 use convoke::sim::{Disk, Link, Report, Sim, explore_seeds};
 use convoke::time::now;
+use convoke::time::sleep_until;
 
 const HOSTS: [&str; 3] = ["ada", "bob", "cyn"];
 /// How many replicas must have stored something before it counts.

@@ -25,6 +25,6 @@ pub use convoke_task::limits::{GracePeriod, Shield, shield};
 pub use convoke_task::together::*;
 #[doc(inline)]
 pub use convoke_task::{
-    CatchStopped, Checkpoint, EndStopped, Forever, NoReturn, NotSend, Stoppable, Stopped, Task, TaskOperation,
-    catch_stopped, checkpoint, forever, run_on, stoppable, stopped, task,
+    CatchStopped, Checkpoint, EndStopped, Forever, NoReturn, NotSend, Stoppable, Stopped, Task,
+    TaskOperation, catch_stopped, checkpoint, forever, run_on, stoppable, stopped, task,
 };

@@ -158,6 +158,37 @@ fn word_end(text: &str, from: usize) -> usize {
     text[from..].find(|letter| !in_word(letter)).map_or(text.len(), |length| from + length)
 }
 
+/// The code before the module of unit tests.
+pub(crate) fn before_tests(code: &str) -> &str {
+    let tests = code.match_indices("#[cfg(").find(|(at, _)| {
+        let mut lines = code[*at..].lines();
+        let is_test = lines.next().is_some_and(|line| words(line).any(|(_, word)| word == "test"));
+        is_test && lines.next().is_some_and(|line| line.starts_with("mod "))
+    });
+    tests.map_or(code, |(at, _)| &code[..at])
+}
+
+/// The first word of each element of a list that ends with its closing brace.
+pub(crate) fn first_words(list: &str) -> Vec<&str> {
+    let (mut depth, mut begin, mut elements) = (0, 0, Vec::new());
+    for (at, letter) in list.char_indices() {
+        match letter {
+            '{' => depth += 1,
+            '}' if depth == 0 => {
+                elements.push(&list[begin..at]);
+                break;
+            }
+            '}' => depth -= 1,
+            ',' if depth == 0 => {
+                elements.push(&list[begin..at]);
+                begin = at + 1;
+            }
+            _ => {}
+        }
+    }
+    elements.into_iter().filter_map(|element| words(element).next().map(|(_, word)| word)).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -7,6 +7,7 @@ mod arguments;
 mod command;
 mod executables;
 mod lexer;
+mod nextest;
 mod sanitize;
 mod step;
 mod tally;

@@ -3,6 +3,7 @@
 use crate::arguments::Arguments;
 use crate::command::{self, Ran, Show};
 use crate::executables;
+use crate::nextest::{have_nextest, is_testing};
 use crate::sanitize;
 use crate::step::{self, Step, Verdict};
 use crate::tally::Tally;
@@ -15,6 +16,8 @@ use std::time::Duration;
 
 const FACADE: &str = "convoke";
 const BENCH: &str = "convoke-bench";
+/// The models reach through the facade into all crates.
+const MODEL_FEATURES: &str = "full,loom";
 /// An example is a short story: one that takes this long hangs.
 const EXAMPLE_LIMIT: Duration = Duration::from_secs(120);
 /// One scenario that needs nothing, and those whose servers and load are processes of their own.
@@ -80,11 +83,6 @@ fn doctests(workspace: &Workspace, tally: &mut Tally) -> Verdict {
 }
 
 fn loom(workspace: &Workspace, tally: &mut Tally) -> Verdict {
-    let packages = workspace.loom_packages();
-    let is_model = |target: &workspace::Target| target.is("test") && target.name.starts_with("loom_");
-    if !packages.clone().any(|package| package.targets.iter().any(is_model)) {
-        return Verdict::Skipped("no test file is named loom_*".into());
-    }
     if let Err(complaint) = have_nextest(workspace) {
         return Verdict::failed(complaint);
     }
@@ -93,9 +91,17 @@ fn loom(workspace: &Workspace, tally: &mut Tally) -> Verdict {
     if std::env::var_os("LOOM_MAX_PREEMPTIONS").is_none() {
         command.env("LOOM_MAX_PREEMPTIONS", "2");
     }
-    command.args(["nextest", "run", "--no-fail-fast", "--release"]).args(workspace::select(packages.clone()));
-    command.args(workspace::features(packages, |name| name == "loom")).args(["--test", "loom_*"]);
-    run_nextest(&mut command, tally)
+    command.args([
+        "nextest",
+        "run",
+        "--no-fail-fast",
+        "--release",
+        "-p",
+        FACADE,
+        "--features",
+        MODEL_FEATURES,
+    ]);
+    run_nextest(command.args(["--test", "loom"]), tally)
 }
 
 fn examples(workspace: &Workspace, _: &mut Tally) -> Verdict {
@@ -184,18 +190,6 @@ fn msrv(workspace: &Workspace, _: &mut Tally) -> Verdict {
     }
 }
 
-/// Doc tests aside, tests are run by cargo-nextest: one process each, so that none can disturb another.
-pub(crate) fn have_nextest(workspace: &Workspace) -> Result<(), String> {
-    let mut question = command::cargo(&workspace.root);
-    if command::run(question.args(["nextest", "--version"]), Show::Never).succeeded() {
-        return Ok(());
-    }
-    println!("cargo-nextest is missing and will be installed");
-    let mut install = command::cargo(&workspace.root);
-    let ran = command::run(install.args(["install", "cargo-nextest", "--locked"]), Show::Live);
-    ran.ending.map_err(|how| format!("cargo-nextest could not be installed ({how})"))
-}
-
 fn run_nextest(command: &mut Command, tally: &mut Tally) -> Verdict {
     let ran = command::run(command, Show::Live);
     *tally = Tally::of_nextest(&ran.stderr);
@@ -203,11 +197,6 @@ fn run_nextest(command: &mut Command, tally: &mut Tally) -> Verdict {
         return Verdict::failed("cargo-nextest succeeded, but its summary counts no test that passed");
     }
     counted_verdict(ran, *tally)
-}
-
-/// The features that tests are run with: the tools, and the simulated network.
-pub(crate) fn is_testing(feature: &str) -> bool {
-    feature == "testing" || feature == "sim"
 }
 
 fn counted_verdict(ran: Ran, tally: Tally) -> Verdict {

@@ -4,9 +4,9 @@ mod cargo_checks;
 mod file_sizes;
 mod layering;
 mod map;
+mod modules;
 mod rust_version;
 mod shared_state;
-mod unsafe_list;
 mod words;
 
 use crate::arguments::Arguments;
@@ -19,8 +19,8 @@ pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> Result<bool, 
     // The quick ones first: what they find is on the screen while the compiler still works.
     let steps = vec![
         Step::new("layering", "dependencies only point to a lower floor", || layering::check(workspace)),
-        Step::new("unsafe", "unsafe only in the files that ARCHITECTURE.md lists", || {
-            unsafe_list::check(workspace)
+        Step::new("modules", "modules of a crate do not need each other in a circle", || {
+            modules::check(workspace)
         }),
         Step::new("shared-state", "threads share nothing that loom cannot see", || {
             shared_state::check(workspace)

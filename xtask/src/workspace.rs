@@ -97,20 +97,11 @@ impl Workspace {
     pub(crate) fn libraries(&self) -> impl Iterator<Item = &Package> + Clone {
         self.default_members().filter(|package| package.is_library())
     }
-
-    /// The packages whose races can be model-checked.
-    pub(crate) fn loom_packages(&self) -> impl Iterator<Item = &Package> + Clone {
-        self.packages.iter().filter(|package| package.has_feature("loom"))
-    }
 }
 
 impl Package {
     pub(crate) fn is_library(&self) -> bool {
         self.targets.iter().any(|target| target.is("lib") || target.is("proc-macro"))
-    }
-
-    pub(crate) fn has_feature(&self, name: &str) -> bool {
-        self.features.iter().any(|feature| feature == name)
     }
 }
 
@@ -259,7 +250,7 @@ mod tests {
         });
         let packages = packages(&metadata, Path::new("/r"));
         let a = &packages[0];
-        assert!(a.is_default && a.is_library() && a.has_feature("testing"));
+        assert!(a.is_default && a.is_library() && a.features == ["testing"]);
         assert_eq!(a.manifest, "a/Cargo.toml");
         let kinds: Vec<_> = a.dependencies.iter().map(|dependency| dependency.kind).collect();
         assert_eq!(kinds, [DependencyKind::Normal, DependencyKind::Dev]);

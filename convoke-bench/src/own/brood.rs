@@ -7,9 +7,12 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use convoke::algorithm::schedule::Schedule;
+use convoke::env::Env;
 use convoke::raw::Slot;
-use convoke::{Env, Executor, Never, Outcome, Receiver, Sender};
+use convoke::sender::algorithm::schedule::Schedule;
+use convoke::sender::algorithm::schedule::Scheduler;
+use convoke::sender::{Receiver, Sender};
+use convoke::{Executor, Never, Outcome};
 
 use super::{Stopwatch, inside, leaked_env};
 

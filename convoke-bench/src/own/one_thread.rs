@@ -4,9 +4,11 @@ use std::future::{Future, poll_fn};
 use std::task::Poll;
 
 use convoke::env::Changes;
+use convoke::executor::{BlockOn, RunLoop};
 use convoke::raw::Frame;
+use convoke::scope::Handle;
 use convoke::scope::OnOwnerThread;
-use convoke::{Handle, RunLoop, Scope, StopReason, checkpoint, scope};
+use convoke::{Scope, StopReason, checkpoint, scope};
 
 use crate::peer::{OneThread, Spawner};
 

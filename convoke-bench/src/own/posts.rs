@@ -5,7 +5,9 @@
 use std::cell::Cell;
 use std::time::Duration;
 
-use convoke::{Env, Executor, Never, Outcome, Receiver};
+use convoke::env::Env;
+use convoke::sender::Receiver;
+use convoke::{Executor, Never, Outcome};
 
 use super::{Reusable, Stopwatch, leaked_env};
 

@@ -6,7 +6,9 @@ use std::cell::Cell;
 use std::ptr::NonNull;
 use std::time::Duration;
 
-use convoke::{Env, Executor, Never, Outcome, Receiver};
+use convoke::env::Env;
+use convoke::sender::Receiver;
+use convoke::{Executor, Never, Outcome};
 
 use super::{Reusable, Stopwatch, inside, leaked_env};
 

@@ -50,13 +50,13 @@ pub(crate) struct RecyclingFrames;
 unsafe impl FrameAllocator for RecyclingFrames {
     #[inline]
     fn allocate(&self, layout: Layout) -> Option<NonNull<u8>> {
-        convoke::FrameAllocator::recycling().allocate(layout)
+        convoke::alloc::FrameAllocator::recycling().allocate(layout)
     }
 
     #[inline]
     unsafe fn free(&self, block: NonNull<u8>, layout: Layout) {
         // SAFETY: the caller's contract.
-        unsafe { convoke::FrameAllocator::recycling().deallocate(block, layout) }
+        unsafe { convoke::alloc::FrameAllocator::recycling().deallocate(block, layout) }
     }
 }
 

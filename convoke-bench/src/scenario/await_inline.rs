@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use futures_lite::future::block_on;
 use tokio::sync::{Mutex, oneshot};
 
-use convoke::prelude::just;
+use convoke::sender::prelude::just;
 
 use super::{CONVOKE, Scenario};
 use crate::own::Convoke;

@@ -7,6 +7,7 @@ use std::time::Duration;
 use rayon::prelude::*;
 
 use convoke::prelude::*;
+use convoke::sender::prelude::*;
 
 use super::{CONVOKE, Scenario};
 use crate::measure::time;

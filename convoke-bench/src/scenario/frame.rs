@@ -11,8 +11,8 @@ use std::task::{Context, Waker};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use convoke::alloc::frame;
 use convoke::env::Changes;
-use convoke::frame;
 
 use super::{CONVOKE, Scenario};
 use crate::measure::time;

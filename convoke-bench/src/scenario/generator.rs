@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use futures::stream::{self, Stream, StreamExt};
 
-use convoke::generator;
+use convoke::task::generator;
 
 use super::{CONVOKE, Scenario};
 use crate::own::Convoke;

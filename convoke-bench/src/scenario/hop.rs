@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 use async_executor::LocalExecutor;
 use futures_lite::future::block_on;
 
-use convoke::{Executor, ExecutorRef, PoolExecutor, RunLoop, RunLoopExecutor, ThreadPool};
+use convoke::executor::{ExecutorRef, PoolExecutor, RunLoop, RunLoopExecutor};
+use convoke::{Executor, ThreadPool};
 
 use super::{CONVOKE, Scenario};
 use crate::own::keep_posting;

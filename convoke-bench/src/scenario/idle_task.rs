@@ -63,7 +63,7 @@ fn idle_in_system_memory() -> impl FnMut(u64) -> Bytes {
 }
 
 fn in_system_memory() -> Changes {
-    Changes::new().allocator(convoke::FrameAllocator::system())
+    Changes::new().allocator(convoke::alloc::FrameAllocator::system())
 }
 
 fn idle<R: OneThread>() -> impl FnMut(u64) -> Bytes {

@@ -3,7 +3,7 @@
 use std::hint::black_box;
 use std::time::Duration;
 
-use convoke::prelude::*;
+use convoke::sender::prelude::*;
 
 use super::{CONVOKE, Scenario};
 use crate::measure::time;

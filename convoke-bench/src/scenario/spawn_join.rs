@@ -8,7 +8,9 @@ use std::future::Future;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use convoke::{Sender, ThreadPool, scope, sync_wait, task};
+use convoke::sender::{Sender, sync_wait};
+use convoke::task::task;
+use convoke::{ThreadPool, scope};
 
 use super::{CONVOKE, Scenario};
 use crate::own::Convoke;

@@ -5,7 +5,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use convoke::{Strand, ThreadPool};
+use convoke::ThreadPool;
+use convoke::executor::Strand;
 use tokio::sync::mpsc::{self, UnboundedReceiver};
 use tokio::sync::{Mutex, oneshot};
 

@@ -10,7 +10,7 @@ use std::rc::Rc;
 use std::task::{Poll, Waker};
 use std::time::Duration;
 
-use convoke::FrameAllocator;
+use convoke::alloc::FrameAllocator;
 use convoke::env::Changes;
 use convoke::raw::Random;
 use convoke::time::sleep;

@@ -6,7 +6,7 @@ use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
-use convoke::prelude::*;
+use convoke::sender::prelude::*;
 
 use super::{CONVOKE, Scenario};
 use crate::measure::time;

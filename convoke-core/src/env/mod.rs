@@ -23,7 +23,8 @@ use local::Locals;
 /// and the sender [`read_env`](crate::prelude::read_env) hand it out.
 ///
 /// ```
-/// use convoke::{Env, StopSource, env::{Changes, Local}};
+/// use convoke::env::{Changes, Env, Local};
+/// use convoke::StopSource;
 ///
 /// static REQUEST_ID: Local<u64> = Local::inherited("request id");
 ///

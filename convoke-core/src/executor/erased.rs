@@ -16,7 +16,7 @@ use super::{Executor, InlineExecutor, OwnerThread, Runnable, Timers};
 /// a larger one is put behind an `Arc` once.
 ///
 /// ```
-/// use convoke::{ExecutorRef, InlineExecutor};
+/// use convoke::executor::{ExecutorRef, InlineExecutor};
 ///
 /// let executor = ExecutorRef::new(InlineExecutor);
 /// assert_eq!(executor, executor.clone());

@@ -21,8 +21,8 @@ use super::erased::{self, Head};
 ///
 /// ```
 /// use convoke::env::Changes;
-/// use convoke::frames::{Bounded, FrameAllocator};
-/// use convoke::Env;
+/// use convoke::alloc::{Bounded, FrameAllocator};
+/// use convoke::env::Env;
 ///
 /// let tenant = Bounded::new(64 * 1024);
 /// let env = Env::new().with(Changes::new().allocator(FrameAllocator::new(tenant.clone())));

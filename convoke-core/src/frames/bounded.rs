@@ -26,7 +26,7 @@ const REGION_ALIGN: usize = 64;
 /// Clones are handles to the same memory.
 ///
 /// ```
-/// use convoke::frames::{Bounded, FrameAllocator};
+/// use convoke::alloc::{Bounded, FrameAllocator};
 /// use std::alloc::Layout;
 ///
 /// let memory = Bounded::new(4096);

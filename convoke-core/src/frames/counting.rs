@@ -15,7 +15,7 @@ use crate::sync::atomic::{AtomicUsize, Ordering};
 /// Counts the frames of another allocator. Clones are handles to the same counts: one goes to work, one stays to ask.
 ///
 /// ```
-/// use convoke::frames::{Counting, FrameAllocator};
+/// use convoke::alloc::{Counting, FrameAllocator};
 /// use std::alloc::Layout;
 ///
 /// let counting = Counting::new(FrameAllocator::default());

@@ -9,8 +9,10 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use convoke::prelude::*;
-use convoke::{checkpoint, scope, sync_wait, task};
+use convoke::sender::prelude::*;
+use convoke::sender::sync_wait;
+use convoke::task::task;
+use convoke::{checkpoint, scope};
 use convoke_core::env::Changes;
 use convoke_core::frames::{AllocError, Allocator, Counting, FrameAllocator};
 

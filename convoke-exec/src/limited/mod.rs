@@ -45,18 +45,19 @@ pub const LARGEST_LIMIT: usize = u16::MAX as usize;
 ///
 /// ```
 /// use convoke::prelude::*;
+/// use convoke::executor::Limited;
 ///
 /// let pool = ThreadPool::new(8).unwrap();
 /// let resize = Limited::new(&pool.executor(), 2);
 /// assert_eq!(resize.parallelism(), 2);
-/// let outcome = sync_wait(task(async move {
+/// let outcome = block_on(async move {
 ///     scope(async |s| {
 ///         for picture in 0..100 {
 ///             s.spawn_on(&resize, async move { /* keeps two threads busy at most */ let _ = picture; });
 ///         }
 ///     })
 ///     .await
-/// }));
+/// });
 /// assert_eq!(outcome, Outcome::Value(()));
 /// ```
 pub struct Limited<X: Executor> {

@@ -21,6 +21,7 @@ use super::worker::Worker;
 ///
 /// ```
 /// use convoke::prelude::*;
+/// use convoke::sender::prelude::*;
 ///
 /// let pool = ThreadPool::new(2).unwrap();
 /// let executor = pool.executor();
@@ -42,19 +43,19 @@ impl PoolExecutor {
     /// A handle to the same pool, for work of another priority. What that starts inherits it, with the executor.
     ///
     /// ```
-    /// use convoke::pool::Priority;
+    /// use convoke::executor::Priority;
     /// use convoke::prelude::*;
     ///
     /// let pool = ThreadPool::new(2).unwrap();
     /// let urgent = pool.executor().with_priority(Priority::High);
     /// let idle = pool.executor().with_priority(Priority::Low);
-    /// let outcome = sync_wait(task(async move {
+    /// let outcome = block_on(async move {
     ///     scope(async |s| {
     ///         s.spawn_on(&idle, async { /* when there is nothing else to do */ });
     ///         s.spawn_on(&urgent, async { /* before everything else */ });
     ///     })
     ///     .await
-    /// }));
+    /// });
     /// assert_eq!(outcome, Outcome::Value(()));
     /// ```
     pub fn with_priority(self, priority: Priority) -> Self {

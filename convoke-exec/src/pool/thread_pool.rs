@@ -25,6 +25,7 @@ use super::{PoolExecutor, ThreadPoolBuilder};
 ///
 /// ```
 /// use convoke::prelude::*;
+/// use convoke::sender::prelude::*;
 ///
 /// let pool = ThreadPool::new(2).unwrap();
 /// let answer = schedule(&pool.executor()).then(|()| 6 * 7);

@@ -32,7 +32,8 @@ pub use sleeper::{LOOK_EACH, Sleeper, look_next};
 /// that waits for a time is called by the loop's thread.
 ///
 /// ```
-/// use convoke::prelude::*;
+/// use convoke::sender::prelude::*;
+/// use convoke::executor::RunLoop;
 ///
 /// let run_loop = RunLoop::new();
 /// let executor = run_loop.executor();

@@ -37,6 +37,8 @@ pub const RUNS_PER_TURN: usize = 256;
 ///
 /// ```
 /// use convoke::prelude::*;
+/// use convoke::sender::prelude::*;
+/// use convoke::executor::Strand;
 ///
 /// let pool = ThreadPool::new(2).unwrap();
 /// let strand = Strand::new(pool.executor());

@@ -25,13 +25,13 @@ use super::wait::Wait;
 /// use convoke::prelude::*;
 /// use convoke::time::interval;
 ///
-/// let outcome = sync_wait(task(async {
+/// let outcome = block_on(async {
 ///     let period = Duration::from_millis(1);
 ///     let mut ticks = interval(period);
 ///     let first = ticks.tick().await;
 ///     assert_eq!(ticks.tick().await, first + period);
 ///     assert_eq!(ticks.tick().await, first + 2 * period);
-/// }));
+/// });
 /// assert_eq!(outcome, Outcome::Value(()));
 /// ```
 #[track_caller]
@@ -49,13 +49,13 @@ pub fn interval(period: Duration) -> Interval {
 /// use convoke::prelude::*;
 /// use convoke::time::interval_at;
 ///
-/// let outcome = sync_wait(task(async {
+/// let outcome = block_on(async {
 ///     let period = Duration::from_millis(1);
 ///     let first = Instant::now() + period;
 ///     let mut ticks = interval_at(first, period);
 ///     assert_eq!(ticks.tick().await, first);
 ///     assert!(Instant::now() >= first);
-/// }));
+/// });
 /// assert_eq!(outcome, Outcome::Value(()));
 /// ```
 #[track_caller]
@@ -122,7 +122,7 @@ impl Interval {
     /// use convoke::prelude::*;
     /// use convoke::time::{MissedTicks, interval};
     ///
-    /// let outcome = sync_wait(task(async {
+    /// let outcome = block_on(async {
     ///     let period = Duration::from_millis(2);
     ///     let mut ticks = interval(period).missed(MissedTicks::Skip);
     ///     let first = ticks.tick().await;
@@ -131,7 +131,7 @@ impl Interval {
     ///     assert_eq!(late, first + period);
     ///     // Those of `2 * period` and `3 * period` had passed.
     ///     assert!(ticks.tick().await >= first + 4 * period);
-    /// }));
+    /// });
     /// assert_eq!(outcome, Outcome::Value(()));
     /// ```
     #[doc(alias = "set_missed_tick_behavior")]
@@ -157,12 +157,12 @@ impl Interval {
     /// use convoke::prelude::*;
     /// use convoke::time::interval;
     ///
-    /// let outcome = sync_wait(task(async {
+    /// let outcome = block_on(async {
     ///     let mut ticks = interval(Duration::from_millis(1));
     ///     for _ in 0..3 {
     ///         ticks.tick().await;
     ///     }
-    /// }));
+    /// });
     /// assert_eq!(outcome, Outcome::Value(()));
     /// ```
     #[track_caller]
@@ -235,15 +235,16 @@ impl Future for Tick<'_> {
 /// use std::pin::pin;
 /// use std::time::Duration;
 /// use convoke::prelude::*;
+/// use convoke::task::map_concurrent;
 /// use convoke::time::interval;
 ///
-/// let outcome = sync_wait(task(async {
+/// let outcome = block_on(async {
 ///     let period = Duration::from_millis(1);
 ///     let ticks = pin!(interval(period));
 ///     let mut looks = pin!(map_concurrent(ticks, 1, async |at| at));
 ///     let first = looks.next().await.unwrap();
 ///     assert_eq!(looks.next().await, Some(first + period));
-/// }));
+/// });
 /// assert_eq!(outcome, Outcome::Value(()));
 /// ```
 impl Stream for Interval {

@@ -14,11 +14,11 @@ use super::timers_of;
 /// use convoke::prelude::*;
 /// use convoke::time::now;
 ///
-/// let waited = sync_wait(task(async {
+/// let waited = block_on(async {
 ///     let start = now();
 ///     sleep(Duration::from_millis(2)).await;
 ///     now() - start
-/// }));
+/// });
 /// assert!(waited.unwrap() >= Duration::from_millis(2));
 /// ```
 #[doc(alias = "Instant")]

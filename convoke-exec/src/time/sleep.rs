@@ -24,7 +24,7 @@ use super::{Sleeping, When};
 ///
 /// ```
 /// use std::time::{Duration, Instant};
-/// use convoke::prelude::*;
+/// use convoke::sender::prelude::*;
 /// use convoke::time::sleep;
 ///
 /// let start = Instant::now();
@@ -48,7 +48,7 @@ pub fn sleep(duration: Duration) -> Sleep {
 ///
 /// ```
 /// use std::time::{Duration, Instant};
-/// use convoke::prelude::*;
+/// use convoke::sender::prelude::*;
 /// use convoke::time::sleep_until;
 ///
 /// // Three steps that do not drift, however long the work between them takes.

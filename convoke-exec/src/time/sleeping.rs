@@ -24,10 +24,10 @@ pin_project! {
     /// use convoke::prelude::*;
     /// use convoke::time::{Sleeping, sleep};
     ///
-    /// let outcome = sync_wait(task(async {
+    /// let outcome = block_on(async {
     ///     let sleeping: Sleeping = sleep(Duration::from_millis(1)).into_future();
     ///     sleeping.await
-    /// }));
+    /// });
     /// assert_eq!(outcome, Outcome::Value(()));
     /// ```
     #[derive(Debug)]

@@ -9,8 +9,11 @@ use std::task::Poll;
 use std::thread;
 
 use convoke::Executor;
+use convoke::executor::reschedule;
 use convoke::prelude::*;
 use convoke::raw::Runnable;
+use convoke::scope::scope_on;
+use convoke::sender::prelude::*;
 
 /// Runs each piece of work to its end on another thread, inside `post`, and then checks whether its own handle is still there. Each
 /// handle has a number; a dropped one writes its number down, so that the check does not read freed memory.
@@ -162,7 +165,7 @@ fn a_handle_outlives_the_post_of_a_task_that_moves() {
 /// Panics in `post`, before or after it has queued the work.
 #[derive(Clone)]
 struct Panics {
-    inner: convoke::ExecutorRef,
+    inner: convoke::executor::ExecutorRef,
     queues: bool,
 }
 
@@ -184,7 +187,7 @@ impl Executor for Panics {
 #[test]
 fn a_child_whose_executor_panics_before_queueing_ends_stopped_and_its_scope_ends() {
     let pool = ThreadPool::new(1).unwrap();
-    let executor = Panics { inner: convoke::ExecutorRef::new(pool.executor()), queues: false };
+    let executor = Panics { inner: convoke::executor::ExecutorRef::new(pool.executor()), queues: false };
     let outcome = sync_wait(task(async move {
         scope(async move |s| {
             let child = s.spawn_future_on(&executor, async { 1 });
@@ -198,7 +201,7 @@ fn a_child_whose_executor_panics_before_queueing_ends_stopped_and_its_scope_ends
 #[test]
 fn a_child_whose_executor_panics_after_queueing_runs() {
     let pool = ThreadPool::new(1).unwrap();
-    let executor = Panics { inner: convoke::ExecutorRef::new(pool.executor()), queues: true };
+    let executor = Panics { inner: convoke::executor::ExecutorRef::new(pool.executor()), queues: true };
     let outcome = sync_wait(task(async move {
         scope(async move |s| s.spawn_future_on(&executor, async { 1 }).await).await
     }));
@@ -208,6 +211,6 @@ fn a_child_whose_executor_panics_after_queueing_runs() {
 #[test]
 fn a_task_whose_executor_panics_completes_stopped() {
     let pool = ThreadPool::new(1).unwrap();
-    let executor = Panics { inner: convoke::ExecutorRef::new(pool.executor()), queues: false };
+    let executor = Panics { inner: convoke::executor::ExecutorRef::new(pool.executor()), queues: false };
     assert_eq!(sync_wait(task(async { 1 }).starts_on(&executor)), Outcome::Stopped);
 }

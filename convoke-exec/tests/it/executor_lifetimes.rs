@@ -4,8 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
+use convoke::executor::{Limited, RunLoop, Strand};
 use convoke::prelude::*;
 use convoke::raw::Runnable;
+use convoke::sender::prelude::*;
 use convoke::testing::runnable;
 
 const ROUNDS: usize = if cfg!(miri) { 3 } else { 200 };

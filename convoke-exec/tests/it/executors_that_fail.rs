@@ -8,10 +8,12 @@ use std::task::Waker;
 use std::time::Duration;
 
 use convoke::env::Changes;
+use convoke::executor::{BlockOn, Limited, RunLoop, Strand};
+use convoke::executor::{ExecutorRef, RunLoopExecutor};
 use convoke::prelude::*;
 use convoke::raw::{Runnable, Timers};
+use convoke::sender::prelude::*;
 use convoke::testing::runnable;
-use convoke::{ExecutorRef, RunLoopExecutor};
 
 /// What goes wrong.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -8,7 +8,9 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::task::{Poll, Waker};
 use std::thread::{self, ThreadId};
 
-use convoke::RunLoopExecutor;
+use convoke::Executor;
+use convoke::executor::RunLoop;
+use convoke::executor::RunLoopExecutor;
 use convoke::prelude::*;
 use convoke::raw::{OwnerThread, Runnable};
 use convoke::testing::runnable;

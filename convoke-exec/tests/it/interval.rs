@@ -5,7 +5,9 @@ use std::sync::{Arc, Mutex};
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
+use convoke::env::Env;
 use convoke::prelude::*;
+use convoke::task::task;
 use convoke::testing::{Clockwork, Connected};
 use convoke::time::{Interval, MissedTicks, interval, interval_at};
 use futures_core::Stream;

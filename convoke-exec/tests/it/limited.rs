@@ -3,7 +3,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::order::Order;
+use convoke::executor::Limited;
 use convoke::prelude::*;
+use convoke::sender::prelude::*;
 use convoke_core::InlineExecutor;
 use convoke_core::raw::Call;
 use convoke_core::testing::ByHand;
@@ -200,7 +202,7 @@ fn a_limit_of_none_is_refused() {
 #[test]
 fn a_task_that_waits_leaves_its_seat_to_others() {
     let outcome = sync_wait(task(async {
-        let view = Limited::new(&convoke::current::executor(), 1);
+        let view = Limited::new(&convoke::env::current::executor(), 1);
         let meeting = Arc::new(convoke::sync::Barrier::new(2));
         scope(async |s| {
             for _ in 0..2 {
@@ -219,7 +221,7 @@ fn a_task_that_waits_leaves_its_seat_to_others() {
 #[test]
 fn over_a_run_loop_children_need_not_be_send() {
     let outcome = sync_wait(task(async {
-        let view = Limited::new(&convoke::current::executor(), 2);
+        let view = Limited::new(&convoke::env::current::executor(), 2);
         run_on(&view, async {
             scope(async |s| {
                 let here = std::rc::Rc::new(std::cell::Cell::new(0));

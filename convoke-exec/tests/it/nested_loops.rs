@@ -7,8 +7,11 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use convoke::executor::{BlockOn, RunLoop};
 use convoke::prelude::*;
 use convoke::raw::{Next, Runnable, Sleeper, Turns};
+use convoke::sender::prelude::*;
+use convoke::task::forever;
 use convoke::testing::runnable;
 
 /// Runs a closure in each sleep.
@@ -32,7 +35,7 @@ fn a_loop_inside_the_sleep_of_another_leaves_that_one_asleep() {
         move || {
             // A loop on this thread, which ends while the outer one is asleep.
             assert_eq!(sync_wait(task(async { checkpoint().await })), Outcome::Value(()));
-            let executor: Option<convoke::RunLoopExecutor> = outer.lock().unwrap().take();
+            let executor: Option<convoke::executor::RunLoopExecutor> = outer.lock().unwrap().take();
             executor.unwrap().finish();
         }
     };
@@ -48,7 +51,7 @@ fn what_a_loop_inside_a_sleep_posts_to_the_outer_one_is_run_there() {
     let in_sleep = {
         let (outer, ran) = (outer.clone(), ran.clone());
         move || {
-            let executor: convoke::RunLoopExecutor = outer.lock().unwrap().take().unwrap();
+            let executor: convoke::executor::RunLoopExecutor = outer.lock().unwrap().take().unwrap();
             let posts = executor.clone();
             let outcome = sync_wait(task(async move {
                 posts.post(runnable(move |_| {

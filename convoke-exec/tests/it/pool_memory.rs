@@ -1,6 +1,7 @@
 //! Pools that come and go do not add up in memory.
-use convoke::pool::{PoolExecutor, Priority};
+use convoke::executor::{PoolExecutor, Priority};
 use convoke::prelude::*;
+use convoke::sender::prelude::*;
 use convoke_testing::workshop::counting::live_bytes;
 
 /// Makes pools, one after the other, and has each run something.

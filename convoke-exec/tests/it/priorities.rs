@@ -3,6 +3,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
 use convoke::prelude::*;
+use convoke::sender::prelude::*;
 use convoke_core::raw::{Call, Runnable};
 use convoke_exec::pool::{HIGH_IN_A_ROW, OTHERS_EACH};
 use convoke_exec::{PoolExecutor, Priority, ThreadPool};
@@ -142,7 +143,8 @@ fn what_is_high_overtakes_all_that_breeds() {
 fn children_inherit_the_priority_with_the_executor() {
     let pool = ThreadPool::new(2).unwrap();
     let high = pool.executor().with_priority(Priority::High);
-    let child = async || scope(async |s| s.spawn_future(async { convoke::current::executor() }).await).await;
+    let child =
+        async || scope(async |s| s.spawn_future(async { convoke::env::current::executor() }).await).await;
     let outcome = sync_wait(task(async move { run_on(&high, child()).await }));
     assert!(outcome.unwrap().is(&high));
 }
@@ -155,7 +157,7 @@ fn a_task_can_be_moved_to_another_priority() {
         reschedule(&normal).await.unwrap();
         let before = reschedule(&low).await.unwrap();
         assert!(before.is(&normal));
-        convoke::current::executor()
+        convoke::env::current::executor()
     }));
     assert!(outcome.unwrap().is(&low));
 }

@@ -2,6 +2,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use convoke::executor::{BlockOn, RunLoop};
 use convoke::prelude::*;
 use convoke::raw::Sleeper;
 use convoke::time::{now, sleep_until};

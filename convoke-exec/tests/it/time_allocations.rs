@@ -4,8 +4,10 @@ use std::pin::pin;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
+use convoke::executor::{BlockOn, RunLoop};
 use convoke::prelude::*;
 use convoke::time::interval;
+use convoke::time::sleep_until;
 use convoke_testing::workshop::counting::allocations;
 
 const MICROSECOND: Duration = Duration::from_micros(1);

@@ -41,8 +41,8 @@ use watchdog::Hook;
 /// ```
 /// use convoke::prelude::*;
 ///
-/// let _diagnosing = convoke::diagnose();
-/// assert_eq!(sync_wait(task(async { 42 })), Outcome::Value(42));
+/// let _diagnosing = convoke::inspect::diagnose();
+/// assert_eq!(block_on(async { 42 }), Outcome::Value(42));
 /// ```
 ///
 /// # Panics
@@ -75,8 +75,8 @@ pub fn diagnose() -> Diagnosing {
 ///
 /// ```
 /// use std::time::Duration;
-/// use convoke::diagnosis::{Diagnosis, Report};
-/// use convoke::prelude::*;
+/// use convoke::inspect::{Diagnosis, Report};
+/// use convoke::sender::prelude::*;
 ///
 /// let (tell, told) = std::sync::mpsc::channel();
 /// let diagnosing = Diagnosis::new()
@@ -155,8 +155,8 @@ impl Diagnosis {
     ///
     /// ```
     /// use std::time::{Duration, Instant};
-    /// use convoke::diagnosis::{Diagnosis, Report};
-    /// use convoke::prelude::*;
+    /// use convoke::inspect::{Diagnosis, Report};
+    /// use convoke::sender::prelude::*;
     ///
     /// let mut watcher = Diagnosis::new().by_hand();
     /// let now = Instant::now();

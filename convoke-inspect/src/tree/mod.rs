@@ -22,13 +22,14 @@ use convoke_task::raw::{Found, look_at_all};
 ///
 /// ```
 /// use convoke::prelude::*;
+/// use convoke::sender::prelude::*;
 ///
 /// let printed = sync_wait(task(async {
 ///     scope(async |s| {
 ///         let _reader = s.named("reader").spawn_future(async { never::<()>().await });
 ///         s.named("writer").spawn(async { checkpoint().await });
 ///         checkpoint().await;
-///         convoke::tree().find("server").unwrap().to_string()
+///         convoke::inspect::tree().find("server").unwrap().to_string()
 ///     })
 ///     .await
 /// }).named("server"));

@@ -4,10 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use convoke::env::Changes;
+use convoke::executor::RunLoop;
+use convoke::inspect::tree;
+use convoke::inspect::{TaskNode, TaskState};
 use convoke::prelude::*;
+use convoke::sender::prelude::*;
 use convoke::sync::Event;
-use convoke::tree;
-use convoke::tree::{TaskNode, TaskState};
+use convoke::task::forever;
 
 /// The subtree of a task, without the places: names, what they do, who was asked to stop.
 fn outline(node: TaskNode<'_>) -> Vec<String> {

@@ -26,9 +26,8 @@ impl IoExecutor {
     /// As [`IoContext::stop`](super::IoContext::stop), from any thread: has the context's `run` return soon, with work left.
     ///
     /// ```
-    /// use convoke::prelude::*;
     ///
-    /// let context = convoke::io_context().unwrap();
+    /// let context = convoke::driver::io_context().unwrap();
     /// let (executor, work) = (context.executor(), context.work());
     /// let elsewhere = std::thread::spawn(move || executor.stop());
     /// context.run(); // Something will come, but nobody waits for it any more.

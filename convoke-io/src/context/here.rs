@@ -58,8 +58,8 @@ pub fn with_services<R>(f: impl FnOnce(&Context) -> R) -> io::Result<R> {
 /// ```
 /// use std::sync::Arc;
 /// use std::sync::atomic::{AtomicU32, Ordering};
-/// use convoke::context::{Context, FromContext, Service};
-/// use convoke::io::use_service;
+/// use convoke::executor::{Context, FromContext, Service};
+/// use convoke::driver::use_service;
 /// use convoke::prelude::*;
 ///
 /// /// How many requests there have been, in all tasks of the context.
@@ -88,7 +88,7 @@ pub fn with_services<R>(f: impl FnOnce(&Context) -> R) -> io::Result<R> {
 ///     Ok(use_service::<Requests>()?.0.fetch_add(1, Ordering::Relaxed) + 1)
 /// }
 ///
-/// let context = convoke::io_context().unwrap();
+/// let context = convoke::driver::io_context().unwrap();
 /// assert_eq!(context.run_until(request()).unwrap().unwrap(), 1);
 /// assert_eq!(context.run_until(request()).unwrap().unwrap(), 2);
 /// drop(context); // 2 requests
@@ -117,6 +117,6 @@ fn no_context() -> io::Error {
     io::Error::new(
         io::ErrorKind::Unsupported,
         "there is no I/O context here: run the task on one (`#[convoke::main]`, `Runtime`, `IoContext::run_until`), or name one \
-         for tasks that run elsewhere (`launch(..).local(&convoke::io::IO, context.executor())`)",
+         for tasks that run elsewhere (`launch(..).local(&convoke::driver::IO, context.executor())`)",
     )
 }

@@ -36,7 +36,7 @@ use crate::driver::Driver;
 /// use convoke::prelude::*;
 /// use convoke::net::{TcpListener, TcpStream};
 ///
-/// let context = convoke::io_context().unwrap();
+/// let context = convoke::driver::io_context().unwrap();
 /// let said = context.run_until(async {
 ///     let listener = TcpListener::bind("127.0.0.1:0").await?;
 ///     let address = listener.local_addr()?;
@@ -122,7 +122,7 @@ impl IoContext {
     /// ```
     /// use convoke::prelude::*;
     ///
-    /// let context = convoke::io_context().unwrap();
+    /// let context = convoke::driver::io_context().unwrap();
     /// let (sender, mut receiver) = convoke::sync::oneshot::channel();
     /// let answer = launch(&context.executor()).start(async move { receiver.recv().await.unwrap() + 1 });
     /// let elsewhere = std::thread::spawn(move || sender.send(41));

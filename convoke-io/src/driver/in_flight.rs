@@ -78,7 +78,7 @@ impl InFlight {
     /// What is asked for, with its buffers: they are the driver's until the operation is finished, and cannot be kept longer.
     ///
     /// ```compile_fail,E0505
-    /// use convoke::io::driver::{InFlight, RequestMut};
+    /// use convoke::driver::{InFlight, RequestMut};
     ///
     /// fn writes_too_late(mut operation: InFlight) {
     ///     if let RequestMut::Read(buffer) = operation.request_mut() {

@@ -75,7 +75,7 @@ impl Signals {
     /// # {
     /// use convoke::signal::{Signal, raise, signals};
     ///
-    /// let context = convoke::io_context().unwrap();
+    /// let context = convoke::driver::io_context().unwrap();
     /// let outcome = context.run_until(async {
     ///     let mut users = signals([Signal::USER_1, Signal::USER_2])?;
     ///     raise(Signal::USER_2)?;

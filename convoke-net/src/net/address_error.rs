@@ -16,7 +16,7 @@ use convoke_io::driver::Address;
 /// ```
 /// use convoke::net::{AddressError, TcpListener};
 ///
-/// let context = convoke::io_context().unwrap();
+/// let context = convoke::driver::io_context().unwrap();
 /// let error = context.run_until(async {
 ///     let listener = TcpListener::bind("127.0.0.1:0").await?;
 ///     TcpListener::bind(listener.local_addr()?).await.map(drop)

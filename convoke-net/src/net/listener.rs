@@ -41,9 +41,9 @@ impl<K: Kind> Listener<K> {
     /// use std::io;
     /// use std::time::Duration;
     /// use convoke::net::{TcpListener, TcpStream};
-    /// use convoke::policy::Failure;
+    /// use convoke::scope::policy::Failure;
     /// use convoke::prelude::*;
-    /// use convoke::schedule::{Backoff, retry};
+    /// use convoke::retry::{Backoff, retry};
     ///
     /// # async fn converse(_: TcpStream) -> io::Result<()> { Ok(()) }
     /// #[convoke::main]

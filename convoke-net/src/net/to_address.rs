@@ -39,7 +39,7 @@ pub enum AddressQuery {
 /// ```
 /// use convoke::net::resolve;
 ///
-/// let context = convoke::io_context().unwrap();
+/// let context = convoke::driver::io_context().unwrap();
 /// let found = context.run_until(async { resolve("localhost:80").await });
 /// assert!(found.unwrap().unwrap().iter().all(|address| address.port() == 80));
 /// ```

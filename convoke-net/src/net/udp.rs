@@ -15,10 +15,9 @@ use convoke_io::driver::{Address, ListenOptions, StandardSocket};
 /// A socket for datagrams over UDP.
 ///
 /// ```
-/// use convoke::prelude::*;
 /// use convoke::net::UdpSocket;
 ///
-/// let context = convoke::io_context().unwrap();
+/// let context = convoke::driver::io_context().unwrap();
 /// let heard = context.run_until(async {
 ///     let (one, other) = (UdpSocket::bind("127.0.0.1:0").await?, UdpSocket::bind("127.0.0.1:0").await?);
 ///     one.send_to(b"hello", other.local_addr()?).await?;

@@ -41,7 +41,7 @@ use convoke_io::context::use_service;
 /// # {
 /// use convoke::signal::{Signal, raise, signals};
 ///
-/// let context = convoke::io_context().unwrap();
+/// let context = convoke::driver::io_context().unwrap();
 /// let outcome = context.run_until(async {
 ///     let mut reloads = signals([Signal::HANGUP, Signal::USER_1])?;
 ///     raise(Signal::HANGUP)?; // As `kill -HUP` from another process.
@@ -67,7 +67,7 @@ pub fn signals(of: impl IntoIterator<Item = Signal>) -> io::Result<Signals> {
 /// ```
 /// use convoke::signal::{Signal, ctrl_c, raise};
 ///
-/// let context = convoke::io_context().unwrap();
+/// let context = convoke::driver::io_context().unwrap();
 /// let outcome = context.run_until(async {
 ///     let pressed = ctrl_c();
 ///     raise(Signal::INTERRUPT)?;

@@ -23,19 +23,19 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send + Any> Bytes for S {}
 ///
 /// ```
 /// use convoke::prelude::*;
-/// use convoke::stream::{AnyStream, duplex, read_exact, write_all};
+/// use convoke::io::{AnyStream, duplex, read_exact, write_all};
 ///
 /// async fn greet(mut stream: AnyStream) -> std::io::Result<()> {
 ///     write_all(&mut stream, b"hello").await
 /// }
 ///
-/// let said = sync_wait(task(async {
+/// let said = block_on(async {
 ///     let (near, mut far) = duplex(16);
 ///     greet(AnyStream::new(near)).await?;
 ///     let mut said = [0; 5];
 ///     read_exact(&mut far, &mut said).await?;
 ///     std::io::Result::Ok(said)
-/// }));
+/// });
 /// assert_eq!(&said.unwrap().unwrap(), b"hello");
 /// ```
 pub struct AnyStream(Box<dyn Bytes>);

@@ -19,9 +19,10 @@ use futures_io::AsyncWrite;
 /// use std::io;
 /// use std::time::Duration;
 /// use convoke::prelude::*;
-/// use convoke::stream::{Closing, duplex, read_exact, write_all};
+/// use convoke::sender::prelude::*;
+/// use convoke::io::{Closing, duplex, read_exact, write_all};
 ///
-/// let ended = sync_wait(task(async {
+/// let ended = block_on(async {
 ///     let (near, mut far) = duplex(64);
 ///     let body = using(Closing::new(near), async |mut near| -> io::Result<()> {
 ///         write_all(&mut **near, b"half a sen").await?;
@@ -30,7 +31,7 @@ use futures_io::AsyncWrite;
 ///     assert!(timeout(Duration::from_millis(1), body).await.is_err());
 ///     let mut heard = [0; 16];
 ///     read_exact(&mut far, &mut heard).await.unwrap_err().to_string()
-/// }));
+/// });
 /// assert_eq!(ended.unwrap(), "the stream ended after 10 of 16 bytes");
 /// ```
 #[derive(Debug)]

@@ -7,9 +7,10 @@ use convoke_core::raw::sync::const_outside_models;
 ///
 /// ```
 /// use convoke::prelude::*;
-/// use convoke::stream::{self, Progress, duplex};
+/// use convoke::io;
+/// use convoke::io::{Progress, duplex};
 ///
-/// let far = sync_wait(task(async {
+/// let far = block_on(async {
 ///     let (mut near, _far) = duplex(4); // Nobody reads at the far end.
 ///     let progress = Progress::new();
 ///     let stopped = timeout(std::time::Duration::from_millis(1), async {
@@ -17,7 +18,7 @@ use convoke_core::raw::sync::const_outside_models;
 ///     });
 ///     assert!(stopped.await.is_err());
 ///     progress.bytes()
-/// }));
+/// });
 /// assert_eq!(far, Outcome::Value(4));
 /// ```
 #[derive(Debug, Default)]

@@ -7,10 +7,12 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
-use convoke::prelude::*;
-use convoke::stream::{
+use convoke::io::{
     AnyStream, Closing, Duplex, Progress, copy, copy_bidirectional, duplex, read_exact, write_all,
 };
+use convoke::prelude::*;
+use convoke::sender::prelude::*;
+use convoke::task::stopped;
 use futures_io::{AsyncRead, AsyncWrite};
 
 fn run<T: Send + 'static>(program: impl Future<Output = io::Result<T>> + Send + 'static) -> T {

@@ -9,14 +9,20 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 use std::time::Instant;
 
-use convoke::io::IO;
-use convoke::io::driver::{Address, Driver, ListenOptions, Source, unsupported};
+use convoke::StopReason;
+use convoke::driver::IO;
+use convoke::driver::IoContext;
+use convoke::driver::{Address, Driver, ListenOptions, Source, unsupported};
+use convoke::env::Env;
+use convoke::executor::ExecutorRef;
+use convoke::executor::{Limited, RunLoop, Strand};
 use convoke::net::resolve;
 use convoke::net::resolver::{LookUp, Names, install};
 use convoke::prelude::*;
+use convoke::sender::CountingScope;
+use convoke::sender::prelude::*;
 use convoke::signal::{Signal, SignalHub, SignalService, signals};
 use convoke::sync::{Event, oneshot};
-use convoke::{CountingScope, Env, ExecutorRef, IoContext, StopReason};
 
 type Deed = Box<dyn FnOnce() + Send>;
 

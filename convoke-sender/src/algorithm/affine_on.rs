@@ -18,8 +18,8 @@ use convoke_core::{Env, Executor, ExecutorRef};
 ///   dropped.
 ///
 /// ```
-/// use convoke::InlineExecutor;
-/// use convoke::prelude::*;
+/// use convoke::executor::InlineExecutor;
+/// use convoke::sender::prelude::*;
 ///
 /// assert_eq!(sync_wait(just(42).affine_on(&InlineExecutor)), Outcome::Value(42));
 /// ```

@@ -31,7 +31,7 @@ use convoke_core::{Env, ExecutorRef, Never, Outcome, Panic};
 /// - *Runs on* the thread that starts it; the sender in it decides for itself. Starting it allocates once.
 ///
 /// ```
-/// use convoke::prelude::*;
+/// use convoke::sender::prelude::*;
 ///
 /// fn count_down(n: u32) -> AnySender<&'static str> {
 ///     just(n).let_value(|n| if n == 0 { just("lift-off").boxed() } else { count_down(n - 1) }).boxed()

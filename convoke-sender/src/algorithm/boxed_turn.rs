@@ -17,6 +17,8 @@ use core::ptr::{self, NonNull};
 
 use convoke_core::raw::sync::thread_local;
 
+pub use crate::operation::Enclosing;
+
 /// How many boxed operations may be inside of one another on a stack, or boxed senders inside of one another be dropped by
 /// recursion.
 const DEEPEST: usize = 32;
@@ -31,16 +33,6 @@ pub(super) struct Head {
 impl Head {
     pub(super) const fn new(go_on: unsafe fn(NonNull<Self>, &Turn)) -> Self {
         Self { go_on, next: Cell::new(None) }
-    }
-}
-
-/// A boxed operation, for those who compare whether they are inside of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Enclosing(NonNull<()>);
-
-impl Enclosing {
-    pub(super) fn new(head: NonNull<Head>) -> Self {
-        Self(head.cast())
     }
 }
 

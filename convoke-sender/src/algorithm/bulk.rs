@@ -32,7 +32,7 @@ use convoke_core::{Env, Executor, ExecutorRef, Outcome, Panic};
 ///   Allocates once if it spreads.
 ///
 /// ```
-/// use convoke::prelude::*;
+/// use convoke::sender::prelude::*;
 /// use std::sync::atomic::{AtomicUsize, Ordering};
 ///
 /// let sums = just(AtomicUsize::new(0)).bulk(100, |i, sum| { sum.fetch_add(i, Ordering::Relaxed); });

@@ -17,8 +17,8 @@ use convoke_core::{Env, Executor, ExecutorRef};
 ///   completes where it is dropped.
 ///
 /// ```
-/// use convoke::InlineExecutor;
-/// use convoke::prelude::*;
+/// use convoke::executor::InlineExecutor;
+/// use convoke::sender::prelude::*;
 ///
 /// let sender = just(20).continues_on(&InlineExecutor).then(|v| v + 1);
 /// assert_eq!(sync_wait(sender), Outcome::Value(21));

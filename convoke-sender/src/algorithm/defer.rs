@@ -14,7 +14,7 @@ use convoke_core::{Never, Outcome};
 /// - *Runs on* the thread that starts it; the sender made decides for itself.
 ///
 /// ```
-/// use convoke::prelude::*;
+/// use convoke::sender::prelude::*;
 ///
 /// let sender = defer(|| just(std::process::id()));
 /// assert_eq!(sync_wait(sender), Outcome::Value(std::process::id()));

@@ -10,7 +10,7 @@ use convoke_core::{Never, Outcome};
 /// - *Runs on* the thread on which the sender before it completes.
 ///
 /// ```
-/// use convoke::prelude::*;
+/// use convoke::sender::prelude::*;
 ///
 /// let sender = just(Outcome::<u32, &str>::Error("no")).dematerialize();
 /// assert_eq!(sync_wait(sender), Outcome::Error("no"));

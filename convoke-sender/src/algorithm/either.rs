@@ -15,7 +15,7 @@ use convoke_core::{Env, ExecutorRef};
 /// - *Runs on* what the one it is runs on.
 ///
 /// ```
-/// use convoke::prelude::*;
+/// use convoke::sender::prelude::*;
 ///
 /// fn halve(number: u32) -> impl Sender<Value = u32, Error = &'static str> {
 ///     if number % 2 == 0 { Either::Left(just(number / 2).may_fail()) } else { Either::Right(just_error("odd")) }

@@ -27,7 +27,7 @@ use convoke_core::{Env, Never, Outcome, Panic};
 ///
 /// ```
 /// use std::sync::atomic::{AtomicBool, Ordering};
-/// use convoke::prelude::*;
+/// use convoke::sender::prelude::*;
 ///
 /// let closed = AtomicBool::new(false);
 /// let sender = just_error::<u32, _>("broken pipe").finally(just_from(|| closed.store(true, Ordering::Relaxed)));

@@ -21,7 +21,7 @@ use convoke_core::Outcome;
 /// - *Runs on* the thread on which the sender before completes; the senders decide for themselves.
 ///
 /// ```
-/// use convoke::prelude::*;
+/// use convoke::sender::prelude::*;
 ///
 /// let sizes = just("four".to_owned())
 ///     .fork_join((|text: String| just(text.len()), |text: String| just(text.to_uppercase())));

@@ -27,7 +27,7 @@ use convoke_core::{Env, Never, Outcome, Panic, StopToken};
 /// or listens to [`stop_token`](Completion::stop_token). A handle that is leaked is work that never ends.
 ///
 /// ```
-/// use convoke::prelude::*;
+/// use convoke::sender::prelude::*;
 ///
 /// let sender = from_callback(|completion: Completion<u32>| {
 ///     std::thread::spawn(move || completion.value(42));

@@ -10,7 +10,7 @@ use convoke_core::{Never, Outcome};
 /// - *Runs on* the thread on which the sender before it completes.
 ///
 /// ```
-/// use convoke::prelude::*;
+/// use convoke::sender::prelude::*;
 ///
 /// assert_eq!(sync_wait(just_error::<u32, _>("no").into_result()), Outcome::Value(Err("no")));
 /// ```

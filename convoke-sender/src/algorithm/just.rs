@@ -13,7 +13,7 @@ use convoke_core::{Never, Outcome};
 /// - *Runs on* the thread that starts it.
 ///
 /// ```
-/// use convoke::prelude::*;
+/// use convoke::sender::prelude::*;
 ///
 /// assert_eq!(sync_wait(just(42)), Outcome::Value(42));
 /// ```

@@ -18,7 +18,7 @@ use convoke_core::Outcome;
 /// - *Runs on* the thread that starts it.
 ///
 /// ```
-/// use convoke::prelude::*;
+/// use convoke::sender::prelude::*;
 ///
 /// assert_eq!(sync_wait(just_error::<u32, _>("no")), Outcome::Error("no"));
 /// ```

@@ -17,7 +17,7 @@ use convoke_core::{Never, Outcome};
 /// - *Runs on* the thread that starts it.
 ///
 /// ```
-/// use convoke::prelude::*;
+/// use convoke::sender::prelude::*;
 ///
 /// assert_eq!(sync_wait(just_stopped::<u32>()), Outcome::Stopped);
 /// ```

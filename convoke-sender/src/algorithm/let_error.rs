@@ -14,7 +14,7 @@ use convoke_core::Outcome;
 /// - *Runs on* the thread on which the first completes; the second decides for itself.
 ///
 /// ```
-/// use convoke::prelude::*;
+/// use convoke::sender::prelude::*;
 ///
 /// let sender = just_error::<usize, _>("gone").let_error(|error| just(error.len()));
 /// assert_eq!(sync_wait(sender), Outcome::Value(4));

@@ -15,7 +15,7 @@ use convoke_core::Outcome;
 /// The second runs in the same environment: if that was asked to stop it still is.
 ///
 /// ```
-/// use convoke::prelude::*;
+/// use convoke::sender::prelude::*;
 ///
 /// let sender = just_stopped::<u32>().let_stopped(|| just(0));
 /// assert_eq!(sync_wait(sender), Outcome::Value(0));

@@ -17,7 +17,7 @@ use convoke_core::Outcome;
 /// - *Runs on* the thread on which the first completes; the second decides for itself.
 ///
 /// ```
-/// use convoke::prelude::*;
+/// use convoke::sender::prelude::*;
 ///
 /// let sender = just(20).let_value(|v| just(v + 1).then(|v| v * 2));
 /// assert_eq!(sync_wait(sender), Outcome::Value(42));

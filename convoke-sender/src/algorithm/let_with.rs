@@ -27,7 +27,7 @@ use convoke_core::{Never, Outcome};
 ///
 /// ```
 /// use std::sync::atomic::{AtomicU32, Ordering};
-/// use convoke::prelude::*;
+/// use convoke::sender::prelude::*;
 ///
 /// let sender = let_with(|| AtomicU32::new(40), |counter| {
 ///     let again = counter.clone();

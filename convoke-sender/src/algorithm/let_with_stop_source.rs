@@ -18,7 +18,7 @@ use convoke_core::{Env, StopSource};
 /// The source may be kept and used for as long as one likes; when the work has ended, a request does nothing.
 ///
 /// ```
-/// use convoke::prelude::*;
+/// use convoke::sender::prelude::*;
 ///
 /// let sender = let_with_stop_source(|source| {
 ///     just_from(move || source.request_stop(StopReason::Requested)).let_value(|_| never::<u32>())

@@ -11,7 +11,7 @@ use convoke_core::Outcome;
 /// - *Runs on* the thread on which the sender before it completes.
 ///
 /// ```
-/// use convoke::prelude::*;
+/// use convoke::sender::prelude::*;
 ///
 /// let failed = just_error::<u32, _>("no such file").map_error(str::len);
 /// assert_eq!(sync_wait(failed), Outcome::Error(12));

@@ -24,7 +24,7 @@ use convoke_core::{Never, Outcome};
 /// In an environment that cannot stop it never completes.
 ///
 /// ```
-/// use convoke::prelude::*;
+/// use convoke::sender::prelude::*;
 ///
 /// let first = when_any((never::<u32>(), just(7)));
 /// assert_eq!(sync_wait(first), Outcome::Value(7));

@@ -16,8 +16,8 @@ use convoke_core::{Env, Executor, ExecutorRef};
 ///   its queue unless it is there already.
 ///
 /// ```
-/// use convoke::InlineExecutor;
-/// use convoke::prelude::*;
+/// use convoke::executor::InlineExecutor;
+/// use convoke::sender::prelude::*;
 ///
 /// let sender = just_from(|| 6 * 7).on(&InlineExecutor);
 /// assert_eq!(sync_wait(sender), Outcome::Value(42));

@@ -13,7 +13,7 @@ use convoke_core::{Env, Never, Outcome};
 /// - *Runs on* the thread that starts it.
 ///
 /// ```
-/// use convoke::prelude::*;
+/// use convoke::sender::prelude::*;
 ///
 /// assert_eq!(sync_wait(read_env(|env| env.stop().stop_requested())), Outcome::Value(false));
 /// ```

@@ -17,7 +17,7 @@ use convoke_core::Outcome;
 /// - *Runs on* the thread that starts it, and then on those on which its rounds complete.
 ///
 /// ```
-/// use convoke::prelude::*;
+/// use convoke::sender::prelude::*;
 /// use std::sync::atomic::{AtomicUsize, Ordering};
 ///
 /// let sum = AtomicUsize::new(0);

@@ -20,7 +20,7 @@ use convoke_core::Outcome;
 ///
 /// ```
 /// use std::ops::ControlFlow;
-/// use convoke::prelude::*;
+/// use convoke::sender::prelude::*;
 ///
 /// let mut steps = 0;
 /// let walk = repeat_until(move || {

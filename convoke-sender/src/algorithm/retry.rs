@@ -18,7 +18,7 @@ use convoke_core::Outcome;
 /// - *Runs on* the thread that starts it, and then on those on which its attempts complete.
 ///
 /// ```
-/// use convoke::prelude::*;
+/// use convoke::sender::prelude::*;
 ///
 /// let connect = |attempt| just_from(move || if attempt < 3 { Err("refused") } else { Ok(attempt) }).transpose();
 /// assert_eq!(sync_wait(retry(connect, |attempt, _| attempt < 5)), Outcome::Value(3));

@@ -31,7 +31,8 @@ impl<X: Executor> Scheduler for X {}
 /// - *Runs on* the executor, always through its queue. One that is dropped unrun completes where it is dropped.
 ///
 /// ```
-/// use convoke::prelude::*;
+/// use convoke::sender::prelude::*;
+/// use convoke::executor::RunLoop;
 ///
 /// let run_loop = RunLoop::new();
 /// let hello = schedule(&run_loop.executor()).then(|()| "from the loop");

@@ -18,7 +18,7 @@ use convoke_core::{Env, ExecutorRef, Outcome};
 /// - *Runs on* the thread that starts it; each goes on where the one before it has completed.
 ///
 /// ```
-/// use convoke::prelude::*;
+/// use convoke::sender::prelude::*;
 ///
 /// let greeting = sequence((just_from(|| print!("hello ")), just_from(|| println!("world")), just(11)));
 /// assert_eq!(sync_wait(greeting), Outcome::Value(11));

@@ -32,7 +32,7 @@ use convoke_core::{Outcome, StopReason};
 /// - *Runs on* the thread of the first consumer; consumers complete where the work does, late ones at once.
 ///
 /// ```
-/// use convoke::prelude::*;
+/// use convoke::sender::prelude::*;
 ///
 /// let answer = just_from(|| 6 * 7).split();
 /// let both = when_all((answer.clone(), answer.then(|n| n + 1)));

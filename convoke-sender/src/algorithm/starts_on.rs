@@ -20,8 +20,8 @@ use convoke_core::{Env, Executor, ExecutorRef, Never, Outcome};
 /// - *Runs on* the executor, to which it comes through its queue; where the sender then completes is its own affair.
 ///
 /// ```
-/// use convoke::InlineExecutor;
-/// use convoke::prelude::*;
+/// use convoke::executor::InlineExecutor;
+/// use convoke::sender::prelude::*;
 ///
 /// let there = starts_on(&InlineExecutor, read_env(|env| env.executor().is(&InlineExecutor)));
 /// assert_eq!(sync_wait(there), Outcome::Value(true));

@@ -22,7 +22,7 @@ use convoke_core::{Outcome, Panic, StopReason};
 /// - *Runs on* the threads of both; the sender is started first, then the trigger, by the thread that starts it.
 ///
 /// ```
-/// use convoke::prelude::*;
+/// use convoke::sender::prelude::*;
 ///
 /// assert_eq!(sync_wait(never::<u32>().stop_when(just("enough"))), Outcome::Stopped);
 /// assert_eq!(sync_wait(just(7).stop_when(never::<()>())), Outcome::Value(7));

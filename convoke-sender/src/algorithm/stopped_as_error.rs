@@ -12,7 +12,7 @@ use convoke_core::Outcome;
 /// A sender that cannot fail says `may_fail()` first.
 ///
 /// ```
-/// use convoke::prelude::*;
+/// use convoke::sender::prelude::*;
 ///
 /// let sender = just_stopped::<u32>().may_fail().stopped_as_error("took too long");
 /// assert_eq!(sync_wait(sender), Outcome::Error("took too long"));

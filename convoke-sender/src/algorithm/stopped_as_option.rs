@@ -10,7 +10,7 @@ use convoke_core::Outcome;
 /// - *Runs on* the thread on which the sender before it completes.
 ///
 /// ```
-/// use convoke::prelude::*;
+/// use convoke::sender::prelude::*;
 ///
 /// assert_eq!(sync_wait(just(7).stopped_as_option()), Outcome::Value(Some(7)));
 /// assert_eq!(sync_wait(just_stopped::<u32>().stopped_as_option()), Outcome::Value(None));

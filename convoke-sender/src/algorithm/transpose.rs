@@ -11,7 +11,7 @@ use convoke_core::{Never, Outcome};
 /// - *Runs on* the thread on which the sender before it completes.
 ///
 /// ```
-/// use convoke::prelude::*;
+/// use convoke::sender::prelude::*;
 ///
 /// let parsed = just_from(|| "7".parse::<u32>()).transpose();
 /// assert_eq!(sync_wait(parsed), Outcome::Value(7));

@@ -16,7 +16,7 @@ use convoke_core::{Env, ExecutorRef, StopToken};
 /// Whoever stops the work around waits for it: shield what is short and must be done.
 ///
 /// ```
-/// use convoke::prelude::*;
+/// use convoke::sender::prelude::*;
 ///
 /// let sender = read_env(|env| env.stop().stop_possible()).unstoppable();
 /// assert_eq!(sync_wait(sender), Outcome::Value(false));

@@ -11,7 +11,7 @@ use convoke_core::{Never, Outcome};
 /// - *Runs on* the thread on which the sender before it completes.
 ///
 /// ```
-/// use convoke::prelude::*;
+/// use convoke::sender::prelude::*;
 ///
 /// let length = just_error::<usize, _>("no such file").upon_error(str::len);
 /// assert_eq!(sync_wait(length), Outcome::Value(12));

@@ -26,7 +26,7 @@ use convoke_core::{Never, Outcome, Panic, StopReason};
 ///   thread that starts it.
 ///
 /// ```
-/// use convoke::prelude::*;
+/// use convoke::sender::prelude::*;
 ///
 /// let both = when_all((just(1), just("one")));
 /// assert_eq!(sync_wait(both), Outcome::Value((1, "one")));

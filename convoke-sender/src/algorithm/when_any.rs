@@ -24,7 +24,7 @@ use convoke_core::{Outcome, Panic, StopReason};
 ///   thread that starts it.
 ///
 /// ```
-/// use convoke::prelude::*;
+/// use convoke::sender::prelude::*;
 ///
 /// let first = when_any((never::<&str>(), just("tortoise")));
 /// assert_eq!(sync_wait(first), Outcome::Value("tortoise"));

@@ -17,7 +17,7 @@ use convoke_core::env::Changes;
 ///
 /// ```
 /// use convoke::env::{Changes, Local};
-/// use convoke::prelude::*;
+/// use convoke::sender::prelude::*;
 ///
 /// static DEPTH: Local<u32> = Local::inherited("depth");
 ///

@@ -27,7 +27,7 @@ use convoke_core::{Never, Outcome};
 ///
 /// ```
 /// use std::sync::Mutex;
-/// use convoke::prelude::*;
+/// use convoke::sender::prelude::*;
 ///
 /// let log = Mutex::new(Vec::new());
 /// let say = |word: &'static str| log.lock().unwrap().push(word);

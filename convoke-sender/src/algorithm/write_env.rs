@@ -16,7 +16,7 @@ use convoke_core::{Env, ExecutorRef};
 ///
 /// ```
 /// use convoke::env::{Changes, Local};
-/// use convoke::prelude::*;
+/// use convoke::sender::prelude::*;
 ///
 /// static TENANT: Local<&str> = Local::inherited("tenant");
 ///

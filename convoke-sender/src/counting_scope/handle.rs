@@ -19,7 +19,7 @@ use super::state::Phase;
 /// itself.
 ///
 /// ```
-/// use convoke::prelude::*;
+/// use convoke::sender::prelude::*;
 ///
 /// let scope = CountingScope::new();
 /// let (handle, env) = (scope.handle(), Env::new());
@@ -45,7 +45,7 @@ impl ScopeHandle {
     /// - *Runs on* what `sender` runs on.
     ///
     /// ```
-    /// use convoke::prelude::*;
+    /// use convoke::sender::prelude::*;
     ///
     /// let scope = CountingScope::new();
     /// let nested = scope.nest(just(1));
@@ -76,6 +76,7 @@ impl ScopeHandle {
     ///
     /// ```
     /// use convoke::prelude::*;
+    /// use convoke::sender::prelude::*;
     ///
     /// let pool = ThreadPool::new(2).unwrap();
     /// let env = Env::from(pool.executor());
@@ -103,6 +104,7 @@ impl ScopeHandle {
     ///
     /// ```
     /// use convoke::prelude::*;
+    /// use convoke::sender::prelude::*;
     ///
     /// let pool = ThreadPool::new(2).unwrap();
     /// let scope = CountingScope::new();
@@ -140,7 +142,7 @@ impl ScopeHandle {
     /// first request.
     ///
     /// ```
-    /// use convoke::prelude::*;
+    /// use convoke::sender::prelude::*;
     ///
     /// let scope = CountingScope::new();
     /// scope.spawn(never::<()>(), &Env::new()).unwrap();

@@ -56,6 +56,7 @@ const MOST_LINES: usize = 40;
 ///
 /// ```
 /// use convoke::prelude::*;
+/// use convoke::sender::prelude::*;
 ///
 /// let pool = ThreadPool::new(2).unwrap();
 /// let scope = CountingScope::new();
@@ -93,7 +94,7 @@ impl CountingScope {
     ///   last work completed.
     ///
     /// ```
-    /// use convoke::prelude::*;
+    /// use convoke::sender::prelude::*;
     ///
     /// let scope = CountingScope::new();
     /// scope.named("parser").spawn(just_from(|| -> () { panic!("no end of line") }), &Env::new()).unwrap();
@@ -105,7 +106,7 @@ impl CountingScope {
     /// A sender that makes its own scope takes it along:
     ///
     /// ```
-    /// use convoke::prelude::*;
+    /// use convoke::sender::prelude::*;
     ///
     /// fn both() -> impl Sender<Value = (), Error = Never> {
     ///     let scope = CountingScope::new();
@@ -128,7 +129,7 @@ impl CountingScope {
     /// - *Runs on* the thread that starts it, if nobody is there; else on the executor of its environment.
     ///
     /// ```
-    /// use convoke::prelude::*;
+    /// use convoke::sender::prelude::*;
     ///
     /// let scope = CountingScope::new();
     /// scope.spawn(just(()), &Env::new()).unwrap();

@@ -7,8 +7,8 @@ use core::cell::Cell;
 use core::fmt;
 use core::ptr::NonNull;
 
+use super::enclosing::Enclosing;
 use crate::Receiver;
-use crate::algorithm::boxed_turn::Enclosing;
 use convoke_core::Env;
 
 /// The answer of a receiver to the question for its environment.

@@ -7,8 +7,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 
-use convoke::prelude::*;
-use convoke::{checkpoint, sync_wait, task};
+use convoke::checkpoint;
+use convoke::sender::prelude::*;
+use convoke::sender::sync_wait;
+use convoke::task::task;
 use convoke_sender::testing::{Connected, Gate};
 
 /// Polls a future once, and says whether that has panicked.

@@ -19,7 +19,6 @@ use crate::world::{Fault, Plan};
 ///
 /// ```
 /// use convoke::net::UnixStream;
-/// use convoke::prelude::*;
 /// use convoke::sim::{Fault, explore_faults};
 ///
 /// let exploration = explore_faults(1, "host", &Fault::ALL, |sim| {

@@ -16,7 +16,6 @@ use crate::sim::{Disturbance, Failure, Report, Sim};
 ///
 /// ```
 /// use convoke::net::UnixStream;
-/// use convoke::prelude::*;
 /// use convoke::sim::explore_stops;
 ///
 /// let exploration = explore_stops(1, "host", |sim| {

@@ -31,7 +31,6 @@ impl Sim {
     ///
     /// ```
     /// use convoke::sim::{Sim, explore_seeds};
-    /// # use convoke::prelude::*;
     ///
     /// explore_seeds(0..10, |sim| {
     ///     let disk = sim.disk("writer", Vec::new());

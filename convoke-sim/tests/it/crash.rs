@@ -9,8 +9,10 @@ use std::time::Duration;
 
 use convoke::net::{SocketOption, TcpListener, TcpStream, UdpSocket, UnixStream};
 use convoke::prelude::*;
+use convoke::sender::prelude::*;
 use convoke::sim::{Ending, Fault, Link, Sim, explore_faults, replay_fault};
 use convoke::sync::mpsc;
+use convoke::task::forever;
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -268,7 +270,7 @@ fn a_failure_shows_the_tasks_of_the_life_that_runs() {
     });
     let failure = sim.try_run().unwrap_err();
     assert_eq!(failure.tasks().matches("`server`").count(), 1, "{failure}");
-    assert!(convoke::tree().find("server").is_none(), "all of them are gone");
+    assert!(convoke::inspect::tree().find("server").is_none(), "all of them are gone");
 }
 
 #[test]

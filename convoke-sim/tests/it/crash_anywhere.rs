@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use convoke::executor::Strand;
 use convoke::net::{TcpListener, TcpStream, UdpSocket, UnixStream};
 use convoke::prelude::*;
 use convoke::sim::{Link, Sim, explore_seeds};
@@ -31,7 +32,7 @@ async fn juggles(shared: Shared) -> io::Result<()> {
     let listener = TcpListener::bind("0.0.0.0:7").await?;
     let lock = Arc::new(Mutex::new(0));
     let (sender, mut receiver) = mpsc::channel::<u32>(1);
-    let strand = Strand::new(convoke::current::executor());
+    let strand = Strand::new(convoke::env::current::executor());
     scope(async |s| {
         for number in 0..3 {
             let (lock, shared, sender) = (lock.clone(), shared.clone(), sender.clone());

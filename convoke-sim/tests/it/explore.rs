@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use convoke::Panic;
 use convoke::net::{TcpListener, TcpStream};
 use convoke::prelude::*;
 use convoke::sim::{

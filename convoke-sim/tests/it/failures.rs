@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use convoke::net::{TcpListener, TcpStream, UnixStream};
 use convoke::prelude::*;
+use convoke::sender::prelude::*;
 use convoke::sim::{Failure, Sim};
 use convoke::sync::Mutex;
 
@@ -47,7 +48,7 @@ fn a_panic_names_the_host() {
     let mut sim = Sim::new(1);
     sim.host("client").run(|| async {
         checkpoint().await;
-        assert!(convoke::current::stop_requested(), "on purpose");
+        assert!(convoke::env::current::stop_requested(), "on purpose");
     });
     assert!(failure(sim).what().starts_with("host `client` panicked: "));
 }

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use convoke::net::{SocketOption, TcpListener, TcpStream, UnixListener, UnixStream};
 use convoke::prelude::*;
 use convoke::sim::{Ending, Link, Sim};
+use convoke::task::forever;
 use convoke::time::now;
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -168,8 +169,8 @@ fn memory_for_tasks_is_bounded() {
             checkpoint().await;
             room[0]
         };
-        assert!(convoke::try_frame(large()).is_err());
-        let small = convoke::try_frame(async { 1_u8 });
+        assert!(convoke::alloc::try_frame(large()).is_err());
+        let small = convoke::alloc::try_frame(async { 1_u8 });
         assert_eq!(small.unwrap_or_else(|_| panic!("there is room for it")).await, 1);
     });
     sim.run();

@@ -173,8 +173,8 @@ fn daemons_are_stopped_when_the_others_have_ended() {
 fn what_a_program_draws_by_chance_follows_the_seed() {
     let draws = |seed| {
         simulate(seed, async {
-            let schedule = convoke::schedule::Backoff::constant(SECOND).jitter(1.0).up_to(3);
-            (schedule.waits().collect::<Vec<_>>(), convoke::chance::random())
+            let schedule = convoke::retry::Backoff::constant(SECOND).jitter(1.0).up_to(3);
+            (schedule.waits().collect::<Vec<_>>(), convoke::env::chance::random())
         })
     };
     assert_eq!(draws(1), draws(1));

@@ -35,13 +35,13 @@ impl Inside {
     /// ```
     /// use convoke::env::Local;
     /// use convoke::prelude::*;
-    /// use convoke::with_local;
+    /// use convoke::env::with_local;
     ///
     /// static REQUEST: Local<u32> = Local::inherited("request");
     ///
-    /// let outcome = sync_wait(task(async {
+    /// let outcome = block_on(async {
     ///     with_local(&REQUEST, 7, async { blocking(|inside| inside.local(&REQUEST)).await }).await
-    /// }));
+    /// });
     /// assert_eq!(outcome, Outcome::Value(Some(7)));
     /// ```
     pub fn local<T: Clone + Send + Sync + 'static>(&self, key: &'static Local<T>) -> Option<T> {
@@ -57,10 +57,10 @@ impl Inside {
     /// ```
     /// use convoke::prelude::*;
     ///
-    /// let outcome = sync_wait(task(async {
+    /// let outcome = block_on(async {
     ///     let home = std::thread::current().id();
     ///     blocking(move |inside| inside.run(async move { std::thread::current().id() == home }).unwrap()).await
-    /// }));
+    /// });
     /// assert_eq!(outcome, Outcome::Value(true));
     /// ```
     #[track_caller]

@@ -40,7 +40,7 @@ pub use pool::{BlockingPool, DEFAULT_THREADS, POOL};
 /// ```
 /// use convoke::prelude::*;
 ///
-/// let outcome = sync_wait(task(async {
+/// let outcome = block_on(async {
 ///     blocking(|inside| {
 ///         let mut primes = 0;
 ///         for n in 2..10_000_u32 {
@@ -52,7 +52,7 @@ pub use pool::{BlockingPool, DEFAULT_THREADS, POOL};
 ///         primes
 ///     })
 ///     .await
-/// }));
+/// });
 /// assert_eq!(outcome, Outcome::Value(1229));
 /// ```
 #[doc(alias = "spawn_blocking")]

@@ -34,7 +34,7 @@ static HOOK: RwLock<Option<Arc<Hook>>> = RwLock::new(None);
 /// written to the error stream. A panic of the hook is caught.
 ///
 /// ```
-/// convoke::blocking::set_overdue_hook(|overdue| eprintln!("my program: {overdue}"));
+/// convoke::executor::set_overdue_hook(|overdue| eprintln!("my program: {overdue}"));
 /// ```
 pub fn set_overdue_hook(hook: impl Fn(&Overdue<'_>) + Send + Sync + 'static) {
     let before = HOOK.write().unwrap_or_else(PoisonError::into_inner).replace(Arc::new(hook));

@@ -19,9 +19,10 @@ pub const DEFAULT_THREADS: usize = 256;
 /// The key in the environment for whose threads [`blocking()`](super::blocking()) uses below. A runtime says that it is its own.
 ///
 /// ```
-/// use convoke::blocking::{BlockingPool, POOL};
+/// use convoke::executor::{BlockingPool, POOL};
 /// use convoke::env::Changes;
 /// use convoke::prelude::*;
+/// use convoke::sender::prelude::*;
 ///
 /// let one_at_a_time = Changes::new().local(&POOL, BlockingPool::new(1));
 /// let outcome = sync_wait_with(one_at_a_time, task(async { blocking(|_| std::fs::metadata(".").is_ok()).await }));
@@ -33,11 +34,11 @@ pub static POOL: Local<BlockingPool> = Local::inherited("threads for blocking wo
 /// than it says. Clones are the same pool. When the last is dropped, idle threads end.
 ///
 /// ```
-/// use convoke::blocking::BlockingPool;
+/// use convoke::executor::BlockingPool;
 /// use convoke::prelude::*;
 ///
 /// let disk = BlockingPool::new(1); // One at a time.
-/// let outcome = sync_wait(task(async move { disk.run(|_| std::fs::metadata(".").is_ok()).await }));
+/// let outcome = block_on(async move { disk.run(|_| std::fs::metadata(".").is_ok()).await });
 /// assert_eq!(outcome, Outcome::Value(true));
 /// ```
 #[derive(Clone)]

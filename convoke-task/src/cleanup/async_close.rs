@@ -29,20 +29,20 @@ use super::Exit;
 ///     }
 /// }
 ///
-/// let outcome = sync_wait(task(async {
+/// let outcome = block_on(async {
 ///     using(Transaction { lines: Vec::new() }, async |mut transaction| {
 ///         transaction.lines.push("one".into());
 ///         transaction.lines.len()
 ///     })
 ///     .await
-/// }));
+/// });
 /// assert_eq!(outcome.unwrap().unwrap(), 1);
 /// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be closed by awaiting",
     label = "this is not an `AsyncClose`",
     note = "implement it: `impl AsyncClose for {Self} {{ type Error = Never; async fn close(self, exit: Exit) -> Result<(), Never> {{ .. }} }}`",
-    note = "a stream of bytes is closed as a resource by `convoke::stream::Closing`",
+    note = "a stream of bytes is closed as a resource by `convoke::io::Closing`",
     note = "or leave the type as it is and say what is to be done: `ensure(async |exit| {{ .. }}, async {{ .. }})`"
 )]
 pub trait AsyncClose: Sized {

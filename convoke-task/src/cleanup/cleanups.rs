@@ -28,7 +28,7 @@ use super::{AsyncClose, Exit, Lent};
 ///
 /// ```
 /// use convoke::prelude::*;
-/// use convoke::cleanups;
+/// use convoke::cleanup::cleanups;
 ///
 /// struct Shard(u32);
 ///
@@ -41,7 +41,7 @@ use super::{AsyncClose, Exit, Lent};
 ///     }
 /// }
 ///
-/// let outcome = sync_wait(task(async {
+/// let outcome = block_on(async {
 ///     cleanups(async |cleanups| {
 ///         let mut shards = Vec::new();
 ///         for n in 0..3 {
@@ -52,7 +52,7 @@ use super::{AsyncClose, Exit, Lent};
 ///         Ok::<_, std::io::Error>(shards.iter().map(|shard| shard.0).sum::<u32>())
 ///     })
 ///     .await
-/// }));
+/// });
 /// assert_eq!(outcome.unwrap().unwrap(), 3);
 /// ```
 #[track_caller]

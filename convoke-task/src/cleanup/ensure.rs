@@ -21,9 +21,10 @@ use super::problem::Whose;
 /// ```
 /// use std::sync::atomic::{AtomicU32, Ordering};
 /// use convoke::prelude::*;
+/// use convoke::task::stopped;
 ///
 /// let running = AtomicU32::new(0);
-/// let outcome = sync_wait(task(async {
+/// let outcome = block_on(async {
 ///     running.fetch_add(1, Ordering::Relaxed);
 ///     let clean_up = async |exit: Exit| {
 ///         assert!(exit.is_stopped());
@@ -31,7 +32,7 @@ use super::problem::Whose;
 ///         running.fetch_sub(1, Ordering::Relaxed);
 ///     };
 ///     ensure(clean_up, async { stopped().await }).await
-/// }));
+/// });
 /// assert_eq!(outcome, Outcome::Stopped);
 /// assert_eq!(running.load(Ordering::Relaxed), 0);
 /// ```

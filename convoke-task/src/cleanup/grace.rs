@@ -21,6 +21,7 @@ pub const DEFAULT_GRACE: Duration = Duration::from_secs(30);
 /// ```
 /// use std::time::Duration;
 /// use convoke::prelude::*;
+/// use convoke::sender::prelude::*;
 /// use convoke::cleanup::GRACE;
 /// use convoke::env::Changes;
 ///

@@ -71,7 +71,7 @@ static HOOK: RwLock<Option<Arc<Hook>>> = RwLock::new(None);
 /// The hook is called on the thread where it happened, possibly in a destructor. A panic of its own is caught.
 ///
 /// ```
-/// convoke::set_cleanup_hook(|problem| eprintln!("my program: {problem}"));
+/// convoke::cleanup::set_cleanup_hook(|problem| eprintln!("my program: {problem}"));
 /// ```
 pub fn set_cleanup_hook(hook: impl Fn(&CleanupProblem<'_>) + Send + Sync + 'static) {
     let before = HOOK.write().unwrap_or_else(PoisonError::into_inner).replace(Arc::new(hook));

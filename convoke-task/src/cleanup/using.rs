@@ -46,7 +46,7 @@ use super::{AsyncClose, Lent};
 ///     .await
 /// }
 ///
-/// let outcome = sync_wait(task(async { length("name").await }));
+/// let outcome = block_on(async { length("name").await });
 /// assert_eq!(outcome.unwrap().unwrap(), 16);
 /// ```
 #[track_caller]

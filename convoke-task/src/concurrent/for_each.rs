@@ -23,16 +23,17 @@ use super::source::{Items, Source};
 /// ```
 /// use std::sync::atomic::{AtomicUsize, Ordering};
 /// use convoke::prelude::*;
+/// use convoke::task::for_each_concurrent;
 ///
 /// let total = AtomicUsize::new(0);
-/// let outcome = sync_wait(task(async {
+/// let outcome = block_on(async {
 ///     for_each_concurrent(["a", "bc", "def"], 2, async |text: &str| {
 ///         checkpoint().await;
 ///         total.fetch_add(text.len(), Ordering::Relaxed);
 ///         if text.len() < 9 { Ok(()) } else { Err("too long") }
 ///     })
 ///     .await
-/// }));
+/// });
 /// assert_eq!(outcome, Outcome::Value(Ok(())));
 /// assert_eq!(total.into_inner(), 6);
 /// ```

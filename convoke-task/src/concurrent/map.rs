@@ -28,22 +28,23 @@ use crate::cleanup::{AsyncClose, Exit};
 ///
 /// ```
 /// use convoke::prelude::*;
+/// use convoke::task::map_concurrent;
 ///
-/// let outcome = sync_wait(task(async {
+/// let outcome = block_on(async {
 ///     let words = ["one", "three", "eleven"];
 ///     let lengths = map_concurrent(&words, 2, async |word| {
 ///         checkpoint().await;
 ///         word.len()
 ///     });
 ///     lengths.in_order().collect::<Vec<_>>().await
-/// }));
+/// });
 /// assert_eq!(outcome, Outcome::Value(vec![3, 5, 6]));
 /// ```
 ///
 /// A source that is neither an iterator nor a stream is refused; so is a stream that is not pinned:
 ///
 /// ```compile_fail
-/// let _ = convoke::map_concurrent(7, 2, async |n: u32| n);
+/// let _ = convoke::task::map_concurrent(7, 2, async |n: u32| n);
 /// ```
 #[track_caller]
 pub fn map_concurrent<S, K, F, R>(items: S, limit: usize, f: F) -> MapConcurrent<S::Items, F, R>
@@ -116,11 +117,12 @@ where
     ///
     /// ```
     /// use convoke::prelude::*;
+    /// use convoke::task::map_concurrent;
     ///
-    /// let outcome = sync_wait(task(async {
+    /// let outcome = block_on(async {
     ///     let parsed = map_concurrent(["1", "2", "x"], 8, async |text: &str| text.parse::<u32>());
     ///     parsed.try_collect::<Vec<_>>().await
-    /// }));
+    /// });
     /// assert!(outcome.unwrap().is_err());
     /// ```
     pub async fn try_collect<C: Default + Extend<T>>(mut self) -> Result<C, E> {

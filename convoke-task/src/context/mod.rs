@@ -27,7 +27,7 @@ use registry::{Entry, Lookup, Registry};
 ///
 /// ```
 /// use std::sync::Arc;
-/// use convoke::context::{Context, FromContext, Service, ServiceError};
+/// use convoke::executor::{Context, FromContext, Service, ServiceError};
 ///
 /// struct Names(Vec<&'static str>);
 ///
@@ -68,8 +68,8 @@ impl Context {
     /// chosen before the context is shared, so that asking for it takes no lock.
     ///
     /// ```
-    /// use convoke::frames::{Bounded, FrameAllocator};
-    /// use convoke::Context;
+    /// use convoke::alloc::{Bounded, FrameAllocator};
+    /// use convoke::executor::Context;
     ///
     /// let frames = FrameAllocator::new(Bounded::new(1 << 20));
     /// let context = Context::new().with_allocator(frames.clone());
@@ -193,7 +193,7 @@ impl Context {
     ///
     /// ```
     /// use std::sync::{Arc, Mutex};
-    /// use convoke::context::{Context, Service};
+    /// use convoke::executor::{Context, Service};
     /// use convoke::prelude::*;
     ///
     /// /// Writes down what it was told, when it ends.
@@ -219,7 +219,7 @@ impl Context {
     /// let context = Context::new();
     /// let journal = context.make_service(|_| Journal { told: Mutex::default(), written: written.clone() }).unwrap();
     /// journal.told.lock().unwrap().extend(["begun", "ended"]);
-    /// sync_wait(task(async move { context.close().await })).unwrap();
+    /// block_on(async move { context.close().await }).unwrap();
     /// assert_eq!(*written.lock().unwrap(), "begun, ended");
     /// ```
     pub async fn close(&self) {

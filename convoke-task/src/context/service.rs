@@ -12,7 +12,7 @@ use super::Context;
 ///
 /// ```
 /// use std::sync::Arc;
-/// use convoke::context::{Context, FromContext, Service};
+/// use convoke::executor::{Context, FromContext, Service};
 ///
 /// trait Clock: Send + Sync {
 ///     fn now(&self) -> u64;

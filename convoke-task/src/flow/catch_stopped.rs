@@ -21,12 +21,13 @@ use pin_project_lite::pin_project;
 ///
 /// ```
 /// use convoke::prelude::*;
+/// use convoke::task::stopped;
 ///
-/// let outcome = sync_wait(task(async {
+/// let outcome = block_on(async {
 ///     let caught = catch_stopped(async { stopped().await }).await;
 ///     assert!(caught.is_err());
 ///     "went on"
-/// }));
+/// });
 /// assert_eq!(outcome, Outcome::Value("went on"));
 /// ```
 pub fn catch_stopped<F: IntoFuture>(future: F) -> CatchStopped<F::IntoFuture> {

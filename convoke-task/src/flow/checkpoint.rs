@@ -16,14 +16,14 @@ use convoke_core::raw::Frame;
 /// ```
 /// use convoke::prelude::*;
 ///
-/// let outcome = sync_wait(task(async {
+/// let outcome = block_on(async {
 ///     let mut sum = 0_u64;
 ///     for chunk in 0..10 {
 ///         sum += (chunk * 100..(chunk + 1) * 100).sum::<u64>();
 ///         checkpoint().await;
 ///     }
 ///     sum
-/// }));
+/// });
 /// assert_eq!(outcome, Outcome::Value(499_500));
 /// ```
 #[doc(alias = "yield_now")]

@@ -10,13 +10,13 @@ use convoke_core::{Env, ExecutorRef, StopReason, StopToken};
 /// Calls `f` with the environment of the running task; `None` outside all tasks.
 ///
 /// ```
-/// use convoke::prelude::*;
+/// use convoke::sender::prelude::*;
 /// use convoke::env::{Changes, Local};
 ///
 /// static REQUEST: Local<u32> = Local::inherited("request");
 ///
 /// fn log_line() -> String {
-///     convoke::current::env(|env| format!("request {:?}", env.and_then(|env| env.local(&REQUEST))))
+///     convoke::env::current::env(|env| format!("request {:?}", env.and_then(|env| env.local(&REQUEST))))
 /// }
 ///
 /// let line = sync_wait_with(Changes::new().local(&REQUEST, 7), task(async { log_line() }));

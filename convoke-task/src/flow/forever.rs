@@ -17,14 +17,15 @@ use super::no_return::NoReturn;
 ///
 /// ```
 /// use convoke::prelude::*;
+/// use convoke::task::forever;
 ///
-/// let outcome: Outcome<Result<(), &str>> = sync_wait(task(async {
+/// let outcome: Outcome<Result<(), &str>> = block_on(async {
 ///     scope(async |s| {
 ///         s.spawn(async { Err("the disk is full") });
 ///         forever().await
 ///     })
 ///     .await
-/// }));
+/// });
 /// assert_eq!(outcome, Outcome::Value(Err("the disk is full")));
 /// ```
 #[track_caller]

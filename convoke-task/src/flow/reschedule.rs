@@ -19,15 +19,16 @@ use crate::task::Inside;
 ///
 /// ```
 /// use convoke::prelude::*;
+/// use convoke::executor::reschedule;
 ///
 /// let pool = ThreadPool::new(1).unwrap();
 /// let executor = pool.executor();
-/// let outcome = sync_wait(task(async move {
+/// let outcome = block_on(async move {
 ///     let before = reschedule(&executor).await?;
 ///     let there = std::thread::current().id();
 ///     reschedule(&before).await?;
-///     Ok::<_, convoke::NotSend>(there)
-/// }));
+///     Ok::<_, convoke::task::NotSend>(there)
+/// });
 /// assert_ne!(outcome.unwrap().unwrap(), std::thread::current().id());
 /// ```
 pub fn reschedule<X: Executor>(executor: &X) -> Reschedule {

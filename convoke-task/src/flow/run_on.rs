@@ -20,12 +20,12 @@ use crate::child_task::task;
 ///
 /// let pool = ThreadPool::new(1).unwrap();
 /// let executor = pool.executor();
-/// let outcome = sync_wait(task(async move {
+/// let outcome = block_on(async move {
 ///     let here = std::thread::current().id();
 ///     let there = run_on(&executor, async { std::thread::current().id() }).await;
 ///     assert_eq!(std::thread::current().id(), here);
 ///     there != here
-/// }));
+/// });
 /// assert_eq!(outcome, Outcome::Value(true));
 /// ```
 #[track_caller]

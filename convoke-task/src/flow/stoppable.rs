@@ -21,7 +21,8 @@ use pin_project_lite::pin_project;
 /// - *Panics* outside a task.
 ///
 /// ```
-/// use convoke::prelude::*;
+/// use convoke::sender::prelude::*;
+/// use convoke::task::stoppable;
 /// use convoke::env::Changes;
 ///
 /// let source = StopSource::new();

@@ -16,6 +16,7 @@ use super::no_return::NoReturn;
 ///
 /// ```
 /// use convoke::prelude::*;
+/// use convoke::task::stopped;
 ///
 /// async fn first_even(numbers: &[u32]) -> u32 {
 ///     match numbers.iter().find(|n| **n % 2 == 0) {
@@ -24,8 +25,8 @@ use super::no_return::NoReturn;
 ///     }
 /// }
 ///
-/// assert_eq!(sync_wait(task(async { first_even(&[1, 4]).await })), Outcome::Value(4));
-/// assert_eq!(sync_wait(task(async { first_even(&[1, 3]).await })), Outcome::Stopped);
+/// assert_eq!(block_on(async { first_even(&[1, 4]).await }), Outcome::Value(4));
+/// assert_eq!(block_on(async { first_even(&[1, 3]).await }), Outcome::Stopped);
 /// ```
 pub fn stopped() -> EndStopped {
     EndStopped(())

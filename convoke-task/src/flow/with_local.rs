@@ -18,17 +18,17 @@ use crate::child_task::task;
 /// ```
 /// use convoke::env::Local;
 /// use convoke::prelude::*;
-/// use convoke::{current, with_local};
+/// use convoke::env::{current, with_local};
 ///
 /// static REQUEST: Local<u32> = Local::inherited("request");
 ///
-/// let outcome = sync_wait(task(async {
+/// let outcome = block_on(async {
 ///     let inside = with_local(&REQUEST, 7, async {
 ///         scope(async |s| s.spawn_future(async { current::local(&REQUEST) }).await).await
 ///     })
 ///     .await;
 ///     (inside, current::local(&REQUEST))
-/// }));
+/// });
 /// assert_eq!(outcome, Outcome::Value((Some(7), None)));
 /// ```
 #[track_caller]

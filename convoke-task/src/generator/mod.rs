@@ -54,8 +54,9 @@ use body::Body;
 ///
 /// ```
 /// use convoke::prelude::*;
+/// use convoke::task::generator;
 ///
-/// let outcome = sync_wait(task(async {
+/// let outcome = block_on(async {
 ///     let numbers = generator(async |y| {
 ///         let clean_up = async |_| println!("the numbers are put away");
 ///         ensure(clean_up, async {
@@ -76,7 +77,7 @@ use body::Body;
 ///         sum
 ///     })
 ///     .await
-/// }));
+/// });
 /// assert_eq!(outcome, Outcome::Value(1 + 4 + 9 + 16));
 /// ```
 #[track_caller]
@@ -172,8 +173,9 @@ where
     ///
     /// ```
     /// use convoke::prelude::*;
+    /// use convoke::task::generator;
     ///
-    /// let outcome = sync_wait(task(async {
+    /// let outcome = block_on(async {
     ///     let mut lines = generator(async |y| {
     ///         y.yield_value("one").await;
     ///         y.yield_value("two").await;
@@ -182,7 +184,7 @@ where
     ///     let first = lines.next().await.transpose()?;
     ///     lines.close().await?;
     ///     Ok::<_, std::io::Error>(first)
-    /// }));
+    /// });
     /// assert_eq!(outcome.unwrap().unwrap(), Some("one"));
     /// ```
     pub fn close(self) -> Close<T, F> {

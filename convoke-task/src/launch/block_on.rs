@@ -72,6 +72,7 @@ pub trait BlockOn {
     /// ```
     /// use std::rc::Rc;
     /// use convoke::prelude::*;
+    /// use convoke::executor::{BlockOn, RunLoop};
     ///
     /// let run_loop = RunLoop::new();
     /// let shared = Rc::new(41);

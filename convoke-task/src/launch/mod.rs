@@ -39,6 +39,7 @@ use root::Root;
 ///
 /// ```
 /// use convoke::prelude::*;
+/// use convoke::sender::prelude::*;
 ///
 /// let pool = ThreadPool::new(2).unwrap();
 /// let launched = launch(&pool.executor()).name("answer").start(async { just(6).await * 7 });
@@ -49,6 +50,7 @@ use root::Root;
 ///
 /// ```
 /// use convoke::prelude::*;
+/// use convoke::task::stopped;
 ///
 /// async fn parse(text: &'static str) -> Result<u32, std::num::ParseIntError> {
 ///     text.parse()

@@ -25,6 +25,7 @@ use crate::region::{Region, pass_on_stop};
 ///
 /// ```
 /// use convoke::prelude::*;
+/// use convoke::sender::prelude::*;
 ///
 /// let source = StopSource::new();
 /// let asks = source.clone();
@@ -56,6 +57,7 @@ impl<F: Future> Shield<F> {
     /// ```
     /// use std::time::Duration;
     /// use convoke::prelude::*;
+    /// use convoke::sender::prelude::*;
     ///
     /// async fn request(takes: Duration) {
     ///     shield(sleep(takes)).grace(Duration::from_millis(200)).await;

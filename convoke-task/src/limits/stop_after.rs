@@ -24,12 +24,12 @@ use convoke_exec::raw::When;
 /// ```
 /// use std::time::Duration;
 /// use convoke::prelude::*;
-/// use convoke::limits::stop_after;
+/// use convoke::time::stop_after;
 ///
-/// let outcome = sync_wait(task(async {
+/// let outcome = block_on(async {
 ///     stop_after(Duration::from_millis(1), sleep(Duration::from_secs(3600))).await;
 ///     unreachable!("not resumed");
-/// }));
+/// });
 /// assert_eq!(outcome, Outcome::<()>::Stopped);
 /// ```
 pub fn stop_after<F: IntoFuture>(duration: Duration, future: F) -> StopAfter<F::IntoFuture> {

@@ -29,12 +29,13 @@ use convoke_exec::raw::When;
 /// ```
 /// use std::time::Duration;
 /// use convoke::prelude::*;
+/// use convoke::sender::prelude::*;
 ///
-/// let outcome = sync_wait(task(async {
+/// let outcome = block_on(async {
 ///     let quick = timeout(Duration::from_secs(3600), async { 1 }).await;
 ///     let slow = timeout(Duration::from_millis(1), never::<u32>()).await;
 ///     (quick, slow.is_err())
-/// }));
+/// });
 /// assert_eq!(outcome, Outcome::Value((Ok(1), true)));
 /// ```
 pub fn timeout<F: IntoFuture>(duration: Duration, future: F) -> Timeout<F::IntoFuture> {
@@ -51,15 +52,15 @@ pub fn timeout<F: IntoFuture>(duration: Duration, future: F) -> Timeout<F::IntoF
 /// ```
 /// use std::time::{Duration, Instant};
 /// use convoke::prelude::*;
-/// use convoke::limits::deadline;
+/// use convoke::time::deadline;
 ///
 /// let at = Instant::now() + Duration::from_millis(2);
-/// let outcome = sync_wait(task(async move {
+/// let outcome = block_on(async move {
 ///     // Both have the same time, however long the first takes.
-///     let first = deadline(at, async { convoke::current::deadline() }).await;
+///     let first = deadline(at, async { convoke::env::current::deadline() }).await;
 ///     let second = deadline(at, sleep(Duration::from_secs(3600))).await;
 ///     (first, second.map_err(|elapsed| elapsed.deadline()))
-/// }));
+/// });
 /// assert_eq!(outcome, Outcome::Value((Ok(Some(at)), Err(at))));
 /// ```
 pub fn deadline<F: IntoFuture>(instant: Instant, future: F) -> Timeout<F::IntoFuture> {
@@ -95,12 +96,13 @@ impl<F: Future> Future for Timeout<F> {
 /// use std::io;
 /// use std::time::Duration;
 /// use convoke::prelude::*;
+/// use convoke::sender::prelude::*;
 ///
 /// async fn answer() -> io::Result<String> {
 ///     timeout(Duration::from_millis(1), never::<io::Result<String>>()).await?
 /// }
 ///
-/// assert_eq!(sync_wait(task(answer())).unwrap().unwrap_err().kind(), io::ErrorKind::TimedOut);
+/// assert_eq!(block_on(answer()).unwrap().unwrap_err().kind(), io::ErrorKind::TimedOut);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Elapsed {

@@ -37,7 +37,7 @@ use crate::together::wake_set::{Key, WakeFlag};
 /// ```
 /// use convoke::prelude::*;
 ///
-/// let outcome = sync_wait(task(async {
+/// let outcome = block_on(async {
 ///     let text = String::from("one two three");
 ///     let mut longest = 0;
 ///     let words = local_scope(async |s| {
@@ -47,7 +47,7 @@ use crate::together::wake_set::{Key, WakeFlag};
 ///     })
 ///     .await;
 ///     (words, longest)
-/// }));
+/// });
 /// assert_eq!(outcome, Outcome::Value((3, 5)));
 /// ```
 ///

@@ -60,18 +60,19 @@ where
     /// If the scope has ended, or there is no memory.
     ///
     /// ```
-    /// use convoke::policy::WaitForAll;
+    /// use convoke::scope::policy::WaitForAll;
     /// use convoke::prelude::*;
+    /// use convoke::scope::scope_with;
     ///
     /// let pool = ThreadPool::new(2)?;
     /// let executor = pool.executor();
-    /// let outcome = sync_wait(task(async move {
+    /// let outcome = block_on(async move {
     ///     scope_with(WaitForAll, async |s| {
     ///         s.spawn(async { Ok::<_, String>(0) }); // On the thread that waits,
     ///         s.spawn_on(&executor, async { Ok((1..=1000_u64).sum()) }); // and on the pool.
     ///     })
     ///     .await
-    /// }));
+    /// });
     /// let mut values = outcome.unwrap().unwrap();
     /// values.sort();
     /// assert_eq!(values, [0, 500_500]);
@@ -124,16 +125,18 @@ where
     /// If the scope has ended, or there is no memory.
     ///
     /// ```
-    /// use convoke::policy::FirstError;
+    /// use convoke::scope::policy::FirstError;
     /// use convoke::prelude::*;
+    /// use convoke::scope::scope_with;
+    /// use convoke::task::forever;
     ///
-    /// let outcome = sync_wait(task(async {
+    /// let outcome = block_on(async {
     ///     scope_with(FirstError, async |s| {
     ///         s.spawn_daemon(async { forever().await });
     ///         s.spawn(async { Ok::<_, String>(1) });
     ///     })
     ///     .await
-    /// }));
+    /// });
     /// assert_eq!(outcome, Outcome::Value(Ok(vec![1])));
     /// ```
     #[track_caller]

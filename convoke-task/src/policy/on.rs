@@ -9,17 +9,19 @@ use super::tally::Tally;
 /// [`scope()`](crate::scope()).
 ///
 /// ```
-/// use convoke::policy::{On, Quorum};
+/// use convoke::scope::policy::{On, Quorum};
 /// use convoke::prelude::*;
+/// use convoke::executor::Limited;
+/// use convoke::scope::scope_with;
 ///
 /// let pool = ThreadPool::new(2).unwrap();
 /// let replicas = Limited::new(&pool.executor(), 2);
-/// let outcome = sync_wait(task(async move {
+/// let outcome = block_on(async move {
 ///     scope_with(On::new(&replicas, Quorum(2)), async |s| {
 ///         (1..=3).for_each(|replica| s.spawn(async move { Ok::<_, String>(replica) }));
 ///     })
 ///     .await
-/// }));
+/// });
 /// assert_eq!(outcome.unwrap().unwrap().len(), 2);
 /// ```
 #[derive(Clone, Debug)]

@@ -29,13 +29,14 @@ use crate::scope::{Scope, open};
 ///
 /// ```
 /// use convoke::prelude::*;
-/// use convoke::policy::{FirstSuccess, WaitForAll};
+/// use convoke::scope::scope_with;
+/// use convoke::scope::policy::{FirstSuccess, WaitForAll};
 ///
 /// async fn ask(server: u32) -> Result<u32, String> {
 ///     if server == 3 { Ok(server) } else { Err(format!("server {server} is away")) }
 /// }
 ///
-/// let (fastest, all) = sync_wait(task(async {
+/// let (fastest, all) = block_on(async {
 ///     let fastest = scope_with(FirstSuccess, async |s| (1..=4).for_each(|n| s.spawn(ask(n)))).await;
 ///     let all = scope_with(WaitForAll, async |s| {
 ///         for n in 1..=2 {
@@ -44,7 +45,7 @@ use crate::scope::{Scope, open};
 ///     })
 ///     .await;
 ///     (fastest, all)
-/// }))
+/// })
 /// .unwrap();
 /// assert_eq!(fastest.unwrap(), 3);
 /// assert_eq!(

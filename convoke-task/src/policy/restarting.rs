@@ -45,11 +45,12 @@ where
     ///
     /// ```
     /// use std::time::Duration;
-    /// use convoke::policy::Supervise;
+    /// use convoke::scope::policy::Supervise;
     /// use convoke::prelude::*;
-    /// use convoke::schedule::Backoff;
+    /// use convoke::scope::scope_with;
+    /// use convoke::retry::Backoff;
     ///
-    /// let report = sync_wait(task(async {
+    /// let report = block_on(async {
     ///     scope_with(Supervise, async |s| {
     ///         let schedule = Backoff::exponential(Duration::from_millis(1)).jitter(0.5).up_to(3);
     ///         let mut runs = 0;
@@ -59,7 +60,7 @@ where
     ///         });
     ///     })
     ///     .await
-    /// }))
+    /// })
     /// .unwrap();
     /// assert_eq!(report.values, [3]);
     /// assert!(report.failures.is_empty());

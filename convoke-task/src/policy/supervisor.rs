@@ -18,7 +18,7 @@ impl<O: Send + 'static> Scope<O> {
     /// ever when they fail.
     ///
     /// ```
-    /// use convoke::policy::Failure;
+    /// use convoke::scope::policy::Failure;
     /// use convoke::prelude::*;
     /// use convoke::sync::mpsc;
     ///
@@ -30,7 +30,7 @@ impl<O: Send + 'static> Scope<O> {
     ///     }
     /// }
     ///
-    /// let outcome = sync_wait(task(async {
+    /// let outcome = block_on(async {
     ///     let (tell, mut told) = mpsc::unbounded();
     ///     scope(async |s| {
     ///         let clients = s.supervise(move |failure: Failure<String>| tell.try_send(failure.to_string()).unwrap());
@@ -40,7 +40,7 @@ impl<O: Send + 'static> Scope<O> {
     ///     })
     ///     .await;
     ///     [told.recv().await.unwrap(), told.recv().await.unwrap()]
-    /// }));
+    /// });
     /// assert_eq!(outcome.unwrap(), ["`client 1`: hung up", "`client 2`: panicked: a mistake of ours"]);
     /// ```
     pub fn supervise<E>(&self, report: impl Fn(Failure<E>) + Send + Sync + 'static) -> Supervisor<O, E> {

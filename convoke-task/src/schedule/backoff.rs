@@ -12,7 +12,7 @@ use crate::chance::random;
 ///
 /// ```
 /// use std::time::Duration;
-/// use convoke::schedule::Backoff;
+/// use convoke::retry::Backoff;
 ///
 /// const POLITE: Backoff =
 ///     Backoff::exponential(Duration::from_millis(100)).at_most(Duration::from_secs(1)).up_to(5);

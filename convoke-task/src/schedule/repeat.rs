@@ -20,16 +20,16 @@ use crate::concurrent::EachOutput;
 /// use std::ops::ControlFlow;
 /// use std::time::Duration;
 /// use convoke::prelude::*;
-/// use convoke::schedule::{Backoff, repeat};
+/// use convoke::retry::{Backoff, repeat};
 ///
-/// let outcome = sync_wait(task(async {
+/// let outcome = block_on(async {
 ///     let mut looks = 0;
 ///     repeat(Backoff::constant(Duration::from_millis(1)), || {
 ///         looks += 1;
 ///         async move { if looks < 3 { ControlFlow::Continue(()) } else { ControlFlow::Break(looks) } }
 ///     })
 ///     .await
-/// }));
+/// });
 /// assert_eq!(outcome, Outcome::Value(ControlFlow::Break(3)));
 /// ```
 pub async fn repeat<I, F, R>(schedule: I, mut f: F) -> R::Output

@@ -23,9 +23,9 @@ use convoke_exec::time::timers_of;
 /// use std::cell::Cell;
 /// use std::time::Duration;
 /// use convoke::prelude::*;
-/// use convoke::schedule::{Backoff, retry};
+/// use convoke::retry::{Backoff, retry};
 ///
-/// let outcome = sync_wait(task(async {
+/// let outcome = block_on(async {
 ///     let schedule = Backoff::exponential(Duration::from_millis(1)).jitter(0.5).up_to(5);
 ///     let mut attempts = 0;
 ///     retry(schedule, || {
@@ -33,7 +33,7 @@ use convoke_exec::time::timers_of;
 ///         async move { if attempts < 3 { Err("not yet") } else { Ok(attempts) } }
 ///     })
 ///     .await
-/// }));
+/// });
 /// assert_eq!(outcome, Outcome::Value(Ok(3)));
 /// ```
 pub async fn retry<I, F, R, T, E>(schedule: I, f: F) -> Result<T, E>
@@ -56,15 +56,15 @@ where
 /// use std::io::{Error, ErrorKind};
 /// use std::time::Duration;
 /// use convoke::prelude::*;
-/// use convoke::schedule::{Backoff, retry_if};
+/// use convoke::retry::{Backoff, retry_if};
 ///
-/// let outcome = sync_wait(task(async {
+/// let outcome = block_on(async {
 ///     let again = |error: &Error| error.kind() == ErrorKind::ConnectionRefused;
 ///     retry_if(Backoff::constant(Duration::from_secs(3600)), again, async || {
 ///         Err::<(), _>(Error::from(ErrorKind::PermissionDenied))
 ///     })
 ///     .await
-/// }));
+/// });
 /// assert_eq!(outcome.unwrap().unwrap_err().kind(), ErrorKind::PermissionDenied);
 /// ```
 pub async fn retry_if<I, F, R, T, E>(schedule: I, mut again: impl FnMut(&E) -> bool, mut f: F) -> Result<T, E>

@@ -36,6 +36,7 @@ use crate::own_thread::runs_only_here;
 ///
 /// ```
 /// use convoke::prelude::*;
+/// use convoke::blocking_scope;
 ///
 /// let pool = ThreadPool::new(2).unwrap();
 /// let mut numbers = vec![1, 2, 3, 4];
@@ -51,6 +52,7 @@ use crate::own_thread::runs_only_here;
 ///
 /// ```
 /// use convoke::prelude::*;
+/// use convoke::blocking_scope;
 ///
 /// let pool = ThreadPool::new(2).unwrap();
 /// let text = String::from("1 2 x");

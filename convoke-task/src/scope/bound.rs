@@ -51,9 +51,9 @@ impl<O> Scope<O> {
     ///
     /// ```
     /// use convoke::prelude::*;
-    /// use convoke::Bound;
+    /// use convoke::scope::Bound;
     ///
-    /// let outcome = sync_wait(task(async {
+    /// let outcome = block_on(async {
     ///     let bound = Bound::new(2);
     ///     scope(async |s| {
     ///         for n in 0..10 {
@@ -62,7 +62,7 @@ impl<O> Scope<O> {
     ///     })
     ///     .await;
     ///     bound.free()
-    /// }));
+    /// });
     /// assert_eq!(outcome, Outcome::Value(2));
     /// ```
     #[track_caller]

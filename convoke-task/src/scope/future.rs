@@ -32,6 +32,7 @@ use crate::region::Region;
 ///
 /// ```
 /// use convoke::prelude::*;
+/// use convoke::sender::prelude::*;
 ///
 /// let pool = ThreadPool::new(2).unwrap();
 /// let outcome = sync_wait(task(async {
@@ -49,12 +50,13 @@ use crate::region::Region;
 ///
 /// ```
 /// use convoke::prelude::*;
+/// use convoke::sender::prelude::*;
 ///
 /// async fn fetch(n: u32) -> Result<(), String> {
 ///     if n == 3 { Err(format!("no page {n}")) } else { Ok(never().await) }
 /// }
 ///
-/// let outcome = sync_wait(task(async {
+/// let outcome = block_on(async {
 ///     scope(async |s| {
 ///         for n in 1..=5 {
 ///             s.spawn(fetch(n));
@@ -62,7 +64,7 @@ use crate::region::Region;
 ///         Ok(())
 ///     })
 ///     .await
-/// }));
+/// });
 /// assert_eq!(outcome, Outcome::Value(Err("no page 3".to_owned())));
 /// ```
 #[track_caller]
@@ -86,11 +88,12 @@ where
 ///
 /// ```
 /// use convoke::prelude::*;
-/// use convoke::current;
+/// use convoke::scope::scope_on;
+/// use convoke::env::current;
 ///
 /// let pool = ThreadPool::new(2).unwrap();
 /// let workers = pool.executor();
-/// let outcome = sync_wait(task(async move {
+/// let outcome = block_on(async move {
 ///     let parsed = scope_on(&workers, async |s| {
 ///         let pages = ["1", "2", "3"].map(|page| s.spawn_future(async move { page.parse::<u32>() }));
 ///         assert!(!current::executor().is(&workers), "the body has stayed");
@@ -102,7 +105,7 @@ where
 ///     })
 ///     .await;
 ///     parsed.unwrap()
-/// }));
+/// });
 /// assert_eq!(outcome, Outcome::Value(6));
 /// ```
 #[track_caller]

@@ -30,15 +30,16 @@ use crate::task::{TaskHeader, drop_handle, drop_reference};
 ///
 /// ```
 /// use convoke::prelude::*;
+/// use convoke::task::forever;
 ///
-/// let outcome = sync_wait(task(async {
+/// let outcome = block_on(async {
 ///     scope(async |s| {
 ///         let child = s.spawn_future(async { forever().await });
 ///         child.request_stop();
 ///         catch_stopped(child).await.is_err()
 ///     })
 ///     .await
-/// }));
+/// });
 /// assert_eq!(outcome, Outcome::Value(true));
 /// ```
 #[doc(alias = "JoinHandle")]

@@ -20,7 +20,7 @@ impl<O: Send + 'static> Scope<O> {
     /// ```
     /// use convoke::prelude::*;
     ///
-    /// let outcome = sync_wait(task(async {
+    /// let outcome = block_on(async {
     ///     scope(async |s| {
     ///         let mut results = s.results();
     ///         for n in [3, 1, 2] {
@@ -38,7 +38,7 @@ impl<O: Send + 'static> Scope<O> {
     ///         order
     ///     })
     ///     .await
-    /// }));
+    /// });
     /// assert_eq!(outcome, Outcome::Value(vec![1, 2, 3]));
     /// ```
     pub fn results<T: Send + 'static>(&self) -> Results<O, T> {

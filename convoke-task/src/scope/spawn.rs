@@ -130,15 +130,16 @@ impl<O> Scope<O> {
     ///
     /// ```
     /// use convoke::prelude::*;
+    /// use convoke::task::forever;
     ///
-    /// let outcome = sync_wait(task(async {
+    /// let outcome = block_on(async {
     ///     scope(async |s| {
     ///         s.spawn(async { forever().await });
     ///         s.request_stop(StopReason::Named("enough"));
     ///         "done"
     ///     })
     ///     .await
-    /// }));
+    /// });
     /// assert_eq!(outcome, Outcome::Value("done"));
     /// ```
     pub fn request_stop(&self, reason: StopReason) {
@@ -150,9 +151,9 @@ impl<O> Scope<O> {
     /// ```
     /// use convoke::prelude::*;
     ///
-    /// sync_wait(task(async {
+    /// block_on(async {
     ///     scope(async |s| s.named("reader").spawn(async { /* … */ })).await
-    /// })).unwrap();
+    /// }).unwrap();
     /// ```
     pub fn named(&self, name: impl Into<Arc<str>>) -> Named<'_, O> {
         Named { scope: self, name: name.into() }

@@ -36,7 +36,7 @@ impl<O> Scope<O> {
     ///
     /// let pool = ThreadPool::new(2)?;
     /// let workers = pool.executor();
-    /// let outcome = sync_wait(task(async move {
+    /// let outcome = block_on(async move {
     ///     scope(async |s| {
     ///         let halves = [0..500_u64, 500..1001].map(|half| s.spawn_future_on(&workers, async { half.sum::<u64>() }));
     ///         let mut sum = 0;
@@ -46,7 +46,7 @@ impl<O> Scope<O> {
     ///         sum
     ///     })
     ///     .await
-    /// }));
+    /// });
     /// assert_eq!(outcome, Outcome::Value(500_500));
     /// # std::io::Result::Ok(())
     /// ```

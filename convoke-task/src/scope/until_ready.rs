@@ -26,7 +26,7 @@ impl<O> Scope<O> {
     /// ```
     /// use convoke::prelude::*;
     ///
-    /// let outcome = sync_wait(task(async {
+    /// let outcome = block_on(async {
     ///     scope(async |s| {
     ///         let port = s.spawn_until_ready(async |ready| {
     ///             ready.report(8080);
@@ -35,7 +35,7 @@ impl<O> Scope<O> {
     ///         port.await
     ///     })
     ///     .await
-    /// }));
+    /// });
     /// assert_eq!(outcome.unwrap().unwrap(), 8080);
     /// ```
     #[track_caller]

@@ -24,18 +24,19 @@ use super::group::{Group, Rule, Sort};
 ///
 /// ```
 /// use convoke::prelude::*;
+/// use convoke::sender::prelude::*;
 ///
 /// async fn length(text: &str) -> usize {
 ///     checkpoint().await;
 ///     text.len()
 /// }
 ///
-/// let outcome = sync_wait(task(async {
+/// let outcome = block_on(async {
 ///     let text = String::from("borrowed");
 ///     let both = join((length(&text), just("sent"))).await;
 ///     let all = join((0..3).map(|n| length(&text[n..])).collect::<Vec<_>>()).await;
 ///     (both, all)
-/// }));
+/// });
 /// assert_eq!(outcome, Outcome::Value(((8, "sent"), vec![8, 7, 6])));
 /// ```
 pub fn join<B: Branches<All, Last = Never>>(futures: B) -> Join<B::Rooms> {

@@ -29,10 +29,11 @@ use super::group::{Group, Rule, Sort};
 ///
 /// ```
 /// use convoke::prelude::*;
+/// use convoke::sender::prelude::*;
 ///
-/// let outcome = sync_wait(task(async {
+/// let outcome = block_on(async {
 ///     race((async { never().await }, async { "tortoise" })).await
-/// }));
+/// });
 /// assert_eq!(outcome, Outcome::Value("tortoise"));
 /// ```
 #[doc(alias = "select")]

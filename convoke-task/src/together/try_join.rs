@@ -24,6 +24,7 @@ use super::group::{Group, Rule, Sort};
 ///
 /// ```
 /// use convoke::prelude::*;
+/// use convoke::sender::prelude::*;
 ///
 /// async fn parse(text: &str) -> Result<u32, std::num::ParseIntError> {
 ///     text.parse()
@@ -32,12 +33,12 @@ use super::group::{Group, Rule, Sort};
 ///     Ok(never().await)
 /// }
 ///
-/// let outcome = sync_wait(task(async {
+/// let outcome = block_on(async {
 ///     assert_eq!(try_join((parse("1"), parse("2"))).await, Ok((1, 2)));
 ///     // The one that would wait for ever is asked to stop.
 ///     assert!(try_join((wait(), parse("one"))).await.is_err());
 ///     try_join(vec![parse("3"), parse("4")]).await
-/// }));
+/// });
 /// assert_eq!(outcome, Outcome::Value(Ok(vec![3, 4])));
 /// ```
 pub fn try_join<B: Branches<AllOk>>(futures: B) -> TryJoin<B::Rooms, B::Last> {

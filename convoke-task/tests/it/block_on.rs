@@ -4,9 +4,12 @@ use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 
+use convoke::env::current;
 use convoke::env::{Changes, Local};
+use convoke::executor::{BlockOn, RunLoop, reschedule};
 use convoke::prelude::*;
-use convoke::{NotSend, current};
+use convoke::sender::prelude::*;
+use convoke::task::NotSend;
 
 static REQUEST: Local<u32> = Local::inherited("request");
 

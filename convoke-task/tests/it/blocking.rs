@@ -4,10 +4,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
-use convoke::blocking::{BlockingPool, set_overdue_hook};
-use convoke::current;
+use convoke::env::current;
 use convoke::env::{Changes, Local};
+use convoke::executor::{BlockingPool, set_overdue_hook};
 use convoke::prelude::*;
+use convoke::sender::prelude::*;
+use convoke::task::{for_each_concurrent, forever};
 
 #[test]
 fn a_result_comes_back_and_a_panic_goes_on() {

@@ -3,10 +3,14 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Barrier, Mutex, mpsc};
 
+use convoke::alloc::{Counting, FrameAllocator};
+use convoke::blocking_scope;
+use convoke::env::current;
 use convoke::env::{Changes, Local};
-use convoke::frames::{Counting, FrameAllocator};
+use convoke::executor::RunLoop;
 use convoke::prelude::*;
-use convoke::{blocking_scope_with, current};
+use convoke::scope::blocking_scope_with;
+use convoke::sender::prelude::*;
 
 static REQUEST: Local<u32> = Local::inherited("request");
 

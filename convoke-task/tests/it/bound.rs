@@ -4,9 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use convoke::catch_stopped;
 use convoke::prelude::*;
+use convoke::scope::Bound;
+use convoke::sender::prelude::*;
+use convoke::task::{forever, stopped};
 use convoke::testing::{explore_stops, explore_stops_with};
-use convoke::{Bound, catch_stopped};
 
 /// Runs a program, and says what it returned.
 fn run<T: Send + 'static>(program: impl Future<Output = T> + Send + 'static) -> T {

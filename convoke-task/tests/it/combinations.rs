@@ -9,10 +9,14 @@ use std::sync::{Arc, mpsc};
 use std::task::{Poll, Waker};
 use std::time::{Duration, Instant};
 
+use convoke::alloc::{Counting, Recycling};
 use convoke::env::{Changes, FrameAllocator};
-use convoke::frames::{Counting, Recycling};
+use convoke::executor::ExecutorRef;
+use convoke::executor::{RunLoop, Strand};
 use convoke::prelude::*;
-use convoke::{ExecutorRef, Handle};
+use convoke::scope::Handle;
+use convoke::sender::prelude::*;
+use convoke::task::stopped;
 
 /// Where the work runs.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex as StdMutex};
 use std::task::{Context, Poll, RawWaker, RawWakerVTable, Wake, Waker};
 
 use convoke::prelude::*;
+use convoke::sender::prelude::*;
 use convoke::sync::{
     Barrier, Event, Mutex, OnceCell, RwLock, Semaphore, broadcast, mpmc, mpsc, oneshot, watch,
 };

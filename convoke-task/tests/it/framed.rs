@@ -5,10 +5,12 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use convoke::alloc::frame;
+use convoke::alloc::{Bounded, Counting, FrameAllocator};
+use convoke::alloc::{Framed, frame_dyn, frame_dyn_local, try_frame};
 use convoke::env::Changes;
-use convoke::frames::{Bounded, Counting, FrameAllocator};
 use convoke::prelude::*;
-use convoke::{Framed, frame_dyn, frame_dyn_local, try_frame};
+use convoke::sender::prelude::*;
 
 async fn depth(n: u32) -> u32 {
     if n == 0 {

@@ -5,8 +5,10 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use convoke::prelude::*;
+use convoke::sender::prelude::*;
+use convoke::task::{Generator, Yielder};
+use convoke::task::{generator, stopped};
 use convoke::testing::{Ended, Probe, explore_stops_with};
-use convoke::{Generator, Yielder};
 use futures_core::Stream;
 
 /// Runs a program, and says what it returned.
@@ -405,7 +407,7 @@ fn a_token_of_the_body_is_asked_by_a_close_and_not_by_a_value() {
         let asked = Arc::new(Mutex::new(Vec::new()));
         let told = asked.clone();
         let mut numbers = generator(async move |y| {
-            let token = convoke::current::stop_token();
+            let token = convoke::env::current::stop_token();
             let clean_up = async |_| told.lock().unwrap().push(token.stop_requested());
             let body = async {
                 for n in 0..3 {
@@ -418,7 +420,7 @@ fn a_token_of_the_body_is_asked_by_a_close_and_not_by_a_value() {
         numbers.next().await;
         numbers.next().await;
         numbers.close().await;
-        assert!(!convoke::current::stop_token().stop_requested());
+        assert!(!convoke::env::current::stop_token().stop_requested());
         Arc::into_inner(asked).unwrap().into_inner().unwrap()
     });
     assert_eq!(asked, [false, false, true]);

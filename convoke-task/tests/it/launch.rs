@@ -3,10 +3,13 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 
+use convoke::alloc::{Bounded, Counting, FrameAllocator};
+use convoke::env::current;
 use convoke::env::{Changes, Local};
-use convoke::frames::{Bounded, Counting, FrameAllocator};
+use convoke::executor::RunLoop;
+use convoke::executor::{Context, InlineExecutor};
 use convoke::prelude::*;
-use convoke::{Context, InlineExecutor, current};
+use convoke::sender::prelude::*;
 
 static REQUEST: Local<u32> = Local::inherited("request");
 
@@ -50,7 +53,7 @@ fn frames_come_from_the_launch_or_else_from_the_context() {
     let own = Counting::new(FrameAllocator::system());
     let shared = Counting::new(FrameAllocator::system());
     let context = Context::new().with_allocator(FrameAllocator::new(shared.clone()));
-    let run = |launch: convoke::Launch| launch.start(async { just(1).await }).wait();
+    let run = |launch: convoke::task::Launch| launch.start(async { just(1).await }).wait();
 
     let _ = run(launch(&pool.executor()));
     assert_eq!((own.total(), shared.total()), (0, 0));

@@ -5,12 +5,17 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use convoke::chance::{CHANCE, Chance, random};
+use convoke::alloc::frame_dyn;
+use convoke::cleanup::{cleanups, set_cleanup_hook};
 use convoke::env::Changes;
-use convoke::policy::Supervise;
+use convoke::env::chance::{CHANCE, Chance, random};
 use convoke::prelude::*;
-use convoke::schedule::{Backoff, repeat, retry, retry_if};
-use convoke::{Never, Panic, cleanups, ensure, frame_dyn, set_cleanup_hook};
+use convoke::retry::{Backoff, repeat, retry, retry_if};
+use convoke::scope::policy::Supervise;
+use convoke::scope::scope_with;
+use convoke::sender::prelude::*;
+use convoke::task::{forever, stopped};
+use convoke::{Never, Panic, ensure};
 
 /// Runs a program to its end; the error is the words of the panic that came out of it.
 fn run<T: Send + 'static>(program: impl Future<Output = T> + Send + 'static) -> Result<Outcome<T>, String> {

@@ -11,9 +11,14 @@ use std::time::Duration;
 
 use crate::lawless::{Came, Lawless, PROGRAMS, Program, end_in_order};
 use convoke::env::Changes;
+use convoke::env::Env;
+use convoke::executor::{BlockOn, RunLoop};
+use convoke::executor::{PoolExecutor, RunLoopExecutor};
 use convoke::prelude::*;
 use convoke::raw::{OwnerThread, Runnable, Timers};
-use convoke::{CountingScope, Env, Panic, PoolExecutor, RunLoopExecutor, launch, run_on};
+use convoke::sender::CountingScope;
+use convoke::sender::prelude::*;
+use convoke::{Panic, launch, run_on};
 
 /// Runs all programs, each on an executor of its own. Whatever came of them, all their work is gone afterwards.
 #[track_caller]
@@ -180,7 +185,7 @@ fn an_executor_that_is_freed_by_its_own_work_is_there_until_post_returns() {
             })
             .await;
             run_on(&lone(), async { checkpoint().await }).await;
-            let _ = convoke::reschedule(&lone()).await;
+            let _ = convoke::executor::reschedule(&lone()).await;
             checkpoint().await;
         }));
         assert_eq!(spawned, Outcome::Value(()));
@@ -297,7 +302,7 @@ async fn uses(x: Brittle, held: Arc<()>) {
             drop(theirs);
         });
         s.spawn_future_on(&x, async { checkpoint().await }).await;
-        let _ = convoke::reschedule(&x).await;
+        let _ = convoke::executor::reschedule(&x).await;
         checkpoint().await;
         let launched = launch(&x).start(async { scope(async |s| s.spawn(async {})).await });
         launched.await;
@@ -442,7 +447,7 @@ impl Wake for Passes {
 }
 
 /// Asks its context for the executor whenever it is cloned or goes.
-struct AsksContext(&'static convoke::Context);
+struct AsksContext(&'static convoke::executor::Context);
 
 impl Clone for AsksContext {
     fn clone(&self) -> Self {
@@ -484,7 +489,7 @@ impl Executor for AsksContext {
 
 #[test]
 fn an_executor_may_ask_its_context_while_it_is_cloned_or_dropped() {
-    let context: &'static convoke::Context = Box::leak(Box::default());
+    let context: &'static convoke::executor::Context = Box::leak(Box::default());
     context.set_executor(ExecutorRef::new(AsksContext(context)));
     assert!(context.executor().is_some());
     context.set_executor(ExecutorRef::new(AsksContext(context)));

@@ -9,9 +9,13 @@ use std::task::{Context, Poll, Waker};
 
 use crate::lawless::waits::{Case, Waiting, all};
 use convoke::env::{Changes, Local};
+use convoke::env::{current, with_local};
+use convoke::executor::{ExecutorRef, reschedule};
 use convoke::prelude::*;
 use convoke::raw::Runnable;
-use convoke::{ExecutorRef, Panic, current, generator, launch, reschedule, run_on, with_local};
+use convoke::sender::prelude::*;
+use convoke::task::generator;
+use convoke::{Panic, launch, run_on};
 
 /// Polls it once, in the task that awaits this. True if it is done.
 async fn poll_once(future: &mut Waiting) -> bool {

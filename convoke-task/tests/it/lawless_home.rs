@@ -8,9 +8,14 @@ use std::task::Poll;
 use std::thread;
 
 use crate::lawless::{Stays, end_in_order};
+use convoke::Executor;
+use convoke::executor::{BlockOn, RunLoop};
+use convoke::executor::{ExecutorRef, RunLoopExecutor};
 use convoke::prelude::*;
 use convoke::raw::{OwnerThread, Runnable};
-use convoke::{ExecutorRef, RunLoopExecutor, launch, run_on, scope_on};
+use convoke::scope::scope_on;
+use convoke::task::stopped;
+use convoke::{launch, run_on};
 
 /// An executor that says what it likes of its home, and sends work where it likes.
 #[derive(Clone)]

@@ -7,13 +7,21 @@ use std::sync::{Arc, OnceLock};
 use std::task::Poll;
 use std::time::Duration;
 
+use convoke::Panic;
+use convoke::alloc::try_frame;
+use convoke::alloc::{Bounded, FrameAllocator};
 use convoke::env::Changes;
-use convoke::frames::{Bounded, FrameAllocator};
-use convoke::policy::{Failure, FirstError, FirstSuccess, On, Policy, Quorum, Supervise, Tally, WaitForAll};
+use convoke::executor::{ExecutorRef, InlineExecutor};
 use convoke::prelude::*;
 use convoke::raw::Runnable;
-use convoke::schedule::Backoff;
-use convoke::{ExecutorRef, InlineExecutor, Panic, PolicyScope, try_frame};
+use convoke::retry::Backoff;
+use convoke::scope::PolicyScope;
+use convoke::scope::policy::{
+    Failure, FirstError, FirstSuccess, On, Policy, Quorum, Supervise, Tally, WaitForAll,
+};
+use convoke::scope::scope_with;
+use convoke::sender::prelude::*;
+use convoke::task::forever;
 
 /// Runs a program to its end; the error is the panic that came out of it.
 fn run<T: Send + 'static>(program: impl Future<Output = T> + Send + 'static) -> Result<Outcome<T>, Panic> {

@@ -11,10 +11,13 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::lawless::end_in_order;
+use convoke::executor::RunLoopExecutor;
+use convoke::executor::{BlockOn, RunLoop};
 use convoke::prelude::*;
 use convoke::raw::{OwnerThread, Runnable, Sleeper, Timers};
+use convoke::sender::prelude::*;
 use convoke::time::sleep_until;
-use convoke::{Panic, RunLoopExecutor, launch};
+use convoke::{Panic, launch};
 
 const MILLISECOND: Duration = Duration::from_millis(1);
 
@@ -172,7 +175,7 @@ trait WaitInPlace {
     fn wait_in_place(self);
 }
 
-impl<T: Send + 'static> WaitInPlace for convoke::Launched<T> {
+impl<T: Send + 'static> WaitInPlace for convoke::task::Launched<T> {
     fn wait_in_place(self) {
         let _ = sync_wait(task(async move { drop(self) }));
     }
@@ -305,7 +308,7 @@ fn a_clock_that_shows_the_last_time_there_is_runs_on_without_timers() {
 
 /// Runs its work on whatever thread comes, and waits by the timers of a loop that is not run there.
 #[derive(Clone, PartialEq)]
-struct Elsewhere(RunLoopExecutor, convoke::PoolExecutor);
+struct Elsewhere(RunLoopExecutor, convoke::executor::PoolExecutor);
 
 impl Executor for Elsewhere {
     fn post(&self, runnable: Runnable) {

@@ -12,7 +12,9 @@ use std::thread;
 
 use crate::lawless::waits::{Case, Waiting, all};
 use convoke::Panic;
+use convoke::executor::{BlockOn, RunLoop};
 use convoke::prelude::*;
+use convoke::sender::prelude::*;
 
 /// What a foreign waker does beside waking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,10 +5,14 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use convoke::env::Changes;
-use convoke::limits::{deadline, stop_after};
+use convoke::env::current;
+use convoke::executor::reschedule;
 use convoke::prelude::*;
+use convoke::sender::prelude::*;
+use convoke::task::Task;
+use convoke::task::stopped;
 use convoke::testing::{Clockwork, Connected};
-use convoke::{Task, current};
+use convoke::time::{deadline, stop_after};
 
 use crate::doors::{Door, Ledger, outcome_of};
 

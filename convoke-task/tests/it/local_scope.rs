@@ -9,7 +9,9 @@ use std::task::Poll;
 
 use convoke::env::Changes;
 use convoke::prelude::*;
-use convoke::{LocalScope, local_scope_not_send};
+use convoke::scope::{LocalScope, local_scope_not_send};
+use convoke::sender::prelude::*;
+use convoke::task::stopped;
 
 use crate::doors::{Door, Ledger, assert_same, outcome_of};
 

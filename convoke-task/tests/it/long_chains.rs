@@ -6,8 +6,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Poll, Waker};
 
+use convoke::executor::{Limited, RunLoop, Strand};
 use convoke::prelude::*;
 use convoke::raw::{Call, Runnable};
+use convoke::sender::prelude::*;
+use convoke::task::forever;
 use convoke::testing::runnable;
 
 /// A chain that overflows the stack of a test's thread if each task takes a piece of it.
@@ -39,7 +42,10 @@ impl Drop for Wakes {
 }
 
 /// Launches many tasks that wait, each of which wakes the next one when it is dropped. Returns what wakes the first.
-fn in_a_row<X: Executor>(executor: &X, waiting: &Arc<AtomicUsize>) -> (Wakes, Vec<convoke::Launched<()>>) {
+fn in_a_row<X: Executor>(
+    executor: &X,
+    waiting: &Arc<AtomicUsize>,
+) -> (Wakes, Vec<convoke::task::Launched<()>>) {
     let mut next = Wakes(Arc::default());
     let mut launched = Vec::new();
     for _ in 0..LONG {
@@ -59,7 +65,7 @@ fn in_a_row<X: Executor>(executor: &X, waiting: &Arc<AtomicUsize>) -> (Wakes, Ve
     (next, launched)
 }
 
-fn all_stopped(launched: Vec<convoke::Launched<()>>) {
+fn all_stopped(launched: Vec<convoke::task::Launched<()>>) {
     assert!(launched.into_iter().all(|launched| launched.wait() == Outcome::Stopped));
 }
 
@@ -134,7 +140,7 @@ fn a_destructor_deep_inside_a_chain_may_wait_for_work_that_is_refused() {
     }
 
     /// Posts the next one when it is stopped, so many deep.
-    fn chain(executor: convoke::PoolExecutor, left: usize, ended: Arc<AtomicUsize>) -> Runnable {
+    fn chain(executor: convoke::executor::PoolExecutor, left: usize, ended: Arc<AtomicUsize>) -> Runnable {
         runnable(move |call| {
             assert_eq!(call, Call::Stop);
             ended.fetch_add(1, Ordering::Relaxed);

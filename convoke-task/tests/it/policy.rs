@@ -6,9 +6,13 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use convoke::policy::{Failure, FailureKind, FirstError, FirstSuccess, Quorum, Supervise, WaitForAll};
+use convoke::executor::{BlockOn, RunLoop};
 use convoke::prelude::*;
-use convoke::schedule::Backoff;
+use convoke::retry::Backoff;
+use convoke::scope::policy::{Failure, FailureKind, FirstError, FirstSuccess, Quorum, Supervise, WaitForAll};
+use convoke::scope::scope_with;
+use convoke::sender::prelude::*;
+use convoke::task::forever;
 use convoke::testing::{Clockwork, Connected, Probe, explore_stops_with};
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -101,7 +105,7 @@ fn a_failure_stays_with_its_child_and_that_is_started_again_as_the_schedule_says
     let (told, clock) = (reports.clone(), clockwork.clone());
     let program = async move {
         scope_with(Supervise, async |s| {
-            let report = move |failure: &convoke::policy::Failure<String>| {
+            let report = move |failure: &convoke::scope::policy::Failure<String>| {
                 told.lock().unwrap().push((
                     (clock.now() - begin).as_secs(),
                     failure.attempt(),

@@ -9,6 +9,8 @@ use std::time::Duration;
 
 use convoke::env::Changes;
 use convoke::prelude::*;
+use convoke::sender::prelude::*;
+use convoke::task::{forever, stopped};
 use convoke::testing::{Ended, Exploration, explore_stops_with};
 
 struct Slow;
@@ -82,7 +84,7 @@ fn scopes_that_were_stopped_wait_for_their_siblings() {
 #[test]
 fn limits_that_were_stopped_wait_for_their_siblings() {
     ends_stopped(|| Box::pin(async { timeout(Duration::MAX, never::<()>()).await.unwrap() }));
-    ends_stopped(|| Box::pin(async { convoke::limits::stop_after(Duration::MAX, never::<()>()).await }));
+    ends_stopped(|| Box::pin(async { convoke::time::stop_after(Duration::MAX, never::<()>()).await }));
     ends_stopped(|| Box::pin(async { shield(async { stopped().await }).await }));
 }
 

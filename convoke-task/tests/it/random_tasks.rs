@@ -12,11 +12,15 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::task::{Poll, Waker};
 use std::time::{Duration, Instant};
 
+use convoke::Scope;
+use convoke::alloc::{Counting, Recycling};
 use convoke::env::{Changes, FrameAllocator};
-use convoke::frames::{Counting, Recycling};
+use convoke::executor::ExecutorRef;
+use convoke::executor::{Limited, RunLoop, Strand, reschedule};
 use convoke::prelude::*;
 use convoke::raw::Random;
-use convoke::{ExecutorRef, Scope};
+use convoke::sender::prelude::*;
+use convoke::task::stopped;
 
 /// What the trees run on, and what is counted.
 #[derive(Clone)]
@@ -191,7 +195,7 @@ fn child(
     random: &mut Random,
     depth: u32,
     s: &Scope<Result<u64, u64>>,
-    handles: &mut Vec<convoke::Handle<u64>>,
+    handles: &mut Vec<convoke::scope::Handle<u64>>,
 ) {
     let future = node(world.clone(), random.split(), depth.saturating_sub(1));
     match random.below(5) {

@@ -3,10 +3,11 @@ use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use convoke::limits::deadline;
 use convoke::prelude::*;
-use convoke::schedule::{Backoff, repeat, retry, retry_if};
+use convoke::retry::{Backoff, repeat, retry, retry_if};
+use convoke::task::task;
 use convoke::testing::{Clockwork, Connected, explore_stops_with};
+use convoke::time::deadline;
 
 const SECOND: Duration = Duration::from_secs(1);
 

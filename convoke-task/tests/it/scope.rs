@@ -5,7 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use convoke::env::Changes;
+use convoke::executor::BlockOn;
 use convoke::prelude::*;
+use convoke::sender::prelude::*;
+use convoke::task::{forever, stopped};
 
 /// Adds one when it goes.
 struct Leaves(Arc<AtomicUsize>);
@@ -357,7 +360,7 @@ fn children_that_stop_by_themselves_or_were_dismissed_leave_the_value_alone() {
 #[test]
 fn a_handle_that_stays_at_home_may_be_dropped_at_any_time() {
     let (count, leaves) = counter();
-    let run_loop = convoke::RunLoop::new();
+    let run_loop = convoke::executor::RunLoop::new();
     let kept = Rc::new(std::cell::RefCell::new(Vec::new()));
     let keep = kept.clone();
     let outcome = run_loop.block_on(async move {
@@ -393,7 +396,7 @@ fn a_handle_that_stays_at_home_may_be_dropped_at_any_time() {
 
 #[test]
 fn a_handle_that_stays_at_home_may_outlive_its_loop() {
-    let run_loop = convoke::RunLoop::new();
+    let run_loop = convoke::executor::RunLoop::new();
     let kept = Rc::new(std::cell::RefCell::new(None));
     let keep = kept.clone();
     let outcome = run_loop.block_on(async move {

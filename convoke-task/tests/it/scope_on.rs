@@ -2,9 +2,12 @@
 use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 
-use convoke::current;
-use convoke::policy::{On, Supervise};
+use convoke::env::current;
 use convoke::prelude::*;
+use convoke::scope::policy::{On, Supervise};
+use convoke::scope::{scope_on, scope_with};
+use convoke::sender::prelude::*;
+use convoke::task::forever;
 use convoke_exec::PoolExecutor;
 
 /// Whether the caller runs on that executor.

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use convoke::env::Changes;
 use convoke::prelude::*;
+use convoke::sender::prelude::*;
 
 use crate::doors::Ledger;
 

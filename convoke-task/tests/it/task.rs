@@ -5,8 +5,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use convoke::env::Changes;
+use convoke::executor::RunLoop;
+use convoke::executor::{BlockOn, reschedule};
 use convoke::prelude::*;
-use convoke::{RunLoop, task};
+use convoke::sender::prelude::*;
+use convoke::task::stopped;
+use convoke::task::task;
 
 #[test]
 fn a_future_is_a_sender_of_what_it_returns() {
@@ -157,8 +161,8 @@ fn a_task_moves_to_another_executor_and_back() {
         let here = std::thread::current().id();
         for _ in 0..50 {
             let before = reschedule(&executor).await.unwrap();
-            assert!(convoke::current::executor().is(&executor));
-            assert!(convoke::current::env(|env| env.is_some_and(|env| env.executor().is(&executor))));
+            assert!(convoke::env::current::executor().is(&executor));
+            assert!(convoke::env::current::env(|env| env.is_some_and(|env| env.executor().is(&executor))));
             assert_ne!(std::thread::current().id(), here);
             just(()).await;
             schedule(&before).await;
@@ -195,7 +199,7 @@ fn a_checkpoint_is_where_a_stop_is_honoured() {
         task(async move {
             checkpoint().await;
             source.request_stop(StopReason::Named("enough"));
-            assert_eq!(convoke::current::stop_reason(), Some(StopReason::Named("enough")));
+            assert_eq!(convoke::env::current::stop_reason(), Some(StopReason::Named("enough")));
             checkpoint().await;
             unreachable!("stopped before")
         }),
@@ -221,7 +225,7 @@ fn a_task_that_ends_while_a_letter_is_on_its_way_delivers_once() {
 
 #[test]
 fn a_task_on_the_inline_executor_yields_without_growing_the_stack() {
-    let inline = convoke::InlineExecutor;
+    let inline = convoke::executor::InlineExecutor;
     let outcome = sync_wait(
         task(async move {
             for _ in 0..if cfg!(miri) { 1_000 } else { 1_000_000 } {

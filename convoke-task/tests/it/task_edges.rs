@@ -11,10 +11,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 use std::task::{Poll, Waker};
 
+use convoke::alloc::{AllocError, Allocator};
 use convoke::env::{Changes, FrameAllocator};
-use convoke::frames::{AllocError, Allocator};
+use convoke::executor::{RunLoop, reschedule};
 use convoke::prelude::*;
 use convoke::raw::task_state::{Access, State};
+use convoke::sender::prelude::*;
 
 /// Wakes the task from another thread, and is done when it has.
 fn wake_from_elsewhere(waker: &Waker) {
@@ -353,7 +355,7 @@ fn a_shared_task_may_have_millions_of_wakers() {
 
 /// An executor that counts its handles.
 struct Counted {
-    inner: convoke::ExecutorRef,
+    inner: convoke::executor::ExecutorRef,
     handles: Arc<AtomicUsize>,
 }
 
@@ -393,7 +395,10 @@ fn a_task_keeps_no_environment_of_executors_that_it_has_left() {
             let mut most = 0;
             for executor in executors.iter().cycle().take(if cfg!(miri) { 10 } else { 100 }) {
                 handles.fetch_add(1, Ordering::Relaxed);
-                let to = Counted { inner: convoke::ExecutorRef::new(*executor), handles: handles.clone() };
+                let to = Counted {
+                    inner: convoke::executor::ExecutorRef::new(*executor),
+                    handles: handles.clone(),
+                };
                 reschedule(&to).await.unwrap();
                 drop(to);
                 checkpoint().await;

@@ -6,6 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Poll, Waker};
 
+use convoke::Executor;
+use convoke::executor::{BlockOn, RunLoop};
 use convoke::prelude::*;
 use convoke::raw::{OwnerThread, Runnable, wake_locally};
 

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use convoke::local_scope;
 use convoke::prelude::*;
+use convoke::sender::prelude::*;
 use convoke::sync::{Barrier, Semaphore, mpsc};
+use convoke::task::{for_each_concurrent, generator};
 use convoke::testing::{
     Ended, Exploration, MOST_INNER_STOPS, Part, Probe, explore_inner_stops, explore_inner_stops_with,
     replay_inner_stop,
@@ -117,7 +119,7 @@ fn a_task_whose_clean_up_a_stop_skips_is_named_with_the_run_that_shows_it() {
         }
     };
     fn all_is_stopped() -> bool {
-        convoke::current::stop_reason() == Some(StopReason::Abandoned)
+        convoke::env::current::stop_reason() == Some(StopReason::Abandoned)
     }
     let says = complaint(program);
     assert!(says.contains("with a stop of task 1 from"), "{says}");

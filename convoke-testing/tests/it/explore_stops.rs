@@ -7,6 +7,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use convoke::prelude::*;
+use convoke::sender::prelude::*;
 use convoke::testing::{Asked, Ended, Probe, StopRun, explore_stops, explore_stops_with, replay_stop};
 use convoke::time::stop_after;
 

@@ -10,10 +10,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, RawWaker, RawWakerVTable, Waker};
 use std::time::Duration;
 
-use convoke::blocking::set_overdue_hook;
+use convoke::cleanup::set_cleanup_hook;
+use convoke::env::current;
+use convoke::executor::set_overdue_hook;
 use convoke::prelude::*;
 use convoke::testing::{Ended, Probe, explore_inner_stops, explore_stops};
-use convoke::{current, set_cleanup_hook, timeout};
+use convoke::timeout;
 
 const LONG: Duration = Duration::from_secs(3600);
 

@@ -6,9 +6,11 @@ use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use convoke::prelude::*;
+use convoke::sender::prelude::*;
 use convoke::sync::{Event, Semaphore, mpsc};
 use convoke::testing::{self, DropCount, Play, Stage, wait_all_blocked};
 use convoke::time::now;
+use convoke::time::sleep_until;
 
 /// What a test that fails says.
 fn complaint<F: Future<Output: std::fmt::Debug> + 'static>(play: Play, body: F) -> String {
@@ -34,7 +36,7 @@ fn days_pass_at_once_and_all_limits_of_time_follow_the_clock() {
         let at = now() + day;
         sleep_until(at).await;
         assert_eq!(now(), at);
-        assert!(convoke::deadline(at + day, never::<()>()).await.is_err());
+        assert!(convoke::time::deadline(at + day, never::<()>()).await.is_err());
         assert_eq!(testing::elapsed(), 4 * day);
     });
     assert!(begin.elapsed() < Duration::from_secs(86_400));
@@ -56,7 +58,7 @@ fn intervals_tick_by_the_clock() {
 
 #[test]
 fn attempts_and_their_waits_follow_the_clock() {
-    use convoke::schedule::{Backoff, retry};
+    use convoke::retry::{Backoff, retry};
     testing::run(async {
         let mut at = Vec::new();
         let schedule = Backoff::exponential(Duration::from_secs(1)).jitter(0.0).up_to(3);

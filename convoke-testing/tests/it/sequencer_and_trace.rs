@@ -2,6 +2,7 @@
 use std::future::Future;
 use std::time::Duration;
 
+use convoke::Panic;
 use convoke::prelude::*;
 use convoke::testing::{self, Sequencer, Trace, wait_all_blocked};
 

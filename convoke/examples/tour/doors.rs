@@ -1,6 +1,6 @@
 //! Value, error, stopped, panicked: the same sender type, four ends.
 
-use convoke::prelude::*;
+use convoke::sender::prelude::*;
 
 /// Reads an order line such as `3x apples`; an empty line means that nobody wants anything any more.
 fn read_order(line: &'static str) -> AnySender<u32, String> {

@@ -1,7 +1,7 @@
 //! What is said above is seen below, through code that knows nothing of it.
 
 use convoke::env::{Changes, Local};
-use convoke::prelude::*;
+use convoke::sender::prelude::*;
 
 static REQUEST: Local<u64> = Local::inherited("request id");
 static TENANT: Local<&str> = Local::inherited("tenant");

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use convoke::prelude::*;
+use convoke::sender::prelude::*;
 
 const STEPS: u64 = 1_000_000;
 

@@ -4,6 +4,7 @@ use std::io;
 
 use convoke::net::{TcpListener, TcpStream, ToAddress};
 use convoke::prelude::*;
+use convoke::task::map_concurrent;
 
 /// Says back what each of so many clients says.
 async fn server(listener: TcpListener, clients: usize) -> io::Result<()> {
@@ -30,7 +31,7 @@ async fn client(server: impl ToAddress, words: &str) -> io::Result<String> {
 }
 
 pub(crate) fn show() {
-    let context = convoke::io_context().expect("the kernel has sockets");
+    let context = convoke::driver::io_context().expect("the kernel has sockets");
     let heard = context.run_until(async {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let address = listener.local_addr()?;

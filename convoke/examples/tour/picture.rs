@@ -3,6 +3,7 @@
 use std::sync::Mutex;
 
 use convoke::prelude::*;
+use convoke::sender::prelude::*;
 
 const WIDTH: usize = 76;
 const HEIGHT: usize = 22;

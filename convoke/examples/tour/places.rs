@@ -3,7 +3,9 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
+use convoke::executor::Strand;
 use convoke::prelude::*;
+use convoke::sender::prelude::*;
 
 fn here() -> String {
     thread::current().name().unwrap_or("?").to_string()

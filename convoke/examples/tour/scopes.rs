@@ -4,6 +4,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use convoke::prelude::*;
+use convoke::sender::prelude::*;
+use convoke::task::forever;
 
 /// What happened, in its order.
 #[derive(Clone, Debug, Default)]
@@ -72,15 +74,15 @@ impl AsyncClose for Resource {
 }
 
 pub(crate) fn show() {
-    println!("   three at a price of:  {}", sync_wait(task(price(3))).unwrap());
+    println!("   three at a price of:  {}", block_on(price(3)).unwrap());
 
     let story = Story::default();
-    let picked = sync_wait(task(pick(story.clone()))).unwrap();
+    let picked = block_on(pick(story.clone())).unwrap();
     story.tell(format!("the scope ends:  {picked:?}"));
 
     let limit = Duration::from_millis(5);
     let told = story.clone();
-    let ended = sync_wait(task(async move { timeout(limit, session(told)).await })).unwrap();
+    let ended = block_on(async move { timeout(limit, session(told)).await }).unwrap();
     story.tell(format!("the timeout ends:  {}", ended.unwrap_err()));
     for line in story.lines() {
         println!("   {line}");

@@ -2,7 +2,7 @@
 
 use std::sync::Mutex;
 
-use convoke::prelude::*;
+use convoke::sender::prelude::*;
 
 pub(crate) fn show() {
     let story = Mutex::new(Vec::new());

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use convoke::inspect::{Tree, tree};
 use convoke::prelude::*;
-use convoke::tree::{Tree, tree};
+use convoke::sender::prelude::*;
 
 async fn serve(guest: u64) {
     scope(async |s| {

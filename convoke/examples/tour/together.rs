@@ -4,6 +4,7 @@ use std::sync::Mutex;
 use std::time::Instant;
 
 use convoke::prelude::*;
+use convoke::sender::prelude::*;
 
 pub(crate) fn show() {
     let pool = ThreadPool::builder().threads(2).name("worker").build().expect("two threads");

@@ -58,10 +58,10 @@
 //! use std::io;
 //! use std::time::Duration;
 //! use convoke::net::{TcpListener, TcpStream};
-//! use convoke::policy::Failure;
+//! use convoke::scope::policy::Failure;
 //! use convoke::prelude::*;
-//! use convoke::schedule::{Backoff, retry};
-//! use convoke::Bound;
+//! use convoke::retry::{Backoff, retry};
+//! use convoke::scope::Bound;
 //!
 //! async fn client(stream: TcpStream) -> io::Result<()> {
 //!     let mut request = [0; 4096];
@@ -145,7 +145,7 @@
 //!     }
 //! }
 //!
-//! let outcome = sync_wait(task(async {
+//! let outcome = block_on(async {
 //!     scope(async |s| {
 //!         let (sender, receiver) = mpsc::channel(8);
 //!         let collecting = s.spawn_future(collect(receiver));
@@ -156,7 +156,7 @@
 //!         collecting.await.len()
 //!     })
 //!     .await
-//! }));
+//! });
 //! assert_eq!(outcome, Outcome::Value(20));
 //! ```
 //!

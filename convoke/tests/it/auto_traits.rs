@@ -5,18 +5,21 @@
 use std::io;
 use std::rc::Rc;
 
+use convoke::alloc::FrameAllocator;
+use convoke::driver::{IoContext, IoExecutor};
+use convoke::executor::{BlockingPool, Context, ExecutorRef, PoolExecutor, RunLoopExecutor};
+use convoke::executor::{Limited, RunLoop, Strand};
 use convoke::net::{OwnedReadHalf, OwnedWriteHalf, TcpListener, TcpStream, UdpSocket};
 use convoke::prelude::*;
 use convoke::runtime::Runtime;
+use convoke::scope::{Bound, Handle, LocalHandle, LocalScopeNotSend, policy};
+use convoke::sender::prelude::*;
 use convoke::sync::{
     Barrier, Event, Mutex, OnceCell, RwLock, Semaphore, broadcast, mpmc, mpsc, oneshot, watch,
 };
+use convoke::task::{Failure, Generator, Launched, Task};
 use convoke::testing::{Latch, Trace};
-use convoke::{
-    BlockingPool, Bound, Context, ExecutorRef, FrameAllocator, Generator, Handle, IoContext, IoExecutor,
-    Launched, LocalHandle, LocalScopeNotSend, PoolExecutor, RunLoopExecutor, Scope, Task, ThreadPool, net,
-    outcome, policy, stream,
-};
+use convoke::{Scope, ThreadPool, net};
 
 /// Says whether a type is `Send` and `Sync`: an inherent constant is found before that of a trait.
 struct Is<T: ?Sized>(std::marker::PhantomData<T>);
@@ -53,7 +56,7 @@ assert_is!(Send Sync Unpin: Strand<PoolExecutor>, Limited<PoolExecutor>, Countin
 assert_is!(Send Sync Unpin: Scope<u32>, Handle<u32>, Launched<u32>);
 
 // Errors, which go into a `Box<dyn Error + Send + Sync>`.
-assert_is!(Send Sync Unpin: Panic, Outcome<u32, io::Error>, outcome::Failure<io::Error>, policy::Failures<io::Error>);
+assert_is!(Send Sync Unpin: Panic, Outcome<u32, io::Error>, Failure<io::Error>, policy::Failures<io::Error>);
 
 // What tasks share.
 assert_is!(Send Sync Unpin: Event, Barrier, Semaphore, Mutex<u32>, RwLock<u32>, OnceCell<u32>);
@@ -64,7 +67,7 @@ assert_is!(Send Sync Unpin: broadcast::Sender<u32>, broadcast::Receiver<u32>);
 // What is polled through a plain reference, as the traits of `futures-io` are.
 assert_is!(Send Sync Unpin: TcpStream, TcpListener, UdpSocket, OwnedReadHalf<net::Internet>, OwnedWriteHalf<net::Internet>);
 assert_is!(Send Unpin: net::ReadHalf<'static, net::Internet>, net::WriteHalf<'static, net::Internet>);
-assert_is!(Send Unpin: stream::Duplex, Generator<u32>);
+assert_is!(Send Unpin: convoke::io::Duplex, Generator<u32>);
 #[cfg(unix)]
 assert_is!(Send Sync Unpin: net::UnixStream, net::UnixListener, net::UnixDatagram);
 

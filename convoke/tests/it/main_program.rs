@@ -7,11 +7,13 @@ use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 
-use convoke::context::Service;
-use convoke::io::with_services;
+use convoke::driver::with_services;
+use convoke::executor::Service;
 use convoke::prelude::*;
 use convoke::runtime::{ENDED_HARD, Main};
+use convoke::sender::prelude::*;
 use convoke::signal::{Signal, signals};
+use convoke::task::forever;
 
 /// The variable that says which program this process is.
 const ROLE: &str = "CONVOKE_TEST_ROLE";
@@ -97,7 +99,7 @@ async fn blocks_when_it_is_asked_to_stop() {
             std::thread::park();
         }
     };
-    let callback = std::pin::pin!(convoke::current::stop_token().on_stop(blocks));
+    let callback = std::pin::pin!(convoke::env::current::stop_token().on_stop(blocks));
     callback.as_ref().register();
     println!("\nready");
     forever().await;

@@ -8,6 +8,7 @@ use std::io::{self, IoSliceMut};
 use std::net::Shutdown;
 use std::sync::Arc;
 
+use convoke::executor::ExecutorRef;
 use convoke::net::{Kind, SocketStream, TcpListener, TcpStream, UnixStream};
 use convoke::prelude::*;
 use convoke::raw::Random;

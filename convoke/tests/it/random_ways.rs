@@ -13,13 +13,15 @@ use std::os::unix::net as unix;
 use std::sync::Arc;
 use std::{net, thread};
 
-use convoke::io::current_driver;
-use convoke::io::driver::Driver;
+use convoke::driver::Driver;
+use convoke::driver::current_driver;
+use convoke::executor::ExecutorRef;
+use convoke::io as stream;
+use convoke::io::Progress;
 use convoke::net::{Internet, Kind, SocketStream, TcpStream, Unix, UnixStream};
 use convoke::prelude::*;
 use convoke::raw::Random;
 use convoke::runtime::Runtime;
-use convoke::stream::{self, Progress};
 
 use crate::random_rounds::{Rounds, numbered, polled_once, stopped_soon};
 

@@ -6,12 +6,13 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use convoke::context::{Service, ServiceError};
+use convoke::driver::{IoContext, io_context};
+use convoke::executor::{Service, ServiceError};
 use convoke::net::resolve;
 use convoke::net::resolver::{HostTable, LookUp, LookupError, Names, Resolver, install};
 use convoke::prelude::*;
+use convoke::sender::prelude::*;
 use convoke::sync::Event;
-use convoke::{IoContext, io_context};
 
 /// Of the system: the process has all the descriptors it may have.
 const TOO_MANY_DESCRIPTORS: i32 = 24;
@@ -278,7 +279,7 @@ fn numbers_are_not_looked_up() {
 fn names_that_panic_are_an_error_to_who_asks_and_are_told_to_the_hook() {
     let told = Arc::new(Mutex::new(String::new()));
     let hook = told.clone();
-    convoke::set_cleanup_hook(move |problem| *hook.lock().unwrap() += &problem.to_string());
+    convoke::cleanup::set_cleanup_hook(move |problem| *hook.lock().unwrap() += &problem.to_string());
     let context = io_context().unwrap();
     install(context.services(), Unasked).unwrap();
     let error = context.run_until(resolve("one:1")).unwrap().unwrap_err();
@@ -344,7 +345,7 @@ fn a_service_that_closes_after_the_resolver_can_still_look_up_names() {
 mod simulated {
     use std::time::Duration;
 
-    use convoke::io::with_services;
+    use convoke::driver::with_services;
     use convoke::net::{TcpListener, TcpStream};
     use convoke::sim::{Sim, explore_stops};
 
@@ -376,7 +377,8 @@ mod simulated {
             let unknown = resolve("alias:7").await.unwrap_err();
             assert_eq!(unknown.kind(), io::ErrorKind::NotFound);
             let table = HostTable::new().with("alias", address).with("server", [10, 9, 9, 9]);
-            let installed = with_services(|services: &convoke::Context| install(services, Slow(table)))?;
+            let installed =
+                with_services(|services: &convoke::executor::Context| install(services, Slow(table)))?;
             installed.map_err(io::Error::other)?;
             // A host of the simulation is found by its own name, whatever a table says.
             assert_eq!(resolve("server:7").await?, [SocketAddr::from((address, 7))]);

@@ -9,10 +9,14 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
+use convoke::driver::io_context;
+use convoke::executor::Strand;
 use convoke::net::{TcpListener, TcpStream, UdpSocket};
 use convoke::prelude::*;
 use convoke::runtime::Runtime;
-use convoke::{Executor, io_context, launch};
+use convoke::sender::prelude::*;
+use convoke::task::forever;
+use convoke::{Executor, launch};
 
 async fn echo_once(listener: TcpListener) -> io::Result<()> {
     let (stream, _) = listener.accept().await?;

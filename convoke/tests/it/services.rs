@@ -4,12 +4,16 @@
 use std::io;
 use std::sync::{Arc, Weak};
 
-use convoke::context::{Context, FromContext, Service};
-use convoke::io::{IO, use_service, with_services};
+use convoke::StopReason;
+use convoke::driver::{IO, use_service, with_services};
+use convoke::driver::{IoContext, io_context};
+use convoke::executor::PoolExecutor;
+use convoke::executor::{Context, FromContext, Service};
 use convoke::net::TcpStream;
 use convoke::prelude::*;
 use convoke::runtime::Runtime;
-use convoke::{IoContext, PoolExecutor, StopReason, io_context};
+use convoke::sender::prelude::*;
+use convoke::task::forever;
 use convoke_testing::workshop::notes::Notes;
 
 /// Where the services of a context note what they do.

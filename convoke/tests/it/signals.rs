@@ -5,10 +5,12 @@ use std::io;
 use std::sync::mpsc;
 use std::thread;
 
-use convoke::io::IO;
+use convoke::driver::IO;
+use convoke::driver::io_context;
+use convoke::executor::InlineExecutor;
 use convoke::prelude::*;
+use convoke::sender::prelude::*;
 use convoke::signal::{Signal, SignalService, ctrl_c, raise, signals};
-use convoke::{InlineExecutor, io_context};
 
 #[test]
 fn all_who_subscribed_hear_of_a_signal() {

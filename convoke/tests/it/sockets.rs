@@ -8,11 +8,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use convoke::io::CALLS_IN_A_ROW;
+use convoke::driver::CALLS_IN_A_ROW;
+use convoke::driver::io_context;
+use convoke::io::{AnyStream, Progress, read_exact, write_all};
 use convoke::net::{AddressError, ListenOptions, SocketOption, TcpListener, TcpStream, UdpSocket};
 use convoke::prelude::*;
-use convoke::stream::{AnyStream, Progress, read_exact, write_all};
-use convoke::{io_context, stop_after};
+use convoke::sender::prelude::*;
+use convoke::time::stop_after;
 
 /// Runs a program on a context of its own.
 fn run<T>(program: impl Future<Output = io::Result<T>>) -> T {

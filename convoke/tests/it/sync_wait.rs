@@ -4,9 +4,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 
-use convoke::InlineExecutor;
 use convoke::env::{Changes, Local};
-use convoke::prelude::*;
+use convoke::executor::InlineExecutor;
+use convoke::sender::prelude::*;
 
 #[test]
 fn the_outcome_comes_back_through_its_door() {

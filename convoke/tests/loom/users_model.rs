@@ -1,9 +1,9 @@
 //! A model as people write it who build on Convoke: through the facade, with the shim it exports, and no loom of their own.
 use std::sync::atomic::{AtomicUsize, Ordering as Seen};
 
-use convoke::prelude::*;
 use convoke::raw::sync::atomic::{AtomicUsize as Atomic, Ordering};
 use convoke::raw::sync::{Arc, Mutex, model, thread};
+use convoke::sender::prelude::*;
 use convoke::sync::{Event, Semaphore};
 
 /// A mailbox for one letter at a time, as somebody might write it.

@@ -1,5 +1,5 @@
-//! What the tools leave out, and why: whole test programs, by the name that cargo-nextest gives them. A single test that a
-//! tool cannot run says so where it is written (`#[cfg_attr(miri, ignore = "…")]`), and shrinks its loops with `cfg!(miri)`.
+//! What the tools leave out, and why: whole test programs, or modules of them. A single test that a tool cannot run says so where it is
+//! written (`#[cfg_attr(miri, ignore = "…")]`), and shrinks its loops with `cfg!(miri)`.
 
 use crate::workspace::{Package, Target, Workspace};
 
@@ -13,122 +13,142 @@ pub(super) enum Tool {
 }
 use Tool::{Asan, Miri, Tsan, Valgrind};
 
-/// A reason with the test programs that it holds for. A crate alone stands for its unit tests.
+/// A reason with the tests that it holds for: a test program by the name that cargo-nextest gives it, and a module of it. The program of
+/// a crate's unit tests has the name of the crate; an empty module stands for the whole program.
 struct LeftOut {
     tools: &'static [Tool],
     reason: &'static str,
-    programs: &'static [&'static str],
+    tests: &'static [(&'static str, &'static str)],
 }
 
 const LEFT_OUT: &[LeftOut] = &[
     LeftOut {
         tools: &[Miri, Tsan, Asan, Valgrind],
         reason: "runs the compiler, and nothing that it has compiled",
-        programs: &["convoke-core::compile_fail", "convoke-exec::compile_fail"],
+        tests: &[("convoke::it", "compile_fail"), ("convoke::it", "attributes::what_must_not_compile")],
     },
     LeftOut {
         tools: &[Miri],
         reason: "needs a kernel: sockets and epoll",
-        programs: &[
-            "convoke-poll",
-            "convoke-poll::allocations",
-            "convoke-poll::descriptors_run_out",
-            "convoke-poll::driver_contract",
-            "convoke-poll::sockets",
-            "convoke-poll::sources_that_go",
-            "convoke-poll::waiting_again",
-            "convoke::network_examples",
-            "convoke::random_readers",
-            "convoke::random_sockets",
-            "convoke::runtime",
-            "convoke::services",
-            "convoke::sockets",
+        tests: &[
+            ("convoke-poll", ""),
+            ("convoke-poll::it", ""),
+            ("convoke::it", "attributes"),
+            ("convoke::it", "network_examples"),
+            ("convoke::it", "random_readers"),
+            ("convoke::it", "random_sockets"),
+            ("convoke::it", "random_ways"),
+            ("convoke::it", "resolver"),
+            ("convoke::it", "runtime"),
+            ("convoke::it", "services"),
+            ("convoke::it", "sockets"),
         ],
     },
     LeftOut {
         tools: &[Miri],
         reason: "needs a kernel: signals, and processes that it starts",
-        programs: &["convoke::main_program", "convoke::signals"],
+        tests: &[("convoke::it", "main_program"), ("convoke::it", "signals")],
     },
     LeftOut {
         tools: &[Miri, Valgrind],
         reason: "takes longer than all others together; AddressSanitizer runs it",
-        programs: &[
-            "convoke::examples",
-            "convoke::random_graphs",
-            "convoke::simulated",
-            "convoke-exec::explore_stops",
-            "convoke-exec::random_tasks",
+        tests: &[
+            ("convoke::it", "examples"),
+            ("convoke::it", "random_graphs"),
+            ("convoke::it", "simulated"),
+            ("convoke-testing::it", "explore_stops"),
+            ("convoke-task::it", "random_tasks"),
         ],
     },
     LeftOut {
         tools: &[Valgrind],
-        reason: "hangs: where descriptors run out valgrind takes a connection, closes it and reports that there was no room",
-        programs: &["convoke-poll::descriptors_run_out"],
+        reason: "hangs: where descriptors run out valgrind takes a connection, closes it and reports that there was no capacity",
+        tests: &[("convoke-poll::it", "descriptors_run_out")],
     },
     LeftOut {
         tools: &[Tsan],
         reason: "simulates, on one thread",
-        programs: &[
-            "convoke::simulated",
-            "convoke-sim",
-            "convoke-sim::chaos",
-            "convoke-sim::checks",
-            "convoke-sim::crash",
-            "convoke-sim::crash_anywhere",
-            "convoke-sim::disk",
-            "convoke-sim::durability",
-            "convoke-sim::explore",
-            "convoke-sim::failures",
-            "convoke-sim::hosts",
-            "convoke-sim::network",
-            "convoke-sim::seeds",
-        ],
+        tests: &[("convoke::it", "simulated"), ("convoke-sim", ""), ("convoke-sim::it", "")],
     },
     LeftOut {
         tools: &[Tsan],
         reason: "steps through programs, on one thread",
-        programs: &["convoke::examples", "convoke-exec::explore_inner_stops", "convoke-exec::explore_stops"],
+        tests: &[
+            ("convoke::it", "examples"),
+            ("convoke-testing::it", "explore_inner_stops"),
+            ("convoke-testing::it", "explore_stops"),
+        ],
     },
 ];
 
-/// The test programs that `tool` leaves out, each with the reason.
-pub(super) fn by(tool: Tool) -> Vec<(&'static str, &'static str)> {
+/// A test program, or a module of one, that a tool leaves out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Left {
+    pub(super) program: &'static str,
+    pub(super) module: &'static str,
+    pub(super) reason: &'static str,
+}
+
+impl Left {
+    /// Returns the filter expression of cargo-nextest that matches it.
+    pub(super) fn filter(self) -> String {
+        let Self { program, module, .. } = self;
+        if module.is_empty() {
+            format!("binary_id({program})")
+        } else {
+            format!("(binary_id({program}) & test(/^{module}/))")
+        }
+    }
+}
+
+/// Returns what `tool` leaves out.
+pub(super) fn by(tool: Tool) -> Vec<Left> {
     let lines = LEFT_OUT.iter().filter(|line| line.tools.contains(&tool));
-    lines.flat_map(|line| line.programs.iter().map(|program| (*program, line.reason))).collect()
+    let lefts = lines.flat_map(|line| {
+        line.tests.iter().map(|(program, module)| Left { program, module, reason: line.reason })
+    });
+    lefts.collect()
 }
 
 /// Prints what `tool` leaves out, and returns it.
-pub(super) fn tell(tool: Tool) -> Vec<(&'static str, &'static str)> {
+pub(super) fn tell(tool: Tool) -> Vec<Left> {
     let left_out = by(tool);
-    for (program, reason) in &left_out {
-        println!("    left out: {program}: {reason}");
+    for Left { program, module, reason } in &left_out {
+        println!("    left out: {program} {module}: {reason}");
     }
     left_out
 }
 
-/// The name of a test program as it is listed here; `None` if it is none, or a model.
+/// Returns the name of a test program as it is listed here; `None` if it is none, or holds models.
 pub(super) fn name_of(package: &Package, target: &Target) -> Option<String> {
     if target.is("lib") {
         Some(package.name.clone())
-    } else if target.is("test") && !target.name.starts_with("loom_") {
+    } else if target.is("test") && target.name != "loom" {
         Some(format!("{}::{}", package.name, target.name))
     } else {
         None
     }
 }
 
-/// Fails if a program is listed that is not there any more.
+/// Fails if a program or a module is listed that does not exist.
 pub(super) fn check(workspace: &Workspace) -> Result<(), String> {
     let all = workspace.packages.iter();
     let all = all.flat_map(|package| package.targets.iter().map(move |target| name_of(package, target)));
     let programs: Vec<_> = all.flatten().collect();
-    match LEFT_OUT
-        .iter()
-        .flat_map(|line| line.programs)
-        .find(|program| !programs.iter().any(|it| it == *program))
-    {
-        Some(program) => Err(format!("sanitize/left_out.rs lists {program}, which is no test program")),
-        None => Ok(()),
+    for (program, module) in LEFT_OUT.iter().flat_map(|line| line.tests) {
+        if !programs.iter().any(|other| other == program) {
+            return Err(format!("sanitize/left_out.rs lists {program}, which is no test program"));
+        }
+        let file = module.split("::").next().unwrap_or_default();
+        let folder = program.replace("::", "/tests/");
+        let exists = |path: &String| {
+            path.starts_with(&format!("{folder}/{file}.rs")) || path.starts_with(&format!("{folder}/{file}/"))
+        };
+        if !module.is_empty() && !workspace.files.iter().any(exists) {
+            return Err(format!(
+                "sanitize/left_out.rs lists {module} of {program}, which is no module of it"
+            ));
+        }
     }
+    Ok(())
 }

@@ -15,17 +15,18 @@ use std::process::Command;
 const FLAGS: &str =
     "-Zmiri-tree-borrows -Zmiri-disable-isolation -Zmiri-env-set=RUST_BACKTRACE=0 -Zmiri-ignore-leaks";
 
-/// The test programs of the short selection: those that show the most in a few minutes.
-const SHORT: [(&str, &[&str]); 1] = [("convoke-exec", &["scope", "wake_locally"])];
+/// The crate of the short selection, and the modules of its tests that show the most in a few minutes.
+const SHORT: (&str, [&str; 2]) = ("convoke-task", ["scope::", "wake_locally::"]);
 
 /// Every suite that needs no kernel.
 pub(super) fn whole(workspace: &Workspace) -> Verdict {
     match nightly::find_or_install(workspace) {
         Err(reason) => Verdict::Skipped(reason),
         Ok(toolchain) => {
-            let rest = counted(left_out::tell(Tool::Miri).len(), "test program");
+            let left_out = left_out::tell(Tool::Miri);
+            let rest = counted(left_out.len(), "program or module");
             let tests = suites::tests_of(workspace, Tool::Miri);
-            run(&toolchain, workspace, tests, &rest, &mut Tally::default())
+            run(&toolchain, workspace, tests, suites::skips(&left_out), &rest, &mut Tally::default())
         }
     }
 }
@@ -36,19 +37,32 @@ pub(crate) fn short(workspace: &Workspace, tally: &mut Tally) -> Verdict {
     match nightly::find(workspace) {
         Err(reason) => Verdict::Skipped(format!("{reason}; `cargo xtask sanitize` installs it")),
         Ok(toolchain) => {
-            let tests = suites::named_tests(workspace, &SHORT);
-            run(&toolchain, workspace, tests, "the rest", tally)
+            let (name, modules) = SHORT;
+            let tests = suites::integration_tests_of(workspace, name);
+            let chosen = modules.map(str::to_owned).to_vec();
+            run(&toolchain, workspace, tests, chosen, "the rest", tally)
         }
     }
 }
 
 /// Runs tests, one after the other in the process of their program: Miri compiles a program again each time it starts it, which
 /// takes longer than most tests. What `MIRIFLAGS` says is added: `-Zmiri-seed=7` tries another schedule.
-fn run(toolchain: &str, workspace: &Workspace, tests: Vec<String>, rest: &str, tally: &mut Tally) -> Verdict {
+fn run(
+    toolchain: &str,
+    workspace: &Workspace,
+    tests: Vec<String>,
+    of_them: Vec<String>,
+    rest: &str,
+    tally: &mut Tally,
+) -> Verdict {
     let mut command: Command = command::cargo_of(toolchain, &workspace.root);
     let more = std::env::var("MIRIFLAGS").unwrap_or_default();
     command.env("MIRIFLAGS", format!("{FLAGS} {more}").trim_end()).env(NO_FRAME_CACHE.0, NO_FRAME_CACHE.1);
-    command.args(["miri", "test", "--no-fail-fast"]).args(tests).args(["--", "--test-threads=1"]);
+    command
+        .args(["miri", "test", "--no-fail-fast"])
+        .args(tests)
+        .args(["--", "--test-threads=1"])
+        .args(of_them);
     let ran = command::run(&mut command, Show::Live);
     *tally = Tally::of_harness(&ran.stdout);
     suites::verdict(ran, *tally, rest)

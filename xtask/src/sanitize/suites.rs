@@ -1,16 +1,28 @@
 //! Which tests a tool runs, in the words of cargo and cargo-nextest.
 
-use super::left_out::{self, Tool};
+use super::left_out::{self, Left, Tool};
 use crate::command::{self, Ran, Show};
+use crate::nextest::{have_nextest, is_testing};
 use crate::step::{Verdict, counted};
 use crate::tally::Tally;
-use crate::test::{have_nextest, is_testing};
 use crate::workspace::{self, Package, Target, Workspace};
 use std::process::Command;
 
 /// The crates with unsafe code, and those above, which drop what is in flight.
-const CRATES: [&str; 6] =
-    ["convoke-core", "convoke-exec", "convoke-io", "convoke-poll", "convoke-sim", "convoke"];
+const CRATES: [&str; 12] = [
+    "convoke-core",
+    "convoke-sync",
+    "convoke-exec",
+    "convoke-task",
+    "convoke-sender",
+    "convoke-inspect",
+    "convoke-testing",
+    "convoke-io",
+    "convoke-net",
+    "convoke-poll",
+    "convoke-sim",
+    "convoke",
+];
 
 /// Turns off the cache of task frames: memory that is kept for the next task would hide an access after its end.
 pub(super) const NO_FRAME_CACHE: (&str, &str) = ("CONVOKE_FRAME_CACHE", "0");
@@ -21,7 +33,9 @@ pub(super) fn tests_of(workspace: &Workspace, tool: Tool) -> Vec<String> {
     let left_out = left_out::by(tool);
     let is_run = |package: &Package, target: &&Target| {
         let program = left_out::name_of(package, target);
-        program.is_some_and(|program| !left_out.iter().any(|(other, _)| *other == program))
+        program.is_some_and(|program| {
+            !left_out.iter().any(|left| left.program == program && left.module.is_empty())
+        })
     };
     let is_wanted = |package: &&Package| {
         let mut targets = package.targets.iter();
@@ -29,22 +43,23 @@ pub(super) fn tests_of(workspace: &Workspace, tool: Tool) -> Vec<String> {
     };
     let packages: Vec<_> = workspace.packages.iter().filter(is_wanted).collect();
     let mut arguments = choose(&packages);
-    arguments.push("--lib".to_owned());
-    for package in packages {
-        let tests = package.targets.iter().filter(|target| target.is("test") && is_run(package, target));
-        arguments.extend(tests.flat_map(|target| ["--test".to_owned(), target.name.clone()]));
-    }
+    // The models are in a program of their own, `loom`.
+    arguments.extend(["--lib", "--test", "it"].map(str::to_owned));
     arguments
 }
 
-/// The arguments that choose test programs by their crate and name.
-pub(super) fn named_tests(workspace: &Workspace, named: &[(&str, &[&str])]) -> Vec<String> {
-    let is_named = |package: &&Package| named.iter().any(|(name, _)| *name == package.name);
-    let packages: Vec<_> = workspace.packages.iter().filter(is_named).collect();
+/// Returns the arguments that choose the integration tests of one crate.
+pub(super) fn integration_tests_of(workspace: &Workspace, name: &str) -> Vec<String> {
+    let packages: Vec<_> = workspace.packages.iter().filter(|package| package.name == name).collect();
     let mut arguments = choose(&packages);
-    let tests = named.iter().flat_map(|(_, tests)| *tests);
-    arguments.extend(tests.flat_map(|test| ["--test".to_owned(), (*test).to_owned()]));
+    arguments.extend(["--test", "it"].map(str::to_owned));
     arguments
+}
+
+/// Returns the arguments by which the test harness itself skips the modules that are left out.
+pub(super) fn skips(left_out: &[Left]) -> Vec<String> {
+    let modules = left_out.iter().map(|left| left.module).filter(|module| !module.is_empty());
+    modules.flat_map(|module| ["--skip".to_owned(), format!("{module}::")]).collect()
 }
 
 fn choose(packages: &[&Package]) -> Vec<String> {
@@ -60,13 +75,12 @@ pub(super) fn run(workspace: &Workspace, command: &mut Command, tool: Tool) -> V
         return Verdict::failed(complaint);
     }
     let left_out = left_out::tell(tool);
-    // Two crates may have test programs of one name, one of them left out.
-    let filter: Vec<_> = left_out.iter().map(|(program, _)| format!("binary_id({program})")).collect();
+    let filter: Vec<_> = left_out.iter().map(|left| left.filter()).collect();
     let filter = format!("not ({})", filter.join(" + "));
     command.env(NO_FRAME_CACHE.0, NO_FRAME_CACHE.1).args(tests_of(workspace, tool));
     let ran = command::run(command.args(["--no-fail-fast", "-E", &filter]), Show::Live);
     let tally = Tally::of_nextest(&ran.stderr);
-    verdict(ran, tally, &counted(left_out.len(), "test program"))
+    verdict(ran, tally, &counted(left_out.len(), "program or module"))
 }
 
 /// How it went; `rest` says what was left out.

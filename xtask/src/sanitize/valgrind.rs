@@ -37,7 +37,7 @@ pub(super) fn run(workspace: &Workspace) -> Verdict {
         // Valgrind runs one thread at a time; unfairly chosen, a thread that spins would starve the one it waits for.
         command.arg("--fair-sched=try").arg(&executable.path);
         // So one test at a time is no slower, and none of them sees the tasks of another.
-        command.arg("--test-threads=1").current_dir(&workspace.root);
+        command.arg("--test-threads=1").args(suites::skips(&left_out)).current_dir(&workspace.root);
         if let Err(how) = command::run(&mut command, Show::Live).ending {
             findings.push(format!("{}: {how}", executable.name));
         }

@@ -7,11 +7,15 @@ use crate::workspace::{DependencyKind, Package, Workspace};
 const FLOORS: &[&[&str]] = &[
     &["convoke-macros"],
     &["convoke-core"],
-    &["convoke-exec"],
-    &["convoke-io"],
+    &["convoke-exec", "convoke-sync"],
+    &["convoke-task"],
+    &["convoke-inspect"],
+    &["convoke-sender"],
+    &["convoke-io", "convoke-testing"],
+    &["convoke-net"],
     &["convoke-uring", "convoke-poll", "convoke-sim"],
     &["convoke-tls"],
-    &["convoke-http", "convoke-compat"],
+    &["convoke-http", "convoke-tokio"],
     &["convoke"],
     &["convoke-bench"],
 ];

@@ -9,10 +9,15 @@ use crate::workspace::Workspace;
 const SHIM: &str = "convoke-core/src/sync.rs";
 
 /// Where the rule holds: what users run. Tests, the tools for tests and the workshop may use what they like.
-const SOURCES: [&str; 6] = [
+const SOURCES: [&str; 11] = [
     "convoke-core/src/",
+    "convoke-sync/src/",
     "convoke-exec/src/",
+    "convoke-task/src/",
+    "convoke-sender/src/",
+    "convoke-inspect/src/",
     "convoke-io/src/",
+    "convoke-net/src/",
     "convoke-poll/src/",
     "convoke-sim/src/",
     "convoke/src/",
@@ -47,25 +52,25 @@ const EXCEPTIONS: &[Exception] = &[
         reason: "A static of the process. It outlives models, which loom's may not; under its lock, or once it is set, \
             nothing is left to order.",
         uses: &[
-            ("OnceLock", "convoke-core/src/awaiting/inline.rs"),
+            ("OnceLock", "convoke-sender/src/awaiting/inline.rs"),
             ("OnceLock", "convoke-core/src/frames/recycling/cache.rs"),
             ("Mutex atomic", "convoke-core/src/frames/recycling/depot.rs"),
-            ("OnceLock", "convoke-exec/src/blocking/pool.rs"),
-            ("RwLock", "convoke-exec/src/blocking/overdue.rs"),
-            ("RwLock", "convoke-exec/src/cleanup/problem.rs"),
-            ("OnceLock", "convoke-exec/src/diagnosis/in_tests.rs"),
+            ("OnceLock", "convoke-task/src/blocking/pool.rs"),
+            ("RwLock", "convoke-task/src/blocking/overdue.rs"),
+            ("RwLock", "convoke-task/src/cleanup/problem.rs"),
+            ("OnceLock", "convoke-inspect/src/diagnosis/in_tests.rs"),
             ("Mutex", "convoke-exec/src/pool/entrance.rs"),
-            ("Mutex", "convoke-exec/src/task/many_wakers.rs"),
-            ("OnceLock", "convoke-io/src/net/resolver/names.rs"),
-            ("Mutex", "convoke-io/src/signal/process/mod.rs"),
-            ("Mutex mpsc", "convoke-io/src/signal/process/windows.rs"),
-            ("Mutex", "convoke-sim/src/sim/graves.rs"),
+            ("Mutex", "convoke-task/src/task/many_wakers.rs"),
+            ("OnceLock", "convoke-net/src/net/resolver/names.rs"),
+            ("Mutex", "convoke-net/src/signal/process/mod.rs"),
+            ("Mutex mpsc", "convoke-net/src/signal/process/windows.rs"),
+            ("Mutex", "convoke-sim/src/sim/crashed.rs"),
         ],
     },
     Exception {
         reason: "A static counter whose numbers only have to differ, or a static that a thread compares with itself.",
         uses: &[
-            ("atomic", "convoke-core/src/executor/home.rs"),
+            ("atomic", "convoke-core/src/executor/owner_thread.rs"),
             ("atomic", "convoke-core/src/frame/kept.rs"),
         ],
     },
@@ -73,16 +78,17 @@ const EXCEPTIONS: &[Exception] = &[
         reason: "What diagnosis shows: compared and printed, never followed. Models have a twin without it.",
         uses: &[
             ("atomic", "convoke-core/src/this_thread.rs"),
-            ("Mutex atomic", "convoke-exec/src/diagnosis/ledger.rs"),
-            ("Mutex atomic", "convoke-exec/src/diagnosis/slot.rs"),
-            ("mpsc", "convoke-exec/src/diagnosis/watchdog.rs"),
+            ("Mutex atomic", "convoke-sync/src/ledger.rs"),
+            ("Mutex atomic", "convoke-core/src/watching/threads.rs"),
+            ("atomic", "convoke-core/src/watching/mod.rs"),
+            ("mpsc", "convoke-inspect/src/diagnosis/watchdog.rs"),
         ],
     },
     Exception {
         reason: "A header at the address of its owner, or a node at a known distance: loom's cell begins with its own state. \
             What is in a header are the shim's atomics; a node is guarded by the lock of its list.",
         uses: &[
-            ("UnsafeCell", "convoke-core/src/executor/home.rs"),
+            ("UnsafeCell", "convoke-core/src/executor/owner_thread.rs"),
             ("UnsafeCell", "convoke-core/src/stop/callback.rs"),
             ("UnsafeCell", "convoke-exec/src/limited/mod.rs"),
             ("UnsafeCell", "convoke-exec/src/strand/mod.rs"),
@@ -96,15 +102,16 @@ const EXCEPTIONS: &[Exception] = &[
         reason: "A value that is set once and orders itself. Nobody waits by the cell, and loom has none.",
         uses: &[
             ("OnceLock", "convoke-exec/src/pool/entrance.rs"),
-            ("OnceLock", "convoke-exec/src/sync/once_cell.rs"),
-            ("OnceLock", "convoke-io/src/net/resolver/flight.rs"),
+            ("OnceLock", "convoke-sync/src/once_cell.rs"),
+            ("OnceLock", "convoke-net/src/net/resolver/lookup.rs"),
         ],
     },
     Exception {
         reason: "Threads of the system that no model has: of the blocking pool, of timers, of a runtime's contexts.",
         uses: &[
-            ("Condvar Mutex", "convoke-exec/src/blocking/threads.rs"),
-            ("Mutex", "convoke-exec/src/blocking/threads_of_a_model.rs"),
+            ("Condvar Mutex", "convoke-task/src/blocking/threads.rs"),
+            ("Mutex", "convoke-task/src/blocking/threads_of_a_model.rs"),
+            ("Mutex", "convoke-task/src/launch/leaked_root.rs"),
             ("OnceLock park park_timeout unpark", "convoke-exec/src/time/fallback.rs"),
             ("mpsc", "convoke/src/runtime/context_thread.rs"),
         ],
@@ -112,9 +119,9 @@ const EXCEPTIONS: &[Exception] = &[
     Exception {
         reason: "Memory of a task that its poller alone writes; the task's state, which loom sees, says when others may read it.",
         uses: &[
-            ("UnsafeCell", "convoke-exec/src/task/header.rs"),
-            ("UnsafeCell", "convoke-exec/src/task/side.rs"),
-            ("UnsafeCell", "convoke-exec/src/task/site.rs"),
+            ("UnsafeCell", "convoke-task/src/task/header.rs"),
+            ("UnsafeCell", "convoke-task/src/task/cold.rs"),
+            ("UnsafeCell", "convoke-task/src/task/spawn_site.rs"),
         ],
     },
 ];
@@ -162,7 +169,7 @@ fn exception(path: &str, name: &str) -> Option<(&'static str, &'static str)> {
 /// What a file takes from `std` that threads can share, with the lines. Unit tests, which come last in a file, do not count.
 fn uses(source: &str) -> Vec<(usize, String)> {
     let code = lexer::keep(source, &[Kind::Code]);
-    let code = before_tests(&code);
+    let code = lexer::before_tests(&code);
     let mut found = Vec::new();
     let mut add = |at: usize, name: &str| {
         found.push((code[..at].matches('\n').count() + 1, name.to_owned()));
@@ -184,16 +191,6 @@ fn uses(source: &str) -> Vec<(usize, String)> {
     found
 }
 
-/// The code before the module of unit tests.
-fn before_tests(code: &str) -> &str {
-    let tests = code.match_indices("#[cfg(").find(|(at, _)| {
-        let mut lines = code[*at..].lines();
-        let is_test = lines.next().is_some_and(|line| lexer::words(line).any(|(_, word)| word == "test"));
-        is_test && lines.next().is_some_and(|line| line.starts_with("mod "))
-    });
-    tests.map_or(code, |(at, _)| &code[..at])
-}
-
 /// The names that follow `path` and two colons: one, or all of a list in braces, each by its first word.
 fn named_after<'a>(code: &'a str, path: &'a str) -> impl Iterator<Item = (usize, Vec<&'a str>)> {
     let is_whole =
@@ -208,29 +205,8 @@ fn named_after<'a>(code: &'a str, path: &'a str) -> impl Iterator<Item = (usize,
         let Some(list) = rest.strip_prefix('{') else {
             return lexer::words(rest).next().map(|(_, name)| (at, vec![name]));
         };
-        Some((at, first_words(list)))
+        Some((at, lexer::first_words(list)))
     })
-}
-
-/// The first word of each element of a list that ends with its closing brace.
-fn first_words(list: &str) -> Vec<&str> {
-    let (mut depth, mut begin, mut elements) = (0, 0, Vec::new());
-    for (at, letter) in list.char_indices() {
-        match letter {
-            '{' => depth += 1,
-            '}' if depth == 0 => {
-                elements.push(&list[begin..at]);
-                break;
-            }
-            '}' => depth -= 1,
-            ',' if depth == 0 => {
-                elements.push(&list[begin..at]);
-                begin = at + 1;
-            }
-            _ => {}
-        }
-    }
-    elements.into_iter().filter_map(|element| lexer::words(element).next().map(|(_, word)| word)).collect()
 }
 
 #[cfg(test)]

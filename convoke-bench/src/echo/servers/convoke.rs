@@ -2,8 +2,9 @@
 
 use std::net;
 
+use convoke::driver::io_context;
 use convoke::net::{TcpListener, TcpStream, UdpSocket};
-use convoke::{io_context, scope};
+use convoke::scope;
 
 use super::Server;
 use crate::scenario::CONVOKE;

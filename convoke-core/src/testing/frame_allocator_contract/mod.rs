@@ -1,7 +1,7 @@
 //! The contract of a frame allocator, as a suite that any allocator can be put through.
 //!
 //! ```
-//! use convoke::frames::{Bounded, FrameAllocator};
+//! use convoke::alloc::{Bounded, FrameAllocator};
 //! use convoke::testing::frame_allocator_contract::{Harness, check};
 //!
 //! check(|| Harness::new(FrameAllocator::default()));

@@ -5,8 +5,10 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use convoke::diagnosis::{Diagnosis, Owned, Report};
+use convoke::executor::RunLoop;
+use convoke::inspect::{Diagnosis, Owned, Report};
 use convoke::prelude::*;
+use convoke::sender::prelude::*;
 use convoke::sync::{Event, Mutex, Semaphore};
 use convoke::testing::explore_stops;
 

@@ -4,9 +4,11 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use convoke::diagnosis::Diagnosis;
+use convoke::executor::RunLoop;
+use convoke::inspect::Diagnosis;
 use convoke::prelude::*;
 use convoke::sync::{Event, Mutex, RwLock, Semaphore, mpsc};
+use convoke::task::for_each_concurrent;
 
 use crate::diagnosis::programs::{Looking, first_of};
 

@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
-use convoke::diagnosis::{Report, Watcher};
+use convoke::inspect::{Report, Watcher};
 
 /// A watcher, and a clock for it.
 pub(crate) struct Looking {

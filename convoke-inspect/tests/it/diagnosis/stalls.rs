@@ -4,8 +4,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 
-use convoke::diagnosis::{Diagnosis, Report};
+use convoke::executor::{RunLoop, reschedule};
+use convoke::inspect::{Diagnosis, Report};
 use convoke::prelude::*;
+use convoke::sender::prelude::*;
 
 use crate::diagnosis::programs::{Looking, line, only};
 

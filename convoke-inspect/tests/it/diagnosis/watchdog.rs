@@ -4,8 +4,9 @@
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-use convoke::diagnosis::{Diagnosis, Report};
+use convoke::inspect::{Diagnosis, Report};
 use convoke::prelude::*;
+use convoke::sender::prelude::*;
 
 #[test]
 fn the_watchdog_tells_of_a_task_while_it_is_stuck_and_afterwards() {

@@ -14,7 +14,7 @@ use std::sync::Arc;
 /// use convoke::net::resolve;
 /// use convoke::net::resolver::{HostTable, LookupError, install};
 ///
-/// let context = convoke::io_context().unwrap();
+/// let context = convoke::driver::io_context().unwrap();
 /// install(context.services(), HostTable::new()).unwrap();
 /// let error = context.run_until(resolve("database:5432")).unwrap().unwrap_err();
 /// assert_eq!(error.kind(), std::io::ErrorKind::NotFound);

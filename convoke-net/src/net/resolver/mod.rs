@@ -44,7 +44,7 @@ use names::Installed;
 /// use convoke::net::{TcpListener, TcpStream};
 /// use convoke::prelude::*;
 ///
-/// let context = convoke::io_context().unwrap();
+/// let context = convoke::driver::io_context().unwrap();
 /// install(context.services(), HostTable::new().with("database", [127, 0, 0, 1])).unwrap();
 /// let outcome = context.run_until(async {
 ///     let listener = TcpListener::bind("database:0").await?;

@@ -3,8 +3,9 @@
 use core::fmt;
 use core::net::SocketAddr;
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, PoisonError};
 
+use convoke_core::raw::sync::Mutex;
 use convoke_core::{ExecutorRef, StopReason};
 use convoke_task::context::{FromContext, Service};
 use convoke_task::{Bound, Context, Launched, launch};
@@ -54,7 +55,7 @@ impl Resolver {
     /// ```
     /// use convoke::net::resolver::Resolver;
     ///
-    /// let context = convoke::io_context().unwrap();
+    /// let context = convoke::driver::io_context().unwrap();
     /// context.services().make_service(|services| Resolver::new(services).at_once(2)).unwrap();
     /// ```
     #[must_use]
@@ -72,10 +73,10 @@ impl Resolver {
     /// - *Runs on* the task; the lookup on the context.
     ///
     /// ```
-    /// use convoke::io::use_service;
+    /// use convoke::driver::use_service;
     /// use convoke::net::resolver::Resolver;
     ///
-    /// let context = convoke::io_context().unwrap();
+    /// let context = convoke::driver::io_context().unwrap();
     /// let found = context.run_until(async { use_service::<Resolver>()?.look_up("localhost").await });
     /// assert!(found.unwrap().unwrap().iter().all(|address| address.ip().is_loopback()));
     /// ```

@@ -14,7 +14,7 @@
 //! ```
 //! use convoke::testing::driver_contract::{Harness, ends};
 //!
-//! # fn driver() -> std::sync::Arc<dyn convoke::io::driver::Driver> { convoke::runtime::driver().unwrap() }
+//! # fn driver() -> std::sync::Arc<dyn convoke::driver::Driver> { convoke::runtime::driver().unwrap() }
 //! // #[test]
 //! fn half_closed_reset_ended() {
 //!     ends(&Harness::new(driver));

@@ -10,8 +10,8 @@ use std::task::Waker;
 use std::thread;
 
 use convoke::Panic;
-use convoke::io::IoContext;
-use convoke::io::driver::{
+use convoke::driver::IoContext;
+use convoke::driver::{
     Address, InFlight, Interest, OperationId, Source, Submitted, Ticket, Watched, Watchers,
 };
 use convoke::net::TcpStream;

@@ -8,10 +8,11 @@ use std::thread;
 use std::time::Instant;
 
 use convoke::Panic;
-use convoke::io::IoContext;
-use convoke::io::driver::{Address, Driver, ListenOptions, Source, unsupported};
+use convoke::driver::IoContext;
+use convoke::driver::{Address, Driver, ListenOptions, Source, unsupported};
 use convoke::net::{TcpListener, resolve};
 use convoke::prelude::*;
+use convoke::sender::prelude::*;
 use convoke::signal::{Signal, SignalHub, signals};
 use convoke::sync::oneshot;
 
@@ -148,9 +149,9 @@ fn a_driver_that_says_that_nothing_is_in_flight_has_its_context_return_early_and
         |_, _| None,
     );
     let context = IoContext::new(Arc::new(Bare::default()));
-    let scope = convoke::CountingScope::new();
+    let scope = convoke::sender::CountingScope::new();
     let read = source.read(vec![0_u8; 64]).then(|(result, _)| assert_eq!(result.unwrap(), 64));
-    let env = convoke::Env::on(convoke::ExecutorRef::new(context.executor()));
+    let env = convoke::env::Env::on(convoke::executor::ExecutorRef::new(context.executor()));
     assert!(scope.spawn(read, &env).is_ok());
     context.run();
     drop(context);

@@ -6,10 +6,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier};
 use std::thread;
 
-use convoke::io::driver::{InFlight, RequestMut, Submitted};
-use convoke::io::transfer::{Inward, Outward, Transfer};
+use convoke::driver::transfer::{Inward, Outward, Transfer};
+use convoke::driver::{InFlight, RequestMut, Submitted};
+use convoke::env::Env;
 use convoke::prelude::*;
-use convoke::{CountingScope, Env};
+use convoke::sender::CountingScope;
+use convoke::sender::prelude::*;
 
 use crate::lawless_driver::lawless::{Lawless, begun};
 
@@ -217,7 +219,7 @@ fn a_waker_that_finishes_another_operation_does_so() {
 #[test]
 fn an_operation_of_a_task_whose_context_has_gone_is_finished_by_another_thread() {
     let source = Lawless::new(Lawless::keep, |_, _| None);
-    let context = convoke::io::IoContext::new(Arc::new(crate::lawless_driver::drivers::Bare::default()));
+    let context = convoke::driver::IoContext::new(Arc::new(crate::lawless_driver::drivers::Bare::default()));
     let reader = source.clone();
     let chain = launch(&context.executor()).start(async move {
         let mut read = pin!(reader.read(vec![0_u8; 1 << 12]).into_future());

@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex};
 use std::task::{Poll, Waker};
 
 use convoke::Panic;
-use convoke::io::driver::{Address, InFlight, Interest, OperationId, RequestMut, Source, Submitted, Ticket};
-use convoke::io::transfer::{Inward, Transfer};
+use convoke::driver::transfer::{Inward, Transfer};
+use convoke::driver::{Address, InFlight, Interest, OperationId, RequestMut, Source, Submitted, Ticket};
 use convoke::prelude::*;
 
 pub(crate) type OnSubmit = fn(&Lawless, InFlight) -> Submitted;

@@ -9,10 +9,13 @@ use std::sync::atomic::Ordering;
 use std::task::{Context, Wake, Waker};
 use std::thread;
 
-use convoke::io::driver::{InFlight, OperationId, Submitted};
-use convoke::io::transfer::{Inward, Outward, Transfer};
+use convoke::Panic;
+use convoke::driver::transfer::{Inward, Outward, Transfer};
+use convoke::driver::{InFlight, OperationId, Submitted};
+use convoke::env::Env;
 use convoke::prelude::*;
-use convoke::{CountingScope, Env, Panic};
+use convoke::sender::CountingScope;
+use convoke::sender::prelude::*;
 
 use crate::lawless_driver::lawless::{Lawless, begun, kept};
 

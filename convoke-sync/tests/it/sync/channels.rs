@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use convoke::prelude::*;
+use convoke::sender::prelude::*;
 use convoke::sync::channel::{SendError, TryReceiveError, TrySendError};
 use convoke::sync::{mpmc, mpsc};
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::thread;
 
 use convoke::prelude::*;
+use convoke::sender::prelude::*;
 use convoke::sync::{Mutex, RwLock, Semaphore};
 
 use crate::sync::polled::{ready, waits};

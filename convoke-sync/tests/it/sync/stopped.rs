@@ -6,9 +6,11 @@ use std::sync::Arc;
 
 use convoke::env::Changes;
 use convoke::prelude::*;
+use convoke::sender::prelude::*;
 use convoke::sync::{
     Barrier, Event, Mutex, OnceCell, RwLock, Semaphore, broadcast, mpmc, mpsc, oneshot, watch,
 };
+use convoke::task::forever;
 
 type Call = Pin<Box<dyn Future<Output = ()> + Send>>;
 

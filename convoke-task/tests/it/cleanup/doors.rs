@@ -2,6 +2,8 @@
 
 use convoke::env::Changes;
 use convoke::prelude::*;
+use convoke::sender::prelude::*;
+use convoke::task::stopped;
 
 use crate::cleanup::resources::*;
 
@@ -100,7 +102,7 @@ fn stop_during_close_still_closes() {
             let clean_up = async |_: Exit| {
                 checkpoint().await;
                 source.request_stop(StopReason::Requested);
-                assert!(!convoke::current::stop_requested());
+                assert!(!convoke::env::current::stop_requested());
                 checkpoint().await;
                 just(()).await;
                 log.add("cleaned up");

@@ -5,9 +5,11 @@ use std::mem::ManuallyDrop;
 use std::pin::pin;
 use std::task::Poll;
 
+use convoke::cleanup::cleanups;
+use convoke::env::Env;
 use convoke::prelude::*;
+use convoke::sender::prelude::*;
 use convoke::testing::{ByHand, Connected};
-use convoke::{Env, cleanups};
 
 use crate::cleanup::resources::*;
 

@@ -3,9 +3,10 @@
 use std::future::Future;
 use std::pin::pin;
 
-use convoke::cleanups;
+use convoke::cleanup::cleanups;
 use convoke::env::Changes;
 use convoke::prelude::*;
+use convoke::sender::prelude::*;
 
 use crate::cleanup::resources::*;
 

@@ -2,11 +2,14 @@
 
 use std::time::Duration;
 
+use convoke::cleanup::cleanups;
 use convoke::cleanup::{DEFAULT_GRACE, GRACE, GRACE_OVER};
 use convoke::env::Changes;
+use convoke::env::Env;
 use convoke::prelude::*;
+use convoke::sender::prelude::*;
+use convoke::task::stopped;
 use convoke::testing::{Clockwork, Connected};
-use convoke::{Env, cleanups};
 
 use crate::cleanup::resources::*;
 
@@ -51,7 +54,7 @@ fn the_grace_is_said_around_or_is_the_default() {
         };
         let deadline = clock.now() + grace;
         let clean_up = async move |_: Exit| {
-            assert_eq!(convoke::current::deadline(), Some(deadline));
+            assert_eq!(convoke::env::current::deadline(), Some(deadline));
             never::<()>().await
         };
         let work = task(async move { ensure(clean_up, async { stopped().await }).await });
@@ -67,7 +70,7 @@ fn the_grace_is_said_around_or_is_the_default() {
 fn a_clean_up_for_ever_is_not_asked() {
     let clock = Clockwork::new();
     let clean_up = async |_: Exit| {
-        assert_eq!(convoke::current::deadline(), None);
+        assert_eq!(convoke::env::current::deadline(), None);
         sleep(1_000_000 * SECOND).await;
     };
     let work = task(async move { ensure(clean_up, async { 7 }).grace(Duration::MAX).await });
@@ -81,7 +84,7 @@ fn a_clean_up_in_time_leaves_no_timer_behind() {
     let clock = Clockwork::new();
     let work = task(async {
         ensure(async |_| sleep(SECOND).await, async { 7 }).await;
-        convoke::current::stop_requested()
+        convoke::env::current::stop_requested()
     });
     let running = Connected::with_env(work, Env::from(clock.clone())).start();
     clock.advance(SECOND);
@@ -121,7 +124,7 @@ fn a_stack_has_one_grace_for_all_and_each_is_asked_when_it_is_over() {
     let work = task(async move {
         let also = &also;
         cleanups(async |cleanups| {
-            cleanups.ensure(async |_| also.add(format!("{:?}", convoke::current::stop_reason())));
+            cleanups.ensure(async |_| also.add(format!("{:?}", convoke::env::current::stop_reason())));
             cleanups.ensure(async |_| sleep(3 * SECOND).await);
             cleanups.ensure(async |_| {
                 sleep(3 * SECOND).await;

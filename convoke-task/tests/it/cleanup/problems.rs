@@ -1,6 +1,8 @@
 //! Closes that fail, panic or stop: what becomes of that, and of what the body had to say.
 
 use convoke::prelude::*;
+use convoke::sender::prelude::*;
+use convoke::task::stopped;
 
 use crate::cleanup::resources::*;
 

@@ -4,9 +4,12 @@ use std::fmt;
 use std::future::Future;
 use std::sync::{Arc, Mutex, OnceLock};
 
+use convoke::cleanup::set_cleanup_hook;
 use convoke::env::Changes;
 use convoke::prelude::*;
-use convoke::{Never, Panic, set_cleanup_hook};
+use convoke::sender::prelude::*;
+use convoke::task::stopped;
+use convoke::{Never, Panic};
 
 /// What happened, in order.
 #[derive(Clone, Default)]

@@ -1,7 +1,8 @@
 //! `cleanups`: many resources, in reverse order.
 
-use convoke::cleanups;
+use convoke::cleanup::cleanups;
 use convoke::prelude::*;
+use convoke::sender::prelude::*;
 
 use crate::cleanup::resources::*;
 
@@ -57,7 +58,7 @@ fn a_panic_in_a_stack_goes_on_after_the_rest_was_closed() {
 #[test]
 fn a_stack_is_closed_after_a_stop_and_after_a_panic() {
     let log = Log::default();
-    let body = async |cleanups: convoke::Cleanups<'_, Refused>| -> Result<(), Refused> {
+    let body = async |cleanups: convoke::cleanup::Cleanups<'_, Refused>| -> Result<(), Refused> {
         let _a = cleanups.push(Door::new("a", &log));
         let _b = cleanups.push(Gate(log.clone()));
         checkpoint().await;

@@ -7,6 +7,8 @@ use std::future::Future;
 use std::sync::{Arc, Mutex};
 
 use convoke::prelude::*;
+use convoke::sender::prelude::*;
+use convoke::task::stopped;
 
 /// How a branch ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,12 +10,16 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use convoke::env::Changes;
+use convoke::env::Env;
+use convoke::executor::Limited;
+use convoke::executor::{ExecutorRef, InlineExecutor, Strand, reschedule};
 use convoke::prelude::*;
 use convoke::raw::{OwnerThread, Runnable, Timers};
+use convoke::scope::scope_on;
+use convoke::sender::CountingScope;
+use convoke::sender::prelude::*;
 use convoke::sync::{Mutex as TaskMutex, mpsc};
-use convoke::{
-    CountingScope, Env, ExecutorRef, InlineExecutor, Panic, Strand, launch, reschedule, run_on, scope_on,
-};
+use convoke::{Panic, launch, run_on};
 
 type OnPost = dyn Fn(&Lawless, Runnable) + Send + Sync;
 

@@ -7,13 +7,12 @@ use std::pin::Pin;
 use std::sync::{Arc, mpsc as threads};
 use std::time::Duration;
 
-use convoke::policy::WaitForAll;
 use convoke::prelude::*;
+use convoke::scope::policy::WaitForAll;
+use convoke::scope::scope_with;
 use convoke::sync::{Event, Mutex, Semaphore, broadcast, mpsc, oneshot, watch};
-use convoke::{
-    blocking, catch_stopped, ensure, for_each_concurrent, generator, launch, local_scope, race, run_on,
-    shield, stoppable, timeout,
-};
+use convoke::task::{for_each_concurrent, generator, stoppable};
+use convoke::{blocking, catch_stopped, ensure, launch, local_scope, race, run_on, shield, timeout};
 
 pub type Waiting = Pin<Box<dyn Future<Output = ()> + Send>>;
 

@@ -1,6 +1,7 @@
 //! The handle of a child does not leave its blocking scope.
 
 use convoke::prelude::*;
+use convoke::blocking_scope;
 
 fn main() {
     let pool = ThreadPool::new(1).unwrap();

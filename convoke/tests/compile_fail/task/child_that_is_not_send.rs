@@ -1,6 +1,7 @@
 use std::rc::Rc;
 
 use convoke::prelude::*;
+use convoke::sender::prelude::*;
 
 fn main() {
     let _ = sync_wait(task(async {

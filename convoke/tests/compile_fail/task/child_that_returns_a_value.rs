@@ -1,4 +1,5 @@
 use convoke::prelude::*;
+use convoke::sender::prelude::*;
 
 fn main() {
     let _ = sync_wait(task(async {

@@ -1,6 +1,7 @@
 // The close may fail, and the body returns something of its own that has no room for that.
 
 use convoke::prelude::*;
+use convoke::task::task;
 
 struct File;
 

@@ -1,5 +1,5 @@
 //! Spawned work outlives the function that spawned it.
-use convoke::prelude::*;
+use convoke::sender::prelude::*;
 
 fn main() {
     let scope = CountingScope::new();

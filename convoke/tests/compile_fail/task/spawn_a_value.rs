@@ -1,5 +1,5 @@
 //! Nobody would take the value.
-use convoke::prelude::*;
+use convoke::sender::prelude::*;
 
 fn main() {
     let scope = CountingScope::new();

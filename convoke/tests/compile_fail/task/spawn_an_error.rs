@@ -1,5 +1,5 @@
 //! Nobody would hear of the error.
-use convoke::prelude::*;
+use convoke::sender::prelude::*;
 
 fn main() {
     let scope = CountingScope::new();

@@ -1,5 +1,5 @@
 //! The result is kept, and may be taken by another thread than the one it was made on.
-use convoke::prelude::*;
+use convoke::sender::prelude::*;
 
 fn main() {
     let scope = CountingScope::new();

@@ -1,6 +1,7 @@
 // A resource without an async close.
 
 use convoke::prelude::*;
+use convoke::task::task;
 
 struct Plain;
 

@@ -3,9 +3,12 @@
 use std::time::Duration;
 
 use convoke::cleanup::GRACE;
+use convoke::cleanup::cleanups;
+use convoke::env::with_local;
 use convoke::prelude::*;
+use convoke::sender::prelude::*;
+use convoke::task::stopped;
 use convoke::testing::{Ended, Probe};
-use convoke::{cleanups, with_local};
 
 use super::explore_with;
 

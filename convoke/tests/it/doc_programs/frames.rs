@@ -1,7 +1,9 @@
 //! Futures in memory of the chain.
 
 use convoke::prelude::*;
-use convoke::{frame_dyn, try_frame};
+use convoke::sender::prelude::*;
+use convoke::alloc::frame;
+use convoke::alloc::{frame_dyn, try_frame};
 
 use super::explore;
 

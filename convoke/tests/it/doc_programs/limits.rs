@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use convoke::current;
-use convoke::limits::{deadline, stop_after};
+use convoke::env::current;
 use convoke::prelude::*;
+use convoke::sender::prelude::*;
 use convoke::testing::Ended;
+use convoke::time::{deadline, stop_after};
 
 use super::{explore, explore_with};
 

@@ -9,7 +9,7 @@ mod together;
 
 use std::fmt::Debug;
 
-use convoke::prelude::*;
+use convoke::sender::prelude::*;
 use convoke::testing::{Ended, Exploration, Probe, explore_stops_with};
 
 /// Runs the program as the example does, to the outcome that it states; then with a stop at every point.

@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use convoke::env::Local;
+use convoke::env::{current, with_local};
 use convoke::prelude::*;
+use convoke::sender::prelude::*;
 use convoke::testing::{Ended, Probe};
-use convoke::{current, with_local};
 
 use super::{explore, explore_with};
 

@@ -1,6 +1,8 @@
 //! `scope`, `local_scope`, and the tree of what is in them.
 
 use convoke::prelude::*;
+use convoke::sender::prelude::*;
+use convoke::task::forever;
 use convoke::testing::Ended;
 
 use super::explore;
@@ -87,7 +89,7 @@ fn a_server_that_looks_at_its_children() {
             let _reader = s.named("reader").spawn_future(async { never::<()>().await });
             s.named("writer").spawn(async { checkpoint().await });
             checkpoint().await;
-            let printed = convoke::tree().to_string();
+            let printed = convoke::inspect::tree().to_string();
             printed.contains("`reader`") && printed.contains("`writer`")
         })
         .await

@@ -3,6 +3,7 @@
 use std::num::ParseIntError;
 
 use convoke::prelude::*;
+use convoke::sender::prelude::*;
 
 use super::explore;
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use convoke::env::{Changes, Local};
-use convoke::prelude::*;
+use convoke::sender::prelude::*;
 
 use crate::random_graphs::leaves::leaf;
 use crate::random_graphs::ledger::{Fault, Ledger, Token, Word};
@@ -71,11 +71,11 @@ macro_rules! at {
                 $body
             }
             Place::Inline => {
-                let $executor = convoke::InlineExecutor;
+                let $executor = convoke::executor::InlineExecutor;
                 $body
             }
             Place::Erased => {
-                let $executor = convoke::ExecutorRef::new(T.two.executor());
+                let $executor = convoke::executor::ExecutorRef::new(T.two.executor());
                 $body
             }
         }

@@ -1,6 +1,6 @@
 //! The leaves of a graph.
 
-use convoke::prelude::*;
+use convoke::sender::prelude::*;
 
 use crate::random_graphs::build::{Work, World, at};
 use crate::random_graphs::ledger::{Fault, Word};

@@ -27,6 +27,7 @@ use std::time::Duration;
 use convoke::env::Changes;
 use convoke::prelude::*;
 use convoke::raw::Random;
+use convoke::sender::prelude::*;
 
 use build::{World, build};
 use ledger::{EXPECTED, ExpectedPanic, Ledger};

@@ -1,6 +1,6 @@
 //! The shape of a graph, made from a seed.
 
-use convoke::Priority;
+use convoke::executor::Priority;
 use convoke::raw::Random;
 use std::fmt;
 use std::sync::Arc;

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use convoke::prelude::*;
+use convoke::sender::prelude::*;
 
 use crate::random_graphs::build::{Work, World, build};
 use crate::random_graphs::plan::{Kind, Plan};

@@ -4,8 +4,10 @@ use std::sync::LazyLock;
 use std::sync::mpsc::{self, Receiver, Sender, TryRecvError};
 use std::thread;
 
-use convoke::PoolExecutor;
+use convoke::executor::PoolExecutor;
+use convoke::executor::{Limited, Strand};
 use convoke::prelude::*;
+use convoke::sender::prelude::*;
 
 use crate::random_graphs::ledger::{Fault, Word};
 

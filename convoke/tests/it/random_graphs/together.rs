@@ -1,6 +1,6 @@
 //! Parts of a graph with several others below them.
 
-use convoke::prelude::*;
+use convoke::sender::prelude::*;
 
 use crate::random_graphs::build::{Work, World, build, clean_up};
 use crate::random_graphs::ledger::Word;

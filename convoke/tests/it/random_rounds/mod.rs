@@ -14,7 +14,7 @@ use std::sync::mpsc::{self, RecvError, RecvTimeoutError};
 use std::time::Duration;
 use std::{env, process, thread};
 
-use convoke::tree;
+use convoke::inspect::tree;
 
 /// How long a round may take before the test is given up.
 const PATIENCE: Duration = Duration::from_secs(60);

@@ -3,9 +3,9 @@
 use std::io::{self, IoSlice, IoSliceMut};
 use std::time::Duration;
 
+use convoke::io::Progress;
 use convoke::net::SocketOption;
 use convoke::raw::Random;
-use convoke::stream::Progress;
 
 use crate::random_rounds::{polled_once, stopped_soon};
 use crate::random_sockets::ledger::{Listener, Speaker};

@@ -15,13 +15,15 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::thread;
 
-use convoke::io::current_driver;
-use convoke::io::driver::Driver;
+use convoke::catch_stopped;
+use convoke::driver::Driver;
+use convoke::driver::current_driver;
+use convoke::executor::ExecutorRef;
+use convoke::inspect::tree;
 use convoke::net::{SocketOption, TcpListener, TcpStream};
 use convoke::prelude::*;
 use convoke::raw::Random;
 use convoke::runtime::Runtime;
-use convoke::{catch_stopped, tree};
 
 use crate::random_rounds::Rounds;
 use calls::{connect_in_vain, listen, speak};

@@ -1,0 +1,3 @@
+//! The guide.
+
+pub mod coming_from_tokio;
