@@ -7,7 +7,6 @@ use convoke_io::driver::{Address, StandardSocket, unsupported};
 use socket2::SockRef;
 
 use crate::addresses;
-use crate::poller::Handle;
 use crate::socket::{Socket, handle};
 
 /// So many buffers every system takes in one call. Of more it may take the first ones alone, and a transfer that falls short

@@ -274,7 +274,7 @@ impl<V, E> Receiver<V, E> for AnyReceiver<V, E> {
     }
 
     fn enclosing(&self) -> Option<Enclosing> {
-        Some(Enclosing::new(self.operation.cast()))
+        Some(Enclosing::new(self.operation))
     }
 }
 
