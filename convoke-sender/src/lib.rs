@@ -39,5 +39,5 @@ pub use sync_wait::{sync_wait, sync_wait_with};
 pub mod raw {
     //! For people who write algorithms: what operations with children are built of.
 
-    pub use crate::operation::{Action, Children, EnvAbove, Handshake, Leaf};
+    pub use crate::operation::{Action, Children, Enclosing, EnvAbove, Handshake, Leaf};
 }

@@ -9,7 +9,7 @@ pub mod cleanup;
 pub mod driver;
 pub mod env;
 pub mod executor;
-#[cfg(doc)]
+#[cfg(any(doc, doctest))]
 pub mod guide;
 pub mod inspect;
 #[cfg(feature = "net")]

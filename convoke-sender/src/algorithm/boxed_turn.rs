@@ -17,7 +17,7 @@ use core::ptr::{self, NonNull};
 
 use convoke_core::raw::sync::thread_local;
 
-pub use crate::operation::Enclosing;
+pub(crate) use crate::operation::Enclosing;
 
 /// How many boxed operations may be inside of one another on a stack, or boxed senders inside of one another be dropped by
 /// recursion.

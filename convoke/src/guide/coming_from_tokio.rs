@@ -4,33 +4,33 @@
 //!
 //! | tokio | Convoke |
 //! | --- | --- |
-//! | `#[tokio::main]`, `Runtime`, `Builder` | `#[convoke::main]`, [`Runtime`](crate::Runtime), [`Runtime::builder`](crate::Runtime::builder) |
+//! | `#[tokio::main]`, `Runtime`, `Builder` | `#[convoke::main]`, [`Runtime`](crate::runtime::Runtime), [`Runtime::builder`](crate::runtime::Runtime::builder) |
 //! | `tokio::spawn`, `JoinSet`, `TaskTracker` | [`scope`](crate::scope()), in it [`spawn`](crate::Scope::spawn); what they return as it comes: [`results`](crate::Scope::results) |
-//! | `JoinHandle`, `abort` | [`spawn_future`](crate::Scope::spawn_future) returns a [`Handle`](crate::Handle); [`request_stop`](crate::Handle::request_stop) |
+//! | `JoinHandle`, `abort` | [`spawn_future`](crate::Scope::spawn_future) returns a [`Handle`](crate::scope::Handle); [`request_stop`](crate::scope::Handle::request_stop) |
 //! | `spawn_local`, `LocalSet` | [`Scope::spawn_local`](crate::Scope::spawn_local); for children that borrow, [`local_scope`](crate::local_scope()) |
-//! | `spawn_blocking`, `Handle::block_on` in it | [`blocking`](crate::blocking()), [`Inside::run`](crate::blocking::Inside::run) |
+//! | `spawn_blocking`, `Handle::block_on` in it | [`blocking`](crate::blocking()), [`Inside::run`](crate::executor::Inside::run) |
 //! | `JoinError` | none: a panic goes on where a child is awaited, or ends its scope; a stop unwinds, or is caught by [`catch_stopped`](crate::catch_stopped) |
 //! | `select!` | [`race`](crate::race); beside a `match` on an `enum` of one's own, see below |
 //! | `join!`, `try_join!` | [`join`](crate::join), [`try_join`](crate::try_join) |
-//! | `timeout`, `timeout_at` | [`timeout`](crate::timeout), [`deadline`](crate::deadline); `?` makes an `io::Error` of [`Elapsed`](crate::Elapsed) |
+//! | `timeout`, `timeout_at` | [`timeout`](crate::timeout), [`deadline`](crate::time::deadline); `?` makes an `io::Error` of [`Elapsed`](crate::time::Elapsed) |
 //! | `sleep`, `interval`, `MissedTickBehavior` | [`sleep`](crate::time::sleep), [`interval`](crate::time::interval()), [`MissedTicks`](crate::time::MissedTicks) |
 //! | `time::Instant::now`, `pause`, `advance` | [`time::now`](crate::time::now), `#[convoke::test(virtual_time)]` |
 //! | `yield_now` | [`checkpoint`](crate::checkpoint): also a place to hear of a stop |
 //! | `CancellationToken`, `child_token` | the stop that all work inherits; by hand, [`StopSource`](crate::StopSource), [`StopToken::child`](crate::StopToken::child) |
-//! | `DropGuard`, clean-up in `Drop` | [`using`](crate::using), [`ensure`](crate::ensure), [`cleanups`](crate::cleanups()), which are awaited |
-//! | `task_local!`, `LocalKey::scope` | [`Local`](crate::env::Local) keys, [`with_local`](crate::with_local), [`current::local`](crate::current::local) |
-//! | `Semaphore` around `spawn` | [`Bound`](crate::Bound), [`spawn_within`](crate::Scope::spawn_within) |
+//! | `DropGuard`, clean-up in `Drop` | [`using`](crate::using), [`ensure`](crate::ensure), [`cleanups`](crate::cleanup::cleanups()), which are awaited |
+//! | `task_local!`, `LocalKey::scope` | [`Local`](crate::env::Local) keys, [`with_local`](crate::env::with_local), [`current::local`](crate::env::current::local) |
+//! | `Semaphore` around `spawn` | [`Bound`](crate::scope::Bound), [`spawn_within`](crate::Scope::spawn_within) |
 //! | `Mutex`, `RwLock`, `Semaphore`, `Barrier`, `OnceCell` | the same, in [`sync`](crate::sync) |
 //! | `Notify` | [`Event`](crate::sync::Event): it stays set until it is reset |
 //! | `mpsc`, `oneshot`, `broadcast`, `watch` | the same, in [`sync`](crate::sync), and `mpmc`; `watch`'s `borrow` is [`look`](crate::sync::watch::Receiver::look) |
-//! | `StreamExt::buffer_unordered`, `for_each_concurrent` | [`map_concurrent`](crate::map_concurrent), [`for_each_concurrent`](crate::for_each_concurrent) |
-//! | `async_stream::stream!` | [`generator`](crate::generator()) |
+//! | `StreamExt::buffer_unordered`, `for_each_concurrent` | [`map_concurrent`](crate::task::map_concurrent), [`for_each_concurrent`](crate::task::for_each_concurrent) |
+//! | `async_stream::stream!` | [`generator`](crate::task::generator()) |
 //! | `TcpListener`, `TcpStream`, `UdpSocket`, `UnixListener`, … | the same, in [`net`](crate::net), with `futures_io`'s traits and methods of their own |
 //! | `TcpSocket` | [`ListenOptions`](crate::net::ListenOptions), [`set_option`](crate::net::SocketStream::set_option); all else with `socket2`, by `from_std` and `AsFd` |
-//! | `io::copy`, `copy_bidirectional`, `duplex` | the same, in [`stream`](crate::stream) |
+//! | `io::copy`, `copy_bidirectional`, `duplex` | the same, in [`stream`](crate::io) |
 //! | `AsyncReadExt`, `BufReader`, `lines` | those of `futures-lite` or `futures` |
 //! | `signal::ctrl_c`, `signal::unix::signal` | [`signal::ctrl_c`](crate::signal::ctrl_c), [`signal::signals`](crate::signal::signals) |
-//! | console, task dumps | [`tree`](crate::tree()), [`diagnose`](crate::diagnose) |
+//! | console, task dumps | [`tree`](crate::inspect::tree()), [`diagnose`](crate::inspect::diagnose) |
 //! | loom, turmoil | loom models (feature `loom`), simulations (feature `sim`) |
 //!
 //! # A stop is not an error, and not a drop
@@ -44,7 +44,7 @@
 //! - Whoever asks a child to stop and then awaits it ends stopped, too, as it has no value to go on with; unless it says
 //!   [`catch_stopped`](crate::catch_stopped).
 //! - **Futures of other crates do not hear of it.** `async_channel`'s `recv`, or `std::future::pending`, is waited for until it is
-//!   ready, and a program that waits for it does not end. [`stoppable`](crate::stoppable) drops it when a stop is asked for: it is
+//!   ready, and a program that waits for it does not end. [`stoppable`](crate::task::stoppable) drops it when a stop is asked for: it is
 //!   for you to know what is lost then. Over our sockets, TLS or HTTP of other crates does hear of it.
 //!
 //! # The first failure ends a scope
@@ -170,5 +170,5 @@
 //!
 //! A runtime has one I/O context, a thread with its own sockets and timers, for each core, and a pool of threads beside them. No task
 //! moves by itself: a child runs where its scope was opened, which for `main` is the first context. So a server that is to use
-//! all cores says so: a listener for each context ([`Runtime::contexts`](crate::Runtime::contexts)), or heavy work on the pool
-//! ([`run_on`](crate::run_on), [`scope_on`](crate::scope_on)), or [`blocking`](crate::blocking()) for what blocks.
+//! all cores says so: a listener for each context ([`Runtime::contexts`](crate::runtime::Runtime::contexts)), or heavy work on the pool
+//! ([`run_on`](crate::run_on), [`scope_on`](crate::scope::scope_on)), or [`blocking`](crate::blocking()) for what blocks.

@@ -1,3 +1,25 @@
-//! The guide.
+//! The guide: how to write programs with Convoke, one chapter a module. Every example is compiled and run by the tests.
+//!
+//! | chapter | contents |
+//! | --- | --- |
+//! | [`first_steps`] | a program, a scope, children, their results |
+//! | [`scopes_and_errors`] | how failures travel; which scope to use; policies and bounds |
+//! | [`stopping_and_clean_up`] | what a stop is, what it waits for, and how to shield work from it |
+//! | [`servers`] | accepting, supervising, draining, signals |
+//! | [`testing_and_simulation`] | virtual time, a stop at every `await`, simulated networks |
+//! | [`executors_and_performance`] | what runs where, and how to choose |
+//! | [`senders`] | work composed as values |
+//! | [`coming_from_tokio`] | names and differences |
 
+#[cfg(feature = "net")]
 pub mod coming_from_tokio;
+pub mod executors_and_performance;
+pub mod first_steps;
+pub mod scopes_and_errors;
+#[cfg(feature = "sender")]
+pub mod senders;
+#[cfg(feature = "net")]
+pub mod servers;
+pub mod stopping_and_clean_up;
+#[cfg(all(feature = "sim", feature = "macros"))]
+pub mod testing_and_simulation;

@@ -1,0 +1,73 @@
+//! Scopes and errors: how failures travel, which scope to use, policies and bounds.
+//!
+//! # The first failure ends the scope
+//!
+//! A child or a body fails with `Err`, or by a panic. The scope then asks everything in it to stop, waits until it has, and returns
+//! the failure. Inside, `?` works as everywhere.
+//!
+//! ```
+//! use convoke::prelude::*;
+//!
+//! async fn part(n: u32) -> Result<u32, String> {
+//!     if n == 2 { Err(format!("part {n} is missing")) } else { Ok(n) }
+//! }
+//!
+//! let outcome = block_on(async {
+//!     scope(async |s| {
+//!         let parts: Vec<_> = (1..=3).map(|n| s.spawn_future(part(n))).collect();
+//!         let mut sum = 0;
+//!         for part in parts {
+//!             sum += part.await?;
+//!         }
+//!         Ok(sum)
+//!     })
+//!     .await
+//! });
+//! assert_eq!(outcome.unwrap(), Err("part 2 is missing".to_owned()));
+//! ```
+//!
+//! A panic of a child goes on in the parent, with the child's message. No failure is lost, and none is reported twice.
+//!
+//! # Which scope
+//!
+//! - Use [`scope`](crate::scope()) if the children own what they use. They may run in parallel.
+//! - Use [`local_scope`](crate::local_scope()) if they borrow from the parent. They run inside its task.
+//! - Use [`blocking_scope`](crate::blocking_scope()) if the parent is blocking code. The children borrow and run in parallel.
+//! - Use [`scope_with`](crate::scope::scope_with) if another rule than the first failure ends the scope: the
+//!   [`policy`](crate::scope::policy) module has first success, quorum, wait for all, and supervision with restarts.
+//!
+//! ```
+//! use convoke::prelude::*;
+//! use convoke::scope::policy::WaitForAll;
+//! use convoke::scope::scope_with;
+//!
+//! let outcome = block_on(async {
+//!     scope_with(WaitForAll, async |s| {
+//!         s.spawn(async { Err::<(), _>("one fails") });
+//!         s.spawn(async { Ok(println!("the other runs to its end")) });
+//!     })
+//!     .await
+//! });
+//! assert!(outcome.unwrap().is_err());
+//! ```
+//!
+//! # Bounds
+//!
+//! A [`Bound`](crate::scope::Bound) limits how many children run at a time. The permit is taken before the child is made, so
+//! nothing piles up.
+//!
+//! ```
+//! use convoke::prelude::*;
+//! use convoke::scope::Bound;
+//!
+//! let done = block_on(async {
+//!     let two_at_a_time = Bound::new(2);
+//!     scope(async |s| {
+//!         for _ in 0..10 {
+//!             s.spawn_within(&two_at_a_time, async { checkpoint().await }).await;
+//!         }
+//!     })
+//!     .await
+//! });
+//! assert_eq!(done, Outcome::Value(()));
+//! ```
