@@ -1,6 +1,6 @@
-//! The owner of adopted operations: the task below all frames, as seen by what is awaited in it.
+//! The owner of adopted operations: the task as its awaited operations see it.
 //!
-//! An operation that a task awaits lies in memory of the task and borrows the task's environment. The future that awaits it can be
+//! An operation that a task awaits lies in memory of the task and borrows its environment. The future that awaits it can be
 //! dropped at any time; the operation then stays until it has completed, and the task does not end before it has.
 
 #![allow(unsafe_code)]
@@ -16,7 +16,7 @@ use crate::Env;
 ///
 /// # Safety
 /// From [`adopt`](OperationOwner::adopt) until [`free`](OperationOwner::free) or [`OwnerRef::release`]: the memory belongs to the
-/// operation, [`env`](OperationOwner::env) stays where it is, and the owner does not complete.
+/// operation, [`env`](OperationOwner::env) does not move, and the owner does not complete.
 pub unsafe trait OperationOwner {
     /// Returns the environment that the task was started in. Its stop token is not used.
     fn env(&self) -> &Env;
@@ -70,7 +70,7 @@ impl OwnerKind {
 
 // SAFETY: it is an address and a function. Using them is `unsafe` and requires that the owner still waits.
 unsafe impl Send for OwnerRef {}
-// SAFETY: it has no interior mutability; see `Send`.
+// SAFETY: it has no interior mutability, and using the address and the function is `unsafe`.
 unsafe impl Sync for OwnerRef {}
 
 impl OwnerRef {
@@ -104,7 +104,8 @@ impl OwnerRef {
     /// The operation has completed, and its memory is not used any more. The owner may be gone when this returns.
     pub unsafe fn release(memory: AdoptedMemory) {
         let AdoptedMemory { address, layout, owner } = memory;
-        // SAFETY: the owner is alive, because it waits for its operations, and this one has not been released: the caller's promise.
+        // SAFETY: the owner waits for its operations, and this one has not been released, by the contract of this function. So
+        // the owner is alive.
         unsafe { (owner.kind.release)(owner.address, address, layout) }
     }
 }

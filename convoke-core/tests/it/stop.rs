@@ -27,9 +27,9 @@ fn every_reason_is_kept_and_said() {
     for (reason, said) in [
         (StopReason::Requested, "stop requested"),
         (StopReason::Deadline, "deadline passed"),
-        (StopReason::Sibling, "work beside it ended early"),
-        (StopReason::Lost, "work beside it was faster"),
-        (StopReason::Abandoned, "nobody waits for it any more"),
+        (StopReason::Sibling, "a sibling ended early"),
+        (StopReason::Lost, "a sibling was faster"),
+        (StopReason::Abandoned, "its result is not wanted any more"),
         (StopReason::Shutdown, "shutting down"),
         (StopReason::Signal(15), "signal 15"),
         (StopReason::Named("lunch"), "lunch"),

@@ -65,9 +65,9 @@ fn callbacks_run_once_newest_first_on_the_thread_that_asks() {
     assert!(!source.request_stop(StopReason::Requested));
     diary.assert(&[
         "thread",
-        "newest: work beside it was faster",
-        "middle: work beside it was faster",
-        "oldest: work beside it was faster",
+        "newest: a sibling was faster",
+        "middle: a sibling was faster",
+        "oldest: a sibling was faster",
     ]);
 }
 
@@ -76,10 +76,10 @@ fn a_callback_registered_too_late_runs_at_once_and_once() {
     let (source, diary) = (StopSource::new(), Diary::default());
     source.request_stop(StopReason::Abandoned);
     let callback = diary.on_stop(&source.token(), "late");
-    diary.assert(&["late: nobody waits for it any more"]);
+    diary.assert(&["late: its result is not wanted any more"]);
     callback.as_ref().register();
     drop(callback);
-    diary.assert(&["late: nobody waits for it any more"]);
+    diary.assert(&["late: its result is not wanted any more"]);
 }
 
 #[test]
