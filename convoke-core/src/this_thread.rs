@@ -52,7 +52,11 @@ const CLOSED: usize = 1 << 2;
 
 impl Polling {
     const fn new() -> Self {
-        Self { task: AtomicUsize::new(0), outer_task: AtomicUsize::new(0), reasons: AtomicUsize::new(UNLISTED) }
+        Self {
+            task: AtomicUsize::new(0),
+            outer_task: AtomicUsize::new(0),
+            reasons: AtomicUsize::new(UNLISTED),
+        }
     }
 
     /// Calls `f` with the state of this thread, which does not move until the thread ends.

@@ -1,5 +1,5 @@
-//! Where a task waits, for people who look: one word, written at every wait, read from any thread. It is the word that links
-//! the task in a queue: what waits is in none.
+//! The wait site of a task, for diagnosis: one word, written at every wait, and read from any thread. It shares the word with
+//! the link of the task in a queue, because a task that waits is in none.
 
 #![allow(unsafe_code)]
 
@@ -11,39 +11,39 @@ use super::runnable::Header;
 use crate::sync::atomic::{AtomicPtr, Ordering};
 use crate::sync::const_outside_models;
 
-/// See the head of this file. A link has its lowest bit clear, a place has it set.
+/// The wait site of a task, or its link in a queue. A link has the lowest bit clear, a wait site has it set.
 #[repr(transparent)]
 pub struct Waits(AtomicPtr<Header>);
 
-const PLACE: usize = 1;
+const SITE: usize = 1;
 
-const _: () = assert!(align_of::<Location<'static>>() > PLACE && align_of::<Header>() > PLACE);
+const _: () = assert!(align_of::<Location<'static>>() > SITE && align_of::<Header>() > SITE);
 
 impl Waits {
     const_outside_models! {
-        /// It has not waited yet, and is not linked.
+        /// Creates a word without a wait site or a link.
         #[inline]
         pub fn new() -> Self {
             Self(AtomicPtr::new(ptr::null_mut()))
         }
     }
 
-    /// It waits there.
+    /// Records the wait site.
     #[inline]
-    pub fn set(&self, place: &'static Location<'static>) {
-        let place = ptr::from_ref(place).cast_mut().cast::<Header>();
-        self.0.store(place.wrapping_byte_add(PLACE), Ordering::Relaxed);
+    pub fn set(&self, site: &'static Location<'static>) {
+        let site = ptr::from_ref(site).cast_mut().cast::<Header>();
+        self.0.store(site.wrapping_byte_add(SITE), Ordering::Relaxed);
     }
 
-    /// Where it waits, or waited last, unless it was linked since.
+    /// Returns the last wait site, unless the task was linked into a queue since.
     pub fn get(&self) -> Option<&'static Location<'static>> {
         let word = self.0.load(Ordering::Relaxed);
-        let place = word.wrapping_byte_sub(PLACE).cast::<Location<'static>>();
-        // SAFETY: with this bit only references that live for ever are stored.
-        (word.addr() & PLACE != 0).then(|| unsafe { &*place })
+        let site = word.wrapping_byte_sub(SITE).cast::<Location<'static>>();
+        // SAFETY: only `set` stores words with this bit, and it stores the address of a `'static` reference.
+        (word.addr() & SITE != 0).then(|| unsafe { &*site })
     }
 
-    /// It waits nowhere, and is not linked.
+    /// Removes the wait site.
     #[inline]
     pub fn clear(&self) {
         self.set_link(ptr::null_mut());

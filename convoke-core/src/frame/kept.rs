@@ -135,7 +135,7 @@ impl KeptFrame {
     pub fn nearest(frame: &Frame<'_>, number: u64) -> Option<NonNull<Self>> {
         let kept = NonNull::from(frame.owner).cast::<Self>();
         // SAFETY: rule 3: the owner has settled a frame, which rule 1 says is its first field.
-        (frame.keeps.get() && unsafe { kept.as_ref() }.number == number).then_some(kept)
+        (frame.is_kept.get() && unsafe { kept.as_ref() }.number == number).then_some(kept)
     }
 
     /// Returns the kept frame of this number that is nearest to `frame`, in it or around it.

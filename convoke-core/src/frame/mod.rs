@@ -85,6 +85,7 @@ pub struct Frame<'a> {
     held: Cell<bool>,
     /// Belongs to the owner, which stores it from poll to poll.
     stopped: &'a Cell<bool>,
+}
 
 /// The part that all frames of one task share.
 #[derive(Clone, Copy)]

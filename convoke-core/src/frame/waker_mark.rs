@@ -2,18 +2,18 @@
 
 use core::num::NonZeroUsize;
 use core::ptr::NonNull;
-/// The identity of a waker. Meaningless once that waker was dropped.
+use core::task::Waker;
 
-/// The identity of a waker. It says nothing once that waker is gone.
+/// The identity of a waker. Meaningless once that waker was dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    /// Never null, so that an `Option` of a mark costs nothing.
+pub struct WakerMark {
     data: usize,
-    /// Never null: so `Option` of a mark costs nothing.
+    /// Never null, so that an `Option` of a mark costs nothing.
     table: NonZeroUsize,
 }
-    /// Returns the identity of this waker. Clones have the same.
+
 impl WakerMark {
-    /// That of this waker; clones have the same.
+    /// Returns the identity of this waker. Clones have the same.
     #[inline]
     pub fn of(waker: &Waker) -> Self {
         Self { data: waker.data().addr(), table: NonNull::from(waker.vtable()).addr() }
