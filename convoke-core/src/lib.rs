@@ -1,4 +1,5 @@
-//! The lowest layer of Convoke: how work ends, how it is stopped, and where it runs. No threads, no clock, no I/O.
+//! The lowest layer of Convoke: how work ends, how it is stopped, and where it runs. No threads, no clock, no
+//! I/O.
 //!
 //! This crate holds contracts and the machinery behind them. Executors, tasks, senders and drivers are in the
 //! crates above it. Programs use the facade crate `convoke`, which re-exports all of this.
@@ -7,12 +8,12 @@
 //! - Work ends with exactly one [`Outcome`]: a value, an error, a stop or a panic.
 //! - A stop is a request. A [`StopSource`] makes it, on any thread; the work decides when to honour it. Two
 //!   mechanisms carry it; [`stop`] explains both, and the bridge between them.
-//! - An [`Executor`] takes [`Runnable`](raw::Runnable)s from any thread and uses up each of them once: it runs it,
-//!   or drops it. Work that is dropped completes as stopped.
-//! - A task is polled inside a [`Frame`](raw::Frame), which only the polling thread can reach. Futures find their
-//!   environment, their stop request and the task that owns them through it.
-//! - An operation that a future awaits lies in memory of the task. If the future is dropped, the operation goes
-//!   on, and the task does not complete before it.
+//! - An [`Executor`] takes [`Runnable`](raw::Runnable)s from any thread and uses up each of them once: it
+//!   runs it, or drops it. Work that is dropped completes as stopped.
+//! - A task is polled inside a [`Frame`](raw::Frame), which only the polling thread can reach. Futures find
+//!   their environment, their stop request and the task that owns them through it.
+//! - An operation that a future awaits lies in memory of the task. If the future is dropped, the operation
+//!   goes on, and the task does not complete before it.
 //!
 //! # Map
 //! | module | contents |
@@ -94,12 +95,13 @@ pub mod raw {
         pub use crate::watching::*;
     }
     pub mod sync {
-        //! The atomics, locks, cells and threads that Convoke is built on: the standard ones or, with the feature
-        //! `loom`, those of the model checker `loom`, which runs a test under every schedule of its threads.
+        //! The atomics, locks, cells and threads that Convoke is built on: the standard ones or, with the
+        //! feature `loom`, those of the model checker `loom`, which runs a test under every schedule of its
+        //! threads.
         //!
-        //! Code that is built on these, and on the rest of Convoke, can have models of its own. Such a crate has a
-        //! feature `loom = ["convoke/loom"]`, takes its atomics and locks from here, and calls [`model`] in its
-        //! tests:
+        //! Code that is built on these, and on the rest of Convoke, can have models of its own. Such a crate
+        //! has a feature `loom = ["convoke/loom"]`, takes its atomics and locks from here, and calls
+        //! [`model`] in its tests:
         //!
         //! ```
         //! use convoke::prelude::*;
@@ -136,10 +138,10 @@ pub mod raw {
         //! });
         //! ```
         //!
-        //! Without the feature a model runs once, like an ordinary test. With it, in a release build and with a
-        //! bound (`LOOM_MAX_PREEMPTIONS=2`), it explores all schedules. In a model no time passes, there is no I/O,
-        //! and `convoke::tree()` shows nothing. The feature replaces code, it does not add any: turn it on for
-        //! models only. A model does not reset values in a `static`.
+        //! Without the feature a model runs once, like an ordinary test. With it, in a release build and with
+        //! a bound (`LOOM_MAX_PREEMPTIONS=2`), it explores all schedules. In a model no time passes, there is
+        //! no I/O, and `convoke::tree()` shows nothing. The feature replaces code, it does not add any: turn
+        //! it on for models only. A model does not reset values in a `static`.
         pub use crate::sync::*;
     }
 }

@@ -1,10 +1,12 @@
-//! How work ends: with a value, an error, a stop or a panic. Every simple adaptor is one of the functions here.
+//! How work ends: with a value, an error, a stop or a panic. Every simple adaptor is one of the functions
+//! here.
 
 use core::fmt;
 
 use crate::{Never, Panic};
 
-/// The end of a piece of work: a value, an error, a stop or a panic. Work always ends with exactly one of them.
+/// The end of a piece of work: a value, an error, a stop or a panic. Work always ends with exactly one of
+/// them.
 ///
 /// The combinators that take a closure catch its panic. The outcome is then [`Panicked`].
 ///

@@ -13,8 +13,8 @@ pub struct Panic {
     payload: ManuallyDrop<Box<dyn Any + Send>>,
 }
 
-// SAFETY: a shared reference gives out the payload only as a type that is `Sync`: `downcast_ref` asks for that, and
-// `message` for text. An error that may be a panic can so go into a `Box<dyn Error + Send + Sync>`.
+// SAFETY: a shared reference gives out the payload only as a type that is `Sync`: `downcast_ref` asks for
+// that, and `message` for text. An error that may be a panic can so go into a `Box<dyn Error + Send + Sync>`.
 unsafe impl Sync for Panic {}
 
 impl Drop for Panic {
@@ -24,14 +24,16 @@ impl Drop for Panic {
     }
 }
 
-/// The number of nested panics to catch: a payload may panic when it is dropped, and so may that panic's payload.
+/// The number of nested panics to catch: a payload may panic when it is dropped, and so may that panic's
+/// payload.
 const MAX_NESTED_PANICS: usize = 8;
 
 /// Drops a payload. Payloads that its destructor throws are dropped in turn, and leaked after
 /// `MAX_NESTED_PANICS`.
 ///
-/// Out of line, and `extern "C"`, which does not unwind: outcomes are dropped in many places and hardly ever hold a
-/// panic. With this code, and landing pads for it, inlined there, operations would be too large to be inlined.
+/// Out of line, and `extern "C"`, which does not unwind: outcomes are dropped in many places and hardly ever
+/// hold a panic. With this code, and landing pads for it, inlined there, operations would be too large to be
+/// inlined.
 #[cold]
 #[inline(never)]
 extern "C" fn discard(payload: *mut core::ffi::c_void) {
@@ -58,8 +60,8 @@ impl Panic {
 
     /// Calls `f` and catches its panic.
     ///
-    /// Does not ask for `UnwindSafe`: the work that `f` belongs to ends with this panic, so that our code does not
-    /// use again what `f` left half-done.
+    /// Does not ask for `UnwindSafe`: the work that `f` belongs to ends with this panic, so that our code
+    /// does not use again what `f` left half-done.
     #[inline]
     pub fn catch<T>(f: impl FnOnce() -> T) -> Result<T, Self> {
         catch_unwind(AssertUnwindSafe(f)).map_err(Self::from_payload)
@@ -87,8 +89,8 @@ impl Panic {
         self.payload.is::<&'static str>() || self.payload.is::<String>()
     }
 
-    /// Returns the payload if it is a `T`. Several threads may do so at once, hence `Sync`; for other types use
-    /// [`into_payload`](Panic::into_payload).
+    /// Returns the payload if it is a `T`. Several threads may do so at once, hence `Sync`; for other types
+    /// use [`into_payload`](Panic::into_payload).
     pub fn downcast_ref<T: Any + Sync>(&self) -> Option<&T> {
         self.payload.downcast_ref()
     }

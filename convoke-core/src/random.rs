@@ -1,11 +1,11 @@
-//! Pseudo-random numbers from a seed. In the lowest layer because jitter, simulations and randomised tests use it: a
-//! failed run is repeated from its seed.
+//! Pseudo-random numbers from a seed. In the lowest layer because jitter, simulations and randomised tests
+//! use it: a failed run is repeated from its seed.
 
 use core::ops::Range;
 use core::time::Duration;
 
-/// A pseudo-random number generator that is a function of its seed: SplitMix64, which is short, and for which every
-/// seed is a good one. Not for secrets.
+/// A pseudo-random number generator that is a function of its seed: SplitMix64, which is short, and for which
+/// every seed is a good one. Not for secrets.
 ///
 /// ```
 /// use convoke::raw::Random;

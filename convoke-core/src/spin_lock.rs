@@ -1,6 +1,6 @@
-//! A lock that is held for a few instructions and released by a single store. A thread that finds it free may free
-//! the memory that it lies in, because the releasing thread does not touch it afterwards. No foreign code runs while
-//! it is held.
+//! A lock that is held for a few instructions and released by a single store. A thread that finds it free may
+//! free the memory that it lies in, because the releasing thread does not touch it afterwards. No foreign
+//! code runs while it is held.
 //!
 //! 1. The value belongs to the thread that set the flag, until that thread clears it.
 //! 2. Clearing the flag is the last access of the holder to the lock.
@@ -14,7 +14,8 @@ use core::ptr::NonNull;
 
 use crate::sync::UnsafeCell;
 
-/// A spin lock. The flag lies before the value: taking the lock loads the cache line of the value's first fields.
+/// A spin lock. The flag lies before the value: taking the lock loads the cache line of the value's first
+/// fields.
 #[repr(C)]
 pub struct SpinLock<T> {
     flag: Flag,
@@ -116,8 +117,8 @@ unsafe impl<T: Send> Send for SpinLock<T> {}
 
 /// Proof that the lock is held. Dropping it releases the lock.
 pub struct SpinGuard<'a, T> {
-    /// A pointer instead of a reference: as soon as the lock is released another thread may free it (rule 2), while
-    /// the function that the guard was passed to is still executing.
+    /// A pointer instead of a reference: as soon as the lock is released another thread may free it (rule 2),
+    /// while the function that the guard was passed to is still executing.
     lock: NonNull<SpinLock<T>>,
     _value: PhantomData<&'a mut T>,
 }
@@ -159,7 +160,8 @@ impl<T> Deref for SpinGuard<'_, T> {
 impl<T> DerefMut for SpinGuard<'_, T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: rule 1, as `lock` set the flag for this guard; `self` is borrowed for as long as the value is.
+        // SAFETY: rule 1, as `lock` set the flag for this guard; `self` is borrowed for as long as the value
+        // is.
         unsafe { self.lock.as_ref().value.with_mut(|value| &mut *value) }
     }
 }

@@ -1,5 +1,5 @@
-//! Counts the elements of a collection that an algorithm visits, for tests of its cost: unlike a time, a count is
-//! the same on every machine. Counts only with the feature `testing`.
+//! Counts the elements of a collection that an algorithm visits, for tests of its cost: unlike a time, a
+//! count is the same on every machine. Counts only with the feature `testing`.
 
 #[cfg(feature = "testing")]
 std::thread_local! {

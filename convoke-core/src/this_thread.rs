@@ -38,8 +38,8 @@ pub(crate) struct Polling {
     pub task: AtomicUsize,
     /// The task around the run loop that this thread runs inside a poll, if it does.
     pub outer_task: AtomicUsize,
-    /// `UNLISTED`, `WATCHED`, and `CLOSED` once for each closed owner that the thread acts for. Other threads change only
-    /// `WATCHED`.
+    /// `UNLISTED`, `WATCHED`, and `CLOSED` once for each closed owner that the thread acts for. Other threads
+    /// change only `WATCHED`.
     reasons: AtomicUsize,
 }
 

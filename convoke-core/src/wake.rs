@@ -1,6 +1,6 @@
-//! Calls into wakers. A waker is code of the program: it may panic, block, or call back into the type that calls it.
-//! So wakers are cloned, called and dropped while no lock is held. A panic of one is caught here: other waiters are
-//! still to be woken, and the caller may itself be unwinding.
+//! Calls into wakers. A waker is code of the program: it may panic, block, or call back into the type that
+//! calls it. So wakers are cloned, called and dropped while no lock is held. A panic of one is caught here:
+//! other waiters are still to be woken, and the caller may itself be unwinding.
 
 use core::task::Waker;
 

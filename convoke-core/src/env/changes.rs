@@ -29,7 +29,8 @@ impl Changes {
         self
     }
 
-    /// Changes the stop token. To still stop with the parent, give the token of a child of the parent's source.
+    /// Changes the stop token. To still stop with the parent, give the token of a child of the parent's
+    /// source.
     pub fn stop_token(mut self, token: StopToken) -> Self {
         self.stop = Some(token);
         self

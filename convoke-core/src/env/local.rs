@@ -29,7 +29,8 @@ impl<T> Local<T> {
         Self { name, inherited: true, _value: PhantomData }
     }
 
-    /// Creates a key whose value stays with the work it was set for, and is not seen by tasks that are started below.
+    /// Creates a key whose value stays with the work it was set for, and is not seen by tasks that are
+    /// started below.
     pub const fn not_inherited(name: &'static str) -> Self {
         Self { name, inherited: false, _value: PhantomData }
     }
@@ -64,8 +65,8 @@ impl Entry {
 #[derive(Clone)]
 pub(super) struct Locals {
     newest: Option<Arc<Node>>,
-    /// The address of the first node that belongs to the parent, or 0. From there on keys that are not inherited are
-    /// skipped.
+    /// The address of the first node that belongs to the parent, or 0. From there on keys that are not
+    /// inherited are skipped.
     border: usize,
 }
 

@@ -1,10 +1,11 @@
-//! The environment of a piece of work: the executor, the stop token, the frame allocator and the locals that it was started
-//! with. The launch of a chain creates and owns it; everything below borrows it.
+//! The environment of a piece of work: the executor, the stop token, the frame allocator and the locals that
+//! it was started with. The launch of a chain creates and owns it; everything below borrows it.
 //!
 //! # Protocol
-//! - An environment does not change. [`Env::with`] makes a changed copy, [`Env::child`] the copy for work with a life of
-//!   its own.
-//! - An operation that changes something for its children borrows the rest: [`ScopedEnv`](crate::raw::ScopedEnv).
+//! - An environment does not change. [`Env::with`] makes a changed copy, [`Env::child`] the copy for work
+//!   with a life of its own.
+//! - An operation that changes something for its children borrows the rest:
+//!   [`ScopedEnv`](crate::raw::ScopedEnv).
 //! - Any thread may read an environment.
 
 #![allow(unsafe_code)]
@@ -25,8 +26,9 @@ use crate::stop::{InPlaceStop, StopRef, StopToken};
 use crate::{Executor, ExecutorRef};
 use local::Locals;
 
-/// What a piece of work knows of its surroundings: executor, stop token, frame allocator, locals. It is passed down from
-/// parent to child without being named in any signature. A receiver and the sender `read_env` return it.
+/// What a piece of work knows of its surroundings: executor, stop token, frame allocator, locals. It is
+/// passed down from parent to child without being named in any signature. A receiver and the sender
+/// `read_env` return it.
 ///
 /// ```
 /// use convoke::env::{Changes, Local};
@@ -47,14 +49,15 @@ pub struct Env {
     locals: Locals,
 }
 
-/// A token of its own, or the address of a source inside an operation that is above this environment and outlives it.
+/// A token of its own, or the address of a source inside an operation that is above this environment and
+/// outlives it.
 enum EnvStop {
     Owned(StopToken),
     InPlace(NonNull<InPlaceStop>),
 }
 
-// SAFETY: an `InPlaceStop` is `Sync`, and `ScopedEnv::with_in_place_stop`, which stores its address, requires that it outlives
-// the environment.
+// SAFETY: an `InPlaceStop` is `Sync`, and `ScopedEnv::with_in_place_stop`, which stores its address, requires
+// that it outlives the environment.
 unsafe impl Send for EnvStop {}
 // SAFETY: an `InPlaceStop` is `Sync`, and a shared `EnvStop` gives out only shared references to it.
 unsafe impl Sync for EnvStop {}
@@ -87,7 +90,8 @@ impl Env {
     pub fn stop(&self) -> StopRef<'_> {
         match &self.stop {
             EnvStop::Owned(token) => token.as_ref(),
-            // SAFETY: `ScopedEnv::with_in_place_stop` requires that the source outlives this environment and does not move.
+            // SAFETY: `ScopedEnv::with_in_place_stop` requires that the source outlives this environment and
+            // does not move.
             EnvStop::InPlace(stop) => unsafe { stop.as_ref().token() },
         }
     }
@@ -115,8 +119,8 @@ impl Env {
         env
     }
 
-    /// Creates the environment of work that is started below this one and has a life of its own: without the keys that are not
-    /// inherited. Copies four handles.
+    /// Creates the environment of work that is started below this one and has a life of its own: without the
+    /// keys that are not inherited. Copies four handles.
     pub fn child(&self) -> Self {
         Self { locals: self.locals.child(), ..self.clone() }
     }

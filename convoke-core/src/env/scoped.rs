@@ -1,8 +1,8 @@
-//! An environment inside an operation: it borrows what it does not change from the environment above, without counting
-//! references.
+//! An environment inside an operation: it borrows what it does not change from the environment above, without
+//! counting references.
 //!
-//! 1. A part of `env` belongs to us if its `own_` flag is set. Otherwise it is a bitwise copy of the parent's, and is
-//!    neither changed nor dropped.
+//! 1. A part of `env` belongs to us if its `own_` flag is set. Otherwise it is a bitwise copy of the
+//!    parent's, and is neither changed nor dropped.
 //! 2. The parent outlives us, does not move, and does not change meanwhile. So the copies stay valid.
 
 #![allow(unsafe_code)]
@@ -15,10 +15,11 @@ use core::ptr::{self, NonNull};
 use super::{Changes, Env, EnvStop};
 use crate::stop::InPlaceStop;
 
-/// A changed environment that does not outlive the one it was made from. It owns only the parts that were changed.
+/// A changed environment that does not outlive the one it was made from. It owns only the parts that were
+/// changed.
 pub struct ScopedEnv {
-    /// The executor is lent by its address, because it may have interior mutability. The other parts are handles that do not
-    /// change through `&`, and are copied bit for bit.
+    /// The executor is lent by its address, because it may have interior mutability. The other parts are
+    /// handles that do not change through `&`, and are copied bit for bit.
     env: ManuallyDrop<Env>,
     own_executor: bool,
     own_stop: bool,
@@ -66,7 +67,8 @@ impl ScopedEnv {
     /// # Safety
     /// `parent` and `stop` outlive the result, and do not move.
     pub unsafe fn with_in_place_stop(parent: &Env, stop: NonNull<InPlaceStop>) -> Self {
-        // SAFETY: rule 2, which the contract of this function repeats. The value that is overwritten is a copy: rule 1.
+        // SAFETY: rule 2, which the contract of this function repeats. The value that is overwritten is a
+        // copy: rule 1.
         unsafe {
             let mut this = Self::lend(parent);
             ptr::write(&raw mut this.env.stop, EnvStop::InPlace(stop));
@@ -79,8 +81,9 @@ impl ScopedEnv {
     /// # Safety
     /// Rule 2.
     unsafe fn lend(parent: &Env) -> Self {
-        // SAFETY: rule 2: the originals outlive the copies, and rule 1: the copies are never dropped. A token, the handle of an
-        // allocator and a list of locals do not change through `&`, so that a bitwise copy stays valid.
+        // SAFETY: rule 2: the originals outlive the copies, and rule 1: the copies are never dropped. A
+        // token, the handle of an allocator and a list of locals do not change through `&`, so that a bitwise
+        // copy stays valid.
         let env = unsafe {
             Env {
                 executor: ManuallyDrop::into_inner(parent.executor.lend()),

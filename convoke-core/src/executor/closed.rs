@@ -1,11 +1,11 @@
-//! Threads that act for closed owners. No thread runs a closed [`OwnerThread`](super::OwnerThread) any more. A thread
-//! that brings a remote wake to it runs the wake itself, as its *acting owner*.
+//! Threads that act for closed owners. No thread runs a closed [`OwnerThread`](super::OwnerThread) any more.
+//! A thread that brings a remote wake to it runs the wake itself, as its *acting owner*.
 //!
 //! 1. A closed owner has at most one acting thread. That thread may act for it several times, nested.
-//! 2. A thread with a remote wake does not wait. If another thread acts for the owner, it leaves the wake to that thread,
-//!    which does not finish before it has run all wakes. Only [`Exclusive`] waits.
-//! 3. The lock of the registry is held for a few instructions, and no foreign code runs under it: what is destroyed by a
-//!    wake may wait for threads that close owners of their own.
+//! 2. A thread with a remote wake does not wait. If another thread acts for the owner, it leaves the wake to
+//!    that thread, which does not finish before it has run all wakes. Only [`Exclusive`] waits.
+//! 3. The lock of the registry is held for a few instructions, and no foreign code runs under it: what is
+//!    destroyed by a wake may wait for threads that close owners of their own.
 //!
 //! Owners are compared by their id. Owners without one get no remote wakes.
 
@@ -63,13 +63,14 @@ impl Entries {
     }
 }
 
-/// Proof that this thread acts for an owner that is closed, or is being closed. Dropping it runs the remote wakes.
+/// Proof that this thread acts for an owner that is closed, or is being closed. Dropping it runs the remote
+/// wakes.
 #[derive(Debug)]
 pub(super) struct ActingOwner(OwnerId);
 
 impl ActingOwner {
-    /// Makes this thread the acting owner of an owner that it closes, with wakes to run. Waits only for [`Exclusive`]:
-    /// before it is closed, no other thread acts for it.
+    /// Makes this thread the acting owner of an owner that it closes, with wakes to run. Waits only for
+    /// [`Exclusive`]: before it is closed, no other thread acts for it.
     pub(super) fn closing(owner: &Arc<Shared>) -> Option<Self> {
         let Exclusive(acting) = Exclusive::new(owner.id());
         if let Some(entry) = REGISTRY.entries().find(owner.id()) {
@@ -78,8 +79,8 @@ impl ActingOwner {
         acting
     }
 
-    /// Makes this thread the acting owner, with wakes to run. If another thread is, leaves the wakes to it and returns
-    /// `None`.
+    /// Makes this thread the acting owner, with wakes to run. If another thread is, leaves the wakes to it
+    /// and returns `None`.
     pub(super) fn enter(owner: &Arc<Shared>) -> Option<Self> {
         if owner.id() == OwnerId::NONE {
             return None;

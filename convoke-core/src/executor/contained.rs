@@ -1,14 +1,14 @@
-//! Calls into executors that the program wrote, which may panic. The code that wakes, starts or completes work must not be
-//! unwound by the executor of that work: other work waits for what comes after the call.
+//! Calls into executors that the program wrote, which may panic. The code that wakes, starts or completes
+//! work must not be unwound by the executor of that work: other work waits for what comes after the call.
 
 use core::any::type_name;
 
 use super::{Executor, Runnable};
 use crate::Panic;
 
-/// Queues the work through a handle that the callee owns: the work may run, and free every other handle, while `post` is
-/// still executing. Writes a panic of the executor to standard error. Work that the executor dropped while it panicked has
-/// completed as stopped.
+/// Queues the work through a handle that the callee owns: the work may run, and free every other handle,
+/// while `post` is still executing. Writes a panic of the executor to standard error. Work that the executor
+/// dropped while it panicked has completed as stopped.
 #[inline]
 pub fn post_contained<X: Executor>(executor: X, runnable: Runnable) {
     contain::<X, _>(|| executor.post_last(runnable));

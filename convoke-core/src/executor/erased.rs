@@ -1,7 +1,9 @@
 //! An executor of any type in two words: one for the handle, one for the table of its functions.
 //!
-//! 1. `table` is that of [`Stored`] or [`Borrowed`] for the type `E` of the executor, and the same one has made `word`.
-//! 2. The word of [`Stored`] owns an `E`: in the word itself if it fits, else in an `Arc`. `FITS` decides which.
+//! 1. `table` is that of [`Stored`] or [`Borrowed`] for the type `E` of the executor, and the same one has
+//!    made `word`.
+//! 2. The word of [`Stored`] owns an `E`: in the word itself if it fits, else in an `Arc`. `FITS` decides
+//!    which.
 //! 3. The word of [`Borrowed`] is the address of an `E` that fits into a word, and that outlives it.
 
 #![allow(unsafe_code)]
@@ -16,8 +18,8 @@ use std::sync::Arc;
 use super::contained::contain;
 use super::{Executor, InlineExecutor, OwnerThread, Runnable, Timers};
 
-/// A type-erased [`Executor`], two words wide. A handle that fits into a word, as those of Convoke do, is stored inline; a
-/// larger one is put into an `Arc`, once.
+/// A type-erased [`Executor`], two words wide. A handle that fits into a word, as those of Convoke do, is
+/// stored inline; a larger one is put into an `Arc`, once.
 ///
 /// ```
 /// use convoke::{ExecutorRef, InlineExecutor};
@@ -32,8 +34,8 @@ pub struct ExecutorRef {
     table: &'static Table,
 }
 
-/// The executor itself if it fits, else an `Arc` of it; for a borrowed executor, its address. In a cell, because an executor
-/// may have cells of its own.
+/// The executor itself if it fits, else an `Arc` of it; for a borrowed executor, its address. In a cell,
+/// because an executor may have cells of its own.
 struct Word(UnsafeCell<MaybeUninit<*const ()>>);
 
 impl Word {
@@ -74,8 +76,8 @@ struct Table {
     queues_locally: bool,
 }
 
-// SAFETY: an executor is `Send` and `Sync`, and rules 2 and 3 say that the word holds one, an `Arc` of one, or the address
-// of one.
+// SAFETY: an executor is `Send` and `Sync`, and rules 2 and 3 say that the word holds one, an `Arc` of one,
+// or the address of one.
 unsafe impl Send for ExecutorRef {}
 // SAFETY: an executor is `Send` and `Sync`, and a shared word gives out only shared references to it.
 unsafe impl Sync for ExecutorRef {}
@@ -95,14 +97,15 @@ impl ExecutorRef {
         Stored::<E>::put(executor)
     }
 
-    /// Lends the executor without counting a reference. Copies nothing that the executor might change: an executor that is
-    /// stored inline is lent by its address.
+    /// Lends the executor without counting a reference. Copies nothing that the executor might change: an
+    /// executor that is stored inline is lent by its address.
     ///
     /// # Safety
     /// `self` outlives the result, and does not move meanwhile.
     #[inline]
     pub(crate) unsafe fn lend(&self) -> ManuallyDrop<Self> {
-        // SAFETY: rule 1: the table fits the word. `self` outlives the result, by the contract of this function.
+        // SAFETY: rule 1: the table fits the word. `self` outlives the result, by the contract of this
+        // function.
         ManuallyDrop::new(unsafe { (self.table.lend)(&self.word) })
     }
 
@@ -121,13 +124,14 @@ impl ExecutorRef {
         self.table.queues_locally
     }
 
-    /// Queues the work through a clone of the handle. For callers whose own handle may be freed by the work: another thread may
-    /// run it to its end while `post` is still executing. Catches a panic of the executor's `clone` or `post`, and writes it to
-    /// standard error; if the executor has dropped the work by then, the work has completed as stopped.
+    /// Queues the work through a clone of the handle. For callers whose own handle may be freed by the work:
+    /// another thread may run it to its end while `post` is still executing. Catches a panic of the
+    /// executor's `clone` or `post`, and writes it to standard error; if the executor has dropped the work by
+    /// then, the work has completed as stopped.
     ///
     /// # Safety
-    /// The handle exists until the work is run or dropped. It is passed as a pointer, because a reference would have to be valid
-    /// until this returns.
+    /// The handle exists until the work is run or dropped. It is passed as a pointer, because a reference
+    /// would have to be valid until this returns.
     #[doc(hidden)]
     #[inline]
     pub unsafe fn post_cloned(this: NonNull<Self>, runnable: Runnable) {
@@ -135,7 +139,8 @@ impl ExecutorRef {
         unsafe { (this.as_ref().table.post_cloned)(&raw const (*this.as_ptr()).word, runnable) }
     }
 
-    /// Dispatches the work through a clone of the handle, as [`post_cloned`](ExecutorRef::post_cloned) posts it.
+    /// Dispatches the work through a clone of the handle, as [`post_cloned`](ExecutorRef::post_cloned) posts
+    /// it.
     ///
     /// # Safety
     /// As for [`post_cloned`](ExecutorRef::post_cloned).
@@ -296,7 +301,8 @@ impl<E: Executor> Stored<E> {
         }
         // SAFETY: rule 2: it does not fit, so that `put` has made the word by `Word::new`.
         let executor = unsafe { word.pointer() };
-        // SAFETY: rule 2: the pointer came from `Arc::into_raw`, and the count that the word owns keeps it alive.
+        // SAFETY: rule 2: the pointer came from `Arc::into_raw`, and the count that the word owns keeps it
+        // alive.
         unsafe { Arc::increment_strong_count(executor.cast::<E>()) };
         ExecutorRef { word: Word::new(executor), table: Self::TABLE }
     }
@@ -309,7 +315,8 @@ impl<E: Executor> Stored<E> {
 
     fn post_last(word: Word, runnable: Runnable) {
         if Self::FITS {
-            // SAFETY: rule 2: `put` has stored an `E` in the word, by the same constant. The word is consumed, so it is read once.
+            // SAFETY: rule 2: `put` has stored an `E` in the word, by the same constant. The word is
+            // consumed, so it is read once.
             return unsafe { word.0.get().cast::<E>().read() }.post_last(runnable);
         }
         // Dropped also when `post` panics.
@@ -323,7 +330,8 @@ impl<E: Executor> Stored<E> {
     /// As for [`ExecutorRef::post_cloned`].
     unsafe fn post_cloned(word: *const Word, runnable: Runnable) {
         contain::<E, _>(move || {
-            // SAFETY: the word exists until the work is run or dropped, and `post_last` gets the runnable after the clone is made.
+            // SAFETY: the word exists until the work is run or dropped, and `post_last` gets the runnable
+            // after the clone is made.
             let word = || unsafe { &*word };
             if Self::FITS {
                 Self::get(word()).clone().post_last(runnable);
@@ -338,13 +346,15 @@ impl<E: Executor> Stored<E> {
     /// # Safety
     /// As for [`ExecutorRef::dispatch_cloned`].
     unsafe fn dispatch_cloned(word: *const Word, runnable: Runnable) -> Option<Runnable> {
-        // SAFETY: the word exists until the work is run or dropped, and `dispatch` gets the runnable after the clone is made.
+        // SAFETY: the word exists until the work is run or dropped, and `dispatch` gets the runnable after
+        // the clone is made.
         contain::<E, _>(move || unsafe { Self::duplicate(&*word) }.dispatch(runnable)).flatten()
     }
 
     #[inline]
     fn discard(word: &mut Word) {
-        // SAFETY: rule 2: `put` has stored an `E` in the word or an `Arc` of one, by the same constant. Called once, by `drop`.
+        // SAFETY: rule 2: `put` has stored an `E` in the word or an `Arc` of one, by the same constant.
+        // Called once, by `drop`.
         unsafe {
             if Self::FITS {
                 word.0.get().cast::<E>().drop_in_place();
@@ -355,8 +365,8 @@ impl<E: Executor> Stored<E> {
     }
 }
 
-/// The functions for a word that is the address of an `E`: rule 3. All of them require that the word was made by
-/// [`Stored::lend`], and that the executor still exists.
+/// The functions for a word that is the address of an `E`: rule 3. All of them require that the word was made
+/// by [`Stored::lend`], and that the executor still exists.
 struct Borrowed<E>(core::marker::PhantomData<E>);
 
 impl<E: Executor> Borrowed<E> {
@@ -364,11 +374,13 @@ impl<E: Executor> Borrowed<E> {
         post: |word, runnable| Self::get(word).post(runnable),
         post_last: |word, runnable| Self::get(&word).post(runnable),
         post_cloned: |word, runnable| {
-            // SAFETY: the word exists until the work is run or dropped, and `post_last` gets the runnable after the clone is made.
+            // SAFETY: the word exists until the work is run or dropped, and `post_last` gets the runnable
+            // after the clone is made.
             contain::<E, _>(move || unsafe { Self::get(&*word) }.clone().post_last(runnable));
         },
         dispatch_cloned: |word, runnable| {
-            // SAFETY: the word exists until the work is run or dropped, and `dispatch` gets the runnable after the clone is made.
+            // SAFETY: the word exists until the work is run or dropped, and `dispatch` gets the runnable
+            // after the clone is made.
             contain::<E, _>(move || unsafe { Self::get(&*word) }.clone().dispatch(runnable)).flatten()
         },
         dispatch: |word, runnable| Self::get(word).dispatch(runnable),

@@ -2,7 +2,8 @@
 
 use super::{Executor, Runnable};
 
-/// An executor that runs work at once, on the caller's stack. The executor of environments that were given none.
+/// An executor that runs work at once, on the caller's stack. The executor of environments that were given
+/// none.
 ///
 /// It is the one exception to "`post` never runs the work inline": it has no queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

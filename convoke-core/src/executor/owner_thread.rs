@@ -1,12 +1,12 @@
-//! The owner of tasks that belong to one thread at a time. An executor that runs all its work on one thread has one. The
-//! thread that has entered it changes the state of its tasks by plain loads and stores. Other threads send a remote wake,
-//! which that thread runs.
+//! The owner of tasks that belong to one thread at a time. An executor that runs all its work on one thread
+//! has one. The thread that has entered it changes the state of its tasks by plain loads and stores. Other
+//! threads send a remote wake, which that thread runs.
 //!
 //! 1. At most one thread has entered an owner at a time. [`OwnerThread::enter`] requires that of its caller.
 //! 2. After an owner is closed, only its acting thread enters it (`closed.rs`).
-//! 3. The header is posted by the thread that sends the first wake to an empty list, and not again before it was called.
-//!    The posted header holds a count of `Shared`: an executor may drop the handle that the owner came from before it runs
-//!    the work it was given.
+//! 3. The header is posted by the thread that sends the first wake to an empty list, and not again before it
+//!    was called. The posted header holds a count of `Shared`: an executor may drop the handle that the owner
+//!    came from before it runs the work it was given.
 
 #![allow(unsafe_code)]
 
@@ -36,7 +36,8 @@ impl OwnerId {
         self.0
     }
 
-    /// Returns true if this thread may act for an owner that is closed, and so on another thread than the owner's own.
+    /// Returns true if this thread may act for an owner that is closed, and so on another thread than the
+    /// owner's own.
     #[inline]
     pub fn here_may_be_closed() -> bool {
         Polling::here(Polling::is_in_closed)
@@ -68,7 +69,8 @@ pub(super) struct Shared {
     header: UnsafeCell<Header>,
     id: OwnerId,
     closed: AtomicBool,
-    /// The mark of the thread that created it: work that must not leave its thread is destroyed there or not at all.
+    /// The mark of the thread that created it: work that must not leave its thread is destroyed there or not
+    /// at all.
     thread: u64,
     wakes: Mutex<Wakes>,
 }
@@ -85,10 +87,11 @@ pub struct RemoteWake {
     run: unsafe fn(NonNull<()>),
 }
 
-// SAFETY: rule 3: the header is posted once at a time, and its link belongs to the holder of the runnable. The other
-// fields are immutable, atomic or behind a mutex.
+// SAFETY: rule 3: the header is posted once at a time, and its link belongs to the holder of the runnable.
+// The other fields are immutable, atomic or behind a mutex.
 unsafe impl Sync for Shared {}
-// SAFETY: no field is bound to a thread. Rule 1 is about the threads that enter, and not about the one that holds this.
+// SAFETY: no field is bound to a thread. Rule 1 is about the threads that enter, and not about the one that
+// holds this.
 unsafe impl Send for Shared {}
 // SAFETY: the contract of `OwnerThread::send` says that the call may be made on the owner thread.
 unsafe impl Send for RemoteWake {}
@@ -146,8 +149,8 @@ impl OwnerThread {
         OnOwnerThread { before: self.id.enter(), acting: None, _owner: PhantomData }
     }
 
-    /// Closes the owner and enters it: from now on its remote wakes are run by the threads that bring them, one thread at a
-    /// time. Dropping the guard runs all wakes that have been sent by then.
+    /// Closes the owner and enters it: from now on its remote wakes are run by the threads that bring them,
+    /// one thread at a time. Dropping the guard runs all wakes that have been sent by then.
     ///
     /// # Safety
     /// As for [`enter`](Self::enter); and `enter` is not called any more.
@@ -165,9 +168,10 @@ impl OwnerThread {
         self.shared.is_closed()
     }
 
-    /// Keeps other threads from acting for the owner with this number, for as long as the result exists: for values that must
-    /// not leave their thread, and are used there while the owner is not run. Waits for a thread that acts for the owner now,
-    /// which only happens if it is closed. Remote wakes that are sent meanwhile run when the result is dropped.
+    /// Keeps other threads from acting for the owner with this number, for as long as the result exists: for
+    /// values that must not leave their thread, and are used there while the owner is not run. Waits for a
+    /// thread that acts for the owner now, which only happens if it is closed. Remote wakes that are sent
+    /// meanwhile run when the result is dropped.
     pub fn keep_out(number: u32) -> impl Sized {
         Exclusive::new(OwnerId(number))
     }
@@ -202,8 +206,8 @@ impl Shared {
     /// Rule 3: the header is not posted now.
     unsafe fn runnable(this: &Arc<Self>) -> Runnable {
         let header = Arc::into_raw(this.clone()).cast_mut().cast::<Header>();
-        // SAFETY: the header is the first field (`repr(C)`). The count that `into_raw` left keeps it alive until `called`
-        // takes the count back. Rule 3: there is no other runnable for it.
+        // SAFETY: the header is the first field (`repr(C)`). The count that `into_raw` left keeps it alive
+        // until `called` takes the count back. Rule 3: there is no other runnable for it.
         unsafe { Runnable::new(NonNull::new_unchecked(header)) }
     }
 
@@ -212,21 +216,24 @@ impl Shared {
     /// # Safety
     /// Called once for each `runnable`, with its header.
     unsafe fn called(header: NonNull<Header>, call: Call) {
-        // SAFETY: the pointer and the count are those that `runnable` left with `into_raw`, and this is called once for it.
+        // SAFETY: the pointer and the count are those that `runnable` left with `into_raw`, and this is
+        // called once for it.
         let owner = unsafe { Arc::from_raw(header.as_ptr().cast_const().cast::<Self>()) };
         if call == Call::Run && OwnerId::here() == owner.id && !owner.is_closed() {
             return owner.run_posted();
         }
         owner.wakes().posted = false;
-        // If the owner is closed, this thread runs the wakes, or the thread that acts for it already. If it is not closed, its
-        // executor dropped the runnable: the wakes wait for the next one, or for `close`. A wake that came too late for
-        // `close` to run it finds the owner closed here, because both took the mutex of the wakes.
+        // If the owner is closed, this thread runs the wakes, or the thread that acts for it already. If it
+        // is not closed, its executor dropped the runnable: the wakes wait for the next one, or for `close`.
+        // A wake that came too late for `close` to run it finds the owner closed here, because both took the
+        // mutex of the wakes.
         if owner.is_closed() {
             drop(ActingOwner::enter(&owner));
         }
     }
 
-    /// Runs the wakes whose runnable was called, and those that are sent meanwhile, which are not posted again.
+    /// Runs the wakes whose runnable was called, and those that are sent meanwhile, which are not posted
+    /// again.
     fn run_posted(&self) {
         self.run_while(|wakes| {
             wakes.posted = !wakes.list.is_empty();
@@ -254,8 +261,9 @@ impl Shared {
             };
             for wake in &list {
                 // A waker or an executor of the program may panic: the other wakes are run nevertheless.
-                // SAFETY: the contract of `send`: it may be run once, and it was taken out of the list. This thread acts for
-                // the owner: `run_posted` is called after a check of `OwnerId::here`, and `run_as_acting_owner` has entered.
+                // SAFETY: the contract of `send`: it may be run once, and it was taken out of the list. This
+                // thread acts for the owner: `run_posted` is called after a check of `OwnerId::here`, and
+                // `run_as_acting_owner` has entered.
                 if let Err(panic) = Panic::catch(|| unsafe { (wake.run)(wake.target) }) {
                     first_panic.get_or_insert(panic);
                 }
@@ -298,7 +306,8 @@ impl RemoteWake {
 
 fn next_id() -> OwnerId {
     static NEXT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(1);
-    // When all numbers are used up, owners get `NONE`: their tasks then use the slower path of tasks without an owner.
+    // When all numbers are used up, owners get `NONE`: their tasks then use the slower path of tasks without
+    // an owner.
     let next = NEXT.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |next| next.checked_add(1));
     OwnerId(next.unwrap_or(0))
 }

@@ -69,14 +69,15 @@ impl RunQueue {
         }
     }
 
-    /// Takes the runnable at index `behind`, or the first one if there are not as many. The cost is linear in `behind`.
+    /// Takes the runnable at index `behind`, or the first one if there are not as many. The cost is linear in
+    /// `behind`.
     pub fn take(&mut self, behind: usize) -> Option<Runnable> {
         if behind == 0 || behind >= self.len {
             return self.pop();
         }
         let mut before = NonNull::new(self.head)?;
-        // SAFETY: rules 1 and 2: there are more than `behind` headers, so none of the links here is null. `taken` is unlinked, so
-        // that its runnable is made once.
+        // SAFETY: rules 1 and 2: there are more than `behind` headers, so none of the links here is null.
+        // `taken` is unlinked, so that its runnable is made once.
         unsafe {
             for _ in 1..behind {
                 before = NonNull::new_unchecked(Runnable::link(before));
@@ -108,8 +109,8 @@ impl RunQueue {
         other.len = 0;
     }
 
-    /// Creates a queue from a chain that is linked newest first, as a lock-free stack yields it. The queue has the oldest
-    /// first.
+    /// Creates a queue from a chain that is linked newest first, as a lock-free stack yields it. The queue
+    /// has the oldest first.
     ///
     /// # Safety
     /// Every header of the chain came from `Runnable::into_raw`, and the queue takes over their runnables.

@@ -2,8 +2,8 @@
 //!
 //! Rules of a header:
 //! 1. It does not move, and is not destroyed, while there is a [`Runnable`] for it.
-//! 2. There is at most one `Runnable` for it at a time. Its holder owns the link. While there is none, the work owns that
-//!    word.
+//! 2. There is at most one `Runnable` for it at a time. Its holder owns the link. While there is none, the
+//!    work owns that word.
 //! 3. `kind` always points to a live [`WorkKind`].
 
 #![allow(unsafe_code)]
@@ -34,17 +34,20 @@ pub struct WorkKind {
 }
 
 impl WorkKind {
-    /// Creates the kind of work that `call` runs or stops. `call` gets the pointer that [`Runnable::new`] was given.
+    /// Creates the kind of work that `call` runs or stops. `call` gets the pointer that [`Runnable::new`] was
+    /// given.
     #[inline]
     pub const fn new(call: unsafe fn(NonNull<Header>, Call)) -> Self {
         Self { call }
     }
 }
 
-/// The part of a piece of work that queues know: a link, and the kind of work. Work that can be queued holds one, pinned.
+/// The part of a piece of work that queues know: a link, and the kind of work. Work that can be queued holds
+/// one, pinned.
 ///
-/// The link belongs to the holder of the [`Runnable`], of which there is one for a header at a time. While there is none, the
-/// word belongs to the work, to record where it [waits](Header::waits): work that waits is in no queue.
+/// The link belongs to the holder of the [`Runnable`], of which there is one for a header at a time. While
+/// there is none, the word belongs to the work, to record where it [waits](Header::waits): work that waits is
+/// in no queue.
 #[repr(C)]
 pub struct Header {
     /// The link, or the wait site. Atomic, because a diagnosis reads it at any time.
@@ -91,14 +94,16 @@ impl Header {
         /// Creates a header for work of a kind that is not a constant.
         ///
         /// # Safety
-        /// The kind exists, and does not change, until it is [replaced](Header::set_kind) or the work is not run any more.
+        /// The kind exists, and does not change, until it is [replaced](Header::set_kind) or the work is not
+        /// run any more.
         #[inline]
         pub unsafe fn of_kind(kind: NonNull<WorkKind>) -> Self {
             Self { link: Waits::new(), kind: AtomicPtr::new(kind.as_ptr()) }
         }
     }
 
-    /// Returns the kind. Acquire: it may have been published just now, by a thread that nothing else orders before the caller.
+    /// Returns the kind. Acquire: it may have been published just now, by a thread that nothing else orders
+    /// before the caller.
     #[inline]
     pub fn kind(&self) -> NonNull<WorkKind> {
         // SAFETY: rule 3: `new`, `of_kind` and `set_kind` store the address of a kind, which is never null.
@@ -123,7 +128,8 @@ impl Header {
         &self.link
     }
 
-    /// Returns the wait site, if the work has recorded one since it was last in a queue. For diagnosis, on any thread.
+    /// Returns the wait site, if the work has recorded one since it was last in a queue. For diagnosis, on
+    /// any thread.
     pub fn waits_at(&self) -> Option<&'static Location<'static>> {
         self.link.get()
     }
@@ -166,8 +172,8 @@ impl Runnable {
     /// Creates the runnable of the work that `header` lies in.
     ///
     /// # Safety
-    /// The header does not move until its function has been called, which may happen on any thread. There is no other
-    /// `Runnable` for it until then.
+    /// The header does not move until its function has been called, which may happen on any thread. There is
+    /// no other `Runnable` for it until then.
     #[inline]
     pub unsafe fn new(header: NonNull<Header>) -> Self {
         Self { header }
@@ -194,8 +200,8 @@ impl Runnable {
         Self { header }
     }
 
-    /// Returns the link, for intrusive queues: the address of the next header, or null. [Set](Runnable::set_link) it first: it
-    /// has no defined value before.
+    /// Returns the link, for intrusive queues: the address of the next header, or null.
+    /// [Set](Runnable::set_link) it first: it has no defined value before.
     ///
     /// # Safety
     /// `header` came from `into_raw` of a runnable that the caller holds, and the link was set since.
@@ -211,15 +217,16 @@ impl Runnable {
     /// `header` came from `into_raw` of a runnable that the caller holds.
     #[inline]
     pub unsafe fn set_link(header: NonNull<Header>, next: *mut Header) {
-        // SAFETY: rules 1 and 2: the caller holds the runnable, so the header is alive and the link is its own.
+        // SAFETY: rules 1 and 2: the caller holds the runnable, so the header is alive and the link is its
+        // own.
         unsafe { header.as_ref() }.link.set_link(next);
     }
 
     #[inline]
     fn call(self, call: Call) {
         let header = self.into_raw();
-        // SAFETY: rule 1: the header is alive until this call. Rule 2: this was its only `Runnable`, and `into_raw` has consumed
-        // it, so the call happens once. Rule 3: the kind is alive.
+        // SAFETY: rule 1: the header is alive until this call. Rule 2: this was its only `Runnable`, and
+        // `into_raw` has consumed it, so the call happens once. Rule 3: the kind is alive.
         unsafe { (header.as_ref().kind().as_ref().call)(header, call) }
     }
 }

@@ -1,6 +1,6 @@
-//! Stops work that no executor will run. Work that is stopped often wakes the work that waits for it, which is refused in
-//! turn: a chain of tasks would recurse once for each. So a thread stops work a few levels deep, and defers what comes
-//! deeper until it is back at the outermost level.
+//! Stops work that no executor will run. Work that is stopped often wakes the work that waits for it, which
+//! is refused in turn: a chain of tasks would recurse once for each. So a thread stops work a few levels
+//! deep, and defers what comes deeper until it is back at the outermost level.
 
 #![allow(unsafe_code)]
 
@@ -12,8 +12,8 @@ use crate::Panic;
 use crate::sync::UnsafeCell;
 use crate::sync::thread_local;
 
-/// How many levels deep work is stopped at once. More than one, so that almost all work is stopped before the code that posts
-/// it goes on.
+/// How many levels deep work is stopped at once. More than one, so that almost all work is stopped before the
+/// code that posts it goes on.
 const MAX_DEPTH: usize = 32;
 
 /// The outermost call of [`Runnable::stop`] on this thread, on its stack.
@@ -67,17 +67,19 @@ impl Drop for Deeper<'_> {
 }
 
 impl Runnable {
-    /// Completes the work as stopped, as dropping it does, with bounded recursion where the completion of one piece of work
-    /// leads to the next. For executors that refuse work.
+    /// Completes the work as stopped, as dropping it does, with bounded recursion where the completion of one
+    /// piece of work leads to the next. For executors that refuse work.
     ///
-    /// The work has completed when this returns, unless the caller is itself inside of many such calls. Then it has completed
-    /// before the outermost of them returns, or before this thread [blocks](Runnable::stop_deferred).
+    /// The work has completed when this returns, unless the caller is itself inside of many such calls. Then
+    /// it has completed before the outermost of them returns, or before this thread
+    /// [blocks](Runnable::stop_deferred).
     ///
     /// # Panics
     /// If the completion does. The outermost call panics after it has stopped all deferred work.
     pub fn stop(self) {
         let outermost = OUTERMOST.with(Cell::get);
-        // SAFETY: rule 1: the `Restore` that set it is further up on this stack, and resets it before the value is gone.
+        // SAFETY: rule 1: the `Restore` that set it is further up on this stack, and resets it before the
+        // value is gone.
         match unsafe { outermost.as_ref() } {
             None => stop_outermost(self),
             Some(outermost) if outermost.depth.get() >= MAX_DEPTH => outermost.push(self),
@@ -89,17 +91,19 @@ impl Runnable {
         }
     }
 
-    /// Stops the work that [`stop`](Runnable::stop) has deferred on this thread. For code that is about to block the thread, and
-    /// may wait for just that work. Returns true if there was any.
+    /// Stops the work that [`stop`](Runnable::stop) has deferred on this thread. For code that is about to
+    /// block the thread, and may wait for just that work. Returns true if there was any.
     pub fn stop_deferred() -> bool {
         let outermost = OUTERMOST.with(Cell::get);
-        // SAFETY: rule 1: the `Restore` that set it is further up on this stack, and resets it before the value is gone.
+        // SAFETY: rule 1: the `Restore` that set it is further up on this stack, and resets it before the
+        // value is gone.
         let Some(outermost) = (unsafe { outermost.as_ref() }) else { return false };
         let mut any = false;
         while let Some(runnable) = outermost.pop() {
             any = true;
             let _own = Restore::set(ptr::null());
-            // The panic hook has reported a panic of the completion. The code that blocks is not involved in it.
+            // The panic hook has reported a panic of the completion. The code that blocks is not involved in
+            // it.
             let _ = Panic::catch(|| stop_outermost(runnable));
         }
         any

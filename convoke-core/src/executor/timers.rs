@@ -1,5 +1,5 @@
-//! The contract of timers, which call a piece of work at its time. There is no clock in this crate: run loops and I/O
-//! contexts, in the crates above, bring theirs.
+//! The contract of timers, which call a piece of work at its time. There is no clock in this crate: run loops
+//! and I/O contexts, in the crates above, bring theirs.
 
 #![allow(unsafe_code)]
 
@@ -18,27 +18,28 @@ use crate::sync::{UnsafeCell, const_outside_models};
 ///
 /// # Safety
 /// The implementation guarantees:
-/// - It calls the function of an armed timer once, unless [`disarm`](Timers::disarm) was in time: with [`Call::Run`], and
-///   then not before its time, or with [`Call::Stop`] if the timers end before.
+/// - It calls the function of an armed timer once, unless [`disarm`](Timers::disarm) was in time: with
+///   [`Call::Run`], and then not before its time, or with [`Call::Stop`] if the timers end before.
 /// - It does not touch the timer after that call: the call may have destroyed it.
-/// - When [`disarm`](Timers::disarm) has returned, the function is not called any more, and is not being called by another
-///   thread.
+/// - When [`disarm`](Timers::disarm) has returned, the function is not called any more, and is not being
+///   called by another thread.
 /// - A call of [`arm`](Timers::arm) or [`arm_after`](Timers::arm_after) that unwinds has not armed the timer.
 pub unsafe trait Timers: Send + Sync {
     /// Returns the time of the clock.
     fn now(&self) -> Instant;
 
-    /// Arms the timer: it is called when the clock has reached `at`, or later. Earlier timers are called first, and those of
-    /// the same time in the order in which they were armed. The call may happen on another thread before this returns. Timers
-    /// that have ended call at once, with [`Call::Stop`].
+    /// Arms the timer: it is called when the clock has reached `at`, or later. Earlier timers are called
+    /// first, and those of the same time in the order in which they were armed. The call may happen on
+    /// another thread before this returns. Timers that have ended call at once, with [`Call::Stop`].
     ///
     /// # Safety
-    /// The timer does not move until its function was called or `disarm` has returned, and is not armed already.
+    /// The timer does not move until its function was called or `disarm` has returned, and is not armed
+    /// already.
     unsafe fn arm(&self, timer: NonNull<Timer>, at: Instant);
 
-    /// Arms the timer for `duration` from now. Returns the time of the call, if it is known already. Timers whose thread reads
-    /// the clock soon anyway may count from then on, so that arming does not read the clock. The call is never earlier than
-    /// `now` plus `duration`.
+    /// Arms the timer for `duration` from now. Returns the time of the call, if it is known already. Timers
+    /// whose thread reads the clock soon anyway may count from then on, so that arming does not read the
+    /// clock. The call is never earlier than `now` plus `duration`.
     ///
     /// `now` plus `duration` must be a representable time.
     ///
@@ -51,8 +52,8 @@ pub unsafe trait Timers: Send + Sync {
         Some(at)
     }
 
-    /// Returns the time of a timer that [`arm_after`](Timers::arm_after) has armed without knowing it, if the timer still waits
-    /// and the time is known by now.
+    /// Returns the time of a timer that [`arm_after`](Timers::arm_after) has armed without knowing it, if the
+    /// timer still waits and the time is known by now.
     ///
     /// # Safety
     /// As for [`disarm`](Timers::disarm).
@@ -61,20 +62,21 @@ pub unsafe trait Timers: Send + Sync {
         None
     }
 
-    /// Disarms the timer. Returns true if that was in time: then its function is not called. Otherwise it has been called. If
-    /// another thread is calling it now, this waits for that. From inside its own call it returns at once.
+    /// Disarms the timer. Returns true if that was in time: then its function is not called. Otherwise it has
+    /// been called. If another thread is calling it now, this waits for that. From inside its own call it
+    /// returns at once.
     ///
     /// # Safety
-    /// The timer was armed by these timers, and `arm` has returned. It still exists, and no other thread disarms it at the same
-    /// time.
+    /// The timer was armed by these timers, and `arm` has returned. It still exists, and no other thread
+    /// disarms it at the same time.
     unsafe fn disarm(&self, timer: NonNull<Timer>) -> bool;
 }
 
 /// A timer, inside of the work that waits for it: one function, and storage for the links of the [`Timers`].
 ///
-/// The function is called on the thread of the timers and delays all other timers. It only passes the event on, for example by
-/// posting a [`Runnable`](super::Runnable), and runs no code of the program. It does not unwind: if it does, the process
-/// aborts.
+/// The function is called on the thread of the timers and delays all other timers. It only passes the event
+/// on, for example by posting a [`Runnable`](super::Runnable), and runs no code of the program. It does not
+/// unwind: if it does, the process aborts.
 ///
 /// 1. `links` belongs to the timers that have armed it, which let one thread at a time access it.
 /// 2. `call` does not change.
@@ -84,8 +86,8 @@ pub struct Timer {
     call: unsafe fn(NonNull<Timer>, Call),
 }
 
-/// The links of a [`Timer`], for its [`Timers`]. Enough for doubly linked lists. The timers define the meaning of each
-/// field.
+/// The links of a [`Timer`], for its [`Timers`]. Enough for doubly linked lists. The timers define the
+/// meaning of each field.
 #[derive(Debug)]
 pub struct TimerLinks {
     /// The time of the call, in the unit of the timers.
@@ -115,18 +117,20 @@ impl Timer {
     /// Returns the address of the links.
     ///
     /// # Safety
-    /// The timer exists. The links belong to the timers that have armed it last, and may be read once those have written them.
+    /// The timer exists. The links belong to the timers that have armed it last, and may be read once those
+    /// have written them.
     #[inline]
     pub unsafe fn links(timer: NonNull<Self>) -> *mut TimerLinks {
         // SAFETY: the timer exists, by the contract of this function. Only a pointer to a field is made.
         unsafe { (*timer.as_ptr()).links.get().cast() }
     }
 
-    /// Calls the function of the timer. `extern "C"`, which does not unwind: the caller has other timers to call, and must not
-    /// be unwound.
+    /// Calls the function of the timer. `extern "C"`, which does not unwind: the caller has other timers to
+    /// call, and must not be unwound.
     ///
     /// # Safety
-    /// Called by the timers, once for each time that the timer was armed. The timer may be destroyed by the call.
+    /// Called by the timers, once for each time that the timer was armed. The timer may be destroyed by the
+    /// call.
     #[expect(improper_ctypes_definitions, reason = "it is never called from C")]
     pub unsafe extern "C" fn call(timer: NonNull<Self>, call: Call) {
         // SAFETY: the contract of `arm`: the timer exists until its function is called.

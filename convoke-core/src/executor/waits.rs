@@ -1,5 +1,5 @@
-//! The wait site of a task, for diagnosis: one word, written at every wait, and read from any thread. It shares the word with
-//! the link of the task in a queue, because a task that waits is in none.
+//! The wait site of a task, for diagnosis: one word, written at every wait, and read from any thread. It
+//! shares the word with the link of the task in a queue, because a task that waits is in none.
 
 #![allow(unsafe_code)]
 

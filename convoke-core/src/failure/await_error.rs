@@ -2,11 +2,12 @@
 
 use crate::Never;
 
-/// The error type of a sender that can be awaited. A sender that cannot fail yields its value, every other one a `Result`.
+/// The error type of a sender that can be awaited. A sender that cannot fail yields its value, every other
+/// one a `Result`.
 ///
-/// Stable Rust cannot express "any type but [`Never`]". It can express "any type that is `Unpin`": error types are, and
-/// `Never` is not. A sender whose error type is not `Unpin` is awaited with `sender.into_result().await`, or with the error in
-/// a `Box`.
+/// Stable Rust cannot express "any type but [`Never`]". It can express "any type that is `Unpin`": error
+/// types are, and `Never` is not. A sender whose error type is not `Unpin` is awaited with
+/// `sender.into_result().await`, or with the error in a `Box`.
 #[diagnostic::on_unimplemented(
     message = "a sender that fails with `{Self}` cannot be awaited as it is",
     label = "the error of the awaited sender is not known to be `Unpin`",

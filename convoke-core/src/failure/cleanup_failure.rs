@@ -1,5 +1,6 @@
-//! How the error of a clean-up combines with the result of the body before it. The clean-ups are in a crate above. The trait
-//! is here because only the crate that defines `Never` can distinguish it from all other error types.
+//! How the error of a clean-up combines with the result of the body before it. The clean-ups are in a crate
+//! above. The trait is here because only the crate that defines `Never` can distinguish it from all other
+//! error types.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -10,10 +11,10 @@ use crate::Never;
 /// The error of a clean-up after a body that returned an `O`, in `using` and its like.
 ///
 /// - If the clean-up cannot fail, its error is [`Never`], and the body returns any type.
-/// - If it fails with a [`std::error::Error`], the body returns a `Result` whose error type it converts into, as by `?`. If
-///   both fail, the body's error is the outcome, and the clean-up's error is reported.
-/// - Or the body returns a plain value of a type in the list below, which becomes a `Result`. (The list exists because stable
-///   Rust cannot express "any type but `Result`".)
+/// - If it fails with a [`std::error::Error`], the body returns a `Result` whose error type it converts into,
+///   as by `?`. If both fail, the body's error is the outcome, and the clean-up's error is reported.
+/// - Or the body returns a plain value of a type in the list below, which becomes a `Result`. (The list
+///   exists because stable Rust cannot express "any type but `Result`".)
 #[diagnostic::on_unimplemented(
     message = "a clean-up that fails with `{Self}` does not fit a body that returns `{O}`",
     label = "the error `{Self}` of the clean-up would have nowhere to go",
@@ -27,8 +28,8 @@ pub trait CleanupFailure<O>: Sized {
     /// Returns the result of the body: the clean-up succeeded, or its error was reported.
     fn go_on(output: O) -> Self::Output;
 
-    /// Combines the error with the result of the body. If the body has failed too, returns the body's error, and this one to be
-    /// reported.
+    /// Combines the error with the result of the body. If the body has failed too, returns the body's error,
+    /// and this one to be reported.
     fn fail(self, output: O) -> (Self::Output, Option<Self>);
 }
 

@@ -4,7 +4,8 @@ use crate::Never;
 
 /// An error that converts into an `E`: by `From`, as with `?`. [`Never`] converts into every type.
 ///
-/// Defined beside [`AwaitError`](crate::AwaitError) because it distinguishes `Never` from all other types, too.
+/// Defined beside [`AwaitError`](crate::AwaitError) because it distinguishes `Never` from all other types,
+/// too.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not convert into `{E}`",
     note = "`{Self}` must be a `std::error::Error`, and `{E}` must be `From<{Self}>`"

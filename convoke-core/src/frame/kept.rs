@@ -1,11 +1,11 @@
-//! A frame that is stored beside its owner from poll to poll. The fields that do not change are written once, and code
-//! inside finds the owner by its number. For a generator, which is polled once for each value: there the cost of a poll
-//! is what it writes.
+//! A frame that is stored beside its owner from poll to poll. The fields that do not change are written once,
+//! and code inside finds the owner by its number. For a generator, which is polled once for each value: there
+//! the cost of a poll is what it writes.
 //!
-//! 1. A kept frame is the first field of its owner. Neither of them moves from [`settle`](KeptFrame::settle) on, and
-//!    they are changed only through cells.
-//! 2. `task`, `stop_requested` and `held` of the frame, and `outer`, belong to the poll that runs. Between polls nothing
-//!    dereferences their pointers.
+//! 1. A kept frame is the first field of its owner. Neither of them moves from [`settle`](KeptFrame::settle)
+//!    on, and they are changed only through cells.
+//! 2. `task`, `stop_requested` and `held` of the frame, and `outer`, belong to the poll that runs. Between
+//!    polls nothing dereferences their pointers.
 //! 3. `is_kept` is true only in frames whose owner has called `settle`.
 
 #![allow(unsafe_code)]
@@ -71,13 +71,15 @@ impl KeptFrame {
     /// # Safety
     /// The owner does not move until it is dropped, and until then there are only shared references to it.
     pub unsafe fn settle<O: KeepsFrame>(owner: NonNull<O>) {
-        // SAFETY: the contract of this function: the owner exists, and there are only shared references to it.
+        // SAFETY: the contract of this function: the owner exists, and there are only shared references to
+        // it.
         let owner = unsafe { owner.as_ref() };
         // SAFETY: the contract of `KeepsFrame`: a `KeptFrame` is its first field.
         let kept = unsafe { &*ptr::from_ref(owner).cast::<Self>() };
         let frame = kept.frame.get().cast::<Frame<'static>>();
-        // SAFETY: rule 1: the owner stays there until it is dropped, and so until the frame is, which is a part of it: the
-        // references are valid for as long as they can be used. Nothing runs inside yet, so nothing else accesses the frame.
+        // SAFETY: rule 1: the owner stays there until it is dropped, and so until the frame is, which is a
+        // part of it: the references are valid for as long as they can be used. Nothing runs inside yet, so
+        // nothing else accesses the frame.
         unsafe {
             let stopped = owner.stopped();
             (&raw mut (*frame).stopped).write(transmute::<&Cell<bool>, &'static Cell<bool>>(stopped));
@@ -96,8 +98,8 @@ impl KeptFrame {
     #[inline]
     pub unsafe fn within<R>(&self, outer: &Frame<'_>, asked: bool, f: impl FnOnce() -> R) -> R {
         let frame = self.frame.get().cast::<Frame<'static>>();
-        // SAFETY: rule 2: `outer` is borrowed until this returns, and what is written is not used afterwards. Nothing runs
-        // inside, by the contract of this function, so nothing else accesses the frame now.
+        // SAFETY: rule 2: `outer` is borrowed until this returns, and what is written is not used afterwards.
+        // Nothing runs inside, by the contract of this function, so nothing else accesses the frame now.
         unsafe {
             (&raw mut (*frame).task).write(transmute::<TaskPart<'_>, TaskPart<'static>>(outer.task));
             (&raw mut (*frame).stop_requested).write(asked);
@@ -129,8 +131,8 @@ impl KeptFrame {
         unsafe { (*frame).held.get() }
     }
 
-    /// Returns the kept frame of this number if it is that of the owner of `frame`. It exists for as long as `frame`. Its
-    /// owner has the same address.
+    /// Returns the kept frame of this number if it is that of the owner of `frame`. It exists for as long as
+    /// `frame`. Its owner has the same address.
     #[inline]
     pub fn nearest(frame: &Frame<'_>, number: u64) -> Option<NonNull<Self>> {
         let kept = NonNull::from(frame.owner).cast::<Self>();

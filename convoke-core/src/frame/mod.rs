@@ -1,18 +1,18 @@
 //! The poll frame: what a future knows of the task that polls it, without being handed anything.
 //!
 //! # Protocol
-//! - While a task, scope or other owner polls a body, a thread-local points to the nearest [`Frame`], the *current
-//!   frame*. [`Frame::within`] sets it and restores the one before, like a stack. The pointer owns nothing. Only the
-//!   polling thread reads it, and only during the poll.
-//! - A frame names its [`FrameOwner`] and carries three flags. *Stop requested* is an input: set by the owner for this
-//!   poll, read by the futures inside. *Stopped* and *held* are outputs: set by the futures inside, read by the owner
-//!   when the poll returns.
-//! - **Stopped.** A future that honours a stop calls [`Frame::set_stopped`] and returns `Pending`. The owner sees the
-//!   flag, drops the body in place, and ends as stopped. So a stop unwinds any `async fn` in between, on stable Rust and
-//!   without their help.
-//! - **Held.** A future that must not be dropped yet, because it cleans up or waits for work that it has stopped,
-//!   calls [`Frame::hold`] at every poll that returns `Pending`. The owner then keeps the body and waits. So a sibling in
-//!   a foreign `join!` that stops faster does not cut a clean-up short.
+//! - While a task, scope or other owner polls a body, a thread-local points to the nearest [`Frame`], the
+//!   *current frame*. [`Frame::within`] sets it and restores the one before, like a stack. The pointer owns
+//!   nothing. Only the polling thread reads it, and only during the poll.
+//! - A frame names its [`FrameOwner`] and carries three flags. *Stop requested* is an input: set by the owner
+//!   for this poll, read by the futures inside. *Stopped* and *held* are outputs: set by the futures inside,
+//!   read by the owner when the poll returns.
+//! - **Stopped.** A future that honours a stop calls [`Frame::set_stopped`] and returns `Pending`. The owner
+//!   sees the flag, drops the body in place, and ends as stopped. So a stop unwinds any `async fn` in
+//!   between, on stable Rust and without their help.
+//! - **Held.** A future that must not be dropped yet, because it cleans up or waits for work that it has
+//!   stopped, calls [`Frame::hold`] at every poll that returns `Pending`. The owner then keeps the body and
+//!   waits. So a sibling in a foreign `join!` that stops faster does not cut a clean-up short.
 //! - The request reaches the flag, and goes from there to awaited operations, over the stop bridge: see
 //!   [`stop`](crate::stop).
 //!
@@ -79,8 +79,8 @@ pub struct Frame<'a> {
     task: TaskPart<'a>,
     /// True if a stop had been requested when this poll began. A later request wakes the task again.
     stop_requested: bool,
-    /// True if the owner starts with a [`KeptFrame`]: rule 3 of `kept.rs`. A cell only to lie beside `held`, so that both
-    /// are written at once.
+    /// True if the owner starts with a [`KeptFrame`]: rule 3 of `kept.rs`. A cell only to lie beside `held`,
+    /// so that both are written at once.
     is_kept: Cell<bool>,
     held: Cell<bool>,
     /// Belongs to the owner, which stores it from poll to poll.
@@ -91,7 +91,8 @@ pub struct Frame<'a> {
 #[derive(Clone, Copy)]
 struct TaskPart<'a> {
     owner: &'a dyn OperationOwner,
-    /// The task's own waker, or that of a child of a combinator that polls all its children when a stop is requested.
+    /// The task's own waker, or that of a child of a combinator that polls all its children when a stop is
+    /// requested.
     waker: &'a Waker,
     waits: &'a Waits,
 }
@@ -122,8 +123,8 @@ impl Drop for RestoreFrame {
 }
 
 impl<'a> Frame<'a> {
-    /// Creates the outermost frame of a task, for one poll. `waker` is the task's own, `asked` says whether a stop was
-    /// requested, and `stopped` is a flag that the task stores.
+    /// Creates the outermost frame of a task, for one poll. `waker` is the task's own, `asked` says whether a
+    /// stop was requested, and `stopped` is a flag that the task stores.
     #[inline]
     pub fn outermost<T: FrameOwner + OperationOwner>(
         task: &'a T,
@@ -147,8 +148,9 @@ impl<'a> Frame<'a> {
         Frame::with(owner, self.task, asked, stopped)
     }
 
-    /// Creates a frame for one of several bodies that the owner polls with wakers of their own. When a stop is requested
-    /// the owner polls all of them, woken or not; so they need not register their wakers for that.
+    /// Creates a frame for one of several bodies that the owner polls with wakers of their own. When a stop
+    /// is requested the owner polls all of them, woken or not; so they need not register their wakers for
+    /// that.
     pub fn inside_among<'b>(
         &'b self,
         owner: &'b dyn FrameOwner,
@@ -188,8 +190,9 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// Polls once more: one future inside is stopped, another one is held. If the held one was dropped in the same poll,
-    /// by a foreign `select!`, nothing would ever poll the task again; a second poll shows whether it still exists.
+    /// Polls once more: one future inside is stopped, another one is held. If the held one was dropped in the
+    /// same poll, by a foreign `select!`, nothing would ever poll the task again; a second poll shows whether
+    /// it still exists.
     #[cold]
     fn poll_again<F: Future + ?Sized>(&self, body: Pin<&mut F>, cx: &mut Context<'_>) -> Polled<F::Output> {
         self.held.set(false);
@@ -215,8 +218,8 @@ impl<'a> Frame<'a> {
     #[inline]
     pub fn current<R>(f: impl FnOnce(Option<&Frame<'_>>) -> R) -> R {
         let frame = ThisThread::with(|thread| thread.current_frame.get()).cast::<Frame<'_>>();
-        // SAFETY: `within`, of this type or of `KeptFrame`, set the pointer and is further up on this stack. It borrows the
-        // frame until it restores the pointer, and the reference does not leave `f`.
+        // SAFETY: `within`, of this type or of `KeptFrame`, set the pointer and is further up on this stack.
+        // It borrows the frame until it restores the pointer, and the reference does not leave `f`.
         f(unsafe { frame.as_ref() })
     }
 
@@ -241,8 +244,8 @@ impl<'a> Frame<'a> {
         self.task.owner
     }
 
-    /// Returns true if this waker leads to a poll when a stop is requested: it is the task's own, or that of a child of a
-    /// combinator that polls all its children then. Other wakers need a [`StopWatch`].
+    /// Returns true if this waker leads to a poll when a stop is requested: it is the task's own, or that of
+    /// a child of a combinator that polls all its children then. Other wakers need a [`StopWatch`].
     #[inline]
     pub fn is_own_waker(&self, waker: &Waker) -> bool {
         self.task.waker.will_wake(waker)
@@ -271,7 +274,8 @@ impl<'a> Frame<'a> {
         self.held.get()
     }
 
-    /// Resets the *held* flag of the current frame: the futures that set it since `since` have ended in the same poll.
+    /// Resets the *held* flag of the current frame: the futures that set it since `since` have ended in the
+    /// same poll.
     #[inline]
     pub fn forget_holds(since: HeldBefore) {
         Frame::current(|frame| {
@@ -303,7 +307,8 @@ impl<'a> Frame<'a> {
         self.stop_requested
     }
 
-    /// Ends as stopped if a stop was requested. Returns true if so: the caller, a future, returns `Pending` now.
+    /// Ends as stopped if a stop was requested. Returns true if so: the caller, a future, returns `Pending`
+    /// now.
     #[inline]
     pub fn honour_stop(&self) -> bool {
         if self.stop_requested {

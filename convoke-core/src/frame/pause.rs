@@ -1,5 +1,5 @@
-//! How a future that waits honours a stop: when it is first polled, even if it would not have to wait, and while it
-//! waits.
+//! How a future that waits honours a stop: when it is first polled, even if it would not have to wait, and
+//! while it waits.
 
 use core::future::poll_fn;
 use core::panic::Location;
@@ -29,8 +29,8 @@ impl Pause {
 
     /// Ends as stopped if a stop was requested by now. Returns true if so: the caller returns `Pending` now.
     ///
-    /// Checks the present state instead of that at the beginning of the poll: a loop of calls none of which has to wait is
-    /// a single poll, and would not see a request that is made meanwhile.
+    /// Checks the present state instead of that at the beginning of the poll: a loop of calls none of which
+    /// has to wait is a single poll, and would not see a request that is made meanwhile.
     #[inline]
     pub fn is_stopped() -> bool {
         Frame::current(|frame| {
@@ -44,8 +44,8 @@ impl Pause {
         })
     }
 
-    /// Ends as stopped if a stop was requested when the poll began. Returns true if so: the caller returns `Pending` now.
-    /// Enough for a future that is about to wait, because a later request wakes the task.
+    /// Ends as stopped if a stop was requested when the poll began. Returns true if so: the caller returns
+    /// `Pending` now. Enough for a future that is about to wait, because a later request wakes the task.
     #[inline]
     pub fn was_stopped() -> bool {
         Frame::current(|frame| frame.is_some_and(Frame::honour_stop))
@@ -56,7 +56,8 @@ impl Pause {
         poll_fn(|_| if Self::is_stopped() { Poll::Pending } else { Poll::Ready(()) }).await;
     }
 
-    /// Registers the caller, a future that returns `Pending` now, to be polled again when a stop is requested.
+    /// Registers the caller, a future that returns `Pending` now, to be polled again when a stop is
+    /// requested.
     #[inline]
     pub fn wait(&mut self, cx: &Context<'_>) {
         Frame::current(|frame| {

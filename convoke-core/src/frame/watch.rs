@@ -1,5 +1,6 @@
-//! Wakes a future for a stop request if the task's own waker does not reach it: behind a combinator that gives its
-//! children wakers of their own and polls only those that were woken. Point 4 of the stop bridge, see `stop`.
+//! Wakes a future for a stop request if the task's own waker does not reach it: behind a combinator that
+//! gives its children wakers of their own and polls only those that were woken. Point 4 of the stop bridge,
+//! see `stop`.
 
 use core::fmt;
 use core::mem::ManuallyDrop;
@@ -9,10 +10,12 @@ use core::task::{Context, Waker};
 use super::Frame;
 use crate::{Panic, StopReason, StopToken};
 
-/// The stop registration of a future that waits. One word, and free as long as it is polled with its task's own waker.
+/// The stop registration of a future that waits. One word, and free as long as it is polled with its task's
+/// own waker.
 #[derive(Default)]
 pub struct StopWatch {
-    /// Dropped by `drop` and not by the compiler: it is hardly ever there, and the code that drops it is long.
+    /// Dropped by `drop` and not by the compiler: it is hardly ever there, and the code that drops it is
+    /// long.
     registered: ManuallyDrop<Option<Box<Registered>>>,
 }
 
@@ -38,8 +41,8 @@ impl StopWatch {
         Self { registered: ManuallyDrop::new(None) }
     }
 
-    /// Registers the waker of a future that is about to wait, unless it is the task's own: it is then called when a stop is
-    /// requested.
+    /// Registers the waker of a future that is about to wait, unless it is the task's own: it is then called
+    /// when a stop is requested.
     #[inline]
     pub fn watch(&mut self, frame: &Frame<'_>, cx: &Context<'_>) {
         if !frame.is_own_waker(cx.waker()) {
@@ -64,8 +67,8 @@ impl StopWatch {
         });
     }
 
-    /// Drops the registration. A foreign waker may panic when it is dropped. The panic hook has reported it; it must not
-    /// unwind the future, which may be about to return its result.
+    /// Drops the registration. A foreign waker may panic when it is dropped. The panic hook has reported it;
+    /// it must not unwind the future, which may be about to return its result.
     #[cold]
     fn unregister(&mut self) {
         let registered = self.registered.take();

@@ -1,4 +1,5 @@
-//! Code that runs when a stop is requested. The list node lies inside the callback: registering allocates nothing.
+//! Code that runs when a stop is requested. The list node lies inside the callback: registering allocates
+//! nothing.
 
 #![allow(unsafe_code)]
 
@@ -12,14 +13,14 @@ use super::state::{Node, Onward, StopState};
 use super::{StopReason, StopRef, StopToken};
 use crate::sync::UnsafeCell;
 
-/// A closure that runs when a stop is requested: once, on the thread that makes the request. If the request was made
-/// before [`register`](StopCallback::register), it runs there at once.
+/// A closure that runs when a stop is requested: once, on the thread that makes the request. If the request
+/// was made before [`register`](StopCallback::register), it runs there at once.
 ///
-/// Dropping the callback removes it. If the closure runs on another thread at that moment, the drop waits for it. A
-/// closure may drop its own callback.
+/// Dropping the callback removes it. If the closure runs on another thread at that moment, the drop waits for
+/// it. A closure may drop its own callback.
 ///
-/// The closure is `'static`: a boxed callback may be leaked, and then stays registered for as long as the source lives,
-/// which may be longer than anything the closure could borrow.
+/// The closure is `'static`: a boxed callback may be leaked, and then stays registered for as long as the
+/// source lives, which may be longer than anything the closure could borrow.
 ///
 /// ```
 /// use std::pin::pin;
@@ -52,21 +53,23 @@ impl<'t, F: FnOnce(StopReason) + Send + 'static> StopCallback<'t, F> {
         Self { raw: RawCallback::new(Call(f)), state: token.state() }
     }
 
-    /// Registers the callback, or runs the closure now if a stop was requested already. A second call does nothing.
+    /// Registers the callback, or runs the closure now if a stop was requested already. A second call does
+    /// nothing.
     #[inline]
     pub fn register(self: Pin<&Self>) {
         let this = self.get_ref();
         if !this.raw.is_registered() {
-            // SAFETY: rule 1 of `RawCallback`: `self` is pinned, so the node does not move until it is dropped, and dropping
-            // it removes it. Rule 2: `'t` borrows the state for longer than `self` lives, and `F` is `'static`. Rule 3:
-            // `is_registered` was false.
+            // SAFETY: rule 1 of `RawCallback`: `self` is pinned, so the node does not move until it is
+            // dropped, and dropping it removes it. Rule 2: `'t` borrows the state for longer than `self`
+            // lives, and `F` is `'static`. Rule 3: `is_registered` was false.
             unsafe { this.raw.register_with(this.state) };
         }
     }
 }
 
-/// Does nothing. It tells the compiler that dropping a callback uses what `'t` borrows: dropping `raw` removes it from
-/// the list in `state`, which the type of `raw` does not show. So a token cannot be dropped before its callbacks.
+/// Does nothing. It tells the compiler that dropping a callback uses what `'t` borrows: dropping `raw`
+/// removes it from the list in `state`, which the type of `raw` does not show. So a token cannot be dropped
+/// before its callbacks.
 impl<F: FnOnce(StopReason) + Send + 'static> Drop for StopCallback<'_, F> {
     #[inline]
     fn drop(&mut self) {}
@@ -91,13 +94,14 @@ impl<F: FnOnce(StopReason) + Send + 'static> OwnedStopCallback<F> {
         Self { raw: RawCallback::new(Call(f)), token }
     }
 
-    /// Registers the callback, or runs the closure now if a stop was requested already. A second call does nothing.
+    /// Registers the callback, or runs the closure now if a stop was requested already. A second call does
+    /// nothing.
     pub fn register(self: Pin<&Self>) {
         let this = self.get_ref();
         if !this.raw.is_registered() {
-            // SAFETY: rule 1 of `RawCallback`: `self` is pinned, so the node does not move until it is dropped, and dropping
-            // it removes it. Rule 2: `token` keeps the source alive and is dropped after `raw`, and `F` is `'static`.
-            // Rule 3: `is_registered` was false.
+            // SAFETY: rule 1 of `RawCallback`: `self` is pinned, so the node does not move until it is
+            // dropped, and dropping it removes it. Rule 2: `token` keeps the source alive and is dropped
+            // after `raw`, and `F` is `'static`. Rule 3: `is_registered` was false.
             unsafe { this.raw.register(this.token.as_ref()) };
         }
     }
@@ -111,15 +115,15 @@ impl<F: FnOnce(StopReason) + Send + 'static> fmt::Debug for OwnedStopCallback<F>
     }
 }
 
-/// The code that a [`RawCallback`] runs. A trait of its own instead of `FnOnce`, so that operations can name the type
-/// that they register.
+/// The code that a [`RawCallback`] runs. A trait of its own instead of `FnOnce`, so that operations can name
+/// the type that they register.
 pub trait OnStop: Send {
     /// Runs when the stop is requested.
     fn on_stop(self, reason: StopReason);
 
-    /// Returns the source that this callback passes the request on to, instead of calling it. The loop that runs the
-    /// callbacks goes on there, so that a request does not recurse, however long the chain of sources is. The default
-    /// calls [`on_stop`](OnStop::on_stop).
+    /// Returns the source that this callback passes the request on to, instead of calling it. The loop that
+    /// runs the callbacks goes on there, so that a request does not recurse, however long the chain of
+    /// sources is. The default calls [`on_stop`](OnStop::on_stop).
     #[doc(hidden)]
     #[inline]
     fn pass_on(self, reason: StopReason) -> Option<Onward>
@@ -146,8 +150,8 @@ impl<F: FnOnce(StopReason) + Send> OnStop for Call<F> {
 ///
 /// Rules of the fields:
 /// 4. `node` belongs to the state from `register` on: rule 1 of `StopState`.
-/// 5. `call` belongs to the thread that runs it. The state lets one thread run it (rule 3 of `StopState`); if the
-///    callback was not inserted, that is the thread in `register`.
+/// 5. `call` belongs to the thread that runs it. The state lets one thread run it (rule 3 of `StopState`); if
+///    the callback was not inserted, that is the thread in `register`.
 /// 6. `state` belongs to the owner.
 pub struct RawCallback<C> {
     /// Not a cell of a model: the list holds pointers to it, and the lock of the state guards it.
@@ -159,8 +163,8 @@ pub struct RawCallback<C> {
 }
 
 // Not `Sync`: `is_registered` is safe to call and reads `state`, which rule 6 leaves to the owner.
-// SAFETY: rules 4 to 6 say which thread uses which field: the node is guarded by the state's lock, `call` is `Send`, and
-// `state` moves with the owner.
+// SAFETY: rules 4 to 6 say which thread uses which field: the node is guarded by the state's lock, `call` is
+// `Send`, and `state` moves with the owner.
 unsafe impl<C: Send> Send for RawCallback<C> {}
 
 impl<C: OnStop> RawCallback<C> {
@@ -178,8 +182,8 @@ impl<C: OnStop> RawCallback<C> {
     /// Registers the callback with the token's source, or runs it at once if a stop was requested already.
     ///
     /// # Safety
-    /// The callback does not move from here on. The source behind `token`, and what the call borrows, live until the
-    /// callback is removed or dropped. Called by the owner, and not while it is registered.
+    /// The callback does not move from here on. The source behind `token`, and what the call borrows, live
+    /// until the callback is removed or dropped. Called by the owner, and not while it is registered.
     #[inline]
     pub unsafe fn register(&self, token: StopRef<'_>) {
         // SAFETY: rules 1 to 3, which the contract of this function repeats.
@@ -211,8 +215,8 @@ impl<C: OnStop> RawCallback<C> {
     unsafe fn invoke(node: NonNull<Node>, reason: StopReason) -> Option<Onward> {
         // The offset of the node is not fixed, because the type is not `repr(C)`: hence `offset_of`.
         let this = node.as_ptr().wrapping_byte_sub(core::mem::offset_of!(Self, node)).cast::<Self>();
-        // SAFETY: the node pointer came from `self.node()`, which derives it from all of `Self`. Rule 5: the state calls
-        // this once. The call is moved out before it runs, because it may destroy the callback.
+        // SAFETY: the node pointer came from `self.node()`, which derives it from all of `Self`. Rule 5: the
+        // state calls this once. The call is moved out before it runs, because it may destroy the callback.
         let call = unsafe { (*this).call.with_mut(|call| (*call).take()) };
         call.and_then(|call| call.pass_on(reason))
     }
@@ -232,8 +236,8 @@ impl<C> RawCallback<C> {
     #[inline]
     pub unsafe fn remove(&self) {
         if let Some(state) = self.state.take() {
-            // SAFETY: rule 2: the state is alive. The node was inserted, as `state` is set, and `take` makes this the only
-            // removal.
+            // SAFETY: rule 2: the state is alive. The node was inserted, as `state` is set, and `take` makes
+            // this the only removal.
             unsafe { state.as_ref().remove(self.node()) };
         }
     }
@@ -251,8 +255,8 @@ impl<C> Drop for RawCallback<C> {
     fn drop(&mut self) {
         // Not `remove`, which would also clear `state`: a write that nothing reads.
         if let Some(state) = self.state.get() {
-            // SAFETY: rule 2: the state is alive. The node was inserted and not removed, as `state` is set, and the
-            // destructor runs once.
+            // SAFETY: rule 2: the state is alive. The node was inserted and not removed, as `state` is set,
+            // and the destructor runs once.
             unsafe { state.as_ref().remove(self.node()) };
         }
         // For models: checks that no other thread accesses the closure any more.

@@ -1,5 +1,5 @@
-//! A stop source inside an operation: no allocation, no reference count. Its tokens are borrowed. An owned token is that
-//! of a linked source on the heap, which is created when it is first asked for.
+//! A stop source inside an operation: no allocation, no reference count. Its tokens are borrowed. An owned
+//! token is that of a linked source on the heap, which is created when it is first asked for.
 //!
 //! Rules for the owner of an [`InPlaceStop`]:
 //! 1. It does not move from the first call of `token` on.
@@ -20,17 +20,18 @@ use crate::sync::Mutex;
 /// A stop source that lies in its owner and does not move once it is in use.
 ///
 /// Its owner does not drop it while a callback is registered with it, nor while
-/// [`request_stop`](InPlaceStop::request_stop) runs. (`Children` in `convoke::raw` does this for operations with
-/// children.)
+/// [`request_stop`](InPlaceStop::request_stop) runs. (`Children` in `convoke::raw` does this for operations
+/// with children.)
 pub struct InPlaceStop {
     state: StopState,
     linked: Mutex<Option<Box<Linked>>>,
-    /// Makes the type not `Unpin`, so that `&mut self` is not exclusive for the compiler: dropping `linked` writes to the
-    /// list in `state` through a pointer, and the other way round.
+    /// Makes the type not `Unpin`, so that `&mut self` is not exclusive for the compiler: dropping `linked`
+    /// writes to the list in `state` through a pointer, and the other way round.
     _pinned: PhantomPinned,
 }
 
-/// The linked source on the heap. The callback comes first: dropping it removes it from the list of the `InPlaceStop`.
+/// The linked source on the heap. The callback comes first: dropping it removes it from the list of the
+/// `InPlaceStop`.
 struct Linked {
     callback: RawCallback<Forward>,
     source: StopSource,
@@ -72,9 +73,10 @@ impl InPlaceStop {
         let token = source.token();
         let forward = Forward(token.state.clone().expect("every source is created with a state"));
         let linked = linked.insert(Box::new(Linked { callback: RawCallback::new(forward), source }));
-        // SAFETY: rule 1: we do not move, as the `StopRef` that calls this came from `token`. The callback lies in a box
-        // that `drop` below destroys before the state, and the mutex makes this the only registration. If a stop was
-        // requested already, it forwards at once, to a source that has no other handles yet.
+        // SAFETY: rule 1: we do not move, as the `StopRef` that calls this came from `token`. The callback
+        // lies in a box that `drop` below destroys before the state, and the mutex makes this the only
+        // registration. If a stop was requested already, it forwards at once, to a source that has no other
+        // handles yet.
         unsafe { linked.callback.register(StopRef(Target::InPlace(self))) };
         token
     }
@@ -82,8 +84,8 @@ impl InPlaceStop {
 
 impl Drop for InPlaceStop {
     fn drop(&mut self) {
-        // Before the state: in the order of the fields the state would be dropped first. Needs no lock, as `&mut self` is
-        // exclusive between threads.
+        // Before the state: in the order of the fields the state would be dropped first. Needs no lock, as
+        // `&mut self` is exclusive between threads.
         drop(self.linked.get_mut().unwrap_or_else(|poisoned| poisoned.into_inner()).take());
     }
 }

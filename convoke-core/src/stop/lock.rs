@@ -1,13 +1,16 @@
-//! The lock of a stop state. It is held for a few instructions and never while foreign code runs. So it has no poison,
-//! and costs one exchange to take and one to release. A thread that has to wait spins briefly and then blocks.
+//! The lock of a stop state. It is held for a few instructions and never while foreign code runs. So it has
+//! no poison, and costs one exchange to take and one to release. A thread that has to wait spins briefly and
+//! then blocks.
 //!
-//! 1. `word` says whether the lock is free, taken, or taken with blocked waiters. The thread that moves it from `FREE`
-//!    owns the value until it moves the word back.
-//! 2. A thread that is about to block holds a mutex from its last check of the word until the condition variable takes
-//!    the mutex over. A thread that wakes it acquires that mutex in between. So no wake-up is lost. The lock order is
-//!    `word`, `changing`, `blocked`: no thread waits for one of them while it holds a later one. (One mutex for both
-//!    would not do: releasing the lock, on the way to block until a change, may have to wake a waiter.)
-//! 3. `release` accesses the lock after it is free: the owner of the lock keeps it alive until the guard is dropped.
+//! 1. `word` says whether the lock is free, taken, or taken with blocked waiters. The thread that moves it
+//!    from `FREE` owns the value until it moves the word back.
+//! 2. A thread that is about to block holds a mutex from its last check of the word until the condition
+//!    variable takes the mutex over. A thread that wakes it acquires that mutex in between. So no wake-up is
+//!    lost. The lock order is `word`, `changing`, `blocked`: no thread waits for one of them while it holds a
+//!    later one. (One mutex for both would not do: releasing the lock, on the way to block until a change,
+//!    may have to wake a waiter.)
+//! 3. `release` accesses the lock after it is free: the owner of the lock keeps it alive until the guard is
+//!    dropped.
 
 #![allow(unsafe_code)]
 
@@ -88,7 +91,8 @@ impl<T> Lock<T> {
             }
         }
         let mut blocked = acquire(&self.blocked);
-        // A thread that has been blocked does not know whether others still are, and so leaves the word `WANTED`.
+        // A thread that has been blocked does not know whether others still are, and so leaves the word
+        // `WANTED`.
         while self.word.swap(WANTED, Ordering::Acquire) != FREE {
             blocked = self.freed.wait(blocked).unwrap_or_else(|poisoned| poisoned.into_inner());
         }
@@ -119,8 +123,8 @@ impl<T> Guard<'_, T> {
         self.lock.value.with_mut(|value| value)
     }
 
-    /// Releases the lock, blocks until [`changed`](Guard::changed) is called, and takes the lock again. May return
-    /// without a change.
+    /// Releases the lock, blocks until [`changed`](Guard::changed) is called, and takes the lock again. May
+    /// return without a change.
     pub(super) fn wait_for_change(self) -> Self {
         let lock = self.lock;
         let changing = acquire(&lock.changing);

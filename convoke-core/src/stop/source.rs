@@ -11,7 +11,8 @@ use crate::sync::Arc;
 
 /// The maker of a stop request. Its tokens see the request, and callbacks that are registered with them run.
 ///
-/// A request is made once, with a reason. Dropping the source requests nothing. Clones are handles to the same source.
+/// A request is made once, with a reason. Dropping the source requests nothing. Clones are handles to the
+/// same source.
 ///
 /// ```
 /// use convoke::{StopReason, StopSource};
@@ -39,8 +40,8 @@ impl StopSource {
         Self::with_deadline_option(None)
     }
 
-    /// Creates a source that announces a deadline to everything below it. The source has no clock: the code that sets
-    /// the deadline also requests the stop.
+    /// Creates a source that announces a deadline to everything below it. The source has no clock: the code
+    /// that sets the deadline also requests the stop.
     pub fn with_deadline(deadline: Instant) -> Self {
         Self::with_deadline_option(Some(deadline))
     }
@@ -50,7 +51,8 @@ impl StopSource {
         Self::linked(parent, None)
     }
 
-    /// Creates a source that stops when `parent` does, with a deadline. The earlier one of both deadlines counts.
+    /// Creates a source that stops when `parent` does, with a deadline. The earlier one of both deadlines
+    /// counts.
     pub fn child_with_deadline(parent: &StopToken, deadline: Instant) -> Self {
         Self::linked(parent, Some(deadline))
     }
@@ -101,17 +103,19 @@ impl Default for StopSource {
     }
 }
 
-/// The registration of a child with its parent. Its callback owns the child's state, because the last token of the
-/// child may be dropped inside the callbacks that the request runs.
+/// The registration of a child with its parent. Its callback owns the child's state, because the last token
+/// of the child may be dropped inside the callbacks that the request runs.
 ///
-/// 1. The callback is registered before the link is shared, and removed by the thread that drops the last reference.
+/// 1. The callback is registered before the link is shared, and removed by the thread that drops the last
+///    reference.
 /// 2. Between the two nothing uses the callback but the parent's state.
 pub(super) struct Link {
     callback: RawCallback<Forward>,
     parent: StopToken,
 }
 
-// SAFETY: rules 1 and 2: a shared link gives no access to the callback, which is the only field that is not `Sync`.
+// SAFETY: rules 1 and 2: a shared link gives no access to the callback, which is the only field that is not
+// `Sync`.
 unsafe impl Sync for Link {}
 
 /// Passes a request on to the state that it owns.
@@ -130,16 +134,16 @@ impl super::callback::OnStop for Forward {
 impl Link {
     fn new(child: Arc<StopState>, parent: StopToken) -> Arc<Self> {
         let link = Arc::new(Self { callback: RawCallback::new(Forward(child)), parent });
-        // SAFETY: the callback lies in the `Arc`, so it does not move. `unlink` removes it while the parent token beside
-        // it, which keeps the source alive, still exists.
+        // SAFETY: the callback lies in the `Arc`, so it does not move. `unlink` removes it while the parent
+        // token beside it, which keeps the source alive, still exists.
         unsafe { link.callback.register(link.parent.as_ref()) };
         link
     }
 
     /// Removes the callback and returns the parent token.
     fn unlink(&mut self) -> StopToken {
-        // SAFETY: rule 1: `register` has returned before the link was shared, and `&mut self` shows that this is the
-        // last reference. The parent token keeps the source alive until the line below.
+        // SAFETY: rule 1: `register` has returned before the link was shared, and `&mut self` shows that this
+        // is the last reference. The parent token keeps the source alive until the line below.
         unsafe { self.callback.remove() };
         core::mem::take(&mut self.parent)
     }
@@ -149,8 +153,8 @@ impl Link {
 impl Drop for Link {
     fn drop(&mut self) {
         let mut token = self.unlink();
-        // Two threads that drop the last two tokens of a source at once may both find it shared. The later one then
-        // gets here once more, a level deeper, and goes on with the loop.
+        // Two threads that drop the last two tokens of a source at once may both find it shared. The later
+        // one then gets here once more, a level deeper, and goes on with the loop.
         while let Some(mut link) = token.link.take()
             && let Some(last) = Arc::get_mut(&mut link)
         {

@@ -1,10 +1,10 @@
-//! The state behind sources and tokens: a flag, a reason and a list of callbacks. One lock guards it, which is never
-//! held while foreign code runs.
+//! The state behind sources and tokens: a flag, a reason and a list of callbacks. One lock guards it, which
+//! is never held while foreign code runs.
 //!
 //! Rules:
 //! 1. The links of a node, and the fields of the list, are accessed only with the list's lock held.
-//! 2. A node does not move from `insert` until `remove` has returned or, if it is never removed, for as long as the
-//!    state lives. `remove` returns only when no other thread is inside the node's callback.
+//! 2. A node does not move from `insert` until `remove` has returned or, if it is never removed, for as long
+//!    as the state lives. `remove` returns only when no other thread is inside the node's callback.
 //! 3. The thread that takes a node out of the list to run it calls `invoke` once and does not touch the node
 //!    afterwards: the callback may have destroyed it.
 //! 4. The state outlives `request_stop`: the caller holds a handle that keeps it alive.
@@ -38,13 +38,13 @@ struct List {
     runner: Option<thread::ThreadId>,
     /// The number of threads that wait in `remove` for a callback on another thread.
     waiting: usize,
-    /// The source that this request came from, if it was passed on by another source: see `request_stop`. Used only by
-    /// the thread that runs the callbacks.
+    /// The source that this request came from, if it was passed on by another source: see `request_stop`.
+    /// Used only by the thread that runs the callbacks.
     from: Option<Onward>,
 }
 
-// SAFETY: rule 1: the pointers are dereferenced with the lock held, and rule 2 keeps the nodes alive. `from` is used only
-// by the thread that wrote it, the one that runs the callbacks.
+// SAFETY: rule 1: the pointers are dereferenced with the lock held, and rule 2 keeps the nodes alive. `from`
+// is used only by the thread that wrote it, the one that runs the callbacks.
 unsafe impl Send for List {}
 
 /// One registered callback, as the list knows it.
@@ -55,7 +55,8 @@ pub(crate) struct Node {
     invoke: unsafe fn(NonNull<Node>, StopReason) -> Option<Onward>,
 }
 
-/// A source that a callback passes the request on to, with the handle that keeps it alive until the request is done.
+/// A source that a callback passes the request on to, with the handle that keeps it alive until the request
+/// is done.
 pub struct Onward {
     state: NonNull<StopState>,
     owner: NonNull<()>,
@@ -72,7 +73,8 @@ impl Onward {
         Self { state, owner: state.cast(), release }
     }
 
-    /// Creates one for a source inside an operation. Calls `release(owner)` once, when the callbacks have run.
+    /// Creates one for a source inside an operation. Calls `release(owner)` once, when the callbacks have
+    /// run.
     ///
     /// # Safety
     /// The source stays alive until `release` is called.
@@ -81,8 +83,8 @@ impl Onward {
     }
 
     fn state(&self) -> &StopState {
-        // SAFETY: alive until it is released, by the count of `counted` or the contract of `in_place`; `release` consumes
-        // `self`.
+        // SAFETY: alive until it is released, by the count of `counted` or the contract of `in_place`;
+        // `release` consumes `self`.
         unsafe { self.state.as_ref() }
     }
 
@@ -101,8 +103,8 @@ impl fmt::Debug for Onward {
 
 struct Links {
     next: *mut Node,
-    /// The pointer to this node: the head of the list, or `next` of the node before it. Null after the node was taken
-    /// out to be run.
+    /// The pointer to this node: the head of the list, or `next` of the node before it. Null after the node
+    /// was taken out to be run.
     pointed_by: *mut *mut Node,
 }
 
@@ -117,7 +119,8 @@ impl Node {
     /// The node is alive. The links may be read once `insert` has written them.
     #[inline]
     unsafe fn links(node: *mut Self) -> *mut Links {
-        // SAFETY: the node is alive, by the contract of this function. No reference is made, only a pointer to a field.
+        // SAFETY: the node is alive, by the contract of this function. No reference is made, only a pointer
+        // to a field.
         unsafe { (&raw mut (*node).links).cast() }
     }
 }
@@ -151,7 +154,8 @@ impl StopState {
         if self.stop_requested() { self.list.lock().reason } else { None }
     }
 
-    /// Adds a callback. If a stop was requested already, returns the reason, and the caller runs the callback.
+    /// Adds a callback. If a stop was requested already, returns the reason, and the caller runs the
+    /// callback.
     ///
     /// # Safety
     /// Rule 2 holds for the node, and it is in no list.
@@ -162,7 +166,8 @@ impl StopState {
             return Err(reason);
         }
         let head = list.as_ptr();
-        // SAFETY: rule 1: `list` holds the lock. The node is alive and in no list: the contract of this function.
+        // SAFETY: rule 1: `list` holds the lock. The node is alive and in no list: the contract of this
+        // function.
         unsafe {
             let (head, next) = (&raw mut (*head).head, (*head).head);
             let links = Node::links(node.as_ptr());
@@ -175,8 +180,8 @@ impl StopState {
         Ok(())
     }
 
-    /// Removes a callback. Afterwards it does not run any more, and does not run on another thread. Called from inside
-    /// the callback itself it returns at once.
+    /// Removes a callback. Afterwards it does not run any more, and does not run on another thread. Called
+    /// from inside the callback itself it returns at once.
     ///
     /// # Safety
     /// The node was inserted into this state and has not been removed.
@@ -219,7 +224,8 @@ impl StopState {
             return;
         }
         if list.runner == Some(thread::current().id()) {
-            // The callback removes itself. The address may be reused by a later node, which must not be taken for it.
+            // The callback removes itself. The address may be reused by a later node, which must not be taken
+            // for it.
             list.running = ptr::null();
             return;
         }
@@ -230,12 +236,12 @@ impl StopState {
         list.waiting -= 1;
     }
 
-    /// Requests a stop and runs the callbacks, newest first, on this thread. Returns true if this was the first
-    /// request. If callbacks panic, all others run nevertheless; then the first panic is resumed.
+    /// Requests a stop and runs the callbacks, newest first, on this thread. Returns true if this was the
+    /// first request. If callbacks panic, all others run nevertheless; then the first panic is resumed.
     ///
-    /// A callback that passes the request on to another source does not recurse. This loop goes down to that source,
-    /// runs its callbacks, and comes back up by `from`. The order is that of a recursion, and `remove` waits for the
-    /// same callbacks as it would in a recursion.
+    /// A callback that passes the request on to another source does not recurse. This loop goes down to that
+    /// source, runs its callbacks, and comes back up by `from`. The order is that of a recursion, and
+    /// `remove` waits for the same callbacks as it would in a recursion.
     pub(crate) fn request_stop(&self, reason: StopReason) -> bool {
         match self.begin(reason) {
             Begun::Late => return false,
@@ -284,8 +290,8 @@ impl StopState {
         Begun::WithCallbacks
     }
 
-    /// Runs callbacks until none is left, or until one passes the request on. That one counts as running until
-    /// [`callback_has_run`](Self::callback_has_run) is called.
+    /// Runs callbacks until none is left, or until one passes the request on. That one counts as running
+    /// until [`callback_has_run`](Self::callback_has_run) is called.
     fn run_until_passed_on(&self, reason: StopReason, first_panic: &mut Option<Panic>) -> Option<Onward> {
         let mut list = self.list.lock();
         while let Some(node) = NonNull::new(list.head) {
@@ -297,8 +303,8 @@ impl StopState {
             };
             list.running = node.as_ptr();
             drop(list);
-            // SAFETY: rule 3: this thread took it out of the list, so no other thread runs it, and it is not touched
-            // afterwards. Rule 2: it is alive, because `remove` waits while `running` is this node.
+            // SAFETY: rule 3: this thread took it out of the list, so no other thread runs it, and it is not
+            // touched afterwards. Rule 2: it is alive, because `remove` waits while `running` is this node.
             match Panic::catch(|| unsafe { invoke(node, reason) }) {
                 Ok(None) => {}
                 Ok(next) => return next,
@@ -347,7 +353,8 @@ enum Begun {
 /// The node is in a list whose lock is held, and there is no reference to the list's fields.
 #[inline]
 unsafe fn unlink(node: *mut Node) {
-    // SAFETY: rule 1: the lock is held, by the contract. Rule 2: the node's neighbours are in the list and so alive.
+    // SAFETY: rule 1: the lock is held, by the contract. Rule 2: the node's neighbours are in the list and so
+    // alive.
     unsafe {
         let Links { next, pointed_by } = Node::links(node).read();
         *pointed_by = next;

@@ -79,8 +79,8 @@ impl PartialEq for StopToken {
 
 impl Eq for StopToken {}
 
-/// A borrowed [`StopToken`], as an environment hands it out. Free to copy; [`to_token`](StopRef::to_token) turns it
-/// into an owned one.
+/// A borrowed [`StopToken`], as an environment hands it out. Free to copy; [`to_token`](StopRef::to_token)
+/// turns it into an owned one.
 #[derive(Clone, Copy, Debug)]
 pub struct StopRef<'a>(pub(super) Target<'a>);
 
@@ -128,8 +128,8 @@ impl<'a> StopRef<'a> {
         self.state().and_then(StopState::deadline)
     }
 
-    /// Returns an owned token. If the source lies inside an operation, the first call creates a linked source on the
-    /// heap, which stops when that source does.
+    /// Returns an owned token. If the source lies inside an operation, the first call creates a linked source
+    /// on the heap, which stops when that source does.
     pub fn to_token(self) -> StopToken {
         match self.0 {
             Target::Never => StopToken::never(),

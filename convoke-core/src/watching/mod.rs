@@ -1,12 +1,14 @@
 //! Which task each thread polls, for diagnosis.
 //!
-//! It lies below the tasks, because every poll writes to it. It costs a poll three instructions while no diagnosis is
-//! under way. The diagnosis itself is several layers above.
+//! It lies below the tasks, because every poll writes to it. It costs a poll three instructions while no
+//! diagnosis is under way. The diagnosis itself is several layers above.
 //!
 //! # Protocol
 //! - A thread that polls a task calls [`polls`] first, and [`watch`] if that returns false.
-//! - A thread that runs a loop inside a poll calls [`set_aside`] first, and keeps the result until the loop ends.
-//! - A diagnosis calls [`begin`] and [`end`], on any thread. In between it takes a [`Mark`] and visits the threads by it.
+//! - A thread that runs a loop inside a poll calls [`set_aside`] first, and keeps the result until the loop
+//!   ends.
+//! - A diagnosis calls [`begin`] and [`end`], on any thread. In between it takes a [`Mark`] and visits the
+//!   threads by it.
 
 #[cfg(feature = "loom")]
 mod no_threads;

@@ -1,5 +1,5 @@
-//! The variant of `threads` for models, which records nothing: a model has no `static` that outlives it, and its tasks are
-//! not watched.
+//! The variant of `threads` for models, which records nothing: a model has no `static` that outlives it, and
+//! its tasks are not watched.
 
 use core::ptr::NonNull;
 use std::thread::Thread;

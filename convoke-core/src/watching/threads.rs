@@ -1,13 +1,15 @@
-//! The task that each thread polls: one word for each thread, written when a poll begins, and read by watchers.
+//! The task that each thread polls: one word for each thread, written when a poll begins, and read by
+//! watchers.
 //!
-//! 1. A slot is written by its thread and marked by watchers, each of which has one of the low bits. The thread writes
-//!    words without marks: a mark that is still there means that the thread has begun no poll since.
-//! 2. A slot is in the list from the first poll of its thread until the thread ends. Other threads access it only with
-//!    the lock of the list held.
-//! 3. The address in it is compared, and never dereferenced. It is not cleared when a poll ends, which would double the
-//!    cost: the task tree knows whether that task still runs.
-//! 4. A task that runs a loop inside its poll is the *outer task* of the tasks that the loop polls. It is in a word of its
-//!    own meanwhile.
+//! 1. A slot is written by its thread and marked by watchers, each of which has one of the low bits. The
+//!    thread writes words without marks: a mark that is still there means that the thread has begun no poll
+//!    since.
+//! 2. A slot is in the list from the first poll of its thread until the thread ends. Other threads access it
+//!    only with the lock of the list held.
+//! 3. The address in it is compared, and never dereferenced. It is not cleared when a poll ends, which would
+//!    double the cost: the task tree knows whether that task still runs.
+//! 4. A task that runs a loop inside its poll is the *outer task* of the tasks that the loop polls. It is in
+//!    a word of its own meanwhile.
 
 #![allow(unsafe_code)]
 
@@ -48,14 +50,15 @@ fn list() -> MutexGuard<'static, Vec<Listed>> {
     LIST.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Records that this thread begins to poll the task. Returns false if there is more to do: the thread acts for an owner that
-/// is closed, or it should call [`watch`].
+/// Records that this thread begins to poll the task. Returns false if there is more to do: the thread acts
+/// for an owner that is closed, or it should call [`watch`].
 #[inline]
 pub fn polls(task: NonNull<()>) -> bool {
     Polling::here(|slot| slot.begin(task.addr().get()))
 }
 
-/// Adds this thread to the list, if it is not in it. Returns the number of the watch if a diagnosis is under way.
+/// Adds this thread to the list, if it is not in it. Returns the number of the watch if a diagnosis is under
+/// way.
 #[cold]
 pub fn watch() -> Option<usize> {
     Polling::here(|slot| {
@@ -92,7 +95,8 @@ pub(super) fn watch_changed() {
     }
 }
 
-/// The two words of a slot from before the thread began to run a loop inside a poll: rule 4. Dropping it restores them.
+/// The two words of a slot from before the thread began to run a loop inside a poll: rule 4. Dropping it
+/// restores them.
 #[derive(Debug)]
 pub struct SetAside(Option<(usize, usize)>);
 

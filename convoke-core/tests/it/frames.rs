@@ -80,7 +80,7 @@ fn who_forgets_the_alignment_is_found_out() {
 }
 
 #[test]
-#[should_panic(expected = "somebody else wrote into a frame")]
+#[should_panic(expected = "another frame overlaps this one")]
 fn who_hands_out_the_same_memory_twice_is_found_out() {
     check(|| {
         let only = AtomicPtr::new(ptr::null_mut());
