@@ -20,7 +20,7 @@
 //! | --- | --- |
 //! | [`outcome`], [`Panic`], [`Never`] | how work ends |
 //! | [`stop`] | sources, tokens and callbacks of stop requests |
-//! | [`Executor`], [`ExecutorRef`] | where work runs: contract, type-erased handle, queue, timers, owner threads |
+//! | [`Executor`], [`ExecutorRef`] | where work runs: contract, erased handle, queue, timers, owner threads |
 //! | [`env`](mod@env) | what a parent passes down to its work: executor, stop token, allocator, locals |
 //! | [`frames`] | allocators for the memory of tasks |
 //! | `frame` (in [`raw`]) | the poll frame: what a future knows of the task that polls it |

@@ -44,7 +44,7 @@ pub unsafe trait Adoptable: Sized {
 #[must_use = "futures do nothing until they are awaited"]
 pub struct AdoptedFuture<A: Adoptable> {
     stage: Stage<A>,
-    place: &'static Location<'static>,
+    location: &'static Location<'static>,
     watch: StopWatch,
 }
 
@@ -62,11 +62,11 @@ enum Stage<A: Adoptable> {
 impl<A: Adoptable> Unpin for AdoptedFuture<A> {}
 
 impl<A: Adoptable> AdoptedFuture<A> {
-    /// Creates the future. The location of the caller becomes the wait site of the task.
+    /// Creates the future. The location of the caller becomes the wait location of the task.
     #[inline]
     #[track_caller]
     pub fn new(work: A) -> Self {
-        Self { stage: Stage::New(work), place: Location::caller(), watch: StopWatch::new() }
+        Self { stage: Stage::New(work), location: Location::caller(), watch: StopWatch::new() }
     }
 }
 
@@ -83,14 +83,14 @@ impl<A: Adoptable<Operation: 'static>> Future for AdoptedFuture<A> {
                 // SAFETY: the contract of `Adoptable` is what `start` requires.
                 Stage::New(work) => unsafe { Adopted::start(|receiver| work.connect(receiver), frame, cx) },
                 Stage::Running(running) => running.poll(frame, cx),
-                Stage::Finished => polled_again(A::NAME, this.place),
+                Stage::Finished => polled_again(A::NAME, this.location),
                 Stage::Stopped => Ok(Outcome::Stopped),
             };
             match polled {
                 Ok(outcome) => Some(outcome),
                 Err(running) => {
                     this.stage = Stage::Running(running);
-                    frame.waits_at(this.place);
+                    frame.waits_at(this.location);
                     this.watch.watch(frame, cx);
                     None
                 }
@@ -113,9 +113,9 @@ impl<A: Adoptable<Operation: 'static>> Future for AdoptedFuture<A> {
 /// Panics: the future was polled after it had returned its result. Leaves the frame alone, which is not
 /// involved.
 #[cold]
-pub fn polled_again(what: &str, place: &Location<'_>) -> ! {
+pub fn polled_again(what: &str, location: &Location<'_>) -> ! {
     panic!(
-        "{what} awaited at {place} was polled again after it had finished; a future returns its result once"
+        "{what} awaited at {location} was polled again after it had finished; a future returns its result once"
     )
 }
 
@@ -136,6 +136,6 @@ impl<A: Adoptable> fmt::Debug for AdoptedFuture<A> {
             Stage::Finished => "finished",
             Stage::Stopped => "stopped",
         };
-        f.debug_struct("AdoptedFuture").field("stage", &stage).field("at", &self.place).finish()
+        f.debug_struct("AdoptedFuture").field("stage", &stage).field("at", &self.location).finish()
     }
 }

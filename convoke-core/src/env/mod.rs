@@ -5,7 +5,7 @@
 //! - An environment does not change. [`Env::with`] makes a changed copy, [`Env::child`] the copy for work
 //!   with a life of its own.
 //! - An operation that changes something for its children borrows the rest:
-//!   [`ScopedEnv`](crate::raw::ScopedEnv).
+//!   [`ScopedEnv`].
 //! - Any thread may read an environment.
 
 #![allow(unsafe_code)]

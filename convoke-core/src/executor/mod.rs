@@ -31,7 +31,7 @@
 //! | `contained.rs` | calls that catch the panics of executors |
 //! | `inline.rs` | [`InlineExecutor`] |
 //! | `timers.rs` | the contract of timers |
-//! | `waits.rs` | [`Waits`]: the wait site of a task, in the word of its link |
+//! | `waits.rs` | [`Waits`]: the wait location of a task, in the word of its link |
 
 mod closed;
 mod contained;

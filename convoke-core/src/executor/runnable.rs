@@ -50,7 +50,7 @@ impl WorkKind {
 /// in no queue.
 #[repr(C)]
 pub struct Header {
-    /// The link, or the wait site. Atomic, because a diagnosis reads it at any time.
+    /// The link, or the wait location. Atomic, because a diagnosis reads it at any time.
     link: Waits,
     /// Atomic, because other threads read it while the holder of the [`Runnable`] replaces it.
     kind: AtomicPtr<WorkKind>,
@@ -128,8 +128,8 @@ impl Header {
         &self.link
     }
 
-    /// Returns the wait site, if the work has recorded one since it was last in a queue. For diagnosis, on
-    /// any thread.
+    /// Returns the wait location, if the work has recorded one since it was last in a queue. For diagnosis,
+    /// on any thread.
     pub fn waits_at(&self) -> Option<&'static Location<'static>> {
         self.link.get()
     }

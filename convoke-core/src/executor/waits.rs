@@ -1,4 +1,4 @@
-//! The wait site of a task, for diagnosis: one word, written at every wait, and read from any thread. It
+//! The wait location of a task, for diagnosis: one word, written at every wait, and read from any thread. It
 //! shares the word with the link of the task in a queue, because a task that waits is in none.
 
 #![allow(unsafe_code)]
@@ -11,39 +11,40 @@ use super::runnable::Header;
 use crate::sync::atomic::{AtomicPtr, Ordering};
 use crate::sync::const_outside_models;
 
-/// The wait site of a task, or its link in a queue. A link has the lowest bit clear, a wait site has it set.
+/// The wait location of a task, or its link in a queue. A link has the lowest bit clear, a wait location has
+/// it set.
 #[repr(transparent)]
 pub struct Waits(AtomicPtr<Header>);
 
-const SITE: usize = 1;
+const LOCATION: usize = 1;
 
-const _: () = assert!(align_of::<Location<'static>>() > SITE && align_of::<Header>() > SITE);
+const _: () = assert!(align_of::<Location<'static>>() > LOCATION && align_of::<Header>() > LOCATION);
 
 impl Waits {
     const_outside_models! {
-        /// Creates a word without a wait site or a link.
+        /// Creates a word without a wait location or a link.
         #[inline]
         pub fn new() -> Self {
             Self(AtomicPtr::new(ptr::null_mut()))
         }
     }
 
-    /// Records the wait site.
+    /// Records the wait location.
     #[inline]
-    pub fn set(&self, site: &'static Location<'static>) {
-        let site = ptr::from_ref(site).cast_mut().cast::<Header>();
-        self.0.store(site.wrapping_byte_add(SITE), Ordering::Relaxed);
+    pub fn set(&self, location: &'static Location<'static>) {
+        let location = ptr::from_ref(location).cast_mut().cast::<Header>();
+        self.0.store(location.wrapping_byte_add(LOCATION), Ordering::Relaxed);
     }
 
-    /// Returns the last wait site, unless the task was linked into a queue since.
+    /// Returns the last wait location, unless the task was linked into a queue since.
     pub fn get(&self) -> Option<&'static Location<'static>> {
         let word = self.0.load(Ordering::Relaxed);
-        let site = word.wrapping_byte_sub(SITE).cast::<Location<'static>>();
+        let location = word.wrapping_byte_sub(LOCATION).cast::<Location<'static>>();
         // SAFETY: only `set` stores words with this bit, and it stores the address of a `'static` reference.
-        (word.addr() & SITE != 0).then(|| unsafe { &*site })
+        (word.addr() & LOCATION != 0).then(|| unsafe { &*location })
     }
 
-    /// Removes the wait site.
+    /// Removes the wait location.
     #[inline]
     pub fn clear(&self) {
         self.set_link(ptr::null_mut());

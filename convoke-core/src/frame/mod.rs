@@ -22,7 +22,7 @@
 //! | `mod.rs` | [`Frame`], its owner, and the current frame |
 //! | `kept.rs` | a frame that is stored from poll to poll, for generators |
 //! | `owner.rs` | [`OperationOwner`]: the task as the owner of awaited operations |
-//! | `pause.rs` | [`Pause`]: stop and wait site of a future that waits |
+//! | `pause.rs` | [`Pause`]: stop and wait location of a future that waits |
 //! | `watch.rs` | [`StopWatch`]: wakes a foreign waker when a stop is requested |
 //! | `waker_mark.rs` | [`WakerMark`]: the identity of a waker |
 
@@ -253,8 +253,8 @@ impl<'a> Frame<'a> {
 
     /// Records where the task waits, for diagnosis.
     #[inline]
-    pub fn waits_at(&self, place: &'static Location<'static>) {
-        self.task.waits.set(place);
+    pub fn waits_at(&self, location: &'static Location<'static>) {
+        self.task.waits.set(location);
     }
 
     /// Ends the work in this frame as stopped. The caller, a future, returns `Pending` now.

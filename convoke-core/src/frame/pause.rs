@@ -10,21 +10,21 @@ use crate::frame::{Frame, StopWatch};
 /// The part of every future that waits: the location of the call, and its registration for a stop.
 #[derive(Debug)]
 pub struct Pause {
-    place: &'static Location<'static>,
+    location: &'static Location<'static>,
     watch: StopWatch,
 }
 
 impl Pause {
     #[track_caller]
     #[inline]
-    /// Creates one with the location of the caller as the wait site.
+    /// Creates one with the location of the caller as the wait location.
     pub const fn here() -> Self {
-        Self { place: Location::caller(), watch: StopWatch::new() }
+        Self { location: Location::caller(), watch: StopWatch::new() }
     }
 
     /// Returns the location of the call.
     pub fn place(&self) -> &'static Location<'static> {
-        self.place
+        self.location
     }
 
     /// Ends as stopped if a stop was requested by now. Returns true if so: the caller returns `Pending` now.
@@ -62,7 +62,7 @@ impl Pause {
     pub fn wait(&mut self, cx: &Context<'_>) {
         Frame::current(|frame| {
             if let Some(frame) = frame {
-                frame.waits_at(self.place);
+                frame.waits_at(self.location);
                 self.watch.watch(frame, cx);
             }
         });

@@ -18,18 +18,21 @@
 //! Requests travel in two ways:
 //! - **Callback list.** A source holds a list of callbacks and calls them on the thread of the request.
 //!   Operations, senders, drivers and other code outside of a task register there.
-//! - **Stop flag.** A task holds a flag. At each poll the task copies the flag into the outermost poll frame
-//!   ([`Frame::is_asked_to_stop`](crate::raw::Frame::is_asked_to_stop)), and every frame inside inherits it,
-//!   unless a shield is in between. Futures inside of a task read it when they are polled. It costs no
-//!   registration and no lock, however deep the `async fn`s are nested.
+//! - **Stop flag.** A task holds a flag. At each poll the task copies the flag into its outermost poll frame
+//!   ([`Frame::is_asked_to_stop`](crate::raw::Frame::is_asked_to_stop)). The owners of inner frames pass it
+//!   on, or set it themselves; a shield does not pass it on. Futures read it when they are polled. It costs
+//!   no registration and no lock, however deep the `async fn`s are nested. A scope sets the flags of its
+//!   child tasks directly.
 //!
-//! The *stop bridge* connects the two, and a request crosses it at these points only:
-//! 1. **From the list to the flag, at the edge of a task.** A task that starts registers one callback with
-//!    the source of its environment. The callback sets the flag and wakes the task; the next poll honours it.
+//! The *stop bridge* connects the two. A request crosses it at these points:
+//! 1. **From the list to the flag, at the root of a task tree.** A task that is launched, or awaited as an
+//!    operation, registers one callback with the source of its environment. The callback sets the flag and
+//!    wakes the task; the next poll honours it.
 //! 2. **From the flag to the list, at an awaited operation.** An operation that a future awaits has a source
-//!    of its own, an [`InPlaceStop`](crate::raw::InPlaceStop) beside it. The future that is polled with the
+//!    of its own, an [`InPlaceStop`] beside it. The future that is polled with the
 //!    flag set requests a stop there ([`Adopted`](crate::raw::Adopted)). If the future is dropped, it
-//!    requests a stop too, with [`StopReason::Abandoned`].
+//!    requests a stop too, with [`StopReason::Abandoned`]. Futures that wait for other threads, such as that
+//!    of a blocking call, do the same with a [`StopSource`].
 //! 3. **From the flag to the list, at the environment of a frame.** Code inside of a task that asks for a
 //!    stop token gets that of a source which belongs to the owner of the frame
 //!    ([`FrameOwner::env`](crate::raw::FrameOwner::env)). The source is created when it is first asked for.
