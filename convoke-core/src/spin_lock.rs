@@ -30,9 +30,9 @@ mod flag {
 
     use crate::sync::atomic::{AtomicBool, Ordering};
 
-    /// How often to check the flag before yielding to other threads, one of which may hold the lock.
+    /// The number of checks of the flag before yielding to other threads, one of which may hold the lock.
     const SPINS: u32 = 64;
-    /// How often to yield before sleeping: a holder of lower priority may not run while we only yield.
+    /// The number of yields before sleeping: a holder of lower priority may not run while we only yield.
     const YIELDS: u32 = 64;
     const SLEEP: Duration = Duration::from_micros(50);
 

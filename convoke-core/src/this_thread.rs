@@ -43,9 +43,9 @@ pub(crate) struct Polling {
     reasons: AtomicUsize,
 }
 
-/// The thread is not in the list of the watchers yet.
+/// Set while the thread is not in the list of the watchers.
 const UNLISTED: usize = 1;
-/// A diagnosis is under way.
+/// Set while a diagnosis is under way.
 const WATCHED: usize = 1 << 1;
 /// The unit of the number of closed owners.
 const CLOSED: usize = 1 << 2;

@@ -32,9 +32,9 @@ pub struct Rendezvous {
 /// The next step of a future that has started its operation.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Wait {
-    /// It returns `Pending`. Its waker will be called.
+    /// The future returns `Pending`. Its waker will be called.
     Wait,
-    /// It takes the outcome. Its waker still belongs to it.
+    /// The future takes the outcome. The waker still belongs to it.
     Done,
 }
 
@@ -53,9 +53,9 @@ pub enum Peek {
 pub enum Complete {
     /// Nothing: the future that starts it sees the outcome.
     Leave,
-    /// It takes the waker, calls [`Rendezvous::left`] and then the waker.
+    /// The operation takes the waker, calls [`Rendezvous::left`] and then the waker.
     Wake,
-    /// It frees everything: the future is gone.
+    /// The operation frees everything: the future is gone.
     Free,
 }
 
@@ -64,7 +64,7 @@ pub enum Complete {
 pub enum Abandon {
     /// Nothing: the operation frees everything when it completes.
     Leave,
-    /// It frees everything: the operation has completed.
+    /// The future frees everything: the operation has completed.
     Free,
 }
 

@@ -26,7 +26,7 @@ use crate::stop::{InPlaceStop, StopRef, StopToken};
 use crate::{Executor, ExecutorRef};
 use local::Locals;
 
-/// What a piece of work knows of its surroundings: executor, stop token, frame allocator, locals. It is
+/// The surroundings of a piece of work: executor, stop token, frame allocator, locals. It is
 /// passed down from parent to child without being named in any signature. A receiver and the sender
 /// `read_env` return it.
 ///

@@ -16,7 +16,8 @@
 //! - An executor with a clock hands out its [`Timers`]. They call a [`Timer`] on their own thread, at most
 //!   once for each time it is armed.
 //! - Executors may be written by the program, and may panic. The machinery calls them through
-//!   [`post_contained`], [`dispatch_contained`] or an [`ExecutorRef`], which catch and report that.
+//!   [`post_contained`], [`dispatch_contained`], [`ExecutorRef::post_cloned`] or
+//!   [`ExecutorRef::dispatch_cloned`], which catch and report that.
 //!
 //! # Map
 //! | file | contents |
@@ -55,7 +56,7 @@ pub use waits::Waits;
 
 use core::any::Any;
 
-/// A place where work runs: a cheap handle to a thread, a pool or a loop. Safe to implement.
+/// A handle to the threads that run work: a thread, a pool or a loop. Cheap to clone, and safe to implement.
 ///
 /// The contract, which a suite behind the feature `testing` checks:
 /// - [`post`](Executor::post) queues; it never runs the work inline.
@@ -63,7 +64,7 @@ use core::any::Any;
 /// - Work is run at most once. The posts of one thread to a serial executor run in their order.
 /// - An executor that cannot run a `Runnable` any more drops it or, better, [stops](Runnable::stop) it, which
 ///   bounds the recursion where work waits for work. The work then completes as stopped.
-/// - Clones are equal, and equal executors run work in the same place.
+/// - Clones are equal, and equal executors run work on the same threads.
 ///
 /// ```
 /// use std::sync::{Arc, Mutex};

@@ -224,9 +224,9 @@ impl Shared {
         }
         owner.wakes().posted = false;
         // If the owner is closed, this thread runs the wakes, or the thread that acts for it already. If it
-        // is not closed, its executor dropped the runnable: the wakes wait for the next one, or for `close`.
-        // A wake that came too late for `close` to run it finds the owner closed here, because both took the
-        // mutex of the wakes.
+        // is not closed, its executor dropped the runnable, or ran it elsewhere: the wakes wait for the next
+        // one, or for `close`. A wake that came too late for `close` to run it finds the owner closed here,
+        // because both took the mutex of the wakes.
         if owner.is_closed() {
             drop(ActingOwner::enter(&owner));
         }

@@ -12,8 +12,8 @@ use crate::Panic;
 use crate::sync::UnsafeCell;
 use crate::sync::thread_local;
 
-/// How many levels deep work is stopped at once. More than one, so that almost all work is stopped before the
-/// code that posts it goes on.
+/// The number of levels that work is stopped deep at once. More than one, so that almost all work is stopped
+/// before the code that posts it goes on.
 const MAX_DEPTH: usize = 32;
 
 /// The outermost call of [`Runnable::stop`] on this thread, on its stack.

@@ -27,7 +27,8 @@ use super::erased::{self, Head};
 /// use convoke::Env;
 ///
 /// let tenant = Bounded::new(64 * 1024);
-/// let env = Env::new().with(Changes::new().allocator(FrameAllocator::new(tenant.clone())));
+/// let allocator = FrameAllocator::new(tenant.clone());
+/// let env = Env::new().with(Changes::new().allocator(allocator));
 /// assert_eq!(env.child().allocator(), env.allocator());
 /// assert_eq!(size_of::<FrameAllocator>(), size_of::<usize>());
 /// ```

@@ -147,13 +147,12 @@ impl<F: FnOnce(StopReason) + Send> OnStop for Call<F> {
 /// 1. It does not move from `register` on, until it is removed or dropped.
 /// 2. The source, and what the call borrows, live until it is removed or dropped.
 /// 3. `register` is not called while it is registered, and by the owner alone, as is `remove`.
-///
-/// Rules of the fields:
-/// 4. `node` belongs to the state from `register` on: rule 1 of `StopState`.
-/// 5. `call` belongs to the thread that runs it. The state lets one thread run it (rule 3 of `StopState`); if
-///    the callback was not inserted, that is the thread in `register`.
-/// 6. `state` belongs to the owner.
 pub struct RawCallback<C> {
+    // Rules of the fields:
+    // 4. `node` belongs to the state from `register` on: rule 1 of `StopState`.
+    // 5. `call` belongs to the thread that runs it. The state lets one thread run it (rule 3 of `StopState`);
+    //    if the callback was not inserted, that is the thread in `register`.
+    // 6. `state` belongs to the owner.
     /// Not a cell of a model: the list holds pointers to it, and the lock of the state guards it.
     node: cell::UnsafeCell<Node>,
     call: UnsafeCell<Option<C>>,

@@ -26,7 +26,7 @@ const TAKEN: u8 = 1;
 /// Taken, and there may be blocked waiters: the thread that releases it wakes one.
 const WANTED: u8 = 2;
 
-/// How often to check the word before blocking. Once in a model, where spinning explores nothing.
+/// The number of checks of the word before blocking. One in a model, where spinning explores nothing.
 const SPINS: u32 = if cfg!(feature = "loom") { 1 } else { 100 };
 
 /// A value that one thread at a time may access.
