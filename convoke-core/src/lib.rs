@@ -1,17 +1,34 @@
-//! The lowest floor of Convoke: how work is described, started, stopped and ended. No threads, no clock, no I/O.
+//! The lowest layer of Convoke: how work ends, how it is stopped, and where it runs. No threads, no clock, no
+//! I/O.
 //!
-//! | room | what is in it |
+//! This crate holds contracts and the machinery behind them. Executors, tasks, senders and drivers are in the
+//! crates above it. Programs use the facade crate `convoke`, which re-exports all of this.
+//!
+//! # Protocol
+//! - Work ends with exactly one [`Outcome`]: a value, an error, a stop or a panic.
+//! - A stop is a request. A [`StopSource`] makes it, on any thread; the work decides when to honour it. Two
+//!   mechanisms carry it; [`stop`] explains both, and the bridge between them.
+//! - An [`Executor`] takes [`Runnable`](raw::Runnable)s from any thread and uses up each of them once: it
+//!   runs it, or drops it. Work that is dropped completes as stopped.
+//! - A task is polled inside a [`Frame`](raw::Frame), which only the polling thread can reach. Futures find
+//!   their environment, their stop request and the task that owns them through it.
+//! - An operation that a future awaits lies in memory of the task. If the future is dropped, the operation
+//!   goes on, and the task does not complete before it.
+//!
+//! # Map
+//! | module | contents |
 //! | --- | --- |
-//! | [`outcome`] | the four doors through which work ends |
-//! | [`Sender`], [`Receiver`], [`Operation`] | work described, its outcome's way home, work connected |
-//! | [`algorithm`] | factories and adaptors of senders, one file each |
-//! | [`stop`] | asking work to stop |
-//! | [`env`](mod@env) | what travels down to the work |
-//! | [`frames`] | where the frames of tasks live |
-//! | [`Executor`], [`ExecutorRef`] | where work runs |
-//! | [`raw`] | for people who write executors, algorithms and tasks |
-//!
-//! Programs use the facade crate `convoke`, which re-exports all of this.
+//! | [`outcome`], [`Panic`], [`Never`] | how work ends |
+//! | [`stop`] | sources, tokens and callbacks of stop requests |
+//! | [`Executor`], [`ExecutorRef`] | where work runs: contract, erased handle, queue, timers, owner threads |
+//! | [`env`](mod@env) | what a parent passes down to its work: executor, stop token, allocator, locals |
+//! | [`frames`] | allocators for the memory of tasks |
+//! | `frame` (in [`raw`]) | the poll frame: what a future knows of the task that polls it |
+//! | `adopted` (in [`raw`]) | operations that a task owns on behalf of a future |
+//! | [`AwaitError`], [`CleanupFailure`], [`FailsAs`] | how the errors of several pieces of work combine |
+//! | `watching` (in [`raw`]) | which task each thread polls, for diagnosis |
+//! | `sync` (in [`raw`]) | atomics, locks, cells and threads: the standard ones or loom's |
+//! | [`raw`] | the parts that executors, algorithms and task types are made of |
 
 mod adopted;
 pub mod env;
@@ -30,12 +47,12 @@ pub mod stop;
 mod sync;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
-#[cfg_attr(feature = "loom", expect(dead_code, reason = "nobody watches a model"))]
+#[cfg_attr(feature = "loom", expect(dead_code, reason = "models are not watched"))]
 mod this_thread;
 mod wake;
 mod watching;
 
-/// For the macro in `sync`.
+/// The crate `loom`, for the macros in `sync`.
 #[cfg(feature = "loom")]
 #[doc(hidden)]
 pub use loom as __loom;
@@ -50,7 +67,7 @@ pub use panic::Panic;
 pub use stop::{OwnedStopCallback, StopCallback, StopReason, StopRef, StopSource, StopToken};
 
 pub mod raw {
-    //! The low-level door: what executors, algorithms and task types are made of.
+    //! The low-level door: the parts that executors, algorithms and task types are made of.
 
     pub use crate::adopted::{
         Abandon, Adoptable, Adopted, AdoptedFuture, AdoptedReceiver, Complete, Handshake, OnComplete,
@@ -74,15 +91,17 @@ pub mod raw {
     pub use crate::stop::{InPlaceStop, OnStop, Onward, RawCallback};
     pub use crate::wake::{discard, wake, wake_if_any};
     pub mod watching {
-        //! What a diagnosis knows of threads.
+        //! Which task each thread polls, for diagnosis.
         pub use crate::watching::*;
     }
     pub mod sync {
-        //! The atomics, locks, cells and threads that Convoke is built on: the machine's, or, with the feature `loom`, those of
-        //! the model checker `loom`, which runs a test under every schedule of its threads.
+        //! The atomics, locks, cells and threads that Convoke is built on: the standard ones or, with the
+        //! feature `loom`, those of the model checker `loom`, which runs a test under every schedule of its
+        //! threads.
         //!
-        //! Code that is built on these, and on the rest of Convoke, can be put through models of its own. A crate that wants that
-        //! has a feature `loom = ["convoke/loom"]`, takes its atomics and locks from here, and calls [`model`] in its tests:
+        //! Code that is built on these, and on the rest of Convoke, can have models of its own. Such a crate
+        //! has a feature `loom = ["convoke/loom"]`, takes its atomics and locks from here, and calls
+        //! [`model`] in its tests:
         //!
         //! ```
         //! use convoke::prelude::*;
@@ -90,7 +109,7 @@ pub mod raw {
         //! use convoke::raw::sync::{Arc, model, thread};
         //! use convoke::sync::Event;
         //!
-        //! /// Says a number, once, to all who wait for it.
+        //! /// Announces a number, once, to everything that waits for it.
         //! #[derive(Default)]
         //! struct Announcement {
         //!     number: AtomicU32,
@@ -119,10 +138,10 @@ pub mod raw {
         //! });
         //! ```
         //!
-        //! Without the feature a model runs once, as an ordinary test does; with it, a release build, and a bound
-        //! (`LOOM_MAX_PREEMPTIONS=2`), it explores. In a model no time passes, there is no I/O, and
-        //! `convoke::tree()` shows nothing. The feature replaces, it does not
-        //! add: it is turned on for models alone. Values that live in a `static` are not of a model.
+        //! Without the feature a model runs once, like an ordinary test. With it, in a release build and with
+        //! a bound (`LOOM_MAX_PREEMPTIONS=2`), it explores all schedules. In a model no time passes, there is
+        //! no I/O, and `convoke::tree()` shows nothing. The feature replaces code, it does not add any: turn
+        //! it on for models only. A model does not reset values in a `static`.
         pub use crate::sync::*;
     }
 }

@@ -1,12 +1,14 @@
-//! How work ends: exactly one of four doors. Every simple adaptor is one of the functions of this file.
+//! How work ends: with a value, an error, a stop or a panic. Every simple adaptor is one of the functions
+//! here.
 
 use core::fmt;
 
 use crate::{Never, Panic};
 
-/// How a piece of work ended. Nothing is lost: not an error, not a panic, not the fact that it was stopped.
+/// The end of a piece of work: a value, an error, a stop or a panic. Work always ends with exactly one of
+/// them.
 ///
-/// The combinators that take a closure catch its panic: the outcome is then [`Panicked`].
+/// The combinators that take a closure catch its panic. The outcome is then [`Panicked`].
 ///
 /// ```
 /// use convoke::Outcome;
@@ -17,10 +19,10 @@ use crate::{Never, Panic};
 /// let stopped: Outcome<u32, String> = Outcome::Stopped;
 /// assert_eq!(stopped.map(|v| v + 1), Outcome::Stopped);
 /// ```
-#[must_use = "an outcome may be an error, a stop or a panic that somebody has to hear of"]
+#[must_use = "an outcome may be an error, a stop or a panic that has to be handled"]
 #[derive(Debug)]
 pub enum Outcome<V, E = Never> {
-    /// The work did what it was asked to do.
+    /// The work is done.
     Value(V),
     /// The work failed.
     Error(E),
@@ -33,7 +35,7 @@ pub enum Outcome<V, E = Never> {
 use Outcome::{Error, Panicked, Stopped, Value};
 
 impl<V, E> Outcome<V, E> {
-    /// Calls `f`; its value is the outcome, or its panic.
+    /// Calls `f`. Returns its value, or its panic.
     #[inline]
     pub fn catch(f: impl FnOnce() -> V) -> Self {
         match Panic::catch(f) {
@@ -42,19 +44,19 @@ impl<V, E> Outcome<V, E> {
         }
     }
 
-    /// Changes the value.
+    /// Maps the value with `f`.
     #[inline]
     pub fn map<T>(self, f: impl FnOnce(V) -> T) -> Outcome<T, E> {
         self.and_then(|value| Value(f(value)))
     }
 
-    /// Changes the error.
+    /// Maps the error with `f`.
     #[inline]
     pub fn map_error<T>(self, f: impl FnOnce(E) -> T) -> Outcome<V, T> {
         self.or_else(|error| Error(f(error)))
     }
 
-    /// Goes on from a value to any door.
+    /// Replaces a value by the outcome of `f`. The other outcomes stay as they are.
     #[inline]
     pub fn and_then<T>(self, f: impl FnOnce(V) -> Outcome<T, E>) -> Outcome<T, E> {
         match self {
@@ -65,7 +67,7 @@ impl<V, E> Outcome<V, E> {
         }
     }
 
-    /// Goes on from an error to any door.
+    /// Replaces an error by the outcome of `f`. The other outcomes stay as they are.
     #[inline]
     pub fn or_else<T>(self, f: impl FnOnce(E) -> Outcome<V, T>) -> Outcome<V, T> {
         match self {
@@ -76,7 +78,7 @@ impl<V, E> Outcome<V, E> {
         }
     }
 
-    /// Goes on from a stop to any door.
+    /// Replaces a stop by the outcome of `f`. The other outcomes stay as they are.
     #[inline]
     pub fn or_stopped(self, f: impl FnOnce() -> Outcome<V, E>) -> Outcome<V, E> {
         match self {
@@ -85,7 +87,7 @@ impl<V, E> Outcome<V, E> {
         }
     }
 
-    /// Drops `value` and is what it was, or the panic of that destructor.
+    /// Drops `value` and returns this outcome, or the panic of the destructor.
     #[inline]
     pub fn after_drop_of<T>(self, value: T) -> Self {
         match Panic::of_drop(value) {
@@ -94,18 +96,18 @@ impl<V, E> Outcome<V, E> {
         }
     }
 
-    /// This panic, unless it has panicked before.
+    /// Replaces this outcome by `panic`, unless it is a panic already.
     #[cold]
     pub fn or_panic(self, panic: Panic) -> Self {
         if self.is_panicked() {
             return self;
         }
-        // One panic is enough to tell.
+        // Only one panic can be reported; a second one, of this destructor, is discarded.
         drop(Panic::of_drop(self));
         Panicked(panic)
     }
 
-    /// The value, if that is how it ended.
+    /// Returns the value, or `None` for every other outcome.
     pub fn value(self) -> Option<V> {
         match self {
             Value(value) => Some(value),
@@ -113,7 +115,7 @@ impl<V, E> Outcome<V, E> {
         }
     }
 
-    /// The error, if that is how it ended.
+    /// Returns the error, or `None` for every other outcome.
     pub fn error(self) -> Option<E> {
         match self {
             Error(error) => Some(error),
@@ -121,16 +123,19 @@ impl<V, E> Outcome<V, E> {
         }
     }
 
-    /// The value, or which of the other three doors it was.
+    /// Returns the value, or a [`Failure`] that says which of the other three outcomes it was.
     ///
     /// ```
     /// use convoke::Outcome;
     /// use convoke::task::Failure;
     ///
-    /// fn main_of_a_program(outcome: Outcome<u32, std::num::ParseIntError>) -> Result<u32, Box<dyn std::error::Error>> {
+    /// type Parsed = Outcome<u32, std::num::ParseIntError>;
+    ///
+    /// fn main_of_a_program(outcome: Parsed) -> Result<u32, Box<dyn std::error::Error>> {
     ///     Ok(outcome.into_result()?)
     /// }
-    /// assert_eq!(main_of_a_program(Outcome::Stopped).unwrap_err().to_string(), "stopped before it was done");
+    /// let error = main_of_a_program(Outcome::Stopped).unwrap_err();
+    /// assert_eq!(error.to_string(), "stopped before it was done");
     /// ```
     pub fn into_result(self) -> Result<V, Failure<E>> {
         match self {
@@ -141,7 +146,7 @@ impl<V, E> Outcome<V, E> {
         }
     }
 
-    /// The error door folded into the value: what the adaptor `into_result` does.
+    /// Moves the error into the value, as a `Result`, as the adaptor `into_result` does.
     #[inline]
     pub fn error_as_value(self) -> Outcome<Result<V, E>> {
         match self {
@@ -152,7 +157,7 @@ impl<V, E> Outcome<V, E> {
         }
     }
 
-    /// The stopped door folded into the value: what the adaptor `stopped_as_option` does.
+    /// Turns a stop into the value `None`, as the adaptor `stopped_as_option` does.
     #[inline]
     pub fn stopped_as_option(self) -> Outcome<Option<V>, E> {
         match self {
@@ -163,7 +168,7 @@ impl<V, E> Outcome<V, E> {
         }
     }
 
-    /// Goes on panicking here, if it ended in a panic.
+    /// Resumes the panic on this thread if the outcome is one, else returns the outcome.
     #[inline]
     pub fn resume_panic(self) -> Self {
         match self {
@@ -172,30 +177,30 @@ impl<V, E> Outcome<V, E> {
         }
     }
 
-    /// Whether it ended with a value.
+    /// Returns true if the work ended with a value.
     pub const fn is_value(&self) -> bool {
         matches!(self, Value(_))
     }
 
-    /// Whether it ended with an error.
+    /// Returns true if the work ended with an error.
     pub const fn is_error(&self) -> bool {
         matches!(self, Error(_))
     }
 
-    /// Whether it ended by being stopped.
+    /// Returns true if the work was stopped.
     pub const fn is_stopped(&self) -> bool {
         matches!(self, Stopped)
     }
 
-    /// Whether it ended in a panic.
+    /// Returns true if the work panicked.
     pub const fn is_panicked(&self) -> bool {
         matches!(self, Panicked(_))
     }
 
-    /// The value.
+    /// Returns the value.
     ///
     /// # Panics
-    /// If it ended through another door; a panic of the work is resumed as it was.
+    /// For every other outcome. A panic of the work is resumed with its own payload.
     #[track_caller]
     pub fn unwrap(self) -> V
     where
@@ -209,14 +214,14 @@ impl<V, E> Outcome<V, E> {
         }
     }
 
-    /// The value, or this one instead if it ended through another door.
+    /// Returns the value, or `other` for every other outcome.
     pub fn value_or(self, other: V) -> V {
         self.value().unwrap_or(other)
     }
 }
 
 impl<V> Outcome<V, Never> {
-    /// The same outcome where an error type is asked for.
+    /// Converts an outcome that cannot be an error to any error type.
     #[inline]
     pub fn may_fail<E>(self) -> Outcome<V, E> {
         self.map_error(Never::absurd)
@@ -224,7 +229,7 @@ impl<V> Outcome<V, Never> {
 }
 
 impl<V, E> Outcome<Result<V, E>, Never> {
-    /// A `Result` value split over the value and the error door: what the adaptor `transpose` does.
+    /// Splits a `Result` into value and error, as the adaptor `transpose` does.
     #[inline]
     pub fn transpose(self) -> Outcome<V, E> {
         match self {
@@ -252,7 +257,7 @@ impl<V, E> From<Panic> for Outcome<V, E> {
     }
 }
 
-/// Two panics are equal if they say the same; a payload has no other notion of equality.
+/// Compares two panics by their messages: payloads have no other equality.
 impl<V: PartialEq, E: PartialEq> PartialEq for Outcome<V, E> {
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
@@ -265,7 +270,7 @@ impl<V: PartialEq, E: PartialEq> PartialEq for Outcome<V, E> {
     }
 }
 
-/// The three doors that are not the value: what [`Outcome::into_result`] puts into `Err`.
+/// The three outcomes other than a value: the `Err` of [`Outcome::into_result`].
 #[derive(Debug)]
 pub enum Failure<E> {
     /// The work failed.
@@ -302,13 +307,13 @@ mod tests {
 
     type Out = Outcome<i32, &'static str>;
 
-    fn doors() -> [Out; 4] {
+    fn all_four() -> [Out; 4] {
         [Value(1), Error("e"), Stopped, Panicked(Panic::new("p"))]
     }
 
     #[test]
-    fn each_combinator_touches_its_own_door_only() {
-        let each = |f: fn(Out) -> Out| doors().map(f);
+    fn each_combinator_changes_its_own_outcome_only() {
+        let each = |f: fn(Out) -> Out| all_four().map(f);
         assert_eq!(each(|o| o.map(|v| v + 1)), [Value(2), Error("e"), Stopped, Panicked(Panic::new("p"))]);
         assert_eq!(
             each(|o| o.map_error(|_| "f")),
@@ -339,14 +344,14 @@ mod tests {
     fn results_go_in_and_out() {
         assert_eq!(Out::from(Ok(3)), Value(3));
         assert_eq!(Out::from(Err("no")), Error("no"));
-        for outcome in doors() {
+        for outcome in all_four() {
             let again = match outcome.error_as_value().transpose().into_result() {
                 Ok(value) => Value(value),
                 Err(Failure::Error(error)) => Error(error),
                 Err(Failure::Stopped) => Stopped,
                 Err(Failure::Panicked(panic)) => Panicked(panic),
             };
-            assert!(doors().contains(&again));
+            assert!(all_four().contains(&again));
         }
         assert!(matches!(Out::Stopped.into_result(), Err(Failure::Stopped)));
     }

@@ -1,4 +1,4 @@
-//! A panic, caught and carried: the payload of the fourth door of [`Outcome`](crate::Outcome).
+//! A caught panic: the payload of [`Outcome::Panicked`](crate::Outcome::Panicked).
 
 #![allow(unsafe_code)]
 
@@ -7,14 +7,14 @@ use core::mem::ManuallyDrop;
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-/// A panic that was caught where it happened and is on its way to whoever waits for the work.
+/// A panic that was caught where it happened and is passed to the code that waits for the work.
 pub struct Panic {
-    /// Taken out once: by `drop` or by `into_payload`, which forgets the rest.
+    /// Taken out once: by `drop`, or by `into_payload`, which forgets the rest.
     payload: ManuallyDrop<Box<dyn Any + Send>>,
 }
 
-// SAFETY: through a shared reference the payload is seen only as what is `Sync`: see `downcast_ref` and `message`. So an error
-// that may be a panic goes where errors go: into a `Box<dyn Error + Send + Sync>`.
+// SAFETY: a shared reference gives out the payload only as a type that is `Sync`: `downcast_ref` asks for
+// that, and `message` for text. An error that may be a panic can so go into a `Box<dyn Error + Send + Sync>`.
 unsafe impl Sync for Panic {}
 
 impl Drop for Panic {
@@ -24,20 +24,23 @@ impl Drop for Panic {
     }
 }
 
-/// How often a payload may throw another when it is dropped, until that is leaked.
-const MOST_PANICS_IN_A_ROW: usize = 8;
+/// The number of nested panics to catch: a payload may panic when it is dropped, and so may that panic's
+/// payload.
+const MAX_NESTED_PANICS: usize = 8;
 
-/// Drops a payload that nobody takes. Out of line, and `extern "C"`, which does not unwind: an outcome that may hold a
-/// panic is dropped everywhere and hardly ever holds one; with the code for it, and for a second panic out of it, in
-/// every such place, operations would be too large to be inlined. What a payload throws when it is dropped is
-/// dropped in its turn, and leaked if that goes on and on.
+/// Drops a payload. Payloads that its destructor throws are dropped in turn, and leaked after
+/// `MAX_NESTED_PANICS`.
+///
+/// Out of line, and `extern "C"`, which does not unwind: outcomes are dropped in many places and hardly ever
+/// hold a panic. With this code, and landing pads for it, inlined there, operations would be too large to be
+/// inlined.
 #[cold]
 #[inline(never)]
 extern "C" fn discard(payload: *mut core::ffi::c_void) {
     let payload = payload.cast::<ManuallyDrop<Box<dyn Any + Send>>>();
-    // SAFETY: called by `Panic::drop` alone, with the address of its field, which is not used again.
+    // SAFETY: only `Panic::drop` calls this, with the address of its field, which is not used afterwards.
     let mut thrown = catch_unwind(AssertUnwindSafe(|| unsafe { ManuallyDrop::drop(&mut *payload) })).err();
-    for _ in 0..MOST_PANICS_IN_A_ROW {
+    for _ in 0..MAX_NESTED_PANICS {
         let Some(next) = thrown else { return };
         thrown = catch_unwind(AssertUnwindSafe(|| drop(next))).err();
     }
@@ -45,7 +48,7 @@ extern "C" fn discard(payload: *mut core::ffi::c_void) {
 }
 
 impl Panic {
-    /// A panic with this message, as if by `panic!`, but not raised yet.
+    /// Creates a panic with this message, as `panic!` would, without raising it.
     pub fn new(message: impl Into<String>) -> Self {
         Self::from_payload(Box::new(message.into()))
     }
@@ -57,20 +60,20 @@ impl Panic {
 
     /// Calls `f` and catches its panic.
     ///
-    /// Nothing that `f` left half-done is seen again by our code: the work it belongs to ends with this panic.
-    /// That is the reason why no `UnwindSafe` is asked for.
+    /// Does not ask for `UnwindSafe`: the work that `f` belongs to ends with this panic, so that our code
+    /// does not use again what `f` left half-done.
     #[inline]
     pub fn catch<T>(f: impl FnOnce() -> T) -> Result<T, Self> {
         catch_unwind(AssertUnwindSafe(f)).map_err(Self::from_payload)
     }
 
-    /// Drops `value` and catches the panic of its destructor: where somebody waits for what comes after.
+    /// Drops `value` and returns the panic of its destructor, if it panics.
     #[inline]
     pub fn of_drop<T>(value: T) -> Option<Self> {
         if core::mem::needs_drop::<T>() { Self::catch(|| drop(value)).err() } else { None }
     }
 
-    /// What the panic said, if it said it in words.
+    /// Returns the message of the panic, or a fixed text if the payload is not text.
     pub fn message(&self) -> &str {
         if let Some(text) = self.payload.downcast_ref::<&'static str>() {
             text
@@ -81,25 +84,25 @@ impl Panic {
         }
     }
 
-    /// Whether the panic said something in words.
+    /// Returns true if the payload is text.
     pub fn is_text(&self) -> bool {
         self.payload.is::<&'static str>() || self.payload.is::<String>()
     }
 
-    /// What was thrown, if it is one of these. That may be looked at by several threads; what may not is found in
-    /// [`into_payload`](Panic::into_payload).
+    /// Returns the payload if it is a `T`. Several threads may do so at once, hence `Sync`; for other types
+    /// use [`into_payload`](Panic::into_payload).
     pub fn downcast_ref<T: Any + Sync>(&self) -> Option<&T> {
         self.payload.downcast_ref()
     }
 
-    /// What was thrown, owned.
+    /// Returns the payload.
     pub fn into_payload(self) -> Box<dyn Any + Send> {
         let mut this = ManuallyDrop::new(self);
-        // SAFETY: the field is not used again, and nothing else is in here to be dropped.
+        // SAFETY: `this` is forgotten, so that the payload is taken once and not dropped here.
         unsafe { ManuallyDrop::take(&mut this.payload) }
     }
 
-    /// Goes on panicking, here. The panic hook has run already and is not run again.
+    /// Resumes the panic on this thread. The panic hook ran when it was raised and does not run again.
     pub fn resume(self) -> ! {
         resume_unwind(self.into_payload())
     }

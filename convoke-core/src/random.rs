@@ -1,11 +1,11 @@
-//! Chance that follows from a seed. It lies on the lowest floor because jitter, simulations and all tests that draw lots
-//! stand on it: a run that failed is drawn again from its seed.
+//! Pseudo-random numbers from a seed. In the lowest layer because jitter, simulations and randomised tests
+//! use it: a failed run is repeated from its seed.
 
 use core::ops::Range;
 use core::time::Duration;
 
-/// Numbers that look random and are a function of the seed: SplitMix64, which is short enough to be read, and for which
-/// every seed is a good one. It keeps no secrets.
+/// A pseudo-random number generator that is a function of its seed: SplitMix64, which is short, and for which
+/// every seed is a good one. Not for secrets.
 ///
 /// ```
 /// use convoke::raw::Random;
@@ -19,12 +19,12 @@ use core::time::Duration;
 pub struct Random(u64);
 
 impl Random {
-    /// From a seed; neighbouring ones have nothing in common.
+    /// Creates a generator from a seed. Neighbouring seeds give unrelated sequences.
     pub fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    /// Any number.
+    /// Returns the next number, uniform over all of `u64`.
     pub fn draw(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
@@ -33,7 +33,7 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// One of `0..bound`. That low numbers are a trifle likelier does not matter here.
+    /// Returns a number in `0..bound`. Low numbers are slightly more likely (by the remainder).
     ///
     /// # Panics
     /// If `bound` is 0.
@@ -42,7 +42,7 @@ impl Random {
         (self.draw() % bound as u64) as usize
     }
 
-    /// True once in so many times.
+    /// Returns true with probability 1 / `times`.
     ///
     /// # Panics
     /// If `times` is 0.
@@ -51,17 +51,17 @@ impl Random {
         self.below(times) == 0
     }
 
-    /// From zero up to one.
+    /// Returns a number from 0 to 1, excluding 1.
     pub fn share(&mut self) -> f64 {
         (self.draw() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// True so often: never for 0, always for 1. Draws nothing if it is never.
+    /// Returns true with probability `of`: never for 0, always for 1. Draws no number for 0.
     pub fn chance(&mut self, of: f64) -> bool {
         of > 0.0 && self.share() < of
     }
 
-    /// A while in this range; its start, if it is empty.
+    /// Returns a duration in `range`, or its start if it is empty.
     pub fn between(&mut self, range: &Range<Duration>) -> Duration {
         let span = range.end.saturating_sub(range.start).as_nanos();
         if span == 0 {
@@ -71,8 +71,8 @@ impl Random {
         range.start + Duration::from_nanos(nanoseconds.try_into().unwrap_or(u64::MAX))
     }
 
-    /// For somebody else, who then does not depend on what others draw.
-    #[must_use = "it is another source of chance"]
+    /// Returns a generator of its own, whose numbers do not depend on later draws from this one.
+    #[must_use = "the generator that is split off is the result"]
     pub fn split(&mut self) -> Self {
         Self(self.draw())
     }
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn chances_come_about_as_often_as_they_should() {
+    fn chances_hit_about_as_often_as_they_should() {
         let mut random = Random::new(1);
         let hits = (0..10_000).filter(|_| random.chance(0.25)).count();
         assert!((2_300..2_700).contains(&hits), "{hits}");
@@ -102,20 +102,20 @@ mod tests {
     }
 
     #[test]
-    fn a_while_lies_in_its_range() {
+    fn a_duration_lies_in_its_range() {
         let mut random = Random::new(1);
         let range = Duration::from_millis(1)..Duration::from_millis(3);
-        assert!((0..1000).map(|_| random.between(&range)).all(|while_| range.contains(&while_)));
+        assert!((0..1000).map(|_| random.between(&range)).all(|duration| range.contains(&duration)));
         let point = Duration::from_millis(1);
         assert_eq!(random.between(&(point..point)), point);
     }
 
     #[test]
-    fn one_that_was_split_off_goes_its_own_way() {
+    fn a_generator_that_was_split_off_is_independent() {
         let (mut one, mut same) = (Random::new(7), Random::new(7));
         let (mut other, mut idle) = (one.split(), same.split());
         _ = (other.draw(), other.draw());
-        assert_eq!(one.draw(), same.draw(), "whatever the other draws");
+        assert_eq!(one.draw(), same.draw(), "does not depend on the draws of the other");
         assert_ne!(idle.draw(), one.draw());
     }
 }

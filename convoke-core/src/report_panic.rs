@@ -1,14 +1,14 @@
-//! What an executor does with a panic that left a piece of work: it tells a handler, and goes on.
+//! How an executor treats a panic that escaped a piece of work: it calls a handler and goes on.
 
 use crate::Panic;
 
-/// Writes it to the error stream: the handler if nobody said otherwise. Does not panic: a stream that is closed is not written to.
+/// Writes the panic to standard error. The default handler. Does not panic, even if standard error is closed.
 #[cold]
 pub fn report_panic(panic: Panic) {
     let _ = Panic::catch(|| eprintln!("convoke: a piece of work {panic}; the executor goes on"));
 }
 
-/// Calls `f`; a panic goes to the handler, and one of the handler no further than here.
+/// Calls `f` and passes its panic to `handler`. A panic of the handler is discarded.
 #[inline]
 pub fn contain(handler: fn(Panic), f: impl FnOnce()) {
     if let Err(panic) = Panic::catch(f) {

@@ -1,5 +1,9 @@
-//! A lock that is held for a few instructions, and given back by a single store: whoever sees it free may free the memory it
-//! lies in, for the one who gave it back touches nothing afterwards. No foreign code runs while it is held.
+//! A lock that is held for a few instructions and released by a single store. A thread that finds it free may
+//! free the memory that it lies in, because the releasing thread does not touch it afterwards. No foreign
+//! code runs while it is held.
+//!
+//! 1. The value belongs to the thread that set the flag, until that thread clears it.
+//! 2. Clearing the flag is the last access of the holder to the lock.
 
 #![allow(unsafe_code)]
 
@@ -10,14 +14,15 @@ use core::ptr::NonNull;
 
 use crate::sync::UnsafeCell;
 
-/// The flag lies before the value: who takes the lock then has the line with the value's first fields.
+/// A spin lock. The flag lies before the value: taking the lock loads the cache line of the value's first
+/// fields.
 #[repr(C)]
 pub struct SpinLock<T> {
     flag: Flag,
     value: UnsafeCell<T>,
 }
 
-/// Whether it is taken.
+/// The flag that says whether the lock is taken.
 #[cfg(not(feature = "loom"))]
 mod flag {
     use std::thread;
@@ -25,11 +30,11 @@ mod flag {
 
     use crate::sync::atomic::{AtomicBool, Ordering};
 
-    /// How often to look before one lets others run, one of whom may have the lock.
-    const LOOKS: u32 = 64;
-    /// How often to let others run before one sleeps: who has the lock may have been set aside by a thread of our rank.
+    /// The number of checks of the flag before yielding to other threads, one of which may hold the lock.
+    const SPINS: u32 = 64;
+    /// The number of yields before sleeping: a holder of lower priority may not run while we only yield.
     const YIELDS: u32 = 64;
-    const NAP: Duration = Duration::from_micros(50);
+    const SLEEP: Duration = Duration::from_micros(50);
 
     pub(super) struct Flag(AtomicBool);
 
@@ -47,14 +52,14 @@ mod flag {
 
         #[cold]
         fn wait(&self) {
-            let mut looks = 0;
+            let mut checks = 0;
             loop {
-                // Looked at before it is exchanged again: a look leaves the line with who has the lock.
+                // Loads before it exchanges again: a load leaves the cache line with the holder.
                 while self.0.load(Ordering::Relaxed) {
-                    looks += 1;
-                    if looks > LOOKS + YIELDS {
-                        thread::sleep(NAP);
-                    } else if looks > LOOKS {
+                    checks += 1;
+                    if checks > SPINS + YIELDS {
+                        thread::sleep(SLEEP);
+                    } else if checks > SPINS {
                         thread::yield_now();
                     } else {
                         core::hint::spin_loop();
@@ -67,13 +72,13 @@ mod flag {
         }
 
         #[inline]
-        pub(super) fn give_back(&self) {
+        pub(super) fn release(&self) {
             self.0.store(false, Ordering::Release);
         }
     }
 }
 
-/// Its twin for models: who waits sleeps. A model that spins explores nothing but spinning, and never ends.
+/// The flag in models: waiters block. A model that spins explores nothing but spinning, and never ends.
 #[cfg(feature = "loom")]
 mod flag {
     use crate::sync::{Condvar, Mutex};
@@ -89,15 +94,15 @@ mod flag {
         }
 
         pub(super) fn take(&self) {
-            let mut taken = self.taken.lock().expect("nobody panics with it");
+            let mut taken = self.taken.lock().expect("no thread panics while it holds the mutex");
             while *taken {
-                taken = self.free.wait(taken).expect("nobody panics with it");
+                taken = self.free.wait(taken).expect("no thread panics while it holds the mutex");
             }
             *taken = true;
         }
 
-        pub(super) fn give_back(&self) {
-            let mut taken = self.taken.lock().expect("nobody panics with it");
+        pub(super) fn release(&self) {
+            let mut taken = self.taken.lock().expect("no thread panics while it holds the mutex");
             *taken = false;
             self.free.notify_one();
         }
@@ -105,36 +110,36 @@ mod flag {
 }
 use flag::Flag;
 
-// SAFETY: one thread at a time is at the value.
+// SAFETY: rule 1: one thread at a time accesses the value, and the value may be sent to it.
 unsafe impl<T: Send> Sync for SpinLock<T> {}
-// SAFETY: as above.
+// SAFETY: the lock owns the value, which is `Send`; the flag is not bound to a thread.
 unsafe impl<T: Send> Send for SpinLock<T> {}
 
-/// The lock is held while this exists.
+/// Proof that the lock is held. Dropping it releases the lock.
 pub struct SpinGuard<'a, T> {
-    /// Not a reference: as soon as the lock is given back, another thread may free it, while the function that the guard was
-    /// passed to is still executing.
+    /// A pointer instead of a reference: as soon as the lock is released another thread may free it (rule 2),
+    /// while the function that the guard was passed to is still executing.
     lock: NonNull<SpinLock<T>>,
     _value: PhantomData<&'a mut T>,
 }
 
-// SAFETY: a shared guard gives out shared references to the value, and nothing else.
+// SAFETY: a shared guard gives out only shared references to the value, which is `Sync`.
 unsafe impl<T: Sync> Sync for SpinGuard<'_, T> {}
 
 impl<T> SpinLock<T> {
-    /// One that nobody holds.
+    /// Creates a lock that is free.
     #[cfg(not(feature = "loom"))]
     pub const fn new(value: T) -> Self {
         Self { flag: Flag::new(), value: UnsafeCell::new(value) }
     }
 
-    /// As above; loom's atomics are not made at compile time.
+    /// Creates a lock that is free. Not `const`: loom's atomics are not made at compile time.
     #[cfg(feature = "loom")]
     pub fn new(value: T) -> Self {
         Self { flag: Flag::new(), value: UnsafeCell::new(value) }
     }
 
-    /// Takes it.
+    /// Takes the lock. Spins, then yields, then sleeps until it is free.
     #[inline]
     pub fn lock(&self) -> SpinGuard<'_, T> {
         self.flag.take();
@@ -147,7 +152,7 @@ impl<T> Deref for SpinGuard<'_, T> {
 
     #[inline]
     fn deref(&self) -> &T {
-        // SAFETY: the lock is there until it is given back, and we hold it.
+        // SAFETY: rule 1: `lock` set the flag for this guard, and only dropping the guard clears it.
         unsafe { self.lock.as_ref().value.with(|value| &*value) }
     }
 }
@@ -155,7 +160,8 @@ impl<T> Deref for SpinGuard<'_, T> {
 impl<T> DerefMut for SpinGuard<'_, T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: the lock is there until it is given back, and we hold it; `self` is borrowed for as long as the value is.
+        // SAFETY: rule 1, as `lock` set the flag for this guard; `self` is borrowed for as long as the value
+        // is.
         unsafe { self.lock.as_ref().value.with_mut(|value| &mut *value) }
     }
 }
@@ -163,8 +169,8 @@ impl<T> DerefMut for SpinGuard<'_, T> {
 impl<T> Drop for SpinGuard<'_, T> {
     #[inline]
     fn drop(&mut self) {
-        // SAFETY: the lock is there until it is given back, which is done now, with one store.
-        unsafe { self.lock.as_ref() }.flag.give_back();
+        // SAFETY: rule 2: the lock exists until the flag is cleared, which this single store does.
+        unsafe { self.lock.as_ref() }.flag.release();
     }
 }
 

@@ -1,5 +1,5 @@
-//! Counts how many elements of a collection are visited, for tests of costs: a test that counts steps says the same on every
-//! machine. Only counted with the feature `testing`.
+//! Counts the elements of a collection that an algorithm visits, for tests of its cost: unlike a time, a
+//! count is the same on every machine. Counts only with the feature `testing`.
 
 #[cfg(feature = "testing")]
 std::thread_local! {
@@ -13,7 +13,7 @@ pub fn visit() {
     VISITED.with(|visited| visited.set(visited.get() + 1));
 }
 
-/// Returns how many elements this thread visits while it runs `f`.
+/// Returns the number of elements that this thread visits while it runs `f`.
 #[cfg(feature = "testing")]
 pub fn count(f: impl FnOnce()) -> usize {
     let before = VISITED.with(core::cell::Cell::get);

@@ -1,6 +1,6 @@
-//! The one place that chooses between the machine's atomics and loom's. With the feature `loom` (our own models,
-//! and those of people who build on us) everything below runs inside the model checker; nobody else turns it on.
-//! `raw::sync` is its public face.
+//! The one file that chooses between the standard atomics, locks and threads and loom's. With the feature
+//! `loom`, which is for models only, everything runs inside the model checker. `raw::sync` is the public face
+//! of this file.
 
 #![allow(unsafe_code)]
 
@@ -9,12 +9,13 @@ mod chosen {
     pub use std::sync::{Arc, Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard, atomic};
     pub use std::thread;
 
-    /// Runs the model: with the feature `loom` under every schedule, without it once, as an ordinary test.
+    /// Runs a model: once, like an ordinary test. With the feature `loom` it runs under every schedule.
     pub fn model<F: Fn() + Send + Sync + 'static>(f: F) {
         f();
     }
 
-    /// `std`'s cell with loom's way of access: through a closure, so that a model sees where it begins and ends.
+    /// `std`'s cell with the interface of loom's: access is through a closure, so that a model sees its
+    /// beginning and end.
     #[derive(Debug)]
     #[repr(transparent)]
     pub struct UnsafeCell<T: ?Sized>(std::cell::UnsafeCell<T>);
@@ -26,19 +27,19 @@ mod chosen {
             Self(std::cell::UnsafeCell::new(value))
         }
 
-        /// Access for reading.
+        /// Calls `f` with the address, to read the value.
         #[inline]
         pub fn with<R>(&self, f: impl FnOnce(*const T) -> R) -> R {
             f(self.0.get())
         }
 
-        /// Access for writing.
+        /// Calls `f` with the address, to write the value.
         #[inline]
         pub fn with_mut<R>(&self, f: impl FnOnce(*mut T) -> R) -> R {
             f(self.0.get())
         }
 
-        /// The value.
+        /// Returns the value.
         #[inline]
         pub fn into_inner(self) -> T {
             self.0.into_inner()
@@ -46,19 +47,20 @@ mod chosen {
     }
 
     impl<T: ?Sized> UnsafeCell<T> {
-        /// The address, for writing. In a model this call is the access: what is pointed into for longer is not seen.
+        /// Returns the address, for writing. In a model this call is the access: later uses of the pointer
+        /// are not checked.
         #[inline]
         pub const fn get(&self) -> *mut T {
             self.0.get()
         }
 
-        /// The address, for reading by several threads at once.
+        /// Returns the address, for reading by several threads at once.
         #[inline]
         pub const fn get_const(&self) -> *const T {
             self.0.get().cast_const()
         }
 
-        /// The value, which nobody else can reach.
+        /// Returns the value, to which there is no other reference.
         #[inline]
         pub const fn get_mut(&mut self) -> &mut T {
             self.0.get_mut()
@@ -74,16 +76,16 @@ mod chosen {
     };
 
     pub mod thread {
-        //! loom's threads; no time passes in a model.
+        //! loom's threads. No time passes in a model.
         pub use loom::thread::*;
 
-        /// Sleeps until it is woken.
+        /// Parks the thread until it is unparked: a timeout never passes.
         pub fn park_timeout(_: std::time::Duration) {
             park();
         }
     }
 
-    /// loom's cell, and access to it that is checked when it begins and has no end.
+    /// loom's cell, with an access by address that is checked when it begins and has no end.
     #[derive(Debug)]
     pub struct UnsafeCell<T: ?Sized>(loom::cell::UnsafeCell<T>);
 
@@ -94,40 +96,41 @@ mod chosen {
             Self(loom::cell::UnsafeCell::new(value))
         }
 
-        /// The value.
+        /// Returns the value.
         pub fn into_inner(self) -> T {
             self.0.into_inner()
         }
     }
 
     impl<T: ?Sized> UnsafeCell<T> {
-        /// Access for reading.
+        /// Calls `f` with the address, to read the value.
         #[track_caller]
         pub fn with<R>(&self, f: impl FnOnce(*const T) -> R) -> R {
             self.0.with(f)
         }
 
-        /// Access for writing.
+        /// Calls `f` with the address, to write the value.
         #[track_caller]
         pub fn with_mut<R>(&self, f: impl FnOnce(*mut T) -> R) -> R {
             self.0.with_mut(f)
         }
 
-        /// The address, for writing. This call is the access: what is pointed into for longer is not seen.
+        /// Returns the address, for writing. This call is the access: later uses of the pointer are not
+        /// checked.
         #[track_caller]
         pub fn get(&self) -> *mut T {
             self.0.with_mut(|value| value)
         }
 
-        /// The address, for reading by several threads at once.
+        /// Returns the address, for reading by several threads at once.
         #[track_caller]
         pub fn get_const(&self) -> *const T {
             self.0.with(|value| value)
         }
 
-        /// The value, which nobody else can reach.
+        /// Returns the value, to which there is no other reference.
         pub fn get_mut(&mut self) -> &mut T {
-            // SAFETY: the reference is the only way to the cell for as long as it lives.
+            // SAFETY: `&mut self` is the only reference to the cell for as long as the result lives.
             unsafe { &mut *self.get() }
         }
     }
@@ -141,7 +144,7 @@ impl<T: Default> Default for UnsafeCell<T> {
     }
 }
 
-/// A thread-local whose initial value is a constant; loom's macro knows no `const`.
+/// Declares a thread-local with a constant initial value. loom's macro has no `const`.
 #[cfg(not(feature = "loom"))]
 #[doc(hidden)]
 #[macro_export]
@@ -151,7 +154,7 @@ macro_rules! __thread_local {
     };
 }
 
-/// A thread-local of the model.
+/// Declares a thread-local of the model.
 #[cfg(feature = "loom")]
 #[doc(hidden)]
 #[macro_export]
@@ -163,8 +166,8 @@ macro_rules! __thread_local {
 
 pub use crate::__thread_local as thread_local;
 
-/// Declares a constructor that is `const`, except in models: loom's atomics and cells register with the model when
-/// they are made.
+/// Declares a constructor that is `const`, except in models: loom's atomics and cells register with the model
+/// when they are created.
 #[cfg(not(feature = "loom"))]
 #[doc(hidden)]
 #[macro_export]
@@ -185,7 +188,7 @@ macro_rules! __const_outside_models {
 
 pub use crate::__const_outside_models as const_outside_models;
 
-/// A value of the whole process, made by a constant expression; in a model there is a new one for each schedule.
+/// Declares a `static` with a constant initial value. In a model there is a new one for each schedule.
 #[cfg(not(feature = "loom"))]
 macro_rules! process_static {
     ($(#[$attribute:meta])* static $name:ident: $type:ty = $value:expr;) => {
@@ -206,22 +209,23 @@ thread_local! {
     static MARK: core::cell::Cell<u64> = core::cell::Cell::new(0);
 }
 
-/// Returns a number that no other thread of the process has, had, or will have. Cheaper to ask for than the thread's id. The
-/// address of a thread-local would not do: the next thread may get it again.
+/// Returns a number that no other thread of the process has, had, or will have. Cheaper than the thread's id.
+/// The address of a thread-local would not do: a later thread may get the same one.
 #[inline]
 pub fn thread_mark() -> u64 {
     let mark = MARK.with(core::cell::Cell::get);
     if mark != 0 { mark } else { new_mark() }
 }
 
-/// Returns a number that no other thread has that is alive now: the address of a thread-local, which the compiler knows not to
-/// change within a function. The next thread may get it again once this one has ended; see [`thread_mark`].
+/// Returns a number that no other living thread has: the address of a thread-local, which the compiler knows
+/// not to change within a function. A later thread may get the same number once this one has ended; see
+/// [`thread_mark`].
 #[inline]
 pub fn live_thread_mark() -> usize {
     MARK.with(|mark| core::ptr::from_ref(mark).addr())
 }
 
-/// Not loom's counter: it says nothing of what other threads have done.
+/// Assigns a mark to this thread. The counter is not loom's: it orders nothing between threads.
 #[cold]
 #[inline(never)]
 fn new_mark() -> u64 {

@@ -1,26 +1,26 @@
-//! What a thread is asked for at every poll of a task, in one place: one address leads to all of it.
+//! The thread-local state that every poll of a task needs, in one place: one address leads to all of it.
 
 use core::cell::Cell;
 use core::fmt;
 use core::ptr;
-// Not loom's: of who polls what nothing depends.
+// Not loom's: this state is diagnostic and orders nothing.
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::sync::thread_local;
 
-/// See the head of this file.
+/// The state of this thread that every poll needs.
 pub(crate) struct ThisThread {
-    /// The number of the home that it is in, or zero.
-    pub(crate) home: Cell<u32>,
-    /// The nearest frame, or null outside all tasks.
-    pub(crate) window: Cell<*const ()>,
+    /// The number of the [`OwnerId`](crate::raw::OwnerId) that this thread acts for, or zero.
+    pub(crate) owner: Cell<u32>,
+    /// The current frame, or null outside of all tasks.
+    pub(crate) current_frame: Cell<*const ()>,
     polling: Polling,
 }
 
 thread_local! {
     static THIS_THREAD: ThisThread = ThisThread {
-        home: Cell::new(0),
-        window: Cell::new(ptr::null()),
+        owner: Cell::new(0),
+        current_frame: Cell::new(ptr::null()),
         polling: Polling::new(),
     };
 }
@@ -32,44 +32,52 @@ impl ThisThread {
     }
 }
 
-/// Which task a thread polls, and whether there is anything to look at before it does. Mostly there is nothing.
+/// The task that a thread polls, and the reasons to do more than that before a poll. Mostly there are none.
 pub(crate) struct Polling {
-    /// The address of the task that it polled last, and marks of those who watch.
+    /// The address of the task that was polled last, with the mark bits of the watchers.
     pub task: AtomicUsize,
-    /// The same of the task around the loop that it runs, if there is one.
-    pub around: AtomicUsize,
-    /// `UNLISTED`, `WATCHED`, and `CLOSED` for each home that is closed in which it is. Others may change `WATCHED`.
+    /// The task around the run loop that this thread runs inside a poll, if it does.
+    pub outer_task: AtomicUsize,
+    /// `UNLISTED`, `WATCHED`, and `CLOSED` once for each closed owner that the thread acts for. Other threads
+    /// change only `WATCHED`.
     reasons: AtomicUsize,
 }
 
+/// Set while the thread is not in the list of the watchers.
 const UNLISTED: usize = 1;
+/// Set while a diagnosis is under way.
 const WATCHED: usize = 1 << 1;
+/// The unit of the number of closed owners.
 const CLOSED: usize = 1 << 2;
 
 impl Polling {
     const fn new() -> Self {
-        Self { task: AtomicUsize::new(0), around: AtomicUsize::new(0), reasons: AtomicUsize::new(UNLISTED) }
+        Self {
+            task: AtomicUsize::new(0),
+            outer_task: AtomicUsize::new(0),
+            reasons: AtomicUsize::new(UNLISTED),
+        }
     }
 
-    /// That of this thread. It stays where it is until the thread ends.
+    /// Calls `f` with the state of this thread, which does not move until the thread ends.
     #[inline]
     pub(crate) fn here<R>(f: impl FnOnce(&Self) -> R) -> R {
         ThisThread::with(|thread| f(&thread.polling))
     }
 
-    /// The thread begins to poll this task. True if there is nothing to look at.
+    /// Records the task that the thread begins to poll. Returns true if there is nothing else to do.
     #[inline]
     pub(crate) fn begin(&self, task: usize) -> bool {
         self.task.store(task, Ordering::Relaxed);
         self.reasons.load(Ordering::Relaxed) == 0
     }
 
-    /// True once: from now on the thread counts as known to those who watch.
+    /// Marks the thread as listed. Returns true the first time.
     pub(crate) fn enlist(&self) -> bool {
         self.reasons.fetch_and(!UNLISTED, Ordering::Relaxed) & UNLISTED != 0
     }
 
-    /// Whether tasks are watched; from any thread.
+    /// Records whether a diagnosis is under way. Called from any thread.
     pub(crate) fn set_watched(&self, watched: bool) {
         if watched {
             self.reasons.fetch_or(WATCHED, Ordering::Relaxed);
@@ -78,14 +86,17 @@ impl Polling {
         }
     }
 
+    /// Records that the thread begins to act for a closed owner.
     pub(crate) fn enter_closed(&self) {
         self.reasons.fetch_add(CLOSED, Ordering::Relaxed);
     }
 
+    /// Records that the thread has ceased to act for a closed owner.
     pub(crate) fn leave_closed(&self) {
         self.reasons.fetch_sub(CLOSED, Ordering::Relaxed);
     }
 
+    /// Returns true if the thread acts for a closed owner.
     pub(crate) fn is_in_closed(&self) -> bool {
         self.reasons.load(Ordering::Relaxed) >= CLOSED
     }

@@ -1,6 +1,6 @@
-//! Calls into wakers. A waker is code of the program: it may panic, block, or come back into what it waits for. So it is
-//! cloned, called and dropped while no lock is held. A panic of one ends here: behind it others wait to be woken, or the
-//! caller has more to do, and may itself run because a panic unwinds.
+//! Calls into wakers. A waker is code of the program: it may panic, block, or call back into the type that
+//! calls it. So wakers are cloned, called and dropped while no lock is held. A panic of one is caught here:
+//! other waiters are still to be woken, and the caller may itself be unwinding.
 
 use core::task::Waker;
 
@@ -8,13 +8,13 @@ use crate::Panic;
 
 use crate::report_panic::contain;
 
-/// Wakes. A panic of the waker is reported.
+/// Wakes the task. Reports a panic of the waker.
 #[inline]
 pub fn wake(waker: Waker) {
     contain(report, || waker.wake());
 }
 
-/// Wakes, if there is a waker. A panic of it is reported.
+/// Wakes the task if there is a waker. Reports a panic of the waker.
 #[inline]
 pub fn wake_if_any(waker: Option<Waker>) {
     if let Some(waker) = waker {
@@ -22,7 +22,7 @@ pub fn wake_if_any(waker: Option<Waker>) {
     }
 }
 
-/// Drops a waker that is not needed. A panic of it is reported.
+/// Drops a waker that is not needed. Reports a panic of its destructor.
 #[inline]
 pub fn discard(waker: Waker) {
     contain(report, || drop(waker));
@@ -30,5 +30,5 @@ pub fn discard(waker: Waker) {
 
 #[cold]
 fn report(panic: Panic) {
-    eprintln!("convoke: a waker {panic}; the others are woken nevertheless");
+    eprintln!("convoke: a waker {panic}; the other waiters are woken");
 }

@@ -1,4 +1,4 @@
-//! The future of work that the awaiting task adopts.
+//! The future of work that the awaiting task owns.
 
 #![allow(unsafe_code)]
 
@@ -13,18 +13,19 @@ use super::{Adopted, AdoptedReceiver};
 use crate::frame::{Frame, StopWatch, outside_a_task};
 use crate::{AwaitError, Outcome};
 
-/// Work that a task can adopt.
+/// Work that a task can adopt: the future that awaits it may be dropped, and the task then waits for the
+/// work.
 ///
 /// # Safety
 /// The operation completes the receiver exactly once, and nothing uses the operation afterwards.
 pub unsafe trait Adoptable: Sized {
-    /// What it completes with.
+    /// The value it completes with.
     type Value: Send;
-    /// What it fails with; `Never` if it cannot fail.
+    /// The error it fails with; `Never` if it cannot fail.
     type Error: AwaitError + Send;
     /// The connected work.
     type Operation: Operation;
-    /// What the work is called in the message of a panic outside a task: "a transfer".
+    /// The name of the work in the message of a panic outside a task: "a transfer".
     const NAME: &'static str;
 
     /// Connects the work to the receiver.
@@ -33,36 +34,39 @@ pub unsafe trait Adoptable: Sized {
 
 /// The future of [`Adoptable`] work.
 ///
-/// - *Completes with* the value, or with a `Result` if the work can fail. If the work was stopped, the function that awaits is not
-///   resumed: it unwinds, and `catch_stopped` or the task above it is told. If the work panicked, the panic goes on here.
-/// - *If dropped* while the work runs, the work is asked to stop, and the task does not end before it has.
+/// - *Completes with* the value, or with a `Result` if the work can fail. If the work was stopped, the
+///   function that awaits is not resumed: it is dropped, up to the next `catch_stopped` or to the task. If
+///   the work panicked, the panic is resumed here.
+/// - *If dropped* while the work runs, a stop of the work is requested, and the task does not end before the
+///   work has.
 /// - *Runs on* the executor of the task that awaits, wherever the work completes.
 /// - *Panics* if it is polled outside a task, or again after it has returned its result.
 #[must_use = "futures do nothing until they are awaited"]
 pub struct AdoptedFuture<A: Adoptable> {
     stage: Stage<A>,
-    place: &'static Location<'static>,
+    location: &'static Location<'static>,
     watch: StopWatch,
 }
 
 enum Stage<A: Adoptable> {
     New(A),
     Running(Adopted<A::Value, A::Error, A::Operation>),
-    /// It has returned its result, or panicked.
+    /// The future has returned its result, or panicked.
     Finished,
-    /// It has stopped the frame around it.
+    /// The future has set the *stopped* flag of its frame.
     Stopped,
 }
 
-// Nothing in here is pinned: the work is moved out before it is connected, and the operation lies in the task's memory.
+// Nothing in here is pinned: the work is moved out before it is connected, and the operation lies in memory
+// of the task.
 impl<A: Adoptable> Unpin for AdoptedFuture<A> {}
 
 impl<A: Adoptable> AdoptedFuture<A> {
-    /// Creates the future. The caller's location is where the task is shown to wait.
+    /// Creates the future. The location of the caller becomes the wait location of the task.
     #[inline]
     #[track_caller]
     pub fn new(work: A) -> Self {
-        Self { stage: Stage::New(work), place: Location::caller(), watch: StopWatch::new() }
+        Self { stage: Stage::New(work), location: Location::caller(), watch: StopWatch::new() }
     }
 }
 
@@ -76,17 +80,17 @@ impl<A: Adoptable<Operation: 'static>> Future for AdoptedFuture<A> {
         let outcome = Frame::current(|frame| {
             let frame = frame.unwrap_or_else(|| outside_a_task(A::NAME));
             let polled = match stage {
-                // SAFETY: the contract of `Adoptable`.
+                // SAFETY: the contract of `Adoptable` is what `start` requires.
                 Stage::New(work) => unsafe { Adopted::start(|receiver| work.connect(receiver), frame, cx) },
                 Stage::Running(running) => running.poll(frame, cx),
-                Stage::Finished => polled_again(A::NAME, this.place),
+                Stage::Finished => polled_again(A::NAME, this.location),
                 Stage::Stopped => Ok(Outcome::Stopped),
             };
             match polled {
                 Ok(outcome) => Some(outcome),
                 Err(running) => {
                     this.stage = Stage::Running(running);
-                    frame.waits_at(this.place);
+                    frame.waits_at(this.location);
                     this.watch.watch(frame, cx);
                     None
                 }
@@ -106,15 +110,16 @@ impl<A: Adoptable<Operation: 'static>> Future for AdoptedFuture<A> {
     }
 }
 
-/// Panics, and leaves the frame alone: it has nothing to do with the mistake.
+/// Panics: the future was polled after it had returned its result. Leaves the frame alone, which is not
+/// involved.
 #[cold]
-pub fn polled_again(what: &str, place: &Location<'_>) -> ! {
+pub fn polled_again(what: &str, location: &Location<'_>) -> ! {
     panic!(
-        "{what} awaited at {place} was polled again after it had finished; a future returns its result once"
+        "{what} awaited at {location} was polled again after it had finished; a future returns its result once"
     )
 }
 
-/// Ends the nearest frame as stopped. The caller, a future, returns `Pending` now.
+/// Ends the current frame as stopped. The caller, a future, returns `Pending` now.
 #[cold]
 pub fn stop_frame(what: &str) {
     Frame::current(|frame| match frame {
@@ -131,6 +136,6 @@ impl<A: Adoptable> fmt::Debug for AdoptedFuture<A> {
             Stage::Finished => "finished",
             Stage::Stopped => "stopped",
         };
-        f.debug_struct("AdoptedFuture").field("stage", &stage).field("at", &self.place).finish()
+        f.debug_struct("AdoptedFuture").field("stage", &stage).field("at", &self.location).finish()
     }
 }

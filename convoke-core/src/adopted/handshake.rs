@@ -1,34 +1,36 @@
-//! Did the child complete before its `start` returned? Two sides meet; the second to come goes on.
+//! The rendezvous of starting and completing a child: tells whether the child completed before its `start`
+//! returned.
 
 use crate::sync::atomic::{AtomicBool, Ordering};
 
-/// The meeting of the side that starts a child with the side that completes it, so that a loop over children
-/// that complete at once is a loop and not a recursion.
+/// A rendezvous of the code that starts a child with the code that completes it. It turns the recursion over
+/// children that complete at once into a loop.
 ///
-/// Whoever comes first leaves, and touches nothing any more; whoever comes second goes on alone.
+/// The first to arrive leaves and touches nothing any more. The second goes on alone.
 #[derive(Debug)]
 pub struct Handshake {
-    one_is_here: AtomicBool,
+    first_arrived: AtomicBool,
 }
 
 impl Handshake {
-    /// Nobody has come yet.
+    /// Creates a rendezvous at which neither has arrived.
     pub fn new() -> Self {
-        Self { one_is_here: AtomicBool::new(false) }
+        Self { first_arrived: AtomicBool::new(false) }
     }
 
-    /// Comes to the meeting. True for the second.
+    /// Arrives. Returns true for the second.
     #[inline]
-    #[must_use = "only the second to come may go on"]
+    #[must_use = "only the second to arrive may go on"]
     pub fn arrive(&self) -> bool {
-        self.one_is_here.swap(true, Ordering::AcqRel)
+        self.first_arrived.swap(true, Ordering::AcqRel)
     }
 
-    /// Makes ready for the next meeting. Called by the second of the last one.
+    /// Prepares the next rendezvous. Called by the second to arrive at the last one.
     #[inline]
     pub fn reset(&self) {
-        // Relaxed: the next child is started by this thread, and what starts it orders it.
-        self.one_is_here.store(false, Ordering::Relaxed);
+        // Relaxed: this thread starts the next child, and starting it orders this store before its
+        // completion.
+        self.first_arrived.store(false, Ordering::Relaxed);
     }
 }
 

@@ -1,16 +1,36 @@
 //! Adopted operations: work that a future starts and awaits, in memory of the task that polls the future.
+//! Awaited senders, tasks on other executors and I/O transfers are adopted operations.
 //!
-//! The future may be dropped at any time. The operation then goes on until it has completed, and the task waits for it. Awaited
-//! senders, tasks on other executors and I/O transfers are all adopted operations.
+//! # Protocol
+//! - The future starts the operation, on the thread that polls it, in memory that it gets from its task
+//!   ([`OperationOwner`](crate::frame::OperationOwner)).
+//! - The operation completes once, on any thread, and wakes the future. Future and operation meet in a
+//!   [`Rendezvous`], which tells each of them what to do.
+//! - A poll with the *stop requested* flag set requests a stop at the operation's own stop source. This is
+//!   point 2 of the stop bridge, see [`stop`](crate::stop).
+//! - The future may be dropped at any time. It then requests a stop, and leaves the operation to itself. The
+//!   operation goes on until it has completed and frees its memory; the task waits for that.
 //!
-//! Rules of [`Storage`]:
-//! 1. Until the operation is started everything belongs to the future. From then on `rendezvous` says who owns what.
-//! 2. `outcome` belongs to the operation until it has called `Rendezvous::complete`. Then it belongs to the future, or, if the
-//!    future is gone, still to the operation.
+//! # Rules of `Storage`
+//! 1. Until the operation is started everything belongs to the future. From then on `rendezvous` says who
+//!    owns what.
+//! 2. `outcome` belongs to the operation until it has called `Rendezvous::complete`. Then it belongs to the
+//!    future or, if the future is gone, still to the operation.
 //! 3. `waker` belongs to the future, except between `Complete::Wake` and `Rendezvous::left`.
-//! 4. The memory is freed by the future once it has taken the outcome, or by the side that `rendezvous` tells to free it.
-//! 5. Only the future requests a stop at `stop`, and only before it abandons the operation. So the memory is not freed while stop
-//!    callbacks run.
+//! 4. The memory is freed by the future once it has taken the outcome, or by the one that `rendezvous` tells
+//!    to free it.
+//! 5. Only the future requests a stop at `stop`, and only before it abandons the operation. So the memory is
+//!    not freed while stop callbacks run.
+//!
+//! # Map
+//! | file | contents |
+//! | --- | --- |
+//! | `mod.rs` | [`Adopted`], a running operation, and its storage |
+//! | `future.rs` | [`AdoptedFuture`], a future on top of it |
+//! | `operation.rs` | [`Operation`] and [`OnComplete`], the two ends of connected work |
+//! | `rendezvous.rs` | the state machine of future and operation |
+//! | `slot.rs` | [`Slot`], memory for a child operation |
+//! | `handshake.rs` | [`Handshake`], the rendezvous of starting and completing a child |
 
 #![allow(unsafe_code)]
 
@@ -38,16 +58,18 @@ use crate::stop::InPlaceStop;
 use crate::sync::UnsafeCell;
 use crate::{Env, Outcome, Panic, StopReason};
 
-/// An operation in flight, and the right to its outcome.
+/// A running operation, and the right to its outcome.
 ///
-/// - *If dropped*, the operation is asked to stop, and the task that started it waits for it before it ends.
+/// - *If dropped*, a stop of the operation is requested, and the task that started it waits for it before it
+///   ends.
 pub struct Adopted<V, E, O: Operation> {
     storage: NonNull<Storage<V, E, O>>,
-    /// Identifies the waker that is stored. Only compared.
+    /// The identity of the stored waker. Only compared.
     waker: WakerMark,
 }
 
-// SAFETY: by the rules above the storage may be used from any thread if the outcome may; `start` requires that.
+// SAFETY: rules 1 to 4 say which thread accesses which field. The outcome, which moves between threads, is
+// `Send`.
 unsafe impl<V: Send, E: Send, O: Operation> Send for Adopted<V, E, O> {}
 
 #[repr(C)]
@@ -65,7 +87,7 @@ struct Shared<V, E> {
     outcome: UnsafeCell<Option<Outcome<V, E>>>,
     env: ScopedEnv,
     stop: InPlaceStop,
-    /// Frees the storage, whose type only `start` knows.
+    /// Frees the storage, whose full type only `start` knows.
     free: unsafe fn(NonNull<Self>),
 }
 
@@ -74,14 +96,17 @@ pub struct AdoptedReceiver<V, E> {
     shared: NonNull<Shared<V, E>>,
 }
 
-// SAFETY: by the rules above it may be completed on any thread if the outcome may be sent to the future: `start` requires that.
+// SAFETY: rule 2: the operation completes it once, on any thread. `start` requires that the outcome is
+// `Send`.
 unsafe impl<V, E> Send for AdoptedReceiver<V, E> {}
 
 impl<V: Send, E: Send, O: Operation + 'static> Adopted<V, E, O> {
-    /// Connects an operation in memory of the task of `frame` and starts it. Returns the outcome if it has completed at once.
+    /// Connects an operation in memory of the task of `frame` and starts it. Returns the outcome if it
+    /// completes at once.
     ///
     /// # Safety
-    /// The operation completes the receiver that `connect` is given exactly once, and nothing uses the operation afterwards.
+    /// The operation completes the receiver that `connect` is given exactly once, and nothing uses the
+    /// operation afterwards.
     #[inline]
     pub unsafe fn start(
         connect: impl FnOnce(AdoptedReceiver<V, E>) -> O,
@@ -91,8 +116,10 @@ impl<V: Send, E: Send, O: Operation + 'static> Adopted<V, E, O> {
         let owner = frame.operation_owner();
         let memory = owner.adopt(Layout::new::<Storage<V, E, O>>());
         let storage = memory.address.cast::<Storage<V, E, O>>();
-        // SAFETY: the memory fits and is ours alone. The owner's environment outlives its operations, and `stop` stays beside
-        // the environment that refers to it until both are freed. `O: 'static` lets the operation outlive the future.
+        // SAFETY: `adopt` has returned memory of this layout, which is ours alone. The contract of
+        // `OperationOwner` says that the owner's environment outlives its operations, and `stop` lies beside
+        // the environment that refers to it until both are freed. `O: 'static` lets the operation outlive the
+        // future.
         let this = unsafe {
             let stop = NonNull::new_unchecked(&raw mut (*storage.as_ptr()).shared.stop);
             let shared = Shared {
@@ -113,13 +140,14 @@ impl<V: Send, E: Send, O: Operation + 'static> Adopted<V, E, O> {
             this.shared.stop.request_stop(reason);
         }
         let receiver = AdoptedReceiver { shared: storage.cast() };
-        // SAFETY: rule 1; the storage does not move, and stays until the operation has completed: rule 4.
+        // SAFETY: rule 1: the storage is ours, and its slot is empty. Rule 4: it is not freed before the
+        // operation has completed.
         unsafe { Slot::run(NonNull::from(&this.operation), || connect(receiver)) };
         let running = Self { storage, waker: WakerMark::of(cx.waker()) };
         if this.shared.rendezvous.completed_at_once() {
             return Ok(running.take_outcome(frame));
         }
-        // SAFETY: rule 3: the future has not said yet that it waits.
+        // SAFETY: rule 3: the waker is ours, because `wait` was not called yet.
         unsafe { *this.shared.waker.get() = Some(cx.waker().clone()) };
         match this.shared.rendezvous.wait() {
             Wait::Wait => Err(running),
@@ -127,14 +155,16 @@ impl<V: Send, E: Send, O: Operation + 'static> Adopted<V, E, O> {
         }
     }
 
-    /// Returns the outcome if the operation has completed. Otherwise passes on a stop request, and stores the waker.
+    /// Returns the outcome if the operation has completed. Otherwise passes a stop request on, and stores the
+    /// waker.
     #[inline]
     pub fn poll(mut self, frame: &Frame<'_>, cx: &Context<'_>) -> Result<Outcome<V, E>, Self> {
         if self.shared().rendezvous.peek() == Peek::NotYet {
             if frame.is_asked_to_stop()
                 && let Some(reason) = frame.stop_reason()
             {
-                // A callback that panics does so here, in the task that awaits; the operation is abandoned by the unwinding.
+                // A panic of a callback goes on here, in the task that awaits; unwinding it drops and so
+                // abandons the operation.
                 self.shared().stop.request_stop(reason);
             }
             if self.store_waker(cx.waker()) == Peek::NotYet {
@@ -147,30 +177,32 @@ impl<V: Send, E: Send, O: Operation + 'static> Adopted<V, E, O> {
         Ok(self.take_outcome(frame))
     }
 
-    /// Stores the waker if it is another one than the stored one.
+    /// Stores the waker if it differs from the stored one.
     fn store_waker(&mut self, waker: &Waker) -> Peek {
         let shared = self.shared();
         let identity = WakerMark::of(waker);
         if self.waker == identity {
             return shared.rendezvous.peek();
         }
-        // Cloned before: the operation waits during the change, and the waker may be foreign code.
+        // Cloned first: a completion spins while the state is `CHANGING`, and `clone` of a waker is foreign
+        // code.
         let waker = waker.clone();
-        let look = shared.rendezvous.change();
-        if look == Peek::NotYet {
-            // SAFETY: rule 3: the rendezvous is in the state `CHANGING`, which `change` has set.
+        let peek = shared.rendezvous.change();
+        if peek == Peek::NotYet {
+            // SAFETY: rule 3: the waker is ours in the state `CHANGING`, which `change` has set.
             let before = unsafe { (*shared.waker.get()).replace(waker) };
             shared.rendezvous.changed();
             drop(before);
             self.waker = identity;
         }
-        look
+        peek
     }
 
     /// Takes the outcome and frees the memory.
     fn take_outcome(self, frame: &Frame<'_>) -> Outcome<V, E> {
         let this = ManuallyDrop::new(self);
-        // SAFETY: rules 2 and 4: the rendezvous has said that the storage is ours, and as `self` is consumed it is taken once.
+        // SAFETY: rules 2 and 4: the rendezvous has said `Done`, so the storage is ours. `self` is consumed,
+        // so it is taken once.
         unsafe {
             let (memory, outcome) = Storage::clear(this.storage);
             let owner = frame.operation_owner();
@@ -187,14 +219,15 @@ impl<V: Send, E: Send, O: Operation + 'static> Adopted<V, E, O> {
 
 impl<V, E, O: Operation> Adopted<V, E, O> {
     fn shared(&self) -> &Shared<V, E> {
-        // SAFETY: rule 4: the storage has not been freed, because `self` has not taken the outcome.
+        // SAFETY: rule 4: the storage has not been freed, because `self` still exists and so has not taken
+        // the outcome.
         unsafe { &self.storage.as_ref().shared }
     }
 }
 
 impl<V, E, O: Operation> Drop for Adopted<V, E, O> {
     fn drop(&mut self) {
-        // Rule 5: before it is abandoned. A panic of a callback has been reported by the panic hook.
+        // Rule 5: before it is abandoned. The panic hook has reported a panic of a callback.
         let _ = Panic::catch(|| self.shared().stop.request_stop(StopReason::Abandoned));
         match self.shared().rendezvous.abandon() {
             Abandon::Leave => {}
@@ -208,16 +241,18 @@ impl<V, E, O: Operation> Storage<V, E, O> {
     /// Destroys the contents of the storage and returns the outcome and the memory.
     ///
     /// # Safety
-    /// Rule 4: called once, by the side that owns the storage, after the operation has completed.
+    /// Rule 4: called once, by the owner of the storage, after the operation has completed.
     unsafe fn clear(storage: NonNull<Self>) -> (AdoptedMemory, Outcome<V, E>) {
-        // SAFETY: the operation has completed and the storage is ours alone: the caller's promise.
+        // SAFETY: rule 4: the storage is ours alone, and the operation has completed, by the contract of this
+        // function.
         unsafe {
             let this = storage.as_ref();
-            let outcome = (*this.shared.outcome.get()).take().expect("the operation has completed");
+            let outcome = (*this.shared.outcome.get()).take().expect("a completed operation has an outcome");
             let outcome = this.operation.clear_after(outcome);
             let memory = this.shared.memory;
             if let Some(waker) = (*this.shared.waker.get()).take() {
-                // A foreign waker may panic when it is dropped. The panic hook has reported it; the owner must get its memory.
+                // A foreign waker may panic when it is dropped. The panic hook has reported it; the owner
+                // must get its memory back.
                 let _ = Panic::catch(|| drop(waker));
             }
             storage.drop_in_place();
@@ -230,7 +265,8 @@ impl<V, E, O: Operation> Storage<V, E, O> {
     /// # Safety
     /// As for [`clear`](Storage::clear); `shared` is the first field of a storage of this type.
     unsafe fn free(shared: NonNull<Shared<V, E>>) {
-        // SAFETY: `shared` is the first field (`repr(C)`). A panic of a value's destructor has been reported by the panic hook.
+        // SAFETY: `shared` is the first field (`repr(C)`), and rule 4 holds by the contract of this function.
+        // A panic of the value's destructor has been reported by the panic hook.
         unsafe {
             let (memory, outcome) = Self::clear(shared.cast());
             let _ = Panic::catch(|| drop(outcome));
@@ -242,8 +278,9 @@ impl<V, E, O: Operation> Storage<V, E, O> {
 impl<V, E> OnComplete<Outcome<V, E>> for AdoptedReceiver<V, E> {
     #[inline]
     fn complete(self, outcome: Outcome<V, E>) {
-        // SAFETY: the storage is there until `Rendezvous::complete`; rule 2. After that it is touched only as the rendezvous
-        // says: rules 3 and 4.
+        // SAFETY: rule 2: the outcome is ours until `Rendezvous::complete`, and rule 4: the storage exists
+        // until then. After that it is accessed only as the rendezvous says: the waker after `Wake` (rule 3),
+        // the storage after `Free` (rule 4).
         unsafe {
             let shared = self.shared.as_ref();
             *shared.outcome.get() = Some(outcome);
@@ -253,8 +290,8 @@ impl<V, E> OnComplete<Outcome<V, E>> for AdoptedReceiver<V, E> {
                     let waker = (*shared.waker.get()).take();
                     shared.rendezvous.left();
                     if let Some(waker) = waker {
-                        // A foreign waker may panic. The panic hook has reported it. The thread that completes this
-                        // operation may have others to complete, and does not expect to unwind.
+                        // A foreign waker may panic. The panic hook has reported it. The thread that
+                        // completes this operation may have others to complete, and must not unwind.
                         drop(Panic::catch(|| waker.wake()));
                     }
                 }
@@ -265,7 +302,7 @@ impl<V, E> OnComplete<Outcome<V, E>> for AdoptedReceiver<V, E> {
 
     #[inline]
     fn env(&self) -> &Env {
-        // SAFETY: the storage is there until the receiver is completed.
+        // SAFETY: rule 4: the storage exists until the receiver is completed, which consumes it.
         unsafe { &self.shared.as_ref().env }
     }
 }

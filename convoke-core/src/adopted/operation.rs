@@ -1,4 +1,4 @@
-//! Work that is ready to start, and where its outcome goes.
+//! Work that is ready to start, and the receiver of its outcome.
 
 #![allow(unsafe_code)]
 
@@ -10,21 +10,23 @@ use crate::Env;
 ///
 /// Safe code never starts an operation: awaiting, spawning and `sync_wait` do.
 ///
-/// An operation is not `Unpin` (a leaf keeps a `PhantomPinned`). It may be destroyed before its own `start` returns, by the
-/// receiver that it completes; only for a type that is not `Unpin` does the language allow `&mut self` to outlive what it points to.
+/// An operation is not `Unpin` (a leaf has a `PhantomPinned` field). It may be destroyed before its own
+/// `start` returns, by the receiver that it completes. Only for a type that is not `Unpin` does the language
+/// allow `&mut self` to outlive its target.
 #[diagnostic::on_unimplemented(message = "`{Self}` is not an operation that can be started")]
 pub trait Operation: Send {
     /// Starts the work.
     ///
     /// # Safety
-    /// Called at most once. The storage is neither freed nor reused until the receiver was completed; from then on the operation
-    /// may be dropped at any time, also before `start` returns.
+    /// Called at most once. The storage is neither freed nor reused before the receiver was completed. From
+    /// then on the operation may be dropped at any time, also before `start` returns.
     unsafe fn start(self: Pin<&mut Self>);
 }
 
-/// Takes the outcome of an operation, on any thread.
+/// The receiver of the outcome of an operation, on any thread.
 pub trait OnComplete<T>: Send {
-    /// Takes the outcome. The operation that calls this does not use itself afterwards: it may have been destroyed.
+    /// Takes the outcome. The operation that calls this does not use itself afterwards: it may have been
+    /// destroyed.
     fn complete(self, outcome: T);
 
     /// Returns the environment that the work runs in.

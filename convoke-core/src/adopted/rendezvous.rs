@@ -1,13 +1,13 @@
-//! The rendezvous of an awaiting future with the operation it awaits: who comes first, who goes on, who frees. One word, one
-//! file, no unsafe; the transitions say what the caller must now do.
+//! The rendezvous of an awaiting future with the operation it awaits. A state machine in one word, without
+//! unsafe code: each transition returns what its caller must do now.
 //!
-//! | the word | means |
+//! | state | meaning |
 //! | --- | --- |
-//! | `STARTING` | the operation is being started; nobody waits yet |
-//! | `WAITING` | the future waits, its waker is in its place; whoever leaves this state has the waker |
-//! | `CHANGING` | the future puts another waker in place |
-//! | `LEAVING` | the outcome is there; the operation takes the waker and then says `DONE` |
-//! | `DONE` | the outcome is there, and the future has all to itself |
+//! | `STARTING` | the operation is being started; the future does not wait yet |
+//! | `WAITING` | the future waits, and its waker is stored; the one that leaves this state owns the waker |
+//! | `CHANGING` | the future stores another waker |
+//! | `LEAVING` | the outcome is stored; the operation takes the waker and then moves to `DONE` |
+//! | `DONE` | the outcome is stored, and everything belongs to the future |
 //! | `ABANDONED` | the future is gone; the operation frees everything when it completes |
 
 use core::fmt;
@@ -24,70 +24,71 @@ const LEAVING: u8 = 3;
 const DONE: u8 = 4;
 const ABANDONED: u8 = 5;
 
-/// See the head of this file.
+/// The state machine of an awaiting future and the operation it awaits.
 pub struct Rendezvous {
     word: AtomicU8,
 }
 
-/// What the future does after it has started the operation, or changed its waker.
+/// The next step of a future that has started its operation.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Wait {
-    /// It returns `Pending`; its waker will be called.
+    /// The future returns `Pending`. Its waker will be called.
     Wait,
-    /// It takes the outcome; its waker is still its own.
+    /// The future takes the outcome. The waker still belongs to it.
     Done,
 }
 
-/// What a future finds that is polled again.
+/// The next step of a future that is polled again.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Peek {
-    /// Not done. The waker may be changed: then the waker is ours until [`Rendezvous::changed`].
+    /// The operation has not completed. After [`Rendezvous::change`] the waker belongs to the future until
+    /// [`Rendezvous::changed`].
     NotYet,
-    /// It takes the outcome.
+    /// The future takes the outcome.
     Done,
 }
 
-/// What the operation does with the outcome that it has put in its place.
+/// The next step of an operation that has stored its outcome.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Complete {
-    /// Nothing more: the one who starts it will see it, or has seen it.
+    /// Nothing: the future that starts it sees the outcome.
     Leave,
-    /// It takes the waker, calls [`Rendezvous::left`] and then the waker.
+    /// The operation takes the waker, calls [`Rendezvous::left`] and then the waker.
     Wake,
-    /// Nobody is there any more: it frees everything.
+    /// The operation frees everything: the future is gone.
     Free,
 }
 
-/// What a future that is dropped does.
+/// The next step of a future that is dropped.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Abandon {
     /// Nothing: the operation frees everything when it completes.
     Leave,
-    /// It frees everything: the operation has completed.
+    /// The future frees everything: the operation has completed.
     Free,
 }
 
 impl Rendezvous {
-    /// Nobody is here.
+    /// Creates a rendezvous in the state `STARTING`.
     #[inline]
     pub fn new() -> Self {
         Self { word: AtomicU8::new(STARTING) }
     }
 
-    /// The future has started the operation: has it completed already? Otherwise the future puts its waker in place and calls
-    /// [`wait`](Rendezvous::wait).
+    /// Returns true if the operation has completed by the time the future has started it. Otherwise the
+    /// future stores its waker and calls [`wait`](Rendezvous::wait).
     #[inline]
     pub fn completed_at_once(&self) -> bool {
         self.is_done()
     }
 
-    /// Whether the outcome is there and the operation gone, for a look that changes nothing.
+    /// Returns true if the outcome is stored and the operation is gone. Changes nothing.
     #[inline]
     pub fn is_done(&self) -> bool {
         self.word.load(Ordering::Acquire) == DONE
     }
 
-    /// The future waits; its waker is in place.
+    /// Waits: called by the future after it has stored its waker.
     #[inline]
     pub fn wait(&self) -> Wait {
         match self.word.compare_exchange(STARTING, WAITING, Ordering::AcqRel, Ordering::Acquire) {
@@ -96,37 +97,37 @@ impl Rendezvous {
         }
     }
 
-    /// The future is polled again.
+    /// Checks for completion: called by a future that is polled again.
     #[inline]
     pub fn peek(&self) -> Peek {
         match self.word.load(Ordering::Acquire) {
             DONE => Peek::Done,
-            LEAVING => self.see_off(),
+            LEAVING => self.wait_until_done(),
             _ => Peek::NotYet,
         }
     }
 
-    /// The future wants to put another waker in place. `Done`: it is too late, and not needed.
+    /// Begins to replace the waker: called by the future. `Done` means that it is too late, and not needed.
     pub fn change(&self) -> Peek {
         match self.word.compare_exchange(WAITING, CHANGING, Ordering::AcqRel, Ordering::Acquire) {
             Ok(_) => Peek::NotYet,
             Err(DONE) => Peek::Done,
-            Err(_) => self.see_off(),
+            Err(_) => self.wait_until_done(),
         }
     }
 
-    /// The other waker is in place.
+    /// Ends the replacement of the waker: called by the future.
     pub fn changed(&self) {
         self.word.store(WAITING, Ordering::Release);
     }
 
-    /// The operation has put the outcome in its place.
+    /// Completes: called by the operation after it has stored the outcome.
     #[inline]
     pub fn complete(&self) -> Complete {
         let mut seen = self.word.load(Ordering::Relaxed);
         loop {
             if seen == CHANGING || seen == ABANDONED {
-                // Looked at again by the exchange, in the right order.
+                // The exchange reads it again, with the right ordering.
                 seen = WAITING;
             }
             let next = if seen == WAITING { LEAVING } else { DONE };
@@ -143,13 +144,13 @@ impl Rendezvous {
         }
     }
 
-    /// The operation has taken the waker, and touches nothing any more.
+    /// Leaves: called by the operation after it has taken the waker. It touches nothing afterwards.
     #[inline]
     pub fn left(&self) {
         self.word.store(DONE, Ordering::Release);
     }
 
-    /// The future is dropped; it has asked the operation to stop before.
+    /// Abandons the operation: called by a future that is dropped, after it has requested a stop.
     pub fn abandon(&self) -> Abandon {
         let mut seen = WAITING;
         loop {
@@ -162,7 +163,7 @@ impl Rendezvous {
         }
     }
 
-    /// As [`wait`](Rendezvous::wait), where both sides are on one thread.
+    /// Waits like [`wait`](Rendezvous::wait), where future and operation are on one thread.
     #[inline]
     pub fn wait_here(&self) -> Wait {
         if self.word.load(Ordering::Relaxed) == DONE {
@@ -172,7 +173,7 @@ impl Rendezvous {
         Wait::Wait
     }
 
-    /// As [`complete`](Rendezvous::complete), where both sides are on one thread.
+    /// Completes like [`complete`](Rendezvous::complete), where future and operation are on one thread.
     #[inline]
     pub fn complete_here(&self) -> Complete {
         match self.word.load(Ordering::Relaxed) {
@@ -188,7 +189,7 @@ impl Rendezvous {
         }
     }
 
-    /// As [`abandon`](Rendezvous::abandon), where both sides are on one thread.
+    /// Abandons like [`abandon`](Rendezvous::abandon), where future and operation are on one thread.
     #[inline]
     pub fn abandon_here(&self) -> Abandon {
         if self.word.load(Ordering::Relaxed) == DONE {
@@ -198,9 +199,9 @@ impl Rendezvous {
         Abandon::Leave
     }
 
-    /// The operation is on its last few instructions.
+    /// Spins until the operation has left: it is a few instructions away from that.
     #[cold]
-    fn see_off(&self) -> Peek {
+    fn wait_until_done(&self) -> Peek {
         while self.word.load(Ordering::Acquire) != DONE {
             pause();
         }
@@ -208,7 +209,7 @@ impl Rendezvous {
     }
 }
 
-/// The other side is between two instructions. A model lets it go on.
+/// Spins once: the other thread is between two instructions. A model lets it run.
 fn pause() {
     #[cfg(feature = "loom")]
     thread::yield_now();

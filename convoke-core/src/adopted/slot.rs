@@ -1,4 +1,5 @@
-//! Room for one child inside its parent, filled when the parent is pinned and the child's receiver can point back.
+//! Memory for one child inside its parent, filled when the parent is pinned and the child's receiver can
+//! point back to it.
 
 #![allow(unsafe_code)]
 
@@ -13,22 +14,27 @@ use super::operation::Operation;
 use crate::sync::{UnsafeCell, const_outside_models};
 use crate::{Outcome, Panic};
 
-/// Holds a child operation in place, for a parent that connects late. Empty at first; dropping it drops the child.
+/// Memory for a child operation, for a parent that connects late. Empty at first; dropping it drops the
+/// child.
 ///
-/// A child that is started may complete its parent, and the parent may then be freed with the slot in it. So what starts
-/// a child takes the slot by pointer: a reference would have to stay valid until the function returns.
+/// 1. The slot does not move while it is full.
+/// 2. One thread at a time uses the slot: its parent sees to that.
+/// 3. `full` says whether `child` is initialised.
+/// 4. A child that is started may complete its parent, and the parent may then be freed with the slot in it.
+///    So `start` and `run` take the slot by pointer: a reference would have to stay valid until the function
+///    returns.
 pub struct Slot<O> {
     child: UnsafeCell<MaybeUninit<O>>,
     full: Cell<bool>,
     _pinned: PhantomPinned,
 }
 
-// SAFETY: the contracts of the methods ask the parent that one thread at a time uses the slot.
+// SAFETY: rule 2: the contracts of the methods require of the parent that one thread at a time uses the slot.
 unsafe impl<O: Send> Sync for Slot<O> {}
 
 impl<O: Operation> Slot<O> {
     const_outside_models! {
-        /// An empty slot.
+        /// Creates an empty slot.
         #[inline]
         pub fn new() -> Self {
             Self { child: UnsafeCell::new(MaybeUninit::uninit()), full: Cell::new(false), _pinned: PhantomPinned }
@@ -41,21 +47,22 @@ impl<O: Operation> Slot<O> {
     /// The slot is pinned with its parent, is empty, and no other thread uses it.
     #[inline]
     pub unsafe fn connect(&self, connect: impl FnOnce() -> O) {
-        // SAFETY: the slot is empty and ours, so nothing is overwritten.
+        // SAFETY: rules 2 and 3: the slot is empty and no other thread uses it, by the contract. So nothing
+        // is overwritten.
         unsafe { (*self.child.get()).write(abort_on_unwind(connect)) };
         self.full.set(true);
     }
 
-    /// Starts the child that was connected. The slot may be gone when this returns.
+    /// Starts the child that was connected. The slot may be freed when this returns.
     ///
     /// # Safety
     /// `this` points to a slot that holds a child which was not started, and outlives its completion.
     #[inline]
     pub unsafe fn start(this: NonNull<Self>) {
-        // SAFETY: the slot is alive until the child has completed.
+        // SAFETY: rule 4: the slot is alive, as the child has not completed before it is started.
         let child = unsafe { this.as_ref() }.child.get().cast::<O>();
-        // SAFETY: the slot is full; the child does not move, as the slot is pinned with its parent; the caller
-        // promised that it is started once and that the storage lives until it has completed.
+        // SAFETY: rule 3: the slot is full, by the contract. Rule 1: the child does not move. It is started
+        // once and its storage lives until it has completed, by the contract.
         abort_on_unwind(|| unsafe { Pin::new_unchecked(&mut *child).start() });
     }
 
@@ -65,8 +72,8 @@ impl<O: Operation> Slot<O> {
     /// As for [`connect`](Slot::connect) and [`start`](Slot::start).
     #[inline]
     pub unsafe fn run(this: NonNull<Self>, connect: impl FnOnce() -> O) {
-        // SAFETY: both contracts are part of the contract of this function. The slot is alive until the child that is
-        // connected here was started and has completed.
+        // SAFETY: the contract of this function is that of both. The slot is alive until the child was
+        // started and has completed.
         unsafe {
             this.as_ref().connect(connect);
             Self::start(this);
@@ -80,21 +87,22 @@ impl<O: Operation> Slot<O> {
     #[inline]
     pub unsafe fn clear(&self) {
         if self.full.replace(false) {
-            // SAFETY: the slot was full, and the caller promised that nobody uses the child any more.
+            // SAFETY: rule 3: the slot was full, and is marked as empty now. Nothing uses the child any more,
+            // by the contract.
             unsafe { (*self.child.get()).assume_init_drop() };
         }
     }
 }
 
 impl<O: Operation> Slot<O> {
-    /// Destroys the child that has completed with `outcome`. If its destructor panics that is the outcome, unless there
-    /// was a panic before: whoever waits for the outcome is not to wait for ever.
+    /// Destroys the child that has completed with `outcome`. If its destructor panics, that becomes the
+    /// outcome, unless the outcome is a panic already.
     ///
     /// # Safety
     /// As for [`clear`](Slot::clear).
     #[inline]
     pub unsafe fn clear_after<V, E>(&self, outcome: Outcome<V, E>) -> Outcome<V, E> {
-        // SAFETY: the caller's.
+        // SAFETY: the contract of this function is that of `clear`.
         match Panic::catch(|| unsafe { self.clear() }) {
             Ok(()) => outcome,
             Err(panic) => outcome.or_panic(panic),
@@ -112,7 +120,8 @@ impl<O> Drop for Slot<O> {
     #[inline]
     fn drop(&mut self) {
         if self.full.get() {
-            // SAFETY: the slot is full, and whoever drops the parent has waited for its completion.
+            // SAFETY: rule 3: the slot is full. The parent is dropped after its child has completed, or
+            // before it was started.
             unsafe { self.child.get_mut().assume_init_drop() };
         }
     }
@@ -124,22 +133,22 @@ impl<O> fmt::Debug for Slot<O> {
     }
 }
 
-/// Calls `f`, which by contract does not panic. If it does, work that is already running points into storage
-/// that unwinding would free: there is no way on, and the process ends with a message.
+/// Calls `f`, which by contract does not panic. If it does, running work points into storage that unwinding
+/// would free, so the process aborts with a message.
 #[inline]
 pub fn abort_on_unwind<T>(f: impl FnOnce() -> T) -> T {
-    struct Bomb;
-    impl Drop for Bomb {
+    struct AbortOnDrop;
+    impl Drop for AbortOnDrop {
         #[cold]
         fn drop(&mut self) {
             eprintln!(
-                "convoke: a sender's `connect` or an operation's `start` panicked; these must not. Aborting."
+                "convoke: a sender's `connect` or an operation's `start` panicked, which they must not. Aborting."
             );
             std::process::abort();
         }
     }
-    let bomb = Bomb;
+    let guard = AbortOnDrop;
     let value = f();
-    core::mem::forget(bomb);
+    core::mem::forget(guard);
     value
 }

@@ -1,4 +1,4 @@
-//! What is to be different in an environment below.
+//! The changes to an environment that a caller asks for.
 
 use core::fmt;
 
@@ -18,36 +18,37 @@ pub struct Changes {
 }
 
 impl Changes {
-    /// No change.
+    /// Creates an empty set.
     pub const fn new() -> Self {
         Self { executor: None, stop: None, allocator: None, locals: Vec::new() }
     }
 
-    /// Another executor; one whose type is erased already is kept as it is.
+    /// Changes the executor. An executor whose type is erased already is used as it is.
     pub fn executor<E: Executor>(mut self, executor: E) -> Self {
         self.executor = Some(ExecutorRef::new(executor));
         self
     }
 
-    /// Another stop token. To keep stopping with the parent, give the token of a child of the parent's.
+    /// Changes the stop token. To still stop with the parent, give the token of a child of the parent's
+    /// source.
     pub fn stop_token(mut self, token: StopToken) -> Self {
         self.stop = Some(token);
         self
     }
 
-    /// Another frame allocator.
+    /// Changes the frame allocator.
     pub fn allocator(mut self, allocator: FrameAllocator) -> Self {
         self.allocator = Some(allocator);
         self
     }
 
-    /// A value for a key.
+    /// Sets the value of a key.
     pub fn local<T: Send + Sync + 'static>(mut self, key: &'static Local<T>, value: T) -> Self {
         self.locals.push(Entry::new(key, value));
         self
     }
 
-    /// The executor that is to be another, if it is.
+    /// Returns the new executor, if it changes.
     pub fn new_executor(&self) -> Option<&ExecutorRef> {
         self.executor.as_ref()
     }

@@ -1,4 +1,4 @@
-//! Typed keys and their values: whatever else a program wants to say to the work below.
+//! Typed keys and their values: what else a program wants to pass down to its work.
 
 use core::any::Any;
 use core::fmt;
@@ -11,8 +11,10 @@ use std::sync::Arc;
 /// ```
 /// use convoke::env::Local;
 ///
-/// static TENANT: Local<String> = Local::inherited("tenant");       // follows into all work below
-/// static RETRY: Local<u32> = Local::not_inherited("retry");        // stays with the work it was said to
+/// // Inherited: all work below sees it.
+/// static TENANT: Local<String> = Local::inherited("tenant");
+/// // Not inherited: only the work that it was set for sees it.
+/// static RETRY: Local<u32> = Local::not_inherited("retry");
 /// ```
 #[doc(alias = "task_local")]
 pub struct Local<T> {
@@ -22,17 +24,18 @@ pub struct Local<T> {
 }
 
 impl<T> Local<T> {
-    /// A key whose value follows into work that is started below.
+    /// Creates a key whose value is inherited by work that is started below.
     pub const fn inherited(name: &'static str) -> Self {
         Self { name, inherited: true, _value: PhantomData }
     }
 
-    /// A key whose value stays with the work it was set for and does not follow into tasks started below.
+    /// Creates a key whose value stays with the work it was set for, and is not seen by tasks that are
+    /// started below.
     pub const fn not_inherited(name: &'static str) -> Self {
         Self { name, inherited: false, _value: PhantomData }
     }
 
-    /// The name it was given, for people.
+    /// Returns the name, which is only shown.
     pub const fn name(&self) -> &'static str {
         self.name
     }
@@ -44,10 +47,10 @@ impl<T> fmt::Debug for Local<T> {
     }
 }
 
-/// A value with its key, not yet in an environment.
+/// A value with its key, not in an environment yet.
 pub(super) struct Entry {
     name: &'static str,
-    /// The address of the key: its identity.
+    /// The address of the key, which is its identity.
     key: usize,
     value: Box<dyn Any + Send + Sync>,
 }
@@ -62,8 +65,8 @@ impl Entry {
 #[derive(Clone)]
 pub(super) struct Locals {
     newest: Option<Arc<Node>>,
-    /// The address of the node from which on the list is the parent's, and keys that are not inherited are passed
-    /// over; 0 if there is none.
+    /// The address of the first node that belongs to the parent, or 0. From there on keys that are not
+    /// inherited are skipped.
     border: usize,
 }
 
@@ -72,7 +75,7 @@ struct Node {
     older: Option<Arc<Node>>,
 }
 
-/// Drops the older values in a loop: there may be more of them than a stack is deep.
+/// Drops the older values in a loop: there may be more of them than the stack is deep.
 impl Drop for Node {
     fn drop(&mut self) {
         let mut next = self.older.take();
@@ -126,25 +129,25 @@ mod tests {
     use crate::Env;
     use crate::env::Changes;
 
-    static FOLLOWS: Local<u32> = Local::inherited("follows");
-    static STAYS: Local<u32> = Local::not_inherited("stays");
+    static INHERITED: Local<u32> = Local::inherited("inherited");
+    static OWN: Local<u32> = Local::not_inherited("own");
 
     #[test]
     fn the_nearest_value_wins_and_the_parent_keeps_its_own() {
-        let parent = Env::new().with(Changes::new().local(&FOLLOWS, 1));
-        let below = parent.with(Changes::new().local(&FOLLOWS, 2));
-        assert_eq!((parent.local(&FOLLOWS), below.local(&FOLLOWS)), (Some(&1), Some(&2)));
-        assert_eq!(Env::new().local(&FOLLOWS), None);
+        let parent = Env::new().with(Changes::new().local(&INHERITED, 1));
+        let below = parent.with(Changes::new().local(&INHERITED, 2));
+        assert_eq!((parent.local(&INHERITED), below.local(&INHERITED)), (Some(&1), Some(&2)));
+        assert_eq!(Env::new().local(&INHERITED), None);
     }
 
     #[test]
-    fn a_key_says_itself_whether_it_is_inherited() {
-        let parent = Env::new().with(Changes::new().local(&FOLLOWS, 1).local(&STAYS, 2));
+    fn a_key_decides_whether_it_is_inherited() {
+        let parent = Env::new().with(Changes::new().local(&INHERITED, 1).local(&OWN, 2));
         let child = parent.child();
-        assert_eq!((child.local(&FOLLOWS), child.local(&STAYS)), (Some(&1), None));
-        let own = child.with(Changes::new().local(&STAYS, 3));
-        assert_eq!(own.local(&STAYS), Some(&3));
-        assert_eq!(own.child().child().local(&FOLLOWS), Some(&1));
-        assert_eq!(own.child().local(&STAYS), None);
+        assert_eq!((child.local(&INHERITED), child.local(&OWN)), (Some(&1), None));
+        let own = child.with(Changes::new().local(&OWN, 3));
+        assert_eq!(own.local(&OWN), Some(&3));
+        assert_eq!(own.child().child().local(&INHERITED), Some(&1));
+        assert_eq!(own.child().local(&OWN), None);
     }
 }

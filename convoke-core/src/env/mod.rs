@@ -1,5 +1,12 @@
-//! The environment of a piece of work: where it runs, who may stop it, where its frames live, and what else was
-//! said to it. It is owned by whoever launched the chain and borrowed by everything below.
+//! The environment of a piece of work: the executor, the stop token, the frame allocator and the locals that
+//! it was started with. The launch of a chain creates and owns it; everything below borrows it.
+//!
+//! # Protocol
+//! - An environment does not change. [`Env::with`] makes a changed copy, [`Env::child`] the copy for work
+//!   with a life of its own.
+//! - An operation that changes something for its children borrows the rest:
+//!   [`ScopedEnv`].
+//! - Any thread may read an environment.
 
 #![allow(unsafe_code)]
 
@@ -19,17 +26,19 @@ use crate::stop::{InPlaceStop, StopRef, StopToken};
 use crate::{Executor, ExecutorRef};
 use local::Locals;
 
-/// What work can ask about its surroundings. It travels down, invisibly: [`Receiver::env`](crate::Receiver::env)
-/// and the sender [`read_env`](crate::prelude::read_env) hand it out.
+/// The surroundings of a piece of work: executor, stop token, frame allocator, locals. It is
+/// passed down from parent to child without being named in any signature. A receiver and the sender
+/// `read_env` return it.
 ///
 /// ```
-/// use convoke::env::{Changes, Env, Local};
-/// use convoke::StopSource;
+/// use convoke::env::{Changes, Local};
+/// use convoke::{Env, StopSource};
 ///
 /// static REQUEST_ID: Local<u64> = Local::inherited("request id");
 ///
 /// let source = StopSource::new();
-/// let env = Env::new().with(Changes::new().stop_token(source.token()).local(&REQUEST_ID, 7));
+/// let changes = Changes::new().stop_token(source.token()).local(&REQUEST_ID, 7);
+/// let env = Env::new().with(changes);
 /// assert_eq!(env.local(&REQUEST_ID), Some(&7));
 /// assert!(env.stop().stop_possible());
 /// ```
@@ -40,24 +49,26 @@ pub struct Env {
     locals: Locals,
 }
 
-/// A token of one's own, or the address of a source inside an operation that is above us and outlives us.
+/// A token of its own, or the address of a source inside an operation that is above this environment and
+/// outlives it.
 enum EnvStop {
     Owned(StopToken),
     InPlace(NonNull<InPlaceStop>),
 }
 
-// SAFETY: a source in place is `Sync`, and whoever put its address here promised that it outlives us.
+// SAFETY: an `InPlaceStop` is `Sync`, and `ScopedEnv::with_in_place_stop`, which stores its address, requires
+// that it outlives the environment.
 unsafe impl Send for EnvStop {}
-// SAFETY: as above.
+// SAFETY: an `InPlaceStop` is `Sync`, and a shared `EnvStop` gives out only shared references to it.
 unsafe impl Sync for EnvStop {}
 
 impl Env {
-    /// An environment that runs inline, never stops, and knows nothing else.
+    /// Creates an environment that runs work inline, never stops, and has no locals.
     pub fn new() -> Self {
         Self::on(ExecutorRef::default())
     }
 
-    /// An environment that runs here, never stops, and knows nothing else.
+    /// Creates an environment that runs work on `executor`, never stops, and has no locals.
     #[inline]
     pub fn on(executor: ExecutorRef) -> Self {
         Self {
@@ -68,47 +79,48 @@ impl Env {
         }
     }
 
-    /// The executor that the work runs on.
+    /// Returns the executor that the work runs on.
     #[inline]
     pub fn executor(&self) -> &ExecutorRef {
         &self.executor
     }
 
-    /// The stop token, borrowed: for a look, or to register a callback for as long as the work lasts.
+    /// Borrows the stop token: to check it, or to register a callback for as long as the work lasts.
     #[inline]
     pub fn stop(&self) -> StopRef<'_> {
         match &self.stop {
             EnvStop::Owned(token) => token.as_ref(),
-            // SAFETY: whoever made this environment promised that the source outlives it, and stays where it is.
+            // SAFETY: `ScopedEnv::with_in_place_stop` requires that the source outlives this environment and
+            // does not move.
             EnvStop::InPlace(stop) => unsafe { stop.as_ref().token() },
         }
     }
 
-    /// The stop token, to keep.
+    /// Returns an owned stop token.
     pub fn stop_token(&self) -> StopToken {
         self.stop().to_token()
     }
 
-    /// Where the frames of tasks below come from.
+    /// Returns the allocator for the frames of tasks below.
     #[inline]
     pub fn allocator(&self) -> &FrameAllocator {
         &self.allocator
     }
 
-    /// The value of a key, if it was set here or, for a key that is inherited, above.
+    /// Returns the value of a key, if it was set here or, for an inherited key, above.
     pub fn local<T: Send + Sync + 'static>(&self, key: &'static Local<T>) -> Option<&T> {
         self.locals.get(key)
     }
 
-    /// A copy of this environment with some things changed.
+    /// Creates a copy of this environment with some changes.
     pub fn with(&self, changes: Changes) -> Self {
         let mut env = self.clone();
         changes.apply(&mut env);
         env
     }
 
-    /// The environment of work that is started below this one and has a life of its own: the keys that are not
-    /// inherited are left behind. Nothing of the parent is copied but four handles.
+    /// Creates the environment of work that is started below this one and has a life of its own: without the
+    /// keys that are not inherited. Copies four handles.
     pub fn child(&self) -> Self {
         Self { locals: self.locals.child(), ..self.clone() }
     }

@@ -1,5 +1,9 @@
-//! An environment inside an operation: it borrows from the one above what it does not change, without counting
-//! references.
+//! An environment inside an operation: it borrows what it does not change from the environment above, without
+//! counting references.
+//!
+//! 1. A part of `env` belongs to us if its `own_` flag is set. Otherwise it is a bitwise copy of the
+//!    parent's, and is neither changed nor dropped.
+//! 2. The parent outlives us, does not move, and does not change meanwhile. So the copies stay valid.
 
 #![allow(unsafe_code)]
 
@@ -11,10 +15,11 @@ use core::ptr::{self, NonNull};
 use super::{Changes, Env, EnvStop};
 use crate::stop::InPlaceStop;
 
-/// A changed environment that is no longer-lived than the one it was made of. Only what was changed is its own.
+/// A changed environment that does not outlive the one it was made from. It owns only the parts that were
+/// changed.
 pub struct ScopedEnv {
-    /// The parent's, except for the parts that are our own. The executor is lent by its address, as it may change what is
-    /// in it; the others are handles that do not change, copied bit for bit.
+    /// The executor is lent by its address, because it may have interior mutability. The other parts are
+    /// handles that do not change through `&`, and are copied bit for bit.
     env: ManuallyDrop<Env>,
     own_executor: bool,
     own_stop: bool,
@@ -23,17 +28,16 @@ pub struct ScopedEnv {
 }
 
 impl ScopedEnv {
-    /// `parent` with some changes.
+    /// Creates `parent` with some changes.
     ///
     /// # Safety
-    /// `parent` outlives it, and neither moves nor is changed meanwhile.
+    /// `parent` outlives the result, and neither moves nor changes meanwhile.
     pub unsafe fn new(parent: &Env, changes: Changes) -> Self {
-        // SAFETY: the copy is never dropped as a whole, and the parent outlives it: whoever reads it through us
-        // sees live handles.
+        // SAFETY: rule 2, which the contract of this function repeats.
         let mut this = unsafe { Self::lend(parent) };
         let env: *mut Env = &mut *this.env;
-        // Written and not assigned: what stood there is the parent's and must not be dropped.
-        // SAFETY: `env` points to our own copy.
+        // Written and not assigned: rule 1: the value there belongs to the parent and must not be dropped.
+        // SAFETY: `env` points to our own copy, to which there is no other reference.
         unsafe {
             if let Some(executor) = changes.executor {
                 ptr::write(&raw mut (*env).executor, executor);
@@ -58,12 +62,13 @@ impl ScopedEnv {
         this
     }
 
-    /// `parent` with another stop source, which lives in an operation.
+    /// Creates `parent` with the stop source of an operation.
     ///
     /// # Safety
-    /// `parent` and `stop` outlive it, and stay where they are.
+    /// `parent` and `stop` outlive the result, and do not move.
     pub unsafe fn with_in_place_stop(parent: &Env, stop: NonNull<InPlaceStop>) -> Self {
-        // SAFETY: as in `new`.
+        // SAFETY: rule 2, which the contract of this function repeats. The value that is overwritten is a
+        // copy: rule 1.
         unsafe {
             let mut this = Self::lend(parent);
             ptr::write(&raw mut this.env.stop, EnvStop::InPlace(stop));
@@ -71,11 +76,14 @@ impl ScopedEnv {
         }
     }
 
+    /// Creates a copy of `parent` that owns nothing.
+    ///
     /// # Safety
-    /// `parent` outlives it and does not move.
+    /// Rule 2.
     unsafe fn lend(parent: &Env) -> Self {
-        // SAFETY: the originals stay where they are and outlive the copies, which are never dropped: a token, an
-        // allocator's handle and a list of locals are pointers that nobody changes through `&`.
+        // SAFETY: rule 2: the originals outlive the copies, and rule 1: the copies are never dropped. A
+        // token, the handle of an allocator and a list of locals do not change through `&`, so that a bitwise
+        // copy stays valid.
         let env = unsafe {
             Env {
                 executor: ManuallyDrop::into_inner(parent.executor.lend()),
@@ -102,7 +110,7 @@ impl Drop for ScopedEnv {
     #[inline]
     fn drop(&mut self) {
         let env: *mut Env = &mut *self.env;
-        // SAFETY: each part is dropped only if it is our own, and once.
+        // SAFETY: rule 1: each part is dropped only if it is ours, and the destructor runs once.
         unsafe {
             if self.own_executor {
                 ptr::drop_in_place(&raw mut (*env).executor);

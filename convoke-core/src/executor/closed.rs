@@ -1,120 +1,123 @@
-//! The occupants of closed homes. No thread runs a closed home any more; the thread that brings a letter opens it there, one
-//! thread at a time.
+//! Threads that act for closed owners. No thread runs a closed [`OwnerThread`](super::OwnerThread) any more.
+//! A thread that brings a remote wake to it runs the wake itself, as its *acting owner*.
 //!
-//! 1. A home that is closed has at most one occupant: a thread, which may be the occupant several times, one inside the other.
-//! 2. Nobody waits with a letter. Who finds another thread inside leaves the home to that one, which does not go before it has
-//!    opened all letters. Only [`KeepOut`] waits.
-//! 3. The lock of the list is held for a few instructions, and no code of others runs under it: what is destroyed inside of a
-//!    home may wait for threads that close homes of their own.
+//! 1. A closed owner has at most one acting thread. That thread may act for it several times, nested.
+//! 2. A thread with a remote wake does not wait. If another thread acts for the owner, it leaves the wake to
+//!    that thread, which does not finish before it has run all wakes. Only [`Exclusive`] waits.
+//! 3. The lock of the registry is held for a few instructions, and no foreign code runs under it: what is
+//!    destroyed by a wake may wait for threads that close owners of their own.
 //!
-//! The number of a home is what is compared. Homes without one get no letters.
+//! Owners are compared by their id. Owners without one get no remote wakes.
 
 use super::OwnerId;
 use super::owner_thread::Shared;
 use crate::Panic;
 use crate::sync::{Arc, Condvar, Mutex, MutexGuard, process_static, thread_mark};
 
-struct Occupied {
-    home: OwnerId,
-    /// The mark of the occupant.
-    by: u64,
-    times: usize,
-    /// The home, if there may be letters in it.
-    letters: Option<Arc<Shared>>,
+/// An owner that a thread acts for.
+struct Entry {
+    owner: OwnerId,
+    /// The mark of the acting thread.
+    thread: u64,
+    depth: usize,
+    /// The owner, if there may be wakes to run.
+    wakes: Option<Arc<Shared>>,
 }
 
-struct Occupancy {
-    list: Mutex<List>,
+struct Registry {
+    entries: Mutex<Entries>,
     freed: Condvar,
 }
 
-struct List {
-    occupied: Vec<Occupied>,
-    /// How many threads wait for `freed`.
+struct Entries {
+    list: Vec<Entry>,
+    /// The number of threads that wait for `freed`.
     waiting: usize,
 }
 
 process_static! {
-    static OCCUPANCY: Occupancy =
-        Occupancy { list: Mutex::new(List { occupied: Vec::new(), waiting: 0 }), freed: Condvar::new() };
+    static REGISTRY: Registry =
+        Registry { entries: Mutex::new(Entries { list: Vec::new(), waiting: 0 }), freed: Condvar::new() };
 }
 
-impl Occupancy {
-    fn list(&self) -> MutexGuard<'_, List> {
-        self.list.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+impl Registry {
+    fn entries(&self) -> MutexGuard<'_, Entries> {
+        self.entries.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 }
 
-impl List {
-    fn find(&mut self, home: OwnerId) -> Option<&mut Occupied> {
-        self.occupied.iter_mut().find(|occupied| occupied.home == home)
+impl Entries {
+    fn find(&mut self, owner: OwnerId) -> Option<&mut Entry> {
+        self.list.iter_mut().find(|entry| entry.owner == owner)
     }
 
-    /// Makes this thread the occupant, if no other thread is. Returns whether it is.
-    fn occupy(&mut self, home: OwnerId) -> bool {
-        let me = thread_mark();
-        match self.find(home) {
-            Some(occupied) if occupied.by == me => occupied.times += 1,
+    /// Makes this thread the acting owner, unless another thread is. Returns true if this thread is.
+    fn try_enter(&mut self, owner: OwnerId) -> bool {
+        let thread = thread_mark();
+        match self.find(owner) {
+            Some(entry) if entry.thread == thread => entry.depth += 1,
             Some(_) => return false,
-            None => self.occupied.push(Occupied { home, by: me, times: 1, letters: None }),
+            None => self.list.push(Entry { owner, thread, depth: 1, wakes: None }),
         }
         true
     }
 }
 
-/// This thread is the occupant of a home that is closed, or is just being closed. Letters are opened when it is dropped.
+/// Proof that this thread acts for an owner that is closed, or is being closed. Dropping it runs the remote
+/// wakes.
 #[derive(Debug)]
-pub(super) struct Occupant(OwnerId);
+pub(super) struct ActingOwner(OwnerId);
 
-impl Occupant {
-    /// Makes this thread the occupant of a home that it closes, with letters to open. Before that only its own thread is
-    /// inside; so this waits for nobody but who keeps others out of a home that is not its own.
-    pub(super) fn of_closing(home: &Arc<Shared>) -> Option<Self> {
-        let KeepOut(occupant) = KeepOut::new(home.id());
-        if let Some(occupied) = OCCUPANCY.list().find(home.id()) {
-            occupied.letters = Some(home.clone());
+impl ActingOwner {
+    /// Makes this thread the acting owner of an owner that it closes, with wakes to run. Waits only for
+    /// [`Exclusive`]: before it is closed, no other thread acts for it.
+    pub(super) fn closing(owner: &Arc<Shared>) -> Option<Self> {
+        let Exclusive(acting) = Exclusive::new(owner.id());
+        if let Some(entry) = REGISTRY.entries().find(owner.id()) {
+            entry.wakes = Some(owner.clone());
         }
-        occupant
+        acting
     }
 
-    /// Makes this thread the occupant, with letters to open; they are left to another thread if that is the occupant.
-    pub(super) fn enter(home: &Arc<Shared>) -> Option<Self> {
-        if home.id() == OwnerId::NONE {
+    /// Makes this thread the acting owner, with wakes to run. If another thread is, leaves the wakes to it
+    /// and returns `None`.
+    pub(super) fn enter(owner: &Arc<Shared>) -> Option<Self> {
+        if owner.id() == OwnerId::NONE {
             return None;
         }
-        let mut list = OCCUPANCY.list();
-        let entered = list.occupy(home.id());
-        let before = list.find(home.id()).and_then(|occupied| occupied.letters.replace(home.clone()));
-        drop(list);
+        let mut entries = REGISTRY.entries();
+        let entered = entries.try_enter(owner.id());
+        let before = entries.find(owner.id()).and_then(|entry| entry.wakes.replace(owner.clone()));
+        drop(entries);
         drop(before);
-        entered.then(|| Self(home.id()))
+        entered.then(|| Self(owner.id()))
     }
 }
 
-impl Drop for Occupant {
+impl Drop for ActingOwner {
     fn drop(&mut self) {
         let mut first_panic = None;
         loop {
-            let mut list = OCCUPANCY.list();
-            let Some(at) = list.occupied.iter().position(|occupied| occupied.home == self.0) else { break };
-            let occupied = &mut list.occupied[at];
-            if let Some(home) = occupied.letters.take() {
-                drop(list);
-                if let Err(panic) = Panic::catch(|| home.open_as_occupant()) {
+            let mut entries = REGISTRY.entries();
+            let Some(at) = entries.list.iter().position(|entry| entry.owner == self.0) else { break };
+            let entry = &mut entries.list[at];
+            if let Some(owner) = entry.wakes.take() {
+                drop(entries);
+                if let Err(panic) = Panic::catch(|| owner.run_as_acting_owner()) {
                     first_panic.get_or_insert(panic);
                 }
                 continue;
             }
-            occupied.times -= 1;
-            if occupied.times == 0 {
-                list.occupied.swap_remove(at);
-                if list.waiting > 0 {
-                    OCCUPANCY.freed.notify_all();
+            entry.depth -= 1;
+            if entry.depth == 0 {
+                entries.list.swap_remove(at);
+                if entries.waiting > 0 {
+                    REGISTRY.freed.notify_all();
                 }
             }
             break;
         }
-        // Inside of a panic a second one would end the process.
+        // A second panic while this thread unwinds would abort the process.
         if let Some(panic) = first_panic
             && !std::thread::panicking()
         {
@@ -123,22 +126,22 @@ impl Drop for Occupant {
     }
 }
 
-/// Other threads are kept out of a home.
+/// Proof that no other thread acts for an owner.
 #[derive(Debug)]
-pub(super) struct KeepOut(Option<Occupant>);
+pub(super) struct Exclusive(Option<ActingOwner>);
 
-impl KeepOut {
-    /// Waits until no other thread is inside.
-    pub(super) fn new(home: OwnerId) -> Self {
-        if home == OwnerId::NONE {
+impl Exclusive {
+    /// Waits until no other thread acts for the owner.
+    pub(super) fn new(owner: OwnerId) -> Self {
+        if owner == OwnerId::NONE {
             return Self(None);
         }
-        let mut list = OCCUPANCY.list();
-        while !list.occupy(home) {
-            list.waiting += 1;
-            list = OCCUPANCY.freed.wait(list).unwrap_or_else(|poisoned| poisoned.into_inner());
-            list.waiting -= 1;
+        let mut entries = REGISTRY.entries();
+        while !entries.try_enter(owner) {
+            entries.waiting += 1;
+            entries = REGISTRY.freed.wait(entries).unwrap_or_else(|poisoned| poisoned.into_inner());
+            entries.waiting -= 1;
         }
-        Self(Some(Occupant(home)))
+        Self(Some(ActingOwner(owner)))
     }
 }

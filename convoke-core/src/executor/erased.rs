@@ -1,4 +1,10 @@
-//! Any executor, in two words: one for the handle, one for what can be done with it.
+//! An executor of any type in two words: one for the handle, one for the table of its functions.
+//!
+//! 1. `table` is that of [`Stored`] or [`Borrowed`] for the type `E` of the executor, and the same one has
+//!    made `word`.
+//! 2. The word of [`Stored`] owns an `E`: in the word itself if it fits, else in an `Arc`. `FITS` decides
+//!    which.
+//! 3. The word of [`Borrowed`] is the address of an `E` that fits into a word, and that outlives it.
 
 #![allow(unsafe_code)]
 
@@ -12,8 +18,8 @@ use std::sync::Arc;
 use super::contained::contain;
 use super::{Executor, InlineExecutor, OwnerThread, Runnable, Timers};
 
-/// A type-erased [`Executor`], two words wide. A handle that fits into a word, as ours do, is kept as it is;
-/// a larger one is put behind an `Arc` once.
+/// A type-erased [`Executor`], two words wide. A handle that fits into a word, as those of Convoke do, is
+/// stored inline; a larger one is put into an `Arc`, once.
 ///
 /// ```
 /// use convoke::executor::{ExecutorRef, InlineExecutor};
@@ -28,8 +34,8 @@ pub struct ExecutorRef {
     table: &'static Table,
 }
 
-/// The executor itself if it fits, else an `Arc` of it. In a cell, as an executor may have cells of its own. Of an
-/// executor that is lent, the address of the executor itself.
+/// The executor itself if it fits, else an `Arc` of it; for a borrowed executor, its address. In a cell,
+/// because an executor may have cells of its own.
 struct Word(UnsafeCell<MaybeUninit<*const ()>>);
 
 impl Word {
@@ -38,13 +44,13 @@ impl Word {
         Self(UnsafeCell::new(MaybeUninit::new(pointer)))
     }
 
-    /// The pointer in it.
+    /// Returns the pointer in the word.
     ///
     /// # Safety
-    /// It was made by `new`.
+    /// The word was made by `new`.
     #[inline]
     unsafe fn pointer(&self) -> *const () {
-        // SAFETY: it was made by `new`, and nobody writes a word that holds a pointer.
+        // SAFETY: `new` has initialised it, and nothing writes to a word that holds a pointer.
         unsafe { (*self.0.get()).assume_init() }
     }
 }
@@ -67,42 +73,43 @@ struct Table {
     eq: unsafe fn(&Word, &dyn Any) -> bool,
     get: unsafe fn(&Word) -> &dyn Any,
     type_name: fn() -> &'static str,
-    queues_at_home: bool,
+    queues_locally: bool,
 }
 
-// SAFETY: an executor is `Send` and `Sync`, and the word holds nothing else.
+// SAFETY: an executor is `Send` and `Sync`, and rules 2 and 3 say that the word holds one, an `Arc` of one,
+// or the address of one.
 unsafe impl Send for ExecutorRef {}
-// SAFETY: as above.
+// SAFETY: an executor is `Send` and `Sync`, and a shared word gives out only shared references to it.
 unsafe impl Sync for ExecutorRef {}
 
-// As for every other handle. What an executor does after a panic is its own affair.
+// Like every other handle. An executor is responsible for its own state after a panic.
 impl std::panic::RefUnwindSafe for ExecutorRef {}
 
 impl ExecutorRef {
-    /// Erases the type of `executor`. One that is erased already is returned as it is.
+    /// Erases the type of `executor`. Returns it as it is if it is erased already.
     #[inline]
     pub fn new<E: Executor>(executor: E) -> Self {
         let mut executor = Some(executor);
         if let Some(erased) = (&mut executor as &mut dyn Any).downcast_mut::<Option<Self>>() {
-            return erased.take().expect("put there above");
+            return erased.take().expect("`executor` was set to `Some` above");
         }
-        let executor = executor.expect("put there above");
-        Kept::<E>::put(executor)
+        let executor = executor.expect("`executor` was set to `Some` above, and not taken");
+        Stored::<E>::put(executor)
     }
 
-    /// Lends the executor without counting a reference. Copies nothing that the executor might change: an executor that is
-    /// stored inline is lent by its address.
+    /// Lends the executor without counting a reference. Copies nothing that the executor might change: an
+    /// executor that is stored inline is lent by its address.
     ///
     /// # Safety
-    /// This outlives what is returned, and does not move meanwhile.
+    /// `self` outlives the result, and does not move meanwhile.
     #[inline]
     pub(crate) unsafe fn lend(&self) -> ManuallyDrop<Self> {
-        // SAFETY: the table was made for the type of what the word holds. That this outlives what is returned is part
-        // of the contract of this function.
+        // SAFETY: rule 1: the table fits the word. `self` outlives the result, by the contract of this
+        // function.
         ManuallyDrop::new(unsafe { (self.table.lend)(&self.word) })
     }
 
-    /// Whether this is `executor`, which may itself be erased.
+    /// Returns true if this is `executor`, which may itself be erased.
     pub fn is<E: Executor>(&self, executor: &E) -> bool {
         match (executor as &dyn Any).downcast_ref::<Self>() {
             Some(erased) => self == erased,
@@ -110,41 +117,43 @@ impl ExecutorRef {
         }
     }
 
-    /// See [`Executor::QUEUES_LOCALLY`].
+    /// Returns [`Executor::QUEUES_LOCALLY`] of the executor.
     #[doc(hidden)]
     #[inline]
     pub fn queues_at_home(&self) -> bool {
-        self.table.queues_at_home
+        self.table.queues_locally
     }
 
-    /// Queues the work through a clone of the handle, for callers whose own handle may be freed by the work: another thread may
-    /// run it to its end while `post` is still executing. A panic of the executor's `clone` or `post` ends here and is
-    /// written to the error stream; if the executor has dropped the work by then, the work has completed as stopped.
+    /// Queues the work through a clone of the handle. For callers whose own handle may be freed by the work:
+    /// another thread may run it to its end while `post` is still executing. Catches a panic of the
+    /// executor's `clone` or `post`, and writes it to standard error; if the executor has dropped the work by
+    /// then, the work has completed as stopped.
     ///
     /// # Safety
-    /// The handle is there until the work is run or dropped. It is a pointer, for a reference would have to be valid until this
-    /// returns.
+    /// The handle exists until the work is run or dropped. It is passed as a pointer, because a reference
+    /// would have to be valid until this returns.
     #[doc(hidden)]
     #[inline]
     pub unsafe fn post_cloned(this: NonNull<Self>, runnable: Runnable) {
-        // SAFETY: the handle is there: nobody has the runnable yet. The table was made for the type of what the word holds.
+        // SAFETY: the handle exists, as the runnable is still ours. Rule 1: the table fits the word.
         unsafe { (this.as_ref().table.post_cloned)(&raw const (*this.as_ptr()).word, runnable) }
     }
 
-    /// Dispatches the work through a clone of the handle, as [`post_cloned`](ExecutorRef::post_cloned) posts it.
+    /// Dispatches the work through a clone of the handle, as [`post_cloned`](ExecutorRef::post_cloned) posts
+    /// it.
     ///
     /// # Safety
-    /// As for `post_cloned`.
+    /// As for [`post_cloned`](ExecutorRef::post_cloned).
     #[doc(hidden)]
     #[inline]
     pub unsafe fn dispatch_cloned(this: NonNull<Self>, runnable: Runnable) -> Option<Runnable> {
-        // SAFETY: the handle is there: nobody has the runnable yet. The table was made for the type of what the word holds.
+        // SAFETY: the handle exists, as the runnable is still ours. Rule 1: the table fits the word.
         unsafe { (this.as_ref().table.dispatch_cloned)(&raw const (*this.as_ptr()).word, runnable) }
     }
 
-    /// The executor, if it is an `E`.
+    /// Returns the executor, if it is an `E`.
     pub fn downcast_ref<E: Executor>(&self) -> Option<&E> {
-        // SAFETY: the table was made for the type of what the word holds.
+        // SAFETY: rule 1: the table fits the word.
         unsafe { (self.table.get)(&self.word) }.downcast_ref()
     }
 }
@@ -153,52 +162,52 @@ impl ExecutorRef {
 impl Executor for ExecutorRef {
     #[inline]
     fn post(&self, runnable: Runnable) {
-        // SAFETY: the table was made for the type of what the word holds.
+        // SAFETY: rule 1: the table fits the word.
         unsafe { (self.table.post)(&self.word, runnable) }
     }
 
     #[inline]
     fn post_last(self, runnable: Runnable) {
         let this = ManuallyDrop::new(self);
-        // SAFETY: as in `post`; the word is given away and not used again.
+        // SAFETY: rule 1: the table fits the word. `this` is not dropped, so the word is moved out once.
         unsafe { (this.table.post_last)((&raw const this.word).read(), runnable) }
     }
 
     #[inline]
     fn dispatch(&self, runnable: Runnable) -> Option<Runnable> {
-        // SAFETY: as in `post`.
+        // SAFETY: rule 1: the table fits the word.
         unsafe { (self.table.dispatch)(&self.word, runnable) }
     }
 
     fn parallelism(&self) -> usize {
-        // SAFETY: as in `post`.
+        // SAFETY: rule 1: the table fits the word.
         unsafe { (self.table.parallelism)(&self.word) }
     }
 
     #[inline]
     fn owner_thread(&self) -> Option<&OwnerThread> {
-        // SAFETY: as in `post`.
+        // SAFETY: rule 1: the table fits the word.
         unsafe { (self.table.owner_thread)(&self.word) }
     }
 
     #[inline]
     fn timers(&self) -> Option<&dyn Timers> {
-        // SAFETY: as in `post`.
+        // SAFETY: rule 1: the table fits the word.
         unsafe { (self.table.timers)(&self.word) }
     }
 
     fn context(&self) -> Option<&(dyn Any + Send + Sync)> {
-        // SAFETY: as in `post`.
+        // SAFETY: rule 1: the table fits the word.
         unsafe { (self.table.context)(&self.word) }
     }
 
     fn work_began(&self) {
-        // SAFETY: as in `post`.
+        // SAFETY: rule 1: the table fits the word.
         unsafe { (self.table.work_began)(&self.word) }
     }
 
     fn work_ended(&self) {
-        // SAFETY: as in `post`.
+        // SAFETY: rule 1: the table fits the word.
         unsafe { (self.table.work_ended)(&self.word) }
     }
 }
@@ -206,7 +215,7 @@ impl Executor for ExecutorRef {
 impl Clone for ExecutorRef {
     #[inline]
     fn clone(&self) -> Self {
-        // SAFETY: as in `post`.
+        // SAFETY: rule 1: the table fits the word.
         unsafe { (self.table.clone)(&self.word) }
     }
 }
@@ -214,14 +223,14 @@ impl Clone for ExecutorRef {
 impl Drop for ExecutorRef {
     #[inline]
     fn drop(&mut self) {
-        // SAFETY: as in `post`; the word is not used afterwards.
+        // SAFETY: rule 1: the table fits the word, which is not used after `drop`.
         unsafe { (self.table.drop)(&mut self.word) }
     }
 }
 
 impl PartialEq for ExecutorRef {
     fn eq(&self, other: &Self) -> bool {
-        // SAFETY: each table was made for the type of what its word holds.
+        // SAFETY: rule 1: each table fits its word.
         unsafe { (self.table.eq)(&self.word, (other.table.get)(&other.word)) }
     }
 }
@@ -238,10 +247,10 @@ impl fmt::Debug for ExecutorRef {
     }
 }
 
-/// How an `E` is kept in a word. All functions ask that the word was made by `put`.
-struct Kept<E>(core::marker::PhantomData<E>);
+/// The functions for a word that owns an `E`: rule 2. All of them require that the word was made by `put`.
+struct Stored<E>(core::marker::PhantomData<E>);
 
-impl<E: Executor> Kept<E> {
+impl<E: Executor> Stored<E> {
     const FITS: bool = size_of::<E>() <= size_of::<Word>() && align_of::<E>() <= align_of::<Word>();
 
     const TABLE: &'static Table = &Table {
@@ -262,7 +271,7 @@ impl<E: Executor> Kept<E> {
         eq: |a, b| b.downcast_ref() == Some(Self::get(a)),
         get: |word| Self::get(word),
         type_name: type_name::<E>,
-        queues_at_home: E::QUEUES_LOCALLY,
+        queues_locally: E::QUEUES_LOCALLY,
     };
 
     #[inline]
@@ -274,14 +283,14 @@ impl<E: Executor> Kept<E> {
             };
         }
         let mut word = MaybeUninit::<*const ()>::uninit();
-        // SAFETY: it fits, by size and by alignment.
+        // SAFETY: rule 2: `FITS` says that an `E` fits into the word by size and by alignment.
         unsafe { word.as_mut_ptr().cast::<E>().write(executor) };
         ExecutorRef { word: Word(UnsafeCell::new(word)), table: Self::TABLE }
     }
 
     #[inline]
     fn get(word: &Word) -> &E {
-        // SAFETY: the word was made by `put`, which chose by the same constant.
+        // SAFETY: rule 2: `put` has stored an `E` in the word or an `Arc` of one, by the same constant.
         unsafe { if Self::FITS { &*word.0.get().cast::<E>() } else { &*word.pointer().cast::<E>() } }
     }
 
@@ -290,22 +299,24 @@ impl<E: Executor> Kept<E> {
         if Self::FITS {
             return Self::put(Self::get(word).clone());
         }
-        // SAFETY: the word holds what `Arc::into_raw` gave.
+        // SAFETY: rule 2: it does not fit, so that `put` has made the word by `Word::new`.
         let executor = unsafe { word.pointer() };
-        // SAFETY: the pointer came from `Arc::into_raw`, and the count that the word owns keeps it alive.
+        // SAFETY: rule 2: the pointer came from `Arc::into_raw`, and the count that the word owns keeps it
+        // alive.
         unsafe { Arc::increment_strong_count(executor.cast::<E>()) };
         ExecutorRef { word: Word::new(executor), table: Self::TABLE }
     }
 
     #[inline]
     fn lend(word: &Word) -> ExecutorRef {
-        let table = if Self::FITS { Lent::<E>::TABLE } else { Self::TABLE };
+        let table = if Self::FITS { Borrowed::<E>::TABLE } else { Self::TABLE };
         ExecutorRef { word: Word::new(core::ptr::from_ref(Self::get(word)).cast()), table }
     }
 
     fn post_last(word: Word, runnable: Runnable) {
         if Self::FITS {
-            // SAFETY: the word was made by `put`, which chose by the same constant; the caller gives it up.
+            // SAFETY: rule 2: `put` has stored an `E` in the word, by the same constant. The word is
+            // consumed, so it is read once.
             return unsafe { word.0.get().cast::<E>().read() }.post_last(runnable);
         }
         // Dropped also when `post` panics.
@@ -313,11 +324,14 @@ impl<E: Executor> Kept<E> {
         Self::get(&executor.word).post(runnable);
     }
 
+    /// Posts through a clone of the executor.
+    ///
     /// # Safety
     /// As for [`ExecutorRef::post_cloned`].
     unsafe fn post_cloned(word: *const Word, runnable: Runnable) {
         contain::<E, _>(move || {
-            // SAFETY: the word is there until the work is run or dropped, and nobody has it before `post_last` is called.
+            // SAFETY: the word exists until the work is run or dropped, and `post_last` gets the runnable
+            // after the clone is made.
             let word = || unsafe { &*word };
             if Self::FITS {
                 Self::get(word()).clone().post_last(runnable);
@@ -327,16 +341,20 @@ impl<E: Executor> Kept<E> {
         });
     }
 
+    /// Dispatches through a clone of the executor.
+    ///
     /// # Safety
     /// As for [`ExecutorRef::dispatch_cloned`].
     unsafe fn dispatch_cloned(word: *const Word, runnable: Runnable) -> Option<Runnable> {
-        // SAFETY: the word is there until the work is run or dropped, and nobody has it before `dispatch` is called.
+        // SAFETY: the word exists until the work is run or dropped, and `dispatch` gets the runnable after
+        // the clone is made.
         contain::<E, _>(move || unsafe { Self::duplicate(&*word) }.dispatch(runnable)).flatten()
     }
 
     #[inline]
     fn discard(word: &mut Word) {
-        // SAFETY: the word was made by `put`, which chose by the same constant; the caller gives it up.
+        // SAFETY: rule 2: `put` has stored an `E` in the word or an `Arc` of one, by the same constant.
+        // Called once, by `drop`.
         unsafe {
             if Self::FITS {
                 word.0.get().cast::<E>().drop_in_place();
@@ -347,20 +365,22 @@ impl<E: Executor> Kept<E> {
     }
 }
 
-/// How an `E` that fits into a word is reached where somebody else keeps it. All functions ask that the word was made by
-/// [`Kept::lend`], and that what was lent is still there.
-struct Lent<E>(core::marker::PhantomData<E>);
+/// The functions for a word that is the address of an `E`: rule 3. All of them require that the word was made
+/// by [`Stored::lend`], and that the executor still exists.
+struct Borrowed<E>(core::marker::PhantomData<E>);
 
-impl<E: Executor> Lent<E> {
+impl<E: Executor> Borrowed<E> {
     const TABLE: &'static Table = &Table {
         post: |word, runnable| Self::get(word).post(runnable),
         post_last: |word, runnable| Self::get(&word).post(runnable),
         post_cloned: |word, runnable| {
-            // SAFETY: the word is there until the work is run or dropped, and nobody has it before `post_last` is called.
+            // SAFETY: the word exists until the work is run or dropped, and `post_last` gets the runnable
+            // after the clone is made.
             contain::<E, _>(move || unsafe { Self::get(&*word) }.clone().post_last(runnable));
         },
         dispatch_cloned: |word, runnable| {
-            // SAFETY: the word is there until the work is run or dropped, and nobody has it before `dispatch` is called.
+            // SAFETY: the word exists until the work is run or dropped, and `dispatch` gets the runnable
+            // after the clone is made.
             contain::<E, _>(move || unsafe { Self::get(&*word) }.clone().dispatch(runnable)).flatten()
         },
         dispatch: |word, runnable| Self::get(word).dispatch(runnable),
@@ -376,21 +396,21 @@ impl<E: Executor> Lent<E> {
         eq: |a, b| b.downcast_ref() == Some(Self::get(a)),
         get: |word| Self::get(word),
         type_name: type_name::<E>,
-        queues_at_home: E::QUEUES_LOCALLY,
+        queues_locally: E::QUEUES_LOCALLY,
     };
 
     #[inline]
     fn get(word: &Word) -> &E {
-        // SAFETY: the word was made by `Kept::lend` from a reference, and what it led to is still there.
+        // SAFETY: rule 3: `Stored::lend` has made the word from a reference to an `E` that still exists.
         unsafe { &*word.pointer().cast::<E>() }
     }
 
     fn duplicate(word: &Word) -> ExecutorRef {
-        Kept::put(Self::get(word).clone())
+        Stored::put(Self::get(word).clone())
     }
 
     fn lend(word: &Word) -> ExecutorRef {
-        // SAFETY: the word was made by `Kept::lend`.
+        // SAFETY: rule 3: `Stored::lend` has made the word by `Word::new`.
         ExecutorRef { word: Word::new(unsafe { word.pointer() }), table: Self::TABLE }
     }
 }

@@ -1,10 +1,11 @@
-//! The executor that is nowhere: work runs where it stands.
+//! The executor that runs work at once, on the caller's stack.
 
 use super::{Executor, Runnable};
 
-/// Runs work on the spot, on the caller's stack. The executor of environments that were given none.
+/// An executor that runs work at once, on the caller's stack. The executor of environments that were given
+/// none.
 ///
-/// It is the one exception to "`post` never runs inline": there is no place to queue.
+/// It is the one exception to "`post` never runs the work inline": it has no queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct InlineExecutor;
 

@@ -1,4 +1,38 @@
-//! The executor contract: who takes a [`Runnable`] and runs it. Executors themselves live one floor up.
+//! The executor contract: how a piece of work gets to a thread and is run there. Executors themselves are in
+//! the crates above.
+//!
+//! # Protocol
+//! - Work that can be queued holds a [`Header`], which does not move. A [`Runnable`] is the right and the
+//!   duty to call that header once: to run the work, or to stop it. There is at most one for a header at a
+//!   time, and its holder owns the link in the header. So queues allocate nothing.
+//! - [`Executor::post`] takes a `Runnable` on any thread and queues it; it does not run it before it returns.
+//!   Dropping a `Runnable` completes its work as stopped. So no queue can lose work.
+//! - An executor that refuses work calls [`Runnable::stop`]. That bounds the recursion where one piece of
+//!   work that is stopped wakes the next one, which is refused in turn.
+//! - An executor that runs all its work on one thread at a time has an [`OwnerThread`]. Only the thread that
+//!   has entered it changes the state of its tasks, with plain loads and stores. Other threads send a
+//!   [`RemoteWake`] and post the `Runnable` that they get for it. After it is closed, the thread that brings
+//!   a remote wake runs it itself.
+//! - An executor with a clock hands out its [`Timers`]. They call a [`Timer`] on their own thread, at most
+//!   once for each time it is armed.
+//! - Executors may be written by the program, and may panic. The machinery calls them through
+//!   [`post_contained`], [`dispatch_contained`], [`ExecutorRef::post_cloned`] or
+//!   [`ExecutorRef::dispatch_cloned`], which catch and report that.
+//!
+//! # Map
+//! | file | contents |
+//! | --- | --- |
+//! | `mod.rs` | the trait [`Executor`] |
+//! | `runnable.rs` | [`Runnable`], [`Header`], [`WorkKind`]: the unit of work |
+//! | `queue.rs` | [`RunQueue`]: a queue that is linked through the headers |
+//! | `stopping.rs` | [`Runnable::stop`]: stops work without deep recursion |
+//! | `owner_thread.rs` | [`OwnerThread`] and its remote wakes |
+//! | `closed.rs` | threads that act for an owner that is closed |
+//! | `erased.rs` | [`ExecutorRef`]: an executor of any type in two words |
+//! | `contained.rs` | calls that catch the panics of executors |
+//! | `inline.rs` | [`InlineExecutor`] |
+//! | `timers.rs` | the contract of timers |
+//! | `waits.rs` | [`Waits`]: the wait location of a task, in the word of its link |
 
 mod closed;
 mod contained;
@@ -22,21 +56,21 @@ pub use waits::Waits;
 
 use core::any::Any;
 
-/// Where work runs: a cheap handle to a thread, a pool, a loop. Safe to implement.
+/// A handle to the threads that run work: a thread, a pool or a loop. Cheap to clone, and safe to implement.
 ///
 /// The contract, which a suite behind the feature `testing` checks:
 /// - [`post`](Executor::post) queues; it never runs the work inline.
-/// - [`dispatch`](Executor::dispatch) hands the work back if the caller may run it here and now, else queues it.
-/// - Work is run at most once, and one thread's posts to a serial executor run in their order.
-/// - An executor that cannot run a `Runnable` any more drops it, or better [stops](Runnable::stop) it, which does not go deeper
-///   and deeper where work waits for work; it then completes as stopped.
-/// - Clones are equal, and equal executors are the same place.
+/// - [`dispatch`](Executor::dispatch) returns the work if the caller may run it at once, else it queues it.
+/// - Work is run at most once. The posts of one thread to a serial executor run in their order.
+/// - An executor that cannot run a `Runnable` any more drops it or, better, [stops](Runnable::stop) it, which
+///   bounds the recursion where work waits for work. The work then completes as stopped.
+/// - Clones are equal, and equal executors run work on the same threads.
 ///
 /// ```
 /// use std::sync::{Arc, Mutex};
 /// use convoke::{Executor, raw::Runnable};
 ///
-/// /// Runs what it was given when it is told to.
+/// /// Runs the work that it was given when it is told to.
 /// #[derive(Clone, Default)]
 /// struct ByHand(Arc<Mutex<Vec<Runnable>>>);
 ///
@@ -59,62 +93,67 @@ use core::any::Any;
     note = "to write one, implement `convoke::Executor`; it needs `Clone + PartialEq + Send + Sync + 'static`"
 )]
 pub trait Executor: Clone + PartialEq + Send + Sync + 'static {
-    /// Whether work that is posted on the thread of its home goes straight to the queue of the run loop which that thread runs, and
-    /// nothing else is done about it: then it may be put there without a call. Only for handles of run loops.
+    /// True if work that is posted on the owner thread goes straight to the queue of the run loop of that
+    /// thread, and nothing else is done: then it may be put there without a call. Only for handles of run
+    /// loops.
     #[doc(hidden)]
     const QUEUES_LOCALLY: bool = false;
 
-    /// Queues the work. Never runs it before returning.
+    /// Queues the work. Never runs it before it returns.
     ///
-    /// It should not panic. If it does, the panic goes no further than to who posts for the program, a task that is woken for one:
-    /// the panic hook has reported it. The work completes as stopped if the panic drops the runnable, and runs if that is
-    /// queued by then. A runnable that is forgotten is never completed, and whoever waits for it waits for ever.
+    /// It should not panic. If it does, the panic hook reports it, and it goes no further than to the code
+    /// that posts. The work completes as stopped if the panic drops the runnable, and runs if it was queued
+    /// by then. A runnable that is leaked is never completed, and everything that waits for its work waits
+    /// for ever.
     fn post(&self, runnable: Runnable);
 
-    /// Queues the work through a handle that is not needed any more. An erased executor saves a call by it; nobody
-    /// else needs to write it.
+    /// Queues the work through a handle that is not needed any more. It saves erased executors a call; other
+    /// executors have no reason to implement it.
     #[inline]
     fn post_last(self, runnable: Runnable) {
         self.post(runnable);
     }
 
-    /// Hands the work back if it may run here and now, on the caller's stack; the caller then runs it.
-    /// Otherwise queues it. The default always queues.
+    /// Returns the work if it may run here and now, on the caller's stack; the caller then runs it. Otherwise
+    /// queues it. The default always queues.
     #[inline]
     fn dispatch(&self, runnable: Runnable) -> Option<Runnable> {
         self.post(runnable);
         None
     }
 
-    /// How many pieces of work it can run at the same time. `bulk` spreads over that many.
+    /// Returns the number of pieces of work that it can run at the same time. `bulk` spreads over that many.
     fn parallelism(&self) -> usize {
         1
     }
 
-    /// The home of what runs here, for executors whose work all runs on one thread at a time. Tasks are cheaper there.
-    /// A wrapper may pass on that of the executor it wraps if all it is given is run there.
+    /// Returns the owner thread of the work that runs here, for executors that run all of it on one thread at
+    /// a time. Tasks are cheaper there. A wrapper may return that of the executor it wraps if it runs all its
+    /// work there.
     #[inline]
     fn owner_thread(&self) -> Option<&OwnerThread> {
         None
     }
 
-    /// The timers of the thread or threads that it runs work on, if they have any. An executor that wraps another
-    /// hands out the other's. Work that waits without them is served by a thread that is there for that.
+    /// Returns the timers of the threads that it runs work on, if they have any. A wrapper returns those of
+    /// the executor it wraps. Without them, a separate thread serves the work that waits for a time.
     fn timers(&self) -> Option<&dyn Timers> {
         None
     }
 
-    /// What the threads that it runs work on bring along beside timers, if anything: an I/O context does. Whoever looks for
-    /// something asks for its type. An executor that wraps another hands out the other's.
+    /// Returns the context of the threads that it runs work on, if they have one: an I/O context is one. The
+    /// caller downcasts it to the type it needs. A wrapper returns that of the executor it wraps.
     fn context(&self) -> Option<&(dyn Any + Send + Sync)> {
         None
     }
 
-    /// Work has begun that will come back here, though nothing of it is queued: whoever runs work until there is none left, as an
-    /// I/O context does, waits for it. [`work_ended`](Executor::work_ended) is called once for each call of this. A launched chain
-    /// is such work. An executor that wraps another passes both on; those that run for ever need neither.
+    /// Announces work that will come back here, though nothing of it is queued yet: a launched chain is such
+    /// work. An executor that runs until there is no work left, as an I/O context does, then waits for it.
+    /// [`work_ended`](Executor::work_ended) is called once for each call of this. A wrapper passes both on.
+    /// Executors that run for ever need neither.
     fn work_began(&self) {}
 
-    /// What [`work_began`](Executor::work_began) has told of has ended; what it has posted is queued.
+    /// Announces that work of [`work_began`](Executor::work_began) has ended. Everything that it has posted
+    /// is queued by now.
     fn work_ended(&self) {}
 }

@@ -1,11 +1,12 @@
-//! A home: what belongs to one thread at a time. An executor that runs all its work on one thread has one, and the state of
-//! tasks that live there is changed by plain loads and stores; what comes from elsewhere is a letter, and the thread at
-//! home acts on it.
+//! The owner of tasks that belong to one thread at a time. An executor that runs all its work on one thread
+//! has one. The thread that has entered it changes the state of its tasks by plain loads and stores. Other
+//! threads send a remote wake, which that thread runs.
 //!
-//! 1. At most one thread is inside a home at a time. [`OwnerThread::enter`] asks its caller for that.
-//! 2. A home that is closed is entered by nobody any more except by its occupant (`closed.rs`).
-//! 3. The header of a home is posted by whoever puts the first letter into an empty box, and not again before it was called.
-//!    What is posted keeps the home: an executor may lose the handle that the home came from before it runs what it was given.
+//! 1. At most one thread has entered an owner at a time. [`OwnerThread::enter`] requires that of its caller.
+//! 2. After an owner is closed, only its acting thread enters it (`closed.rs`).
+//! 3. The header is posted by the thread that sends the first wake to an empty list, and not again before it
+//!    was called. The posted header holds a count of `Shared`: an executor may drop the handle that the owner
+//!    came from before it runs the work it was given.
 
 #![allow(unsafe_code)]
 
@@ -14,104 +15,108 @@ use core::fmt;
 use core::marker::PhantomData;
 use core::ptr::NonNull;
 
-use super::closed::{KeepOut, Occupant};
+use super::closed::{ActingOwner, Exclusive};
 use super::{Call, Header, Runnable, WorkKind};
 use crate::Panic;
 use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::sync::{Arc, Mutex, MutexGuard, thread_mark};
 use crate::this_thread::{Polling, ThisThread};
 
-/// The number of a home. Zero is nobody's.
+/// The number of an owner. Zero stands for none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OwnerId(u32);
 
 impl OwnerId {
-    /// Nobody's.
+    /// No owner.
     pub const NONE: Self = Self(0);
 
-    /// As a plain number.
+    /// Returns the plain number.
     #[inline]
     pub const fn number(self) -> u32 {
         self.0
     }
 
-    /// Whether this thread may be in a home that is closed, and so on another thread than that home's own.
+    /// Returns true if this thread may act for an owner that is closed, and so on another thread than the
+    /// owner's own.
     #[inline]
     pub fn here_may_be_closed() -> bool {
         Polling::here(Polling::is_in_closed)
     }
 
-    /// This thread is there from now on. Where it was before.
+    /// Makes this thread act for the owner. Returns the one it acted for before.
     #[inline]
     fn enter(self) -> Self {
-        ThisThread::with(|thread| Self(thread.home.replace(self.0)))
+        ThisThread::with(|thread| Self(thread.owner.replace(self.0)))
     }
 
-    /// The home that this thread is in, or nobody's.
+    /// Returns the owner that this thread acts for, or [`NONE`](Self::NONE).
     #[inline]
     pub fn here() -> Self {
-        ThisThread::with(|thread| Self(thread.home.get()))
+        ThisThread::with(|thread| Self(thread.owner.get()))
     }
 }
 
-/// See the head of this file.
+/// The owner of all tasks of an executor that runs its work on one thread at a time.
 pub struct OwnerThread {
     id: OwnerId,
     shared: Arc<Shared>,
 }
 
-/// What a home shares with its header where that is posted.
+/// The part of an owner that its posted header keeps alive.
 #[repr(C)]
 pub(super) struct Shared {
-    /// First, so that its address is ours; not in a cell of a model's, which has other things first.
+    /// First, so that its address is that of the whole. Not a cell of a model, which has other fields first.
     header: UnsafeCell<Header>,
     id: OwnerId,
     closed: AtomicBool,
-    /// The mark of the thread that made it: work that must not leave its thread is destroyed there or not at all.
+    /// The mark of the thread that created it: work that must not leave its thread is destroyed there or not
+    /// at all.
     thread: u64,
-    letters: Mutex<Letters>,
+    wakes: Mutex<Wakes>,
 }
 
-struct Letters {
+struct Wakes {
     list: Vec<RemoteWake>,
     posted: bool,
 }
 
-/// Something for the thread at home to do.
+/// A call that the owner thread makes on behalf of another thread.
 #[derive(Clone, Copy)]
 pub struct RemoteWake {
-    to: NonNull<()>,
-    open: unsafe fn(NonNull<()>),
+    target: NonNull<()>,
+    run: unsafe fn(NonNull<()>),
 }
 
-// SAFETY: rule 3: the header is posted once at a time; all else is shared by design.
+// SAFETY: rule 3: the header is posted once at a time, and its link belongs to the holder of the runnable.
+// The other fields are immutable, atomic or behind a mutex.
 unsafe impl Sync for Shared {}
-// SAFETY: a home is not bound to a thread as such; rule 1 is.
+// SAFETY: no field is bound to a thread. Rule 1 is about the threads that enter, and not about the one that
+// holds this.
 unsafe impl Send for Shared {}
-// SAFETY: whoever writes a letter promises that it may be opened on the thread at home.
+// SAFETY: the contract of `OwnerThread::send` says that the call may be made on the owner thread.
 unsafe impl Send for RemoteWake {}
 
-/// This thread is at home for as long as this lives.
+/// Proof that this thread acts for an owner. Dropping it leaves the owner.
 #[derive(Debug)]
 pub struct OnOwnerThread<'a> {
     before: OwnerId,
-    /// Of a home that is closed. It goes after this thread has left.
-    occupant: Option<Occupant>,
-    _home: PhantomData<(&'a OwnerThread, *mut ())>,
+    /// For a closed owner. Dropped after this thread has left.
+    acting: Option<ActingOwner>,
+    _owner: PhantomData<(&'a OwnerThread, *mut ())>,
 }
 
 impl Drop for OnOwnerThread<'_> {
     #[inline]
     fn drop(&mut self) {
-        ThisThread::with(|thread| thread.home.set(self.before.0));
-        if self.occupant.is_some() {
+        ThisThread::with(|thread| thread.owner.set(self.before.0));
+        if self.acting.is_some() {
             Polling::here(Polling::leave_closed);
         }
     }
 }
 
 impl OwnerThread {
-    /// A home of the thread that makes it.
+    /// Creates an owner whose own thread is this one.
     pub fn new() -> Self {
         let id = next_id();
         let shared = Arc::new(Shared {
@@ -119,68 +124,69 @@ impl OwnerThread {
             id,
             closed: AtomicBool::new(false),
             thread: thread_mark(),
-            letters: Mutex::new(Letters { list: Vec::new(), posted: false }),
+            wakes: Mutex::new(Wakes { list: Vec::new(), posted: false }),
         });
         Self { id, shared }
     }
 
-    /// Its number.
+    /// Returns its number.
     #[inline]
     pub fn id(&self) -> OwnerId {
         self.id
     }
 
-    /// Whether this is the thread that made it.
+    /// Returns true if this is the thread that created it.
     pub fn is_own_thread(&self) -> bool {
         self.shared.thread == thread_mark()
     }
 
-    /// Goes in.
+    /// Enters the owner: this thread acts for it until the guard is dropped.
     ///
     /// # Safety
-    /// Rule 1: no other thread is inside, or comes in before the guard is dropped; and it is not closed.
+    /// No other thread has entered, or enters before the guard is dropped; and the owner is not closed.
     #[inline]
     pub unsafe fn enter(&self) -> OnOwnerThread<'_> {
-        OnOwnerThread { before: self.id.enter(), occupant: None, _home: PhantomData }
+        OnOwnerThread { before: self.id.enter(), acting: None, _owner: PhantomData }
     }
 
-    /// Closes it: from now on its letters are opened wherever they arrive, one thread at a time. Returns inside; all letters
-    /// that are there by then are opened when the guard goes.
+    /// Closes the owner and enters it: from now on its remote wakes are run by the threads that bring them,
+    /// one thread at a time. Dropping the guard runs all wakes that have been sent by then.
     ///
     /// # Safety
-    /// As for `enter`, and nobody will call `enter` any more.
+    /// As for [`enter`](Self::enter); and `enter` is not called any more.
     pub unsafe fn close(&self) -> OnOwnerThread<'_> {
-        let occupant = Occupant::of_closing(&self.shared);
+        let acting = ActingOwner::closing(&self.shared);
         self.shared.closed.store(true, Ordering::Release);
-        if occupant.is_some() {
+        if acting.is_some() {
             Polling::here(Polling::enter_closed);
         }
-        OnOwnerThread { before: self.id.enter(), occupant, _home: PhantomData }
+        OnOwnerThread { before: self.id.enter(), acting, _owner: PhantomData }
     }
 
-    /// Whether it was closed.
+    /// Returns true if it was closed.
     pub fn is_closed(&self) -> bool {
         self.shared.is_closed()
     }
 
-    /// Keeps other threads out of the home with this number while what is returned lives: for what must not leave its thread
-    /// and is used there while its home is not run. Waits for a thread that is inside the home just now, which is possible
-    /// only if it is closed. Letters that arrive meanwhile are opened when the guard goes.
+    /// Keeps other threads from acting for the owner with this number, for as long as the result exists: for
+    /// values that must not leave their thread, and are used there while the owner is not run. Waits for a
+    /// thread that acts for the owner now, which only happens if it is closed. Remote wakes that are sent
+    /// meanwhile run when the result is dropped.
     pub fn keep_out(number: u32) -> impl Sized {
-        KeepOut::new(OwnerId(number))
+        Exclusive::new(OwnerId(number))
     }
 
-    /// Sends a letter to the thread at home. What is returned must be posted to the executor whose home this is.
+    /// Sends a remote wake to the owner thread. Post the result to the executor that this owner belongs to.
     ///
     /// # Safety
-    /// The letter may be opened once, at home, until it is.
-    #[must_use = "without it nobody opens the letter"]
-    pub unsafe fn send(&self, letter: RemoteWake) -> Option<Runnable> {
-        let mut letters = self.shared.letters();
-        letters.list.push(letter);
-        let post = !core::mem::replace(&mut letters.posted, true);
-        drop(letters);
-        // SAFETY: rule 3.
+    /// The wake may be run once, by a thread that acts for this owner, at any time from now on.
+    #[must_use = "the wake does not run until the runnable is posted"]
+    pub unsafe fn send(&self, wake: RemoteWake) -> Option<Runnable> {
+        let mut wakes = self.shared.wakes();
+        wakes.list.push(wake);
+        let post = !core::mem::replace(&mut wakes.posted, true);
+        drop(wakes);
+        // SAFETY: rule 3: `posted` was false, so the header is not posted now.
         post.then(|| unsafe { Shared::runnable(&self.shared) })
     }
 }
@@ -194,71 +200,80 @@ impl Shared {
         self.closed.load(Ordering::Acquire)
     }
 
+    /// Creates the runnable that runs the wakes.
+    ///
     /// # Safety
-    /// Rule 3.
+    /// Rule 3: the header is not posted now.
     unsafe fn runnable(this: &Arc<Self>) -> Runnable {
         let header = Arc::into_raw(this.clone()).cast_mut().cast::<Header>();
-        // SAFETY: the header is the first field (`repr(C)`) of what is kept alive by the count that `into_raw` left, until
-        // `called` takes it back.
+        // SAFETY: the header is the first field (`repr(C)`). The count that `into_raw` left keeps it alive
+        // until `called` takes the count back. Rule 3: there is no other runnable for it.
         unsafe { Runnable::new(NonNull::new_unchecked(header)) }
     }
 
+    /// Runs the wakes, or leaves them to another thread.
+    ///
     /// # Safety
-    /// Called once for each `runnable`, by that.
+    /// Called once for each `runnable`, with its header.
     unsafe fn called(header: NonNull<Header>, call: Call) {
-        // SAFETY: the pointer and the count are those that `runnable` gave away.
-        let home = unsafe { Arc::from_raw(header.as_ptr().cast_const().cast::<Self>()) };
-        if call == Call::Run && OwnerId::here() == home.id && !home.is_closed() {
-            return home.open_posted();
+        // SAFETY: the pointer and the count are those that `runnable` left with `into_raw`, and this is
+        // called once for it.
+        let owner = unsafe { Arc::from_raw(header.as_ptr().cast_const().cast::<Self>()) };
+        if call == Call::Run && OwnerId::here() == owner.id && !owner.is_closed() {
+            return owner.run_posted();
         }
-        home.letters().posted = false;
-        // Nobody runs it any more: then we do, or whoever does already. A home that is not closed has an executor that drops
-        // work of others; the letters wait for the next one, or until it is closed. That it is closed is seen here if it was
-        // when our letter was too late to be seen by who has closed it: both took the lock of the letters.
-        if home.is_closed() {
-            drop(Occupant::enter(&home));
+        owner.wakes().posted = false;
+        // If the owner is closed, this thread runs the wakes, or the thread that acts for it already. If it
+        // is not closed, its executor dropped the runnable, or ran it elsewhere: the wakes wait for the next
+        // one, or for `close`. A wake that came too late for `close` to run it finds the owner closed here,
+        // because both took the mutex of the wakes.
+        if owner.is_closed() {
+            drop(ActingOwner::enter(&owner));
         }
     }
 
-    /// Opens letters whose runnable was called. More may come meanwhile: they are not posted again.
-    fn open_posted(&self) {
-        self.open_while(|letters| {
-            letters.posted = !letters.list.is_empty();
-            letters.posted
+    /// Runs the wakes whose runnable was called, and those that are sent meanwhile, which are not posted
+    /// again.
+    fn run_posted(&self) {
+        self.run_while(|wakes| {
+            wakes.posted = !wakes.list.is_empty();
+            wakes.posted
         });
     }
 
-    /// Opens the letters of a home that is closed. The caller is its occupant.
-    pub(super) fn open_as_occupant(&self) {
+    /// Runs the wakes of a closed owner. This thread is its acting owner.
+    pub(super) fn run_as_acting_owner(&self) {
         let before = self.id.enter();
         Polling::here(Polling::enter_closed);
-        let _inside = Left(before);
-        self.open_while(|letters| !letters.list.is_empty());
+        let _leave = LeaveClosed(before);
+        self.run_while(|wakes| !wakes.list.is_empty());
     }
 
-    fn open_while(&self, more: impl Fn(&mut Letters) -> bool) {
+    fn run_while(&self, more: impl Fn(&mut Wakes) -> bool) {
         let mut first_panic = None;
         loop {
             let list = {
-                let mut letters = self.letters();
-                if !more(&mut letters) {
+                let mut wakes = self.wakes();
+                if !more(&mut wakes) {
                     break;
                 }
-                core::mem::take(&mut letters.list)
+                core::mem::take(&mut wakes.list)
             };
-            for letter in &list {
-                // A waker or an executor of the program's may panic: the other letters are opened nevertheless.
-                // SAFETY: `send`'s caller promised that it may be opened once, at home, where we are.
-                if let Err(panic) = Panic::catch(|| unsafe { (letter.open)(letter.to) }) {
+            for wake in &list {
+                // A waker or an executor of the program may panic: the other wakes are run nevertheless.
+                // SAFETY: the contract of `send`: it may be run once, and it was taken out of the list. This
+                // thread acts for the owner: `run_posted` is called after a check of `OwnerId::here`, and
+                // `run_as_acting_owner` has entered.
+                if let Err(panic) = Panic::catch(|| unsafe { (wake.run)(wake.target) }) {
                     first_panic.get_or_insert(panic);
                 }
             }
-            // The room is kept: in the steady state nothing is allocated.
-            let mut letters = self.letters();
-            if letters.list.capacity() == 0 {
+            // Puts the vector back for its capacity: in the steady state nothing is allocated.
+            let mut wakes = self.wakes();
+            if wakes.list.capacity() == 0 {
                 let mut list = list;
                 list.clear();
-                letters.list = list;
+                wakes.list = list;
             }
         }
         if let Some(panic) = first_panic {
@@ -266,32 +281,33 @@ impl Shared {
         }
     }
 
-    fn letters(&self) -> MutexGuard<'_, Letters> {
-        self.letters.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    fn wakes(&self) -> MutexGuard<'_, Wakes> {
+        self.wakes.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 }
 
-/// This thread goes back to where it was, out of a home that is closed, when this is dropped.
-struct Left(OwnerId);
+/// Leaves a closed owner when it is dropped, and goes back to the one before.
+struct LeaveClosed(OwnerId);
 
-impl Drop for Left {
+impl Drop for LeaveClosed {
     fn drop(&mut self) {
-        ThisThread::with(|thread| thread.home.set(self.0.0));
+        ThisThread::with(|thread| thread.owner.set(self.0.0));
         Polling::here(Polling::leave_closed);
     }
 }
 
 impl RemoteWake {
-    /// `open(to)` is to be called at home.
+    /// Creates a wake that calls `run(target)` on the owner thread.
     #[inline]
-    pub const fn new(to: NonNull<()>, open: unsafe fn(NonNull<()>)) -> Self {
-        Self { to, open }
+    pub const fn new(target: NonNull<()>, run: unsafe fn(NonNull<()>)) -> Self {
+        Self { target, run }
     }
 }
 
 fn next_id() -> OwnerId {
     static NEXT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(1);
-    // When all numbers are used up homes are nobody's: their tasks cost a little more then.
+    // When all numbers are used up, owners get `NONE`: their tasks then use the slower path of tasks without
+    // an owner.
     let next = NEXT.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |next| next.checked_add(1));
     OwnerId(next.unwrap_or(0))
 }
@@ -313,6 +329,6 @@ impl fmt::Debug for OwnerThread {
 
 impl fmt::Debug for RemoteWake {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("RemoteWake").field(&self.to).finish()
+        f.debug_tuple("RemoteWake").field(&self.target).finish()
     }
 }

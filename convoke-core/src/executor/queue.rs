@@ -1,4 +1,7 @@
-//! A first-in first-out queue of runnables, linked through the work itself: it never allocates.
+//! A first-in, first-out queue of runnables that is linked through the work itself. It never allocates.
+//!
+//! 1. The queue holds the runnable, as its raw header, of everything in it. So it owns their links.
+//! 2. The links from `head` on lead through `len` headers to `tail`.
 
 #![allow(unsafe_code)]
 
@@ -7,58 +10,58 @@ use core::ptr::{self, NonNull};
 
 use super::{Header, Runnable};
 
-/// A queue of [`Runnable`]s for one owner at a time. Dropping it stops all that is still in it.
+/// A queue of [`Runnable`]s for one owner at a time. Dropping it stops all work that is still in it.
 pub struct RunQueue {
     head: *mut Header,
-    /// The last one; meaningless while `head` is null.
+    /// The last header. Meaningless while `head` is null.
     tail: *mut Header,
     len: usize,
 }
 
-// SAFETY: the queue owns its runnables, and those are `Send`.
+// SAFETY: rule 1: the queue owns its runnables, and those are `Send`.
 unsafe impl Send for RunQueue {}
-// SAFETY: a shared reference reads only `head` and `len`.
+// SAFETY: a shared reference reads only `head` and `len`, and changes nothing.
 unsafe impl Sync for RunQueue {}
 
 impl RunQueue {
-    /// An empty queue.
+    /// Creates an empty queue.
     pub const fn new() -> Self {
         Self { head: ptr::null_mut(), tail: ptr::null_mut(), len: 0 }
     }
 
-    /// Whether it is empty.
+    /// Returns true if it is empty.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.head.is_null()
     }
 
-    /// How many it holds.
+    /// Returns the number of runnables in it.
     #[inline]
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Adds one at the end.
+    /// Adds a runnable at the end.
     #[inline]
     pub fn push(&mut self, runnable: Runnable) {
         let header = runnable.into_raw();
-        // SAFETY: we hold the obligation, so the link is ours.
+        // SAFETY: `into_raw` has given us the runnable, and with it the link.
         unsafe { Runnable::set_link(header, ptr::null_mut()) };
         if self.head.is_null() {
             self.head = header.as_ptr();
         } else {
-            // SAFETY: `tail` is in the queue, whose obligations we hold.
+            // SAFETY: rules 1 and 2: the queue is not empty, so `tail` is in it and its link is ours.
             unsafe { Runnable::set_link(NonNull::new_unchecked(self.tail), header.as_ptr()) };
         }
         self.tail = header.as_ptr();
         self.len += 1;
     }
 
-    /// Takes the first.
+    /// Takes the first runnable.
     #[inline]
     pub fn pop(&mut self) -> Option<Runnable> {
         let header = NonNull::new(self.head)?;
-        // SAFETY: it is in the queue, whose obligations we hold; taking it out, we pass the obligation on.
+        // SAFETY: rule 1: `header` is in the queue. It is taken out, so that its runnable is made once.
         unsafe {
             self.head = Runnable::link(header);
             self.len -= 1;
@@ -66,14 +69,15 @@ impl RunQueue {
         }
     }
 
-    /// Takes the one behind so many others; the first, if there are not as many. Takes as long as it has to go.
+    /// Takes the runnable at index `behind`, or the first one if there are not as many. The cost is linear in
+    /// `behind`.
     pub fn take(&mut self, behind: usize) -> Option<Runnable> {
         if behind == 0 || behind >= self.len {
             return self.pop();
         }
         let mut before = NonNull::new(self.head)?;
-        // SAFETY: all of these are in the queue, whose obligations we hold, and there are more than `behind`; taking one
-        // out, we pass its obligation on.
+        // SAFETY: rules 1 and 2: there are more than `behind` headers, so none of the links here is null.
+        // `taken` is unlinked, so that its runnable is made once.
         unsafe {
             for _ in 1..behind {
                 before = NonNull::new_unchecked(Runnable::link(before));
@@ -88,7 +92,7 @@ impl RunQueue {
         }
     }
 
-    /// Moves everything of `other` to the end of this queue, in order, in constant time.
+    /// Moves all runnables of `other` to the end of this queue, in order and in constant time.
     pub fn append(&mut self, other: &mut Self) {
         if other.is_empty() {
             return;
@@ -96,7 +100,7 @@ impl RunQueue {
         if self.head.is_null() {
             self.head = other.head;
         } else {
-            // SAFETY: `tail` is in the queue, whose obligations we hold.
+            // SAFETY: rules 1 and 2: the queue is not empty, so `tail` is in it and its link is ours.
             unsafe { Runnable::set_link(NonNull::new_unchecked(self.tail), other.head) };
         }
         self.tail = other.tail;
@@ -105,15 +109,16 @@ impl RunQueue {
         other.len = 0;
     }
 
-    /// A queue from a chain that was linked newest first, as a lock-free stack yields it; the queue has the oldest first.
+    /// Creates a queue from a chain that is linked newest first, as a lock-free stack yields it. The queue
+    /// has the oldest first.
     ///
     /// # Safety
-    /// Every header of the chain came from `Runnable::into_raw`, and the obligations pass to the queue.
+    /// Every header of the chain came from `Runnable::into_raw`, and the queue takes over their runnables.
     #[inline]
     pub unsafe fn from_newest_first(mut chain: *mut Header) -> Self {
         let mut queue = Self { head: ptr::null_mut(), tail: chain, len: 0 };
         while let Some(header) = NonNull::new(chain) {
-            // SAFETY: the caller passed us the obligation, so the link is ours.
+            // SAFETY: the caller has passed the runnable of `header` to us, and with it the link.
             unsafe {
                 chain = Runnable::link(header);
                 Runnable::set_link(header, queue.head);

@@ -1,4 +1,10 @@
-//! The unit an executor queues: one pointer to a header that lies inside the work itself.
+//! The unit that an executor queues: one pointer to a header that lies inside the work itself.
+//!
+//! Rules of a header:
+//! 1. It does not move, and is not destroyed, while there is a [`Runnable`] for it.
+//! 2. There is at most one `Runnable` for it at a time. Its holder owns the link. While there is none, the
+//!    work owns that word.
+//! 3. `kind` always points to a live [`WorkKind`].
 
 #![allow(unsafe_code)]
 
@@ -11,17 +17,16 @@ use super::waits::Waits;
 use crate::sync::atomic::{AtomicPtr, Ordering};
 use crate::sync::const_outside_models;
 
-/// What a queued piece of work is asked to do when its time has come.
+/// The request to a queued piece of work: to run, or to complete without running.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Call {
     /// Run.
     Run,
-    /// Complete as stopped: the executor will not run it.
+    /// Complete as stopped: the executor does not run it.
     Stop,
 }
 
-/// What all work of one kind has in common: the function that runs or stops it. It is a constant:
-/// `const { &WorkKind::new(call) }`.
+/// A kind of work: the function that runs or stops it. It is a constant: `const { &WorkKind::new(call) }`.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct WorkKind {
@@ -29,28 +34,31 @@ pub struct WorkKind {
 }
 
 impl WorkKind {
-    /// The kind of work that `call` runs or stops. It is given the pointer that [`Runnable::new`] was given.
+    /// Creates the kind of work that `call` runs or stops. `call` gets the pointer that [`Runnable::new`] was
+    /// given.
     #[inline]
     pub const fn new(call: unsafe fn(NonNull<Header>, Call)) -> Self {
         Self { call }
     }
 }
 
-/// The part of the work that queues know: a link, and what kind of work it is. Work that can be queued holds one, pinned.
+/// The part of a piece of work that queues know: a link, and the kind of work. Work that can be queued holds
+/// one, pinned.
 ///
-/// The link belongs to whoever holds the [`Runnable`]: there is one for a header at a time. While there is none the word is the
-/// work's own, to say where it [waits](Header::waits): what waits is in no queue.
+/// The link belongs to the holder of the [`Runnable`], of which there is one for a header at a time. While
+/// there is none, the word belongs to the work, to record where it [waits](Header::waits): work that waits is
+/// in no queue.
 #[repr(C)]
 pub struct Header {
-    /// The link, or where it waits. Atomic, for people who look.
+    /// The link, or the wait location. Atomic, because a diagnosis reads it at any time.
     link: Waits,
-    /// Atomic: the holder of the [`Runnable`] replaces it while other threads read it.
+    /// Atomic, because other threads read it while the holder of the [`Runnable`] replaces it.
     kind: AtomicPtr<WorkKind>,
 }
 
 impl Header {
     const_outside_models! {
-        /// A header for work of this kind.
+        /// Creates a header for work of this kind.
         ///
         /// ```
         /// # use core::ptr::NonNull;
@@ -68,7 +76,8 @@ impl Header {
         ///     }
         ///
         ///     unsafe fn call(header: NonNull<Header>, call: Call) {
-        ///         // SAFETY: the header is the first field (`repr(C)`) of work that is there until this was called.
+        ///         // SAFETY: the header is the first field (`repr(C)`) of work that exists
+        ///         // until this was called.
         ///         let work = unsafe { header.cast::<Self>().as_ref() };
         ///         println!("{call:?} {}", work.number);
         ///     }
@@ -82,48 +91,51 @@ impl Header {
     }
 
     const_outside_models! {
-        /// A header for work of a kind that does not live for ever.
+        /// Creates a header for work of a kind that is not a constant.
         ///
         /// # Safety
-        /// The kind is there, and is not changed, until it is [replaced](Header::set_kind) or the work is not run any more.
+        /// The kind exists, and does not change, until it is [replaced](Header::set_kind) or the work is not
+        /// run any more.
         #[inline]
         pub unsafe fn of_kind(kind: NonNull<WorkKind>) -> Self {
             Self { link: Waits::new(), kind: AtomicPtr::new(kind.as_ptr()) }
         }
     }
 
-    /// The kind. Acquire: it may have been published a moment ago, by a thread that nothing else orders before the caller.
+    /// Returns the kind. Acquire: it may have been published just now, by a thread that nothing else orders
+    /// before the caller.
     #[inline]
     pub fn kind(&self) -> NonNull<WorkKind> {
-        // SAFETY: `new`, `of_kind` and `set_kind` store the address of a kind.
+        // SAFETY: rule 3: `new`, `of_kind` and `set_kind` store the address of a kind, which is never null.
         unsafe { NonNull::new_unchecked(self.kind.load(Ordering::Acquire)) }
     }
 
-    /// From now on it is work of this kind. What was written to the kind before this is seen by whoever sees the kind.
+    /// Replaces the kind. A thread that reads the new kind sees everything that was written before this call.
     ///
     /// # Safety
-    /// As for [`of_kind`](Header::of_kind); and nobody holds the [`Runnable`], or the caller does.
+    /// As for [`of_kind`](Header::of_kind). There is no [`Runnable`], or the caller holds it.
     #[inline]
     pub unsafe fn set_kind(&self, kind: NonNull<WorkKind>) {
         self.kind.store(kind.as_ptr(), Ordering::Release);
     }
 
-    /// The word in which the work says where it waits.
+    /// Returns the word in which the work records where it waits.
     ///
     /// # Safety
-    /// Nothing is written there while there is a [`Runnable`]: it is its link then.
+    /// The word is not written while there is a [`Runnable`]: it is the link then.
     #[inline]
     pub unsafe fn waits(&self) -> &Waits {
         &self.link
     }
 
-    /// Where it waits, if it has said so since it was last in a queue; for people who look, at any time.
+    /// Returns the wait location, if the work has recorded one since it was last in a queue. For diagnosis,
+    /// on any thread.
     pub fn waits_at(&self) -> Option<&'static Location<'static>> {
         self.link.get()
     }
 }
 
-/// Whether it is the same function. One function may have several addresses, and several one.
+/// Compares the functions by address. One function may have several addresses, and several functions one.
 impl PartialEq for WorkKind {
     #[inline]
     fn eq(&self, other: &Self) -> bool {
@@ -143,77 +155,78 @@ impl fmt::Debug for Header {
     }
 }
 
-/// A piece of work, ready to run. Queuing it allocates nothing; it is a pointer.
+/// A piece of work that is ready to run. It is a pointer, and queuing it allocates nothing.
 ///
-/// Dropping it unrun completes its work as `Stopped`, so that nothing is ever lost in a queue.
+/// Dropping it completes its work as `Stopped`, so that no queue can lose work.
 #[must_use = "dropping a runnable completes its work as stopped"]
 pub struct Runnable {
     header: NonNull<Header>,
 }
 
-// SAFETY: whoever made it promised in `Runnable::new` that its work may be run and stopped on any thread.
+// SAFETY: the contract of `Runnable::new` says that the work may be run and stopped on any thread.
 unsafe impl Send for Runnable {}
 // SAFETY: a shared `&Runnable` gives access to nothing.
 unsafe impl Sync for Runnable {}
 
 impl Runnable {
-    /// The runnable of the work that `header` lies in.
+    /// Creates the runnable of the work that `header` lies in.
     ///
     /// # Safety
-    /// The header stays where it is until its function has been called, which may happen on any thread; there is
+    /// The header does not move until its function has been called, which may happen on any thread. There is
     /// no other `Runnable` for it until then.
     #[inline]
     pub unsafe fn new(header: NonNull<Header>) -> Self {
         Self { header }
     }
 
-    /// Runs the work, here.
+    /// Runs the work on this thread.
     #[inline]
     pub fn run(self) {
         self.call(Call::Run);
     }
 
-    /// Gives up the `Runnable` for its address, to be put into a queue of one's own.
+    /// Converts the runnable to the address of its header, for a queue of the caller's own.
     #[inline]
     pub fn into_raw(self) -> NonNull<Header> {
         ManuallyDrop::new(self).header
     }
 
-    /// Takes back what [`into_raw`](Runnable::into_raw) gave.
+    /// Converts an address from [`into_raw`](Runnable::into_raw) back to the runnable.
     ///
     /// # Safety
-    /// `header` came from `into_raw`, and this is the only `Runnable` made of it.
+    /// `header` came from `into_raw`, and this is the only call for it.
     #[inline]
     pub unsafe fn from_raw(header: NonNull<Header>) -> Self {
         Self { header }
     }
 
-    /// The link, for intrusive queues: the address of the next header, or null. Whoever puts work into a queue
-    /// [sets](Runnable::set_link) it first: until then it may be anything.
+    /// Returns the link, for intrusive queues: the address of the next header, or null.
+    /// [Set](Runnable::set_link) it first: it has no defined value before.
     ///
     /// # Safety
-    /// `header` came from `into_raw`, the caller holds that obligation, and the link was set since.
+    /// `header` came from `into_raw` of a runnable that the caller holds, and the link was set since.
     #[inline]
     pub unsafe fn link(header: NonNull<Header>) -> *mut Header {
-        // SAFETY: the header is alive while it is queued.
+        // SAFETY: rule 1: the caller holds the runnable, so the header is alive.
         unsafe { header.as_ref() }.link.link()
     }
 
-    /// Sets the link.
+    /// Sets the link of a runnable.
     ///
     /// # Safety
-    /// `header` came from `into_raw`, and the caller holds that obligation.
+    /// `header` came from `into_raw` of a runnable that the caller holds.
     #[inline]
     pub unsafe fn set_link(header: NonNull<Header>, next: *mut Header) {
-        // SAFETY: the holder of the obligation owns the link, and the header is alive while it is queued.
+        // SAFETY: rules 1 and 2: the caller holds the runnable, so the header is alive and the link is its
+        // own.
         unsafe { header.as_ref() }.link.set_link(next);
     }
 
     #[inline]
     fn call(self, call: Call) {
         let header = self.into_raw();
-        // SAFETY: `Runnable::new`'s caller promised that the header is alive until this call, and as we give up
-        // the one `Runnable`, the call happens once. The kind is there: `Header::of_kind`.
+        // SAFETY: rule 1: the header is alive until this call. Rule 2: this was its only `Runnable`, and
+        // `into_raw` has consumed it, so the call happens once. Rule 3: the kind is alive.
         unsafe { (header.as_ref().kind().as_ref().call)(header, call) }
     }
 }

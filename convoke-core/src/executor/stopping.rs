@@ -1,6 +1,6 @@
-//! Stopping work that no executor will run. What is stopped often wakes what waits for it, which is refused in turn: a chain of
-//! tasks would take a piece of the stack for each. So a thread stops work a few levels deep, and what comes deeper than that
-//! waits until it is back at the outermost level.
+//! Stops work that no executor will run. Work that is stopped often wakes the work that waits for it, which
+//! is refused in turn: a chain of tasks would recurse once for each. So a thread stops work a few levels
+//! deep, and defers what comes deeper until it is back at the outermost level.
 
 #![allow(unsafe_code)]
 
@@ -12,35 +12,37 @@ use crate::Panic;
 use crate::sync::UnsafeCell;
 use crate::sync::thread_local;
 
-/// How many levels deep work is stopped where it is refused. More than one, so that almost all work is stopped before whoever
-/// posts it goes on.
-const DEEPEST: usize = 32;
+/// The number of levels that work is stopped deep at once. More than one, so that almost all work is stopped
+/// before the code that posts it goes on.
+const MAX_DEPTH: usize = 32;
 
 /// The outermost call of [`Runnable::stop`] on this thread, on its stack.
+///
+/// 1. Only its thread reaches it, through `OUTERMOST`, and only while the call runs.
+/// 2. `deferred` is accessed by `push` and `pop` alone, which call no foreign code.
 struct Outermost {
     depth: Cell<usize>,
-    /// Used by `push` and `pop` alone, which call nobody.
     deferred: UnsafeCell<RunQueue>,
 }
 
 thread_local! {
-    /// That of this thread, or null. Whoever sets it takes it back.
+    /// The outermost call on this thread, or null. Set by `Restore`, which also resets it.
     static OUTERMOST: Cell<*const Outermost> = Cell::new(ptr::null());
 }
 
 impl Outermost {
     fn push(&self, runnable: Runnable) {
-        // SAFETY: we are not shared between threads, and pushing calls nobody: this is the only reference.
+        // SAFETY: rules 1 and 2: no other thread is here, and `push` calls no code that could come back here.
         unsafe { &mut *self.deferred.get() }.push(runnable);
     }
 
     fn pop(&self) -> Option<Runnable> {
-        // SAFETY: we are not shared between threads, and taking out calls nobody: this is the only reference.
+        // SAFETY: rules 1 and 2: no other thread is here, and `pop` calls no code that could come back here.
         unsafe { &mut *self.deferred.get() }.pop()
     }
 }
 
-/// Puts back what was there, also when what is called panics.
+/// Restores the pointer of before, also if the call panics.
 struct Restore(*const Outermost);
 
 impl Restore {
@@ -55,7 +57,7 @@ impl Drop for Restore {
     }
 }
 
-/// One level less, also when what is called panics.
+/// Decrements the depth, also if the call panics.
 struct Deeper<'a>(&'a Cell<usize>);
 
 impl Drop for Deeper<'_> {
@@ -65,19 +67,22 @@ impl Drop for Deeper<'_> {
 }
 
 impl Runnable {
-    /// Completes the work as stopped, as dropping it does, without going deeper and deeper where the completion of one piece of
-    /// work leads to the next: for executors that refuse work. It is done when this returns, unless the caller is itself
-    /// inside of many such calls: then before the outermost of them returns, or before this thread
+    /// Completes the work as stopped, as dropping it does, with bounded recursion where the completion of one
+    /// piece of work leads to the next. For executors that refuse work.
+    ///
+    /// The work has completed when this returns, unless the caller is itself inside of many such calls. Then
+    /// it has completed before the outermost of them returns, or before this thread
     /// [blocks](Runnable::stop_deferred).
     ///
     /// # Panics
-    /// If the completion does; in the outermost call, after all that was deferred has been stopped.
+    /// If the completion does. The outermost call panics after it has stopped all deferred work.
     pub fn stop(self) {
         let outermost = OUTERMOST.with(Cell::get);
-        // SAFETY: whoever put it there is further up on this stack, and takes it back.
+        // SAFETY: rule 1: the `Restore` that set it is further up on this stack, and resets it before the
+        // value is gone.
         match unsafe { outermost.as_ref() } {
             None => stop_outermost(self),
-            Some(outermost) if outermost.depth.get() >= DEEPEST => outermost.push(self),
+            Some(outermost) if outermost.depth.get() >= MAX_DEPTH => outermost.push(self),
             Some(outermost) => {
                 outermost.depth.set(outermost.depth.get() + 1);
                 let _deeper = Deeper(&outermost.depth);
@@ -86,24 +91,26 @@ impl Runnable {
         }
     }
 
-    /// Stops what [`stop`](Runnable::stop) has put off on this thread: for whoever is about to block it, and may wait for just
-    /// that. Returns whether there was anything.
+    /// Stops the work that [`stop`](Runnable::stop) has deferred on this thread. For code that is about to
+    /// block the thread, and may wait for just that work. Returns true if there was any.
     pub fn stop_deferred() -> bool {
         let outermost = OUTERMOST.with(Cell::get);
-        // SAFETY: whoever put it there is further up on this stack, and takes it back.
+        // SAFETY: rule 1: the `Restore` that set it is further up on this stack, and resets it before the
+        // value is gone.
         let Some(outermost) = (unsafe { outermost.as_ref() }) else { return false };
         let mut any = false;
         while let Some(runnable) = outermost.pop() {
             any = true;
             let _own = Restore::set(ptr::null());
-            // What the completion throws has been reported by the panic hook; whoever blocks has nothing to do with it.
+            // The panic hook has reported a panic of the completion. The code that blocks is not involved in
+            // it.
             let _ = Panic::catch(|| stop_outermost(runnable));
         }
         any
     }
 }
 
-/// Stops a piece of work, and whatever is deferred meanwhile.
+/// Stops a piece of work, and all work that is deferred meanwhile.
 #[cold]
 fn stop_outermost(runnable: Runnable) {
     let outermost = Outermost { depth: Cell::new(1), deferred: UnsafeCell::new(RunQueue::new()) };
@@ -122,7 +129,7 @@ fn stop_outermost(runnable: Runnable) {
 }
 
 impl RunQueue {
-    /// Stops all that is in it, in order. A panic goes on when all were stopped.
+    /// Stops all work in the queue, in order. The first panic is resumed when all work was stopped.
     pub(super) fn stop_all(&mut self) {
         let mut first_panic = None;
         while let Some(runnable) = self.pop() {
@@ -134,7 +141,7 @@ impl RunQueue {
     }
 }
 
-/// Inside of a panic a second one would end the process.
+/// Resumes the panic, unless this thread unwinds already: a second panic would abort the process.
 fn resume(panic: Option<Panic>) {
     if let Some(panic) = panic
         && !std::thread::panicking()

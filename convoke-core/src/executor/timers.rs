@@ -1,5 +1,5 @@
-//! The contract of timers: who calls a piece of work when its time has come. There is no clock in here; run loops and
-//! I/O contexts, floors above, bring theirs.
+//! The contract of timers, which call a piece of work at its time. There is no clock in this crate: run loops
+//! and I/O contexts, in the crates above, bring theirs.
 
 #![allow(unsafe_code)]
 
@@ -11,46 +11,49 @@ use std::time::{Duration, Instant};
 use super::Call;
 use crate::sync::{UnsafeCell, const_outside_models};
 
-/// A clock, and timers that are armed by it. An executor hands out its own by
+/// A clock, and the timers that are armed by it. An executor hands out its own through
 /// [`Executor::timers`](super::Executor::timers).
 ///
-/// Arming allocates nothing where that can be: what is to be written down lies in the [`Timer`].
+/// Arming allocates nothing if possible: the implementation stores its links in the [`Timer`].
 ///
 /// # Safety
-/// Its implementor says:
-/// - The function of an armed timer is called once, unless [`disarm`](Timers::disarm) was in time: with [`Call::Run`], and
-///   then not before its time; or with [`Call::Stop`], if the timers end before.
-/// - After that call it does not touch the timer: the call may have destroyed it.
-/// - When [`disarm`](Timers::disarm) has returned, the function is not called any more, and is not being called by
-///   another thread.
+/// The implementation guarantees:
+/// - It calls the function of an armed timer once, unless [`disarm`](Timers::disarm) was in time: with
+///   [`Call::Run`], and then not before its time, or with [`Call::Stop`] if the timers end before.
+/// - It does not touch the timer after that call: the call may have destroyed it.
+/// - When [`disarm`](Timers::disarm) has returned, the function is not called any more, and is not being
+///   called by another thread.
 /// - A call of [`arm`](Timers::arm) or [`arm_after`](Timers::arm_after) that unwinds has not armed the timer.
 pub unsafe trait Timers: Send + Sync {
-    /// What the clock says.
+    /// Returns the time of the clock.
     fn now(&self) -> Instant;
 
-    /// Has the timer called when the clock says `at`, or later. Earlier ones are called first, and those of the same
-    /// time in the order in which they were armed. The call may come, on another thread, before this returns. Timers
-    /// that have ended call at once, with [`Call::Stop`].
+    /// Arms the timer: it is called when the clock has reached `at`, or later. Earlier timers are called
+    /// first, and those of the same time in the order in which they were armed. The call may happen on
+    /// another thread before this returns. Timers that have ended call at once, with [`Call::Stop`].
     ///
     /// # Safety
-    /// The timer stays where it is until its function was called or `disarm` has returned, and is not armed already.
+    /// The timer does not move until its function was called or `disarm` has returned, and is not armed
+    /// already.
     unsafe fn arm(&self, timer: NonNull<Timer>, at: Instant);
 
-    /// The same for a while that begins now, if `now` and it are a time that can be named. Says when it will be called, if
-    /// that is known: timers whose thread looks at the clock soon anyway may begin to count when it does, so that arming
-    /// needs no look of its own. Not earlier than `now` says.
+    /// Arms the timer for `duration` from now. Returns the time of the call, if it is known already. Timers
+    /// whose thread reads the clock soon anyway may count from then on, so that arming does not read the
+    /// clock. The call is never earlier than `now` plus `duration`.
+    ///
+    /// `now` plus `duration` must be a representable time.
     ///
     /// # Safety
     /// As for [`arm`](Timers::arm).
     unsafe fn arm_after(&self, timer: NonNull<Timer>, duration: Duration) -> Option<Instant> {
         let at = self.now() + duration;
-        // SAFETY: the caller's.
+        // SAFETY: the contract of this function is that of `arm`.
         unsafe { self.arm(timer, at) };
         Some(at)
     }
 
-    /// When a timer that was armed by [`arm_after`](Timers::arm_after), which did not know it, is called; if it waits, and
-    /// that is known by now.
+    /// Returns the time of a timer that [`arm_after`](Timers::arm_after) has armed without knowing it, if the
+    /// timer still waits and the time is known by now.
     ///
     /// # Safety
     /// As for [`disarm`](Timers::disarm).
@@ -59,74 +62,78 @@ pub unsafe trait Timers: Send + Sync {
         None
     }
 
-    /// Takes the timer back, and says whether that was in time: if so its function is not called. Otherwise it has been
-    /// called; if it is being called just now by another thread this waits, and from inside its own call it returns at
-    /// once.
+    /// Disarms the timer. Returns true if that was in time: then its function is not called. Otherwise it has
+    /// been called. If another thread is calling it now, this waits for that. From inside its own call it
+    /// returns at once.
     ///
     /// # Safety
-    /// The timer was given to `arm` of these timers, and that call has returned; it is still there; nobody else disarms
-    /// it at the same time.
+    /// The timer was armed by these timers, and `arm` has returned. It still exists, and no other thread
+    /// disarms it at the same time.
     unsafe fn disarm(&self, timer: NonNull<Timer>) -> bool;
 }
 
-/// A timer, inside of the work that waits for it: one function, and room for what timers write down.
+/// A timer, inside of the work that waits for it: one function, and storage for the links of the [`Timers`].
 ///
-/// The function is called on the thread of the timers and holds up all others: it passes word on, by posting a
-/// [`Runnable`](super::Runnable) for one, and runs no code of the program's. It does not unwind: if it does, the process
-/// ends.
+/// The function is called on the thread of the timers and delays all other timers. It only passes the event
+/// on, for example by posting a [`Runnable`](super::Runnable), and runs no code of the program. It does not
+/// unwind: if it does, the process aborts.
+///
+/// 1. `links` belongs to the timers that have armed it, which let one thread at a time access it.
+/// 2. `call` does not change.
 pub struct Timer {
-    /// Belongs to the timers that it is armed by. Written when it is armed; before that nobody looks.
+    /// Written when the timer is armed, and not read before.
     links: UnsafeCell<MaybeUninit<TimerLinks>>,
     call: unsafe fn(NonNull<Timer>, Call),
 }
 
-/// What timers write down in a [`Timer`]. Enough for lists that one can be taken out of at once; each field means what the
-/// timers say.
+/// The links of a [`Timer`], for its [`Timers`]. Enough for doubly linked lists. The timers define the
+/// meaning of each field.
 #[derive(Debug)]
 pub struct TimerLinks {
-    /// When it is to be called, as the timers count.
+    /// The time of the call, in the unit of the timers.
     pub at: u64,
-    /// The one after it.
+    /// The next timer in the list.
     pub next: *mut Timer,
-    /// The one before it.
+    /// The previous timer in the list.
     pub before: *mut Timer,
-    /// Which list it is in, if it waits, and what else is known of its place among the others.
+    /// The list that it is in, if it waits, and other data of the timers about its position.
     pub place: u64,
 }
 
-// SAFETY: the links are touched by the timers alone, which see to it that this is one thread at a time.
+// SAFETY: rule 1: the timers let one thread at a time access the links. Rule 2: `call` is a function pointer.
 unsafe impl Send for Timer {}
-// SAFETY: as above; the function pointer is never changed.
+// SAFETY: rule 1: the timers let one thread at a time access the links. Rule 2: `call` does not change.
 unsafe impl Sync for Timer {}
 
 impl Timer {
     const_outside_models! {
-        /// A timer that calls `call`, with the pointer that it was armed by.
+        /// Creates a timer that calls `call` with the pointer that it was armed by.
         #[inline]
         pub fn new(call: unsafe fn(NonNull<Timer>, Call)) -> Self {
             Self { links: UnsafeCell::new(MaybeUninit::uninit()), call }
         }
     }
 
-    /// Where the timers write.
+    /// Returns the address of the links.
     ///
     /// # Safety
-    /// The timer is there. The links belong to the timers that it was armed by last; they may be read once those have
-    /// written them.
+    /// The timer exists. The links belong to the timers that have armed it last, and may be read once those
+    /// have written them.
     #[inline]
     pub unsafe fn links(timer: NonNull<Self>) -> *mut TimerLinks {
-        // SAFETY: the caller's.
+        // SAFETY: the timer exists, by the contract of this function. Only a pointer to a field is made.
         unsafe { (*timer.as_ptr()).links.get().cast() }
     }
 
-    /// Calls its function. `extern "C"`, which does not unwind: the caller has promised to go on calling others, and
-    /// below him are the frames of whoever waits for them.
+    /// Calls the function of the timer. `extern "C"`, which does not unwind: the caller has other timers to
+    /// call, and must not be unwound.
     ///
     /// # Safety
-    /// For timers alone, once for each time that it was armed. It may be gone afterwards.
+    /// Called by the timers, once for each time that the timer was armed. The timer may be destroyed by the
+    /// call.
     #[expect(improper_ctypes_definitions, reason = "it is never called from C")]
     pub unsafe extern "C" fn call(timer: NonNull<Self>, call: Call) {
-        // SAFETY: whoever armed it promised that it is there until now.
+        // SAFETY: the contract of `arm`: the timer exists until its function is called.
         unsafe { ((*timer.as_ptr()).call)(timer, call) }
     }
 }

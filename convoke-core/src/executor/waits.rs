@@ -1,5 +1,5 @@
-//! Where a task waits, for people who look: one word, written at every wait, read from any thread. It is the word that links
-//! the task in a queue: what waits is in none.
+//! The wait location of a task, for diagnosis: one word, written at every wait, and read from any thread. It
+//! shares the word with the link of the task in a queue, because a task that waits is in none.
 
 #![allow(unsafe_code)]
 
@@ -11,39 +11,40 @@ use super::runnable::Header;
 use crate::sync::atomic::{AtomicPtr, Ordering};
 use crate::sync::const_outside_models;
 
-/// See the head of this file. A link has its lowest bit clear, a place has it set.
+/// The wait location of a task, or its link in a queue. A link has the lowest bit clear, a wait location has
+/// it set.
 #[repr(transparent)]
 pub struct Waits(AtomicPtr<Header>);
 
-const PLACE: usize = 1;
+const LOCATION: usize = 1;
 
-const _: () = assert!(align_of::<Location<'static>>() > PLACE && align_of::<Header>() > PLACE);
+const _: () = assert!(align_of::<Location<'static>>() > LOCATION && align_of::<Header>() > LOCATION);
 
 impl Waits {
     const_outside_models! {
-        /// It has not waited yet, and is not linked.
+        /// Creates a word without a wait location or a link.
         #[inline]
         pub fn new() -> Self {
             Self(AtomicPtr::new(ptr::null_mut()))
         }
     }
 
-    /// It waits there.
+    /// Records the wait location.
     #[inline]
-    pub fn set(&self, place: &'static Location<'static>) {
-        let place = ptr::from_ref(place).cast_mut().cast::<Header>();
-        self.0.store(place.wrapping_byte_add(PLACE), Ordering::Relaxed);
+    pub fn set(&self, location: &'static Location<'static>) {
+        let location = ptr::from_ref(location).cast_mut().cast::<Header>();
+        self.0.store(location.wrapping_byte_add(LOCATION), Ordering::Relaxed);
     }
 
-    /// Where it waits, or waited last, unless it was linked since.
+    /// Returns the last wait location, unless the task was linked into a queue since.
     pub fn get(&self) -> Option<&'static Location<'static>> {
         let word = self.0.load(Ordering::Relaxed);
-        let place = word.wrapping_byte_sub(PLACE).cast::<Location<'static>>();
-        // SAFETY: with this bit only references that live for ever are stored.
-        (word.addr() & PLACE != 0).then(|| unsafe { &*place })
+        let location = word.wrapping_byte_sub(LOCATION).cast::<Location<'static>>();
+        // SAFETY: only `set` stores words with this bit, and it stores the address of a `'static` reference.
+        (word.addr() & LOCATION != 0).then(|| unsafe { &*location })
     }
 
-    /// It waits nowhere, and is not linked.
+    /// Removes the wait location.
     #[inline]
     pub fn clear(&self) {
         self.set_link(ptr::null_mut());

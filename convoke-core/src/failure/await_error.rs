@@ -1,12 +1,13 @@
-//! What an `await` of a sender yields: its value, or a `Result` where it can fail.
+//! The result of awaiting a sender: its value, or a `Result` if it can fail.
 
 use crate::Never;
 
-/// How the error of a sender shows where it is awaited. A sender that cannot fail yields its value, every other one a
-/// `Result`.
+/// The error type of a sender that can be awaited. A sender that cannot fail yields its value, every other
+/// one a `Result`.
 ///
-/// Stable Rust cannot say "any type but `Never`". It can say "any type that is `Unpin`", which error types are, and [`Never`]
-/// is not. An error type that is not `Unpin` is awaited with `sender.into_result().await`, or in a `Box`.
+/// Stable Rust cannot express "any type but [`Never`]". It can express "any type that is `Unpin`": error
+/// types are, and `Never` is not. A sender whose error type is not `Unpin` is awaited with
+/// `sender.into_result().await`, or with the error in a `Box`.
 #[diagnostic::on_unimplemented(
     message = "a sender that fails with `{Self}` cannot be awaited as it is",
     label = "the error of the awaited sender is not known to be `Unpin`",
@@ -14,13 +15,13 @@ use crate::Never;
     note = "in generic code, `{Self}: Unpin` lets it be awaited as it is"
 )]
 pub trait AwaitError: Sized {
-    /// What an `await` yields, for a value of this type.
+    /// The result of an `await`, for a sender of values of type `V`.
     type Output<V>;
 
-    /// That of a value.
+    /// Creates the result from a value.
     fn value<V>(value: V) -> Self::Output<V>;
 
-    /// That of the error.
+    /// Creates the result from the error.
     fn error<V>(self) -> Self::Output<V>;
 }
 

@@ -1,5 +1,6 @@
-//! How the error of a clean-up goes together with what the body before it has returned. The clean-ups are a floor above; this lies
-//! here because only beside `Never` can it be told from the errors that are some.
+//! How the error of a clean-up combines with the result of the body before it. The clean-ups are in a crate
+//! above. The trait is here because only the crate that defines `Never` can distinguish it from all other
+//! error types.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -7,13 +8,13 @@ use std::sync::Arc;
 
 use crate::Never;
 
-/// An error of a clean-up after a body that returned an `O`, in `using` and its like.
+/// The error of a clean-up after a body that returned an `O`, in `using` and its like.
 ///
-/// - If the clean-up cannot fail, its error is [`Never`], and the body returns whatever it likes.
-/// - If it can, with a [`std::error::Error`], the body returns a `Result` whose error that turns into, as by `?`. If both
-///   fail, the body's error is the outcome, and the other is reported.
-/// - Or the body returns a plain value of the list below, which becomes a `Result`. (The list is there because stable Rust cannot
-///   tell "any type but `Result`".)
+/// - If the clean-up cannot fail, its error is [`Never`], and the body returns any type.
+/// - If it fails with a [`std::error::Error`], the body returns a `Result` whose error type it converts into,
+///   as by `?`. If both fail, the body's error is the outcome, and the clean-up's error is reported.
+/// - Or the body returns a plain value of a type in the list below, which becomes a `Result`. (The list
+///   exists because stable Rust cannot express "any type but `Result`".)
 #[diagnostic::on_unimplemented(
     message = "a clean-up that fails with `{Self}` does not fit a body that returns `{O}`",
     label = "the error `{Self}` of the clean-up would have nowhere to go",
@@ -21,13 +22,14 @@ use crate::Never;
     note = "`{Self}` itself must be a `std::error::Error`, or `Never` if the clean-up cannot fail"
 )]
 pub trait CleanupFailure<O>: Sized {
-    /// What comes of both.
+    /// The combined result.
     type Output;
 
-    /// The body goes on as it is: the clean-up went well, or was reported.
+    /// Returns the result of the body: the clean-up succeeded, or its error was reported.
     fn go_on(output: O) -> Self::Output;
 
-    /// The clean-up has failed. If the body has too, that goes on, and this comes back to be reported.
+    /// Combines the error with the result of the body. If the body has failed too, returns the body's error,
+    /// and this one to be reported.
     fn fail(self, output: O) -> (Self::Output, Option<Self>);
 }
 
@@ -77,7 +79,7 @@ macro_rules! plain {
     )*};
 }
 
-/// A body that is a loop without an end. Its type can be written only as what such a function returns.
+/// For a body that never returns. The type `!` can only be named as the return type of such a function.
 impl<C: core::error::Error> CleanupFailure<<fn() -> ! as Returns>::Output> for C {
     type Output = Result<Never, C>;
 
@@ -90,10 +92,10 @@ impl<C: core::error::Error> CleanupFailure<<fn() -> ! as Returns>::Output> for C
     }
 }
 
-/// What a function returns.
+/// A function type, to name its return type.
 #[doc(hidden)]
 pub trait Returns {
-    /// That.
+    /// The return type.
     type Output;
 }
 

@@ -1,16 +1,17 @@
-//! Errors that become others as `?` has it, where `Never` may become any.
+//! Conversion of errors as by `?`, where `Never` converts into any type.
 
 use crate::Never;
 
-/// An error that turns into an `E`: by `From`, as with `?`; and [`Never`] turns into everything.
+/// An error that converts into an `E`: by `From`, as with `?`. [`Never`] converts into every type.
 ///
-/// It lies beside [`AwaitError`](crate::AwaitError) because it, too, tells `Never` from the others.
+/// Defined beside [`AwaitError`](crate::AwaitError) because it distinguishes `Never` from all other types,
+/// too.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` does not turn into `{E}`",
+    message = "`{Self}` does not convert into `{E}`",
     note = "`{Self}` must be a `std::error::Error`, and `{E}` must be `From<{Self}>`"
 )]
 pub trait FailsAs<E> {
-    /// Turns it into that.
+    /// Converts the error.
     fn fail_as(self) -> E;
 }
 

@@ -1,7 +1,8 @@
-//! How errors show and combine: what an `await` of fallible work yields, which error a clean-up may have beside the body's, and
-//! which errors turn into which.
+//! How errors appear and combine: what an `await` of fallible work returns, how the error of a clean-up
+//! combines with that of the body, and which errors convert into which.
 //!
-//! The traits distinguish [`Never`](crate::Never) from all other error types, which only the crate that defines it can do.
+//! The traits distinguish [`Never`](crate::Never) from all other error types, which only the crate that
+//! defines it can do.
 
 mod await_error;
 mod cleanup_failure;

@@ -1,10 +1,12 @@
-//! A frame that is kept from poll to poll, beside its owner. What stays the same is written once, and what runs inside finds the
-//! owner again by its number. For what is polled once for each value, a generator: there, what a poll costs is what it writes.
+//! A frame that is stored beside its owner from poll to poll. The fields that do not change are written once,
+//! and code inside finds the owner by its number. For a generator, which is polled once for each value: there
+//! the cost of a poll is what it writes.
 //!
-//! 1. A kept frame is the first field of its owner, and both stay where they are from [`settle`](KeptFrame::settle) on. They are
-//!    changed only through cells.
-//! 2. What is copied from the frame around, and `around` itself, are of the poll that runs. Nobody looks at them in between.
-//! 3. `keeps` is set in frames whose owner has settled one, and only there.
+//! 1. A kept frame is the first field of its owner. Neither of them moves from [`settle`](KeptFrame::settle)
+//!    on, and they are changed only through cells.
+//! 2. `task`, `stop_requested` and `held` of the frame, and `outer`, belong to the poll that runs. Between
+//!    polls nothing dereferences their pointers.
+//! 3. `is_kept` is true only in frames whose owner has called `settle`.
 
 #![allow(unsafe_code)]
 
@@ -13,129 +15,132 @@ use core::fmt;
 use core::mem::{MaybeUninit, transmute};
 use core::ptr::{self, NonNull};
 
-// Not loom's: it takes no part in anything but that numbers differ.
+// Not loom's: it only makes numbers differ, and orders nothing.
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::{Frame, FrameOwner, OfTask};
+use super::{Frame, FrameOwner, TaskPart};
 use crate::sync::UnsafeCell;
 use crate::this_thread::ThisThread;
 
-/// See the head of this file.
+/// A frame that is stored as the first field of its owner, for owners that are polled very often.
 pub struct KeptFrame {
     number: u64,
     frame: UnsafeCell<MaybeUninit<Frame<'static>>>,
-    around: Cell<*const Frame<'static>>,
+    outer: Cell<*const Frame<'static>>,
 }
 
-// SAFETY: rule 2: between polls it is a number, and addresses that nobody follows.
+// SAFETY: rule 2: between polls it is a number and addresses that nothing dereferences.
 unsafe impl Send for KeptFrame {}
 
-/// An owner that keeps its frame.
+/// An owner that stores its frame.
 ///
 /// # Safety
 /// It is `repr(C)`, and its first field is a [`KeptFrame`].
 pub unsafe trait KeepsFrame: FrameOwner {
-    /// The bit of its frame: see [`Frame::inside`].
+    /// Returns the *stopped* flag of its frame: see [`Frame::inside`].
     fn stopped(&self) -> &Cell<bool>;
 }
 
-/// Puts the frame around back into the window, also when the body panics.
-struct Left<'a>(&'a KeptFrame);
+/// Restores the outer frame as the current one, also if the body panics.
+struct RestoreOuter<'a>(&'a KeptFrame);
 
-impl Drop for Left<'_> {
+impl Drop for RestoreOuter<'_> {
     #[inline]
     fn drop(&mut self) {
-        ThisThread::with(|thread| thread.window.set(self.0.around.get().cast()));
+        ThisThread::with(|thread| thread.current_frame.set(self.0.outer.get().cast()));
     }
 }
 
 impl KeptFrame {
-    /// One with a number that there was not before.
+    /// Creates a frame with a new number.
     pub fn new() -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let frame = UnsafeCell::new(MaybeUninit::uninit());
-        Self { number, frame, around: Cell::new(ptr::null()) }
+        Self { number, frame, outer: Cell::new(ptr::null()) }
     }
 
-    /// Its number, to be [found](KeptFrame::find) by.
+    /// Returns its number, by which code inside can [find](KeptFrame::find) it.
     #[inline]
     pub fn number(&self) -> u64 {
         self.number
     }
 
-    /// Tells the frame of this owner where the owner is.
+    /// Writes the fields of the frame that do not change, with the address of the owner.
     ///
     /// # Safety
-    /// The owner stays there until it is dropped, and there are no references to it till then but shared ones.
+    /// The owner does not move until it is dropped, and until then there are only shared references to it.
     pub unsafe fn settle<O: KeepsFrame>(owner: NonNull<O>) {
-        // SAFETY: the caller's.
+        // SAFETY: the contract of this function: the owner exists, and there are only shared references to
+        // it.
         let owner = unsafe { owner.as_ref() };
-        // SAFETY: `KeepsFrame`: that is its first field.
+        // SAFETY: the contract of `KeepsFrame`: a `KeptFrame` is its first field.
         let kept = unsafe { &*ptr::from_ref(owner).cast::<Self>() };
         let frame = kept.frame.get().cast::<Frame<'static>>();
-        // SAFETY: the caller's, for the owner: it is there for as long as anybody is inside. Nobody else is at the frame.
+        // SAFETY: rule 1: the owner stays there until it is dropped, and so until the frame is, which is a
+        // part of it: the references are valid for as long as they can be used. Nothing runs inside yet, so
+        // nothing else accesses the frame.
         unsafe {
             let stopped = owner.stopped();
             (&raw mut (*frame).stopped).write(transmute::<&Cell<bool>, &'static Cell<bool>>(stopped));
             (&raw mut (*frame).owner)
                 .write(transmute::<&dyn FrameOwner, &'static (dyn FrameOwner + 'static)>(owner));
-            (&raw mut (*frame).keeps).write(Cell::new(true));
-            (&raw mut (*frame).asked).write(false);
+            (&raw mut (*frame).is_kept).write(Cell::new(true));
+            (&raw mut (*frame).stop_requested).write(false);
             (&raw mut (*frame).held).write(Cell::new(false));
         }
     }
 
-    /// Runs `f` with this frame in the window, inside of `outer`; `asked` as for [`Frame::inside`].
+    /// Runs `f` with this frame as the current one, inside of `outer`. `asked` is as for [`Frame::inside`].
     ///
     /// # Safety
-    /// It has been settled, nothing runs inside yet, and `outer` is the nearest frame.
+    /// The frame has been settled, nothing runs inside yet, and `outer` is the current frame.
     #[inline]
     pub unsafe fn within<R>(&self, outer: &Frame<'_>, asked: bool, f: impl FnOnce() -> R) -> R {
         let frame = self.frame.get().cast::<Frame<'static>>();
-        // SAFETY: rule 2: what is written is borrowed until this returns, as `outer` is, and nobody looks at it later. Nothing
-        // runs inside, so nobody looks at it now.
+        // SAFETY: rule 2: `outer` is borrowed until this returns, and what is written is not used afterwards.
+        // Nothing runs inside, by the contract of this function, so nothing else accesses the frame now.
         unsafe {
-            (&raw mut (*frame).task).write(transmute::<OfTask<'_>, OfTask<'static>>(outer.task));
-            (&raw mut (*frame).asked).write(asked);
+            (&raw mut (*frame).task).write(transmute::<TaskPart<'_>, TaskPart<'static>>(outer.task));
+            (&raw mut (*frame).stop_requested).write(asked);
             (&raw mut (*frame).held).write(Cell::new(false));
         }
-        self.around.set(ptr::from_ref(outer).cast());
-        ThisThread::with(|thread| thread.window.set(frame.cast()));
-        let _left = Left(self);
+        self.outer.set(ptr::from_ref(outer).cast());
+        ThisThread::with(|thread| thread.current_frame.set(frame.cast()));
+        let _restore = RestoreOuter(self);
         f()
     }
 
-    /// The frame around this one.
+    /// Returns the frame around this one.
     ///
     /// # Safety
-    /// Something runs inside.
+    /// Called from code that runs inside.
     #[inline]
     pub unsafe fn around(&self) -> &Frame<'_> {
-        // SAFETY: the caller's: `within` runs, for which it is borrowed.
-        unsafe { &*self.around.get() }
+        // SAFETY: rule 2: the caller runs inside of `within`, which borrows `outer`.
+        unsafe { &*self.outer.get() }
     }
 
-    /// Whether somebody inside must not be dropped yet, as of the last poll.
+    /// Returns true if a future inside must not be dropped yet, as of the last poll.
     ///
     /// # Safety
     /// It has been settled, and nothing runs inside.
     pub unsafe fn is_held(&self) -> bool {
         let frame = self.frame.get().cast::<Frame<'static>>();
-        // SAFETY: the caller's: `settle` has written it, and who runs inside would write it.
+        // SAFETY: `settle` has written `held`, and nothing runs inside that could write it now: the contract.
         unsafe { (*frame).held.get() }
     }
 
-    /// The kept frame of this number, if that is the nearest to what runs in `frame`: there it is as long as `frame`. Its owner
-    /// begins where it does.
+    /// Returns the kept frame of this number if it is that of the owner of `frame`. It exists for as long as
+    /// `frame`. Its owner has the same address.
     #[inline]
     pub fn nearest(frame: &Frame<'_>, number: u64) -> Option<NonNull<Self>> {
         let kept = NonNull::from(frame.owner).cast::<Self>();
-        // SAFETY: rules 1 and 3: the owner begins with it.
-        (frame.keeps.get() && unsafe { kept.as_ref() }.number == number).then_some(kept)
+        // SAFETY: rule 3: the owner has settled a frame, which rule 1 says is its first field.
+        (frame.is_kept.get() && unsafe { kept.as_ref() }.number == number).then_some(kept)
     }
 
-    /// The same for one that is further out.
+    /// Returns the kept frame of this number that is nearest to `frame`, in it or around it.
     pub fn find(frame: &Frame<'_>, number: u64) -> Option<NonNull<Self>> {
         let mut frame = frame;
         loop {

@@ -1,15 +1,30 @@
-//! Frames and the window: how an `async fn` finds its surroundings without being handed them.
+//! The poll frame: what a future knows of the task that polls it, without being handed anything.
 //!
-//! While a future is polled by something of ours, a thread-local, the *window*, points at the nearest [`Frame`]. A frame
-//! knows who pushed it (its [`FrameOwner`]) and carries one bit, *stopped*: a leaf that ends by the stopped door sets it and
-//! returns `Pending`; the owner sees it when the poll returns, drops the body in place, and passes the stop on. So a
-//! stop unwinds any `async fn` in between, on stable Rust, without its help.
+//! # Protocol
+//! - While a task, scope or other owner polls a body, a thread-local points to the nearest [`Frame`], the
+//!   *current frame*. [`Frame::within`] sets it and restores the one before, like a stack. The pointer owns
+//!   nothing. Only the polling thread reads it, and only during the poll.
+//! - A frame names its [`FrameOwner`] and carries three flags. *Stop requested* is an input: set by the owner
+//!   for this poll, read by the futures inside. *Stopped* and *held* are outputs: set by the futures inside,
+//!   read by the owner when the poll returns.
+//! - **Stopped.** A future that honours a stop calls [`Frame::set_stopped`] and returns `Pending`. The owner
+//!   sees the flag, drops the body in place, and ends as stopped. So a stop unwinds any `async fn` in
+//!   between, on stable Rust and without their help.
+//! - **Held.** A future that must not be dropped yet, because it cleans up or waits for work that it has
+//!   stopped, calls [`Frame::hold`] at every poll that returns `Pending`. The owner then keeps the body and
+//!   waits. So a sibling in a foreign `join!` that stops faster does not cut a clean-up short.
+//! - The request reaches the flag, and goes from there to awaited operations, over the stop bridge: see
+//!   [`stop`](crate::stop).
 //!
-//! What must not be dropped yet, because it cleans up or waits for what it has stopped, says so at every wait
-//! ([`Frame::hold`]); the owner then waits too. So nothing is cut short by a sibling that was faster to stop, in a foreign
-//! `join!` for example.
-//!
-//! The window is a cache that every poll sets and restores, like a stack; it never owns anything.
+//! # Map
+//! | file | contents |
+//! | --- | --- |
+//! | `mod.rs` | [`Frame`], its owner, and the current frame |
+//! | `kept.rs` | a frame that is stored from poll to poll, for generators |
+//! | `owner.rs` | [`OperationOwner`]: the task as the owner of awaited operations |
+//! | `pause.rs` | [`Pause`]: stop and wait location of a future that waits |
+//! | `watch.rs` | [`StopWatch`]: wakes a foreign waker when a stop is requested |
+//! | `waker_mark.rs` | [`WakerMark`]: the identity of a waker |
 
 #![allow(unsafe_code)]
 
@@ -39,75 +54,77 @@ use crate::executor::Waits;
 use crate::this_thread::ThisThread;
 use crate::{Env, StopReason};
 
-/// Who pushed a frame: a task, a scope, a `using`. It answers for what runs inside.
+/// The owner of a frame: a task, a scope, a `using`. It answers for the work that runs inside.
 pub trait FrameOwner {
-    /// The environment of what runs inside, with a stop token that is asked when this owner is.
+    /// Returns the environment of the work inside. A stop of this owner is requested at its stop token too.
     fn env(&self) -> &Env;
 
-    /// Why what runs inside was asked to stop, if it was.
+    /// Returns the reason why the work inside is to stop, or `None` if no stop was requested.
     fn stop_reason(&self) -> Option<StopReason>;
 
-    /// When it will be asked to stop at the latest.
+    /// Returns the time at which a stop will be requested at the latest.
     fn deadline(&self) -> Option<Instant>;
 
-    /// The frame around what runs inside, if it is of the same task.
+    /// Returns the frame around this one, if it belongs to the same task.
     fn around(&self) -> Option<&Frame<'_>> {
         None
     }
 }
 
-/// One place on the way from a task down to what it waits for.
+/// One level of the nesting from a task down to the future that waits.
 ///
-/// What is needed at every wait is in here, so that it is there without a call.
+/// Holds what every wait needs, so that no call through a pointer is needed for it.
 pub struct Frame<'a> {
     owner: &'a dyn FrameOwner,
-    task: OfTask<'a>,
-    /// Whether a stop had been asked for when this poll began. One that is asked for meanwhile wakes the task again.
-    asked: bool,
-    /// Whether the owner keeps its frame: see `kept.rs`. A cell only to lie beside the next one: then both are written at once.
-    keeps: Cell<bool>,
+    task: TaskPart<'a>,
+    /// True if a stop had been requested when this poll began. A later request wakes the task again.
+    stop_requested: bool,
+    /// True if the owner starts with a [`KeptFrame`]: rule 3 of `kept.rs`. A cell only to lie beside `held`,
+    /// so that both are written at once.
+    is_kept: Cell<bool>,
     held: Cell<bool>,
-    /// The owner's, who keeps it from poll to poll.
+    /// Belongs to the owner, which stores it from poll to poll.
     stopped: &'a Cell<bool>,
 }
 
-/// What frames inside of one another have in common.
+/// The part that all frames of one task share.
 #[derive(Clone, Copy)]
-struct OfTask<'a> {
+struct TaskPart<'a> {
     owner: &'a dyn OperationOwner,
-    /// The task's own, or that of a child of a combinator which polls all its children when it is asked to stop.
+    /// The task's own waker, or that of a child of a combinator that polls all its children when a stop is
+    /// requested.
     waker: &'a Waker,
     waits: &'a Waits,
 }
 
-/// What came of polling a body inside a frame.
+/// The result of polling a body inside a frame.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Polled<T> {
-    /// It is done. That it was about to be stopped does not matter then.
+    /// The body has returned, even if a stop was requested meanwhile.
     Ready(T),
-    /// It waits.
+    /// The body waits.
     Pending,
-    /// Something inside has ended by the stopped door. The body must be dropped now, and not polled again.
+    /// A future inside has ended as stopped. Drop the body now, and do not poll it again.
     Stopped,
 }
 
-/// Whether a frame was held before something in it was polled: see [`Frame::held_before`].
+/// The *held* flag of a frame before a future in it was polled: see [`Frame::held_before`].
 #[derive(Clone, Copy, Debug)]
 pub struct HeldBefore(bool);
 
-/// Puts back what was in the window before, also when the body panics. While it lives the frame is borrowed.
-struct Entered(*const ());
+/// Restores the current frame, also if the body panics. The frame stays borrowed while this exists.
+struct RestoreFrame(*const ());
 
-impl Drop for Entered {
+impl Drop for RestoreFrame {
     #[inline]
     fn drop(&mut self) {
-        ThisThread::with(|thread| thread.window.set(self.0));
+        ThisThread::with(|thread| thread.current_frame.set(self.0));
     }
 }
 
 impl<'a> Frame<'a> {
-    /// The outermost frame of a task, for one poll of it: `waker` is the task's own, `asked` says whether it was asked to
-    /// stop, and `stopped` is a bit that the task keeps for it.
+    /// Creates the outermost frame of a task, for one poll. `waker` is the task's own, `asked` says whether a
+    /// stop was requested, and `stopped` is a flag that the task stores.
     #[inline]
     pub fn outermost<T: FrameOwner + OperationOwner>(
         task: &'a T,
@@ -116,11 +133,11 @@ impl<'a> Frame<'a> {
         asked: bool,
         stopped: &'a Cell<bool>,
     ) -> Self {
-        let of_task = OfTask { owner: task, waker, waits };
-        Self { owner: task, task: of_task, asked, keeps: Cell::new(false), held: Cell::new(false), stopped }
+        let part = TaskPart { owner: task, waker, waits };
+        Self::with(task, part, asked, stopped)
     }
 
-    /// A frame of this owner inside this one. The owner keeps the bit `stopped` for it.
+    /// Creates a frame inside this one, for another owner. The owner stores the flag `stopped`.
     #[inline]
     pub fn inside<'b>(
         &'b self,
@@ -128,11 +145,12 @@ impl<'a> Frame<'a> {
         asked: bool,
         stopped: &'b Cell<bool>,
     ) -> Frame<'b> {
-        Frame { owner, task: self.task, asked, keeps: Cell::new(false), held: Cell::new(false), stopped }
+        Frame::with(owner, self.task, asked, stopped)
     }
 
-    /// The same for one of several bodies, which the owner polls with wakers of their own. It polls all of them, woken or not,
-    /// when it is asked to stop: so they need not register for that.
+    /// Creates a frame for one of several bodies that the owner polls with wakers of their own. When a stop
+    /// is requested the owner polls all of them, woken or not; so they need not register their wakers for
+    /// that.
     pub fn inside_among<'b>(
         &'b self,
         owner: &'b dyn FrameOwner,
@@ -140,15 +158,20 @@ impl<'a> Frame<'a> {
         asked: bool,
         stopped: &'b Cell<bool>,
     ) -> Frame<'b> {
-        let task = OfTask { waker, ..self.task };
-        Frame { owner, task, asked, keeps: Cell::new(false), held: Cell::new(false), stopped }
+        Frame::with(owner, TaskPart { waker, ..self.task }, asked, stopped)
     }
 
-    /// A frame inside this one that changes nothing, and catches a stop.
+    #[inline]
+    fn with(owner: &'a dyn FrameOwner, task: TaskPart<'a>, asked: bool, stopped: &'a Cell<bool>) -> Self {
+        let (is_kept, held) = (Cell::new(false), Cell::new(false));
+        Self { owner, task, stop_requested: asked, is_kept, held, stopped }
+    }
+
+    /// Creates a frame inside this one with the same owner, which catches a stop.
     #[inline]
     pub fn same<'b>(&'b self, stopped: &'b Cell<bool>) -> Frame<'b> {
-        let Self { owner, task, asked, .. } = *self;
-        Frame { owner, task, asked, keeps: self.keeps.clone(), held: Cell::new(false), stopped }
+        let Self { owner, task, stop_requested, .. } = *self;
+        Frame { owner, task, stop_requested, is_kept: self.is_kept.clone(), held: Cell::new(false), stopped }
     }
 
     /// Polls `body` inside this frame.
@@ -158,7 +181,7 @@ impl<'a> Frame<'a> {
             Poll::Ready(value) => Polled::Ready(value),
             Poll::Pending if self.held.get() && self.stopped.get() => self.poll_again(body, cx),
             Poll::Pending if self.held.get() => {
-                // Whoever is around must not drop it either.
+                // The frames around must not drop it either.
                 Self::hold_current();
                 Polled::Pending
             }
@@ -167,8 +190,9 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// Something inside was stopped, and something must not be dropped yet; unless it has been dropped since, in the same
-    /// poll, by a foreign `select!`. Then nobody would ever poll again: so whoever holds is asked once more.
+    /// Polls once more: one future inside is stopped, another one is held. If the held one was dropped in the
+    /// same poll, by a foreign `select!`, nothing would ever poll the task again; a second poll shows whether
+    /// it still exists.
     #[cold]
     fn poll_again<F: Future + ?Sized>(&self, body: Pin<&mut F>, cx: &mut Context<'_>) -> Polled<F::Output> {
         self.held.set(false);
@@ -182,75 +206,76 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// Runs `f` with this frame in the window.
+    /// Runs `f` with this frame as the current one.
     #[inline]
     pub fn within<R>(&self, f: impl FnOnce() -> R) -> R {
         let frame = ptr::from_ref(self).cast::<()>();
-        let _entered = Entered(ThisThread::with(|thread| thread.window.replace(frame)));
+        let _restore = RestoreFrame(ThisThread::with(|thread| thread.current_frame.replace(frame)));
         f()
     }
 
-    /// Calls `f` with the nearest frame, or `None` outside all tasks.
+    /// Calls `f` with the current frame, or with `None` outside of all tasks.
     #[inline]
     pub fn current<R>(f: impl FnOnce(Option<&Frame<'_>>) -> R) -> R {
-        let frame = ThisThread::with(|thread| thread.window.get()).cast::<Frame<'_>>();
-        // SAFETY: an `Entered` further up on this stack set the pointer to a frame that is borrowed until it is taken back,
-        // and the reference does not leave `f`.
+        let frame = ThisThread::with(|thread| thread.current_frame.get()).cast::<Frame<'_>>();
+        // SAFETY: `within`, of this type or of `KeptFrame`, set the pointer and is further up on this stack.
+        // It borrows the frame until it restores the pointer, and the reference does not leave `f`.
         f(unsafe { frame.as_ref() })
     }
 
-    /// The environment of what runs inside, with a stop token.
+    /// Returns the environment of the work inside, with a stop token of the owner.
     pub fn env(&self) -> &'a Env {
         self.owner.env()
     }
 
-    /// Why what runs inside was asked to stop, if it was, this moment.
+    /// Returns the reason of a stop request that was made by now, or `None`.
     pub fn stop_reason(&self) -> Option<StopReason> {
         self.owner.stop_reason()
     }
 
-    /// When it will be asked to stop at the latest.
+    /// Returns the time at which a stop will be requested at the latest.
     pub fn deadline(&self) -> Option<Instant> {
         self.owner.deadline()
     }
 
-    /// Returns the task below all frames, which owns what is awaited in it.
+    /// Returns the task of this frame, which owns the operations that are awaited in it.
     #[inline]
     pub fn operation_owner(&self) -> &'a dyn OperationOwner {
         self.task.owner
     }
 
-    /// Whether this waker is the task's own, or one that hears of a stop as that does: then a stop request needs no other way
-    /// to get there.
+    /// Returns true if this waker leads to a poll when a stop is requested: it is the task's own, or that of
+    /// a child of a combinator that polls all its children then. Other wakers need a [`StopWatch`].
     #[inline]
     pub fn is_own_waker(&self, waker: &Waker) -> bool {
         self.task.waker.will_wake(waker)
     }
 
-    /// Notes down where the task waits, for people who look.
+    /// Records where the task waits, for diagnosis.
     #[inline]
-    pub fn waits_at(&self, place: &'static Location<'static>) {
-        self.task.waits.set(place);
+    pub fn waits_at(&self, location: &'static Location<'static>) {
+        self.task.waits.set(location);
     }
 
-    /// Ends what runs in this frame by the stopped door. The caller is a future, and returns `Pending` now.
+    /// Ends the work in this frame as stopped. The caller, a future, returns `Pending` now.
     #[inline]
     pub fn set_stopped(&self) {
         self.stopped.set(true);
     }
 
-    /// The caller, a future that returns `Pending` now, must not be dropped yet.
+    /// Marks the caller, a future that returns `Pending` now, as one that must not be dropped yet.
     #[inline]
     pub fn hold(&self) {
         self.held.set(true);
     }
 
-    /// Whether somebody inside must not be dropped yet, as of the last poll.
+    /// Returns true if a future inside must not be dropped yet, as of the last poll.
     pub fn is_held(&self) -> bool {
         self.held.get()
     }
 
-    /// Those who have said [`hold`](Frame::hold) since the nearest frame was looked at, have ended meanwhile, in the same poll.
+    /// Resets the *held* flag of the current frame: the futures that set it since `since` have ended in the
+    /// same poll.
     #[inline]
     pub fn forget_holds(since: HeldBefore) {
         Frame::current(|frame| {
@@ -260,13 +285,13 @@ impl<'a> Frame<'a> {
         });
     }
 
-    /// Whether the nearest frame is held, for [`forget_holds`](Frame::forget_holds).
+    /// Returns the *held* flag of the current frame, for [`forget_holds`](Frame::forget_holds).
     #[inline]
     pub fn held_before() -> HeldBefore {
         HeldBefore(Frame::current(|frame| frame.is_some_and(Frame::is_held)))
     }
 
-    /// The same as [`hold`](Frame::hold) for the nearest frame, if there is one.
+    /// Calls [`hold`](Frame::hold) on the current frame, if there is one.
     #[inline]
     pub fn hold_current() {
         Frame::current(|frame| {
@@ -276,19 +301,20 @@ impl<'a> Frame<'a> {
         });
     }
 
-    /// Whether a stop had been asked for when this poll began.
+    /// Returns true if a stop had been requested when this poll began.
     #[inline]
     pub fn is_asked_to_stop(&self) -> bool {
-        self.asked
+        self.stop_requested
     }
 
-    /// Ends by the stopped door if a stop was asked for. True if so: the caller, a future, returns `Pending` now.
+    /// Ends as stopped if a stop was requested. Returns true if so: the caller, a future, returns `Pending`
+    /// now.
     #[inline]
     pub fn honour_stop(&self) -> bool {
-        if self.asked {
+        if self.stop_requested {
             self.set_stopped();
         }
-        self.asked
+        self.stop_requested
     }
 }
 
@@ -296,18 +322,18 @@ impl fmt::Debug for Frame<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Frame")
             .field("stopped", &self.stopped.get())
-            .field("asked", &self.asked)
+            .field("stop_requested", &self.stop_requested)
             .finish_non_exhaustive()
     }
 }
 
-/// Panics: a future of ours that needs a task was polled outside of all tasks.
+/// Panics: the future `what`, which needs a task, was polled outside of all tasks.
 #[cold]
 #[inline(never)]
 #[track_caller]
 pub fn outside_a_task(what: &str) -> ! {
     panic!(
-        "{what} was polled outside a Convoke task, where there is nobody to come home to. Start the future with \
+        "{what} was polled outside a Convoke task, and needs one to wait in. Start the future with \
          `sync_wait(task(future))`, `launch(&executor)` or a scope"
     )
 }

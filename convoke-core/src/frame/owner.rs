@@ -1,7 +1,8 @@
-//! The owner of adopted operations: the task below all frames, as seen by what is awaited in it.
+//! The owner of adopted operations: the task as its awaited operations see it.
 //!
-//! An operation that a task awaits lies in memory of the task and borrows the task's environment. The future that awaits it can be
-//! dropped at any time; the operation then stays until it has completed, and the task does not end before it has.
+//! An operation that a task awaits lies in memory of the task and borrows its environment. The future that
+//! awaits it can be dropped at any time; the operation then stays until it has completed, and the task does
+//! not end before it has.
 
 #![allow(unsafe_code)]
 
@@ -11,17 +12,19 @@ use core::ptr::NonNull;
 
 use crate::Env;
 
-/// A task, as seen by the operations that are awaited in it. A task type of one's own implements this trait so that its futures
-/// can await sockets, other tasks and senders.
+/// A task, as seen by the operations that are awaited in it. A task type of one's own implements this trait
+/// so that its futures can await sockets, other tasks and senders.
 ///
 /// # Safety
-/// From [`adopt`](OperationOwner::adopt) until [`free`](OperationOwner::free) or [`OwnerRef::release`]: the memory belongs to the
-/// operation, [`env`](OperationOwner::env) stays where it is, and the owner does not complete.
+/// From [`adopt`](OperationOwner::adopt) until [`free`](OperationOwner::free) or [`OwnerRef::release`]: the
+/// memory belongs to the operation, [`env`](OperationOwner::env) does not move, and the owner does not
+/// complete.
 pub unsafe trait OperationOwner {
     /// Returns the environment that the task was started in. Its stop token is not used.
     fn env(&self) -> &Env;
 
-    /// Allocates memory for an operation, and counts the operation until it is freed. Called while the task is polled.
+    /// Allocates memory for an operation, and counts the operation until it is freed. Called while the task
+    /// is polled.
     ///
     /// # Panics
     /// If the frame allocator has no memory left. The panic says so, and is the outcome of the task.
@@ -62,7 +65,8 @@ pub struct OwnerKind {
 }
 
 impl OwnerKind {
-    /// Creates a kind whose owners take memory back by calling `release` with the owner's address, the memory and its layout.
+    /// Creates a kind whose owners take memory back by calling `release` with the owner's address, the memory
+    /// and its layout.
     pub const fn new(release: unsafe fn(NonNull<()>, NonNull<u8>, Layout)) -> Self {
         Self { release }
     }
@@ -70,7 +74,7 @@ impl OwnerKind {
 
 // SAFETY: it is an address and a function. Using them is `unsafe` and requires that the owner still waits.
 unsafe impl Send for OwnerRef {}
-// SAFETY: it has no interior mutability; see `Send`.
+// SAFETY: it has no interior mutability, and using the address and the function is `unsafe`.
 unsafe impl Sync for OwnerRef {}
 
 impl OwnerRef {
@@ -101,10 +105,12 @@ impl OwnerRef {
     /// Frees the memory of an operation that has completed, on any thread.
     ///
     /// # Safety
-    /// The operation has completed, and its memory is not used any more. The owner may be gone when this returns.
+    /// The operation has completed, and its memory is not used any more. The owner may be gone when this
+    /// returns.
     pub unsafe fn release(memory: AdoptedMemory) {
         let AdoptedMemory { address, layout, owner } = memory;
-        // SAFETY: the owner is alive, because it waits for its operations, and this one has not been released: the caller's promise.
+        // SAFETY: the owner waits for its operations, and this one has not been released, by the contract of
+        // this function. So the owner is alive.
         unsafe { (owner.kind.release)(owner.address, address, layout) }
     }
 }

@@ -1,5 +1,5 @@
-//! How every call in this folder hears of a stop: when it begins, also if it would not have to wait, and while it
-//! waits.
+//! How a future that waits honours a stop: when it is first polled, even if it would not have to wait, and
+//! while it waits.
 
 use core::future::poll_fn;
 use core::panic::Location;
@@ -7,59 +7,62 @@ use core::task::{Context, Poll};
 
 use crate::frame::{Frame, StopWatch};
 
-/// Kept by every future here: where it was called, and how it hears of a stop.
+/// The part of every future that waits: the location of the call, and its registration for a stop.
 #[derive(Debug)]
 pub struct Pause {
-    place: &'static Location<'static>,
+    location: &'static Location<'static>,
     watch: StopWatch,
 }
 
 impl Pause {
     #[track_caller]
     #[inline]
-    /// Records the caller as the place of the wait.
+    /// Creates one with the location of the caller as the wait location.
     pub const fn here() -> Self {
-        Self { place: Location::caller(), watch: StopWatch::new() }
+        Self { location: Location::caller(), watch: StopWatch::new() }
     }
 
-    /// Where it was called.
+    /// Returns the location of the call.
     pub fn place(&self) -> &'static Location<'static> {
-        self.place
+        self.location
     }
 
-    /// Ends by the stopped door if a stop was asked for, by this moment: a loop of calls none of which has to wait is
-    /// one poll, and what the task knew when that began is not enough. True if so: the caller returns `Pending` now.
+    /// Ends as stopped if a stop was requested by now. Returns true if so: the caller returns `Pending` now.
+    ///
+    /// Checks the present state instead of that at the beginning of the poll: a loop of calls none of which
+    /// has to wait is a single poll, and would not see a request that is made meanwhile.
     #[inline]
     pub fn is_stopped() -> bool {
         Frame::current(|frame| {
             frame.is_some_and(|frame| {
-                let asked = frame.is_asked_to_stop() || frame.stop_reason().is_some();
-                if asked {
+                let requested = frame.is_asked_to_stop() || frame.stop_reason().is_some();
+                if requested {
                     frame.set_stopped();
                 }
-                asked
+                requested
             })
         })
     }
 
-    /// The same as of the beginning of the poll: enough for who is about to wait, because a stop that comes later wakes
-    /// the task.
+    /// Ends as stopped if a stop was requested when the poll began. Returns true if so: the caller returns
+    /// `Pending` now. Enough for a future that is about to wait, because a later request wakes the task.
     #[inline]
     pub fn was_stopped() -> bool {
         Frame::current(|frame| frame.is_some_and(Frame::honour_stop))
     }
 
-    /// Ends by the stopped door if a stop was asked for; else goes on.
+    /// Ends as stopped if a stop was requested by now; else completes at once.
     pub async fn stop_here() {
         poll_fn(|_| if Self::is_stopped() { Poll::Pending } else { Poll::Ready(()) }).await;
     }
 
-    /// The caller returns `Pending` now, and is polled again when a stop is asked for.
+    /// Registers the caller, a future that returns `Pending` now, to be polled again when a stop is
+    /// requested.
     #[inline]
     pub fn wait(&mut self, cx: &Context<'_>) {
         Frame::current(|frame| {
             if let Some(frame) = frame {
-                frame.waits_at(self.place);
+                frame.waits_at(self.location);
                 self.watch.watch(frame, cx);
             }
         });

@@ -1,19 +1,19 @@
-//! Whose waker it was: to tell, without keeping it, whether another one comes.
+//! The identity of a waker: tells, without storing a waker, whether the next poll brings another one.
 
 use core::num::NonZeroUsize;
 use core::ptr::NonNull;
 use core::task::Waker;
 
-/// The identity of a waker. It says nothing once that waker is gone.
+/// The identity of a waker. Meaningless once that waker was dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WakerMark {
     data: usize,
-    /// Never null: so `Option` of a mark costs nothing.
+    /// Never null, so that an `Option` of a mark costs nothing.
     table: NonZeroUsize,
 }
 
 impl WakerMark {
-    /// That of this waker; clones have the same.
+    /// Returns the identity of this waker. Clones have the same.
     #[inline]
     pub fn of(waker: &Waker) -> Self {
         Self { data: waker.data().addr(), table: NonNull::from(waker.vtable()).addr() }

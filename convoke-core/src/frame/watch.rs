@@ -1,5 +1,6 @@
-//! Hearing of a stop request where the task's own waker does not reach: behind a combinator that gives its children wakers
-//! of their own, and polls only those that were woken.
+//! Wakes a future for a stop request if the task's own waker does not reach it: behind a combinator that
+//! gives its children wakers of their own and polls only those that were woken. Point 4 of the stop bridge,
+//! see `stop`.
 
 use core::fmt;
 use core::mem::ManuallyDrop;
@@ -9,10 +10,12 @@ use core::task::{Context, Waker};
 use super::Frame;
 use crate::{Panic, StopReason, StopToken};
 
-/// Kept by every future of ours that waits. Costs one word, and nothing as long as it is polled with its task's own waker.
+/// The stop registration of a future that waits. One word, and free as long as it is polled with its task's
+/// own waker.
 #[derive(Default)]
 pub struct StopWatch {
-    /// Dropped by `drop`, and not by itself: it hardly ever is there, and the code that unregisters is long.
+    /// Dropped by `drop` and not by the compiler: it is hardly ever there, and the code that drops it is
+    /// long.
     registered: ManuallyDrop<Option<Box<Registered>>>,
 }
 
@@ -32,13 +35,14 @@ struct Registered {
 }
 
 impl StopWatch {
-    /// Not watching yet.
+    /// Creates one that is not registered.
     #[inline]
     pub const fn new() -> Self {
         Self { registered: ManuallyDrop::new(None) }
     }
 
-    /// The caller is about to wait: if its waker is not the task's own, that waker is called when a stop is asked for.
+    /// Registers the waker of a future that is about to wait, unless it is the task's own: it is then called
+    /// when a stop is requested.
     #[inline]
     pub fn watch(&mut self, frame: &Frame<'_>, cx: &Context<'_>) {
         if !frame.is_own_waker(cx.waker()) {
@@ -63,8 +67,8 @@ impl StopWatch {
         });
     }
 
-    /// By the destructor. A foreign waker may panic when it is dropped, and must not unwind the future around, which may be about
-    /// to return what it has waited for; the panic hook has told of it.
+    /// Drops the registration. A foreign waker may panic when it is dropped. The panic hook has reported it;
+    /// it must not unwind the future, which may be about to return its result.
     #[cold]
     fn unregister(&mut self) {
         let registered = self.registered.take();

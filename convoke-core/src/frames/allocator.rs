@@ -1,4 +1,6 @@
-//! The handle to where frames live: the environment carries it, and each frame keeps one to be freed with.
+//! The handle to a frame allocator: the environment carries one, and each frame stores one to be freed with.
+//!
+//! 1. `head` is `None` for [`Recycling`]. Otherwise the handle has one count of the head.
 
 #![allow(unsafe_code)]
 
@@ -13,11 +15,11 @@ use allocator_api2::alloc::{AllocError, Allocator};
 use super::Recycling;
 use super::erased::{self, Head};
 
-/// Where the frames of a chain live. One word wide; the default, [`Recycling`], is reached without a call through a
-/// pointer, and its handle is cloned and dropped for nothing.
+/// A handle to the allocator for the frames of a chain of work. One word wide. The default, [`Recycling`], is
+/// called without a function pointer, and cloning and dropping its handle costs nothing.
 ///
-/// It is chosen where work is launched and inherited by all work below. A frame keeps a clone of the handle it was
-/// allocated with, so that it goes back where it came from on whatever thread it ends.
+/// It is chosen where work is launched and inherited by all work below. A frame stores a clone of the handle
+/// it was allocated with, and goes back through it on any thread.
 ///
 /// ```
 /// use convoke::env::Changes;
@@ -25,84 +27,89 @@ use super::erased::{self, Head};
 /// use convoke::env::Env;
 ///
 /// let tenant = Bounded::new(64 * 1024);
-/// let env = Env::new().with(Changes::new().allocator(FrameAllocator::new(tenant.clone())));
+/// let allocator = FrameAllocator::new(tenant.clone());
+/// let env = Env::new().with(Changes::new().allocator(allocator));
 /// assert_eq!(env.child().allocator(), env.allocator());
 /// assert_eq!(size_of::<FrameAllocator>(), size_of::<usize>());
 /// ```
 #[repr(transparent)]
 pub struct FrameAllocator {
-    /// `None` is the default. Else a head of which we have a count.
+    /// `None` is the default: rule 1.
     head: Option<NonNull<Head>>,
 }
 
-// SAFETY: whatever is behind the head is `Send` and `Sync`, and counted with atomics.
+// SAFETY: `erased::store` requires that the allocator is `Send` and `Sync`, and it is counted with atomics.
 unsafe impl Send for FrameAllocator {}
-// SAFETY: as above.
+// SAFETY: `erased::store` requires that the allocator is `Send` and `Sync`.
 unsafe impl Sync for FrameAllocator {}
 
 impl FrameAllocator {
-    /// The default: freed frames are kept for the next ones. See [`Recycling`].
+    /// Returns the default, which caches freed frames for the next ones: see [`Recycling`].
     #[inline]
     pub const fn recycling() -> Self {
         Self { head: None }
     }
 
-    /// The program's global allocator.
+    /// Returns the program's global allocator.
     pub const fn system() -> Self {
         Self { head: Some(erased::system()) }
     }
 
-    /// Frames from this allocator, which lives as long as a handle to it does. A handle is returned as it is.
+    /// Creates a handle to this allocator, which lives as long as a handle to it. A [`FrameAllocator`] is
+    /// returned as it is.
     ///
-    /// Whatever the allocator does wrong within the contract of `Allocator`, which is an unsafe trait, harms nobody but those
-    /// who get no memory: panics are caught, and it may be out of memory at any time, and use frames itself.
+    /// The allocator may panic, fail at any time, and allocate frames itself: panics are caught, and the work
+    /// that gets no memory is the only one that is affected.
     pub fn new<A: Allocator + Send + Sync + 'static>(allocator: A) -> Self {
         let mut allocator = Some(allocator);
         let any = &mut allocator as &mut dyn Any;
         if let Some(handle) = any.downcast_mut::<Option<Self>>() {
-            return handle.take().expect("put there above");
+            return handle.take().expect("`allocator` was set to `Some` above");
         }
         if any.is::<Option<Recycling>>() {
             return Self::recycling();
         }
-        Self { head: Some(erased::keep(allocator.expect("put there above"))) }
+        Self { head: Some(erased::store(allocator.expect("`allocator` was set to `Some` above"))) }
     }
 
-    /// Memory for this layout, or `None` if there is none left. An allocator that panics counts as one that has none.
+    /// Allocates memory for this layout. Returns `None` if there is none left, or if the allocator panics.
     #[inline]
     pub fn allocate(&self, layout: Layout) -> Option<NonNull<u8>> {
         match self.head {
             None => Recycling::allocate(layout),
-            // SAFETY: we have a count of the head.
+            // SAFETY: rule 1: this handle has a count of the head.
             Some(head) => unsafe { erased::allocate(head, layout) },
         }
     }
 
-    /// Takes memory back.
+    /// Frees memory.
     ///
     /// # Safety
-    /// `memory` came from `allocate` of this allocator or a clone, with this layout, and is not used any more.
+    /// `memory` came from `allocate` of this allocator or a clone, with this layout, and is not used any
+    /// more.
     #[inline]
     pub unsafe fn deallocate(&self, memory: NonNull<u8>, layout: Layout) {
         match self.head {
-            // SAFETY: the caller's; equal handles lead to the same memory.
+            // SAFETY: the contract of this function: the memory came from an equal handle, and so from
+            // `Recycling`.
             None => unsafe { Recycling::deallocate(memory, layout) },
-            // SAFETY: as above; we have a count of the head.
+            // SAFETY: rule 1: this handle has a count of the head. The memory came from a handle to the same
+            // head: the contract.
             Some(head) => unsafe { erased::deallocate(head, memory, layout) },
         }
     }
 
-    /// The handle as a word, for the header of a frame; null is the default.
+    /// Converts the handle to a word, for the header of a frame. Null is the default.
     #[inline]
     pub fn into_raw(self) -> *const () {
         let head = ManuallyDrop::new(self).head;
         head.map_or(ptr::null(), |head| head.as_ptr().cast_const().cast())
     }
 
-    /// The handle again.
+    /// Converts a word back to the handle.
     ///
     /// # Safety
-    /// `raw` came from [`into_raw`](Self::into_raw), and is made a handle again once.
+    /// `raw` came from [`into_raw`](Self::into_raw), and this is called once for it.
     #[inline]
     pub unsafe fn from_raw(raw: *const ()) -> Self {
         Self { head: NonNull::new(raw.cast_mut().cast()) }
@@ -113,7 +120,7 @@ impl Clone for FrameAllocator {
     #[inline]
     fn clone(&self) -> Self {
         if let Some(head) = self.head {
-            // SAFETY: we have a count of the head.
+            // SAFETY: rule 1: this handle has a count of the head.
             unsafe { erased::retain(head) };
         }
         Self { head: self.head }
@@ -124,20 +131,20 @@ impl Drop for FrameAllocator {
     #[inline]
     fn drop(&mut self) {
         if let Some(head) = self.head {
-            // SAFETY: we have a count of the head, and do not use it again.
+            // SAFETY: rule 1: this handle has a count of the head, and gives it up.
             unsafe { erased::release(head) };
         }
     }
 }
 
-/// [`Recycling`].
+/// Returns [`Recycling`].
 impl Default for FrameAllocator {
     fn default() -> Self {
         Self::recycling()
     }
 }
 
-/// Two handles are equal if they lead to the same memory.
+/// Compares by allocator: two handles are equal if they lead to the same one.
 impl PartialEq for FrameAllocator {
     #[inline]
     fn eq(&self, other: &Self) -> bool {
@@ -147,8 +154,8 @@ impl PartialEq for FrameAllocator {
 
 impl Eq for FrameAllocator {}
 
-// SAFETY: what is behind the handle keeps the contract, all clones of a handle lead to the same, and that lives as long
-// as one of them.
+// SAFETY: `store` and `Recycling` require or keep the contract of `Allocator`. All clones of a handle lead to
+// the same allocator, which lives as long as one of them.
 unsafe impl Allocator for FrameAllocator {
     fn allocate(&self, layout: Layout) -> Result<NonNull<[u8]>, AllocError> {
         let memory = self.allocate(layout).ok_or(AllocError)?;
@@ -156,14 +163,15 @@ unsafe impl Allocator for FrameAllocator {
     }
 
     unsafe fn deallocate(&self, memory: NonNull<u8>, layout: Layout) {
-        // SAFETY: the caller's; we gave out no more than was asked for, so this is the layout that was asked with.
+        // SAFETY: the contract of `Allocator::deallocate`. `allocate` above returns no more than was asked
+        // for, so this is the layout that was asked for.
         unsafe { self.deallocate(memory, layout) };
     }
 }
 
 impl fmt::Debug for FrameAllocator {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // SAFETY: we have a count of the head.
+        // SAFETY: rule 1: this handle has a count of the head.
         let name = self.head.map_or("recycling", |head| unsafe { erased::name(head) });
         write!(f, "FrameAllocator({name})")
     }
@@ -193,21 +201,21 @@ mod tests {
     }
 
     #[test]
-    fn an_allocator_lives_as_long_as_a_handle_to_it_also_as_a_word() {
+    fn an_allocator_lives_as_long_as_a_handle_or_a_raw_word() {
         let counting = Counting::new(FrameAllocator::system());
         let handle = FrameAllocator::new(counting.clone());
         assert_eq!(counting.handles(), 2);
         let word = handle.clone().into_raw();
         drop(handle);
         assert_eq!(counting.handles(), 2);
-        // SAFETY: it came from `into_raw`, and is made a handle again once.
+        // SAFETY: it came from `into_raw`, and is converted back once.
         drop(unsafe { FrameAllocator::from_raw(word) });
         assert_eq!(counting.handles(), 1);
         assert!(FrameAllocator::recycling().into_raw().is_null());
     }
 
     #[test]
-    fn a_handle_says_what_it_leads_to() {
+    fn a_handle_names_its_allocator() {
         assert_eq!(format!("{:?}", FrameAllocator::default()), "FrameAllocator(recycling)");
         assert_eq!(format!("{:?}", FrameAllocator::system()), "FrameAllocator(system)");
         assert!(format!("{:?}", FrameAllocator::new(Bounded::new(0))).contains("Bounded"));

@@ -1,4 +1,4 @@
-//! `Bounded`: fixed memory for the frames of a tenant, a connection, a test.
+//! `Bounded`: a fixed amount of memory for the frames of a tenant, a connection or a test.
 
 #![allow(unsafe_code)]
 
@@ -12,16 +12,18 @@ use allocator_api2::alloc::{AllocError, Allocator};
 use super::system;
 use crate::sync::{Mutex, MutexGuard};
 
-/// Frames begin at multiples of this and are sizes of multiples of this; a hole has room for a [`Hole`].
+/// The unit of addresses and sizes of frames. A hole is at least one unit, which is large enough for a
+/// [`Hole`].
 const UNIT: usize = 16;
 /// The memory as a whole is aligned to a cache line.
 const REGION_ALIGN: usize = 64;
 
-/// A fixed number of bytes, taken from the system once. When no room is left for a frame, there is none: spawning then
-/// fails with an error, and nothing is lost. Freed memory is used again, and neighbouring holes become one.
+/// An allocator with a fixed number of bytes, which it takes from the system once. If no hole is large enough
+/// for a frame, spawning fails with an error, and nothing is lost. Freed memory is used again, and adjacent
+/// holes are merged.
 ///
-/// A frame takes its size rounded up to 16 bytes, and nothing besides. Frames are put into the first hole that is
-/// large enough; to free one takes time in proportion to the number of holes before it.
+/// A frame takes its size rounded up to 16 bytes, without overhead. Allocation is first-fit. The cost of
+/// freeing a frame is linear in the number of holes before it.
 ///
 /// Clones are handles to the same memory.
 ///
@@ -50,8 +52,10 @@ struct Region {
     holes: Mutex<Holes>,
 }
 
-/// What is free. The holes are linked in the order of their addresses, none touches the next, and each begins and ends
-/// at a multiple of `UNIT`.
+/// The free memory. Rules:
+/// 1. The holes are linked in the order of their addresses, and no two of them touch.
+/// 2. Each hole begins and ends at a multiple of `UNIT`, and its first bytes are an initialised [`Hole`].
+/// 3. All memory of the region that is in no hole belongs to a frame.
 struct Holes {
     first: Option<NonNull<Hole>>,
     free: usize,
@@ -66,44 +70,45 @@ struct Hole {
 
 const _: () = assert!(size_of::<Hole>() <= UNIT && align_of::<Hole>() <= UNIT);
 
-// SAFETY: the holes are in memory that is ours alone, and reached only through the mutex.
+// SAFETY: the region owns its memory, and the holes in it are accessed only with the mutex held.
 unsafe impl Send for Region {}
-// SAFETY: as above.
+// SAFETY: the holes are accessed only with the mutex held; the other fields do not change.
 unsafe impl Sync for Region {}
 
 impl Bounded {
-    /// Takes so many bytes, rounded up to 16, from the system. If it has none, the process ends, as it does when a
-    /// `Box` finds no memory.
+    /// Takes `bytes`, rounded up to a multiple of 16, from the system. Aborts the process if there is not
+    /// that much, as `Box` does.
     pub fn new(bytes: usize) -> Self {
         let layout = Layout::from_size_align(bytes, REGION_ALIGN)
             .and_then(|layout| Layout::from_size_align(bytes.next_multiple_of(UNIT), layout.align()))
-            .expect("less than the address space");
+            .expect("the size must be less than the address space");
         let Some(base) = system::allocate(layout) else { std::alloc::handle_alloc_error(layout) };
         let mut holes = Holes { first: None, free: 0 };
         if layout.size() > 0 {
-            // SAFETY: the region is ours, and all of it is free.
+            // SAFETY: the whole region is ours, and in no hole yet.
             unsafe { holes.release(base, layout.size()) };
         }
         Self { region: Arc::new(Region { base, layout, holes: Mutex::new(holes) }) }
     }
 
-    /// All of its bytes.
+    /// Returns the number of bytes that it has.
     pub fn capacity(&self) -> usize {
         self.region.layout.size()
     }
 
-    /// The bytes that frames have now.
+    /// Returns the number of bytes that frames occupy now.
     pub fn in_use(&self) -> usize {
         self.capacity() - self.region.holes().free
     }
 }
 
-/// What a frame of this layout takes; `None` if that is more than any memory has.
+/// Returns the size that a frame of this layout occupies, or `None` on overflow.
 fn taken(layout: Layout) -> Option<usize> {
     layout.size().checked_next_multiple_of(UNIT)
 }
 
-// SAFETY: a hole is handed out to one, and comes back only through `deallocate`; the region lives with the last clone.
+// SAFETY: memory that is handed out is in no hole (rule 3) until it is deallocated, and the region lives with
+// the last clone.
 unsafe impl Allocator for Bounded {
     fn allocate(&self, layout: Layout) -> Result<NonNull<[u8]>, AllocError> {
         let memory = match taken(layout).ok_or(AllocError)? {
@@ -115,7 +120,8 @@ unsafe impl Allocator for Bounded {
 
     unsafe fn deallocate(&self, memory: NonNull<u8>, layout: Layout) {
         if let Some(size @ 1..) = taken(layout) {
-            // SAFETY: the caller's: this is a frame of ours, of this size.
+            // SAFETY: the contract of `Allocator::deallocate`: this is a frame of ours, of this size, and not
+            // used any more.
             unsafe { self.region.holes().release(memory, size) };
         }
     }
@@ -129,7 +135,8 @@ impl Region {
 
 impl Drop for Region {
     fn drop(&mut self) {
-        // SAFETY: it came from there with this layout; frames keep a handle, so there are none any more.
+        // SAFETY: it came from `system::allocate` with this layout. Frames hold a handle, so there are none
+        // any more.
         unsafe { system::deallocate(self.base, self.layout) };
     }
 }
@@ -140,23 +147,25 @@ impl Holes {
         let mut before: Option<NonNull<Hole>> = None;
         let mut next = self.first;
         while let Some(at) = next {
-            // SAFETY: linked holes are free and written.
+            // SAFETY: rule 2: a linked hole is initialised.
             let hole = unsafe { at.read() };
-            // The hole begins at a multiple of `UNIT`, so what is skipped is one too, and has room for a hole.
+            // Rule 2: the hole begins at a multiple of `UNIT`. So what is skipped is a multiple of it, and
+            // fits a hole.
             let skipped = at.addr().get().next_multiple_of(align.max(UNIT)) - at.addr().get();
             if skipped.checked_add(size).is_none_or(|needed| needed > hole.size) {
                 (before, next) = (next, hole.next);
                 continue;
             }
-            // SAFETY: the frame and what is left before and after it lie in the hole.
+            // SAFETY: `needed <= hole.size`, so that the frame and the rests before and after it lie in the
+            // hole.
             unsafe {
                 let frame = at.cast::<u8>().add(skipped);
                 let after = hole.size - skipped - size;
                 let mut rest = hole.next;
                 if after > 0 {
-                    let place = frame.add(size).cast::<Hole>();
-                    place.write(Hole { size: after, next: rest });
-                    rest = Some(place);
+                    let remainder = frame.add(size).cast::<Hole>();
+                    remainder.write(Hole { size: after, next: rest });
+                    rest = Some(remainder);
                 }
                 if skipped > 0 {
                     at.write(Hole { size: skipped, next: rest });
@@ -170,22 +179,23 @@ impl Holes {
         None
     }
 
-    /// Makes a hole of a frame, one with its neighbours if they are holes.
+    /// Turns a frame into a hole, and merges it with adjacent holes.
     ///
     /// # Safety
-    /// So many bytes from `memory` on are in the region, not in a hole, and not used any more; both are multiples of
-    /// `UNIT`.
+    /// `size` bytes at `memory` are in the region, in no hole, and not used any more. Address and size are
+    /// multiples of `UNIT`.
     unsafe fn release(&mut self, memory: NonNull<u8>, size: usize) {
         let at = memory.cast::<Hole>();
         let mut before: Option<NonNull<Hole>> = None;
         let mut next = self.first;
         while let Some(hole) = next.filter(|hole| *hole < at) {
             before = next;
-            // SAFETY: linked holes are free and written.
+            // SAFETY: rule 2: a linked hole is initialised.
             next = unsafe { hole.read() }.next;
         }
         let mut new = Hole { size, next };
-        // SAFETY: as above, and the caller's; pointers at the ends of holes are in the region or one past it.
+        // SAFETY: rule 2: linked holes are initialised. The memory is free to be written, by the contract.
+        // The ends of holes are in the region, or one past its end.
         unsafe {
             if let Some(hole) = next
                 && memory.add(size) == hole.cast()
@@ -206,11 +216,13 @@ impl Holes {
         self.free += size;
     }
 
+    /// Links `next` after `before`, or as the first hole.
+    ///
     /// # Safety
-    /// `before` is a linked hole, if there is one, and `next` the one that is to follow it.
+    /// `before` is a linked hole, and `next` may follow it.
     unsafe fn link(&mut self, before: Option<NonNull<Hole>>, next: Option<NonNull<Hole>>) {
         match before {
-            // SAFETY: the caller's.
+            // SAFETY: rule 2: a linked hole is initialised.
             Some(mut before) => unsafe { before.as_mut().next = next },
             None => self.first = next,
         }
@@ -236,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn holes_beside_each_other_become_one_in_whatever_order_they_appear() {
+    fn adjacent_holes_are_merged_in_whatever_order_they_appear() {
         let part = layout(32, 16);
         for order in [[0, 1, 2, 3], [3, 2, 1, 0], [0, 2, 1, 3], [1, 3, 0, 2], [2, 0, 3, 1]] {
             let memory = Bounded::new(128);
@@ -248,14 +260,14 @@ mod tests {
             }
             let whole = layout(128, 16);
             assert_eq!(take(&memory, whole), Some(frames[0]), "freed as {order:?}");
-            // SAFETY: as above.
+            // SAFETY: it came from there with this layout, and is freed once.
             unsafe { memory.deallocate(frames[0], whole) };
             assert_eq!(memory.in_use(), 0);
         }
     }
 
     #[test]
-    fn what_a_strict_alignment_skips_is_not_lost() {
+    fn memory_that_an_alignment_skips_is_not_lost() {
         let memory = Bounded::new(256);
         let (small, strict) = (layout(16, 16), layout(64, 64));
         let first = take(&memory, small).unwrap();
@@ -274,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn no_memory_at_all_is_enough_for_frames_of_no_size() {
+    fn a_region_of_size_zero_serves_frames_of_size_zero() {
         let memory = Bounded::new(0);
         assert!(take(&memory, layout(0, 64)).is_some());
         assert_eq!((take(&memory, layout(1, 1)), memory.capacity()), (None, 0));

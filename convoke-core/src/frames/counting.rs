@@ -1,4 +1,4 @@
-//! `Counting`: an allocator for tests, which says whether frames come from where they should, and all go back.
+//! `Counting`: an allocator for tests, which counts the frames of another one.
 
 #![allow(unsafe_code)]
 
@@ -12,7 +12,8 @@ use allocator_api2::alloc::{AllocError, Allocator};
 
 use crate::sync::atomic::{AtomicUsize, Ordering};
 
-/// Counts the frames of another allocator. Clones are handles to the same counts: one goes to work, one stays to ask.
+/// An allocator that counts the frames of another one. Clones are handles to the same counts: give one to the
+/// work, and ask the other.
 ///
 /// ```
 /// use convoke::alloc::{Counting, FrameAllocator};
@@ -42,7 +43,7 @@ struct Shared<A> {
 }
 
 impl<A> Counting<A> {
-    /// Frames come from `inner` and are counted.
+    /// Creates an allocator that takes frames from `inner` and counts them.
     pub fn new(inner: A) -> Self {
         Self {
             shared: Arc::new(Shared {
@@ -57,48 +58,48 @@ impl<A> Counting<A> {
         }
     }
 
-    /// The allocator that the frames come from.
+    /// Returns the allocator that the frames come from.
     pub fn inner(&self) -> &A {
         &self.shared.inner
     }
 
-    /// How many frames there are now.
+    /// Returns the number of frames that exist now.
     pub fn live(&self) -> usize {
         self.shared.live.load(Ordering::Acquire)
     }
 
-    /// How many bytes they asked for.
+    /// Returns the number of bytes that the existing frames asked for.
     pub fn live_bytes(&self) -> usize {
         self.shared.live_bytes.load(Ordering::Acquire)
     }
 
-    /// How many frames there have been.
+    /// Returns the number of frames that were ever allocated.
     pub fn total(&self) -> usize {
         self.shared.total.load(Ordering::Acquire)
     }
 
-    /// How often there was no memory.
+    /// Returns how often there was no memory.
     pub fn refused(&self) -> usize {
         self.shared.refused.load(Ordering::Acquire)
     }
 
-    /// The most frames there have been at one time.
+    /// Returns the highest number of frames at one time.
     pub fn peak(&self) -> usize {
         self.shared.peak.load(Ordering::Acquire)
     }
 
-    /// The most bytes there have been at one time.
+    /// Returns the highest number of bytes at one time.
     pub fn peak_bytes(&self) -> usize {
         self.shared.peak_bytes.load(Ordering::Acquire)
     }
 
-    /// How many handles there are to these counts, this one included.
+    /// Returns the number of handles to these counts, with this one.
     pub fn handles(&self) -> usize {
         Arc::strong_count(&self.shared)
     }
 }
 
-// SAFETY: the memory is that of the inner allocator, which lives, where it is, with the last clone.
+// SAFETY: the memory is that of the inner allocator, which lies in the `Arc` and lives with the last clone.
 unsafe impl<A: Allocator> Allocator for Counting<A> {
     fn allocate(&self, layout: Layout) -> Result<NonNull<[u8]>, AllocError> {
         let Shared { inner, live, live_bytes, total, refused, peak, peak_bytes } = &*self.shared;
@@ -110,12 +111,12 @@ unsafe impl<A: Allocator> Allocator for Counting<A> {
         peak.fetch_max(live.fetch_add(1, Ordering::AcqRel) + 1, Ordering::AcqRel);
         let bytes = live_bytes.fetch_add(layout.size(), Ordering::AcqRel) + layout.size();
         peak_bytes.fetch_max(bytes, Ordering::AcqRel);
-        // No more than was asked for: what comes back is then of the size that was counted.
+        // No more than was asked for, so that the same size comes back that was counted.
         Ok(NonNull::slice_from_raw_parts(memory.cast(), layout.size()))
     }
 
     unsafe fn deallocate(&self, memory: NonNull<u8>, layout: Layout) {
-        // SAFETY: the caller's.
+        // SAFETY: the contract of `Allocator::deallocate`: the memory came from `inner`, with this layout.
         unsafe { self.shared.inner.deallocate(memory, layout) };
         self.shared.live_bytes.fetch_sub(layout.size(), Ordering::AcqRel);
         self.shared.live.fetch_sub(1, Ordering::AcqRel);
@@ -145,7 +146,7 @@ mod tests {
     use crate::frames::Bounded;
 
     #[test]
-    fn the_peak_stays_and_a_refusal_is_no_frame() {
+    fn the_peak_stays_and_a_refusal_is_not_a_frame() {
         let counting = Counting::new(Bounded::new(64));
         let layout = Layout::new::<[u64; 4]>();
         let frames = [(); 2].map(|()| counting.allocate(layout).unwrap());

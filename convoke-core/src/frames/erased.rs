@@ -1,8 +1,12 @@
-//! An allocator of any type behind a pointer that is one word wide: the table of what it can do lies in front of it.
+//! An allocator of any type behind a pointer of one word: the table of its functions lies in front of it.
 //!
-//! An allocator may panic, as its contract says nothing of that. Whoever asks for memory, or gives it back, is in the middle
-//! of something that must not unwind: so a panic is caught here, after the panic hook has told of it. One in `allocate` counts
-//! as no memory left; after one in `deallocate`, or in the destructor of the allocator, all goes on.
+//! 1. A head is the first field of a `Stored<A>` in an `Arc`, with the table of `A`; or it is `SYSTEM`.
+//! 2. The functions below require that the caller has a count of the head.
+//!
+//! An allocator may panic: the contract of `Allocator` does not forbid it. Code that allocates or frees a
+//! frame must not be unwound. So panics are caught here, after the panic hook has reported them. A panic in
+//! `allocate` counts as no memory left; one in `deallocate`, or in the destructor of the allocator, is
+//! ignored.
 
 #![allow(unsafe_code)]
 
@@ -16,7 +20,7 @@ use allocator_api2::alloc::Allocator;
 use super::system;
 use crate::Panic;
 
-/// What a handle points to: the first field of a [`Kept`], or of the one for the system.
+/// The target of a handle: rule 1.
 pub(super) struct Head {
     table: &'static Table,
 }
@@ -29,18 +33,19 @@ struct Table {
     name: fn() -> &'static str,
 }
 
-/// An allocator and its table, in an `Arc`. The head comes first, so that a pointer to it is one to the whole.
+/// An allocator and its table, in an `Arc`. The head comes first, so that its address is that of the whole.
 #[repr(C)]
-struct Kept<A> {
+struct Stored<A> {
     head: Head,
     allocator: A,
 }
 
-/// Counted by nobody: it is always there.
+/// The head of the global allocator. A `static`, which needs no count.
 static SYSTEM: Head = Head {
     table: &Table {
         allocate: |_, layout| system::allocate(layout),
-        // SAFETY: the caller's; the head is this one, so the memory came from `system::allocate`.
+        // SAFETY: memory of this head came from `system::allocate` with this layout, by the contract of
+        // `deallocate`.
         deallocate: |_, memory, layout| unsafe { system::deallocate(memory, layout) },
         retain: |_| (),
         release: |_| (),
@@ -48,78 +53,84 @@ static SYSTEM: Head = Head {
     },
 };
 
-/// The system's allocator.
+/// Returns the head of the global allocator.
 pub(super) const fn system() -> NonNull<Head> {
     NonNull::from_ref(&SYSTEM)
 }
 
-/// Erases `allocator`; the caller has one count of it.
-pub(super) fn keep<A: Allocator + Send + Sync + 'static>(allocator: A) -> NonNull<Head> {
-    let kept = Arc::new(Kept { head: Head { table: Kept::<A>::TABLE }, allocator });
-    // SAFETY: an `Arc` is never null.
-    unsafe { NonNull::new_unchecked(Arc::into_raw(kept).cast_mut()).cast() }
+/// Erases the type of `allocator`. The caller gets one count of it.
+pub(super) fn store<A: Allocator + Send + Sync + 'static>(allocator: A) -> NonNull<Head> {
+    let stored = Arc::new(Stored { head: Head { table: Stored::<A>::TABLE }, allocator });
+    // SAFETY: `Arc::into_raw` never returns null.
+    unsafe { NonNull::new_unchecked(Arc::into_raw(stored).cast_mut()).cast() }
 }
 
-impl<A: Allocator + Send + Sync + 'static> Kept<A> {
+impl<A: Allocator + Send + Sync + 'static> Stored<A> {
     const TABLE: &'static Table = &Table {
         allocate: |head, layout| {
-            // SAFETY: this table is only in heads made by `keep` for an `A`, and the caller has a count.
-            let kept = unsafe { head.cast::<Self>().as_ref() };
-            Some(Panic::catch(|| kept.allocator.allocate(layout)).ok()?.ok()?.cast())
+            // SAFETY: rule 1: this table is only in a `Stored<A>`. Rule 2: the caller has a count of it.
+            let stored = unsafe { head.cast::<Self>().as_ref() };
+            Some(Panic::catch(|| stored.allocator.allocate(layout)).ok()?.ok()?.cast())
         },
         deallocate: |head, memory, layout| {
-            // SAFETY: as above; that the memory came from there with this layout is part of the contract of `deallocate`.
-            let kept = unsafe { head.cast::<Self>().as_ref() };
-            // SAFETY: as above.
-            drop(Panic::catch(|| unsafe { kept.allocator.deallocate(memory, layout) }));
+            // SAFETY: rule 1: this table is only in a `Stored<A>`. Rule 2: the caller has a count of it.
+            let stored = unsafe { head.cast::<Self>().as_ref() };
+            // SAFETY: the memory came from this allocator with this layout: the contract of `deallocate`.
+            drop(Panic::catch(|| unsafe { stored.allocator.deallocate(memory, layout) }));
         },
-        // SAFETY: as above; the pointer came from `Arc::into_raw`.
+        // SAFETY: rule 1: the pointer came from `Arc::into_raw` of a `Stored<A>`. Rule 2: the caller has a
+        // count of it.
         retain: |head| unsafe { Arc::increment_strong_count(head.cast::<Self>().as_ptr()) },
         release: |head| {
-            // SAFETY: as above; the pointer came from `Arc::into_raw`, and the caller gives its count up.
+            // SAFETY: rule 1: the pointer came from `Arc::into_raw` of a `Stored<A>`. The caller gives up the
+            // count it has.
             drop(Panic::catch(|| unsafe { Arc::decrement_strong_count(head.cast::<Self>().as_ptr()) }));
         },
         name: type_name::<A>,
     };
 }
 
+/// Allocates memory, or returns `None` if there is none left.
+///
 /// # Safety
-/// The caller of this and of the functions below has a count of `head`.
+/// Rule 2.
 pub(super) unsafe fn allocate(head: NonNull<Head>, layout: Layout) -> Option<NonNull<u8>> {
-    // SAFETY: the count keeps the head alive, and its table was made for it.
+    // SAFETY: rule 2: the count keeps the head alive. Rule 1: its table fits it.
     unsafe { (head.as_ref().table.allocate)(head, layout) }
 }
 
+/// Frees memory.
+///
 /// # Safety
-/// As [`allocate`]; `memory` came from there with this layout and is not used any more.
+/// Rule 2; and `memory` came from `allocate` of this head with this layout, and is not used any more.
 pub(super) unsafe fn deallocate(head: NonNull<Head>, memory: NonNull<u8>, layout: Layout) {
-    // SAFETY: as in `allocate`.
+    // SAFETY: rule 2: the count keeps the head alive. Rule 1: its table fits it.
     unsafe { (head.as_ref().table.deallocate)(head, memory, layout) }
 }
 
-/// One count more.
+/// Adds a count.
 ///
 /// # Safety
-/// As [`allocate`].
+/// Rule 2.
 pub(super) unsafe fn retain(head: NonNull<Head>) {
-    // SAFETY: as in `allocate`.
+    // SAFETY: rule 2: the count keeps the head alive. Rule 1: its table fits it.
     unsafe { (head.as_ref().table.retain)(head) }
 }
 
-/// One count less: the caller's.
+/// Gives up a count.
 ///
 /// # Safety
-/// As [`allocate`].
+/// Rule 2; and the caller does not use that count again.
 pub(super) unsafe fn release(head: NonNull<Head>) {
-    // SAFETY: as in `allocate`.
+    // SAFETY: rule 2: the count keeps the head alive. Rule 1: its table fits it.
     unsafe { (head.as_ref().table.release)(head) }
 }
 
-/// What to call it in front of people.
+/// Returns the name of the allocator, for `Debug`.
 ///
 /// # Safety
-/// As [`allocate`].
+/// Rule 2.
 pub(super) unsafe fn name(head: NonNull<Head>) -> &'static str {
-    // SAFETY: as in `allocate`.
+    // SAFETY: rule 2: the count keeps the head alive. Rule 1: its table fits it.
     unsafe { (head.as_ref().table.name)() }
 }

@@ -1,15 +1,19 @@
-//! Where the frames of tasks live. Frames come in few sizes, are short-lived and are often freed on another thread
-//! than the one that made them; an allocator that knows this is faster than one that serves everything.
+//! Allocators for the frames of tasks. A frame is the memory of a task. Frames have few sizes, live short,
+//! and are often freed on another thread than the one that made them. An allocator that knows this is faster
+//! than a general one.
 //!
-//! | | |
+//! An environment carries a [`FrameAllocator`], and all work below inherits it. A frame stores the handle
+//! that it was allocated with and goes back through it, on any thread.
+//!
+//! | type | what it does |
 //! | --- | --- |
 //! | [`FrameAllocator`] | the handle that the environment carries, one word wide |
-//! | [`Recycling`] | the default: keeps freed frames for the next ones |
-//! | [`FrameAllocator::system`] | straight to the program's global allocator |
-//! | [`Bounded`] | fixed memory; when it is full, there is no frame |
-//! | [`Counting`] | counts what goes through it, for tests |
+//! | [`Recycling`] | the default: caches freed frames for the next ones |
+//! | [`FrameAllocator::system`] | uses the program's global allocator |
+//! | [`Bounded`] | uses a fixed amount of memory; if it is full, there is no frame |
+//! | [`Counting`] | counts the frames of another allocator, for tests |
 //!
-//! Any other [`Allocator`] plugs in through [`FrameAllocator::new`].
+//! Any other [`Allocator`] is plugged in with [`FrameAllocator::new`].
 
 mod allocator;
 mod bounded;

@@ -1,11 +1,11 @@
-//! The program's global allocator, with frames of no size allowed.
+//! The program's global allocator, which here also serves frames of size zero.
 
 #![allow(unsafe_code)]
 
 use core::alloc::Layout;
 use core::ptr::NonNull;
 
-/// Memory for this layout, or `None` if there is none left.
+/// Allocates memory for this layout, or returns `None` if there is none left.
 #[inline]
 pub(super) fn allocate(layout: Layout) -> Option<NonNull<u8>> {
     if layout.size() == 0 {
@@ -15,14 +15,15 @@ pub(super) fn allocate(layout: Layout) -> Option<NonNull<u8>> {
     NonNull::new(unsafe { std::alloc::alloc(layout) })
 }
 
-/// Takes memory back.
+/// Frees memory.
 ///
 /// # Safety
 /// `memory` came from `allocate` with this layout and is not used any more.
 #[inline]
 pub(super) unsafe fn deallocate(memory: NonNull<u8>, layout: Layout) {
     if layout.size() != 0 {
-        // SAFETY: the caller's; memory of a size came from `std::alloc::alloc`.
+        // SAFETY: `allocate` got memory of this layout from `std::alloc::alloc`, as the size is not zero, and
+        // it is not used any more: the contract of this function.
         unsafe { std::alloc::dealloc(memory.as_ptr(), layout) };
     }
 }

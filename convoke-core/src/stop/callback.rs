@@ -1,4 +1,5 @@
-//! Being told of a stop request. The callback's node lives inside the callback: registering allocates nothing.
+//! Code that runs when a stop is requested. The list node lies inside the callback: registering allocates
+//! nothing.
 
 #![allow(unsafe_code)]
 
@@ -12,14 +13,14 @@ use super::state::{Node, Onward, StopState};
 use super::{StopReason, StopRef, StopToken};
 use crate::sync::UnsafeCell;
 
-/// Runs a closure when a stop is requested: once, on the thread that makes the request, or at once if it has
-/// been made before [`register`](StopCallback::register).
+/// A closure that runs when a stop is requested: once, on the thread that makes the request. If the request
+/// was made before [`register`](StopCallback::register), it runs there at once.
 ///
-/// Dropping it takes it out again. If the closure runs on another thread just then, the drop waits for it;
-/// a closure that drops its own callback is fine too.
+/// Dropping the callback removes it. If the closure runs on another thread at that moment, the drop waits for
+/// it. A closure may drop its own callback.
 ///
-/// The closure is `'static`: a boxed callback may be leaked, and then it stays registered for as long as the source
-/// lives, longer than anything it could have borrowed.
+/// The closure is `'static`: a boxed callback may be leaked, and then stays registered for as long as the
+/// source lives, which may be longer than anything the closure could borrow.
 ///
 /// ```
 /// use std::pin::pin;
@@ -46,26 +47,29 @@ pub struct StopCallback<'t, F: FnOnce(StopReason) + Send + 'static> {
 }
 
 impl<'t, F: FnOnce(StopReason) + Send + 'static> StopCallback<'t, F> {
-    /// A callback for a borrowed token; also to be had as [`StopRef::on_stop`].
+    /// Creates a callback for a borrowed token, as [`StopRef::on_stop`] does.
     #[inline]
     pub fn new(token: StopRef<'t>, f: F) -> Self {
         Self { raw: RawCallback::new(Call(f)), state: token.state() }
     }
 
-    /// Registers it. If a stop was requested already the closure runs now. A second call does nothing.
+    /// Registers the callback, or runs the closure now if a stop was requested already. A second call does
+    /// nothing.
     #[inline]
     pub fn register(self: Pin<&Self>) {
         let this = self.get_ref();
         if !this.raw.is_registered() {
-            // SAFETY: we are pinned, so the node stays until it is dropped; the state is borrowed for longer than we
-            // live, and the closure borrows nothing.
+            // SAFETY: rule 1 of `RawCallback`: `self` is pinned, so the node does not move until it is
+            // dropped, and dropping it removes it. Rule 2: `'t` borrows the state for longer than `self`
+            // lives, and `F` is `'static`. Rule 3: `is_registered` was false.
             unsafe { this.raw.register_with(this.state) };
         }
     }
 }
 
-/// Does nothing. It tells the compiler that dropping a callback uses what `'t` borrows: dropping `raw` takes it out of
-/// the list in `state`, but the type of `raw` does not say so. So a token is not dropped before its callbacks.
+/// Does nothing. It tells the compiler that dropping a callback uses what `'t` borrows: dropping `raw`
+/// removes it from the list in `state`, which the type of `raw` does not show. So a token cannot be dropped
+/// before its callbacks.
 impl<F: FnOnce(StopReason) + Send + 'static> Drop for StopCallback<'_, F> {
     #[inline]
     fn drop(&mut self) {}
@@ -77,10 +81,10 @@ impl<F: FnOnce(StopReason) + Send + 'static> fmt::Debug for StopCallback<'_, F> 
     }
 }
 
-/// A [`StopCallback`] that keeps its token, made by [`StopToken::on_stop`].
+/// A [`StopCallback`] that owns its token, created by [`StopToken::on_stop`].
 #[must_use = "a callback does nothing until it is pinned and registered"]
 pub struct OwnedStopCallback<F: FnOnce(StopReason) + Send + 'static> {
-    // Before the token: fields are dropped in order, and dropping this one takes it out of the token's list.
+    // Before the token: fields are dropped in order, and dropping this one removes it from the token's list.
     raw: RawCallback<Call<F>>,
     token: StopToken,
 }
@@ -90,12 +94,14 @@ impl<F: FnOnce(StopReason) + Send + 'static> OwnedStopCallback<F> {
         Self { raw: RawCallback::new(Call(f)), token }
     }
 
-    /// Registers it. If a stop was requested already the closure runs now. A second call does nothing.
+    /// Registers the callback, or runs the closure now if a stop was requested already. A second call does
+    /// nothing.
     pub fn register(self: Pin<&Self>) {
         let this = self.get_ref();
         if !this.raw.is_registered() {
-            // SAFETY: we are pinned, so the node stays until it is dropped; the token is dropped after it, and the
-            // closure borrows nothing.
+            // SAFETY: rule 1 of `RawCallback`: `self` is pinned, so the node does not move until it is
+            // dropped, and dropping it removes it. Rule 2: `token` keeps the source alive and is dropped
+            // after `raw`, and `F` is `'static`. Rule 3: `is_registered` was false.
             unsafe { this.raw.register(this.token.as_ref()) };
         }
     }
@@ -109,15 +115,15 @@ impl<F: FnOnce(StopReason) + Send + 'static> fmt::Debug for OwnedStopCallback<F>
     }
 }
 
-/// What a [`RawCallback`] runs. A trait of its own and not `FnOnce`, so that operations can name the type of
-/// what they register.
+/// The code that a [`RawCallback`] runs. A trait of its own instead of `FnOnce`, so that operations can name
+/// the type that they register.
 pub trait OnStop: Send {
-    /// The stop was requested.
+    /// Runs when the stop is requested.
     fn on_stop(self, reason: StopReason);
 
-    /// As [`on_stop`](OnStop::on_stop), for a callback whose work is to pass the request on to another source: it names
-    /// that source instead, and the loop that runs the callbacks goes on there. So a request does not recurse,
-    /// however long the chain of sources is.
+    /// Returns the source that this callback passes the request on to, instead of calling it. The loop that
+    /// runs the callbacks goes on there, so that a request does not recurse, however long the chain of
+    /// sources is. The default calls [`on_stop`](OnStop::on_stop).
     #[doc(hidden)]
     #[inline]
     fn pass_on(self, reason: StopReason) -> Option<Onward>
@@ -137,24 +143,31 @@ impl<F: FnOnce(StopReason) + Send> OnStop for Call<F> {
     }
 }
 
-/// A callback without a lifetime, for operations: it trusts its owner that the token's source outlives it.
+/// A callback without a lifetime, for operations. Rules for its owner:
+/// 1. It does not move from `register` on, until it is removed or dropped.
+/// 2. The source, and what the call borrows, live until it is removed or dropped.
+/// 3. `register` is not called while it is registered, and by the owner alone, as is `remove`.
 pub struct RawCallback<C> {
-    /// Plain, as pointers lead to it; the lock of the state is what guards it.
+    // Rules of the fields:
+    // 4. `node` belongs to the state from `register` on: rule 1 of `StopState`.
+    // 5. `call` belongs to the thread that runs it. The state lets one thread run it (rule 3 of `StopState`);
+    //    if the callback was not inserted, that is the thread in `register`.
+    // 6. `state` belongs to the owner.
+    /// Not a cell of a model: the list holds pointers to it, and the lock of the state guards it.
     node: cell::UnsafeCell<Node>,
-    /// Taken by whoever runs it; the state sees to it that this is one thread.
     call: UnsafeCell<Option<C>>,
-    /// The state we are registered with, until we have been taken out. Only the owner looks at it.
+    /// The state that this is registered with, until it is removed.
     state: Cell<Option<NonNull<StopState>>>,
     _pinned: PhantomPinned,
 }
 
-// Not `Sync`: `state` is for the owner alone, and `is_registered` is safe to call.
-// SAFETY: the node is guarded by the lock of the state (its rule 1), `call` is taken by the one who runs it, and
-// `state` is touched by the owner alone, in `register` and `remove`, which ask for it in their contracts.
+// Not `Sync`: `is_registered` is safe to call and reads `state`, which rule 6 leaves to the owner.
+// SAFETY: rules 4 to 6 say which thread uses which field: the node is guarded by the state's lock, `call` is
+// `Send`, and `state` moves with the owner.
 unsafe impl<C: Send> Send for RawCallback<C> {}
 
 impl<C: OnStop> RawCallback<C> {
-    /// A callback that is not registered yet.
+    /// Creates a callback that is not registered.
     #[inline]
     pub fn new(call: C) -> Self {
         Self {
@@ -165,69 +178,73 @@ impl<C: OnStop> RawCallback<C> {
         }
     }
 
-    /// Registers with the token's source, or runs it at once if a stop was requested already.
+    /// Registers the callback with the token's source, or runs it at once if a stop was requested already.
     ///
     /// # Safety
-    /// It does not move from here on; the source behind `token`, and whatever the call borrows, live until this is
-    /// removed or dropped; called once, by the owner.
+    /// The callback does not move from here on. The source behind `token`, and what the call borrows, live
+    /// until the callback is removed or dropped. Called by the owner, and not while it is registered.
     #[inline]
     pub unsafe fn register(&self, token: StopRef<'_>) {
-        // SAFETY: the caller's.
+        // SAFETY: rules 1 to 3, which the contract of this function repeats.
         unsafe { self.register_with(token.state()) };
     }
 
+    /// Registers the callback with this state, if there is one.
+    ///
     /// # Safety
-    /// As for `register`.
+    /// As for [`register`](RawCallback::register).
     #[inline]
     unsafe fn register_with(&self, state: Option<&StopState>) {
         let Some(state) = state else { return };
         self.state.set(Some(NonNull::from(state)));
-        // SAFETY: the caller promised that we stay here, and that this is the first registration.
+        // SAFETY: our rules 1 and 2 are rule 2 of the state. Rule 3: the node is in no list yet.
         if let Err(reason) = unsafe { state.insert(self.node()) } {
             self.state.set(None);
-            // SAFETY: the node is in no list, so nobody but us runs it.
+            // SAFETY: rule 5: the node was not inserted, so only this thread runs it.
             if let Some(call) = self.call.with_mut(|call| unsafe { (*call).take() }) {
                 call.on_stop(reason);
             }
         }
     }
 
+    /// Runs the callback of this node.
+    ///
     /// # Safety
     /// Called once, by the state, with the node of a live `RawCallback<C>`.
     unsafe fn invoke(node: NonNull<Node>, reason: StopReason) -> Option<Onward> {
-        // The node is the first field that the pointer was made from, but not at a known offset: go by `offset_of`.
+        // The offset of the node is not fixed, because the type is not `repr(C)`: hence `offset_of`.
         let this = node.as_ptr().wrapping_byte_sub(core::mem::offset_of!(Self, node)).cast::<Self>();
-        // SAFETY: the node was made by `self.node()`, whose provenance is all of `Self`; we are the one who runs
-        // it (rule 3 of the state), so `call` is ours. It is moved out: it may destroy us while it runs.
+        // SAFETY: the node pointer came from `self.node()`, which derives it from all of `Self`. Rule 5: the
+        // state calls this once. The call is moved out before it runs, because it may destroy the callback.
         let call = unsafe { (*this).call.with_mut(|call| (*call).take()) };
         call.and_then(|call| call.pass_on(reason))
     }
 }
 
 impl<C> RawCallback<C> {
-    /// Whether it has been registered with a source that had not stopped yet, and not removed since.
+    /// Returns true if it was registered before a stop was requested, and was not removed since.
     #[inline]
     pub fn is_registered(&self) -> bool {
         self.state.get().is_some()
     }
 
-    /// Takes it out. Afterwards it will not run, and does not run on another thread.
+    /// Removes the callback. Afterwards it does not run, on this thread or another.
     ///
     /// # Safety
-    /// Called by the owner, not while another thread is in `register`.
+    /// Called by the owner, and not while another thread is in `register`.
     #[inline]
     pub unsafe fn remove(&self) {
         if let Some(state) = self.state.take() {
-            // SAFETY: whoever registered us promised that the state lives until now, and `take` makes this the
-            // only removal.
+            // SAFETY: rule 2: the state is alive. The node was inserted, as `state` is set, and `take` makes
+            // this the only removal.
             unsafe { state.as_ref().remove(self.node()) };
         }
     }
 
     fn node(&self) -> NonNull<Node> {
-        // From `self` and not from the field, so that the pointer may be taken back to all of `Self`.
+        // Derived from `self` instead of the field, so that `invoke` may go back from it to all of `Self`.
         let start = NonNull::from(self).cast::<u8>();
-        // SAFETY: the offset is that of a field of `Self`.
+        // SAFETY: the offset is that of a field, so the result is inside of `Self`.
         unsafe { start.add(core::mem::offset_of!(Self, node)).cast() }
     }
 }
@@ -235,13 +252,13 @@ impl<C> RawCallback<C> {
 impl<C> Drop for RawCallback<C> {
     #[inline]
     fn drop(&mut self) {
-        // Not `remove`, which would note down for nobody that we are out.
+        // Not `remove`, which would also clear `state`: a write that nothing reads.
         if let Some(state) = self.state.get() {
-            // SAFETY: whoever registered us promised that the state lives until now; nobody else refers to us when
-            // we are dropped, except the state, and that is what we end here.
+            // SAFETY: rule 2: the state is alive. The node was inserted and not removed, as `state` is set,
+            // and the destructor runs once.
             unsafe { state.as_ref().remove(self.node()) };
         }
-        // For the models: from here on nobody else is at the closure.
+        // For models: checks that no other thread accesses the closure any more.
         self.call.with_mut(|_| ());
     }
 }

@@ -1,5 +1,9 @@
-//! A stop source inside an operation: no allocation, no reference count. Tokens of it are borrowed; who wants one
-//! to keep gets a linked source on the heap, made when it is first asked for.
+//! A stop source inside an operation: no allocation, no reference count. Its tokens are borrowed. An owned
+//! token is that of a linked source on the heap, which is created when it is first asked for.
+//!
+//! Rules for the owner of an [`InPlaceStop`]:
+//! 1. It does not move from the first call of `token` on.
+//! 2. It is not dropped while a callback of others is registered with it, or while `request_stop` runs.
 
 #![allow(unsafe_code)]
 
@@ -13,41 +17,42 @@ use super::token::Target;
 use super::{RawCallback, StopReason, StopRef, StopSource, StopToken};
 use crate::sync::Mutex;
 
-/// A stop source that lives in its owner and must not move once it is in use.
+/// A stop source that lies in its owner and does not move once it is in use.
 ///
-/// Its owner sees to two things: it is not dropped while a callback is registered with it, and not while
-/// [`request_stop`](InPlaceStop::request_stop) runs. (The piece that does this for operations with
-/// children is [`Children`](crate::raw::Children).)
+/// Its owner does not drop it while a callback is registered with it, nor while
+/// [`request_stop`](InPlaceStop::request_stop) runs. (`Children` in `convoke::raw` does this for operations
+/// with children.)
 pub struct InPlaceStop {
     state: StopState,
-    shadow: Mutex<Option<Box<Shadow>>>,
-    /// Keeps `&mut self` from being exclusive in the eyes of the compiler: the list of `state` leads to `shadow` and
-    /// back, so that dropping the one writes the other through a pointer.
+    linked: Mutex<Option<Box<Linked>>>,
+    /// Makes the type not `Unpin`, so that `&mut self` is not exclusive for the compiler: dropping `linked`
+    /// writes to the list in `state` through a pointer, and the other way round.
     _pinned: PhantomPinned,
 }
 
-/// The linked source on the heap. The callback is before the source: dropping it takes it out of our list.
-struct Shadow {
+/// The linked source on the heap. The callback comes first: dropping it removes it from the list of the
+/// `InPlaceStop`.
+struct Linked {
     callback: RawCallback<Forward>,
     source: StopSource,
 }
 
 impl InPlaceStop {
-    /// A source with its owner's deadline.
+    /// Creates a source that announces its owner's deadline.
     pub fn new(deadline: Option<Instant>) -> Self {
-        Self { state: StopState::new(deadline), shadow: Mutex::new(None), _pinned: PhantomPinned }
+        Self { state: StopState::new(deadline), linked: Mutex::new(None), _pinned: PhantomPinned }
     }
 
-    /// The token of this source.
+    /// Returns the token of this source.
     ///
     /// # Safety
-    /// The source does not move from here on: the linked source that the token may make points back here.
+    /// The source does not move from here on: the linked source that the token may create points back to it.
     #[inline]
     pub unsafe fn token(&self) -> StopRef<'_> {
         StopRef(Target::InPlace(self))
     }
 
-    /// Requests a stop and runs the callbacks on this thread. Says whether this was the first request.
+    /// Requests a stop and runs the callbacks on this thread. Returns true if this was the first request.
     pub fn request_stop(&self, reason: StopReason) -> bool {
         self.state.request_stop(reason)
     }
@@ -57,30 +62,31 @@ impl InPlaceStop {
     }
 
     pub(super) fn to_token(&self) -> StopToken {
-        let mut shadow = self.shadow.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        if let Some(shadow) = &*shadow {
-            return shadow.source.token();
+        let mut linked = self.linked.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        if let Some(linked) = &*linked {
+            return linked.source.token();
         }
         let source = match self.state.deadline() {
             Some(deadline) => StopSource::with_deadline(deadline),
             None => StopSource::new(),
         };
         let token = source.token();
-        let forward = Forward(token.state.clone().expect("a source has a state from its making"));
-        let shadow = shadow.insert(Box::new(Shadow { callback: RawCallback::new(forward), source }));
-        // SAFETY: the callback is in a box that stays until we are dropped, and goes before our state does: see
-        // `Drop`. The lock makes this the only registration. If a stop was requested already it forwards at
-        // once, to a source that nobody has seen yet.
-        unsafe { shadow.callback.register(StopRef(Target::InPlace(self))) };
+        let forward = Forward(token.state.clone().expect("every source is created with a state"));
+        let linked = linked.insert(Box::new(Linked { callback: RawCallback::new(forward), source }));
+        // SAFETY: rule 1: we do not move, as the `StopRef` that calls this came from `token`. The callback
+        // lies in a box that `drop` below destroys before the state, and the mutex makes this the only
+        // registration. If a stop was requested already, it forwards at once, to a source that has no other
+        // handles yet.
+        unsafe { linked.callback.register(StopRef(Target::InPlace(self))) };
         token
     }
 }
 
 impl Drop for InPlaceStop {
     fn drop(&mut self) {
-        // While the state is still whole; field order alone would drop the state first. Without the lock: nobody
-        // else is here.
-        drop(self.shadow.get_mut().unwrap_or_else(|poisoned| poisoned.into_inner()).take());
+        // Before the state: in the order of the fields the state would be dropped first. Needs no lock, as
+        // `&mut self` is exclusive between threads.
+        drop(self.linked.get_mut().unwrap_or_else(|poisoned| poisoned.into_inner()).take());
     }
 }
 

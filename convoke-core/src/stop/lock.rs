@@ -1,13 +1,16 @@
-//! The lock of a stop state. It is held for a few instructions and never while foreign code runs, so it knows no poison
-//! and costs one exchange to take and one to give back; who has to wait spins a little and then sleeps.
+//! The lock of a stop state. It is held for a few instructions and never while foreign code runs. So it has
+//! no poison, and costs one exchange to take and one to release. A thread that has to wait spins briefly and
+//! then blocks.
 //!
-//! 1. `word` says who has it: nobody, somebody, or somebody while others may sleep. Whoever moves it from `FREE` owns the
-//!    value until he moves it back.
-//! 2. Who wants to sleep holds a mutex from his last look until the condition variable takes it over; who wakes takes
-//!    it once in between. So no call to wake is lost. The order is `word`, `changing`, `asleep`: nobody waits for one
-//!    while he holds a later one. (One mutex for both would not do: giving back the lock, on the way to sleep until a
-//!    change, may have to wake somebody.)
-//! 3. `give_back` touches the lock after it is free: the owner of the lock keeps it alive until the guard is gone.
+//! 1. `word` says whether the lock is free, taken, or taken with blocked waiters. The thread that moves it
+//!    from `FREE` owns the value until it moves the word back.
+//! 2. A thread that is about to block holds a mutex from its last check of the word until the condition
+//!    variable takes the mutex over. A thread that wakes it acquires that mutex in between. So no wake-up is
+//!    lost. The lock order is `word`, `changing`, `blocked`: no thread waits for one of them while it holds a
+//!    later one. (One mutex for both would not do: releasing the lock, on the way to block until a change,
+//!    may have to wake a waiter.)
+//! 3. `release` accesses the lock after it is free: the owner of the lock keeps it alive until the guard is
+//!    dropped.
 
 #![allow(unsafe_code)]
 
@@ -20,26 +23,26 @@ use crate::sync::{Condvar, Mutex, MutexGuard, UnsafeCell};
 
 const FREE: u8 = 0;
 const TAKEN: u8 = 1;
-/// Taken, and others may sleep: whoever gives it back wakes one.
+/// Taken, and there may be blocked waiters: the thread that releases it wakes one.
 const WANTED: u8 = 2;
 
-/// How often to look before going to sleep. A model looks once: to spin is to wait for nothing there.
+/// The number of checks of the word before blocking. One in a model, where spinning explores nothing.
 const SPINS: u32 = if cfg!(feature = "loom") { 1 } else { 100 };
 
-/// A value for one thread at a time.
+/// A value that one thread at a time may access.
 pub(super) struct Lock<T> {
     word: AtomicU8,
     value: UnsafeCell<T>,
-    asleep: Mutex<()>,
+    blocked: Mutex<()>,
     freed: Condvar,
     changing: Mutex<()>,
     changed: Condvar,
 }
 
-// SAFETY: rule 1: one thread at a time is at the value.
+// SAFETY: rule 1: one thread at a time accesses the value, and the value may be sent to it.
 unsafe impl<T: Send> Sync for Lock<T> {}
 
-/// The lock is held while this exists.
+/// Proof that the lock is held. Dropping it releases the lock.
 pub(super) struct Guard<'a, T> {
     lock: &'a Lock<T>,
 }
@@ -49,7 +52,7 @@ impl<T> Lock<T> {
         Self {
             word: AtomicU8::new(FREE),
             value: UnsafeCell::new(value),
-            asleep: Mutex::new(()),
+            blocked: Mutex::new(()),
             freed: Condvar::new(),
             changing: Mutex::new(()),
             changed: Condvar::new(),
@@ -68,7 +71,7 @@ impl<T> Lock<T> {
     /// Takes the lock if it is free.
     #[inline]
     pub(super) fn try_lock(&self) -> Option<Guard<'_, T>> {
-        // Not `then_some`: a guard that is made is a guard that gives the lock back.
+        // Not `then_some`: that would create a guard in any case, and dropping it would release the lock.
         self.try_take().then(|| Guard { lock: self })
     }
 
@@ -80,22 +83,23 @@ impl<T> Lock<T> {
     #[cold]
     fn wait_until_free(&self) {
         for _ in 0..SPINS {
-            // Looked at before it is exchanged: a look leaves the line with its owner.
+            // Loads before it exchanges: a load leaves the cache line with the holder.
             match self.word.load(Ordering::Relaxed) {
                 FREE if self.try_take() => return,
                 WANTED => break,
                 _ => hint::spin_loop(),
             }
         }
-        let mut asleep = hold(&self.asleep);
-        // Whoever has slept does not know whether others still do, and so leaves it `WANTED`.
+        let mut blocked = acquire(&self.blocked);
+        // A thread that has been blocked does not know whether others still are, and so leaves the word
+        // `WANTED`.
         while self.word.swap(WANTED, Ordering::Acquire) != FREE {
-            asleep = self.freed.wait(asleep).unwrap_or_else(|poisoned| poisoned.into_inner());
+            blocked = self.freed.wait(blocked).unwrap_or_else(|poisoned| poisoned.into_inner());
         }
     }
 
     #[inline]
-    fn give_back(&self) {
+    fn release(&self) {
         if self.word.swap(FREE, Ordering::Release) == WANTED {
             self.wake_one();
         }
@@ -103,35 +107,35 @@ impl<T> Lock<T> {
 
     #[cold]
     fn wake_one(&self) {
-        drop(hold(&self.asleep));
+        drop(acquire(&self.blocked));
         self.freed.notify_one();
     }
 }
 
-fn hold(mutex: &Mutex<()>) -> MutexGuard<'_, ()> {
+fn acquire(mutex: &Mutex<()>) -> MutexGuard<'_, ()> {
     mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
 impl<T> Guard<'_, T> {
-    /// Where the value is, for pointers that are kept in it.
+    /// Returns the address of the value, for pointers that are stored in it.
     #[inline]
     pub(super) fn as_ptr(&self) -> *mut T {
         self.lock.value.with_mut(|value| value)
     }
 
-    /// Gives the lock back, sleeps until somebody says [`changed`](Guard::changed), and takes the lock again.
-    /// May wake for no reason.
+    /// Releases the lock, blocks until [`changed`](Guard::changed) is called, and takes the lock again. May
+    /// return without a change.
     pub(super) fn wait_for_change(self) -> Self {
         let lock = self.lock;
-        let changing = hold(&lock.changing);
+        let changing = acquire(&lock.changing);
         drop(self);
         drop(lock.changed.wait(changing));
         lock.lock()
     }
 
-    /// Wakes all that wait for a change.
+    /// Wakes all threads that wait for a change.
     pub(super) fn changed(&self) {
-        drop(hold(&self.lock.changing));
+        drop(acquire(&self.lock.changing));
         self.lock.changed.notify_all();
     }
 }
@@ -141,7 +145,7 @@ impl<T> Deref for Guard<'_, T> {
 
     #[inline]
     fn deref(&self) -> &T {
-        // SAFETY: rule 1: we hold the lock.
+        // SAFETY: rule 1: this guard holds the lock.
         self.lock.value.with(|value| unsafe { &*value })
     }
 }
@@ -149,7 +153,7 @@ impl<T> Deref for Guard<'_, T> {
 impl<T> DerefMut for Guard<'_, T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: rule 1: we hold the lock, and `self` is borrowed for as long as the value is.
+        // SAFETY: rule 1: this guard holds the lock, and `self` is borrowed for as long as the value is.
         self.lock.value.with_mut(|value| unsafe { &mut *value })
     }
 }
@@ -157,7 +161,7 @@ impl<T> DerefMut for Guard<'_, T> {
 impl<T> Drop for Guard<'_, T> {
     #[inline]
     fn drop(&mut self) {
-        self.lock.give_back();
+        self.lock.release();
     }
 }
 

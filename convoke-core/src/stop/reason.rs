@@ -1,22 +1,22 @@
-//! Why work is asked to stop.
+//! The reason of a stop request.
 
 use core::fmt;
 
-/// Why a stop was requested. It travels with the request from a source to all that is linked below it.
+/// The reason of a stop request. It travels with the request from a source to all sources below it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum StopReason {
-    /// Somebody asked, and gave no other reason.
+    /// A stop was requested, and no other reason was given.
     Requested,
     /// The deadline has passed.
     Deadline,
-    /// Work beside it failed, panicked or was stopped, so that its result is of no use any more.
+    /// Sibling work failed, panicked or was stopped, so that the result is of no use any more.
     Sibling,
-    /// Work beside it was faster.
+    /// Sibling work was faster.
     Lost,
-    /// Whoever wanted the result has gone away.
+    /// The result is not wanted any more: its future or handle was dropped.
     Abandoned,
-    /// What it runs on is shutting down.
+    /// The executor or the program is shutting down.
     Shutdown,
     /// The process received this signal.
     Signal(i32),
@@ -29,9 +29,9 @@ impl fmt::Display for StopReason {
         match self {
             Self::Requested => f.write_str("stop requested"),
             Self::Deadline => f.write_str("deadline passed"),
-            Self::Sibling => f.write_str("work beside it ended early"),
-            Self::Lost => f.write_str("work beside it was faster"),
-            Self::Abandoned => f.write_str("nobody waits for it any more"),
+            Self::Sibling => f.write_str("a sibling ended early"),
+            Self::Lost => f.write_str("a sibling was faster"),
+            Self::Abandoned => f.write_str("its result is not wanted any more"),
             Self::Shutdown => f.write_str("shutting down"),
             Self::Signal(number) => write!(f, "signal {number}"),
             Self::Named(name) => f.write_str(name),

@@ -1,4 +1,4 @@
-//! Making a stop request.
+//! The handle that makes a stop request, and the link of a child source to its parent.
 
 #![allow(unsafe_code)]
 
@@ -9,9 +9,10 @@ use super::state::{Onward, StopState};
 use super::{RawCallback, StopReason, StopToken};
 use crate::sync::Arc;
 
-/// Requests a stop, once, with a reason. Tokens of it see the request; callbacks registered with them are run.
+/// The maker of a stop request. Its tokens see the request, and callbacks that are registered with them run.
 ///
-/// Dropping the source requests nothing. It may be cloned; all clones are the same source.
+/// A request is made once, with a reason. Dropping the source requests nothing. Clones are handles to the
+/// same source.
 ///
 /// ```
 /// use convoke::{StopReason, StopSource};
@@ -34,42 +35,43 @@ pub struct StopSource {
 }
 
 impl StopSource {
-    /// A source of its own, without a deadline.
+    /// Creates a source without a parent and without a deadline.
     pub fn new() -> Self {
         Self::with_deadline_option(None)
     }
 
-    /// A source that will be asked to stop at this time. The source does not look at a clock: whoever owns one
-    /// makes the request; the deadline lets everybody below know of it.
+    /// Creates a source that announces a deadline to everything below it. The source has no clock: the code
+    /// that sets the deadline also requests the stop.
     pub fn with_deadline(deadline: Instant) -> Self {
         Self::with_deadline_option(Some(deadline))
     }
 
-    /// A source that stops when `parent` does. It inherits the parent's deadline.
+    /// Creates a source that stops when `parent` does. It inherits the parent's deadline.
     pub fn child_of(parent: &StopToken) -> Self {
         Self::linked(parent, None)
     }
 
-    /// A source that stops when `parent` does and has a deadline; the nearer one counts.
+    /// Creates a source that stops when `parent` does, with a deadline. The earlier one of both deadlines
+    /// counts.
     pub fn child_with_deadline(parent: &StopToken, deadline: Instant) -> Self {
         Self::linked(parent, Some(deadline))
     }
 
-    /// Requests a stop and runs the callbacks on this thread. Says whether this was the first request.
+    /// Requests a stop and runs the callbacks on this thread. Returns true if this was the first request.
     ///
     /// # Panics
-    /// If a callback panics: after all the others have run.
+    /// If a callback panics, after all others have run.
     #[doc(alias = "cancel")]
     pub fn request_stop(&self, reason: StopReason) -> bool {
         self.state().request_stop(reason)
     }
 
-    /// A token that sees this source.
+    /// Returns a token that sees the requests of this source.
     pub fn token(&self) -> StopToken {
         self.token.clone()
     }
 
-    /// Whether a stop was requested.
+    /// Returns true if a stop was requested.
     pub fn stop_requested(&self) -> bool {
         self.token.stop_requested()
     }
@@ -91,7 +93,7 @@ impl StopSource {
     }
 
     fn state(&self) -> &Arc<StopState> {
-        self.token.state.as_ref().expect("a source has a state from its making")
+        self.token.state.as_ref().expect("every source is created with a state")
     }
 }
 
@@ -101,18 +103,22 @@ impl Default for StopSource {
     }
 }
 
-/// A child's place in its parent's list. The forwarding callback owns the child's state: the last token of the
-/// child may go away inside the callbacks that the request runs.
+/// The registration of a child with its parent. Its callback owns the child's state, because the last token
+/// of the child may be dropped inside the callbacks that the request runs.
+///
+/// 1. The callback is registered before the link is shared, and removed by the thread that drops the last
+///    reference.
+/// 2. Between the two nothing uses the callback but the parent's state.
 pub(super) struct Link {
     callback: RawCallback<Forward>,
     parent: StopToken,
 }
 
-// SAFETY: a shared link is only kept; its callback is registered before it is shared and removed when the last
-// reference is dropped.
+// SAFETY: rules 1 and 2: a shared link gives no access to the callback, which is the only field that is not
+// `Sync`.
 unsafe impl Sync for Link {}
 
-/// Passes a request on to the state it owns.
+/// Passes a request on to the state that it owns.
 pub(super) struct Forward(pub(super) Arc<StopState>);
 
 impl super::callback::OnStop for Forward {
@@ -128,27 +134,27 @@ impl super::callback::OnStop for Forward {
 impl Link {
     fn new(child: Arc<StopState>, parent: StopToken) -> Arc<Self> {
         let link = Arc::new(Self { callback: RawCallback::new(Forward(child)), parent });
-        // SAFETY: the callback lives in the `Arc` and so does not move; `unlink` removes it before the parent token
-        // beside it goes.
+        // SAFETY: the callback lies in the `Arc`, so it does not move. `unlink` removes it while the parent
+        // token beside it, which keeps the source alive, still exists.
         unsafe { link.callback.register(link.parent.as_ref()) };
         link
     }
 
-    /// Removes the callback and hands out the parent token.
+    /// Removes the callback and returns the parent token.
     fn unlink(&mut self) -> StopToken {
-        // SAFETY: `register` returned before anybody had this link, and the parent is still here. We are the owner:
-        // the link is dropped.
+        // SAFETY: rule 1: `register` has returned before the link was shared, and `&mut self` shows that this
+        // is the last reference. The parent token keeps the source alive until the line below.
         unsafe { self.callback.remove() };
         core::mem::take(&mut self.parent)
     }
 }
 
-/// Drops the parents above it in a loop: a chain of sources may be longer than a stack is deep.
+/// Drops the links of its ancestors in a loop: a chain of sources may be longer than the stack is deep.
 impl Drop for Link {
     fn drop(&mut self) {
         let mut token = self.unlink();
-        // Two threads that drop the last two tokens of a source at once may both find it shared. Then the later one
-        // gets here once more, a level deeper, and goes on with the loop.
+        // Two threads that drop the last two tokens of a source at once may both find it shared. The later
+        // one then gets here once more, a level deeper, and goes on with the loop.
         while let Some(mut link) = token.link.take()
             && let Some(last) = Arc::get_mut(&mut link)
         {
@@ -157,7 +163,7 @@ impl Drop for Link {
     }
 }
 
-/// Says nothing of the parent, which has a parent too.
+/// Leaves out the parent, which may have a parent too.
 impl fmt::Debug for Link {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Link").field("callback", &self.callback).finish_non_exhaustive()

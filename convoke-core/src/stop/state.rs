@@ -1,13 +1,13 @@
-//! The state behind sources and tokens: a flag, a reason and a list of callbacks, guarded by one lock that is
-//! never held while foreign code runs.
+//! The state behind sources and tokens: a flag, a reason and a list of callbacks. One lock guards it, which
+//! is never held while foreign code runs.
 //!
-//! The rules of who may touch what:
-//! 1. A node's links and the list's fields are touched only with the list's lock held.
-//! 2. A node stays where it is from `insert` until `remove` has returned or, if it is never removed, for as long
+//! Rules:
+//! 1. The links of a node, and the fields of the list, are accessed only with the list's lock held.
+//! 2. A node does not move from `insert` until `remove` has returned or, if it is never removed, for as long
 //!    as the state lives. `remove` returns only when no other thread is inside the node's callback.
-//! 3. Whoever takes a node out of the list to run it calls `invoke` once and does not touch the node afterwards:
-//!    the callback may have destroyed it.
-//! 4. The state outlives `request_stop`. Whoever calls it holds what keeps it alive.
+//! 3. The thread that takes a node out of the list to run it calls `invoke` once and does not touch the node
+//!    afterwards: the callback may have destroyed it.
+//! 4. The state outlives `request_stop`: the caller holds a handle that keeps it alive.
 
 #![allow(unsafe_code)]
 
@@ -22,9 +22,9 @@ use crate::Panic;
 use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::sync::{Arc, thread};
 
-/// What every source has, wherever it lives.
+/// The state of one source, on the heap or in an operation.
 pub(crate) struct StopState {
-    /// Set once, together with the list's reason; alone it answers the question that is asked most.
+    /// Set once, together with the list's reason. Answers the most frequent question without the lock.
     requested: AtomicBool,
     list: Lock<List>,
     deadline: Option<Instant>,
@@ -33,29 +33,30 @@ pub(crate) struct StopState {
 struct List {
     head: *mut Node,
     reason: Option<StopReason>,
-    /// The node whose callback runs now. Compared by address, never followed.
+    /// The node whose callback runs now. Compared by address, never dereferenced.
     running: *const Node,
     runner: Option<thread::ThreadId>,
-    /// How many wait in `remove` for a callback that runs on another thread.
+    /// The number of threads that wait in `remove` for a callback on another thread.
     waiting: usize,
-    /// Where the request that runs the callbacks came from, if it came from another source: see `request_stop`. Only
-    /// the thread that runs them uses it.
+    /// The source that this request came from, if it was passed on by another source: see `request_stop`.
+    /// Used only by the thread that runs the callbacks.
     from: Option<Onward>,
 }
 
-// SAFETY: rule 1: the pointers are followed with the lock held, and rule 2 keeps what they point to alive. `from` is used
-// by the thread that wrote it.
+// SAFETY: rule 1: the pointers are dereferenced with the lock held, and rule 2 keeps the nodes alive. `from`
+// is used only by the thread that wrote it, the one that runs the callbacks.
 unsafe impl Send for List {}
 
-/// One registered callback: the part the list knows.
+/// One registered callback, as the list knows it.
 pub(crate) struct Node {
-    /// Written by `insert`; before that nobody looks.
+    /// Written by `insert`, and not read before.
     links: MaybeUninit<Links>,
-    /// Runs the callback this node belongs to, or says which source it passes the request on to.
+    /// Runs the callback of this node, or returns the source that it passes the request on to.
     invoke: unsafe fn(NonNull<Node>, StopReason) -> Option<Onward>,
 }
 
-/// A source that a callback passes the request on to, and what keeps it alive until the request has been made there.
+/// A source that a callback passes the request on to, with the handle that keeps it alive until the request
+/// is done.
 pub struct Onward {
     state: NonNull<StopState>,
     owner: NonNull<()>,
@@ -63,16 +64,17 @@ pub struct Onward {
 }
 
 impl Onward {
-    /// A source in counted memory.
+    /// Creates one for a source in an `Arc`.
     pub(super) fn counted(state: Arc<StopState>) -> Self {
-        // SAFETY: an `Arc` is never null.
+        // SAFETY: `Arc::into_raw` never returns null.
         let state = unsafe { NonNull::new_unchecked(Arc::into_raw(state).cast_mut()) };
-        // SAFETY: called once, with the pointer that `into_raw` returned.
+        // SAFETY: `Onward::release` calls this once, with the pointer that `into_raw` returned.
         let release = |owner: NonNull<()>| drop(unsafe { Arc::from_raw(owner.cast::<StopState>().as_ptr()) });
         Self { state, owner: state.cast(), release }
     }
 
-    /// A source inside an operation. `release` is called once with `owner`, when its callbacks have run.
+    /// Creates one for a source inside an operation. Calls `release(owner)` once, when the callbacks have
+    /// run.
     ///
     /// # Safety
     /// The source stays alive until `release` is called.
@@ -81,13 +83,14 @@ impl Onward {
     }
 
     fn state(&self) -> &StopState {
-        // SAFETY: `counted` and `in_place`: it is alive until it is released.
+        // SAFETY: alive until it is released, by the count of `counted` or the contract of `in_place`;
+        // `release` consumes `self`.
         unsafe { self.state.as_ref() }
     }
 
-    /// Releases the source. It may be gone afterwards.
+    /// Releases the source, which may be destroyed by it.
     fn release(self) {
-        // SAFETY: called once, as `self` is consumed.
+        // SAFETY: `counted` and `in_place` allow one call with `owner`, and `self` is consumed.
         unsafe { (self.release)(self.owner) };
     }
 }
@@ -100,8 +103,8 @@ impl fmt::Debug for Onward {
 
 struct Links {
     next: *mut Node,
-    /// What points to this node: the head of the list, or `next` of the node before it. Null after it was taken out to
-    /// be run.
+    /// The pointer to this node: the head of the list, or `next` of the node before it. Null after the node
+    /// was taken out to be run.
     pointed_by: *mut *mut Node,
 }
 
@@ -110,11 +113,14 @@ impl Node {
         Self { links: MaybeUninit::uninit(), invoke }
     }
 
+    /// Returns the links of a node.
+    ///
     /// # Safety
     /// The node is alive. The links may be read once `insert` has written them.
     #[inline]
     unsafe fn links(node: *mut Self) -> *mut Links {
-        // SAFETY: the caller's.
+        // SAFETY: the node is alive, by the contract of this function. No reference is made, only a pointer
+        // to a field.
         unsafe { (&raw mut (*node).links).cast() }
     }
 }
@@ -148,10 +154,11 @@ impl StopState {
         if self.stop_requested() { self.list.lock().reason } else { None }
     }
 
-    /// Adds a callback; if a stop was requested already it is not added, and the caller runs it himself.
+    /// Adds a callback. If a stop was requested already, returns the reason, and the caller runs the
+    /// callback.
     ///
     /// # Safety
-    /// Rule 2, and the node is in no list.
+    /// Rule 2 holds for the node, and it is in no list.
     #[inline]
     pub(crate) unsafe fn insert(&self, node: NonNull<Node>) -> Result<(), StopReason> {
         let list = self.list.lock();
@@ -159,7 +166,8 @@ impl StopState {
             return Err(reason);
         }
         let head = list.as_ptr();
-        // SAFETY: rule 1, we hold the lock; the caller promised that the node is alive and in no list.
+        // SAFETY: rule 1: `list` holds the lock. The node is alive and in no list: the contract of this
+        // function.
         unsafe {
             let (head, next) = (&raw mut (*head).head, (*head).head);
             let links = Node::links(node.as_ptr());
@@ -172,16 +180,16 @@ impl StopState {
         Ok(())
     }
 
-    /// Takes a callback out again. Afterwards it will not run, and does not run on another thread.
-    /// From inside the callback itself it returns at once.
+    /// Removes a callback. Afterwards it does not run any more, and does not run on another thread. Called
+    /// from inside the callback itself it returns at once.
     ///
     /// # Safety
-    /// The node was given to `insert` of this state and has not been removed yet.
+    /// The node was inserted into this state and has not been removed.
     #[inline]
     pub(crate) unsafe fn remove(&self, node: NonNull<Node>) {
-        // The way everybody goes is short, so that it can be put into the caller's code; all others are one call.
+        // The frequent case is short, so that it is inlined into the caller; everything else is one call.
         if let Some(_list) = self.list.try_lock() {
-            // SAFETY: rule 1, we hold the lock; the caller promised that the node is alive, and that it was inserted.
+            // SAFETY: rule 1: `_list` holds the lock. Rule 2: the node is alive, as it was not removed yet.
             unsafe {
                 if !(*Node::links(node.as_ptr())).pointed_by.is_null() {
                     unlink(node.as_ptr());
@@ -189,16 +197,18 @@ impl StopState {
                 }
             }
         }
-        // SAFETY: the caller's.
+        // SAFETY: the node was inserted and not removed: the contract of this function.
         unsafe { self.remove_slowly(node) };
     }
 
+    /// Removes a callback if the lock is contended, or if the callback was taken out to be run.
+    ///
     /// # Safety
-    /// As for `remove`.
+    /// As for [`remove`](Self::remove).
     #[cold]
     unsafe fn remove_slowly(&self, node: NonNull<Node>) {
         let list = self.list.lock();
-        // SAFETY: as in `remove`.
+        // SAFETY: rule 1: `list` holds the lock. Rule 2: the node is alive, as it was not removed yet.
         unsafe {
             if (*Node::links(node.as_ptr())).pointed_by.is_null() {
                 Self::wait_for_callback(list, node.as_ptr());
@@ -208,13 +218,14 @@ impl StopState {
         }
     }
 
-    /// Returns when the callback has run, unless we are inside it.
+    /// Waits until the callback has run, unless this is called from inside it.
     fn wait_for_callback(mut list: Guard<'_, List>, node: *const Node) {
         if list.running != node {
             return;
         }
         if list.runner == Some(thread::current().id()) {
-            // The callback removes itself. The runner must not take its address for that of a later one.
+            // The callback removes itself. The address may be reused by a later node, which must not be taken
+            // for it.
             list.running = ptr::null();
             return;
         }
@@ -225,12 +236,12 @@ impl StopState {
         list.waiting -= 1;
     }
 
-    /// Requests a stop and runs the callbacks, newest first, on this thread. Says whether this was the first request.
-    /// If callbacks panic all others are run nevertheless, then the first panic goes on.
+    /// Requests a stop and runs the callbacks, newest first, on this thread. Returns true if this was the
+    /// first request. If callbacks panic, all others run nevertheless; then the first panic is resumed.
     ///
-    /// A callback that passes the request on to another source does not recurse: this loop goes down to that source,
-    /// runs its callbacks, and comes back up by `from`. The order is that of a recursion, and so is what `remove`
-    /// waits for.
+    /// A callback that passes the request on to another source does not recurse. This loop goes down to that
+    /// source, runs its callbacks, and comes back up by `from`. The order is that of a recursion, and
+    /// `remove` waits for the same callbacks as it would in a recursion.
     pub(crate) fn request_stop(&self, reason: StopReason) -> bool {
         match self.begin(reason) {
             Begun::Late => return false,
@@ -238,7 +249,7 @@ impl StopState {
             Begun::WithCallbacks => {}
         }
         let mut first_panic = None;
-        // The source whose callbacks run; `None` is this one.
+        // The source whose callbacks run now; `None` stands for `self`.
         let mut below: Option<Onward> = None;
         loop {
             let state = below.as_ref().map_or(self, Onward::state);
@@ -264,7 +275,7 @@ impl StopState {
         true
     }
 
-    /// Notes the request down.
+    /// Records the request and returns what its maker has to do.
     fn begin(&self, reason: StopReason) -> Begun {
         let mut list = self.list.lock();
         if list.reason.is_some() {
@@ -279,12 +290,12 @@ impl StopState {
         Begun::WithCallbacks
     }
 
-    /// Runs callbacks until there are none left, or one passes the request on. Then that one counts as running, until
-    /// [`callback_has_run`](Self::callback_has_run).
+    /// Runs callbacks until none is left, or until one passes the request on. That one counts as running
+    /// until [`callback_has_run`](Self::callback_has_run) is called.
     fn run_until_passed_on(&self, reason: StopReason, first_panic: &mut Option<Panic>) -> Option<Onward> {
         let mut list = self.list.lock();
         while let Some(node) = NonNull::new(list.head) {
-            // SAFETY: rules 1 and 2: we hold the lock and a node in the list is alive.
+            // SAFETY: rule 1: `list` holds the lock. Rule 2: a node in the list is alive.
             let invoke = unsafe {
                 unlink(node.as_ptr());
                 (*Node::links(node.as_ptr())).pointed_by = ptr::null_mut();
@@ -292,12 +303,12 @@ impl StopState {
             };
             list.running = node.as_ptr();
             drop(list);
-            // SAFETY: rule 3: we took it out of the list, so nobody else runs it, and we do not touch it again;
-            // rule 2: it is alive, for `remove` waits for us.
+            // SAFETY: rule 3: this thread took it out of the list, so no other thread runs it, and it is not
+            // touched afterwards. Rule 2: it is alive, because `remove` waits while `running` is this node.
             match Panic::catch(|| unsafe { invoke(node, reason) }) {
                 Ok(None) => {}
                 Ok(next) => return next,
-                // A later one is dropped here, outside the lock; that does not unwind, see `Panic`.
+                // A second panic is dropped here, outside the lock. Dropping a `Panic` does not unwind.
                 Err(panic) => {
                     first_panic.get_or_insert(panic);
                 }
@@ -307,7 +318,7 @@ impl StopState {
         None
     }
 
-    /// The callback that was taken out last has run. Returns with the lock held.
+    /// Records that the callback that runs has returned. Returns with the lock held.
     fn callback_has_run(&self) -> Guard<'_, List> {
         let mut list = self.list.lock();
         list.running = ptr::null();
@@ -318,31 +329,32 @@ impl StopState {
     }
 }
 
-/// Releases a source in which the request has been made. What that throws is kept if it is the first.
+/// Releases a source in which the request has been made. Stores the panic of that if it is the first.
 fn release(source: Onward, first_panic: &mut Option<Panic>) {
     if let Err(panic) = Panic::catch(|| source.release()) {
         first_panic.get_or_insert(panic);
     }
 }
 
-/// What comes of a request.
+/// The result of a request.
 #[derive(PartialEq, Eq)]
 enum Begun {
-    /// There was one before.
+    /// Not the first one: nothing to do.
     Late,
-    /// It is the first, and there are no callbacks.
+    /// The first one, without callbacks: nothing to do.
     Alone,
-    /// It is the first, and its maker runs the callbacks.
+    /// The first one: its maker runs the callbacks.
     WithCallbacks,
 }
 
-/// Takes a node out of its list. What its own links say afterwards is for the caller to decide.
+/// Unlinks a node from its list. Leaves the node's own links as they are.
 ///
 /// # Safety
-/// The node is in a list whose lock is held, and no reference to the list is.
+/// The node is in a list whose lock is held, and there is no reference to the list's fields.
 #[inline]
 unsafe fn unlink(node: *mut Node) {
-    // SAFETY: rule 1: the lock is held; rule 2: the neighbours are in the list and alive, and so is the list.
+    // SAFETY: rule 1: the lock is held, by the contract. Rule 2: the node's neighbours are in the list and so
+    // alive.
     unsafe {
         let Links { next, pointed_by } = Node::links(node).read();
         *pointed_by = next;

@@ -1,4 +1,4 @@
-//! Seeing a stop request: the owned token and the borrowed one.
+//! The handles that see a stop request: the owned token and the borrowed one.
 
 use std::time::Instant;
 
@@ -7,24 +7,24 @@ use super::state::StopState;
 use super::{InPlaceStop, OwnedStopCallback, StopCallback, StopReason, StopSource};
 use crate::sync::Arc;
 
-/// Sees the requests of one [`StopSource`]. Cheap to clone, may be kept for as long as one likes.
+/// A handle that sees the requests of one [`StopSource`]. Cheap to clone, and it keeps the source alive.
 ///
-/// The default token is that of nobody: no stop will ever be requested through it, and it costs nothing.
+/// The default token belongs to no source: no stop is ever requested through it, and it costs nothing.
 #[doc(alias = "CancellationToken")]
 #[derive(Clone, Debug, Default)]
 pub struct StopToken {
     pub(super) state: Option<Arc<StopState>>,
-    /// Keeps a child listening to its parent for as long as there are tokens.
+    /// Keeps a child registered with its parent for as long as there are tokens.
     pub(super) link: Option<Arc<Link>>,
 }
 
 impl StopToken {
-    /// The token through which no stop is ever requested.
+    /// Creates the token through which no stop is ever requested.
     pub const fn never() -> Self {
         Self { state: None, link: None }
     }
 
-    /// The same token, borrowed.
+    /// Borrows the token.
     #[inline]
     pub fn as_ref(&self) -> StopRef<'_> {
         match &self.state {
@@ -33,40 +33,40 @@ impl StopToken {
         }
     }
 
-    /// Whether a stop was requested.
+    /// Returns true if a stop was requested.
     #[doc(alias = "is_cancelled")]
     #[inline]
     pub fn stop_requested(&self) -> bool {
         self.as_ref().stop_requested()
     }
 
-    /// Whether a stop can ever be requested.
+    /// Returns true if a stop can be requested, now or later: false for the token of no source.
     pub fn stop_possible(&self) -> bool {
         self.as_ref().stop_possible()
     }
 
-    /// Why a stop was requested, if it was.
+    /// Returns the reason of the stop request, or `None` if there was none.
     pub fn reason(&self) -> Option<StopReason> {
         self.as_ref().reason()
     }
 
-    /// When a stop will be requested at the latest, if that is known.
+    /// Returns the time at which a stop will be requested at the latest, if there is a deadline.
     pub fn deadline(&self) -> Option<Instant> {
         self.as_ref().deadline()
     }
 
-    /// A new source that stops when this token's does, but not the other way round.
+    /// Creates a source that stops when this token's source does, but not the other way round.
     pub fn child(&self) -> StopSource {
         StopSource::child_of(self)
     }
 
-    /// A callback that keeps its token. See [`StopCallback`].
+    /// Creates a callback that owns this token. Pin it and call [`register`](OwnedStopCallback::register).
     pub fn on_stop<F: FnOnce(StopReason) + Send + 'static>(self, f: F) -> OwnedStopCallback<F> {
         OwnedStopCallback::new(self, f)
     }
 }
 
-/// Two tokens are equal if they are of the same source.
+/// Compares by source: two tokens are equal if they are of the same one.
 impl PartialEq for StopToken {
     fn eq(&self, other: &Self) -> bool {
         match (&self.state, &other.state) {
@@ -79,8 +79,8 @@ impl PartialEq for StopToken {
 
 impl Eq for StopToken {}
 
-/// A borrowed [`StopToken`]: what an environment hands out. Free to copy; to keep it, ask for
-/// [`to_token`](StopRef::to_token).
+/// A borrowed [`StopToken`], as an environment hands it out. Free to copy; [`to_token`](StopRef::to_token)
+/// turns it into an owned one.
 #[derive(Clone, Copy, Debug)]
 pub struct StopRef<'a>(pub(super) Target<'a>);
 
@@ -92,7 +92,7 @@ pub(super) enum Target<'a> {
 }
 
 impl<'a> StopRef<'a> {
-    /// The token through which no stop is ever requested.
+    /// Creates the token through which no stop is ever requested.
     pub const fn never() -> Self {
         Self(Target::Never)
     }
@@ -106,30 +106,30 @@ impl<'a> StopRef<'a> {
         }
     }
 
-    /// Whether a stop was requested.
+    /// Returns true if a stop was requested.
     #[inline]
     pub fn stop_requested(self) -> bool {
         self.state().is_some_and(StopState::stop_requested)
     }
 
-    /// Whether a stop can ever be requested.
+    /// Returns true if a stop can be requested, now or later: false for the token of no source.
     #[inline]
     pub fn stop_possible(self) -> bool {
         self.state().is_some()
     }
 
-    /// Why a stop was requested, if it was.
+    /// Returns the reason of the stop request, or `None` if there was none.
     pub fn reason(self) -> Option<StopReason> {
         self.state().and_then(StopState::reason)
     }
 
-    /// When a stop will be requested at the latest, if that is known.
+    /// Returns the time at which a stop will be requested at the latest, if there is a deadline.
     pub fn deadline(self) -> Option<Instant> {
         self.state().and_then(StopState::deadline)
     }
 
-    /// A token to keep. If the source lives inside an operation, the first call makes a linked copy of it on
-    /// the heap, which stops when that source does.
+    /// Returns an owned token. If the source lies inside an operation, the first call creates a linked source
+    /// on the heap, which stops when that source does.
     pub fn to_token(self) -> StopToken {
         match self.0 {
             Target::Never => StopToken::never(),
@@ -138,7 +138,7 @@ impl<'a> StopRef<'a> {
         }
     }
 
-    /// A callback that borrows its token. See [`StopCallback`].
+    /// Creates a callback that borrows this token. Pin it and call [`register`](StopCallback::register).
     #[inline]
     pub fn on_stop<F: FnOnce(StopReason) + Send + 'static>(self, f: F) -> StopCallback<'a, F> {
         StopCallback::new(self, f)

@@ -4,38 +4,38 @@ use crate::Executor;
 use crate::executor::{RunQueue, Runnable};
 use crate::sync::{Arc, Mutex};
 
-/// An executor whose queue is run by the test.
+/// An executor that runs its queue when the test says so.
 #[derive(Clone, Debug, Default)]
 pub struct ByHand(Arc<Mutex<RunQueue>>);
 
 impl ByHand {
-    /// An empty queue.
+    /// Creates an executor with an empty queue.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Runs the first in the queue; false if there is none.
+    /// Runs the first piece of work in the queue. Returns false if there is none.
     pub fn run_one(&self) -> bool {
         let next = self.0.lock().unwrap().pop();
         next.map(Runnable::run).is_some()
     }
 
-    /// Runs until the queue is empty; says how many.
+    /// Runs work until the queue is empty. Returns the number of pieces.
     pub fn run_all(&self) -> usize {
         core::iter::from_fn(|| self.run_one().then_some(())).count()
     }
 
-    /// How many wait.
+    /// Returns the number of pieces of work in the queue.
     pub fn len(&self) -> usize {
         self.0.lock().unwrap().len()
     }
 
-    /// Whether none waits.
+    /// Returns true if the queue is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Drops all that waits, unrun.
+    /// Drops all work in the queue without running it.
     pub fn drop_all(&self) {
         while let Some(runnable) = { self.0.lock().unwrap().pop() } {
             drop(runnable);

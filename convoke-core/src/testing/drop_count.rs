@@ -1,29 +1,29 @@
-//! Counts what was dropped, wherever that happens.
+//! A counter of drops, on any thread.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::sync::Arc;
 
-/// Counts the drops of what it hands out.
+/// A counter of the drops of its tokens.
 #[derive(Clone, Debug, Default)]
 pub struct DropCount(Arc<AtomicUsize>);
 
-/// Counted when it is dropped.
+/// A token that is counted when it is dropped.
 #[derive(Debug)]
 pub struct DropToken(Arc<AtomicUsize>);
 
 impl DropCount {
-    /// None dropped yet.
+    /// Creates a counter.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Something to be dropped.
+    /// Creates a token.
     pub fn token(&self) -> DropToken {
         DropToken(self.0.clone())
     }
 
-    /// How many were dropped.
+    /// Returns the number of tokens that were dropped.
     pub fn dropped(&self) -> usize {
         self.0.load(Ordering::Acquire)
     }

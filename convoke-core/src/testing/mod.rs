@@ -1,5 +1,5 @@
-//! Test tools that need no sender: an executor whose queue the test runs, a counter of drops, and the contract suite for frame
-//! allocators.
+//! Test tools that need no sender: an executor whose queue the test runs, a counter of drops, and the
+//! contract suite of frame allocators.
 
 mod by_hand;
 mod drop_count;

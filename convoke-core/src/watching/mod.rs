@@ -1,7 +1,14 @@
-//! What a diagnosis knows of threads: whether somebody watches, and which task each thread polls.
+//! Which task each thread polls, for diagnosis.
 //!
-//! It lies below the tasks, because every poll writes it, and costs a poll three instructions while nobody watches. The diagnosis
-//! itself is several layers above.
+//! It lies below the tasks, because every poll writes to it. It costs a poll three instructions while no
+//! diagnosis is under way. The diagnosis itself is several layers above.
+//!
+//! # Protocol
+//! - A thread that polls a task calls [`polls`] first, and [`watch`] if that returns false.
+//! - A thread that runs a loop inside a poll calls [`set_aside`] first, and keeps the result until the loop
+//!   ends.
+//! - A diagnosis calls [`begin`] and [`end`], on any thread. In between it takes a [`Mark`] and visits the
+//!   threads by it.
 
 #[cfg(feature = "loom")]
 mod no_threads;
@@ -12,7 +19,7 @@ use no_threads as threads;
 
 pub use threads::{MARKS, Mark, Polled, SetAside, polls, set_aside, watch};
 
-// Not loom's: a model has no `static`. Its models turn it on before they begin.
+// Not loom's: a model has no `static`. Models turn it on before they begin.
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The number of diagnoses under way.

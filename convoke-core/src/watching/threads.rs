@@ -1,12 +1,15 @@
-//! Which task each thread polls: one word for each thread, written when a poll begins, and read by those who watch.
+//! The task that each thread polls: one word for each thread, written when a poll begins, and read by
+//! watchers.
 //!
-//! 1. A slot is written by its thread, and marked by watchers, each of whom has one of the low bits. What the thread writes
-//!    has no marks: a mark that is still there says that the thread has begun no poll since.
-//! 2. A slot is in the list from the first poll of its thread until the thread ends. Others look at it under the lock of the
-//!    list alone.
-//! 3. What is in it is compared, and never followed. It is not cleared when a poll ends, which would cost each poll as much
-//!    again: whether that task still runs is for the tree to say.
-//! 4. A task that runs a loop inside its poll is *around* what that polls, and stands in a word of its own meanwhile.
+//! 1. A slot is written by its thread and marked by watchers, each of which has one of the low bits. The
+//!    thread writes words without marks: a mark that is still there means that the thread has begun no poll
+//!    since.
+//! 2. A slot is in the list from the first poll of its thread until the thread ends. Other threads access it
+//!    only with the lock of the list held.
+//! 3. The address in it is compared, and never dereferenced. It is not cleared when a poll ends, which would
+//!    double the cost: the task tree knows whether that task still runs.
+//! 4. A task that runs a loop inside its poll is the *outer task* of the tasks that the loop polls. It is in
+//!    a word of its own meanwhile.
 
 #![allow(unsafe_code)]
 
@@ -20,13 +23,13 @@ use crate::frame::Frame;
 use crate::this_thread::Polling;
 
 thread_local! {
-    /// Takes the slot out of the list when the thread ends.
-    static STAY: Stay = const { Stay };
+    /// Removes the slot from the list when the thread ends.
+    static LISTED: Unlist = const { Unlist };
 }
 
-struct Stay;
+struct Unlist;
 
-impl Drop for Stay {
+impl Drop for Unlist {
     fn drop(&mut self) {
         Polling::here(|slot| list().retain(|listed| listed.slot != NonNull::from(slot)));
     }
@@ -38,7 +41,7 @@ struct Listed {
     thread: Thread,
 }
 
-// SAFETY: rule 2: what it leads to is there as long as it is in the list, and is made of atomics.
+// SAFETY: rule 2: the slot exists as long as it is in the list, and consists of atomics.
 unsafe impl Send for Listed {}
 
 static LIST: Mutex<Vec<Listed>> = Mutex::new(Vec::new());
@@ -47,18 +50,20 @@ fn list() -> MutexGuard<'static, Vec<Listed>> {
     LIST.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// This thread begins to poll the task. False if there is something to look at: a home that is closed, and [`watch`].
+/// Records that this thread begins to poll the task. Returns false if there is more to do: the thread acts
+/// for an owner that is closed, or it should call [`watch`].
 #[inline]
 pub fn polls(task: NonNull<()>) -> bool {
     Polling::here(|slot| slot.begin(task.addr().get()))
 }
 
-/// If tasks are watched, the number of the watch. From here on the thread is in the list.
+/// Adds this thread to the list, if it is not in it. Returns the number of the watch if a diagnosis is under
+/// way.
 #[cold]
 pub fn watch() -> Option<usize> {
     Polling::here(|slot| {
-        // A thread that is about to end has no time to stall in.
-        if slot.enlist() && STAY.try_with(|_| ()).is_ok() {
+        // A thread whose thread-locals are being destroyed is not listed: it cannot be unlisted any more.
+        if slot.enlist() && LISTED.try_with(|_| ()).is_ok() {
             add(slot);
         }
     });
@@ -70,11 +75,11 @@ fn add(slot: &Polling) {
     let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
     let mut list = list();
     list.push(Listed { slot: NonNull::from(slot), serial, thread: thread::current() });
-    // Under the lock: whoever begins to watch from now on sees it there.
+    // With the lock held: a diagnosis that begins later sees the slot in the list.
     slot.set_watched(is_on());
 }
 
-/// Counts how often the last one who watched has ended. In between nothing was missed.
+/// The number of times that the last diagnosis has ended. Within one number no poll was missed.
 static WATCH: AtomicUsize = AtomicUsize::new(0);
 
 /// Tells the threads that a diagnosis has begun or ended.
@@ -82,7 +87,7 @@ pub(super) fn watch_changed() {
     let list = list();
     let watched = is_on();
     for listed in &*list {
-        // SAFETY: rule 2: we hold the lock.
+        // SAFETY: rule 2: `list` holds the lock.
         unsafe { listed.slot.as_ref() }.set_watched(watched);
     }
     if !watched {
@@ -90,20 +95,21 @@ pub(super) fn watch_changed() {
     }
 }
 
-/// What was in the two words before the thread began to run a loop inside a poll, to be put back: rule 4.
+/// The two words of a slot from before the thread began to run a loop inside a poll: rule 4. Dropping it
+/// restores them.
 #[derive(Debug)]
 pub struct SetAside(Option<(usize, usize)>);
 
-/// This thread begins to run a loop.
+/// Records that this thread begins to run a loop inside a poll.
 pub fn set_aside() -> SetAside {
     SetAside(Frame::current(|frame| {
         frame.map(|_| {
             Polling::here(|slot| {
                 let task = slot.task.load(Ordering::Relaxed);
-                let around = slot.around.load(Ordering::Relaxed);
-                // Without marks: nobody has seen it there.
-                slot.around.store(task & !usize::from(MARKS), Ordering::Relaxed);
-                (task, around)
+                let outer_task = slot.outer_task.load(Ordering::Relaxed);
+                // Without marks: no watcher has seen the task in this word.
+                slot.outer_task.store(task & !usize::from(MARKS), Ordering::Relaxed);
+                (task, outer_task)
             })
         })
     }))
@@ -111,39 +117,39 @@ pub fn set_aside() -> SetAside {
 
 impl Drop for SetAside {
     fn drop(&mut self) {
-        if let Some((task, around)) = self.0 {
+        if let Some((task, outer_task)) = self.0 {
             Polling::here(|slot| {
                 slot.task.store(task, Ordering::Relaxed);
-                slot.around.store(around, Ordering::Relaxed);
+                slot.outer_task.store(outer_task, Ordering::Relaxed);
             });
         }
     }
 }
 
-/// The bits that are free in the address of a task, which is aligned to eight bytes.
+/// The free bits in the address of a task, which is aligned to eight bytes.
 pub const MARKS: u8 = 7;
 
 static TAKEN: AtomicU8 = AtomicU8::new(0);
 
-/// One of the low bits: rule 1. There are only a few, and so only so many can watch at a time.
+/// One of the low bits: rule 1. There are three, so that at most three diagnoses can watch at a time.
 #[derive(Debug)]
 pub struct Mark(u8);
 
-/// What is in a slot.
+/// The contents of a slot.
 #[derive(Debug)]
 pub struct Polled<'a> {
-    /// The thread, by a number that no other has, and whether this is the word of the task around a loop.
+    /// The serial number of the thread, and whether this is the word of an outer task.
     pub place: (u64, bool),
     /// The thread itself.
     pub thread: &'a Thread,
     /// The address of the task that it polled last.
     pub task: usize,
-    /// Whether the mark was still there: it has begun no poll since the last look.
+    /// True if the mark was still there: the thread has begun no poll since the last visit.
     pub same: bool,
 }
 
 impl Mark {
-    /// A bit that nobody has, if there is one.
+    /// Takes a free bit, or returns `None` if all are taken.
     pub fn take() -> Option<Self> {
         let free = |taken: u8| {
             let free = MARKS & !taken;
@@ -151,7 +157,7 @@ impl Mark {
         };
         let before = TAKEN.fetch_update(Ordering::AcqRel, Ordering::Acquire, free).ok()?;
         let mark = 1 << (MARKS & !before).trailing_zeros();
-        // Whoever had it before may have left it in slots.
+        // The holder before may have left it in slots.
         for listed in &*list() {
             for word in listed.words() {
                 word.fetch_and(!usize::from(mark), Ordering::Relaxed);
@@ -160,13 +166,13 @@ impl Mark {
         Some(Self(mark))
     }
 
-    /// Looks at all slots, and marks them.
+    /// Visits all slots, and marks them.
     pub fn look(&self, mut seen: impl FnMut(Polled<'_>)) {
         for listed in &*list() {
-            for (word, around) in listed.words().into_iter().zip([false, true]) {
+            for (word, is_outer) in listed.words().into_iter().zip([false, true]) {
                 let before = word.fetch_or(usize::from(self.0), Ordering::AcqRel);
                 let (task, same) = (before & !usize::from(MARKS), before & usize::from(self.0) != 0);
-                seen(Polled { place: (listed.serial, around), thread: &listed.thread, task, same });
+                seen(Polled { place: (listed.serial, is_outer), thread: &listed.thread, task, same });
             }
         }
     }
@@ -174,9 +180,9 @@ impl Mark {
 
 impl Listed {
     fn words(&self) -> [&AtomicUsize; 2] {
-        // SAFETY: rule 2: who has a reference to what is in the list holds its lock.
+        // SAFETY: rule 2: `&self` is a reference into the list, which only a holder of its lock has.
         let slot = unsafe { self.slot.as_ref() };
-        [&slot.task, &slot.around]
+        [&slot.task, &slot.outer_task]
     }
 }
 

@@ -1,5 +1,5 @@
-//! Chains of stop sources, and lists of locals, that are longer than a stack is deep. Each test ended with a stack
-//! overflow while requests, and drops, went from one link to the next by recursion.
+//! Chains of stop sources, and lists of locals, that are longer than the stack is deep. Regression: requests
+//! and drops went from one link to the next by recursion and overflowed the stack.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
@@ -10,16 +10,16 @@ use convoke_core::{Env, StopReason, StopSource, StopToken};
 
 use convoke_testing::workshop::counting::allocations;
 
-/// More than any stack of the tests has room for, one frame each.
+/// More levels than any stack of the tests can hold, at one frame each.
 const DEEP: usize = if cfg!(miri) { 300 } else { 50_000 };
 
-/// Runs `f` on a small stack, so that a recursion shows soon.
+/// Runs `f` on a small stack, so that recursion overflows it soon.
 fn on_a_small_stack(f: impl FnOnce() + Send + 'static) {
     let stack = if cfg!(miri) { 1 << 20 } else { 128 << 10 };
     thread::Builder::new().stack_size(stack).spawn(f).unwrap().join().unwrap();
 }
 
-/// Sources of which each is a child of the one before.
+/// Creates sources of which each is a child of the one before.
 fn chain(root: &StopSource) -> Vec<StopSource> {
     let mut sources = vec![root.clone()];
     for _ in 0..DEEP {
@@ -72,7 +72,7 @@ fn threads_that_drop_the_two_ends_of_a_chain_at_once_free_all_of_it() {
     }
 }
 
-/// A callback of `token` that notes `name`, for as long as it is kept.
+/// Registers a callback with `token` that notes `name`. Dropping the result removes it.
 fn note(token: StopToken, notes: &Arc<Mutex<Vec<&'static str>>>, name: &'static str) -> impl Sized {
     let notes = notes.clone();
     let callback = Box::pin(token.on_stop(move |_| notes.lock().unwrap().push(name)));
@@ -81,7 +81,7 @@ fn note(token: StopToken, notes: &Arc<Mutex<Vec<&'static str>>>, name: &'static 
 }
 
 #[test]
-fn the_callbacks_of_a_child_run_in_the_place_of_its_link() {
+fn the_callbacks_of_a_child_run_at_the_position_of_its_link() {
     let (root, notes) = (StopSource::new(), Arc::default());
     let _oldest = note(root.token(), &notes, "oldest");
     let child = root.token().child();
@@ -96,15 +96,15 @@ fn the_callbacks_of_a_child_run_in_the_place_of_its_link() {
 }
 
 #[test]
-fn a_panic_in_a_grandchild_goes_on_at_the_root_after_all_have_run() {
+fn a_panic_in_a_grandchild_resumes_at_the_root_after_all_have_run() {
     let (root, notes) = (StopSource::new(), Arc::default());
     let _oldest = note(root.token(), &notes, "oldest");
     let child = root.token().child();
     let grandchild = child.token().child();
-    let bomb = Box::pin(grandchild.token().on_stop(|_| panic!("in the grandchild")));
-    bomb.as_ref().register();
-    let asked = catch_unwind(AssertUnwindSafe(|| root.request_stop(StopReason::Requested)));
-    assert_eq!(asked.unwrap_err().downcast_ref(), Some(&"in the grandchild"));
+    let panics = Box::pin(grandchild.token().on_stop(|_| panic!("in the grandchild")));
+    panics.as_ref().register();
+    let request = catch_unwind(AssertUnwindSafe(|| root.request_stop(StopReason::Requested)));
+    assert_eq!(request.unwrap_err().downcast_ref(), Some(&"in the grandchild"));
     assert_eq!(*notes.lock().unwrap(), ["oldest"]);
 }
 

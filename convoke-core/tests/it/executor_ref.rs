@@ -1,4 +1,4 @@
-//! The erased executor: two words, whatever is behind it.
+//! The erased executor: two words for a handle of any size.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use convoke_core::raw::{RunQueue, Runnable};
 use convoke_core::{Executor, ExecutorRef, InlineExecutor};
 
-/// A handle with a queue, `N` words large, that counts how many of it there are.
+/// A handle to a queue, `N` words larger than a pointer, that counts its clones.
 struct Handle<const N: usize> {
     queue: Arc<Shared>,
     _ballast: [usize; N],
@@ -59,7 +59,7 @@ impl<const N: usize> Executor for Handle<N> {
     }
 }
 
-/// Too strictly aligned for a word, though not too large.
+/// An executor that is aligned too strictly for a word, though not too large.
 #[derive(Clone, Debug, PartialEq)]
 #[repr(align(64))]
 struct Aligned;
@@ -76,7 +76,7 @@ fn it_is_two_words_and_so_is_an_option_of_it() {
     assert_eq!(size_of::<Option<ExecutorRef>>(), 2 * size_of::<usize>());
 }
 
-fn a_handle_is_kept_counted_and_compared<const N: usize>(clones_of_the_handle: usize) {
+fn a_handle_is_stored_counted_and_compared<const N: usize>(clones_of_the_handle: usize) {
     let (handle, other) = (Handle::<N>::new(), Handle::<N>::new());
     let erased = ExecutorRef::new(handle.clone());
     assert_eq!(handle.handles(), 2);
@@ -85,7 +85,7 @@ fn a_handle_is_kept_counted_and_compared<const N: usize>(clones_of_the_handle: u
     assert_eq!(erased, copy);
     assert_eq!(erased, ExecutorRef::new(handle.clone()));
     assert_ne!(erased, ExecutorRef::new(other));
-    assert_ne!(erased, ExecutorRef::new(InlineExecutor), "another type is another place");
+    assert_ne!(erased, ExecutorRef::new(InlineExecutor), "an executor of another type is another executor");
     assert!(erased.downcast_ref::<Handle<N>>() == Some(&handle));
     assert!(erased.downcast_ref::<InlineExecutor>().is_none());
     assert_eq!(erased.parallelism(), N + 7);
@@ -93,22 +93,22 @@ fn a_handle_is_kept_counted_and_compared<const N: usize>(clones_of_the_handle: u
     drop(erased);
     assert!(copy.downcast_ref::<Handle<N>>() == Some(&handle));
     drop(copy);
-    assert_eq!(handle.handles(), 1, "every handle was dropped, once");
+    assert_eq!(handle.handles(), 1, "every handle was dropped once");
 }
 
 #[test]
-fn a_handle_that_fits_is_kept_as_it_is() {
-    a_handle_is_kept_counted_and_compared::<0>(1);
+fn a_handle_that_fits_is_stored_inline() {
+    a_handle_is_stored_counted_and_compared::<0>(1);
 }
 
 #[test]
-fn a_larger_handle_is_kept_behind_an_arc() {
-    a_handle_is_kept_counted_and_compared::<1>(0);
-    a_handle_is_kept_counted_and_compared::<100>(0);
+fn a_larger_handle_is_stored_in_an_arc() {
+    a_handle_is_stored_counted_and_compared::<1>(0);
+    a_handle_is_stored_counted_and_compared::<100>(0);
 }
 
 #[test]
-fn an_aligned_handle_is_kept_aligned() {
+fn an_aligned_handle_stays_aligned() {
     let erased = ExecutorRef::new(Aligned);
     assert!(std::ptr::from_ref(erased.downcast_ref::<Aligned>().unwrap()).is_aligned());
     assert_eq!(erased, erased.clone());

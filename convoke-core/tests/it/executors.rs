@@ -1,10 +1,10 @@
-//! Executors of the program's that panic where they are asked something on the way to a receiver.
+//! Executors of the program that panic when a sender compares them or posts to them.
 use convoke_core::raw::Runnable;
 use convoke_core::testing::ByHand;
 use convoke_sender::prelude::*;
 use convoke_sender::testing::{Connected, Gate};
 
-/// Panics where it is told to.
+/// An executor that panics in the function that it names.
 #[derive(Clone)]
 struct Broken(ByHand, &'static str);
 
@@ -31,7 +31,7 @@ impl Executor for Broken {
 fn equality_that_panics_is_the_outcome() {
     let broken = Broken(ByHand::new(), "eq");
     let gate = Gate::<()>::new();
-    // Bulk over nothing is "here", so that the executors are compared.
+    // A bulk of zero completes where it is, so that `affine_on` compares the executors.
     let sender = just(()).bulk(0, |_, ()| ()).affine_on(&broken);
     let running = Connected::with_env(gate.sender().let_value(move |()| sender), Env::from(broken)).start();
     gate.complete(Outcome::Value(()));
@@ -39,14 +39,14 @@ fn equality_that_panics_is_the_outcome() {
 }
 
 #[test]
-fn helpers_of_a_bulk_that_cannot_be_posted_leave_and_the_panic_is_the_outcome() {
-    for place in ["post", "parallelism"] {
+fn a_bulk_whose_helpers_cannot_be_posted_ends_with_the_panic() {
+    for function in ["post", "parallelism"] {
         let sender = just(()).bulk(100, |_, ()| ());
-        let env = Env::from(Broken(ByHand::new(), place));
+        let env = Env::from(Broken(ByHand::new(), function));
         let gate = Gate::<()>::new();
         let running = Connected::with_env(gate.sender().let_value(move |()| sender), env).start();
         gate.complete(Outcome::Value(()));
-        let expected = Panic::new(format!("broken {place}"));
+        let expected = Panic::new(format!("broken {function}"));
         assert_eq!(running.outcome(), Outcome::Panicked(expected));
     }
 }

@@ -1,4 +1,4 @@
-//! The frame allocators, through their contract.
+//! The frame allocators, put through the contract suite; and broken ones, which the suite must find.
 
 #![allow(unsafe_code)]
 
@@ -33,22 +33,22 @@ fn counting_keeps_the_contract_and_nothing_is_left_of_it() {
 }
 
 #[test]
-fn a_bounded_one_gets_everything_back() {
+fn a_bounded_allocator_gets_everything_back() {
     let memory = Bounded::new(64 * 1024);
     check(|| Harness::new(FrameAllocator::new(memory.clone())).bounded());
     assert_eq!(memory.in_use(), 0);
 }
 
-/// Gives out its memory in a way that breaks the contract.
+/// An allocator that breaks the contract by where it allocates.
 struct Broken<F> {
     memory: Bounded,
-    place: F,
+    locate: F,
 }
 
 impl<F: Fn(&Bounded, Layout) -> Option<NonNull<u8>> + Send + Sync + 'static> Broken<F> {
-    fn harness(place: F) -> Harness {
+    fn harness(locate: F) -> Harness {
         let memory = Bounded::new(64 * 1024);
-        Harness::new(FrameAllocator::new(Self { memory, place })).bounded()
+        Harness::new(FrameAllocator::new(Self { memory, locate })).bounded()
     }
 }
 
@@ -56,11 +56,11 @@ fn of(memory: &Bounded, layout: Layout) -> Option<NonNull<u8>> {
     memory.allocate(layout).ok().map(NonNull::cast)
 }
 
-// SAFETY: it does not keep the contract, but all it gives out is in memory that lives as long as it does, and which
-// only the suite uses.
+// SAFETY: it breaks the contract on purpose. All it hands out is in memory that lives as long as it does, and
+// that only the suite uses.
 unsafe impl<F: Fn(&Bounded, Layout) -> Option<NonNull<u8>>> Allocator for Broken<F> {
     fn allocate(&self, layout: Layout) -> Result<NonNull<[u8]>, AllocError> {
-        let memory = (self.place)(&self.memory, layout).ok_or(AllocError)?;
+        let memory = (self.locate)(&self.memory, layout).ok_or(AllocError)?;
         Ok(NonNull::slice_from_raw_parts(memory, layout.size()))
     }
 
@@ -69,19 +69,19 @@ unsafe impl<F: Fn(&Bounded, Layout) -> Option<NonNull<u8>>> Allocator for Broken
 
 #[test]
 #[should_panic(expected = "is not aligned")]
-fn who_forgets_the_alignment_is_found_out() {
+fn an_allocator_that_ignores_the_alignment_is_found_out() {
     check(|| {
         Broken::harness(|memory, layout| {
-            let roomy = Layout::from_size_align(layout.size() + 1, layout.align()).unwrap();
+            let larger = Layout::from_size_align(layout.size() + 1, layout.align()).unwrap();
             // SAFETY: there is one byte more than was asked for.
-            of(memory, roomy).map(|frame| unsafe { frame.add(usize::from(layout.align() > 1)) })
+            of(memory, larger).map(|frame| unsafe { frame.add(usize::from(layout.align() > 1)) })
         })
     });
 }
 
 #[test]
-#[should_panic(expected = "somebody else wrote into a frame")]
-fn who_hands_out_the_same_memory_twice_is_found_out() {
+#[should_panic(expected = "another frame overlaps this one")]
+fn an_allocator_that_hands_out_the_same_memory_twice_is_found_out() {
     check(|| {
         let only = AtomicPtr::new(ptr::null_mut());
         Broken::harness(move |memory, _| {
@@ -95,7 +95,7 @@ fn who_hands_out_the_same_memory_twice_is_found_out() {
 }
 
 #[test]
-#[should_panic(expected = "there is memory for that")]
-fn a_bounded_one_that_loses_what_is_freed_is_found_out() {
+#[should_panic(expected = "the allocator must have memory for this frame")]
+fn a_bounded_allocator_that_leaks_is_found_out() {
     check(|| Broken::harness(of));
 }

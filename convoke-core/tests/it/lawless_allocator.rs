@@ -1,5 +1,6 @@
-//! Frame allocators that do whatever the contract of `Allocator` leaves to them: they panic, have no memory now and then,
-//! and run tasks themselves while they are asked. All work ends, by whichever door, and all memory comes back.
+//! Frame allocators that do everything the contract of `Allocator` permits: they panic, run out of memory now
+//! and then, and run tasks themselves while they are called. All work ends, with some outcome, and all memory
+//! comes back.
 
 #![allow(unsafe_code)]
 
@@ -16,7 +17,7 @@ use convoke::{checkpoint, scope};
 use convoke_core::env::Changes;
 use convoke_core::frames::{AllocError, Allocator, Counting, FrameAllocator};
 
-/// What an allocator does at one call of one kind.
+/// What an allocator does at one call.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Law {
     NoMemoryAt(usize),
@@ -26,7 +27,7 @@ enum Law {
     RunsTasksItself,
 }
 
-/// Breaks one law; its memory is the system's.
+/// An allocator that misbehaves by one law. Its memory is the system's.
 struct Lawless {
     law: Law,
     memory: Counting<FrameAllocator>,
@@ -48,7 +49,7 @@ thread_local! {
     static INSIDE: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Runs a task with an allocator that is in the middle of something. The inner one does not do so again.
+/// Runs a task from inside of an allocator. The allocations of that task do not do so again.
 fn run_a_task() {
     if !INSIDE.replace(true) {
         assert_eq!(sync_wait(task(async { checkpoint().await })), Outcome::Value(()));
@@ -56,7 +57,7 @@ fn run_a_task() {
     }
 }
 
-// SAFETY: all memory is the system's, whole and fresh, and is given back to it before anything else happens.
+// SAFETY: all memory is the system's, and is given back to it before anything else happens.
 unsafe impl Allocator for Lawless {
     fn allocate(&self, layout: Layout) -> Result<NonNull<[u8]>, AllocError> {
         let call = self.allocated.fetch_add(1, Ordering::Relaxed);
@@ -70,7 +71,8 @@ unsafe impl Allocator for Lawless {
     }
 
     unsafe fn deallocate(&self, memory: NonNull<u8>, layout: Layout) {
-        // SAFETY: the contract of this function is that of the other.
+        // SAFETY: the contract of this function is that of `Allocator::deallocate`, and the memory came from
+        // `self.memory`.
         unsafe { Allocator::deallocate(&self.memory, memory, layout) };
         let call = self.freed.fetch_add(1, Ordering::Relaxed);
         match self.law {
@@ -82,7 +84,7 @@ unsafe impl Allocator for Lawless {
     }
 }
 
-/// A program with a child, and operations that are guests of both tasks.
+/// A program with a child, in which both tasks await operations.
 async fn program() -> u32 {
     let sum = scope(async |s| {
         let child = s.spawn_future(async { just(1).boxed().await + checkpoint_and(2).await });
@@ -97,7 +99,7 @@ async fn checkpoint_and(number: u32) -> u32 {
     number
 }
 
-/// Runs the program with an allocator of this kind, and says how it ended and how many frames were asked for.
+/// Runs the program with an allocator of this kind. Returns the outcome and the number of frames.
 fn run(law: Law) -> (Outcome<u32>, usize) {
     let (memory, dropped) = (Counting::new(FrameAllocator::system()), Arc::new(AtomicUsize::new(0)));
     let lawless = Lawless {
@@ -108,7 +110,7 @@ fn run(law: Law) -> (Outcome<u32>, usize) {
         dropped: dropped.clone(),
     };
     let changes = Changes::new().allocator(FrameAllocator::new(lawless));
-    // What a scope or a launch throws where there is no memory goes on here.
+    // A scope or a launch that finds no memory panics here.
     let outcome = Panic::catch(|| sync_wait(task(program()).write_env(changes)));
     assert_eq!((memory.live(), memory.live_bytes()), (0, 0), "{law:?}");
     assert_eq!(dropped.load(Ordering::Relaxed), 1, "{law:?}");
@@ -116,10 +118,10 @@ fn run(law: Law) -> (Outcome<u32>, usize) {
 }
 
 #[test]
-fn memory_that_is_not_there_ends_the_work_that_needs_it_and_nothing_is_lost() {
+fn work_that_gets_no_memory_ends_and_nothing_is_lost() {
     let (outcome, frames) = run(Law::NoMemoryAt(usize::MAX));
     assert_eq!(outcome, Outcome::Value(15));
-    assert!(frames >= 3, "{frames} frames: otherwise there is nothing to try");
+    assert!(frames >= 3, "{frames} frames: too few to be a test");
     for at in 0..frames {
         assert_ne!(run(Law::NoMemoryAt(at)).0, Outcome::Value(15), "frame {at} was needed");
     }
@@ -134,9 +136,10 @@ fn an_allocator_that_panics_counts_as_one_without_memory() {
     }
 }
 
-/// Before, the panic unwound out of whatever was being freed: a scope then waited for ever, or the process ended.
+/// Regression: the panic unwound out of the code that freed memory. A scope then waited for ever, or the
+/// process aborted.
 #[test]
-fn an_allocator_that_panics_when_memory_comes_back_keeps_nobody_waiting() {
+fn an_allocator_that_panics_at_deallocate_blocks_nothing() {
     let frames = run(Law::NoMemoryAt(usize::MAX)).1;
     for at in 0..frames {
         assert_eq!(run(Law::PanicAtDeallocate(at)).0, Outcome::Value(15), "frame {at}");
@@ -145,7 +148,7 @@ fn an_allocator_that_panics_when_memory_comes_back_keeps_nobody_waiting() {
 }
 
 #[test]
-fn an_allocator_may_run_tasks_itself_while_it_is_asked() {
+fn an_allocator_may_run_tasks_while_it_is_called() {
     assert_eq!(run(Law::RunsTasksItself).0, Outcome::Value(15));
 }
 

@@ -1,5 +1,5 @@
-//! The default frame allocator does without the system, once it has frames. On its own: whoever else uses frames of a
-//! size in this process may have those that came back.
+//! The default frame allocator does not use the system once it has frames. Each test uses a size of its own:
+//! other code of the process that uses the same size may take the frames that came back.
 
 #![allow(unsafe_code)]
 
@@ -12,21 +12,21 @@ use std::thread;
 use convoke_core::frames::FrameAllocator;
 use convoke_testing::workshop::counting::{allocated, freed};
 
-/// How often this thread asks the system while it does `what`.
-fn asked(what: impl FnOnce()) -> usize {
+/// Returns how often this thread allocates from the system while it runs `what`.
+fn system_allocations(what: impl FnOnce()) -> usize {
     let before = allocated();
     what();
     allocated() - before
 }
 
-/// Whether frames are kept in this process: not under a memory checker.
-fn keeps_frames() -> bool {
+/// Returns true if frames are cached in this process: they are not under a memory checker.
+fn caches_frames() -> bool {
     std::env::var_os("CONVOKE_FRAME_CACHE").is_none_or(|value| value != "0")
 }
 
 #[test]
-fn a_frame_that_was_freed_is_the_next_one_without_the_system() {
-    if !keeps_frames() {
+fn a_freed_frame_is_reused_without_the_system() {
+    if !caches_frames() {
         return;
     }
     let frames = FrameAllocator::default();
@@ -35,28 +35,28 @@ fn a_frame_that_was_freed_is_the_next_one_without_the_system() {
         for _ in 0..count {
             let all: [_; 8] = std::array::from_fn(|_| frames.allocate(layout).unwrap());
             for frame in all {
-                // SAFETY: each came from there with this layout.
+                // SAFETY: it came from there with this layout, and is freed once.
                 unsafe { frames.deallocate(frame, layout) };
             }
         }
     };
     rounds(1);
-    assert_eq!(asked(|| rounds(1000)), 0);
+    assert_eq!(system_allocations(|| rounds(1000)), 0);
 }
 
 /// A frame on its way to another thread.
 struct Sent(NonNull<u8>);
 
-// SAFETY: a frame belongs to whoever has it.
+// SAFETY: a frame may be freed on any thread.
 unsafe impl Send for Sent {}
 
-/// One thread makes, another frees; what it freed comes back to the first.
+/// Makes frames on one thread and frees them on another: they come back to the first.
 #[test]
-fn frames_freed_elsewhere_come_back_without_the_system() {
+fn frames_freed_on_another_thread_come_back_without_the_system() {
     const IN_FLIGHT: usize = if cfg!(miri) { 100 } else { 1000 };
     const ROUNDS: usize = if cfg!(miri) { 15 } else { 100 };
     const WARM_UP: usize = 10;
-    if !keeps_frames() {
+    if !caches_frames() {
         return;
     }
     // No other test of this process uses this size.
@@ -69,20 +69,20 @@ fn frames_freed_elsewhere_come_back_without_the_system() {
         for (round, mut batch) in made.into_iter().enumerate() {
             let free = || {
                 for Sent(frame) in batch.drain(..) {
-                    // SAFETY: it came from there with this layout.
+                    // SAFETY: it came from there with this layout, and is freed once.
                     unsafe { frames.deallocate(frame, layout) };
                 }
             };
-            let asked = asked(free);
-            assert!(round < WARM_UP || asked == 0, "to free took {asked} allocations in round {round}");
+            let count = system_allocations(free);
+            assert!(round < WARM_UP || count == 0, "freeing took {count} allocations in round {round}");
             freed.send(batch).unwrap();
         }
     });
     let mut batch = Vec::with_capacity(IN_FLIGHT);
     for round in 0..ROUNDS {
         let make = || batch.extend((0..IN_FLIGHT).map(|_| Sent(frames.allocate(layout).unwrap())));
-        let asked = asked(make);
-        assert!(round < WARM_UP || asked == 0, "to make took {asked} allocations in round {round}");
+        let count = system_allocations(make);
+        assert!(round < WARM_UP || count == 0, "making took {count} allocations in round {round}");
         to_free.send(batch).unwrap();
         batch = back.recv().unwrap();
     }
@@ -91,8 +91,8 @@ fn frames_freed_elsewhere_come_back_without_the_system() {
 }
 
 #[test]
-fn a_thread_that_ends_leaves_its_frames_to_the_others() {
-    if !keeps_frames() {
+fn a_thread_that_ends_leaves_its_frames_to_other_threads() {
+    if !caches_frames() {
         return;
     }
     const SOME: usize = 8;
@@ -100,19 +100,19 @@ fn a_thread_that_ends_leaves_its_frames_to_the_others() {
         let (frames, layout) = (FrameAllocator::default(), Layout::from_size_align(size, 8).unwrap());
         let all: [_; SOME] = std::array::from_fn(|_| frames.allocate(layout).unwrap());
         for frame in all {
-            // SAFETY: each came from there with this layout.
+            // SAFETY: it came from there with this layout, and is freed once.
             unsafe { frames.deallocate(frame, layout) };
         }
     }
     thread::spawn(|| make_and_free(1000)).join().unwrap();
-    // So that this thread is ready to keep frames, of another size.
+    // Opens the cache of this thread, with another size.
     make_and_free(32);
-    assert_eq!(asked(|| make_and_free(1000)), 0);
+    assert_eq!(system_allocations(|| make_and_free(1000)), 0);
 }
 
 #[test]
-fn what_is_over_the_bound_goes_back_to_the_system() {
-    if !keeps_frames() {
+fn frames_above_the_bound_go_back_to_the_system() {
+    if !caches_frames() {
         return;
     }
     const SIZE: usize = 16 * 1024;
@@ -123,32 +123,32 @@ fn what_is_over_the_bound_goes_back_to_the_system() {
     let all = Vec::from_iter((0..MADE).map(|_| frames.allocate(layout).unwrap()));
     let before = freed();
     for frame in all {
-        // SAFETY: each came from there with this layout.
+        // SAFETY: it came from there with this layout, and is freed once.
         unsafe { frames.deallocate(frame, layout) };
     }
-    let kept = MADE - (freed() - before);
-    assert!(kept <= DEPOT + OWN, "{kept} frames of {SIZE} bytes were kept");
-    assert!(kept >= DEPOT, "only {kept} frames of {SIZE} bytes were kept");
+    let cached = MADE - (freed() - before);
+    assert!(cached <= DEPOT + OWN, "{cached} frames of {SIZE} bytes were cached");
+    assert!(cached >= DEPOT, "only {cached} frames of {SIZE} bytes were cached");
 }
 
-/// In a process of its own: the switch is looked at once.
+/// Runs in a process of its own, because the variable is read once.
 #[test]
-fn with_the_switch_off_each_frame_is_the_systems() {
-    if keeps_frames() {
+fn with_the_cache_off_each_frame_comes_from_the_system() {
+    if caches_frames() {
         let mut again = Command::new(std::env::current_exe().unwrap());
-        again.args(["--exact", "with_the_switch_off_each_frame_is_the_systems"]);
+        again.args(["--exact", "recycling::with_the_cache_off_each_frame_comes_from_the_system"]);
         let output = again.env("CONVOKE_FRAME_CACHE", "0").output().unwrap();
-        let said = String::from_utf8_lossy(&output.stdout);
-        assert!(output.status.success() && said.contains("1 passed"), "{said}");
+        let stdout = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success() && stdout.contains("1 passed"), "{stdout}");
         return;
     }
     let frames = FrameAllocator::default();
     let layout = Layout::new::<[u64; 21]>();
     let round = || {
         let frame = frames.allocate(layout).unwrap();
-        // SAFETY: it came from there with this layout.
+        // SAFETY: it came from there with this layout, and is freed once.
         unsafe { frames.deallocate(frame, layout) };
     };
     round();
-    assert_eq!(asked(|| (0..100).for_each(|_| round())), 100);
+    assert_eq!(system_allocations(|| (0..100).for_each(|_| round())), 100);
 }

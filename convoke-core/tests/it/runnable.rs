@@ -1,4 +1,4 @@
-//! Runnables and the queue that is linked through them.
+//! Runnables, and the queue that is linked through them.
 
 #![allow(unsafe_code)]
 
@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use convoke_core::raw::{Call, Header, RunQueue, Runnable, WorkKind};
 
-/// A piece of work that notes what it was asked to do, and frees itself.
+/// A piece of work that notes how it was called, and frees itself.
 #[repr(C)]
 struct Work {
     header: Header,
@@ -25,7 +25,8 @@ impl Diary {
             name,
             diary: self.clone(),
         });
-        // SAFETY: the header is the first field of a boxed work that stays until its function is called, which frees it.
+        // SAFETY: the header is the first field (`repr(C)`) of a boxed `Work`, which exists until `call`
+        // frees it.
         unsafe { Runnable::new(NonNull::from(Box::leak(work)).cast()) }
     }
 
@@ -43,10 +44,13 @@ impl Diary {
 }
 
 impl Work {
+    /// Notes the call and frees the work.
+    ///
     /// # Safety
     /// Called once, with the header of a boxed `Work`.
     unsafe fn call(header: NonNull<Header>, call: Call) {
-        // SAFETY: the header is the first field of a work whose box is ours now.
+        // SAFETY: the header is the first field (`repr(C)`) of a boxed `Work`, and this is the only call for
+        // it.
         let work = unsafe { Box::from_raw(header.cast::<Self>().as_ptr()) };
         work.diary.0.lock().unwrap().push((work.name, call));
     }
@@ -73,10 +77,10 @@ fn running_it_runs_it_and_dropping_it_stops_it() {
 }
 
 #[test]
-fn a_runnable_survives_its_address() {
+fn a_runnable_is_converted_to_an_address_and_back() {
     let diary = Diary::default();
     let raw = diary.work(1).into_raw();
-    // SAFETY: it came from `into_raw`, and there is no other.
+    // SAFETY: it came from `into_raw`, and there is no other runnable for it.
     unsafe { Runnable::from_raw(raw) }.run();
     diary.assert(&[(1, Call::Run)]);
 }
@@ -97,7 +101,7 @@ fn a_queue_is_first_in_first_out() {
 }
 
 #[test]
-fn appending_keeps_the_order_and_empties_the_other() {
+fn appending_preserves_the_order_and_empties_the_other_queue() {
     for (ours, theirs) in [(0, 0), (0, 2), (2, 0), (1, 1), (3, 2)] {
         let diary = Diary::default();
         let mut queue = diary.queue(0..ours);
@@ -114,17 +118,17 @@ fn appending_keeps_the_order_and_empties_the_other() {
 }
 
 #[test]
-fn a_chain_that_was_linked_newest_first_is_turned_round() {
+fn a_chain_that_is_linked_newest_first_is_reversed() {
     for length in [0, 1, 2, 5] {
         let diary = Diary::default();
         let mut newest = std::ptr::null_mut();
         for name in 0..length {
             let header = diary.work(name).into_raw();
-            // SAFETY: it came from `into_raw`, and we hold it.
+            // SAFETY: it came from `into_raw`, and we hold the runnable.
             unsafe { Runnable::set_link(header, newest) };
             newest = header.as_ptr();
         }
-        // SAFETY: all came from `into_raw`, and we give them up.
+        // SAFETY: all of them came from `into_raw`, and the queue takes them over.
         let mut queue = unsafe { RunQueue::from_newest_first(newest) };
         assert_eq!(queue.len(), length as usize);
         queue.push(diary.work(length));
@@ -134,7 +138,7 @@ fn a_chain_that_was_linked_newest_first_is_turned_round() {
 }
 
 #[test]
-fn dropping_a_queue_stops_what_is_left_in_order() {
+fn dropping_a_queue_stops_the_remaining_work_in_order() {
     let diary = Diary::default();
     let mut queue = diary.queue([1, 2, 3]);
     queue.pop().unwrap().run();

@@ -1,4 +1,4 @@
-//! The rules of sources and tokens, one by one, through the public doors.
+//! The rules of stop sources and tokens, one by one, through the public interface.
 
 #![allow(unsafe_code)]
 
@@ -23,13 +23,13 @@ fn a_stop_is_requested_once_and_keeps_its_first_reason() {
 }
 
 #[test]
-fn every_reason_is_kept_and_said() {
-    for (reason, said) in [
+fn every_reason_is_stored_and_displayed() {
+    for (reason, text) in [
         (StopReason::Requested, "stop requested"),
         (StopReason::Deadline, "deadline passed"),
-        (StopReason::Sibling, "work beside it ended early"),
-        (StopReason::Lost, "work beside it was faster"),
-        (StopReason::Abandoned, "nobody waits for it any more"),
+        (StopReason::Sibling, "a sibling ended early"),
+        (StopReason::Lost, "a sibling was faster"),
+        (StopReason::Abandoned, "its result is not wanted any more"),
         (StopReason::Shutdown, "shutting down"),
         (StopReason::Signal(15), "signal 15"),
         (StopReason::Named("lunch"), "lunch"),
@@ -37,8 +37,8 @@ fn every_reason_is_kept_and_said() {
         let source = StopSource::new();
         let child = source.token().child();
         source.request_stop(reason);
-        assert_eq!(child.token().reason(), Some(reason), "a child is told the parent's reason");
-        assert_eq!(reason.to_string(), said);
+        assert_eq!(child.token().reason(), Some(reason), "a child gets the parent's reason");
+        assert_eq!(reason.to_string(), text);
     }
 }
 
@@ -50,7 +50,7 @@ fn dropping_the_source_requests_nothing() {
 }
 
 #[test]
-fn the_token_of_nobody_costs_nothing() {
+fn the_token_of_no_source_costs_nothing() {
     const NEVER: StopToken = StopToken::never();
     assert!(!NEVER.stop_possible() && !NEVER.stop_requested());
     assert_eq!((NEVER.reason(), NEVER.deadline()), (None, None));
@@ -60,24 +60,24 @@ fn the_token_of_nobody_costs_nothing() {
         let token = NEVER.clone();
         let callback = pin!(token.as_ref().on_stop(|_| unreachable!()));
         callback.as_ref().register();
-        assert!(format_free_debug_is_unregistered(&callback), "nobody to register with");
+        assert!(format_free_debug_is_unregistered(&callback), "there is no source to register with");
         _ = token.as_ref().to_token();
     });
     assert_eq!(count, 0);
 }
 
-/// Whether the callback says that it is not registered, without allocating.
+/// Returns true if the callback shows that it is not registered, without allocating.
 fn format_free_debug_is_unregistered(callback: &impl std::fmt::Debug) -> bool {
-    struct Finds(bool);
-    impl std::fmt::Write for Finds {
+    struct Search(bool);
+    impl std::fmt::Write for Search {
         fn write_str(&mut self, text: &str) -> std::fmt::Result {
             self.0 |= text.contains("false");
             Ok(())
         }
     }
-    let mut finds = Finds(false);
-    std::fmt::write(&mut finds, format_args!("{callback:?}")).unwrap();
-    finds.0
+    let mut search = Search(false);
+    std::fmt::write(&mut search, format_args!("{callback:?}")).unwrap();
+    search.0
 }
 
 #[test]
@@ -91,7 +91,7 @@ fn tokens_are_equal_if_they_are_of_one_source() {
 }
 
 #[test]
-fn the_nearer_deadline_counts() {
+fn the_earlier_deadline_counts() {
     let now = Instant::now();
     let (soon, late) = (now + Duration::from_secs(1), now + Duration::from_secs(2));
     assert_eq!(StopSource::new().token().deadline(), None);
@@ -105,18 +105,18 @@ fn the_nearer_deadline_counts() {
     assert_eq!(StopSource::child_with_deadline(&free, soon).token().deadline(), Some(soon));
     assert_eq!(StopSource::child_with_deadline(&StopToken::never(), soon).token().deadline(), Some(soon));
     let in_place = InPlaceStop::new(Some(soon));
-    // SAFETY: it does not move.
+    // SAFETY: `in_place` is a local that does not move from here on.
     assert_eq!(unsafe { in_place.token() }.to_token().deadline(), Some(soon));
 }
 
 #[test]
-fn a_passed_deadline_alone_stops_nothing() {
+fn a_deadline_that_has_passed_stops_nothing_by_itself() {
     let source = StopSource::with_deadline(Instant::now());
-    assert!(!source.stop_requested(), "whoever owns a clock makes the request");
+    assert!(!source.stop_requested(), "a source has no clock: other code makes the request");
 }
 
 #[test]
-fn children_stop_with_the_parent_and_never_the_other_way() {
+fn children_stop_with_the_parent_and_not_the_other_way_round() {
     let parent = StopSource::new();
     let (one, two) = (parent.token().child(), StopSource::child_of(&parent.token()));
     let grandchild = one.token().child();
@@ -129,21 +129,21 @@ fn children_stop_with_the_parent_and_never_the_other_way() {
 }
 
 #[test]
-fn a_child_of_a_stopped_parent_is_born_stopped() {
+fn a_child_of_a_stopped_parent_is_created_stopped() {
     let parent = StopSource::new();
     parent.request_stop(StopReason::Deadline);
     assert_eq!(parent.token().child().token().reason(), Some(StopReason::Deadline));
 }
 
 #[test]
-fn a_child_of_nobody_stops_alone() {
+fn a_child_of_no_source_stops_alone() {
     let child = StopToken::never().child();
     assert!(child.token().stop_possible());
     assert!(child.request_stop(StopReason::Requested));
 }
 
 #[test]
-fn a_token_of_a_child_keeps_listening_after_its_source_is_gone() {
+fn a_token_of_a_child_stays_linked_after_its_source_is_dropped() {
     let parent = StopSource::new();
     let token = parent.token().child().token();
     parent.request_stop(StopReason::Shutdown);
@@ -151,7 +151,7 @@ fn a_token_of_a_child_keeps_listening_after_its_source_is_gone() {
 }
 
 #[test]
-fn a_child_that_is_gone_is_told_nothing_and_leaks_nothing() {
+fn a_child_that_was_dropped_is_not_called_and_leaks_nothing() {
     let parent = StopSource::new();
     for _ in 0..3 {
         drop(parent.token().child());

@@ -1,4 +1,4 @@
-//! The rules of stop callbacks, one by one, through the public doors.
+//! The rules of stop callbacks, one by one, through the public interface.
 
 #![allow(unsafe_code)]
 
@@ -14,7 +14,7 @@ use convoke_sender::raw::Children;
 
 use convoke_testing::workshop::counting::allocations;
 
-/// What the callbacks of a test have said, in order.
+/// The notes of the callbacks of a test, in order.
 #[derive(Clone, Default)]
 struct Diary(Arc<Mutex<Vec<String>>>);
 
@@ -23,7 +23,7 @@ impl Diary {
         self.0.lock().unwrap().push(text.into());
     }
 
-    /// A callback that notes its name and the reason.
+    /// Registers a callback that notes its name and the reason.
     fn on_stop(&self, token: &StopToken, name: &'static str) -> Pin<Box<OwnedStopCallback<Call>>> {
         let diary = self.clone();
         let call: Call = Box::new(move |reason| diary.note(format!("{name}: {reason}")));
@@ -39,35 +39,36 @@ impl Diary {
 }
 
 type Call = Box<dyn FnOnce(StopReason) + Send>;
-type Place = Arc<Mutex<Option<Pin<Box<OwnedStopCallback<Call>>>>>>;
+type Holder = Arc<Mutex<Option<Pin<Box<OwnedStopCallback<Call>>>>>>;
 
 #[test]
-fn callbacks_run_once_newest_first_on_the_thread_that_asks() {
+fn callbacks_run_once_newest_first_on_the_thread_of_the_request() {
     let (source, diary) = (StopSource::new(), Diary::default());
     let token = source.token();
     let _callbacks = ["oldest", "middle", "newest"].map(|name| diary.on_stop(&token, name));
-    let asking = {
+    let (callback_thread, requester) = {
         let (token, diary) = (token.clone(), diary.clone());
-        let threads = Arc::new(Mutex::new(None));
-        let thread_of_the_callback = threads.clone();
+        let callback_thread = Arc::new(Mutex::new(None));
+        let record = callback_thread.clone();
         let callback = Box::pin(token.on_stop(move |_| {
-            *thread_of_the_callback.lock().unwrap() = Some(thread::current().id());
+            *record.lock().unwrap() = Some(thread::current().id());
             diary.note("thread");
         }));
         callback.as_ref().register();
         let source = source.clone();
-        let asker = thread::spawn(move || (source.request_stop(StopReason::Lost), thread::current().id()));
-        let (first, asker) = asker.join().unwrap();
+        let requester =
+            thread::spawn(move || (source.request_stop(StopReason::Lost), thread::current().id()));
+        let (first, requester) = requester.join().unwrap();
         assert!(first);
-        (threads.lock().unwrap().unwrap(), asker)
+        (callback_thread.lock().unwrap().unwrap(), requester)
     };
-    assert_eq!(asking.0, asking.1);
+    assert_eq!(callback_thread, requester);
     assert!(!source.request_stop(StopReason::Requested));
     diary.assert(&[
         "thread",
-        "newest: work beside it was faster",
-        "middle: work beside it was faster",
-        "oldest: work beside it was faster",
+        "newest: a sibling was faster",
+        "middle: a sibling was faster",
+        "oldest: a sibling was faster",
     ]);
 }
 
@@ -76,10 +77,10 @@ fn a_callback_registered_too_late_runs_at_once_and_once() {
     let (source, diary) = (StopSource::new(), Diary::default());
     source.request_stop(StopReason::Abandoned);
     let callback = diary.on_stop(&source.token(), "late");
-    diary.assert(&["late: nobody waits for it any more"]);
+    diary.assert(&["late: its result is not wanted any more"]);
     callback.as_ref().register();
     drop(callback);
-    diary.assert(&["late: nobody waits for it any more"]);
+    diary.assert(&["late: its result is not wanted any more"]);
 }
 
 #[test]
@@ -102,7 +103,7 @@ fn a_callback_that_was_dropped_or_never_registered_does_not_run() {
 }
 
 #[test]
-fn a_callback_gives_up_what_it_holds_when_it_is_dropped_unrun() {
+fn a_callback_drops_its_closure_when_it_is_dropped_unrun() {
     let held = Arc::new(());
     let source = StopSource::new();
     let own = held.clone();
@@ -114,7 +115,7 @@ fn a_callback_gives_up_what_it_holds_when_it_is_dropped_unrun() {
 }
 
 #[test]
-fn a_panic_keeps_no_other_callback_from_running_and_goes_on_at_the_requester() {
+fn a_panic_lets_the_other_callbacks_run_and_resumes_at_the_requester() {
     let (source, diary) = (StopSource::new(), Diary::default());
     let token = source.token();
     let child = token.child();
@@ -127,14 +128,14 @@ fn a_panic_keeps_no_other_callback_from_running_and_goes_on_at_the_requester() {
     let _newest = diary.on_stop(&token, "newest");
     let panic = catch_unwind(AssertUnwindSafe(|| source.request_stop(StopReason::Requested))).unwrap_err();
     assert_eq!(panic.downcast_ref::<&str>(), Some(&"the first panic"));
-    // The child was made, and so linked, before `oldest` was registered.
+    // The child was created, and so linked, before `oldest` was registered.
     diary.assert(&["newest: stop requested", "oldest: stop requested", "below: stop requested"]);
     assert!(!source.request_stop(StopReason::Requested), "the request was made");
     drop(diary.on_stop(&token, "late"));
 }
 
 #[test]
-fn a_panic_below_goes_on_above() {
+fn a_panic_in_a_child_resumes_at_the_parent() {
     let parent = StopSource::new();
     let child = parent.token().child();
     let callback = pin!(child.token().on_stop(|_| panic!("below")));
@@ -176,7 +177,8 @@ fn dropping_a_callback_waits_for_it_on_another_thread() {
         let (inside, dropping, ended) = (inside.clone(), dropping.clone(), ended.clone());
         Box::pin(source.token().on_stop(move |_| {
             inside.wait();
-            // The other thread is about to drop us. It may be as slow as it likes: the drop returns after `ended`.
+            // The other thread is about to drop the callback. However slow it is, the drop returns after
+            // `ended`.
             dropping.wait();
             for _ in 0..100 {
                 thread::yield_now();
@@ -222,8 +224,8 @@ fn dropping_another_callback_does_not_wait_for_the_one_that_runs() {
 fn a_callback_may_drop_itself_and_others() {
     let (source, diary) = (StopSource::new(), Diary::default());
     let token = source.token();
-    let other: Place = Arc::new(Mutex::new(Some(diary.on_stop(&token, "other"))));
-    let own: Place = Arc::default();
+    let other: Holder = Arc::new(Mutex::new(Some(diary.on_stop(&token, "other"))));
+    let own: Holder = Arc::default();
     let call: Call = {
         let (own, other, diary) = (own.clone(), other.clone(), diary.clone());
         Box::new(move |_| {
@@ -244,13 +246,13 @@ fn a_callback_may_drop_itself_and_others() {
 fn a_callback_registered_inside_a_callback_runs_at_once() {
     let (source, diary) = (StopSource::new(), Diary::default());
     let token = source.token();
-    let kept: Place = Arc::default();
+    let holder: Holder = Arc::default();
     let _oldest = diary.on_stop(&token, "oldest");
     let callback = {
-        let (token, diary, kept) = (token.clone(), diary.clone(), kept.clone());
+        let (token, diary, holder) = (token.clone(), diary.clone(), holder.clone());
         Box::pin(source.token().on_stop(move |_| {
             diary.note("before");
-            *kept.lock().unwrap() = Some(diary.on_stop(&token, "inner"));
+            *holder.lock().unwrap() = Some(diary.on_stop(&token, "inner"));
             diary.note("after");
         }))
     };
@@ -277,12 +279,12 @@ fn a_callback_may_request_the_same_stop_again() {
 #[test]
 fn a_callback_may_drop_the_last_source_and_token() {
     let source = StopSource::new();
-    let place: Place = Arc::default();
+    let holder: Holder = Arc::default();
     let all: Arc<Mutex<Option<StopSource>>> = Arc::new(Mutex::new(Some(source.clone())));
     let call: Call = {
-        let (place, all) = (place.clone(), all.clone());
+        let (holder, all) = (holder.clone(), all.clone());
         Box::new(move |_| {
-            drop(place.lock().unwrap().take());
+            drop(holder.lock().unwrap().take());
             drop(all.lock().unwrap().take());
         })
     };
@@ -290,12 +292,12 @@ fn a_callback_may_drop_the_last_source_and_token() {
     let callback = Box::pin(child.token().on_stop(call));
     callback.as_ref().register();
     drop(child);
-    *place.lock().unwrap() = Some(callback);
+    *holder.lock().unwrap() = Some(callback);
     assert!(source.request_stop(StopReason::Requested));
-    assert!(place.lock().unwrap().is_none() && all.lock().unwrap().is_none());
+    assert!(holder.lock().unwrap().is_none() && all.lock().unwrap().is_none());
 }
 
-/// Compiles only if the type is not `Sync`: else there are two ways to understand the line below.
+/// Compiles only if the type is not `Sync`: otherwise the call is ambiguous.
 trait AmbiguousIfSync<A> {
     fn is_not_sync() {}
 }
@@ -304,7 +306,7 @@ impl<T: ?Sized> AmbiguousIfSync<()> for T {}
 impl<T: ?Sized + Sync> AmbiguousIfSync<u8> for T {}
 
 #[test]
-fn a_callback_is_registered_by_its_owner_alone() {
+fn a_callback_cannot_be_shared_between_threads() {
     <StopCallback<'static, fn(StopReason)> as AmbiguousIfSync<_>>::is_not_sync();
     <OwnedStopCallback<fn(StopReason)> as AmbiguousIfSync<_>>::is_not_sync();
 }
@@ -322,7 +324,7 @@ fn neither_registering_nor_removing_nor_running_a_callback_allocates() {
     });
     assert_eq!(count, 0, "registering and removing");
     let own = ran.clone();
-    // The first look at one's own thread may allocate; that is the thread's and not ours.
+    // The first call on a thread may allocate the thread's handle, which is not counted here.
     _ = thread::current().id();
     let count = allocations(|| {
         let callback = pin!(token.as_ref().on_stop(move |_| own.store(true, Ordering::Relaxed)));
@@ -333,10 +335,10 @@ fn neither_registering_nor_removing_nor_running_a_callback_allocates() {
 }
 
 #[test]
-fn a_source_in_place_allocates_only_for_a_token_to_keep() {
+fn a_source_in_place_allocates_only_for_an_owned_token() {
     let count = allocations(|| {
         let stop = InPlaceStop::new(None);
-        // SAFETY: it does not move.
+        // SAFETY: `stop` is a local that does not move from here on.
         let token = unsafe { stop.token() };
         let callback = pin!(token.on_stop(|_| ()));
         callback.as_ref().register();
@@ -345,9 +347,9 @@ fn a_source_in_place_allocates_only_for_a_token_to_keep() {
     assert_eq!(count, 0);
     let in_place = Box::new(InPlaceStop::new(None));
     in_place.request_stop(StopReason::Lost);
-    // SAFETY: it stays in its box.
+    // SAFETY: the source does not move out of its box.
     let token = unsafe { in_place.token() }.to_token();
-    // SAFETY: as above.
+    // SAFETY: the source does not move out of its box.
     assert_eq!(token, unsafe { in_place.token() }.to_token());
     drop(in_place);
     assert_eq!(token.reason(), Some(StopReason::Lost));
@@ -372,7 +374,7 @@ fn ten_thousand_callbacks_are_removed_in_any_order() {
     let mut left: Vec<usize> = callbacks.iter().map(|(number, _)| *number).collect();
     left.sort_unstable_by(|a, b| b.cmp(a));
     source.request_stop(StopReason::Requested);
-    assert_eq!(*ran.lock().unwrap(), left, "those that are left run, newest first");
+    assert_eq!(*ran.lock().unwrap(), left, "the callbacks that are left run, newest first");
 }
 
 #[test]
@@ -385,19 +387,19 @@ fn callbacks_come_and_go_on_many_threads_while_a_stop_is_requested() {
                 let (token, ran, started) = (source.token(), ran.clone(), &started);
                 scope.spawn(move || {
                     started.wait();
-                    let mut told = 0;
-                    while told == 0 {
-                        let (tell, heard) = mpsc::channel();
+                    let mut stopped = false;
+                    while !stopped {
+                        let (call, called) = mpsc::channel();
                         let ran = ran.clone();
                         let callback = pin!(token.as_ref().on_stop(move |_| {
                             ran.fetch_add(1, Ordering::Relaxed);
-                            tell.send(()).unwrap();
+                            call.send(()).unwrap();
                         }));
                         callback.as_ref().register();
-                        // Stopped already, or in this moment: then it runs before the drop returns.
-                        told = usize::from(token.stop_requested());
-                        if told == 1 {
-                            heard.recv().unwrap();
+                        // If a stop was requested by now, the callback runs before the drop returns.
+                        stopped = token.stop_requested();
+                        if stopped {
+                            called.recv().unwrap();
                         }
                     }
                 });
@@ -410,12 +412,12 @@ fn callbacks_come_and_go_on_many_threads_while_a_stop_is_requested() {
 }
 
 #[test]
-fn a_panicking_callback_keeps_no_child_from_coming_home() {
+fn a_panicking_callback_keeps_no_child_from_arriving() {
     use std::ptr::NonNull;
 
     static FINISHED: AtomicUsize = AtomicUsize::new(0);
     unsafe fn finish(children: NonNull<()>) {
-        // SAFETY: the owner is the `Children` below, which are all home.
+        // SAFETY: the owner is the `Children` below, which have all arrived.
         let panic = unsafe { children.cast::<Children>().as_ref().take_panic() };
         FINISHED.fetch_add(1 + 10 * usize::from(panic.is_some()), Ordering::Relaxed);
     }
@@ -425,8 +427,8 @@ fn a_panicking_callback_keeps_no_child_from_coming_home() {
         let token = above.token();
         let children = pin!(Children::new(1));
         let owner = NonNull::from(&*children).cast();
-        // SAFETY: the children are pinned, armed once and before any is started; the token outlives them. Both counts
-        // are given back below.
+        // SAFETY: the children are pinned, and armed once and before any of them is started. The token
+        // outlives them. Both counts are given back by `arrive` below.
         unsafe {
             let stop = children.arm(token.as_ref(), owner, finish);
             children.link(token.as_ref());
@@ -435,8 +437,8 @@ fn a_panicking_callback_keeps_no_child_from_coming_home() {
             if by_a_child {
                 children.request_stop(StopReason::Sibling);
             } else {
-                let asked = catch_unwind(AssertUnwindSafe(|| above.request_stop(StopReason::Requested)));
-                assert!(asked.is_err(), "the panic goes on at the requester");
+                let request = catch_unwind(AssertUnwindSafe(|| above.request_stop(StopReason::Requested)));
+                assert!(request.is_err(), "the panic resumes at the requester");
             }
             drop(callback);
             Children::arrive(NonNull::from(&*children), owner, finish);

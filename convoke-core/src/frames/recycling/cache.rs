@@ -1,5 +1,9 @@
-//! The freed frames that a thread keeps for itself: for each class a magazine that it works with, and one in reserve,
-//! so that a thread on the edge between a full and an empty one does not go to the depot each time.
+//! The frames that a thread caches: for each class a magazine in use and one in reserve. With a reserve, a
+//! thread at the border between a full and an empty magazine does not go to the depot each time.
+//!
+//! 1. A rack holds magazines of its class only.
+//! 2. `floor <= top <= ceiling`, all in the slots of the magazine in use, or all null. The slots from `floor`
+//!    to `top` hold frames.
 //!
 //! The thread-locals are `std`'s also in a model: they only lead to memory.
 
@@ -16,13 +20,14 @@ use super::depot;
 use super::magazine::{Magazine, Slot};
 use crate::frames::system;
 
-/// The name of the variable that turns the keeping of frames off, if it is `0`.
+/// The environment variable that turns the cache off if it is `0`.
 const SWITCH: &str = "CONVOKE_FRAME_CACHE";
 
 thread_local! {
-    /// Without a destructor: it can be asked as long as the thread lives, and without a question whether it is there.
+    /// Has no destructor: so it can be accessed as long as the thread lives, and without a check whether it
+    /// still exists.
     static CACHE: Cache = const { Cache::new() };
-    /// Its destructor, touched when the first frame is kept.
+    /// Closes the cache in its destructor. Accessed when the first frame is cached.
     static AT_EXIT: CloseAtExit = const { CloseAtExit };
 }
 
@@ -31,17 +36,17 @@ struct Cache {
     state: Cell<State>,
 }
 
-/// Frames are kept only in a cache that is open.
+/// The state of a cache. Frames are cached only while it is open.
 #[derive(Clone, Copy, PartialEq)]
 enum State {
     New,
     Open,
-    /// The thread ends: what is freed from now on goes to the system.
+    /// The thread ends: frames that are freed from now on go to the system.
     Closed,
 }
 
-/// What a thread has of one class. The magazine in use is a stack between two borders; without one, all three are
-/// null: then there is neither a frame to take nor room to put one, and the slow path is asked.
+/// The frames of one class that a thread caches: rule 2. If there is no magazine, all three pointers are
+/// null: then both `pop` and `push` fail, and the slow path is taken.
 struct Rack {
     top: Cell<*mut Slot>,
     floor: Cell<*mut Slot>,
@@ -50,11 +55,11 @@ struct Rack {
     reserve: Cell<Option<Magazine>>,
 }
 
-/// A frame of this class; `layout` is one of it.
+/// Takes a frame of this class; `layout` belongs to it.
 #[inline]
 pub(super) fn take(class: Class, layout: Layout) -> Option<NonNull<u8>> {
     CACHE.with(|cache| {
-        // SAFETY: the number of a class is less than `CLASSES`.
+        // SAFETY: the number of a class is less than `CLASSES`, the length of `racks`.
         let rack = unsafe { cache.racks.get_unchecked(class.number()) };
         match rack.pop() {
             Some(frame) => Some(frame),
@@ -70,20 +75,21 @@ pub(super) fn take(class: Class, layout: Layout) -> Option<NonNull<u8>> {
 #[inline]
 pub(super) unsafe fn put(class: Class, frame: NonNull<u8>, layout: Layout) {
     CACHE.with(|cache| {
-        // SAFETY: the number of a class is less than `CLASSES`.
+        // SAFETY: the number of a class is less than `CLASSES`, the length of `racks`.
         let rack = unsafe { cache.racks.get_unchecked(class.number()) };
         if !rack.push(frame) {
-            // SAFETY: the caller's.
+            // SAFETY: the contract of this function.
             unsafe { cache.put_slowly(class, frame, layout) };
         }
     });
 }
 
-/// Whether frames are kept at all. One answer for the whole life of the process: without keeping, frames have the
-/// exact size that was asked for, and nobody may take them for others.
-fn keeps() -> bool {
-    static KEEPS: OnceLock<bool> = OnceLock::new();
-    *KEEPS.get_or_init(|| std::env::var_os(SWITCH).is_none_or(|value| value != "0"))
+/// Returns true if frames are cached at all. The answer is the same for the whole life of the process:
+/// without the cache, frames have exactly the size that was asked for, and must not be taken for frames of a
+/// class.
+fn is_on() -> bool {
+    static ON: OnceLock<bool> = OnceLock::new();
+    *ON.get_or_init(|| std::env::var_os(SWITCH).is_none_or(|value| value != "0"))
 }
 
 impl Cache {
@@ -91,11 +97,11 @@ impl Cache {
         Self { racks: [const { Rack::new() }; CLASSES], state: Cell::new(State::New) }
     }
 
-    /// The magazine in use is empty.
+    /// Takes a frame when the magazine in use is empty.
     #[cold]
     #[inline(never)]
     fn take_slowly(&self, class: Class, layout: Layout) -> Option<NonNull<u8>> {
-        if !keeps() {
+        if !is_on() {
             return system::allocate(layout);
         }
         let rack = &self.racks[class.number()];
@@ -105,26 +111,27 @@ impl Cache {
         system::allocate(class.layout())
     }
 
-    /// The magazine in use is full.
+    /// Puts a frame back when the magazine in use is full.
     ///
     /// # Safety
     /// As [`put`].
     #[cold]
     #[inline(never)]
     unsafe fn put_slowly(&self, class: Class, frame: NonNull<u8>, layout: Layout) {
-        // SAFETY: the caller's; `take_slowly` chose the layout by the same question.
+        // SAFETY: the contract of `put`. `take_slowly` has chosen the layout by the same condition.
         unsafe {
-            if !keeps() {
+            if !is_on() {
                 return system::deallocate(frame, layout);
             }
             let rack = &self.racks[class.number()];
-            if !(self.is_open() && rack.make_room(class) && rack.push(frame)) {
+            if !(self.is_open() && rack.load_empty(class) && rack.push(frame)) {
                 system::deallocate(frame, class.layout());
             }
         }
     }
 
-    /// Opens the cache if it is new, and sees to it that it is closed when the thread ends.
+    /// Opens the cache if it is new, and makes sure that it is closed when the thread ends. Returns true if
+    /// it is open.
     fn is_open(&self) -> bool {
         if self.state.get() == State::New {
             let will_close = AT_EXIT.try_with(|_| ()).is_ok();
@@ -133,13 +140,13 @@ impl Cache {
         self.state.get() == State::Open
     }
 
-    /// Gives all to the depot.
+    /// Closes the cache: moves all its frames to the depot.
     fn close(&self) {
         self.state.set(State::Closed);
         for class in Class::all() {
             let rack = &self.racks[class.number()];
             for magazine in [rack.unload(), rack.reserve.take()].into_iter().flatten() {
-                // SAFETY: a rack holds magazines of its class.
+                // SAFETY: rule 1: the magazines are of this class.
                 unsafe {
                     let left =
                         if magazine.len > 0 { depot::give_filled(class, magazine) } else { Some(magazine) };
@@ -152,7 +159,7 @@ impl Cache {
     }
 }
 
-/// Closes the thread's cache.
+/// Closes the cache of the thread when it is dropped.
 struct CloseAtExit;
 
 impl Drop for CloseAtExit {
@@ -177,7 +184,7 @@ impl Rack {
         if top == self.floor.get() {
             return None;
         }
-        // SAFETY: the top is above the floor, in the magazine's slots, and all below it were written.
+        // SAFETY: rule 2: `top` is above `floor`, so the slot below it exists and holds a frame.
         unsafe {
             let top = top.sub(1);
             self.top.set(top);
@@ -191,7 +198,7 @@ impl Rack {
         if top == self.ceiling.get() {
             return false;
         }
-        // SAFETY: the top is below the ceiling, in the magazine's slots.
+        // SAFETY: rule 2: `top` is below `ceiling`, so the slot exists.
         unsafe {
             top.write(frame);
             self.top.set(top.add(1));
@@ -199,12 +206,12 @@ impl Rack {
         true
     }
 
-    /// Loads a magazine with frames, from the reserve or from the depot; false if there is none. The one in use is
-    /// empty, or there is none.
+    /// Loads a magazine with frames, from the reserve or the depot. Returns false if there is none. The
+    /// magazine in use is empty, or there is none.
     fn refill(&self, class: Class) -> bool {
         let filled = match self.reserve.take() {
             Some(filled) if filled.len > 0 => filled,
-            // SAFETY: a rack holds magazines of its class, and this one is empty.
+            // SAFETY: rule 1: the reserve is of this class. It is empty, or the arm above would have matched.
             empty => match unsafe { depot::take_filled(class, empty) } {
                 Ok(filled) => filled,
                 Err(empty) => {
@@ -218,11 +225,12 @@ impl Rack {
         true
     }
 
-    /// Loads a magazine that is empty; false if there is no memory for one. The one in use is full, or there is none.
-    fn make_room(&self, class: Class) -> bool {
+    /// Loads an empty magazine. Returns false if there is no memory for one. The magazine in use is full, or
+    /// there is none.
+    fn load_empty(&self, class: Class) -> bool {
         let empty = match self.reserve.take() {
             Some(filled) if filled.len > 0 => {
-                // SAFETY: a rack holds magazines of its class.
+                // SAFETY: rule 1: the reserve is of this class.
                 unsafe { depot::give_filled(class, filled) }.or_else(|| Magazine::new(class))
             }
             Some(empty) => Some(empty),
@@ -237,7 +245,7 @@ impl Rack {
     fn load(&self, class: Class, magazine: Magazine) {
         let floor = magazine.slots.as_ptr();
         self.floor.set(floor);
-        // SAFETY: a magazine has so many slots, and no more frames than slots.
+        // SAFETY: a magazine of this class has `class.magazine()` slots, and `len` is not larger.
         unsafe {
             self.top.set(floor.add(magazine.len));
             self.ceiling.set(floor.add(class.magazine()));
@@ -247,7 +255,7 @@ impl Rack {
     fn unload(&self) -> Option<Magazine> {
         let slots = NonNull::new(self.floor.replace(ptr::null_mut()))?;
         self.ceiling.set(ptr::null_mut());
-        // SAFETY: both are in the slots of one magazine, the top not below the floor.
+        // SAFETY: rule 2: both are in the slots of one magazine, and `top` is not below `floor`.
         let len = unsafe { self.top.replace(ptr::null_mut()).offset_from_unsigned(slots.as_ptr()) };
         Some(Magazine { slots, len })
     }

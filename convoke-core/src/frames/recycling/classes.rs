@@ -1,37 +1,37 @@
-//! Sizes of frames, in classes: fine steps where most frames are, four to a doubling above.
+//! Size classes of frames: fine steps where most frames are, four to a doubling above.
 
 use core::alloc::Layout;
 
-/// Up to here the classes are `FINE_STEP` apart.
+/// Up to this size the classes are `FINE_STEP` apart.
 const FINE_MAX: usize = 512;
 const FINE_STEP: usize = 16;
 const FINE_CLASSES: usize = FINE_MAX / FINE_STEP;
-/// What is larger goes to the system: it is rare, and filling it costs more than allocating it.
+/// Larger frames go to the system: they are rare, and filling them costs more than allocating them.
 const MAX_SIZE: usize = 16 * 1024;
-/// What is aligned more strictly goes to the system: for a class of its own it would have to be as frequent as the
-/// others, and frames with such a field are not.
+/// Frames with a larger alignment go to the system: they are too rare to have classes of their own.
 const MAX_ALIGN: usize = 16;
-/// Steps from one power of two to the next.
+/// The number of classes between two powers of two.
 const COARSE_STEPS: usize = 4;
 const COARSE_CLASSES: usize = COARSE_STEPS * (MAX_SIZE.ilog2() - FINE_MAX.ilog2()) as usize;
 
-/// How many classes there are.
+/// The number of classes.
 pub(super) const CLASSES: usize = FINE_CLASSES + COARSE_CLASSES;
 
-/// A magazine holds so many bytes of frames, in so many frames.
+/// A magazine holds frames of this many bytes in all, but at least `MAGAZINE_MIN` and at most `MAGAZINE_MAX`
+/// frames.
 const MAGAZINE_BYTES: usize = 32 * 1024;
 const MAGAZINE_MIN: usize = 4;
 const MAGAZINE_MAX: usize = 64;
 
-/// All frames of a class are of one size. Its number is less than [`CLASSES`]: only `of` and `all` make one.
+/// A size class. Its number is less than [`CLASSES`]: only `of` and `all` create one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Class(usize);
 
 impl Class {
-    /// The class of this layout; `None` if the system is to serve it, as it is for a size of zero.
+    /// Returns the class of this layout, or `None` if the system serves it. That includes a size of zero.
     #[inline]
     pub(super) const fn of(layout: Layout) -> Option<Self> {
-        // One less, so that zero becomes the largest of all.
+        // Minus one, so that zero wraps to the largest number.
         let last = layout.size().wrapping_sub(1);
         if layout.align() > MAX_ALIGN || last >= MAX_SIZE {
             None
@@ -53,7 +53,7 @@ impl Class {
         self.0
     }
 
-    /// The size of its frames.
+    /// Returns the size of its frames.
     pub(super) const fn size(self) -> usize {
         match self.0.checked_sub(FINE_CLASSES) {
             None => (self.0 + 1) * FINE_STEP,
@@ -64,7 +64,7 @@ impl Class {
         }
     }
 
-    /// How its frames are asked of the system.
+    /// Returns the layout by which its frames are allocated from the system.
     pub(super) const fn layout(self) -> Layout {
         match Layout::from_size_align(self.size(), MAX_ALIGN) {
             Ok(layout) => layout,
@@ -72,7 +72,7 @@ impl Class {
         }
     }
 
-    /// How many of its frames fill a magazine.
+    /// Returns the number of frames in a full magazine.
     pub(super) const fn magazine(self) -> usize {
         let fitting = MAGAZINE_BYTES / self.size();
         if fitting < MAGAZINE_MIN {
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_frame_is_in_no_class() {
+    fn sizes_and_alignments_that_the_system_serves_have_no_class() {
         assert_eq!((of(0), of(MAX_SIZE + 1)), (None, None));
         assert_eq!(Class::of(Layout::from_size_align(64, 2 * MAX_ALIGN).unwrap()), None);
     }

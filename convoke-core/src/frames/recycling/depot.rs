@@ -1,6 +1,7 @@
-//! Where threads pass each other whole magazines of freed frames: one lock for many frames.
+//! The exchange of whole magazines of freed frames between threads: one lock operation for many frames.
 //!
-//! The locks and counts are `std`'s also in a model: the depot is a static, and under a lock there is nothing to model.
+//! The locks and counts are `std`'s also in a model: the depot is a static, and under a lock there is nothing
+//! to model.
 
 #![allow(unsafe_code)]
 
@@ -10,39 +11,40 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use super::classes::{CLASSES, Class};
 use super::magazine::Magazine;
 
-/// So many bytes of frames of each class are kept; what is over goes back to the system. Not one bound for all classes:
-/// a burst of one would leave no room for the others. The magazines that were emptied meanwhile are kept for the next
-/// frames, and are not counted: they are small.
+/// The bytes of frames that are cached for each class; the rest goes back to the system. Not one bound for
+/// all classes: a burst of one class would leave nothing for the others. Empty magazines are cached for the
+/// next frames and do not count: they are small.
 const DEPOT_BYTES: usize = 4 * 1024 * 1024;
 
 static DEPOTS: [Depot; CLASSES] = [const { Depot::new() }; CLASSES];
 
-/// The magazines of one class that no thread has. On a cache line of its own: the next class may be busy.
+/// The magazines of one class that belong to no thread. On a cache line of its own, because neighbouring
+/// classes may be busy.
 #[repr(align(64))]
 struct Depot {
-    /// How many with frames there are: a thread whose frames come from the system, as there are none yet, sees this
-    /// without the lock.
+    /// The number of magazines with frames. A thread reads it without the lock: as long as it is zero, frames
+    /// come from the system.
     filled: AtomicUsize,
     magazines: Mutex<Magazines>,
 }
 
 struct Magazines {
     filled: Vec<Magazine>,
-    /// The bytes of the frames in them.
+    /// The bytes of the frames in `filled`.
     bytes: usize,
     empty: Vec<Magazine>,
 }
 
-/// A magazine with frames, in exchange for an empty one. If there is none, the empty one is handed back.
+/// Exchanges an empty magazine for one with frames. If there is none, returns the empty one.
 ///
 /// # Safety
-/// The magazine is empty and of this class.
+/// `empty` is empty and of this class.
 pub(super) unsafe fn take_filled(
     class: Class,
     empty: Option<Magazine>,
 ) -> Result<Magazine, Option<Magazine>> {
     let depot = &DEPOTS[class.number()];
-    // A stale zero costs a visit to the system; the frames are found next time.
+    // A stale zero costs an allocation from the system; the frames are found next time.
     if depot.filled.load(Ordering::Relaxed) == 0 {
         return Err(empty);
     }
@@ -53,17 +55,17 @@ pub(super) unsafe fn take_filled(
     let unplaced = empty.and_then(|empty| put(&mut magazines.empty, empty).err());
     drop(magazines);
     if let Some(unplaced) = unplaced {
-        // SAFETY: the caller's.
+        // SAFETY: it is `empty`, which is of this class by the contract.
         unsafe { unplaced.destroy(class) };
     }
     Ok(filled)
 }
 
-/// Takes a magazine with frames, in exchange for one that was left over, if there is one. If it is over the bound,
-/// its frames go to the system, and it is handed back itself.
+/// Stores a magazine with frames, and returns an empty one in exchange, if there is one. Above the bound,
+/// returns the frames to the system and the magazine to the caller.
 ///
 /// # Safety
-/// The magazine is of this class.
+/// `filled` is of this class.
 pub(super) unsafe fn give_filled(class: Class, mut filled: Magazine) -> Option<Magazine> {
     let bytes = filled.bytes(class);
     let depot = &DEPOTS[class.number()];
@@ -79,30 +81,31 @@ pub(super) unsafe fn give_filled(class: Class, mut filled: Magazine) -> Option<M
         }
     }
     drop(magazines);
-    // SAFETY: the caller's.
+    // SAFETY: it is of this class, by the contract.
     unsafe { filled.empty(class) };
     Some(filled)
 }
 
-/// An empty magazine: one that was left over, or a new one; `None` if there is no memory.
+/// Returns an empty magazine, from the depot or a new one; or `None` if there is no memory.
 pub(super) fn take_empty(class: Class) -> Option<Magazine> {
-    let left_over = DEPOTS[class.number()].lock().empty.pop();
-    left_over.or_else(|| Magazine::new(class))
+    let cached = DEPOTS[class.number()].lock().empty.pop();
+    cached.or_else(|| Magazine::new(class))
 }
 
-/// Takes an empty magazine.
+/// Stores an empty magazine.
 ///
 /// # Safety
-/// The magazine is empty and of this class.
+/// `empty` is empty and of this class.
 pub(super) unsafe fn give_empty(class: Class, empty: Magazine) {
     let unplaced = put(&mut DEPOTS[class.number()].lock().empty, empty);
     if let Err(unplaced) = unplaced {
-        // SAFETY: the caller's.
+        // SAFETY: it is `empty`, which is of this class by the contract.
         unsafe { unplaced.destroy(class) };
     }
 }
 
-/// To have no memory for the list is no reason to end the process.
+/// Adds a magazine to a list. Returns it if there is no memory for the list, which must not abort the
+/// process.
 fn put(list: &mut Vec<Magazine>, magazine: Magazine) -> Result<(), Magazine> {
     if list.try_reserve(1).is_err() {
         return Err(magazine);

@@ -1,4 +1,5 @@
-//! A stack of freed frames of one class, with room for a fixed number: what threads pass each other through the depot.
+//! A stack of freed frames of one class, with a fixed capacity: the unit that threads exchange through the
+//! depot.
 
 #![allow(unsafe_code)]
 
@@ -8,24 +9,25 @@ use core::ptr::NonNull;
 use super::classes::Class;
 use crate::frames::system;
 
-/// A place in a magazine: the first `len` of them hold frames.
+/// A slot of a magazine. The first `len` of them hold frames.
 pub(super) type Slot = NonNull<u8>;
 
-/// It does not know its class, and is emptied and destroyed by hand: whoever holds it knows both.
+/// A stack of freed frames. It does not store its class, and has no destructor: its holder knows the class,
+/// and calls [`destroy`](Magazine::destroy).
 pub(super) struct Magazine {
     pub(super) slots: NonNull<Slot>,
     pub(super) len: usize,
 }
 
-// SAFETY: it owns its slots, and the frames in them, which nobody uses.
+// SAFETY: it owns its slots and the frames in them, which are not used.
 unsafe impl Send for Magazine {}
 
 impl Magazine {
     fn layout(class: Class) -> Layout {
-        Layout::array::<Slot>(class.magazine()).expect("a few words")
+        Layout::array::<Slot>(class.magazine()).expect("a magazine is small")
     }
 
-    /// An empty one; `None` if there is no memory.
+    /// Creates an empty magazine, or returns `None` if there is no memory.
     pub(super) fn new(class: Class) -> Option<Self> {
         Some(Self { slots: system::allocate(Self::layout(class))?.cast(), len: 0 })
     }
@@ -34,24 +36,25 @@ impl Magazine {
         self.len * class.size()
     }
 
-    /// Gives its frames back to the system.
+    /// Returns its frames to the system.
     ///
     /// # Safety
-    /// It is of this class.
+    /// The magazine is of this class.
     pub(super) unsafe fn empty(&mut self, class: Class) {
-        for place in 0..self.len {
-            // SAFETY: the first `len` slots hold frames of this class, which are ours and were asked with its layout.
-            unsafe { system::deallocate(self.slots.add(place).read(), class.layout()) };
+        for index in 0..self.len {
+            // SAFETY: the first `len` slots hold frames of this class, which we own and which were allocated
+            // with its layout.
+            unsafe { system::deallocate(self.slots.add(index).read(), class.layout()) };
         }
         self.len = 0;
     }
 
-    /// Gives its frames and itself back to the system.
+    /// Returns its frames and its own memory to the system.
     ///
     /// # Safety
-    /// It is of this class.
+    /// The magazine is of this class.
     pub(super) unsafe fn destroy(mut self, class: Class) {
-        // SAFETY: the caller's; the slots were asked with this layout.
+        // SAFETY: it is of this class, by the contract, and `new` has allocated the slots with this layout.
         unsafe {
             self.empty(class);
             system::deallocate(self.slots.cast(), Self::layout(class));

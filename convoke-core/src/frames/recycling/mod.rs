@@ -1,5 +1,9 @@
-//! `Recycling`: freed frames are kept for the next ones, by each thread for itself, and passed on in bulk from threads
-//! that free to threads that allocate.
+//! `Recycling`: each thread caches freed frames for the next ones, and passes what it has too much of to
+//! other threads, in bulk.
+//!
+//! `classes.rs` are the size classes. `magazine.rs` is a stack of frames of one class. `cache.rs` has the
+//! magazines of a thread, and is used without locks or atomics. `depot.rs` has the magazines of no thread,
+//! behind a lock for each class.
 
 #![allow(unsafe_code)]
 
@@ -16,17 +20,17 @@ use allocator_api2::alloc::{AllocError, Allocator};
 use super::system;
 use classes::Class;
 
-/// The default allocator of frames: what was freed is kept and handed out again.
+/// The default allocator of frames, which caches freed frames and hands them out again.
 ///
-/// Frames are of 52 sizes: every 16 bytes up to 512, then four to each doubling, up to 16 KiB. A thread keeps up to two
-/// magazines of each size it uses, of 64 frames each (fewer if they are large: of 32 KiB, or four frames); allocating
-/// and freeing is then a few instructions, without an atomic. What is beyond that goes, a magazine at a time, to a
-/// depot that all threads share, and from there to threads that have none: when frames are made on one thread and freed
-/// on another, they come back without the system. The depot keeps up to 4 MiB of each size; what is beyond that goes back
-/// to the system, as do at once frames larger than 16 KiB or aligned to more than 16 bytes. A thread that ends leaves its
-/// frames to the depot.
+/// Frames have 52 size classes: every 16 bytes up to 512, then four to each doubling, up to 16 KiB. A thread
+/// caches up to two magazines of each class it uses, of 64 frames each (fewer if they are large: 32 KiB, or
+/// four frames). Allocating and freeing then takes a few instructions and no atomics. What exceeds that goes,
+/// a magazine at a time, to a depot that all threads share, and from there to threads that have none: frames
+/// that are made on one thread and freed on another are reused without the system. The depot caches up to 4
+/// MiB of each class and returns the rest to the system. Frames larger than 16 KiB, or aligned to more than
+/// 16 bytes, always go to the system. A thread that ends leaves its frames to the depot.
 ///
-/// With `CONVOKE_FRAME_CACHE=0` in the environment of the process nothing is kept: for memory checkers, which then see
+/// `CONVOKE_FRAME_CACHE=0` in the environment of the process turns the cache off: memory checkers then see
 /// each frame come and go.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Recycling;
@@ -40,11 +44,14 @@ impl Recycling {
         }
     }
 
+    /// Frees memory.
+    ///
     /// # Safety
     /// `memory` came from `allocate` with this layout and is not used any more.
     #[inline]
     pub(super) unsafe fn deallocate(memory: NonNull<u8>, layout: Layout) {
-        // SAFETY: the caller's; the layout leads to where the memory came from.
+        // SAFETY: the contract of this function. The layout decides, as it did in `allocate`, where the
+        // memory came from.
         unsafe {
             match Class::of(layout) {
                 Some(class) => cache::put(class, memory, layout),
@@ -54,7 +61,8 @@ impl Recycling {
     }
 }
 
-// SAFETY: memory is not handed out again before it came back, and there is only one `Recycling`, which always lives.
+// SAFETY: memory is not handed out again before it was freed. There is only one `Recycling`, whose memory
+// lives for ever.
 unsafe impl Allocator for Recycling {
     #[inline]
     fn allocate(&self, layout: Layout) -> Result<NonNull<[u8]>, AllocError> {
@@ -64,7 +72,8 @@ unsafe impl Allocator for Recycling {
 
     #[inline]
     unsafe fn deallocate(&self, memory: NonNull<u8>, layout: Layout) {
-        // SAFETY: the caller's; we gave out no more than was asked for, so this is the layout that was asked with.
+        // SAFETY: the contract of `Allocator::deallocate`. `allocate` above returns no more than was asked
+        // for, so this is the layout that was asked for.
         unsafe { Self::deallocate(memory, layout) };
     }
 }

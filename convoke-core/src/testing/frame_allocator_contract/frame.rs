@@ -7,7 +7,7 @@ use core::ptr::NonNull;
 
 use crate::frames::FrameAllocator;
 
-/// The allocator, and the number of frames it made, from which each has its pattern.
+/// The allocator, and the number of frames that it made, which gives each frame its pattern.
 #[derive(Clone)]
 pub(super) struct Frames {
     pub(super) allocator: FrameAllocator,
@@ -15,7 +15,7 @@ pub(super) struct Frames {
     made: u8,
 }
 
-/// A frame that keeps the handle it is freed with, as those of tasks do.
+/// A frame that stores the handle it is freed with, as those of tasks do.
 pub(super) struct Frame {
     allocator: FrameAllocator,
     memory: NonNull<u8>,
@@ -23,7 +23,7 @@ pub(super) struct Frame {
     pattern: u8,
 }
 
-// SAFETY: it owns its memory, and frames may be freed on any thread: that is what is tested.
+// SAFETY: it owns its memory, and the suite tests that frames may be freed on any thread.
 unsafe impl Send for Frame {}
 
 impl Frames {
@@ -31,25 +31,26 @@ impl Frames {
         Self { allocator, bounded, made: 0 }
     }
 
-    /// A frame, filled; `None` if there is no memory, which only an allocator with a bound may say.
+    /// Makes a frame and fills it. Returns `None` if there is no memory, which only an allocator with a bound
+    /// may report.
     #[track_caller]
     pub(super) fn try_make(&mut self, size: usize, align: usize) -> Option<Frame> {
-        let layout = Layout::from_size_align(size, align).expect("sizes of this suite are small");
+        let layout = Layout::from_size_align(size, align).expect("the sizes of this suite are small");
         let Some(memory) = self.allocator.allocate(layout) else {
-            assert!(self.bounded, "no memory for {layout:?}, of an allocator without a bound");
+            assert!(self.bounded, "no memory for {layout:?}, though the allocator has no bound");
             return None;
         };
         assert_eq!(memory.addr().get() % align, 0, "{layout:?} is not aligned");
         self.made = self.made.wrapping_add(1);
-        // SAFETY: so many bytes are ours, if the allocator keeps its contract.
+        // SAFETY: `size` bytes are ours, if the allocator keeps its contract.
         unsafe { memory.write_bytes(self.made, size) };
         Some(Frame { allocator: self.allocator.clone(), memory, layout, pattern: self.made })
     }
 
-    /// A frame where there must be one.
+    /// Makes a frame, for which there must be memory.
     #[track_caller]
     pub(super) fn make(&mut self, size: usize, align: usize) -> Frame {
-        self.try_make(size, align).expect("there is memory for that")
+        self.try_make(size, align).expect("the allocator must have memory for this frame")
     }
 }
 
@@ -62,13 +63,13 @@ impl Frame {
 
 impl Drop for Frame {
     fn drop(&mut self) {
-        // SAFETY: so many bytes are ours, and were written when the frame was made.
+        // SAFETY: the frame owns these bytes, and they were written when it was made.
         let bytes = unsafe { NonNull::slice_from_raw_parts(self.memory, self.layout.size()).as_ref() };
-        let unharmed = bytes.iter().all(|byte| *byte == self.pattern);
+        let intact = bytes.iter().all(|byte| *byte == self.pattern);
         // SAFETY: it came from this allocator with this layout, and is freed once.
         unsafe { self.allocator.deallocate(self.memory, self.layout) };
         if !std::thread::panicking() {
-            assert!(unharmed, "somebody else wrote into a frame");
+            assert!(intact, "another frame overlaps this one, or the allocator wrote to it");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The contract of a frame allocator, as a suite that any allocator can be put through.
+//! The contract of frame allocators, as a test suite for any allocator.
 //!
 //! ```
 //! use convoke::alloc::{Bounded, FrameAllocator};
@@ -18,21 +18,22 @@ use core::fmt;
 use crate::frames::FrameAllocator;
 use frame::Frames;
 
-/// An allocator under test, and what it promises beyond the contract.
+/// An allocator under test, and what it guarantees beyond the contract.
 ///
-/// Harnesses are made again and again, each with an allocator of its own, or all with the same one.
+/// The suite creates many harnesses, each with an allocator of its own, or all with the same one.
 pub struct Harness {
     allocator: FrameAllocator,
     bounded: bool,
 }
 
 impl Harness {
-    /// An allocator whose memory is that of the machine.
+    /// Creates a harness for an allocator without a bound of its own.
     pub fn new(allocator: FrameAllocator) -> Self {
         Self { allocator, bounded: false }
     }
 
-    /// It has a bound of at least 64 KiB, which is its own: it can be full, and what is freed is room again.
+    /// Says that the allocator has a bound of at least 64 KiB of its own: it can be full, and reuses what is
+    /// freed.
     pub fn bounded(mut self) -> Self {
         self.bounded = true;
         self
@@ -49,27 +50,27 @@ impl fmt::Debug for Harness {
     }
 }
 
-/// Puts the allocator through all of it.
+/// Runs the whole suite against the allocator.
 ///
 /// # Panics
-/// If it breaks the contract.
+/// If the allocator breaks the contract.
 pub fn check(make: impl Fn() -> Harness) {
     single::frames_are_aligned(make().frames());
     single::frames_of_no_size_are_fine(make().frames());
     single::frames_do_not_overlap(make().frames());
-    single::frames_are_used_again(make().frames());
+    single::frames_are_reused(make().frames());
     many::a_clone_frees_what_the_original_made(make().frames());
     many::a_frame_is_freed_on_another_thread(make().frames());
     many::frames_outlive_the_thread_that_made_them(make().frames());
     many::a_thread_that_ends_can_still_free(make().frames());
-    full::when_full_there_is_none_and_nothing_is_lost(make());
+    full::a_full_allocator_refuses_and_loses_nothing(make());
     full::holes_are_filled(make());
     for seed in 1..=4 {
         check_random(&make, seed);
     }
 }
 
-/// The part of [`check`] that is random, from one seed, to run again one that failed.
+/// Runs the random part of [`check`] from one seed, to repeat a failed run.
 ///
 /// # Panics
 /// If the allocator breaks the contract.
@@ -78,13 +79,13 @@ pub fn check_random(make: impl Fn() -> Harness, seed: u64) {
     many::sizes_and_threads_in_disorder(make().frames(), seed);
 }
 
-/// Says which seed it was, if the test fails.
+/// Prints the seed if the test fails.
 struct NamesSeed(u64);
 
 impl Drop for NamesSeed {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            eprintln!("to see this again: frame_allocator_contract::check_random(make, {})", self.0);
+            eprintln!("to repeat this run: frame_allocator_contract::check_random(make, {})", self.0);
         }
     }
 }
