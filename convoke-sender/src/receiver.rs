@@ -1,7 +1,7 @@
 //! The trait of the target of an outcome.
 
 use crate::algorithm::boxed::AnySender;
-use crate::algorithm::boxed_turn::Enclosing;
+use crate::algorithm::trampoline::Enclosing;
 use convoke_core::raw::{AdoptedReceiver, OnComplete};
 use convoke_core::{Env, Outcome};
 

@@ -61,7 +61,7 @@ use convoke_core::{Env, Executor, ExecutorRef, Never, Outcome};
     note = "senders are made by `just`, `just_from`, `schedule`, `from_callback`, … and by adaptors on other senders",
     note = "a closure that is expected to return a sender must return one: wrap a plain value with `just(value)`, \
             or use `then` instead of `let_value`",
-    note = "the values of a sender must be `Send` where they are kept, and its closures must be `Send`"
+    note = "the values of a sender must be `Send` where they are stored, and its closures must be `Send`"
 )]
 #[must_use = "a sender does nothing until it is started: by `sync_wait`, a scope or an `await`"]
 pub unsafe trait Sender: Sized + Send {

@@ -9,7 +9,7 @@ use core::mem::ManuallyDrop;
 use core::pin::Pin;
 use core::ptr::NonNull;
 
-use super::boxed_turn::Enclosing;
+use super::trampoline::Enclosing;
 use crate::operation::{Children, EnvAbove};
 use crate::{Completes, Receiver};
 use convoke_core::raw::Operation;

@@ -8,7 +8,7 @@ use core::marker::PhantomPinned;
 use core::pin::Pin;
 use core::ptr::NonNull;
 
-use super::boxed_turn::Enclosing;
+use super::trampoline::Enclosing;
 use crate::operation::Handshake;
 use crate::{OutcomeOf, Receiver, Sender};
 use convoke_core::raw::Operation;

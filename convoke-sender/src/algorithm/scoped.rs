@@ -8,7 +8,7 @@ use core::marker::PhantomPinned;
 use core::pin::Pin;
 use core::ptr::NonNull;
 
-use super::boxed_turn::Enclosing;
+use super::trampoline::Enclosing;
 use crate::{Receiver, Sender};
 use convoke_core::env::Changes;
 use convoke_core::raw::Operation;

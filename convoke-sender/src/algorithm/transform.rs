@@ -2,7 +2,7 @@
 
 #![allow(unsafe_code)]
 
-use super::boxed_turn::Enclosing;
+use super::trampoline::Enclosing;
 use crate::{Completes, Receiver, Sender};
 use convoke_core::{Env, ExecutorRef, Outcome, Panic};
 

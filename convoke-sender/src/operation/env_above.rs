@@ -8,7 +8,7 @@ use core::fmt;
 use core::ptr::NonNull;
 
 use crate::Receiver;
-use crate::algorithm::boxed_turn::Enclosing;
+use crate::algorithm::trampoline::Enclosing;
 use convoke_core::Env;
 
 /// A pointer to the environment of a receiver, and to the boxed operation around it.
