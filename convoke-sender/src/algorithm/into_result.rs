@@ -1,12 +1,12 @@
-//! `into_result()`: turns value and error into one `Result`.
+//! `into_result()`: turns value and error into one `Result` value.
 
 use super::transform::{Transform, Transformed};
 use convoke_core::{Never, Outcome};
 
-/// Completes with a `Result`: an error becomes a value. The way back is `transpose()`.
+/// Completes with a `Result`: an error becomes a value. The inverse is `transpose()`.
 ///
 /// - *Completes with* `Ok` of the value or `Err` of the error; cannot fail; stopped passes through.
-/// - *If dropped* before it was started, the sender is dropped.
+/// - *If dropped* before it starts, the sender is dropped.
 /// - *Runs on* the thread on which the sender before it completes.
 ///
 /// ```
@@ -16,7 +16,7 @@ use convoke_core::{Never, Outcome};
 /// ```
 pub type IntoResult<S> = Transformed<S, ErrorAsValue>;
 
-/// Folds the error into the value.
+/// The transformation of an error into a value.
 #[derive(Clone, Copy, Debug)]
 pub struct ErrorAsValue;
 
