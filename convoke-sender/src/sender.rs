@@ -112,7 +112,7 @@ pub unsafe trait Sender: Sized + Send {
         MapError::new(self, MapFailure(f))
     }
 
-    /// Gives a sender that cannot fail the error type `E`, for use beside senders that can fail.
+    /// Gives a sender that cannot fail the error type `E`, for use together with senders that can fail.
     ///
     /// ```
     /// use convoke::prelude::*;

@@ -139,8 +139,8 @@ fn clock_of(env: &Env) -> (&dyn Timers, Instant) {
 
 /// Returns the address of timers, to be stored while the operation waits.
 fn lent(timers: &dyn Timers) -> NonNull<dyn Timers> {
-    // SAFETY: the same pointer without its lifetime. It is used only until the receiver is completed, and the
-    // environment that it is borrowed from lives longer.
+    // SAFETY: `transmute` changes only the lifetime. The pointer is used only until the receiver is
+    // completed, and the environment that it is borrowed from lives longer.
     unsafe { core::mem::transmute::<NonNull<dyn Timers + '_>, NonNull<dyn Timers>>(NonNull::from(timers)) }
 }
 
@@ -176,8 +176,8 @@ impl<R: Receiver<(), Never>> SleepOperation<R> {
         }
     }
 
-    /// Removes the callback and the timer, and posts the operation to its executor. `called` is true in the call of
-    /// the timer.
+    /// Removes the callback and the timer, and posts the operation to its executor. `called` is true in the
+    /// call of the timer.
     ///
     /// # Safety
     /// Called by the winner, once.

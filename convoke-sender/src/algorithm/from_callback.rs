@@ -147,8 +147,9 @@ impl<V, E> Drop for Completion<V, E> {
     }
 }
 
-/// The part of the operation that the handle knows. `start` and the handle meet here, and the second to arrive
-/// completes the receiver: so the operation is not freed while `f` still runs, and a panic of `f` is not lost.
+/// The part of the operation that the handle knows. `start` and the handle meet here, and the second to
+/// arrive completes the receiver: so the operation is not freed while `f` still runs, and a panic of `f` is
+/// not lost.
 ///
 /// 1. The end of the handle writes `outcome`, and `start` writes `panic`, each before it arrives at the
 ///    rendezvous. The second to arrive reads both.

@@ -101,7 +101,8 @@ where
     /// Runs rounds until one does not complete at once, or the receiver is completed.
     ///
     /// # Safety
-    /// Rule 2: the caller is the only user of the operation, which is pinned, and touches nothing of it afterwards.
+    /// Rule 2: the caller is the only user of the operation, which is pinned, and touches nothing of it
+    /// afterwards.
     #[inline]
     unsafe fn resume(this: NonNull<Self>) {
         // SAFETY: rule 2: this thread is the only user at the beginning of each round: in the first by the caller's

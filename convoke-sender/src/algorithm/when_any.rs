@@ -85,8 +85,8 @@ impl<V, E> Kept<V, E> {
         Self(Mutex::new(Ends { value: None, error: None, panic: None }))
     }
 
-    /// Stores an outcome, and returns the reason to stop the others if it ends the race. An outcome that is not needed
-    /// is returned: the caller drops it outside the lock, because that runs code of the program.
+    /// Stores an outcome, and returns the reason to stop the others if it ends the race. An outcome that is
+    /// not needed is returned: the caller drops it outside the lock, because that runs code of the program.
     fn store(&self, outcome: Outcome<V, E>) -> (Option<StopReason>, Option<Outcome<V, E>>) {
         let mut ends = self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         match outcome {

@@ -204,7 +204,7 @@ impl<V, E> ResultRef<V, E> {
         // SAFETY: rule 2 of the rendezvous: the consumer's slot is ours until we wait. Rule 1: the result is
         // ours if we are told to take it.
         unsafe {
-            stored.consumer.with_mut(|consumer| *consumer = Some(consumer));
+            stored.consumer.with_mut(|cell| *cell = Some(consumer));
             match stored.rendezvous.consume() {
                 AfterConsume::Wait => None,
                 AfterConsume::Take => stored.take_outcome(),

@@ -24,7 +24,7 @@ pub(super) struct State {
     waiting: Waiting,
     /// The number of tickets given out.
     tickets: u64,
-    first_panic: Option<Told>,
+    first_panic: Option<FirstPanic>,
     /// True if the scope was dropped: no join comes any more, except those that wait already.
     abandoned: bool,
 }
@@ -177,8 +177,8 @@ impl State {
     }
 }
 
-/// Adds the name of the work to the message of a panic. A payload that is not text is left unchanged, because its
-/// receiver may know the type.
+/// Adds the name of the work to the message of a panic. A payload that is not text is left unchanged, because
+/// its receiver may know the type.
 fn named(panic: Panic, message: &str) -> Panic {
     if panic.is_text() { Panic::new(message) } else { panic }
 }
