@@ -91,7 +91,8 @@ unsafe impl<R: Send> Send for Stop<R> {}
 
 impl<R: Receiver<(), Never>> OnStop for Stop<R> {
     fn on_stop(self, _: StopReason) {
-        // SAFETY: rule 3: the winner waits for the callback, and if the callback wins, the operation ends after it.
+        // SAFETY: rule 3: the winner waits for the callback, and if the callback wins, the operation ends
+        // after it.
         unsafe { SleepOperation::enter_race(self.0, STOPPED) };
     }
 }
@@ -157,8 +158,8 @@ impl<R: Receiver<(), Never>> SleepOperation<R> {
     /// Called once, by the timers, with the timer that they were given.
     unsafe fn called(timer: NonNull<Timer>, call: Call) {
         let bit = if call == Call::Run { DUE } else { ENDED };
-        // SAFETY: `timer` made the pointer from one to the whole operation. The operation is alive by rule 3: the
-        // winner waits for the call of the timer, and if the call wins, the operation ends after it.
+        // SAFETY: `timer` made the pointer from one to the whole operation. The operation is alive by rule 3:
+        // the winner waits for the call of the timer, and if the call wins, the operation ends after it.
         unsafe { Self::enter_race(timer.cast::<u8>().sub(offset_of!(Self, timer)).cast(), bit) };
     }
 

@@ -36,7 +36,8 @@ use convoke_core::{Env, ExecutorRef, Never, Outcome, Panic};
 /// use convoke::prelude::*;
 ///
 /// fn count_down(n: u32) -> AnySender<&'static str> {
-///     let next = |n| if n == 0 { just("lift-off").boxed() } else { count_down(n - 1) };
+///     let next =
+///         |n| if n == 0 { just("lift-off").boxed() } else { count_down(n - 1) };
 ///     just(n).let_value(next).boxed()
 /// }
 /// assert_eq!(sync_wait(count_down(100_000)), Outcome::Value("lift-off"));

@@ -135,7 +135,8 @@ impl<V, E> Completion<V, E> {
     }
 
     fn env(&self) -> &Env {
-        // SAFETY: rule 2 of `Shared`: the operation is alive, and its receiver is not moved, while the handle exists.
+        // SAFETY: rule 2 of `Shared`: the operation is alive, and its receiver is not moved, while the handle
+        // exists.
         unsafe { (self.shared.as_ref().env)(self.shared).as_ref() }
     }
 }
@@ -206,8 +207,8 @@ impl<F, V, E, R: Receiver<V, E>> FromCallbackOperation<F, V, E, R> {
     /// # Safety
     /// Called by the handle, with the first field of a live operation.
     unsafe fn env(shared: NonNull<Shared<V, E>>) -> NonNull<Env> {
-        // SAFETY: `shared` is the first field of the operation (`repr(C)`). Rule 2: the receiver is not moved. Only
-        // the receiver is borrowed, because `start` may write the panic at the same time.
+        // SAFETY: `shared` is the first field of the operation (`repr(C)`). Rule 2: the receiver is not
+        // moved. Only the receiver is borrowed, because `start` may write the panic at the same time.
         unsafe {
             let receiver = &(*shared.cast::<Self>().as_ptr()).receiver;
             NonNull::from(receiver.as_ref().expect("the receiver is taken after the handle has ended").env())
@@ -219,7 +220,8 @@ impl<F, V, E, R: Receiver<V, E>> FromCallbackOperation<F, V, E, R> {
     /// # Safety
     /// Called by the second to arrive at the rendezvous, with the first field of the operation.
     unsafe fn finish(shared: NonNull<Shared<V, E>>) {
-        // SAFETY: `shared` is the first field of the operation (`repr(C)`); rule 3: the caller is the only user.
+        // SAFETY: `shared` is the first field of the operation (`repr(C)`); rule 3: the caller is the only
+        // user.
         let this = unsafe { &mut *shared.cast::<Self>().as_ptr() };
         let outcome = this.shared.outcome.get_mut().take();
         let outcome = match this.panic.take() {

@@ -12,7 +12,8 @@ use convoke_core::{Never, Outcome};
 /// ```
 /// use convoke::prelude::*;
 ///
-/// assert_eq!(sync_wait(just_error::<u32, _>("no").into_result()), Outcome::Value(Err("no")));
+/// let sender = just_error::<u32, _>("no").into_result();
+/// assert_eq!(sync_wait(sender), Outcome::Value(Err("no")));
 /// ```
 pub type IntoResult<S> = Transformed<S, ErrorAsValue>;
 

@@ -20,7 +20,8 @@ use convoke_core::{Env, StopSource};
 /// use convoke::prelude::*;
 ///
 /// let sender = let_with_stop_source(|source| {
-///     just_from(move || source.request_stop(StopReason::Requested)).let_value(|_| never::<u32>())
+///     just_from(move || source.request_stop(StopReason::Requested))
+///         .let_value(|_| never::<u32>())
 /// });
 /// assert_eq!(sync_wait(sender), Outcome::Stopped);
 /// ```

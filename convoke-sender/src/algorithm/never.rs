@@ -111,8 +111,8 @@ impl<V, R: Receiver<V, Never>> NeverOperation<V, R> {
     /// # Safety
     /// Called once by `start`, after registering, and once by the callback. Neither touches anything afterwards.
     unsafe fn arrive(this: NonNull<Self>) {
-        // SAFETY: the operation is alive until both have arrived. Rule 2 for the second. A callback may be dropped
-        // from inside itself, or after it has run.
+        // SAFETY: the operation is alive until both have arrived. Rule 2 for the second. A callback may be
+        // dropped from inside itself, or after it has run.
         unsafe {
             if this.as_ref().rendezvous.arrive() {
                 let this = &mut *this.as_ptr();

@@ -105,8 +105,8 @@ where
     /// afterwards.
     #[inline]
     unsafe fn resume(this: NonNull<Self>) {
-        // SAFETY: rule 2: this thread is the only user at the beginning of each round: in the first by the caller's
-        // promise, later because `arrive` returned true, or because the round is inline.
+        // SAFETY: rule 2: this thread is the only user at the beginning of each round: in the first by the
+        // caller's promise, later because `arrive` returned true, or because the round is inline.
         unsafe {
             while let Some(round) = Self::next(this) {
                 this.as_ref().rendezvous.reset();

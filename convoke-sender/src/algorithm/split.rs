@@ -143,8 +143,8 @@ where
     /// Called once, with the waiter of a live operation, by the thread that ends the wait (rule 1).
     unsafe fn end(waiter: NonNull<Waiter<S>>, outcome: OutcomeOf<S>) {
         let this = waiter.cast::<Self>();
-        // SAFETY: the waiter is the first field of the operation (`repr(C)`), and the pointer was made from the
-        // whole operation. Rule 1: the outcome is ours to write.
+        // SAFETY: the waiter is the first field of the operation (`repr(C)`), and the pointer was made from
+        // the whole operation. Rule 1: the outcome is ours to write.
         unsafe {
             *this.as_ref().outcome.get() = Some(outcome);
             Self::arrive(this);
@@ -184,8 +184,8 @@ unsafe impl<S: Shareable> Send for Leave<S> {}
 
 impl<S: Shareable> OnStop for Leave<S> {
     fn on_stop(self, _: StopReason) {
-        // SAFETY: the operation is alive: it removes the callback before it ends, and removal waits for this call.
-        // The callback was registered after the waiter was put on the list.
+        // SAFETY: the operation is alive: it removes the callback before it ends, and removal waits for this
+        // call. The callback was registered after the waiter was put on the list.
         match unsafe { self.shared.leave(self.waiter) } {
             Leaving::Gone => {}
             // SAFETY: rule 1 of the operation: this call removed the waiter from the list.

@@ -147,7 +147,8 @@ where
     fn accept(kept: &Kept<C, E>, place: Place<V>, outcome: Outcome<V, E>) -> Option<StopReason> {
         match outcome {
             Outcome::Value(value) => {
-                // SAFETY: rule 1 of `Kept`: the cell is part of `kept`, which is alive, and belongs to this child.
+                // SAFETY: rule 1 of `Kept`: the cell is part of `kept`, which is alive, and belongs to this
+                // child.
                 unsafe { place.0.as_ref().with_mut(|cell| *cell = Some(value)) };
                 return None;
             }

@@ -57,7 +57,8 @@ where
     }
 
     fn outcome(kept: &mut Self::Kept) -> Outcome<Self::Value, S::Error> {
-        // The standard library collects in place here: the allocation of the cells becomes that of the values.
+        // The standard library collects in place here: the allocation of the cells becomes that of the
+        // values.
         kept.outcome(|cells| core::mem::take(cells).into_iter().map(UnsafeCell::into_inner).collect())
     }
 }

@@ -93,7 +93,9 @@ impl<S: Sender<Value: Send, Error: Send> + 'static> Awaited<S> {
         }
         // SAFETY: rules 1 and 2 of `Sender`: the receiver is completed once, and nothing uses the operation
         // afterwards.
-        self.go_on(cx, |frame| unsafe { Running::<S>::start(|receiver| sender.connect(receiver), frame, cx) })
+        self.step_operation(cx, |frame| unsafe {
+            Running::<S>::start(|receiver| sender.connect(receiver), frame, cx)
+        })
     }
 
     /// Returns the outcome after the task was at the back of its queue: stopped if a stop was requested
@@ -105,7 +107,7 @@ impl<S: Sender<Value: Send, Error: Send> + 'static> Awaited<S> {
 
     /// Takes one step of the adopted operation: returns the outcome, or sets the stage in which it is
     /// awaited.
-    fn go_on(
+    fn step_operation(
         &mut self,
         cx: &Context<'_>,
         step: impl FnOnce(&Frame<'_>) -> Result<OutcomeOf<S>, Running<S>>,
@@ -133,7 +135,7 @@ impl<S: Sender<Value: Send, Error: AwaitError + Send> + 'static> Future for Awai
         let outcome = match core::mem::replace(&mut self.stage, Stage::Finished) {
             Stage::New(sender) => self.start(sender, cx),
             Stage::Yielded(outcome) => Some(Self::after_yield(outcome)),
-            Stage::Running(running) => self.go_on(cx, |frame| running.poll(frame, cx)),
+            Stage::Running(running) => self.step_operation(cx, |frame| running.poll(frame, cx)),
             Stage::Finished => polled_again("the sender", self.location),
             Stage::Stopped => Some(Outcome::Stopped),
         };

@@ -132,7 +132,8 @@ impl<S: Sender<Value: Send, Error: Send> + 'static> TableOf<S> {
     /// # Safety
     /// `block` came from `Counted::into_raw` of this type, and the caller holds a count.
     unsafe fn borrow(block: NonNull<()>) -> ManuallyDrop<ResultBlock<S>> {
-        // SAFETY: the caller promises the type and a count; that stays with the caller, as this is never dropped.
+        // SAFETY: the caller promises the type and a count; that stays with the caller, as this is never
+        // dropped.
         ManuallyDrop::new(unsafe { Counted::from_raw(block) })
     }
 
