@@ -1,6 +1,7 @@
-//! What is known at compile time about where a sender completes.
+//! Compile-time knowledge about where a sender completes.
 
-/// Where a sender completes, as far as its type tells. Ordered from the most to the least that is known.
+/// The thread and time at which a sender completes, as far as its type tells. Ordered from the most to the
+/// least knowledge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Completes {
@@ -13,18 +14,19 @@ pub enum Completes {
 }
 
 impl Completes {
-    /// What is known of work that does first one thing and then, or beside it, another: the lesser knowledge.
+    /// Combines the knowledge about two pieces of work that run one after the other, or concurrently: the
+    /// lesser one.
     pub const fn and(self, other: Self) -> Self {
         if self as u8 >= other as u8 { self } else { other }
     }
 
-    /// What is known from outside of work that runs in an environment with, perhaps, another executor: there "here" is
-    /// somewhere else.
+    /// Returns what is known from outside about work that runs in an environment with, perhaps, another
+    /// executor: its "here" is another executor than ours.
     pub const fn with_other_executor(self) -> Self {
         if self.is_inline() { self } else { Self::Anywhere }
     }
 
-    /// Whether it completes before `start` returns.
+    /// Returns true if the work completes before `start` returns.
     pub const fn is_inline(self) -> bool {
         matches!(self, Self::Inline)
     }

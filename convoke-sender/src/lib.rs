@@ -1,13 +1,23 @@
 //! Senders: work described as values, after C++26's `std::execution`.
 //!
+//! A [`Sender`] describes work. `connect` moves it, together with a [`Receiver`], into an [`Operation`];
+//! `start` begins the work; the work then completes its receiver exactly once, with an
+//! [`Outcome`](convoke_core::Outcome).
+//!
+//! - `connect` and `start` are called once each, on any thread. The owner of the operation calls `start`, and
+//!   neither moves nor frees the operation before its receiver is completed.
+//! - `complete` is called by the operation, on the thread that [`Completes`] tells. After that call the
+//!   operation touches nothing of itself: the receiver may have freed it.
+//! - The receiver's environment (`env`) is valid from `connect` until `complete`.
+//!
 //! | module | contents |
 //! | --- | --- |
-//! | [`Sender`], [`Receiver`], [`Operation`] | work described, where its outcome goes, work connected |
+//! | [`Sender`], [`Receiver`], [`Operation`] | a description of work, the target of its outcome, connected work |
 //! | [`algorithm`] | factories and adaptors of senders, one file each |
-//! | [`Awaited`] | a sender as a future: adopted by the task that awaits it |
+//! | [`Awaited`] | a sender as a future: the awaiting task adopts its operation |
 //! | [`sync_wait()`] | starts a sender and waits for its outcome on the calling thread |
-//! | [`CountingScope`] | counts the work that is started in it, and waits for its end |
-//! | [`raw`] | what operations with children are built of |
+//! | [`CountingScope`] | counts the work that is started in it, and waits for it to end |
+//! | [`raw`] | building blocks for operations with children |
 //!
 //! Programs use the facade crate `convoke`, which re-exports this one as `convoke::sender`.
 
@@ -37,7 +47,7 @@ pub use stop_at::{AskToStop, StopAt, stop_after, stop_at};
 pub use sync_wait::{sync_wait, sync_wait_with};
 
 pub mod raw {
-    //! For people who write algorithms: what operations with children are built of.
+    //! Building blocks for authors of algorithms: parts of operations with and without children.
 
     pub use crate::operation::{Action, Children, Enclosing, EnvAbove, Handshake, Leaf};
 }

@@ -1,4 +1,4 @@
-//! What a program that uses senders wants to have in scope.
+//! The names that a program that uses senders imports.
 
 pub use crate::Sender;
 pub use crate::algorithm::{

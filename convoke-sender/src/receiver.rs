@@ -1,31 +1,32 @@
-//! Where an outcome goes.
+//! The trait of the target of an outcome.
 
 use crate::algorithm::boxed::AnySender;
-use crate::algorithm::boxed_turn::Enclosing;
+use crate::algorithm::trampoline::Enclosing;
 use convoke_core::raw::{AdoptedReceiver, OnComplete};
 use convoke_core::{Env, Outcome};
 
-/// Takes the outcome of a piece of work. It is an obligation: whoever starts work with a receiver completes it
-/// exactly once. A receiver whose operation is dropped before it was started is dropped with it.
+/// The target of the outcome of a piece of work. It is an obligation: work that was started completes its
+/// receiver exactly once. A receiver whose operation is dropped before it starts is dropped with it.
 ///
-/// A receiver is `Send`, for work may complete on another thread than the one that started it. The closures that
-/// adaptors keep must therefore be `Send`; the values that pass through need not be, unless they are kept.
+/// A receiver is `Send`, because work may complete on another thread than the one that started it. The
+/// closures that adaptors store must therefore be `Send`; the values that pass through need not be, unless
+/// they are stored.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot take an outcome with value `{V}` and error `{E}`",
     note = "a receiver must implement `Receiver<V, E>` for the `Value` and `Error` of the sender it is connected to, \
             and be `Send`"
 )]
 pub trait Receiver<V, E>: Send {
-    /// Takes the outcome. The operation that calls this does not touch itself afterwards: the receiver may have
-    /// destroyed it.
+    /// Takes the outcome. The operation that calls this does not touch itself afterwards: the receiver may
+    /// have freed it.
     fn complete(self, outcome: Outcome<V, E>);
 
-    /// The environment the work runs in.
+    /// Returns the environment that the work runs in.
     fn env(&self) -> &Env;
 
-    /// Offers a boxed sender that is about to be started with this receiver. A receiver that itself belongs to a boxed
-    /// sender takes it, and with it the obligation: the work that offered it has ended, as if it had completed. All
-    /// others hand both back.
+    /// Offers a boxed sender that is about to be started with this receiver. A receiver that itself belongs
+    /// to a boxed sender takes it, and with it the obligation: the work that offered it has ended, as if it
+    /// had completed. All other receivers return both.
     #[doc(hidden)]
     #[inline]
     fn tail_call(self, sender: AnySender<V, E>) -> Result<(), (Self, AnySender<V, E>)>
@@ -35,8 +36,8 @@ pub trait Receiver<V, E>: Send {
         Err((self, sender))
     }
 
-    /// The boxed operation that the work is part of, if that is known: boxed work directly inside of it need not start and
-    /// complete by recursion. The receivers of adaptors ask the one that they wrap.
+    /// Returns the boxed operation that the work is part of, if that is known: boxed work directly inside it
+    /// need not start and complete by recursion. The receivers of adaptors ask the one that they wrap.
     #[doc(hidden)]
     #[inline]
     fn enclosing(&self) -> Option<Enclosing> {
@@ -56,7 +57,7 @@ impl<V, E> Receiver<V, E> for AdoptedReceiver<V, E> {
     }
 }
 
-/// A receiver, for operations that are no senders': of tasks and transfers.
+/// A receiver as an [`OnComplete`], for operations that are not made from a sender: of tasks and transfers.
 #[derive(Debug)]
 pub struct ReceiverOf<R>(pub R);
 

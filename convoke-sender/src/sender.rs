@@ -1,4 +1,4 @@
-//! A description of work that has not started. The adaptors are provided methods, as `Iterator`'s are; each has
+//! The trait of work that has not started. The adaptors are provided methods, as `Iterator`'s are; each has
 //! its own file in `algorithm`.
 
 #![allow(unsafe_code)]
@@ -37,55 +37,58 @@ use convoke_core::env::Changes;
 use convoke_core::raw::Operation;
 use convoke_core::{Env, Executor, ExecutorRef, Never, Outcome};
 
-/// A description of work that ends with an [`Outcome`]. Nothing happens until it is connected to a receiver and
-/// started, by `sync_wait`, a scope or an `await`.
+/// A description of work that ends with an [`Outcome`]. Nothing happens until it is connected to a receiver
+/// and started: by `sync_wait`, a scope or an `await`.
 ///
-/// A sender is `Send`, and so are the closures it is made of: work may be started on one thread and complete on
-/// another. The values that pass through need not be.
+/// A sender is `Send`, and so are its closures: work may start on one thread and complete on another. The
+/// values that pass through need not be `Send`.
 ///
-/// Writing one: an adaptor that merely transforms an outcome implements
-/// [`Transform`](crate::algorithm::transform::Transform), which takes no `unsafe`; what completes by itself is made of
-/// [`from_callback`](crate::algorithm::from_callback). Others implement this trait: `connect` moves the sender and the
-/// receiver into an [`Operation`]. It must not panic; whatever may, happens in `start` and is caught there.
+/// To write a sender: an adaptor that only transforms an outcome implements
+/// [`Transform`](crate::algorithm::transform::Transform), which needs no `unsafe`. Work that completes on its
+/// own is made with [`from_callback`](crate::algorithm::from_callback). Other senders implement this trait:
+/// `connect` moves the sender and the receiver into an [`Operation`]. `connect` must not panic; code that may
+/// panic runs in `start` and is caught there.
 ///
 /// # Safety
-/// Whoever starts an operation frees its storage when the receiver was completed, and relies on this:
-/// 1. The receiver is completed in `start` or after it, never in `connect`.
-/// 2. When it is completed nothing of the operation is in use any more: no child is running, nothing of it is queued, no
-///    callback registered; and nobody touches it afterwards.
-/// 3. `COMPLETES` is true. One that says `Inline` has completed its receiver when `start` returns.
+/// The owner of an operation frees its storage once the receiver is completed, and relies on these rules:
+/// 1. The receiver is completed in `start` or later, never in `connect`.
+/// 2. When the receiver is completed, nothing uses the operation any more: no child is running, no part of it
+///    is queued, no callback is registered. Nothing touches it afterwards.
+/// 3. `COMPLETES` is true. A sender that says `Inline` has completed its receiver when `start` returns.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a sender",
     label = "expected a sender",
     note = "senders are made by `just`, `just_from`, `schedule`, `from_callback`, … and by adaptors on other senders",
     note = "a closure that is expected to return a sender must return one: wrap a plain value with `just(value)`, \
             or use `then` instead of `let_value`",
-    note = "the values of a sender must be `Send` where they are kept, and its closures must be `Send`"
+    note = "the values of a sender must be `Send` where they are stored, and its closures must be `Send`"
 )]
 #[must_use = "a sender does nothing until it is started: by `sync_wait`, a scope or an `await`"]
 pub unsafe trait Sender: Sized + Send {
-    // The bounds of the adaptors stand where their types do, and not in a `where`: the compiler then says in fewer lines
-    // which one is not met.
+    // The bounds of the adaptors are on the type parameters and not in a `where` clause: the compiler then
+    // reports an unmet bound in fewer lines.
 
-    /// What it completes with.
+    /// The type of the value it completes with.
     type Value;
-    /// What it fails with. [`Never`] if it cannot fail.
+    /// The type of the error it fails with: [`Never`] if it cannot fail.
     type Error;
-    /// What is known, at compile time, about where this completes.
+    /// The compile-time knowledge about where this completes.
     const COMPLETES: Completes = Completes::Anywhere;
-    /// The connected work.
+    /// The operation: this sender connected to a receiver.
     type Operation<R: Receiver<Self::Value, Self::Error>>: Operation;
 
     /// Connects the work to the receiver of its outcome.
     fn connect<R: Receiver<Self::Value, Self::Error>>(self, receiver: R) -> Self::Operation<R>;
 
-    /// The executor that a value will be completed on if the work is started in `env`, where it can be told.
+    /// Returns the executor that a value will be completed on if the work starts in `env`, or `None` if that
+    /// is not known.
     fn completes_on(&self, env: &Env) -> Option<ExecutorRef> {
         (Self::COMPLETES <= Completes::Here).then(|| env.executor().clone())
     }
 
-    /// If all that it does in this environment is to go to the back of that executor's queue: its outcome then. A task
-    /// that awaits it goes there itself.
+    /// Returns the outcome in advance if all that the work does in `env` is to go to the back of that
+    /// executor's queue. A task that awaits the sender then re-queues itself instead of starting an
+    /// operation.
     #[doc(hidden)]
     #[inline]
     fn as_yield(&self, env: &Env) -> Option<OutcomeOf<Self>> {
@@ -93,7 +96,7 @@ pub unsafe trait Sender: Sized + Send {
         None
     }
 
-    /// The future of this sender, for generic code; elsewhere `sender.await` makes it.
+    /// Returns the future of this sender, for generic code; elsewhere `sender.await` makes it.
     #[track_caller]
     fn into_awaited(self) -> Awaited<Self> {
         Awaited::new(self)
@@ -109,12 +112,13 @@ pub unsafe trait Sender: Sized + Send {
         MapError::new(self, MapFailure(f))
     }
 
-    /// The same work where an error type is asked for: for senders that cannot fail, beside senders that can.
+    /// Gives a sender that cannot fail the error type `E`, for use together with senders that can fail.
     ///
     /// ```
     /// use convoke::sender::prelude::*;
     ///
-    /// let parsed = just("42").may_fail().let_value(|text| just_from(move || text.parse::<u32>()).transpose());
+    /// let parse = |text: &'static str| just_from(move || text.parse::<u32>()).transpose();
+    /// let parsed = just("42").may_fail().let_value(parse);
     /// assert_eq!(sync_wait(parsed), Outcome::Value(42));
     /// ```
     fn may_fail<E>(self) -> MapError<Self, fn(Never) -> E>
@@ -124,7 +128,8 @@ pub unsafe trait Sender: Sized + Send {
         MapError::new(self, MapFailure(Never::absurd))
     }
 
-    /// Goes on with another sender made from the value. See [`algorithm::let_value`](crate::algorithm::let_value).
+    /// Continues with another sender made from the value. See
+    /// [`algorithm::let_value`](crate::algorithm::let_value).
     fn let_value<F: FnOnce(Self::Value) -> S + Send, S: Sender<Error: SameError<Self::Error>>>(
         self,
         f: F,
@@ -132,7 +137,8 @@ pub unsafe trait Sender: Sized + Send {
         LetValue::new(self, f)
     }
 
-    /// Goes on with another sender made from the error. See [`algorithm::let_error`](crate::algorithm::let_error).
+    /// Continues with another sender made from the error. See
+    /// [`algorithm::let_error`](crate::algorithm::let_error).
     fn let_error<F: FnOnce(Self::Error) -> S + Send, S: Sender<Value = Self::Value>>(
         self,
         f: F,
@@ -140,7 +146,8 @@ pub unsafe trait Sender: Sized + Send {
         LetError::new(self, f)
     }
 
-    /// Goes on with another sender if it was stopped. See [`algorithm::let_stopped`](crate::algorithm::let_stopped).
+    /// Continues with another sender if the work was stopped. See
+    /// [`algorithm::let_stopped`](crate::algorithm::let_stopped).
     fn let_stopped<F: FnOnce() -> S + Send, S: Sender<Value = Self::Value, Error = Self::Error>>(
         self,
         f: F,
@@ -158,12 +165,14 @@ pub unsafe trait Sender: Sized + Send {
         UponStopped::new(self, StopToValue(f))
     }
 
-    /// Turns value and error into one `Result`. See [`algorithm::into_result`](crate::algorithm::into_result).
+    /// Turns value and error into one `Result` value. See
+    /// [`algorithm::into_result`](crate::algorithm::into_result).
     fn into_result(self) -> IntoResult<Self> {
         IntoResult::new(self, ErrorAsValue)
     }
 
-    /// Splits a `Result` over the value and the error door. See [`algorithm::transpose`](crate::algorithm::transpose).
+    /// Turns a `Result` value into a value or an error. See
+    /// [`algorithm::transpose`](crate::algorithm::transpose).
     fn transpose<V, E>(self) -> Transpose<Self>
     where
         Self: Sender<Value = Result<V, E>, Error = Never>,
@@ -189,7 +198,8 @@ pub unsafe trait Sender: Sized + Send {
         Materialize::new(self, OutcomeAsValue)
     }
 
-    /// Turns an outcome that is the value into the outcome. See [`algorithm::dematerialize`](crate::algorithm::dematerialize).
+    /// Turns a value that is an outcome into the outcome itself. See
+    /// [`algorithm::dematerialize`](crate::algorithm::dematerialize).
     fn dematerialize<V, E>(self) -> Dematerialize<Self>
     where
         Self: Sender<Value = Outcome<V, E>, Error = Never>,
@@ -197,12 +207,12 @@ pub unsafe trait Sender: Sized + Send {
         Dematerialize::new(self, ValueAsOutcome)
     }
 
-    /// Starts it on an executor. See [`algorithm::starts_on`](crate::algorithm::starts_on).
+    /// Starts the work on an executor. See [`algorithm::starts_on`](crate::algorithm::starts_on).
     fn starts_on<X: Executor>(self, executor: &X) -> StartsOn<X, Self> {
         crate::algorithm::starts_on::starts_on(executor, self)
     }
 
-    /// Carries the outcome to an executor. See [`algorithm::continues_on`](crate::algorithm::continues_on).
+    /// Moves the outcome to an executor. See [`algorithm::continues_on`](crate::algorithm::continues_on).
     fn continues_on<X: Executor>(self, executor: &X) -> ContinuesOn<Self, X>
     where
         Self::Value: Send,
@@ -211,7 +221,8 @@ pub unsafe trait Sender: Sized + Send {
         ContinuesOn::new(self, executor.clone())
     }
 
-    /// Runs it on an executor and comes back. See [`algorithm::on`](crate::algorithm::on).
+    /// Runs the work on an executor and returns to the current one. See
+    /// [`algorithm::on`](crate::algorithm::on).
     fn on<X: Executor>(self, executor: &X) -> On<X, Self>
     where
         Self::Value: Send,
@@ -220,7 +231,8 @@ pub unsafe trait Sender: Sized + Send {
         On::new(executor, self)
     }
 
-    /// Completes on an executor, and hops only if it must. See [`algorithm::affine_on`](crate::algorithm::affine_on).
+    /// Completes on an executor, and hops only if it must. See
+    /// [`algorithm::affine_on`](crate::algorithm::affine_on).
     fn affine_on<X: Executor>(self, executor: &X) -> AffineOn<Self, X>
     where
         Self::Value: Send,
@@ -229,22 +241,23 @@ pub unsafe trait Sender: Sized + Send {
         AffineOn::new(self, executor.clone())
     }
 
-    /// Runs it in an environment changed by a function. See [`algorithm::with_env`](crate::algorithm::with_env).
+    /// Runs the work in an environment that a function computes. See
+    /// [`algorithm::with_env`](crate::algorithm::with_env).
     fn with_env<F: FnOnce(&Env) -> Changes + Send>(self, f: F) -> WithEnv<Self, F> {
         WithEnv::new(self, f)
     }
 
-    /// Runs it in a changed environment. See [`algorithm::write_env`](crate::algorithm::write_env).
+    /// Runs the work in a changed environment. See [`algorithm::write_env`](crate::algorithm::write_env).
     fn write_env(self, changes: Changes) -> WriteEnv<Self> {
         WriteEnv::new(self, changes)
     }
 
-    /// Shields it from stop requests. See [`algorithm::unstoppable`](crate::algorithm::unstoppable).
+    /// Shields the work from stop requests. See [`algorithm::unstoppable`](crate::algorithm::unstoppable).
     fn unstoppable(self) -> Unstoppable<Self> {
         Unstoppable::new(self)
     }
 
-    /// Runs a clean-up after it, on every exit. See [`algorithm::finally`](crate::algorithm::finally).
+    /// Runs a clean-up after the work, on every exit. See [`algorithm::finally`](crate::algorithm::finally).
     fn finally<C>(self, clean_up: C) -> Finally<Self, C>
     where
         C: Sender<Value = (), Error = Never>,
@@ -269,7 +282,7 @@ pub unsafe trait Sender: Sized + Send {
         AnySender::new(self)
     }
 
-    /// One result for several consumers. See [`algorithm::split`](crate::algorithm::split).
+    /// Shares one result among several consumers. See [`algorithm::split`](crate::algorithm::split).
     fn split(self) -> Split<Self>
     where
         Self: 'static,
@@ -279,7 +292,7 @@ pub unsafe trait Sender: Sized + Send {
         Split::new(self)
     }
 
-    /// One result to several continuations, which run side by side. See
+    /// Passes one result to several continuations, which run concurrently. See
     /// [`algorithm::fork_join`](crate::algorithm::fork_join).
     fn fork_join<F>(self, branches: F) -> ForkJoin<Self, F>
     where
@@ -288,7 +301,7 @@ pub unsafe trait Sender: Sized + Send {
         ForkJoin::new(self, branches)
     }
 
-    /// Calls a function with every index below `count` and the value, in parallel where that can be. See
+    /// Calls a function with every index below `count` and the value, in parallel if the executor can. See
     /// [`algorithm::bulk`](crate::algorithm::bulk).
     fn bulk<F: Fn(usize, &Self::Value) + Send + Sync>(self, count: usize, f: F) -> Bulk<Self, F>
     where
@@ -298,7 +311,7 @@ pub unsafe trait Sender: Sized + Send {
     }
 }
 
-/// The type itself: what `let_value` asks of the error of the sender that follows.
+/// Type equality of errors: the bound of `let_value` on the error of the sender that follows.
 #[diagnostic::on_unimplemented(
     message = "the sender that follows fails with `{Self}`, the one before it with `{E}`",
     label = "the two have different error types",
@@ -309,5 +322,5 @@ pub trait SameError<E> {}
 
 impl<E> SameError<E> for E {}
 
-/// The outcome of a sender.
+/// The outcome type of a sender.
 pub type OutcomeOf<S> = Outcome<<S as Sender>::Value, <S as Sender>::Error>;

@@ -1,4 +1,4 @@
-//! A sleep as a sender.
+//! `Sleep` as a sender.
 
 #![allow(unsafe_code)]
 
@@ -20,8 +20,9 @@ use convoke_core::{Env, Never, Outcome, Panic, StopReason};
 use convoke_exec::raw::When;
 use convoke_exec::time::{Sleep, timers_of};
 
-// SAFETY: the receiver is completed by one: by `start`, if it does not wait, or by the runnable that the winner of the race
-// posts when it is alone with the operation; as the last thing that is done. Both are on the executor.
+// SAFETY: rules 1 and 2 of `Sender`: the receiver is completed once and last: by `start` if it need not wait,
+// else by the runnable that the winner of the race posts after it has removed timer and callback (rule 3 of
+// `SleepOperation`). Rule 3: both run on the executor of the environment.
 #[diagnostic::do_not_recommend]
 unsafe impl Sender for Sleep {
     type Value = ();
@@ -41,26 +42,27 @@ unsafe impl Sender for Sleep {
     }
 }
 
-/// The bits of the race. Everybody sets his own; who makes two out of one, `STARTED` and another, has won.
+/// Bits of `race`. Each participant sets its own. The one that adds the second bit to a value that has
+/// `STARTED` wins.
 const STARTED: u8 = 1;
-/// The timer was called, because its time has come.
+/// The timer fired because its time has come.
 const DUE: u8 = 2;
-/// The timer was called, because there will be no time any more.
+/// The timer was released because its clock has ended.
 const ENDED: u8 = 4;
 /// A stop was requested.
 const STOPPED: u8 = 8;
 
-/// The operation of [`sleep()`].
+/// The operation of a sleep.
 ///
-/// Three meet here: `start`, the timer's call, and the stop callback.
-/// 1. The parts are `start`'s until it has set `STARTED`, then the winner's, then the runnable's.
-/// 2. The winner is whoever sees, in what he sets his bit in, that he is the first after `STARTED`; or `start`, if somebody
-///    was there before it. All others leave without touching anything any more.
-/// 3. The winner takes back the callback, and the timer unless that has been there. Both wait for losers that have not come
-///    yet; so he is alone.
+/// Three participants race for it: `start`, the call of the timer, and the stop callback.
+/// 1. The parts belong to `start` until it has set `STARTED`, then to the winner, then to the runnable.
+/// 2. The winner is the participant that is the first to set its bit after `STARTED`; or `start`, if another
+///    bit was set before `STARTED`. The losers touch nothing after they have set their bit.
+/// 3. The winner removes the callback, and disarms the timer unless that has fired. Both wait for a loser
+///    that is still running, so afterwards the winner is the only user.
 #[repr(C)]
 pub struct SleepOperation<R> {
-    // First, so that a pointer to it is a pointer to the operation.
+    // First, so that a pointer to the header is a pointer to the operation.
     header: Header,
     timer: Timer,
     race: AtomicU8,
@@ -70,35 +72,38 @@ pub struct SleepOperation<R> {
 }
 
 struct Parts<R> {
-    /// What the timer was armed by, if it was. Lent by the receiver's environment.
+    /// The timers that the timer was armed with, if it was. Borrowed from the receiver's environment.
     timers: Option<NonNull<dyn Timers>>,
     callback: Option<RawCallback<Stop<R>>>,
     receiver: Option<R>,
 }
 
-// SAFETY: rule 1: the parts have one user at a time; the timers are `Sync`, and lent for as long as we wait.
+// SAFETY: rule 1: the parts have one user at a time. The timers are `Sync`, and borrowed for as long as the
+// operation waits.
 unsafe impl<R: Send> Send for SleepOperation<R> {}
 
-/// The stop callback: it leads back to the operation.
+/// The stop callback: a pointer to the operation.
 struct Stop<R>(NonNull<SleepOperation<R>>);
 
-// SAFETY: the operation is `Send`, and the callback is one of the three that share it by its rules.
+// SAFETY: the operation is `Send`, and the callback is one of the three participants that share it by its
+// rules.
 unsafe impl<R: Send> Send for Stop<R> {}
 
 impl<R: Receiver<(), Never>> OnStop for Stop<R> {
     fn on_stop(self, _: StopReason) {
-        // SAFETY: the operation is there: the winner waits for us, and if that is us, it ends after.
-        unsafe { SleepOperation::meet(self.0, STOPPED) };
+        // SAFETY: rule 3: the winner waits for the callback, and if the callback wins, the operation ends
+        // after it.
+        unsafe { SleepOperation::enter_race(self.0, STOPPED) };
     }
 }
 
 impl<R: Receiver<(), Never>> Operation for SleepOperation<R> {
     unsafe fn start(self: Pin<&mut Self>) {
-        // SAFETY: nothing is moved out of its place but the receiver, which is not structurally pinned.
+        // SAFETY: only the receiver is moved out, and it is not structurally pinned.
         let this = NonNull::from(unsafe { self.get_unchecked_mut() });
-        // SAFETY: we are pinned until the receiver was completed, and its environment outlives us. Rule 1: the parts are
-        // ours until `meet`, and after that nothing is touched. What the callback and the timer are given is a pointer to
-        // all of us.
+        // SAFETY: the operation is pinned until the receiver is completed, and the environment outlives it.
+        // Rule 1: the parts are ours until `enter_race`, and nothing is touched after it. The callback and
+        // the timer get a pointer that covers the whole operation.
         unsafe {
             let parts = &mut *this.as_ref().parts.get();
             let Some(receiver) = &parts.receiver else { return };
@@ -106,7 +111,7 @@ impl<R: Receiver<(), Never>> Operation for SleepOperation<R> {
             if env.stop().stop_requested() {
                 return Self::complete(this, Outcome::Stopped);
             }
-            // It may be an executor of the program's.
+            // Caught: the executor may be implemented by the program.
             let (timers, now) = match Panic::catch(|| clock_of(env)) {
                 Ok(found) => found,
                 Err(panic) => return Self::complete(this, Outcome::Panicked(panic)),
@@ -122,62 +127,65 @@ impl<R: Receiver<(), Never>> Operation for SleepOperation<R> {
                 parts.timers = Some(lent(timers));
                 timers.arm(Self::timer(this), at);
             }
-            Self::meet(this, STARTED);
+            Self::enter_race(this, STARTED);
         }
     }
 }
 
-/// The timers, and what their clock says.
+/// Returns the timers of an environment, and the time on their clock.
 fn clock_of(env: &Env) -> (&dyn Timers, Instant) {
     let timers = timers_of(env);
     (timers, timers.now())
 }
 
-/// The address of timers, kept for as long as the operation waits.
+/// Returns the address of timers, to be stored while the operation waits.
 fn lent(timers: &dyn Timers) -> NonNull<dyn Timers> {
-    // SAFETY: the same pointer; only the compiler's knowledge of how long it is good is given up. It is used until the
-    // receiver is completed, and the environment that it is lent from lives longer.
+    // SAFETY: `transmute` changes only the lifetime. The pointer is used only until the receiver is
+    // completed, and the environment that it is borrowed from lives longer.
     unsafe { core::mem::transmute::<NonNull<dyn Timers + '_>, NonNull<dyn Timers>>(NonNull::from(timers)) }
 }
 
 impl<R: Receiver<(), Never>> SleepOperation<R> {
-    /// The timer, by a pointer that may be taken back to all of the operation.
+    /// Returns a pointer to the timer that may be turned back into one to the whole operation.
     fn timer(this: NonNull<Self>) -> NonNull<Timer> {
-        // SAFETY: the offset is that of a field.
+        // SAFETY: the offset is that of a field of the operation.
         unsafe { this.cast::<u8>().add(offset_of!(Self, timer)).cast() }
     }
 
-    /// # Safety
-    /// Called once, by the timers, with what they were given.
-    unsafe fn called(timer: NonNull<Timer>, call: Call) {
-        let bit = if call == Call::Run { DUE } else { ENDED };
-        // SAFETY: the pointer was made by `timer`, from one to all of the operation, which is there: the winner waits for
-        // us, and if that is us, it ends after.
-        unsafe { Self::meet(timer.cast::<u8>().sub(offset_of!(Self, timer)).cast(), bit) };
-    }
-
-    /// One of the three has come.
+    /// Enters the race for the timer.
     ///
     /// # Safety
-    /// Once with each bit, by the one it belongs to, who touches nothing afterwards.
-    unsafe fn meet(this: NonNull<Self>, bit: u8) {
-        // SAFETY: the caller is one of the three, and the last has not left.
+    /// Called once, by the timers, with the timer that they were given.
+    unsafe fn called(timer: NonNull<Timer>, call: Call) {
+        let bit = if call == Call::Run { DUE } else { ENDED };
+        // SAFETY: `timer` made the pointer from one to the whole operation. The operation is alive by rule 3:
+        // the winner waits for the call of the timer, and if the call wins, the operation ends after it.
+        unsafe { Self::enter_race(timer.cast::<u8>().sub(offset_of!(Self, timer)).cast(), bit) };
+    }
+
+    /// Sets the bit of one participant, and lets it finish the operation if it has won.
+    ///
+    /// # Safety
+    /// Called once with each bit, by the participant that the bit belongs to, which touches nothing afterwards.
+    unsafe fn enter_race(this: NonNull<Self>, bit: u8) {
+        // SAFETY: rule 3: the operation is alive until each participant has set its bit or was removed.
         let before = unsafe { this.as_ref() }.race.fetch_or(bit, Ordering::AcqRel);
         let won = if bit == STARTED { before != 0 } else { before == STARTED };
         if won {
-            // SAFETY: rule 2.
-            unsafe { Self::go_home(this, before | bit, bit & (DUE | ENDED) != 0) };
+            // SAFETY: rule 2: the caller is the winner, once.
+            unsafe { Self::post(this, before | bit, bit & (DUE | ENDED) != 0) };
         }
     }
 
-    /// Takes back what others know of the operation, and sends it to its executor. `called` says that this is the timer's
-    /// call.
+    /// Removes the callback and the timer, and posts the operation to its executor. `called` is true in the
+    /// call of the timer.
     ///
     /// # Safety
-    /// By the winner, once.
-    unsafe fn go_home(this: NonNull<Self>, race: u8, called: bool) {
-        // SAFETY: rules 1 and 3. Taking back from inside of the callback, or of the timer's call, returns at once. The
-        // executor may run us, and so destroy us, while `post_last` or `dispatch` is still at work: the handle is our own.
+    /// Called by the winner, once.
+    unsafe fn post(this: NonNull<Self>, race: u8, called: bool) {
+        // SAFETY: rules 1 and 3: the caller is the winner. Removing the callback from inside of it, or the
+        // timer from inside of its call, returns at once. The executor may run the operation, and so free it,
+        // while `post_contained` or `dispatch_contained` still runs: the handle is our own.
         unsafe {
             let parts = this.as_ref().parts.get();
             if let Some(timers) = (*parts).timers
@@ -187,14 +195,14 @@ impl<R: Receiver<(), Never>> SleepOperation<R> {
             }
             (*parts).callback = None;
             let Some(receiver) = &(*parts).receiver else { return };
-            // The executor may be one of the program's.
+            // Caught: the executor may be implemented by the program.
             let executor = match Panic::catch(|| receiver.env().executor().clone()) {
                 Ok(executor) => executor,
                 Err(panic) => return Self::complete(this, Outcome::Panicked(panic)),
             };
             let runnable = Runnable::new(this.cast());
             if called {
-                // Through the queue even if we are there: other timers wait.
+                // Through the queue even on its own thread: the caller has other timers to fire.
                 post_contained(executor, runnable);
             } else if let Some(runnable) = dispatch_contained(executor, runnable) {
                 runnable.run();
@@ -202,12 +210,14 @@ impl<R: Receiver<(), Never>> SleepOperation<R> {
         }
     }
 
+    /// Completes the receiver on the executor.
+    ///
     /// # Safety
     /// Called once, with the header of a live operation, by its runnable.
     unsafe fn arrived(header: NonNull<Header>, call: Call) {
         let this = header.cast::<Self>();
-        // SAFETY: the header is the first field of the operation (`repr(C)`); rule 1: it is ours now. Relaxed: the winner
-        // has seen the bits, and it was he who posted us.
+        // SAFETY: the header is the first field of the operation (`repr(C)`). Rule 1: the parts belong to the
+        // runnable now. Relaxed: the winner has read the bits, and it posted this runnable.
         unsafe {
             let due = this.as_ref().race.load(Ordering::Relaxed) & (DUE | STOPPED) == DUE;
             let parts = &*this.as_ref().parts.get_const();
@@ -218,10 +228,12 @@ impl<R: Receiver<(), Never>> SleepOperation<R> {
         }
     }
 
+    /// Completes the receiver.
+    ///
     /// # Safety
-    /// By the one whom the parts belong to, who touches nothing afterwards.
+    /// Called by the owner of the parts (rule 1), which touches nothing afterwards.
     unsafe fn complete(this: NonNull<Self>, outcome: Outcome<(), Never>) {
-        // SAFETY: the caller's.
+        // SAFETY: rule 1: the caller owns the parts.
         if let Some(receiver) = unsafe { (*this.as_ref().parts.get()).receiver.take() } {
             receiver.complete(outcome);
         }

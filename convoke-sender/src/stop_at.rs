@@ -1,4 +1,4 @@
-//! `stop_after(duration, sender)` and `stop_at(instant, sender)`: a deadline that is kept.
+//! `stop_after(duration, sender)` and `stop_at(instant, sender)`: work with a deadline.
 
 #![allow(unsafe_code)]
 
@@ -14,12 +14,13 @@ use convoke_core::{Env, Outcome, StopReason, StopSource};
 use convoke_exec::raw::When;
 use convoke_exec::time::{Sleep, sleep, sleep_until, timers_of};
 
-/// A sender whose work is asked to stop, with [`StopReason::Deadline`], after this while, counted from its start. All else
-/// is as for [`stop_at()`].
+/// Makes a sender whose work is asked to stop, with [`StopReason::Deadline`], when `duration` has passed
+/// since its start. Use [`stop_at()`] if the deadline is a point in time.
 ///
 /// - *Completes with* the outcome of the work.
-/// - *If dropped* before it was started, the work is dropped.
-/// - *Runs on* whatever the work runs on; the request is made on the executor of the environment around.
+/// - *If dropped* before it starts, the work is dropped.
+/// - *Runs on* the executors of the work; the stop is requested on the executor of the surrounding
+///   environment.
 ///
 /// ```
 /// use std::time::Duration;
@@ -39,14 +40,15 @@ where
     StopAt { sender, when: When::After(duration) }
 }
 
-/// A sender whose work is asked to stop, with [`StopReason::Deadline`], at this time. The work sees the deadline in its
-/// stop token: the nearer of this one and the one of the environment around, and it is the nearer one that is kept.
+/// Makes a sender whose work is asked to stop, with [`StopReason::Deadline`], at `instant`. The work sees the
+/// deadline in its stop token: the earlier one of `instant` and the deadline of the surrounding environment.
+/// Use [`stop_after()`] if the deadline is relative to the start.
 ///
-/// - *Completes with* the outcome of the work, when the work has ended: stopped, if it has honoured the request. If a stop
-///   callback panics: panicked.
-/// - *If dropped* before it was started, the work is dropped.
-/// - *Runs on* whatever the work runs on; the request is made on the executor of the environment around. If the time has
-///   passed already the work is started with the request made.
+/// - *Completes with* the outcome of the work, when the work has ended: stopped if it honours the request,
+///   panicked if a stop callback panics.
+/// - *If dropped* before it starts, the work is dropped.
+/// - *Runs on* the executors of the work; the stop is requested on the executor of the surrounding
+///   environment. If the deadline has already passed, the stop is requested before the work starts.
 ///
 /// ```
 /// use std::time::{Duration, Instant};
@@ -54,10 +56,11 @@ where
 /// use convoke::time::{stop_after, stop_at};
 ///
 /// let at = Instant::now() + Duration::from_millis(1);
-/// let look = || read_env(|env| (env.stop().reason(), env.stop().deadline()));
-/// let work = never().let_stopped(look);
+/// let stop = || read_env(|env| (env.stop().reason(), env.stop().deadline()));
+/// let work = never().let_stopped(stop);
 /// let bounded = stop_after(Duration::from_secs(3600), stop_at(at, work));
-/// assert_eq!(sync_wait(bounded), Outcome::Value((Some(StopReason::Deadline), Some(at))));
+/// let expected = (Some(StopReason::Deadline), Some(at));
+/// assert_eq!(sync_wait(bounded), Outcome::Value(expected));
 /// ```
 pub fn stop_at<S>(instant: Instant, sender: S) -> StopAt<S>
 where
@@ -66,7 +69,7 @@ where
     StopAt { sender, when: When::At(instant) }
 }
 
-/// See [`stop_at()`] and [`stop_after()`].
+/// The sender of [`stop_at()`] and [`stop_after()`].
 #[derive(Clone, Debug)]
 #[must_use = "a sender does nothing until it is started"]
 pub struct StopAt<S> {
@@ -89,7 +92,7 @@ where
         };
         let deadline = source.token().deadline();
         if deadline.is_some_and(|at| at <= now) {
-            // Before the work is started, not right after.
+            // Requested before the work starts, not right after.
             source.request_stop(StopReason::Deadline);
         }
         let changes = Changes::new().stop_token(source.token());
@@ -98,7 +101,8 @@ where
     }
 }
 
-// SAFETY: the child in `scoped` completes the receiver, and nothing else is done afterwards.
+// SAFETY: rules 1 and 2 of `Sender`: the work of `ScopedOperation` completes the receiver, and nothing is
+// done afterwards. Rule 3: `COMPLETES` is that of the work.
 #[diagnostic::do_not_recommend]
 unsafe impl<S> Sender for StopAt<S>
 where
@@ -116,7 +120,7 @@ where
 
 crate::awaitable!([S] StopAt<S>);
 
-/// Asks to stop when the time has come.
+/// The transformation that requests a stop when the deadline has come.
 #[derive(Debug)]
 pub struct AskToStop {
     source: StopSource,

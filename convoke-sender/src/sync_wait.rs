@@ -1,4 +1,5 @@
-//! `sync_wait(sender)`: starts work and waits for its outcome on this thread, which meanwhile runs a loop.
+//! `sync_wait(sender)`: starts work and waits for its outcome on the calling thread, which runs a loop
+//! meanwhile.
 
 #![allow(unsafe_code)]
 
@@ -17,14 +18,15 @@ use convoke_core::{Env, Executor, ExecutorRef, Outcome};
 use convoke_exec::RunLoopExecutor;
 use convoke_exec::raw::Runner;
 
-/// Starts the work and waits for its outcome, on this thread.
+/// Starts the work and waits for its outcome on the calling thread.
 ///
-/// The executor of the work's environment is a run loop on this thread; it runs what is posted there. Work that
-/// completes inline costs no allocation and no system call. The thread sleeps when there is nothing to do.
+/// The executor of the work's environment is a run loop on this thread. The loop runs what is posted to it,
+/// and the thread sleeps when there is nothing to do. Work that completes inline costs no allocation and no
+/// system call.
 ///
-/// - *Completes with* the outcome: value, error or stopped. It is never `Panicked`.
+/// - *Completes with* the outcome: value, error or stopped, never `Panicked`.
 /// - *Runs on* the calling thread.
-/// - *Panics* if the work panicked: the panic goes on here.
+/// - *Panics* if the work panics: the panic continues in the caller.
 ///
 /// ```
 /// use convoke::sender::prelude::*;
@@ -40,16 +42,22 @@ where
     S::Error: Send,
 {
     let executor = ManuallyDrop::new(spare_loop());
-    // The environment borrows the handle of the loop, without counting: we own it and outlive the work.
-    // SAFETY: neither copy is dropped as such; the handle is given back below. All else in this environment is empty
-    // and has nothing to drop.
+    // The environment borrows the handle of the loop without counting it: this function owns the handle and
+    // outlives the work.
+    // SAFETY: `env` is never dropped, so the copy of the handle in it is not either, and the original is
+    // given back below. The other fields of this environment are empty and need no drop.
     let env = ManuallyDrop::new(Env::on(ExecutorRef::new(unsafe { ptr::read(&*executor) })));
     let outcome = wait(sender, &env, &executor);
     give_back(ManuallyDrop::into_inner(executor));
     outcome.resume_panic()
 }
 
-/// The same in a changed environment: with a stop token, locals, another executor.
+/// Starts the work in a changed environment (a stop token, locals, another executor) and waits for its
+/// outcome on the calling thread. See [`sync_wait`].
+///
+/// - *Completes with* the outcome: value, error or stopped, never `Panicked`.
+/// - *Runs on* the calling thread, or on the executor that `changes` sets.
+/// - *Panics* if the work panics: the panic continues in the caller.
 ///
 /// ```
 /// use convoke::sender::prelude::*;
@@ -57,7 +65,8 @@ where
 ///
 /// let source = StopSource::new();
 /// source.request_stop(StopReason::Requested);
-/// let outcome = sync_wait_with(Changes::new().stop_token(source.token()), never::<u32>());
+/// let changes = Changes::new().stop_token(source.token());
+/// let outcome = sync_wait_with(changes, never::<u32>());
 /// assert_eq!(outcome, Outcome::Stopped);
 /// ```
 #[track_caller]
@@ -90,11 +99,12 @@ where
         done: Cell::new(false),
         outcome: UnsafeCell::new(None),
     };
-    // Destroyed by hand below, in one place: with a second one for the end of the scope the compiler no longer sees
-    // through it, and keeps every store of an inline graph.
+    // Destroyed by hand below, at one point: with a second drop at the end of the scope the compiler no
+    // longer sees through it, and emits every store of an inline graph.
     let operation = ManuallyDrop::new(Slot::new());
-    // SAFETY: the slot is on this stack and not moved; we leave only after the receiver was completed, and nothing
-    // in between unwinds: `start` must not, and what runs on the loop is caught.
+    // SAFETY: the slot is on this stack and not moved. This function returns only after the receiver was
+    // completed, and nothing unwinds before that: `start` must not, and `run_until` catches the panics of
+    // what it runs.
     unsafe {
         Slot::run(NonNull::from(&*operation), || {
             sender.connect(WaitReceiver { state: NonNull::from(&state) })
@@ -104,39 +114,43 @@ where
     if !state.done.get() {
         panic = Runner::new().run_until(executor.shared(), || state.done.get());
     }
-    // SAFETY: the receiver was completed, on this thread or before `arrived` was run on it.
-    let outcome = unsafe { (*state.outcome.get()).take() }.expect("kept before it was done");
-    // SAFETY: it has completed.
+    // SAFETY: rule 1: `done` is set, so the outcome belongs to the waiter.
+    let outcome =
+        unsafe { (*state.outcome.get()).take() }.expect("the outcome is stored before `done` is set");
+    // SAFETY: `done` is set, so the operation has completed its receiver, and nothing uses it any more.
     let outcome = unsafe { operation.clear_after(outcome) };
-    // A panic is no more than an outcome here: the loop is given back before it goes on.
+    // A panic is part of the outcome here: the loop is given back before the panic continues.
     match panic {
         None => outcome,
         Some(panic) => outcome.or_panic(panic),
     }
 }
 
-/// What the receiver leads to, on the stack of the waiting thread.
+/// The shared state of receiver and waiter, on the stack of the waiting thread.
 ///
-/// 1. `outcome` belongs to the receiver until it has set `done` or posted the header; from then on to the waiter.
-/// 2. `done` and `waiter`'s own things are touched by the waiting thread alone.
+/// 1. `outcome` belongs to the receiver until it has set `done` or posted the header; from then on to the
+///    waiter.
+/// 2. Only the waiting thread touches `done`. The other fields are read-only.
 #[repr(C)]
 struct Waiting<'a, S: Sender> {
-    // First, so that a pointer to it is a pointer to all of it.
+    // First, so that a pointer to the header is a pointer to the whole state.
     header: Header,
     env: &'a Env,
     executor: &'a RunLoopExecutor,
-    /// Compared while the waiting thread is alive: it waits.
+    /// The mark of the waiting thread. It is compared only while that thread waits, hence is alive.
     waiter: usize,
     done: Cell<bool>,
     outcome: UnsafeCell<Option<OutcomeOf<S>>>,
 }
 
 impl<S: Sender> Waiting<'_, S> {
+    /// Sets `done`.
+    ///
     /// # Safety
-    /// Called once, with the header of a `Waiting`, by its runnable: on the waiting thread, for the loop it is posted
-    /// to is open, and run by that thread, until `done`.
+    /// Called once, with the header of a `Waiting`, by its runnable. It runs on the waiting thread: the loop
+    /// that it is posted to is open, and run by that thread, until `done` is set.
     unsafe fn arrived(header: NonNull<Header>, _: Call) {
-        // SAFETY: the header is the first field (`repr(C)`), and the waiter leaves only after `done`.
+        // SAFETY: the header is the first field (`repr(C)`), and the waiter returns only after `done` is set.
         unsafe { header.cast::<Self>().as_ref() }.done.set(true);
     }
 }
@@ -145,14 +159,15 @@ struct WaitReceiver<'a, S: Sender> {
     state: NonNull<Waiting<'a, S>>,
 }
 
-// SAFETY: what it leads to may be used from another thread by rule 1, if the outcome may be sent: `sync_wait` asks for
+// SAFETY: rule 1 lets another thread write the outcome if the outcome is `Send`, and `sync_wait` requires
 // that.
 unsafe impl<S: Sender> Send for WaitReceiver<'_, S> {}
 
 impl<S: Sender> Receiver<S::Value, S::Error> for WaitReceiver<'_, S> {
     #[inline]
     fn complete(self, outcome: Outcome<S::Value, S::Error>) {
-        // SAFETY: the waiter leaves only after `done`, which is set in the last lines; rule 1.
+        // SAFETY: the waiter returns only after `done` is set, which happens last here or in `arrived`. Rule
+        // 1: the outcome is ours until then.
         unsafe {
             let state = self.state.as_ref();
             *state.outcome.get() = Some(outcome);
@@ -160,7 +175,7 @@ impl<S: Sender> Receiver<S::Value, S::Error> for WaitReceiver<'_, S> {
                 state.done.set(true);
                 return;
             }
-            // A handle of our own: the waiter may be gone before `post` has returned.
+            // Our own handle: the waiter may be gone before `post` has returned.
             let executor = state.executor.clone();
             executor.post(Runnable::new(self.state.cast()));
         }
@@ -168,7 +183,7 @@ impl<S: Sender> Receiver<S::Value, S::Error> for WaitReceiver<'_, S> {
 
     #[inline]
     fn env(&self) -> &Env {
-        // SAFETY: the waiter, and so its environment, is there until we are completed.
+        // SAFETY: the waiter, and with it the borrowed environment, lives until this receiver is completed.
         unsafe { self.state.as_ref() }.env
     }
 }
@@ -180,7 +195,7 @@ impl<S: Sender> fmt::Debug for WaitReceiver<'_, S> {
 }
 
 thread_local! {
-    /// The loop of the last `sync_wait` on this thread, for the next one.
+    /// The loop of the last `sync_wait` on this thread, reused by the next one.
     static SPARE: Cell<Option<RunLoopExecutor>> = Cell::new(None);
 }
 
@@ -194,12 +209,12 @@ fn new_loop() -> RunLoopExecutor {
     RunLoopExecutor::new()
 }
 
-/// Keeps the loop for the next `sync_wait`, unless somebody else has kept a handle: then it is closed, so that what
-/// is posted through that handle is stopped and not run by a stranger.
+/// Stores the loop for the next `sync_wait`, unless other handles to it exist. In that case it is closed, so
+/// that what is posted through those handles is stopped, and not run by an unrelated `sync_wait`.
 #[inline]
 fn give_back(executor: RunLoopExecutor) {
     if executor.is_unused() {
-        // While the thread ends there is no place to keep it, and it is dropped.
+        // While the thread ends, its thread locals are gone, and the loop is dropped.
         let _ = SPARE.try_with(|spare| spare.set(Some(executor)));
     } else {
         retire(executor);
@@ -208,6 +223,7 @@ fn give_back(executor: RunLoopExecutor) {
 
 #[cold]
 fn retire(executor: RunLoopExecutor) {
-    // SAFETY: `sync_wait` has returned from running it and gives it up, on the one thread that it was for.
+    // SAFETY: `sync_wait` has returned from running the loop, on the only thread that runs it, and gives it
+    // up here.
     unsafe { executor.close() };
 }

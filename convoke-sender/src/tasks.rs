@@ -11,8 +11,9 @@ use convoke_task::{Task, TaskOperation};
 use crate::receiver::ReceiverOf;
 use crate::{Receiver, Sender};
 
-// SAFETY: 1. and 2. The receiver is completed when the future is gone, all that was awaited in it has completed, the stop callback
-// is removed, and nothing is queued. 3. It completes on the executor of its environment, unless that has ended, or the task moved.
+// SAFETY: rules 1 and 2 of `Sender`: the task completes the receiver last: after its future is dropped, all
+// that it awaited has completed, the stop callback is removed, and nothing is queued. Rule 3: `COMPLETES` is
+// the default, `Anywhere`: the executor may have ended, or the task may have moved.
 #[diagnostic::do_not_recommend]
 unsafe impl<F: Future + Send> Sender for Task<F> {
     type Value = F::Output;
@@ -24,7 +25,8 @@ unsafe impl<F: Future + Send> Sender for Task<F> {
     }
 }
 
-// SAFETY: the receiver is completed when the chain has ended and the stop callback is removed, as the last thing that is done.
+// SAFETY: rules 1 and 2 of `Sender`: the chain completes the receiver last, after it has ended and the stop
+// callback is removed. Rule 3: `COMPLETES` is the default, `Anywhere`.
 #[diagnostic::do_not_recommend]
 unsafe impl<T: Send> Sender for Launched<T> {
     type Value = T;

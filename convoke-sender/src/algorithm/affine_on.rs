@@ -1,4 +1,4 @@
-//! `affine_on(&executor)`: sees to it that the outcome arrives on an executor, and hops only if it must.
+//! `affine_on(&executor)`: completes on an executor, and hops only if it must.
 
 #![allow(unsafe_code)]
 
@@ -8,14 +8,14 @@ use super::hop::{Destination, HopOperation, Way};
 use crate::{Completes, Receiver, Sender};
 use convoke_core::{Env, Executor, ExecutorRef};
 
-/// Completes on an executor, whichever door the outcome comes through, without a hop where it is there already: what is
-/// known of the sender says so, or the executor hands the work back.
+/// Completes on an executor, with every kind of outcome, and hops only if it must: it does not if the type of
+/// the sender says that it completes there, or if the executor hands the work back.
 ///
-/// - *Completes with* the outcome of the sender. If the executor drops it, a value becomes stopped; an error or a panic
-///   is not lost. A stop that is requested after the work has ended changes nothing.
-/// - *If dropped* before it was started, the sender is dropped.
-/// - *Runs on* whatever the sender runs on, then on the executor. One that is dropped unrun completes where it is
-///   dropped.
+/// - *Completes with* the outcome of the sender. If the executor drops the hop, a value becomes stopped; an
+///   error or a panic is not lost. A stop that is requested after the work has ended has no effect.
+/// - *If dropped* before it starts, the sender is dropped.
+/// - *Runs on* the executors of the sender, then on the given one. If the executor drops the hop, it
+///   completes on the thread that drops it.
 ///
 /// ```
 /// use convoke::executor::InlineExecutor;
@@ -36,7 +36,8 @@ impl<S, X> AffineOn<S, X> {
     }
 }
 
-// SAFETY: the operation of `hop` completes the receiver when it has arrived, as the last thing it does.
+// SAFETY: rules 1 and 2 of `Sender`: `HopOperation` completes the receiver last, after the hop. Rule 3:
+// `Anywhere` claims nothing.
 #[diagnostic::do_not_recommend]
 unsafe impl<S, X> Sender for AffineOn<S, X>
 where
@@ -48,13 +49,13 @@ where
     type Value = S::Value;
     type Error = S::Error;
     const COMPLETES: Completes = Completes::Anywhere;
-    type Operation<R: Receiver<S::Value, S::Error>> = HopOperation<S, OwnerThread<X>, R>;
+    type Operation<R: Receiver<S::Value, S::Error>> = HopOperation<S, AffineTo<X>, R>;
 
     #[inline]
     fn connect<R: Receiver<S::Value, S::Error>>(self, receiver: R) -> Self::Operation<R> {
         HopOperation::new(
             self.sender,
-            OwnerThread { executor: self.executor, completes: S::COMPLETES },
+            AffineTo { executor: self.executor, completes: S::COMPLETES },
             receiver,
         )
     }
@@ -64,13 +65,13 @@ where
     }
 }
 
-/// To an executor, where the work may be already.
-pub struct OwnerThread<X> {
+/// The destination of `affine_on`: an executor that the work may be on already.
+pub struct AffineTo<X> {
     executor: X,
     completes: Completes,
 }
 
-impl<X: Executor> Destination for OwnerThread<X> {
+impl<X: Executor> Destination for AffineTo<X> {
     type Executor = X;
 
     #[inline]
@@ -92,9 +93,9 @@ impl<S: fmt::Debug, X> fmt::Debug for AffineOn<S, X> {
     }
 }
 
-impl<X> fmt::Debug for OwnerThread<X> {
+impl<X> fmt::Debug for AffineTo<X> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "OwnerThread({})", core::any::type_name::<X>())
+        write!(f, "AffineTo({})", core::any::type_name::<X>())
     }
 }
 
@@ -130,32 +131,33 @@ mod tests {
 
     #[test]
     fn a_sender_that_comes_back_here_by_itself_makes_no_second_hop() {
-        let home = ByHand::new();
-        let sender = just(1).on(&InlineExecutor).affine_on(&home);
-        let running = Connected::with_env(sender, Env::from(home.clone())).start();
-        assert_eq!(home.run_all(), 1);
+        let executor = ByHand::new();
+        let sender = just(1).on(&InlineExecutor).affine_on(&executor);
+        let running = Connected::with_env(sender, Env::from(executor.clone())).start();
+        assert_eq!(executor.run_all(), 1);
         assert_eq!(running.outcome(), Outcome::Value(1));
     }
 
     #[test]
     fn a_sender_of_which_nothing_is_known_hops_even_if_it_was_started_there() {
-        let home = ByHand::new();
+        let executor = ByHand::new();
         let gate = Gate::<i32>::new();
-        let running = Connected::with_env(gate.sender().affine_on(&home), Env::from(home.clone())).start();
+        let running =
+            Connected::with_env(gate.sender().affine_on(&executor), Env::from(executor.clone())).start();
         gate.complete(Outcome::Value(1));
         assert!(!running.is_complete());
-        assert_eq!(home.run_all(), 1);
+        assert_eq!(executor.run_all(), 1);
         assert_eq!(running.outcome(), Outcome::Value(1));
     }
 
     #[test]
     fn an_erased_executor_is_recognised() {
-        let home = ExecutorRef::new(ByHand::new());
-        let running = Connected::with_env(just(1).affine_on(&home), Env::on(home.clone())).start();
+        let executor = ExecutorRef::new(ByHand::new());
+        let running = Connected::with_env(just(1).affine_on(&executor), Env::on(executor.clone())).start();
         assert_eq!(running.outcome(), Outcome::Value(1));
     }
 
-    /// Says of everybody that he is there already, and cannot queue.
+    /// An executor that says that every caller is on it already, and that cannot queue.
     #[derive(Clone, PartialEq)]
     struct HandsBack;
 

@@ -1,4 +1,4 @@
-//! `boxed()`: the type of a sender erased, with tail calls.
+//! `boxed()`: a sender with an erased type, and with tail calls.
 
 #![allow(unsafe_code)]
 
@@ -9,7 +9,7 @@ use core::mem::ManuallyDrop;
 use core::pin::Pin;
 use core::ptr::NonNull;
 
-use super::boxed_turn::{Droppable, Enclosing, Head, Turn, ask, drop_sender};
+use super::trampoline::{Droppable, Enclosing, Head, Trampoline, ask, drop_sender};
 use crate::operation::{EnvAbove, Handshake};
 use crate::{Receiver, Sender};
 use convoke_core::raw::Operation;
@@ -17,30 +17,34 @@ use convoke_core::raw::abort_on_unwind;
 use convoke_core::raw::sync::UnsafeCell;
 use convoke_core::{Env, ExecutorRef, Never, Outcome, Panic};
 
-/// Any sender with this value and error: for recursion, for struct fields, for choosing between senders at run time.
+/// Any sender with this value and error, for recursion, for struct fields, and for choosing between senders
+/// at run time.
 ///
-/// One boxed sender that ends in another, as the last step of a recursion does, is a tail call: the first is destroyed
-/// and the second takes its place. Neither stack nor memory grows with the depth.
+/// A boxed sender that ends in another one, as the last step of a recursion does, is a tail call: the first
+/// is destroyed and the second replaces it. Neither stack nor memory grows with the depth.
 ///
-/// Boxed senders inside of one another, however many, take memory each but do not grow the stack either: neither when they
-/// start and complete nor when they are dropped. From a depth of 32 on, the start of one inside another is put off until
-/// the frames in between have returned.
+/// Boxed senders nested in one another take memory each, but do not grow the stack either: neither when they
+/// start and complete nor when they are dropped. From a depth of 32 on, the start of a nested one is deferred
+/// until the frames in between have returned.
 ///
-/// - *Completes with* the outcome of the sender in it.
-/// - *If dropped* before it was started, so is the sender in it.
-/// - *Runs on* the thread that starts it; the sender in it decides for itself. Starting it allocates once.
+/// - *Completes with* the outcome of the sender inside.
+/// - *If dropped* before it starts, the sender inside is dropped.
+/// - *Runs on* the thread that starts it, and on the executors of the sender inside. Starting it allocates
+///   once.
 ///
 /// ```
 /// use convoke::sender::prelude::*;
 ///
 /// fn count_down(n: u32) -> AnySender<&'static str> {
-///     just(n).let_value(|n| if n == 0 { just("lift-off").boxed() } else { count_down(n - 1) }).boxed()
+///     let next =
+///         |n| if n == 0 { just("lift-off").boxed() } else { count_down(n - 1) };
+///     just(n).let_value(next).boxed()
 /// }
 /// assert_eq!(sync_wait(count_down(100_000)), Outcome::Value("lift-off"));
 /// ```
 #[must_use = "a sender does nothing until it is started"]
 pub struct AnySender<V, E = Never> {
-    /// Taken out once: by `drop`, or by `into_inner`, which forgets the rest.
+    /// Taken out once: by `drop`, or by `into_inner`, which forgets `self`.
     sender: ManuallyDrop<Box<dyn Erased<V, E>>>,
 }
 
@@ -55,27 +59,28 @@ impl<V, E> AnySender<V, E> {
         Self { sender: ManuallyDrop::new(Box::new(sender)) }
     }
 
-    /// Itself: it is boxed already.
+    /// Returns `self`, which is boxed already.
     pub fn boxed(self) -> Self {
         self
     }
 
     fn into_inner(self) -> Box<dyn Erased<V, E>> {
         let mut this = ManuallyDrop::new(self);
-        // SAFETY: `this` is forgotten, so nobody takes it again.
+        // SAFETY: `this` is never dropped, so the sender is taken once.
         unsafe { ManuallyDrop::take(&mut this.sender) }
     }
 }
 
 impl<V, E> Drop for AnySender<V, E> {
     fn drop(&mut self) {
-        // SAFETY: this is the end of `self`, and `into_inner` forgets it.
+        // SAFETY: `drop` runs once, and not after `into_inner`, which forgets `self`.
         let sender = unsafe { ManuallyDrop::take(&mut self.sender) };
         drop_sender(sender);
     }
 }
 
-// SAFETY: the receiver is completed with the outcome of the last work, as the last thing the operation does.
+// SAFETY: rules 1 and 2 of `Sender`: the operation completes the receiver last, with the outcome of its last
+// work, which is destroyed by then. Rule 3: `COMPLETES` is the default, `Anywhere`.
 #[diagnostic::do_not_recommend]
 unsafe impl<V: Send + 'static, E: Send + 'static> Sender for AnySender<V, E> {
     type Value = V;
@@ -85,11 +90,11 @@ unsafe impl<V: Send + 'static, E: Send + 'static> Sender for AnySender<V, E> {
     fn connect<R: Receiver<V, E>>(self, receiver: R) -> AnyOperation<V, E, R> {
         AnyOperation {
             inner: Inner {
-                head: Head::new(Inner::<V, E>::go_on),
+                head: Head::new(Inner::<V, E>::resume),
                 enclosing: Cell::new(None),
                 current: UnsafeCell::new(None),
                 next: UnsafeCell::new(Some(Next::Sender(self))),
-                met: Handshake::new(),
+                rendezvous: Handshake::new(),
                 env: EnvAbove::new(),
                 complete: AnyOperation::<V, E, R>::complete,
             },
@@ -105,7 +110,7 @@ unsafe impl<V: Send + 'static, E: Send + 'static> Sender for AnySender<V, E> {
 
 type AnyWork = Pin<Box<dyn Operation>>;
 
-/// What can be done with a sender whose type is not known.
+/// The methods of a sender whose type is erased.
 trait Erased<V, E>: Send + Droppable {
     fn connect(self: Box<Self>, receiver: AnyReceiver<V, E>) -> AnyWork;
     fn completes_on(&self, env: &Env) -> Option<ExecutorRef>;
@@ -133,14 +138,14 @@ pub struct AnyOperation<V, E, R> {
     _pinned: PhantomPinned,
 }
 
-/// The part of the operation that does not know the type of its receiver.
+/// The part of the operation that does not depend on the type of its receiver.
 ///
-/// 1. One piece of work, `current`, at a time. It ends by completing its receiver or by handing over a tail call to it;
-///    either is written to `next` by the receiver, who alone uses that while the work runs.
-/// 2. The thread that started the work and the one that ends it meet at `met`; the second is then alone with everything,
-///    destroys `current` and goes on with `next`.
-/// 3. `env` is written before the first work is started, and points to the environment of `receiver`, which stays in its
-///    place until the end. So is `enclosing`, which is compared and never followed.
+/// 1. One piece of work, `current`, runs at a time. It ends when it completes its receiver or hands a tail
+///    call to it. The receiver writes either to `next`, and is the only user of that while the work runs.
+/// 2. The thread that started the work and the one that ends it meet at `rendezvous`. The second to arrive is
+///    then the only user of everything: it destroys `current` and continues with `next`.
+/// 3. `env` is written before the first work starts. It points to the environment of `receiver`, which is not
+///    moved until the end. `enclosing` is written at the same time; it is compared and never dereferenced.
 #[repr(C)]
 struct Inner<V, E> {
     // First, so that a pointer to it is a pointer to all of this.
@@ -148,7 +153,7 @@ struct Inner<V, E> {
     enclosing: Cell<Option<Enclosing>>,
     current: UnsafeCell<Option<AnyWork>>,
     next: UnsafeCell<Option<Next<V, E>>>,
-    met: Handshake,
+    rendezvous: Handshake,
     env: EnvAbove,
     complete: unsafe fn(NonNull<Self>, Outcome<V, E>),
 }
@@ -158,26 +163,29 @@ enum Next<V, E> {
     End(Outcome<V, E>),
 }
 
-// SAFETY: all parts are `Send` (values and errors by the bounds of `AnySender`), the rules give them to one thread at
-// a time, and the environment is `Sync`.
+// SAFETY: all parts are `Send` (values and errors by the bounds of `AnySender`), rules 1 and 2 give them to
+// one thread at a time, and the environment is `Sync`.
 unsafe impl<V: Send, E: Send> Send for Inner<V, E> {}
 
 impl<V, E> Inner<V, E> {
-    /// Goes on with `next`, until some work does not end at once or all is done.
+    /// Runs `next`, again and again, until a piece of work does not end at once or an outcome was delivered.
     ///
     /// # Safety
-    /// Rule 2: the caller is alone with the operation, which is pinned, and touches nothing of it afterwards.
-    unsafe fn go_on(head: NonNull<Head>, turn: &Turn) {
+    /// Rule 2: the caller is the only user of the operation, which is pinned, and touches nothing of it
+    /// afterwards.
+    unsafe fn resume(head: NonNull<Head>, trampoline: &Trampoline) {
         let this = head.cast::<Self>();
-        // SAFETY: the head is the first field (`repr(C)`), and the pointer was made from all of the operation. We are alone
-        // at the beginning of each round: by the caller's promise, or by the meeting. The work that is destroyed has ended.
+        // SAFETY: the head is the first field (`repr(C)`), and the pointer was made from the whole operation.
+        // Rule 2: we are the only user at the beginning of each round: in the first by the caller's promise,
+        // later because `arrive` returned true. The work that is destroyed has ended.
         unsafe {
-            // Whoever is started, or completed, in here is directly inside of the one or the other.
+            // Work that starts in here is directly inside `here`; receivers that complete in here are inside
+            // `around`.
             let (here, around) = (Enclosing::new(head), this.as_ref().enclosing.get());
             while let Some(next) = (*this.as_ref().next.get()).take() {
-                // The destructor of the work may panic: that must not keep the receiver from its outcome.
+                // The destructor of the work may panic: the receiver gets its outcome even so.
                 let panic = Panic::of_drop((*this.as_ref().current.get()).take());
-                turn.set_at(around);
+                trampoline.set_at(around);
                 let sender = match (next, panic) {
                     (Next::Sender(sender), None) => sender.into_inner(),
                     (Next::Sender(sender), Some(panic)) => {
@@ -189,12 +197,12 @@ impl<V, E> Inner<V, E> {
                         return (this.as_ref().complete)(this, outcome.or_panic(panic));
                     }
                 };
-                this.as_ref().met.reset();
-                turn.set_at(Some(here));
+                this.as_ref().rendezvous.reset();
+                trampoline.set_at(Some(here));
                 let work = abort_on_unwind(|| sender.connect(AnyReceiver { operation: this }));
                 let work = (*this.as_ref().current.get()).insert(work);
                 abort_on_unwind(|| work.as_mut().start());
-                if !this.as_ref().met.arrive() {
+                if !this.as_ref().rendezvous.arrive() {
                     return;
                 }
             }
@@ -203,10 +211,13 @@ impl<V, E> Inner<V, E> {
 }
 
 impl<V, E, R: Receiver<V, E>> AnyOperation<V, E, R> {
+    /// Completes the receiver.
+    ///
     /// # Safety
-    /// Called once, at the end, with the first field of a live operation, by who is alone with it.
+    /// Called once, at the end, with the first field of a live operation, by its only user (rule 2).
     unsafe fn complete(this: NonNull<Inner<V, E>>, outcome: Outcome<V, E>) {
-        // SAFETY: `inner` is the first field of the operation (`repr(C)`), and the pointer was made from all of it.
+        // SAFETY: `inner` is the first field of the operation (`repr(C)`), and the pointer was made from the
+        // whole operation. Rule 2: the caller is the only user.
         if let Some(receiver) = unsafe { (*this.cast::<Self>().as_ref().receiver.get()).take() } {
             receiver.complete(outcome);
         }
@@ -216,8 +227,9 @@ impl<V, E, R: Receiver<V, E>> AnyOperation<V, E, R> {
 impl<V: Send, E: Send, R: Receiver<V, E>> Operation for AnyOperation<V, E, R> {
     unsafe fn start(self: Pin<&mut Self>) {
         let this = NonNull::from(self.as_ref().get_ref());
-        // SAFETY: nothing was started yet, so everything is ours; we are pinned. If the sender is handed over, so is the
-        // obligation: we may be gone already, and touch nothing.
+        // SAFETY: nothing has started yet, so this call is the only user; the operation is pinned. If
+        // `tail_call` takes the sender, it takes the obligation too: the operation may be freed already, and
+        // nothing is touched.
         unsafe {
             let next = this.as_ref().inner.next.get();
             let receiver = this.as_ref().receiver.get();
@@ -230,28 +242,30 @@ impl<V: Send, E: Send, R: Receiver<V, E>> Operation for AnyOperation<V, E, R> {
                 let enclosing = above.enclosing();
                 this.as_ref().inner.env.ask(above);
                 this.as_ref().inner.enclosing.set(enclosing);
-                Turn::go_on(this.cast(), enclosing);
+                Trampoline::resume(this.cast(), enclosing);
             }
         }
     }
 }
 
-/// The receiver of the sender in the box: it leads back to the operation, whatever that one's receiver is.
+/// The receiver of the sender in the box: a pointer to the operation, independent of the type of its
+/// receiver.
 pub struct AnyReceiver<V, E> {
     operation: NonNull<Inner<V, E>>,
 }
 
-// SAFETY: the operation is `Send`, and the rules say when we may use it.
+// SAFETY: the operation is `Send`, and rules 1 and 2 say when the receiver may use it.
 unsafe impl<V, E> Send for AnyReceiver<V, E> {}
 
 impl<V, E> AnyReceiver<V, E> {
     fn end_with(self, next: Next<V, E>) {
-        // SAFETY: rule 1: the work is running, so the operation is alive and `next` is ours; after the meeting, rule 2.
+        // SAFETY: rule 1: the work is running, so the operation is alive and `next` is ours. Rule 2: after
+        // `arrive` returned true we are the only user.
         unsafe {
             *self.operation.as_ref().next.get() = Some(next);
-            if self.operation.as_ref().met.arrive() {
+            if self.operation.as_ref().rendezvous.arrive() {
                 let head = self.operation.cast::<Head>();
-                Turn::go_on(head, Some(Enclosing::new(head)));
+                Trampoline::resume(head, Some(Enclosing::new(head)));
             }
         }
     }
@@ -264,7 +278,8 @@ impl<V, E> Receiver<V, E> for AnyReceiver<V, E> {
     }
 
     fn env(&self) -> &Env {
-        // SAFETY: rule 3: written before the work was started, and in its place while the work runs.
+        // SAFETY: rule 3: `env` was written before the work started, and the receiver is not moved while the
+        // work runs.
         unsafe { self.operation.as_ref().env.get() }
     }
 
@@ -310,7 +325,7 @@ mod tests {
 
     const DEEP: usize = if cfg!(miri) { 100 } else { 1_000_000 };
 
-    /// How many of a kind are alive, and the most that were.
+    /// The number of live values, and its maximum so far.
     #[derive(Clone, Default)]
     struct Alive(Arc<(AtomicUsize, AtomicUsize)>);
 
@@ -325,7 +340,8 @@ mod tests {
         }
     }
 
-    /// A sender with something that lives as long as its operation. The operation completes the receiver itself.
+    /// A sender with a value that lives as long as its operation. The operation completes the receiver
+    /// itself.
     struct Holding<S>(S, OneAlive);
 
     struct OneAlive(Alive);
@@ -336,9 +352,9 @@ mod tests {
         }
     }
 
-    struct HoldingOperation<O>(O, #[expect(dead_code, reason = "kept to be dropped")] OneAlive);
+    struct HoldingOperation<O>(O, #[expect(dead_code, reason = "stored to be dropped")] OneAlive);
 
-    // SAFETY: the receiver is completed with the outcome of the last work, as the last thing the operation does.
+    // SAFETY: rules 1 to 3 of `Sender`: the inner operation completes the receiver and keeps to them.
     unsafe impl<S: Sender> Sender for Holding<S> {
         type Value = S::Value;
         type Error = S::Error;
@@ -351,7 +367,8 @@ mod tests {
 
     impl<O: Operation> Operation for HoldingOperation<O> {
         unsafe fn start(self: Pin<&mut Self>) {
-            // SAFETY: the first field is pinned with us; the contract is the caller's.
+            // SAFETY: the first field is pinned with the operation, and started once because the operation
+            // is.
             unsafe { self.map_unchecked_mut(|this| &mut this.0).start() };
         }
     }
@@ -431,8 +448,8 @@ mod tests {
     #[test]
     fn knows_where_it_completes_if_the_sender_in_it_does() {
         let by_hand = ByHand::new();
-        let place = schedule(&by_hand).boxed().completes_on(&Env::new());
-        assert_eq!(place, Some(ExecutorRef::new(by_hand)));
+        let executor = schedule(&by_hand).boxed().completes_on(&Env::new());
+        assert_eq!(executor, Some(ExecutorRef::new(by_hand)));
     }
 
     #[test]

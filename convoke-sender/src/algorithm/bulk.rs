@@ -1,4 +1,4 @@
-//! `bulk(n, f)`: calls a function for every index, in parallel where the executor is.
+//! `bulk(n, f)`: calls a function with every index, in parallel if the executor can.
 
 #![allow(unsafe_code)]
 
@@ -8,8 +8,8 @@ use core::ops::Range;
 use core::pin::Pin;
 use core::ptr::NonNull;
 
-use super::boxed_turn::Enclosing;
 use super::bulk_share::Share;
+use super::trampoline::Enclosing;
 use crate::operation::EnvAbove;
 use crate::{Completes, Receiver, Sender};
 use convoke_core::raw::Operation;
@@ -19,24 +19,26 @@ use convoke_core::raw::sync::atomic::{AtomicUsize, Ordering};
 use convoke_core::raw::{Call, Header, Runnable, WorkKind};
 use convoke_core::{Env, Executor, ExecutorRef, Outcome, Panic};
 
-/// Calls a function with every index from 0 to `count` and the value, and passes the value on.
+/// Calls a function with every index below `count` and the value, and passes the value on.
 ///
-/// If the sender before says on which executor it completes, and that one can run several things at once, the calls are
-/// spread over it; otherwise they are made one after another. The thread on which the value arrives does its share too.
-/// Calls that panic and a stop request end it early: no new calls are made, and those that are running are awaited.
+/// If it is known on which executor the sender before completes, and that executor runs several things at
+/// once, the calls are spread over it; otherwise they are made one after another. The thread on which the
+/// value arrives makes its share of the calls too. A call that panics and a stop request end it early: no new
+/// calls are made, and those that are running are awaited.
 ///
-/// - *Completes with* the value after all calls; error and stopped pass through. If `f` panics: panicked. Stopped if a stop
-///   was requested before all calls were made.
-/// - *If dropped* before it was started, `f` is dropped uncalled.
-/// - *Runs on* the executor on which the sender before completes, and completes there, on the thread of the last call.
-///   Allocates once if it spreads.
+/// - *Completes with* the value after all calls; error and stopped pass through. If `f` panics: panicked.
+///   Stopped if a stop was requested before all calls were made.
+/// - *If dropped* before it starts, `f` is dropped uncalled.
+/// - *Runs on* the executor on which the sender before completes, and completes there, on the thread that is
+///   the last to finish its calls. Allocates once if it spreads the calls.
 ///
 /// ```
 /// use convoke::sender::prelude::*;
 /// use std::sync::atomic::{AtomicUsize, Ordering};
 ///
-/// let sums = just(AtomicUsize::new(0)).bulk(100, |i, sum| { sum.fetch_add(i, Ordering::Relaxed); });
-/// assert_eq!(sync_wait(sums.then(AtomicUsize::into_inner)), Outcome::Value(4950));
+/// let add = |i, sum: &AtomicUsize| _ = sum.fetch_add(i, Ordering::Relaxed);
+/// let sum = just(AtomicUsize::new(0)).bulk(100, add).then(AtomicUsize::into_inner);
+/// assert_eq!(sync_wait(sum), Outcome::Value(4950));
 /// ```
 #[derive(Clone, Debug)]
 #[must_use = "a sender does nothing until it is started"]
@@ -52,7 +54,9 @@ impl<S, F> Bulk<S, F> {
     }
 }
 
-// SAFETY: the last runner completes the receiver, as the last thing it does; it says no more of where than it knows.
+// SAFETY: rules 1 and 2 of `Sender`: the last runner completes the receiver last, when all others have left.
+// Rule 3: the runners are the completion of the sender before and helpers on the executor that it completes
+// on.
 #[diagnostic::do_not_recommend]
 unsafe impl<S, F> Sender for Bulk<S, F>
 where
@@ -61,7 +65,7 @@ where
 {
     type Value = S::Value;
     type Error = S::Error;
-    // Not inline, for helpers may still be at it; but all of them are on the executor.
+    // Not inline, because helpers may still run; but all of them are on the executor.
     const COMPLETES: Completes = S::COMPLETES.and(Completes::Here);
     type Operation<R: Receiver<S::Value, S::Error>> = BulkOperation<S, F, R>;
 
@@ -90,11 +94,12 @@ where
 
 /// The operation of `bulk`.
 ///
-/// 1. Until the sender before has completed, `start` and then its completion alone use everything.
-/// 2. From then on `value`, `share` and `env` are read by all runners, through `&`, until each has left. The one on
-///    whose thread the value arrived is a runner too, and leaves after it has posted all helpers.
-/// 3. A helper belongs to whoever holds its runnable.
-/// 4. The last to leave is alone with everything, and completes.
+/// 1. Until the sender before has completed, first `start` and then its completion is the only user of
+///    everything.
+/// 2. From then on all runners read `value`, `share` and `env` through `&`, until each has left. The thread
+///    on which the value arrived is a runner too, and leaves after it has posted all helpers.
+/// 3. A helper belongs to the holder of its runnable.
+/// 4. The last runner to leave is the only user of everything, and completes the receiver.
 pub struct BulkOperation<S, F, R>
 where
     S: Sender<Value: Send + Sync>,
@@ -115,7 +120,7 @@ where
     _pinned: PhantomPinned,
 }
 
-/// What is posted to the executor.
+/// The unit that is posted to the executor.
 #[repr(C)]
 struct Helper {
     // First, so that a pointer to it is a pointer to the helper.
@@ -126,7 +131,8 @@ struct Helper {
 // SAFETY: the pointer leads to the operation, which is `Send`.
 unsafe impl Send for Helper {}
 
-// SAFETY: all parts are `Send`, and those that runners share are `Sync`; the rules say who uses them when.
+// SAFETY: all parts are `Send`, and those that runners share (rule 2) are `Sync`; rules 1 and 4 give the rest
+// to one thread at a time.
 unsafe impl<S, F, R> Sync for BulkOperation<S, F, R>
 where
     S: Sender<Value: Send + Sync>,
@@ -144,7 +150,8 @@ where
     #[inline]
     unsafe fn start(self: Pin<&mut Self>) {
         let this = NonNull::from(self.as_ref().get_ref());
-        // SAFETY: rule 1: everything is ours until the child is started; after that nothing is touched. We are pinned.
+        // SAFETY: rule 1: everything is ours until the child starts, and nothing is touched afterwards. The
+        // operation is pinned.
         unsafe {
             let operation = this.as_ref();
             if let (Some(sender), Some(receiver)) =
@@ -165,13 +172,13 @@ where
     F: Fn(usize, &S::Value) + Send + Sync,
     R: Receiver<S::Value, S::Error>,
 {
-    /// Spreads the calls and does a share of them.
+    /// Spreads the calls, and makes a share of them.
     ///
     /// # Safety
-    /// Rule 1: called once, when the child has completed; nothing is touched afterwards.
+    /// Called once, when the child has completed (rule 1). The caller touches nothing afterwards.
     #[inline]
     unsafe fn spread(this: NonNull<Self>, value: S::Value) {
-        // SAFETY: rule 1 until the first helper is posted, then rule 2: we are a runner until we leave.
+        // SAFETY: rule 1 until the first helper is posted, then rule 2: this call is a runner until `leave`.
         unsafe {
             let operation = this.as_ref();
             *operation.value.get() = Some(value);
@@ -186,7 +193,7 @@ where
             if let Some(panic) = broken {
                 (*operation.share.get_const()).end_with(panic);
             }
-            // Relaxed: posting the helpers is what lets others see it.
+            // Relaxed: posting the helpers publishes it.
             operation.runners.store(runners, Ordering::Relaxed);
             if let Some(executor) = executor
                 && runners > 1
@@ -198,21 +205,24 @@ where
         }
     }
 
+    /// Posts the helpers to the executor.
+    ///
     /// # Safety
-    /// Rule 1, once, by the first runner, who has not left yet.
+    /// Called once, by the first runner, before it leaves (rules 1 and 2).
     #[inline(never)]
     unsafe fn post_helpers(this: NonNull<Self>, executor: &ExecutorRef, count: usize) {
         let helper =
             || Helper { header: Header::new(const { &WorkKind::new(Self::help) }), operation: this.cast() };
-        // SAFETY: nobody uses the helpers yet. They stay where they are until the operation ends, which is after all of
-        // them have left. From the first post on the box itself is not touched: pointers into it are out.
+        // SAFETY: rule 1: no helper exists yet. They are not moved until the operation ends, which is after
+        // all of them have left. From the first post on, the box itself is not touched, because there are
+        // pointers into it.
         unsafe {
             *this.as_ref().helpers.get() = (0..count).map(|_| helper()).collect();
             let helpers = (*this.as_ref().helpers.get()).as_mut_ptr();
             for at in 0..count {
                 let runnable = Runnable::new(NonNull::new_unchecked(helpers.add(at)).cast());
-                // A post that panics drops its helper, which leaves; the others are still to be posted, or all would wait
-                // for them.
+                // A post that panics drops its helper, which leaves. The others must still be posted, because
+                // the last runner waits for them.
                 if let Err(panic) = Panic::catch(|| executor.post(runnable)) {
                     (*this.as_ref().share.get_const()).end_with(panic);
                 }
@@ -220,11 +230,13 @@ where
         }
     }
 
+    /// Runs a helper: makes calls, unless it is dropped unrun, and leaves.
+    ///
     /// # Safety
     /// Called once for each helper, by its runnable.
     unsafe fn help(header: NonNull<Header>, call: Call) {
-        // SAFETY: rule 3; the header is the first field of the helper (`repr(C)`), and the pointer was made from all of
-        // it. The operation is alive until we leave. A helper that is dropped unrun has nothing to do but that.
+        // SAFETY: rule 3: the helper is ours. The header is its first field (`repr(C)`), and the pointer was
+        // made from the whole helper. The operation is alive until this runner leaves.
         unsafe {
             let this = header.cast::<Helper>().as_ref().operation.cast::<Self>();
             if call == Call::Run {
@@ -240,7 +252,7 @@ where
     /// Rule 2: the caller is a runner.
     #[inline]
     unsafe fn work(&self) {
-        // SAFETY: rule 2: all three are only read until every runner has left.
+        // SAFETY: rule 2: the caller is a runner, and all three are read-only until every runner has left.
         let (share, value, env) =
             unsafe { (&*self.share.get_const(), &*self.value.get_const(), self.env.get()) };
         if let Some(value) = value {
@@ -248,19 +260,23 @@ where
         }
     }
 
+    /// Leaves; the last runner completes the receiver.
+    ///
     /// # Safety
-    /// The caller is a runner and touches nothing afterwards.
+    /// The caller is a runner (rule 2), and touches nothing afterwards.
     #[inline]
     unsafe fn leave(this: NonNull<Self>) {
-        // SAFETY: rule 2 until the count is given back, rule 4 for the last.
+        // SAFETY: rule 2 until the count is given back; rule 4 for the last runner.
         unsafe {
             let operation = this.as_ref();
-            // If ours is the only count left, nobody changes it any more, and we need not either. Acquire: what the
-            // others did before they left.
+            // If ours is the only count left, no other thread changes it, and we need not either. Acquire:
+            // for the writes of the others before they left.
             let alone = operation.runners.load(Ordering::Acquire) == 1;
             if alone || operation.runners.fetch_sub(1, Ordering::AcqRel) == 1 {
-                let value = (*operation.value.get()).take().expect("written before the first runner");
-                // A value that is given up is dropped in there.
+                let value = (*operation.value.get())
+                    .take()
+                    .expect("the value is stored before the first runner runs");
+                // `end` drops the value unless it is the outcome, and that may panic.
                 let outcome = Panic::catch(|| (*operation.share.get()).end(value));
                 let outcome = outcome.unwrap_or_else(Outcome::Panicked);
                 if let Some(receiver) = (*operation.receiver.get()).take() {
@@ -271,9 +287,10 @@ where
     }
 }
 
-/// The inner loop. A function of its own, so that the compiler knows from its parameters that the calls change neither
-/// the function nor what it has captured: it then loads that once and not for every index. Inlined into the operation,
-/// whose cells may change at any time, it would not; that was measured to take about a third longer.
+/// The inner loop. It is a separate function, so that the compiler knows from its parameters that the calls
+/// change neither the function nor its captures: it then loads them once and not for every index. Inlined
+/// into the operation, whose cells may change at any time, the loop was measured to take about a third
+/// longer.
 #[inline(never)]
 fn call_each<V, F: Fn(usize, &V)>(f: &F, value: &V, range: Range<usize>) {
     for index in range {
@@ -281,7 +298,7 @@ fn call_each<V, F: Fn(usize, &V)>(f: &F, value: &V, range: Range<usize>) {
     }
 }
 
-/// Takes the outcome of the sender before: it leads back to the operation.
+/// The receiver of the sender before: a pointer to the operation.
 pub struct BulkReceiver<S, F, R>
 where
     S: Sender<Value: Send + Sync>,
@@ -291,7 +308,7 @@ where
     operation: NonNull<BulkOperation<S, F, R>>,
 }
 
-// SAFETY: the operation is `Send`, and whoever completes the sender before is alone with it.
+// SAFETY: the operation is `Send`, and rule 1 makes the completion of the sender before its only user.
 unsafe impl<S, F, R> Send for BulkReceiver<S, F, R>
 where
     S: Sender<Value: Send + Sync>,
@@ -309,7 +326,8 @@ where
 {
     #[inline]
     fn complete(self, outcome: Outcome<S::Value, S::Error>) {
-        // SAFETY: rule 1: the child has completed, and the operation is alive until its receiver is completed.
+        // SAFETY: rule 1: the child has completed, so this call is the only user. The operation is alive
+        // until its receiver is completed.
         unsafe {
             let operation = self.operation.as_ref();
             let outcome = operation.first.clear_after(outcome);
@@ -324,13 +342,14 @@ where
 
     #[inline]
     fn env(&self) -> &Env {
-        // SAFETY: rule 1: the operation is alive and its receiver in place until the child completes.
+        // SAFETY: rule 1: the child has not completed, so the operation is alive and its receiver is not
+        // moved.
         unsafe { self.operation.as_ref().env.get() }
     }
 
     #[inline]
     fn enclosing(&self) -> Option<Enclosing> {
-        // SAFETY: rule 1: the sender before is running; the answer was written when it was started.
+        // SAFETY: rule 1: the child is running, and `env.ask` was called before it started.
         unsafe { self.operation.as_ref().env.enclosing() }
     }
 }
@@ -366,7 +385,7 @@ mod tests {
     use crate::testing::{ByHand, Connected, DropCount, Gate, all_doors, stopped_env};
     use convoke_core::raw::Runnable;
 
-    /// A queue run by hand that claims to be this wide.
+    /// A queue run by hand that claims to have this much parallelism.
     #[derive(Clone, PartialEq)]
     struct Wide(ByHand, usize);
 

@@ -1,4 +1,4 @@
-//! How the runners of a `bulk` share its calls: they claim chunks from a counter until there are none left.
+//! The distribution of the calls of a `bulk`: its runners claim chunks from a counter until none is left.
 
 use core::ops::Range;
 
@@ -7,25 +7,25 @@ use convoke_core::raw::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use convoke_core::stop::StopRef;
 use convoke_core::{Outcome, Panic};
 
-/// Chunks per runner: enough to even out runners of different speed, few enough that claiming them costs nothing.
+/// Chunks per runner: enough to even out runners of different speed, few enough that the claims cost nothing.
 const CHUNKS_PER_RUNNER: usize = 8;
 
-/// The calls that are left, and how it went so far.
+/// The calls that are left, and the result so far.
 #[derive(Debug)]
 pub(super) struct Share {
-    /// The next chunk that nobody has claimed. Chunks are counted and not indices, so that it cannot overflow.
+    /// The next unclaimed chunk. It counts chunks and not indices, so that it cannot overflow.
     next: AtomicUsize,
     chunks: usize,
     chunk: usize,
     count: usize,
     alone: bool,
-    /// A chunk was claimed and left undone, because of a stop request.
+    /// True if a chunk was claimed and not run, because of a stop request.
     stopped: AtomicBool,
     panic: Mutex<Option<Panic>>,
 }
 
 impl Share {
-    /// `count` calls for this many runners.
+    /// Distributes `count` calls among `runners` runners.
     pub(super) fn new(count: usize, runners: usize) -> Self {
         let chunk = (count / runners.saturating_mul(CHUNKS_PER_RUNNER)).max(1);
         Self {
@@ -44,7 +44,7 @@ impl Share {
     pub(super) fn work(&self, stop: StopRef<'_>, calls: impl Fn(Range<usize>)) {
         while let Some(chunk) = self.claim() {
             if stop.stop_requested() {
-                // Relaxed, here and below: whoever reads it has waited for us to leave.
+                // Relaxed, here and below: the reader runs after all runners have left.
                 self.stopped.store(true, Ordering::Relaxed);
                 return self.claim_all();
             }
@@ -70,21 +70,22 @@ impl Share {
         Some(start..self.count.min(start.saturating_add(self.chunk)))
     }
 
-    /// Ends it: no further calls, and this panic.
+    /// Ends the calls early, with a panic.
     #[cold]
     pub(super) fn end_with(&self, panic: Panic) {
         self.claim_all();
-        self.keep(panic);
+        self.store_first(panic);
     }
 
-    /// Leaves nothing to the others.
+    /// Claims all chunks that are left, so that no runner makes further calls.
     #[cold]
     fn claim_all(&self) {
         self.next.store(self.chunks, Ordering::Relaxed);
     }
 
+    /// Stores the panic, unless there is an earlier one.
     #[cold]
-    fn keep(&self, panic: Panic) {
+    fn store_first(&self, panic: Panic) {
         let mut first = self.panic.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         if first.is_none() {
             *first = Some(panic);
@@ -94,7 +95,7 @@ impl Share {
         }
     }
 
-    /// The outcome, when all runners have left.
+    /// Returns the outcome. Called when all runners have left.
     pub(super) fn end<V, E>(&mut self, value: V) -> Outcome<V, E> {
         if let Some(panic) = self.panic.get_mut().unwrap_or_else(|poisoned| poisoned.into_inner()).take() {
             return Outcome::Panicked(panic);

@@ -1,5 +1,5 @@
-//! The operation behind `let_value`, `let_error` and `let_stopped`: work, then, depending on its outcome, other
-//! work made by a function.
+//! The operation behind `let_value`, `let_error`, `let_stopped` and others: work, then, depending on its
+//! outcome, other work made by a function.
 
 #![allow(unsafe_code)]
 
@@ -8,33 +8,33 @@ use core::marker::PhantomPinned;
 use core::pin::Pin;
 use core::ptr::NonNull;
 
-use super::boxed_turn::Enclosing;
+use super::trampoline::Enclosing;
 use crate::{Receiver, Sender};
 use convoke_core::raw::Operation;
 use convoke_core::raw::Slot;
 use convoke_core::raw::sync::UnsafeCell;
 use convoke_core::{Env, Outcome, Panic};
 
-/// What to do after the first work has ended.
+/// The decision after the first work has ended.
 pub trait Continuation<V, E>: Send {
     /// The work that may follow.
     type Next: Sender;
 
-    /// Looks at the outcome of the first work.
+    /// Decides, from the outcome of the first work, what follows.
     fn step(self, outcome: Outcome<V, E>) -> Step<Self::Next>;
 }
 
-/// Either more work, or the end.
+/// A decision: more work, or the end.
 #[derive(Debug)]
 pub enum Step<S: Sender> {
-    /// Go on with this.
+    /// Continue with this sender.
     Next(S),
-    /// That was all.
+    /// End with this outcome.
     Done(Outcome<S::Value, S::Error>),
 }
 
 impl<S: Sender> Step<S> {
-    /// Goes on with what `f` makes, or ends with its panic.
+    /// Continues with the sender that `f` makes, or ends with the panic of `f`.
     #[inline]
     pub fn made_by(f: impl FnOnce() -> S) -> Self {
         match Panic::catch(f) {
@@ -46,15 +46,18 @@ impl<S: Sender> Step<S> {
 
 type NextOf<S, C> = <C as Continuation<<S as Sender>::Value, <S as Sender>::Error>>::Next;
 
-/// First one sender, then another. The first operation is destroyed before the function runs; the second is
-/// connected to the receiver itself, so that a tail call costs no frame.
+/// The operation that runs one sender, then another. The first operation is destroyed before the function
+/// runs. The second is connected to the receiver itself, so that a tail call costs no frame.
+///
+/// 1. `start` is the only user of the parts and slots until the first child starts; then the completion of
+///    that child is. While the first child runs it may read the receiver in `parts`, which is not moved.
 pub struct Sequential<S, C, R>
 where
     S: Sender,
     C: Continuation<S::Value, S::Error>,
     R: Receiver<<C::Next as Sender>::Value, <C::Next as Sender>::Error>,
 {
-    /// Taken by `start`, step by step: the sender when it is connected, the rest when it has completed.
+    /// Taken step by step: the sender by `start`, the rest when the first child has completed.
     parts: UnsafeCell<Parts<S, C, R>>,
     first: Slot<S::Operation<FirstReceiver<S, C, R>>>,
     second: Slot<<NextOf<S, C> as Sender>::Operation<R>>,
@@ -88,8 +91,7 @@ where
     }
 }
 
-// SAFETY: the cell is used by one thread at a time: by `start` until the first child is started, then by whoever
-// completes that child. All parts are `Send`.
+// SAFETY: rule 1: one thread at a time uses the cells, and all parts are `Send`.
 unsafe impl<S, C, R> Sync for Sequential<S, C, R>
 where
     S: Sender,
@@ -107,8 +109,8 @@ where
     #[inline]
     unsafe fn start(self: Pin<&mut Self>) {
         let this = NonNull::from(self.as_ref().get_ref());
-        // SAFETY: nothing has been started, so the parts are ours; we are pinned, so the receiver may point back.
-        // After the first child was started we touch nothing.
+        // SAFETY: rule 1: nothing has started, so the parts are ours, and nothing is touched after the first
+        // child has started. The operation is pinned, so the receiver may point to it.
         unsafe {
             let parts = &mut *this.as_ref().parts.get();
             if let Some(sender) = parts.sender.take() {
@@ -119,7 +121,7 @@ where
     }
 }
 
-/// Takes the outcome of the first work: it leads back to the operation.
+/// The receiver of the first work: a pointer to the operation.
 pub struct FirstReceiver<S, C, R>
 where
     S: Sender,
@@ -129,7 +131,7 @@ where
     operation: NonNull<Sequential<S, C, R>>,
 }
 
-// SAFETY: the operation is `Send`, and whoever completes the first work is alone with it.
+// SAFETY: the operation is `Send`, and rule 1 makes the completion of the first child its only user.
 unsafe impl<S, C, R> Send for FirstReceiver<S, C, R>
 where
     S: Sender,
@@ -147,8 +149,8 @@ where
 {
     #[inline]
     fn complete(self, outcome: Outcome<S::Value, S::Error>) {
-        // SAFETY: the first child has completed: nobody else uses the operation, which lives until we complete its
-        // receiver or hand it to the second child.
+        // SAFETY: rule 1: the first child has completed, so this call is the only user. The operation lives
+        // until its receiver is completed or handed to the second child, which is done last.
         unsafe {
             let operation = self.operation.as_ref();
             let outcome = operation.first.clear_after(outcome);
@@ -157,7 +159,7 @@ where
             else {
                 return;
             };
-            // The function, if it is not called, is dropped in there.
+            // Caught, because `step` drops the function if it does not call it.
             let step = Panic::catch(|| continuation.step(outcome));
             match step.unwrap_or_else(|panic| Step::Done(Outcome::Panicked(panic))) {
                 Step::Next(sender) => {
@@ -170,15 +172,16 @@ where
 
     #[inline]
     fn env(&self) -> &Env {
-        // SAFETY: the operation is alive, and the receiver in its place, until the first child completes.
+        // SAFETY: rule 1: the first child runs, so the operation is alive and its receiver is not moved.
         unsafe {
-            (*self.operation.as_ref().parts.get_const()).receiver.as_ref().expect("taken on completion").env()
+            let parts = &*self.operation.as_ref().parts.get_const();
+            parts.receiver.as_ref().expect("the receiver is taken when the first child completes").env()
         }
     }
 
     #[inline]
     fn enclosing(&self) -> Option<Enclosing> {
-        // SAFETY: the operation is alive, and the receiver in its place, until the first child completes.
+        // SAFETY: rule 1: the first child runs, so the operation is alive and its receiver is not moved.
         unsafe { (*self.operation.as_ref().parts.get()).receiver.as_ref() }.and_then(Receiver::enclosing)
     }
 }

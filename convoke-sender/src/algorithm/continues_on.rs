@@ -1,4 +1,4 @@
-//! `continues_on(&executor)`: carries the outcome to an executor.
+//! `continues_on(&executor)`: moves the outcome to an executor.
 
 #![allow(unsafe_code)]
 
@@ -8,13 +8,13 @@ use super::hop::{Destination, HopOperation, Way};
 use crate::{Completes, Receiver, Sender};
 use convoke_core::{Env, Executor, ExecutorRef};
 
-/// Carries the outcome to an executor, whichever door it came through: what follows runs there.
+/// Moves the outcome, of every kind, to an executor: what follows runs there.
 ///
-/// - *Completes with* the outcome of the sender. If the executor drops it, a value becomes stopped; an error or a panic
-///   is not lost. A stop that is requested after the work has ended changes nothing.
-/// - *If dropped* before it was started, the sender is dropped.
-/// - *Runs on* whatever the sender runs on, then on the executor, always through its queue. One that is dropped unrun
-///   completes where it is dropped.
+/// - *Completes with* the outcome of the sender. If the executor drops the hop, a value becomes stopped; an
+///   error or a panic is not lost. A stop that is requested after the work has ended has no effect.
+/// - *If dropped* before it starts, the sender is dropped.
+/// - *Runs on* the executors of the sender, then on the given one, always through its queue. If the executor
+///   drops the hop, it completes on the thread that drops it.
 ///
 /// ```
 /// use convoke::executor::InlineExecutor;
@@ -36,7 +36,8 @@ impl<S, X> ContinuesOn<S, X> {
     }
 }
 
-// SAFETY: the operation of `hop` completes the receiver when it has arrived, as the last thing it does.
+// SAFETY: rules 1 and 2 of `Sender`: `HopOperation` completes the receiver last, after the hop. Rule 3:
+// `Anywhere` claims nothing.
 #[diagnostic::do_not_recommend]
 unsafe impl<S, X> Sender for ContinuesOn<S, X>
 where
@@ -60,7 +61,7 @@ where
     }
 }
 
-/// To an executor, through its queue.
+/// The destination of `continues_on`: an executor, through its queue.
 pub struct To<X>(X);
 
 impl<X: Executor> Destination for To<X> {
@@ -133,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_that_is_given_up_is_gone_before_anybody_hears_of_it() {
+    fn a_value_that_is_given_up_is_dropped_before_the_receiver_completes() {
         let (by_hand, count) = (ByHand::new(), DropCount::new());
         let sender = just(count.token()).continues_on(&by_hand).then(|_| 9).upon_stopped(|| count.dropped());
         let outcome = Connected::new(sender).meanwhile(|_| {

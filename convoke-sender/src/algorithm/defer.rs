@@ -1,4 +1,4 @@
-//! `defer(f)`: makes the sender when it is started.
+//! `defer(f)`: makes the sender at its start.
 
 #![allow(unsafe_code)]
 
@@ -7,11 +7,11 @@ use super::just::{Just, just};
 use crate::{Completes, Receiver, Sender};
 use convoke_core::{Never, Outcome};
 
-/// A sender that is made by `f` when it is started, and not before.
+/// Makes a sender that calls `f` when it starts, and then runs the sender that `f` returns.
 ///
 /// - *Completes with* the outcome of the sender that `f` returns. If `f` panics: panicked.
-/// - *If dropped* before it was started, `f` is dropped uncalled.
-/// - *Runs on* the thread that starts it; the sender made decides for itself.
+/// - *If dropped* before it starts, `f` is dropped uncalled.
+/// - *Runs on* the thread that starts it, for `f`, then on the executors of the sender that `f` returns.
 ///
 /// ```
 /// use convoke::sender::prelude::*;
@@ -27,14 +27,15 @@ where
     Defer { f }
 }
 
-/// See [`defer()`].
+/// The sender of [`defer()`].
 #[derive(Clone, Debug)]
 #[must_use = "a sender does nothing until it is started"]
 pub struct Defer<F> {
     f: F,
 }
 
-// SAFETY: `Sequential` gives the receiver to its second child, or completes it, as the last thing it does.
+// SAFETY: rules 1 and 2 of `Sender`: `Sequential` completes the receiver last, or hands it to its second
+// child. Rule 3: `f` runs in `start`, and the rest is the sender that it makes.
 #[diagnostic::do_not_recommend]
 unsafe impl<F, S> Sender for Defer<F>
 where
@@ -52,7 +53,7 @@ where
     }
 }
 
-/// Goes on from the start.
+/// The continuation of `defer`: makes the sender.
 #[derive(Debug)]
 pub struct OnStart<F>(F);
 

@@ -1,12 +1,12 @@
-//! `dematerialize()`: an outcome that is a value becomes the outcome.
+//! `dematerialize()`: turns a value that is an outcome into the outcome.
 
 use super::transform::{Transform, Transformed};
 use convoke_core::{Never, Outcome};
 
-/// Completes with the [`Outcome`] that the sender completes with as a value: what `materialize()` did, undone.
+/// Completes with the [`Outcome`] that is the value of the sender: the inverse of `materialize()`.
 ///
 /// - *Completes with* the outcome that was the value; stopped and panicked of the sender itself pass through.
-/// - *If dropped* before it was started, the sender is dropped.
+/// - *If dropped* before it starts, the sender is dropped.
 /// - *Runs on* the thread on which the sender before it completes.
 ///
 /// ```
@@ -17,7 +17,7 @@ use convoke_core::{Never, Outcome};
 /// ```
 pub type Dematerialize<S> = Transformed<S, ValueAsOutcome>;
 
-/// Makes an outcome that is the value the outcome.
+/// The transformation of a value that is an outcome into the outcome.
 #[derive(Clone, Copy, Debug)]
 pub struct ValueAsOutcome;
 

@@ -10,15 +10,19 @@ use convoke_core::{Env, ExecutorRef};
 
 /// A sender of one of two types, chosen at run time. Both have the same value and the same error.
 ///
-/// - *Completes with* the outcome of the one it is.
-/// - *If dropped* before it was started, the one it is is dropped.
-/// - *Runs on* what the one it is runs on.
+/// - *Completes with* the outcome of the chosen sender.
+/// - *If dropped* before it starts, the chosen sender is dropped.
+/// - *Runs on* the executors of the chosen sender.
 ///
 /// ```
 /// use convoke::sender::prelude::*;
 ///
 /// fn halve(number: u32) -> impl Sender<Value = u32, Error = &'static str> {
-///     if number % 2 == 0 { Either::Left(just(number / 2).may_fail()) } else { Either::Right(just_error("odd")) }
+///     if number % 2 == 0 {
+///         Either::Left(just(number / 2).may_fail())
+///     } else {
+///         Either::Right(just_error("odd"))
+///     }
 /// }
 /// assert_eq!(sync_wait(halve(14)), Outcome::Value(7));
 /// assert_eq!(sync_wait(halve(15)), Outcome::Error("odd"));
@@ -26,24 +30,24 @@ use convoke_core::{Env, ExecutorRef};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[must_use = "a sender does nothing until it is started"]
 pub enum Either<A, B> {
-    /// The one.
+    /// A sender of the first type.
     Left(A),
-    /// The other.
+    /// A sender of the second type.
     Right(B),
 }
 
 impl<A, B> Either<A, B> {
-    /// Whether it is the one on the left.
+    /// Returns true if it is the left one.
     pub const fn is_left(&self) -> bool {
         matches!(self, Self::Left(_))
     }
 
-    /// Whether it is the one on the right.
+    /// Returns true if it is the right one.
     pub const fn is_right(&self) -> bool {
         matches!(self, Self::Right(_))
     }
 
-    /// The one on the left, if that is what it is.
+    /// Returns the left one, if it is that.
     pub fn left(self) -> Option<A> {
         match self {
             Self::Left(a) => Some(a),
@@ -51,7 +55,7 @@ impl<A, B> Either<A, B> {
         }
     }
 
-    /// The one on the right, if that is what it is.
+    /// Returns the right one, if it is that.
     pub fn right(self) -> Option<B> {
         match self {
             Self::Left(_) => None,
@@ -59,7 +63,7 @@ impl<A, B> Either<A, B> {
         }
     }
 
-    /// The same with the sides exchanged.
+    /// Exchanges left and right.
     pub fn flip(self) -> Either<B, A> {
         match self {
             Self::Left(a) => Either::Right(a),
@@ -68,7 +72,8 @@ impl<A, B> Either<A, B> {
     }
 }
 
-// SAFETY: the operation is that of the one or the other; what is known is the lesser of both.
+// SAFETY: rules 1 and 2 of `Sender`: the operation of the chosen sender keeps to them. Rule 3: `COMPLETES` is
+// the lesser knowledge of both.
 #[diagnostic::do_not_recommend]
 unsafe impl<A, B> Sender for Either<A, B>
 where
@@ -99,17 +104,17 @@ where
 /// The operation of [`Either`].
 #[derive(Debug)]
 pub enum EitherOperation<A, B> {
-    /// That of the one.
+    /// The operation of the left sender.
     Left(A),
-    /// That of the other.
+    /// The operation of the right sender.
     Right(B),
 }
 
 impl<A: Operation, B: Operation> Operation for EitherOperation<A, B> {
     #[inline]
     unsafe fn start(self: Pin<&mut Self>) {
-        // SAFETY: the operation inside is pinned with us, which nobody undoes: there is no `Drop` and no other access.
-        // What the caller promises of us holds for it.
+        // SAFETY: the inner operation is pinned with this one: there is no `Drop` and no other access to it.
+        // It is started once because this one is.
         unsafe {
             match self.get_unchecked_mut() {
                 Self::Left(a) => Pin::new_unchecked(a).start(),
@@ -127,14 +132,14 @@ mod tests {
     use convoke_core::Env;
 
     #[test]
-    fn completes_with_the_outcome_of_the_one_it_is() {
-        type Sides =
+    fn completes_with_the_outcome_of_the_chosen_one() {
+        type Both =
             Either<crate::testing::Ends<i32, &'static str>, crate::testing::AtGate<i32, &'static str, ()>>;
         for (outcome, sender) in all_doors(1, "e") {
-            assert_eq!(Connected::new(Sides::Left(sender)).start().outcome(), outcome);
+            assert_eq!(Connected::new(Both::Left(sender)).start().outcome(), outcome);
         }
         for (outcome, sender) in all_doors(1, "e") {
-            let right = Sides::Left(sender).flip();
+            let right = Both::Left(sender).flip();
             assert!(right.is_right() && !right.is_left());
             assert_eq!(Connected::new(right).start().outcome(), outcome);
         }
@@ -142,16 +147,16 @@ mod tests {
 
     #[test]
     fn knows_no_more_than_the_less_known_of_the_two() {
-        let sides =
+        let either =
             |left| if left { Either::Left(just(())) } else { Either::Right(schedule(&ByHand::new())) };
-        assert_eq!(completes_of(&sides(true)), Completes::Anywhere);
-        assert_eq!(sides(true).completes_on(&Env::new()), Some(ExecutorRef::default()));
-        assert!(sides(false).completes_on(&Env::new()).unwrap().downcast_ref::<ByHand>().is_some());
+        assert_eq!(completes_of(&either(true)), Completes::Anywhere);
+        assert_eq!(either(true).completes_on(&Env::new()), Some(ExecutorRef::default()));
+        assert!(either(false).completes_on(&Env::new()).unwrap().downcast_ref::<ByHand>().is_some());
         assert_eq!(completes_of(&Either::<Just<i32>, Just<i32>>::Left(just(1))), Completes::Inline);
     }
 
     #[test]
-    fn gives_out_the_one_it_is() {
+    fn gives_out_the_chosen_one() {
         assert_eq!(Either::<_, u8>::Left(1).left(), Some(1));
         assert_eq!(Either::<i32, u8>::Left(1).right(), None);
         assert_eq!(Either::<u8, _>::Right(2).right(), Some(2));
@@ -159,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stop_before_the_start_and_while_it_runs_reaches_the_one_it_is() {
+    fn a_stop_before_the_start_and_while_it_runs_reaches_the_chosen_one() {
         let sender = Either::<_, Just<i32>>::Left(never::<i32>());
         assert_eq!(Connected::with_env(sender, stopped_env()).start().outcome(), Outcome::Stopped);
         let source = StopSource::new();
@@ -171,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn dropping_it_unstarted_drops_the_one_it_is() {
+    fn dropping_it_unstarted_drops_the_chosen_one() {
         let count = DropCount::new();
         drop(Connected::new(Either::<Just<i32>, _>::Right(Gate::<i32>::new().holding(count.token()))));
         assert_eq!(count.dropped(), 1);

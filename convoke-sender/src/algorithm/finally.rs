@@ -7,7 +7,7 @@ use core::marker::PhantomPinned;
 use core::pin::Pin;
 use core::ptr::NonNull;
 
-use super::boxed_turn::Enclosing;
+use super::trampoline::Enclosing;
 use super::unstoppable::Unstoppable;
 use crate::{Completes, OutcomeOf, Receiver, Sender};
 use convoke_core::raw::Operation;
@@ -15,22 +15,23 @@ use convoke_core::raw::Slot;
 use convoke_core::raw::sync::UnsafeCell;
 use convoke_core::{Env, Never, Outcome, Panic};
 
-/// Runs `clean_up` after the work, whichever door that ended through, shielded from stop requests; then passes the
-/// outcome of the work on.
+/// Runs `clean_up` after the work, whatever its outcome, shielded from stop requests; then passes the outcome
+/// of the work on. The operation of the work is destroyed before the clean-up starts.
 ///
-/// - *Completes with* the outcome of the work. If the clean-up panics: panicked, unless the work has panicked: then the
-///   first panic is the outcome and the second is printed. A clean-up that completes as stopped changes nothing.
-/// - *If dropped* before it was started, neither the work nor the clean-up runs.
-/// - *Runs on* the thread on which the work completes, for the clean-up; that decides for itself where it completes.
-///
-/// The operation of the work is destroyed before the clean-up starts.
+/// - *Completes with* the outcome of the work. If the clean-up panics: panicked, unless the work has
+///   panicked: then the first panic is the outcome and the second is printed. A clean-up that completes as
+///   stopped has no effect.
+/// - *If dropped* before it starts, neither the work nor the clean-up runs.
+/// - *Runs on* the executors of the work. The clean-up starts on the thread on which the work completes, and
+///   decides where the whole completes.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicBool, Ordering};
 /// use convoke::sender::prelude::*;
 ///
 /// let closed = AtomicBool::new(false);
-/// let sender = just_error::<u32, _>("broken pipe").finally(just_from(|| closed.store(true, Ordering::Relaxed)));
+/// let close = just_from(|| closed.store(true, Ordering::Relaxed));
+/// let sender = just_error::<u32, _>("broken pipe").finally(close);
 /// assert_eq!(sync_wait(sender), Outcome::Error("broken pipe"));
 /// assert!(closed.load(Ordering::Relaxed));
 /// ```
@@ -47,7 +48,8 @@ impl<S, C> Finally<S, C> {
     }
 }
 
-// SAFETY: the receiver is completed after the clean-up, as the last thing the operation does.
+// SAFETY: rules 1 and 2 of `Sender`: the receiver is completed last, after work and clean-up have ended. Rule
+// 3: `COMPLETES` combines those of both.
 #[diagnostic::do_not_recommend]
 unsafe impl<S, C> Sender for Finally<S, C>
 where
@@ -77,15 +79,18 @@ where
     }
 }
 
-/// The operation of [`Finally`]: first the work, then the clean-up, then the outcome of the first.
+/// The operation of [`Finally`]: the work, then the clean-up, then the outcome of the work.
+///
+/// 1. One thread at a time uses everything: `start` until the work starts, the completion of the work until
+///    the clean-up starts, then the completion of the clean-up. While a child runs it may read the receiver
+///    in `parts`, which is not moved.
 pub struct FinallyOperation<S, C, R>
 where
     S: Sender,
     C: Sender<Value = (), Error = Never>,
     R: Receiver<S::Value, S::Error>,
 {
-    /// Touched by one at a time: by `start` until the work is started, by whoever completes the work until the clean-up
-    /// is started, then by whoever completes that. In between, the child that runs reads the receiver's environment.
+    /// Rule 1.
     parts: UnsafeCell<Parts<S, C, R>>,
     work: Slot<S::Operation<WorkReceiver<S, C, R>>>,
     clean_up: Slot<<Unstoppable<C> as Sender>::Operation<CleanUpReceiver<S, C, R>>>,
@@ -110,8 +115,8 @@ where
     #[inline]
     unsafe fn start(self: Pin<&mut Self>) {
         let this = NonNull::from(self.as_ref().get_ref());
-        // SAFETY: nothing has been started, so the parts are ours; we are pinned, so the receiver may point back.
-        // After the work was started we touch nothing.
+        // SAFETY: rule 1: nothing has started, so the parts are ours, and nothing is touched after the work
+        // has started. The operation is pinned, so the receiver may point to it.
         unsafe {
             if let Some(work) = (*this.as_ref().parts.get()).work.take() {
                 let slot = NonNull::from(&this.as_ref().work);
@@ -127,15 +132,18 @@ where
     C: Sender<Value = (), Error = Never>,
     R: Receiver<S::Value, S::Error>,
 {
+    /// Returns the environment of the receiver.
+    ///
     /// # Safety
-    /// Called by a child that runs, for which the receiver is in its place.
+    /// Called by a child that runs (rule 1).
     unsafe fn env(&self) -> &Env {
-        // SAFETY: nobody writes the parts while a child runs.
-        unsafe { (*self.parts.get_const()).receiver.as_ref().expect("taken on completion").env() }
+        // SAFETY: rule 1: a child runs, so the parts are not written and the receiver is not moved.
+        let receiver = unsafe { &(*self.parts.get_const()).receiver };
+        receiver.as_ref().expect("the receiver is taken when the clean-up completes").env()
     }
 }
 
-/// The outcome of the whole. Of two panics the first is the one that is passed on.
+/// Combines the outcomes of work and clean-up. Of two panics the first is passed on.
 fn after_clean_up<V, E>(outcome: Outcome<V, E>, cleaned_up: Outcome<()>) -> Outcome<V, E> {
     match (outcome, cleaned_up) {
         (Outcome::Panicked(first), Outcome::Panicked(second)) => {
@@ -143,14 +151,14 @@ fn after_clean_up<V, E>(outcome: Outcome<V, E>, cleaned_up: Outcome<()>) -> Outc
             Outcome::Panicked(first)
         }
         (replaced, Outcome::Panicked(panic)) => {
-            // By hand: a destructor that panics while a function returns leaks what it returns.
+            // Dropped by hand: if a destructor panics while a function returns, the return value leaks.
             Outcome::Panicked(Panic::of_drop(replaced).unwrap_or(panic))
         }
         (outcome, _) => outcome,
     }
 }
 
-/// Keeps the outcome of the work and starts the clean-up.
+/// The receiver of the work: stores the outcome and starts the clean-up.
 pub struct WorkReceiver<S, C, R>
 where
     S: Sender,
@@ -160,7 +168,7 @@ where
     operation: NonNull<FinallyOperation<S, C, R>>,
 }
 
-// SAFETY: the operation is `Send`, and whoever completes the work is alone with it.
+// SAFETY: the operation is `Send`, and rule 1 makes the completion of the work its only user.
 unsafe impl<S, C, R> Send for WorkReceiver<S, C, R>
 where
     S: Sender,
@@ -178,8 +186,8 @@ where
 {
     #[inline]
     fn complete(self, outcome: OutcomeOf<S>) {
-        // SAFETY: the work has completed: nobody else uses the operation, which lives until we complete its receiver:
-        // the clean-up does. After that was started we touch nothing.
+        // SAFETY: rule 1: the work has completed, so this call is the only user. The operation lives until
+        // the clean-up has completed its receiver, and nothing is touched after the clean-up has started.
         unsafe {
             let operation = self.operation.as_ref();
             let outcome = operation.work.clear_after(outcome);
@@ -194,18 +202,18 @@ where
 
     #[inline]
     fn env(&self) -> &Env {
-        // SAFETY: the operation is alive, and the receiver in its place, until the clean-up completes.
+        // SAFETY: rule 1: the work runs, so the operation is alive and its receiver is not moved.
         unsafe { self.operation.as_ref().env() }
     }
 
     #[inline]
     fn enclosing(&self) -> Option<Enclosing> {
-        // SAFETY: the operation is alive, and the receiver in its place, until the clean-up completes.
+        // SAFETY: rule 1: the work runs, so the operation is alive and its receiver is not moved.
         unsafe { (*self.operation.as_ref().parts.get()).receiver.as_ref() }.and_then(Receiver::enclosing)
     }
 }
 
-/// Passes the kept outcome on when the clean-up has ended.
+/// The receiver of the clean-up: passes the stored outcome on.
 pub struct CleanUpReceiver<S, C, R>
 where
     S: Sender,
@@ -215,7 +223,7 @@ where
     operation: NonNull<FinallyOperation<S, C, R>>,
 }
 
-// SAFETY: the operation is `Send`, and whoever completes the clean-up is alone with it.
+// SAFETY: the operation is `Send`, and rule 1 makes the completion of the clean-up its only user.
 unsafe impl<S, C, R> Send for CleanUpReceiver<S, C, R>
 where
     S: Sender,
@@ -233,14 +241,14 @@ where
 {
     #[inline]
     fn complete(self, cleaned_up: Outcome<()>) {
-        // SAFETY: the clean-up has completed: nobody else uses the operation, which lives until we complete its receiver.
-        // That is taken out first, and nothing is touched afterwards.
+        // SAFETY: rule 1: the clean-up has completed, so this call is the only user. The operation lives
+        // until its receiver is completed; that is taken out first, and nothing is touched afterwards.
         unsafe {
             let operation = self.operation.as_ref();
             let cleaned_up = operation.clean_up.clear_after(cleaned_up);
             let parts = &mut *operation.parts.get();
             if let (Some(receiver), Some(outcome)) = (parts.receiver.take(), parts.outcome.take()) {
-                // An outcome that is replaced is dropped in there.
+                // Caught, because an outcome that is replaced is dropped in there.
                 let outcome = Panic::catch(|| after_clean_up(outcome, cleaned_up));
                 receiver.complete(outcome.unwrap_or_else(Outcome::Panicked));
             }
@@ -249,13 +257,13 @@ where
 
     #[inline]
     fn env(&self) -> &Env {
-        // SAFETY: the operation is alive, and the receiver in its place, until the clean-up completes.
+        // SAFETY: rule 1: the clean-up runs, so the operation is alive and its receiver is not moved.
         unsafe { self.operation.as_ref().env() }
     }
 
     #[inline]
     fn enclosing(&self) -> Option<Enclosing> {
-        // SAFETY: the operation is alive, and the receiver in its place, until the clean-up completes.
+        // SAFETY: rule 1: the clean-up runs, so the operation is alive and its receiver is not moved.
         unsafe { (*self.operation.as_ref().parts.get()).receiver.as_ref() }.and_then(Receiver::enclosing)
     }
 }

@@ -1,4 +1,4 @@
-//! `fork_join((f, g, …))`: one result to several continuations, which run side by side and are joined.
+//! `fork_join((f, g, …))`: passes one result to several continuations, which run concurrently and are joined.
 
 #![allow(unsafe_code)]
 
@@ -8,23 +8,24 @@ use super::when_all::{WhenAll, when_all};
 use crate::{Completes, Receiver, Sender};
 use convoke_core::Outcome;
 
-/// Gives the value to several functions, each of which makes a sender of it, and runs these senders side by side. Takes a
-/// tuple of two to six functions.
+/// Passes the value to several functions, each of which makes a sender from it, and runs these senders
+/// concurrently. Takes a tuple of two to six functions.
 ///
 /// Every function gets a clone of the value, the last one the value itself. The senders run as in
-/// [`when_all`](super::when_all): the first that fails, panics or is stopped stops the others, all are awaited. They have
-/// the error type of the sender before: say `may_fail()` where one of them cannot fail.
+/// [`when_all`](super::when_all): the first that fails, panics or is stopped stops the others, and all are
+/// awaited. They have the error type of the sender before: use `may_fail()` where one of them cannot fail.
 ///
-/// - *Completes with* the tuple of their values; error and stopped of the sender before pass through. If a function or a
-///   clone panics: panicked, and none of the senders is started.
-/// - *If dropped* before it was started, the functions are dropped uncalled.
-/// - *Runs on* the thread on which the sender before completes; the senders decide for themselves.
+/// - *Completes with* the tuple of their values; error and stopped of the sender before pass through. If a
+///   function or a clone panics: panicked, and none of the senders is started.
+/// - *If dropped* before it starts, the functions are dropped uncalled.
+/// - *Runs on* the thread on which the sender before completes, then on the executors of the senders.
 ///
 /// ```
 /// use convoke::sender::prelude::*;
 ///
-/// let sizes = just("four".to_owned())
-///     .fork_join((|text: String| just(text.len()), |text: String| just(text.to_uppercase())));
+/// let length = |text: String| just(text.len());
+/// let upper = |text: String| just(text.to_uppercase());
+/// let sizes = just("four".to_owned()).fork_join((length, upper));
 /// assert_eq!(sync_wait(sizes), Outcome::Value((4, "FOUR".to_owned())));
 /// ```
 #[derive(Clone, Debug)]
@@ -47,14 +48,15 @@ impl<S, F> ForkJoin<S, F> {
     note = "the value must be `Clone`, and the closures and the values of their senders `Send`"
 )]
 pub trait Branches<V, E>: Send {
-    /// The senders they make.
+    /// The tuple of the senders that they make.
     type Senders;
 
-    /// Calls all of them.
+    /// Calls all functions and joins the senders that they make.
     fn fork(self, value: V) -> WhenAll<Self::Senders>;
 }
 
-// SAFETY: `Sequential` gives the receiver to its second child, or completes it, as the last thing it does.
+// SAFETY: rules 1 and 2 of `Sender`: `Sequential` completes the receiver last, or hands it to its second
+// child. Rule 3: `COMPLETES` combines those of both children.
 #[diagnostic::do_not_recommend]
 unsafe impl<S, F> Sender for ForkJoin<S, F>
 where
@@ -76,7 +78,7 @@ where
     }
 }
 
-/// Goes on from a value to all branches.
+/// The continuation of `fork_join`: from a value to all branches.
 #[derive(Debug)]
 pub struct Fork<F>(F);
 

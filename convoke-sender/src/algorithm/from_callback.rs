@@ -1,4 +1,4 @@
-//! `from_callback(f)`: hands the duty to complete to code that knows nothing of senders.
+//! `from_callback(f)`: hands the completion to code that knows nothing of senders.
 
 #![allow(unsafe_code)]
 
@@ -14,17 +14,18 @@ use convoke_core::raw::Operation;
 use convoke_core::raw::sync::UnsafeCell;
 use convoke_core::{Env, Never, Outcome, Panic, StopToken};
 
-/// A sender that calls `f` with a [`Completion`] and completes with what that handle is given, whenever and on
-/// whichever thread that happens.
+/// Makes a sender that calls `f` with a [`Completion`], and completes with the outcome that this handle is
+/// given, at any time and on any thread.
 ///
-/// - *Completes with* the outcome given to the handle; stopped if the handle is dropped. If `f` panics: panicked, as
-///   soon as the handle has been used or dropped too.
-/// - *If dropped* before it was started, `f` is dropped uncalled.
-/// - *Runs on* the thread that starts it, for `f`; it completes where the handle is used, or, if that was before `f`
-///   has returned, where `f` returns.
+/// A stop request has no effect by itself: the holder of the handle checks
+/// [`stop_requested`](Completion::stop_requested) or listens to [`stop_token`](Completion::stop_token). If
+/// the handle is leaked, the work never ends.
 ///
-/// A stop request does nothing by itself: whoever holds the handle asks [`stop_requested`](Completion::stop_requested)
-/// or listens to [`stop_token`](Completion::stop_token). A handle that is leaked is work that never ends.
+/// - *Completes with* the outcome given to the handle; stopped if the handle is dropped. If `f` panics:
+///   panicked, as soon as the handle has been used or dropped too.
+/// - *If dropped* before it starts, `f` is dropped uncalled.
+/// - *Runs on* the thread that starts it, for `f`. It completes on the thread that uses the handle, or, if
+///   the handle is used before `f` has returned, on the thread of `f`.
 ///
 /// ```
 /// use convoke::sender::prelude::*;
@@ -43,7 +44,7 @@ where
     FromCallback { f, _outcome: PhantomData }
 }
 
-/// See [`from_callback()`].
+/// The sender of [`from_callback()`].
 #[must_use = "a sender does nothing until it is started"]
 pub struct FromCallback<F, V, E> {
     f: F,
@@ -56,7 +57,8 @@ impl<F: Clone, V, E> Clone for FromCallback<F, V, E> {
     }
 }
 
-// SAFETY: the second to come to the meeting completes the receiver, as the last thing he does.
+// SAFETY: rules 1 and 2 of `Sender`: the second to arrive at the rendezvous, when `f` has returned and the
+// handle has ended, completes the receiver last. Rule 3: `COMPLETES` is the default, `Anywhere`.
 #[diagnostic::do_not_recommend]
 unsafe impl<F, V, E> Sender for FromCallback<F, V, E>
 where
@@ -71,8 +73,8 @@ where
     #[inline]
     fn connect<R: Receiver<V, E>>(self, receiver: R) -> Self::Operation<R> {
         FromCallbackOperation {
-            meeting: Meeting {
-                returned: Handshake::new(),
+            shared: Shared {
+                rendezvous: Handshake::new(),
                 outcome: UnsafeCell::new(None),
                 env: FromCallbackOperation::<F, V, E, R>::env,
                 finish: FromCallbackOperation::<F, V, E, R>::finish,
@@ -85,25 +87,26 @@ where
     }
 }
 
-/// The duty to complete a piece of work, once. It may be moved to any thread; dropping it completes as stopped.
+/// A handle that completes a piece of work, once. It may be moved to any thread; dropping it completes the
+/// work as stopped.
 ///
-/// It is one pointer, into the operation, which lives until it was completed.
+/// It is one pointer, into the operation, which lives until the handle has ended.
 #[must_use = "dropping a completion completes its work as stopped"]
 pub struct Completion<V, E = Never> {
-    meeting: NonNull<Meeting<V, E>>,
+    shared: NonNull<Shared<V, E>>,
 }
 
-// SAFETY: the operation is `Send`, and what the handle touches there nobody else does (rules 1 and 2). The outcome may
-// be carried to another thread: V and E are `Send`.
+// SAFETY: the operation is `Send`, and rules 1 and 2 of `Shared` give what the handle touches to it alone.
+// The outcome may be carried to another thread, because V and E are `Send`.
 unsafe impl<V: Send, E: Send> Send for Completion<V, E> {}
 
 impl<V, E> Completion<V, E> {
-    /// Completes the work.
+    /// Completes the work with `outcome`.
     #[inline]
     pub fn complete(self, outcome: Outcome<V, E>) {
-        let meeting = ManuallyDrop::new(self).meeting;
-        // SAFETY: we gave up the one handle, so this happens once.
-        unsafe { Meeting::complete(meeting, outcome) };
+        let shared = ManuallyDrop::new(self).shared;
+        // SAFETY: the only handle is given up without its `Drop`, so this is called once.
+        unsafe { Shared::complete(shared, outcome) };
     }
 
     /// Completes the work with a value.
@@ -121,59 +124,66 @@ impl<V, E> Completion<V, E> {
         self.complete(Outcome::Stopped);
     }
 
-    /// The stop token of the work, to keep.
+    /// Returns the stop token of the work, to store.
     pub fn stop_token(&self) -> StopToken {
         self.env().stop_token()
     }
 
-    /// Whether the work was asked to stop.
+    /// Returns true if the work was asked to stop.
     pub fn stop_requested(&self) -> bool {
         self.env().stop().stop_requested()
     }
 
     fn env(&self) -> &Env {
-        // SAFETY: the operation is alive while we are, and the receiver in its place (rule 2).
-        unsafe { (self.meeting.as_ref().env)(self.meeting).as_ref() }
+        // SAFETY: rule 2 of `Shared`: the operation is alive, and its receiver is not moved, while the handle
+        // exists.
+        unsafe { (self.shared.as_ref().env)(self.shared).as_ref() }
     }
 }
 
 impl<V, E> Drop for Completion<V, E> {
     fn drop(&mut self) {
-        // SAFETY: the one handle ends here, unused.
-        unsafe { Meeting::complete(self.meeting, Outcome::Stopped) };
+        // SAFETY: the only handle ends here; `complete` does not run `drop`, so this is called once.
+        unsafe { Shared::complete(self.shared, Outcome::Stopped) };
     }
 }
 
-/// The part of the operation that the handle knows. `start` and the handle meet here, and the second of the two
-/// delivers: so the operation is not destroyed while `f` still runs, and a panic of `f` is not lost.
+/// The part of the operation that the handle knows. `start` and the handle meet here, and the second to
+/// arrive completes the receiver: so the operation is not freed while `f` still runs, and a panic of `f` is
+/// not lost.
 ///
-/// 1. `outcome` is written by whoever ends the handle, `panic` by `start`, each before it comes to the meeting; both
-///    are read by the second.
-/// 2. The receiver stays in its place until the second takes it. Before that only the handle looks at it.
-struct Meeting<V, E> {
-    returned: Handshake,
+/// 1. The end of the handle writes `outcome`, and `start` writes `panic`, each before it arrives at the
+///    rendezvous. The second to arrive reads both.
+/// 2. The receiver is not moved until the second to arrive takes it. Before that only the handle reads it.
+/// 3. The second to arrive is the only user of the operation.
+struct Shared<V, E> {
+    rendezvous: Handshake,
     outcome: UnsafeCell<Option<Outcome<V, E>>>,
     env: unsafe fn(NonNull<Self>) -> NonNull<Env>,
     finish: unsafe fn(NonNull<Self>),
 }
 
-impl<V, E> Meeting<V, E> {
+impl<V, E> Shared<V, E> {
+    /// Stores the outcome and arrives.
+    ///
     /// # Safety
     /// Called once, by the end of the handle.
     unsafe fn complete(this: NonNull<Self>, outcome: Outcome<V, E>) {
-        // SAFETY: rule 1, and the operation is alive until the meeting has happened.
+        // SAFETY: rule 1: the outcome is ours to write. The operation is alive until both have arrived.
         unsafe {
             *this.as_ref().outcome.get() = Some(outcome);
             Self::arrive(this);
         }
     }
 
+    /// Arrives at the rendezvous; the second to arrive finishes the operation.
+    ///
     /// # Safety
-    /// Called once by `start` and once by the end of the handle, neither of which touches anything afterwards.
+    /// Called once by `start` and once by the end of the handle. Neither touches anything afterwards.
     unsafe fn arrive(this: NonNull<Self>) {
-        // SAFETY: the operation is alive until the second has come; the second is alone with it.
+        // SAFETY: the operation is alive until both have arrived; rule 3 for the second.
         unsafe {
-            if this.as_ref().returned.arrive() {
+            if this.as_ref().rendezvous.arrive() {
                 (this.as_ref().finish)(this);
             }
         }
@@ -184,7 +194,7 @@ impl<V, E> Meeting<V, E> {
 #[repr(C)]
 pub struct FromCallbackOperation<F, V, E, R> {
     // First, so that a pointer to it is a pointer to the operation.
-    meeting: Meeting<V, E>,
+    shared: Shared<V, E>,
     f: Option<F>,
     panic: Option<Panic>,
     receiver: Option<R>,
@@ -192,23 +202,28 @@ pub struct FromCallbackOperation<F, V, E, R> {
 }
 
 impl<F, V, E, R: Receiver<V, E>> FromCallbackOperation<F, V, E, R> {
+    /// Returns the environment of the receiver.
+    ///
     /// # Safety
-    /// Called by the handle, with the meeting of a live operation.
-    unsafe fn env(meeting: NonNull<Meeting<V, E>>) -> NonNull<Env> {
-        // SAFETY: the meeting is the first field of the operation (`repr(C)`); rule 2. Only the receiver is borrowed:
-        // `start` may write the panic at the same time.
+    /// Called by the handle, with the first field of a live operation.
+    unsafe fn env(shared: NonNull<Shared<V, E>>) -> NonNull<Env> {
+        // SAFETY: `shared` is the first field of the operation (`repr(C)`). Rule 2: the receiver is not
+        // moved. Only the receiver is borrowed, because `start` may write the panic at the same time.
         unsafe {
-            let receiver = &(*meeting.cast::<Self>().as_ptr()).receiver;
-            NonNull::from(receiver.as_ref().expect("taken after the handle has ended").env())
+            let receiver = &(*shared.cast::<Self>().as_ptr()).receiver;
+            NonNull::from(receiver.as_ref().expect("the receiver is taken after the handle has ended").env())
         }
     }
 
+    /// Completes the receiver.
+    ///
     /// # Safety
-    /// Called by the second to come to the meeting.
-    unsafe fn finish(meeting: NonNull<Meeting<V, E>>) {
-        // SAFETY: the meeting is the first field of the operation (`repr(C)`); the second is alone with it.
-        let this = unsafe { &mut *meeting.cast::<Self>().as_ptr() };
-        let outcome = this.meeting.outcome.get_mut().take();
+    /// Called by the second to arrive at the rendezvous, with the first field of the operation.
+    unsafe fn finish(shared: NonNull<Shared<V, E>>) {
+        // SAFETY: `shared` is the first field of the operation (`repr(C)`); rule 3: the caller is the only
+        // user.
+        let this = unsafe { &mut *shared.cast::<Self>().as_ptr() };
+        let outcome = this.shared.outcome.get_mut().take();
         let outcome = match this.panic.take() {
             Some(panic) => Some(Outcome::Panicked(panic).after_drop_of(outcome)),
             None => outcome,
@@ -227,17 +242,17 @@ where
     R: Receiver<V, E>,
 {
     unsafe fn start(self: Pin<&mut Self>) {
-        // SAFETY: nothing is moved out of its place but what is not structurally pinned.
+        // SAFETY: only fields that are not structurally pinned are moved out.
         let this = NonNull::from(unsafe { self.get_unchecked_mut() });
-        // SAFETY: we are pinned until the receiver was completed, which happens at the meeting, to which both the handle
-        // and we come. Rule 1: the panic is ours to write until then.
+        // SAFETY: the operation is pinned until the receiver is completed, which happens when both the handle
+        // and `start` have arrived. Rule 1: `panic` is ours to write until then.
         unsafe {
             let Some(f) = (*this.as_ptr()).f.take() else { return };
-            let completion = Completion { meeting: this.cast() };
+            let completion = Completion { shared: this.cast() };
             if let Err(panic) = Panic::catch(|| f(completion)) {
                 (*this.as_ptr()).panic = Some(panic);
             }
-            Meeting::arrive(this.cast::<Meeting<V, E>>());
+            Shared::arrive(this.cast::<Shared<V, E>>());
         }
     }
 }
@@ -283,11 +298,11 @@ mod tests {
     #[test]
     fn completes_with_what_the_handle_is_given_later() {
         let through = |end: fn(Handle)| {
-            let kept = Mutex::new(None);
-            Connected::new(from_callback(|handle: Handle| *kept.lock().unwrap() = Some(handle))).meanwhile(
+            let stored = Mutex::new(None);
+            Connected::new(from_callback(|handle: Handle| *stored.lock().unwrap() = Some(handle))).meanwhile(
                 |running| {
                     assert!(!running.is_complete());
-                    end(kept.lock().unwrap().take().unwrap());
+                    end(stored.lock().unwrap().take().unwrap());
                 },
             )
         };
@@ -307,14 +322,14 @@ mod tests {
             panic!("boom")
         });
         assert_eq!(Connected::new(used_it).outcome(), boom());
-        let kept = Mutex::new(None);
+        let stored = Mutex::new(None);
         let gave_it_away = from_callback(|handle: Handle| {
-            kept.lock().unwrap().replace(handle);
+            stored.lock().unwrap().replace(handle);
             panic!("boom")
         });
         let outcome = Connected::new(gave_it_away).meanwhile(|running| {
-            assert!(!running.is_complete(), "somebody still holds the handle");
-            let handle = kept.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take();
+            assert!(!running.is_complete(), "the handle still exists");
+            let handle = stored.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take();
             handle.unwrap().value(1);
         });
         assert_eq!(outcome, boom());
@@ -328,10 +343,10 @@ mod tests {
         });
         assert_eq!(Connected::with_env(sender, stopped_env()).outcome(), Outcome::Value(true));
         let source = StopSource::new();
-        let kept = Mutex::new(None);
-        let sender = from_callback(|handle: Handle| *kept.lock().unwrap() = Some(handle));
+        let stored = Mutex::new(None);
+        let sender = from_callback(|handle: Handle| *stored.lock().unwrap() = Some(handle));
         let outcome = Connected::stoppable(sender, &source).meanwhile(|running| {
-            let handle = kept.lock().unwrap().take().unwrap();
+            let handle = stored.lock().unwrap().take().unwrap();
             assert!(!handle.stop_requested());
             source.request_stop(StopReason::Requested);
             assert!(handle.stop_requested());

@@ -1,5 +1,5 @@
-//! The operation behind `when_all`, `when_any` and `stop_when`: several children at once, all of them awaited, one
-//! outcome made of theirs.
+//! The operation behind `when_all`, `when_any` and `stop_when`: several children at once, all of them
+//! awaited, and one outcome made from theirs.
 
 #![allow(unsafe_code)]
 
@@ -9,7 +9,7 @@ use core::mem::ManuallyDrop;
 use core::pin::Pin;
 use core::ptr::NonNull;
 
-use super::boxed_turn::Enclosing;
+use super::trampoline::Enclosing;
 use crate::operation::{Children, EnvAbove};
 use crate::{Completes, Receiver};
 use convoke_core::raw::Operation;
@@ -17,42 +17,42 @@ use convoke_core::raw::ScopedEnv;
 use convoke_core::raw::sync::UnsafeCell;
 use convoke_core::{Env, Outcome, Panic, StopReason};
 
-/// A group of senders, and how the outcomes of its children become one.
+/// A group of senders, and the function that turns the outcomes of its children into one.
 ///
 /// `when_all`, `when_any` and `stop_when` are such groups, for tuples and for vectors.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a group of senders that can run together",
     note = "groups are tuples of up to twelve senders, or a `Vec` of one type of sender",
     note = "the senders of a group have the same error type: say `may_fail()` or `map_error` where they differ",
-    note = "their values and errors must be `Send`, as they are kept until all have completed"
+    note = "their values and errors must be `Send`, as they are stored until all have completed"
 )]
 pub trait Gather: Sized + Send {
-    /// What the group completes with.
+    /// The type of the value that the group completes with.
     type Value;
-    /// What the group fails with.
+    /// The type of the error that the group fails with.
     type Error;
-    /// Inline if all children are.
+    /// The compile-time knowledge about where the group completes: inline if all children are.
     const COMPLETES: Completes;
-    /// Whether a child's outcome can be a reason to stop the others. If not, there is no stop source.
+    /// True if the outcome of a child can be a reason to stop the others. If false, there is no stop source.
     const STOPS: bool;
-    /// Where outcomes are kept until all children are home. Children use it together, through `&`.
+    /// The storage of outcomes until all children have completed. The children share it through `&`.
     type Kept: Send;
-    /// Room for the operations of the children.
+    /// The storage of the operations of the children.
     type Slots<R: Receiver<Self::Value, Self::Error>>: Send;
 
-    /// How many children.
+    /// Returns the number of children.
     fn count(&self) -> usize;
 
-    /// Empty room for what is kept.
+    /// Returns empty storage for outcomes.
     fn kept(&self) -> Self::Kept;
 
-    /// Empty room for the children.
+    /// Returns empty storage for the operations of the children.
     fn slots<R: Receiver<Self::Value, Self::Error>>(&self) -> Self::Slots<R>;
 
     /// Connects all children.
     ///
     /// # Safety
-    /// The slots are pinned, empty, and used by nobody else; `parent` is the operation they lie in.
+    /// The slots are pinned, empty, and not used otherwise; `parent` is the operation that contains them.
     unsafe fn connect<R: Receiver<Self::Value, Self::Error>>(
         self,
         slots: &Self::Slots<R>,
@@ -63,33 +63,34 @@ pub trait Gather: Sized + Send {
     /// Starts all children.
     ///
     /// # Safety
-    /// After `connect`, once; the slots outlive the completion of all children and this call.
+    /// Called once, after `connect`; the slots outlive the completion of all children and this call.
     unsafe fn start<R: Receiver<Self::Value, Self::Error>>(slots: &Self::Slots<R>);
 
-    /// The outcome of the group, when all children are home.
+    /// Returns the outcome of the group. Called when all children have completed.
     fn outcome(kept: &mut Self::Kept) -> Outcome<Self::Value, Self::Error>;
 }
 
-/// How a group takes the outcome of the child at place `P`.
+/// A group that takes the outcome of its child at index `P`.
 pub trait Accept<P, V, E>: Gather {
-    /// Keeps what is to be kept, and says whether the other children are to stop now.
-    fn accept(kept: &Self::Kept, place: P, outcome: Outcome<V, E>) -> Option<StopReason>;
+    /// Stores the outcome as needed, and returns the reason if the other children are to stop now.
+    fn accept(kept: &Self::Kept, index: P, outcome: Outcome<V, E>) -> Option<StopReason>;
 }
 
 /// The operation of a group.
 ///
-/// 1. `start` alone uses everything until it starts the first child; it holds a count of `children` until it is done.
+/// 1. `start` is the only user of everything until it starts the first child; it holds a count of `children`
+///    until it returns.
 /// 2. From then on each child uses its own slot, and `kept` through `&`, until it gives back its count.
-/// 3. What is `lent`, and `above`, are only read meanwhile; `receiver` stays in its place, untouched. The one exception:
-///    if all children are inline, which is known to the compiler, one thread does everything, and the environment is made
-///    when the first child asks the rest to stop.
-/// 4. The last to give back a count is alone and takes `kept` and `receiver`.
+/// 3. `lent` and `above` are read-only meanwhile, and `receiver` is neither moved nor touched. The one
+///    exception: if all children are inline, which is known at compile time, one thread does everything, and
+///    the environment is made when the first child requests stop of the rest.
+/// 4. The last one to give back a count is the only user, and takes `kept` and `receiver`.
 pub struct Gathering<G, R>
 where
     G: Gather,
     R: Receiver<G::Value, G::Error>,
 {
-    // Dropped in this order: children before what they were lent.
+    // Dropped in this order: the children before what they borrow.
     slots: G::Slots<R>,
     group: UnsafeCell<Option<G>>,
     kept: UnsafeCell<G::Kept>,
@@ -99,14 +100,15 @@ where
     _pinned: PhantomPinned,
 }
 
-/// What the children are lent: a stop source, and an environment that knows of it, if they were armed with them.
+/// A stop source, and an environment with it, that the children borrow if the group was armed.
 struct Lent {
     env: ManuallyDrop<UnsafeCell<Option<ScopedEnv>>>,
     children: ManuallyDrop<Children>,
 }
 
 impl Drop for Lent {
-    /// By hand, so that children that were never armed, as inline ones are not, leave no code to destroy a stop source.
+    /// Drops by hand, so that groups that were never armed, as inline ones are not, contain no code to
+    /// destroy a stop source.
     #[inline]
     fn drop(&mut self) {
         if self.env.get_mut().is_some() {
@@ -126,7 +128,7 @@ impl Lent {
     #[cold]
     #[inline(never)]
     fn disarm(&mut self) {
-        // SAFETY: called by `drop` alone; neither is used again.
+        // SAFETY: called only by `drop`; neither field is used again.
         unsafe {
             ManuallyDrop::drop(&mut self.env);
             ManuallyDrop::drop(&mut self.children);
@@ -140,17 +142,18 @@ where
     G: Gather,
     R: Receiver<G::Value, G::Error>;
 
-/// The receiver of a child: it leads back to the operation.
+/// The receiver of a child: a pointer to the operation.
 pub struct Child<G, R, P>
 where
     G: Gather,
     R: Receiver<G::Value, G::Error>,
 {
     parent: Parent<G, R>,
-    place: P,
+    index: P,
 }
 
-// SAFETY: all parts are `Send`; the rules say who uses them when.
+// SAFETY: all parts are `Send`; rules 1 to 4 say which thread uses them when, and what is shared (rules 2 and
+// 3) is made for it.
 unsafe impl<G, R> Sync for Gathering<G, R>
 where
     G: Gather,
@@ -158,7 +161,7 @@ where
 {
 }
 
-// SAFETY: the operation is `Send`, and the rules keep its children apart.
+// SAFETY: the operation is `Send`, and rules 2 and 3 separate the children.
 unsafe impl<G, R> Send for Parent<G, R>
 where
     G: Gather,
@@ -189,10 +192,10 @@ where
     G: Gather,
     R: Receiver<G::Value, G::Error>,
 {
-    /// The receiver of the child at `place`.
+    /// Returns the receiver of the child at `index`.
     #[inline]
-    pub fn child<P>(self, place: P) -> Child<G, R, P> {
-        Child { parent: self, place }
+    pub fn child<P>(self, index: P) -> Child<G, R, P> {
+        Child { parent: self, index }
     }
 }
 
@@ -214,13 +217,14 @@ where
         }
     }
 
-    /// Makes the stop source of the children and their environment.
+    /// Creates the stop source of the children and their environment.
     ///
     /// # Safety
-    /// Rule 1 or the exception in rule 3: nobody else looks, and no child that is running was lent another one.
+    /// Rule 1, or the exception in rule 3: there is no other user, and no running child has borrowed another
+    /// environment.
     unsafe fn arm(&self) {
-        // SAFETY: the receiver is in its place until rule 4; its environment and our stop source outlive the children,
-        // which are what the scoped one is lent to.
+        // SAFETY: rule 3: the receiver is not moved until rule 4 applies. Its environment and our stop source
+        // outlive the children, which are the borrowers of the scoped environment.
         unsafe {
             let above = self.above.get();
             let stop = self.lent.children.arm(above.stop(), NonNull::from(self).cast(), Self::finish);
@@ -228,21 +232,24 @@ where
         }
     }
 
+    /// Completes the receiver, as the callback of `Children`.
+    ///
     /// # Safety
-    /// Rule 4: called once, by the last to give back a count.
+    /// Called once, by the last one to give back a count (rule 4).
     unsafe fn finish(this: NonNull<()>) {
-        // SAFETY: the caller's; the operation is alive until its receiver is completed.
+        // SAFETY: rule 4: the caller is the last; the operation is alive until its receiver is completed.
         unsafe { Self::deliver(this.cast()) };
     }
 
-    /// Completes the receiver. Always inlined: of a group that is inline nothing is left then but its outcome.
+    /// Completes the receiver. Always inlined: then nothing but the outcome is left of a group that is
+    /// inline.
     ///
     /// # Safety
-    /// As for `finish`.
+    /// Called once, by the last one to give back a count (rule 4).
     #[inline(always)]
     unsafe fn deliver(this: NonNull<Self>) {
-        // SAFETY: rule 4: we are alone. The receiver may free the operation: nothing is touched once it is completed, and
-        // the operation was taken by pointer.
+        // SAFETY: rule 4: the caller is the only user. The receiver may free the operation: nothing is
+        // touched after its completion, and the operation is taken by pointer.
         unsafe {
             let Self { lent, kept, receiver, .. } = this.as_ref();
             let kept = kept.get();
@@ -250,7 +257,7 @@ where
             let panic = if G::STOPS { lent.children.take_panic() } else { None };
             let outcome = match panic {
                 Some(panic) => Outcome::Panicked(panic),
-                // What is of no use for it is dropped in there.
+                // Caught, because the stored outcomes that are not part of the result are dropped in there.
                 None => Panic::catch(|| G::outcome(&mut *kept)).unwrap_or_else(Outcome::Panicked),
             };
             if let Some(receiver) = (*receiver.get()).take() {
@@ -268,8 +275,9 @@ where
     #[inline]
     unsafe fn start(self: Pin<&mut Self>) {
         let parent = Parent(NonNull::from(self.as_ref().get_ref()));
-        // SAFETY: rule 1: everything is ours until the children start, and alive until we give back our count (or,
-        // for inline children, until we call `finish`, as the last). We are pinned, so children may point back.
+        // SAFETY: rule 1: everything is ours until the children start, and alive until we give back our count
+        // (or, with inline children, until `deliver`, which is last). The operation is pinned, so children
+        // may point to it.
         unsafe {
             let this = parent.0.as_ref();
             let Some(group) = (*this.group.get()).take() else { return };
@@ -304,12 +312,14 @@ where
 {
     #[inline]
     fn complete(self, outcome: Outcome<V, E>) {
-        // SAFETY: rule 2: we hold the child's count, so the operation is alive; after `arrive` nothing is touched.
+        // SAFETY: rule 2: this call holds the child's count, so the operation is alive; nothing is touched
+        // after `arrive`.
         unsafe {
             let parent = self.parent.0.as_ref();
-            let stop = G::accept(&*parent.kept.get_const(), self.place, outcome);
+            let stop = G::accept(&*parent.kept.get_const(), self.index, outcome);
             if G::COMPLETES.is_inline() {
-                // Rule 3, the exception: this child is done, those before it are, and those after it have not started.
+                // Rule 3, the exception: this child and those before it have ended, and those after it have
+                // not started.
                 if let Some(reason) = stop
                     && (*parent.lent.env.get_const()).is_none()
                 {
@@ -328,7 +338,7 @@ where
 
     #[inline]
     fn env(&self) -> &Env {
-        // SAFETY: rules 2 and 3: the child is not home, so both are in their places and only read.
+        // SAFETY: rules 2 and 3: the child has not arrived, so both are alive, not moved, and read-only.
         unsafe {
             let parent = self.parent.0.as_ref();
             match &*parent.lent.env.get_const() {
@@ -340,12 +350,13 @@ where
 
     #[inline]
     fn enclosing(&self) -> Option<Enclosing> {
-        // SAFETY: rules 2 and 3: the child is not home, so the answer is in its place and only read.
+        // SAFETY: rules 2 and 3: the child has not arrived, so `above` is alive and read-only.
         unsafe { self.parent.0.as_ref().above.enclosing() }
     }
 }
 
-/// Inline if all of a group are, else anywhere: the last child to complete decides, and nobody knows which it is.
+/// Combines the knowledge about all children: inline if all are, else anywhere, because the last child to
+/// complete decides and it is not known which one that is.
 pub(super) const fn together(all: Completes) -> Completes {
     if all.is_inline() { Completes::Inline } else { Completes::Anywhere }
 }

@@ -1,4 +1,4 @@
-//! The operation behind `continues_on`, `on` and `affine_on`: work whose outcome is carried to an executor.
+//! The operation behind `continues_on`, `on` and `affine_on`: work whose outcome is moved to an executor.
 
 #![allow(unsafe_code)]
 
@@ -7,7 +7,7 @@ use core::marker::PhantomPinned;
 use core::pin::Pin;
 use core::ptr::NonNull;
 
-use super::boxed_turn::Enclosing;
+use super::trampoline::Enclosing;
 use crate::{OutcomeOf, Receiver, Sender};
 use convoke_core::raw::Operation;
 use convoke_core::raw::Slot;
@@ -15,26 +15,31 @@ use convoke_core::raw::sync::UnsafeCell;
 use convoke_core::raw::{Call, Header, Runnable, WorkKind, dispatch_contained, post_contained};
 use convoke_core::{Env, Executor, Outcome, Panic};
 
-/// Where an outcome is carried to.
+/// The choice of the executor that an outcome is moved to.
 pub trait Destination: Send {
-    /// The executor it is carried to.
+    /// The type of that executor.
     type Executor: Executor;
 
-    /// The way there from where the work has completed, in this environment.
+    /// Returns the way to the executor, for work that has completed in this environment.
     fn way(self, env: &Env) -> Way<Self::Executor>;
 }
 
-/// How an outcome gets to its executor.
+/// The way in which an outcome gets to its executor.
 pub enum Way<X> {
-    /// It is there already.
+    /// Complete on the current thread: it is on the executor already.
     Stay,
-    /// Through the queue, unless the executor says that it is there already.
+    /// Through the queue, unless the executor says that the thread is on it already.
     Dispatch(X),
-    /// Through the queue.
+    /// Through the queue, always.
     Post(X),
 }
 
-/// Work, then a hop. The outcome is kept in here while it is queued; the work's operation is destroyed before.
+/// The operation that runs work and then hops. It stores the outcome while it is queued; the work's operation
+/// is destroyed before that.
+///
+/// 1. One thread at a time uses everything: `start` until the work starts, then the completion of the work,
+///    then the holder of the runnable. While the work runs it may read the receiver in `parts`, which is not
+///    moved.
 #[repr(C)]
 pub struct HopOperation<S, D, R>
 where
@@ -45,8 +50,7 @@ where
     // First, so that a pointer to it is a pointer to the operation.
     header: Header,
     work: Slot<S::Operation<HopReceiver<S, D, R>>>,
-    /// Touched by one at a time: by `start` until the work is started, then by whoever completes the work, then by the
-    /// holder of the runnable.
+    /// Rule 1.
     parts: UnsafeCell<Parts<S, D, R>>,
     _pinned: PhantomPinned,
 }
@@ -80,15 +84,17 @@ where
         }
     }
 
+    /// Completes the receiver.
+    ///
     /// # Safety
-    /// Called once, with the header of a live operation whose outcome is kept, by its runnable.
+    /// Called once, with the header of a live operation whose outcome is stored, by its runnable.
     unsafe fn call(header: NonNull<Header>, call: Call) {
-        // SAFETY: the header is the first field of the operation (`repr(C)`), which is alive until we complete its
-        // receiver, and we are the only one to touch the parts.
+        // SAFETY: the header is the first field of the operation (`repr(C)`), which is alive until its
+        // receiver is completed. Rule 1: the runnable is the only user.
         let parts = unsafe { &mut *(*header.cast::<Self>().as_ptr()).parts.get() };
         if let (Some(receiver), Some(outcome)) = (parts.receiver.take(), parts.outcome.take()) {
-            // A value that cannot be brought to where it is wanted is given up; what went wrong is told anyway. It goes
-            // before the receiver is told: what it borrows may be gone right after.
+            // A value that cannot get to its executor is dropped; an error or a panic is passed on. The drop
+            // comes before the completion, because what the value borrows may be gone right after that.
             let outcome = match outcome {
                 Outcome::Value(value) if call == Call::Stop => {
                     Panic::catch(|| drop(value)).map_or_else(Outcome::Panicked, |()| Outcome::Stopped)
@@ -110,10 +116,10 @@ where
 {
     #[inline]
     unsafe fn start(self: Pin<&mut Self>) {
-        // SAFETY: nothing is moved out of its place but what is not structurally pinned.
+        // SAFETY: only fields that are not structurally pinned are moved out.
         let this = NonNull::from(unsafe { self.get_unchecked_mut() });
-        // SAFETY: nothing has been started, so the parts are ours; we are pinned, so the receiver may point back.
-        // After the work was started we touch nothing.
+        // SAFETY: rule 1: nothing has started, so the parts are ours, and nothing is touched after the work
+        // has started. The operation is pinned, so the receiver may point to it.
         unsafe {
             if let Some(sender) = (*this.as_ref().parts.get()).sender.take() {
                 let work = NonNull::from(&this.as_ref().work);
@@ -123,7 +129,7 @@ where
     }
 }
 
-/// Takes the outcome of the work and carries it on.
+/// The receiver of the work: stores the outcome and hops.
 pub struct HopReceiver<S, D, R>
 where
     S: Sender,
@@ -133,7 +139,7 @@ where
     operation: NonNull<HopOperation<S, D, R>>,
 }
 
-// SAFETY: the operation is `Send`, and whoever completes the work is alone with it.
+// SAFETY: the operation is `Send`, and rule 1 makes the completion of the work its only user.
 unsafe impl<S, D, R> Send for HopReceiver<S, D, R>
 where
     S: Sender,
@@ -152,9 +158,10 @@ where
     #[inline]
     fn complete(self, outcome: OutcomeOf<S>) {
         let header = self.operation.cast::<Header>();
-        // SAFETY: the work has completed: nobody else uses the operation, which lives until its receiver is completed.
-        // That is what the runnable does, the only one there is; the executor may run it, and so destroy the
-        // operation, while `post` is still at work: nothing is touched afterwards, and the handle is our own.
+        // SAFETY: rule 1: the work has completed, so this call is the only user, until it makes the only
+        // runnable. The runnable completes the receiver, and the executor may run it, and so free the
+        // operation, while `post_contained` still runs: nothing is touched afterwards, and the handle is our
+        // own.
         unsafe {
             let operation = self.operation.as_ref();
             let outcome = operation.work.clear_after(outcome);
@@ -162,7 +169,7 @@ where
             let (Some(destination), Some(receiver)) = (parts.destination.take(), &parts.receiver) else {
                 return;
             };
-            // It may compare and clone executors of the program's.
+            // Caught, because it may compare and clone executors that the program implements.
             let way = Panic::catch(|| destination.way(receiver.env()));
             let (way, outcome) = match way {
                 Ok(way) => (way, outcome),
@@ -183,15 +190,16 @@ where
 
     #[inline]
     fn env(&self) -> &Env {
-        // SAFETY: the operation is alive, and the receiver in its place, until the work completes.
+        // SAFETY: rule 1: the work runs, so the operation is alive and its receiver is not moved.
         unsafe {
-            (*self.operation.as_ref().parts.get_const()).receiver.as_ref().expect("taken on completion").env()
+            let parts = &*self.operation.as_ref().parts.get_const();
+            parts.receiver.as_ref().expect("the receiver is taken after the work has completed").env()
         }
     }
 
     #[inline]
     fn enclosing(&self) -> Option<Enclosing> {
-        // SAFETY: the operation is alive, and the receiver in its place, until the work completes.
+        // SAFETY: rule 1: the work runs, so the operation is alive and its receiver is not moved.
         unsafe { (*self.operation.as_ref().parts.get_const()).receiver.as_ref() }
             .and_then(Receiver::enclosing)
     }

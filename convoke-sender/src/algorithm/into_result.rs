@@ -1,22 +1,23 @@
-//! `into_result()`: turns value and error into one `Result`.
+//! `into_result()`: turns value and error into one `Result` value.
 
 use super::transform::{Transform, Transformed};
 use convoke_core::{Never, Outcome};
 
-/// Completes with a `Result`: an error becomes a value. The way back is `transpose()`.
+/// Completes with a `Result`: an error becomes a value. The inverse is `transpose()`.
 ///
 /// - *Completes with* `Ok` of the value or `Err` of the error; cannot fail; stopped passes through.
-/// - *If dropped* before it was started, the sender is dropped.
+/// - *If dropped* before it starts, the sender is dropped.
 /// - *Runs on* the thread on which the sender before it completes.
 ///
 /// ```
 /// use convoke::sender::prelude::*;
 ///
-/// assert_eq!(sync_wait(just_error::<u32, _>("no").into_result()), Outcome::Value(Err("no")));
+/// let sender = just_error::<u32, _>("no").into_result();
+/// assert_eq!(sync_wait(sender), Outcome::Value(Err("no")));
 /// ```
 pub type IntoResult<S> = Transformed<S, ErrorAsValue>;
 
-/// Folds the error into the value.
+/// The transformation of an error into a value.
 #[derive(Clone, Copy, Debug)]
 pub struct ErrorAsValue;
 

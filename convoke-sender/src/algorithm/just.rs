@@ -6,10 +6,10 @@ use crate::operation::{Action, Leaf};
 use crate::{Completes, Receiver, Sender};
 use convoke_core::{Never, Outcome};
 
-/// A sender that completes at once with `value`.
+/// Makes a sender that completes at once with `value`.
 ///
-/// - *Completes with* the value. Never fails; does not look at the stop token.
-/// - *If dropped* before it was started, the value is dropped.
+/// - *Completes with* the value. Never fails, and ignores stop requests.
+/// - *If dropped* before it starts, the value is dropped.
 /// - *Runs on* the thread that starts it.
 ///
 /// ```
@@ -21,14 +21,15 @@ pub fn just<V: Send>(value: V) -> Just<V> {
     Just { value }
 }
 
-/// See [`just()`].
+/// The sender of [`just()`].
 #[derive(Clone, Copy, Debug)]
 #[must_use = "a sender does nothing until it is started"]
 pub struct Just<V> {
     value: V,
 }
 
-// SAFETY: a leaf does one thing, in `start`: it completes the receiver.
+// SAFETY: rules 1 to 3 of `Sender`: a leaf does one thing, in `start`: it completes the receiver, inline and
+// last.
 #[diagnostic::do_not_recommend]
 unsafe impl<V: Send> Sender for Just<V> {
     type Value = V;
@@ -45,12 +46,12 @@ unsafe impl<V: Send> Sender for Just<V> {
 /// The operation of senders whose outcome is known when they are made.
 pub type Ready<V, E, R> = Leaf<Complete<V, E, R>>;
 
-/// Completes a receiver with the outcome that is here already.
+/// The action that completes a receiver with a known outcome.
 #[derive(Debug)]
 pub struct Complete<V, E, R> {
-    /// With what.
+    /// The outcome.
     pub outcome: Outcome<V, E>,
-    /// Whom.
+    /// The receiver to complete.
     pub receiver: R,
 }
 

@@ -10,11 +10,11 @@ use crate::operation::Leaf;
 use crate::{Completes, Receiver, Sender};
 use convoke_core::Outcome;
 
-/// A sender that fails at once with `error`. Say its value type where it cannot be inferred:
+/// Makes a sender that fails at once with `error`. Name its value type where it cannot be inferred:
 /// `just_error::<u32, _>(error)`.
 ///
-/// - *Completes with* the error. Does not look at the stop token.
-/// - *If dropped* before it was started, the error is dropped.
+/// - *Completes with* the error. Ignores stop requests.
+/// - *If dropped* before it starts, the error is dropped.
 /// - *Runs on* the thread that starts it.
 ///
 /// ```
@@ -26,7 +26,7 @@ pub fn just_error<V, E: Send>(error: E) -> JustError<V, E> {
     JustError { error, _value: PhantomData }
 }
 
-/// See [`just_error()`].
+/// The sender of [`just_error()`].
 #[must_use = "a sender does nothing until it is started"]
 pub struct JustError<V, E> {
     error: E,
@@ -45,7 +45,8 @@ impl<V, E: fmt::Debug> fmt::Debug for JustError<V, E> {
     }
 }
 
-// SAFETY: a leaf does one thing, in `start`: it completes the receiver.
+// SAFETY: rules 1 to 3 of `Sender`: a leaf does one thing, in `start`: it completes the receiver, inline and
+// last.
 #[diagnostic::do_not_recommend]
 unsafe impl<V: Send, E: Send> Sender for JustError<V, E> {
     type Value = V;

@@ -1,4 +1,4 @@
-//! `just_from(f)`: calls a function when it is started.
+//! `just_from(f)`: calls a function when it starts.
 
 #![allow(unsafe_code)]
 
@@ -6,10 +6,11 @@ use crate::operation::{Action, Leaf};
 use crate::{Completes, Receiver, Sender};
 use convoke_core::{Never, Outcome};
 
-/// A sender that calls `f` when it is started and completes with what it returns.
+/// Makes a sender that calls `f` when it starts, and completes with what `f` returns.
 ///
-/// - *Completes with* the result of `f`. If `f` panics: panicked. For a `Result`, go on with `transpose()`.
-/// - *If dropped* before it was started, `f` is dropped uncalled.
+/// - *Completes with* the result of `f`. If `f` panics: panicked. To turn a `Result` into value or error, add
+///   `transpose()`.
+/// - *If dropped* before it starts, `f` is dropped uncalled.
 /// - *Runs on* the thread that starts it.
 ///
 /// ```
@@ -25,14 +26,15 @@ where
     JustFrom { f }
 }
 
-/// See [`just_from()`].
+/// The sender of [`just_from()`].
 #[derive(Clone, Debug)]
 #[must_use = "a sender does nothing until it is started"]
 pub struct JustFrom<F> {
     f: F,
 }
 
-// SAFETY: a leaf does one thing, in `start`: it calls the function and completes the receiver.
+// SAFETY: rules 1 to 3 of `Sender`: a leaf does one thing, in `start`: it calls the function and completes
+// the receiver, inline and last.
 #[diagnostic::do_not_recommend]
 unsafe impl<F, V> Sender for JustFrom<F>
 where
@@ -49,7 +51,7 @@ where
     }
 }
 
-/// Calls the function and completes the receiver with its result.
+/// The action that calls the function and completes the receiver with its result.
 #[derive(Debug)]
 pub struct CallAndComplete<F, R> {
     f: F,

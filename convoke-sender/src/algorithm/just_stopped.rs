@@ -10,10 +10,10 @@ use crate::operation::Leaf;
 use crate::{Completes, Receiver, Sender};
 use convoke_core::{Never, Outcome};
 
-/// A sender that completes at once as stopped.
+/// Makes a sender that completes at once as stopped.
 ///
 /// - *Completes with* stopped.
-/// - *If dropped* before it was started, nothing.
+/// - *If dropped* before it starts, nothing happens.
 /// - *Runs on* the thread that starts it.
 ///
 /// ```
@@ -25,7 +25,7 @@ pub fn just_stopped<V>() -> JustStopped<V> {
     JustStopped(PhantomData)
 }
 
-/// See [`just_stopped()`].
+/// The sender of [`just_stopped()`].
 #[must_use = "a sender does nothing until it is started"]
 pub struct JustStopped<V>(PhantomData<fn() -> V>);
 
@@ -41,7 +41,8 @@ impl<V> fmt::Debug for JustStopped<V> {
     }
 }
 
-// SAFETY: a leaf does one thing, in `start`: it completes the receiver.
+// SAFETY: rules 1 to 3 of `Sender`: a leaf does one thing, in `start`: it completes the receiver, inline and
+// last.
 #[diagnostic::do_not_recommend]
 unsafe impl<V: Send> Sender for JustStopped<V> {
     type Value = V;

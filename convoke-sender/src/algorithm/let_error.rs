@@ -1,4 +1,4 @@
-//! `let_error(f)`: goes on with another sender, made from the error.
+//! `let_error(f)`: continues with another sender, made from the error.
 
 #![allow(unsafe_code)]
 
@@ -6,12 +6,13 @@ use super::continuation::{Continuation, Sequential, Step};
 use crate::{Completes, Receiver, Sender};
 use convoke_core::Outcome;
 
-/// Calls a function with the error and goes on with the sender it returns: recovery that may itself wait or fail.
+/// Calls a function with the error and continues with the sender that it returns: recovery that may itself
+/// wait or fail.
 ///
-/// - *Completes with* the value of the first, or the outcome of the second; stopped passes through. If `f` panics:
-///   panicked.
-/// - *If dropped* before it was started, `f` is dropped uncalled.
-/// - *Runs on* the thread on which the first completes; the second decides for itself.
+/// - *Completes with* the value of the first sender, or the outcome of the second; stopped passes through. If
+///   `f` panics: panicked.
+/// - *If dropped* before it starts, `f` is dropped uncalled.
+/// - *Runs on* the thread on which the first sender completes, for `f`, then on the executors of the second.
 ///
 /// ```
 /// use convoke::sender::prelude::*;
@@ -32,7 +33,8 @@ impl<S, F> LetError<S, F> {
     }
 }
 
-// SAFETY: `Sequential` gives the receiver to its second child, or completes it, as the last thing it does.
+// SAFETY: rules 1 and 2 of `Sender`: `Sequential` completes the receiver last, or hands it to its second
+// child. Rule 3: `COMPLETES` combines those of both children.
 #[diagnostic::do_not_recommend]
 unsafe impl<S, F, N> Sender for LetError<S, F>
 where
@@ -51,7 +53,7 @@ where
     }
 }
 
-/// Goes on from an error.
+/// The continuation of `let_error`: from an error.
 #[derive(Debug)]
 pub struct OnError<F>(F);
 
@@ -79,7 +81,7 @@ mod tests {
     use crate::testing::{Connected, DropCount, all_doors, stopped_env};
 
     #[test]
-    fn goes_on_from_an_error_and_lets_the_other_doors_pass() {
+    fn continues_from_an_error_and_lets_the_other_outcomes_pass() {
         for (outcome, sender) in all_doors(1, "e") {
             let sender = sender.let_error(|e| just_error::<i32, _>(e.len()));
             assert_eq!(Connected::new(sender).start().outcome(), outcome.map_error(str::len));

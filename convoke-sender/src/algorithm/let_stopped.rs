@@ -1,4 +1,4 @@
-//! `let_stopped(f)`: goes on with another sender if the first was stopped.
+//! `let_stopped(f)`: continues with another sender if the first was stopped.
 
 #![allow(unsafe_code)]
 
@@ -6,13 +6,13 @@ use super::continuation::{Continuation, Sequential, Step};
 use crate::{Completes, Receiver, Sender};
 use convoke_core::Outcome;
 
-/// Calls a function if the work was stopped and goes on with the sender it returns.
+/// Calls a function if the work was stopped, and continues with the sender that it returns. That sender runs
+/// in the same environment: a stop request in it still applies.
 ///
-/// - *Completes with* the value or error of the first, or the outcome of the second. If `f` panics: panicked.
-/// - *If dropped* before it was started, `f` is dropped uncalled.
-/// - *Runs on* the thread on which the first completes; the second decides for itself.
-///
-/// The second runs in the same environment: if that was asked to stop it still is.
+/// - *Completes with* the value or error of the first sender, or the outcome of the second. If `f` panics:
+///   panicked.
+/// - *If dropped* before it starts, `f` is dropped uncalled.
+/// - *Runs on* the thread on which the first sender completes, for `f`, then on the executors of the second.
 ///
 /// ```
 /// use convoke::sender::prelude::*;
@@ -33,7 +33,8 @@ impl<S, F> LetStopped<S, F> {
     }
 }
 
-// SAFETY: `Sequential` gives the receiver to its second child, or completes it, as the last thing it does.
+// SAFETY: rules 1 and 2 of `Sender`: `Sequential` completes the receiver last, or hands it to its second
+// child. Rule 3: `COMPLETES` combines those of both children.
 #[diagnostic::do_not_recommend]
 unsafe impl<S, F, N> Sender for LetStopped<S, F>
 where
@@ -52,7 +53,7 @@ where
     }
 }
 
-/// Goes on from a stop.
+/// The continuation of `let_stopped`: from a stop.
 #[derive(Debug)]
 pub struct OnStopped<F>(F);
 
@@ -78,7 +79,7 @@ mod tests {
     use crate::testing::{Connected, DropCount, all_doors, stopped_env};
 
     #[test]
-    fn goes_on_from_a_stop_and_lets_the_other_doors_pass() {
+    fn continues_from_a_stop_and_lets_the_other_outcomes_pass() {
         for (outcome, sender) in all_doors(1, "e") {
             let sender = sender.let_stopped(|| just(9).may_fail());
             assert_eq!(Connected::new(sender).start().outcome(), outcome.or_stopped(|| Outcome::Value(9)));

@@ -1,4 +1,4 @@
-//! `let_value(f)`: goes on with another sender, made from the value.
+//! `let_value(f)`: continues with another sender, made from the value.
 
 #![allow(unsafe_code)]
 
@@ -6,15 +6,15 @@ use super::continuation::{Continuation, Sequential, Step};
 use crate::{Completes, Receiver, Sender};
 use convoke_core::Outcome;
 
-/// Calls a function with the value and goes on with the sender it returns.
+/// Calls a function with the value and continues with the sender that it returns.
 ///
-/// The first operation is destroyed before the function runs. The two must have the same error type: if one of
-/// them cannot fail, say `may_fail()` there.
+/// The first operation is destroyed before the function runs. The two senders must have the same error type:
+/// if one of them cannot fail, call `may_fail()` on it.
 ///
-/// - *Completes with* the outcome of the second sender; error and stopped of the first pass through. If `f` panics:
-///   panicked.
-/// - *If dropped* before it was started, `f` is dropped uncalled.
-/// - *Runs on* the thread on which the first completes; the second decides for itself.
+/// - *Completes with* the outcome of the second sender; error and stopped of the first pass through. If `f`
+///   panics: panicked.
+/// - *If dropped* before it starts, `f` is dropped uncalled.
+/// - *Runs on* the thread on which the first sender completes, for `f`, then on the executors of the second.
 ///
 /// ```
 /// use convoke::sender::prelude::*;
@@ -35,7 +35,8 @@ impl<S, F> LetValue<S, F> {
     }
 }
 
-// SAFETY: `Sequential` gives the receiver to its second child, or completes it, as the last thing it does.
+// SAFETY: rules 1 and 2 of `Sender`: `Sequential` completes the receiver last, or hands it to its second
+// child. Rule 3: `COMPLETES` combines those of both children.
 #[diagnostic::do_not_recommend]
 unsafe impl<S, F, N> Sender for LetValue<S, F>
 where
@@ -54,7 +55,7 @@ where
     }
 }
 
-/// Goes on from a value.
+/// The continuation of `let_value`: from a value.
 #[derive(Debug)]
 pub struct OnValue<F>(F);
 
@@ -82,7 +83,7 @@ mod tests {
     use crate::testing::{Connected, DropCount, Gate, all_doors, stopped_env};
 
     #[test]
-    fn goes_on_from_a_value_and_lets_the_other_doors_pass() {
+    fn continues_from_a_value_and_lets_the_other_outcomes_pass() {
         for (outcome, sender) in all_doors(1, "e") {
             let sender = sender.let_value(|v| just(v + 1).may_fail());
             assert_eq!(Connected::new(sender).outcome(), outcome.map(|v| v + 1));

@@ -13,17 +13,18 @@ use super::within::With;
 use crate::{Completes, Receiver, Sender};
 use convoke_core::{Never, Outcome};
 
-/// A sender that calls `make` when it is started and runs the sender that `f` makes with a handle to what that returned.
-/// The state lives at least until that work has ended, and goes before the outcome is passed on, unless somebody still
-/// holds a handle.
+/// Makes a sender that calls `make` when it starts, and runs the sender that `f` makes from a handle to the
+/// result of `make`. This state lives at least until that work has ended, and is dropped before the outcome
+/// is passed on, unless another handle still exists.
 ///
-/// - *Completes with* the outcome of the sender that `f` returns. If `make`, `f` or the destructor of the state panics:
-///   panicked.
-/// - *If dropped* before it was started, `make` and `f` are dropped uncalled.
-/// - *Runs on* the thread that starts it; the sender made decides for itself.
+/// The state is shared by an `Arc`, one allocation: the work may hold its handle for longer than it runs, so
+/// a reference would not be sound. Use `within` if the state must be closed asynchronously.
 ///
-/// The state is shared by an `Arc`, one allocation: the work may hold on to its handle for longer than it runs, so a mere
-/// reference would not be sound. If the state must be closed asynchronously, see `within`.
+/// - *Completes with* the outcome of the sender that `f` returns. If `make`, `f` or the destructor of the
+///   state panics: panicked.
+/// - *If dropped* before it starts, `make` and `f` are dropped uncalled.
+/// - *Runs on* the thread that starts it, for `make` and `f`, then on the executors of the sender that `f`
+///   returns.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicU32, Ordering};
@@ -48,7 +49,7 @@ where
     LetWith { make, f }
 }
 
-/// See [`let_with()`].
+/// The sender of [`let_with()`].
 #[derive(Clone, Debug)]
 #[must_use = "a sender does nothing until it is started"]
 pub struct LetWith<M, F> {
@@ -56,7 +57,9 @@ pub struct LetWith<M, F> {
     f: F,
 }
 
-// SAFETY: `Sequential` gives the receiver to its second child, or completes it, as the last thing it does.
+// SAFETY: rules 1 and 2 of `Sender`: `Sequential` completes the receiver last, or hands it to its second
+// child. Rule 3: `make` and `f` run in `start`, and so does the drop of the state if the work completes
+// inline.
 #[diagnostic::do_not_recommend]
 unsafe impl<M, T, F, S> Sender for LetWith<M, F>
 where
@@ -78,7 +81,7 @@ where
     }
 }
 
-/// Goes on from having the state.
+/// The continuation of `let_with`: from the state.
 #[derive(Debug)]
 pub struct OnMade<F>(F);
 
@@ -125,7 +128,7 @@ mod tests {
     fn the_state_lives_until_the_work_has_ended_and_goes_before_the_outcome() {
         let count = DropCount::new();
         let gate = Gate::<i32>::new();
-        // The work lets its handle go at once: the state is there all the same.
+        // The work drops its handle at once: the state lives all the same.
         let sender = let_with(|| count.token(), |_| gate.sender()).then(|v| (v, count.dropped()));
         let outcome = Connected::new(sender).meanwhile(|_| {
             assert_eq!(count.dropped(), 0);
@@ -135,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn a_handle_that_was_kept_keeps_the_state() {
+    fn a_handle_that_is_stored_keeps_the_state_alive() {
         let count = DropCount::new();
         let state = Connected::new(let_with(|| count.token(), just)).outcome().unwrap();
         assert_eq!(count.dropped(), 0);

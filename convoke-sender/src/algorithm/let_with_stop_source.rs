@@ -1,4 +1,4 @@
-//! `let_with_stop_source(f)`: work that has a stop source of its own.
+//! `let_with_stop_source(f)`: work with its own stop source.
 
 #![allow(unsafe_code)]
 
@@ -7,21 +7,21 @@ use crate::{Completes, Receiver, Sender};
 use convoke_core::env::Changes;
 use convoke_core::{Env, StopSource};
 
-/// A sender that makes a stop source when it is started, calls `f` with it, and runs the sender that `f` returns in an
-/// environment that stops with that source. The source is linked below the environment around: a stop there stops the
-/// work too.
+/// Makes a sender that creates a stop source when it starts, calls `f` with it, and runs the sender that `f`
+/// returns in an environment that stops with that source. The source is a child of the surrounding
+/// environment: a stop there stops the work too. The source may be stored and used at any time; after the
+/// work has ended, a request has no effect.
 ///
 /// - *Completes with* the outcome of the sender that `f` returns. If `f` panics: panicked.
-/// - *If dropped* before it was started, `f` is dropped uncalled.
-/// - *Runs on* the thread that starts it; the sender made decides for itself.
-///
-/// The source may be kept and used for as long as one likes; when the work has ended, a request does nothing.
+/// - *If dropped* before it starts, `f` is dropped uncalled.
+/// - *Runs on* the thread that starts it, for `f`, then on the executors of the sender that `f` returns.
 ///
 /// ```
 /// use convoke::sender::prelude::*;
 ///
 /// let sender = let_with_stop_source(|source| {
-///     just_from(move || source.request_stop(StopReason::Requested)).let_value(|_| never::<u32>())
+///     just_from(move || source.request_stop(StopReason::Requested))
+///         .let_value(|_| never::<u32>())
 /// });
 /// assert_eq!(sync_wait(sender), Outcome::Stopped);
 /// ```
@@ -33,7 +33,7 @@ where
     LetWithStopSource { f }
 }
 
-/// See [`let_with_stop_source()`].
+/// The sender of [`let_with_stop_source()`].
 #[derive(Clone, Debug)]
 #[must_use = "a sender does nothing until it is started"]
 pub struct LetWithStopSource<F> {
@@ -54,7 +54,8 @@ where
     }
 }
 
-// SAFETY: the child in `scoped` completes the receiver, and nothing else is done afterwards.
+// SAFETY: rules 1 and 2 of `Sender`: the work of `ScopedOperation` completes the receiver, and nothing is
+// done afterwards. Rule 3: `f` runs in `start`, and the rest is the work.
 #[diagnostic::do_not_recommend]
 unsafe impl<F, S> Sender for LetWithStopSource<F>
 where
@@ -89,14 +90,14 @@ mod tests {
     #[test]
     fn the_source_stops_the_work_and_nothing_around_it() {
         let around = StopSource::new();
-        let kept = Mutex::new(None);
+        let stored = Mutex::new(None);
         let sender = let_with_stop_source(|source| {
-            *kept.lock().unwrap() = Some(source);
+            *stored.lock().unwrap() = Some(source);
             never::<i32>()
         });
         let outcome = Connected::stoppable(sender, &around).meanwhile(|running| {
             assert!(!running.is_complete());
-            kept.lock().unwrap().take().unwrap().request_stop(StopReason::Named("enough"));
+            stored.lock().unwrap().take().unwrap().request_stop(StopReason::Named("enough"));
         });
         assert_eq!(outcome, Outcome::Stopped);
         assert!(!around.stop_requested());
@@ -107,8 +108,8 @@ mod tests {
         let sender = let_with_stop_source(|source| just(source.stop_requested()));
         assert_eq!(Connected::with_env(sender, stopped_env()).outcome(), Outcome::Value(true));
         let around = StopSource::new();
-        let look = || read_env(|env| env.stop().reason());
-        let sender = let_with_stop_source(|_| never().let_stopped(look));
+        let reason = || read_env(|env| env.stop().reason());
+        let sender = let_with_stop_source(|_| never().let_stopped(reason));
         let outcome = Connected::stoppable(sender, &around).meanwhile(|running| {
             assert!(!running.is_complete());
             around.request_stop(StopReason::Shutdown);
@@ -117,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn a_source_kept_after_the_end_does_nothing() {
+    fn a_source_that_is_used_after_the_end_has_no_effect() {
         let sender = let_with_stop_source(just);
         let source = Connected::new(sender).outcome().unwrap();
         assert!(source.request_stop(StopReason::Requested));

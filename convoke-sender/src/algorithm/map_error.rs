@@ -5,9 +5,9 @@ use convoke_core::Outcome;
 
 /// Calls a function with the error; its result is the new error.
 ///
-/// - *Completes with* the value, unchanged, or what `f` makes of the error; stopped passes through.
-///   If `f` panics: panicked.
-/// - *If dropped* before it was started, `f` is dropped uncalled.
+/// - *Completes with* the value, unchanged, or the error that `f` returns; stopped passes through. If `f`
+///   panics: panicked.
+/// - *If dropped* before it starts, `f` is dropped uncalled.
 /// - *Runs on* the thread on which the sender before it completes.
 ///
 /// ```
@@ -18,7 +18,7 @@ use convoke_core::Outcome;
 /// ```
 pub type MapError<S, F> = Transformed<S, MapFailure<F>>;
 
-/// Changes the error.
+/// The transformation of the error by a function.
 #[derive(Clone, Debug)]
 pub struct MapFailure<F>(pub(crate) F);
 

@@ -1,22 +1,23 @@
-//! `materialize()`: the outcome becomes the value.
+//! `materialize()`: turns the outcome into the value.
 
 use super::transform::{Transform, Transformed};
 use convoke_core::{Never, Outcome};
 
-/// Completes with the outcome itself, whichever of the four doors it came through. The way back is `dematerialize()`.
+/// Completes with the outcome itself as a value, of all four kinds. The inverse is `dematerialize()`.
 ///
-/// - *Completes with* the [`Outcome`] as a value, always; a panic too.
-/// - *If dropped* before it was started, the sender is dropped.
+/// - *Completes with* the [`Outcome`] as a value, always; also if the sender panicked.
+/// - *If dropped* before it starts, the sender is dropped.
 /// - *Runs on* the thread on which the sender before it completes.
 ///
 /// ```
 /// use convoke::sender::prelude::*;
 ///
-/// assert_eq!(sync_wait(just_stopped::<u32>().materialize()), Outcome::Value(Outcome::Stopped));
+/// let stopped = just_stopped::<u32>().materialize();
+/// assert_eq!(sync_wait(stopped), Outcome::Value(Outcome::Stopped));
 /// ```
 pub type Materialize<S> = Transformed<S, OutcomeAsValue>;
 
-/// Makes the outcome the value.
+/// The transformation of the outcome into the value.
 #[derive(Clone, Copy, Debug)]
 pub struct OutcomeAsValue;
 

@@ -1,19 +1,25 @@
-//! The sender algebra: one file per algorithm, each with its sender, its receiver or operation, and its tests.
+//! The sender algebra: one file per algorithm, each with its sender, its receiver or operation, and its
+//! tests.
 //!
-//! | family | built of |
+//! The operation of an algorithm contains the operations of its children. `start` connects and starts the
+//! children. Each child completes a receiver that points back to the operation, on any thread. The receiver
+//! stores the outcome, and the operation continues with it when it is the only user of its state: after the
+//! child has ended, or, with several children, in the one that arrives last. The last act of an operation is
+//! to complete its own receiver. Every file numbers the rules of who may touch which field at its operation.
+//!
+//! | family | built from |
 //! | --- | --- |
 //! | `then` `map_error` `upon_error` `upon_stopped` `into_result` `transpose` `stopped_as_option` `stopped_as_error` `materialize` `dematerialize` | [`transform`]: one function of [`Outcome`](convoke_core::Outcome) |
-//! | `just` `just_error` `just_stopped` `just_from` `read_env` | [`raw::Leaf`](convoke_core::raw::Leaf) |
-//! | `let_value` `let_error` `let_stopped` `defer` `sequence` `fork_join` `starts_on` `within` `let_with` | [`continuation`]: first one, then another |
-//! | `when_all` `when_any` `stop_when` | [`gather`]: several at once |
-//! | `repeat_until` `repeat_n` `retry` | [`rounds`]: the same again |
-//! | `continues_on` `on` `affine_on` | [`hop`]: the outcome is kept while the operation is queued |
-//! | `with_env` `write_env` `unstoppable` `let_with_stop_source` | [`scoped`]: in an environment beside the operation |
+//! | `just` `just_error` `just_stopped` `just_from` `read_env` | [`raw::Leaf`](crate::raw::Leaf) |
+//! | `let_value` `let_error` `let_stopped` `defer` `sequence` `fork_join` `starts_on` `within` `let_with` | [`continuation`]: one sender, then another |
+//! | `when_all` `when_any` `stop_when` | [`gather`]: several children at once |
+//! | `repeat_until` `repeat_n` `retry` | [`rounds`]: the same work again |
+//! | `continues_on` `on` `affine_on` | [`hop`]: the outcome is stored while the operation is queued |
+//! | `with_env` `write_env` `unstoppable` `let_with_stop_source` | [`scoped`]: work in an environment stored in the operation |
 //! | `schedule` `from_callback` `never` `finally` `split` `bulk` `boxed` `either` | operations of their own |
 
 pub mod affine_on;
 pub mod boxed;
-pub(crate) mod boxed_turn;
 pub mod bulk;
 mod bulk_share;
 pub mod continuation;
@@ -56,6 +62,7 @@ pub mod stop_when;
 pub mod stopped_as_error;
 pub mod stopped_as_option;
 pub mod then;
+pub(crate) mod trampoline;
 pub mod transform;
 pub mod transpose;
 pub mod unstoppable;
@@ -76,12 +83,12 @@ mod tests {
     use convoke_core::env::Changes;
 
     #[test]
-    fn what_is_known_of_where_work_completes_is_what_is_known_of_all_its_parts() {
+    fn combined_work_knows_where_it_completes_as_well_as_its_least_known_part() {
         let inline = || just(1);
-        let away = || schedule(&ByHand::new()).then(|()| 1);
+        let elsewhere = || schedule(&ByHand::new()).then(|()| 1);
         let here = || inline().on(&ByHand::new());
         assert_eq!(
-            [completes_of(&inline()), completes_of(&here()), completes_of(&away())],
+            [completes_of(&inline()), completes_of(&here()), completes_of(&elsewhere())],
             [Inline, Here, Anywhere]
         );
 

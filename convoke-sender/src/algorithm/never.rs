@@ -15,13 +15,12 @@ use convoke_core::raw::{OnStop, RawCallback};
 use convoke_core::stop::StopReason;
 use convoke_core::{Never, Outcome};
 
-/// A sender that completes only when a stop is requested.
+/// Makes a sender that completes only when a stop is requested. In an environment that cannot stop it never
+/// completes.
 ///
 /// - *Completes with* stopped; never with a value, never with an error.
-/// - *If dropped* before it was started, nothing.
+/// - *If dropped* before it starts, nothing happens.
 /// - *Runs on* the thread that requests the stop.
-///
-/// In an environment that cannot stop it never completes.
 ///
 /// ```
 /// use convoke::sender::prelude::*;
@@ -33,7 +32,7 @@ pub fn never<V>() -> NeverSender<V> {
     NeverSender(PhantomData)
 }
 
-/// See [`never()`].
+/// The sender of [`never()`].
 #[must_use = "a sender does nothing until it is started"]
 pub struct NeverSender<V>(PhantomData<fn() -> V>);
 
@@ -43,7 +42,8 @@ impl<V> fmt::Debug for NeverSender<V> {
     }
 }
 
-// SAFETY: the second to come to the meeting completes the receiver, as the last thing he does.
+// SAFETY: rules 1 and 2 of `Sender`: the second to arrive at the rendezvous completes the receiver last, when
+// `start` has registered and the callback has run. Rule 3: `COMPLETES` is the default, `Anywhere`.
 #[diagnostic::do_not_recommend]
 unsafe impl<V> Sender for NeverSender<V> {
     type Value = V;
@@ -54,7 +54,7 @@ unsafe impl<V> Sender for NeverSender<V> {
         NeverOperation {
             receiver: Some(receiver),
             callback: None,
-            registered: Handshake::new(),
+            rendezvous: Handshake::new(),
             _value: PhantomData,
             _pinned: PhantomPinned,
         }
@@ -62,54 +62,59 @@ unsafe impl<V> Sender for NeverSender<V> {
 }
 
 /// The operation of [`never()`].
+///
+/// 1. `start` writes `callback`, and reads `receiver`, before it arrives at the rendezvous.
+/// 2. The second to arrive, `start` or the callback, is the only user, and completes the receiver.
 #[derive(Debug)]
 pub struct NeverOperation<V, R> {
     receiver: Option<R>,
     callback: Option<RawCallback<Stop<V, R>>>,
-    /// The request may come, on another thread, while we are still registering.
-    registered: Handshake,
+    /// The stop request may come, on another thread, while `start` still registers the callback.
+    rendezvous: Handshake,
     _value: PhantomData<fn() -> V>,
     _pinned: PhantomPinned,
 }
 
-/// The callback: it leads back to the operation.
+/// The stop callback: a pointer to the operation.
 #[derive(Debug)]
 struct Stop<V, R>(NonNull<NeverOperation<V, R>>);
 
-// SAFETY: the operation is `Send`, and the callback is what uses it when it runs.
+// SAFETY: the operation is `Send`, and the callback uses it only by rule 2.
 unsafe impl<V, R: Send> Send for Stop<V, R> {}
 
 impl<V, R: Receiver<V, Never>> OnStop for Stop<V, R> {
     fn on_stop(self, _: StopReason) {
-        // SAFETY: the operation is alive until its receiver was completed, and only we or `start` do that.
-        unsafe { NeverOperation::meet(self.0) };
+        // SAFETY: the operation is alive until its receiver is completed, for which both must have arrived.
+        unsafe { NeverOperation::arrive(self.0) };
     }
 }
 
 impl<V, R: Receiver<V, Never>> Operation for NeverOperation<V, R> {
     unsafe fn start(self: Pin<&mut Self>) {
-        // SAFETY: nothing is moved out of its place but the receiver, which is not structurally pinned.
+        // SAFETY: only the receiver is moved out, and it is not structurally pinned.
         let this = NonNull::from(unsafe { self.get_unchecked_mut() });
-        // SAFETY: we are pinned until the receiver was completed, and its environment outlives us. After the last
-        // line nothing is touched.
+        // SAFETY: rule 1. The operation is pinned until the receiver is completed, and the environment
+        // outlives it. Nothing is touched after `arrive`.
         unsafe {
             let callback = (*this.as_ptr()).callback.insert(RawCallback::new(Stop(this)));
             if let Some(receiver) = &this.as_ref().receiver {
                 callback.register(receiver.env().stop());
             }
-            Self::meet(this);
+            Self::arrive(this);
         }
     }
 }
 
 impl<V, R: Receiver<V, Never>> NeverOperation<V, R> {
+    /// Arrives at the rendezvous; the second to arrive completes the receiver.
+    ///
     /// # Safety
-    /// Called once by `start`, after registering, and once by the callback.
-    unsafe fn meet(this: NonNull<Self>) {
-        // SAFETY: the first leaves; the second is alone with the operation. Dropping the callback from inside itself,
-        // or after it has run, is what it allows.
+    /// Called once by `start`, after registering, and once by the callback. Neither touches anything afterwards.
+    unsafe fn arrive(this: NonNull<Self>) {
+        // SAFETY: the operation is alive until both have arrived. Rule 2 for the second. A callback may be
+        // dropped from inside itself, or after it has run.
         unsafe {
-            if this.as_ref().registered.arrive() {
+            if this.as_ref().rendezvous.arrive() {
                 let this = &mut *this.as_ptr();
                 this.callback = None;
                 if let Some(receiver) = this.receiver.take() {

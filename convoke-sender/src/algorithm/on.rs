@@ -1,4 +1,4 @@
-//! `on(&executor)`: there and back.
+//! `on(&executor)`: runs work on an executor and returns to the current one.
 
 #![allow(unsafe_code)]
 
@@ -7,13 +7,15 @@ use super::starts_on::{StartsOn, starts_on};
 use crate::{Completes, Receiver, Sender};
 use convoke_core::{Env, Executor, ExecutorRef};
 
-/// Runs the work on an executor and comes back, with the outcome, to the executor of the environment it was started in.
+/// Runs the work on an executor and returns, with the outcome, to the executor of the environment it was
+/// started in.
 ///
-/// - *Completes with* the outcome of the sender; stopped if a stop was requested by the time it would start, or if the
-///   executor drops it. If the one to come back to drops it, a value becomes stopped; an error or a panic is not lost.
-/// - *If dropped* before it was started, the sender is dropped.
-/// - *Runs on* the executor, to which it comes through its queue; completes on that of the environment around, through
-///   its queue unless it is there already.
+/// - *Completes with* the outcome of the sender; stopped if a stop was requested before it starts there, or
+///   if the executor drops it. If the executor to return to drops the hop, a value becomes stopped; an error
+///   or a panic is not lost.
+/// - *If dropped* before it starts, the sender is dropped.
+/// - *Runs on* the given executor, through its queue; completes on that of the surrounding environment,
+///   through its queue unless the thread is on it already.
 ///
 /// ```
 /// use convoke::executor::InlineExecutor;
@@ -34,7 +36,8 @@ impl<X: Executor, S: Sender> On<X, S> {
     }
 }
 
-// SAFETY: the operation of `hop` completes the receiver when it has arrived, as the last thing it does.
+// SAFETY: rules 1 and 2 of `Sender`: `HopOperation` completes the receiver last, after the hop. Rule 3: the
+// hop goes to the executor of the environment.
 #[diagnostic::do_not_recommend]
 unsafe impl<X, S> Sender for On<X, S>
 where
@@ -54,7 +57,7 @@ where
     }
 }
 
-/// Back to the executor of the environment around.
+/// The destination of `on`: the executor of the surrounding environment.
 #[derive(Debug)]
 pub struct Back;
 
@@ -77,50 +80,50 @@ mod tests {
     #[test]
     fn every_door_comes_back() {
         for (outcome, sender) in all_doors(1, "e") {
-            let (home, away) = (ByHand::new(), ByHand::new());
-            let running = Connected::with_env(sender.on(&away), Env::from(home.clone())).start();
-            assert_eq!((home.len(), away.len()), (0, 1));
-            away.run_all();
+            let (back, there) = (ByHand::new(), ByHand::new());
+            let running = Connected::with_env(sender.on(&there), Env::from(back.clone())).start();
+            assert_eq!((back.len(), there.len()), (0, 1));
+            there.run_all();
             assert!(!running.is_complete());
-            assert_eq!((home.len(), away.len()), (1, 0));
-            home.run_all();
+            assert_eq!((back.len(), there.len()), (1, 0));
+            back.run_all();
             assert_eq!(running.outcome(), outcome);
         }
     }
 
     #[test]
     fn the_sender_is_told_where_it_is_and_what_follows_where_that_is() {
-        let (home, away) = (ByHand::new(), ByHand::new());
-        let sender = read_env(|env| env.executor().is(&away)).on(&away);
-        let env = Env::from(home.clone());
-        assert!(sender.completes_on(&env).unwrap().is(&home));
+        let (back, there) = (ByHand::new(), ByHand::new());
+        let sender = read_env(|env| env.executor().is(&there)).on(&there);
+        let env = Env::from(back.clone());
+        assert!(sender.completes_on(&env).unwrap().is(&back));
         let follows = sender
-            .let_value(|there| read_env(|env| env.executor().is(&home)).then(move |back| (there, back)));
+            .let_value(|there| read_env(|env| env.executor().is(&back)).then(move |back| (there, back)));
         let outcome = Connected::with_env(follows, env).meanwhile(|_| {
-            away.run_all();
-            home.run_all();
+            there.run_all();
+            back.run_all();
         });
         assert_eq!(outcome, Outcome::Value((true, true)));
     }
 
     #[test]
     fn a_stop_before_it_arrives_leaves_the_sender_unstarted_and_comes_back() {
-        let (home, away) = (ByHand::new(), ByHand::new());
-        let sender = just_from(|| -> i32 { unreachable!() }).on(&away);
-        let env = stopped_env().with(Changes::new().executor(home.clone()));
+        let (back, there) = (ByHand::new(), ByHand::new());
+        let sender = just_from(|| -> i32 { unreachable!() }).on(&there);
+        let env = stopped_env().with(Changes::new().executor(back.clone()));
         let running = Connected::with_env(sender, env).start();
-        away.run_all();
+        there.run_all();
         assert!(!running.is_complete());
-        home.run_all();
+        back.run_all();
         assert_eq!(running.outcome(), Outcome::Stopped);
     }
 
     #[test]
     fn a_stop_while_it_runs_reaches_the_sender() {
-        let away = ByHand::new();
+        let there = ByHand::new();
         let source = StopSource::new();
-        let running = Connected::stoppable(never::<i32>().on(&away), &source).start();
-        away.run_all();
+        let running = Connected::stoppable(never::<i32>().on(&there), &source).start();
+        there.run_all();
         assert!(!running.is_complete());
         source.request_stop(StopReason::Requested);
         assert_eq!(running.outcome(), Outcome::Stopped);
@@ -129,16 +132,16 @@ mod tests {
     #[test]
     fn an_executor_that_drops_it_on_either_way_stops_it_and_loses_no_error() {
         for (outcome, sender) in all_doors(1, "e") {
-            let (home, away) = (ByHand::new(), ByHand::new());
-            let running = Connected::with_env(sender.on(&away), Env::from(home.clone())).start();
-            away.run_all();
-            home.drop_all();
+            let (back, there) = (ByHand::new(), ByHand::new());
+            let running = Connected::with_env(sender.on(&there), Env::from(back.clone())).start();
+            there.run_all();
+            back.drop_all();
             let expected = if outcome.is_value() { Outcome::Stopped } else { outcome };
             assert_eq!(running.outcome(), expected);
         }
-        let away = ByHand::new();
-        let running = Connected::new(just(1).on(&away)).start();
-        away.drop_all();
+        let there = ByHand::new();
+        let running = Connected::new(just(1).on(&there)).start();
+        there.drop_all();
         assert_eq!(running.outcome(), Outcome::Stopped);
     }
 

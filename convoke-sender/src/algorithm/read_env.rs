@@ -1,4 +1,4 @@
-//! `read_env(f)`: looks at the environment.
+//! `read_env(f)`: reads the environment.
 
 #![allow(unsafe_code)]
 
@@ -6,16 +6,17 @@ use crate::operation::{Action, Leaf};
 use crate::{Completes, Receiver, Sender};
 use convoke_core::{Env, Never, Outcome};
 
-/// A sender that calls `f` with the environment it is started in and completes with what it returns.
+/// Makes a sender that calls `f` with the environment it is started in, and completes with what `f` returns.
 ///
-/// - *Completes with* the result of `f`. If `f` panics: panicked. Does not look at the stop token itself.
-/// - *If dropped* before it was started, `f` is dropped uncalled.
+/// - *Completes with* the result of `f`. If `f` panics: panicked. Ignores stop requests.
+/// - *If dropped* before it starts, `f` is dropped uncalled.
 /// - *Runs on* the thread that starts it.
 ///
 /// ```
 /// use convoke::sender::prelude::*;
 ///
-/// assert_eq!(sync_wait(read_env(|env| env.stop().stop_requested())), Outcome::Value(false));
+/// let stopped = read_env(|env| env.stop().stop_requested());
+/// assert_eq!(sync_wait(stopped), Outcome::Value(false));
 /// ```
 pub fn read_env<F, T>(f: F) -> ReadEnv<F>
 where
@@ -24,14 +25,15 @@ where
     ReadEnv { f }
 }
 
-/// See [`read_env()`].
+/// The sender of [`read_env()`].
 #[derive(Clone, Debug)]
 #[must_use = "a sender does nothing until it is started"]
 pub struct ReadEnv<F> {
     f: F,
 }
 
-// SAFETY: a leaf does one thing, in `start`: it calls the function and completes the receiver.
+// SAFETY: rules 1 to 3 of `Sender`: a leaf does one thing, in `start`: it calls the function and completes
+// the receiver, inline and last.
 #[diagnostic::do_not_recommend]
 unsafe impl<F, T> Sender for ReadEnv<F>
 where
@@ -48,7 +50,7 @@ where
     }
 }
 
-/// Shows the function the environment and completes the receiver with its result.
+/// The action that calls the function with the environment and completes the receiver with its result.
 #[derive(Debug)]
 pub struct ReadAndComplete<F, R> {
     f: F,

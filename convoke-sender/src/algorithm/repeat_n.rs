@@ -1,4 +1,4 @@
-//! `repeat_n(n, make)`: so many rounds.
+//! `repeat_n(n, make)`: runs `n` rounds, one after the other.
 
 #![allow(unsafe_code)]
 
@@ -6,14 +6,14 @@ use super::rounds::{InRounds, Rounds};
 use crate::{Completes, Receiver, Sender};
 use convoke_core::Outcome;
 
-/// Makes a sender and runs it, `count` times. `make` is told which round it is, from 0.
+/// Makes a sender and runs it, `count` times. `make` gets the index of the round, from 0.
 ///
-/// The operation of a round is destroyed before the next is made, and lies in the same place: a million rounds need as
-/// much memory, and stack, as one.
+/// The operation of a round is destroyed before the next is made, and the next uses the same memory: a
+/// million rounds need as much memory, and stack, as one.
 ///
-/// - *Completes with* `()` after the last round; with the error of the first round that fails; stopped if a round was
-///   stopped, or if a stop was requested by the time the next round would be made. If `make` panics: panicked.
-/// - *If dropped* before it was started, `make` is dropped uncalled.
+/// - *Completes with* `()` after the last round; with the error of the first round that fails; stopped if a
+///   round was stopped, or if a stop was requested before the next round is made. If `make` panics: panicked.
+/// - *If dropped* before it starts, `make` is dropped uncalled.
 /// - *Runs on* the thread that starts it, and then on those on which its rounds complete.
 ///
 /// ```
@@ -21,7 +21,8 @@ use convoke_core::Outcome;
 /// use std::sync::atomic::{AtomicUsize, Ordering};
 ///
 /// let sum = AtomicUsize::new(0);
-/// let add = repeat_n(5, |round| just(round).then(|n| { sum.fetch_add(n, Ordering::Relaxed); }));
+/// let add = |n| _ = sum.fetch_add(n, Ordering::Relaxed);
+/// let add = repeat_n(5, |round| just(round).then(add));
 /// assert_eq!(sync_wait(add), Outcome::Value(()));
 /// assert_eq!(sum.into_inner(), 10);
 /// ```
@@ -33,7 +34,7 @@ where
     RepeatN { make, done: 0, count }
 }
 
-/// See [`repeat_n()`].
+/// The sender of [`repeat_n()`].
 #[derive(Clone, Debug)]
 #[must_use = "a sender does nothing until it is started"]
 pub struct RepeatN<F> {
@@ -42,7 +43,8 @@ pub struct RepeatN<F> {
     count: usize,
 }
 
-// SAFETY: `InRounds` completes the receiver after the last round, as the last thing it does.
+// SAFETY: rules 1 and 2 of `Sender`: `InRounds` completes the receiver last, after the last round was
+// destroyed. Rule 3: it completes where its last round does, or at once in `start`.
 #[diagnostic::do_not_recommend]
 unsafe impl<F, S> Sender for RepeatN<F>
 where
@@ -80,7 +82,7 @@ where
             return Some(outcome);
         }
         self.done += 1;
-        // Said here and not in `next`: a stop that is requested after the last round comes too late.
+        // Decided here and not in `next`: a stop that is requested after the last round comes too late.
         (self.done == self.count).then_some(Outcome::Value(()))
     }
 }

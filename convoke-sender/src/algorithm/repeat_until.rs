@@ -1,4 +1,4 @@
-//! `repeat_until(make)`: round after round, until one of them says that it is enough.
+//! `repeat_until(make)`: runs round after round, until one of them breaks.
 
 #![allow(unsafe_code)]
 
@@ -10,22 +10,24 @@ use convoke_core::Outcome;
 
 /// Makes a sender and runs it, again and again, until one of them completes with `ControlFlow::Break`.
 ///
-/// The operation of a round is destroyed before the next is made, and lies in the same place: a million rounds need as
-/// much memory, and stack, as one.
+/// The operation of a round is destroyed before the next is made, and the next uses the same memory: a
+/// million rounds need as much memory, and stack, as one.
 ///
-/// - *Completes with* what was in the `Break`; with the error of the first round that fails; stopped if a round was
-///   stopped, or if a stop was requested by the time the next round would be made. If `make` panics: panicked.
-/// - *If dropped* before it was started, `make` is dropped uncalled.
+/// - *Completes with* the value in the `Break`; with the error of the first round that fails; stopped if a
+///   round was stopped, or if a stop was requested before the next round is made. If `make` panics: panicked.
+/// - *If dropped* before it starts, `make` is dropped uncalled.
 /// - *Runs on* the thread that starts it, and then on those on which its rounds complete.
 ///
 /// ```
 /// use std::ops::ControlFlow;
 /// use convoke::sender::prelude::*;
 ///
+/// let enough =
+///     |n| if n * n > 50 { ControlFlow::Break(n) } else { ControlFlow::Continue(()) };
 /// let mut steps = 0;
 /// let walk = repeat_until(move || {
 ///     steps += 1;
-///     just(steps).then(|n| if n * n > 50 { ControlFlow::Break(n) } else { ControlFlow::Continue(()) })
+///     just(steps).then(enough)
 /// });
 /// assert_eq!(sync_wait(walk), Outcome::Value(8));
 /// ```
@@ -37,14 +39,15 @@ where
     RepeatUntil { make }
 }
 
-/// See [`repeat_until()`].
+/// The sender of [`repeat_until()`].
 #[derive(Clone, Debug)]
 #[must_use = "a sender does nothing until it is started"]
 pub struct RepeatUntil<F> {
     make: F,
 }
 
-// SAFETY: `InRounds` completes the receiver after the last round, as the last thing it does.
+// SAFETY: rules 1 and 2 of `Sender`: `InRounds` completes the receiver last, after the last round was
+// destroyed. Rule 3: it completes where its last round does, or at once in `start`.
 #[diagnostic::do_not_recommend]
 unsafe impl<F, S, T> Sender for RepeatUntil<F>
 where
@@ -123,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn goes_on_where_its_rounds_complete() {
+    fn continues_where_its_rounds_complete() {
         let by_hand = ByHand::new();
         let mut round = 0;
         let sender = repeat_until(|| {

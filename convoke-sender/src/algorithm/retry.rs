@@ -1,4 +1,4 @@
-//! `retry(make, again)`: another attempt after an error.
+//! `retry(make, again)`: makes another attempt after an error.
 
 #![allow(unsafe_code)]
 
@@ -6,23 +6,26 @@ use super::rounds::{InRounds, Rounds};
 use crate::{Completes, Receiver, Sender};
 use convoke_core::Outcome;
 
-/// Makes a sender and runs it; if it fails, asks `again` whether to make another attempt.
+/// Makes a sender and runs it; if it fails, `again` decides whether to make another attempt.
 ///
-/// Attempts are counted from 1. `again` is told which attempt failed, and how. To wait between attempts, let `make`
-/// return a sender that waits first.
+/// Attempts are counted from 1. `again` gets the number of the attempt that failed, and the error. To wait
+/// between attempts, let `make` return a sender that waits first.
 ///
-/// - *Completes with* the value of the first attempt that has one; with the error of an attempt after which `again` says
-///   no; stopped if an attempt was stopped, or if a stop was requested by the time the next would be made. If `make` or
-///   `again` panics: panicked.
-/// - *If dropped* before it was started, both functions are dropped uncalled.
+/// - *Completes with* the value of the first attempt that has one; with the error of an attempt after which
+///   `again` returns false; stopped if an attempt was stopped, or if a stop was requested before the next is
+///   made. If `make` or `again` panics: panicked.
+/// - *If dropped* before it starts, both functions are dropped uncalled.
 /// - *Runs on* the thread that starts it, and then on those on which its attempts complete.
 ///
 /// ```
 /// use convoke::sender::prelude::*;
 ///
-/// let connect = |attempt| just_from(move || if attempt < 3 { Err("refused") } else { Ok(attempt) }).transpose();
-/// assert_eq!(sync_wait(retry(connect, |attempt, _| attempt < 5)), Outcome::Value(3));
-/// assert_eq!(sync_wait(retry(connect, |attempt, _| attempt < 2)), Outcome::Error("refused"));
+/// let accept = |attempt| if attempt < 3 { Err("refused") } else { Ok(attempt) };
+/// let connect = |attempt| just_from(move || accept(attempt)).transpose();
+/// let patient = retry(connect, |attempt, _| attempt < 5);
+/// assert_eq!(sync_wait(patient), Outcome::Value(3));
+/// let impatient = retry(connect, |attempt, _| attempt < 2);
+/// assert_eq!(sync_wait(impatient), Outcome::Error("refused"));
 /// ```
 pub fn retry<F, S, A>(make: F, again: A) -> Retry<F, A>
 where
@@ -33,7 +36,7 @@ where
     Retry { make, again, attempt: 0 }
 }
 
-/// See [`retry()`].
+/// The sender of [`retry()`].
 #[derive(Clone, Debug)]
 #[must_use = "a sender does nothing until it is started"]
 pub struct Retry<F, A> {
@@ -42,7 +45,8 @@ pub struct Retry<F, A> {
     attempt: u32,
 }
 
-// SAFETY: `InRounds` completes the receiver after the last round, as the last thing it does.
+// SAFETY: rules 1 and 2 of `Sender`: `InRounds` completes the receiver last, after the last round was
+// destroyed. Rule 3: it completes where its last round does, or at once in `start`.
 #[diagnostic::do_not_recommend]
 unsafe impl<F, S, A> Sender for Retry<F, A>
 where
@@ -93,7 +97,7 @@ mod tests {
 
     type Attempt = Ends<u32, &'static str>;
 
-    /// Fails until attempt number `good`.
+    /// Makes senders that fail until attempt number `good`.
     fn good_at(good: u32) -> impl FnMut(u32) -> Attempt + Send {
         move |attempt| {
             let [(_, value), (_, error), ..] = all_doors(attempt, "no");
@@ -106,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn goes_on_after_errors_until_there_is_a_value() {
+    fn continues_after_errors_until_there_is_a_value() {
         assert_eq!(Connected::new(retry(good_at(1), always)).outcome(), Outcome::Value(1));
         assert_eq!(Connected::new(retry(good_at(4), always)).outcome(), Outcome::Value(4));
         let late = if cfg!(miri) { 500 } else { 500_000 };
@@ -114,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn ends_with_the_error_when_it_is_not_to_go_on() {
+    fn ends_with_the_error_when_it_is_not_to_continue() {
         let mut asked = Vec::new();
         let sender = retry(good_at(9), |attempt, error: &&str| {
             asked.push((attempt, *error));

@@ -1,5 +1,5 @@
-//! The operation behind `repeat_until`, `repeat_n` and `retry`: one child after another, in the same place, in a loop
-//! that does not grow the stack however many of them complete at once.
+//! The operation behind `repeat_until`, `repeat_n` and `retry`: one child after another, in the same memory,
+//! in a loop that does not grow the stack however many of them complete at once.
 
 #![allow(unsafe_code)]
 
@@ -8,7 +8,7 @@ use core::marker::PhantomPinned;
 use core::pin::Pin;
 use core::ptr::NonNull;
 
-use super::boxed_turn::Enclosing;
+use super::trampoline::Enclosing;
 use crate::operation::Handshake;
 use crate::{OutcomeOf, Receiver, Sender};
 use convoke_core::raw::Operation;
@@ -16,29 +16,32 @@ use convoke_core::raw::Slot;
 use convoke_core::raw::sync::UnsafeCell;
 use convoke_core::{Env, Outcome, Panic};
 
-/// What is done round after round. Both functions may call the program's closures; their panics are caught outside.
+/// The maker and judge of rounds. Both functions may call closures of the program; the operation catches
+/// their panics.
 pub trait Rounds: Send {
     /// The work of one round.
     type Round: Sender;
-    /// What it all completes with.
+    /// The type of the value that the whole completes with.
     type Value;
-    /// What it all fails with.
+    /// The type of the error that the whole fails with.
     type Error;
 
-    /// Makes the next round, or says how it all ends.
+    /// Makes the next round, or returns the final outcome.
     fn next(&mut self) -> Result<Self::Round, Outcome<Self::Value, Self::Error>>;
 
-    /// Looks at how a round ended, and says how it all ends, if it does.
+    /// Judges the outcome of a round: returns the final outcome, or `None` to continue.
     fn after(&mut self, outcome: OutcomeOf<Self::Round>) -> Option<Outcome<Self::Value, Self::Error>>;
 }
 
 /// The operation of rounds.
 ///
-/// 1. One round at a time. While it runs, its operation and receiver use the slot and `outcome`; nobody else does,
-///    and `receiver` is only read.
-/// 2. The thread that started the round and the one that completes it meet at `met`; the second is then alone with
-///    everything and goes on. If rounds are inline, which is known to the compiler, they are the same and need not meet.
-/// 3. The receiver is taken once, by whoever goes on and finds that it was the last round. Nothing is touched then.
+/// 1. One round runs at a time. While it runs, its operation and receiver are the only users of the slot and
+///    of `outcome`, and `receiver` is read-only.
+/// 2. The thread that started the round and the one that completes it meet at `rendezvous`. The second to
+///    arrive is then the only user of everything, and continues. If rounds are inline, which is known at
+///    compile time, both are the same thread and need no rendezvous.
+/// 3. The receiver is taken once, by the thread that continues and finds that it was the last round. Nothing
+///    is touched afterwards.
 pub struct InRounds<L, R>
 where
     L: Rounds,
@@ -47,13 +50,13 @@ where
     slot: Slot<<L::Round as Sender>::Operation<RoundReceiver<L, R>>>,
     rounds: UnsafeCell<L>,
     outcome: UnsafeCell<Option<OutcomeOf<L::Round>>>,
-    met: Handshake,
+    rendezvous: Handshake,
     receiver: UnsafeCell<Option<R>>,
     _pinned: PhantomPinned,
 }
 
-// SAFETY: the rules give everything to one thread at a time. The outcome of a round may pass from one thread to
-// another: the makers of rounds ask for `Send`, in the bounds of their senders.
+// SAFETY: rules 1 and 2 give everything to one thread at a time. The outcome of a round may pass from one
+// thread to another: `new`, the only constructor, requires that it is `Send`.
 unsafe impl<L, R> Send for InRounds<L, R>
 where
     L: Rounds,
@@ -61,7 +64,8 @@ where
 {
 }
 
-// SAFETY: as above.
+// SAFETY: rules 1 and 2 give everything to one thread at a time, so nothing is shared but the receiver's
+// environment, which is `Sync`.
 unsafe impl<L, R> Sync for InRounds<L, R>
 where
     L: Rounds,
@@ -80,7 +84,7 @@ where
             slot: Slot::new(),
             rounds: UnsafeCell::new(rounds),
             outcome: UnsafeCell::new(None),
-            met: Handshake::new(),
+            rendezvous: Handshake::new(),
             receiver: UnsafeCell::new(Some(receiver)),
             _pinned: PhantomPinned,
         }
@@ -94,20 +98,22 @@ where
 {
     const INLINE: bool = <L::Round as Sender>::COMPLETES.is_inline();
 
-    /// Runs rounds until one does not complete at once, or all is done.
+    /// Runs rounds until one does not complete at once, or the receiver is completed.
     ///
     /// # Safety
-    /// Rule 2: the caller is alone with the operation, which is pinned, and touches nothing of it afterwards.
+    /// Rule 2: the caller is the only user of the operation, which is pinned, and touches nothing of it
+    /// afterwards.
     #[inline]
-    unsafe fn go_on(this: NonNull<Self>) {
-        // SAFETY: we are alone at the beginning of each turn: by the caller's promise, or by the meeting.
+    unsafe fn resume(this: NonNull<Self>) {
+        // SAFETY: rule 2: this thread is the only user at the beginning of each round: in the first by the
+        // caller's promise, later because `arrive` returned true, or because the round is inline.
         unsafe {
             while let Some(round) = Self::next(this) {
-                this.as_ref().met.reset();
+                this.as_ref().rendezvous.reset();
                 let slot = NonNull::from(&this.as_ref().slot);
                 Slot::run(slot, || round.connect(RoundReceiver { operation: this }));
-                // Rule 2: if the round has not completed, whoever completes it goes on from here.
-                if !Self::INLINE && !this.as_ref().met.arrive() {
+                // Rule 2: if the round has not completed, its completion continues from here.
+                if !Self::INLINE && !this.as_ref().rendezvous.arrive() {
                     return;
                 }
                 if !Self::settle(this) {
@@ -117,13 +123,13 @@ where
         }
     }
 
-    /// Makes the next round. If there is none, completes and returns nothing.
+    /// Makes the next round. If there is none, completes the receiver and returns `None`.
     ///
     /// # Safety
-    /// Rule 2; if it returns nothing, rule 3.
+    /// Rule 2: the caller is the only user. If it returns `None`, nothing may be touched (rule 3).
     #[inline]
     unsafe fn next(this: NonNull<Self>) -> Option<L::Round> {
-        // SAFETY: rule 2: we are alone.
+        // SAFETY: rule 2: the caller is the only user.
         unsafe {
             let Self { receiver, rounds, .. } = this.as_ref();
             if (*receiver.get_const()).as_ref().is_some_and(|receiver| receiver.env().stop().stop_requested())
@@ -141,14 +147,15 @@ where
         }
     }
 
-    /// Destroys the round that has ended and judges its outcome. True: go on. False: it was the last, and all has
-    /// been completed.
+    /// Destroys the round that has ended and judges its outcome. Returns true to continue; false if it was
+    /// the last round and the receiver has been completed.
     ///
     /// # Safety
-    /// Rule 2, after a round has completed; if it returns false, rule 3.
+    /// Rule 2: the caller is the only user, after a round has completed. If it returns false, nothing may be
+    /// touched (rule 3).
     #[inline]
     unsafe fn settle(this: NonNull<Self>) -> bool {
-        // SAFETY: rule 2: we are alone, and the child has completed.
+        // SAFETY: rule 2: the caller is the only user, and the round has completed.
         unsafe {
             let Self { slot, rounds, outcome, .. } = this.as_ref();
             let Some(outcome) = (*outcome.get()).take() else { return false };
@@ -163,12 +170,14 @@ where
         }
     }
 
+    /// Completes the receiver.
+    ///
     /// # Safety
-    /// Rule 3.
+    /// Rule 3: the caller is the only user, and touches nothing afterwards.
     #[inline]
     unsafe fn complete(this: NonNull<Self>, outcome: Outcome<L::Value, L::Error>) {
-        // SAFETY: rule 3: we are alone, and this is the end. The receiver may free the operation: nothing is touched
-        // once it is completed, and it was taken by pointer.
+        // SAFETY: rule 3: the caller is the only user. The receiver may free the operation: nothing is
+        // touched after its completion, and the operation is taken by pointer.
         if let Some(receiver) = unsafe { (*this.as_ref().receiver.get()).take() } {
             receiver.complete(outcome);
         }
@@ -182,12 +191,12 @@ where
 {
     #[inline]
     unsafe fn start(self: Pin<&mut Self>) {
-        // SAFETY: nothing was started yet, so we are alone; we are pinned.
-        unsafe { Self::go_on(NonNull::from(self.as_ref().get_ref())) };
+        // SAFETY: nothing has started, so this call is the only user; the operation is pinned.
+        unsafe { Self::resume(NonNull::from(self.as_ref().get_ref())) };
     }
 }
 
-/// The receiver of a round: it leads back to the operation.
+/// The receiver of a round: a pointer to the operation.
 pub struct RoundReceiver<L, R>
 where
     L: Rounds,
@@ -196,7 +205,7 @@ where
     operation: NonNull<InRounds<L, R>>,
 }
 
-// SAFETY: the operation is `Send`, and the rules say when we may use it.
+// SAFETY: the operation is `Send`, and rules 1 and 2 say when the receiver may use it.
 unsafe impl<L, R> Send for RoundReceiver<L, R>
 where
     L: Rounds,
@@ -213,29 +222,30 @@ where
     #[inline]
     fn complete(self, outcome: OutcomeOf<L::Round>) {
         let this = self.operation;
-        // SAFETY: rule 1: the round is running, so `outcome` is ours and the operation is alive; after the meeting, rule 2.
+        // SAFETY: rule 1: the round is running, so `outcome` is ours and the operation is alive. Rule 2:
+        // after `arrive` returned true this thread is the only user.
         unsafe {
             *this.as_ref().outcome.get() = Some(outcome);
-            if !InRounds::<L, R>::INLINE && this.as_ref().met.arrive() && InRounds::settle(this) {
-                InRounds::go_on(this);
+            if !InRounds::<L, R>::INLINE && this.as_ref().rendezvous.arrive() && InRounds::settle(this) {
+                InRounds::resume(this);
             }
         }
     }
 
     #[inline]
     fn env(&self) -> &Env {
-        // SAFETY: rule 1: the round is running, so the operation is alive and its receiver in place.
+        // SAFETY: rule 1: the round is running, so the operation is alive and its receiver is not moved.
         unsafe {
             (*self.operation.as_ref().receiver.get_const())
                 .as_ref()
-                .expect("taken after the last round")
+                .expect("the receiver is taken after the last round")
                 .env()
         }
     }
 
     #[inline]
     fn enclosing(&self) -> Option<Enclosing> {
-        // SAFETY: rule 1: the round is running, so the operation is alive and its receiver in place.
+        // SAFETY: rule 1: the round is running, so the operation is alive and its receiver is not moved.
         unsafe { (*self.operation.as_ref().receiver.get()).as_ref() }.and_then(Receiver::enclosing)
     }
 }

@@ -13,7 +13,7 @@ use convoke_core::raw::sync::UnsafeCell;
 use convoke_core::raw::{Call, Header, Runnable, WorkKind, post_contained};
 use convoke_core::{Env, Executor, ExecutorRef, Never, Outcome};
 
-/// An executor as senders see it. Every executor is one.
+/// The sender interface of executors. Every executor has it.
 pub trait Scheduler: Executor {
     /// Returns a sender that completes on this executor: see [`schedule()`].
     #[inline]
@@ -24,11 +24,12 @@ pub trait Scheduler: Executor {
 
 impl<X: Executor> Scheduler for X {}
 
-/// A sender that completes on `executor`. Also to be had as [`Scheduler::schedule`].
+/// Makes a sender that completes on `executor`. [`Scheduler::schedule`] is the same as a method.
 ///
-/// - *Completes with* `()`; stopped if a stop was requested by the time it would run, or if the executor drops it.
-/// - *If dropped* before it was started, nothing.
-/// - *Runs on* the executor, always through its queue. One that is dropped unrun completes where it is dropped.
+/// - *Completes with* `()`; stopped if a stop was requested before it runs, or if the executor drops it.
+/// - *If dropped* before it starts, nothing happens.
+/// - *Runs on* the executor, always through its queue. If the executor drops it, it completes on the thread
+///   that drops it.
 ///
 /// ```
 /// use convoke::sender::prelude::*;
@@ -42,7 +43,7 @@ pub fn schedule<X: Executor>(executor: &X) -> Schedule<X> {
     Schedule::new(executor.clone())
 }
 
-/// See [`schedule()`].
+/// The sender of [`schedule()`].
 #[derive(Clone)]
 #[must_use = "a sender does nothing until it is started"]
 pub struct Schedule<X> {
@@ -61,7 +62,8 @@ impl<X> fmt::Debug for Schedule<X> {
     }
 }
 
-// SAFETY: whoever holds the runnable completes the receiver, as the last thing he does with the operation.
+// SAFETY: rules 1 and 2 of `Sender`: the only runnable completes the receiver, last. Rule 3: `Anywhere`
+// claims nothing.
 #[diagnostic::do_not_recommend]
 unsafe impl<X: Executor> Sender for Schedule<X> {
     type Value = ();
@@ -89,7 +91,9 @@ unsafe impl<X: Executor> Sender for Schedule<X> {
     }
 }
 
-/// The operation of [`schedule()`]: what the executor queues lies in here.
+/// The operation of [`schedule()`]: it contains the header that the executor queues.
+///
+/// 1. `start` is the only user until it posts, then the holder of the runnable is.
 #[repr(C)]
 pub struct ScheduleOperation<X, R> {
     // First, so that a pointer to it is a pointer to the operation.
@@ -99,15 +103,17 @@ pub struct ScheduleOperation<X, R> {
     _pinned: PhantomPinned,
 }
 
-// SAFETY: the cells are touched by `start` before it posts, and then by the one who holds the runnable.
+// SAFETY: rule 1: one thread at a time uses the cells, and their contents are `Send`.
 unsafe impl<X: Send, R: Send> Sync for ScheduleOperation<X, R> {}
 
 impl<X: Executor, R: Receiver<(), Never>> ScheduleOperation<X, R> {
+    /// Completes the receiver.
+    ///
     /// # Safety
     /// Called once, with the header of a live operation, by its runnable.
     unsafe fn call(header: NonNull<Header>, call: Call) {
-        // SAFETY: the header is the first field of the operation (`repr(C)`), which is alive until we complete its
-        // receiver, and we are the only one to touch that.
+        // SAFETY: the header is the first field of the operation (`repr(C)`), which is alive until its
+        // receiver is completed. Rule 1: the runnable is the only user.
         let receiver = unsafe { (*(*header.cast::<Self>().as_ptr()).receiver.get()).take() };
         if let Some(receiver) = receiver {
             let stopped = call == Call::Stop || receiver.env().stop().stop_requested();
@@ -119,10 +125,12 @@ impl<X: Executor, R: Receiver<(), Never>> ScheduleOperation<X, R> {
 impl<X: Executor, R: Receiver<(), Never>> Operation for ScheduleOperation<X, R> {
     #[inline]
     unsafe fn start(self: Pin<&mut Self>) {
-        // SAFETY: nothing is moved out of its place.
+        // SAFETY: nothing structurally pinned is moved.
         let this = NonNull::from(unsafe { self.get_unchecked_mut() });
-        // The executor may run us, and so destroy us, while `post` is still at work: the handle is moved out first.
-        // SAFETY: we are pinned until the receiver was completed, which the runnable does; there is no other.
+        // The executor may run the operation, and so free it, while `post_contained` still runs: the handle
+        // is moved out first.
+        // SAFETY: rule 1. The operation is pinned until the receiver is completed, which the only runnable
+        // does.
         unsafe {
             if let Some(executor) = (*this.as_ref().executor.get()).take() {
                 post_contained(executor, Runnable::new(this.cast()));

@@ -1,5 +1,5 @@
-//! The operation behind `with_env`, `write_env`, `unstoppable` and `let_with_stop_source`: work that runs in an
-//! environment of its own, made at the start from the one around it.
+//! The operation behind `with_env`, `write_env`, `unstoppable` and `let_with_stop_source`: work that runs in
+//! its own environment, made at the start from the surrounding one.
 
 #![allow(unsafe_code)]
 
@@ -8,7 +8,7 @@ use core::marker::PhantomPinned;
 use core::pin::Pin;
 use core::ptr::NonNull;
 
-use super::boxed_turn::Enclosing;
+use super::trampoline::Enclosing;
 use crate::{Receiver, Sender};
 use convoke_core::env::Changes;
 use convoke_core::raw::Operation;
@@ -17,33 +17,37 @@ use convoke_core::raw::Slot;
 use convoke_core::raw::sync::UnsafeCell;
 use convoke_core::{Env, Outcome, Panic};
 
-/// What to run, and what is to be different around it.
+/// Work, and the changes of the environment that it runs in.
 pub trait Scoped: Send {
     /// The work that runs in the changed environment.
     type Work: Sender;
 
-    /// Called at the start, with the environment around. A panic is caught and is the outcome.
+    /// Returns the work and the changes. Called at the start, with the surrounding environment; a panic is
+    /// caught and is the outcome.
     fn enter(self, around: &Env) -> (Self::Work, Changes);
 }
 
 type ValueOf<C> = <<C as Scoped>::Work as Sender>::Value;
 type ErrorOf<C> = <<C as Scoped>::Work as Sender>::Error;
 
-/// Work in an environment of its own. Its outcome passes through unchanged.
+/// The operation that runs work in its own environment. The outcome passes through unchanged.
+///
+/// 1. `start` is the only user until the work starts. Then the parts are read-only, until the completion of
+///    the work, the only user by then, takes the receiver.
 pub struct ScopedOperation<C, R>
 where
     C: Scoped,
     R: Receiver<ValueOf<C>, ErrorOf<C>>,
 {
-    // Before the environment: the work is dropped while what it ran in is still there.
+    // Before the environment: the work is dropped while its environment still exists.
     work: Slot<<C::Work as Sender>::Operation<ScopedReceiver<C, R>>>,
     parts: UnsafeCell<Parts<C, R>>,
     _pinned: PhantomPinned,
 }
 
-/// Touched by `start` until the work is started, then only read, until the completion of the work takes the receiver.
+/// Rule 1 of `ScopedOperation`.
 struct Parts<C, R> {
-    /// Before the receiver, whose environment it borrows from.
+    /// Before the receiver, because it borrows from the receiver's environment.
     env: Option<ScopedEnv>,
     scoped: Option<C>,
     receiver: Option<R>,
@@ -54,7 +58,7 @@ where
     C: Scoped,
     R: Receiver<ValueOf<C>, ErrorOf<C>>,
 {
-    /// The operation, not started.
+    /// Creates the operation.
     #[inline]
     pub fn new(scoped: C, receiver: R) -> Self {
         let parts = Parts { env: None, scoped: Some(scoped), receiver: Some(receiver) };
@@ -70,9 +74,9 @@ where
     #[inline]
     unsafe fn start(self: Pin<&mut Self>) {
         let this = NonNull::from(self.as_ref().get_ref());
-        // SAFETY: nothing has been started, so the parts are ours; we are pinned, so the receiver may point back, and the
-        // environment may borrow from that of our own receiver, which stays in its place until the work has completed.
-        // After the work was started we touch nothing.
+        // SAFETY: rule 1: nothing has started, so the parts are ours, and nothing is touched after the work
+        // has started. The operation is pinned, so the receiver may point to it, and the scoped environment
+        // may borrow from that of our own receiver, which is not moved until the work has completed.
         unsafe {
             let Parts { env, scoped, receiver } = &mut *this.as_ref().parts.get();
             let (Some(scoped), Some(around)) = (scoped.take(), receiver.as_ref().map(Receiver::env)) else {
@@ -94,7 +98,7 @@ where
     }
 }
 
-/// Passes the outcome of the work on, and answers with the changed environment.
+/// The receiver of the work: passes the outcome on, and answers with the changed environment.
 pub struct ScopedReceiver<C, R>
 where
     C: Scoped,
@@ -103,7 +107,7 @@ where
     operation: NonNull<ScopedOperation<C, R>>,
 }
 
-// SAFETY: the operation is `Send`, and whoever completes the work is alone with it.
+// SAFETY: the operation is `Send`, and rule 1 makes the completion of the work its only user.
 unsafe impl<C, R> Send for ScopedReceiver<C, R>
 where
     C: Scoped,
@@ -119,8 +123,8 @@ where
 {
     #[inline]
     fn complete(self, outcome: Outcome<ValueOf<C>, ErrorOf<C>>) {
-        // SAFETY: the work has completed: nobody else uses the operation, which lives until we complete its receiver.
-        // The environment that borrows from the receiver's is not looked at any more.
+        // SAFETY: rule 1: the work has completed, so this call is the only user. The operation lives until
+        // its receiver is completed. The environment that borrows from the receiver's is not used any more.
         let receiver = unsafe { (*self.operation.as_ref().parts.get()).receiver.take() };
         if let Some(receiver) = receiver {
             receiver.complete(outcome);
@@ -129,13 +133,14 @@ where
 
     #[inline]
     fn env(&self) -> &Env {
-        // SAFETY: the operation is alive, and its environment made, until the work completes.
-        unsafe { (*self.operation.as_ref().parts.get_const()).env.as_deref().expect("made in `start`") }
+        // SAFETY: rule 1: the work runs, so the operation is alive and its environment is read-only.
+        let env = unsafe { &(*self.operation.as_ref().parts.get_const()).env };
+        env.as_deref().expect("`start` makes the environment before it starts the work")
     }
 
     #[inline]
     fn enclosing(&self) -> Option<Enclosing> {
-        // SAFETY: the operation is alive, and the receiver in its place, until the work completes.
+        // SAFETY: rule 1: the work runs, so the operation is alive and its receiver is not moved.
         unsafe { (*self.operation.as_ref().parts.get()).receiver.as_ref() }.and_then(Receiver::enclosing)
     }
 }

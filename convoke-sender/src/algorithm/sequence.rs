@@ -1,4 +1,4 @@
-//! `sequence((a, b, …))`: one after the other.
+//! `sequence((a, b, …))`: runs senders one after the other.
 
 #![allow(unsafe_code)]
 
@@ -10,18 +10,21 @@ use convoke_core::{Env, ExecutorRef, Outcome};
 
 /// Runs senders one after the other. Takes a tuple of up to twelve senders with the same error type.
 ///
-/// All but the last complete with `()`, so that no value is lost unseen: say `then(drop)` where one is not wanted, and
-/// `let_value` where it is. Each operation is destroyed before the next is started.
+/// All but the last complete with `()`, so that no value is lost silently: use `then(drop)` to discard a
+/// value, and `let_value` to use it. Each operation is destroyed before the next starts.
 ///
-/// - *Completes with* the value of the last. The first that fails, panics or is stopped is the end.
-/// - *If dropped* before it was started, the senders are dropped.
-/// - *Runs on* the thread that starts it; each goes on where the one before it has completed.
+/// - *Completes with* the value of the last sender. The first that fails, panics or is stopped ends the
+///   sequence with its outcome.
+/// - *If dropped* before it starts, the senders are dropped.
+/// - *Runs on* the thread that starts it; each sender starts on the thread on which the one before it
+///   completes.
 ///
 /// ```
 /// use convoke::sender::prelude::*;
 ///
-/// let greeting = sequence((just_from(|| print!("hello ")), just_from(|| println!("world")), just(11)));
-/// assert_eq!(sync_wait(greeting), Outcome::Value(11));
+/// let hello = just_from(|| print!("hello "));
+/// let world = just_from(|| println!("world"));
+/// assert_eq!(sync_wait(sequence((hello, world, just(11)))), Outcome::Value(11));
 /// ```
 pub fn sequence<T>(senders: T) -> Sequence<T>
 where
@@ -30,14 +33,14 @@ where
     Sequence { senders }
 }
 
-/// See [`sequence()`].
+/// The sender of [`sequence()`].
 #[derive(Clone, Debug)]
 #[must_use = "a sender does nothing until it is started"]
 pub struct Sequence<T> {
     senders: T,
 }
 
-/// Goes on with the rest.
+/// The continuation of `sequence`: with the remaining senders.
 pub struct Rest<T>(T);
 
 impl<E, T> Continuation<(), E> for Rest<T>
@@ -64,7 +67,7 @@ impl<T> fmt::Debug for Rest<T> {
     }
 }
 
-// SAFETY: `Sequential` gives the receiver to its second child, or completes it, as the last thing it does.
+// SAFETY: rules 1 to 3 of `Sender`: the operation is that of the only sender.
 #[diagnostic::do_not_recommend]
 unsafe impl<S: Sender> Sender for Sequence<(S,)> {
     type Value = S::Value;
@@ -84,7 +87,8 @@ unsafe impl<S: Sender> Sender for Sequence<(S,)> {
 
 macro_rules! tuples {
     ($(($first:ident $($rest:ident)+))+) => { $(
-        // SAFETY: `Sequential` gives the receiver to its second child, or completes it, as the last thing it does.
+        // SAFETY: rules 1 and 2 of `Sender`: `Sequential` completes the receiver last, or hands it to its
+        // second child. Rule 3: `COMPLETES` combines those of both children.
         #[diagnostic::do_not_recommend]
         unsafe impl<E, $first, $($rest),+> Sender for Sequence<($first, $($rest),+,)>
         where

@@ -1,4 +1,4 @@
-//! `split()`: several consumers of one result.
+//! `split()`: shares one result among several consumers.
 
 #![allow(unsafe_code)]
 
@@ -7,7 +7,7 @@ use core::marker::PhantomPinned;
 use core::pin::Pin;
 use core::ptr::NonNull;
 
-use super::split_list::Place;
+use super::split_list::Waiter;
 pub use super::split_state::Shareable;
 use super::split_state::{Leaving, Shared};
 use crate::operation::Handshake;
@@ -18,18 +18,20 @@ use convoke_core::raw::sync::UnsafeCell;
 use convoke_core::raw::{OnStop, RawCallback};
 use convoke_core::{Outcome, StopReason};
 
-/// Work that is done once and whose result goes to as many consumers as there are clones of this sender.
+/// Work that runs once and whose result goes to every clone of this sender, its consumers.
 ///
-/// The work is started by the first consumer that is started, and has that one's executor, allocator and locals. A
-/// consumer that is stopped leaves, and the work goes on for the others that wait. The last of them does not leave: it
-/// asks the work to stop, and completes when the work has. So the work is never left behind; clones that are started
-/// later have the same outcome, that of work that was stopped.
+/// The first consumer that starts also starts the work, which gets the executor, allocator and locals of that
+/// consumer. A consumer that is stopped leaves, and the work continues for the others that wait. The last of
+/// them does not leave: it asks the work to stop, and completes when the work has. So the work is never left
+/// running alone; clones that start later get the outcome of the stopped work.
 ///
-/// - *Completes with* a clone of the value or error of the work, or stopped. If the work panicked: panicked; the first
-///   consumer gets the payload, the others its message. Stopped if the consumer itself is stopped before.
-/// - *If dropped* before it was started, it is one clone less. Dropping all drops the work unstarted, or its result. It
-///   borrows nothing, for whoever lets go of the result last may do so after the last consumer was told.
-/// - *Runs on* the thread of the first consumer; consumers complete where the work does, late ones at once.
+/// - *Completes with* a clone of the value or error of the work, or stopped. If the work panicked: panicked;
+///   the first consumer gets the payload, the others its message. Stopped if the consumer itself is stopped
+///   before.
+/// - *If dropped* before it starts, there is one clone less. Dropping all drops the work unstarted, or its
+///   result. It borrows nothing, because the result may be dropped after the last consumer has completed.
+/// - *Runs on* the thread of the first consumer; consumers complete on the thread on which the work
+///   completes, late ones at once.
 ///
 /// ```
 /// use convoke::sender::prelude::*;
@@ -55,7 +57,9 @@ impl<S: Shareable> Clone for Split<S> {
     }
 }
 
-// SAFETY: the second to come to the meeting completes the receiver, as the last thing he does.
+// SAFETY: rules 1 and 2 of `Sender`: the second to arrive at the rendezvous completes the receiver last. Its
+// waiter is out of the list and its callback is removed by then. Rule 3: `COMPLETES` is the default,
+// `Anywhere`.
 #[diagnostic::do_not_recommend]
 unsafe impl<S: Shareable> Sender for Split<S> {
     type Value = S::Value;
@@ -64,11 +68,11 @@ unsafe impl<S: Shareable> Sender for Split<S> {
 
     fn connect<R: Receiver<S::Value, S::Error>>(self, receiver: R) -> SplitOperation<S, R> {
         SplitOperation {
-            place: Place::new(SplitOperation::<S, R>::end),
+            waiter: Waiter::new(SplitOperation::<S, R>::end),
             parts: UnsafeCell::new(Some((self.shared, receiver))),
             outcome: UnsafeCell::new(None),
             callback: UnsafeCell::new(None),
-            met: Handshake::new(),
+            rendezvous: Handshake::new(),
             _pinned: PhantomPinned,
         }
     }
@@ -76,24 +80,27 @@ unsafe impl<S: Shareable> Sender for Split<S> {
 
 /// The operation of one consumer.
 ///
-/// 1. Whoever takes the consumer's place out of the shared list ends the wait: the work that has completed, or the
-///    consumer's own stop request. He alone writes `outcome`, and then comes to the meeting.
-/// 2. `start` comes there too, when it is done. The second of the two is alone with everything.
-/// 3. Before that, `parts` and `callback` are used by `start` alone.
+/// 1. The thread that removes the consumer's waiter from the shared list ends the wait: the completion of the
+///    work, or the consumer's own stop request. Only this thread writes `outcome`, and then arrives at the
+///    rendezvous.
+/// 2. `start` arrives there too, as its last step. The second to arrive is the only user of everything.
+/// 3. Before that, only `start` uses `parts` and `callback`.
 #[repr(C)]
 pub struct SplitOperation<S: Shareable, R> {
     // First, so that a pointer to it is a pointer to the operation.
-    place: Place<S>,
+    waiter: Waiter<S>,
     parts: UnsafeCell<Option<(Arc<Shared<S>>, R)>>,
     outcome: UnsafeCell<Option<OutcomeOf<S>>>,
     callback: UnsafeCell<Option<RawCallback<Leave<S>>>>,
-    met: Handshake,
+    rendezvous: Handshake,
     _pinned: PhantomPinned,
 }
 
-// SAFETY: the rules give each part to one thread at a time, and all of them are `Send`, by the bounds of `Split`.
+// SAFETY: rules 1 to 3 give each part to one thread at a time, and all of them are `Send`, by the bounds of
+// `Split`.
 unsafe impl<S: Shareable, R: Send> Send for SplitOperation<S, R> {}
-// SAFETY: as above.
+// SAFETY: rules 1 to 3 give each part to one thread at a time; the waiter's links are guarded by the lock of
+// the list.
 unsafe impl<S: Shareable, R: Send> Sync for SplitOperation<S, R> {}
 
 impl<S, R> Operation for SplitOperation<S, R>
@@ -103,23 +110,24 @@ where
 {
     unsafe fn start(self: Pin<&mut Self>) {
         let this = NonNull::from(self.as_ref().get_ref());
-        // SAFETY: rule 3: the parts are ours until the meeting, to which we come last of all. We are pinned, so the
-        // list may point to us; the environment of the receiver outlives the callback, which is removed at the meeting.
+        // SAFETY: rule 3: the parts are ours until `arrive`, which is last. The operation is pinned, so the
+        // list may point to it. The environment of the receiver outlives the callback, which the second to
+        // arrive removes.
         unsafe {
             let Some((shared, receiver)) = &*this.as_ref().parts.get_const() else { return };
             let env = receiver.env();
-            let place = this.cast::<Place<S>>();
+            let waiter = this.cast::<Waiter<S>>();
             if env.stop().stop_requested() && !shared.is_done() {
-                Self::end(place, Outcome::Stopped);
-            } else if shared.wait(place) {
+                Self::end(waiter, Outcome::Stopped);
+            } else if shared.wait(waiter) {
                 let callback = (*this.as_ref().callback.get())
-                    .insert(RawCallback::new(Leave { shared: shared.clone(), place }));
+                    .insert(RawCallback::new(Leave { shared: shared.clone(), waiter }));
                 callback.register(env.stop());
                 Shared::begin_once(shared, env);
             } else {
-                Self::end(place, shared.outcome());
+                Self::end(waiter, shared.outcome());
             }
-            Self::meet(this);
+            Self::arrive(this);
         }
     }
 }
@@ -129,25 +137,29 @@ where
     S: Shareable,
     R: Receiver<S::Value, S::Error>,
 {
+    /// Stores the outcome and arrives.
+    ///
     /// # Safety
-    /// Rule 1: called once, with a live operation, by who ends the wait.
-    unsafe fn end(place: NonNull<Place<S>>, outcome: OutcomeOf<S>) {
-        let this = place.cast::<Self>();
-        // SAFETY: the place is the first field of the operation (`repr(C)`), and the pointer was made from all of it.
-        // Rule 1; nothing is touched after the meeting unless we are the second.
+    /// Called once, with the waiter of a live operation, by the thread that ends the wait (rule 1).
+    unsafe fn end(waiter: NonNull<Waiter<S>>, outcome: OutcomeOf<S>) {
+        let this = waiter.cast::<Self>();
+        // SAFETY: the waiter is the first field of the operation (`repr(C)`), and the pointer was made from
+        // the whole operation. Rule 1: the outcome is ours to write.
         unsafe {
             *this.as_ref().outcome.get() = Some(outcome);
-            Self::meet(this);
+            Self::arrive(this);
         }
     }
 
+    /// Arrives at the rendezvous; the second to arrive completes the receiver.
+    ///
     /// # Safety
-    /// Called once by `start` and once by `end`.
-    unsafe fn meet(this: NonNull<Self>) {
-        // SAFETY: rule 2: the second is alone.
+    /// Called once by `start` and once by `end`. Neither touches anything afterwards.
+    unsafe fn arrive(this: NonNull<Self>) {
+        // SAFETY: the operation is alive until both have arrived; rule 2: the second is the only user.
         unsafe {
             let this = this.as_ref();
-            if this.met.arrive() {
+            if this.rendezvous.arrive() {
                 *this.callback.get() = None;
                 if let (Some((shared, receiver)), Some(outcome)) =
                     ((*this.parts.get()).take(), (*this.outcome.get()).take())
@@ -160,23 +172,24 @@ where
     }
 }
 
-/// A stop request of a consumer: it leaves, unless the work has completed it already, or it is the last.
+/// The stop callback of a consumer: it leaves, unless the work has ended its wait already, or it is the last
+/// one.
 struct Leave<S: Shareable> {
     shared: Arc<Shared<S>>,
-    place: NonNull<Place<S>>,
+    waiter: NonNull<Waiter<S>>,
 }
 
-// SAFETY: the shared state may be used from any thread, and the place is touched under its lock.
+// SAFETY: the shared state is `Sync`, and the waiter is touched under its lock.
 unsafe impl<S: Shareable> Send for Leave<S> {}
 
 impl<S: Shareable> OnStop for Leave<S> {
     fn on_stop(self, _: StopReason) {
-        // SAFETY: the callback is removed before the operation goes, and removal waits for us; it was registered after
-        // the place was put into the list.
-        match unsafe { self.shared.leave(self.place) } {
+        // SAFETY: the operation is alive: it removes the callback before it ends, and removal waits for this
+        // call. The callback was registered after the waiter was put on the list.
+        match unsafe { self.shared.leave(self.waiter) } {
             Leaving::Gone => {}
-            // SAFETY: rule 1 of the operation: we took the place out of the list.
-            Leaving::Left => unsafe { Place::end(self.place, Outcome::Stopped) },
+            // SAFETY: rule 1 of the operation: this call removed the waiter from the list.
+            Leaving::Left => unsafe { Waiter::end(self.waiter, Outcome::Stopped) },
             Leaving::IsLast => self.shared.abandon(),
         }
     }
@@ -233,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_consumer_of_a_panic_has_the_payload_the_others_its_words() {
+    fn the_first_consumer_of_a_panic_gets_the_payload_and_the_others_its_message() {
         let split = just_from(|| std::panic::panic_any(7_u8)).then(|()| 1).split();
         let outcome = |consumer| match Connected::new(consumer).start().outcome() {
             Outcome::Panicked(panic) => panic,
@@ -273,12 +286,12 @@ mod tests {
 
     #[test]
     fn a_consumer_stopped_before_its_start_starts_nothing() {
-        let split = just_from(|| -> u8 { unreachable!("nobody wants it") }).split();
+        let split = just_from(|| -> u8 { unreachable!("the only consumer was stopped before") }).split();
         assert_eq!(Connected::with_env(split, stopped_env()).start().outcome(), Outcome::Stopped);
     }
 
     #[test]
-    fn the_last_consumer_stops_the_work_and_later_ones_hear_of_it() {
+    fn the_last_consumer_stops_the_work_and_later_ones_get_that_outcome() {
         let (gate, source) = (Door::new(), StopSource::new());
         let split = gate.sender().split();
         let running = Connected::stoppable(split.clone(), &source).start();
@@ -295,7 +308,7 @@ mod tests {
         let split = gate.deaf().then(move |v| (v, drop(token)).0).split();
         let running = Connected::stoppable(split, &source).start();
         source.request_stop(StopReason::Requested);
-        assert!(!running.is_complete(), "nothing is left behind");
+        assert!(!running.is_complete(), "the work has not ended yet");
         gate.complete(Outcome::Value(1));
         assert_eq!((running.outcome(), count.dropped()), (Outcome::Value(1), 1));
     }
@@ -322,7 +335,7 @@ mod tests {
         assert_eq!(count.dropped(), 1);
     }
 
-    /// Before, each that left was searched for among all the others: n consumers took n * n / 2 steps.
+    /// Once, each consumer that left was searched for among all the others: n consumers took n * n / 2 steps.
     #[test]
     fn many_consumers_leave_in_steps_proportional_to_their_number() {
         let consumers = if cfg!(miri) { 100 } else { 20_000 };

@@ -1,10 +1,10 @@
-//! What the consumers of a `split` share: the work, its result, and who waits for it.
+//! The shared state of the consumers of a `split`: the work, its result, and the list of waiters.
 
 #![allow(unsafe_code)]
 
 use core::ptr::NonNull;
 
-use super::split_list::{Place, Places};
+use super::split_list::{Waiter, WaiterList};
 use crate::{OutcomeOf, Receiver, Sender};
 use convoke_core::env::Changes;
 use convoke_core::raw::Slot;
@@ -12,35 +12,37 @@ use convoke_core::raw::sync::UnsafeCell;
 use convoke_core::raw::sync::{Arc, Mutex, MutexGuard};
 use convoke_core::{Env, Outcome, Panic, StopReason, StopSource};
 
-/// A sender whose result can be given to several consumers. It borrows nothing: the result may outlive every consumer,
-/// for whoever lets go of it last does so after the last consumer was told.
+/// A sender whose result can be cloned for several consumers. It borrows nothing: the result may outlive
+/// every consumer, because it may be dropped after the last consumer has completed.
 pub trait Shareable: Sender<Value: Clone + Send, Error: Clone + Send> + 'static {}
 
 impl<S: Sender<Value: Clone + Send, Error: Clone + Send> + 'static> Shareable for S {}
 
 /// The shared state.
 ///
-/// 1. Whoever changes `phase` from idle to running, under the lock, alone uses `sender`, `env` and `work` until he has
-///    started the work. From then on `env` is only read, and `work` is used by whoever completes it.
-/// 2. A place is in the list until it is taken out, under the lock, by who will end that consumer's wait: the work when
-///    it has completed, or, before that, the consumer's stop request. Until then the consumer is alive.
+/// 1. The thread that changes `phase` from idle to running, under the lock, is the only user of `sender`,
+///    `env` and `work` until it has started the work. From then on `env` is read-only, and `work` belongs to
+///    the completion of the work.
+/// 2. A waiter is in the list until it is removed, under the lock, by the thread that will end its wait: the
+///    completion of the work, or, before that, the consumer's stop request. Until then the consumer is alive.
 /// 3. The result is written before `phase` becomes done, and stays.
-/// 4. While the work runs somebody waits for it: a consumer that is stopped leaves if others wait, and else asks the work
-///    to stop and waits on. So the work is never left behind.
-/// 5. No code of the program runs under the lock of `waiting`. The result is cloned under its own lock, so that it need
-///    not be `Sync`; all that can happen there is the clone.
+/// 4. While the work runs at least one consumer waits for it: a consumer that is stopped leaves if others
+///    wait; otherwise it asks the work to stop and continues to wait. So the work is never left running
+///    alone.
+/// 5. No code of the program runs under the lock of `waiting`. The result is cloned under its own lock, so
+///    that it need not be `Sync`; no other code of the program runs there.
 pub(super) struct Shared<S: Shareable> {
     work: Slot<S::Operation<WorkReceiver<S>>>,
     sender: UnsafeCell<Option<S>>,
     env: UnsafeCell<Option<Env>>,
     waiting: Mutex<Waiting<S>>,
-    result: Mutex<Option<Kept<S>>>,
+    result: Mutex<Option<Stored<S>>>,
     stop: StopSource,
 }
 
 struct Waiting<S: Shareable> {
     phase: Phase,
-    places: Places<S>,
+    waiters: WaiterList<S>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -50,89 +52,91 @@ enum Phase {
     Done,
 }
 
-enum Kept<S: Sender> {
+enum Stored<S: Sender> {
     Value(S::Value),
     Error(S::Error),
     Stopped,
-    /// The payload is for the first who asks; the others get its message.
+    /// The payload is for the first consumer; the others get its message.
     Panicked(Option<Panic>, String),
 }
 
-// SAFETY: everything in it is `Send`; rules 1 to 5 say who uses what when.
+// SAFETY: everything in it is `Send`; rules 1 to 5 give it to one thread at a time, or guard it by a lock.
 unsafe impl<S: Shareable> Send for Shared<S> {}
-// SAFETY: as above.
+// SAFETY: everything in it is `Send`; rules 1 to 5 give it to one thread at a time, or guard it by a lock.
 unsafe impl<S: Shareable> Sync for Shared<S> {}
 
-/// What a consumer that wants to leave must now do.
+/// The next step of a consumer that wants to leave.
 pub(super) enum Leaving {
-    /// Nothing: its wait has been ended already, or is about to be.
+    /// Nothing: its wait has ended already, or is about to end.
     Gone,
-    /// End its wait: it is out of the list.
+    /// End its wait: it was removed from the list.
     Left,
     /// Ask the work to stop, and wait for it (rule 4).
     IsLast,
 }
 
 impl<S: Shareable> Shared<S> {
-    /// The state of work that has not begun.
+    /// Creates the state of work that has not begun.
     pub(super) fn new(sender: S) -> Arc<Self> {
         Arc::new(Self {
             work: Slot::new(),
             sender: UnsafeCell::new(Some(sender)),
             env: UnsafeCell::new(None),
-            waiting: Mutex::new(Waiting { phase: Phase::Idle, places: Places::new() }),
+            waiting: Mutex::new(Waiting { phase: Phase::Idle, waiters: WaiterList::new() }),
             result: Mutex::new(None),
             stop: StopSource::new(),
         })
     }
 
-    /// Adds a consumer to those that wait. False if there is nothing to wait for any more: the result is there.
+    /// Adds a consumer to the list. Returns false if there is nothing to wait for any more, because the
+    /// result is there.
     ///
     /// # Safety
-    /// The place is in no list, stays where it is, and is alive until its wait is ended (rule 2).
-    pub(super) unsafe fn wait(&self, place: NonNull<Place<S>>) -> bool {
+    /// The waiter is in no list, and is alive and not moved until its wait has ended (rule 2).
+    pub(super) unsafe fn wait(&self, waiter: NonNull<Waiter<S>>) -> bool {
         let mut waiting = self.waiting();
         let waits = waiting.phase != Phase::Done;
         if waits {
-            // SAFETY: the contract of `push` is that of this function.
-            unsafe { waiting.places.push(place) };
+            // SAFETY: the caller promises rule 2, and that the waiter is in no list.
+            unsafe { waiting.waiters.push(waiter) };
         }
         waits
     }
 
-    /// A consumer was stopped, and wants to leave.
+    /// Removes a consumer that was stopped from the list, unless it is the last one.
     ///
     /// # Safety
-    /// The place was given to `wait` of this state, and is alive.
-    pub(super) unsafe fn leave(&self, place: NonNull<Place<S>>) -> Leaving {
+    /// The waiter was passed to `wait` of this state, and is alive.
+    pub(super) unsafe fn leave(&self, waiter: NonNull<Waiter<S>>) -> Leaving {
         let mut waiting = self.waiting();
         if waiting.phase == Phase::Done {
             return Leaving::Gone;
         }
-        if waiting.places.count() == 1 {
+        if waiting.waiters.count() == 1 {
             return Leaving::IsLast;
         }
-        // SAFETY: the place is alive. It is in this list or in none, as it was given to no other.
-        if unsafe { waiting.places.remove(place) } { Leaving::Left } else { Leaving::Gone }
+        // SAFETY: the caller promises that the waiter is alive. It is in this list or in none, as it was
+        // passed to no other.
+        if unsafe { waiting.waiters.remove(waiter) } { Leaving::Left } else { Leaving::Gone }
     }
 
-    /// How many places have been touched so far.
+    /// Returns the number of waiters touched so far.
     #[cfg(test)]
     pub(super) fn steps(&self) -> usize {
-        self.waiting().places.steps
+        self.waiting().waiters.steps
     }
 
-    /// Asks the work to stop: nobody wants its result.
+    /// Asks the work to stop, because no consumer wants its result.
     pub(super) fn abandon(&self) {
         self.stop.request_stop(StopReason::Abandoned);
     }
 
-    /// Whether the result is there.
+    /// Returns true if the result is there.
     pub(super) fn is_done(&self) -> bool {
         self.waiting().phase == Phase::Done
     }
 
-    /// Starts the work in the environment of this consumer, unless another one has.
+    /// Starts the work in the environment of this consumer, unless another consumer has started it.
     pub(super) fn begin_once(this: &Arc<Self>, env: &Env) {
         {
             let mut waiting = this.waiting();
@@ -142,8 +146,8 @@ impl<S: Shareable> Shared<S> {
             waiting.phase = Phase::Running;
         }
         let env = env.child().with(Changes::new().stop_token(this.stop.token()));
-        // SAFETY: rule 1: we changed the phase. The state does not move, as it is in an `Arc`, and the receiver keeps it
-        // alive until the work has completed.
+        // SAFETY: rule 1: this thread changed the phase. The state does not move, because it is in an `Arc`,
+        // and the receiver keeps it alive until the work has completed.
         unsafe {
             *this.env.get() = Some(env);
             if let Some(sender) = (*this.sender.get()).take() {
@@ -153,23 +157,24 @@ impl<S: Shareable> Shared<S> {
         }
     }
 
-    /// A copy of the result, which is there.
+    /// Returns a clone of the result. Called when the phase is done.
     pub(super) fn outcome(&self) -> OutcomeOf<S> {
         let mut result = self.result.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         match result.as_mut() {
-            Some(Kept::Value(value)) => Outcome::catch(|| value.clone()),
-            Some(Kept::Error(error)) => {
+            Some(Stored::Value(value)) => Outcome::catch(|| value.clone()),
+            Some(Stored::Error(error)) => {
                 Panic::catch(|| error.clone()).map_or_else(Outcome::Panicked, Outcome::Error)
             }
-            Some(Kept::Panicked(payload, message)) => {
+            Some(Stored::Panicked(payload, message)) => {
                 Outcome::Panicked(payload.take().unwrap_or_else(|| Panic::new(message.clone())))
             }
-            Some(Kept::Stopped) | None => Outcome::Stopped,
+            Some(Stored::Stopped) | None => Outcome::Stopped,
         }
     }
 
     fn waiting(&self) -> MutexGuard<'_, Waiting<S>> {
-        // Rule 5: no foreign code runs under the lock, so a poisoned list is a sound list.
+        // Rule 5: no code of the program runs under the lock, so the list is consistent even if the lock is
+        // poisoned.
         self.waiting.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 }
@@ -183,34 +188,34 @@ pub(super) struct WorkReceiver<S: Shareable> {
 impl<S: Shareable> Receiver<S::Value, S::Error> for WorkReceiver<S> {
     fn complete(self, outcome: OutcomeOf<S>) {
         let shared = self.shared;
-        // SAFETY: rule 1: the work has completed, and it is we who complete it.
+        // SAFETY: rule 1: the work has completed, and this is its completion.
         let outcome = unsafe { shared.work.clear_after(outcome) };
-        let kept = match outcome {
-            Outcome::Value(value) => Kept::Value(value),
-            Outcome::Error(error) => Kept::Error(error),
-            Outcome::Stopped => Kept::Stopped,
+        let stored = match outcome {
+            Outcome::Value(value) => Stored::Value(value),
+            Outcome::Error(error) => Stored::Error(error),
+            Outcome::Stopped => Stored::Stopped,
             Outcome::Panicked(panic) => {
                 let message = panic.message().to_owned();
-                Kept::Panicked(Some(panic), message)
+                Stored::Panicked(Some(panic), message)
             }
         };
-        *shared.result.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = Some(kept);
+        *shared.result.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = Some(stored);
         let mut next = {
             let mut waiting = shared.waiting();
-            // From here on nobody comes, and nobody leaves by himself.
+            // From here on no consumer is added, and none leaves by itself.
             waiting.phase = Phase::Done;
-            waiting.places.pop()
+            waiting.waiters.pop()
         };
-        while let Some(place) = next {
-            // SAFETY: rule 2: we took the place out of the list.
-            unsafe { Place::end(place, shared.outcome()) };
-            next = shared.waiting().places.pop();
+        while let Some(waiter) = next {
+            // SAFETY: rule 2: this thread removed the waiter from the list.
+            unsafe { Waiter::end(waiter, shared.outcome()) };
+            next = shared.waiting().waiters.pop();
         }
     }
 
     fn env(&self) -> &Env {
-        // SAFETY: rule 1: written before the work was connected, and only read since.
-        unsafe { (*self.shared.env.get_const()).as_ref() }.expect("written before the work was connected")
+        // SAFETY: rule 1: written before the work was connected, and read-only since.
+        unsafe { (*self.shared.env.get_const()).as_ref() }.expect("`begin_once` writes it before it connects")
     }
 }
 

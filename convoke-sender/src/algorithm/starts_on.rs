@@ -11,26 +11,27 @@ use crate::{Completes, Receiver, Sender};
 use convoke_core::env::Changes;
 use convoke_core::{Env, Executor, ExecutorRef, Never, Outcome};
 
-/// A sender that goes to `executor` and starts the work there, in an environment that says so. Also to be had as
-/// [`Sender::starts_on`].
+/// Makes a sender that goes to `executor` and starts the work there, in an environment with that executor.
+/// [`Sender::starts_on`] is the same as a method.
 ///
-/// - *Completes with* the outcome of the sender; stopped if a stop was requested by the time it would start, or if the
-///   executor drops it. The sender is not started then.
-/// - *If dropped* before it was started, the sender is dropped.
-/// - *Runs on* the executor, to which it comes through its queue; where the sender then completes is its own affair.
+/// - *Completes with* the outcome of the sender; stopped if a stop was requested before it starts there, or
+///   if the executor drops it. The sender is not started then.
+/// - *If dropped* before it starts, the sender is dropped.
+/// - *Runs on* the executor, through its queue, then on the executors of the sender.
 ///
 /// ```
 /// use convoke::executor::InlineExecutor;
 /// use convoke::sender::prelude::*;
 ///
-/// let there = starts_on(&InlineExecutor, read_env(|env| env.executor().is(&InlineExecutor)));
+/// let is_there = read_env(|env| env.executor().is(&InlineExecutor));
+/// let there = starts_on(&InlineExecutor, is_there);
 /// assert_eq!(sync_wait(there), Outcome::Value(true));
 /// ```
 pub fn starts_on<X: Executor, S: Sender>(executor: &X, sender: S) -> StartsOn<X, S> {
     StartsOn { executor: executor.clone(), sender }
 }
 
-/// See [`starts_on()`].
+/// The sender of [`starts_on()`].
 #[derive(Clone)]
 #[must_use = "a sender does nothing until it is started"]
 pub struct StartsOn<X, S> {
@@ -38,7 +39,8 @@ pub struct StartsOn<X, S> {
     sender: S,
 }
 
-// SAFETY: `Sequential` gives the receiver to its second child, or completes it, as the last thing it does.
+// SAFETY: rules 1 and 2 of `Sender`: `Sequential` completes the receiver last, or hands it to its second
+// child. Rule 3: `Anywhere` claims nothing.
 #[diagnostic::do_not_recommend]
 unsafe impl<X: Executor, S: Sender> Sender for StartsOn<X, S> {
     type Value = S::Value;
@@ -57,7 +59,7 @@ unsafe impl<X: Executor, S: Sender> Sender for StartsOn<X, S> {
     }
 }
 
-/// Goes on from having arrived on the executor.
+/// The continuation of `starts_on`: on the executor.
 pub struct OnArrival<X, S> {
     executor: X,
     sender: S,

@@ -11,15 +11,16 @@ use convoke_core::raw::Slot;
 use convoke_core::raw::sync::UnsafeCell;
 use convoke_core::{Outcome, Panic, StopReason};
 
-/// Runs a sender beside a trigger: when the trigger completes, the sender is asked to stop, and when the sender
-/// completes, the trigger is. Both are awaited.
+/// Runs a sender together with a trigger. When the trigger completes, the sender is asked to stop; when the
+/// sender completes, the trigger is. Both are awaited.
 ///
-/// It does not matter whether the trigger has a value, an error or is stopped. A sender that does not look at its stop
-/// token goes on to its own end.
+/// It does not matter whether the trigger completes with a value, with an error or as stopped. A sender that
+/// ignores its stop token runs to its own end.
 ///
-/// - *Completes with* the outcome of the sender. If the trigger panics: panicked, unless the sender has panicked too.
-/// - *If dropped* before it was started, both are dropped.
-/// - *Runs on* the threads of both; the sender is started first, then the trigger, by the thread that starts it.
+/// - *Completes with* the outcome of the sender. If the trigger panics: panicked, unless the sender has
+///   panicked too.
+/// - *If dropped* before it starts, both are dropped.
+/// - *Runs on* the executors of both. The thread that starts it starts the sender first, then the trigger.
 ///
 /// ```
 /// use convoke::sender::prelude::*;
@@ -40,7 +41,8 @@ impl<S, T> StopWhen<S, T> {
     }
 }
 
-// SAFETY: `Gathering` completes the receiver when its last child is home, as the last thing it does.
+// SAFETY: rules 1 and 2 of `Sender`: `Gathering` completes the receiver last, when both children have
+// completed. Rule 3: `COMPLETES` is that of the group.
 #[diagnostic::do_not_recommend]
 unsafe impl<S, T> Sender for StopWhen<S, T>
 where
@@ -58,17 +60,17 @@ where
     }
 }
 
-/// What the two leave behind. Each writes its own cell, the last to come home reads both.
+/// The stored outcomes of the two. Each writes its own cell; the last to complete reads both.
 pub struct Kept<V, E> {
     outcome: UnsafeCell<Option<Outcome<V, E>>>,
     trigger_panicked: UnsafeCell<Option<Panic>>,
 }
 
-/// The place of the sender.
+/// The index of the sender.
 #[derive(Debug)]
 pub struct Work;
 
-/// The place of the trigger.
+/// The index of the trigger.
 #[derive(Debug)]
 pub struct Trigger;
 
@@ -79,7 +81,7 @@ where
 {
     #[inline]
     fn accept(kept: &Self::Kept, _: Work, outcome: Outcome<S::Value, S::Error>) -> Option<StopReason> {
-        // SAFETY: this cell is the sender's alone until both are home.
+        // SAFETY: rule 2 of `Gathering`: the cell belongs to the sender until both have completed.
         kept.outcome.with_mut(|cell| unsafe { *cell = Some(outcome) });
         Some(StopReason::Abandoned)
     }
@@ -97,7 +99,7 @@ where
             useless => Panic::of_drop(useless),
         };
         if let Some(panic) = panic {
-            // SAFETY: this cell is the trigger's alone until both are home.
+            // SAFETY: rule 2 of `Gathering`: the cell belongs to the trigger until both have completed.
             kept.trigger_panicked.with_mut(|cell| unsafe { *cell = Some(panic) });
         }
         Some(StopReason::Requested)
@@ -139,7 +141,7 @@ where
         _: &Self::Kept,
         parent: Parent<Self, R>,
     ) {
-        // SAFETY: the caller's promise for both slots.
+        // SAFETY: the caller promises that both slots are pinned, empty and not used otherwise.
         unsafe {
             work.connect(|| self.sender.connect(parent.child(Work)));
             trigger.connect(|| self.trigger.connect(parent.child(Trigger)));
@@ -148,7 +150,8 @@ where
 
     #[inline]
     unsafe fn start<R: Receiver<S::Value, S::Error>>((work, trigger): &Self::Slots<R>) {
-        // SAFETY: the caller's promise for both slots.
+        // SAFETY: the caller promises that both slots were connected, and outlive their children and this
+        // call.
         unsafe {
             Slot::start(NonNull::from(work));
             Slot::start(NonNull::from(trigger));
@@ -157,14 +160,14 @@ where
 
     #[inline]
     fn outcome(kept: &mut Self::Kept) -> Outcome<S::Value, S::Error> {
-        // SAFETY: the borrow shows that nobody else uses the cells.
+        // SAFETY: `&mut` shows that there is no other user of the cells.
         let panic = kept.trigger_panicked.with_mut(|cell| unsafe { (*cell).take() });
-        // SAFETY: as above.
+        // SAFETY: `&mut` shows that there is no other user of the cells.
         let outcome = kept.outcome.with_mut(|cell| unsafe { (*cell).take() });
         match (outcome, panic) {
             (Some(Outcome::Panicked(own)), _) => Outcome::Panicked(own),
             (_, Some(panic)) => Outcome::Panicked(panic),
-            (outcome, None) => outcome.expect("kept before the sender came home"),
+            (outcome, None) => outcome.expect("the sender stores its outcome before it arrives"),
         }
     }
 }

@@ -1,15 +1,13 @@
-//! `stopped_as_error(error)`: a stop becomes an error.
+//! `stopped_as_error(error)`: turns a stop into an error.
 
 use super::transform::{Transform, Transformed};
 use convoke_core::Outcome;
 
-/// Fails with `error` if the work was stopped.
+/// Fails with `error` if the work was stopped. Call `may_fail()` first on a sender that cannot fail.
 ///
 /// - *Completes with* the value or the error of the sender, or `error` if it was stopped; never as stopped.
-/// - *If dropped* before it was started, the sender and `error` are dropped.
+/// - *If dropped* before it starts, the sender and `error` are dropped.
 /// - *Runs on* the thread on which the sender before it completes.
-///
-/// A sender that cannot fail says `may_fail()` first.
 ///
 /// ```
 /// use convoke::sender::prelude::*;
@@ -19,7 +17,7 @@ use convoke_core::Outcome;
 /// ```
 pub type StoppedAsError<S, E> = Transformed<S, StopToError<E>>;
 
-/// Turns a stop into an error.
+/// The transformation of a stop into an error.
 #[derive(Clone, Debug)]
 pub struct StopToError<E>(pub(crate) E);
 

@@ -1,23 +1,25 @@
-//! `stopped_as_option()`: a stop becomes `None`.
+//! `stopped_as_option()`: turns a stop into `None`.
 
 use super::transform::{Transform, Transformed};
 use convoke_core::Outcome;
 
 /// Completes with an `Option`: a value becomes `Some`, a stop becomes `None`.
 ///
-/// - *Completes with* `Some` of the value, or `None` if it was stopped; never as stopped. The error passes through.
-/// - *If dropped* before it was started, the sender is dropped.
+/// - *Completes with* `Some` of the value, or `None` if it was stopped; never as stopped. The error passes
+///   through.
+/// - *If dropped* before it starts, the sender is dropped.
 /// - *Runs on* the thread on which the sender before it completes.
 ///
 /// ```
 /// use convoke::sender::prelude::*;
 ///
 /// assert_eq!(sync_wait(just(7).stopped_as_option()), Outcome::Value(Some(7)));
-/// assert_eq!(sync_wait(just_stopped::<u32>().stopped_as_option()), Outcome::Value(None));
+/// let stopped = just_stopped::<u32>().stopped_as_option();
+/// assert_eq!(sync_wait(stopped), Outcome::Value(None));
 /// ```
 pub type StoppedAsOption<S> = Transformed<S, StopAsNone>;
 
-/// Folds a stop into the value.
+/// The transformation of a stop into a value.
 #[derive(Clone, Copy, Debug)]
 pub struct StopAsNone;
 

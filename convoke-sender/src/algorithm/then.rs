@@ -6,7 +6,7 @@ use convoke_core::Outcome;
 /// Calls a function with the value; its result is the new value.
 ///
 /// - *Completes with* what `f` returns; error and stopped pass through. If `f` panics: panicked.
-/// - *If dropped* before it was started, `f` is dropped uncalled.
+/// - *If dropped* before it starts, `f` is dropped uncalled.
 /// - *Runs on* the thread on which the sender before it completes.
 ///
 /// ```
@@ -16,7 +16,7 @@ use convoke_core::Outcome;
 /// ```
 pub type Then<S, F> = Transformed<S, MapValue<F>>;
 
-/// Changes the value.
+/// The transformation of the value by a function.
 #[derive(Clone, Debug)]
 pub struct MapValue<F>(pub(crate) F);
 

@@ -1,22 +1,23 @@
-//! The sender behind all adaptors that merely transform an outcome: they say how, without unsafe; this file does the rest.
+//! The sender behind all adaptors that only transform an outcome. An adaptor implements [`Transform`],
+//! without `unsafe`; this file does the rest.
 
 #![allow(unsafe_code)]
 
-use super::boxed_turn::Enclosing;
+use super::trampoline::Enclosing;
 use crate::{Completes, Receiver, Sender};
 use convoke_core::{Env, ExecutorRef, Outcome, Panic};
 
-/// A function of an outcome. Implementing it takes no `unsafe`, and makes an adaptor: [`Transformed`].
+/// A function of an outcome. Implementing it needs no `unsafe`, and makes an adaptor: [`Transformed`].
 pub trait Transform<V, E>: Send {
-    /// The new value.
+    /// The type of the new value.
     type Value;
-    /// The new error.
+    /// The type of the new error.
     type Error;
-    /// Whether only a value becomes a value. Otherwise it is not known where values come from: errors and stops may come
-    /// home on other threads.
+    /// True if only a value becomes a value. If false, it is not known where values are completed, because
+    /// errors and stops may be completed on other threads.
     const ONLY_VALUES: bool = true;
 
-    /// The new outcome. If it panics, that is the outcome.
+    /// Returns the new outcome. If it panics, the panic is the outcome.
     fn apply(self, outcome: Outcome<V, E>) -> Outcome<Self::Value, Self::Error>;
 }
 
@@ -29,15 +30,15 @@ pub struct Transformed<S, T> {
 }
 
 impl<S: Sender, T: Transform<S::Value, S::Error>> Transformed<S, T> {
-    /// `sender`, with its outcome transformed.
+    /// Creates a sender whose outcome is that of `sender`, transformed.
     #[inline]
     pub fn new(sender: S, transform: T) -> Self {
         Self { sender, transform }
     }
 }
 
-// SAFETY: the operation is that of the sender, with a receiver that completes ours when it is completed itself, on the
-// spot: all that holds of the one holds of the other.
+// SAFETY: rules 1 to 3 of `Sender`: the operation is that of the sender, which keeps to them. Its receiver,
+// when it is completed, completes ours at once.
 #[diagnostic::do_not_recommend]
 unsafe impl<S: Sender, T: Transform<S::Value, S::Error>> Sender for Transformed<S, T> {
     type Value = T::Value;
@@ -58,7 +59,7 @@ unsafe impl<S: Sender, T: Transform<S::Value, S::Error>> Sender for Transformed<
     }
 }
 
-/// Between the sender and the receiver of its transformed outcome.
+/// The receiver of the sender: transforms the outcome and passes it on.
 #[derive(Debug)]
 pub struct TransformReceiver<R, T> {
     receiver: R,

@@ -1,13 +1,13 @@
-//! `transpose()`: splits a `Result` over the value and the error door.
+//! `transpose()`: turns a `Result` value into a value or an error.
 
 use super::transform::{Transform, Transformed};
 use convoke_core::{Never, Outcome};
 
-/// Splits a `Result` over the value and the error door: `Ok` is a value, `Err` an error. The way back is
+/// Turns a `Result` into a value or an error: `Ok` becomes the value, `Err` the error. The inverse is
 /// `into_result()`.
 ///
 /// - *Completes with* the value of `Ok` or the error of `Err`; stopped passes through.
-/// - *If dropped* before it was started, the sender is dropped.
+/// - *If dropped* before it starts, the sender is dropped.
 /// - *Runs on* the thread on which the sender before it completes.
 ///
 /// ```
@@ -18,7 +18,7 @@ use convoke_core::{Never, Outcome};
 /// ```
 pub type Transpose<S> = Transformed<S, ResultToDoors>;
 
-/// Splits a `Result` over two doors.
+/// The transformation of a `Result` into a value or an error.
 #[derive(Clone, Copy, Debug)]
 pub struct ResultToDoors;
 

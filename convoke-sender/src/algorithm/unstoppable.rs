@@ -7,13 +7,12 @@ use crate::{Completes, Receiver, Sender};
 use convoke_core::env::Changes;
 use convoke_core::{Env, ExecutorRef, StopToken};
 
-/// Runs the work in an environment that is never asked to stop, whatever happens around it.
+/// Runs the work in an environment that is never asked to stop. A stop of the surrounding work waits for this
+/// work to end: shield only work that is short and must be done.
 ///
 /// - *Completes with* the outcome of the sender.
-/// - *If dropped* before it was started, the sender is dropped.
-/// - *Runs on* the thread that starts it; the sender decides for itself.
-///
-/// Whoever stops the work around waits for it: shield what is short and must be done.
+/// - *If dropped* before it starts, the sender is dropped.
+/// - *Runs on* the thread that starts it, then on the executors of the sender.
 ///
 /// ```
 /// use convoke::sender::prelude::*;
@@ -42,7 +41,8 @@ impl<S: Sender> Scoped for Unstoppable<S> {
     }
 }
 
-// SAFETY: the child in `scoped` completes the receiver, and nothing else is done afterwards.
+// SAFETY: rules 1 and 2 of `Sender`: the work of `ScopedOperation` completes the receiver, and nothing is
+// done afterwards. Rule 3: `COMPLETES` is that of the work, whose executor is not changed.
 #[diagnostic::do_not_recommend]
 unsafe impl<S: Sender> Sender for Unstoppable<S> {
     type Value = S::Value;

@@ -3,11 +3,11 @@
 use super::transform::{Transform, Transformed};
 use convoke_core::{Never, Outcome};
 
-/// Calls a function with the error; its result is the value. What comes out cannot fail any more.
+/// Calls a function with the error; its result is the value. The result cannot fail any more.
 ///
-/// - *Completes with* the value, unchanged, or what `f` makes of the error; stopped passes through.
-///   If `f` panics: panicked.
-/// - *If dropped* before it was started, `f` is dropped uncalled.
+/// - *Completes with* the value, unchanged, or the value that `f` returns; stopped passes through. If `f`
+///   panics: panicked.
+/// - *If dropped* before it starts, `f` is dropped uncalled.
 /// - *Runs on* the thread on which the sender before it completes.
 ///
 /// ```
@@ -18,7 +18,7 @@ use convoke_core::{Never, Outcome};
 /// ```
 pub type UponError<S, F> = Transformed<S, ErrorToValue<F>>;
 
-/// Turns an error into a value.
+/// The transformation of an error into a value.
 #[derive(Clone, Debug)]
 pub struct ErrorToValue<F>(pub(crate) F);
 

@@ -5,18 +5,20 @@ use convoke_core::Outcome;
 
 /// Calls a function if the work was stopped; its result is the value.
 ///
-/// - *Completes with* the value or the error, unchanged, or what `f` returns. If `f` panics: panicked.
-/// - *If dropped* before it was started, `f` is dropped uncalled.
+/// - *Completes with* the value or the error, unchanged, or the value that `f` returns. If `f` panics:
+///   panicked.
+/// - *If dropped* before it starts, `f` is dropped uncalled.
 /// - *Runs on* the thread on which the sender before it completes.
 ///
 /// ```
 /// use convoke::sender::prelude::*;
 ///
-/// assert_eq!(sync_wait(just_stopped::<u32>().upon_stopped(|| 0)), Outcome::Value(0));
+/// let sender = just_stopped::<u32>().upon_stopped(|| 0);
+/// assert_eq!(sync_wait(sender), Outcome::Value(0));
 /// ```
 pub type UponStopped<S, F> = Transformed<S, StopToValue<F>>;
 
-/// Turns a stop into a value.
+/// The transformation of a stop into a value.
 #[derive(Clone, Debug)]
 pub struct StopToValue<F>(pub(crate) F);
 

@@ -1,4 +1,4 @@
-//! `when_all((a, b, …))`: all at once, all of their values.
+//! `when_all((a, b, …))`: runs senders concurrently and collects all of their values.
 
 #![allow(unsafe_code)]
 
@@ -12,18 +12,18 @@ use convoke_core::raw::sync::UnsafeCell;
 use convoke_core::raw::sync::atomic::{AtomicBool, Ordering};
 use convoke_core::{Never, Outcome, Panic, StopReason};
 
-/// Runs senders side by side and completes when all of them have. Takes a tuple of up to twelve senders, or a `Vec`
-/// of one type of sender.
+/// Runs senders concurrently and completes when all of them have. Takes a tuple of up to twelve senders, or a
+/// `Vec` of one type of sender. Use [`when_any`](super::when_any) to wait for the first value only.
 ///
-/// The first that fails, panics or is stopped stops the others; all are awaited nevertheless. The senders have the same
-/// error type: say `may_fail()` where one of them cannot fail. If none of them can, nobody is stopped by a neighbour,
-/// and no stop source is made.
+/// The first that fails, panics or is stopped stops the others; all are awaited nevertheless. The senders
+/// have the same error type: call `may_fail()` on one that cannot fail. If none of them can, none is stopped
+/// because of another, and no stop source is made.
 ///
-/// - *Completes with* the tuple of values, or the `Vec` of them, in the order of the senders. With the error or panic
-///   that came first, if there was one; else stopped, if one of them was stopped.
-/// - *If dropped* before it was started, the senders are dropped.
-/// - *Runs on* the threads on which its senders do, and completes on that of the last. Started one after another by the
-///   thread that starts it.
+/// - *Completes with* the tuple of values, or the `Vec` of them, in the order of the senders. With the error
+///   or panic that came first, if there was one; else stopped, if one of them was stopped.
+/// - *If dropped* before it starts, the senders are dropped.
+/// - *Runs on* the executors of its senders, and completes on the thread of the last one to complete. The
+///   thread that starts it starts them one after another.
 ///
 /// ```
 /// use convoke::sender::prelude::*;
@@ -31,7 +31,8 @@ use convoke_core::{Never, Outcome, Panic, StopReason};
 /// let both = when_all((just(1), just("one")));
 /// assert_eq!(sync_wait(both), Outcome::Value((1, "one")));
 ///
-/// let squares = when_all((1..=3_u32).map(|n| just(n).then(|n| n * n)).collect::<Vec<_>>());
+/// let square = |n: u32| just(n).then(|n| n * n);
+/// let squares = when_all((1..=3).map(square).collect::<Vec<_>>());
 /// assert_eq!(sync_wait(squares), Outcome::Value(vec![1, 4, 9]));
 /// ```
 pub fn when_all<T>(senders: T) -> WhenAll<T>
@@ -41,14 +42,15 @@ where
     WhenAll { senders }
 }
 
-/// See [`when_all()`].
+/// The sender of [`when_all()`].
 #[derive(Clone, Debug)]
 #[must_use = "a sender does nothing until it is started"]
 pub struct WhenAll<T> {
     pub(super) senders: T,
 }
 
-// SAFETY: `Gathering` completes the receiver when its last child is home, as the last thing it does.
+// SAFETY: rules 1 and 2 of `Sender`: `Gathering` completes the receiver last, when all children have
+// completed. Rule 3: `COMPLETES` is that of the group.
 #[diagnostic::do_not_recommend]
 unsafe impl<T> Sender for WhenAll<T>
 where
@@ -68,10 +70,11 @@ where
     }
 }
 
-/// What the children leave behind: the values, each in its own cell, and the failure that came first. A cell that is
-/// still empty when all are home, without a failure, is that of a child that was stopped.
+/// The stored outcomes of the children: the values, each in its own cell, and the first failure. If a cell is
+/// still empty when all children have completed, and there is no failure, its child was stopped.
 ///
-/// Whoever sets `failed` first writes `failure`; the last to come home reads it.
+/// 1. A cell of `values` belongs to its child until that has arrived.
+/// 2. The child that sets `failed` first writes `failure`; the last to arrive reads it.
 pub struct Kept<C, E> {
     pub(super) values: C,
     failed: AtomicBool,
@@ -91,20 +94,20 @@ impl<C, E> Kept<C, E> {
 
     #[cold]
     fn fail(&self, failure: Failure<E>) {
-        // Relaxed: whoever reads the failure has waited for all to come home.
+        // Relaxed: the reader of the failure has waited for all children to arrive.
         if !self.failed.swap(true, Ordering::Relaxed) {
-            // SAFETY: we set the flag, so the cell is ours until we are home.
+            // SAFETY: rule 2: this child set the flag, so the cell is its own until it arrives.
             self.failure.with_mut(|first| unsafe { *first = Some(failure) });
         } else {
-            // The first failure is the outcome, whatever the destructor of another does.
+            // The first failure is the outcome, even if the destructor of another one panics.
             drop(Panic::of_drop(failure));
         }
     }
 
-    /// The failure if there is one, else the values if they are complete, else stopped.
+    /// Returns the failure if there is one, else the values if they are complete, else stopped.
     #[inline]
     pub(super) fn outcome<V>(&mut self, values: impl FnOnce(&mut C) -> Option<V>) -> Outcome<V, E> {
-        // SAFETY: the borrow shows that nobody else uses the cell.
+        // SAFETY: `&mut` shows that there is no other user of the cell.
         match self.failure.with_mut(|first| unsafe { (*first).take() }) {
             Some(Failure::Error(error)) => Outcome::Error(error),
             Some(Failure::Panicked(panic)) => Outcome::Panicked(panic),
@@ -113,27 +116,27 @@ impl<C, E> Kept<C, E> {
     }
 }
 
-/// Room for a child's value.
+/// The cell for a child's value.
 pub type Room<V> = UnsafeCell<Option<V>>;
 
-/// Where a child puts its value: the address of its room in [`Kept`]. No other child has the same.
+/// The address of a child's cell in [`Kept`]. No other child has the same.
 pub struct Place<V>(NonNull<Room<V>>);
 
-// SAFETY: the room is its child's alone until the child is home, and a value that may be put there is `Send`.
+// SAFETY: rule 1 of `Kept`: the cell belongs to its child until that has arrived, and the value is `Send`.
 unsafe impl<V: Send> Send for Place<V> {}
 
 impl<V> Place<V> {
     #[inline]
-    pub(super) fn of(room: &Room<V>) -> Self {
-        Self(NonNull::from(room))
+    pub(super) fn of(cell: &Room<V>) -> Self {
+        Self(NonNull::from(cell))
     }
 }
 
-/// The value in a room, if there is one.
+/// Takes the value out of a cell, if there is one.
 #[inline]
-fn take<V>(room: &mut Room<V>) -> Option<V> {
-    // SAFETY: the borrow shows that nobody else uses the room.
-    room.with_mut(|value| unsafe { (*value).take() })
+fn take<V>(cell: &mut Room<V>) -> Option<V> {
+    // SAFETY: `&mut` shows that there is no other user of the cell.
+    cell.with_mut(|value| unsafe { (*value).take() })
 }
 
 impl<T, C, V, E> Accept<Place<V>, V, E> for WhenAll<T>
@@ -144,8 +147,9 @@ where
     fn accept(kept: &Kept<C, E>, place: Place<V>, outcome: Outcome<V, E>) -> Option<StopReason> {
         match outcome {
             Outcome::Value(value) => {
-                // SAFETY: the room lies in `kept`, which is alive, and is ours until we are home.
-                unsafe { place.0.as_ref().with_mut(|room| *room = Some(value)) };
+                // SAFETY: rule 1 of `Kept`: the cell is part of `kept`, which is alive, and belongs to this
+                // child.
+                unsafe { place.0.as_ref().with_mut(|cell| *cell = Some(value)) };
                 return None;
             }
             Outcome::Error(error) => kept.fail(Failure::Error(error)),
@@ -195,20 +199,21 @@ macro_rules! tuples {
             ) {
                 $(
                     let child = parent.child(Place::of(&kept.values.$at));
-                    // SAFETY: the caller's promise for all slots.
+                    // SAFETY: the caller promises that all slots are pinned, empty and not used otherwise.
                     unsafe { slots.$at.connect(|| self.senders.$at.connect(child)) };
                 )+
             }
 
             #[inline]
             unsafe fn start<R: Receiver<Self::Value, E>>(slots: &Self::Slots<R>) {
-                // SAFETY: the caller's promise for all slots.
+                // SAFETY: the caller promises that all slots were connected, and outlive their children and
+                // this call.
                 unsafe { $(Slot::start(NonNull::from(&slots.$at));)+ }
             }
 
             #[inline]
             fn outcome(kept: &mut Self::Kept) -> Outcome<Self::Value, E> {
-                kept.outcome(|rooms| Some(($(take(&mut rooms.$at)?,)+)))
+                kept.outcome(|cells| Some(($(take(&mut cells.$at)?,)+)))
             }
         }
     )+ };
@@ -332,10 +337,10 @@ mod tests {
 
     #[test]
     fn inline_children_after_a_failure_see_the_stop() {
-        let look = || read_env(|env: &Env| env.stop().reason()).may_fail::<&str>();
-        assert_eq!(Connected::new(when_all((look(), look()))).outcome(), Outcome::Value((None, None)));
+        let reason = || read_env(|env: &Env| env.stop().reason()).may_fail::<&str>();
+        assert_eq!(Connected::new(when_all((reason(), reason()))).outcome(), Outcome::Value((None, None)));
         let seen = std::sync::Mutex::new(None);
-        let last = look().then(|reason| *seen.lock().unwrap() = reason);
+        let last = reason().then(|reason| *seen.lock().unwrap() = reason);
         let sender = when_all((just_error::<u8, _>("e"), last));
         assert_eq!(Connected::new(sender).outcome(), Outcome::Error("e"));
         assert_eq!(seen.into_inner().unwrap(), Some(StopReason::Sibling));

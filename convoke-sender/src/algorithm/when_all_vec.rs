@@ -1,4 +1,5 @@
-//! `when_all(vec)`: as many children as the vector holds. One allocation for their operations, one for their values.
+//! `when_all(vec)`: one child per element of the vector. One allocation for their operations, one for their
+//! values.
 
 #![allow(unsafe_code)]
 
@@ -41,22 +42,24 @@ where
         kept: &Self::Kept,
         parent: Parent<Self, R>,
     ) {
-        for ((sender, slot), room) in self.senders.into_iter().zip(slots).zip(&kept.values) {
-            // SAFETY: the caller's promise for all slots.
-            unsafe { slot.connect(|| sender.connect(parent.child(Place::of(room)))) };
+        for ((sender, slot), cell) in self.senders.into_iter().zip(slots).zip(&kept.values) {
+            // SAFETY: the caller promises that all slots are pinned, empty and not used otherwise.
+            unsafe { slot.connect(|| sender.connect(parent.child(Place::of(cell)))) };
         }
     }
 
     unsafe fn start<R: Receiver<Self::Value, S::Error>>(slots: &Self::Slots<R>) {
         for slot in slots {
-            // SAFETY: the caller's promise for all slots.
+            // SAFETY: the caller promises that all slots were connected, and outlive their children and this
+            // call.
             unsafe { Slot::start(NonNull::from(slot)) };
         }
     }
 
     fn outcome(kept: &mut Self::Kept) -> Outcome<Self::Value, S::Error> {
-        // The standard library collects in place here: the rooms' allocation becomes that of the values.
-        kept.outcome(|rooms| core::mem::take(rooms).into_iter().map(UnsafeCell::into_inner).collect())
+        // The standard library collects in place here: the allocation of the cells becomes that of the
+        // values.
+        kept.outcome(|cells| core::mem::take(cells).into_iter().map(UnsafeCell::into_inner).collect())
     }
 }
 
@@ -77,8 +80,8 @@ mod tests {
         );
         let gates = [Door::new(), Door::new(), Door::new()];
         let running = Connected::new(when_all(gates.iter().map(Gate::sender).collect::<Vec<_>>())).start();
-        for place in [2, 0, 1] {
-            gates[place].complete(Outcome::Value(place as i32));
+        for index in [2, 0, 1] {
+            gates[index].complete(Outcome::Value(index as i32));
         }
         assert_eq!(running.outcome(), Outcome::Value(vec![0, 1, 2]));
     }

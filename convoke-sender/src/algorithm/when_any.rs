@@ -1,4 +1,4 @@
-//! `when_any((a, b, …))`: all at once, the first value wins.
+//! `when_any((a, b, …))`: runs senders concurrently, and the first value wins.
 
 #![allow(unsafe_code)]
 
@@ -10,18 +10,19 @@ use convoke_core::raw::Slot;
 use convoke_core::raw::sync::Mutex;
 use convoke_core::{Outcome, Panic, StopReason};
 
-/// Runs senders side by side until one of them has a value. Takes a tuple of up to twelve senders with the same value
-/// and error types, or a `Vec` of one type of sender.
+/// Runs senders concurrently until one of them has a value. Takes a tuple of up to twelve senders with the
+/// same value and error types, or a `Vec` of one type of sender. Use [`when_all`](super::when_all) to wait
+/// for all values.
 ///
-/// The first value wins. The others are asked to stop and awaited; what they still complete with is dropped. An error
-/// does not end the race: the others may still have a value.
+/// The first value wins. The others are asked to stop and awaited; their outcomes are dropped. An error does
+/// not end the race: the others may still have a value.
 ///
-/// - *Completes with* the value that came first. If there was none: with the error that came last, and if there was no
-///   error either, stopped; so does an empty `Vec`. A panic of any sender stops the others and is the outcome, even
-///   beside a value: a panic is never lost.
-/// - *If dropped* before it was started, the senders are dropped.
-/// - *Runs on* the threads on which its senders do, and completes on that of the last. Started one after another by the
-///   thread that starts it.
+/// - *Completes with* the value that came first. If there was none: with the error that came last, and if
+///   there was no error either, stopped; an empty `Vec` is stopped too. A panic of any sender stops the
+///   others and is the outcome, even if there is a value: a panic is never lost.
+/// - *If dropped* before it starts, the senders are dropped.
+/// - *Runs on* the executors of its senders, and completes on the thread of the last one to complete. The
+///   thread that starts it starts them one after another.
 ///
 /// ```
 /// use convoke::sender::prelude::*;
@@ -39,14 +40,15 @@ where
     WhenAny { senders }
 }
 
-/// See [`when_any()`].
+/// The sender of [`when_any()`].
 #[derive(Clone, Debug)]
 #[must_use = "a sender does nothing until it is started"]
 pub struct WhenAny<T> {
     senders: T,
 }
 
-// SAFETY: `Gathering` completes the receiver when its last child is home, as the last thing it does.
+// SAFETY: rules 1 and 2 of `Sender`: `Gathering` completes the receiver last, when all children have
+// completed. Rule 3: `COMPLETES` is that of the group.
 #[diagnostic::do_not_recommend]
 unsafe impl<T> Sender for WhenAny<T>
 where
@@ -66,7 +68,7 @@ where
     }
 }
 
-/// The state of the race.
+/// The stored outcomes of the race.
 #[derive(Debug)]
 pub struct Kept<V, E>(Mutex<Ends<V, E>>);
 
@@ -83,9 +85,9 @@ impl<V, E> Kept<V, E> {
         Self(Mutex::new(Ends { value: None, error: None, panic: None }))
     }
 
-    /// Keeps an outcome, and says whether it ends the race. What is of no use is handed back: it is dropped outside
-    /// the lock, for it is the program's code that runs then.
-    fn keep(&self, outcome: Outcome<V, E>) -> (Option<StopReason>, Option<Outcome<V, E>>) {
+    /// Stores an outcome, and returns the reason to stop the others if it ends the race. An outcome that is
+    /// not needed is returned: the caller drops it outside the lock, because that runs code of the program.
+    fn store(&self, outcome: Outcome<V, E>) -> (Option<StopReason>, Option<Outcome<V, E>>) {
         let mut ends = self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         match outcome {
             Outcome::Value(value) if ends.value.is_none() => {
@@ -105,7 +107,7 @@ impl<V, E> Kept<V, E> {
         let ends = self.0.get_mut().unwrap_or_else(|poisoned| poisoned.into_inner());
         match (ends.panic.take(), ends.value.take(), ends.error.take()) {
             (Some(panic), value, error) => {
-                // By hand: a destructor that panics while a function returns leaks what it returns.
+                // Dropped by hand: if a destructor panics while a function returns, the return value leaks.
                 drop(Panic::of_drop((value, error)));
                 Outcome::Panicked(panic)
             }
@@ -116,7 +118,7 @@ impl<V, E> Kept<V, E> {
     }
 }
 
-/// The place of a child: they are all alike.
+/// The index of a child: all are alike.
 #[derive(Debug)]
 pub struct Runner;
 
@@ -126,10 +128,10 @@ where
 {
     #[inline]
     fn accept(kept: &Kept<V, E>, _: Runner, outcome: Outcome<V, E>) -> Option<StopReason> {
-        let (stop, useless) = kept.keep(outcome);
+        let (stop, useless) = kept.store(outcome);
         match Panic::of_drop(useless) {
             None => stop,
-            Some(panic) => stop.or(kept.keep(Outcome::Panicked(panic)).0),
+            Some(panic) => stop.or(kept.store(Outcome::Panicked(panic)).0),
         }
     }
 }
@@ -171,13 +173,14 @@ macro_rules! tuples {
                 _: &Kept<V, E>,
                 parent: Parent<Self, R>,
             ) {
-                // SAFETY: the caller's promise for all slots.
+                // SAFETY: the caller promises that all slots are pinned, empty and not used otherwise.
                 unsafe { $(slots.$at.connect(|| self.senders.$at.connect(parent.child(Runner)));)+ }
             }
 
             #[inline]
             unsafe fn start<R: Receiver<V, E>>(slots: &Self::Slots<R>) {
-                // SAFETY: the caller's promise for all slots.
+                // SAFETY: the caller promises that all slots were connected, and outlive their children and
+                // this call.
                 unsafe { $(Slot::start(NonNull::from(&slots.$at));)+ }
             }
 
@@ -234,14 +237,15 @@ where
         parent: Parent<Self, R>,
     ) {
         for (sender, slot) in self.senders.into_iter().zip(slots) {
-            // SAFETY: the caller's promise for all slots.
+            // SAFETY: the caller promises that all slots are pinned, empty and not used otherwise.
             unsafe { slot.connect(|| sender.connect(parent.child(Runner))) };
         }
     }
 
     unsafe fn start<R: Receiver<S::Value, S::Error>>(slots: &Self::Slots<R>) {
         for slot in slots {
-            // SAFETY: the caller's promise for all slots.
+            // SAFETY: the caller promises that all slots were connected, and outlive their children and this
+            // call.
             unsafe { Slot::start(NonNull::from(slot)) };
         }
     }
@@ -258,7 +262,7 @@ mod tests {
 
     type Door = Gate<i32, &'static str>;
 
-    /// Runs two that do not hear a stop request, and completes them in this order.
+    /// Runs two senders that ignore stop requests, and completes them in this order.
     fn run(outcomes: [Outcome<i32, &'static str>; 2]) -> Outcome<i32, &'static str> {
         let gates = [Door::new(), Door::new()];
         let running = Connected::new(when_any((gates[0].deaf(), gates[1].deaf()))).start();

@@ -1,4 +1,4 @@
-//! `with_env(f)`: runs the work in an environment changed by a function.
+//! `with_env(f)`: runs the work in an environment that a function computes.
 
 #![allow(unsafe_code)]
 
@@ -7,13 +7,13 @@ use crate::{Completes, Receiver, Sender};
 use convoke_core::Env;
 use convoke_core::env::Changes;
 
-/// Runs the work in an environment that differs from the one around it by what a function says. The function is called
-/// at the start and sees the environment around.
+/// Runs the work in an environment that differs from the surrounding one by the changes that a function
+/// returns. The function is called at the start, with the surrounding environment.
 ///
-/// - *Completes with* the outcome of the sender. If `f` panics: panicked, and the sender was not started.
-/// - *If dropped* before it was started, `f` is dropped uncalled.
-/// - *Runs on* the thread that starts it; the sender decides for itself. A change of the executor moves nothing: it is
-///   what the sender is told. To move work, see `starts_on`.
+/// - *Completes with* the outcome of the sender. If `f` panics: panicked, and the sender is not started.
+/// - *If dropped* before it starts, `f` is dropped uncalled.
+/// - *Runs on* the thread that starts it, then on the executors of the sender. A change of the executor moves
+///   nothing: the sender only sees another one in its environment. Use `starts_on` to move work.
 ///
 /// ```
 /// use convoke::env::{Changes, Local};
@@ -21,8 +21,10 @@ use convoke_core::env::Changes;
 ///
 /// static DEPTH: Local<u32> = Local::inherited("depth");
 ///
-/// let deeper = |env: &Env| Changes::new().local(&DEPTH, env.local(&DEPTH).map_or(1, |depth| depth + 1));
-/// let sender = read_env(|env| env.local(&DEPTH).copied()).with_env(deeper).with_env(deeper);
+/// let depth = |env: &Env| env.local(&DEPTH).copied().unwrap_or(0);
+/// let deeper = |env: &Env| Changes::new().local(&DEPTH, depth(env) + 1);
+/// let sender = read_env(|env| env.local(&DEPTH).copied());
+/// let sender = sender.with_env(deeper).with_env(deeper);
 /// assert_eq!(sync_wait(sender), Outcome::Value(Some(2)));
 /// ```
 #[derive(Clone, Debug)]
@@ -51,7 +53,8 @@ where
     }
 }
 
-// SAFETY: the child in `scoped` completes the receiver, and nothing else is done afterwards.
+// SAFETY: rules 1 and 2 of `Sender`: the work of `ScopedOperation` completes the receiver, and nothing is
+// done afterwards. Rule 3: `COMPLETES` assumes that the work runs with another executor.
 #[diagnostic::do_not_recommend]
 unsafe impl<S, F> Sender for WithEnv<S, F>
 where

@@ -1,4 +1,4 @@
-//! `within(enter, work, exit)`: a resource that is opened before the work and closed after it, on every exit.
+//! `within(enter, work, exit)`: opens a resource before the work and closes it after the work, on every exit.
 
 #![allow(unsafe_code)]
 
@@ -12,18 +12,19 @@ use super::map_error::MapError;
 use crate::{Completes, Receiver, Sender};
 use convoke_core::{Never, Outcome};
 
-/// A sender that runs `enter` to get a resource, then the sender that `work` makes with it, then the one that `exit`
-/// makes with it: on every exit of the work, and shielded from stop requests.
+/// Makes a sender that runs `enter` to get a resource, then the sender that `work` makes from it, then the
+/// one that `exit` makes from it. The exit runs whatever the outcome of the work is, and is shielded from
+/// stop requests.
 ///
-/// - *Completes with* the outcome of the work. If `enter` ends with anything but a value, that is the outcome and
-///   nothing else runs. If `work` panics: panicked, after the exit has run. If the exit panics: panicked, unless the work
-///   has panicked; then the second panic is printed.
-/// - *If dropped* before it was started, nothing runs.
-/// - *Runs on* the thread that starts it; the three decide for themselves, and each starts where the one before it has
-///   completed.
+/// The resource is shared by an `Arc`, one allocation: the work may hold its handle for longer than the exit
+/// runs, so a reference would not be sound. Close the resource in `exit`, not in its destructor.
 ///
-/// The resource is shared by an `Arc`, one allocation: the work may hold on to its handle for longer than the exit
-/// takes, so a mere reference would not be sound. Whatever must be done at the end is done by `exit`.
+/// - *Completes with* the outcome of the work. If `enter` ends with anything but a value, that is the outcome
+///   and nothing else runs. If `work` panics: panicked, after the exit has run. If the exit panics: panicked,
+///   unless the work has panicked; then the second panic is printed.
+/// - *If dropped* before it starts, nothing runs.
+/// - *Runs on* the thread that starts it, then on the executors of the three; each starts on the thread on
+///   which the one before it completes.
 ///
 /// ```
 /// use std::sync::Mutex;
@@ -53,7 +54,7 @@ where
     Within { enter, work, exit }
 }
 
-/// See [`within()`].
+/// The sender of [`within()`].
 #[derive(Clone, Debug)]
 #[must_use = "a sender does nothing until it is started"]
 pub struct Within<S, W, X> {
@@ -62,7 +63,8 @@ pub struct Within<S, W, X> {
     exit: X,
 }
 
-// SAFETY: `Sequential` gives the receiver to its second child, or completes it, as the last thing it does.
+// SAFETY: rules 1 and 2 of `Sender`: `Sequential` completes the receiver last, or hands it to its second
+// child. Rule 3: `COMPLETES` combines those of all three senders.
 #[diagnostic::do_not_recommend]
 unsafe impl<S, T, E, W, N, X, C> Sender for Within<S, W, X>
 where
@@ -86,11 +88,11 @@ where
     }
 }
 
-/// A sender that `f` makes, when it is started, with its handle to what is shared: so a panic of `f` is the outcome of
-/// that sender, and not of what is around it.
+/// A sender that `f` makes, when it starts, from its handle to the shared value: so a panic of `f` is the
+/// outcome of that sender only.
 pub type With<T, E, F> = LetValue<MapError<Just<Arc<T>>, fn(Never) -> E>, F>;
 
-/// Goes on from having the resource.
+/// The continuation of `within`: from the resource.
 #[derive(Debug)]
 pub struct OnEntered<W, X> {
     work: W,

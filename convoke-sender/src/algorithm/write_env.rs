@@ -7,12 +7,12 @@ use crate::{Completes, Receiver, Sender};
 use convoke_core::env::Changes;
 use convoke_core::{Env, ExecutorRef};
 
-/// Runs the work in an environment that differs from the one around it by `changes`.
+/// Runs the work in an environment that differs from the surrounding one by `changes`.
 ///
 /// - *Completes with* the outcome of the sender.
-/// - *If dropped* before it was started, the sender and the changes are dropped.
-/// - *Runs on* the thread that starts it; the sender decides for itself. A change of the executor moves nothing: it is
-///   what the sender is told. To move work, see `starts_on`.
+/// - *If dropped* before it starts, the sender and the changes are dropped.
+/// - *Runs on* the thread that starts it, then on the executors of the sender. A change of the executor moves
+///   nothing: the sender only sees another one in its environment. Use `starts_on` to move work.
 ///
 /// ```
 /// use convoke::env::{Changes, Local};
@@ -20,7 +20,8 @@ use convoke_core::{Env, ExecutorRef};
 ///
 /// static TENANT: Local<&str> = Local::inherited("tenant");
 ///
-/// let sender = read_env(|env| env.local(&TENANT).copied()).write_env(Changes::new().local(&TENANT, "blue"));
+/// let blue = Changes::new().local(&TENANT, "blue");
+/// let sender = read_env(|env| env.local(&TENANT).copied()).write_env(blue);
 /// assert_eq!(sync_wait(sender), Outcome::Value(Some("blue")));
 /// ```
 #[derive(Debug)]
@@ -45,7 +46,8 @@ impl<S: Sender> Scoped for WriteEnv<S> {
     }
 }
 
-// SAFETY: the child in `scoped` completes the receiver, and nothing else is done afterwards.
+// SAFETY: rules 1 and 2 of `Sender`: the work of `ScopedOperation` completes the receiver, and nothing is
+// done afterwards. Rule 3: `COMPLETES` assumes that the work runs with another executor.
 #[diagnostic::do_not_recommend]
 unsafe impl<S: Sender> Sender for WriteEnv<S> {
     type Value = S::Value;
@@ -60,7 +62,7 @@ unsafe impl<S: Sender> Sender for WriteEnv<S> {
 
     fn completes_on(&self, env: &Env) -> Option<ExecutorRef> {
         match self.changes.new_executor() {
-            // Inline is on the thread that starts it, whatever the sender is told.
+            // Inline work completes on the thread that starts it, whatever executor the sender sees.
             Some(told) if !S::COMPLETES.is_inline() => {
                 self.sender.completes_on(&env.with(Changes::new().executor(told.clone())))
             }
@@ -92,8 +94,9 @@ mod tests {
 
     #[test]
     fn the_sender_sees_the_changes_and_the_work_after_it_does_not() {
-        let look = || read_env(|env| env.local(&TENANT).copied());
-        let sender = look().write_env(blue()).let_value(|inside| look().then(move |after| (inside, after)));
+        let tenant = || read_env(|env| env.local(&TENANT).copied());
+        let sender =
+            tenant().write_env(blue()).let_value(|inside| tenant().then(move |after| (inside, after)));
         assert_eq!(Connected::new(sender).outcome(), Outcome::Value((Some("blue"), None)));
     }
 

@@ -1,4 +1,5 @@
-//! Awaiting what completes inline: the operation lives on the stack of the poll, and needs neither memory nor a meeting.
+//! Awaiting work that completes inline: the operation lives on the stack of the poll, and needs neither
+//! memory nor a rendezvous.
 
 #![allow(unsafe_code)]
 
@@ -13,32 +14,32 @@ use convoke_core::raw::Operation;
 use convoke_core::raw::abort_on_unwind;
 use convoke_core::{Env, Outcome};
 
-/// Runs it, here and now.
+/// Runs the sender on the calling thread and returns its outcome.
 #[inline(always)]
 pub(super) fn run<S: Sender>(sender: S) -> OutcomeOf<S> {
     let outcome = Cell::new(None);
     {
         let receiver = InlineReceiver { outcome: NonNull::from(&outcome) };
         let mut operation = abort_on_unwind(|| sender.connect(receiver));
-        // SAFETY: the operation stays on this stack until it has completed, which it has when `start` returns: `COMPLETES`
-        // is `Inline`, and rule 3 of `Sender` makes that true. It is started once.
+        // SAFETY: the operation stays on this stack until it has completed. That is the case when `start`
+        // returns: `COMPLETES` is `Inline`, and rule 3 of `Sender` makes that true. It is started once.
         abort_on_unwind(|| unsafe { Pin::new_unchecked(&mut operation).start() });
     }
-    outcome.take().expect("what says that it completes inline has completed")
+    outcome.take().expect("a sender whose `COMPLETES` is `Inline` has completed when `start` returns")
 }
 
 struct InlineReceiver<V, E> {
     outcome: NonNull<Cell<Option<Outcome<V, E>>>>,
 }
 
-// SAFETY: it is completed before `start` returns, on the thread that started it: rule 3 of `Sender`. It does not leave
-// that thread, though `Receiver` asks for it by type.
+// SAFETY: rule 3 of `Sender`: it is completed before `start` returns, on the thread that called `start`. It
+// does not leave that thread, although `Receiver` requires `Send`.
 unsafe impl<V, E> Send for InlineReceiver<V, E> {}
 
 impl<V, E> Receiver<V, E> for InlineReceiver<V, E> {
     #[inline]
     fn complete(self, outcome: Outcome<V, E>) {
-        // SAFETY: the cell is on the stack of `run`, which waits for us.
+        // SAFETY: the cell is on the stack of `run`, which returns after this call.
         unsafe { self.outcome.as_ref() }.set(Some(outcome));
     }
 
@@ -47,12 +48,13 @@ impl<V, E> Receiver<V, E> for InlineReceiver<V, E> {
             Some(frame) => ptr::from_ref(frame.env()),
             None => ptr::from_ref(outside_all_tasks()),
         });
-        // SAFETY: the owner of the frame, and its environment, outlive the poll that we are completed in.
+        // SAFETY: the owner of the frame, and its environment, outlive the poll in which this receiver is
+        // completed.
         unsafe { &*env }
     }
 }
 
-/// Work that completes inline can be awaited anywhere; this is where it then runs.
+/// Returns the environment of inline work that is awaited outside of any task.
 fn outside_all_tasks() -> &'static Env {
     static ENV: OnceLock<Env> = OnceLock::new();
     ENV.get_or_init(Env::new)

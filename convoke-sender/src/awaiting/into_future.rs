@@ -1,5 +1,5 @@
-//! `IntoFuture` for every sender. A blanket `impl` is not allowed to us, the trait being the standard library's; so each type
-//! is named once, here or, for senders of other crates, beside them.
+//! `IntoFuture` for every sender. The orphan rule forbids a blanket `impl`; so each type is listed once, here
+//! or, for senders of other crates, beside them.
 
 use crate::algorithm::{
     affine_on::AffineOn,
@@ -40,8 +40,8 @@ use crate::algorithm::{
     write_env::WriteEnv,
 };
 
-/// Makes senders awaitable: `awaitable!([S, F] MySender<S, F>);` implements `IntoFuture` for `MySender<S, F>` wherever that is a
-/// `'static` sender whose outcome may be sent between threads.
+/// Makes senders awaitable: `awaitable!([S, F] MySender<S, F>);` implements `IntoFuture` for `MySender<S, F>`
+/// wherever that is a `'static` sender whose outcome is `Send`.
 #[macro_export]
 macro_rules! awaitable {
     ($([$($generic:ident $(: $bound:path)?),*] $sender:ty),+ $(,)?) => {$(

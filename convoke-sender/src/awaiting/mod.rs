@@ -1,4 +1,9 @@
-//! Awaiting a sender in an `async fn`: in place if it completes inline, else as an operation that the task adopts.
+//! Awaiting a sender in an `async fn`.
+//!
+//! The first poll starts the sender, on the thread of the task. There are three ways, from the cheapest: a
+//! sender whose type says `Inline` runs on the stack of that poll (`inline`); one that only yields re-queues
+//! the task itself; any other becomes an operation that the task adopts (`Adopted`), which wakes the task
+//! when it completes. `into_future` implements `IntoFuture` for the senders of this crate.
 
 #![allow(unsafe_code)]
 
@@ -25,43 +30,45 @@ type Running<S> = Adopted<
     <S as Sender>::Operation<AdoptedReceiver<<S as Sender>::Value, <S as Sender>::Error>>,
 >;
 
-/// The future of a sender: what `sender.await` makes. Generic code makes it with [`Sender::into_awaited`].
+/// The future of a sender: `sender.await` makes it. Generic code makes it with [`Sender::into_awaited`].
 ///
-/// - *Completes with* the value, or with a `Result` if the sender can fail. If the work was stopped, the function that
-///   awaits is not resumed: it unwinds, and `catch_stopped` or the task above it hears of it.
-///   If the work panicked, the panic goes on here.
-/// - *If dropped* while the work runs, the work is asked to stop, and the task does not end before it has.
-/// - *Runs on* the executor of the task that awaits, wherever the work completes. Work that completes at once, or
-///   there, costs no hop; work whose type says that it completes inline needs no memory.
-/// - *Panics* if it is polled outside a task, unless the work completes inline; and if it is polled again after it has
-///   returned its result.
+/// - *Completes with* the value, or with a `Result` if the sender can fail. If the work was stopped, the
+///   function that awaits is not resumed: it unwinds to `catch_stopped`, or to the task above it. If the work
+///   panicked, the panic continues here.
+/// - *If dropped* while the work runs, the work is asked to stop, and the task does not end before the work
+///   has.
+/// - *Runs on* the executor of the awaiting task, wherever the work completes. Work that completes at once,
+///   or on that executor, costs no hop; work whose type says that it completes inline needs no memory.
+/// - *Panics* if it is polled outside a task, unless the work completes inline; and if it is polled again
+///   after it has returned its result.
 #[must_use = "futures do nothing until they are awaited"]
 pub struct Awaited<S: Sender> {
     stage: Stage<S>,
-    place: &'static Location<'static>,
+    location: &'static Location<'static>,
     watch: StopWatch,
 }
 
 enum Stage<S: Sender> {
     New(S),
-    /// The task is at the back of its queue.
+    /// The task went to the back of its queue; this is the outcome after that.
     Yielded(OutcomeOf<S>),
     Running(Running<S>),
-    /// Polled no more: it has returned its result, or panicked.
+    /// It has returned its result, or panicked, and must not be polled again.
     Finished,
-    /// It has ended by the stopped door.
+    /// It was stopped.
     Stopped,
 }
 
-// Nothing in here is pinned: the sender is moved out before it is connected, and the operation lives elsewhere.
+// Nothing in here is pinned: the sender is moved out before it is connected, and the operation is allocated
+// separately.
 impl<S: Sender> Unpin for Awaited<S> {}
 
 impl<S: Sender> Awaited<S> {
-    /// The future of this sender.
+    /// Creates the future of `sender`.
     #[inline]
     #[track_caller]
     pub fn new(sender: S) -> Self {
-        Self { stage: Stage::New(sender), place: Location::caller(), watch: StopWatch::new() }
+        Self { stage: Stage::New(sender), location: Location::caller(), watch: StopWatch::new() }
     }
 }
 
@@ -75,7 +82,7 @@ impl<S: Sender<Value: Send, Error: Send> + 'static> Awaited<S> {
             let frame = frame?;
             let outcome = sender.as_yield(frame.operation_owner().env())?;
             frame.is_own_waker(cx.waker()).then(|| {
-                frame.waits_at(self.place);
+                frame.waits_at(self.location);
                 outcome
             })
         });
@@ -84,18 +91,23 @@ impl<S: Sender<Value: Send, Error: Send> + 'static> Awaited<S> {
             cx.waker().wake_by_ref();
             return None;
         }
-        // SAFETY: rules 1 and 2 of `Sender`: the receiver is completed once, and nothing uses the operation afterwards.
-        self.go_on(cx, |frame| unsafe { Running::<S>::start(|receiver| sender.connect(receiver), frame, cx) })
+        // SAFETY: rules 1 and 2 of `Sender`: the receiver is completed once, and nothing uses the operation
+        // afterwards.
+        self.step_operation(cx, |frame| unsafe {
+            Running::<S>::start(|receiver| sender.connect(receiver), frame, cx)
+        })
     }
 
-    /// The task has been at the back of its queue.
+    /// Returns the outcome after the task was at the back of its queue: stopped if a stop was requested
+    /// meanwhile.
     fn after_yield(outcome: OutcomeOf<S>) -> OutcomeOf<S> {
         let asked = Frame::current(|frame| frame.is_some_and(Frame::is_asked_to_stop));
         if asked { Outcome::Stopped } else { outcome }
     }
 
-    /// The outcome, or the stage in which we wait for it.
-    fn go_on(
+    /// Takes one step of the adopted operation: returns the outcome, or sets the stage in which it is
+    /// awaited.
+    fn step_operation(
         &mut self,
         cx: &Context<'_>,
         step: impl FnOnce(&Frame<'_>) -> Result<OutcomeOf<S>, Running<S>>,
@@ -106,7 +118,7 @@ impl<S: Sender<Value: Send, Error: Send> + 'static> Awaited<S> {
                 Ok(outcome) => Some(outcome),
                 Err(running) => {
                     self.stage = Stage::Running(running);
-                    frame.waits_at(self.place);
+                    frame.waits_at(self.location);
                     self.watch.watch(frame, cx);
                     None
                 }
@@ -123,8 +135,8 @@ impl<S: Sender<Value: Send, Error: AwaitError + Send> + 'static> Future for Awai
         let outcome = match core::mem::replace(&mut self.stage, Stage::Finished) {
             Stage::New(sender) => self.start(sender, cx),
             Stage::Yielded(outcome) => Some(Self::after_yield(outcome)),
-            Stage::Running(running) => self.go_on(cx, |frame| running.poll(frame, cx)),
-            Stage::Finished => polled_again("the sender", self.place),
+            Stage::Running(running) => self.step_operation(cx, |frame| running.poll(frame, cx)),
+            Stage::Finished => polled_again("the sender", self.location),
             Stage::Stopped => Some(Outcome::Stopped),
         };
         match outcome {
@@ -149,6 +161,6 @@ impl<S: Sender> fmt::Debug for Awaited<S> {
             Stage::Finished => "finished",
             Stage::Stopped => "stopped",
         };
-        f.debug_struct("Awaited").field("stage", &stage).field("at", &self.place).finish()
+        f.debug_struct("Awaited").field("stage", &stage).field("at", &self.location).finish()
     }
 }

@@ -1,4 +1,4 @@
-//! `drain`: waits until nobody is in a scope, and closes nothing.
+//! `drain`: waits until a scope is empty, and leaves it open.
 
 #![allow(unsafe_code)]
 
@@ -18,7 +18,7 @@ use convoke_core::{Never, Outcome, StopReason};
 use super::shared::Shared;
 use super::state::{AfterWait, Waiter};
 
-/// See [`drain`](super::CountingScope::drain).
+/// The sender of [`drain`](super::CountingScope::drain).
 #[must_use = "a sender does nothing until it is started"]
 pub struct Drain {
     shared: Arc<Shared>,
@@ -30,8 +30,9 @@ impl Drain {
     }
 }
 
-// SAFETY: the second to come to the meeting completes the receiver, as the last thing he does: `start`, or the runnable,
-// which is posted to the executor of the environment.
+// SAFETY: rules 1 and 2 of `Sender`: the second to arrive at the rendezvous completes the receiver last; the
+// callback is removed by then. Rule 3: the second is `start`, or the runnable, which is posted to the
+// executor of the environment.
 #[diagnostic::do_not_recommend]
 unsafe impl Sender for Drain {
     type Value = ();
@@ -45,7 +46,7 @@ unsafe impl Sender for Drain {
             parts: UnsafeCell::new(Some((self.shared, receiver))),
             callback: UnsafeCell::new(None),
             stopped: Cell::new(false),
-            met: Handshake::new(),
+            rendezvous: Handshake::new(),
             _pinned: PhantomPinned,
         }
     }
@@ -55,11 +56,12 @@ crate::awaitable!([] Drain);
 
 /// The operation of [`Drain`].
 ///
-/// 1. Whoever takes the waiter out of the scope's state, the last to leave or a stop request, wakes it; the request
-///    writes `stopped` before. Nobody else touches that until the runnable is called.
-/// 2. The runnable comes to the meeting, and `start` comes there too when it is done. The second is alone with
-///    everything.
-/// 3. Before that, `parts` and `callback` are used by `start` alone.
+/// 1. The thread that removes the waiter from the scope's state wakes it: the last work to leave, or a stop
+///    request. The stop request writes `stopped` before that. Nothing else touches `stopped` until the
+///    runnable is called.
+/// 2. The runnable arrives at the rendezvous, and `start` arrives there too, as its last step. The second to
+///    arrive is the only user of everything.
+/// 3. Before that, only `start` uses `parts` and `callback`.
 #[repr(C)]
 pub struct DrainOperation<R> {
     // First, so that a pointer to it is a pointer to the operation.
@@ -67,35 +69,39 @@ pub struct DrainOperation<R> {
     parts: UnsafeCell<Option<(Arc<Shared>, R)>>,
     callback: UnsafeCell<Option<RawCallback<Withdraw>>>,
     stopped: Cell<bool>,
-    met: Handshake,
+    rendezvous: Handshake,
     _pinned: PhantomPinned,
 }
 
-// SAFETY: the rules give each part to one thread at a time.
+// SAFETY: rules 1 to 3 give each part to one thread at a time.
 unsafe impl<R: Send> Sync for DrainOperation<R> {}
 
 impl<R: Receiver<(), Never>> DrainOperation<R> {
+    /// Arrives at the rendezvous, for the runnable.
+    ///
     /// # Safety
     /// Called once, with the header of a live operation, by its runnable.
     unsafe fn call(header: NonNull<Header>, call: Call) {
         let this = header.cast::<Self>();
-        // SAFETY: the header is the first field of the operation (`repr(C)`), which is alive until the meeting is over;
-        // rule 1.
+        // SAFETY: the header is the first field of the operation (`repr(C)`), which is alive until both have
+        // arrived. Rule 1: `stopped` belongs to the runnable now.
         unsafe {
             if call == Call::Stop {
                 this.as_ref().stopped.set(true);
             }
-            Self::meet(this);
+            Self::arrive(this);
         }
     }
 
+    /// Arrives at the rendezvous; the second to arrive completes the receiver.
+    ///
     /// # Safety
-    /// Called once by the runnable and once by `start`.
-    unsafe fn meet(this: NonNull<Self>) {
-        // SAFETY: rule 2: the second is alone.
+    /// Called once by the runnable and once by `start`. Neither touches anything afterwards.
+    unsafe fn arrive(this: NonNull<Self>) {
+        // SAFETY: the operation is alive until both have arrived; rule 2: the second is the only user.
         unsafe {
             let this = this.as_ref();
-            if !this.met.arrive() {
+            if !this.rendezvous.arrive() {
                 return;
             }
             *this.callback.get() = None;
@@ -113,9 +119,9 @@ impl<R: Receiver<(), Never>> DrainOperation<R> {
 impl<R: Receiver<(), Never>> Operation for DrainOperation<R> {
     unsafe fn start(self: Pin<&mut Self>) {
         let this = NonNull::from(self.as_ref().get_ref());
-        // SAFETY: rule 3: the parts are ours until the meeting, to which we come last of all. We are pinned until the
-        // receiver was completed, so the runnable may lead here; the environment of the receiver outlives the callback,
-        // which is removed at the meeting.
+        // SAFETY: rule 3: the parts are ours until `arrive`, which is last. The operation is pinned until the
+        // receiver is completed, so the runnable may point to it. The environment of the receiver outlives
+        // the callback, which the second to arrive removes.
         unsafe {
             let Some((shared, receiver)) = &*this.as_ref().parts.get_const() else { return };
             let env = receiver.env();
@@ -128,38 +134,42 @@ impl<R: Receiver<(), Never>> Operation for DrainOperation<R> {
                 let callback = (*this.as_ref().callback.get()).insert(RawCallback::new(withdraw));
                 callback.register(env.stop());
             }
-            after.go_on_if_over();
-            Self::meet(this);
+            after.resume_if_over();
+            Self::arrive(this);
         }
     }
 }
 
 impl<R> DrainOperation<R> {
+    /// Marks the operation as stopped.
+    ///
     /// # Safety
-    /// Rule 1: by who has taken the waiter out of the state, before it is woken.
+    /// Called by the thread that has removed the waiter from the state, before it wakes it (rule 1).
     unsafe fn stop(operation: NonNull<()>) {
-        // SAFETY: the operation is alive until the waiter was woken.
+        // SAFETY: rule 1: the operation is alive until the waiter is woken, and `stopped` belongs to the
+        // caller.
         unsafe { operation.cast::<Self>().as_ref() }.stopped.set(true);
     }
 }
 
-/// A stop request: the wait ends, unless it has ended already.
+/// The stop callback: it ends the wait, unless that has ended already.
 struct Withdraw {
     shared: Arc<Shared>,
-    /// By which the waiter is found.
+    /// The key of the waiter.
     ticket: u64,
     operation: NonNull<()>,
     stop: unsafe fn(NonNull<()>),
 }
 
-// SAFETY: the address is followed only by who has found the waiter, and so is alone with the operation.
+// SAFETY: the address is used only by the thread that has removed the waiter, and rule 1 gives `stopped` to
+// it.
 unsafe impl Send for Withdraw {}
 
 impl OnStop for Withdraw {
     fn on_stop(self, _: StopReason) {
         let waiter = self.shared.state().withdraw(self.ticket);
         if let Some(waiter) = waiter {
-            // SAFETY: we took the waiter out.
+            // SAFETY: this call removed the waiter, and has not woken it yet.
             unsafe { (self.stop)(self.operation) };
             waiter.wake();
         }

@@ -1,4 +1,4 @@
-//! The verbs of a scope, for the scope itself and for those that hold a handle to it.
+//! The operations of a scope, for the scope itself and for the holders of a handle.
 
 use core::fmt;
 
@@ -13,17 +13,18 @@ use super::spawn::{NoError, NoValue, SpawnError, spawn};
 use super::spawn_future::{SpawnFuture, spawn_future};
 use super::state::Phase;
 
-/// Puts work into a [`CountingScope`](super::CountingScope), from anywhere. Cheap to clone.
+/// A handle that adds work to a [`CountingScope`](super::CountingScope), from anywhere. Cheap to clone.
 ///
-/// A handle does not keep the scope open, and nobody waits for it: it is what work holds that spawns more work beside
-/// itself.
+/// A handle does not keep the scope open, and the scope does not wait for it. Work that spawns more work into
+/// its own scope holds one.
 ///
 /// ```
 /// use convoke::sender::prelude::*;
 ///
 /// let scope = CountingScope::new();
 /// let (handle, env) = (scope.handle(), Env::new());
-/// let parent = just_from(move || handle.spawn(just_from(|| println!("a grandchild")), &env).unwrap());
+/// let grandchild = just_from(|| println!("a grandchild"));
+/// let parent = just_from(move || handle.spawn(grandchild, &env).unwrap());
 /// scope.spawn(parent, &Env::new()).unwrap();
 /// assert_eq!(sync_wait(scope.join()), Outcome::Value(()));
 /// ```
@@ -33,16 +34,17 @@ pub struct ScopeHandle {
 }
 
 impl ScopeHandle {
-    /// Associates `sender` with the scope. It is counted from now on: until the sender that is returned is dropped, or
-    /// its operation is dropped unstarted or completes. The count goes down after the receiver was completed.
+    /// Associates `sender` with the scope and returns it as a sender that the scope counts, from now on:
+    /// until that sender is dropped, or its operation is dropped unstarted or completes. The count goes down
+    /// after the receiver was completed.
     ///
-    /// If the scope is closed, `sender` is dropped, and what is returned completes as stopped. A copy of the sender is
-    /// counted for itself. Nothing is allocated and nothing started; the stop token stays that of the place where it is
-    /// started.
+    /// If the scope is closed, `sender` is dropped, and the returned sender completes as stopped. A clone of
+    /// the returned sender is counted separately. Nothing is allocated and nothing started; the stop token is
+    /// that of the environment in which it is started.
     ///
     /// - *Completes with* the outcome of `sender`, unchanged; stopped if the scope was closed.
-    /// - *If dropped* before it was started, `sender` is dropped, and counted no more.
-    /// - *Runs on* what `sender` runs on.
+    /// - *If dropped* before it starts, `sender` is dropped, and no longer counted.
+    /// - *Runs on* the executors of `sender`.
     ///
     /// ```
     /// use convoke::sender::prelude::*;
@@ -59,20 +61,21 @@ impl ScopeHandle {
         Nest::new(sender, Shared::enter(&self.shared, Name::here()))
     }
 
-    /// Starts `sender` now, on this thread, in an environment made of `env`; the scope counts it until it has completed.
-    /// To have it run elsewhere, say so: `scope.spawn(work.starts_on(&executor), &env)`.
+    /// Starts `sender` now, on this thread, in an environment made from `env`; the scope counts it until it
+    /// has completed. To run it on an executor: `scope.spawn(work.starts_on(&executor), &env)`.
     ///
-    /// The work sees the executor, the frame allocator and the inherited locals of `env`. It is asked to stop when
-    /// `env` is, or by [`request_stop`](ScopeHandle::request_stop). All of it lies in one allocation from the frame
-    /// allocator of `env`, which is given back before the scope counts it no more.
+    /// The work sees the executor, the frame allocator and the inherited locals of `env`. It is asked to stop
+    /// when `env` is, or by [`request_stop`](ScopeHandle::request_stop). It uses one allocation, from the
+    /// frame allocator of `env`, which is freed before the scope stops counting it.
     ///
-    /// It completes with `()` or as stopped: nobody takes a value or hears of an error. If it panics, the scope's
+    /// The work completes with `()` or as stopped: there is no receiver for a value or an error. Use
+    /// [`spawn_future`](ScopeHandle::spawn_future) to get an outcome. If the work panics, the scope's
     /// [`join`](super::CountingScope::join) completes with the panic.
     ///
     /// # Errors
-    /// If the scope is closed, or the frame allocator has no memory left. Nothing has run then, and the sender is in the
-    /// error. (A closed scope is an error here, where [`nest`](ScopeHandle::nest) makes it a stop: nobody would hear of
-    /// the stop.)
+    /// Fails if the scope is closed, or if the frame allocator has no memory left. Nothing has run then, and
+    /// the error contains the sender. (A closed scope is an error here, while [`nest`](ScopeHandle::nest)
+    /// completes as stopped, because here no receiver would see the stop.)
     ///
     /// ```
     /// use convoke::prelude::*;
@@ -82,7 +85,8 @@ impl ScopeHandle {
     /// let env = Env::from(pool.executor());
     /// let scope = CountingScope::new();
     /// for number in 0..10 {
-    ///     scope.spawn(schedule(&pool.executor()).then(move |()| println!("number {number}")), &env).unwrap();
+    ///     let work = schedule(&pool.executor()).then(move |()| println!("{number}"));
+    ///     scope.spawn(work, &env).unwrap();
     /// }
     /// assert_eq!(sync_wait(scope.join()), Outcome::Value(()));
     /// ```
@@ -94,13 +98,16 @@ impl ScopeHandle {
         spawn(&self.shared, Name::here(), sender, env)
     }
 
-    /// Starts `sender` now, as [`spawn`](ScopeHandle::spawn) does, and returns a sender for its outcome. Any work can be
-    /// spawned like this. The scope counts it until it has completed, whether the outcome was asked for or not.
+    /// Starts `sender` now, as [`spawn`](ScopeHandle::spawn) does, and returns a sender of its outcome. Any
+    /// work can be spawned like this. The scope counts the work until it has completed, whether its outcome
+    /// is used or not.
     ///
-    /// The work has a stop source of its own besides: it is asked to stop when what is returned is dropped or stopped.
+    /// In addition the work has its own stop source: it is asked to stop when the returned sender is dropped
+    /// or stopped.
     ///
     /// # Errors
-    /// As for [`spawn`](ScopeHandle::spawn).
+    /// Fails if the scope is closed, or if the frame allocator has no memory left, as
+    /// [`spawn`](ScopeHandle::spawn) does.
     ///
     /// ```
     /// use convoke::prelude::*;
@@ -111,7 +118,8 @@ impl ScopeHandle {
     /// let answer = schedule(&pool.executor()).then(|()| 6 * 7);
     /// let answer = scope.spawn_future(answer, &Env::new()).unwrap();
     /// // … something else meanwhile …
-    /// assert_eq!(sync_wait(when_all((answer, scope.join()))), Outcome::Value((42, ())));
+    /// let both = when_all((answer, scope.join()));
+    /// assert_eq!(sync_wait(both), Outcome::Value((42, ())));
     /// ```
     #[track_caller]
     pub fn spawn_future<S>(
@@ -125,7 +133,8 @@ impl ScopeHandle {
         spawn_future(&self.shared, Name::here(), sender, env)
     }
 
-    /// The same three verbs for work that has a name. Without one, messages say where the work was put into the scope.
+    /// Names the work that is added through the returned value. Without a name, messages show the source
+    /// location where the work was added to the scope.
     ///
     /// ```should_panic
     /// use convoke::prelude::*;
@@ -138,8 +147,8 @@ impl ScopeHandle {
         Named { shared: &self.shared, name: Name::Given(name) }
     }
 
-    /// Asks all work that was spawned, and all that will be, to stop. The scope stays open. Says whether this was the
-    /// first request.
+    /// Asks all work that was spawned, and all that will be, to stop. The scope stays open. Returns true if
+    /// this was the first request.
     ///
     /// ```
     /// use convoke::sender::prelude::*;
@@ -153,23 +162,24 @@ impl ScopeHandle {
         self.shared.stop.request_stop(reason)
     }
 
-    /// The token that [`request_stop`](ScopeHandle::request_stop) stops.
+    /// Returns the token that [`request_stop`](ScopeHandle::request_stop) stops.
     pub fn stop_token(&self) -> StopToken {
         self.shared.stop.token()
     }
 
-    /// Whether a join was started and nobody is left. Once true it stays true; false may be out of date.
+    /// Returns true if a join was started and no work is left. Once true it stays true; false may be out of
+    /// date.
     pub fn joined(&self) -> bool {
         self.shared.state().phase() == Phase::Joined
     }
 
-    /// Whether a join was started, or the scope dropped: nothing enters any more. Once true it stays true; false may be
-    /// out of date.
+    /// Returns true if a join was started, or the scope was dropped: no work can be added any more. Once true
+    /// it stays true; false may be out of date.
     pub fn join_started(&self) -> bool {
         self.shared.state().phase() != Phase::Open
     }
 
-    /// How many are in the scope. May be out of date.
+    /// Returns the number of senders and pieces of work that the scope counts. May be out of date.
     pub fn use_count(&self) -> usize {
         self.shared.state().count()
     }
@@ -185,22 +195,22 @@ impl fmt::Debug for ScopeHandle {
     }
 }
 
-/// A scope, and a name for what is put into it. See [`ScopeHandle::named`].
+/// A scope, and a name for the work that is added to it: see [`ScopeHandle::named`].
 pub struct Named<'a> {
     shared: &'a Arc<Shared>,
     name: Name,
 }
 
 impl Named<'_> {
-    /// As [`ScopeHandle::nest`].
+    /// Associates `sender` with the scope under this name: see [`ScopeHandle::nest`].
     pub fn nest<S: Sender>(self, sender: S) -> Nest<S> {
         Nest::new(sender, Shared::enter(self.shared, self.name))
     }
 
-    /// As [`ScopeHandle::spawn`].
+    /// Starts `sender` now under this name: see [`ScopeHandle::spawn`].
     ///
     /// # Errors
-    /// As there.
+    /// Fails if the scope is closed, or if the frame allocator has no memory left.
     pub fn spawn<S>(self, sender: S, env: &Env) -> Result<(), SpawnError<S>>
     where
         S: Sender<Value: NoValue, Error: NoError> + 'static,
@@ -208,10 +218,11 @@ impl Named<'_> {
         spawn(self.shared, self.name, sender, env)
     }
 
-    /// As [`ScopeHandle::spawn_future`].
+    /// Starts `sender` now under this name and returns a sender of its outcome: see
+    /// [`ScopeHandle::spawn_future`].
     ///
     /// # Errors
-    /// As there.
+    /// Fails if the scope is closed, or if the frame allocator has no memory left.
     pub fn spawn_future<S>(
         self,
         sender: S,

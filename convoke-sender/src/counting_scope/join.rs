@@ -1,4 +1,4 @@
-//! `join`: closes a scope when it is started, and waits for all that is in it.
+//! `join`: closes a scope when it starts, and waits for all work in the scope.
 
 #![allow(unsafe_code)]
 
@@ -17,7 +17,7 @@ use convoke_core::{Never, Outcome};
 use super::shared::Shared;
 use super::state::Waiter;
 
-/// See [`join`](super::CountingScope::join).
+/// The sender of [`join`](super::CountingScope::join).
 #[must_use = "a scope is closed and waited for when its join is started, not before"]
 pub struct Join {
     shared: Arc<Shared>,
@@ -29,7 +29,7 @@ impl Join {
     }
 }
 
-// SAFETY: whoever holds the runnable completes the receiver, as the last thing he does with the operation. It is run in
+// SAFETY: rules 1 and 2 of `Sender`: the only runnable completes the receiver, last. Rule 3: it is run in
 // `start`, or posted to the executor of the environment.
 #[diagnostic::do_not_recommend]
 unsafe impl Sender for Join {
@@ -49,25 +49,29 @@ unsafe impl Sender for Join {
 
 crate::awaitable!([] Join);
 
-/// The operation of [`Join`]: what the last to leave posts lies in here.
+/// The operation of [`Join`]: it contains the header that the last work to leave posts.
+///
+/// 1. `start` is the only user until it has given the runnable away, then the holder of the runnable is.
 #[repr(C)]
 pub struct JoinOperation<R> {
     // First, so that a pointer to it is a pointer to the operation.
     header: Header,
-    /// Touched by `start` until it has given the runnable away, then by who holds that.
+    /// Rule 1.
     parts: UnsafeCell<Option<(Arc<Shared>, R)>>,
     _pinned: PhantomPinned,
 }
 
-// SAFETY: one at a time touches the parts, see there.
+// SAFETY: rule 1: one thread at a time uses the parts.
 unsafe impl<R: Send> Sync for JoinOperation<R> {}
 
 impl<R: Receiver<(), Never>> JoinOperation<R> {
+    /// Completes the receiver.
+    ///
     /// # Safety
     /// Called once, with the header of a live operation, by its runnable.
     unsafe fn call(header: NonNull<Header>, call: Call) {
-        // SAFETY: the header is the first field of the operation (`repr(C)`), which is alive until we complete its
-        // receiver, and the parts are ours.
+        // SAFETY: the header is the first field of the operation (`repr(C)`), which is alive until its
+        // receiver is completed. Rule 1: the parts belong to the runnable.
         let parts = unsafe { (*(*header.cast::<Self>().as_ptr()).parts.get()).take() };
         let Some((shared, receiver)) = parts else { return };
         let outcome = match shared.state().panic_for_join() {
@@ -75,7 +79,7 @@ impl<R: Receiver<(), Never>> JoinOperation<R> {
             None if call == Call::Stop => Outcome::Stopped,
             None => Outcome::Value(()),
         };
-        // Before the receiver is told, who may count on it that nothing of the scope is left.
+        // Before the completion: the receiver may rely on it that nothing of the scope is left.
         drop(shared);
         receiver.complete(outcome);
     }
@@ -83,10 +87,11 @@ impl<R: Receiver<(), Never>> JoinOperation<R> {
 
 impl<R: Receiver<(), Never>> Operation for JoinOperation<R> {
     unsafe fn start(self: Pin<&mut Self>) {
-        // SAFETY: nothing is moved out of its place.
+        // SAFETY: nothing structurally pinned is moved.
         let this = NonNull::from(unsafe { self.get_unchecked_mut() });
-        // SAFETY: the parts are ours until the runnable is in the state; what is needed afterwards is our own by then.
-        // We are pinned until the receiver was completed, which the runnable does; there is no other.
+        // SAFETY: rule 1: the parts are ours until the runnable is in the state; what is used afterwards is
+        // our own clone. The operation is pinned until the receiver is completed, which the only runnable
+        // does.
         let (shared, waiter) = unsafe {
             let Some((shared, receiver)) = &*this.as_ref().parts.get_const() else { return };
             let executor = receiver.env().executor().clone();
@@ -95,7 +100,7 @@ impl<R: Receiver<(), Never>> Operation for JoinOperation<R> {
         };
         let after = shared.state().join(waiter);
         drop(shared);
-        after.go_on_if_over();
+        after.resume_if_over();
     }
 }
 

@@ -1,8 +1,19 @@
-//! The scope of P3149: work that is started in it, from anywhere, is counted, and its end is waited for.
+//! The counting scope of P3149: it counts the work that is started in it, from anywhere, and waits for that
+//! work to end.
 //!
-//! `state.rs` is the machine, `shared.rs` its lock; `nest.rs`, `spawn.rs`, `spawn_future.rs`, `join.rs` and `drain.rs`
-//! are the verbs. `block.rs` is spawned work in its one allocation; `meeting.rs` and `result.rs` are how such work and
-//! whoever wants its result find each other.
+//! A scope, its handles and its work share a `State` under a lock (`shared`). Work enters
+//! with an `Association`, on any thread, and leaves when that is dropped, which is the last thing that work
+//! does. Joins and drains wait in the state; the last work to leave posts them to their executors, after the
+//! lock is released. No code of the program runs under the lock.
+//!
+//! | file | contents |
+//! | --- | --- |
+//! | `state`, `slab` | the state machine: phases, names of the work, waiters, first panic |
+//! | `shared` | the lock, and the execution of what the transitions return |
+//! | `handle`, `name` | the public operations of a scope |
+//! | `nest`, `spawn`, `spawn_future`, `join`, `drain` | one operation each |
+//! | `block` | spawned work in its one allocation |
+//! | `rendezvous`, `result` | how spawned work and the consumer of its result meet |
 
 mod block;
 mod drain;
@@ -12,8 +23,8 @@ mod name;
 mod nest;
 mod rendezvous;
 mod result;
-mod roll;
 mod shared;
+mod slab;
 mod spawn;
 mod spawn_future;
 mod state;
@@ -33,26 +44,27 @@ use convoke_core::{Panic, StopReason};
 use convoke_inspect::tree::{Tree, tree};
 use shared::Shared;
 
-/// So much of the tree of tasks is in the complaint of a scope that was not joined.
-const MOST_LINES: usize = 40;
+/// The maximum number of lines of the task tree in the message of a scope that was not joined.
+const MAX_TREE_LINES: usize = 40;
 
-/// A scope that counts the work in it. It is open until a [`join`](CountingScope::join) is started, then closed; when it
-/// is closed and all work has left, it is joined.
+/// A scope that counts the work in it. It is open until a [`join`](CountingScope::join) is started, then
+/// closed; when it is closed and all work has left, it is joined.
 ///
-/// The verbs that put work into it are those of [`ScopeHandle`]: [`nest`](ScopeHandle::nest),
-/// [`spawn`](ScopeHandle::spawn), [`spawn_future`](ScopeHandle::spawn_future). It is for work whose number and time are
-/// not known beforehand: messages of a window, connections of a server.
+/// The methods that add work are those of [`ScopeHandle`]: [`nest`](ScopeHandle::nest),
+/// [`spawn`](ScopeHandle::spawn), [`spawn_future`](ScopeHandle::spawn_future). Use it for work whose number
+/// and time are not known beforehand: messages of a window, connections of a server.
 ///
-/// Nothing is lost: if spawned work panics, the first panic, with the name of the work, is the outcome of `join` (or of a
-/// [`drain`](CountingScope::drain) before it). The others are not stopped by it.
+/// If spawned work panics, the first panic, with the name of the work, is the outcome of `join` (or of a
+/// [`drain`](CountingScope::drain) before it). The other work is not stopped by it.
 ///
-/// Who waits for a scope must see to it that work does end: a nested sender that is kept and never started keeps the
-/// join waiting.
+/// A join waits until all work has ended: a nested sender that is stored and never started keeps the join
+/// waiting.
 ///
 /// # Panics
-/// Dropping it while work is in it is a bug: what was spawned is asked to stop, and the drop panics with the names of
-/// all that was there. The work stays safe to run, but nobody waits for it. So does dropping it before anybody has heard of a panic. While the thread panics anyhow, the message goes to
-/// the error stream.
+/// Dropping it while work is in it is a bug: spawned work is asked to stop, and the drop panics with the
+/// names of all work that was in the scope. The work is still safe to run, but nothing waits for it. Dropping
+/// it after work has panicked, and before a `join` or `drain` has reported that, panics too. If the thread is
+/// panicking already, the message goes to the error stream instead.
 ///
 /// ```
 /// use convoke::prelude::*;
@@ -72,38 +84,39 @@ pub struct CountingScope {
 }
 
 impl CountingScope {
-    /// An open scope with nothing in it.
+    /// Creates an open, empty scope.
     pub fn new() -> Self {
         Self { handle: ScopeHandle { shared: Shared::new() } }
     }
 
-    /// A handle, for those who put work into the scope and do not own it.
+    /// Returns a handle, for code that adds work to the scope and does not own it.
     pub fn handle(&self) -> ScopeHandle {
         self.handle.clone()
     }
 
-    /// A sender that closes the scope when it is started, and completes when nobody is left. To call or to connect it
-    /// changes nothing yet. There may be several.
+    /// Returns a sender that closes the scope when it starts, and completes when no work is left. Calling
+    /// this method or connecting the sender has no effect yet. There may be several joins.
     ///
-    /// - *Completes with* `()` when the count is zero. If spawned work panicked: with the first panic; its message has the
-    ///   name of the work. It does not complete because it is asked to stop: what it waits for would be left behind. To
-    ///   stop the work, say [`request_stop`](ScopeHandle::request_stop). Stopped if the executor of whoever joins drops
-    ///   it.
-    /// - *If dropped* before it was started, nothing.
-    /// - *Runs on* the thread that starts it, if nobody is there; else on the executor of its environment, wherever the
-    ///   last work completed.
+    /// - *Completes with* `()` when the count is zero. If spawned work panicked: with the first panic; its
+    ///   message has the name of the work. A stop request does not end it, because that would leave the work
+    ///   running alone: use [`request_stop`](ScopeHandle::request_stop) to stop the work. Stopped if the
+    ///   executor of its environment drops it.
+    /// - *If dropped* before it starts, nothing happens.
+    /// - *Runs on* the thread that starts it, if the scope is empty; else on the executor of its environment,
+    ///   wherever the last work completed.
     ///
     /// ```
     /// use convoke::sender::prelude::*;
     ///
     /// let scope = CountingScope::new();
-    /// scope.named("parser").spawn(just_from(|| -> () { panic!("no end of line") }), &Env::new()).unwrap();
+    /// let parser = just_from(|| -> () { panic!("no end of line") });
+    /// scope.named("parser").spawn(parser, &Env::new()).unwrap();
     /// let outcome = sync_wait(scope.join().materialize());
     /// let Outcome::Value(Outcome::Panicked(panic)) = outcome else { unreachable!() };
     /// assert_eq!(panic.message(), "`parser` panicked: no end of line");
     /// ```
     ///
-    /// A sender that makes its own scope takes it along:
+    /// A sender that makes its own scope moves the scope into its last step:
     ///
     /// ```
     /// use convoke::sender::prelude::*;
@@ -120,13 +133,14 @@ impl CountingScope {
         Join::new(self.handle.shared.clone())
     }
 
-    /// A sender that completes when nobody is in the scope, and leaves it open: it waits for the work, and for what that
-    /// work puts into the scope meanwhile.
+    /// Returns a sender that completes when the scope is empty, and leaves it open: it waits for the work,
+    /// and for the work that is added meanwhile.
     ///
-    /// - *Completes with* `()` when the count was zero; with the first panic of spawned work that nobody has heard of yet,
-    ///   and then nobody else will. Stopped if it is asked to stop meanwhile: the work goes on.
-    /// - *If dropped* before it was started, nothing.
-    /// - *Runs on* the thread that starts it, if nobody is there; else on the executor of its environment.
+    /// - *Completes with* `()` when the count was zero; with the first panic of spawned work that was not
+    ///   reported yet, which is then not reported again. Stopped if it is asked to stop meanwhile: the work
+    ///   continues.
+    /// - *If dropped* before it starts, nothing happens.
+    /// - *Runs on* the thread that starts it, if the scope is empty; else on the executor of its environment.
     ///
     /// ```
     /// use convoke::sender::prelude::*;
@@ -162,7 +176,7 @@ impl Drop for CountingScope {
         let mut complaints = Vec::new();
         let mut tasks = Tree::default();
         if !left.names.is_empty() {
-            // Before they are asked to stop: what they wait for is what people want to know.
+            // Before the work is asked to stop, because the tree shows what it waits for.
             tasks = tree();
             let names: Vec<_> = left.names.iter().map(ToString::to_string).collect();
             let count = match names.len() {
@@ -175,14 +189,15 @@ impl Drop for CountingScope {
             }
         }
         if let Some(panic) = left.panic {
-            complaints.push(format!("nobody has heard of a panic: {}", panic.message()));
+            let message = panic.message();
+            complaints.push(format!("work in it panicked, and no `join` or `drain` reported it: {message}"));
         }
         if complaints.is_empty() {
             return;
         }
         let mut complaint = format!("a `CountingScope` must be joined: {}", complaints.join("; "));
         if !tasks.is_empty() {
-            complaint += &format!("\nthe tasks of the process were then:\n{tasks:.MOST_LINES$}");
+            complaint += &format!("\nthe tasks of the process were then:\n{tasks:.MAX_TREE_LINES$}");
         }
         if std::thread::panicking() {
             eprintln!("convoke: {complaint}");

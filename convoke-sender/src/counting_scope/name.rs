@@ -1,20 +1,20 @@
-//! What a piece of work is called: for the messages of a scope that somebody has to understand.
+//! The name of a piece of work, for the messages of a scope.
 
 use core::fmt;
 use core::panic::Location;
 
-/// The name that was given, or the place where the work was put into the scope.
+/// The name that was given, or the source location where the work was added to the scope.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Name {
     Given(&'static str),
-    Place(&'static Location<'static>),
+    Location(&'static Location<'static>),
 }
 
 impl Name {
-    /// The place of the caller.
+    /// Returns the source location of the caller.
     #[track_caller]
     pub(super) fn here() -> Self {
-        Self::Place(Location::caller())
+        Self::Location(Location::caller())
     }
 }
 
@@ -22,7 +22,7 @@ impl fmt::Display for Name {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Given(name) => write!(f, "`{name}`"),
-            Self::Place(place) => write!(f, "the work from {place}"),
+            Self::Location(location) => write!(f, "the work added at {location}"),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! `nest`: a sender that is counted by a scope from now on, wherever it is started.
+//! `nest`: a sender that a scope counts from now on, wherever it is started.
 
 #![allow(unsafe_code)]
 
@@ -11,14 +11,14 @@ use convoke_core::{Env, ExecutorRef, Outcome};
 
 use super::shared::Association;
 
-/// See [`nest`](super::ScopeHandle::nest).
-#[must_use = "a sender does nothing until it is started, and while it is kept the scope waits for it"]
+/// The sender of [`nest`](super::ScopeHandle::nest).
+#[must_use = "a sender does nothing until it is started, and the scope waits for it until it is dropped"]
 pub struct Nest<S> {
-    /// `None` if the scope was closed: then the sender has been dropped, and nothing leads to the scope.
+    /// `None` if the scope was closed: then the sender has been dropped, and nothing points to the scope.
     nested: Option<Nested<S>>,
 }
 
-/// In this order: the sender goes before the scope hears of it.
+/// Dropped in this order: the sender before the association.
 struct Nested<S> {
     sender: S,
     association: Association,
@@ -29,13 +29,13 @@ impl<S> Nest<S> {
         Self { nested: association.map(|association| Nested { sender, association }) }
     }
 
-    /// Whether the scope counts it. One that is not counted completes as stopped and runs nothing.
+    /// Returns true if the scope counts it. One that is not counted completes as stopped and runs nothing.
     pub fn is_associated(&self) -> bool {
         self.nested.is_some()
     }
 }
 
-/// A copy is counted too. If the scope was closed meanwhile it is not, and completes as stopped.
+/// A clone is counted too. If the scope was closed meanwhile it is not, and completes as stopped.
 impl<S: Clone> Clone for Nest<S> {
     fn clone(&self) -> Self {
         let nested = self.nested.as_ref().and_then(|nested| {
@@ -46,8 +46,9 @@ impl<S: Clone> Clone for Nest<S> {
     }
 }
 
-// SAFETY: the operation is that of the sender, with a receiver that completes ours when it is completed itself and then
-// touches only what it has taken out; or a leaf, which completes in `start`.
+// SAFETY: rules 1 to 3 of `Sender`: the operation is that of the sender, which keeps to them, with a receiver
+// that, when it is completed, completes ours at once, and then touches only what it has moved out; or a leaf,
+// which completes in `start`.
 #[diagnostic::do_not_recommend]
 unsafe impl<S: Sender> Sender for Nest<S> {
     type Value = S::Value;
@@ -72,7 +73,8 @@ unsafe impl<S: Sender> Sender for Nest<S> {
 
 crate::awaitable!([S] Nest<S>);
 
-/// Passes the outcome on, and only then leaves the scope: what the outcome refers to is there while it is received.
+/// The receiver of a nested sender: passes the outcome on, and only then leaves the scope, so that what the
+/// outcome refers to is alive while it is received.
 #[derive(Debug)]
 pub struct NestReceiver<R> {
     receiver: R,
@@ -94,7 +96,7 @@ impl<V, E, R: Receiver<V, E>> Receiver<V, E> for NestReceiver<R> {
     }
 }
 
-/// Completes as stopped: what becomes of a sender that came too late.
+/// The action that completes as stopped, for a sender that was nested in a closed scope.
 pub struct Refuse<S, R> {
     receiver: R,
     sender: core::marker::PhantomData<fn() -> S>,

@@ -1,37 +1,39 @@
-//! Where spawned work and whoever wants its result meet: one word, and each transition says what is now to be done.
+//! The rendezvous of spawned work and the consumer of its result: one atomic word, whose transitions return
+//! what the caller must do next.
 //!
-//! 1. The result belongs to the work until it has completed here; then to the one who is told to deliver, take or drop it.
-//! 2. The place of a consumer belongs to him until he waits; then to the one who is told to deliver to it, or to himself
-//!    again if he could leave.
-//! 3. There is one consumer, or somebody who abandons: not both.
+//! 1. The result belongs to the work until it has called `complete`; then to the caller that is told to
+//!    deliver, take or drop it.
+//! 2. The consumer's slot belongs to the consumer until it waits; then to the caller that is told to deliver
+//!    to it, or to the consumer again if it could leave.
+//! 3. There is either one consumer, or one caller that abandons the result: not both.
 
 use convoke_core::raw::sync::atomic::{AtomicU8, Ordering};
 
-/// The work runs, and nobody waits yet.
+/// The work runs, and no consumer waits yet.
 const RUNNING: u8 = 0;
 /// The work runs, and a consumer waits.
 const WAITING: u8 = 1;
-/// The work runs, and nobody wants its result.
+/// The work runs, and its result is not wanted.
 const ABANDONED: u8 = 2;
 /// The work has completed.
 const DONE: u8 = 3;
 
-/// The word.
+/// The state word.
 #[derive(Debug)]
 pub(super) struct ResultRendezvous(AtomicU8);
 
-/// What the work must do with its result.
+/// The next step of the work with its result.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum AfterCompletion {
-    /// Leave it there.
+    /// Leave it in its cell.
     Keep,
-    /// Give it to the consumer that waits.
+    /// Give it to the waiting consumer.
     Deliver,
-    /// Drop it: nobody wants it.
+    /// Drop it: it is not wanted.
     Discard,
 }
 
-/// What a consumer must do.
+/// The next step of a consumer.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum AfterConsume {
     /// Wait: the work will deliver.
@@ -40,7 +42,7 @@ pub(super) enum AfterConsume {
     Take,
 }
 
-/// What one who goes away must do.
+/// The next step of a caller that abandons the result.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum AfterAbandon {
     /// Ask the work to stop.
@@ -54,7 +56,7 @@ impl ResultRendezvous {
         Self(AtomicU8::new(RUNNING))
     }
 
-    /// The work has completed, and its result lies there.
+    /// Ends the work, whose result is in its cell.
     pub(super) fn complete(&self) -> AfterCompletion {
         match self.0.swap(DONE, Ordering::AcqRel) {
             WAITING => AfterCompletion::Deliver,
@@ -63,7 +65,7 @@ impl ResultRendezvous {
         }
     }
 
-    /// The consumer wants the result, and his place lies there.
+    /// Asks for the result, for the consumer, which is in its cell.
     pub(super) fn consume(&self) -> AfterConsume {
         match self.change(RUNNING, WAITING) {
             true => AfterConsume::Wait,
@@ -71,7 +73,7 @@ impl ResultRendezvous {
         }
     }
 
-    /// The handle is dropped unused.
+    /// Abandons the result: the handle is dropped unused.
     pub(super) fn abandon(&self) -> AfterAbandon {
         match self.change(RUNNING, ABANDONED) {
             true => AfterAbandon::AskToStop,
@@ -79,7 +81,8 @@ impl ResultRendezvous {
         }
     }
 
-    /// The consumer that waits wants to go. False if he cannot any more: the result is on its way to him.
+    /// Lets the waiting consumer leave. Returns false if it cannot any more, because the result is being
+    /// delivered.
     pub(super) fn leave(&self) -> bool {
         self.change(WAITING, ABANDONED)
     }
@@ -95,26 +98,26 @@ mod tests {
 
     #[test]
     fn the_work_is_told_who_wants_its_result() {
-        let meeting = ResultRendezvous::new();
-        assert_eq!(meeting.complete(), AfterCompletion::Keep);
-        assert_eq!(meeting.consume(), AfterConsume::Take);
-        let meeting = ResultRendezvous::new();
-        assert_eq!(meeting.consume(), AfterConsume::Wait);
-        assert_eq!(meeting.complete(), AfterCompletion::Deliver);
-        assert!(!meeting.leave(), "it is on its way");
-        let meeting = ResultRendezvous::new();
-        assert_eq!(meeting.abandon(), AfterAbandon::AskToStop);
-        assert_eq!(meeting.complete(), AfterCompletion::Discard);
+        let rendezvous = ResultRendezvous::new();
+        assert_eq!(rendezvous.complete(), AfterCompletion::Keep);
+        assert_eq!(rendezvous.consume(), AfterConsume::Take);
+        let rendezvous = ResultRendezvous::new();
+        assert_eq!(rendezvous.consume(), AfterConsume::Wait);
+        assert_eq!(rendezvous.complete(), AfterCompletion::Deliver);
+        assert!(!rendezvous.leave(), "the result is being delivered");
+        let rendezvous = ResultRendezvous::new();
+        assert_eq!(rendezvous.abandon(), AfterAbandon::AskToStop);
+        assert_eq!(rendezvous.complete(), AfterCompletion::Discard);
     }
 
     #[test]
     fn a_consumer_that_left_gets_nothing_and_a_result_that_is_there_is_dropped() {
-        let meeting = ResultRendezvous::new();
-        assert_eq!(meeting.consume(), AfterConsume::Wait);
-        assert!(meeting.leave());
-        assert_eq!(meeting.complete(), AfterCompletion::Discard);
-        let meeting = ResultRendezvous::new();
-        assert_eq!(meeting.complete(), AfterCompletion::Keep);
-        assert_eq!(meeting.abandon(), AfterAbandon::Drop);
+        let rendezvous = ResultRendezvous::new();
+        assert_eq!(rendezvous.consume(), AfterConsume::Wait);
+        assert!(rendezvous.leave());
+        assert_eq!(rendezvous.complete(), AfterCompletion::Discard);
+        let rendezvous = ResultRendezvous::new();
+        assert_eq!(rendezvous.complete(), AfterCompletion::Keep);
+        assert_eq!(rendezvous.abandon(), AfterAbandon::Drop);
     }
 }

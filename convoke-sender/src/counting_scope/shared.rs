@@ -1,15 +1,17 @@
-//! What a scope, its handles and its work share: the state under its lock, and the stop source. Here the transitions'
-//! answers are carried out, after the lock is free: no code of the program runs under it.
+//! The shared state of a scope, its handles and its work: the state under its lock, and the stop source. The
+//! functions here do what the transitions return, after the lock is released: no code of the program runs
+//! under it.
 
 use convoke_core::raw::sync::{Arc, Mutex, MutexGuard};
 use convoke_core::{Executor, Panic, StopSource};
 
 use super::name::Name;
-use super::roll::Key;
+use super::slab::Key;
 use super::state::{AfterWait, State, Waiter};
 use convoke_core::raw::report_panic;
 
-/// Counted by the scope, by each handle and by all work: whoever leaves last may do so after the scope was dropped.
+/// The state that the scope, each handle and all work hold a count of: the last work may leave after the
+/// scope was dropped.
 #[derive(Debug)]
 pub(super) struct Shared {
     state: Mutex<State>,
@@ -17,7 +19,7 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    /// An open scope in which nobody is.
+    /// Creates an open, empty scope.
     pub(super) fn new() -> Arc<Self> {
         Arc::new(Self { state: Mutex::new(State::default()), stop: StopSource::new() })
     }
@@ -28,7 +30,7 @@ impl Shared {
         Some(Association { shared: this.clone(), key: Some(key) })
     }
 
-    /// Gives a panic to whoever joins. If it is too late for that it is reported: nothing is silent.
+    /// Stores a panic for the next join or drain. If it is too late for that, the panic is printed.
     pub(super) fn panicked(&self, name: Name, panic: Panic) {
         let result = self.state().panicked(Some(name), panic);
         if let Err(panic) = result {
@@ -36,16 +38,17 @@ impl Shared {
         }
     }
 
-    /// The state, locked.
+    /// Locks the state.
     pub(super) fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 }
 
 impl Waiter {
-    /// Goes on, on the executor of who waits.
+    /// Resumes the waiter, on its executor.
     pub(super) fn wake(self) {
-        // An executor of the program's; should it panic, the runnable was dropped, and so nobody waits for ever.
+        // Caught, because the program may implement the executor. If it panics, the runnable was dropped, so
+        // the wait ends anyhow.
         if let Err(panic) = Panic::catch(|| self.executor.post_last(self.runnable)) {
             report_panic(panic);
         }
@@ -53,30 +56,30 @@ impl Waiter {
 }
 
 impl AfterWait {
-    /// Goes on at once if there is nothing to wait for.
-    pub(super) fn go_on_if_over(self) {
+    /// Resumes the waiter at once if there is nothing to wait for.
+    pub(super) fn resume_if_over(self) {
         if let Self::Over(waiter) = self {
             waiter.runnable.run();
         }
     }
 }
 
-/// That a piece of work is counted by a scope. It moves with the work and ends when it is dropped.
+/// The membership of a piece of work in a scope. It moves with the work and ends when it is dropped.
 #[derive(Debug)]
 pub(super) struct Association {
     shared: Arc<Shared>,
-    /// Taken when it ends.
+    /// Taken when the membership ends.
     key: Option<Key>,
 }
 
 impl Association {
-    /// One more for the same scope under the same name, if it is still open.
+    /// Creates one more for the same scope under the same name, if the scope is still open.
     pub(super) fn again(&self) -> Option<Self> {
         let name = self.name()?;
         Shared::enter(&self.shared, name)
     }
 
-    /// The work panicked, and nobody but the scope can hear of it.
+    /// Reports a panic of the work to the scope.
     pub(super) fn panicked(&self, panic: Panic) {
         let result = {
             let mut state = self.shared.state();
@@ -97,7 +100,7 @@ impl Drop for Association {
     fn drop(&mut self) {
         let Some(key) = self.key.take() else { return };
         let waiting = self.shared.state().leave(key);
-        // Whoever is woken may drop the scope: we count what we stand on.
+        // A waiter may drop the scope: `self.shared` keeps the state alive.
         for waiter in waiting.into_values() {
             waiter.wake();
         }

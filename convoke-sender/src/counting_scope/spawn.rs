@@ -16,19 +16,19 @@ mod sealed {
     pub trait Sealed {}
 }
 
-/// The value of work that can be spawned: `()`. Nobody is there to take another.
+/// The value of work that can be spawned: `()`. There is no receiver for another value.
 #[diagnostic::on_unimplemented(
-    message = "spawned work has nobody to give a `{Self}` to",
+    message = "spawned work cannot complete with a `{Self}`",
     label = "this work completes with a value of type `{Self}`, and only `()` can be spawned",
-    note = "map the value away with `.then(drop)`, or use `spawn_future` to get at it later"
+    note = "drop the value with `.then(drop)`, or use `spawn_future` to get it later"
 )]
 pub trait NoValue: sealed::Sealed {}
 
-/// The error of work that can be spawned: [`Never`]. Nobody is there to hear of another.
+/// The error of work that can be spawned: [`Never`]. There is no receiver for another error.
 #[diagnostic::on_unimplemented(
-    message = "spawned work has nobody to tell of an error of type `{Self}`",
+    message = "spawned work cannot fail with an error of type `{Self}`",
     label = "this work may fail with `{Self}`, and only work that cannot fail can be spawned",
-    note = "handle the error with `.upon_error(…)`, or use `spawn_future` to hear of it later"
+    note = "handle the error with `.upon_error(…)`, or use `spawn_future` to get it later"
 )]
 pub trait NoError: sealed::Sealed {}
 
@@ -37,7 +37,7 @@ impl sealed::Sealed for Never {}
 impl NoValue for () {}
 impl NoError for Never {}
 
-/// Why work was not spawned. The sender is in it, untouched.
+/// The reason why work was not spawned. It contains the sender, which was not started.
 #[must_use = "the sender that was not spawned is in here"]
 pub struct SpawnError<S> {
     sender: S,
@@ -59,12 +59,12 @@ impl<S> SpawnError<S> {
         Self { sender, reason: Reason::NoMemory }
     }
 
-    /// Whether a join had been started. Otherwise the frame allocator had no memory left.
+    /// Returns true if the scope was closed. If false, the frame allocator had no memory left.
     pub fn is_closed(&self) -> bool {
         matches!(self.reason, Reason::Closed)
     }
 
-    /// The sender.
+    /// Returns the sender that was not spawned.
     pub fn into_sender(self) -> S {
         self.sender
     }
@@ -87,7 +87,7 @@ impl<S> fmt::Display for SpawnError<S> {
 
 impl<S> core::error::Error for SpawnError<S> {}
 
-/// The scope alone hears of the end.
+/// The handling of the outcome by `spawn`: only a panic is reported, to the scope.
 struct ToScope;
 
 impl<S> Ending<S> for ToScope
@@ -98,7 +98,7 @@ where
 
     fn ended(block: Counted<S, Self>, outcome: OutcomeOf<S>) {
         if let Outcome::Panicked(panic) = outcome {
-            // SAFETY: rule 3 of the block: the work has completed, and it is we who complete it.
+            // SAFETY: rule 3 of the block: the work has completed, and this is its completion.
             unsafe { block.panicked(panic) };
         }
     }

@@ -1,11 +1,11 @@
-//! The states of a scope, and who waits for its end. No unsafe and no lock in here: `shared.rs` has the lock, and does
-//! what the transitions say.
+//! The state machine of a scope, and its waiters. It has neither unsafe code nor a lock: `shared.rs` has the
+//! lock, and does what the transitions return.
 //!
-//! 1. Open: work may enter. Closed: a join was started, or the scope was dropped; nothing enters any more. Joined:
-//!    closed, and nobody is left. There is no way back.
-//! 2. Somebody waits only while somebody is there: the last to leave takes all who wait with him.
-//! 3. The first panic is kept until somebody has heard of it. A drain takes it away; a join leaves its words to the
-//!    others that join.
+//! 1. Open: work may enter. Closed: a join was started, or the scope was dropped; no work enters any more.
+//!    Joined: closed, and no work is left. A scope never goes back.
+//! 2. There are waiters only while there is work: the last work to leave takes all waiters with it.
+//! 3. The first panic is stored until it is reported. A drain takes it; a join takes the payload and leaves
+//!    the message to other joins.
 
 use std::collections::BTreeMap;
 
@@ -13,23 +13,23 @@ use convoke_core::raw::Runnable;
 use convoke_core::{ExecutorRef, Panic};
 
 use super::name::Name;
-use super::roll::{Key, Roll};
+use super::slab::{Key, NameSlab};
 
-/// What a scope knows.
+/// The state of a scope.
 #[derive(Debug, Default)]
 pub(super) struct State {
     phase: Phase,
-    roll: Roll,
-    /// By their tickets, the first to wait first.
+    members: NameSlab,
+    /// The waiters by ticket, in the order in which they came.
     waiting: Waiting,
-    /// How many tickets were given out.
+    /// The number of tickets given out.
     tickets: u64,
-    first_panic: Option<Told>,
-    /// The scope was dropped: nobody will join any more, unless he waits already.
+    first_panic: Option<FirstPanic>,
+    /// True if the scope was dropped: no join comes any more, except those that wait already.
     abandoned: bool,
 }
 
-/// Rule 1.
+/// The phase of a scope (rule 1).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Phase {
     #[default]
@@ -38,35 +38,35 @@ pub(super) enum Phase {
     Joined,
 }
 
-/// Somebody who waits until nobody is left: a join or a drain.
+/// A join or a drain that waits until no work is left.
 #[derive(Debug)]
 pub(super) struct Waiter {
-    /// Where it goes on.
+    /// The executor on which it is resumed.
     pub(super) executor: ExecutorRef,
     pub(super) runnable: Runnable,
 }
 
-/// Those who wait, each found again by its ticket.
+/// The waiters by ticket.
 pub(super) type Waiting = BTreeMap<u64, Waiter>;
 
-/// What one who wants to wait must now do.
+/// The next step of a caller that wants to wait.
 #[derive(Debug)]
-#[must_use = "a wait that is over must be ended by who asked"]
+#[must_use = "if the wait is over, the caller must end it"]
 pub(super) enum AfterWait {
-    /// Go on at once: nobody is there.
+    /// Resume at once: no work is left.
     Over(Waiter),
-    /// Nothing: the last to leave sees to it. By this ticket it can be called back.
+    /// Nothing: the last work to leave wakes the waiter. The ticket withdraws it.
     Waits(u64),
 }
 
-/// The first panic: its payload, until it was given to somebody, and its words.
+/// The first panic: its payload, until that was reported, and its message.
 #[derive(Debug)]
-struct Told {
-    panic: Option<Panic>,
-    words: String,
+struct FirstPanic {
+    payload: Option<Panic>,
+    message: String,
 }
 
-/// What was left in a scope when it was dropped.
+/// The content of a scope that was dropped.
 #[derive(Debug)]
 pub(super) struct Left {
     pub(super) names: Vec<Name>,
@@ -74,23 +74,23 @@ pub(super) struct Left {
 }
 
 impl State {
-    /// Work wants to enter. `None` if the scope is not open any more.
+    /// Adds work. Returns `None` if the scope is not open any more.
     pub(super) fn enter(&mut self, name: Name) -> Option<Key> {
-        (self.phase == Phase::Open).then(|| self.roll.enter(name))
+        (self.phase == Phase::Open).then(|| self.members.enter(name))
     }
 
-    /// Work leaves. Those who waited for it are to be woken.
-    #[must_use = "those who waited must be woken"]
+    /// Removes work. Returns the waiters, which the caller must wake, if it was the last work.
+    #[must_use = "the waiters must be woken"]
     pub(super) fn leave(&mut self, key: Key) -> Waiting {
-        self.roll.leave(key);
-        if self.roll.len() > 0 {
+        self.members.leave(key);
+        if self.members.len() > 0 {
             return Waiting::new();
         }
         self.end_if_closed();
         core::mem::take(&mut self.waiting)
     }
 
-    /// A join was started: closes the scope.
+    /// Closes the scope and adds a waiter, for a join.
     pub(super) fn join(&mut self, waiter: Waiter) -> AfterWait {
         if self.phase == Phase::Open {
             self.phase = Phase::Closed;
@@ -98,9 +98,9 @@ impl State {
         self.drain(waiter)
     }
 
-    /// A drain was started: waits, and closes nothing.
+    /// Adds a waiter, for a drain, and leaves the scope open.
     pub(super) fn drain(&mut self, waiter: Waiter) -> AfterWait {
-        if self.roll.len() > 0 {
+        if self.members.len() > 0 {
             let ticket = self.tickets;
             self.tickets += 1;
             self.waiting.insert(ticket, waiter);
@@ -110,13 +110,14 @@ impl State {
         AfterWait::Over(waiter)
     }
 
-    /// One who waits does not want to any more. `None` if his wait has ended already; else he is to be woken.
+    /// Removes a waiter. Returns `None` if its wait has ended already; else the caller must wake it.
     pub(super) fn withdraw(&mut self, ticket: u64) -> Option<Waiter> {
         self.waiting.remove(&ticket)
     }
 
-    /// Work has panicked, and nobody but the scope can hear of it. Hands the panic back if it is too late for that. One that is
-    /// not the first is of no use: it is returned to be dropped without the lock, for its payload may be anybody's.
+    /// Stores a panic, if it is the first. Returns it as an error if it is too late for that. Returns a
+    /// second panic to the caller, which drops it without the lock, because its payload may run code of the
+    /// program.
     pub(super) fn panicked(&mut self, name: Option<Name>, panic: Panic) -> Result<Option<Panic>, Panic> {
         if self.phase == Phase::Joined || (self.abandoned && self.waiting.is_empty()) {
             return Err(panic);
@@ -124,61 +125,62 @@ impl State {
         if self.first_panic.is_some() {
             return Ok(Some(panic));
         }
-        let words = match name {
+        let message = match name {
             Some(name) => format!("{name} panicked: {}", panic.message()),
             None => panic.message().to_owned(),
         };
-        self.first_panic = Some(Told { panic: Some(named(panic, &words)), words });
+        let payload = Some(named(panic, &message));
+        self.first_panic = Some(FirstPanic { payload, message });
         Ok(None)
     }
 
-    /// The name of work that is here.
+    /// Returns the name of work in the scope.
     pub(super) fn name(&self, key: &Key) -> Option<Name> {
-        self.roll.name(key)
+        self.members.name(key)
     }
 
-    /// The panic that a join hears of; the words stay for other joins.
+    /// Returns the panic for a join; the message stays for other joins.
     pub(super) fn panic_for_join(&mut self) -> Option<Panic> {
-        let told = self.first_panic.as_mut()?;
-        Some(told.panic.take().unwrap_or_else(|| Panic::new(told.words.clone())))
+        let first = self.first_panic.as_mut()?;
+        Some(first.payload.take().unwrap_or_else(|| Panic::new(first.message.clone())))
     }
 
-    /// The panic that a drain hears of, and nobody after it.
+    /// Takes the panic, for a drain: it is not reported again.
     pub(super) fn panic_for_drain(&mut self) -> Option<Panic> {
-        self.first_panic.take()?.panic
+        self.first_panic.take()?.payload
     }
 
-    /// The scope is dropped: closes it, and says what is left.
+    /// Closes the scope, which was dropped, and returns its content.
     pub(super) fn abandon(&mut self) -> Left {
         self.abandoned = true;
         if self.phase == Phase::Open {
             self.phase = Phase::Closed;
         }
         self.end_if_closed();
-        Left { names: self.roll.names(), panic: self.panic_for_drain() }
+        Left { names: self.members.names(), panic: self.panic_for_drain() }
     }
 
-    /// Where it stands.
+    /// Returns the phase.
     pub(super) fn phase(&self) -> Phase {
         self.phase
     }
 
-    /// How many are here.
+    /// Returns the number of pieces of work in the scope.
     pub(super) fn count(&self) -> usize {
-        self.roll.len()
+        self.members.len()
     }
 
     fn end_if_closed(&mut self) {
-        if self.phase == Phase::Closed && self.roll.len() == 0 {
+        if self.phase == Phase::Closed && self.members.len() == 0 {
             self.phase = Phase::Joined;
         }
     }
 }
 
-/// The panic with the name of its work in its words. A payload that is not text is left as it is: somebody may know
-/// its type.
-fn named(panic: Panic, words: &str) -> Panic {
-    if panic.is_text() { Panic::new(words) } else { panic }
+/// Adds the name of the work to the message of a panic. A payload that is not text is left unchanged, because
+/// its receiver may know the type.
+fn named(panic: Panic, message: &str) -> Panic {
+    if panic.is_text() { Panic::new(message) } else { panic }
 }
 
 #[cfg(test)]
@@ -188,7 +190,7 @@ mod tests {
     const NAME: Name = Name::Given("work");
 
     #[test]
-    fn the_first_panic_is_kept_with_its_name_and_a_drain_takes_it_away() {
+    fn the_first_panic_is_stored_with_its_name_and_a_drain_takes_it_away() {
         let mut state = State::default();
         state.panicked(Some(NAME), Panic::new("one")).unwrap();
         state.panicked(Some(NAME), Panic::new("two")).unwrap();
@@ -200,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_that_nobody_will_hear_of_is_handed_back() {
+    fn a_panic_that_will_not_be_reported_is_returned() {
         let mut dropped = State::default();
         let key = dropped.enter(NAME).unwrap();
         assert_eq!(dropped.abandon().names, [NAME]);

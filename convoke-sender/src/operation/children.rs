@@ -1,4 +1,5 @@
-//! Several children under one parent: who is the last to come home, and how all of them are asked to stop.
+//! Several children under one parent: counts them, runs `finish` after the last one, and requests stop of all
+//! of them.
 
 #![allow(unsafe_code)]
 
@@ -12,16 +13,18 @@ use convoke_core::raw::sync::atomic::{AtomicUsize, Ordering};
 use convoke_core::raw::{InPlaceStop, OnStop, RawCallback};
 use convoke_core::stop::{StopReason, StopRef};
 
-/// Counts the children of an operation and, if it is armed, holds their stop source, linked to the parent's.
+/// The count of the children of an operation and, once armed, their stop source, which is linked to the
+/// parent's.
 ///
-/// 1. The count starts at the number of children plus one; that one belongs to the parent's `start`, so that
-///    children which complete at once do not end the parent under its own feet.
-/// 2. Whoever asks the children to stop holds a count while he does it: a child that has failed asks before it
-///    arrives, and the parent's own stop request takes a count for the time, or, if all are home, does nothing.
-///    So the stop source is never destroyed while it runs its callbacks.
-/// 3. The last to arrive unlinks from the parent's token and calls `finish`. Nobody else touches anything then.
-/// 4. A callback that panics keeps nobody from coming home. If the parent's request ran it, the panic goes on there; if
-///    a child's did, it is kept for `finish`, see [`take_panic`](Children::take_panic).
+/// 1. The count starts at the number of children plus one. The extra count belongs to the parent's `start`,
+///    so that children that complete at once do not free the parent while it still starts others.
+/// 2. A thread that requests stop of the children holds a count meanwhile: a child that has failed requests
+///    it before it arrives, and the parent's own stop request takes a count for that time, or does nothing if
+///    the count is zero. So the stop source is never destroyed while it runs its callbacks.
+/// 3. The last one to arrive unlinks from the parent's token and calls `finish`. It is then the only user.
+/// 4. A stop callback that panics does not keep a child from arriving. If the parent's request ran the
+///    callback, the panic continues there; if a child's did, it is stored for `finish`, see
+///    [`take_panic`](Children::take_panic).
 pub struct Children {
     counted: AtomicUsize,
     /// Written in `arm`, before any child exists; read-only afterwards.
@@ -31,33 +34,36 @@ pub struct Children {
 struct Armed {
     link: RawCallback<StopAll>,
     stop: InPlaceStop,
-    /// What the last to arrive calls.
+    /// The owner and the `finish` function that the last one to arrive calls.
     parent: (NonNull<()>, unsafe fn(NonNull<()>)),
-    /// Written by the one whose request ran the callbacks, before it arrives; read by `finish`.
+    /// Written by the child whose request ran the callbacks, before it arrives; read by `finish`.
     panic: UnsafeCell<Option<Panic>>,
 }
 
-/// The parent's stop request, passed on to the children.
+/// The callback that passes the parent's stop request on to the children.
 struct StopAll {
     children: NonNull<Children>,
     owner: NonNull<()>,
     finish: unsafe fn(NonNull<()>),
 }
 
-// SAFETY: `Children` is shared between the threads of its children by design; `armed` is written before they start.
+// SAFETY: the count is atomic. `armed` is written in `arm`, before any child starts, and read-only
+// afterwards; its `panic` has one writer (see `request_stop`), and is read after the count has reached zero.
 unsafe impl Sync for Children {}
-// SAFETY: as above.
+// SAFETY: the fields have no tie to a thread: `owner` points to an operation, which is `Send`, and the rest
+// is owned.
 unsafe impl Send for Children {}
-// SAFETY: the pointers lead to the operation, which is `Send` and alive while the callback is registered.
+// SAFETY: the pointers lead to the operation, which is `Send`, and alive while the callback is registered
+// (rule 3).
 unsafe impl Send for StopAll {}
 
 impl Children {
-    /// For this many children, and the parent's own `start`.
+    /// Creates the count for `children` children and the parent's own `start`.
     pub fn new(children: usize) -> Self {
         Self { counted: AtomicUsize::new(children + 1), armed: UnsafeCell::new(None) }
     }
 
-    /// Makes the stop source of the children, below `parent`, and returns it. It is not linked yet.
+    /// Creates the stop source of the children, below `parent`, and returns it. It is not linked yet.
     ///
     /// # Safety
     /// Called at most once, before any child is started, on a pinned `Children`.
@@ -68,7 +74,7 @@ impl Children {
         finish: unsafe fn(NonNull<()>),
     ) -> NonNull<InPlaceStop> {
         let call = StopAll { children: NonNull::from(self), owner, finish };
-        // SAFETY: no child exists yet, so nobody else looks.
+        // SAFETY: no child has started, so this thread is the only user.
         let armed = unsafe { &mut *self.armed.get() };
         let armed = armed.insert(Armed {
             link: RawCallback::new(call),
@@ -84,53 +90,58 @@ impl Children {
     /// # Safety
     /// After `arm`, by the parent's `start` while it holds its count; `parent` outlives the operation.
     pub unsafe fn link(&self, parent: StopRef<'_>) {
-        // SAFETY: written in `arm`, by this thread.
+        // SAFETY: written in `arm`, by this thread, and read-only since.
         if let Some(armed) = unsafe { &*self.armed.get_const() } {
-            // SAFETY: we are pinned, and `arrive` removes the callback before the operation ends.
+            // SAFETY: `self` is pinned, and `arrive` removes the callback before the operation ends (rule 3).
             unsafe { armed.link.register(parent) };
         }
     }
 
-    /// Asks the children to stop, if there is a stop source. The caller holds a count (rule 2). Does not panic (rule 4).
+    /// Requests stop of the children, if there is a stop source. The caller holds a count (rule 2). Does not
+    /// panic (rule 4).
     pub fn request_stop(&self, reason: StopReason) {
-        // SAFETY: written in `arm`, before the children started; the caller is one of them.
+        // SAFETY: written in `arm`, before the children started, and read-only since; the caller is one of
+        // them.
         let Some(armed) = (unsafe { &*self.armed.get_const() }) else { return };
         if let Err(panic) = Panic::catch(|| armed.stop.request_stop(reason)) {
-            // SAFETY: the first request alone runs callbacks, so nobody else writes; `finish` waits for our count.
+            // SAFETY: only the first request runs callbacks, so this is the only writer; `finish` waits for
+            // the caller's count.
             unsafe { *armed.panic.get() = Some(panic) };
         }
     }
 
-    /// The panic of a stop callback that a child's request ran, if there was one: part of the parent's outcome.
+    /// Takes the panic of a stop callback that a child's request ran, if any. It is part of the parent's
+    /// outcome.
     ///
     /// # Safety
     /// Called by `finish`.
     pub unsafe fn take_panic(&self) -> Option<Panic> {
-        // SAFETY: rule 3: we are alone.
+        // SAFETY: rule 3: `finish` is the only user.
         unsafe { (*self.armed.get_const()).as_ref().and_then(|armed| (*armed.panic.get()).take()) }
     }
 
-    /// Gives back one count; the last one calls `finish(owner)`, which may free `this`. That is why this takes a pointer
-    /// and not a reference, which would have to stay valid until the function returns.
+    /// Gives back one count; the last one calls `finish(owner)`, which may free `this`. Takes a pointer,
+    /// because a reference would have to stay valid until the function returns.
     ///
     /// # Safety
     /// The caller holds a count, and touches nothing of the operation afterwards.
     #[inline]
     pub unsafe fn arrive(this: NonNull<Self>, owner: NonNull<()>, finish: unsafe fn(NonNull<()>)) {
-        // SAFETY: the count that the caller holds keeps it alive.
+        // SAFETY: rule 1: the count that the caller holds keeps the operation alive.
         if unsafe { this.as_ref() }.counted.fetch_sub(1, Ordering::AcqRel) == 1 {
-            // SAFETY: rule 3: we are the last, so nobody has destroyed it yet; `arm` happened before us.
+            // SAFETY: rule 3: this is the last count, so the operation is not freed yet. `armed` was written
+            // in `arm`, before the count was first decremented.
             if let Some(armed) = unsafe { &*this.as_ref().armed.get_const() } {
-                // SAFETY: `link` returned before `start` gave back its count. A request that runs just now on another
-                // thread finds the count at zero and leaves: waiting for it is short.
+                // SAFETY: `link` returned before `start` gave back its count. A stop request that runs right
+                // now on another thread finds the count at zero and returns: waiting for it is short.
                 unsafe { armed.link.remove() };
             }
-            // SAFETY: rule 3: we are the last. Nothing is touched afterwards.
+            // SAFETY: rule 3: this is the last count. Nothing is touched afterwards.
             unsafe { finish(owner) };
         }
     }
 
-    /// Takes a count, unless all are home already.
+    /// Takes a count, and returns false if the count is zero already.
     fn hold(&self) -> bool {
         let mut count = self.counted.load(Ordering::Relaxed);
         while count > 0 {
@@ -145,8 +156,8 @@ impl Children {
 
 impl OnStop for StopAll {
     fn on_stop(self, reason: StopReason) {
-        // SAFETY: the callback is removed before the operation ends, and removal waits for us; if we are what ends
-        // it, that is the last thing we do.
+        // SAFETY: rule 3: the callback is removed before the operation ends, and removal waits for this call;
+        // if this call ends the operation, `arrive` is the last access.
         let stopped = unsafe {
             let children = self.children.as_ref();
             if !children.hold() {
@@ -165,8 +176,9 @@ impl OnStop for StopAll {
     }
 
     fn pass_on(self, _: StopReason) -> Option<Onward> {
-        // SAFETY: the callback is removed before the operation ends, and removal waits for us. From then on the count
-        // that we take keeps the operation, and the stop source in it, alive until it is given back.
+        // SAFETY: rule 3: the callback is removed before the operation ends, and removal waits for this call.
+        // After it, the count that `hold` took keeps the operation, and its stop source, alive until
+        // `release` gives it back.
         unsafe {
             let children = self.children.as_ref();
             if !children.hold() {
@@ -188,7 +200,8 @@ impl StopAll {
     /// Called once, with the address of armed `Children` of which the caller has a count.
     unsafe fn release(children: NonNull<()>) {
         let children = children.cast::<Children>();
-        // SAFETY: the count keeps it alive. `parent` was written in `arm`, before any child was started.
+        // SAFETY: the caller's count keeps the operation alive. `parent` was written in `arm`, before any
+        // child started.
         unsafe {
             let parent = (*children.as_ref().armed.get_const()).as_ref().map(|armed| armed.parent);
             if let Some((owner, finish)) = parent {

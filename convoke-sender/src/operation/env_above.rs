@@ -1,5 +1,5 @@
-//! What the children of an operation on several threads ask its receiver. A receiver is not `Sync`: it is asked once,
-//! before there are children, and they read the answer.
+//! The environment of a receiver, for children on several threads. A receiver is not `Sync`: it is asked
+//! once, before the children start, and they read the answer.
 
 #![allow(unsafe_code)]
 
@@ -11,28 +11,30 @@ use super::enclosing::Enclosing;
 use crate::Receiver;
 use convoke_core::Env;
 
-/// The answer of a receiver to the question for its environment.
+/// A pointer to the environment of a receiver, and to the boxed operation around it.
 pub struct EnvAbove {
     env: Cell<Option<NonNull<Env>>>,
     enclosing: Cell<Option<Enclosing>>,
 }
 
-// SAFETY: an environment is `Sync`; the cells are written by `ask` alone, before anybody reads.
+// SAFETY: an environment is `Sync`, and it may be read from any thread. The cells are written only by `ask`,
+// before other threads use this.
 unsafe impl Send for EnvAbove {}
-// SAFETY: as above.
+// SAFETY: the cells are written only by `ask`, whose caller promises that no other thread uses this yet;
+// afterwards they are read-only.
 unsafe impl Sync for EnvAbove {}
 
 impl EnvAbove {
-    /// Not asked for yet.
+    /// Creates one that has not asked its receiver yet.
     #[inline]
     pub const fn new() -> Self {
         Self { env: Cell::new(None), enclosing: Cell::new(None) }
     }
 
-    /// Asks the receiver.
+    /// Asks the receiver for its environment and stores the answer.
     ///
     /// # Safety
-    /// No other thread uses this yet. The receiver stays where it is, untouched, for as long as [`get`](EnvAbove::get)
+    /// No other thread uses this yet. The receiver is not moved or touched as long as [`get`](EnvAbove::get)
     /// is called.
     #[inline]
     pub unsafe fn ask<V, E, R: Receiver<V, E>>(&self, receiver: &R) {
@@ -40,20 +42,20 @@ impl EnvAbove {
         self.enclosing.set(receiver.enclosing());
     }
 
-    /// The environment.
+    /// Returns the environment.
     ///
     /// # Safety
-    /// After [`ask`](EnvAbove::ask), and as long as its receiver stays.
+    /// Called after [`ask`](EnvAbove::ask), while the receiver that was asked has not moved.
     #[inline]
     pub unsafe fn get(&self) -> &Env {
-        // SAFETY: it was borrowed from the receiver, which is still in its place: the caller's promise.
-        unsafe { self.env.get().expect("asked for before it is needed").as_ref() }
+        // SAFETY: `ask` borrowed it from the receiver, which the caller promises has not moved.
+        unsafe { self.env.get().expect("`EnvAbove::ask` is called before `get`").as_ref() }
     }
 
-    /// What the receiver said that the work is part of.
+    /// Returns the boxed operation that the work is part of, as the receiver answered.
     ///
     /// # Safety
-    /// After [`ask`](EnvAbove::ask).
+    /// Called after [`ask`](EnvAbove::ask).
     #[inline]
     pub(crate) unsafe fn enclosing(&self) -> Option<Enclosing> {
         self.enclosing.get()

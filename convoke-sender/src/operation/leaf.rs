@@ -1,4 +1,4 @@
-//! An operation without children that does one thing when it is started. With it, writing such a sender takes no
+//! An operation without children that does one thing when it starts. Senders that are built on it need no
 //! `unsafe`.
 
 #![allow(unsafe_code)]
@@ -9,20 +9,20 @@ use core::pin::Pin;
 
 use convoke_core::raw::Operation;
 
-/// What a [`Leaf`] does when it is started: it completes its receiver, now or by passing it on.
+/// The action of a [`Leaf`] at its start: it completes its receiver, at once or by passing it on.
 pub trait Action: Send {
-    /// Does it.
+    /// Performs the action.
     fn act(self);
 }
 
-/// The operation that does one [`Action`].
+/// The operation that performs one [`Action`] when it starts.
 pub struct Leaf<A> {
     action: Option<A>,
     _pinned: PhantomPinned,
 }
 
 impl<A: Action> Leaf<A> {
-    /// Will do this when it is started.
+    /// Creates an operation that performs `action` when it starts.
     #[inline]
     pub const fn new(action: A) -> Self {
         Self { action: Some(action), _pinned: PhantomPinned }
@@ -32,7 +32,8 @@ impl<A: Action> Leaf<A> {
 impl<A: Action> Operation for Leaf<A> {
     #[inline]
     unsafe fn start(self: Pin<&mut Self>) {
-        // SAFETY: the action is not structurally pinned: it is moved out before it acts, and may destroy us then.
+        // SAFETY: the action is not structurally pinned: it is moved out before it runs, and may then free
+        // the operation.
         if let Some(action) = unsafe { self.get_unchecked_mut() }.action.take() {
             action.act();
         }

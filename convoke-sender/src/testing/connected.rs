@@ -1,4 +1,4 @@
-//! A sender that a test connects and starts by hand, and the outcome that is kept for it.
+//! A sender that a test connects and starts by hand, and its outcome.
 
 #![allow(unsafe_code)]
 
@@ -13,53 +13,53 @@ use convoke_core::raw::Operation;
 use convoke_core::raw::abort_on_unwind;
 use convoke_core::raw::sync::{Arc, Mutex};
 
-/// A sender connected to a receiver that keeps the outcome. Dropping it drops the operation unstarted.
+/// A sender connected to a receiver that stores the outcome. Dropping it drops the operation unstarted.
 pub struct Connected<S: Sender<Value: Send, Error: Send>> {
     operation: PinnedOperation<S>,
-    kept: Arc<Kept<S>>,
+    stored: Arc<Stored<S>>,
 }
 
-/// An operation that was started. Dropping it before it has completed is a failure of the test.
+/// An operation that was started. Dropping it before it has completed fails the test.
 pub struct Running<S: Sender<Value: Send, Error: Send>> {
     operation: Option<PinnedOperation<S>>,
-    kept: Arc<Kept<S>>,
+    stored: Arc<Stored<S>>,
 }
 
 type PinnedOperation<S> = Pin<Box<<S as Sender>::Operation<Keep<S>>>>;
 
 /// The receiver of [`Connected`].
-pub struct Keep<S: Sender<Value: Send, Error: Send>>(Arc<Kept<S>>);
+pub struct Keep<S: Sender<Value: Send, Error: Send>>(Arc<Stored<S>>);
 
-struct Kept<S: Sender<Value: Send, Error: Send>> {
+struct Stored<S: Sender<Value: Send, Error: Send>> {
     env: Env,
     outcome: Mutex<Option<OutcomeOf<S>>>,
     completions: AtomicUsize,
 }
 
-// SAFETY: the outcome is handed from the completing thread to the testing one through a mutex, and may be: value and
+// SAFETY: the outcome is passed from the completing thread to the testing one through a mutex, and value and
 // error are `Send`.
 unsafe impl<S: Sender<Value: Send, Error: Send>> Send for Keep<S> {}
 
 impl<S: Sender<Value: Send, Error: Send>> Connected<S> {
-    /// Connected in an environment that runs inline and never stops.
+    /// Connects `sender` in an environment that runs inline and never stops.
     pub fn new(sender: S) -> Self {
         Self::with_env(sender, Env::new())
     }
 
-    /// Connected in an environment that stops with `source`.
+    /// Connects `sender` in an environment that stops with `source`.
     pub fn stoppable(sender: S, source: &StopSource) -> Self {
         Self::with_env(sender, Env::new().with(Changes::new().stop_token(source.token())))
     }
 
-    /// Connected in this environment.
+    /// Connects `sender` in `env`.
     pub fn with_env(sender: S, env: Env) -> Self {
-        let kept = Arc::new(Kept { env, outcome: Mutex::new(None), completions: AtomicUsize::new(0) });
-        Self { operation: Box::pin(sender.connect(Keep(kept.clone()))), kept }
+        let stored = Arc::new(Stored { env, outcome: Mutex::new(None), completions: AtomicUsize::new(0) });
+        Self { operation: Box::pin(sender.connect(Keep(stored.clone()))), stored }
     }
 
-    /// Starts it. The sender borrows nothing, because a [`Running`] can be forgotten: its operation would then still run
-    /// when what it borrows is gone. For senders that borrow there are [`outcome`](Connected::outcome),
-    /// [`wait`](Connected::wait) and [`meanwhile`](Connected::meanwhile).
+    /// Starts the operation. The sender borrows nothing, because a [`Running`] can be forgotten: its
+    /// operation would then still run when what it borrows is gone. For senders that borrow there are
+    /// [`outcome`](Connected::outcome), [`wait`](Connected::wait) and [`meanwhile`](Connected::meanwhile).
     ///
     /// ```compile_fail,E0597
     /// use convoke::prelude::*;
@@ -81,62 +81,63 @@ impl<S: Sender<Value: Send, Error: Send>> Connected<S> {
         self.begin()
     }
 
-    /// Starts it, and says what it has completed with before its start returned. The sender may borrow.
+    /// Starts the operation, and returns the outcome, which must be there when its start returns. The sender
+    /// may borrow.
     ///
-    /// If it has not completed the process ends with a message: the operation may borrow from whoever would go on.
+    /// If the operation has not completed, the process aborts with a message: it may borrow from the caller.
     pub fn outcome(self) -> OutcomeOf<S> {
         self.meanwhile(|_| ())
     }
 
-    /// Starts it, calls `f` while it runs, and says what it has completed with. The sender may borrow.
+    /// Starts the operation, calls `f` while it runs, and returns the outcome. The sender may borrow.
     ///
-    /// If it has not completed when `f` returns or panics, the process ends with a message: the operation may borrow from
-    /// whoever would go on.
+    /// If the operation has not completed when `f` returns or panics, the process aborts with a message: it
+    /// may borrow from the caller.
     pub fn meanwhile(self, f: impl FnOnce(&Running<S>)) -> OutcomeOf<S> {
         let running = Scoped(self.begin());
         f(&running.0);
         running.end()
     }
 
-    /// Starts it and waits for the outcome, however long it takes. The sender may borrow: it has completed when this
-    /// returns.
+    /// Starts the operation and waits for the outcome, without a limit. The sender may borrow: the operation
+    /// has completed when this returns.
     pub fn wait(self) -> OutcomeOf<S> {
         self.begin().wait()
     }
 
-    /// Starts it. Whoever calls this hands out what is returned only if the sender borrows nothing.
+    /// Starts the operation. A caller returns the result to the test only if the sender borrows nothing.
     fn begin(mut self) -> Running<S> {
-        // SAFETY: it is started once, as `self` is consumed; `Running` keeps it in its box until it has completed, or
-        // leaks it. What it borrows outlives it: nothing if the `Running` is handed out, and else it has completed
-        // before `wait` returns, and before a `Scoped` is gone.
+        // SAFETY: it is started once, as `self` is consumed; `Running` holds it in its box until it has
+        // completed, or leaks it. What it borrows outlives it: it borrows nothing if the `Running` is
+        // returned to the test; else it has completed before `wait` returns, and before a `Scoped` is gone.
         abort_on_unwind(|| unsafe { self.operation.as_mut().start() });
-        Running { operation: Some(self.operation), kept: self.kept }
+        Running { operation: Some(self.operation), stored: self.stored }
     }
 }
 
 impl<S: Sender<Value: Send, Error: Send>> Running<S> {
-    /// Whether it has completed.
+    /// Returns true if the operation has completed.
     pub fn is_complete(&self) -> bool {
-        self.kept.completions.load(Ordering::Acquire) > 0
+        self.stored.completions.load(Ordering::Acquire) > 0
     }
 
-    /// The outcome.
+    /// Returns the outcome.
     ///
     /// # Panics
-    /// If it has not completed.
+    /// Panics if the operation has not completed.
     #[track_caller]
     pub fn outcome(mut self) -> OutcomeOf<S> {
         assert!(self.is_complete(), "the operation has not completed");
         self.take_outcome()
     }
 
-    /// The outcome, which is there.
+    /// Takes the outcome, which is there.
     fn take_outcome(&mut self) -> OutcomeOf<S> {
-        let outcome = self.kept.outcome.lock().unwrap().take();
-        outcome.expect("kept before it was counted")
+        let outcome = self.stored.outcome.lock().unwrap().take();
+        outcome.expect("the outcome is stored before the completion is counted")
     }
 
-    /// Waits for the outcome, however long it takes, for operations that other threads complete.
+    /// Waits for the outcome, without a limit, for operations that other threads complete.
     pub fn wait(self) -> OutcomeOf<S> {
         while !self.is_complete() {
             std::thread::yield_now();
@@ -145,8 +146,8 @@ impl<S: Sender<Value: Send, Error: Send>> Running<S> {
     }
 }
 
-/// An operation that may borrow from the function that has this. The function does not return, and does not unwind, before
-/// the operation has completed: if it would, the process ends.
+/// An operation that may borrow from the function that holds this. The function neither returns nor unwinds
+/// before the operation has completed: if it would, the process aborts.
 struct Scoped<S: Sender<Value: Send, Error: Send>>(Running<S>);
 
 impl<S: Sender<Value: Send, Error: Send>> Scoped<S> {
@@ -172,7 +173,7 @@ impl<S: Sender<Value: Send, Error: Send>> Drop for Scoped<S> {
 impl<S: Sender<Value: Send, Error: Send>> Drop for Running<S> {
     fn drop(&mut self) {
         if !self.is_complete() {
-            // Somebody may still point into it: better a leak than a crash that hides the failure.
+            // Another thread may still use it: a leak is better than a crash that hides the failure.
             core::mem::forget(self.operation.take());
             if !std::thread::panicking() {
                 panic!("an operation was dropped while it was running");
@@ -211,7 +212,7 @@ impl<S: Sender<Value: Send, Error: Send>> fmt::Debug for Keep<S> {
     }
 }
 
-/// An environment in which a stop was requested already.
+/// Returns an environment in which a stop was requested already.
 pub fn stopped_env() -> Env {
     let source = StopSource::new();
     source.request_stop(StopReason::Requested);

@@ -1,4 +1,4 @@
-//! A sender for each door of an outcome: the rows of the table that every adaptor is put through.
+//! A sender for each kind of outcome: the rows of the table that every adaptor is tested with.
 
 #![allow(unsafe_code)]
 
@@ -7,9 +7,9 @@ use crate::operation::Leaf;
 use crate::prelude::*;
 use crate::{Completes, Receiver};
 
-/// A sender for each of the four doors, of one type, each with the outcome it will have.
+/// Returns a sender for each of the four kinds of outcome, of one type, each with the outcome it will have.
 pub fn all_doors<V: Send + Clone, E: Send + Clone>(value: V, error: E) -> [(Outcome<V, E>, Ends<V, E>); 4] {
-    let doors = || {
+    let outcomes = || {
         [
             Outcome::Value(value.clone()),
             Outcome::Error(error.clone()),
@@ -17,8 +17,8 @@ pub fn all_doors<V: Send + Clone, E: Send + Clone>(value: V, error: E) -> [(Outc
             Outcome::Panicked(Panic::new("door")),
         ]
     };
-    let mut expected = doors().into_iter();
-    doors().map(|outcome| (expected.next().expect("four doors"), Ends { outcome }))
+    let mut expected = outcomes().into_iter();
+    outcomes().map(|outcome| (expected.next().expect("there are four outcomes"), Ends { outcome }))
 }
 
 /// A sender that completes at once with the outcome it was given.
@@ -27,7 +27,8 @@ pub struct Ends<V, E> {
     outcome: Outcome<V, E>,
 }
 
-// SAFETY: what it is made of keeps the contract, and the receiver is completed last.
+// SAFETY: rules 1 to 3 of `Sender`: a leaf does one thing, in `start`: it completes the receiver, inline and
+// last.
 #[diagnostic::do_not_recommend]
 unsafe impl<V: Send, E: Send> Sender for Ends<V, E> {
     type Value = V;
@@ -40,7 +41,7 @@ unsafe impl<V: Send, E: Send> Sender for Ends<V, E> {
     }
 }
 
-/// What is known of where this sender completes.
+/// Returns what is known at compile time about where this sender completes.
 pub fn completes_of<S: Sender>(_: &S) -> Completes {
     S::COMPLETES
 }

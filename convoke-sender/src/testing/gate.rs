@@ -16,18 +16,18 @@ use convoke_core::raw::{OnStop, RawCallback};
 
 /// Work that the test completes by hand, or that completes as stopped when it is asked to.
 ///
-/// One gate makes one sender that is started.
+/// At most one sender of a gate may be running at a time.
 pub struct Gate<V, E = Never>(Arc<Mutex<Waiting<V, E>>>);
 
 struct Waiting<V, E> {
     waiter: Option<Waiter<V, E>>,
-    /// Why it was asked to stop, if it was and heard it.
+    /// The reason why the work was asked to stop, if it was.
     asked: Option<StopReason>,
 }
 
 impl<V, E> Waiting<V, E> {
-    /// Keeps an operation that waits. False if there is one already.
-    fn keep(&mut self, waiter: Waiter<V, E>) -> bool {
+    /// Stores a waiting operation. Returns false if there is one already.
+    fn store(&mut self, waiter: Waiter<V, E>) -> bool {
         let free = self.waiter.is_none();
         if free {
             self.waiter = Some(waiter);
@@ -36,13 +36,13 @@ impl<V, E> Waiting<V, E> {
     }
 }
 
-/// An operation that waits: its address, and how to complete it.
+/// A waiting operation: its address, and the function that completes it.
 struct Waiter<V, E> {
     operation: NonNull<()>,
     complete: unsafe fn(NonNull<()>, Outcome<V, E>),
 }
 
-// SAFETY: the operation is `Send`, and whoever takes the waiter out of the mutex is the one to complete it.
+// SAFETY: the operation is `Send`, and only the thread that takes the waiter out of the mutex completes it.
 unsafe impl<V, E> Send for Waiter<V, E> {}
 
 impl<V, E> Clone for Gate<V, E> {
@@ -52,40 +52,41 @@ impl<V, E> Clone for Gate<V, E> {
 }
 
 impl<V: Send, E: Send> Gate<V, E> {
-    /// Closed.
+    /// Creates a closed gate.
     pub fn new() -> Self {
         Self(Arc::new(Mutex::new(Waiting { waiter: None, asked: None })))
     }
 
-    /// The work that waits at the gate.
+    /// Returns work that waits at the gate.
     pub fn sender(&self) -> AtGate<V, E, ()> {
         self.holding(())
     }
 
-    /// The same, with something that lives in its operation.
+    /// Returns work that waits at the gate, and whose operation contains `held`.
     pub fn holding<H: Send>(&self, held: H) -> AtGate<V, E, H> {
         AtGate { gate: self.clone(), held, deaf: false }
     }
 
-    /// Work that waits at the gate and does not hear a stop request.
+    /// Returns work that waits at the gate and ignores stop requests.
     pub fn deaf(&self) -> AtGate<V, E, ()> {
         AtGate { gate: self.clone(), held: (), deaf: true }
     }
 
-    /// Why the work was asked to stop, if it was.
+    /// Returns the reason why the work was asked to stop, if it was.
     pub fn asked_to_stop(&self) -> Option<StopReason> {
         self.0.lock().unwrap().asked
     }
 
-    /// Whether work waits at the gate.
+    /// Returns true if work waits at the gate.
     pub fn is_waiting(&self) -> bool {
         self.0.lock().unwrap().waiter.is_some()
     }
 
-    /// Completes the work that waits; false if none does (any more).
+    /// Completes the waiting work; returns false if there is none.
     pub fn complete(&self, outcome: Outcome<V, E>) -> bool {
         let waiter = self.0.lock().unwrap().waiter.take();
-        // SAFETY: whoever takes the waiter completes it, once; it is alive until then.
+        // SAFETY: the waiter was taken out of the mutex, so it is completed once; its operation is alive
+        // until then.
         waiter.map(|waiter| unsafe { (waiter.complete)(waiter.operation, outcome) }).is_some()
     }
 }
@@ -110,7 +111,8 @@ pub struct AtGate<V, E, H> {
     deaf: bool,
 }
 
-// SAFETY: what it is made of keeps the contract, and the receiver is completed last.
+// SAFETY: rules 1 and 2 of `Sender`: the second to arrive at the rendezvous completes the receiver last; the
+// callback is removed by then. Rule 3: `COMPLETES` is the default, `Anywhere`.
 #[diagnostic::do_not_recommend]
 unsafe impl<V: Send, E: Send, H: Send> Sender for AtGate<V, E, H> {
     type Value = V;
@@ -124,7 +126,7 @@ unsafe impl<V: Send, E: Send, H: Send> Sender for AtGate<V, E, H> {
             deaf: self.deaf,
             receiver: Some(receiver),
             callback: None,
-            started: Handshake::new(),
+            rendezvous: Handshake::new(),
             outcome: None,
             _pinned: PhantomPinned,
         }
@@ -132,6 +134,10 @@ unsafe impl<V: Send, E: Send, H: Send> Sender for AtGate<V, E, H> {
 }
 
 /// The operation of [`AtGate`].
+///
+/// 1. `start` is the only user of `callback`, and reads `receiver`; the completion is the only user of
+///    `outcome`. Both arrive at the rendezvous.
+/// 2. The second to arrive is the only user of everything, and completes the receiver.
 pub struct GateOperation<V, E, H, R> {
     gate: Gate<V, E>,
     _held: H,
@@ -139,12 +145,12 @@ pub struct GateOperation<V, E, H, R> {
     receiver: Option<R>,
     callback: Option<RawCallback<StopAtGate<V, E>>>,
     /// The work may be completed while it is still being started.
-    started: Handshake,
+    rendezvous: Handshake,
     outcome: Option<Outcome<V, E>>,
     _pinned: PhantomPinned,
 }
 
-/// A stop request opens the gate, if nobody has yet.
+/// The stop callback: it completes the waiting work, if that has not completed yet.
 struct StopAtGate<V, E>(Gate<V, E>);
 
 impl<V: Send, E: Send> OnStop for StopAtGate<V, E> {
@@ -156,50 +162,54 @@ impl<V: Send, E: Send> OnStop for StopAtGate<V, E> {
 
 impl<V: Send, E: Send, H: Send, R: Receiver<V, E>> Operation for GateOperation<V, E, H, R> {
     unsafe fn start(self: Pin<&mut Self>) {
-        // SAFETY: nothing is moved out of its place but the receiver, which is not structurally pinned.
+        // SAFETY: only the receiver is moved out, and it is not structurally pinned.
         let this = NonNull::from(unsafe { self.get_unchecked_mut() });
-        // SAFETY: we are pinned until the receiver was completed; that happens at the meeting, to which both the one
-        // who takes the waiter and we come.
+        // SAFETY: rule 1. The operation is pinned until the receiver is completed, which happens when both
+        // `start` and the completion have arrived.
         unsafe {
             let gate = this.as_ref().gate.clone();
             let callback = (*this.as_ptr()).callback.insert(RawCallback::new(StopAtGate(gate.clone())));
             let waiter = Waiter { operation: this.cast(), complete: Self::complete };
-            if !gate.0.lock().unwrap().keep(waiter) {
-                // `start` must not panic, and the one that waits already must not be lost.
+            if !gate.0.lock().unwrap().store(waiter) {
+                // `start` must not panic, and the operation that waits already must not be lost.
                 Self::complete(this.cast(), Outcome::Panicked(Panic::new("two operations wait at one gate")));
-                return Self::meet(this);
+                return Self::arrive(this);
             }
-            // By its place and not through `as_ref`: the outcome beside it may be written just now.
+            // By field and not through `as_ref`: another thread may be writing the outcome beside it.
             if let Some(receiver) = &(*this.as_ptr()).receiver
                 && !(*this.as_ptr()).deaf
             {
                 callback.register(receiver.env().stop());
             }
-            Self::meet(this);
+            Self::arrive(this);
         }
     }
 }
 
 impl<V: Send, E: Send, H: Send, R: Receiver<V, E>> GateOperation<V, E, H, R> {
+    /// Stores the outcome and arrives.
+    ///
     /// # Safety
     /// Called once, with the operation that waits.
     unsafe fn complete(this: NonNull<()>, outcome: Outcome<V, E>) {
         let this = this.cast::<Self>();
-        // SAFETY: the waiter was taken by us, so nobody else completes it; `start` does not look at the outcome before
-        // the meeting.
+        // SAFETY: rule 1: the caller took the waiter, so it is the only one that completes it. The operation
+        // is alive until both have arrived.
         unsafe {
             (*this.as_ptr()).outcome = Some(outcome);
-            Self::meet(this);
+            Self::arrive(this);
         }
     }
 
+    /// Arrives at the rendezvous; the second to arrive completes the receiver.
+    ///
     /// # Safety
-    /// Called once by `start` and once by `complete`.
-    unsafe fn meet(this: NonNull<Self>) {
-        // SAFETY: the second of the two is alone with the operation.
+    /// Called once by `start` and once by `complete`. Neither touches anything afterwards.
+    unsafe fn arrive(this: NonNull<Self>) {
+        // SAFETY: the operation is alive until both have arrived; rule 2: the second is the only user.
         unsafe {
-            // By its place and not through `as_ref`: the other side may be writing the outcome just now.
-            if (*this.as_ptr()).started.arrive() {
+            // By field and not through `as_ref`: another thread may be writing the outcome beside it.
+            if (*this.as_ptr()).rendezvous.arrive() {
                 let this = &mut *this.as_ptr();
                 this.callback = None;
                 if let (Some(receiver), Some(outcome)) = (this.receiver.take(), this.outcome.take()) {

@@ -13,14 +13,14 @@ use convoke::sender::sync_wait;
 use convoke::task::task;
 use convoke_sender::testing::{Connected, Gate};
 
-/// Polls a future once, and says whether that has panicked.
+/// Polls a future once, and returns true if that panicked.
 async fn panics_when_polled<F: Future>(mut future: Pin<&mut F>) -> bool {
     poll_fn(|cx| Poll::Ready(catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(cx))).is_err())).await
 }
 
-/// Before, the second poll ended the task by the stopped door at its next wait, and the result was lost.
+/// Regression: the second poll stopped the task at its next await, and the result was lost.
 #[test]
-fn a_finished_sender_that_is_polled_again_panics_and_stops_nobody() {
+fn a_finished_sender_that_is_polled_again_panics_and_does_not_stop_the_task() {
     let outcome = sync_wait(task(async {
         let mut inline = pin!(just(1).into_future());
         let mut boxed = pin!(just(2).boxed().into_future());
@@ -41,9 +41,9 @@ fn a_sender_that_panicked_panics_again_when_it_is_polled_again() {
         assert!(panics_when_polled(bomb.as_mut()).await);
         assert!(panics_when_polled(bomb.as_mut()).await);
         checkpoint().await;
-        "went on"
+        "continued"
     }));
-    assert_eq!(outcome, Outcome::Value("went on"));
+    assert_eq!(outcome, Outcome::Value("continued"));
 }
 
 #[test]
@@ -58,7 +58,7 @@ fn a_stopped_sender_that_is_polled_again_passes_the_stop_on_again() {
     assert_eq!(outcome, Outcome::<(), _>::Stopped);
 }
 
-/// Panics when it is called, after it has passed the call on.
+/// A waker that panics on its first call, after it has passed the call on.
 struct Bomb(Waker, AtomicBool);
 
 impl Wake for Bomb {
@@ -70,9 +70,9 @@ impl Wake for Bomb {
     }
 }
 
-/// Before, the panic unwound out of the shared work, and the consumers after this one waited for ever.
+/// Regression: the panic unwound out of the shared work, and the consumers after this one waited forever.
 #[test]
-fn a_foreign_waker_that_panics_keeps_nobody_else_from_a_shared_result() {
+fn a_foreign_waker_that_panics_does_not_keep_others_from_a_shared_result() {
     let gate = Gate::<u32>::new();
     let split = gate.sender().split();
     let shared = split.clone();

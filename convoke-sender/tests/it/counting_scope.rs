@@ -1,4 +1,4 @@
-//! The rules of a counting scope, one by one: nest, join, drain, and what happens to a scope that nobody joined.
+//! The rules of a counting scope, one by one: nest, join, drain, and the drop of a scope that was not joined.
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -15,13 +15,13 @@ fn join(scope: &CountingScope) -> Outcome<(), Never> {
     Connected::new(scope.join()).start().outcome()
 }
 
-fn panics(words: &'static str) -> impl Sender<Value = (), Error = Never> + 'static {
-    just_from(move || panic!("{words}"))
+fn panics(message: &'static str) -> impl Sender<Value = (), Error = Never> + 'static {
+    just_from(move || panic!("{message}"))
 }
 
-/// What the drop of a scope panics with.
+/// Drops a scope and returns the message of the panic.
 fn complaint(scope: CountingScope) -> String {
-    let thrown = catch_unwind(AssertUnwindSafe(|| drop(scope))).expect_err("the drop complains");
+    let thrown = catch_unwind(AssertUnwindSafe(|| drop(scope))).expect_err("the drop panics");
     Panic::from_payload(thrown).message().to_owned()
 }
 
@@ -42,7 +42,7 @@ fn nest_counts_at_once_starts_nothing_and_passes_every_door() {
         assert_eq!(scope.use_count(), 0);
     }
     let scope = CountingScope::new();
-    drop(scope.nest(just_from(|| unreachable!("nobody has started it"))));
+    drop(scope.nest(just_from(|| unreachable!("it was not started"))));
 }
 
 #[test]
@@ -91,13 +91,13 @@ fn a_failed_nest_drops_the_sender_runs_nothing_and_completes_as_stopped() {
     let token = count.token();
     let nested = scope.nest(just_from(move || unreachable!("{token:?}")));
     assert_eq!((nested.is_associated(), count.dropped(), scope.use_count()), (false, 1, 0));
-    // It has nothing to do with the scope any more.
+    // It does not refer to the scope any more.
     drop(scope);
     assert_eq!(Connected::new(nested.then(|()| 1)).start().outcome(), Outcome::Stopped);
 }
 
 #[test]
-fn a_nested_sender_is_known_by_what_is_in_it() {
+fn a_nested_sender_completes_where_the_sender_inside_does() {
     fn completes<S: Sender>(_: &S) -> Completes {
         S::COMPLETES
     }
@@ -108,7 +108,7 @@ fn a_nested_sender_is_known_by_what_is_in_it() {
 }
 
 #[test]
-fn a_copy_is_counted_for_itself_and_fails_when_the_scope_is_closed() {
+fn a_clone_is_counted_separately_and_fails_when_the_scope_is_closed() {
     let scope = CountingScope::new();
     let first = scope.nest(just(1));
     let second = first.clone();
@@ -144,14 +144,14 @@ fn a_scope_is_closed_while_it_is_joining_and_joined_when_the_last_has_left() {
 }
 
 #[test]
-fn a_join_of_an_empty_scope_completes_on_the_spot() {
+fn a_join_of_an_empty_scope_completes_at_once() {
     let (scope, by_hand) = (CountingScope::new(), ByHand::new());
     let joining = Connected::with_env(scope.join(), Env::from(by_hand.clone())).start();
     assert_eq!((joining.outcome(), by_hand.len()), (Outcome::Value(()), 0));
 }
 
 #[test]
-fn a_join_completes_on_the_executor_of_who_joins() {
+fn a_join_completes_on_the_executor_of_its_environment() {
     let (scope, gate, by_hand) = (CountingScope::new(), Gate::<()>::new(), ByHand::new());
     scope.spawn(gate.sender(), &Env::new()).unwrap();
     let joining = Connected::with_env(scope.join(), Env::from(by_hand.clone())).start();
@@ -197,7 +197,7 @@ fn a_join_that_is_dropped_by_its_executor_is_stopped() {
 }
 
 #[test]
-fn whoever_joins_may_drop_the_scope_at_once() {
+fn the_receiver_of_a_join_may_drop_the_scope_at_once() {
     let scope = Arc::new(Mutex::new(Some(CountingScope::new())));
     let gate = Gate::<()>::new();
     let (owner, env) = (scope.clone(), Env::from(InlineExecutor));
@@ -222,13 +222,13 @@ fn the_first_panic_is_the_outcome_of_every_join_by_name() {
 }
 
 #[test]
-fn a_panic_without_a_name_is_told_by_its_place() {
+fn a_panic_without_a_name_is_reported_with_its_source_location() {
     let scope = CountingScope::new();
     let line = line!() + 1;
     scope.spawn(panics("where?"), &Env::new()).unwrap();
     let Outcome::Panicked(panic) = join(&scope) else { panic!("it panicked") };
-    let place = format!("{}:{line}:", file!());
-    assert!(panic.message().contains(&place) && panic.message().ends_with("where?"), "{panic}");
+    let location = format!("{}:{line}:", file!());
+    assert!(panic.message().contains(&location) && panic.message().ends_with("where?"), "{panic}");
 }
 
 #[test]
@@ -238,8 +238,8 @@ fn a_payload_that_is_not_text_reaches_the_first_join() {
     scope.named("odd").spawn(work, &Env::new()).unwrap();
     let Outcome::Panicked(panic) = join(&scope) else { panic!("it panicked") };
     assert_eq!(panic.downcast_ref(), Some(&7_u8));
-    let words = "`odd` panicked: a panic whose payload is not text";
-    assert_eq!(join(&scope), Outcome::Panicked(Panic::new(words)));
+    let message = "`odd` panicked: a panic whose payload is not text";
+    assert_eq!(join(&scope), Outcome::Panicked(Panic::new(message)));
 }
 
 #[test]
@@ -258,7 +258,7 @@ fn a_drain_waits_for_the_work_and_what_it_spawns_and_closes_nothing() {
 }
 
 #[test]
-fn a_drain_of_an_empty_scope_completes_on_the_spot_else_on_its_executor() {
+fn a_drain_of_an_empty_scope_completes_at_once_else_on_its_executor() {
     let (scope, by_hand) = (CountingScope::new(), ByHand::new());
     let drain = || Connected::with_env(scope.drain(), Env::from(by_hand.clone())).start();
     assert_eq!(drain().outcome(), Outcome::Value(()));
@@ -277,7 +277,7 @@ fn a_drain_that_is_stopped_leaves_the_work_alone() {
     let changes = convoke_core::env::Changes::new().stop_token(source.token());
     let draining = Connected::with_env(scope.drain(), Env::from(by_hand.clone()).with(changes)).start();
     source.request_stop(StopReason::Requested);
-    assert!(!draining.is_complete(), "it comes home on its executor");
+    assert!(!draining.is_complete(), "it completes on its executor");
     by_hand.run_all();
     assert_eq!(draining.outcome(), Outcome::Stopped);
     assert_eq!(Connected::with_env(scope.drain(), stopped_env()).start().outcome(), Outcome::Stopped);
@@ -285,7 +285,7 @@ fn a_drain_that_is_stopped_leaves_the_work_alone() {
 }
 
 #[test]
-fn a_drain_hears_of_a_panic_and_then_nobody_does() {
+fn a_drain_reports_a_panic_and_a_later_join_does_not() {
     let scope = CountingScope::new();
     scope.named("brief").spawn(panics("oh"), &Env::new()).unwrap();
     let draining = Connected::new(scope.drain()).start();
@@ -299,8 +299,8 @@ fn a_scope_dropped_with_work_in_it_stops_the_work_and_names_it() {
     let handle = scope.handle();
     scope.named("listener").spawn(gate.sender(), &Env::new()).unwrap();
     let nested = scope.named("reader").nest(just(()));
-    let words = complaint(scope);
-    assert!(words.contains("2 pieces of work") && words.contains("`listener`, `reader`"), "{words}");
+    let message = complaint(scope);
+    assert!(message.contains("2 pieces of work") && message.contains("`listener`, `reader`"), "{message}");
     assert_eq!(gate.asked_to_stop(), Some(StopReason::Abandoned));
     assert!(handle.spawn(just(()), &Env::new()).unwrap_err().is_closed());
     drop(nested);
@@ -308,10 +308,10 @@ fn a_scope_dropped_with_work_in_it_stops_the_work_and_names_it() {
 }
 
 #[test]
-fn a_scope_dropped_before_anybody_heard_of_a_panic_tells_of_it() {
+fn a_scope_dropped_before_a_panic_was_reported_reports_it() {
     let scope = CountingScope::new();
-    scope.named("quiet").spawn(panics("unheard"), &Env::new()).unwrap();
-    assert!(complaint(scope).contains("`quiet` panicked: unheard"));
+    scope.named("quiet").spawn(panics("unreported"), &Env::new()).unwrap();
+    assert!(complaint(scope).contains("`quiet` panicked: unreported"));
 }
 
 #[test]
@@ -334,10 +334,10 @@ fn an_empty_scope_may_be_dropped_unjoined() {
     drop(scope);
 }
 
-/// Looks at the scope when it is completed.
-struct Looks<'a>(&'a CountingScope, &'a AtomicUsize, Env);
+/// A receiver that reads the count of the scope when it is completed.
+struct ReadsCount<'a>(&'a CountingScope, &'a AtomicUsize, Env);
 
-impl<V, E> Receiver<V, E> for Looks<'_> {
+impl<V, E> Receiver<V, E> for ReadsCount<'_> {
     fn complete(self, _: Outcome<V, E>) {
         self.1.store(self.0.use_count() + 10, Ordering::Release);
     }
@@ -352,7 +352,7 @@ fn a_nested_sender_may_borrow() {
     let (scope, seen, text) = (CountingScope::new(), AtomicUsize::new(0), String::from("mine"));
     let nested = scope.nest(just_from(|| text.len()));
     // Connected and dropped: a borrowed receiver is fine too.
-    drop(nested.connect(Looks(&scope, &seen, Env::new())));
+    drop(nested.connect(ReadsCount(&scope, &seen, Env::new())));
     assert_eq!((scope.use_count(), seen.load(Ordering::Acquire)), (0, 0));
     assert_eq!(sync_wait(scope.nest(just_from(|| text.len()))), Outcome::Value(4));
 }
@@ -380,7 +380,7 @@ fn threads_spawn_and_leave_while_one_joins() {
             assert_eq!((scope.use_count(), scope.joined()), (0, true));
             spawners.into_iter().map(|spawner| spawner.join().unwrap()).sum()
         });
-        assert_eq!(ran.load(Ordering::Relaxed), spawned, "all that was let in has run, and nothing else");
+        assert_eq!(ran.load(Ordering::Relaxed), spawned, "all accepted work has run, and nothing else");
     }
 }
 

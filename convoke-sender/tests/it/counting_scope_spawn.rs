@@ -1,4 +1,4 @@
-//! Work spawned into a counting scope: its environment, its one allocation, its stop, and its result if it is asked for.
+//! Work spawned into a counting scope: its environment, its one allocation, its stop, and its result.
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -23,7 +23,7 @@ fn with_token(source: &StopSource) -> Env {
     Env::new().with(Changes::new().stop_token(source.token()))
 }
 
-/// A scope, work at a gate in it, and the sender of its result.
+/// Creates a scope, work at a gate in it, and the sender of its result.
 fn future() -> (CountingScope, Door, SpawnFuture<i32, &'static str>) {
     let (scope, gate) = (CountingScope::new(), Door::new());
     let future = scope.named("work").spawn_future(gate.sender(), &Env::new()).unwrap();
@@ -50,14 +50,15 @@ fn spawned_work_is_started_at_once_and_counted_until_it_completes() {
 
 #[test]
 fn spawned_work_sees_its_environment_and_what_is_inherited() {
-    static KEPT: Local<u32> = Local::inherited("kept");
+    static INHERITED: Local<u32> = Local::inherited("inherited");
     static LEFT: Local<u32> = Local::not_inherited("left");
     let (scope, by_hand, seen) = (CountingScope::new(), ByHand::new(), Arc::new(Mutex::new(None)));
-    let env = Env::from(by_hand.clone()).with(Changes::new().local(&KEPT, 1).local(&LEFT, 2));
-    let look = |env: &Env| (env.executor().clone(), env.local(&KEPT).copied(), env.local(&LEFT).copied());
+    let env = Env::from(by_hand.clone()).with(Changes::new().local(&INHERITED, 1).local(&LEFT, 2));
+    let read =
+        |env: &Env| (env.executor().clone(), env.local(&INHERITED).copied(), env.local(&LEFT).copied());
     for stoppable in [false, true] {
-        let keep = seen.clone();
-        let work = read_env(look).then(move |found| *keep.lock().unwrap() = Some(found));
+        let store = seen.clone();
+        let work = read_env(read).then(move |found| *store.lock().unwrap() = Some(found));
         let source = StopSource::new();
         let changes = Changes::new();
         let changes = if stoppable { changes.stop_token(source.token()) } else { changes };
@@ -96,7 +97,7 @@ fn spawned_work_knows_the_deadline_of_its_environment() {
 }
 
 #[test]
-fn one_allocation_for_each_given_back_before_the_scope_is_joined() {
+fn one_allocation_for_each_freed_before_the_scope_is_joined() {
     let (frames, source) = (Frames::at_most(10), StopSource::new());
     let stoppable = frames.env().with(Changes::new().stop_token(source.token()));
     for env in [frames.env(), stoppable] {
@@ -113,7 +114,7 @@ fn one_allocation_for_each_given_back_before_the_scope_is_joined() {
 }
 
 #[test]
-fn without_memory_the_sender_comes_back_and_nothing_is_counted() {
+fn without_memory_the_sender_is_returned_and_nothing_is_counted() {
     let (scope, frames) = (CountingScope::new(), Frames::at_most(0));
     let error = scope.spawn(just(()), &frames.env()).unwrap_err();
     assert!(!error.is_closed() && error.to_string().contains("no memory"), "{error}");
@@ -124,13 +125,13 @@ fn without_memory_the_sender_comes_back_and_nothing_is_counted() {
 }
 
 #[test]
-fn a_closed_scope_gives_the_sender_back_and_runs_nothing() {
+fn a_closed_scope_returns_the_sender_and_runs_nothing() {
     let scope = CountingScope::new();
     assert_eq!(join(&scope), Outcome::Value(()));
     let ran = Arc::new(AtomicUsize::new(0));
-    let note = ran.clone();
-    let error =
-        scope.spawn(just_from(move || _ = note.fetch_add(1, Ordering::Relaxed)), &Env::new()).unwrap_err();
+    let counter = ran.clone();
+    let count = just_from(move || _ = counter.fetch_add(1, Ordering::Relaxed));
+    let error = scope.spawn(count, &Env::new()).unwrap_err();
     assert!(error.is_closed() && error.to_string().contains("closed"), "{error}");
     assert_eq!((ran.load(Ordering::Relaxed), scope.use_count()), (0, 0));
     assert_eq!(sync_wait(error.into_sender()), Outcome::Value(()));
@@ -138,7 +139,7 @@ fn a_closed_scope_gives_the_sender_back_and_runs_nothing() {
 }
 
 #[test]
-fn a_local_that_panics_when_it_goes_reaches_the_scope() {
+fn a_local_that_panics_when_it_is_dropped_reaches_the_scope() {
     static SHARP: Local<Mutex<Option<Prickly>>> = Local::inherited("sharp");
     let scope = CountingScope::new();
     let gate = Gate::<()>::new();
@@ -154,9 +155,9 @@ fn every_door_passes_through_a_future_early_and_late() {
     for (outcome, sender) in all_doors(1, "e") {
         let scope = CountingScope::new();
         let future = scope.spawn_future(sender, &Env::new()).unwrap();
-        assert_eq!(scope.use_count(), 0, "it has completed, and is counted no more");
+        assert_eq!(scope.use_count(), 0, "it has completed, and is no longer counted");
         assert_eq!(Connected::new(future).start().outcome(), outcome);
-        assert_eq!(join(&scope), Outcome::Value(()), "whoever asked has heard of it");
+        assert_eq!(join(&scope), Outcome::Value(()), "the consumer has got the panic, not the scope");
     }
     for (outcome, _) in all_doors(1, "e") {
         let (scope, gate, future) = future();
@@ -217,7 +218,7 @@ fn the_scope_waits_for_abandoned_work_and_its_result_is_dropped() {
 }
 
 #[test]
-fn a_result_that_is_not_asked_for_is_dropped_with_the_future() {
+fn a_result_that_is_not_used_is_dropped_with_the_future() {
     let (scope, count) = (CountingScope::new(), DropCount::new());
     let future = scope.spawn_future(just(count.token()), &Env::new()).unwrap();
     assert_eq!(count.dropped(), 0);
@@ -226,14 +227,14 @@ fn a_result_that_is_not_asked_for_is_dropped_with_the_future() {
 }
 
 #[test]
-fn a_stop_goes_on_to_the_work_and_its_answer_at_once_is_the_outcome() {
+fn a_stop_is_passed_on_to_the_work_and_its_outcome_at_once_is_the_outcome() {
     let (_scope, gate, future) = future();
     let source = StopSource::new();
     let running = Connected::stoppable(future, &source).start();
     source.request_stop(StopReason::Deadline);
     assert_eq!(gate.asked_to_stop(), Some(StopReason::Deadline));
     assert_eq!(running.outcome(), Outcome::Stopped);
-    // Work that has something to say when it is asked.
+    // Work that completes with a value when it is asked to stop.
     let (scope, gate, source) = (CountingScope::new(), Gate::<i32>::new(), StopSource::new());
     let future = scope.spawn_future(gate.sender().upon_stopped(|| 9), &Env::new()).unwrap();
     let running = Connected::stoppable(future, &source).start();
@@ -242,7 +243,7 @@ fn a_stop_goes_on_to_the_work_and_its_answer_at_once_is_the_outcome() {
 }
 
 #[test]
-fn a_stop_does_not_wait_for_work_that_takes_its_time_the_scope_does() {
+fn a_stopped_future_does_not_wait_for_slow_work_but_the_scope_does() {
     let (scope, gate, source) = (CountingScope::new(), Gate::<i32>::new(), StopSource::new());
     let future = scope.spawn_future(gate.deaf(), &Env::new()).unwrap();
     let running = Connected::stoppable(future, &source).start();
@@ -262,7 +263,7 @@ fn a_consumer_stopped_before_its_start_passes_that_on() {
 }
 
 #[test]
-fn a_result_that_is_there_is_given_also_to_a_consumer_that_was_stopped() {
+fn a_result_that_is_ready_is_also_given_to_a_consumer_that_was_stopped() {
     let (_scope, gate, future) = future();
     gate.complete(Outcome::Value(2));
     let source = StopSource::new();
@@ -284,7 +285,7 @@ fn a_future_stops_with_the_scope_and_with_its_environment() {
 }
 
 #[test]
-fn a_panic_that_nobody_asked_for_goes_to_the_scope() {
+fn a_panic_without_a_consumer_goes_to_the_scope() {
     let expected = || Outcome::Panicked(Panic::new("`work` panicked: lost?"));
     let panicked = || Outcome::Panicked(Panic::new("lost?"));
     // Dropped after the work panicked.
@@ -316,8 +317,8 @@ fn a_value_that_panics_when_it_is_discarded_reaches_the_scope() {
 }
 
 #[test]
-fn a_stop_callback_that_panics_keeps_nobody_from_coming_home() {
-    // The callback of a source below the work's.
+fn a_stop_callback_that_panics_does_not_keep_the_work_from_ending() {
+    // The callback is registered with the token of the work.
     let work = |gate: &Gate<i32>| {
         let gate = gate.clone();
         read_env(|env: &Env| env.stop_token()).let_value(move |token| {
@@ -334,13 +335,13 @@ fn a_stop_callback_that_panics_keeps_nobody_from_coming_home() {
     assert_eq!(running.outcome(), Outcome::Stopped);
     gate.complete(Outcome::Value(1));
     assert_eq!(join(&scope), Outcome::Value(()));
-    // Asked by the start of the consumer, which does not unwind: the scope is told.
+    // Requested by the start of the consumer, which does not unwind: the panic goes to the scope.
     let (scope, gate) = (CountingScope::new(), Gate::new());
     let future = scope.named("work").spawn_future(work(&gate), &Env::new()).unwrap();
     assert_eq!(Connected::with_env(future, stopped_env()).start().outcome(), Outcome::Stopped);
     gate.complete(Outcome::Value(1));
     assert_eq!(join(&scope), Outcome::Panicked(Panic::new("`work` panicked: callback")));
-    // Asked by the drop of the future, which does not panic: the scope is told.
+    // Requested by the drop of the future, which does not panic: the panic goes to the scope.
     let (scope, gate) = (CountingScope::new(), Gate::new());
     drop(scope.named("work").spawn_future(work(&gate), &Env::new()).unwrap());
     gate.complete(Outcome::Value(1));
@@ -351,7 +352,8 @@ fn a_stop_callback_that_panics_keeps_nobody_from_coming_home() {
 fn threads_complete_consume_abandon_and_stop_in_any_order() {
     let pool = ThreadPool::new(2).unwrap();
     let (scope, values) = (CountingScope::new(), AtomicUsize::new(0));
-    for round in 0..if cfg!(miri) { 10 } else { 2_000 } {
+    let rounds = if cfg!(miri) { 10 } else { 2_000 };
+    for round in 0..rounds {
         let (source, count) = (StopSource::new(), DropCount::new());
         let token = count.token();
         let work = schedule(&pool.executor()).then(move |()| token);
@@ -373,12 +375,12 @@ fn threads_complete_consume_abandon_and_stop_in_any_order() {
         assert_eq!(sync_wait(scope.drain()), Outcome::Value(()));
         assert_eq!(count.dropped(), 1);
     }
-    assert_eq!(values.load(Ordering::Relaxed), 666);
+    assert_eq!(values.load(Ordering::Relaxed), rounds / 3);
 }
 
 #[test]
-fn the_payload_of_a_second_panic_may_ask_the_scope_when_it_is_dropped() {
-    /// Comes back into the scope.
+fn the_payload_of_a_second_panic_may_use_the_scope_when_it_is_dropped() {
+    /// A payload whose destructor locks the state of the scope.
     struct Asks(convoke_sender::ScopeHandle);
 
     impl Drop for Asks {

@@ -1,5 +1,5 @@
-//! Boxed senders inside of one another, more of them than a stack is deep. Each test ended with a stack overflow while
-//! they started, completed and were dropped by recursion.
+//! Boxed senders nested in one another, more of them than fit on a stack. Each test overflowed the stack when
+//! nested boxed senders started, completed and were dropped by recursion.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -12,13 +12,13 @@ use convoke_sender::testing::{Connected, Gate};
 
 const DEEP: usize = if cfg!(miri) { 200 } else { 100_000 };
 
-/// Runs `f` on a small stack, so that a recursion shows soon.
+/// Runs `f` on a small stack, so that a recursion overflows it soon.
 fn on_a_small_stack(f: impl FnOnce() + Send + 'static) {
     let stack = if cfg!(miri) { 4 << 20 } else { 512 << 10 };
     thread::Builder::new().stack_size(stack).spawn(f).unwrap().join().unwrap();
 }
 
-/// `innermost`, wrapped again and again.
+/// Wraps `innermost` again and again.
 fn nested(
     innermost: AnySender<usize>,
     mut wrap: impl FnMut(AnySender<usize>) -> AnySender<usize>,
@@ -87,8 +87,8 @@ fn groups_inside_of_one_another_stop_without_recursion() {
     on_a_small_stack(|| {
         let (source, outer) = (StopSource::new(), Gate::<usize>::new());
         let sender = nested(never().boxed(), |inner| {
-            let beside = just(()).may_fail().boxed();
-            when_all((inner.may_fail::<()>(), beside)).then(|(n, ())| n).upon_error(|()| 0).boxed()
+            let other = just(()).may_fail().boxed();
+            when_all((inner.may_fail::<()>(), other)).then(|(n, ())| n).upon_error(|()| 0).boxed()
         });
         let running = Connected::stoppable(when_all((sender, outer.sender())), &source).start();
         source.request_stop(StopReason::Requested);
@@ -119,24 +119,25 @@ fn nested_boxed_senders_are_asked_where_they_complete() {
         let shallow = schedule(&by_hand).boxed().then(|()| 1).boxed();
         assert_eq!(shallow.completes_on(&Env::new()), Some(ExecutorRef::new(by_hand.clone())));
         let deep = nested(schedule(&by_hand).then(|()| 0).boxed(), |inner| inner.then(|n| n + 1).boxed());
-        assert_eq!(deep.completes_on(&Env::new()), None, "so deep down it is not looked for");
+        assert_eq!(deep.completes_on(&Env::new()), None, "nested too deeply for an answer");
         let running = Connected::new(deep.bulk(3, |_, _| ())).start();
         by_hand.run_all();
         assert_eq!(running.outcome(), Outcome::Value(DEEP));
     });
 }
 
-/// A closure that blocks until other boxed work is done is not inside of that work: it must not wait for itself.
+/// A closure that blocks until other boxed work has ended is not inside of that work: it must not wait for
+/// itself.
 #[test]
 fn a_closure_deep_inside_may_run_other_boxed_work_to_its_end() {
     on_a_small_stack(|| {
         let ran = Arc::new(AtomicUsize::new(0));
         let count = ran.clone();
         let innermost = just(0).then(move |n| {
-            let (told, hears) = mpsc::channel();
-            let work = just(1).boxed().then(move |one| told.send(one).unwrap()).boxed();
+            let (sent, received) = mpsc::channel();
+            let work = just(1).boxed().then(move |one| sent.send(one).unwrap()).boxed();
             let running = Connected::new(work.then(|()| 2).boxed()).start();
-            count.fetch_add(hears.recv().unwrap(), Relaxed);
+            count.fetch_add(received.recv().unwrap(), Relaxed);
             assert_eq!(running.outcome(), Outcome::Value(2));
             n
         });

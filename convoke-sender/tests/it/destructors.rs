@@ -1,5 +1,5 @@
-//! A destructor of the program's that panics where we drop something: it is the outcome, or beside another failure
-//! nothing; but nobody is left waiting, and nobody is told twice.
+//! Destructors of the program that panic where an operation drops a value. The panic is the outcome, or is
+//! ignored if there is another failure; every receiver is completed, and once.
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -95,7 +95,7 @@ fn in_a_closure_that_is_not_called() {
 }
 
 #[test]
-fn in_an_outcome_that_is_of_no_use() {
+fn in_an_outcome_that_is_not_needed() {
     let (first, second) = (Gate::<Bomb, Bomb>::new(), Gate::<Bomb, Bomb>::new());
     let running = Connected::new(when_any((first.deaf(), second.deaf())).into_result()).start();
     first.complete(Outcome::Error(Bomb));
@@ -133,14 +133,14 @@ fn in_an_outcome_that_is_of_no_use() {
     one.complete(Outcome::Value(Bomb));
     assert_eq!(running.outcome(), bombed());
 
-    let kept = Arc::new(std::sync::Mutex::new(None));
-    let keep = kept.clone();
+    let stored = Arc::new(std::sync::Mutex::new(None));
+    let store = stored.clone();
     let sender = from_callback(move |handle: Completion<Bomb>| {
-        *keep.lock().unwrap() = Some(handle);
+        *store.lock().unwrap() = Some(handle);
         Panic::new("function").resume()
     });
     let running = Connected::new(sender.then(|_| ())).start();
-    let handle = kept.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take();
+    let handle = stored.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take();
     handle.unwrap().value(Bomb);
     assert_eq!(running.outcome(), Outcome::Panicked(Panic::new("function")));
 }

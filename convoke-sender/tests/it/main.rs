@@ -1,4 +1,4 @@
-//! Integration tests of `convoke-sender`: one file, or one folder, for each subject.
+//! Integration tests of `convoke-sender`: one file for each subject.
 
 #![cfg(not(feature = "loom"))]
 

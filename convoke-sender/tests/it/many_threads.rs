@@ -1,4 +1,4 @@
-//! Children and runners on several threads, and what they may touch there.
+//! Children and runners on several threads, and the fields that they may touch.
 
 #![allow(unsafe_code)]
 use std::cell::Cell;
@@ -10,13 +10,14 @@ use convoke_sender::Receiver;
 use convoke_sender::prelude::*;
 use convoke_sender::testing::Connected;
 
-/// A sender whose receiver counts how often it is asked for its environment.
+/// A sender whose receiver counts the calls of its `env`.
 struct AskedForEnv<'a, S>(S, &'a AtomicUsize);
 
 /// The receiver of `AskedForEnv`.
 struct Asked<'a, R>(R, &'a AtomicUsize);
 
-// SAFETY: the operation is that of the sender, with a receiver that completes ours when it is completed itself.
+// SAFETY: rules 1 to 3 of `Sender`: the operation is that of the sender, which keeps to them, with a receiver
+// that, when it is completed, completes ours at once.
 unsafe impl<'a, S: Sender> Sender for AskedForEnv<'a, S> {
     type Value = S::Value;
     type Error = S::Error;
@@ -38,10 +39,10 @@ impl<V, E, R: Receiver<V, E>> Receiver<V, E> for Asked<'_, R> {
     }
 }
 
-/// How many calls a bulk makes.
+/// The number of calls of a bulk.
 const COUNT: usize = if cfg!(miri) { 40 } else { 1000 };
 
-/// Runs by hand what it is given and claims to be this wide; or has a thread for each piece of work.
+/// An executor with a claimed parallelism that is run by hand, or that has a thread for each piece of work.
 #[derive(Clone, PartialEq)]
 struct Wide(Option<ByHand>, usize);
 
