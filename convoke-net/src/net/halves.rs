@@ -117,8 +117,8 @@ impl<K: Kind> OwnedReadHalf<K> {
     pub fn reunite(mut self, mut writes: OwnedWriteHalf<K>) -> Result<SocketStream<K>, ReuniteError<K>> {
         match (self.stream.take(), writes.stream.take()) {
             (Some(own), Some(other)) if Arc::ptr_eq(&own, &other) => {
-                self.slot.let_go(&*own.source);
-                writes.slot.let_go(&*own.source);
+                self.slot.release(&*own.source);
+                writes.slot.release(&*own.source);
                 drop(other);
                 Ok(Arc::into_inner(own).expect("there are two halves, and both are here"))
             }
@@ -149,7 +149,7 @@ impl<S: HoldsStream> AsRef<SocketStream<S::Kind>> for Writes<S> {
 impl<S: HoldsStream> Drop for Reads<S> {
     fn drop(&mut self) {
         if let Some(stream) = &self.stream {
-            self.slot.let_go(&*stream.source);
+            self.slot.release(&*stream.source);
         }
     }
 }
@@ -157,7 +157,7 @@ impl<S: HoldsStream> Drop for Reads<S> {
 impl<S: HoldsStream> Drop for Writes<S> {
     fn drop(&mut self) {
         if let Some(stream) = &self.stream {
-            self.slot.let_go(&*stream.source);
+            self.slot.release(&*stream.source);
             if S::WRITE_ENDS_WITH_ITS_HALF {
                 // If the connection is gone the peer knows.
                 _ = stream.shutdown(Shutdown::Write);

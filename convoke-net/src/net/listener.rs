@@ -104,7 +104,7 @@ impl<K: Kind> Stream for Incoming<'_, K> {
 
 impl<K> Drop for Incoming<'_, K> {
     fn drop(&mut self) {
-        self.slot.let_go(&*self.listener.source);
+        self.slot.release(&*self.listener.source);
     }
 }
 

@@ -86,15 +86,15 @@ impl PollSlot {
 
     /// Nothing was asked for, which says nothing about the source: who waited does not any more.
     fn nothing(&mut self, source: &dyn Source) -> Poll<io::Result<usize>> {
-        self.let_go(source);
+        self.release(source);
         Poll::Ready(Ok(0))
     }
 
     /// It waits no longer: before whoever has it goes.
     #[inline]
-    pub(super) fn let_go(&mut self, source: &dyn Source) {
+    pub(super) fn release(&mut self, source: &dyn Source) {
         if let Some(waiting) = &mut self.0 {
-            waiting.get_mut().unwrap_or_else(PoisonError::into_inner).let_go(source);
+            waiting.get_mut().unwrap_or_else(PoisonError::into_inner).release(source);
         }
     }
 }
@@ -124,12 +124,12 @@ impl PollSlots {
         &mut self.0.get_or_insert_default().writes
     }
 
-    /// As [`PollSlot::let_go`].
+    /// As [`PollSlot::release`].
     #[inline]
-    pub(super) fn let_go(&mut self, source: &dyn Source) {
+    pub(super) fn release(&mut self, source: &dyn Source) {
         if let Some(slots) = &mut self.0 {
-            slots.reads.let_go(source);
-            slots.writes.let_go(source);
+            slots.reads.release(source);
+            slots.writes.release(source);
         }
     }
 }

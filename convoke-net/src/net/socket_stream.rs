@@ -260,7 +260,7 @@ pub(super) fn closed(result: io::Result<()>) -> io::Result<()> {
 
 impl<K> Drop for SocketStream<K> {
     fn drop(&mut self) {
-        self.slots.let_go(&*self.source);
+        self.slots.release(&*self.source);
     }
 }
 
