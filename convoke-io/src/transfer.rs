@@ -27,7 +27,7 @@ use crate::driver::{Address, IoOperation, ReadBuffer, Request, Source, WriteBuff
 /// - *If dropped* before it was started, the buffer is dropped. If the future that awaits it is dropped in
 ///   flight, the operation is cancelled, and the task does not end before the driver has released the buffer.
 /// - *Runs on* the executor of the task that awaits it.
-/// - *Panics* in `AsRef` or `AsMut` of the buffer panic the task.
+/// - *Panics* if it is awaited outside a task, or if `AsRef` or `AsMut` of the buffer panics.
 #[must_use = "a transfer does nothing until it is awaited"]
 pub struct Transfer<B, D> {
     source: Arc<dyn Source>,

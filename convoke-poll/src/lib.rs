@@ -22,7 +22,7 @@
 //! | `registry` | finds the source of an event by its key |
 //! | `wake_flag` | merges several wake-ups of the driver into one |
 //! | `count` | the number of waiters, and the wake-up when it reaches zero |
-//! | `poller` | the kernel's interface: `epoll` on Linux, `portable` elsewhere; `adaptive_spin` decides whether a wait polls before it sleeps |
+//! | `poller` | the kernel's interface: `epoll` on Linux, `portable` elsewhere; `adaptive_spin` tunes polling before a sleep |
 //! | `socket` | a socket with its cached descriptor |
 //! | `sockets`, `addresses`, `options`, `calls` | how sockets are created, named, configured and used |
 //!

@@ -52,7 +52,8 @@ use crate::driver::Driver;
 /// let said = context.run_until(async {
 ///     let listener = TcpListener::bind("127.0.0.1:0").await?;
 ///     let address = listener.local_addr()?;
-///     let (client, (server, _)) = try_join((TcpStream::connect(address), listener.accept())).await?;
+///     let connected = try_join((TcpStream::connect(address), listener.accept()));
+///     let (client, (server, _)) = connected.await?;
 ///     client.write_all(b"hello").await?;
 ///     let mut said = [0; 5];
 ///     server.read_exact(&mut said).await?;
@@ -140,7 +141,8 @@ impl IoContext {
     ///
     /// let context = convoke::io_context().unwrap();
     /// let (sender, mut receiver) = convoke::sync::oneshot::channel();
-    /// let answer = launch(&context.executor()).start(async move { receiver.recv().await.unwrap() + 1 });
+    /// let chain = async move { receiver.recv().await.unwrap() + 1 };
+    /// let answer = launch(&context.executor()).start(chain);
     /// let elsewhere = std::thread::spawn(move || sender.send(41));
     /// context.run(); // Nothing is queued, but the chain has not ended.
     /// assert_eq!(answer.wait(), Outcome::Value(42));

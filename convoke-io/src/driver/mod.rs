@@ -16,7 +16,7 @@
 //!
 //! | call | thread | rule |
 //! | --- | --- | --- |
-//! | [`Driver::wait`] | the context's only | one at a time, but a wake-up that it delivers may call it again |
+//! | [`Driver::wait`] | the context's only | one at a time; a task that it wakes may call it again |
 //! | [`Driver::wake`] | any | ends the current `wait` or, if there is none, the next one |
 //! | [`Driver::in_flight`] | any | before each sleep; includes watchers |
 //! | [`Driver::listen`] and the other constructors | any | never block |
@@ -189,9 +189,8 @@ pub trait Driver: Send + Sync + 'static {
         convoke_exec::raw::LOOK_EACH
     }
 
-    /// Chooses which of `queued` work items runs next. Called once per [`look_each`](Driver::look_each) items, if two
-    /// or more are queued.
-    /// returns 1.
+    /// Chooses which of `queued` work items runs next. Called once per [`look_each`](Driver::look_each) items, if
+    /// two or more are queued.
     fn choose(&self, queued: usize) -> usize {
         let _ = queued;
         0

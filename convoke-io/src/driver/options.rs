@@ -12,7 +12,7 @@ use core::time::Duration;
 ///     let options = ListenOptions::new().reuse_port(true).backlog(64);
 ///     let one = TcpListener::bind_with("127.0.0.1:0", options.clone()).await?;
 ///     let other = TcpListener::bind_with(one.local_addr()?, options).await?;
-///     std::io::Result::Ok((one, other)) // The kernel spreads connections over the two.
+///     std::io::Result::Ok((one, other)) // The kernel spreads connections over both.
 /// });
 /// two.unwrap()?;
 /// # std::io::Result::Ok(())

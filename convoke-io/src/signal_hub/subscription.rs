@@ -69,7 +69,6 @@ impl Signals {
     /// - *If dropped*, it stops waiting and loses no signal.
     /// - *Runs on* the current task. Outside a task it waits as well, and cannot be stopped. A chain that
     ///   waits here is [work](crate::IoContext::run) of its context; the subscription alone is not.
-    /// - *Panics* never.
     ///
     /// ```
     /// # #[cfg(unix)]

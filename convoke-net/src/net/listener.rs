@@ -52,9 +52,11 @@ impl<K: Kind> Listener<K> {
     /// async fn main() -> io::Result<()> {
     ///     let listener = TcpListener::bind("127.0.0.1:7000").await?;
     ///     scope(async |s| {
-    ///         let clients = s.supervise(|failure: Failure<io::Error>| eprintln!("{failure}"));
+    ///         let log = |failure: Failure<io::Error>| eprintln!("{failure}");
+    ///         let clients = s.supervise(log);
     ///         loop {
-    ///             let accepted = retry(Backoff::constant(Duration::from_millis(100)), || listener.accept());
+    ///             let pause = Backoff::constant(Duration::from_millis(100));
+    ///             let accepted = retry(pause, || listener.accept());
     ///             let (client, from) = accepted.await?;
     ///             clients.named(from.to_string()).spawn(converse(client));
     ///         }

@@ -20,7 +20,8 @@ use convoke_io::driver::{Address, ListenOptions, StandardSocket};
 ///
 /// let context = convoke::io_context().unwrap();
 /// let heard = context.run_until(async {
-///     let (one, other) = (UdpSocket::bind("127.0.0.1:0").await?, UdpSocket::bind("127.0.0.1:0").await?);
+///     let one = UdpSocket::bind("127.0.0.1:0").await?;
+///     let other = UdpSocket::bind("127.0.0.1:0").await?;
 ///     one.send_to(b"hello", other.local_addr()?).await?;
 ///     let mut buffer = [0; 16];
 ///     let (length, from) = other.recv_from(&mut buffer).await?;

@@ -51,11 +51,13 @@ use names::Installed;
 /// use convoke::prelude::*;
 ///
 /// let context = convoke::io_context().unwrap();
-/// install(context.services(), HostTable::new().with("database", [127, 0, 0, 1])).unwrap();
+/// let hosts = HostTable::new().with("database", [127, 0, 0, 1]);
+/// install(context.services(), hosts).unwrap();
 /// let outcome = context.run_until(async {
 ///     let listener = TcpListener::bind("database:0").await?;
 ///     let port = listener.local_addr()?.port();
-///     try_join((TcpStream::connect(("database", port)), listener.accept())).await.map(drop)
+///     let connect = TcpStream::connect(("database", port));
+///     try_join((connect, listener.accept())).await.map(drop)
 /// });
 /// outcome.unwrap().unwrap();
 /// ```

@@ -58,7 +58,8 @@ impl Resolver {
     /// use convoke::net::resolver::Resolver;
     ///
     /// let context = convoke::io_context().unwrap();
-    /// context.services().make_service(|services| Resolver::new(services).at_once(2)).unwrap();
+    /// let services = context.services();
+    /// services.make_service(|services| Resolver::new(services).at_once(2)).unwrap();
     /// ```
     #[must_use]
     #[track_caller]
@@ -80,7 +81,9 @@ impl Resolver {
     /// use convoke::net::resolver::Resolver;
     ///
     /// let context = convoke::io_context().unwrap();
-    /// let found = context.run_until(async { use_service::<Resolver>()?.look_up("localhost").await });
+    /// let found = context.run_until(async {
+    ///     use_service::<Resolver>()?.look_up("localhost").await
+    /// });
     /// assert!(found.unwrap().unwrap().iter().all(|address| address.ip().is_loopback()));
     /// ```
     pub async fn look_up(&self, host: &str) -> io::Result<Vec<SocketAddr>> {
