@@ -28,6 +28,23 @@ use crate::driver::{Address, IoOperation, ReadBuffer, Request, Source, WriteBuff
 ///   flight, the operation is cancelled, and the task does not end before the driver has released the buffer.
 /// - *Runs on* the executor of the task that awaits it.
 /// - *Panics* if it is awaited outside a task, or if `AsRef` or `AsMut` of the buffer panics.
+///
+/// ```
+/// # #[cfg(unix)] {
+/// use convoke::net::UnixStream;
+///
+/// let context = convoke::io_context()?;
+/// let read = context.run_until(async {
+///     let (near, far) = UnixStream::pair()?;
+///     let (written, buffer) = near.write_owned(b"hello".to_vec()).await;
+///     let (read, buffer) = far.read_owned(buffer).await;
+///     assert_eq!(buffer, b"hello");
+///     std::io::Result::Ok((written?, read?))
+/// });
+/// assert_eq!(read.unwrap()?, (5, 5));
+/// # }
+/// # std::io::Result::Ok(())
+/// ```
 #[must_use = "a transfer does nothing until it is awaited"]
 pub struct Transfer<B, D> {
     source: Arc<dyn Source>,

@@ -12,7 +12,7 @@ pub const LEASE_BYTES: usize = 16 * 1024;
 pub const LEASES_KEPT: usize = 64;
 
 thread_local! {
-    static KEPT: RefCell<Vec<Box<[u8]>>> = const { RefCell::new(Vec::new()) };
+    static CACHE: RefCell<Vec<Box<[u8]>>> = const { RefCell::new(Vec::new()) };
 }
 
 /// Bytes that were read into a borrowed buffer. Dropping the lease returns the buffer to the cache of the
@@ -26,8 +26,8 @@ pub struct Lease {
 impl Lease {
     /// Takes an empty buffer, from the thread's cache if it has one. For drivers.
     pub fn take() -> Self {
-        let kept = KEPT.try_with(|kept| kept.borrow_mut().pop()).ok().flatten();
-        let buffer = kept.unwrap_or_else(|| vec![0; LEASE_BYTES].into_boxed_slice());
+        let cached = CACHE.try_with(|cache| cache.borrow_mut().pop()).ok().flatten();
+        let buffer = cached.unwrap_or_else(|| vec![0; LEASE_BYTES].into_boxed_slice());
         Self { buffer: Some(buffer), filled: 0 }
     }
 
@@ -71,10 +71,10 @@ impl Drop for Lease {
     fn drop(&mut self) {
         let Some(buffer) = self.buffer.take() else { return };
         // While the thread ends its cache is gone, and the buffer is freed.
-        _ = KEPT.try_with(|kept| {
-            let mut kept = kept.borrow_mut();
-            if kept.len() < LEASES_KEPT {
-                kept.push(buffer);
+        _ = CACHE.try_with(|cache| {
+            let mut cache = cache.borrow_mut();
+            if cache.len() < LEASES_KEPT {
+                cache.push(buffer);
             }
         });
     }

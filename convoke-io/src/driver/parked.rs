@@ -109,7 +109,7 @@ impl Parked {
         let found = match NonNull::new(before) {
             // SAFETY: rule 1: `before` is in the list, since it came from `first`, from a `next` or from the
             // index.
-            Some(there) => unsafe { *there.as_ref().next.get() },
+            Some(current) => unsafe { *current.as_ref().next.get() },
             None => self.first,
         };
         NonNull::new(found).map(|found| (found, before))
@@ -118,11 +118,11 @@ impl Parked {
     /// Searches the list from the front for this id. Returns the operation and its predecessor.
     fn walk_to(&self, id: OperationId) -> Option<(NonNull<IoOperation>, *mut IoOperation)> {
         let mut before = ptr::null_mut();
-        while let Some((there, _)) = self.follow(before) {
-            if OperationId::of(there) == id {
-                return Some((there, before));
+        while let Some((current, _)) = self.follow(before) {
+            if OperationId::of(current) == id {
+                return Some((current, before));
             }
-            before = there.as_ptr();
+            before = current.as_ptr();
         }
         None
     }
@@ -188,9 +188,9 @@ impl Parked {
     fn fill_index(&mut self) {
         let mut index = self.index.take().unwrap_or_default();
         let mut before = ptr::null_mut();
-        while let Some((there, _)) = self.follow(before) {
-            index.insert(OperationId::of(there), before);
-            before = there.as_ptr();
+        while let Some((current, _)) = self.follow(before) {
+            index.insert(OperationId::of(current), before);
+            before = current.as_ptr();
         }
         self.index = Some(index);
     }

@@ -80,9 +80,9 @@ impl SignalHub {
             let _ = Panic::catch(|| source.request_stop(StopReason::Signal(signal.number())));
         }
         // Collected first: a task that is woken may subscribe.
-        let told: Vec<_> =
+        let inboxes: Vec<_> =
             self.lock().by_number.values().filter(|inbox| inbox.wants(signal)).cloned().collect();
-        for inbox in told {
+        for inbox in inboxes {
             let _ = Panic::catch(|| inbox.put(signal));
         }
     }

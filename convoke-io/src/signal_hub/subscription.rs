@@ -36,8 +36,8 @@ pub struct Signals {
 pub(super) struct Inbox {
     wanted: Box<[Signal]>,
     /// The signals in order of arrival, each once: so there are never more than are wanted.
-    came: Mutex<Vec<Signal>>,
-    /// Set if there may be a signal. It is reset only under the lock, when `came` is empty, and set after
+    arrived: Mutex<Vec<Signal>>,
+    /// Set if there may be a signal. It is reset only under the lock, when `arrived` is empty, and set after
     /// each `push`: so it is set whenever there is one.
     any: Event,
 }
@@ -52,8 +52,8 @@ impl Signals {
         if wanted.is_empty() {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "no signal was named to subscribe to"));
         }
-        let came = Mutex::new(Vec::with_capacity(wanted.len()));
-        let inbox = Arc::new(Inbox { wanted, came, any: Event::new() });
+        let arrived = Mutex::new(Vec::with_capacity(wanted.len()));
+        let inbox = Arc::new(Inbox { wanted, arrived, any: Event::new() });
         // Added before the source listens, so that no signal is missed.
         let number = hub.add(inbox.clone());
         let signals = Self { inbox, number, hub, process };
@@ -103,7 +103,7 @@ impl Signals {
 
 impl Inbox {
     fn lock(&self) -> MutexGuard<'_, Vec<Signal>> {
-        self.came.lock().unwrap_or_else(PoisonError::into_inner)
+        self.arrived.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn wants(&self, signal: Signal) -> bool {
@@ -111,18 +111,18 @@ impl Inbox {
     }
 
     pub(super) fn put(&self, signal: Signal) {
-        let mut came = self.lock();
-        if !came.contains(&signal) {
-            came.push(signal);
+        let mut arrived = self.lock();
+        if !arrived.contains(&signal) {
+            arrived.push(signal);
         }
-        drop(came);
+        drop(arrived);
         self.any.set();
     }
 
     fn take(&self) -> Option<Signal> {
-        let mut came = self.lock();
-        let first = (!came.is_empty()).then(|| came.remove(0));
-        if came.is_empty() {
+        let mut arrived = self.lock();
+        let first = (!arrived.is_empty()).then(|| arrived.remove(0));
+        if arrived.is_empty() {
             self.any.reset();
         }
         first
@@ -139,7 +139,7 @@ impl fmt::Debug for Signals {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Signals")
             .field("wanted", &self.inbox.wanted)
-            .field("came", &*self.inbox.lock())
+            .field("arrived", &*self.inbox.lock())
             .finish_non_exhaustive()
     }
 }

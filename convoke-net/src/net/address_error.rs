@@ -24,8 +24,7 @@ use convoke_io::driver::Address;
 /// let error = error.unwrap().unwrap_err();
 /// assert_eq!(error.kind(), std::io::ErrorKind::AddrInUse);
 /// assert!(error.to_string().starts_with("cannot bind to 127.0.0.1:"));
-/// let inside = error.get_ref().and_then(|inside| inside.downcast_ref::<AddressError>());
-/// let inside = inside.unwrap();
+/// let inside = error.get_ref().unwrap().downcast_ref::<AddressError>().unwrap();
 /// assert!(inside.cause().raw_os_error().is_some());
 /// assert!(inside.address().internet().is_some());
 /// ```

@@ -46,6 +46,20 @@ impl<K: Kind> SocketStream<K> {
     ///   stopped.
     /// - *If dropped*, nothing was read.
     /// - *Runs on* the current task.
+    ///
+    /// ```
+    /// use convoke::net::TcpStream;
+    ///
+    /// async fn count(stream: &TcpStream) -> std::io::Result<usize> {
+    ///     let (mut buffer, mut bytes) = ([0; 1024], 0);
+    ///     loop {
+    ///         match stream.read(&mut buffer).await? {
+    ///             0 => return Ok(bytes),
+    ///             read => bytes += read,
+    ///         }
+    ///     }
+    /// }
+    /// ```
     #[track_caller]
     #[inline]
     pub fn read<'a>(&'a self, buffer: &'a mut [u8]) -> impl Future<Output = io::Result<usize>> + Send + 'a {
@@ -68,6 +82,19 @@ impl<K: Kind> SocketStream<K> {
     /// - *If dropped* or stopped, the bytes that were read are in the buffer, and
     ///   [`progress`](FillBuffer::progress) tells how many.
     /// - *Runs on* the current task.
+    ///
+    /// ```
+    /// use convoke::net::TcpStream;
+    ///
+    /// /// Reads a length and as many bytes.
+    /// async fn message(stream: &TcpStream) -> std::io::Result<Vec<u8>> {
+    ///     let mut length = [0; 2];
+    ///     stream.read_exact(&mut length).await?;
+    ///     let mut body = vec![0; u16::from_be_bytes(length).into()];
+    ///     stream.read_exact(&mut body).await?;
+    ///     Ok(body)
+    /// }
+    /// ```
     #[track_caller]
     pub fn read_exact<'a>(&'a self, buffer: &'a mut [u8]) -> FillBuffer<'a> {
         FillBuffer::new(&self.source, buffer)
@@ -86,6 +113,16 @@ impl<K: Kind> SocketStream<K> {
     /// - *If dropped* in flight, it is cancelled, and the task does not end before the driver has released
     ///   the buffer.
     /// - *Runs on* the current task.
+    ///
+    /// ```
+    /// use convoke::net::TcpStream;
+    ///
+    /// async fn first(stream: &TcpStream) -> std::io::Result<Vec<u8>> {
+    ///     let (read, mut buffer) = stream.read_owned(vec![0; 1024]).await;
+    ///     buffer.truncate(read?);
+    ///     Ok(buffer)
+    /// }
+    /// ```
     pub fn read_owned<B: AsMut<[u8]> + Send + 'static>(&self, buffer: B) -> Transfer<B, Inward> {
         Transfer::new(self.source.clone(), buffer)
     }
@@ -96,6 +133,20 @@ impl<K: Kind> SocketStream<K> {
     /// - *Completes with* the bytes, empty at the end of the stream; an error of the connection; or stopped.
     /// - *If dropped*, nothing was read.
     /// - *Runs on* the current task.
+    ///
+    /// ```
+    /// use convoke::net::TcpStream;
+    ///
+    /// async fn echo(stream: &TcpStream) -> std::io::Result<()> {
+    ///     loop {
+    ///         let bytes = stream.read_lease().await?;
+    ///         if bytes.is_empty() {
+    ///             return Ok(());
+    ///         }
+    ///         stream.write_all(&bytes).await?;
+    ///     }
+    /// }
+    /// ```
     #[track_caller]
     pub fn read_lease(&self) -> impl Future<Output = io::Result<Lease>> + Send + '_ {
         attempt(&self.source, Interest::Read, |source| source.try_lease())
@@ -128,6 +179,14 @@ impl<K: Kind> SocketStream<K> {
     /// - *If dropped* or stopped, the beginning of the buffer may have been written, and
     ///   [`progress`](SendBuffer::progress) tells how much.
     /// - *Runs on* the current task.
+    ///
+    /// ```
+    /// use convoke::net::TcpStream;
+    ///
+    /// async fn greet(stream: &TcpStream) -> std::io::Result<()> {
+    ///     stream.write_all(b"hello\n").await
+    /// }
+    /// ```
     #[track_caller]
     #[inline]
     pub fn write_all<'a>(&'a self, buffer: &'a [u8]) -> SendBuffer<'a> {

@@ -27,6 +27,15 @@ impl TcpListener {
     /// - *Completes with* the listener; an error, if no address can be used; or stopped.
     /// - *If dropped*, nothing is bound.
     /// - *Runs on* the current task. The listener belongs to the task's context.
+    ///
+    /// ```
+    /// use convoke::net::TcpListener;
+    ///
+    /// let context = convoke::io_context()?;
+    /// let listener = context.run_until(TcpListener::bind("127.0.0.1:0")).unwrap()?;
+    /// assert_ne!(listener.local_addr()?.port(), 0);
+    /// # std::io::Result::Ok(())
+    /// ```
     #[track_caller]
     pub fn bind(address: impl ToAddress) -> impl Future<Output = io::Result<Self>> + Send {
         Self::bind_with(address, ListenOptions::default())
@@ -54,6 +63,15 @@ impl TcpListener {
     /// - *Completes with* the listeners; an error; or stopped.
     /// - *If dropped*, nothing is bound.
     /// - *Runs on* the current task.
+    ///
+    /// ```
+    /// use convoke::net::TcpListener;
+    ///
+    /// let context = convoke::io_context()?;
+    /// let group = context.run_until(TcpListener::bind_group("127.0.0.1:0", 2)).unwrap()?;
+    /// assert_eq!(group[0].local_addr()?, group[1].local_addr()?);
+    /// # std::io::Result::Ok(())
+    /// ```
     #[track_caller]
     pub fn bind_group(
         address: impl ToAddress,
@@ -100,6 +118,22 @@ impl TcpStream {
     /// - *Completes with* the connection; the error of the last address; or stopped.
     /// - *If dropped*, the attempt is cancelled.
     /// - *Runs on* the current task. The connection belongs to the task's context.
+    ///
+    /// ```
+    /// use convoke::net::{TcpListener, TcpStream};
+    /// use convoke::prelude::*;
+    ///
+    /// let context = convoke::io_context()?;
+    /// let connected = context.run_until(async {
+    ///     let listener = TcpListener::bind("127.0.0.1:0").await?;
+    ///     let connect = TcpStream::connect(listener.local_addr()?);
+    ///     try_join((connect, listener.accept())).await
+    /// });
+    /// let (client, (server, peer)) = connected.unwrap()?;
+    /// assert_eq!(client.local_addr()?, peer);
+    /// assert_eq!(client.peer_addr()?, server.local_addr()?);
+    /// # std::io::Result::Ok(())
+    /// ```
     #[track_caller]
     pub fn connect(address: impl ToAddress) -> impl Future<Output = io::Result<Self>> + Send {
         let addresses = resolve(address);

@@ -62,6 +62,21 @@ impl UnixStream {
     /// - *Completes with* the connection; an error; or stopped.
     /// - *If dropped*, the attempt is cancelled.
     /// - *Runs on* the current task. The connection belongs to the task's context.
+    ///
+    /// ```
+    /// use convoke::net::{UnixListener, UnixStream};
+    /// use convoke::prelude::*;
+    ///
+    /// let path = std::env::temp_dir().join(format!("convoke-doc-{}", std::process::id()));
+    /// let context = convoke::io_context()?;
+    /// let connected = context.run_until(async {
+    ///     let listener = UnixListener::bind(&path)?;
+    ///     try_join((UnixStream::connect(&path), listener.accept())).await
+    /// });
+    /// connected.unwrap()?;
+    /// std::fs::remove_file(&path)?;
+    /// # std::io::Result::Ok(())
+    /// ```
     pub fn connect(path: impl AsRef<Path>) -> impl Future<Output = io::Result<Self>> + Send {
         let address = path_address(path.as_ref());
         async move {

@@ -20,6 +20,24 @@ pub const COPY_BYTES: usize = 16 * 1024;
 /// - *If dropped* or stopped, bytes that were read but not written, at most [`COPY_BYTES`], are lost.
 ///   [`progress`](Copy::progress) tells how many were written.
 /// - *Runs on* the current task.
+///
+/// ```
+/// use convoke::stream::{copy, duplex, read_exact, write_all};
+///
+/// let context = convoke::io_context()?;
+/// let copied = context.run_until(async {
+///     let (mut input, mut reader) = duplex(64);
+///     let (mut writer, mut output) = duplex(64);
+///     write_all(&mut input, b"hello").await?;
+///     drop(input); // `copy` ends with its reader.
+///     let bytes = copy(&mut reader, &mut writer).await?;
+///     let mut received = [0; 5];
+///     read_exact(&mut output, &mut received).await?;
+///     std::io::Result::Ok((bytes, received))
+/// });
+/// assert_eq!(copied.unwrap()?, (5, *b"hello"));
+/// # std::io::Result::Ok(())
+/// ```
 pub fn copy<'a, R, W>(reader: &'a mut R, writer: &'a mut W) -> Copy<'a, R, W>
 where
     R: AsyncRead + Unpin + ?Sized,

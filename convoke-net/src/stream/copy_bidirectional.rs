@@ -19,6 +19,18 @@ use super::copy::CopyBuffer;
 /// - *If dropped* or stopped, bytes that were read but not written are lost.
 ///   [`progress`](CopyBidirectional::progress) tells how many were written.
 /// - *Runs on* the current task.
+///
+/// ```
+/// use convoke::net::TcpStream;
+/// use convoke::stream::copy_bidirectional;
+///
+/// async fn proxy(mut client: TcpStream, server: &str) -> std::io::Result<()> {
+///     let mut server = TcpStream::connect(server).await?;
+///     let (sent, received) = copy_bidirectional(&mut client, &mut server).await?;
+///     println!("{sent} bytes sent, {received} bytes received");
+///     Ok(())
+/// }
+/// ```
 pub fn copy_bidirectional<'a, A, B>(a: &'a mut A, b: &'a mut B) -> CopyBidirectional<'a, A, B>
 where
     A: AsyncRead + AsyncWrite + Unpin + ?Sized,

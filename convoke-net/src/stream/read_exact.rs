@@ -17,6 +17,21 @@ use super::Progress;
 /// - *If dropped*, the bytes that were read are in the buffer, and [`progress`](ReadExact::progress) tells
 ///   how many.
 /// - *Runs on* the current task.
+///
+/// ```
+/// use convoke::stream::{duplex, read_exact, write_all};
+///
+/// let context = convoke::io_context()?;
+/// let error = context.run_until(async {
+///     let (mut near, mut far) = duplex(64);
+///     write_all(&mut near, b"five!").await?;
+///     drop(near);
+///     read_exact(&mut far, &mut [0; 8]).await
+/// });
+/// let error = error.unwrap().unwrap_err();
+/// assert_eq!(error.to_string(), "the stream ended after 5 of 8 bytes");
+/// # std::io::Result::Ok(())
+/// ```
 pub fn read_exact<'a, R: AsyncRead + Unpin + ?Sized>(
     reader: &'a mut R,
     buffer: &'a mut [u8],

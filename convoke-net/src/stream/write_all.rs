@@ -17,6 +17,21 @@ use super::Progress;
 /// - *If dropped*, the beginning of the buffer may have been written, and [`progress`](WriteAll::progress)
 ///   tells how much.
 /// - *Runs on* the current task.
+///
+/// ```
+/// use convoke::stream::{duplex, read_exact, write_all};
+///
+/// let context = convoke::io_context()?;
+/// let received = context.run_until(async {
+///     let (mut near, mut far) = duplex(64);
+///     write_all(&mut near, b"hello").await?;
+///     let mut received = [0; 5];
+///     read_exact(&mut far, &mut received).await?;
+///     std::io::Result::Ok(received)
+/// });
+/// assert_eq!(&received.unwrap()?, b"hello");
+/// # std::io::Result::Ok(())
+/// ```
 pub fn write_all<'a, W: AsyncWrite + Unpin + ?Sized>(writer: &'a mut W, buffer: &'a [u8]) -> WriteAll<'a, W> {
     WriteAll { writer, buffer, written: 0, progress: None }
 }

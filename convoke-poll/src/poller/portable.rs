@@ -72,9 +72,9 @@ impl Poller {
         for event in events.iter() {
             // Not every system reports a hang-up as an event of its own, so a short read never counts as the
             // last one.
-            let said =
+            let reported =
                 Event::MORE.and_if(event.readable, Event::READABLE).and_if(event.writable, Event::WRITABLE);
-            each(event.key, said);
+            each(event.key, reported);
         }
         Ok(())
     }

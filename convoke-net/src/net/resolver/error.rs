@@ -19,8 +19,7 @@ use std::sync::Arc;
 /// let error = context.run_until(resolve("database:5432")).unwrap().unwrap_err();
 /// assert_eq!(error.kind(), std::io::ErrorKind::NotFound);
 /// assert!(error.to_string().starts_with("cannot look up `database`: "));
-/// let inside = error.get_ref().and_then(|inside| inside.downcast_ref::<LookupError>());
-/// let inside = inside.unwrap();
+/// let inside = error.get_ref().unwrap().downcast_ref::<LookupError>().unwrap();
 /// assert_eq!((inside.host(), inside.cause().raw_os_error()), ("database", None));
 /// ```
 #[derive(Clone, Debug)]
