@@ -1,5 +1,6 @@
-//! Tries something on a source until it can be done: the shape of every call of a socket that takes a borrowed buffer.
-//! Between two attempts it waits with a ticket, which owns nothing; so it can be dropped at any time and loses nothing.
+//! Attempts: calls on a source that are retried until they do not block. Every socket call with a borrowed
+//! buffer is one. Between two attempts the caller waits with a ticket, which owns nothing, so it can be
+//! dropped at any time and nothing is lost.
 
 use core::cell::Cell;
 use core::fmt;
@@ -16,35 +17,37 @@ use convoke_exec::raw::look_next;
 
 use crate::driver::{Interest, Source, Ticket};
 
-/// After so many calls in a row that did not have to wait, on one thread, the next one lets others run first, also those who
-/// are only found to be ready by a look at the driver: a peer that always has something to say does not keep a thread for itself, and
-/// a stop is heard.
+/// The number of calls in a row, on one thread, that may succeed without waiting. The next call yields, and
+/// polls the driver, so that other tasks run, even those whose readiness is only found by polling. A busy
+/// peer cannot monopolise a thread, and a stop takes effect.
 pub const CALLS_IN_A_ROW: u32 = 64;
 
 thread_local! {
-    static IN_A_ROW: Cell<u32> = const { Cell::new(0) };
+    static CALLS: Cell<u32> = const { Cell::new(0) };
 }
 
-/// From now on this thread counts anew: for drivers whose runs must not depend on what the thread has done before.
+/// Resets the thread's count of calls in a row. For drivers whose runs must not depend on what the thread did
+/// before.
 pub fn count_calls_anew() {
-    IN_A_ROW.set(0);
+    CALLS.set(0);
 }
 
-/// What waits for a direction of a source to be ready, from poll to poll: lies in the future, or, for traits with `poll_…`
-/// methods, beside the source. There are many of them, so all but the watch is in one word.
+/// The state of a wait for one direction of a source, from poll to poll. It lies in the future, or beside the
+/// source for traits with `poll_…` methods. There are many of them, so everything but the stop watch is
+/// packed into one word.
 #[derive(Debug)]
 pub struct Waiting {
     watch: StopWatch,
-    /// The bits below, and above them the number of the ticket.
+    /// The flags below, and above them the number of the ticket.
     word: u64,
 }
 
-/// It waits to write; else to read.
+/// Flag: it waits to write. Otherwise it waits to read.
 const WRITES: u64 = 1;
-/// It has let others run, and it is its turn now.
+/// Flag: it has yielded, and may go on now.
 const YIELDED: u64 = 2;
-/// The rest is the number of the ticket.
-const NUMBERS: u32 = 2;
+/// The shift of the ticket's number, which fills the other bits.
+const TICKET_SHIFT: u32 = 2;
 
 impl Waiting {
     #[inline]
@@ -63,69 +66,71 @@ impl Waiting {
 
     #[inline]
     const fn ticket(&self) -> Ticket {
-        Ticket::numbered(self.word >> NUMBERS)
+        Ticket::numbered(self.word >> TICKET_SHIFT)
     }
 
     #[inline]
     const fn set_ticket(&mut self, ticket: Ticket) {
-        self.word = ticket.number() << NUMBERS | self.word & (WRITES | YIELDED);
+        self.word = ticket.number() << TICKET_SHIFT | self.word & (WRITES | YIELDED);
     }
 
-    /// Polls `act` until it does not say that it would block.
+    /// Polls `act` until it returns something other than `WouldBlock`.
     #[inline]
     pub fn poll<T>(
         &mut self,
         source: &dyn Source,
-        place: &'static Location<'static>,
+        location: &'static Location<'static>,
         cx: &Context<'_>,
         act: impl FnMut(&dyn Source) -> io::Result<T>,
     ) -> Poll<io::Result<T>> {
-        self.poll_asking_first(false, source, place, cx, act)
+        self.poll_asking_first(false, source, location, cx, act)
     }
 
-    /// The same. If `asks_first`, the source is asked, before the first attempt, if that is known to block.
+    /// Polls `act` until it returns something other than `WouldBlock`. If `asks_first`, and the source knows
+    /// that the first attempt would block, it waits without that attempt.
     #[inline]
     pub fn poll_asking_first<T>(
         &mut self,
         asks_first: bool,
         source: &dyn Source,
-        place: &'static Location<'static>,
+        location: &'static Location<'static>,
         cx: &Context<'_>,
         mut act: impl FnMut(&dyn Source) -> io::Result<T>,
     ) -> Poll<io::Result<T>> {
         if is_stopped() {
-            self.let_go(source);
+            self.release(source);
             return Poll::Pending;
         }
         if self.ticket() == Ticket::NONE {
-            if !self.is_turn(cx) {
+            if !self.may_proceed(cx) {
                 return Poll::Pending;
             }
-            // Who has just answered a question waits for the next one.
+            // A server that has just sent a reply waits for the next request.
             if asks_first && let Some(ticket) = source.watch_untried(self.interest(), cx.waker()) {
-                return self.waits(ticket, place, cx);
+                return self.start_waiting(ticket, location, cx);
             }
         }
         match act(source) {
-            // It was ready, so who waited for that has been woken, or is just being: the ticket is worth nothing.
+            // The source was ready, so this watcher was woken or is about to be: the ticket is void.
             Ok(done) => {
                 self.set_ticket(Ticket::NONE);
                 Poll::Ready(Ok(done))
             }
-            Err(error) => self.has_failed(error, source, place, cx, act),
+            Err(error) => self.retry_or_wait(error, source, location, cx, act),
         }
     }
 
-    /// An attempt was in vain. Out of line: who goes on at once keeps nothing for the case that he does not.
+    /// Handles a failed attempt: retries or waits. Out of line, so that the successful path needs no stack
+    /// space for it.
     ///
-    /// A source that always says that it would block, and then that it is ready, does not keep the thread: after a while others
-    /// run first, and a stop is heard.
+    /// A source may keep alternating between "would block" and "ready". After `CALLS_IN_A_ROW` rounds the
+    /// task yields, so that others run and a stop takes effect.
     #[inline(never)]
-    fn has_failed<T>(
+    fn retry_or_wait<T>(
         &mut self,
         mut error: io::Error,
         source: &dyn Source,
-        place: &'static Location<'static>,
+        location: &'static Location<'static>,
         cx: &Context<'_>,
         mut act: impl FnMut(&dyn Source) -> io::Result<T>,
     ) -> Poll<io::Result<T>> {
@@ -134,11 +139,11 @@ impl Waiting {
             match error.kind() {
                 io::ErrorKind::WouldBlock => {
                     if let Some(ticket) = source.watch(self.interest(), self.ticket(), cx.waker()) {
-                        return self.waits(ticket, place, cx);
+                        return self.start_waiting(ticket, location, cx);
                     }
                 }
                 io::ErrorKind::Interrupted => {}
-                _ => return self.is_done(Err(error)),
+                _ => return self.complete(Err(error)),
             }
             if calls == CALLS_IN_A_ROW {
                 cx.waker().wake_by_ref();
@@ -148,35 +153,41 @@ impl Waiting {
             calls += 1;
             match act(source) {
                 Err(again) => error = again,
-                done => return self.is_done(done),
+                done => return self.complete(done),
             }
         }
     }
 
-    fn is_done<T>(&mut self, result: io::Result<T>) -> Poll<io::Result<T>> {
+    fn complete<T>(&mut self, result: io::Result<T>) -> Poll<io::Result<T>> {
         self.set_ticket(Ticket::NONE);
         Poll::Ready(result)
     }
 
-    /// It waits now, with this ticket.
+    /// Starts to wait with this ticket.
     #[inline]
-    fn waits<T>(&mut self, ticket: Ticket, place: &'static Location<'static>, cx: &Context<'_>) -> Poll<T> {
+    fn start_waiting<T>(
+        &mut self,
+        ticket: Ticket,
+        location: &'static Location<'static>,
+        cx: &Context<'_>,
+    ) -> Poll<T> {
         self.set_ticket(ticket);
-        // Not `set`, which is a call.
-        IN_A_ROW.with(|calls| calls.set(0));
+        // `with` is inlined; `Cell::set` of the key is a call.
+        CALLS.with(|calls| calls.set(0));
         Frame::current(|frame| {
             if let Some(frame) = frame {
-                frame.waits_at(place);
+                frame.waits_at(location);
                 self.watch.watch(frame, cx);
             }
         });
         Poll::Pending
     }
 
-    /// Whether it may go on at once; if not, it is polled again when others have run.
+    /// Returns true if the call may go on now. Otherwise it has arranged to be polled again after others have
+    /// run.
     #[inline]
-    fn is_turn(&mut self, cx: &Context<'_>) -> bool {
-        let calls = IN_A_ROW.with(|calls| {
+    fn may_proceed(&mut self, cx: &Context<'_>) -> bool {
+        let calls = CALLS.with(|calls| {
             calls.set(calls.get() + 1);
             calls.get()
         });
@@ -184,48 +195,48 @@ impl Waiting {
             self.word &= !YIELDED;
             return true;
         }
-        self.lets_others_run(cx)
+        self.yield_once(cx)
     }
 
     #[cold]
-    fn lets_others_run(&mut self, cx: &Context<'_>) -> bool {
-        IN_A_ROW.set(0);
+    fn yield_once(&mut self, cx: &Context<'_>) -> bool {
+        CALLS.set(0);
         self.word ^= YIELDED;
         let yields = self.word & YIELDED != 0;
         if yields {
             cx.waker().wake_by_ref();
-            // Others may be ready by now, and nobody has heard of it yet.
+            // Others may be ready without being queued yet.
             look_next();
         }
         !yields
     }
 
-    /// It waits no longer.
+    /// Stops waiting.
     #[inline]
-    pub fn let_go(&mut self, source: &dyn Source) {
+    pub fn release(&mut self, source: &dyn Source) {
         if self.ticket() != Ticket::NONE {
             let (interest, ticket) = (self.interest(), self.ticket());
             self.set_ticket(Ticket::NONE);
-            // What a driver throws, or the destructor of a waker, has been reported by the panic hook. It may be dropped because
-            // of a panic, and a second one would end the process.
+            // The panic hook has reported a panic of the driver or of a waker's destructor. This may run
+            // during unwinding, where a second panic would abort the process.
             let _ = Panic::catch(|| source.unwatch(interest, ticket));
         }
     }
 }
 
-/// Ends by the stopped door if a stop had been asked for when this poll began; one that comes later polls the task again. True
-/// if so: the caller returns `Pending` now.
+/// Stops the task if a stop was requested before this poll began; a later request polls the task again.
+/// Returns true if so: the caller returns `Pending` now.
 #[inline]
 pub fn is_stopped() -> bool {
     Frame::current(|frame| frame.is_some_and(Frame::honour_stop))
 }
 
-/// Somebody who wants to do something to a source, and waits for it: in a future, where each byte is one of each task that waits.
-/// So the source is the reference to what its socket has, which is one word.
+/// A wait on a source inside a future. Each byte of it is a byte of every waiting task, so it refers to the
+/// source through the socket's own reference, which is one word.
 #[derive(Debug)]
 pub struct Waiter<'a> {
     source: &'a Arc<dyn Source>,
-    place: &'static Location<'static>,
+    location: &'static Location<'static>,
     waiting: Waiting,
 }
 
@@ -233,20 +244,20 @@ impl<'a> Waiter<'a> {
     #[track_caller]
     #[inline]
     pub fn new(source: &'a Arc<dyn Source>, interest: Interest) -> Self {
-        Self { source, place: Location::caller(), waiting: Waiting::new(interest) }
+        Self { source, location: Location::caller(), waiting: Waiting::new(interest) }
     }
 
-    /// As [`Waiting::poll`].
+    /// Polls an attempt, as [`Waiting::poll`] does.
     #[inline]
     pub fn poll<T>(
         &mut self,
         cx: &Context<'_>,
         act: impl FnMut(&dyn Source) -> io::Result<T>,
     ) -> Poll<io::Result<T>> {
-        self.waiting.poll(&**self.source, self.place, cx, act)
+        self.waiting.poll(&**self.source, self.location, cx, act)
     }
 
-    /// As [`Waiting::poll_asking_first`].
+    /// Polls an attempt, as [`Waiting::poll_asking_first`] does.
     #[inline]
     pub fn poll_asking_first<T>(
         &mut self,
@@ -254,25 +265,25 @@ impl<'a> Waiter<'a> {
         cx: &Context<'_>,
         act: impl FnMut(&dyn Source) -> io::Result<T>,
     ) -> Poll<io::Result<T>> {
-        self.waiting.poll_asking_first(asks_first, &**self.source, self.place, cx, act)
+        self.waiting.poll_asking_first(asks_first, &**self.source, self.location, cx, act)
     }
 }
 
 impl Drop for Waiter<'_> {
     #[inline]
     fn drop(&mut self) {
-        self.waiting.let_go(&**self.source);
+        self.waiting.release(&**self.source);
     }
 }
 
-/// See [`attempt`].
+/// The future of [`attempt`].
 #[must_use = "futures do nothing until they are awaited"]
 pub struct Attempting<'a, F> {
     waiter: Waiter<'a>,
     act: F,
 }
 
-/// Tries `act` on the source until it can be done, and waits in between.
+/// Tries `act` on the source until it does not block, and waits in between.
 #[track_caller]
 #[inline]
 pub fn attempt<'a, T, F>(source: &'a Arc<dyn Source>, interest: Interest, act: F) -> Attempting<'a, F>
@@ -282,7 +293,7 @@ where
     Attempting { waiter: Waiter::new(source, interest), act }
 }
 
-// Nothing in here is pinned: what is done is called by reference.
+// `act` is called by reference and never pinned.
 impl<F> Unpin for Attempting<'_, F> {}
 
 impl<T, F> Future for Attempting<'_, F>

@@ -1,4 +1,4 @@
-//! Transfers as senders.
+//! The sender interface of transfers: `Sender for Transfer`.
 
 #![allow(unsafe_code)]
 
@@ -9,7 +9,9 @@ use convoke_sender::{Receiver, ReceiverOf, Sender};
 
 use crate::transfer::{Direction, Transfer, TransferOperation};
 
-// SAFETY: the receiver is completed once, as the last thing that is done; the driver has released the operation then.
+// SAFETY: `Sender` requires that the receiver is completed at most once and that the operation is not touched
+// afterwards. `TransferOperation` completes it only in `complete`, as its last step (rule 2 there: one
+// winner).
 #[diagnostic::do_not_recommend]
 unsafe impl<B: Send, D: Direction<B>> Sender for Transfer<B, D> {
     type Value = (io::Result<usize>, B);

@@ -1,5 +1,5 @@
-//! Reading and writing with a buffer that is given away and comes back: a sender, whose operation the driver has until it is
-//! done. No copy is made on any driver; and a task does not end before its driver has let go of the buffer.
+//! Transfers: reads and writes that move their buffer to the driver and get it back with the result. No
+//! driver copies bytes for them. A task does not end before the driver has released its buffer.
 
 #![allow(unsafe_code)]
 
@@ -18,14 +18,33 @@ use convoke_core::raw::{
 };
 use convoke_core::{Never, Outcome, Panic, StopReason};
 
-use crate::driver::{Address, IoOperation, Request, Room, Source, Words};
+use crate::driver::{Address, IoOperation, ReadBuffer, Request, Source, WriteBuffer};
 
-/// A read or a write with a buffer of one's own. Await it, or use it as the sender it is.
+/// A read or a write that owns its buffer. Await it, or use it as a sender.
 ///
-/// - *Completes with* the result and the buffer; stopped only if nothing was transferred, and then the buffer is gone.
-/// - *If dropped* before it was started, the buffer goes. If the future that awaits it is dropped in flight, it is cancelled, and
-///   the task does not end before the driver has let go of the buffer.
+/// - *Completes with* the result and the buffer. It is stopped only if nothing was transferred; the buffer is
+///   dropped then.
+/// - *If dropped* before it was started, the buffer is dropped. If the future that awaits it is dropped in
+///   flight, the operation is cancelled, and the task does not end before the driver has released the buffer.
 /// - *Runs on* the executor of the task that awaits it.
+/// - *Panics* if it is awaited outside a task, or if `AsRef` or `AsMut` of the buffer panics.
+///
+/// ```
+/// # #[cfg(unix)] {
+/// use convoke::net::UnixStream;
+///
+/// let context = convoke::io_context()?;
+/// let read = context.run_until(async {
+///     let (near, far) = UnixStream::pair()?;
+///     let (written, buffer) = near.write_owned(b"hello".to_vec()).await;
+///     let (read, buffer) = far.read_owned(buffer).await;
+///     assert_eq!(buffer, b"hello");
+///     std::io::Result::Ok((written?, read?))
+/// });
+/// assert_eq!(read.unwrap()?, (5, 5));
+/// # }
+/// # std::io::Result::Ok(())
+/// ```
 #[must_use = "a transfer does nothing until it is awaited"]
 pub struct Transfer<B, D> {
     source: Arc<dyn Source>,
@@ -33,25 +52,25 @@ pub struct Transfer<B, D> {
     _direction: PhantomData<fn() -> D>,
 }
 
-/// Which way a transfer goes.
+/// The direction of a transfer.
 pub trait Direction<B>: 'static {
-    /// What is asked for.
+    /// Creates the request for this buffer.
     ///
     /// # Safety
-    /// The buffer stays where it is, and nobody touches it, until the request is gone.
+    /// The buffer does not move, and nothing else accesses it, until the request is dropped.
     #[doc(hidden)]
     unsafe fn request(buffer: &mut B) -> Request;
 }
 
-/// Into the buffer.
+/// A read into the buffer.
 #[derive(Debug)]
 pub enum Inward {}
 
-/// Out of the buffer.
+/// A write out of the buffer.
 #[derive(Debug)]
 pub enum Outward {}
 
-/// To an address, which is no transfer of bytes but goes the same way.
+/// A connection to an address. It transfers no bytes but uses the same operation.
 #[derive(Debug)]
 pub enum Toward {}
 
@@ -63,20 +82,22 @@ impl Direction<Address> for Toward {
 
 impl<B: AsMut<[u8]>> Direction<B> for Inward {
     unsafe fn request(buffer: &mut B) -> Request {
-        // SAFETY: the caller's.
-        Request::Read(unsafe { Room::new(buffer.as_mut()) })
+        // SAFETY: the caller promises that the buffer does not move and is not accessed until the request is
+        // dropped.
+        Request::Read(unsafe { ReadBuffer::new(buffer.as_mut()) })
     }
 }
 
 impl<B: AsRef<[u8]>> Direction<B> for Outward {
     unsafe fn request(buffer: &mut B) -> Request {
-        // SAFETY: the caller's.
-        Request::Write(unsafe { Words::new((*buffer).as_ref()) })
+        // SAFETY: the caller promises that the buffer does not move and is not accessed until the request is
+        // dropped.
+        Request::Write(unsafe { WriteBuffer::new((*buffer).as_ref()) })
     }
 }
 
 impl<B, D> Transfer<B, D> {
-    /// Over this source; for sockets of another make than ours, which have methods for it.
+    /// Creates a transfer on `source`. For sockets outside this library; ours have methods for it.
     pub fn new(source: Arc<dyn Source>, buffer: B) -> Self {
         Self { source, buffer, _direction: PhantomData }
     }
@@ -101,11 +122,12 @@ impl<B: Send, D: Direction<B>> Transfer<B, D> {
     }
 }
 
-/// The outcome of a transfer: the result, and the buffer.
+/// The outcome of a transfer: the result and the buffer.
 pub type Transferred<B> = Outcome<(io::Result<usize>, B)>;
 
-// SAFETY: the receiver is completed once: by `start`, if it is done at once, or by the last of those that meet, as the last thing
-// that is done; the driver has released the operation then.
+// SAFETY: the receiver is completed once, as the last step: by `start` if the operation is done at once,
+// otherwise by the last party of the rendezvous (rule 2 of `TransferOperation`). The driver has released the
+// operation then.
 unsafe impl<B: Send, D: Direction<B>> Adoptable for Transfer<B, D> {
     type Value = (io::Result<usize>, B);
     type Error = Never;
@@ -127,34 +149,36 @@ impl<B: Send + 'static, D: Direction<B>> IntoFuture for Transfer<B, D> {
     }
 }
 
-/// `start` is done with the operation.
+/// `start` has returned from the driver.
 const STARTED: u8 = 1;
-/// The driver has finished it.
+/// The driver has finished the operation.
 const FINISHED: u8 = 2;
-/// It was stopped, and the driver has handed it back.
+/// The operation was stopped: the driver returned it to the stop callback.
 const STOPPED: u8 = 4;
-/// The stop callback is asking the driver for it.
-const ASKING: u8 = 8;
+/// The stop callback is calling the driver to cancel.
+const CANCELLING: u8 = 8;
 
-/// Whether all have come that are to meet: rule 2.
-const fn is_over(race: u8) -> bool {
-    race & STARTED != 0 && race & (FINISHED | STOPPED) != 0 && race & ASKING == 0
+/// Returns true if every party of the rendezvous has arrived: rule 2.
+const fn all_arrived(race: u8) -> bool {
+    race & STARTED != 0 && race & (FINISHED | STOPPED) != 0 && race & CANCELLING == 0
 }
 
-/// The operation of a [`Transfer`].
+/// The operation state of a [`Transfer`].
 ///
-/// 1. The buffer is the driver's while the I/O operation is in flight. All other parts are `start`'s until it has set
-///    `STARTED`, then the winner's.
-/// 2. Either the driver finishes the I/O operation or the stop callback gets it back; that one and `start` meet, and so does the
-///    callback while it asks the driver. Who makes it true that all have come has won. The callback does not begin to ask for
-///    what has ended: then it leaves without touching anything.
-/// 3. The winner takes back the callback, which waits for one that is running on another thread: so he is alone.
+/// 1. The buffer belongs to the driver while the I/O operation is in flight. All other parts belong to
+///    `start` until it has set `STARTED`, then to the winner.
+/// 2. Either the driver finishes the I/O operation or the stop callback gets it back. That party and `start`
+///    have a rendezvous in `race`; so does the callback while it cancels. The party whose arrival makes
+///    `all_arrived` true is the winner. The callback does not begin to cancel an operation that has ended,
+///    and touches nothing then.
+/// 3. The winner removes the callback. That waits for a callback that is running on another thread, so the
+///    winner is alone afterwards.
 ///
-/// That a callback which asks is waited for too is for drivers that finish what they are asked for on the spot: rule 3 does not wait
-/// for the thread it is on, and the source would go while it is being called.
+/// Rule 2 includes the running callback because a driver may finish an operation inside `cancel`. Rule 3 does
+/// not wait for a callback on its own thread, and the source would be dropped while it is being called.
 #[repr(C)]
 pub struct TransferOperation<B, D, R> {
-    // First, so that a pointer to it is a pointer to all of it.
+    // First (`repr(C)`), so that a pointer to it is a pointer to the whole struct.
     operation: IoOperation,
     source: Arc<dyn Source>,
     race: AtomicU8,
@@ -169,13 +193,13 @@ struct Parts<B, D, R> {
     receiver: Option<R>,
 }
 
-// SAFETY: rule 1: the parts have one user at a time.
+// SAFETY: rule 1: the parts have one user at a time, and they are `Send`.
 unsafe impl<B: Send, D, R: Send> Send for TransferOperation<B, D, R> {}
 
-/// The stop callback: it leads back to the operation.
+/// The stop callback, with a pointer to the operation.
 struct Stop<B, D, R>(NonNull<TransferOperation<B, D, R>>);
 
-// SAFETY: the operation is `Send`, and the callback is one of those who share it by its rules.
+// SAFETY: `TransferOperation` is `Send`, and the callback follows its rules 2 and 3.
 unsafe impl<B: Send, D, R: Send> Send for Stop<B, D, R> {}
 
 impl<B, D, R> OnStop for Stop<B, D, R>
@@ -185,27 +209,29 @@ where
     R: OnComplete<Transferred<B>>,
 {
     fn on_stop(self, _: StopReason) {
-        // SAFETY: the operation is there: who wins before we ask waits for us, and nobody wins while we do.
+        // SAFETY: the operation is alive. Before `begin_cancel` succeeds the winner waits for this callback
+        // (rule 3). Afterwards there is no winner until `arrive` clears CANCELLING (rule 2).
         unsafe {
             let this = self.0.as_ref();
-            if !TransferOperation::begin_to_ask(this) {
+            if !TransferOperation::begin_cancel(this) {
                 return;
             }
-            // What a driver throws has been reported by the panic hook; and `start`, where we may be, must not unwind.
+            // The panic hook has reported a panic of the driver. `start`, which may be below us on the stack,
+            // must not unwind.
             let taken = Panic::catch(|| this.operation.take_back(&*this.source));
             let stopped = if matches!(taken, Ok(true)) { STOPPED } else { 0 };
-            TransferOperation::meet(self.0, ASKING, stopped);
+            TransferOperation::arrive(self.0, CANCELLING, stopped);
         }
     }
 }
 
-/// How far `start` got.
+/// The result of `begin`.
 enum Begun {
-    /// To the end, without the driver.
+    /// Not submitted: stopped before, or the buffer's type panicked.
     Refused(Option<Panic>),
-    /// To the end.
+    /// Done at once.
     Done(io::Result<usize>),
-    /// The driver has it.
+    /// The driver keeps the operation.
     Kept,
 }
 
@@ -216,16 +242,16 @@ where
     R: OnComplete<Transferred<B>>,
 {
     unsafe fn start(self: Pin<&mut Self>) {
-        // SAFETY: nothing is moved out of its place but what is not structurally pinned.
+        // SAFETY: only `parts`, which are not structurally pinned, are moved out of.
         let this = NonNull::from(unsafe { self.get_unchecked_mut() });
-        // SAFETY: we are pinned until the receiver was completed. Rule 1: the parts are ours until `meet`, and after that
-        // nothing is touched.
+        // SAFETY: `this` is pinned until the receiver is completed. Rule 1: the parts belong to `start` until
+        // `arrive` sets STARTED, and nothing is touched after `arrive` or `complete`.
         unsafe {
             match this.as_ref().parts.with_mut(|parts| Self::begin(this, &mut *parts)) {
                 Begun::Refused(None) => Self::complete(this, Outcome::Stopped),
                 Begun::Refused(Some(panic)) => Self::complete(this, Outcome::Panicked(panic)),
                 Begun::Done(result) => Self::complete_with(this, result),
-                Begun::Kept => Self::meet(this, 0, STARTED),
+                Begun::Kept => Self::arrive(this, 0, STARTED),
             }
         }
     }
@@ -237,8 +263,10 @@ where
     D: Direction<B>,
     R: OnComplete<Transferred<B>>,
 {
+    /// Submits the I/O operation and registers the stop callback.
+    ///
     /// # Safety
-    /// By `start`, with the parts of `this`, which stays until the receiver was completed.
+    /// Called by `start`, with the parts of `this`. `this` stays in place until the receiver is completed.
     unsafe fn begin(this: NonNull<Self>, parts: &mut Parts<B, D, R>) -> Begun {
         let (Some(receiver), Some(buffer)) = (&parts.receiver, &mut parts.buffer) else {
             return Begun::Refused(None);
@@ -246,9 +274,11 @@ where
         if receiver.env().stop().stop_requested() {
             return Begun::Refused(None);
         }
-        // SAFETY: the buffer is not touched until the driver is done with it: rule 1. The environment of the receiver outlives us.
+        // SAFETY: rule 1: the buffer is not accessed until the driver releases it, and `this` stays in place.
+        // The receiver's environment outlives the operation, and with it the stop token that the callback is
+        // registered with.
         unsafe {
-            // The buffer's type may be the program's.
+            // `as_ref` and `as_mut` of the buffer may be code of the program.
             let request = match Panic::catch(|| D::request(buffer)) {
                 Ok(request) => request,
                 Err(panic) => return Begun::Refused(Some(panic)),
@@ -265,28 +295,34 @@ where
         Begun::Kept
     }
 
-    /// # Safety
-    /// Called once, by whoever has finished the I/O operation, with its address.
-    unsafe fn finished(operation: NonNull<IoOperation>) {
-        // SAFETY: it is the first field (`repr(C)`), and the address was made from one of all of it.
-        unsafe { Self::meet(operation.cast(), 0, FINISHED) };
-    }
-
-    /// Whether the callback asks the driver: not for what has ended.
-    fn begin_to_ask(&self) -> bool {
-        let ask = |race| (race & (FINISHED | STOPPED) == 0).then_some(race | ASKING);
-        self.race.fetch_update(Ordering::AcqRel, Ordering::Acquire, ask).is_ok()
-    }
-
-    /// One of those who meet has come.
+    /// Notes that the driver has finished the I/O operation.
     ///
     /// # Safety
-    /// By the one whom the bits belong to, once: he clears what he has set before, and touches nothing afterwards.
-    unsafe fn meet(this: NonNull<Self>, cleared: u8, set: u8) {
-        // SAFETY: the caller is one of them, and the last has not left. Rules 1 to 3.
+    /// Called once, with the address of the I/O operation inside a live `TransferOperation`.
+    unsafe fn finished(operation: NonNull<IoOperation>) {
+        // SAFETY: `operation` is the first field (`repr(C)`), and its address was cast from a pointer to the
+        // whole struct.
+        unsafe { Self::arrive(operation.cast(), 0, FINISHED) };
+    }
+
+    /// Sets CANCELLING, unless the operation has ended. Returns true if it did: the callback calls the
+    /// driver.
+    fn begin_cancel(&self) -> bool {
+        let set = |race| (race & (FINISHED | STOPPED) == 0).then_some(race | CANCELLING);
+        self.race.fetch_update(Ordering::AcqRel, Ordering::Acquire, set).is_ok()
+    }
+
+    /// Notes that one party has arrived; the last one completes the receiver.
+    ///
+    /// # Safety
+    /// Called once by each party of rule 2, with the bits that it set before and sets now. The party touches
+    /// nothing afterwards.
+    unsafe fn arrive(this: NonNull<Self>, cleared: u8, set: u8) {
+        // SAFETY: the caller has not arrived before, so there was no winner, and `this` is alive. After
+        // `all_arrived` the caller is the winner: rules 1 to 3 give it the parts and the operation.
         unsafe {
             let before = this.as_ref().race.fetch_xor(cleared | set, Ordering::AcqRel);
-            if !is_over(before ^ (cleared | set)) {
+            if !all_arrived(before ^ (cleared | set)) {
                 return;
             }
             this.as_ref().parts.with_mut(|parts| (*parts).callback = None);
@@ -297,20 +333,25 @@ where
         }
     }
 
+    /// Completes the receiver with the result and the buffer.
+    ///
     /// # Safety
-    /// By the one whom all parts belong to, who touches nothing afterwards.
+    /// Called by the owner of all parts (rule 1), which touches nothing afterwards. The driver has released
+    /// the buffer.
     unsafe fn complete_with(this: NonNull<Self>, result: io::Result<usize>) {
-        // SAFETY: the caller's; the driver has given back the buffer.
+        // SAFETY: the caller owns all parts, the buffer included.
         unsafe {
             let buffer = this.as_ref().parts.with_mut(|parts| (*parts).buffer.take());
-            Self::complete(this, Outcome::Value((result, buffer.expect("it is taken once"))));
+            Self::complete(this, Outcome::Value((result, buffer.expect("the buffer is taken once"))));
         }
     }
 
+    /// Completes the receiver.
+    ///
     /// # Safety
-    /// By the one whom all parts belong to, who touches nothing afterwards.
+    /// Called by the owner of all parts (rule 1), which touches nothing afterwards.
     unsafe fn complete(this: NonNull<Self>, outcome: Outcome<(io::Result<usize>, B), Never>) {
-        // SAFETY: the caller's.
+        // SAFETY: the caller owns all parts.
         let receiver = unsafe { this.as_ref().parts.with_mut(|parts| (*parts).receiver.take()) };
         if let Some(receiver) = receiver {
             receiver.complete(outcome);

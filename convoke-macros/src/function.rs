@@ -1,5 +1,5 @@
-//! The function that an attribute stands on, in the parts that matter: what comes before `async`, what comes between it and the
-//! body, and the body.
+//! `Function`: the function below an attribute, split into the tokens before `async`, the signature and the
+//! body.
 
 use proc_macro::{Delimiter, Group, Span, TokenStream, TokenTree};
 
@@ -18,11 +18,11 @@ pub(crate) struct Function {
 impl Function {
     pub(crate) fn parse(item: TokenStream, attribute: Attribute) -> Result<Self, Problem> {
         let tokens: Vec<TokenTree> = item.into_iter().collect();
-        let Some(at_fn) = tokens.iter().position(|token| is_word(token, "fn")) else {
+        let Some(at_fn) = tokens.iter().position(|token| is_keyword(token, "fn")) else {
             return Err(Problem::new(Span::call_site(), "this attribute is for an `async fn`"));
         };
-        let Some(at_async) = tokens[..at_fn].iter().position(|token| is_word(token, "async")) else {
-            let message = "the function must be `async`: nothing else has something to wait for";
+        let Some(at_async) = tokens[..at_fn].iter().position(|token| is_keyword(token, "async")) else {
+            let message = "the function must be `async`: write `async fn`";
             return Err(Problem::new(tokens[at_fn].span(), message));
         };
         let name = tokens.get(at_fn + 1).map(ToString::to_string).unwrap_or_default();
@@ -30,7 +30,7 @@ impl Function {
             Some(TokenTree::Group(arguments)) if arguments.delimiter() == Delimiter::Parenthesis => {
                 if !arguments.stream().is_empty() {
                     let what = if attribute == Attribute::Main { "the program" } else { "a test" };
-                    let message = format!("nobody passes arguments to {what}");
+                    let message = format!("{what} takes no arguments");
                     return Err(Problem::new(arguments.span(), message));
                 }
             }
@@ -48,7 +48,7 @@ impl Function {
         })
     }
 
-    /// The same function without `async`, which has it run.
+    /// Creates a function without `async` that runs this one.
     pub(crate) fn wrap(&self, options: &Options, attribute: Attribute) -> TokenStream {
         let name = &self.name;
         let (mark, entry) = match attribute {
@@ -59,11 +59,11 @@ impl Function {
             }
         };
         let call = format!("::convoke::runtime::{entry}{}.run({name})", options.as_calls());
-        let mut inner = parsed("async");
+        let mut inner = tokens_of("async");
         inner.extend(self.signature.clone());
         inner.extend([TokenTree::Group(self.body.clone())]);
-        inner.extend(parsed(&call));
-        let mut outer = parsed(mark);
+        inner.extend(tokens_of(&call));
+        let mut outer = tokens_of(mark);
         outer.extend(self.before.clone());
         outer.extend(self.signature.clone());
         outer.extend([TokenTree::Group(Group::new(Delimiter::Brace, inner))]);
@@ -71,10 +71,10 @@ impl Function {
     }
 }
 
-fn is_word(token: &TokenTree, word: &str) -> bool {
+fn is_keyword(token: &TokenTree, word: &str) -> bool {
     matches!(token, TokenTree::Ident(ident) if ident.to_string() == word)
 }
 
-fn parsed(text: &str) -> TokenStream {
-    text.parse().expect("what is written here is Rust")
+fn tokens_of(text: &str) -> TokenStream {
+    text.parse().expect("generated code is valid Rust")
 }

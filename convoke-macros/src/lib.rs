@@ -1,5 +1,8 @@
-//! The attributes `#[convoke::main]` and `#[convoke::test]`. They take an `async fn` apart just far enough to wrap it, by hand:
-//! two attributes are not worth a parser of all Rust to everybody who builds this.
+//! The attributes `#[convoke::main]` and `#[convoke::test]`. They split an `async fn` by hand, just far
+//! enough to wrap it: two attributes do not justify a full Rust parser as a build dependency of every user.
+//!
+//! `expand` parses the function (`function`) and the options (`options`), and generates a plain `fn` that
+//! calls a builder in `convoke::runtime`. An error becomes a `compile_error!` at the token that caused it.
 
 mod function;
 mod options;
@@ -9,27 +12,28 @@ use proc_macro::TokenStream;
 use function::Function;
 use options::Options;
 
-/// Makes an `async fn main` the program: it runs on a [`Runtime`](../convoke/runtime/struct.Runtime.html), and SIGINT and SIGTERM ask
-/// it to stop, with all its clean-up.
+/// Makes an `async fn main` the entry point of the program. It runs on a
+/// [`Runtime`](../convoke/runtime/struct.Runtime.html). SIGINT and SIGTERM stop it, and its clean-up runs.
 ///
 /// | option | meaning |
 /// | --- | --- |
-/// | `contexts = 2` | how many I/O contexts, each with a thread; as many as there are cores, if nothing is said |
-/// | `pool = 4` | how many threads the pool has; as many as there are cores |
-/// | `grace_seconds = 10` | how long clean-up may take after a signal, before the program ends hard; 30 |
+/// | `contexts = 2` | the number of I/O contexts, each with a thread; default: the number of cores |
+/// | `pool = 4` | the number of threads of the pool; default: the number of cores |
+/// | `grace_seconds = 10` | the time for clean-up after a signal, before the process is ended; default: 30 |
 #[proc_macro_attribute]
 pub fn main(options: TokenStream, item: TokenStream) -> TokenStream {
     expand(options, item, Attribute::Main)
 }
 
-/// Makes an `async fn` a test. It runs on an I/O context of its own, and all that it has started must have ended.
+/// Makes an `async fn` a test. It runs on an I/O context of its own, and everything that it starts must have
+/// ended when it returns.
 ///
 /// | option | meaning |
 /// | --- | --- |
-/// | `virtual_time` | time jumps to the next timer when all is idle, and there is no real I/O |
-/// | `sim` | a simulated network and virtual time: the body runs on the host `test` |
-/// | `seed = 7` | the same with this seed; without it the seed is the one in `CONVOKE_SEED`, or 0 |
-/// | `seeds = 100` | the same once for each seed below this; only for that in `CONVOKE_SEED`, if there is one |
+/// | `virtual_time` | time jumps to the next timer when everything is idle; there is no real I/O |
+/// | `sim` | a simulated network and virtual time; the body runs on the host `test` |
+/// | `seed = 7` | a simulation with this seed; default: the value of `CONVOKE_SEED`, or 0 |
+/// | `seeds = 100` | one simulation for each seed below this; if `CONVOKE_SEED` is set, only that one |
 #[proc_macro_attribute]
 pub fn test(options: TokenStream, item: TokenStream) -> TokenStream {
     expand(options, item, Attribute::Test)
@@ -46,15 +50,15 @@ fn expand(options: TokenStream, item: TokenStream, attribute: Attribute) -> Toke
         .and_then(|function| Ok(function.wrap(&Options::parse(options, attribute)?, attribute)));
     expanded.unwrap_or_else(|problem| {
         let mut tokens = problem.into_tokens();
-        // A program without a `main` would be a second complaint.
+        // Without a `main` the compiler would report a second error.
         if attribute == Attribute::Main {
-            tokens.extend("fn main() {}".parse::<TokenStream>().expect("a function is Rust"));
+            tokens.extend("fn main() {}".parse::<TokenStream>().expect("an empty function is valid Rust"));
         }
         tokens
     })
 }
 
-/// What is wrong, and where.
+/// An error message and its location.
 struct Problem {
     message: String,
     span: proc_macro::Span,
@@ -67,15 +71,15 @@ impl Problem {
 
     fn into_tokens(self) -> TokenStream {
         let text = format!("::core::compile_error!({:?});", self.message);
-        let tokens: TokenStream = text.parse().expect("a macro call is Rust");
-        tokens.into_iter().map(|token| at(token, self.span)).collect()
+        let tokens: TokenStream = text.parse().expect("a macro call is valid Rust");
+        tokens.into_iter().map(|token| with_span(token, self.span)).collect()
     }
 }
 
-/// The token at another place, with all that is in it.
-fn at(mut token: proc_macro::TokenTree, span: proc_macro::Span) -> proc_macro::TokenTree {
+/// Sets the span of a token and of all tokens in it.
+fn with_span(mut token: proc_macro::TokenTree, span: proc_macro::Span) -> proc_macro::TokenTree {
     if let proc_macro::TokenTree::Group(group) = &token {
-        let inner = group.stream().into_iter().map(|token| at(token, span)).collect();
+        let inner = group.stream().into_iter().map(|token| with_span(token, span)).collect();
         token = proc_macro::Group::new(group.delimiter(), inner).into();
     }
     token.set_span(span);

@@ -1,18 +1,20 @@
-//! What is said in the parentheses of an attribute: words, and words with a number.
+//! `Options`: the arguments of an attribute, which are words and words with a number.
 
 use proc_macro::{TokenStream, TokenTree};
 
 use crate::{Attribute, Problem};
 
-/// Which options an attribute has, and whether each has a number.
-const OF_MAIN: &[(&str, bool)] = &[("contexts", true), ("pool", true), ("grace_seconds", true)];
-const OF_TEST: &[(&str, bool)] = &[("virtual_time", false), ("sim", false), ("seed", true), ("seeds", true)];
+/// The options of `#[convoke::main]`, and whether each takes a number.
+const MAIN_OPTIONS: &[(&str, bool)] = &[("contexts", true), ("pool", true), ("grace_seconds", true)];
+/// The options of `#[convoke::test]`, and whether each takes a number.
+const TEST_OPTIONS: &[(&str, bool)] =
+    &[("virtual_time", false), ("sim", false), ("seed", true), ("seeds", true)];
 
 pub(crate) struct Options(Vec<(String, Option<String>)>);
 
 impl Options {
     pub(crate) fn parse(tokens: TokenStream, attribute: Attribute) -> Result<Self, Problem> {
-        let known = if attribute == Attribute::Main { OF_MAIN } else { OF_TEST };
+        let known = if attribute == Attribute::Main { MAIN_OPTIONS } else { TEST_OPTIONS };
         let mut options = Vec::new();
         let mut tokens = tokens.into_iter().peekable();
         while let Some(token) = tokens.next() {
@@ -34,7 +36,7 @@ impl Options {
                     _ => {
                         return Err(Problem::new(
                             token.span(),
-                            format!("`{name}` has a number: `{name} = 2`"),
+                            format!("`{name}` needs a number: `{name} = 2`"),
                         ));
                     }
                 }
@@ -51,7 +53,7 @@ impl Options {
         Ok(Self(options))
     }
 
-    /// As calls of a builder's methods.
+    /// Formats the options as calls of a builder's methods.
     pub(crate) fn as_calls(&self) -> String {
         self.0
             .iter()

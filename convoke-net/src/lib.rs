@@ -1,10 +1,15 @@
-//! Sockets, names, signals and streams, over any driver. It makes no system calls of its own.
+//! Sockets, name lookup, signals and byte streams over any I/O driver. This crate makes no system calls on
+//! sockets; drivers do.
+//!
+//! Everything here is built on `convoke-io`: sockets wrap a `Source` of the driver, and the resolver and the
+//! signals are services of an I/O context. `stream` needs no context: it works on anything that implements
+//! the traits of `futures-io`.
 //!
 //! | module | contents |
 //! | --- | --- |
-//! | [`net`] | TCP, UDP and Unix sockets; names |
-//! | [`signal`] | signals, of the process or of a simulated host |
-//! | [`stream`] | bytes in a row: reading, writing, copying, erased types, pipes in memory |
+//! | [`net`] | TCP, UDP and Unix sockets; name lookup |
+//! | [`signal`] | signals of the process or of a simulated host |
+//! | [`stream`] | byte streams: reading, writing, copying, type erasure, pipes in memory |
 //!
 //! Programs use the facade crate `convoke`, which re-exports all of this.
 

@@ -1,12 +1,12 @@
-//! Addresses, as the kernel has them and as the contract has them. An abstract name, which Linux knows, is a path that begins
-//! with a zero byte.
+//! Conversion of addresses between the kernel's form and that of the driver contract. An abstract name of
+//! Linux is a path that begins with a zero byte.
 
 use std::io;
 
 use convoke_io::driver::Address;
 use socket2::{Domain, SockAddr};
 
-/// For the kernel.
+/// Converts an address to the kernel's form.
 pub(crate) fn to_any(address: &Address) -> io::Result<SockAddr> {
     match address {
         Address::Internet(address) => Ok((*address).into()),
@@ -16,7 +16,7 @@ pub(crate) fn to_any(address: &Address) -> io::Result<SockAddr> {
     }
 }
 
-/// Which family of sockets it is for.
+/// Returns the socket family of an address.
 pub(crate) fn domain(address: &Address) -> io::Result<Domain> {
     match address {
         Address::Internet(address) => Ok(Domain::for_address(*address)),
@@ -26,7 +26,7 @@ pub(crate) fn domain(address: &Address) -> io::Result<Domain> {
     }
 }
 
-/// From the kernel.
+/// Converts an address from the kernel's form.
 pub(crate) fn of_any(address: &SockAddr) -> io::Result<Address> {
     if let Some(internet) = address.as_socket() {
         return Ok(Address::Internet(internet));
@@ -35,10 +35,10 @@ pub(crate) fn of_any(address: &SockAddr) -> io::Result<Address> {
     if address.is_unix() {
         return Ok(of_unix_parts(address.as_pathname(), address.as_abstract_namespace()));
     }
-    Err(io::Error::new(io::ErrorKind::InvalidData, "the kernel has named an address of an unknown kind"))
+    Err(io::Error::new(io::ErrorKind::InvalidData, "the kernel returned an address of an unknown kind"))
 }
 
-/// From the standard library.
+/// Converts an address from the standard library's form.
 #[cfg(unix)]
 pub(crate) fn of_unix(address: &std::os::unix::net::SocketAddr) -> Address {
     #[cfg(target_os = "linux")]
@@ -50,7 +50,7 @@ pub(crate) fn of_unix(address: &std::os::unix::net::SocketAddr) -> Address {
     of_unix_parts(address.as_pathname(), name)
 }
 
-/// From the kernel, with a datagram: a sender without a name is not mentioned.
+/// Converts the sender of a datagram. The kernel does not report a sender without a name.
 #[cfg(unix)]
 pub(crate) fn of_sender(address: Option<rustix::net::SocketAddrAny>) -> Address {
     use std::ffi::OsStr;
@@ -82,7 +82,7 @@ fn of_unix_parts(path: Option<&std::path::Path>, name: Option<&[u8]>) -> Address
     }
 }
 
-/// The error of an address that this socket, or this system, has no use for.
+/// Creates the error for an address that this socket or this system cannot use.
 pub(crate) fn wrong_kind(address: &Address) -> io::Error {
     io::Error::new(
         io::ErrorKind::InvalidInput,

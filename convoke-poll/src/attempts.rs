@@ -1,95 +1,98 @@
-//! Attempts: what a source does at once, if it is not known to block, and what is learnt from it. They are what a server does most, so
-//! what goes well is a few instructions around a system call, and all else is out of line.
+//! Attempts: calls that a source makes at once if it is not known to block, and what `Readiness` learns from
+//! the result. They are the hot path of a server: success is a few instructions around a system call, and
+//! everything else is out of line.
 
 use std::io;
 
 use convoke_io::driver::{Interest, StandardSocket, shut_down, unsupported};
 
 use crate::calls;
-use crate::readiness::{Blocked, Look};
+use crate::readiness::{Blocked, Checked};
 use crate::socket::Socket;
 use crate::state::State;
 
 impl State {
-    /// Does what may block, if an attempt may succeed.
+    /// Makes a call that may block, if it may succeed. Repeats it while events come in between.
     #[inline]
     pub(crate) fn attempt<T>(
         &self,
         interest: Interest,
-        mut act: impl FnMut(&Socket, Look) -> io::Result<T>,
+        mut act: impl FnMut(&Socket, Checked) -> io::Result<T>,
     ) -> io::Result<T> {
         loop {
-            let look = self.readiness.look(interest).map_err(error_of)?;
-            match act(&self.socket, look) {
-                Err(error) => self.failed(interest, look, error)?,
+            let checked = self.readiness.check(interest).map_err(blocked_error)?;
+            match act(&self.socket, checked) {
+                Err(error) => self.handle_failure(interest, checked, error)?,
                 done => return done,
             }
         }
     }
 
-    /// An attempt has failed: says so, unless it may be tried again.
+    /// Reports a failed attempt to `readiness`. Returns the error unless the attempt is to be repeated.
     #[cold]
-    fn failed(&self, interest: Interest, look: Look, error: io::Error) -> io::Result<()> {
+    fn handle_failure(&self, interest: Interest, checked: Checked, error: io::Error) -> io::Result<()> {
         match error.kind() {
-            // If an event came meanwhile it is ready still.
-            io::ErrorKind::WouldBlock => self.readiness.would_block(interest, look),
+            // If an event came after the check, the source stays ready.
+            io::ErrorKind::WouldBlock => self.readiness.would_block(interest, checked),
             io::ErrorKind::Interrupted => {}
             _ => return Err(error),
         }
         Ok(())
     }
 
-    /// No byte of a stream is to be transferred, which nobody needs to wait for. A datagram of no length is one.
+    /// Returns true for a transfer of no bytes on a stream, which never waits. An empty datagram is a
+    /// datagram, and may wait.
     #[inline]
-    pub(crate) fn asks_for_nothing(&self, length: usize) -> bool {
+    pub(crate) fn is_empty_transfer(&self, length: usize) -> bool {
         length == 0 && calls::is_stream(&self.socket)
     }
 
-    /// So much was read into this much room.
+    /// Reports that `read` bytes were read into a buffer of length `length`.
     #[inline]
-    pub(crate) fn has_read(&self, read: usize, room: usize, look: Look) {
-        // Nothing is left then, and the kernel will say when there is. An end, at zero, stays readable. Only here: a read from a
-        // Unix stream also ends where a descriptor is handed over, and datagrams are short as it is. One comparison says that it is
-        // more than nothing, and less than the room.
-        if read.wrapping_sub(1) < room.wrapping_sub(1) && matches!(*self.socket, StandardSocket::TcpStream(_))
+    pub(crate) fn report_read(&self, read: usize, length: usize, checked: Checked) {
+        // A short read of TCP means that nothing is left, and the kernel reports when there is more. The end
+        // of the stream (0) stays readable. TCP only: a read from a Unix stream also stops where a descriptor
+        // is passed, and datagrams are short anyway. One comparison checks 0 < read < length.
+        if read.wrapping_sub(1) < length.wrapping_sub(1)
+            && matches!(*self.socket, StandardSocket::TcpStream(_))
         {
-            self.readiness.fell_short(Interest::Read, look);
+            self.readiness.fell_short(Interest::Read, checked);
         }
     }
 
-    /// So much of so much was written.
+    /// Reports that `written` of `length` bytes were written.
     #[inline]
-    pub(crate) fn has_written(&self, written: usize, length: usize, look: Look) {
+    pub(crate) fn report_written(&self, written: usize, length: usize, checked: Checked) {
         if written < length {
-            self.readiness.fell_short(Interest::Write, look);
+            self.readiness.fell_short(Interest::Write, checked);
         }
     }
 
-    /// What goes well, and that it would block, are said with as few instructions as can be. The rest is out of line, so that
-    /// nothing here is called but the kernel.
+    /// Reads. Success and `WouldBlock` take as few instructions as possible; the rest is out of line, so that
+    /// this function calls nothing but the kernel.
     #[inline]
     pub(crate) fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
         if buffer.is_empty() {
-            return self.read_nothing();
+            return self.read_empty();
         }
-        let look = match self.readiness.look(Interest::Read) {
-            Ok(look) => look,
+        let checked = match self.readiness.check(Interest::Read) {
+            Ok(checked) => checked,
             Err(Blocked::NotReady) => return Err(io::ErrorKind::WouldBlock.into()),
             Err(Blocked::Shut) => return after_shut_down(),
         };
         match calls::read(&self.socket, buffer) {
             Ok(read) => {
-                self.has_read(read, buffer.len(), look);
+                self.report_read(read, buffer.len(), checked);
                 Ok(read)
             }
-            Err(error) => self.read_again(look, error, buffer),
+            Err(error) => self.retry_read(checked, error, buffer),
         }
     }
 
-    /// A datagram of no length is one; and of any other, nothing is wanted.
+    /// Reads into an empty buffer: nothing from a stream, but a whole datagram from a datagram socket.
     #[cold]
-    fn read_nothing(&self) -> io::Result<usize> {
-        if self.asks_for_nothing(0) {
+    fn read_empty(&self) -> io::Result<usize> {
+        if self.is_empty_transfer(0) {
             return Ok(0);
         }
         if calls::is_listener(&self.socket) {
@@ -99,65 +102,65 @@ impl State {
     }
 
     #[cold]
-    fn read_again(&self, look: Look, error: io::Error, buffer: &mut [u8]) -> io::Result<usize> {
+    fn retry_read(&self, checked: Checked, error: io::Error, buffer: &mut [u8]) -> io::Result<usize> {
         if calls::is_listener(&self.socket) {
             return Err(unsupported("bytes to read from this source"));
         }
-        self.failed(Interest::Read, look, error)?;
-        self.attempt(Interest::Read, |socket, look| {
+        self.handle_failure(Interest::Read, checked, error)?;
+        self.attempt(Interest::Read, |socket, checked| {
             let read = calls::read(socket, buffer)?;
-            self.has_read(read, buffer.len(), look);
+            self.report_read(read, buffer.len(), checked);
             Ok(read)
         })
     }
 
-    /// As `read`.
+    /// Writes. Inlined for the fast path, like `read`.
     #[inline]
     pub(crate) fn write(&self, buffer: &[u8]) -> io::Result<usize> {
         if buffer.is_empty() {
-            return self.write_nothing();
+            return self.write_empty();
         }
-        let look = match self.readiness.look(Interest::Write) {
-            Ok(look) => look,
+        let checked = match self.readiness.check(Interest::Write) {
+            Ok(checked) => checked,
             Err(Blocked::NotReady) => return Err(io::ErrorKind::WouldBlock.into()),
             Err(Blocked::Shut) => return after_shut_down(),
         };
         match calls::write(&self.socket, buffer) {
             Ok(written) => {
-                self.has_written(written, buffer.len(), look);
+                self.report_written(written, buffer.len(), checked);
                 Ok(written)
             }
-            Err(error) => self.write_again(look, error, buffer),
+            Err(error) => self.retry_write(checked, error, buffer),
         }
     }
 
     #[cold]
-    fn write_nothing(&self) -> io::Result<usize> {
-        if self.asks_for_nothing(0) {
+    fn write_empty(&self) -> io::Result<usize> {
+        if self.is_empty_transfer(0) {
             return Ok(0);
         }
         if calls::is_listener(&self.socket) {
-            return Err(unsupported("room for bytes in this source"));
+            return Err(unsupported("way to write to this source"));
         }
         self.attempt(Interest::Write, |socket, _| calls::write(socket, &[]))
     }
 
     #[cold]
-    fn write_again(&self, look: Look, error: io::Error, buffer: &[u8]) -> io::Result<usize> {
+    fn retry_write(&self, checked: Checked, error: io::Error, buffer: &[u8]) -> io::Result<usize> {
         if calls::is_listener(&self.socket) {
-            return Err(unsupported("room for bytes in this source"));
+            return Err(unsupported("way to write to this source"));
         }
-        self.failed(Interest::Write, look, error)?;
-        self.attempt(Interest::Write, |socket, look| {
+        self.handle_failure(Interest::Write, checked, error)?;
+        self.attempt(Interest::Write, |socket, checked| {
             let written = calls::write(socket, buffer)?;
-            self.has_written(written, buffer.len(), look);
+            self.report_written(written, buffer.len(), checked);
             Ok(written)
         })
     }
 }
 
 #[inline]
-fn error_of(blocked: Blocked) -> io::Error {
+fn blocked_error(blocked: Blocked) -> io::Error {
     match blocked {
         Blocked::NotReady => io::ErrorKind::WouldBlock.into(),
         Blocked::Shut => shut_down(),

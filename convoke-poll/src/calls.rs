@@ -1,4 +1,4 @@
-//! The calls on a socket, whatever its kind. None of them knows of readiness; each says what the kernel says.
+//! System calls on sockets of any kind. They know nothing of readiness and return the result of the kernel.
 
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 use std::net::Shutdown;
@@ -9,11 +9,11 @@ use socket2::SockRef;
 use crate::addresses;
 use crate::socket::{Socket, handle};
 
-/// So many buffers every system takes in one call. Of more it may take the first ones alone, and a transfer that falls short
-/// then says nothing about the socket.
+/// The number of buffers that every system accepts in one call. Of more buffers it may take only the first
+/// ones, and a short transfer says nothing about the socket then.
 pub(crate) const BUFFERS_TAKEN: usize = 16;
 
-/// The socket, for socket2.
+/// Returns a reference for socket2.
 pub(crate) fn reference(socket: &StandardSocket) -> SockRef<'_> {
     match socket {
         StandardSocket::TcpListener(socket) => SockRef::from(socket),
@@ -25,11 +25,11 @@ pub(crate) fn reference(socket: &StandardSocket) -> SockRef<'_> {
         StandardSocket::UnixStream(socket) => SockRef::from(socket),
         #[cfg(unix)]
         StandardSocket::UnixDatagram(socket) => SockRef::from(socket),
-        _ => unreachable!("what is adopted is of a kind that is known"),
+        _ => unreachable!("`is_known` was checked when the socket was adopted"),
     }
 }
 
-/// Whether there is such a kind of socket here: the list of them may grow.
+/// Returns true if this driver supports this kind of socket: `StandardSocket` is non-exhaustive.
 pub(crate) fn is_known(socket: &StandardSocket) -> bool {
     match socket {
         StandardSocket::TcpListener(_) | StandardSocket::TcpStream(_) | StandardSocket::UdpSocket(_) => true,
@@ -41,7 +41,34 @@ pub(crate) fn is_known(socket: &StandardSocket) -> bool {
     }
 }
 
-/// Whether bytes follow each other in it, without borders.
+/// Returns the descriptor, for the kernel.
+#[cfg(unix)]
+pub(crate) fn handle(socket: &StandardSocket) -> Handle<'_> {
+    use std::os::fd::AsFd;
+    match socket {
+        StandardSocket::TcpListener(socket) => socket.as_fd(),
+        StandardSocket::TcpStream(socket) => socket.as_fd(),
+        StandardSocket::UdpSocket(socket) => socket.as_fd(),
+        StandardSocket::UnixListener(socket) => socket.as_fd(),
+        StandardSocket::UnixStream(socket) => socket.as_fd(),
+        StandardSocket::UnixDatagram(socket) => socket.as_fd(),
+        _ => unreachable!("`is_known` was checked when the socket was adopted"),
+    }
+}
+
+/// Returns the handle, for the kernel.
+#[cfg(windows)]
+pub(crate) fn handle(socket: &StandardSocket) -> Handle<'_> {
+    use std::os::windows::io::AsSocket;
+    match socket {
+        StandardSocket::TcpListener(socket) => socket.as_socket(),
+        StandardSocket::TcpStream(socket) => socket.as_socket(),
+        StandardSocket::UdpSocket(socket) => socket.as_socket(),
+        _ => unreachable!("`is_known` was checked when the socket was adopted"),
+    }
+}
+
+/// Returns true for a stream of bytes without message boundaries.
 #[inline]
 pub(crate) fn is_stream(socket: &StandardSocket) -> bool {
     match socket {
@@ -52,7 +79,7 @@ pub(crate) fn is_stream(socket: &StandardSocket) -> bool {
     }
 }
 
-/// Whether it takes connections, and has no bytes of its own.
+/// Returns true for a listener, which has no bytes of its own.
 pub(crate) fn is_listener(socket: &StandardSocket) -> bool {
     match socket {
         StandardSocket::TcpListener(_) => true,
@@ -62,8 +89,8 @@ pub(crate) fn is_listener(socket: &StandardSocket) -> bool {
     }
 }
 
-/// One system call for all kinds, and nothing around it: this is what a server does most. What the kernel says of sockets that have no
-/// bytes is an error too.
+/// Reads with a single system call for all kinds of sockets: this is the hot path of a server. On a socket
+/// without bytes the kernel returns an error.
 #[cfg(unix)]
 #[inline]
 pub(crate) fn read(socket: &Socket, buffer: &mut [u8]) -> io::Result<usize> {
@@ -101,11 +128,12 @@ pub(crate) fn peek(socket: &StandardSocket, buffer: &mut [u8]) -> io::Result<usi
             let reading = rustix::net::RecvFlags::PEEK;
             Ok(rustix::net::recv(handle(socket), buffer, reading).map(|(_, length)| length)?)
         }
-        _ => Err(unsupported("bytes to look at in this source")),
+        _ => Err(unsupported("bytes to peek at in this source")),
     }
 }
 
-/// As `read`. Who writes to a peer that has gone hears of it by an error, and not by a signal.
+/// Writes with a single system call for all kinds of sockets. A peer that is gone is reported by an error,
+/// not by SIGPIPE.
 #[cfg(unix)]
 #[inline]
 pub(crate) fn write(socket: &Socket, buffer: &[u8]) -> io::Result<usize> {
@@ -114,7 +142,7 @@ pub(crate) fn write(socket: &Socket, buffer: &[u8]) -> io::Result<usize> {
 
 #[cfg(all(unix, not(target_vendor = "apple")))]
 const WITHOUT_SIGNAL: rustix::net::SendFlags = rustix::net::SendFlags::NOSIGNAL;
-/// Sockets of the standard library are set up so here that they do not signal.
+/// Apple systems: the standard library sets SO_NOSIGPIPE on its sockets.
 #[cfg(all(unix, target_vendor = "apple"))]
 const WITHOUT_SIGNAL: rustix::net::SendFlags = rustix::net::SendFlags::empty();
 
@@ -123,7 +151,7 @@ pub(crate) fn write(socket: &Socket, buffer: &[u8]) -> io::Result<usize> {
     match &**socket {
         StandardSocket::TcpStream(stream) => (&*stream).write(buffer),
         StandardSocket::UdpSocket(socket) => socket.send(buffer),
-        _ => Err(unsupported("room for bytes in this source")),
+        _ => Err(unsupported("way to write to this source")),
     }
 }
 
@@ -135,7 +163,7 @@ pub(crate) fn write_vectored(socket: &StandardSocket, buffers: &[IoSlice<'_>]) -
         StandardSocket::UdpSocket(_) => reference(socket).send_vectored(buffers),
         #[cfg(unix)]
         StandardSocket::UnixDatagram(_) => reference(socket).send_vectored(buffers),
-        _ => Err(unsupported("room for bytes in this source")),
+        _ => Err(unsupported("way to write to this source")),
     }
 }
 
@@ -180,7 +208,7 @@ pub(crate) fn peek_from(socket: &StandardSocket, buffer: &mut [u8]) -> io::Resul
             let (length, _, from) = rustix::net::recvfrom(handle(socket), buffer, peeking)?;
             Ok((length, addresses::of_sender(from)))
         }
-        _ => Err(unsupported("datagrams to look at in this source")),
+        _ => Err(unsupported("datagrams to peek at in this source")),
     }
 }
 
@@ -192,8 +220,8 @@ pub(crate) fn send_to(socket: &StandardSocket, buffer: &[u8], to: &Address) -> i
             let (name, reference) = (addresses::to_any(to)?, reference(socket));
             let send = || reference.send_to(buffer, &name);
             match send() {
-                // Once more: there may be room by now.
-                Err(error) if is_full(&error) && nobody_will_say(socket, to) => {
+                // Tried once more: there may be space by now.
+                Err(error) if is_full(&error) && is_never_reported(socket, to) => {
                     send().map_err(receiver_is_full)
                 }
                 sent => sent,
@@ -202,27 +230,29 @@ pub(crate) fn send_to(socket: &StandardSocket, buffer: &[u8], to: &Address) -> i
         (StandardSocket::UdpSocket(_), _) => Err(addresses::wrong_kind(to)),
         #[cfg(unix)]
         (StandardSocket::UnixDatagram(_), _) => Err(addresses::wrong_kind(to)),
-        _ => Err(unsupported("room for datagrams in this source")),
+        _ => Err(unsupported("way to send datagrams from this source")),
     }
 }
 
-/// There is no room, at the other end or here.
+/// Returns true if a queue is full, at the receiver or here.
 #[cfg(unix)]
 fn is_full(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::WouldBlock
 }
 
-/// Whether the socket itself has room: then it is the receiver who has none. The kernel says when he has to those who are connected
-/// with him; whoever else waited for that would wait for ever.
+/// Returns true if the receiver's queue is full and no event will tell when it has space again: the socket
+/// itself is writable, and it is not connected to the receiver. The kernel reports free space only to
+/// connected sockets, so any other would wait for ever.
 #[cfg(unix)]
 #[cold]
-fn nobody_will_say(socket: &StandardSocket, to: &Address) -> bool {
+fn is_never_reported(socket: &StandardSocket, to: &Address) -> bool {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
     let handle = handle(socket);
-    let room = poll(&mut [PollFd::new(&handle, PollFlags::OUT)], Some(&Timespec { tv_sec: 0, tv_nsec: 0 }));
+    let writable =
+        poll(&mut [PollFd::new(&handle, PollFlags::OUT)], Some(&Timespec { tv_sec: 0, tv_nsec: 0 }));
     let peer = reference(socket).peer_addr().and_then(|peer| addresses::of_any(&peer));
-    room == Ok(1) && !peer.is_ok_and(|peer| peer == *to)
+    writable == Ok(1) && !peer.is_ok_and(|peer| peer == *to)
 }
 
 #[cfg(unix)]
@@ -233,12 +263,12 @@ fn receiver_is_full(error: io::Error) -> io::Error {
     }
     io::Error::new(
         io::ErrorKind::ResourceBusy,
-        "the receiver's queue is full, and the kernel does not say when it is not: connect the socket to wait for that",
+        "the receiver's queue is full, and the kernel does not report when it has space: connect the socket to wait for that",
     )
 }
 
-/// Whether it takes time: then the kernel says when it is connected, or why it is not.
-pub(crate) fn begin_to_connect(socket: &StandardSocket, to: &Address) -> io::Result<bool> {
+/// Starts to connect. Returns true if that takes time: an event then reports the result.
+pub(crate) fn start_connect(socket: &StandardSocket, to: &Address) -> io::Result<bool> {
     match reference(socket).connect(&addresses::to_any(to)?) {
         Ok(()) => Ok(false),
         Err(error) if is_in_progress(&error) => Ok(true),
@@ -246,7 +276,7 @@ pub(crate) fn begin_to_connect(socket: &StandardSocket, to: &Address) -> io::Res
         Err(error) if is_full(&error) && matches!(socket, StandardSocket::UnixStream(_)) => {
             Err(io::Error::new(
                 io::ErrorKind::ResourceBusy,
-                "the listener's queue is full, and the kernel does not say when it is not",
+                "the listener's queue is full, and the kernel does not report when it has space",
             ))
         }
         Err(error) => Err(error),
@@ -277,10 +307,10 @@ pub(crate) fn shut_down(socket: &StandardSocket, how: Shutdown) -> io::Result<()
     if is_stream(socket) {
         return reference(socket).shutdown(how);
     }
-    Err(unsupported("directions that could be ended"))
+    Err(unsupported("directions to shut down in this source"))
 }
 
-/// Another handle of the same socket.
+/// Duplicates the handle of a socket.
 pub(crate) fn duplicate(socket: &StandardSocket) -> io::Result<StandardSocket> {
     match socket {
         StandardSocket::TcpListener(socket) => socket.try_clone().map(StandardSocket::TcpListener),

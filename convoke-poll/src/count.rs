@@ -1,43 +1,43 @@
-//! How many wait for this driver, in one word; no lock, no system call. A context that has nothing else to run asks for it and sleeps
-//! if there are some, until an event comes for one of them. The last may leave by another thread's doing, without any event: so whoever
-//! asks is noted, and woken then.
+//! `Count`: the number of waiters of a driver, in one word, without locks and system calls. A context without
+//! other work asks for it, and sleeps if there are waiters, until an event arrives. Another thread may remove
+//! the last waiter without any event, so a request is noted, and the context is woken then.
 
 use convoke_core::raw::sync::atomic::{AtomicUsize, Ordering};
 
-/// Somebody was told that there are some, and wants to hear when there are none.
+/// Flag: the context was told that there are waiters, and is to be woken when there are none.
 const ASKED: usize = 1;
-/// The rest counts.
+/// The unit of the count, which fills the other bits.
 const ONE: usize = 2;
 
-/// See the head of this file.
+/// A count of waiters that remembers if its value was requested.
 #[derive(Debug)]
 pub struct Count {
     word: AtomicUsize,
 }
 
 impl Count {
-    /// Nobody waits, and nobody has asked.
+    /// Creates a count of zero without a request.
     pub fn new() -> Self {
         Self { word: AtomicUsize::new(0) }
     }
 
-    /// One more.
+    /// Adds one.
     #[inline]
     pub fn more(&self) {
         self.word.fetch_add(ONE, Ordering::Relaxed);
     }
 
-    /// So many less. True if those were the last, and somebody has asked: he is to be woken.
+    /// Subtracts `by`. Returns true if the count is zero now and was requested: the caller wakes the context.
     #[inline]
-    #[must_use = "whoever has asked is woken"]
+    #[must_use = "the context must be woken if this is true"]
     pub fn less(&self, by: usize) -> bool {
         let last = by * ONE + ASKED;
-        // If there are some again by now, he hears of those.
+        // If there are waiters again by now, the context is woken for those.
         self.word.fetch_sub(by * ONE, Ordering::AcqRel) == last
             && self.word.compare_exchange(ASKED, 0, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
 
-    /// How many. If there are some, whoever asks is to be woken when there are none.
+    /// Returns the count. If it is not zero, the request is noted: the context is woken when it reaches zero.
     pub fn ask(&self) -> usize {
         let mut word = self.word.load(Ordering::Acquire);
         if word >= ONE && word & ASKED == 0 {

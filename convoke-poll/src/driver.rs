@@ -1,4 +1,4 @@
-//! The driver: makes sources, waits for events and hands them to their sources, shuts down.
+//! `PollDriver`: creates sources, waits for events and passes them to their sources, shuts down.
 
 use core::fmt;
 use core::mem;
@@ -18,18 +18,21 @@ use crate::registry::Registry;
 use crate::source::PollSource;
 use crate::{calls, sockets};
 
-/// How many events a wait takes from the kernel at the most. The rest is there for the next one.
+/// The maximum number of events that one wait takes from the kernel. The rest is left for the next wait.
 pub const EVENTS_AT_ONCE: usize = 1024;
 
-/// For how long a wait looks for events before it sleeps, at the most; and only while its sleeps turn out shorter than this.
+/// The maximum time that a wait polls before it sleeps. It polls only while recent sleeps were shorter than
+/// this.
 ///
-/// To be put to sleep and woken takes tens of microseconds on both sides of a connection, where the machine is a virtual one.
-/// Where it takes less, and a core that looks busy is worse than a late answer, say zero: [`PollDriver::spinning`].
+/// On virtual machines, falling asleep and waking up costs tens of microseconds on both ends of a connection.
+/// If that is cheap, and a busy core is worse than a late answer, use zero: [`PollDriver::spinning`].
 pub const SPIN: Duration = Duration::from_micros(50);
 
-/// A driver for kernels that say when a socket is ready. Its sockets are used from any thread; one waits.
+/// A driver for kernels that report when a socket is ready. Its sockets may be used from any thread; one
+/// thread waits.
 ///
-/// On Linux it waits for whole milliseconds, rounded up: timers of its context are up to one late, and never early.
+/// On Linux it waits for whole milliseconds, rounded up: timers of its context are at most 1 ms late, and
+/// never early.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -45,48 +48,49 @@ pub struct PollDriver {
     shared: Arc<Shared>,
 }
 
-/// What the driver shares with its sources.
+/// The part of the driver that its sources share.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) poller: Poller,
     registry: Mutex<Registry<PollSource>>,
-    /// Operations that are parked, and those who watch.
+    /// The number of parked operations and watchers.
     parked: Count,
     is_shut: AtomicBool,
-    /// What a wait has finished, in memory that is used again.
+    /// The notifications that a wait collects. The memory is reused.
     finished: Mutex<Vec<Finished>>,
 }
 
 impl PollDriver {
-    /// Over the best that this system has: epoll, kqueue, IOCP, event ports.
+    /// Creates a driver over the best interface of this system: epoll, kqueue, IOCP or event ports.
     ///
     /// # Errors
-    /// What the kernel says: there are no descriptors left.
+    /// Returns the error of the kernel, for example that there are no descriptors left.
     pub fn new() -> io::Result<Self> {
         Self::spinning(SPIN)
     }
 
-    /// The same, with this instead of [`SPIN`]; zero to always sleep at once. It is of no consequence but on Linux.
+    /// Creates a driver that polls for at most `longest` instead of [`SPIN`]; zero means to sleep at once. It
+    /// has an effect on Linux only.
     ///
     /// # Errors
-    /// As [`new`](PollDriver::new).
+    /// Fails as [`new`](PollDriver::new) does.
     pub fn spinning(longest: Duration) -> io::Result<Self> {
         Poller::new(longest).map(Self::over)
     }
 
-    /// The same without what is special about Linux: as it is on other systems, to be tested here.
+    /// Creates a driver without the special code for Linux, to test the code of other systems.
     ///
     /// # Errors
-    /// As [`new`](PollDriver::new).
+    /// Fails as [`new`](PollDriver::new) does.
     #[doc(hidden)]
     pub fn portable() -> io::Result<Self> {
         Poller::portable(true).map(Self::over)
     }
 
-    /// The same without edges: each event is asked for, as it is on Windows.
+    /// Creates a driver that requests each event (level-triggered), as on Windows, to test that code.
     ///
     /// # Errors
-    /// As [`new`](PollDriver::new).
+    /// Fails as [`new`](PollDriver::new) does.
     #[doc(hidden)]
     pub fn portable_without_edges() -> io::Result<Self> {
         Poller::portable(false).map(Self::over)
@@ -109,10 +113,10 @@ impl Shared {
         self.registry.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes in a source, unless the driver has shut down.
+    /// Registers a source, unless the driver has shut down.
     pub(crate) fn insert(&self, make: impl FnOnce(u32) -> Arc<PollSource>) -> io::Result<Arc<PollSource>> {
         let mut registry = self.registry();
-        // With the lock that `shut_down` takes after it has said so.
+        // Checked under the lock that `shut_down` holds while it sets the flag.
         if self.is_shut.load(Ordering::Acquire) {
             return Err(shut_down());
         }
@@ -120,13 +124,13 @@ impl Shared {
     }
 
     #[inline]
-    pub(crate) fn has_parked(&self) {
+    pub(crate) fn count_parked(&self) {
         self.parked.more();
     }
 
-    /// So many are not any more, by somebody else's doing than the driver's wait.
+    /// Counts waiters that ended outside of the driver's wait, and wakes the context if none are left.
     #[inline]
-    pub(crate) fn has_finished(&self, operations: usize) {
+    pub(crate) fn count_finished(&self, operations: usize) {
         if self.parked.less(operations) {
             self.poller.wake();
         }
@@ -136,27 +140,27 @@ impl Shared {
         self.finished.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits, and hands the events to their sources.
+    /// Waits, and passes the events to their sources.
     #[inline]
-    fn serve(&self, timeout: Option<Duration>, finished: &mut Vec<Finished>) -> io::Result<()> {
+    fn wait_and_dispatch(&self, timeout: Option<Duration>, finished: &mut Vec<Finished>) -> io::Result<()> {
         let mut registry = None;
-        let mut told = 0;
+        let mut ended = 0;
         let waited = self.poller.wait(timeout, |key, event| {
             if let Some(PollSource { state, .. }) = registry.get_or_insert_with(|| self.registry()).get(key) {
-                told += state.happened(event, finished);
+                ended += state.handle_event(event, finished);
             }
         });
         drop(registry);
-        told += finished.len();
-        // Who waits has asked, and asks again when this wait has ended.
-        let _ = told > 0 && self.parked.less(told);
+        ended += finished.len();
+        // No wake-up is needed: the context counts again after this wait.
+        let _ = ended > 0 && self.parked.less(ended);
         waited
     }
 }
 
 impl Driver for PollDriver {
     fn listen(&self, at: &Address, options: &ListenOptions) -> io::Result<Arc<dyn Source>> {
-        PollSource::take_in(&self.shared, sockets::listener(at, options)?)
+        PollSource::register(&self.shared, sockets::listener(at, options)?)
     }
 
     fn stream(&self, like: &Address) -> io::Result<Arc<dyn Source>> {
@@ -164,13 +168,13 @@ impl Driver for PollDriver {
     }
 
     fn datagrams(&self, at: &Address, options: &ListenOptions) -> io::Result<Arc<dyn Source>> {
-        PollSource::take_in(&self.shared, sockets::datagrams(at, options)?)
+        PollSource::register(&self.shared, sockets::datagrams(at, options)?)
     }
 
     #[cfg(unix)]
     fn pair(&self) -> io::Result<(Arc<dyn Source>, Arc<dyn Source>)> {
         let (one, other) = sockets::pair()?;
-        Ok((PollSource::take_in(&self.shared, one)?, PollSource::take_in(&self.shared, other)?))
+        Ok((PollSource::register(&self.shared, one)?, PollSource::register(&self.shared, other)?))
     }
 
     fn adopt(&self, socket: StandardSocket) -> io::Result<Arc<dyn Source>> {
@@ -178,15 +182,15 @@ impl Driver for PollDriver {
             return Err(unsupported("sockets of this kind"));
         }
         calls::reference(&socket).set_nonblocking(true)?;
-        PollSource::take_in(&self.shared, socket)
+        PollSource::register(&self.shared, socket)
     }
 
     fn wait(&self, until: Option<Instant>) -> io::Result<()> {
         let timeout = until.map(|until| until.saturating_duration_since(Instant::now()));
-        // Taken, not borrowed: whoever is told may run code that comes here again.
+        // Moved out, not borrowed: a notified task may call `wait` again.
         let mut finished = mem::take(&mut *self.shared.finished());
-        let waited = self.shared.serve(timeout, &mut finished);
-        // Those who wait are told: no lock is held.
+        let waited = self.shared.wait_and_dispatch(timeout, &mut finished);
+        // This notifies the waiters, with no lock held.
         finished.clear();
         *self.shared.finished() = finished;
         waited
@@ -208,7 +212,7 @@ impl Driver for PollDriver {
             state.shut(&mut finished);
         }
         drop(registry);
-        self.shared.has_finished(finished.len());
+        self.shared.count_finished(finished.len());
         drop(finished);
     }
 
@@ -220,7 +224,7 @@ impl Driver for PollDriver {
 
 impl Drop for PollDriver {
     fn drop(&mut self) {
-        // Nobody will wait any more, so nobody would be told.
+        // Without a wait there are no more notifications, so all waiters end now.
         self.shut_down();
     }
 }

@@ -1,25 +1,35 @@
-//! The portable driver of Convoke: the kernel says when a socket is ready, and the driver acts. epoll, kqueue and IOCP.
+//! The portable driver of Convoke, for kernels that report readiness: epoll, kqueue and IOCP. The kernel says
+//! when a socket is ready, and the driver then performs the operation.
 //!
-//! | file | what is in it |
+//! # How the parts work together
+//! A source (`source`) wraps a socket and its `State`. An attempt checks `readiness`, makes the system call,
+//! and reports a failure back to `readiness`. A task or an operation that would block joins a waiting list in
+//! `state`, under the lock of that list and only if `readiness` still says "not ready". Any thread may do all
+//! of that.
+//!
+//! Only the context's thread calls `PollDriver::wait`. It takes events from the `poller`, finds the source of
+//! each one in the `registry`, records the event in `readiness` and then takes the locks of the waiting
+//! lists: it performs parked operations and collects wakers. It notifies after it has released every lock.
+//! Other threads end the wait through `wake_flag`.
+//!
+//! | module | contents |
 //! | --- | --- |
-//! | `driver.rs` | [`PollDriver`]: makes sources, waits for events, shuts down |
-//! | `source.rs` | a socket: what is tried at once, what waits |
-//! | `state.rs` | what a source shares with the driver: its socket, its readiness, the two lines of those who wait |
-//! | `attempts.rs` | what a source does at once |
-//! | `readiness.rs` | what is known about a source: the state machine, in one word |
-//! | `registry.rs` | which source an event is for |
-//! | `bell.rs` | whether somebody has woken the driver |
-//! | `count.rs` | how many wait, and who wants to hear when nobody does |
-//! | `poller/` | the kernel's way of saying that something is ready: `epoll.rs` where there is one, `portable.rs`; `alertness.rs`: whether it looks for a while before it sleeps |
-//! | `socket.rs` | a socket with its descriptor at hand |
-//! | `sockets.rs`, `addresses.rs`, `options.rs`, `calls.rs` | how sockets are made, named, set up and used |
+//! | `driver` | [`PollDriver`]: creates sources, waits for events, shuts down |
+//! | `source` | the `Source` implementation of a socket |
+//! | `state` | the part of a source that the driver uses: socket, readiness, waiting lists |
+//! | `attempts` | calls that are tried at once |
+//! | `readiness` | the state machine of a source: one word, no lock |
+//! | `registry` | finds the source of an event by its key |
+//! | `wake_flag` | merges several wake-ups of the driver into one |
+//! | `count` | the number of waiters, and the wake-up when it reaches zero |
+//! | `poller` | the kernel's interface: `epoll` on Linux, `portable` elsewhere; `adaptive_spin` tunes polling before a sleep |
+//! | `socket` | a socket with its cached descriptor |
+//! | `sockets`, `addresses`, `options`, `calls` | how sockets are created, named, configured and used |
 //!
-//! Programs use the facade crate `convoke`, which picks a driver.
+//! Programs use the facade crate `convoke`, which chooses a driver.
 
 mod addresses;
 mod attempts;
-#[doc(hidden)]
-pub mod bell;
 mod calls;
 #[doc(hidden)]
 pub mod count;
@@ -34,5 +44,7 @@ mod socket;
 mod sockets;
 mod source;
 mod state;
+#[doc(hidden)]
+pub mod wake_flag;
 
 pub use driver::{EVENTS_AT_ONCE, PollDriver, SPIN};

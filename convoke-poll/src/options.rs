@@ -1,4 +1,4 @@
-//! What can be set on a socket, and asked for.
+//! Options of sockets: setting and reading them.
 
 use std::io;
 use std::time::Duration;
@@ -54,5 +54,5 @@ fn keep_alive_time(socket: &SockRef<'_>) -> io::Result<Duration> {
 
 #[cfg(any(windows, target_os = "haiku", target_os = "openbsd", target_os = "vita"))]
 fn keep_alive_time(_: &SockRef<'_>) -> io::Result<Duration> {
-    Err(unsupported("way to ask for the time of keep-alive"))
+    Err(unsupported("way to read the keep-alive time"))
 }

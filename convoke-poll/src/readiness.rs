@@ -1,22 +1,24 @@
-//! What is known about a source: whether reading or writing may succeed, in one word. The state machine of this driver; no
-//! unsafe, no lock, no system call. Those who wait until it may stand in lines, each with a lock of its own.
+//! `Readiness`: what is known about a source, in one word: whether reading or writing may succeed. It is the
+//! state machine of this driver, without unsafe code, locks and system calls. Waiters stand in waiting lists
+//! (`Line`), each with a lock of its own.
 //!
 //! ```text
 //!                  an event of the kernel
 //!   not ready ───────────────────────────► ready
 //!       ▲                                    │
 //!       └────────────────────────────────────┘
-//!         an attempt that would block, or fell short;
-//!         unless an event came since the look before it
+//!         an attempt that would block, or was short,
+//!         unless an event came after its check
 //! ```
 //!
-//! 1. The kernel says each thing once (edges), so no event may be lost. An event counts the *tick* up; who clears has looked
-//!    before his attempt, and clears nothing if the tick is another by now.
-//! 2. Who waits has the lock of his line, sees that the source is not ready, and is in the line before he gives the lock back. An
-//!    event is put into the word first; then the lock is taken and those who wait are served. So whichever has the lock second
-//!    sees the other.
-//! 3. A line that nobody has ever stood in is spared its lock: who stands there first says so in the word by an exchange, which
-//!    comes either before that of the event or after it.
+//! 1. The kernel reports each change once (edge-triggered), so no event may be lost. Each event increments
+//!    the *tick*. An attempt remembers the word of its check, and clears the bit only if the tick is
+//!    unchanged.
+//! 2. A waiter takes the lock of its list, checks that the source is not ready, and joins the list before it
+//!    releases the lock. The driver records an event in the word first, and then takes the lock and serves
+//!    the list. So the second of the two to take the lock sees the other.
+//! 3. The lock of a list that never had a waiter is not taken. The first waiter sets a bit of the word by an
+//!    atomic exchange, which comes either before that of the event or after it.
 
 use convoke_core::raw::sync::atomic::{AtomicUsize, Ordering};
 use convoke_io::driver::Interest;
@@ -25,23 +27,23 @@ use convoke_io::driver::Interest;
 const READ: usize = 1;
 /// Writing may succeed, or a connection has been made or refused.
 const WRITE: usize = 2;
-/// A read that fell short does not mean that there is nothing left: the peer has hung up, the end or an error is still to be
-/// read, or there is urgent data in between.
+/// A short read does not mean that nothing is left: the peer has hung up, the end or an error is still to be
+/// read, or there is urgent data.
 const MORE: usize = 4;
-/// The driver has shut down: nothing is ready any more, and nothing will be.
+/// The driver has shut down: nothing is ready, and nothing will be.
 const SHUT: usize = 8;
-/// Somebody has stood in the line of those who try again by themselves: rule 3.
+/// There was a watcher: rule 3.
 const WATCHED: usize = 16;
-/// Somebody has stood in the line of operations.
+/// There was a parked operation: rule 3.
 const PARKED: usize = 32;
-/// The kernel was asked for events.
+/// The socket is registered with the kernel.
 const ADDED: usize = 64;
-/// The rest counts events. It is compared with what an attempt saw before it began: that must not be the same again after so
-/// many events that the count is back where it was. With 57 bits it never is; a machine of 32 bits has 2^25 events, in the time of
-/// one system call.
+/// The unit of the tick, which fills the other bits. An attempt compares the tick with its value before the
+/// system call, so it must not wrap around during one. With 57 bits it never does; a 32-bit machine would
+/// need 2^25 events during one system call.
 const TICK: usize = 128;
 
-/// Above the bits.
+/// The mask of the tick.
 const TICKS: usize = !(TICK - 1);
 
 /// The readiness of one source.
@@ -50,30 +52,30 @@ pub struct Readiness {
     word: AtomicUsize,
 }
 
-/// Where those stand who wait.
+/// A waiting list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
 pub enum Line {
-    /// Those who are woken, and try again by themselves.
+    /// Tasks that are woken and try again themselves.
     Watchers = WATCHED,
-    /// Operations, which the driver performs.
+    /// Operations that the driver performs.
     Operations = PARKED,
 }
 
-/// The lines in which somebody may stand. Whoever is given this takes their locks and serves.
+/// The lists that may have waiters. The caller takes their locks and serves them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[must_use = "who waits is served"]
+#[must_use = "the waiters must be served"]
 pub struct Lines(usize);
 
 impl Lines {
-    /// Whether this is one of them.
+    /// Returns true if this list is one of them.
     #[inline]
     pub fn has(self, line: Line) -> bool {
         self.0 & line as usize != 0
     }
 }
 
-/// What an event of the kernel says: the bits that it puts into the word.
+/// An event of the kernel: the bits that it sets in the word.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Event(usize);
 
@@ -82,94 +84,95 @@ impl Event {
     pub const READABLE: Self = Self(READ);
     /// Writing may succeed.
     pub const WRITABLE: Self = Self(WRITE);
-    /// More is to come after a read that falls short: an end, an error.
+    /// After a short read there is more to read: the end of the stream, or an error.
     pub const MORE: Self = Self(MORE);
 
-    /// This one, and the other too if it is the case.
+    /// Adds `other` if `is_case`.
     #[inline]
     #[must_use = "an event is a value"]
     pub const fn and_if(self, is_case: bool, other: Self) -> Self {
         if is_case { Self(self.0 | other.0) } else { self }
     }
 
-    /// Whether it says this.
+    /// Returns true if this event includes `one`.
     #[inline]
     pub const fn says(self, one: Self) -> bool {
         self.0 & one.0 != 0
     }
 }
 
-/// A look that found a source ready: the word as it was. An attempt that fails clears only what this has seen.
+/// The result of a check that found the source ready: the word at that time. A failed attempt clears nothing
+/// that changed since.
 #[derive(Clone, Copy, Debug)]
-#[must_use = "an attempt that follows may have to be reported"]
-pub struct Look(usize);
+#[must_use = "a failed attempt must be reported with it"]
+pub struct Checked(usize);
 
-/// A look that did not.
+/// The result of a check that found the source not ready.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Blocked {
-    /// An event will come.
+    /// There will be an event.
     NotReady,
     /// The driver has shut down.
     Shut,
 }
 
 impl Readiness {
-    /// Of a new source: nothing is known, so an attempt may succeed.
+    /// Creates the state of a new source: nothing is known, so an attempt may succeed.
     pub fn new() -> Self {
         Self { word: AtomicUsize::new(READ | WRITE) }
     }
 
-    /// Whether an attempt may succeed.
+    /// Checks whether an attempt may succeed.
     #[inline]
-    pub fn look(&self, interest: Interest) -> Result<Look, Blocked> {
+    pub fn check(&self, interest: Interest) -> Result<Checked, Blocked> {
         let word = self.word.load(Ordering::Acquire);
         if word & (bit(interest) | SHUT) == bit(interest) {
-            return Ok(Look(word));
+            return Ok(Checked(word));
         }
         Err(if word & SHUT == 0 { Blocked::NotReady } else { Blocked::Shut })
     }
 
-    /// Whether an attempt would block, for certain.
+    /// Returns true if an attempt is certain to block.
     #[inline]
     pub fn is_known_to_block(&self, interest: Interest) -> bool {
         self.word.load(Ordering::Relaxed) & (bit(interest) | SHUT) == 0
     }
 
-    /// An attempt would have blocked.
+    /// Reports that an attempt would have blocked.
     #[inline]
-    pub fn would_block(&self, interest: Interest, look: Look) {
-        self.clear(bit(interest), look);
+    pub fn would_block(&self, interest: Interest, checked: Checked) {
+        self.clear(bit(interest), checked);
     }
 
-    /// An attempt has transferred less than it could have: what there was, or what there was room for.
+    /// Reports a short transfer: fewer bytes than requested were available, or fit into the kernel's buffer.
     #[inline]
-    pub fn fell_short(&self, interest: Interest, look: Look) {
-        if look.0 & MORE == 0 {
-            self.clear(bit(interest), look);
+    pub fn fell_short(&self, interest: Interest, checked: Checked) {
+        if checked.0 & MORE == 0 {
+            self.clear(bit(interest), checked);
         }
     }
 
-    /// Rule 1.
+    /// Clears a bit, unless an event came after the check: rule 1.
     #[inline]
-    fn clear(&self, bit: usize, look: Look) {
-        let mut word = look.0;
-        // Relaxed if it fails: who waits afterwards looks again with the lock held.
+    fn clear(&self, bit: usize, checked: Checked) {
+        let mut word = checked.0;
+        // Relaxed on failure: a waiter checks again under the lock.
         while let Err(now) =
             self.word.compare_exchange_weak(word, word & !bit, Ordering::AcqRel, Ordering::Relaxed)
         {
-            if now & TICKS != look.0 & TICKS {
+            if now & TICKS != checked.0 & TICKS {
                 return;
             }
             word = now;
         }
     }
 
-    /// Before the kernel is asked for events for the first time: nothing is ready until it says so.
+    /// Marks the source as not ready. Called before it is registered with the kernel.
     pub fn reset(&self) {
         self.word.fetch_and(!(READ | WRITE), Ordering::AcqRel);
     }
 
-    /// The kernel says so.
+    /// Records an event. Returns the lists to serve.
     #[inline]
     pub fn happened(&self, event: Event) -> Lines {
         let mut word = self.word.load(Ordering::Relaxed);
@@ -182,30 +185,30 @@ impl Readiness {
         }
     }
 
-    /// The kernel was asked for events.
+    /// Notes that the socket is registered with the kernel.
     pub fn set_added(&self) {
         self.word.fetch_or(ADDED, Ordering::AcqRel);
     }
 
-    /// Whether the kernel was asked for events.
+    /// Returns true if the socket is registered with the kernel.
     pub fn is_added(&self) -> bool {
         self.word.load(Ordering::Acquire) & ADDED != 0
     }
 
-    /// The driver shuts down. Whoever calls this takes the locks of all lines afterwards, and finishes all who wait.
+    /// Notes that the driver has shut down. The caller then takes the locks of all lists and ends all waits.
     pub fn shut(&self) {
         self.word.fetch_or(SHUT, Ordering::AcqRel);
     }
 
-    /// Whether the driver has shut down.
+    /// Returns true if the driver has shut down.
     pub fn is_shut(&self) -> bool {
         self.word.load(Ordering::Acquire) & SHUT != 0
     }
 
-    /// Whether one may stand in this line now, whose lock he has, and wait for an event: else the source is ready, or shut,
-    /// and he looks again.
+    /// Returns true if the caller, which holds the lock of `line`, may join it and wait for an event.
+    /// Otherwise the source is ready or shut down, and the caller checks again.
     #[inline]
-    #[must_use = "who may not wait looks again"]
+    #[must_use = "a caller that may not wait checks again"]
     pub fn may_wait(&self, interest: Interest, line: Line) -> bool {
         let mut word = self.word.load(Ordering::Acquire);
         if word & line as usize == 0 {
@@ -233,28 +236,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_event_counts_when_the_count_begins_again() {
+    fn an_event_counts_when_the_tick_wraps_around() {
         let readiness = Readiness::new();
         readiness.word.fetch_or(TICKS, Ordering::Relaxed);
-        let look = readiness.look(Interest::Read).expect("a new source is ready");
+        let checked = readiness.check(Interest::Read).expect("a new source is ready");
         assert!(!readiness.happened(Event::READABLE).has(Line::Operations));
-        assert_eq!(readiness.word.load(Ordering::Relaxed) & TICKS, 0, "it has begun again");
-        readiness.would_block(Interest::Read, look);
-        assert!(readiness.look(Interest::Read).is_ok(), "an event came since the look");
+        assert_eq!(readiness.word.load(Ordering::Relaxed) & TICKS, 0, "the tick has wrapped");
+        readiness.would_block(Interest::Read, checked);
+        assert!(readiness.check(Interest::Read).is_ok(), "an event came since the check");
         let bits = readiness.word.load(Ordering::Relaxed) & !TICKS;
-        assert_eq!(bits, READ | WRITE, "the count does not reach the bits");
+        assert_eq!(bits, READ | WRITE, "the tick does not overflow into the flags");
     }
 
     #[test]
     #[cfg(target_pointer_width = "64")]
-    fn an_attempt_that_took_as_long_as_thousands_of_millions_of_events_clears_nothing() {
+    fn an_attempt_during_which_billions_of_events_came_clears_nothing() {
         for events in [1_usize << 25, 1 << 26, 1 << 32, 1 << 56] {
             let readiness = Readiness::new();
-            let look = readiness.look(Interest::Read).expect("a new source is ready");
-            // As if so many had come.
+            let checked = readiness.check(Interest::Read).expect("a new source is ready");
+            // As if this many events had come.
             readiness.word.fetch_add(events * TICK, Ordering::Relaxed);
-            readiness.would_block(Interest::Read, look);
-            assert!(readiness.look(Interest::Read).is_ok(), "{events} events came since the look");
+            readiness.would_block(Interest::Read, checked);
+            assert!(readiness.check(Interest::Read).is_ok(), "{events} events came since the check");
         }
     }
 }

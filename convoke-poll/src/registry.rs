@@ -1,75 +1,79 @@
-//! Which source an event is for: the kernel is given a number when a source is registered, and says it with each event.
+//! `Registry`: finds the source of an event. The kernel is given a key when a source is registered, and
+//! returns it with each event.
 //!
-//! A number is used again when its source has gone. An event that was under way then reaches the next one with that
-//! number, which does no harm: it merely tries once in vain.
-//!
-//! 1. A source is not counted here: the last of its users takes it out, when he drops it, before anything of it goes.
-//! 2. Whoever looks at a source here has the lock that the registry lies in; and so has he who takes it out. So it does not go
-//!    while it is looked at.
-//! 3. It may be about to be dropped when it is looked at: it is not `Unpin`, so that `drop` does not have it to itself.
+//! A key is reused after its source was removed. A late event may then reach the next source with that key.
+//! This is harmless: one attempt fails.
 
 #![allow(unsafe_code)]
 
 use core::ptr::NonNull;
 use std::sync::Arc;
 
-/// All sources of a driver.
+/// All sources of a driver, by key.
+///
+/// 1. The registry does not count as a reference of a source. When the last `Arc` is dropped, the source
+///    removes itself from the registry before any of its fields are dropped.
+/// 2. Every access to a source through the registry, and its removal, happen under the lock that guards the
+///    registry. So a source is not freed while it is accessed.
+/// 3. A source may already be in its `drop` while it is accessed. It is not `Unpin`, so `drop` does not have
+///    exclusive access.
 #[derive(Debug)]
 pub struct Registry<T> {
-    places: Vec<Option<NonNull<T>>>,
-    /// Those without a source.
+    slots: Vec<Option<NonNull<T>>>,
+    /// The keys of the empty slots.
     free: Vec<u32>,
 }
 
-// SAFETY: it leads to sources that other threads use too.
+// SAFETY: it holds pointers to sources, which are `Send + Sync`, and rules 1 and 2 keep them valid on any
+// thread.
 unsafe impl<T: Send + Sync> Send for Registry<T> {}
 
-/// A source that keeps the rules at the head of this file.
+/// A source that keeps the rules of [`Registry`].
 ///
 /// # Safety
-/// It is not `Unpin`, and stays in the `Arc` it was made in. When it is dropped, before all else, it calls [`Registry::remove`] with
-/// the number it was made with, under the lock that all users of the registry take.
+/// It is not `Unpin`, and stays in the `Arc` in which it was created. Its `drop`, before anything else, calls
+/// [`Registry::remove`] with its key, under the lock that all users of the registry take.
 pub unsafe trait Registered {}
 
 impl<T: Registered> Registry<T> {
-    /// Without sources.
+    /// Creates an empty registry.
     pub fn new() -> Self {
-        Self { places: Vec::new(), free: Vec::new() }
+        Self { slots: Vec::new(), free: Vec::new() }
     }
 
-    /// Takes in the source that is made with this number.
+    /// Registers the source that `make` creates for a key.
     pub fn insert(&mut self, make: impl FnOnce(u32) -> Arc<T>) -> Arc<T> {
         let key = match self.free.pop() {
             Some(key) => key,
             None => {
-                self.places.push(None);
-                u32::try_from(self.places.len() - 1).expect("a system has fewer sockets than that")
+                self.slots.push(None);
+                u32::try_from(self.slots.len() - 1).expect("a process has fewer than 2^32 sockets")
             }
         };
         let source = make(key);
-        self.places[key as usize] = Some(NonNull::from(&*source));
+        self.slots[key as usize] = Some(NonNull::from(&*source));
         source
     }
 
-    /// The source with this number, if it is still there.
+    /// Returns the source with this key, if it is registered.
     #[inline]
     pub fn get(&self, key: usize) -> Option<&T> {
-        let source = (*self.places.get(key)?)?;
-        // SAFETY: rules 1 and 2: it is there until it was taken out, for which `self` is borrowed anew.
+        let source = (*self.slots.get(key)?)?;
+        // SAFETY: rules 1 and 2: it is alive until it is removed, and `remove` needs `&mut self`.
         Some(unsafe { source.as_ref() })
     }
 
-    /// Takes it out.
+    /// Removes a source.
     pub fn remove(&mut self, key: u32) {
-        if self.places.get_mut(key as usize).and_then(Option::take).is_some() {
+        if self.slots.get_mut(key as usize).and_then(Option::take).is_some() {
             self.free.push(key);
         }
     }
 
-    /// All that are there.
+    /// Iterates over all sources.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
-        // SAFETY: as in `get`.
-        self.places.iter().flatten().map(|source| unsafe { source.as_ref() })
+        // SAFETY: rules 1 and 2: each is alive until it is removed, and `remove` needs `&mut self`.
+        self.slots.iter().flatten().map(|source| unsafe { source.as_ref() })
     }
 }
 

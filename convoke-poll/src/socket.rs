@@ -1,5 +1,5 @@
-//! A socket with its descriptor at hand: whoever reads or writes need not ask the standard library for it, which takes longer than
-//! all else that is done before the system call.
+//! `Socket`: a socket with its cached descriptor. Getting it from the standard library takes longer than
+//! everything else before the system call.
 
 #![allow(unsafe_code)]
 
@@ -11,11 +11,12 @@ use convoke_io::driver::StandardSocket;
 
 use crate::poller::Handle;
 
-/// See the head of this file.
+/// A socket with its cached descriptor.
 #[derive(Debug)]
 pub(crate) struct Socket {
     standard: StandardSocket,
-    /// Is that of `standard`, and so not for ever: it is lent for no longer than `self` is borrowed.
+    /// The descriptor of `standard`. It is not really `'static`: `handle` lends it only while `self` is
+    /// borrowed.
     #[cfg(unix)]
     descriptor: Handle<'static>,
 }
@@ -23,21 +24,22 @@ pub(crate) struct Socket {
 impl Socket {
     pub(crate) fn new(standard: StandardSocket) -> Self {
         Self {
-            // SAFETY: `standard` has it open, and is there for as long as this: it is not changed, and not handed out.
+            // SAFETY: `standard` keeps the descriptor open as long as `self` lives: it is private, never
+            // changed and never moved out.
             #[cfg(unix)]
             descriptor: unsafe { Handle::borrow_raw(handle(&standard).as_raw_fd()) },
             standard,
         }
     }
 
-    /// The socket, for the kernel.
+    /// Returns the descriptor, for the kernel.
     #[cfg(unix)]
     #[inline]
     pub(crate) fn handle(&self) -> Handle<'_> {
         self.descriptor
     }
 
-    /// The socket, for the kernel.
+    /// Returns the handle, for the kernel.
     #[cfg(windows)]
     pub(crate) fn handle(&self) -> Handle<'_> {
         handle(&self.standard)

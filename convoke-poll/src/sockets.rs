@@ -1,4 +1,4 @@
-//! How sockets are made. All of them do not block.
+//! Creation of sockets. All of them are non-blocking.
 
 use std::io;
 
@@ -7,7 +7,7 @@ use socket2::{Protocol, Socket, Type};
 
 use crate::addresses;
 
-/// One that listens for streams.
+/// Creates a listener for streams.
 pub(crate) fn listener(at: &Address, options: &ListenOptions) -> io::Result<StandardSocket> {
     let socket = new(at, Type::STREAM)?;
     bind(&socket, at, options)?;
@@ -19,7 +19,7 @@ pub(crate) fn listener(at: &Address, options: &ListenOptions) -> io::Result<Stan
     })
 }
 
-/// A stream that is not connected.
+/// Creates a stream that is not connected.
 pub(crate) fn stream(like: &Address) -> io::Result<StandardSocket> {
     let socket = new(like, Type::STREAM)?;
     Ok(match like {
@@ -29,7 +29,7 @@ pub(crate) fn stream(like: &Address) -> io::Result<StandardSocket> {
     })
 }
 
-/// One for datagrams. One without a name is not bound.
+/// Creates a datagram socket. It is not bound if the address is `Unnamed`.
 pub(crate) fn datagrams(at: &Address, options: &ListenOptions) -> io::Result<StandardSocket> {
     let socket = new(at, Type::DGRAM)?;
     if *at != Address::Unnamed {
@@ -42,7 +42,7 @@ pub(crate) fn datagrams(at: &Address, options: &ListenOptions) -> io::Result<Sta
     })
 }
 
-/// Two streams that are connected with each other.
+/// Creates two streams that are connected to each other.
 #[cfg(unix)]
 pub(crate) fn pair() -> io::Result<(StandardSocket, StandardSocket)> {
     let (one, other) = std::os::unix::net::UnixStream::pair()?;
@@ -64,8 +64,8 @@ fn new(like: &Address, kind: Type) -> io::Result<Socket> {
 
 fn bind(socket: &Socket, at: &Address, options: &ListenOptions) -> io::Result<()> {
     if let Address::Internet(internet) = at {
-        // Elsewhere. On Windows it would let two servers take the same address from each other. And who receives datagrams
-        // at an address wants to be told if somebody else does.
+        // Not on Windows, where it would let two servers take the same address from each other. Not for
+        // datagrams either: two receivers at the same address are an error.
         #[cfg(not(windows))]
         if options.reuse_address && socket.r#type()? == Type::STREAM {
             socket.set_reuse_address(true)?;
@@ -89,5 +89,5 @@ fn reuse_port(socket: &Socket) -> io::Result<()> {
 
 #[cfg(not(all(unix, not(any(target_os = "solaris", target_os = "illumos", target_os = "cygwin")))))]
 fn reuse_port(_: &Socket) -> io::Result<()> {
-    Err(convoke_io::driver::unsupported("ports that are shared by several listeners"))
+    Err(convoke_io::driver::unsupported("ports that several listeners share"))
 }

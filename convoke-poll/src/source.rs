@@ -1,4 +1,4 @@
-//! A socket, as its users see it: what the contract asks of a source, over the state that is shared with the driver.
+//! `PollSource`: a socket of this driver. It implements the `Source` contract over `State`.
 
 #![allow(unsafe_code)]
 
@@ -18,28 +18,28 @@ use crate::registry::Registered;
 use crate::state::State;
 use crate::{addresses, calls, options};
 
-/// Whoever has one uses its socket; the driver merely knows where it is. When the last goes, the socket is taken from the poller,
-/// and then closed.
+/// A socket of this driver. Its users own it; the driver only knows its address (`Registry`). When the last
+/// reference is dropped, the socket is removed from the poller and then closed.
 #[derive(Debug)]
 pub(crate) struct PollSource {
     pub(crate) state: State,
-    /// While it is dropped the driver may still look at it.
+    /// The driver may access it while it is being dropped: rule 3 of `Registry`.
     _pinned: PhantomPinned,
 }
 
-// SAFETY: it is made in an `Arc` and handed out in it; it is not `Unpin`; `drop` takes it out of the registry of the driver, whose
-// lock all take, before its state goes.
+// SAFETY: `unconnected` creates it in an `Arc` and never moves it out. `PhantomPinned` makes it not `Unpin`.
+// `drop` first calls `State::remove`, which removes it from the registry under the registry's lock.
 unsafe impl Registered for PollSource {}
 
 impl PollSource {
-    /// Takes the socket in.
-    pub(crate) fn take_in(driver: &Arc<Shared>, socket: StandardSocket) -> io::Result<Arc<dyn Source>> {
+    /// Registers a socket with the driver and the kernel.
+    pub(crate) fn register(driver: &Arc<Shared>, socket: StandardSocket) -> io::Result<Arc<dyn Source>> {
         let source = Self::unconnected(driver, socket)?;
         source.state.add()?;
         Ok(source)
     }
 
-    /// The same for a stream that will be connected: the kernel is asked for events then.
+    /// Registers a stream with the driver only. It is registered with the kernel when it is connected.
     pub(crate) fn unconnected(driver: &Arc<Shared>, socket: StandardSocket) -> io::Result<Arc<Self>> {
         driver.insert(|key| {
             Arc::new(Self { state: State::new(socket, driver.clone(), key), _pinned: PhantomPinned })
@@ -87,21 +87,21 @@ impl Source for PollSource {
     }
 
     fn try_read_vectored(&self, buffers: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
-        let room = buffers.iter().map(|buffer| buffer.len()).sum();
-        if self.state.asks_for_nothing(room) {
+        let length = buffers.iter().map(|buffer| buffer.len()).sum();
+        if self.state.is_empty_transfer(length) {
             return Ok(0);
         }
-        self.state.attempt(Interest::Read, |socket, look| {
+        self.state.attempt(Interest::Read, |socket, checked| {
             let read = calls::read_vectored(socket, buffers)?;
             if buffers.len() <= calls::BUFFERS_TAKEN {
-                self.state.has_read(read, room, look);
+                self.state.report_read(read, length, checked);
             }
             Ok(read)
         })
     }
 
     fn try_peek(&self, buffer: &mut [u8]) -> io::Result<usize> {
-        if self.state.asks_for_nothing(buffer.len()) {
+        if self.state.is_empty_transfer(buffer.len()) {
             return Ok(0);
         }
         self.state.attempt(Interest::Read, |socket, _| calls::peek(socket, buffer))
@@ -114,13 +114,13 @@ impl Source for PollSource {
 
     fn try_write_vectored(&self, buffers: &[IoSlice<'_>]) -> io::Result<usize> {
         let length = buffers.iter().map(|buffer| buffer.len()).sum();
-        if self.state.asks_for_nothing(length) {
+        if self.state.is_empty_transfer(length) {
             return Ok(0);
         }
-        self.state.attempt(Interest::Write, |socket, look| {
+        self.state.attempt(Interest::Write, |socket, checked| {
             let written = calls::write_vectored(socket, buffers)?;
             if buffers.len() <= calls::BUFFERS_TAKEN {
-                self.state.has_written(written, length, look);
+                self.state.report_written(written, length, checked);
             }
             Ok(written)
         })
@@ -128,7 +128,7 @@ impl Source for PollSource {
 
     fn try_accept(&self) -> io::Result<Accepted> {
         let (socket, peer) = self.state.attempt(Interest::Read, |socket, _| calls::accept(socket))?;
-        Ok(Accepted { source: Self::take_in(&self.state.driver, socket)?, peer })
+        Ok(Accepted { source: Self::register(&self.state.driver, socket)?, peer })
     }
 
     fn try_receive_from(&self, buffer: &mut [u8]) -> io::Result<(usize, Address)> {
@@ -190,8 +190,8 @@ impl Source for PollSource {
 mod tests {
     use super::*;
 
-    /// Sockets that wait are many. With the two counts of its `Arc` it is what an allocator that rounds to sixteen, and keeps a word
-    /// for itself, has room for in 112.
+    /// Waiting sockets are many. With the two counts of its `Arc` this is 104 bytes, which fits into the 112
+    /// bytes of an allocator that rounds to 16 and needs a word for itself.
     #[test]
     fn a_socket_is_104_bytes_with_its_counts() {
         assert!(2 * size_of::<usize>() + size_of::<PollSource>() <= 104);

@@ -1,5 +1,8 @@
-//! What a source shares with its driver: its socket, its readiness, and the operations that wait. The driver finds it by the key
-//! of an event, and acts for those who wait.
+//! `State`: the part of a source that the driver uses: its socket, its readiness and its waiting lists. The
+//! driver finds it by the key of an event and serves the waiters.
+//!
+//! Locks are taken in this order: the registry, the operations of a source, its `waiting` lock. No code of
+//! the program runs under any of them.
 
 use core::task::Waker;
 use std::io;
@@ -17,30 +20,31 @@ use crate::driver::Shared;
 use crate::readiness::{Event, Line, Readiness};
 use crate::socket::Socket;
 
-/// A socket, as the driver sees it. There are many: what few of them need is made when it is first needed.
+/// A socket, as the driver uses it. There are many, so parts that few of them need are allocated on first
+/// use.
 #[derive(Debug)]
 pub(crate) struct State {
     pub(crate) socket: Socket,
     pub(crate) driver: Arc<Shared>,
     key: u32,
     pub(crate) readiness: Readiness,
-    /// Held for a few instructions.
-    waiting: SpinLock<WhoWaits>,
+    /// A spin lock, held for a few instructions.
+    waiting: SpinLock<WaitingLists>,
 }
 
-/// Those who try again by themselves, and the operations.
+/// The waiting lists of a source: watchers, which try again themselves, and operations.
 #[derive(Debug, Default)]
-struct WhoWaits {
+struct WaitingLists {
     read: Watchers,
-    /// Few ever wait for room to write.
+    /// Boxed: few sockets ever wait to write.
     write: Option<Box<Watchers>>,
     operations: Option<Arc<Operations>>,
 }
 
-/// Held while one of them is performed.
+/// The operations of a source. The lock is held while one of them is performed.
 type Operations = Mutex<Directions<Parked>>;
 
-/// One for each direction.
+/// A value for each direction.
 #[derive(Debug, Default)]
 struct Directions<T> {
     read: T,
@@ -56,8 +60,8 @@ impl<T> Directions<T> {
     }
 }
 
-impl WhoWaits {
-    /// The line for one who begins to wait.
+impl WaitingLists {
+    /// Returns the list for a new watcher, and creates it if there is none.
     #[inline]
     fn of(&mut self, interest: Interest) -> &mut Watchers {
         match interest {
@@ -66,9 +70,9 @@ impl WhoWaits {
         }
     }
 
-    /// The line, if anybody has ever stood there.
+    /// Returns the list, if there was ever a watcher.
     #[inline]
-    fn known(&mut self, interest: Interest) -> Option<&mut Watchers> {
+    fn existing(&mut self, interest: Interest) -> Option<&mut Watchers> {
         match interest {
             Interest::Read => Some(&mut self.read),
             Interest::Write => self.write.as_deref_mut(),
@@ -83,50 +87,51 @@ impl State {
             driver,
             key,
             readiness: Readiness::new(),
-            waiting: SpinLock::new(WhoWaits::default()),
+            waiting: SpinLock::new(WaitingLists::default()),
         }
     }
 
-    /// The lines of operations, made now if there are none.
+    /// Returns the lists of operations, and creates them if there are none.
     fn operations(&self) -> Arc<Operations> {
         self.waiting.lock().operations.get_or_insert_default().clone()
     }
 
-    /// The lines of operations, if anybody has ever stood there.
-    fn known_operations(&self) -> Option<Arc<Operations>> {
+    /// Returns the lists of operations, if there was ever one.
+    fn existing_operations(&self) -> Option<Arc<Operations>> {
         self.waiting.lock().operations.clone()
     }
 
-    /// Asks the kernel for events.
+    /// Registers the socket with the kernel, to get events.
     pub(crate) fn add(&self) -> io::Result<()> {
         self.driver.poller.add(self.socket.handle(), self.key as usize)?;
         self.readiness.set_added();
         Ok(())
     }
 
-    /// Lets go of the kernel and of the registry, before the socket is closed.
+    /// Removes the socket from the registry and from the kernel, before it is closed.
     pub(crate) fn remove(&self) {
-        // First: an event that the driver has in its hands would be answered by asking the kernel for the next one, of a socket that
-        // it does not know any more.
+        // The registry first: while the source is in it, the driver may handle an event and request the next
+        // one, for a socket that the kernel does not know any more.
         self.driver.registry().remove(self.key);
         if self.readiness.is_added() {
             self.driver.poller.delete(self.socket.handle());
         }
-        self.dismiss(Interest::Read);
-        self.dismiss(Interest::Write);
+        self.remove_watchers(Interest::Read);
+        self.remove_watchers(Interest::Write);
     }
 
-    /// Nobody counts any more who stands in line for a socket that has gone. A future that was forgotten does.
-    fn dismiss(&self, interest: Interest) {
-        while let Some(waker) = { self.waiting.lock().known(interest).and_then(Watchers::take) } {
-            self.driver.has_finished(1);
+    /// Removes the watchers of a socket that is being dropped, so that they are not counted any more. Only
+    /// futures that were leaked can leave some.
+    fn remove_watchers(&self, interest: Interest) {
+        while let Some(waker) = { self.waiting.lock().existing(interest).and_then(Watchers::take) } {
+            self.driver.count_finished(1);
             drop(Finished::waking(waker));
         }
     }
 
     pub(crate) fn submit(&self, mut operation: InFlight) -> Submitted {
         if let Request::Connect(to) = operation.request()
-            && let Some(result) = self.begin_to_connect(to)
+            && let Some(result) = self.start_connect(to)
         {
             return Submitted::Done(operation, result);
         }
@@ -134,7 +139,7 @@ impl State {
         let lines = self.operations();
         let mut operations = lock(&lines);
         loop {
-            // Nobody overtakes those who came before: they are served when the kernel says so.
+            // Operations are performed in order: one that finds others parked waits behind them.
             let in_turn = operations.of(interest).is_empty();
             if in_turn && let Some(result) = self.perform(operation.request_mut()) {
                 return Submitted::Done(operation, result);
@@ -144,21 +149,22 @@ impl State {
             }
         }
         operations.of(interest).push(operation);
-        self.driver.has_parked();
+        self.driver.count_parked();
         drop(operations);
         self.arm();
         Submitted::Kept
     }
 
     pub(crate) fn cancel(&self, operation: OperationId) -> Option<InFlight> {
-        let lines = self.known_operations()?;
+        let lines = self.existing_operations()?;
         let mut operations = lock(&lines);
         let found = operations.read.remove(operation).or_else(|| operations.write.remove(operation))?;
-        self.driver.has_finished(1);
+        self.driver.count_finished(1);
         Some(found)
     }
 
-    /// Who waits for one question after the other comes here each time, and mostly his waker is here already.
+    /// Registers a watcher. The same task comes here for one request after the other, so mostly its waker is
+    /// cached.
     #[inline]
     pub(crate) fn watch(&self, interest: Interest, ticket: Ticket, waker: &Waker) -> Option<Ticket> {
         let mut waiting = self.waiting.lock();
@@ -167,10 +173,10 @@ impl State {
         }
         let Some(watched) = waiting.of(interest).watch_again(ticket, waker) else {
             drop(waiting);
-            return self.watch_anew(interest, ticket, waker);
+            return self.watch_new(interest, ticket, waker);
         };
         if watched.is_new {
-            self.driver.has_parked();
+            self.driver.count_parked();
         }
         drop(waiting);
         self.arm();
@@ -179,8 +185,8 @@ impl State {
 
     #[cold]
     #[inline(never)]
-    fn watch_anew(&self, interest: Interest, ticket: Ticket, waker: &Waker) -> Option<Ticket> {
-        // Foreign code, a waker's, runs without the lock.
+    fn watch_new(&self, interest: Interest, ticket: Ticket, waker: &Waker) -> Option<Ticket> {
+        // Cloning a waker runs foreign code, so it is done without the lock.
         let waker = waker.clone();
         let mut waiting = self.waiting.lock();
         if !self.readiness.may_wait(interest, Line::Watchers) {
@@ -188,7 +194,7 @@ impl State {
         }
         let watched = waiting.of(interest).watch(ticket, waker);
         if watched.is_new {
-            self.driver.has_parked();
+            self.driver.count_parked();
         }
         drop(waiting);
         drop(watched.before);
@@ -206,39 +212,39 @@ impl State {
     }
 
     pub(crate) fn unwatch(&self, interest: Interest, ticket: Ticket) {
-        let found = self.waiting.lock().known(interest).and_then(|line| line.unwatch(ticket));
+        let found = self.waiting.lock().existing(interest).and_then(|line| line.unwatch(ticket));
         if found.is_some() {
-            self.driver.has_finished(1);
+            self.driver.count_finished(1);
         }
     }
 
-    /// An event of the kernel. What is finished by it goes to the others that are, to be told later; said is how many were told at
-    /// once.
+    /// Handles an event of the kernel. Pushes the notifications to `finished`, to be delivered later. Returns
+    /// the number of tasks that were woken at once.
     #[inline]
-    pub(crate) fn happened(&self, event: Event, finished: &mut Vec<Finished>) -> usize {
+    pub(crate) fn handle_event(&self, event: Event, finished: &mut Vec<Finished>) -> usize {
         let lines = self.readiness.happened(event);
         if lines.has(Line::Operations) {
             self.serve_operations(event, finished);
         }
-        let mut told = 0;
+        let mut woken = 0;
         if lines.has(Line::Watchers) {
             let mut waiting = self.waiting.lock();
             if event.says(Event::READABLE) {
-                told += wake(&mut waiting.read, finished);
+                woken += wake(&mut waiting.read, finished);
             }
             if event.says(Event::WRITABLE)
                 && let Some(line) = &mut waiting.write
             {
-                told += wake(line, finished);
+                woken += wake(line, finished);
             }
         }
         self.arm();
-        told
+        woken
     }
 
     #[cold]
     fn serve_operations(&self, event: Event, finished: &mut Vec<Finished>) {
-        let Some(lines) = self.known_operations() else { return };
+        let Some(lines) = self.existing_operations() else { return };
         let mut operations = lock(&lines);
         if event.says(Event::READABLE) {
             self.perform_parked(&mut operations.read, finished);
@@ -248,7 +254,7 @@ impl State {
         }
     }
 
-    /// Finishes those that can be finished, the first in line first.
+    /// Performs parked operations in order, until one would block.
     fn perform_parked(&self, parked: &mut Parked, finished: &mut Vec<Finished>) {
         while let Some(mut operation) = parked.pop() {
             match self.perform(operation.request_mut()) {
@@ -258,27 +264,27 @@ impl State {
         }
     }
 
-    /// Finishes all, for the driver shuts down.
+    /// Finishes all operations and wakes all watchers when the driver shuts down.
     pub(crate) fn shut(&self, finished: &mut Vec<Finished>) {
         self.readiness.shut();
-        let lines = self.known_operations();
+        let lines = self.existing_operations();
         let mut operations = lines.as_deref().map(lock);
         for interest in [Interest::Read, Interest::Write] {
             while let Some(operation) = operations.as_mut().and_then(|lines| lines.of(interest).pop()) {
                 finished.push(operation.finish(Err(shut_down())));
             }
-            if let Some(line) = self.waiting.lock().known(interest) {
+            if let Some(line) = self.waiting.lock().existing(interest) {
                 wake_later(line, finished);
             }
         }
     }
 
-    /// Does what is asked for, or says nothing if it would block.
+    /// Performs a request. Returns `None` if it would block.
     fn perform(&self, request: RequestMut<'_>) -> Option<io::Result<usize>> {
         let result = match request {
             RequestMut::Read(buffer) => self.read(buffer),
             RequestMut::Write(buffer) => self.write(buffer),
-            RequestMut::Connect(_) => self.attempt(Interest::Write, |socket, _| has_connected(socket)),
+            RequestMut::Connect(_) => self.attempt(Interest::Write, |socket, _| check_connected(socket)),
             _ => Err(unsupported("such operations")),
         };
         match result {
@@ -287,20 +293,20 @@ impl State {
         }
     }
 
-    /// Says nothing if it takes time.
-    fn begin_to_connect(&self, to: &Address) -> Option<io::Result<usize>> {
-        // What is made now would go on without the driver.
+    /// Starts to connect. Returns `None` if that takes time.
+    fn start_connect(&self, to: &Address) -> Option<io::Result<usize>> {
+        // A connection that is made now would outlive the driver.
         if self.readiness.is_shut() {
             return Some(Err(shut_down()));
         }
-        let takes_time = match calls::begin_to_connect(&self.socket, to) {
+        let takes_time = match calls::start_connect(&self.socket, to) {
             Ok(takes_time) => takes_time,
             Err(error) => return Some(Err(error)),
         };
         if self.readiness.is_added() {
             return if takes_time { None } else { Some(Ok(0)) };
         }
-        // Only now: the kernel says of a stream that was never connected that it has hung up.
+        // Registered only now: the kernel reports a hang-up for a stream that was never connected.
         if takes_time {
             self.readiness.reset();
         }
@@ -311,18 +317,18 @@ impl State {
         }
     }
 
-    /// Where events do not come by themselves, asks for one, in the directions that somebody waits for. Called after each that
-    /// begins to wait, and after each event.
+    /// Requests an event for the directions with waiters, if events are not edge-triggered. Called after each
+    /// new waiter and after each event.
     #[inline]
     fn arm(&self) {
         if !self.driver.poller.has_edges() {
-            self.ask_for_event();
+            self.request_event();
         }
     }
 
     #[cold]
-    fn ask_for_event(&self) {
-        // Held meanwhile: of two who ask, the second asks for what both wait for.
+    fn request_event(&self) {
+        // The locks are held during the request: the second of two threads requests the directions of both.
         let lines = self.operations();
         let operations = lock(&lines);
         let waiting = self.waiting.lock();
@@ -340,13 +346,14 @@ fn lock(operations: &Operations) -> MutexGuard<'_, Directions<Parked>> {
     operations.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Those who wait try again. Says how many were told at once: tasks of this very thread, which are merely queued.
+/// Wakes the watchers. Returns the number that was woken at once: tasks of this thread, which are merely
+/// queued.
 #[inline]
 fn wake(watchers: &mut Watchers, finished: &mut Vec<Finished>) -> usize {
     if watchers.is_empty() { 0 } else { wake_some(watchers, finished) }
 }
 
-/// Out of line: there are two directions, and mostly somebody waits in one of them.
+// Out of line: `wake` is inlined for two directions, and mostly only one has a watcher.
 #[inline(never)]
 fn wake_some(watchers: &mut Watchers, finished: &mut Vec<Finished>) -> usize {
     if !watchers.wake_first_at_home() {
@@ -357,9 +364,9 @@ fn wake_some(watchers: &mut Watchers, finished: &mut Vec<Finished>) -> usize {
 
 #[cold]
 #[inline(never)]
-fn wake_rest(watchers: &mut Watchers, finished: &mut Vec<Finished>, told: usize) -> usize {
+fn wake_rest(watchers: &mut Watchers, finished: &mut Vec<Finished>, woken: usize) -> usize {
     wake_later(watchers, finished);
-    told
+    woken
 }
 
 fn wake_later(watchers: &mut Watchers, finished: &mut Vec<Finished>) {
@@ -368,8 +375,8 @@ fn wake_later(watchers: &mut Watchers, finished: &mut Vec<Finished>) {
     }
 }
 
-/// Whether a connection was made, after the kernel has said that something has happened.
-fn has_connected(socket: &StandardSocket) -> io::Result<usize> {
+/// Checks whether a connection was made, after an event.
+fn check_connected(socket: &StandardSocket) -> io::Result<usize> {
     let socket = calls::reference(socket);
     if let Some(error) = socket.take_error()? {
         return Err(error);

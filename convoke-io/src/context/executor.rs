@@ -1,4 +1,4 @@
-//! The handle of an I/O context.
+//! `IoExecutor`: the handle of an I/O context.
 
 use core::any::Any;
 
@@ -9,7 +9,8 @@ use convoke_task::Context;
 
 use super::IoShared;
 
-/// The handle of an [`IoContext`](super::IoContext): one word, cheap to clone, valid for ever.
+/// The handle of an [`IoContext`](super::IoContext). It is one word, cheap to clone, and stays valid after
+/// the context has ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IoExecutor(RunLoopExecutor);
 
@@ -18,19 +19,21 @@ impl IoExecutor {
         Self(executor)
     }
 
-    /// The services of the context. When it has ended there are none, and none can be made.
+    /// Returns the services of the context. After the context has ended there are none, and none can be
+    /// created.
     pub fn services(&self) -> &Context {
         self.shared().services()
     }
 
-    /// As [`IoContext::stop`](super::IoContext::stop), from any thread: has the context's `run` return soon, with work left.
+    /// Stops the context from any thread: its [`run`](super::IoContext::run) returns soon, with work left.
+    /// See [`IoContext::stop`](super::IoContext::stop).
     ///
     /// ```
     ///
     /// let context = convoke::driver::io_context().unwrap();
     /// let (executor, work) = (context.executor(), context.work());
     /// let elsewhere = std::thread::spawn(move || executor.stop());
-    /// context.run(); // Something will come, but nobody waits for it any more.
+    /// context.run(); // There is `work`, but `stop` ends the call.
     /// elsewhere.join().unwrap();
     /// drop(work);
     /// ```
@@ -40,7 +43,7 @@ impl IoExecutor {
 
     fn shared(&self) -> &IoShared {
         let shared = self.0.context().and_then(|context| context.downcast_ref::<IoShared>());
-        shared.expect("the loop of an I/O context hands out what it shares")
+        shared.expect("the run loop of an I/O context has an `IoShared` as its context")
     }
 }
 

@@ -1,14 +1,26 @@
-//! `IoContext`: one thread, one driver, one queue. Tasks on it need not be `Send`.
+//! I/O contexts: one thread, one driver, one queue of work. Tasks on it need not be `Send`.
+//!
+//! A context is a `RunLoop` whose sleeper is the driver. The thread that created the context alternates
+//! between queued work and [`Driver::wait`]. Every other thread only posts work (which calls
+//! [`Driver::wake`]) or uses sockets. `IoShared` is what all of them share: it is the sleeper of the loop,
+//! and tasks find their driver through it.
+//!
+//! | module | contents |
+//! | --- | --- |
+//! | `executor` | `IoExecutor`, the handle to post work with |
+//! | `current` | the driver and the services of the current task |
+//! | `shared` | `IoShared`, the state behind all handles |
+//! | `work` | `Work`, which keeps `run` from returning |
 
+mod current;
 mod executor;
-mod here;
 mod shared;
 mod work;
 
-pub use executor::IoExecutor;
 #[doc(hidden)]
-pub use here::driver_of_executor;
-pub use here::{IO, current_driver, driver_of, services_of, use_service, with_services};
+pub use current::driver_of_executor;
+pub use current::{IO, current_driver, driver_of, services_of, use_service, with_services};
+pub use executor::IoExecutor;
 pub use shared::IoShared;
 pub use work::Work;
 
@@ -27,10 +39,10 @@ use convoke_task::Context;
 
 use crate::driver::Driver;
 
-/// A thread's own loop that runs work and waits for I/O, by turns.
+/// An event loop on one thread: it runs work and waits for I/O in turn.
 ///
-/// Sockets that are made by its tasks belong to its driver; they may be used from other threads too, and what waits for
-/// them is told by this one: so somebody must run it.
+/// Sockets that its tasks create belong to its driver. Other threads may use them too, but only this loop
+/// delivers their events: keep it running.
 ///
 /// ```
 /// use convoke::prelude::*;
@@ -40,7 +52,8 @@ use crate::driver::Driver;
 /// let said = context.run_until(async {
 ///     let listener = TcpListener::bind("127.0.0.1:0").await?;
 ///     let address = listener.local_addr()?;
-///     let (client, (server, _)) = try_join((TcpStream::connect(address), listener.accept())).await?;
+///     let connected = try_join((TcpStream::connect(address), listener.accept()));
+///     let (client, (server, _)) = connected.await?;
 ///     client.write_all(b"hello").await?;
 ///     let mut said = [0; 5];
 ///     server.read_exact(&mut said).await?;
@@ -51,12 +64,12 @@ use crate::driver::Driver;
 pub struct IoContext {
     run_loop: RunLoop,
     shared: Arc<IoShared>,
-    /// Tasks that are not `Send` may live here: the context stays on the thread that made it.
+    /// The context stays on the thread that created it, since its tasks need not be `Send`.
     _not_send: PhantomData<*mut ()>,
 }
 
 impl IoContext {
-    /// A context of the thread that makes it, over this driver.
+    /// Creates a context for the current thread, over this driver.
     pub fn new(driver: Arc<dyn Driver>) -> Self {
         let shared = Arc::new(IoShared::new(driver));
         let run_loop = RunLoop::over(shared.clone(), Some(shared.clone()));
@@ -65,74 +78,79 @@ impl IoContext {
         context
     }
 
-    /// The handle through which work is posted.
+    /// Returns the handle that work is posted with.
     pub fn executor(&self) -> IoExecutor {
         IoExecutor::new(self.run_loop.executor())
     }
 
-    /// Its driver.
+    /// Returns its driver.
     pub fn driver(&self) -> &Arc<dyn Driver> {
         &self.shared.driver
     }
 
-    /// Its services. They end in order when it is dropped, as [`close_services`](IoContext::close_services) says.
+    /// Returns its services. They close in order when the context is dropped: see
+    /// [`close_services`](IoContext::close_services).
     pub fn services(&self) -> &Context {
         &self.shared.services
     }
 
-    /// Ends its services, and runs until they have ended: the last made first, each is closed, which is awaited, and shut down; then all
-    /// are let go of. From when this begins no service is made. Dropping the context does the same, before its driver goes:
-    /// what services close with, sockets and timers, is still there.
+    /// Closes all services and runs until they have ended. Services close in reverse order of creation: each
+    /// is closed, which is awaited, and shut down. Then all are dropped. No service can be created from the
+    /// beginning of this call on. Dropping the context does this too, before its driver shuts down, so
+    /// sockets and timers still work while services close.
     ///
-    /// - A service that takes longer than its [grace period](convoke_exec::cleanup::GRACE) is asked to stop; what goes wrong with
-    ///   it is told to the [hook](convoke_exec::set_cleanup_hook), and the next one is closed.
+    /// - A service that takes longer than its [grace period](convoke_exec::cleanup::GRACE) is stopped.
+    ///   Failures are reported to the [hook](convoke_exec::set_cleanup_hook), and the next service is closed.
     /// - *Runs on* the calling thread, with all other work of the context.
     pub fn close_services(&self) {
         let services = &self.shared.services;
         if !services.is_empty() {
-            // Services do not panic here; other work that does has been reported by the panic hook.
+            // Services do not panic here. The panic hook has reported panics of other work.
             let _ = Panic::catch(|| self.run_until(services.close()));
         }
         let _ = Panic::catch(|| services.end());
     }
 
-    /// Runs on this thread until there is nothing left to do, or until [`stop`](IoContext::stop). It may be called again when there
-    /// is work again. Says how many pieces of work it has run.
+    /// Runs work on this thread until there is none left, or until [`stop`](IoContext::stop). Returns the
+    /// number of work items that ran. It may be called again when there is new work.
     ///
     /// # What counts as work
-    /// As long as there is any of this, it does not return:
+    /// It does not return while there is any of this:
     ///
-    /// - a chain that was [launched](convoke_task::launch()) here and has not ended, with all that it awaits and all its children,
-    ///   whatever they wait for: a lookup, a signal, a channel that another thread sends to, [blocking](convoke_exec::blocking())
-    ///   work, a task on a pool. Nothing is detached, so what runs is waited for;
-    /// - work that is queued, and timers that are set;
-    /// - operations in flight on sockets of the context, and tasks that wait for one to be ready, wherever they run;
-    /// - names that its [`Resolver`](crate::net::resolver::Resolver) looks up, whoever asked;
+    /// - a chain that was [launched](convoke_task::launch()) here and has not ended, with everything that it
+    ///   awaits and all its children. It does not matter what they wait for: a lookup, a signal, a channel
+    ///   that another thread sends to, [blocking](convoke_exec::blocking()) work, a task on a pool. Nothing
+    ///   is detached, so the context waits for all of it;
+    /// - queued work and pending timers;
+    /// - operations in flight on sockets of the context, and tasks that wait for such a socket to be ready,
+    ///   on any executor;
+    /// - names that its `Resolver` looks up, for any task;
     /// - [`Work`].
     ///
-    /// This is not work: services; sockets, [`Signals`](crate::signal::Signals) and other things that merely exist. Nor is what the
-    /// context does not know of, because it came by another way than a launch here and waits for none of the above: a child whose
-    /// scope is in a chain of another executor, a sender in a [counting scope](convoke_sender::CountingScope), a function that
-    /// another thread is about to post. Hold a [`Work`] for those.
+    /// Services, sockets, `Signals` and other objects that merely exist are not work. Nor is anything that
+    /// the context cannot see, because it was not launched here and waits for none of the above: a child
+    /// whose scope is in a chain of another executor, a sender in a counting scope, a function that another
+    /// thread is about to post. Hold a [`Work`] for those.
     ///
-    /// So a chain that waits for what happens only after `run` has returned keeps it for ever: it deadlocks as a thread would that
-    /// waits for itself. For such programs there are [`run_until`](IoContext::run_until), [`poll`](IoContext::poll) and
-    /// [`stop`](IoContext::stop).
+    /// So a chain that waits for an event after the return of `run` deadlocks, like a thread that joins
+    /// itself. Use [`run_until`](IoContext::run_until), [`poll`](IoContext::poll) or
+    /// [`stop`](IoContext::stop) in such programs.
     ///
     /// ```
     /// use convoke::prelude::*;
     ///
     /// let context = convoke::driver::io_context().unwrap();
     /// let (sender, mut receiver) = convoke::sync::oneshot::channel();
-    /// let answer = launch(&context.executor()).start(async move { receiver.recv().await.unwrap() + 1 });
+    /// let chain = async move { receiver.recv().await.unwrap() + 1 };
+    /// let answer = launch(&context.executor()).start(chain);
     /// let elsewhere = std::thread::spawn(move || sender.send(41));
-    /// context.run(); // There may be nothing queued, no timer, no I/O: but the chain has not ended.
+    /// context.run(); // Nothing is queued, but the chain has not ended.
     /// assert_eq!(answer.wait(), Outcome::Value(42));
     /// elsewhere.join().unwrap().unwrap();
     /// ```
     ///
     /// # Panics
-    /// If a piece of work panics (tasks do not: they catch). The rest stays queued.
+    /// If a work item panics (tasks catch their panics). The rest stays queued.
     pub fn run(&self) -> usize {
         self.run_loop.rouse();
         let mut ran = 0;
@@ -142,7 +160,7 @@ impl IoContext {
                 ran += usize::from(goes_on);
                 goes_on
             }
-            // The one that was to be run was not there.
+            // `Next` was counted, but there was no item to run.
             Moment::Idle => {
                 ran -= 1;
                 !self.shared.take_stop() && !self.is_dry()
@@ -151,8 +169,8 @@ impl IoContext {
         ran
     }
 
-    /// Runs until one piece of work has run, or there is [nothing left to do](IoContext::run). Says whether there
-    /// was one.
+    /// Runs until one work item has run, or until there is [no work left](IoContext::run). Returns true if
+    /// one has run.
     ///
     /// # Panics
     /// As [`run`](IoContext::run).
@@ -163,7 +181,7 @@ impl IoContext {
         self.run_loop.run_while(|moment| {
             match moment {
                 Moment::Next => asked += 1,
-                // The one that was asked for was not there.
+                // `Next` was counted, but there was no item to run.
                 Moment::Idle => {
                     asked -= 1;
                     dry = self.is_dry();
@@ -174,18 +192,20 @@ impl IoContext {
         asked == 2
     }
 
-    /// Runs on this thread until the future has ended: a chain of its own, at home here. It need be neither `Send` nor
-    /// `'static`. Other work of the context runs meanwhile, and stays queued afterwards.
+    /// Runs on this thread until the future has ended. The future is a chain of its own on this context, and
+    /// need be neither `Send` nor `'static`. Other work of the context runs meanwhile, and stays queued
+    /// afterwards.
     ///
-    /// - *Completes with* what the future returns, or stopped. It is never `Panicked`.
+    /// - *Completes with* the value of the future, or stopped. It is never `Panicked`.
     /// - *Runs on* the calling thread.
-    /// - *Panics* if the future did, or other work: after the future has ended.
+    /// - *Panics* if the future panics, or other work: after the future has ended.
     #[track_caller]
     pub fn run_until<F: Future>(&self, future: F) -> Outcome<F::Output> {
         self.run_until_with(Changes::new(), future)
     }
 
-    /// The same in a changed environment: with a stop token, locals, a frame allocator.
+    /// Runs on this thread until the future has ended, in a changed environment: with a stop token, locals, a
+    /// frame allocator.
     ///
     /// # Panics
     /// As [`run_until`](IoContext::run_until).
@@ -195,9 +215,9 @@ impl IoContext {
         self.run_loop.block_on_with(changes, future)
     }
 
-    /// For a context that is a guest in somebody else's loop: runs what can be run now and looks at the driver, without
-    /// waiting. Call it again when its [descriptor](IoContext::descriptor) is readable, or when the clock says what is
-    /// returned here.
+    /// Runs the work that is ready and polls the driver, without waiting: for a context inside a foreign
+    /// event loop. Call it again when its [descriptor](IoContext::descriptor) is readable, or at the returned
+    /// time.
     ///
     /// # Panics
     /// As [`run`](IoContext::run).
@@ -206,33 +226,35 @@ impl IoContext {
             self.run_loop.rouse();
             self.shared.look();
             self.run_loop.run_ready();
-            // What came between the two was not announced by the descriptor.
+            // The descriptor did not announce work that was posted since `rouse`.
             if self.run_loop.doze() {
                 return self.run_loop.next_timer();
             }
         }
     }
 
-    /// What becomes readable when [`poll`](IoContext::poll) has something to do, if the driver has such a thing.
+    /// Returns a descriptor that becomes readable when [`poll`](IoContext::poll) has work to do, if the
+    /// driver has one.
     #[cfg(unix)]
     pub fn descriptor(&self) -> Option<std::os::fd::BorrowedFd<'_>> {
         self.shared.driver.descriptor()
     }
 
-    /// Has [`run`](IoContext::run) return soon, with work left. If it is not running, the next call returns at once.
+    /// Makes [`run`](IoContext::run) return soon, with work left. If it is not running, the next call returns
+    /// at once.
     pub fn stop(&self) {
         self.shared.stop();
     }
 
-    /// As long as what is returned is there, [`run`](IoContext::run) does not return for lack of work: something will come
-    /// from outside.
+    /// Announces work that will come from outside: [`run`](IoContext::run) does not return for lack of work
+    /// while the returned value exists.
     pub fn work(&self) -> Work {
         Work::new(self.executor())
     }
 
-    /// Whether there is nothing that could ever run again, as far as the context knows.
+    /// Returns true if nothing can run any more, as far as the context knows.
     fn is_dry(&self) -> bool {
-        // The loop is asked last: what has ended meanwhile, elsewhere, may have posted.
+        // The loop is checked last: an operation that has just ended on another thread may have posted work.
         !self.run_loop.has_timers() && self.shared.driver.in_flight() == 0 && !self.run_loop.has_work()
     }
 }
@@ -241,8 +263,8 @@ impl Drop for IoContext {
     fn drop(&mut self) {
         self.run_loop.rouse();
         self.close_services();
-        // What waits for I/O hears of it, and what that posts is stopped with the loop.
-        // What the driver throws has been reported by the panic hook; the loop ends all the same.
+        // Tasks that wait for I/O are notified. The work that they post is stopped with the loop.
+        // The panic hook has reported a panic of the driver; the loop ends anyway.
         let _ = Panic::catch(|| self.shared.driver.shut_down());
     }
 }

@@ -1,4 +1,5 @@
-//! What a context shares with its executors and its sockets. For the run loop it is the sleeper.
+//! `IoShared`: the state that a context shares with its executors and sockets. It is the sleeper of the run
+//! loop.
 
 use core::fmt;
 use std::sync::Arc;
@@ -10,8 +11,8 @@ use convoke_task::Context;
 
 use crate::driver::Driver;
 
-/// The driver and the services of a context. An executor hands it out as its
-/// [`context`](convoke_core::Executor::context), and so the tasks that run there find their driver.
+/// The driver and the services of a context. An executor returns it as its
+/// [`context`](convoke_core::Executor::context), which is how tasks find their driver.
 pub struct IoShared {
     pub(super) driver: Arc<dyn Driver>,
     pub(super) services: Context,
@@ -19,18 +20,18 @@ pub struct IoShared {
 }
 
 impl IoShared {
-    /// Over this driver, without services yet.
+    /// Creates the state over this driver, without services.
     pub fn new(driver: Arc<dyn Driver>) -> Self {
         let services = Context::new();
         Self { driver, services, stopped: AtomicBool::new(false) }
     }
 
-    /// The driver.
+    /// Returns the driver.
     pub fn driver(&self) -> &Arc<dyn Driver> {
         &self.driver
     }
 
-    /// The services.
+    /// Returns the services.
     pub fn services(&self) -> &Context {
         &self.services
     }
@@ -40,7 +41,7 @@ impl IoShared {
         self.driver.wake();
     }
 
-    /// Whether it was asked to stop; it is not any more.
+    /// Takes the stop flag: returns true if a stop was requested, and clears it.
     #[inline]
     pub(super) fn take_stop(&self) -> bool {
         self.stopped.load(Ordering::Relaxed) && self.stopped.swap(false, Ordering::AcqRel)
@@ -54,8 +55,10 @@ impl Sleeper for IoShared {
 
     fn sleep(&self, until: Option<Instant>) {
         if let Err(error) = self.driver.wait(until) {
-            // Tasks that wait would wait for ever, and their buffers are the kernel's.
-            eprintln!("convoke: the I/O driver cannot wait any more, so the process ends: {error}");
+            // Waiting tasks would wait for ever, and the kernel may still use their buffers.
+            eprintln!(
+                "convoke: the I/O driver cannot wait for events any more; aborting the process: {error}"
+            );
             std::process::abort();
         }
     }

@@ -1,4 +1,4 @@
-//! Work that is announced: it keeps a context running.
+//! `Work`: announced work, which keeps a context running.
 
 use core::fmt;
 
@@ -6,9 +6,9 @@ use convoke_core::Executor;
 
 use super::IoExecutor;
 
-/// Keeps [`IoContext::run`](super::IoContext::run) from returning for lack of work: something will come from outside. Clones
-/// are work of their own.
-#[must_use = "dropping it says that nothing will come"]
+/// Announced work: [`IoContext::run`](super::IoContext::run) does not return for lack of work while it
+/// exists. Each clone counts.
+#[must_use = "dropping it allows `IoContext::run` to return"]
 pub struct Work(IoExecutor);
 
 impl Work {

@@ -1,4 +1,4 @@
-//! Where a socket is: an Internet address, or a name in the file system.
+//! Socket addresses: an Internet address, or a path in the file system.
 
 use core::fmt;
 use core::net::SocketAddr;
@@ -10,14 +10,14 @@ use std::path::{Path, PathBuf};
 pub enum Address {
     /// An Internet address and a port.
     Internet(SocketAddr),
-    /// A path, of a Unix socket.
+    /// The path of a Unix socket.
     Path(PathBuf),
     /// A Unix socket without a name.
     Unnamed,
 }
 
 impl Address {
-    /// The Internet address, if it is one.
+    /// Returns the Internet address, if it is one.
     pub fn internet(&self) -> Option<SocketAddr> {
         match self {
             Self::Internet(address) => Some(*address),
@@ -25,7 +25,7 @@ impl Address {
         }
     }
 
-    /// The path, if it is that of a Unix socket with a name.
+    /// Returns the path, if it is the address of a Unix socket with a name.
     #[doc(alias = "as_pathname")]
     pub fn path(&self) -> Option<&Path> {
         match self {
@@ -34,7 +34,7 @@ impl Address {
         }
     }
 
-    /// Whether it is that of a Unix socket.
+    /// Returns true if it is the address of a Unix socket.
     pub fn is_unix(&self) -> bool {
         !matches!(self, Self::Internet(_))
     }

@@ -1,4 +1,5 @@
-//! An operation in the hands of its driver: an obligation, consumed by finishing it.
+//! `InFlight`: a submitted operation in the hands of its driver. It is an obligation, which `finish`
+//! consumes.
 
 #![allow(unsafe_code)]
 
@@ -13,34 +14,35 @@ use convoke_core::Panic;
 use super::operation::{Call, IoOperation};
 use super::{Request, RequestMut};
 
-/// An operation that was submitted. Whoever has it owns its buffers, and finishes it or hands it back.
+/// A submitted operation. Its holder owns the buffers, and finishes it or returns it.
 ///
-/// Dropping it finishes it with an error, so that nobody waits for ever.
+/// Dropping it finishes it with an error, so that its owner does not wait for ever.
 #[must_use = "dropping it finishes the operation with an error"]
 pub struct InFlight {
     operation: NonNull<IoOperation>,
 }
 
-/// Which operation: an address, for looking it up.
+/// The identity of an operation, for look-up: its address, which is compared and never dereferenced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct OperationId(usize);
 
-/// Something was finished, and somebody waits to be told. He is told when this is dropped, which is done without a lock
-/// held: the program's code may run there.
-#[must_use = "whoever waits is told when this is dropped; drop it without a lock held"]
+/// A notification that is still to be delivered: dropping it calls the waker or the operation's owner. Drop
+/// it with no lock held: code of the program may run.
+#[must_use = "dropping it notifies the waiter; drop it with no lock held"]
 pub struct Finished(Tell);
 
 enum Tell {
-    Nobody,
+    None,
     Waker(Waker),
     Call(NonNull<IoOperation>, Call),
 }
 
-// SAFETY: rule 1 of the operation: what it leads to is ours, and `Send`.
+// SAFETY: rule 1 of `IoOperation`: the cells belong to the holder of the `InFlight`, and their contents are
+// `Send`.
 unsafe impl Send for InFlight {}
-// SAFETY: by shared reference the request can be read, and it is `Sync`.
+// SAFETY: a shared reference gives only `&Request`, and `Request` is `Sync`.
 unsafe impl Sync for InFlight {}
-// SAFETY: a waker may go anywhere, and so may the call: whoever submitted promised that.
+// SAFETY: `Waker` is `Send`; `IoOperation::submit`'s caller promised that `call` may be called on any thread.
 unsafe impl Send for Finished {}
 
 impl OperationId {
@@ -48,34 +50,39 @@ impl OperationId {
         Self(operation.addr().get())
     }
 
-    /// As a number, to be found again by.
+    /// Returns it as a number, for example as the user data of a kernel request.
     pub fn number(self) -> usize {
         self.0
     }
 }
 
 impl InFlight {
+    /// Creates the handle of a submitted operation.
+    ///
     /// # Safety
-    /// Rules 3 and 4 of the operation.
+    /// The operation is submitted and has no other `InFlight` (rule 3 of `IoOperation`), and its owner keeps
+    /// rule 4.
     pub(super) unsafe fn new(operation: NonNull<IoOperation>) -> Self {
         Self { operation }
     }
 
-    /// Which operation it is.
+    /// Returns the identity of the operation.
     #[inline]
     pub fn id(&self) -> OperationId {
         OperationId::of(self.operation)
     }
 
-    /// What is asked for.
+    /// Returns the request.
     #[inline]
     pub fn request(&self) -> &Request {
-        // SAFETY: rule 1: it is ours.
+        // SAFETY: rule 1 of `IoOperation`: the request belongs to the holder of the `InFlight`, which is
+        // `self`.
         let request = unsafe { self.operation.as_ref().request.with(|request| &*request) };
-        request.as_ref().expect("what is submitted has a request")
+        request.as_ref().expect("a submitted operation has a request")
     }
 
-    /// What is asked for, with its buffers: they are the driver's until the operation is finished, and cannot be kept longer.
+    /// Returns the request with its buffers. They belong to the driver until the operation is finished; the
+    /// borrow cannot outlive that.
     ///
     /// ```compile_fail,E0505
     /// use convoke::driver::{InFlight, RequestMut};
@@ -89,45 +96,50 @@ impl InFlight {
     /// ```
     #[inline]
     pub fn request_mut(&mut self) -> RequestMut<'_> {
-        // SAFETY: rule 1: it is ours.
+        // SAFETY: rule 1 of `IoOperation`: the request belongs to the holder of the `InFlight`, which is
+        // borrowed mutably.
         let request = unsafe { self.operation.as_ref().request.with_mut(|request| &mut *request) };
-        request.as_mut().expect("what is submitted has a request").as_mut()
+        request.as_mut().expect("a submitted operation has a request").as_mut()
     }
 
-    /// It is finished, with this result. From now on its buffers belong to whoever submitted it. Done under the lock that
-    /// [`cancel`](super::Source::cancel) takes, if there is one; what is returned is dropped without it.
+    /// Finishes the operation with this result. From now on its buffers belong to its owner. Call it under
+    /// the lock that [`cancel`](super::Source::cancel) takes, if there is one, and drop the returned value
+    /// without that lock.
     pub fn finish(self, result: io::Result<usize>) -> Finished {
         let operation = ManuallyDrop::new(self).operation;
-        // SAFETY: rule 1: it is ours until `finish`, and rule 4: it is there until it was called.
+        // SAFETY: rule 1 of `IoOperation`: the cells belong to `self` until `life.finish`. Rule 4: the
+        // operation is alive until then, and nothing of it is touched afterwards.
         unsafe {
             let this = operation.as_ref();
             this.request.with_mut(|request| *request = None);
-            this.result.with_mut(|place| *place = Some(result));
+            this.result.with_mut(|slot| *slot = Some(result));
             let call = this.call.with(|call| *call);
             this.life.finish();
-            Finished(call.map_or(Tell::Nobody, |call| Tell::Call(operation, call)))
+            Finished(call.map_or(Tell::None, |call| Tell::Call(operation, call)))
         }
     }
 
-    /// Nothing of it has happened, and its owner has it again.
-    pub(super) fn let_go(self) {
+    /// Releases the operation to its owner: nothing of it has happened.
+    pub(super) fn release(self) {
         let operation = ManuallyDrop::new(self).operation;
-        // SAFETY: as in `finish`.
+        // SAFETY: rule 1 of `IoOperation`: the cells belong to `self` until `life.release`. Rule 4: the
+        // operation is alive until then, and nothing of it is touched afterwards.
         unsafe {
             let this = operation.as_ref();
             this.request.with_mut(|request| *request = None);
-            this.life.let_go();
+            this.life.release();
         }
     }
 
-    /// Gives up the obligation for its address, to be put into a list.
+    /// Turns the handle into the operation's address, to be put into a list. The list takes over the
+    /// obligation.
     pub(super) fn into_raw(self) -> NonNull<IoOperation> {
         ManuallyDrop::new(self).operation
     }
 }
 
 impl Finished {
-    /// Somebody waits until an attempt may succeed, and it may: for drivers, which tell all at once.
+    /// Creates a notification for a watcher, so that a driver can deliver all its notifications together.
     #[inline]
     pub fn waking(waker: Waker) -> Self {
         Self(Tell::Waker(waker))
@@ -137,19 +149,20 @@ impl Finished {
 impl Drop for InFlight {
     fn drop(&mut self) {
         let lost = io::Error::other("the driver has dropped this operation");
-        // SAFETY: the obligation is given up here.
+        // SAFETY: `self` is the only `InFlight` (rule 3 of `IoOperation`), and it is not used after this.
         drop(unsafe { Self::new(self.operation) }.finish(Err(lost)));
     }
 }
 
 impl Drop for Finished {
     fn drop(&mut self) {
-        match core::mem::replace(&mut self.0, Tell::Nobody) {
-            Tell::Nobody => {}
-            // It may be anybody's waker, and others wait to be told.
+        match core::mem::replace(&mut self.0, Tell::None) {
+            Tell::None => {}
+            // The waker may be foreign code. If it panics the other notifications are still delivered.
             Tell::Waker(waker) => drop(Panic::catch(|| waker.wake())),
-            // SAFETY: whoever submitted it promised that it is there until the call, which comes once. A waker is the last that
-            // such a call touches, and it may be anybody's too.
+            // SAFETY: `IoOperation::submit`'s caller promised that the operation is alive until this call,
+            // and there is one call: `finish` consumed the only `InFlight`. A foreign waker that panics is
+            // the last thing that such a call touches.
             Tell::Call(operation, call) => drop(Panic::catch(|| unsafe { call(operation) })),
         }
     }

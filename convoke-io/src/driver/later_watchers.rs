@@ -1,76 +1,77 @@
-//! Those who wait for a direction of a source where somebody else waits already. Mostly there are none; there may be many.
+//! `LaterWatchers`: the second and further watchers of one direction of a source. Mostly there are none;
+//! there may be many.
 
 use core::task::Waker;
 
 use convoke_core::raw::visit_step;
 
-/// Wakers by their numbers, which are even, count up, and are never used again.
+/// Wakers by number. Numbers are even, increase, and are never reused.
 ///
-/// They lie in one piece of memory in the order of their numbers, so one is found by halving. Who leaves from the middle leaves a
-/// gap; when most places are gaps they are closed, so a departure takes no longer than an arrival, on average. The last place is
-/// never a gap.
+/// The wakers lie in one vector, sorted by number, so that a binary search finds one. Removing one from the
+/// middle leaves a gap. When most slots are gaps the vector is compacted, so removal costs as much as
+/// insertion on average. The last slot is never a gap.
 #[derive(Default)]
 pub(super) struct LaterWatchers {
-    places: Vec<(u64, Option<Waker>)>,
+    slots: Vec<(u64, Option<Waker>)>,
     gaps: usize,
     last_number: u64,
 }
 
-/// So many gaps are left alone, however few wait.
-const GAPS: usize = 16;
+/// The number of gaps that never cause compaction, however few wakers wait.
+const GAPS_IGNORED: usize = 16;
 
 impl LaterWatchers {
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
-        self.places.is_empty()
+        self.slots.is_empty()
     }
 
     /// Adds a waker, and returns its number.
     pub(super) fn push(&mut self, waker: Waker) -> u64 {
         self.last_number += 2;
-        self.places.push((self.last_number, Some(waker)));
+        self.slots.push((self.last_number, Some(waker)));
         self.last_number
     }
 
-    /// The waker with this number, if it is there.
-    pub(super) fn place(&mut self, number: u64) -> Option<&mut Waker> {
+    /// Returns the waker with this number, if it waits.
+    pub(super) fn get_mut(&mut self, number: u64) -> Option<&mut Waker> {
         let found = self.find(number)?;
-        self.places[found].1.as_mut()
+        self.slots[found].1.as_mut()
     }
 
-    /// Removes the waker with this number, if it is there.
+    /// Removes the waker with this number, if it waits.
     pub(super) fn remove(&mut self, number: u64) -> Option<Waker> {
         let found = self.find(number)?;
-        let waker = self.places[found].1.take()?;
+        let waker = self.slots[found].1.take()?;
         self.gaps += 1;
-        self.tidy();
+        self.compact();
         Some(waker)
     }
 
-    /// Takes the last one.
+    /// Takes the last waker.
     pub(super) fn take(&mut self) -> Option<Waker> {
-        let (_, waker) = self.places.pop()?;
-        self.tidy();
+        let (_, waker) = self.slots.pop()?;
+        self.compact();
         waker
     }
 
     fn find(&self, number: u64) -> Option<usize> {
-        let found = self.places.binary_search_by(|(other, _)| {
+        let found = self.slots.binary_search_by(|(other, _)| {
             visit_step();
             other.cmp(&number)
         });
         found.ok()
     }
 
-    /// Removes the gaps at the end, and all of them if they are most of it.
-    fn tidy(&mut self) {
-        while self.places.pop_if(|(_, waker)| waker.is_none()).is_some() {
+    /// Removes the gaps at the end, and all gaps if they are the majority.
+    fn compact(&mut self) {
+        while self.slots.pop_if(|(_, waker)| waker.is_none()).is_some() {
             visit_step();
             self.gaps -= 1;
         }
-        if self.gaps > GAPS.max(self.places.len() / 2) {
+        if self.gaps > GAPS_IGNORED.max(self.slots.len() / 2) {
             self.gaps = 0;
-            self.places.retain(|(_, waker)| {
+            self.slots.retain(|(_, waker)| {
                 visit_step();
                 waker.is_some()
             });
@@ -85,13 +86,13 @@ mod tests {
     use convoke_core::raw::count_steps;
 
     #[test]
-    fn many_who_leave_in_any_order_take_a_few_steps_each() {
+    fn removing_many_in_any_order_takes_a_few_steps_each() {
         const MANY: usize = if cfg!(miri) { 200 } else { 40_000 };
         let most = MANY * (4 + MANY.ilog2() as usize);
         let orders: [fn(&mut Vec<Ticket>); 3] = [
             |_| {},
             |tickets| tickets.reverse(),
-            // The one after the next one, round and round: each is somewhere in the middle.
+            // Every second one, then the rest: each is somewhere in the middle.
             |tickets| {
                 let (evens, odds): (Vec<_>, Vec<_>) = tickets.chunks(2).map(|two| (two[0], two[1])).unzip();
                 *tickets = odds.into_iter().chain(evens).collect();
@@ -108,12 +109,12 @@ mod tests {
                 }
             });
             assert!(watchers.is_empty());
-            assert!(taken <= most, "{taken} steps for {MANY} who leave");
+            assert!(taken <= most, "{taken} steps to remove {MANY}");
         }
     }
 
     #[test]
-    fn many_who_are_polled_again_take_a_few_steps_each() {
+    fn polling_many_again_takes_a_few_steps_each() {
         const MANY: usize = if cfg!(miri) { 200 } else { 40_000 };
         let mut watchers = Watchers::new();
         let mut tickets = vec![Ticket::NONE; MANY];
@@ -123,20 +124,20 @@ mod tests {
                     *ticket = watchers.watch(*ticket, Waker::noop().clone()).ticket;
                 }
             });
-            assert!(taken <= MANY * (2 + MANY.ilog2() as usize), "{taken} steps for {MANY} who wait again");
+            assert!(taken <= MANY * (2 + MANY.ilog2() as usize), "{taken} steps for {MANY} that wait again");
         }
     }
 
     #[test]
-    fn who_left_is_not_found_and_the_others_are_in_their_order() {
+    fn removed_wakers_are_not_found_and_the_others_are() {
         let mut watchers = LaterWatchers::default();
         let numbers: Vec<u64> = (0..100).map(|_| watchers.push(Waker::noop().clone())).collect();
         for number in numbers.iter().filter(|number| **number % 6 != 0) {
             assert!(watchers.remove(*number).is_some() && watchers.remove(*number).is_none());
-            assert!(watchers.place(*number).is_none());
+            assert!(watchers.get_mut(*number).is_none());
         }
         let left: Vec<u64> = numbers.iter().copied().filter(|number| number % 6 == 0).collect();
-        assert!(left.iter().all(|number| watchers.place(*number).is_some()));
+        assert!(left.iter().all(|number| watchers.get_mut(*number).is_some()));
         let taken = core::iter::from_fn(|| watchers.take()).count();
         assert_eq!((taken, watchers.is_empty(), watchers.gaps), (left.len(), true, 0));
     }

@@ -1,44 +1,45 @@
-//! A lease: bytes that were read into a buffer which somebody else owns, and goes back when they have been looked at. A
-//! connection that waits holds none.
+//! Leases: reads into a buffer of the driver, so that a connection that waits owns no buffer. The buffer
+//! returns to a cache when the lease is dropped.
 
 use core::cell::RefCell;
 use core::fmt;
 use core::ops::{Deref, DerefMut};
 
-/// How large the buffer of a lease is.
+/// The size of a lease's buffer in bytes.
 pub const LEASE_BYTES: usize = 16 * 1024;
 
-/// How many buffers a thread keeps for leases to come.
+/// The maximum number of free buffers that each thread caches.
 pub const LEASES_KEPT: usize = 64;
 
 thread_local! {
-    static KEPT: RefCell<Vec<Box<[u8]>>> = const { RefCell::new(Vec::new()) };
+    static CACHE: RefCell<Vec<Box<[u8]>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Bytes that were read, in a buffer that is lent. Dropping it gives the buffer back, to whichever thread that is.
+/// Bytes that were read into a borrowed buffer. Dropping the lease returns the buffer to the cache of the
+/// current thread.
 pub struct Lease {
-    /// Taken when it is dropped.
+    /// `None` only while it is dropped.
     buffer: Option<Box<[u8]>>,
     filled: usize,
 }
 
 impl Lease {
-    /// A buffer with nothing in it yet, for drivers.
+    /// Takes an empty buffer, from the thread's cache if it has one. For drivers.
     pub fn take() -> Self {
-        let kept = KEPT.try_with(|kept| kept.borrow_mut().pop()).ok().flatten();
-        let buffer = kept.unwrap_or_else(|| vec![0; LEASE_BYTES].into_boxed_slice());
+        let cached = CACHE.try_with(|cache| cache.borrow_mut().pop()).ok().flatten();
+        let buffer = cached.unwrap_or_else(|| vec![0; LEASE_BYTES].into_boxed_slice());
         Self { buffer: Some(buffer), filled: 0 }
     }
 
-    /// All of the buffer, to read into.
+    /// Returns the whole buffer, to read into.
     pub fn room(&mut self) -> &mut [u8] {
         self.buffer.as_deref_mut().unwrap_or_default()
     }
 
-    /// So much of it was read.
+    /// Sets the number of bytes that were read.
     ///
     /// # Panics
-    /// If the buffer is not that large.
+    /// If `filled` is more than [`LEASE_BYTES`].
     #[track_caller]
     pub fn fill(&mut self, filled: usize) {
         assert!(filled <= LEASE_BYTES, "{filled} bytes do not fit into a lease");
@@ -69,11 +70,11 @@ impl AsRef<[u8]> for Lease {
 impl Drop for Lease {
     fn drop(&mut self) {
         let Some(buffer) = self.buffer.take() else { return };
-        // While the thread ends there is no place to keep it.
-        _ = KEPT.try_with(|kept| {
-            let mut kept = kept.borrow_mut();
-            if kept.len() < LEASES_KEPT {
-                kept.push(buffer);
+        // While the thread ends its cache is gone, and the buffer is freed.
+        _ = CACHE.try_with(|cache| {
+            let mut cache = cache.borrow_mut();
+            if cache.len() < LEASES_KEPT {
+                cache.push(buffer);
             }
         });
     }

@@ -1,25 +1,28 @@
-//! The life of an I/O operation: one word, three stages, and who may move it on.
+//! The life cycle of an I/O operation: one atomic byte with three stages. No unsafe code; the rules that
+//! depend on it are in `operation.rs`.
 //!
 //! ```text
 //!          submit                finish
 //!   Idle ─────────► Submitted ─────────► Finished
-//!    ▲                  │ let go            │ take
+//!    ▲                  │ release           │ take
 //!    └──────────────────┴───────────────────┘
 //! ```
 //!
-//! Its owner (a future, an operation state) submits and takes; whoever holds its `InFlight` finishes it or lets it go.
+//! The owner (a future or an operation state) calls `submit` and `take`. The holder of the `InFlight` calls
+//! `finish` or `release`.
 
 use convoke_core::raw::sync::atomic::{AtomicU8, Ordering};
 
-/// Where an operation is in its life.
+/// A stage in the life of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum LifeStage {
-    /// Its owner's alone.
+    /// Not submitted. The operation belongs to its owner.
     Idle = 0,
-    /// The driver's: request, buffers and links are touched by whoever holds the [`InFlight`](super::InFlight), by nobody else.
+    /// Submitted. Request, buffers and link belong to the holder of the [`InFlight`](super::InFlight), and to
+    /// it only.
     Submitted = 1,
-    /// Its owner's again, with a result in it.
+    /// Finished. The operation belongs to its owner again and holds a result.
     Finished = 2,
 }
 
@@ -30,7 +33,8 @@ impl Life {
         Self(AtomicU8::new(LifeStage::Idle as u8))
     }
 
-    /// Acquire: who sees that it is finished, or let go, sees all that was done to it.
+    /// Returns the stage. Acquire: a thread that sees `Finished`, or `Idle` after a release, sees all writes
+    /// to the operation.
     #[inline]
     pub(super) fn stage(&self) -> LifeStage {
         match self.0.load(Ordering::Acquire) {
@@ -40,28 +44,28 @@ impl Life {
         }
     }
 
-    /// By the owner, of what is idle.
+    /// Idle to Submitted. Called by the owner.
     #[inline]
     pub(super) fn submit(&self) {
         debug_assert_eq!(self.stage(), LifeStage::Idle);
         self.0.store(LifeStage::Submitted as u8, Ordering::Release);
     }
 
-    /// By whoever holds the `InFlight`, who gives it up.
+    /// Submitted to Finished. Called by the holder of the `InFlight`, which gives it up.
     #[inline]
     pub(super) fn finish(&self) {
         debug_assert_eq!(self.stage(), LifeStage::Submitted);
         self.0.store(LifeStage::Finished as u8, Ordering::Release);
     }
 
-    /// By whoever holds the `InFlight`, who gives it up: nothing has happened.
+    /// Submitted to Idle: nothing has happened. Called by the holder of the `InFlight`, which gives it up.
     #[inline]
-    pub(super) fn let_go(&self) {
+    pub(super) fn release(&self) {
         debug_assert_eq!(self.stage(), LifeStage::Submitted);
         self.0.store(LifeStage::Idle as u8, Ordering::Release);
     }
 
-    /// By the owner, of what is finished.
+    /// Finished to Idle. Called by the owner.
     #[inline]
     pub(super) fn take(&self) {
         debug_assert_eq!(self.stage(), LifeStage::Finished);

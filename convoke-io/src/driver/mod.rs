@@ -1,13 +1,67 @@
-//! The driver contract: what stands between sockets and a kernel, real or simulated. It is small and safe to implement;
-//! `ARCHITECTURE.md` tells how ("How to write a driver"), and a suite behind the feature `testing` checks it.
+//! The driver contract: the interface between sockets and a kernel, real or simulated. It takes no unsafe
+//! code to implement.
 //!
-//! A [`Driver`] makes [`Source`]s and waits; a source takes operations. What an operation needs belongs to the driver
-//! from [`Source::submit`] until [`InFlight::finish`]: its buffers too. That is the native shape of a kernel that
-//! completes operations. A kernel that says when a source is ready fits under it: its driver keeps the operation, and acts
-//! when it is told.
+//! # The protocol
+//! A [`Driver`] creates [`Source`]s (sockets) and waits for events. A source is used in two ways:
 //!
-//! What is borrowed cannot be given to a kernel. So a source also tries what it is asked to try, then and there, and says when to
-//! try again: [`Source::watch`].
+//! - **Attempts** (readiness). A `try_*` call borrows its buffer, does what can be done now, and returns.
+//!   After [`WouldBlock`](io::ErrorKind::WouldBlock) the caller registers a waker with [`Source::watch`] and
+//!   gets a [`Ticket`]. The driver wakes it once. [`Source::unwatch`] withdraws it at any time.
+//! - **Operations** (completion). [`Source::submit`] hands an [`InFlight`] to the driver. From then on the
+//!   request and its buffers belong to the driver, until exactly one of these happens: [`InFlight::finish`],
+//!   [`Submitted::Done`], or [`Source::cancel`] returns the operation. The owner of the operation keeps its
+//!   memory in place until then.
+//!
+//! Which calls are made when, and on which thread:
+//!
+//! | call | thread | rule |
+//! | --- | --- | --- |
+//! | [`Driver::wait`] | the context's only | one at a time; a task that it wakes may call it again |
+//! | [`Driver::wake`] | any | ends the current `wait` or, if there is none, the next one |
+//! | [`Driver::in_flight`] | any | before each sleep; includes watchers |
+//! | [`Driver::listen`] and the other constructors | any | never block |
+//! | `try_*`, `submit`, `watch`, `unwatch`, `cancel` | any | several threads at once on one source; never block |
+//! | [`InFlight::finish`] | any | once, under the lock that `cancel` takes |
+//! | dropping a [`Finished`] | any | with no lock held: it runs code of the program |
+//! | [`Driver::shut_down`] | any | may be called twice; sources may outlive it |
+//!
+//! # How to write a driver
+//! `convoke-sim` is the shortest driver to read; `convoke-poll` is one for a kernel that reports readiness.
+//! Both use the same file names for the same parts.
+//!
+//! 1. **Create sources.** No constructor blocks. A source closes when its last reference is dropped; an
+//!    operation in flight holds one.
+//! 2. **Try.** Each `try_*` call is done with its buffer when it returns. If the driver knows that a call
+//!    would block, it needs no system call to say so. It may conclude that from a short read only if the
+//!    kernel reports a hang-up as an event of its own; otherwise the end of the stream is lost.
+//! 3. **Register watchers.** `watch` tests readiness again under the lock of the direction, and only then
+//!    stores the waker; otherwise an event between the two is missed. [`Watchers`] is such a list. `watch`
+//!    returns `None` for "try again now".
+//! 4. **Park operations.** A readiness driver tries the operation and, if it would block, keeps it in a
+//!    [`Parked`] list, which is linked through the operations themselves. A completion driver passes the
+//!    buffer to its kernel.
+//! 5. **Cancel.** `cancel` returns an operation that has not begun. One that has begun finishes soon, with
+//!    the bytes that were transferred: none may be lost.
+//! 6. **Notify without a lock.** Collect each [`Finished`], release every lock, then drop them. Move the
+//!    collection out of the driver first: a notified task may call `wait` again. Only
+//!    [`Watchers::wake_first_at_home`] is allowed under a lock, since it merely queues a task of this thread.
+//! 7. **Count.** [`Driver::in_flight`] keeps a context running. If another thread removes the last operation
+//!    or watcher, end the current `wait`, so that the context counts again.
+//! 8. **Shut down.** Finish every operation with the error [`shut_down`], wake every watcher, and let every
+//!    later call fail, `try_*` too: an attempt that reports `WouldBlock` for ever is retried for ever.
+//! 9. **Test.** Run the suite `testing::driver_contract`, model the races with loom, and count allocations:
+//!    `wait` allocates nothing once it is warm.
+//!
+//! # What io_uring and files will need
+//! - **io_uring** takes [`ReadBuffer::as_raw`] and [`WriteBuffer::as_raw`], and [`OperationId::number`] as
+//!   user data. An operation that the kernel has is never returned by `cancel`: it finishes with its result,
+//!   or with an error once the kernel confirms the cancellation. `shut_down` finishes an operation only after
+//!   the kernel has released its buffer. A ring with a single issuer queues what other threads submit and
+//!   wakes the context's thread. `watch` becomes a poll request.
+//! - **Files** are always ready, so they have operations but no attempts, and `watch` is never called for
+//!   them. They need requests with an offset (read at, write at, sync), for which [`Request`] is
+//!   non-exhaustive, and a constructor in [`Driver`]. A readiness driver runs these on blocking threads: an
+//!   [`InFlight`] is `Send`, and `cancel` does not return one that has begun.
 
 mod address;
 mod in_flight;
@@ -28,7 +82,7 @@ pub use lease::{LEASE_BYTES, LEASES_KEPT, Lease};
 pub(crate) use operation::IoOperation;
 pub use options::{ListenOptions, SocketOption};
 pub use parked::Parked;
-pub use request::{Interest, Request, RequestMut, Room, Words};
+pub use request::{Interest, ReadBuffer, Request, RequestMut, WriteBuffer};
 pub use source::{Accepted, Source, Submitted};
 pub use standard::StandardSocket;
 pub use watchers::{Ticket, Watched, Watchers};
@@ -40,110 +94,116 @@ use std::time::Instant;
 
 use crate::signal_hub::SignalHub;
 
-/// A kernel, as an I/O context sees it. One thread, the context's, calls [`wait`](Driver::wait); all else may be called from
-/// any thread.
+/// A kernel, as an I/O context uses it. Only the context's thread calls [`wait`](Driver::wait); every other
+/// method may be called from any thread.
 pub trait Driver: Send + Sync + 'static {
-    /// What the clock of the context says.
+    /// Returns the current time of the context's clock.
     fn now(&self) -> Instant {
         Instant::now()
     }
 
-    /// A source that listens for streams at this address. Does not block.
+    /// Creates a source that listens for streams at this address. Does not block.
     ///
     /// # Errors
-    /// What the kernel says: the address is in use, there are no descriptors left, …
+    /// Returns the error of the kernel: the address is in use, there are no descriptors left, …
     fn listen(&self, at: &Address, options: &ListenOptions) -> io::Result<Arc<dyn Source>>;
 
-    /// A stream that can be connected to addresses of this kind, by [`Request::Connect`]. Does not block.
+    /// Creates a stream that [`Request::Connect`] can connect to addresses of this kind. Does not block.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// Returns the error of the kernel.
     fn stream(&self, like: &Address) -> io::Result<Arc<dyn Source>>;
 
-    /// A source for datagrams at this address. Does not block.
+    /// Creates a source for datagrams at this address. Does not block.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// Returns the error of the kernel.
     fn datagrams(&self, at: &Address, options: &ListenOptions) -> io::Result<Arc<dyn Source>>;
 
-    /// Two streams that are connected with each other.
+    /// Creates two streams that are connected to each other.
     ///
     /// # Errors
-    /// What the kernel says; drivers without such pairs say [`Unsupported`](io::ErrorKind::Unsupported).
+    /// Returns the error of the kernel, or [`Unsupported`](io::ErrorKind::Unsupported) if the driver has no
+    /// such pairs.
     fn pair(&self) -> io::Result<(Arc<dyn Source>, Arc<dyn Source>)> {
         Err(unsupported("pairs of streams"))
     }
 
-    /// A source out of a socket of the standard library. It is made non-blocking.
+    /// Turns a socket of the standard library into a source, and makes it non-blocking.
     ///
     /// # Errors
-    /// What the kernel says; drivers without descriptors say [`Unsupported`](io::ErrorKind::Unsupported).
+    /// Returns the error of the kernel, or [`Unsupported`](io::ErrorKind::Unsupported) if the driver has no
+    /// descriptors.
     fn adopt(&self, socket: StandardSocket) -> io::Result<Arc<dyn Source>> {
         let _ = socket;
         Err(unsupported("sockets of the standard library"))
     }
 
-    /// The addresses of a host, for drivers that know hosts by name. Others say `None`, and the system is asked.
+    /// Resolves a host name, for drivers that have hosts of their own. `None` means: ask the system.
     fn lookup(&self, host: &str) -> Option<io::Result<Vec<IpAddr>>> {
         let _ = host;
         None
     }
 
-    /// The signals of the programs that run here, for drivers that have their own: those of a simulated host. Others say
-    /// `None`, and those of the process are heard.
+    /// Returns the signal hub of the program that runs on this driver, if the driver has signals of its own:
+    /// a simulated host has. `None` means: use the signals of the process.
     fn signals(&self) -> Option<Arc<SignalHub>> {
         None
     }
 
-    /// Waits until something was finished, until the clock says `until`, or until [`wake`](Driver::wake) is called; `None` is
-    /// for ever, a time that has passed does not wait. Finishes what can be finished, and tells those who wait, without a lock
-    /// held. May return for no reason.
+    /// Waits until an operation or a watcher is notified, until the clock reaches `until`, or until
+    /// [`wake`](Driver::wake). `None` waits without a limit; a time in the past does not wait. Finishes what
+    /// can be finished and notifies the waiters with no lock held. May return for no reason.
     ///
     /// # Errors
-    /// If the kernel cannot be waited for at all. The context does not go on then.
+    /// Fails if the kernel cannot be waited for at all. The context ends the process then.
     fn wait(&self, until: Option<Instant>) -> io::Result<()>;
 
-    /// Ends the [`wait`](Driver::wait) that is going on or, if there is none, the next one.
+    /// Ends the current [`wait`](Driver::wait) or, if there is none, the next one.
     fn wake(&self);
 
-    /// How many operations are in flight, and how many wait until an attempt may succeed: what the context counts as work. If there
-    /// are some, and the last of them goes by what another thread does, the [`wait`](Driver::wait) that is going on ends, or the next
-    /// one: whoever has asked asks again.
+    /// Counts the operations in flight and the registered watchers: the context runs while there are any. If
+    /// another thread removes the last one, the current [`wait`](Driver::wait) or the next one ends, so that
+    /// the context counts again.
     fn in_flight(&self) -> usize;
 
-    /// Finishes all that is in flight with an error, and all that is submitted from now on. Its sources stay, and fail.
+    /// Finishes all operations with an error, and all that are submitted later. The sources stay, and their
+    /// calls fail.
     fn shut_down(&self);
 
-    /// The descriptor that is readable when [`wait`](Driver::wait) would not wait, for guests in a foreign loop.
+    /// Returns a descriptor that is readable when [`wait`](Driver::wait) would return at once. Used by
+    /// [`IoContext::poll`](crate::IoContext::poll) inside a foreign event loop.
     #[cfg(unix)]
     fn descriptor(&self) -> Option<std::os::fd::BorrowedFd<'_>> {
         None
     }
 
-    /// Whether the clock jumps to the time that [`wait`](Driver::wait) is given, as virtual time does: then that is the exact time
-    /// of the next timer, and not one that several share.
+    /// Returns true if the clock jumps to the time that is passed to [`wait`](Driver::wait), as virtual time
+    /// does. The context then passes the exact time of the next timer, not a rounded one.
     fn jumps(&self) -> bool {
         false
     }
 
-    /// How many pieces of work the context runs between two waits at the most.
+    /// Returns the maximum number of work items that the context runs between two waits.
     fn look_each(&self) -> u32 {
         convoke_exec::raw::LOOK_EACH
     }
 
-    /// Which of so many queued pieces of work is run next; asked as [`look_each`](Driver::look_each) says.
+    /// Chooses which of `queued` work items runs next. Called once per [`look_each`](Driver::look_each) items, if
+    /// two or more are queued.
     fn choose(&self, queued: usize) -> usize {
         let _ = queued;
         0
     }
 }
 
-/// The error of what a driver does not do.
+/// Creates the error for a call that a driver does not support.
 pub fn unsupported(what: &str) -> io::Error {
     io::Error::new(io::ErrorKind::Unsupported, format!("this driver has no {what}"))
 }
 
-/// The error of what is in flight when its driver shuts down, or submitted afterwards.
+/// Creates the error for operations that are in flight when their driver shuts down, or are submitted
+/// afterwards.
 pub fn shut_down() -> io::Error {
     io::Error::new(io::ErrorKind::NotConnected, "the I/O context has shut down")
 }

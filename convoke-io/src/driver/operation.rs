@@ -1,11 +1,5 @@
-//! An I/O operation in memory: what its owner and its driver share, pinned in whatever waits for it.
-//!
-//! 1. `request`, `result` and `call` are the owner's while the operation is idle or finished, and belong to whoever holds its
-//!    `InFlight` while it is submitted. `life.rs` says when that changes; its stores release, its loads acquire.
-//! 2. `next` belongs to whoever holds the `InFlight`: a list of parked operations keeps it there.
-//! 3. There is one `InFlight` for a submitted operation, and none for any other.
-//! 4. An operation that is submitted stays where it is. Its owner sees to that: he is pinned, and does not go before it was
-//!    finished or let go.
+//! The memory of an I/O operation, shared by its owner and its driver. It is pinned inside its owner (a
+//! transfer).
 
 #![allow(unsafe_code)]
 
@@ -20,27 +14,35 @@ use convoke_core::raw::sync::UnsafeCell;
 use super::life::{Life, LifeStage};
 use super::{InFlight, OperationId, Request, Source, Submitted};
 
-/// See the head of this file.
+/// An I/O operation in memory.
+///
+/// 1. `request`, `result` and `call` belong to the owner while the operation is idle or finished, and to the
+///    holder of its `InFlight` while it is submitted. `life` says which, and `life.rs` has the transitions:
+///    stores release, loads acquire.
+/// 2. `next` belongs to the holder of the `InFlight`; a `Parked` list holds the `InFlight`s of its members.
+/// 3. A submitted operation has exactly one `InFlight`; an operation in any other stage has none.
+/// 4. A submitted operation does not move and is not dropped: its owner is pinned and stays until the
+///    operation is finished or released.
 pub(crate) struct IoOperation {
     pub(super) request: UnsafeCell<Option<Request>>,
     pub(super) result: UnsafeCell<Option<io::Result<usize>>>,
-    /// Plain, as pointers lead to it.
+    /// A raw pointer, not an `InFlight`: other list members point to this operation too.
     pub(super) next: UnsafeCell<*mut IoOperation>,
     pub(super) call: UnsafeCell<Option<Call>>,
     pub(super) life: Life,
     _pinned: PhantomPinned,
 }
 
-/// What is called when an operation is finished, with its address.
+/// The function that is called with the address of a finished operation.
 pub(super) type Call = unsafe fn(NonNull<IoOperation>);
 
-// SAFETY: rules 1 and 2: each cell has one user at a time, and what is in them is `Send`.
+// SAFETY: rules 1 and 2: each cell has one user at a time, and the contents are `Send`.
 unsafe impl Send for IoOperation {}
-// SAFETY: as above.
+// SAFETY: rules 1 and 2: a shared reference gives access to a cell only to its one user.
 unsafe impl Sync for IoOperation {}
 
 impl IoOperation {
-    /// One that is not submitted.
+    /// Creates an idle operation.
     pub(crate) fn new() -> Self {
         Self {
             request: UnsafeCell::new(None),
@@ -52,16 +54,19 @@ impl IoOperation {
         }
     }
 
-    /// Where it is in its life.
+    /// Returns its stage.
     #[inline]
     pub(super) fn stage(&self) -> LifeStage {
         self.life.stage()
     }
 
-    /// Submits a request, of whose end `call` is told: it is given the address that is given here.
+    /// Submits a request. Returns the result if the source finishes it at once. Otherwise `call` is called
+    /// once it is finished, with the address `this`.
     ///
     /// # Safety
-    /// Rule 4, and the buffers of the request stay where they are as long; until `call` was called, if this says nothing.
+    /// The operation is idle and its owner keeps rule 4. The buffers of the request stay in place as long as
+    /// the operation is submitted. If this returns `None`, all of that holds until `call` was called or
+    /// `take_back` returned true.
     pub(crate) unsafe fn submit(
         this: NonNull<Self>,
         source: &dyn Source,
@@ -69,63 +74,66 @@ impl IoOperation {
         call: Call,
     ) -> Option<io::Result<usize>> {
         let id = OperationId::of(this);
-        // SAFETY: rule 1: it is idle, and ours.
+        // SAFETY: rule 1: the operation is idle, as the caller promises, so its cells are the owner's. Rule
+        // 3: this is the only `InFlight`. Rule 4: the caller promises it.
         let in_flight = unsafe {
-            this.as_ref().request.with_mut(|place| *place = Some(request));
-            this.as_ref().call.with_mut(|place| *place = Some(call));
+            this.as_ref().request.with_mut(|slot| *slot = Some(request));
+            this.as_ref().call.with_mut(|slot| *slot = Some(call));
             this.as_ref().life.submit();
             InFlight::new(this)
         };
         match Panic::catch(|| source.submit(in_flight)) {
             Ok(Submitted::Kept) => None,
             Ok(Submitted::Done(in_flight, result)) if in_flight.id() == id => {
-                in_flight.let_go();
+                in_flight.release();
                 Some(result)
             }
-            // The driver has mixed up two. The other one ends here, with an error; ours is still the driver's, and so is its
-            // buffer, whatever it says.
+            // The driver returned another operation. That one ends here with an error. Ours is still in the
+            // driver, and so is its buffer.
             Ok(Submitted::Done(..)) => None,
-            // It was dropped by the panic, and so is finished with an error; or the driver has put it somewhere before. What the
-            // driver threw has been reported by the panic hook.
+            // The unwinding dropped the operation, which finished it with an error; or the driver had stored
+            // it before. The panic hook has reported the panic.
             Err(_) => None,
         }
     }
 
-    /// Makes one that nobody is told of: for tests of lists.
+    /// Submits a request whose end is not reported, for tests of lists.
     ///
     /// # Safety
-    /// As [`submit`](Self::submit).
+    /// The operation is idle, and its owner keeps rule 4 until the result is finished.
     #[cfg(all(test, not(feature = "loom")))]
     pub(super) unsafe fn begin(&self, request: Request) -> InFlight {
-        // SAFETY: rule 1: it is idle, as the caller says.
+        // SAFETY: rule 1: the operation is idle, as the caller promises, so its cells are the owner's. Rule
+        // 3: this is the only `InFlight`. Rule 4: the caller promises it.
         unsafe {
-            self.request.with_mut(|place| *place = Some(request));
+            self.request.with_mut(|slot| *slot = Some(request));
             self.life.submit();
             InFlight::new(NonNull::from(self))
         }
     }
 
-    /// The result, if it is finished. It is idle then.
+    /// Takes the result if the operation is finished; it is idle afterwards.
     #[inline]
     pub(crate) fn take_result(&self) -> Option<io::Result<usize>> {
         (self.stage() == LifeStage::Finished).then(|| {
             self.life.take();
-            // SAFETY: rule 1: it was finished, and is ours.
+            // SAFETY: rule 1: the stage was `Finished`, so the cell belongs to the owner.
             let result = self.result.with_mut(|result| unsafe { (*result).take() });
-            result.expect("what is finished has a result")
+            result.expect("a finished operation has a result")
         })
     }
 
-    /// Takes it back from the source that it was submitted to. Says whether nothing of it has happened: it is idle then. If
-    /// not, it is finished, or will be. Whoever calls this sees to it that it does not go meanwhile, also if it is finished.
+    /// Cancels the operation at the source that it was submitted to. Returns true if nothing of it has
+    /// happened: it is idle then. Otherwise it is finished, or will be. The caller keeps the operation and
+    /// the source alive during the call, even if the operation is finished meanwhile.
     pub(crate) fn take_back(&self, source: &dyn Source) -> bool {
         let id = OperationId::of(NonNull::from(self));
         match source.cancel(id) {
             Some(in_flight) if in_flight.id() == id => {
-                in_flight.let_go();
+                in_flight.release();
                 true
             }
-            // Another one, if any: that ends here, with an error.
+            // If the driver returned another operation, that one ends here with an error.
             _ => false,
         }
     }
@@ -134,7 +142,7 @@ impl IoOperation {
 impl Drop for IoOperation {
     #[inline]
     fn drop(&mut self) {
-        // Rule 4 is broken: the driver is about to write into memory that is somebody else's.
+        // Rule 4 is broken: the driver would write into memory that is about to be freed.
         if self.stage() == LifeStage::Submitted {
             std::process::abort();
         }

@@ -1,8 +1,8 @@
-//! What can be said about sockets: how they are made, and what is set on them later.
+//! Options of sockets: for creation (`ListenOptions`) and for later changes (`SocketOption`).
 
 use core::time::Duration;
 
-/// How a listener or a socket for datagrams is made.
+/// Options to create a listener or a datagram socket.
 ///
 /// ```
 /// use convoke::net::{ListenOptions, TcpListener};
@@ -12,7 +12,7 @@ use core::time::Duration;
 ///     let options = ListenOptions::new().reuse_port(true).backlog(64);
 ///     let one = TcpListener::bind_with("127.0.0.1:0", options.clone()).await?;
 ///     let other = TcpListener::bind_with(one.local_addr()?, options).await?;
-///     std::io::Result::Ok((one, other)) // The kernel spreads connections over the two.
+///     std::io::Result::Ok((one, other)) // The kernel spreads connections over both.
 /// });
 /// two.unwrap()?;
 /// # std::io::Result::Ok(())
@@ -20,45 +20,46 @@ use core::time::Duration;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ListenOptions {
-    /// How many connections may wait to be accepted.
+    /// The maximum number of connections that wait to be accepted.
     pub backlog: u32,
-    /// Whether the address of a connection that has ended may be used again at once. On, as servers want it.
+    /// Allows to bind an address while old connections of it are still in TIME_WAIT. On by default, as
+    /// servers need it.
     pub reuse_address: bool,
-    /// Whether others may listen at the same address, so that the kernel spreads connections over them: one listener for each
-    /// core.
+    /// Allows several sockets to listen at the same address. The kernel spreads connections over them: use
+    /// one listener for each core.
     pub reuse_port: bool,
-    /// Whether a socket for IPv6 takes IPv6 alone; the system's default if nothing is said.
+    /// Restricts an IPv6 socket to IPv6. `None` is the default of the system.
     pub only_v6: Option<bool>,
 }
 
-/// How many connections may wait to be accepted, unless something else is said.
+/// The default backlog.
 const BACKLOG: u32 = 1024;
 
 impl ListenOptions {
-    /// As servers want it.
+    /// Creates the default options for servers.
     pub const fn new() -> Self {
         Self { backlog: BACKLOG, reuse_address: true, reuse_port: false, only_v6: None }
     }
 
-    /// How many connections may wait to be accepted.
+    /// Sets the maximum number of connections that wait to be accepted.
     #[must_use]
     pub const fn backlog(self, backlog: u32) -> Self {
         Self { backlog, ..self }
     }
 
-    /// Whether the address of a connection that has ended may be used again at once.
+    /// Allows to bind an address while old connections of it are still in TIME_WAIT.
     #[must_use]
     pub const fn reuse_address(self, reuse_address: bool) -> Self {
         Self { reuse_address, ..self }
     }
 
-    /// Whether others may listen at the same address.
+    /// Allows several sockets to listen at the same address.
     #[must_use]
     pub const fn reuse_port(self, reuse_port: bool) -> Self {
         Self { reuse_port, ..self }
     }
 
-    /// Whether a socket for IPv6 takes IPv6 alone.
+    /// Restricts an IPv6 socket to IPv6.
     #[must_use]
     pub const fn only_v6(self, only_v6: bool) -> Self {
         Self { only_v6: Some(only_v6), ..self }
@@ -71,22 +72,22 @@ impl Default for ListenOptions {
     }
 }
 
-/// Something to be set on a socket, or asked for: then the value that is given does not matter.
+/// An option of a socket with its value. When an option is read, the value that is passed in is ignored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SocketOption {
-    /// Whether small writes are sent at once.
+    /// Sends small writes at once (TCP_NODELAY).
     NoDelay(bool),
-    /// How many hops a packet may take.
+    /// The maximum number of hops of a packet (IP_TTL).
     TimeToLive(u32),
-    /// How long closing waits for what was not sent yet. Zero resets the connection.
+    /// The time that closing waits for unsent bytes (SO_LINGER). Zero resets the connection.
     Linger(Option<Duration>),
-    /// After how long without traffic the peer is asked whether it is there; never, if nothing is said.
+    /// The idle time after which the peer is probed (SO_KEEPALIVE); `None` disables probes.
     KeepAlive(Option<Duration>),
-    /// The size of the kernel's buffer for what comes in.
+    /// The size of the kernel's receive buffer.
     ReceiveBuffer(usize),
-    /// The size of the kernel's buffer for what goes out.
+    /// The size of the kernel's send buffer.
     SendBuffer(usize),
-    /// Whether datagrams may be sent to all.
+    /// Allows to send datagrams to broadcast addresses.
     Broadcast(bool),
 }

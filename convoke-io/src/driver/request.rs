@@ -1,5 +1,6 @@
-//! What an operation asks for. Rooms and words are buffers that belong to the driver while the operation is in flight, and not
-//! longer: so nothing in here can be taken out of an operation. Who wants the bytes borrows them from it.
+//! Requests: the parts of an operation that a driver reads. A buffer in a request belongs to the driver while
+//! the operation is in flight, and no longer. So a buffer cannot be moved out of its operation; the driver
+//! borrows it from there.
 
 #![allow(unsafe_code)]
 
@@ -9,20 +10,20 @@ use core::slice;
 
 use super::Address;
 
-/// What is to be done to a source.
+/// An action on a source that may take time.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Request {
     /// Connect to this address. The result is zero.
     Connect(Box<Address>),
-    /// Read into this room. The result is how much; zero is the end.
-    Read(Room),
-    /// Write these words, or their beginning. The result is how much.
-    Write(Words),
+    /// Read into this buffer. The result is the number of bytes; zero is the end of the stream.
+    Read(ReadBuffer),
+    /// Write this buffer, or the beginning of it. The result is the number of bytes.
+    Write(WriteBuffer),
 }
 
 impl Request {
-    /// Which direction of its source it waits for.
+    /// Returns the direction of the source that this request waits for.
     pub fn interest(&self) -> Interest {
         match self {
             Self::Read(_) => Interest::Read,
@@ -33,14 +34,14 @@ impl Request {
     pub(super) fn as_mut(&mut self) -> RequestMut<'_> {
         match self {
             Self::Connect(to) => RequestMut::Connect(to),
-            Self::Read(room) => RequestMut::Read(room.as_mut_slice()),
-            Self::Write(words) => RequestMut::Write(words.as_slice()),
+            Self::Read(buffer) => RequestMut::Read(buffer.as_mut_slice()),
+            Self::Write(buffer) => RequestMut::Write(buffer.as_slice()),
         }
     }
 }
 
-/// The same with the buffers, for as long as the operation is borrowed. A driver that could keep them would have them when the
-/// operation is finished, and they are somebody else's.
+/// A [`Request`] with access to its buffers, borrowed from its operation. The borrow ends before the
+/// operation is finished: after that the buffers belong to the owner of the operation.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum RequestMut<'a> {
@@ -55,79 +56,90 @@ pub enum RequestMut<'a> {
 /// One of the two directions of a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Interest {
-    /// To read from it, or to accept.
+    /// Reading and accepting.
     Read,
-    /// To write to it, or to be connected.
+    /// Writing and connecting.
     Write,
 }
 
-/// A buffer to read into. Whoever has the operation has the buffer to itself: [`InFlight::request_mut`](super::InFlight::request_mut).
-pub struct Room {
+/// A buffer to read into. The holder of the operation has exclusive access to it, through
+/// [`InFlight::request_mut`](super::InFlight::request_mut).
+pub struct ReadBuffer {
     start: NonNull<u8>,
     length: usize,
 }
 
-/// A buffer to write from. Whoever has the operation may read it, and nobody changes it.
-pub struct Words {
+/// A buffer to write from. The holder of the operation may read it; it does not change while the operation is
+/// in flight.
+pub struct WriteBuffer {
     start: NonNull<u8>,
     length: usize,
 }
 
-// SAFETY: it is a buffer that is lent to it alone: `Room::new`.
-unsafe impl Send for Room {}
-// SAFETY: by shared reference it can only be asked where it is.
-unsafe impl Sync for Room {}
-// SAFETY: it is a buffer that nobody changes: `Words::new`.
-unsafe impl Send for Words {}
-// SAFETY: as above.
-unsafe impl Sync for Words {}
+// SAFETY: `new`'s caller promises exclusive access to the buffer, so this is like a `&mut [u8]`, which is
+// `Send`.
+unsafe impl Send for ReadBuffer {}
+// SAFETY: a shared reference gives only the address and the length (`as_raw`).
+unsafe impl Sync for ReadBuffer {}
+// SAFETY: `new`'s caller promises that the buffer does not change, so this is like a `&[u8]`, which is
+// `Send`.
+unsafe impl Send for WriteBuffer {}
+// SAFETY: a shared reference gives only `&[u8]`, and `new`'s caller promises that the buffer does not change.
+unsafe impl Sync for WriteBuffer {}
 
-impl Room {
+impl ReadBuffer {
+    /// Creates a request buffer over `buffer`.
+    ///
     /// # Safety
-    /// Nobody else touches the buffer, and it stays where it is, until this is gone.
+    /// Nothing else accesses the buffer, and it does not move, until this value is dropped.
     pub(crate) unsafe fn new(buffer: &mut [u8]) -> Self {
         Self { start: NonNull::from(&mut *buffer).cast(), length: buffer.len() }
     }
 
-    /// The buffer. Not public: two rooms that can be reached by `&mut` can be exchanged.
+    /// Borrows the buffer. Not public: two read buffers behind `&mut` could be swapped between operations.
     pub(super) fn as_mut_slice(&mut self) -> &mut [u8] {
-        // SAFETY: `new`'s caller promised that it is ours.
+        // SAFETY: `new`'s caller promised exclusive access until `self` is dropped, and `self` is borrowed
+        // mutably.
         unsafe { slice::from_raw_parts_mut(self.start.as_ptr(), self.length) }
     }
 
-    /// Its address and its length, for a kernel that writes by itself until the operation is finished.
+    /// Returns the address and the length, for a kernel that writes on its own until the operation is
+    /// finished.
     pub fn as_raw(&self) -> (NonNull<u8>, usize) {
         (self.start, self.length)
     }
 }
 
-impl Words {
+impl WriteBuffer {
+    /// Creates a request buffer over `buffer`.
+    ///
     /// # Safety
-    /// Nobody changes the buffer, and it stays where it is, until this is gone.
+    /// Nothing changes the buffer, and it does not move, until this value is dropped.
     pub(crate) unsafe fn new(buffer: &[u8]) -> Self {
         Self { start: NonNull::from(buffer).cast(), length: buffer.len() }
     }
 
-    /// The buffer.
+    /// Borrows the buffer.
     pub fn as_slice(&self) -> &[u8] {
-        // SAFETY: `new`'s caller promised that nobody changes it.
+        // SAFETY: `new`'s caller promised that the buffer does not change until `self` is dropped.
         unsafe { slice::from_raw_parts(self.start.as_ptr(), self.length) }
     }
 
-    /// Its address and its length, for a kernel that reads by itself until the operation is finished.
+    /// Returns the address and the length, for a kernel that reads on its own until the operation is
+    /// finished.
     pub fn as_raw(&self) -> (NonNull<u8>, usize) {
         (self.start, self.length)
     }
 }
 
-impl fmt::Debug for Room {
+impl fmt::Debug for ReadBuffer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Room({} bytes)", self.length)
+        write!(f, "ReadBuffer({} bytes)", self.length)
     }
 }
 
-impl fmt::Debug for Words {
+impl fmt::Debug for WriteBuffer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Words({} bytes)", self.length)
+        write!(f, "WriteBuffer({} bytes)", self.length)
     }
 }

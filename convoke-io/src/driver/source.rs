@@ -1,4 +1,5 @@
-//! A source: a socket, as its driver sees it. What can be done at once is tried; what may take time is submitted.
+//! `Source`: a socket, as its driver implements it. Calls that can be done at once are tried; calls that may
+//! take time are submitted.
 
 use core::fmt;
 use core::task::Waker;
@@ -9,45 +10,49 @@ use std::sync::Arc;
 use super::lease::Lease;
 use super::{Address, InFlight, Interest, OperationId, SocketOption, StandardSocket, Ticket, unsupported};
 
-/// Something that can be read from, written to, accepted from. It knows its driver; whoever uses it does not.
+/// A socket of a driver: readable, writable, or a listener. It holds its driver; its users need not know
+/// which one.
 ///
-/// The calls that begin with `try_` never wait: what cannot be done now is [`WouldBlock`](io::ErrorKind::WouldBlock), and
-/// [`watch`](Source::watch) says when to try again. They take borrowed buffers, for they are done with
-/// them when they return. The default of each says that the source is not made for it.
+/// The `try_*` methods never wait. They return [`WouldBlock`](io::ErrorKind::WouldBlock) for what cannot be
+/// done now, and [`watch`](Source::watch) tells when to try again. They borrow buffers and are done with them
+/// when they return. The default implementations return [`Unsupported`](io::ErrorKind::Unsupported).
 ///
-/// Dropping the last reference closes it. What is in flight holds one.
+/// Dropping the last reference closes the socket. An operation in flight holds a reference.
 pub trait Source: Send + Sync + fmt::Debug {
-    /// Takes an operation. One that can be finished at once is handed back with its result, so that nobody needs to be told.
+    /// Takes an operation. If it can be finished at once the driver returns it with its result, and no
+    /// notification is needed.
     ///
-    /// The driver finishes each operation once that it has kept, unless [`cancel`](Source::cancel) has handed it back before.
+    /// The driver finishes each operation that it keeps exactly once, unless [`cancel`](Source::cancel)
+    /// returns it first.
     fn submit(&self, operation: InFlight) -> Submitted;
 
-    /// Asks for an operation to end soon. If nothing of it has happened yet it is handed back, and it is as if it had not been
-    /// submitted. Otherwise it was finished, or will be: with what has happened, so that no byte that was transferred
-    /// is lost, or with an error. One that is not there is not an error.
+    /// Requests that an operation ends soon. Returns the operation if nothing of it has happened yet, as if
+    /// it had not been submitted. Otherwise it is finished, or will be: with the bytes that were transferred,
+    /// so that none are lost, or with an error. An unknown id is not an error: the result is `None`.
     fn cancel(&self, operation: OperationId) -> Option<InFlight>;
 
-    /// Wakes the waker, once, when an attempt in this direction may succeed. `None` if one may now: the caller tries again. Who has
-    /// watched before, and was not woken, says his ticket, and only his waker changes.
+    /// Registers `waker` to be woken, once, when an attempt in this direction may succeed. Returns `None` if
+    /// it may succeed now: the caller tries again. A caller that still waits passes its ticket, and only its
+    /// waker is replaced; others pass [`Ticket::NONE`].
     fn watch(&self, interest: Interest, ticket: Ticket, waker: &Waker) -> Option<Ticket>;
 
-    /// The same for one who has not tried yet, if an attempt is known to block, by what the source remembers. `None` also if that is
-    /// not known: the caller tries.
+    /// Registers `waker` before a first attempt, if the source already knows that the attempt would block.
+    /// Returns `None` if that is not known: the caller tries.
     fn watch_untried(&self, interest: Interest, waker: &Waker) -> Option<Ticket> {
         let _ = (interest, waker);
         None
     }
 
-    /// Who has this ticket waits no longer.
+    /// Removes the watcher with this ticket. Does nothing if it was woken.
     fn unwatch(&self, interest: Interest, ticket: Ticket);
 
-    /// Reads what is there.
+    /// Reads the available bytes.
     fn try_read(&self, buffer: &mut [u8]) -> io::Result<usize> {
         let _ = buffer;
         Err(unsupported("bytes to read from this source"))
     }
 
-    /// Reads what is there, into one buffer after the other.
+    /// Reads the available bytes into several buffers, in order.
     fn try_read_vectored(&self, buffers: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
         match buffers.iter_mut().find(|buffer| !buffer.is_empty()) {
             Some(first) => self.try_read(first),
@@ -55,7 +60,7 @@ pub trait Source: Send + Sync + fmt::Debug {
         }
     }
 
-    /// Reads what is there into a buffer that the driver lends.
+    /// Reads the available bytes into a buffer that the driver lends.
     fn try_lease(&self) -> io::Result<Lease> {
         let mut lease = Lease::take();
         let read = self.try_read(lease.room())?;
@@ -63,19 +68,19 @@ pub trait Source: Send + Sync + fmt::Debug {
         Ok(lease)
     }
 
-    /// Reads what is there, and leaves it there.
+    /// Reads the available bytes without consuming them.
     fn try_peek(&self, buffer: &mut [u8]) -> io::Result<usize> {
         let _ = buffer;
-        Err(unsupported("bytes to look at in this source"))
+        Err(unsupported("bytes to peek at in this source"))
     }
 
-    /// Writes what there is room for.
+    /// Writes as many bytes as fit into the kernel's buffer.
     fn try_write(&self, buffer: &[u8]) -> io::Result<usize> {
         let _ = buffer;
-        Err(unsupported("room for bytes in this source"))
+        Err(unsupported("way to write to this source"))
     }
 
-    /// Writes what there is room for, from one buffer after the other.
+    /// Writes from several buffers, in order, as many bytes as fit into the kernel's buffer.
     fn try_write_vectored(&self, buffers: &[IoSlice<'_>]) -> io::Result<usize> {
         match buffers.iter().find(|buffer| !buffer.is_empty()) {
             Some(first) => self.try_write(first),
@@ -83,45 +88,45 @@ pub trait Source: Send + Sync + fmt::Debug {
         }
     }
 
-    /// Takes a connection.
+    /// Accepts a connection.
     fn try_accept(&self) -> io::Result<Accepted> {
         Err(unsupported("connections to accept from this source"))
     }
 
-    /// Takes a datagram, and who sent it. What does not fit into the buffer is lost.
+    /// Receives a datagram and the address of its sender. Bytes that do not fit into the buffer are lost.
     fn try_receive_from(&self, buffer: &mut [u8]) -> io::Result<(usize, Address)> {
         let _ = buffer;
         Err(unsupported("datagrams in this source"))
     }
 
-    /// The same, and leaves it there.
+    /// Receives a datagram and the address of its sender, and leaves the datagram in the queue.
     fn try_peek_from(&self, buffer: &mut [u8]) -> io::Result<(usize, Address)> {
         let _ = buffer;
-        Err(unsupported("datagrams to look at in this source"))
+        Err(unsupported("datagrams to peek at in this source"))
     }
 
     /// Sends a datagram.
     fn try_send_to(&self, buffer: &[u8], to: &Address) -> io::Result<usize> {
         let _ = (buffer, to);
-        Err(unsupported("room for datagrams in this source"))
+        Err(unsupported("way to send datagrams from this source"))
     }
 
-    /// From now on datagrams go to, and come from, this address.
+    /// Sets the peer: from now on datagrams are sent to, and received from, this address only.
     fn connect_datagrams(&self, to: &Address) -> io::Result<()> {
         let _ = to;
         Err(unsupported("datagrams in this source"))
     }
 
-    /// Ends one direction, or both. What was written before is delivered.
+    /// Shuts down one direction, or both. Bytes that were written before are still delivered.
     fn shut_down(&self, how: Shutdown) -> io::Result<()> {
         let _ = how;
-        Err(unsupported("directions that could be ended"))
+        Err(unsupported("directions to shut down in this source"))
     }
 
-    /// Where it is.
+    /// Returns the address of this socket.
     fn local_address(&self) -> io::Result<Address>;
 
-    /// Where its peer is.
+    /// Returns the address of the peer.
     fn peer_address(&self) -> io::Result<Address> {
         Err(io::ErrorKind::NotConnected.into())
     }
@@ -131,45 +136,45 @@ pub trait Source: Send + Sync + fmt::Debug {
         Err(unsupported(&format!("option {option:?}")))
     }
 
-    /// What an option is set to; the value that is given does not matter.
+    /// Returns the value of an option. The value in `option` is ignored.
     fn option(&self, option: SocketOption) -> io::Result<SocketOption> {
         Err(unsupported(&format!("option {option:?}")))
     }
 
-    /// The error that the kernel has kept for it, if any; it is kept no longer.
+    /// Takes the pending error of the socket, if there is one, and clears it.
     fn take_error(&self) -> io::Result<Option<io::Error>> {
         Ok(None)
     }
 
-    /// Another handle of the same socket, for the standard library.
+    /// Duplicates the handle of the socket, for use with the standard library.
     fn duplicate(&self) -> io::Result<StandardSocket> {
         Err(unsupported("sockets of the standard library"))
     }
 
-    /// Its descriptor, if it has one.
+    /// Returns its descriptor, if it has one.
     #[cfg(unix)]
     fn descriptor(&self) -> Option<std::os::fd::BorrowedFd<'_>> {
         None
     }
 
-    /// Its handle, if it has one.
+    /// Returns its handle, if it has one.
     #[cfg(windows)]
     fn handle(&self) -> Option<std::os::windows::io::BorrowedSocket<'_>> {
         None
     }
 }
 
-/// What came of submitting an operation.
+/// The result of [`Source::submit`].
 #[derive(Debug)]
-#[must_use = "an operation that is handed back has a result"]
+#[must_use = "an operation that is returned has a result"]
 pub enum Submitted {
-    /// The driver has it.
+    /// The driver keeps the operation and will finish it.
     Kept,
-    /// It is finished.
+    /// The operation is done, with this result.
     Done(InFlight, io::Result<usize>),
 }
 
-/// A connection that was taken.
+/// A connection that was accepted.
 #[derive(Debug)]
 pub struct Accepted {
     /// This end of it.

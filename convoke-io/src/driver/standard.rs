@@ -1,4 +1,4 @@
-//! Sockets of the standard library, on their way into a driver or out of it.
+//! `StandardSocket`: a socket of the standard library, to be turned into a source or made from one.
 
 use std::net;
 #[cfg(unix)]
@@ -8,19 +8,19 @@ use std::os::unix::net as unix;
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum StandardSocket {
-    /// A listener for TCP.
+    /// A TCP listener.
     TcpListener(net::TcpListener),
-    /// A connection over TCP.
+    /// A TCP connection.
     TcpStream(net::TcpStream),
-    /// Datagrams over UDP.
+    /// A UDP socket.
     UdpSocket(net::UdpSocket),
-    /// A listener for streams in the file system.
+    /// A listener for Unix streams.
     #[cfg(unix)]
     UnixListener(unix::UnixListener),
-    /// A stream in the file system.
+    /// A Unix stream.
     #[cfg(unix)]
     UnixStream(unix::UnixStream),
-    /// Datagrams in the file system.
+    /// A socket for Unix datagrams.
     #[cfg(unix)]
     UnixDatagram(unix::UnixDatagram),
 }

@@ -1,5 +1,5 @@
-//! Those who wait until an attempt may succeed: wakers, kept by the driver under the lock of a source's direction. Who waits owns
-//! nothing but a ticket, and may go at any time.
+//! `Watchers`: the wakers of callers that wait until an attempt may succeed. The driver stores them under the
+//! lock of a source's direction. A waiting caller owns only a ticket and may leave at any time.
 
 use core::fmt;
 use core::task::Waker;
@@ -8,46 +8,47 @@ use convoke_task::raw::wake_locally;
 
 use super::later_watchers::LaterWatchers;
 
-/// Which of those who wait. Good until he was woken, and no other one is ever given the same: a source would have to hand out
-/// 2^61 of them for its numbers to run out.
+/// The identity of one wait. It is valid until the waker is woken, and is never issued again for the same
+/// direction of a source: the numbers would run out after 2^61 waits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ticket(u64);
 
 impl Ticket {
-    /// Nobody's.
+    /// The ticket of no wait.
     pub const NONE: Self = Self(0);
 
-    /// Its number, which is below 2^62.
+    /// Returns its number, which is below 2^62.
     #[inline]
     pub const fn number(self) -> u64 {
         self.0
     }
 
-    /// The ticket of this number, which [`number`](Self::number) has said.
+    /// Returns the ticket with a number that [`number`](Self::number) returned.
     #[inline]
     pub const fn numbered(number: u64) -> Self {
         Self(number)
     }
 }
 
-/// The wakers of one direction of a source. Nearly always there is one at the most, and it lies in here. Nearly always it is the
-/// same that waits again and again: so its waker may be kept when it was woken, and is there the next time.
+/// The wakers of one direction of a source. Nearly always there is at most one, which is stored inline.
+/// Nearly always the same task waits again and again, so its waker may stay cached after it was woken.
 #[derive(Default)]
 pub struct Watchers {
     first: Option<Waker>,
-    /// Odd while the first waits, and then its ticket. Even while nobody waits here: then the waker, if there is one, is merely
-    /// kept. It only counts up, so no ticket of the first comes twice; those of the others are even.
+    /// Odd while the first waker waits: then it is its ticket. Even while it does not wait: then `first` is
+    /// empty or a cached waker. It only counts up, so no ticket of the first waker is issued twice; the
+    /// tickets of the others are even.
     turn: u64,
     others: Option<Box<LaterWatchers>>,
 }
 
 impl Watchers {
-    /// Nobody.
+    /// Creates an empty list.
     pub const fn new() -> Self {
         Self { first: None, turn: 0, others: None }
     }
 
-    /// Whether nobody waits.
+    /// Returns true if no waker waits.
     #[inline]
     pub fn is_empty(&self) -> bool {
         !self.first_waits() && self.others.as_deref().is_none_or(LaterWatchers::is_empty)
@@ -58,15 +59,15 @@ impl Watchers {
         self.turn & 1 != 0
     }
 
-    /// As [`watch`](Watchers::watch), for one whose waker is the first that is here: it waits already, or was kept. Otherwise nothing
-    /// is done.
+    /// Registers a waker that is stored inline already, because it waits or is cached. Returns `None`, and
+    /// does nothing, for any other waker: call [`watch`](Watchers::watch) then.
     #[inline]
     pub fn watch_again(&mut self, ticket: Ticket, waker: &Waker) -> Option<Watched> {
         if !self.first.as_ref().is_some_and(|first| first.will_wake(waker)) {
             return None;
         }
         if !self.first_waits() {
-            // Who has a ticket may wait among the others.
+            // A caller with a ticket may still wait among the others.
             if ticket != Ticket::NONE && self.others.is_some() {
                 return None;
             }
@@ -76,12 +77,12 @@ impl Watchers {
         (self.turn == ticket.0).then_some(Watched { ticket, is_new: false, before: None })
     }
 
-    /// Adds a waker, or puts it in the place of the one with this ticket.
+    /// Adds a waker, or replaces the one with this ticket.
     pub fn watch(&mut self, ticket: Ticket, waker: Waker) -> Watched {
         if ticket != Ticket::NONE
-            && let Some(place) = self.place(ticket)
+            && let Some(slot) = self.slot(ticket)
         {
-            return Watched { ticket, is_new: false, before: Some(core::mem::replace(place, waker)) };
+            return Watched { ticket, is_new: false, before: Some(core::mem::replace(slot, waker)) };
         }
         if self.first_waits() {
             let ticket = Ticket(self.others.get_or_insert_default().push(waker));
@@ -91,8 +92,9 @@ impl Watchers {
         Watched { ticket: Ticket(self.turn), is_new: true, before: self.first.replace(waker) }
     }
 
-    /// Wakes the first, if it is a task at home on this thread, and keeps its waker. No code of the program's runs, so a lock may be
-    /// held. Who was not woken by this is taken.
+    /// Wakes the first waker if it belongs to a task of the current thread, and caches it. Returns true if it
+    /// did. This only queues the task and runs no code of the program, so a lock may be held. Wakers that
+    /// this does not wake are left for [`take`](Watchers::take).
     #[inline]
     pub fn wake_first_at_home(&mut self) -> bool {
         let woken = self.first_waits() && self.first.as_ref().is_some_and(wake_locally);
@@ -102,7 +104,7 @@ impl Watchers {
         woken
     }
 
-    /// The one with this ticket waits no longer. Its waker, if it was still there, is to be dropped without the lock.
+    /// Removes the waker with this ticket, if it still waits. The caller drops it without the lock.
     pub fn unwatch(&mut self, ticket: Ticket) -> Option<Waker> {
         if self.first_waits() && self.turn == ticket.0 {
             self.turn += 1;
@@ -111,7 +113,7 @@ impl Watchers {
         self.others.as_deref_mut()?.remove(ticket.0)
     }
 
-    /// Takes one, to be woken without the lock; called until there is none.
+    /// Takes one waker, to be woken without the lock. Call it until it returns `None`.
     #[inline]
     pub fn take(&mut self) -> Option<Waker> {
         if !self.first_waits() {
@@ -122,22 +124,22 @@ impl Watchers {
     }
 
     #[cold]
-    fn place(&mut self, ticket: Ticket) -> Option<&mut Waker> {
+    fn slot(&mut self, ticket: Ticket) -> Option<&mut Waker> {
         if self.first_waits() && self.turn == ticket.0 {
             return self.first.as_mut();
         }
-        self.others.as_deref_mut()?.place(ticket.0)
+        self.others.as_deref_mut()?.get_mut(ticket.0)
     }
 }
 
-/// What came of beginning to wait.
+/// The result of [`Watchers::watch`].
 #[derive(Debug)]
 pub struct Watched {
-    /// By which one waits no longer.
+    /// The ticket of this wait.
     pub ticket: Ticket,
-    /// Whether one more waits than before.
+    /// True if one more waker waits than before.
     pub is_new: bool,
-    /// The waker that was there, to be dropped without the lock.
+    /// The waker that was replaced, to be dropped without the lock.
     pub before: Option<Waker>,
 }
 
@@ -170,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn each_waits_once_and_those_who_left_are_not_woken() {
+    fn each_watcher_waits_once_and_removed_ones_are_not_woken() {
         let counts: Vec<Arc<Count>> = (0..4).map(|_| Arc::default()).collect();
         let mut watchers = Watchers::new();
         let mut tickets = [Ticket::NONE; 4];
@@ -188,31 +190,31 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_again_has_his_waker_there_and_another_takes_its_place() {
+    fn a_cached_waker_is_reused_by_its_task_and_replaced_by_others() {
         let (one, other): (Arc<Count>, Arc<Count>) = Default::default();
-        // Clones: the first of a kind need not be equal to its clones, whose functions may lie elsewhere.
+        // Cloned first: a waker need not be equal to its own clones, since their vtables may differ.
         let (one, other) = (Waker::from(one).clone(), Waker::from(other).clone());
         let mut watchers = Watchers::new();
-        assert!(watchers.watch_again(Ticket::NONE, &one).is_none(), "nobody's is there");
+        assert!(watchers.watch_again(Ticket::NONE, &one).is_none(), "no waker is cached");
         let first = watchers.watch(Ticket::NONE, one.clone());
         assert!(first.is_new && first.before.is_none());
         let again = watchers.watch_again(first.ticket, &one).expect("it waits already");
         assert!(again.ticket == first.ticket && !again.is_new);
-        assert!(watchers.watch_again(Ticket::NONE, &one).is_none(), "it is the waker of one who waits");
+        assert!(watchers.watch_again(Ticket::NONE, &one).is_none(), "this waker waits for another caller");
         assert!(watchers.watch_again(first.ticket, &other).is_none());
-        // As it is when it was woken in place.
+        // The state after `wake_first_at_home`.
         watchers.turn += 1;
-        assert!(watchers.is_empty() && watchers.take().is_none(), "it is merely kept");
+        assert!(watchers.is_empty() && watchers.take().is_none(), "the waker is only cached");
         assert!(watchers.unwatch(first.ticket).is_none() && watchers.unwatch(Ticket::NONE).is_none());
-        let again = watchers.watch_again(first.ticket, &one).expect("it was kept");
+        let again = watchers.watch_again(first.ticket, &one).expect("the waker is cached");
         assert!(again.is_new && again.ticket != first.ticket && !watchers.is_empty());
         watchers.turn += 1;
         let other = watchers.watch(Ticket::NONE, other);
-        assert!(other.is_new && other.before.is_some_and(|kept| kept.will_wake(&one)));
+        assert!(other.is_new && other.before.is_some_and(|cached| cached.will_wake(&one)));
     }
 
     #[test]
-    fn a_task_at_home_is_woken_in_place_and_anybody_else_is_taken() {
+    fn only_a_task_of_this_thread_is_woken_in_place() {
         let mut watchers = Watchers::new();
         let stranger = watchers.watch(Ticket::NONE, Waker::from(Arc::new(Count::default()))).ticket;
         assert!(!watchers.wake_first_at_home() && !watchers.is_empty());
@@ -221,7 +223,7 @@ mod tests {
         let outcome = RunLoop::new().block_on(poll_fn(|cx| {
             polls += 1;
             let again = watchers.watch_again(Ticket::NONE, cx.waker());
-            assert_eq!(again.is_some(), polls > 1, "its waker is kept");
+            assert_eq!(again.is_some(), polls > 1, "its waker is cached");
             if again.is_none() {
                 watchers.watch(Ticket::NONE, cx.waker().clone());
             }
@@ -229,19 +231,19 @@ mod tests {
                 return Poll::Ready(());
             }
             assert!(watchers.wake_first_at_home() && watchers.is_empty());
-            assert!(!watchers.wake_first_at_home(), "nobody waits");
+            assert!(!watchers.wake_first_at_home(), "no waker waits");
             Poll::Pending
         }));
         assert_eq!((outcome, polls), (Outcome::Value(()), 3));
     }
 
     #[test]
-    fn a_ticket_from_four_thousand_million_waits_ago_takes_nobody_out() {
+    fn a_stale_ticket_removes_no_watcher_when_32_bits_have_wrapped() {
         let waker = Waker::from(Arc::new(Count::default()));
         let mut watchers = Watchers::new();
         let stale = watchers.watch(Ticket::NONE, waker.clone()).ticket;
         assert!(watchers.take().is_some());
-        // As if so many had waited since that numbers of 32 bits begin again.
+        // As if enough had waited since for 32-bit numbers to wrap around.
         for rounds in [1, 2] {
             watchers.turn = (rounds << 32) + stale.number() - 1;
             let live = watchers.watch(Ticket::NONE, waker.clone()).ticket;

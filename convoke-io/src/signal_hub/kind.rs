@@ -1,4 +1,4 @@
-//! Which signal: its number, by the names of its purpose.
+//! `Signal`: a signal number, with names for the common ones.
 
 use core::fmt;
 
@@ -7,8 +7,8 @@ use signal_hook::consts as numbers;
 
 #[cfg(not(unix))]
 mod numbers {
-    //! The numbers that they have on Linux: for programs that name them, and for simulations. The first two are those of
-    //! Windows, too.
+    //! The numbers of Linux, so that programs and simulations can name signals on every system. SIGINT and
+    //! SIGTERM have these numbers on Windows too.
 
     pub(super) const SIGINT: i32 = 2;
     pub(super) const SIGTERM: i32 = 15;
@@ -24,8 +24,9 @@ mod numbers {
     pub(super) const SIGWINCH: i32 = 28;
 }
 
-/// A signal of the system's. Those that have a name here are the ones that programs listen for; others have their
-/// [number](Signal::new). All can be named everywhere; to want to hear of one that the system does not have is an error.
+/// A signal of the operating system. Signals that programs commonly handle have a name here; others are made
+/// from their [number](Signal::new). All names exist on every system. Subscribing to a signal that the system
+/// does not have is an error.
 ///
 /// ```
 /// use convoke::signal::Signal;
@@ -39,40 +40,40 @@ pub struct Signal(i32);
 impl Signal {
     /// SIGINT: Ctrl-C.
     pub const INTERRUPT: Self = Self(numbers::SIGINT);
-    /// SIGTERM: the program is to end.
+    /// SIGTERM: the program is requested to end.
     pub const TERMINATE: Self = Self(numbers::SIGTERM);
-    /// SIGHUP: the terminal is gone; to a program that has none: read your configuration again.
+    /// SIGHUP: the terminal was closed. Daemons reload their configuration on it.
     pub const HANGUP: Self = Self(numbers::SIGHUP);
     /// SIGQUIT: Ctrl-\.
     pub const QUIT: Self = Self(numbers::SIGQUIT);
-    /// SIGUSR1: whatever the program says.
+    /// SIGUSR1: defined by the program.
     pub const USER_1: Self = Self(numbers::SIGUSR1);
-    /// SIGUSR2: whatever the program says.
+    /// SIGUSR2: defined by the program.
     pub const USER_2: Self = Self(numbers::SIGUSR2);
-    /// SIGCHLD: a child process has changed.
+    /// SIGCHLD: a child process has stopped or ended.
     pub const CHILD: Self = Self(numbers::SIGCHLD);
-    /// SIGALRM: a timer of the process.
+    /// SIGALRM: a timer of the process has expired.
     pub const ALARM: Self = Self(numbers::SIGALRM);
-    /// SIGPIPE: somebody has written to a pipe that nobody reads. Rust's programs ignore it.
+    /// SIGPIPE: a write to a pipe without a reader. Rust programs ignore it.
     pub const PIPE: Self = Self(numbers::SIGPIPE);
-    /// SIGWINCH: the terminal has another size.
+    /// SIGWINCH: the size of the terminal has changed.
     pub const WINDOW_CHANGE: Self = Self(numbers::SIGWINCH);
     /// SIGTSTP: Ctrl-Z.
     pub const TERMINAL_STOP: Self = Self(numbers::SIGTSTP);
-    /// SIGCONT: it goes on after that.
+    /// SIGCONT: the process continues after a stop.
     pub const CONTINUE: Self = Self(numbers::SIGCONT);
 
-    /// The signal of this number. Whether there is one is found out when somebody wants to hear of it.
+    /// Creates the signal with this number. Subscribing fails if the system has no such signal.
     pub const fn new(number: i32) -> Self {
         Self(number)
     }
 
-    /// Its number on this system.
+    /// Returns its number on this system.
     pub const fn number(self) -> i32 {
         self.0
     }
 
-    /// Whether `#[convoke::main]` asks the program to stop when it comes: SIGINT and SIGTERM.
+    /// Returns true if `#[convoke::main]` stops the program on this signal: SIGINT and SIGTERM.
     pub fn asks_to_stop(self) -> bool {
         self == Self::INTERRUPT || self == Self::TERMINATE
     }

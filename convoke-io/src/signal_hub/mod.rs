@@ -1,4 +1,14 @@
-//! Which tasks wait for which signals: one hub for the process, and one for each simulated host.
+//! The signal hub: it delivers signals to the tasks that subscribed to them. There is one hub for the process
+//! and one for each simulated host.
+//!
+//! A signal source (the service in `convoke-net`, or a simulation) calls [`SignalHub::hear`] on any thread,
+//! but never inside a signal handler. The hub puts the signal into the inbox of each subscription that wants
+//! it. Only the owner of a [`Signals`] takes signals out of its inbox. No lock is held while a task is woken.
+//!
+//! | module | contents |
+//! | --- | --- |
+//! | `kind` | `Signal`, the number of a signal |
+//! | `subscription` | `Signals`, an inbox that a task waits for |
 
 mod kind;
 mod subscription;
@@ -18,7 +28,7 @@ pub use subscription::{SignalSource, Signals};
 use convoke_core::raw::visit_step;
 use subscription::Inbox;
 
-/// Tells all who want to hear of a signal. Drivers that have signals of their own have one: see
+/// Delivers signals to their subscribers. A driver with signals of its own has one: see
 /// [`Driver::signals`](crate::driver::Driver::signals).
 #[derive(Default)]
 pub struct SignalHub {
@@ -26,14 +36,14 @@ pub struct SignalHub {
     asks_to_stop: Option<StopSource>,
 }
 
-/// Those who want to hear, by numbers in the order in which they came: so one leaves without a look at the others.
+/// The inboxes in order of subscription. They are found by number, so removing one does not visit the others.
 #[derive(Default)]
 struct Inboxes {
     by_number: BTreeMap<InboxNumber, Arc<Inbox>>,
     last_number: u64,
 }
 
-/// Which inbox of a hub.
+/// The number of an inbox in its hub.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct InboxNumber(u64);
 
@@ -51,34 +61,36 @@ impl Ord for InboxNumber {
 }
 
 impl SignalHub {
-    /// Nobody wants to hear of anything yet.
+    /// Creates a hub without subscribers.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The same for a program that is asked to stop by SIGINT and SIGTERM, as `#[convoke::main]` does it.
+    /// Creates a hub that also requests a stop from `source` on SIGINT and SIGTERM, as `#[convoke::main]`
+    /// does.
     pub fn asking(source: StopSource) -> Self {
         Self { asks_to_stop: Some(source), ..Self::default() }
     }
 
-    /// A signal has come: all who want to hear of it do. From any thread, but not in a handler of the system's.
+    /// Delivers a signal to all its subscribers. May be called from any thread, but not inside a signal
+    /// handler.
     pub fn hear(&self, signal: Signal) {
         if let Some(source) = self.asks_to_stop.as_ref().filter(|_| signal.asks_to_stop()) {
-            // What a callback throws has been reported by the panic hook.
+            // The panic hook has reported a panic of a stop callback.
             let _ = Panic::catch(|| source.request_stop(StopReason::Signal(signal.number())));
         }
-        // Whoever is told may subscribe.
-        let told: Vec<_> =
+        // Collected first: a task that is woken may subscribe.
+        let inboxes: Vec<_> =
             self.lock().by_number.values().filter(|inbox| inbox.wants(signal)).cloned().collect();
-        for inbox in told {
+        for inbox in inboxes {
             let _ = Panic::catch(|| inbox.put(signal));
         }
     }
 
-    /// Hears of the signals that come here from now on: for whoever has the hub. Tasks use [`signals`](super::signals).
+    /// Subscribes to signals of this hub. Tasks use `convoke::signal::signals` instead, which finds the hub.
     ///
     /// # Errors
-    /// If none is named.
+    /// Fails if `of` is empty.
     pub fn subscribe(self: &Arc<Self>, of: impl IntoIterator<Item = Signal>) -> io::Result<Signals> {
         Signals::subscribe(of.into_iter().collect(), self.clone(), None)
     }
@@ -87,7 +99,7 @@ impl SignalHub {
         self.inboxes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the number to be removed by.
+    /// Adds an inbox. Returns the number to remove it with.
     fn add(&self, inbox: Arc<Inbox>) -> InboxNumber {
         let mut inboxes = self.lock();
         inboxes.last_number += 1;
@@ -97,7 +109,7 @@ impl SignalHub {
     }
 
     fn remove(&self, number: InboxNumber) {
-        // Dropped without the lock.
+        // Bound to a name, so that it is dropped after the guard.
         let _inbox = self.lock().by_number.remove(&number);
     }
 }
@@ -121,7 +133,7 @@ mod tests {
         let hub = Arc::new(SignalHub::new());
         let subscribe = |_| hub.subscribe([Signal::HANGUP]).unwrap();
         let mut subscriptions: Vec<Signals> = (0..MANY).map(subscribe).collect();
-        // The last first, and then from the front.
+        // From the back, then from the front.
         let front: Vec<Signals> = subscriptions.drain(..MANY / 2).collect();
         let taken = count_steps(|| {
             while let Some(last) = subscriptions.pop() {
@@ -131,6 +143,6 @@ mod tests {
         });
         assert!(hub.lock().by_number.is_empty());
         let most = MANY * 4 * MANY.ilog2() as usize;
-        assert!(taken <= most, "{taken} steps for {MANY} that end");
+        assert!(taken <= most, "{taken} steps to drop {MANY} subscriptions");
     }
 }

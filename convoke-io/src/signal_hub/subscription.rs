@@ -1,4 +1,4 @@
-//! A subscription: the signals that somebody wants to hear of, kept until they are asked for.
+//! Subscriptions: each has an inbox of the signals that have arrived and were not taken yet.
 
 use core::fmt;
 use std::io;
@@ -9,52 +9,52 @@ use convoke_sync::Event;
 
 use super::{InboxNumber, Signal, SignalHub};
 
-/// Where the signals of a hub come from.
+/// The origin of a hub's signals, for example the process.
 pub trait SignalSource: Send + Sync {
-    /// Passes this signal on to the hub from now on.
+    /// Delivers this signal to the hub from now on.
     ///
     /// # Errors
-    /// If the system does not let a program handle it.
+    /// Fails if the system does not allow a program to handle it.
     fn listen_for(&self, signal: Signal) -> io::Result<()>;
 }
 
-/// Signals that were subscribed to: see [`signals`](super::signals). Dropped, it hears of no more.
+/// A subscription to signals, from `convoke::signal::signals`. Dropping it ends the subscription.
 ///
-/// Nothing is lost between two calls of [`next`](Signals::next): what comes meanwhile is kept. A signal that comes again
-/// before it was asked for is one, as it is for the system.
-#[must_use = "signals are heard of as long as it is there"]
+/// Signals that arrive between two calls of [`next`](Signals::next) are not lost. A signal that arrives again
+/// before it was taken counts once, as it does for the system.
+#[must_use = "dropping it ends the subscription"]
 pub struct Signals {
     inbox: Arc<Inbox>,
-    /// Its number on the hub.
+    /// The number of its inbox in the hub.
     number: InboxNumber,
     hub: Arc<SignalHub>,
-    /// Has the process listen.
+    /// The origin of the hub's signals, if it is to be told which ones to deliver.
     process: Option<Arc<dyn SignalSource>>,
 }
 
-/// What a subscription shares with whoever tells it.
+/// The part of a subscription that the hub fills.
 pub(super) struct Inbox {
     wanted: Box<[Signal]>,
-    /// In the order in which they came, each once: so there are never more than are wanted.
-    came: Mutex<Vec<Signal>>,
-    /// Whether there may be one. Reset only under the lock, by who finds none, and set after each that is put there: so it
-    /// is set if there is one.
+    /// The signals in order of arrival, each once: so there are never more than are wanted.
+    arrived: Mutex<Vec<Signal>>,
+    /// Set if there may be a signal. It is reset only under the lock, when `arrived` is empty, and set after
+    /// each `push`: so it is set whenever there is one.
     any: Event,
 }
 
 impl Signals {
-    /// Hears of these from now on.
+    /// Subscribes to these signals.
     pub fn subscribe(
         wanted: Box<[Signal]>,
         hub: Arc<SignalHub>,
         process: Option<Arc<dyn SignalSource>>,
     ) -> io::Result<Self> {
         if wanted.is_empty() {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "no signal was named to wait for"));
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "no signal was named to subscribe to"));
         }
-        let came = Mutex::new(Vec::with_capacity(wanted.len()));
-        let inbox = Arc::new(Inbox { wanted, came, any: Event::new() });
-        // Before the process listens, so that none is missed.
+        let arrived = Mutex::new(Vec::with_capacity(wanted.len()));
+        let inbox = Arc::new(Inbox { wanted, arrived, any: Event::new() });
+        // Added before the source listens, so that no signal is missed.
         let number = hub.add(inbox.clone());
         let signals = Self { inbox, number, hub, process };
         if let Some(process) = &signals.process {
@@ -63,12 +63,12 @@ impl Signals {
         Ok(signals)
     }
 
-    /// The next one that came, or comes.
+    /// Waits for the next signal, or takes one that has arrived already.
     ///
-    /// - *Completes with* the signal; stopped, and then none is lost.
-    /// - *If dropped*, it does not wait any more, and none is lost.
-    /// - *Runs on* the task; outside a task it waits as well, and cannot be stopped. A chain that waits here is
-    ///   [work](crate::IoContext::run) of its context; the subscription alone is not.
+    /// - *Completes with* the signal, or stopped; a stop loses no signal.
+    /// - *If dropped*, it stops waiting and loses no signal.
+    /// - *Runs on* the current task. Outside a task it waits as well, and cannot be stopped. A chain that
+    ///   waits here is [work](crate::IoContext::run) of its context; the subscription alone is not.
     ///
     /// ```
     /// # #[cfg(unix)]
@@ -80,7 +80,7 @@ impl Signals {
     ///     let mut users = signals([Signal::USER_1, Signal::USER_2])?;
     ///     raise(Signal::USER_2)?;
     ///     let first = users.next().await;
-    ///     raise(Signal::USER_1)?; // Nobody waits just now.
+    ///     raise(Signal::USER_1)?; // It waits in the inbox.
     ///     std::io::Result::Ok((first, users.next().await))
     /// });
     /// assert_eq!(outcome.unwrap().unwrap(), (Signal::USER_2, Signal::USER_1));
@@ -95,7 +95,7 @@ impl Signals {
         }
     }
 
-    /// The next one, if it came already.
+    /// Takes the next signal if one has arrived.
     pub fn try_next(&mut self) -> Option<Signal> {
         self.inbox.take()
     }
@@ -103,7 +103,7 @@ impl Signals {
 
 impl Inbox {
     fn lock(&self) -> MutexGuard<'_, Vec<Signal>> {
-        self.came.lock().unwrap_or_else(PoisonError::into_inner)
+        self.arrived.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn wants(&self, signal: Signal) -> bool {
@@ -111,18 +111,18 @@ impl Inbox {
     }
 
     pub(super) fn put(&self, signal: Signal) {
-        let mut came = self.lock();
-        if !came.contains(&signal) {
-            came.push(signal);
+        let mut arrived = self.lock();
+        if !arrived.contains(&signal) {
+            arrived.push(signal);
         }
-        drop(came);
+        drop(arrived);
         self.any.set();
     }
 
     fn take(&self) -> Option<Signal> {
-        let mut came = self.lock();
-        let first = (!came.is_empty()).then(|| came.remove(0));
-        if came.is_empty() {
+        let mut arrived = self.lock();
+        let first = (!arrived.is_empty()).then(|| arrived.remove(0));
+        if arrived.is_empty() {
             self.any.reset();
         }
         first
@@ -139,7 +139,7 @@ impl fmt::Debug for Signals {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Signals")
             .field("wanted", &self.inbox.wanted)
-            .field("came", &*self.inbox.lock())
+            .field("arrived", &*self.inbox.lock())
             .finish_non_exhaustive()
     }
 }

@@ -1,17 +1,17 @@
-//! The error of an address that could not be used: says which one, and what for. "Address already in use" alone has sent many a
-//! person looking for the port.
+//! `AddressError`: an error that names the address that could not be used, and for what. "Address already in
+//! use" alone does not tell which port to look for.
 
 use core::fmt;
 use std::io;
 
 use convoke_io::driver::Address;
 
-/// Where a socket was to be, or whom it was to be connected to, and why it is not: what is inside of the `io::Error` that a `bind` or
-/// a `connect` ends with, of the same kind as its [cause](AddressError::cause).
+/// The address that a socket could not be bound or connected to, and the reason. It is the inner error of the
+/// `io::Error` that a `bind` or a `connect` returns, and has the kind of its [cause](AddressError::cause).
 ///
-/// An `io::Error` says either what the system said, by its number, or something in words. This one names the address, in words; the
-/// number is that of the cause. Where the kind of an error says less than its number, as that of too many descriptors does, or
-/// somebody else has found words for it, it is left as it was.
+/// An `io::Error` has either the number of a system error or an inner error. This one names the address in
+/// its message; the number is in the cause. An error is passed on unchanged if its kind says less than its
+/// number (too many descriptors, for example) or if it has an inner error already.
 ///
 /// ```
 /// use convoke::net::{AddressError, TcpListener};
@@ -24,8 +24,9 @@ use convoke_io::driver::Address;
 /// let error = error.unwrap().unwrap_err();
 /// assert_eq!(error.kind(), std::io::ErrorKind::AddrInUse);
 /// assert!(error.to_string().starts_with("cannot bind to 127.0.0.1:"));
-/// let inside = error.get_ref().and_then(|inside| inside.downcast_ref::<AddressError>()).unwrap();
-/// assert!(inside.cause().raw_os_error().is_some() && inside.address().internet().is_some());
+/// let inside = error.get_ref().unwrap().downcast_ref::<AddressError>().unwrap();
+/// assert!(inside.cause().raw_os_error().is_some());
+/// assert!(inside.address().internet().is_some());
 /// ```
 #[derive(Debug)]
 pub struct AddressError {
@@ -41,39 +42,39 @@ enum Wanted {
 }
 
 impl AddressError {
-    /// The address that was asked for, or the last of them, if a name had several.
+    /// Returns the address that was requested, or the last one tried if a name has several.
     pub fn address(&self) -> &Address {
         &self.address
     }
 
-    /// What the driver said, and mostly the system.
+    /// Returns the error of the driver, mostly that of the system.
     pub fn cause(&self) -> &io::Error {
         &self.cause
     }
 }
 
-/// The error of a socket that was to be at this address.
+/// Creates the error for a socket that could not be bound to this address.
 #[cold]
-pub(super) fn binding(address: &Address, cause: io::Error) -> io::Error {
-    naming(Wanted::Bind, address, cause)
+pub(super) fn bind_error(address: &Address, cause: io::Error) -> io::Error {
+    with_address(Wanted::Bind, address, cause)
 }
 
-/// The error of a socket that was to be connected to this address.
+/// Creates the error for a socket that could not be connected to this address.
 #[cold]
-pub(super) fn connecting(address: &Address, cause: io::Error) -> io::Error {
-    naming(Wanted::Connect, address, cause)
+pub(super) fn connect_error(address: &Address, cause: io::Error) -> io::Error {
+    with_address(Wanted::Connect, address, cause)
 }
 
-fn naming(wanted: Wanted, address: &Address, cause: io::Error) -> io::Error {
-    if cause.get_ref().is_some() || cause.kind() == of_no_kind() {
+fn with_address(wanted: Wanted, address: &Address, cause: io::Error) -> io::Error {
+    if cause.get_ref().is_some() || cause.kind() == uncategorized() {
         return cause;
     }
     let address = address.clone();
     io::Error::new(cause.kind(), AddressError { wanted, address, cause })
 }
 
-/// The kind of all errors that have none of their own, which cannot be named.
-fn of_no_kind() -> io::ErrorKind {
+/// Returns the kind of errors that have none of their own. It is unstable and so cannot be named.
+fn uncategorized() -> io::ErrorKind {
     io::Error::from_raw_os_error(i32::MAX).kind()
 }
 
@@ -88,7 +89,7 @@ impl fmt::Display for AddressError {
 }
 
 impl core::error::Error for AddressError {
-    /// That of the cause, which is in the message already.
+    /// Returns the source of the cause. The cause itself is part of the message.
     fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
         self.cause.source()
     }
@@ -99,14 +100,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_cannot_be_told_by_its_kind_keeps_its_number() {
+    fn an_error_without_a_kind_of_its_own_keeps_its_number() {
         let address = Address::Path("/run/server".into());
-        // Of Linux: too many descriptors.
-        let full = binding(&address, io::Error::from_raw_os_error(24));
+        // Linux: too many open files.
+        let full = bind_error(&address, io::Error::from_raw_os_error(24));
         assert_eq!(full.raw_os_error(), Some(24));
-        let said = connecting(&address, io::Error::new(io::ErrorKind::NotFound, "in words"));
+        let said = connect_error(&address, io::Error::new(io::ErrorKind::NotFound, "in words"));
         assert_eq!(said.to_string(), "in words");
-        let bare = connecting(&address, io::ErrorKind::ConnectionRefused.into());
+        let bare = connect_error(&address, io::ErrorKind::ConnectionRefused.into());
         assert_eq!(bare.to_string(), "cannot connect to /run/server: connection refused");
         assert_eq!(bare.kind(), io::ErrorKind::ConnectionRefused);
     }

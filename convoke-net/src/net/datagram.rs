@@ -1,4 +1,4 @@
-//! Sockets for datagrams: what UDP and Unix have in common.
+//! `DatagramSocket`: the common part of UDP and Unix datagram sockets.
 
 use core::fmt;
 use core::future::Future;
@@ -10,8 +10,8 @@ use super::kind::Kind;
 use convoke_io::attempting::attempt;
 use convoke_io::driver::{Address, Interest, SocketOption, Source};
 
-/// A socket for datagrams. It is [`UdpSocket`](super::UdpSocket) or [`UnixDatagram`](super::UnixDatagram). All calls take `&self`:
-/// several tasks may use it at once.
+/// A datagram socket: [`UdpSocket`](super::UdpSocket) or [`UnixDatagram`](super::UnixDatagram). All methods
+/// take `&self`, so several tasks may use it at once.
 pub struct DatagramSocket<K> {
     pub(super) source: Arc<dyn Source>,
     _kind: PhantomData<fn() -> K>,
@@ -30,11 +30,11 @@ impl<K: Kind> DatagramSocket<K> {
         attempt(&self.source, Interest::Write, move |source| source.try_send_to(buffer, &to))
     }
 
-    /// Takes a datagram, and who sent it. What does not fit into the buffer is lost.
+    /// Receives a datagram and the address of its sender. Bytes that do not fit into the buffer are lost.
     ///
-    /// - *Completes with* its length and its sender; an error; stopped, and then no datagram was taken.
+    /// - *Completes with* the length and the sender; an error; or stopped, and then no datagram was taken.
     /// - *If dropped*, no datagram was taken.
-    /// - *Runs on* the task.
+    /// - *Runs on* the current task.
     #[track_caller]
     pub fn recv_from<'a>(
         &'a self,
@@ -45,7 +45,8 @@ impl<K: Kind> DatagramSocket<K> {
         })
     }
 
-    /// Looks at a datagram, and leaves it there. All else is as for [`recv_from`](DatagramSocket::recv_from).
+    /// Receives a datagram and leaves it in the queue. Otherwise like
+    /// [`recv_from`](DatagramSocket::recv_from).
     #[track_caller]
     pub fn peek_from<'a>(
         &'a self,
@@ -56,38 +57,40 @@ impl<K: Kind> DatagramSocket<K> {
         })
     }
 
-    /// Sends a datagram to where it is connected.
+    /// Sends a datagram to the connected peer.
     ///
-    /// - *Completes with* how much was sent; an error, if it is not connected; stopped, and then nothing was sent.
+    /// - *Completes with* the number of bytes sent; an error, for example if it is not connected; or stopped,
+    ///   and then nothing was sent.
     /// - *If dropped*, nothing was sent.
-    /// - *Runs on* the task.
+    /// - *Runs on* the current task.
     #[track_caller]
     pub fn send<'a>(&'a self, buffer: &'a [u8]) -> impl Future<Output = io::Result<usize>> + Send + 'a {
         attempt(&self.source, Interest::Write, move |source| source.try_write(buffer))
     }
 
-    /// Takes a datagram from where it is connected. What does not fit into the buffer is lost.
+    /// Receives a datagram from the connected peer. Bytes that do not fit into the buffer are lost.
     ///
-    /// - *Completes with* its length; an error, if it is not connected; stopped, and then no datagram was taken.
+    /// - *Completes with* the length; an error, for example if it is not connected; or stopped, and then no
+    ///   datagram was taken.
     /// - *If dropped*, no datagram was taken.
-    /// - *Runs on* the task.
+    /// - *Runs on* the current task.
     #[track_caller]
     pub fn recv<'a>(&'a self, buffer: &'a mut [u8]) -> impl Future<Output = io::Result<usize>> + Send + 'a {
         attempt(&self.source, Interest::Read, move |source| source.try_read(buffer))
     }
 
-    /// Where it is.
+    /// Returns the local address.
     ///
     /// # Errors
-    /// What the driver says.
+    /// Returns the error of the driver.
     pub fn local_addr(&self) -> io::Result<K::Address> {
         self.source.local_address().and_then(K::address)
     }
 
-    /// Where it is connected.
+    /// Returns the address of the connected peer.
     ///
     /// # Errors
-    /// If it is not.
+    /// Fails if it is not connected.
     pub fn peer_addr(&self) -> io::Result<K::Address> {
         self.source.peer_address().and_then(K::address)
     }
@@ -95,15 +98,15 @@ impl<K: Kind> DatagramSocket<K> {
     /// Sets an option.
     ///
     /// # Errors
-    /// What the driver says.
+    /// Returns the error of the driver.
     pub fn set_option(&self, option: SocketOption) -> io::Result<()> {
         self.source.set_option(option)
     }
 
-    /// What an option is set to; the value that is given does not matter.
+    /// Returns the value of an option. The value in `option` is ignored.
     ///
     /// # Errors
-    /// What the driver says.
+    /// Returns the error of the driver.
     pub fn option(&self, option: SocketOption) -> io::Result<SocketOption> {
         self.source.option(option)
     }
@@ -111,8 +114,10 @@ impl<K: Kind> DatagramSocket<K> {
 
 #[cfg(unix)]
 impl<K: Kind> std::os::fd::AsFd for DatagramSocket<K> {
+    /// Returns its descriptor.
+    ///
     /// # Panics
-    /// If its driver has no descriptors, as a simulated one.
+    /// If the driver has no descriptors, as in a simulation.
     fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
         super::kind::descriptor(&*self.source)
     }

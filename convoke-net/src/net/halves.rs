@@ -1,4 +1,4 @@
-//! The two halves of a connection: borrowed, or owned by two tasks.
+//! The read half and the write half of a connection: borrowed, or owned by two tasks.
 
 use core::fmt;
 use core::future::Future;
@@ -16,38 +16,39 @@ use super::poll_slot::PollSlot;
 use super::socket_stream::{SocketStream, closed};
 use super::stream_io::{FillBuffer, SendBuffer};
 
-/// The half that reads, borrowed from a [`SocketStream`].
+/// The read half of a [`SocketStream`], borrowed.
 pub type ReadHalf<'a, K = Internet> = Reads<&'a SocketStream<K>>;
 
-/// The half that writes, borrowed from a [`SocketStream`].
+/// The write half of a [`SocketStream`], borrowed.
 pub type WriteHalf<'a, K = Internet> = Writes<&'a SocketStream<K>>;
 
-/// The half that reads, on its own.
+/// The read half of a [`SocketStream`], owned.
 pub type OwnedReadHalf<K = Internet> = Reads<Arc<SocketStream<K>>>;
 
-/// The half that writes, on its own. Dropping it ends its direction: the peer reads the end.
+/// The write half of a [`SocketStream`], owned. Dropping it shuts down its direction: the peer reads the end
+/// of the stream.
 pub type OwnedWriteHalf<K = Internet> = Writes<Arc<SocketStream<K>>>;
 
-/// The half that reads: a [`ReadHalf`] or an [`OwnedReadHalf`], by how it holds the connection.
+/// The read half of a connection: a [`ReadHalf`] or an [`OwnedReadHalf`], depending on `S`.
 #[derive(Debug)]
 pub struct Reads<S: HoldsStream> {
-    /// Taken when the halves are put together again.
+    /// `None` only while the halves are reunited.
     stream: Option<S>,
     slot: PollSlot,
 }
 
-/// The half that writes: a [`WriteHalf`] or an [`OwnedWriteHalf`], by how it holds the connection.
+/// The write half of a connection: a [`WriteHalf`] or an [`OwnedWriteHalf`], depending on `S`.
 #[derive(Debug)]
 pub struct Writes<S: HoldsStream> {
-    /// Taken when the halves are put together again.
+    /// `None` only while the halves are reunited.
     stream: Option<S>,
     slot: PollSlot,
 }
 
-/// The two halves are not of the same connection. They are as they were.
+/// The error of [`reunite`](Reads::reunite) for halves of different connections. It returns both unchanged.
 pub struct ReuniteError<K: Kind>(pub OwnedReadHalf<K>, pub OwnedWriteHalf<K>);
 
-/// How a half has its connection: by a borrow, or together with the other half.
+/// A reference to a connection: borrowed, or shared with the other half.
 pub trait HoldsStream: Deref<Target = SocketStream<Self::Kind>> + Unpin + sealed::Sealed {
     /// The kind of socket.
     type Kind: Kind;
@@ -78,13 +79,13 @@ impl<S: HoldsStream> Reads<S> {
         Self { stream: Some(stream), slot: PollSlot::new() }
     }
 
-    /// As [`SocketStream::read`].
+    /// Reads the available bytes: see [`SocketStream::read`].
     #[track_caller]
     pub fn read<'a>(&'a self, buffer: &'a mut [u8]) -> impl Future<Output = io::Result<usize>> + Send + 'a {
         whole(&self.stream).read(buffer)
     }
 
-    /// As [`SocketStream::read_exact`].
+    /// Reads until the buffer is full: see [`SocketStream::read_exact`].
     #[track_caller]
     pub fn read_exact<'a>(&'a self, buffer: &'a mut [u8]) -> FillBuffer<'a> {
         whole(&self.stream).read_exact(buffer)
@@ -96,13 +97,13 @@ impl<S: HoldsStream> Writes<S> {
         Self { stream: Some(stream), slot: PollSlot::new() }
     }
 
-    /// As [`SocketStream::write`].
+    /// Writes as many bytes as fit: see [`SocketStream::write`].
     #[track_caller]
     pub fn write<'a>(&'a self, buffer: &'a [u8]) -> impl Future<Output = io::Result<usize>> + Send + 'a {
         whole(&self.stream).write(buffer)
     }
 
-    /// As [`SocketStream::write_all`].
+    /// Writes the whole buffer: see [`SocketStream::write_all`].
     #[track_caller]
     pub fn write_all<'a>(&'a self, buffer: &'a [u8]) -> SendBuffer<'a> {
         whole(&self.stream).write_all(buffer)
@@ -110,17 +111,17 @@ impl<S: HoldsStream> Writes<S> {
 }
 
 impl<K: Kind> OwnedReadHalf<K> {
-    /// Both halves together again.
+    /// Reunites both halves.
     ///
     /// # Errors
-    /// If they are not of the same connection.
+    /// Fails if they are halves of different connections.
     pub fn reunite(mut self, mut writes: OwnedWriteHalf<K>) -> Result<SocketStream<K>, ReuniteError<K>> {
         match (self.stream.take(), writes.stream.take()) {
             (Some(own), Some(other)) if Arc::ptr_eq(&own, &other) => {
-                self.slot.let_go(&*own.source);
-                writes.slot.let_go(&*own.source);
+                self.slot.release(&*own.source);
+                writes.slot.release(&*own.source);
                 drop(other);
-                Ok(Arc::into_inner(own).expect("there are two halves, and both are here"))
+                Ok(Arc::into_inner(own).expect("the two halves hold the only references"))
             }
             (own, other) => {
                 (self.stream, writes.stream) = (own, other);
@@ -131,7 +132,7 @@ impl<K: Kind> OwnedReadHalf<K> {
 }
 
 fn whole<S: HoldsStream>(stream: &Option<S>) -> &SocketStream<S::Kind> {
-    stream.as_deref().expect("only taken by what consumes it")
+    stream.as_deref().expect("only `reunite` takes it, and that consumes the half")
 }
 
 impl<S: HoldsStream> AsRef<SocketStream<S::Kind>> for Reads<S> {
@@ -149,7 +150,7 @@ impl<S: HoldsStream> AsRef<SocketStream<S::Kind>> for Writes<S> {
 impl<S: HoldsStream> Drop for Reads<S> {
     fn drop(&mut self) {
         if let Some(stream) = &self.stream {
-            self.slot.let_go(&*stream.source);
+            self.slot.release(&*stream.source);
         }
     }
 }
@@ -157,9 +158,9 @@ impl<S: HoldsStream> Drop for Reads<S> {
 impl<S: HoldsStream> Drop for Writes<S> {
     fn drop(&mut self) {
         if let Some(stream) = &self.stream {
-            self.slot.let_go(&*stream.source);
+            self.slot.release(&*stream.source);
             if S::WRITE_ENDS_WITH_ITS_HALF {
-                // If the connection is gone the peer knows.
+                // If the connection is gone the peer has noticed.
                 _ = stream.shutdown(Shutdown::Write);
             }
         }

@@ -1,4 +1,4 @@
-//! The two kinds of sockets, as types: what they have in common is written once.
+//! The two kinds of sockets as types, so that their common code is written once.
 
 use core::fmt::Debug;
 use core::net::SocketAddr;
@@ -6,12 +6,12 @@ use std::io;
 
 use convoke_io::driver::Address;
 
-/// A kind of socket: [`Internet`] or [`Unix`]. It says what an address is.
+/// A kind of socket: [`Internet`] or [`Unix`]. It determines the address type.
 pub trait Kind: Debug + Send + Sync + Unpin + 'static {
-    /// What an address of this kind looks like.
+    /// The address type of this kind.
     type Address: Debug + Send + 'static;
 
-    /// Takes an address of this kind out of any.
+    /// Converts an address of any kind to this kind.
     #[doc(hidden)]
     fn address(any: Address) -> io::Result<Self::Address>;
 }
@@ -20,7 +20,7 @@ pub trait Kind: Debug + Send + Sync + Unpin + 'static {
 #[derive(Debug)]
 pub enum Internet {}
 
-/// Sockets in the file system.
+/// Unix sockets.
 #[derive(Debug)]
 pub enum Unix {}
 
@@ -40,9 +40,9 @@ impl Kind for Unix {
     }
 }
 
-/// The descriptor of a source, for `AsFd`.
+/// Returns the descriptor of a source, for `AsFd`.
 #[cfg(unix)]
 #[track_caller]
 pub(super) fn descriptor(source: &dyn convoke_io::driver::Source) -> std::os::fd::BorrowedFd<'_> {
-    source.descriptor().expect("a socket of this driver has no descriptor: it is not the system's")
+    source.descriptor().expect("the sockets of this driver have no descriptors: it does not use the system's")
 }

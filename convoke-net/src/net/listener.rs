@@ -1,4 +1,4 @@
-//! A listener: what TCP and Unix listeners have in common.
+//! `Listener`: the common part of TCP and Unix listeners.
 
 use core::fmt;
 use core::future::Future;
@@ -11,13 +11,13 @@ use std::sync::Arc;
 use futures_core::Stream;
 
 use super::kind::Kind;
-use super::poll_slot::{PollSlot, polled};
+use super::poll_slot::{PollSlot, poll_location};
 use super::socket_stream::SocketStream;
 use convoke_io::attempting::attempt;
 use convoke_io::driver::{Accepted, Interest, Source};
 
-/// Takes connections. It is [`TcpListener`](super::TcpListener) or [`UnixListener`](super::UnixListener). Dropping it closes it;
-/// connections that nobody has taken are reset.
+/// A listener for connections: [`TcpListener`](super::TcpListener) or [`UnixListener`](super::UnixListener).
+/// Dropping it closes it; connections that were not accepted are reset.
 pub struct Listener<K> {
     pub(super) source: Arc<dyn Source>,
     _kind: PhantomData<fn() -> K>,
@@ -28,14 +28,16 @@ impl<K: Kind> Listener<K> {
         Self { source, _kind: PhantomData }
     }
 
-    /// Takes the next connection.
+    /// Accepts the next connection.
     ///
-    /// - *Completes with* the connection, and where it comes from; an error; stopped, and then no connection was taken.
-    /// - *If dropped*, no connection was taken.
-    /// - *Runs on* the task. The connection belongs to the listener's driver.
+    /// - *Completes with* the connection and the address of the peer; an error; or stopped, and then no
+    ///   connection was into_stream.
+    /// - *If dropped*, no connection was into_stream.
+    /// - *Runs on* the current task. The connection belongs to the listener's driver.
     ///
-    /// Most errors pass: a peer went away before it was taken, or there are no descriptors left. Until some have been closed, each
-    /// call fails at once. A server that is to survive that waits for a while and tries again:
+    /// Most errors are temporary: a peer has disconnected before it was accepted, or there are no descriptors
+    /// left. In the second case each call fails at once until some are closed. A server that must survive
+    /// that waits some milliseconds and tries again:
     ///
     /// ```no_run
     /// use std::io;
@@ -50,9 +52,11 @@ impl<K: Kind> Listener<K> {
     /// async fn main() -> io::Result<()> {
     ///     let listener = TcpListener::bind("127.0.0.1:7000").await?;
     ///     scope(async |s| {
-    ///         let clients = s.supervise(|failure: Failure<io::Error>| eprintln!("{failure}"));
+    ///         let log = |failure: Failure<io::Error>| eprintln!("{failure}");
+    ///         let clients = s.supervise(log);
     ///         loop {
-    ///             let accepted = retry(Backoff::constant(Duration::from_millis(100)), || listener.accept());
+    ///             let pause = Backoff::constant(Duration::from_millis(100));
+    ///             let accepted = retry(pause, || listener.accept());
     ///             let (client, from) = accepted.await?;
     ///             clients.named(from.to_string()).spawn(converse(client));
     ///         }
@@ -62,30 +66,30 @@ impl<K: Kind> Listener<K> {
     /// ```
     #[track_caller]
     pub fn accept(&self) -> impl Future<Output = io::Result<(SocketStream<K>, K::Address)>> + Send + '_ {
-        attempt(&self.source, Interest::Read, |source| source.try_accept().and_then(taken))
+        attempt(&self.source, Interest::Read, |source| source.try_accept().and_then(into_stream))
     }
 
-    /// All connections, as a stream that does not end.
+    /// Returns a stream of all connections. It does not end.
     pub fn incoming(&self) -> Incoming<'_, K> {
         Incoming { listener: self, slot: PollSlot::new() }
     }
 
-    /// Where it listens.
+    /// Returns the address where it listens.
     ///
     /// # Errors
-    /// What the driver says.
+    /// Returns the error of the driver.
     pub fn local_addr(&self) -> io::Result<K::Address> {
         self.source.local_address().and_then(K::address)
     }
 }
 
-fn taken<K: Kind>(accepted: Accepted) -> io::Result<(SocketStream<K>, K::Address)> {
+fn into_stream<K: Kind>(accepted: Accepted) -> io::Result<(SocketStream<K>, K::Address)> {
     Ok((SocketStream::new(accepted.source), K::address(accepted.peer)?))
 }
 
-/// See [`Listener::incoming`].
+/// The stream of [`Listener::incoming`].
 #[derive(Debug)]
-#[must_use = "streams do nothing until they are polled"]
+#[must_use = "streams do nothing until they are poll_location"]
 pub struct Incoming<'a, K> {
     listener: &'a Listener<K>,
     slot: PollSlot,
@@ -96,22 +100,24 @@ impl<K: Kind> Stream for Incoming<'_, K> {
 
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let this = self.get_mut();
-        let accept = |source: &dyn Source| source.try_accept().and_then(taken::<K>);
-        let accepted = this.slot.poll(&*this.listener.source, Interest::Read, polled(), cx, accept);
+        let accept = |source: &dyn Source| source.try_accept().and_then(into_stream::<K>);
+        let accepted = this.slot.poll(&*this.listener.source, Interest::Read, poll_location(), cx, accept);
         accepted.map(|accepted| Some(accepted.map(|(stream, _)| stream)))
     }
 }
 
 impl<K> Drop for Incoming<'_, K> {
     fn drop(&mut self) {
-        self.slot.let_go(&*self.listener.source);
+        self.slot.release(&*self.listener.source);
     }
 }
 
 #[cfg(unix)]
 impl<K: Kind> std::os::fd::AsFd for Listener<K> {
+    /// Returns its descriptor.
+    ///
     /// # Panics
-    /// If its driver has no descriptors, as a simulated one.
+    /// If the driver has no descriptors, as in a simulation.
     fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
         super::kind::descriptor(&*self.source)
     }

@@ -1,14 +1,20 @@
-//! Sockets. Each belongs to the driver of the context that made it; it may be used from other threads, and by several tasks at
-//! once. Every call hears of a stop, also if it would not have to wait, and loses nothing by it.
+//! Sockets. Each socket belongs to the driver of the context whose task created it. It may be used from any
+//! thread, and by several tasks at once. Every call can be stopped, even if it would not wait, and a stop
+//! loses no data.
+//!
+//! A socket wraps a `Source`. Futures attempt a call on it and wait with a `Waiter` (`stream_io`, `datagram`,
+//! `listener`). The `poll_…` methods of `futures-io` have no future to store that state in, so it lies beside
+//! the source in a `PollSlot`. Types are generic over [`Kind`], so that TCP and Unix sockets share their
+//! code.
 //!
 //! | | |
 //! | --- | --- |
 //! | [`TcpListener`], [`TcpStream`] | connections over TCP |
 //! | [`UnixListener`], [`UnixStream`] | connections in the file system |
 //! | [`UdpSocket`], [`UnixDatagram`] | datagrams |
-//! | [`SocketStream`] | what the two kinds of streams have in common; with its halves |
-//! | [`resolve`], [`resolver`] | names, and who looks them up |
-//! | [`AddressError`] | which address could not be used, and why |
+//! | [`SocketStream`] | the common part of both kinds of streams, and its halves |
+//! | [`resolve`], [`resolver`] | name lookup, and the service that does it |
+//! | [`AddressError`] | the address that could not be used, and why |
 
 mod address_error;
 mod datagram;

@@ -1,5 +1,5 @@
-//! What waits for a source on behalf of traits with `poll_…` methods, which have no future of their own to keep it in. Made when
-//! it is first needed: most sockets are used by futures, and there are many sockets.
+//! `PollSlot`: the state of a wait for traits with `poll_…` methods, which have no future to store it in. It
+//! is allocated on first use: most sockets are only used by futures, and there are many sockets.
 
 use core::fmt;
 use core::panic::Location;
@@ -12,7 +12,8 @@ use convoke_core::raw::sync::Mutex;
 use convoke_io::attempting::Waiting;
 use convoke_io::driver::{Interest, Source};
 
-/// Used by who has it to himself; the lock is there so that it may be shared meanwhile, and never taken.
+/// The state of one wait. It is always accessed through `&mut`; the mutex only makes it `Sync` and is never
+/// locked.
 #[derive(Default)]
 pub(super) struct PollSlot(Option<Box<Mutex<Waiting>>>);
 
@@ -26,12 +27,12 @@ impl PollSlot {
         &mut self,
         source: &dyn Source,
         interest: Interest,
-        place: &'static Location<'static>,
+        location: &'static Location<'static>,
         cx: &Context<'_>,
         act: impl FnMut(&dyn Source) -> io::Result<T>,
     ) -> Poll<io::Result<T>> {
         let waiting = self.0.get_or_insert_with(|| Box::new(Mutex::new(Waiting::new(interest))));
-        waiting.get_mut().unwrap_or_else(PoisonError::into_inner).poll(source, place, cx, act)
+        waiting.get_mut().unwrap_or_else(PoisonError::into_inner).poll(source, location, cx, act)
     }
 
     #[inline]
@@ -42,9 +43,9 @@ impl PollSlot {
         buffer: &mut [u8],
     ) -> Poll<io::Result<usize>> {
         if buffer.is_empty() {
-            return self.nothing(source);
+            return self.complete_empty(source);
         }
-        self.poll(source, Interest::Read, polled(), cx, |source| source.try_read(buffer))
+        self.poll(source, Interest::Read, poll_location(), cx, |source| source.try_read(buffer))
     }
 
     pub(super) fn poll_read_vectored(
@@ -54,9 +55,9 @@ impl PollSlot {
         buffers: &mut [IoSliceMut<'_>],
     ) -> Poll<io::Result<usize>> {
         if buffers.iter().all(|buffer| buffer.is_empty()) {
-            return self.nothing(source);
+            return self.complete_empty(source);
         }
-        self.poll(source, Interest::Read, polled(), cx, |source| source.try_read_vectored(buffers))
+        self.poll(source, Interest::Read, poll_location(), cx, |source| source.try_read_vectored(buffers))
     }
 
     #[inline]
@@ -67,9 +68,9 @@ impl PollSlot {
         buffer: &[u8],
     ) -> Poll<io::Result<usize>> {
         if buffer.is_empty() {
-            return self.nothing(source);
+            return self.complete_empty(source);
         }
-        self.poll(source, Interest::Write, polled(), cx, |source| source.try_write(buffer))
+        self.poll(source, Interest::Write, poll_location(), cx, |source| source.try_write(buffer))
     }
 
     pub(super) fn poll_write_vectored(
@@ -79,27 +80,28 @@ impl PollSlot {
         buffers: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         if buffers.iter().all(|buffer| buffer.is_empty()) {
-            return self.nothing(source);
+            return self.complete_empty(source);
         }
-        self.poll(source, Interest::Write, polled(), cx, |source| source.try_write_vectored(buffers))
+        self.poll(source, Interest::Write, poll_location(), cx, |source| source.try_write_vectored(buffers))
     }
 
-    /// Nothing was asked for, which says nothing about the source: who waited does not any more.
-    fn nothing(&mut self, source: &dyn Source) -> Poll<io::Result<usize>> {
-        self.let_go(source);
+    /// Completes a call with empty buffers, which tells nothing about the source, and ends the wait of an
+    /// earlier call.
+    fn complete_empty(&mut self, source: &dyn Source) -> Poll<io::Result<usize>> {
+        self.release(source);
         Poll::Ready(Ok(0))
     }
 
-    /// It waits no longer: before whoever has it goes.
+    /// Ends the wait. Called before the owner of the slot is dropped.
     #[inline]
-    pub(super) fn let_go(&mut self, source: &dyn Source) {
+    pub(super) fn release(&mut self, source: &dyn Source) {
         if let Some(waiting) = &mut self.0 {
-            waiting.get_mut().unwrap_or_else(PoisonError::into_inner).let_go(source);
+            waiting.get_mut().unwrap_or_else(PoisonError::into_inner).release(source);
         }
     }
 }
 
-/// The two of a stream.
+/// The slots for both directions of a stream.
 #[derive(Debug)]
 pub(super) struct PollSlots(Option<Box<Slots>>);
 
@@ -124,18 +126,18 @@ impl PollSlots {
         &mut self.0.get_or_insert_default().writes
     }
 
-    /// As [`PollSlot::let_go`].
+    /// Ends both waits. Called before the stream is dropped.
     #[inline]
-    pub(super) fn let_go(&mut self, source: &dyn Source) {
+    pub(super) fn release(&mut self, source: &dyn Source) {
         if let Some(slots) = &mut self.0 {
-            slots.reads.let_go(source);
-            slots.writes.let_go(source);
+            slots.reads.release(source);
+            slots.writes.release(source);
         }
     }
 }
 
-/// Where a `poll_…` method of a trait waits: who calls it is not known.
-pub(super) fn polled() -> &'static Location<'static> {
+/// Returns the location where a `poll_…` method waits: its caller is not known.
+pub(super) fn poll_location() -> &'static Location<'static> {
     Location::caller()
 }
 

@@ -1,4 +1,4 @@
-//! A connection: what TCP and Unix streams have in common.
+//! `SocketStream`: the common part of TCP and Unix connections.
 
 use core::fmt;
 use core::future::Future;
@@ -22,15 +22,16 @@ use convoke_io::transfer::{Inward, Outward, Transfer};
 
 /// A connection. It is [`TcpStream`](super::TcpStream) or [`UnixStream`](super::UnixStream).
 ///
-/// Reading and writing take `&self`: two tasks may do either at once, and several readers are served in turn. It also is
-/// `futures_io::{AsyncRead, AsyncWrite}`. Dropping it closes the connection; what was written is still delivered.
+/// Reading and writing take `&self`: one task may read while another writes, and several readers take turns.
+/// It also implements `futures_io::{AsyncRead, AsyncWrite}`. Dropping it closes the connection; bytes that
+/// were written are still delivered.
 pub struct SocketStream<K> {
     pub(crate) source: Arc<dyn Source>,
     slots: PollSlots,
     _kind: PhantomData<fn() -> K>,
 }
 
-// It lies in a task twice: as what an `async fn` was called with, and as what that made of it.
+// A task stores it twice: as the argument of an `async fn`, and as the variable that holds it there.
 #[cfg(target_pointer_width = "64")]
 const _: () = assert!(size_of::<SocketStream<super::Internet>>() <= 24);
 
@@ -39,18 +40,33 @@ impl<K: Kind> SocketStream<K> {
         Self { source, slots: PollSlots::new(), _kind: PhantomData }
     }
 
-    /// Reads what is there, at least one byte if the buffer has room.
+    /// Reads the available bytes. Waits for at least one, unless the buffer is empty.
     ///
-    /// - *Completes with* how much was read, zero at the end of the stream; an error of the connection; stopped.
+    /// - *Completes with* the number of bytes, zero at the end of the stream; an error of the connection; or
+    ///   stopped.
     /// - *If dropped*, nothing was read.
-    /// - *Runs on* the task.
+    /// - *Runs on* the current task.
+    ///
+    /// ```
+    /// use convoke::net::TcpStream;
+    ///
+    /// async fn count(stream: &TcpStream) -> std::io::Result<usize> {
+    ///     let (mut buffer, mut bytes) = ([0; 1024], 0);
+    ///     loop {
+    ///         match stream.read(&mut buffer).await? {
+    ///             0 => return Ok(bytes),
+    ///             read => bytes += read,
+    ///         }
+    ///     }
+    /// }
+    /// ```
     #[track_caller]
     #[inline]
     pub fn read<'a>(&'a self, buffer: &'a mut [u8]) -> impl Future<Output = io::Result<usize>> + Send + 'a {
         ReadSome::new(&self.source, buffer)
     }
 
-    /// Reads what is there, into one buffer after the other. All else is as for [`read`](SocketStream::read).
+    /// Reads the available bytes into several buffers, in order. Otherwise like [`read`](SocketStream::read).
     #[track_caller]
     pub fn read_vectored<'a, 'b: 'a>(
         &'a self,
@@ -61,53 +77,94 @@ impl<K: Kind> SocketStream<K> {
 
     /// Reads until the buffer is full.
     ///
-    /// - *Completes with* nothing in particular; an error of the connection, or
-    ///   [`UnexpectedEof`](io::ErrorKind::UnexpectedEof) that says how much was there; stopped.
-    /// - *If dropped*, or stopped, what was read is in the buffer, and its [`progress`](FillBuffer::progress) says how much.
-    /// - *Runs on* the task.
+    /// - *Completes with* `()`; an error of the connection, or
+    ///   [`UnexpectedEof`](io::ErrorKind::UnexpectedEof) with the number of bytes that were read; or stopped.
+    /// - *If dropped* or stopped, the bytes that were read are in the buffer, and
+    ///   [`progress`](FillBuffer::progress) tells how many.
+    /// - *Runs on* the current task.
+    ///
+    /// ```
+    /// use convoke::net::TcpStream;
+    ///
+    /// /// Reads a length and as many bytes.
+    /// async fn message(stream: &TcpStream) -> std::io::Result<Vec<u8>> {
+    ///     let mut length = [0; 2];
+    ///     stream.read_exact(&mut length).await?;
+    ///     let mut body = vec![0; u16::from_be_bytes(length).into()];
+    ///     stream.read_exact(&mut body).await?;
+    ///     Ok(body)
+    /// }
+    /// ```
     #[track_caller]
     pub fn read_exact<'a>(&'a self, buffer: &'a mut [u8]) -> FillBuffer<'a> {
         FillBuffer::new(&self.source, buffer)
     }
 
-    /// Reads what is there, and leaves it there. All else is as for [`read`](SocketStream::read).
+    /// Reads the available bytes without consuming them. Otherwise like [`read`](SocketStream::read).
     #[track_caller]
     pub fn peek<'a>(&'a self, buffer: &'a mut [u8]) -> impl Future<Output = io::Result<usize>> + Send + 'a {
         attempt(&self.source, Interest::Read, move |source| source.try_peek(buffer))
     }
 
-    /// Reads into a buffer that is given away and comes back: no driver copies then. Reads at most what the buffer is long.
+    /// Reads into a buffer that is moved to the driver and returned with the result, so no driver copies
+    /// bytes. Reads at most the length of the buffer.
     ///
-    /// - *Completes with* how much was read, and the buffer; stopped only if nothing was read.
-    /// - *If dropped* in flight, it is cancelled, and the task does not end before the driver has let go of the buffer.
-    /// - *Runs on* the task.
+    /// - *Completes with* the number of bytes and the buffer; stopped only if nothing was read.
+    /// - *If dropped* in flight, it is cancelled, and the task does not end before the driver has released
+    ///   the buffer.
+    /// - *Runs on* the current task.
+    ///
+    /// ```
+    /// use convoke::net::TcpStream;
+    ///
+    /// async fn first(stream: &TcpStream) -> std::io::Result<Vec<u8>> {
+    ///     let (read, mut buffer) = stream.read_owned(vec![0; 1024]).await;
+    ///     buffer.truncate(read?);
+    ///     Ok(buffer)
+    /// }
+    /// ```
     pub fn read_owned<B: AsMut<[u8]> + Send + 'static>(&self, buffer: B) -> Transfer<B, Inward> {
         Transfer::new(self.source.clone(), buffer)
     }
 
-    /// Reads what is there into a buffer that is lent, and goes back when the [`Lease`] is dropped. A connection that waits holds
-    /// none.
+    /// Reads the available bytes into a buffer of the driver, which is returned when the [`Lease`] is
+    /// dropped. A connection that waits owns no buffer.
     ///
-    /// - *Completes with* what was read, empty at the end of the stream; an error of the connection; stopped.
+    /// - *Completes with* the bytes, empty at the end of the stream; an error of the connection; or stopped.
     /// - *If dropped*, nothing was read.
-    /// - *Runs on* the task.
+    /// - *Runs on* the current task.
+    ///
+    /// ```
+    /// use convoke::net::TcpStream;
+    ///
+    /// async fn echo(stream: &TcpStream) -> std::io::Result<()> {
+    ///     loop {
+    ///         let bytes = stream.read_lease().await?;
+    ///         if bytes.is_empty() {
+    ///             return Ok(());
+    ///         }
+    ///         stream.write_all(&bytes).await?;
+    ///     }
+    /// }
+    /// ```
     #[track_caller]
     pub fn read_lease(&self) -> impl Future<Output = io::Result<Lease>> + Send + '_ {
         attempt(&self.source, Interest::Read, |source| source.try_lease())
     }
 
-    /// Writes what there is room for, at least one byte of a buffer that is not empty.
+    /// Writes as many bytes as fit into the kernel's buffer. Waits until at least one fits, unless the buffer
+    /// is empty.
     ///
-    /// - *Completes with* how much was written; an error of the connection; stopped.
+    /// - *Completes with* the number of bytes; an error of the connection; or stopped.
     /// - *If dropped*, nothing was written.
-    /// - *Runs on* the task.
+    /// - *Runs on* the current task.
     #[track_caller]
     #[inline]
     pub fn write<'a>(&'a self, buffer: &'a [u8]) -> impl Future<Output = io::Result<usize>> + Send + 'a {
         attempt(&self.source, Interest::Write, move |source| source.try_write(buffer))
     }
 
-    /// Writes what there is room for, from one buffer after the other. All else is as for [`write`](SocketStream::write).
+    /// Writes from several buffers, in order. Otherwise like [`write`](SocketStream::write).
     #[track_caller]
     pub fn write_vectored<'a, 'b: 'a>(
         &'a self,
@@ -116,92 +173,104 @@ impl<K: Kind> SocketStream<K> {
         attempt(&self.source, Interest::Write, move |source| source.try_write_vectored(buffers))
     }
 
-    /// Writes until all of the buffer was taken.
+    /// Writes the whole buffer.
     ///
-    /// - *Completes with* nothing in particular; an error of the connection; stopped.
-    /// - *If dropped*, or stopped, the beginning of the buffer may have been written, and its
-    ///   [`progress`](SendBuffer::progress) says how much.
-    /// - *Runs on* the task.
+    /// - *Completes with* `()`; an error of the connection; or stopped.
+    /// - *If dropped* or stopped, the beginning of the buffer may have been written, and
+    ///   [`progress`](SendBuffer::progress) tells how much.
+    /// - *Runs on* the current task.
+    ///
+    /// ```
+    /// use convoke::net::TcpStream;
+    ///
+    /// async fn greet(stream: &TcpStream) -> std::io::Result<()> {
+    ///     stream.write_all(b"hello\n").await
+    /// }
+    /// ```
     #[track_caller]
     #[inline]
     pub fn write_all<'a>(&'a self, buffer: &'a [u8]) -> SendBuffer<'a> {
         SendBuffer::new(&self.source, buffer)
     }
 
-    /// Writes from a buffer that is given away and comes back: no driver copies then. It may write only the beginning.
+    /// Writes from a buffer that is moved to the driver and returned with the result, so no driver copies
+    /// bytes. May write only the beginning.
     ///
-    /// - *Completes with* how much was written, and the buffer; stopped only if nothing was written.
-    /// - *If dropped* in flight, it is cancelled, and the task does not end before the driver has let go of the buffer.
-    /// - *Runs on* the task.
+    /// - *Completes with* the number of bytes and the buffer; stopped only if nothing was written.
+    /// - *If dropped* in flight, it is cancelled, and the task does not end before the driver has released
+    ///   the buffer.
+    /// - *Runs on* the current task.
     pub fn write_owned<B: AsRef<[u8]> + Send + 'static>(&self, buffer: B) -> Transfer<B, Outward> {
         Transfer::new(self.source.clone(), buffer)
     }
 
-    /// Waits until there is something to read, or the end.
+    /// Waits until there are bytes to read, or the end of the stream.
     ///
-    /// - *Completes with* nothing in particular; an error of the connection; stopped.
-    /// - *If dropped*, nothing.
-    /// - *Runs on* the task.
+    /// - *Completes with* `()`; an error of the connection; or stopped.
+    /// - *If dropped*, nothing was read.
+    /// - *Runs on* the current task.
     #[track_caller]
     pub fn readable(&self) -> impl Future<Output = io::Result<()>> + Send + '_ {
         attempt(&self.source, Interest::Read, |source| source.try_peek(&mut [0]).map(drop))
     }
 
-    /// Ends one direction, or both. What was written before is delivered; the peer then reads the end.
+    /// Shuts down one direction, or both. Bytes that were written before are still delivered; the peer then
+    /// reads the end of the stream.
     ///
     /// # Errors
-    /// If there is no connection.
+    /// Fails if there is no connection.
     pub fn shutdown(&self, how: Shutdown) -> io::Result<()> {
         self.source.shut_down(how)
     }
 
-    /// Where this end is.
+    /// Returns the local address.
     ///
     /// # Errors
-    /// What the driver says.
+    /// Returns the error of the driver.
     pub fn local_addr(&self) -> io::Result<K::Address> {
         self.source.local_address().and_then(K::address)
     }
 
-    /// Where the other end is.
+    /// Returns the address of the peer.
     ///
     /// # Errors
-    /// If there is no connection any more.
+    /// Fails if the connection is gone.
     pub fn peer_addr(&self) -> io::Result<K::Address> {
         self.source.peer_address().and_then(K::address)
     }
 
-    /// Sets an option. Options that are not named here are set by the crate `socket2`, on what is `AsFd`.
+    /// Sets an option. For options that are not listed here use the crate `socket2` through `AsFd`.
     ///
     /// # Errors
-    /// What the driver says.
+    /// Returns the error of the driver.
     #[doc(alias("set_linger", "set_ttl", "set_keepalive"))]
     pub fn set_option(&self, option: SocketOption) -> io::Result<()> {
         self.source.set_option(option)
     }
 
-    /// What an option is set to; the value that is given does not matter.
+    /// Returns the value of an option. The value in `option` is ignored.
     ///
     /// # Errors
-    /// What the driver says.
+    /// Returns the error of the driver.
     pub fn option(&self, option: SocketOption) -> io::Result<SocketOption> {
         self.source.option(option)
     }
 
-    /// The error that the kernel has kept for it, if any; it is kept no longer.
+    /// Takes the pending error of the socket, if there is one, and clears it.
     ///
     /// # Errors
-    /// If the driver cannot say.
+    /// Fails if the driver cannot query it.
     pub fn take_error(&self) -> io::Result<Option<io::Error>> {
         self.source.take_error()
     }
 
-    /// Two halves that borrow it.
+    /// Splits it into two halves that borrow it.
     pub fn split(&mut self) -> (ReadHalf<'_, K>, WriteHalf<'_, K>) {
         (ReadHalf::new(self), WriteHalf::new(self))
     }
 
-    /// Two halves that own it together, for two tasks. The one that writes ends its direction when it is dropped.
+    /// Splits it into two halves that own it together, for two tasks. Dropping the write half shuts down its
+    /// direction.
     pub fn into_split(self) -> (OwnedReadHalf<K>, OwnedWriteHalf<K>) {
         let stream = Arc::new(self);
         (OwnedReadHalf::new(stream.clone()), OwnedWriteHalf::new(stream))
@@ -250,7 +319,7 @@ impl<K: Kind> AsyncWrite for SocketStream<K> {
     }
 }
 
-/// A connection that is gone is closed.
+/// Treats a connection that is gone as closed.
 pub(super) fn closed(result: io::Result<()>) -> io::Result<()> {
     match result {
         Err(error) if error.kind() == io::ErrorKind::NotConnected => Ok(()),
@@ -260,14 +329,16 @@ pub(super) fn closed(result: io::Result<()>) -> io::Result<()> {
 
 impl<K> Drop for SocketStream<K> {
     fn drop(&mut self) {
-        self.slots.let_go(&*self.source);
+        self.slots.release(&*self.source);
     }
 }
 
 #[cfg(unix)]
 impl<K: Kind> std::os::fd::AsFd for SocketStream<K> {
+    /// Returns its descriptor.
+    ///
     /// # Panics
-    /// If its driver has no descriptors, as a simulated one.
+    /// If the driver has no descriptors, as in a simulation.
     fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
         super::kind::descriptor(&*self.source)
     }

@@ -1,4 +1,4 @@
-//! The calls of streams, written once for whole streams and for halves: over a source.
+//! The futures of stream calls, written once for whole streams and for halves.
 
 use core::fmt;
 use core::future::Future;
@@ -8,11 +8,11 @@ use std::io;
 use std::sync::Arc;
 
 use crate::stream::Progress;
-use crate::stream::raw::{ended_early, took_no_more};
+use crate::stream::raw::{ended_early, write_zero};
 use convoke_io::attempting::Waiter;
 use convoke_io::driver::{Interest, Source};
 
-/// Reads what is there: see [`SocketStream::read`](super::SocketStream::read).
+/// The future of [`SocketStream::read`](super::SocketStream::read).
 #[must_use = "futures do nothing until they are awaited"]
 pub(super) struct ReadSome<'a> {
     waiter: Waiter<'a>,
@@ -30,7 +30,8 @@ impl<'a> ReadSome<'a> {
 impl Future for ReadSome<'_> {
     type Output = io::Result<usize>;
 
-    /// It mostly has to wait, so what is known to block is not tried; unless there is nothing to wait for.
+    /// Polls the read. It mostly has to wait, so an attempt that is known to block is skipped. An empty
+    /// buffer never waits.
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
@@ -39,8 +40,8 @@ impl Future for ReadSome<'_> {
     }
 }
 
-/// Fills a buffer from a socket: see [`SocketStream::read_exact`](super::SocketStream::read_exact).
-/// `COUNTS` is how many counts it keeps: none, or one after [`progress`](FillBuffer::progress).
+/// The future of [`SocketStream::read_exact`](super::SocketStream::read_exact). `COUNTS` is the number of
+/// counters that it updates: 0, or 1 after [`progress`](FillBuffer::progress).
 #[must_use = "futures do nothing until they are awaited"]
 pub struct FillBuffer<'a, const COUNTS: usize = 0> {
     waiter: Waiter<'a>,
@@ -55,7 +56,7 @@ impl<'a> FillBuffer<'a> {
         Self { waiter: Waiter::new(source, Interest::Read), buffer, filled: 0, progress: [] }
     }
 
-    /// Counts there how much was read.
+    /// Adds the number of bytes read to `progress`.
     pub fn progress(self, progress: &'a Progress) -> FillBuffer<'a, 1> {
         let Self { waiter, buffer, filled, progress: [] } = self;
         FillBuffer { waiter, buffer, filled, progress: [progress] }
@@ -69,8 +70,8 @@ impl<const COUNTS: usize> Future for FillBuffer<'_, COUNTS> {
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
         while this.filled < this.buffer.len() {
-            let room = &mut this.buffer[this.filled..];
-            let read = ready!(this.waiter.poll(cx, |source| source.try_read(room)))?;
+            let rest = &mut this.buffer[this.filled..];
+            let read = ready!(this.waiter.poll(cx, |source| source.try_read(rest)))?;
             if read == 0 {
                 return Poll::Ready(Err(ended_early(this.filled, this.buffer.len())));
             }
@@ -81,8 +82,8 @@ impl<const COUNTS: usize> Future for FillBuffer<'_, COUNTS> {
     }
 }
 
-/// Writes a whole buffer to a socket: see [`SocketStream::write_all`](super::SocketStream::write_all).
-/// `COUNTS` is how many counts it keeps: none, or one after [`progress`](SendBuffer::progress).
+/// The future of [`SocketStream::write_all`](super::SocketStream::write_all). `COUNTS` is the number of
+/// counters that it updates: 0, or 1 after [`progress`](SendBuffer::progress).
 #[must_use = "futures do nothing until they are awaited"]
 pub struct SendBuffer<'a, const COUNTS: usize = 0> {
     waiter: Waiter<'a>,
@@ -97,7 +98,7 @@ impl<'a> SendBuffer<'a> {
         Self { waiter: Waiter::new(source, Interest::Write), buffer, written: 0, progress: [] }
     }
 
-    /// Counts there how much was written.
+    /// Adds the number of bytes written to `progress`.
     pub fn progress(self, progress: &'a Progress) -> SendBuffer<'a, 1> {
         let Self { waiter, buffer, written, progress: [] } = self;
         SendBuffer { waiter, buffer, written, progress: [progress] }
@@ -114,12 +115,12 @@ impl<const COUNTS: usize> Future for SendBuffer<'_, COUNTS> {
             let rest = &this.buffer[this.written..];
             let written = ready!(this.waiter.poll(cx, |source| source.try_write(rest)))?;
             Progress::add(this.progress.first().copied(), written);
-            // Mostly all of it is taken at once.
+            // Mostly the kernel takes all of it at once.
             if written == rest.len() {
                 break;
             }
             if written == 0 {
-                return Poll::Ready(Err(took_no_more(this.written, this.buffer.len())));
+                return Poll::Ready(Err(write_zero(this.written, this.buffer.len())));
             }
             this.written += written;
         }
@@ -127,7 +128,7 @@ impl<const COUNTS: usize> Future for SendBuffer<'_, COUNTS> {
     }
 }
 
-// They lie in the tasks that wait, and those are many.
+// They lie in waiting tasks, of which there are many.
 #[cfg(all(target_pointer_width = "64", not(feature = "loom")))]
 const _: () = assert!(size_of::<FillBuffer<'_>>() <= 56 && size_of::<SendBuffer<'_>>() <= 56);
 

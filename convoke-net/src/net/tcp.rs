@@ -1,11 +1,11 @@
-//! TCP: how its listeners and connections are made, and what only they have.
+//! TCP: constructors of listeners and connections, and options that only TCP has.
 
 use core::future::Future;
 use core::net::SocketAddr;
 use std::io;
 use std::sync::Arc;
 
-use super::address_error::{binding, connecting};
+use super::address_error::{bind_error, connect_error};
 use super::kind::Internet;
 use super::listener::Listener;
 use super::socket_stream::SocketStream;
@@ -14,24 +14,35 @@ use convoke_io::context::current_driver;
 use convoke_io::driver::{Address, Driver, ListenOptions, SocketOption, Source, StandardSocket};
 use convoke_io::transfer::{Toward, Transfer};
 
-/// A connection over TCP.
+/// A TCP connection.
 pub type TcpStream = SocketStream<Internet>;
 
-/// Takes connections over TCP.
+/// A TCP listener.
 pub type TcpListener = Listener<Internet>;
 
 impl TcpListener {
-    /// Listens at this address; at one of them, if the name has several. Port 0 is one that is free.
+    /// Binds a listener to this address, or to the first usable one if a name has several. Port 0 selects a
+    /// free port.
     ///
-    /// - *Completes with* the listener; an error, if nobody may listen there; stopped.
-    /// - *If dropped*, nothing.
-    /// - *Runs on* the task, whose context it belongs to.
+    /// - *Completes with* the listener; an error, if no address can be used; or stopped.
+    /// - *If dropped*, nothing is bound.
+    /// - *Runs on* the current task. The listener belongs to the task's context.
+    ///
+    /// ```
+    /// use convoke::net::TcpListener;
+    ///
+    /// let context = convoke::io_context()?;
+    /// let listener = context.run_until(TcpListener::bind("127.0.0.1:0")).unwrap()?;
+    /// assert_ne!(listener.local_addr()?.port(), 0);
+    /// # std::io::Result::Ok(())
+    /// ```
     #[track_caller]
     pub fn bind(address: impl ToAddress) -> impl Future<Output = io::Result<Self>> + Send {
         Self::bind_with(address, ListenOptions::default())
     }
 
-    /// The same with options: with [`reuse_port`](ListenOptions::reuse_port) one listener for each core.
+    /// Binds a listener with options, for example [`reuse_port`](ListenOptions::reuse_port) for one listener
+    /// on each core. Otherwise like [`bind`](TcpListener::bind).
     #[track_caller]
     pub fn bind_with(
         address: impl ToAddress,
@@ -44,13 +55,23 @@ impl TcpListener {
         }
     }
 
-    /// A group of listeners at the same address, over which the kernel spreads connections: one for each core. Port 0 is one that
-    /// is free, the same for all. All of them belong to this task's context; where each core has a context of its own, a task there
-    /// binds its own with [`reuse_port`](ListenOptions::reuse_port).
+    /// Binds a group of listeners to the same address; the kernel spreads connections over them. Port 0
+    /// selects one free port for all. All listeners belong to the context of the current task. If each core
+    /// has a context of its own, bind one listener there with [`reuse_port`](ListenOptions::reuse_port)
+    /// instead.
     ///
-    /// - *Completes with* the listeners; an error; stopped.
-    /// - *If dropped*, nothing.
-    /// - *Runs on* the task.
+    /// - *Completes with* the listeners; an error; or stopped.
+    /// - *If dropped*, nothing is bound.
+    /// - *Runs on* the current task.
+    ///
+    /// ```
+    /// use convoke::net::TcpListener;
+    ///
+    /// let context = convoke::io_context()?;
+    /// let group = context.run_until(TcpListener::bind_group("127.0.0.1:0", 2)).unwrap()?;
+    /// assert_eq!(group[0].local_addr()?, group[1].local_addr()?);
+    /// # std::io::Result::Ok(())
+    /// ```
     #[track_caller]
     pub fn bind_group(
         address: impl ToAddress,
@@ -71,32 +92,48 @@ impl TcpListener {
         }
     }
 
-    /// A listener of the standard library, which belongs to this task's context from now on.
+    /// Adopts a listener of the standard library: it belongs to the current task's context from now on.
     ///
     /// # Errors
-    /// If there is no context here, or what the driver says.
+    /// Fails if there is no I/O context, or with the error of the driver.
     pub fn from_std(listener: std::net::TcpListener) -> io::Result<Self> {
         current_driver()?.adopt(StandardSocket::TcpListener(listener)).map(Self::new)
     }
 
-    /// As a listener of the standard library, which does not block.
+    /// Converts it to a listener of the standard library, in non-blocking mode.
     ///
     /// # Errors
-    /// What the driver says.
+    /// Returns the error of the driver.
     pub fn into_std(self) -> io::Result<std::net::TcpListener> {
         match self.source.duplicate()? {
             StandardSocket::TcpListener(listener) => Ok(listener),
-            other => Err(another(&other)),
+            other => Err(wrong_socket(&other)),
         }
     }
 }
 
 impl TcpStream {
-    /// Connects to this address; to one after the other until one answers, if the name has several.
+    /// Connects to this address. If a name has several addresses, they are tried one after the other.
     ///
-    /// - *Completes with* the connection; the error of the last address; stopped.
-    /// - *If dropped*, the attempt is given up.
-    /// - *Runs on* the task, whose context the connection belongs to.
+    /// - *Completes with* the connection; the error of the last address; or stopped.
+    /// - *If dropped*, the attempt is cancelled.
+    /// - *Runs on* the current task. The connection belongs to the task's context.
+    ///
+    /// ```
+    /// use convoke::net::{TcpListener, TcpStream};
+    /// use convoke::prelude::*;
+    ///
+    /// let context = convoke::io_context()?;
+    /// let connected = context.run_until(async {
+    ///     let listener = TcpListener::bind("127.0.0.1:0").await?;
+    ///     let connect = TcpStream::connect(listener.local_addr()?);
+    ///     try_join((connect, listener.accept())).await
+    /// });
+    /// let (client, (server, peer)) = connected.unwrap()?;
+    /// assert_eq!(client.local_addr()?, peer);
+    /// assert_eq!(client.peer_addr()?, server.local_addr()?);
+    /// # std::io::Result::Ok(())
+    /// ```
     #[track_caller]
     pub fn connect(address: impl ToAddress) -> impl Future<Output = io::Result<Self>> + Send {
         let addresses = resolve(address);
@@ -104,7 +141,7 @@ impl TcpStream {
             let driver = current_driver()?;
             let mut last = no_address();
             for address in addresses.await? {
-                match connected(&*driver, Address::Internet(address)).await {
+                match connect_source(&*driver, Address::Internet(address)).await {
                     Ok(source) => return Ok(Self::new(source)),
                     Err(error) => last = error,
                 }
@@ -113,54 +150,55 @@ impl TcpStream {
         }
     }
 
-    /// A connection of the standard library, which belongs to this task's context from now on.
+    /// Adopts a connection of the standard library: it belongs to the current task's context from now on.
     ///
     /// # Errors
-    /// If there is no context here, or what the driver says.
+    /// Fails if there is no I/O context, or with the error of the driver.
     pub fn from_std(stream: std::net::TcpStream) -> io::Result<Self> {
         current_driver()?.adopt(StandardSocket::TcpStream(stream)).map(Self::new)
     }
 
-    /// As a connection of the standard library, which does not block.
+    /// Converts it to a connection of the standard library, in non-blocking mode.
     ///
     /// # Errors
-    /// What the driver says.
+    /// Returns the error of the driver.
     pub fn into_std(self) -> io::Result<std::net::TcpStream> {
         match self.source.duplicate()? {
             StandardSocket::TcpStream(stream) => Ok(stream),
-            other => Err(another(&other)),
+            other => Err(wrong_socket(&other)),
         }
     }
 
-    /// Whether small writes are sent at once.
+    /// Sets TCP_NODELAY: if true, small writes are sent at once.
     ///
     /// # Errors
-    /// What the driver says.
+    /// Returns the error of the driver.
     pub fn set_nodelay(&self, nodelay: bool) -> io::Result<()> {
         self.set_option(SocketOption::NoDelay(nodelay))
     }
 
-    /// Whether small writes are sent at once.
+    /// Returns TCP_NODELAY: true if small writes are sent at once.
     ///
     /// # Errors
-    /// What the driver says.
+    /// Returns the error of the driver.
     pub fn nodelay(&self) -> io::Result<bool> {
         match self.option(SocketOption::NoDelay(false))? {
             SocketOption::NoDelay(nodelay) => Ok(nodelay),
-            other => Err(io::Error::other(format!("the driver was asked for nodelay and said {other:?}"))),
+            other => Err(io::Error::other(format!("the driver returned {other:?} for the option nodelay"))),
         }
     }
 }
 
-/// A stream that is connected to this address. That there are no sockets of its kind here says nothing about the next one.
-async fn connected(driver: &dyn Driver, to: Address) -> io::Result<Arc<dyn Source>> {
-    let source = driver.stream(&to).map_err(|error| connecting(&to, error))?;
+/// Connects a stream to this address. A failure to create the socket is an error of this address only: the
+/// next one may be of another family.
+async fn connect_source(driver: &dyn Driver, to: Address) -> io::Result<Arc<dyn Source>> {
+    let source = driver.stream(&to).map_err(|error| connect_error(&to, error))?;
     let (connected, to) = Transfer::<_, Toward>::new(source.clone(), to).await;
-    connected.map_err(|error| connecting(&to, error))?;
+    connected.map_err(|error| connect_error(&to, error))?;
     Ok(source)
 }
 
-/// A source at the first of these addresses at which there can be one.
+/// Binds to the first of these addresses that can be used.
 pub(super) fn bind_first<T>(
     addresses: Vec<SocketAddr>,
     mut bind: impl FnMut(&Address) -> io::Result<T>,
@@ -169,17 +207,17 @@ pub(super) fn bind_first<T>(
     for address in addresses.into_iter().map(Address::Internet) {
         match bind(&address) {
             Ok(source) => return Ok(source),
-            Err(error) => last = binding(&address, error),
+            Err(error) => last = bind_error(&address, error),
         }
     }
     Err(last)
 }
 
 fn no_address() -> io::Error {
-    io::Error::other("there was no address to use")
+    io::Error::other("there is no address to use")
 }
 
 #[cold]
-pub(super) fn another(socket: &StandardSocket) -> io::Error {
-    io::Error::other(format!("the driver has handed out another kind of socket: {socket:?}"))
+pub(super) fn wrong_socket(socket: &StandardSocket) -> io::Error {
+    io::Error::other(format!("the driver returned another kind of socket: {socket:?}"))
 }

@@ -1,4 +1,4 @@
-//! What can be taken for an address: addresses, and names that are looked up.
+//! `ToAddress`: types that can be used as an address, and the lookup of names among them.
 
 use core::future::Future;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
@@ -6,35 +6,36 @@ use std::io;
 
 use super::resolver::{has_no_address, look_up};
 
-/// What can be taken for an Internet address: an address, `"127.0.0.1:80"`, `("example.org", 443)`.
+/// A value that can be used as an Internet address: a `SocketAddr`, `"127.0.0.1:80"`, `("example.org", 443)`.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot be taken for an address",
+    message = "`{Self}` cannot be used as an address",
     note = "addresses are `SocketAddr`, `(ip, port)`, \"127.0.0.1:80\", \"host:80\" or `(\"host\", 80)`"
 )]
 pub trait ToAddress {
-    /// What is to be looked up, if anything.
+    /// Converts it to addresses, or to a name that is to be looked up.
     fn to_address(self) -> AddressQuery;
 }
 
-/// An address, or what must be looked up to have one.
+/// An address, or a name that must be looked up to get one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AddressQuery {
-    /// These, in this order.
+    /// These addresses, in this order.
     Known(Vec<SocketAddr>),
-    /// Those of this host, with this port.
+    /// The addresses of this host, with this port.
     Name(String, u16),
-    /// It is neither: this was given.
+    /// Neither an address nor a name: the text that was given.
     Malformed(String),
 }
 
-/// The addresses, looked up if need be: by the driver, if that knows hosts by name, else by the context's
-/// [`Resolver`](super::resolver::Resolver), which asks the system, or the names that were installed there.
+/// Resolves an address. Names are looked up by the driver if it has hosts of its own, otherwise by the
+/// context's [`Resolver`](super::resolver::Resolver), which asks the system or the names that were installed
+/// there.
 ///
-/// - *Completes with* at least one address, or an error: that a host was not found, which is a
-///   [`LookupError`](super::resolver::LookupError), or that what was given is no address; stopped.
-/// - *If dropped*, it does not wait any more; a lookup that nobody waits for is asked to stop.
-/// - *Runs on* the task; the lookup on its context.
+/// - *Completes with* at least one address; an error, which is a
+///   [`LookupError`](super::resolver::LookupError) if the host was not found; or stopped.
+/// - *If dropped*, it stops waiting. A lookup without waiters is stopped.
+/// - *Runs on* the current task; the lookup runs on its context.
 ///
 /// ```
 /// use convoke::net::resolve;
@@ -67,7 +68,7 @@ fn none_given() -> io::Error {
 #[cold]
 fn malformed(text: &str) -> io::Error {
     let message = format!(
-        "`{text}` is no address: write \"127.0.0.1:80\", \"[::1]:80\" or \"host:80\", with a port from 0 to 65535"
+        "`{text}` is not an address: write \"127.0.0.1:80\", \"[::1]:80\" or \"host:80\", with a port from 0 to 65535"
     );
     io::Error::new(io::ErrorKind::InvalidInput, message)
 }
@@ -152,7 +153,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_and_names_are_told_apart() {
+    fn addresses_and_names_are_distinguished() {
         let known = |text: &str| AddressQuery::Known(vec![text.parse().unwrap()]);
         assert_eq!("127.0.0.1:80".to_address(), known("127.0.0.1:80"));
         assert_eq!("[::1]:80".to_address(), known("[::1]:80"));

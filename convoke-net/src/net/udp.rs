@@ -1,25 +1,26 @@
-//! UDP: how its sockets are made, and whom they send to.
+//! UDP: constructors, and sending to Internet addresses.
 
 use core::future::Future;
 use core::net::SocketAddr;
 use std::io;
 
-use super::address_error::connecting;
+use super::address_error::connect_error;
 use super::datagram::DatagramSocket;
 use super::kind::Internet;
-use super::tcp::{another, bind_first};
+use super::tcp::{bind_first, wrong_socket};
 use super::to_address::{ToAddress, resolve};
 use convoke_io::context::current_driver;
 use convoke_io::driver::{Address, ListenOptions, StandardSocket};
 
-/// A socket for datagrams over UDP.
+/// A UDP socket.
 ///
 /// ```
 /// use convoke::net::UdpSocket;
 ///
 /// let context = convoke::driver::io_context().unwrap();
 /// let heard = context.run_until(async {
-///     let (one, other) = (UdpSocket::bind("127.0.0.1:0").await?, UdpSocket::bind("127.0.0.1:0").await?);
+///     let one = UdpSocket::bind("127.0.0.1:0").await?;
+///     let other = UdpSocket::bind("127.0.0.1:0").await?;
 ///     one.send_to(b"hello", other.local_addr()?).await?;
 ///     let mut buffer = [0; 16];
 ///     let (length, from) = other.recv_from(&mut buffer).await?;
@@ -31,17 +32,17 @@ use convoke_io::driver::{Address, ListenOptions, StandardSocket};
 pub type UdpSocket = DatagramSocket<Internet>;
 
 impl UdpSocket {
-    /// A socket at this address. Port 0 is one that is free.
+    /// Binds a socket to this address. Port 0 selects a free port.
     ///
-    /// - *Completes with* the socket; an error; stopped.
-    /// - *If dropped*, nothing.
-    /// - *Runs on* the task, whose context it belongs to.
+    /// - *Completes with* the socket; an error; or stopped.
+    /// - *If dropped*, nothing is bound.
+    /// - *Runs on* the current task. The socket belongs to the task's context.
     #[track_caller]
     pub fn bind(address: impl ToAddress) -> impl Future<Output = io::Result<Self>> + Send {
         Self::bind_with(address, ListenOptions::default().reuse_address(false))
     }
 
-    /// The same with options; the backlog does not matter.
+    /// Binds a socket with options; the backlog is ignored. Otherwise like [`bind`](UdpSocket::bind).
     #[track_caller]
     pub fn bind_with(
         address: impl ToAddress,
@@ -54,11 +55,11 @@ impl UdpSocket {
         }
     }
 
-    /// From now on datagrams go to, and come from, this address.
+    /// Sets the peer: from now on datagrams are sent to, and received from, this address only.
     ///
-    /// - *Completes with* nothing in particular; an error; stopped.
-    /// - *If dropped*, nothing.
-    /// - *Runs on* the task.
+    /// - *Completes with* `()`; an error; or stopped.
+    /// - *If dropped*, the peer may be set or not.
+    /// - *Runs on* the current task.
     #[track_caller]
     pub fn connect<'a>(
         &'a self,
@@ -68,7 +69,8 @@ impl UdpSocket {
         async move {
             let mut last = Ok(());
             for address in addresses.await?.into_iter().map(Address::Internet) {
-                last = self.source.connect_datagrams(&address).map_err(|error| connecting(&address, error));
+                last =
+                    self.source.connect_datagrams(&address).map_err(|error| connect_error(&address, error));
                 if last.is_ok() {
                     break;
                 }
@@ -77,11 +79,11 @@ impl UdpSocket {
         }
     }
 
-    /// Sends a datagram.
+    /// Sends a datagram to this address.
     ///
-    /// - *Completes with* how much was sent; an error; stopped, and then nothing was sent.
+    /// - *Completes with* the number of bytes sent; an error; or stopped, and then nothing was sent.
     /// - *If dropped*, nothing was sent.
-    /// - *Runs on* the task.
+    /// - *Runs on* the current task.
     #[track_caller]
     pub fn send_to<'a>(
         &'a self,
@@ -91,22 +93,22 @@ impl UdpSocket {
         self.send_to_address(buffer, Address::Internet(to))
     }
 
-    /// A socket of the standard library, which belongs to this task's context from now on.
+    /// Adopts a socket of the standard library: it belongs to the current task's context from now on.
     ///
     /// # Errors
-    /// If there is no context here, or what the driver says.
+    /// Fails if there is no I/O context, or with the error of the driver.
     pub fn from_std(socket: std::net::UdpSocket) -> io::Result<Self> {
         current_driver()?.adopt(StandardSocket::UdpSocket(socket)).map(Self::new)
     }
 
-    /// As a socket of the standard library, which does not block.
+    /// Converts it to a socket of the standard library, in non-blocking mode.
     ///
     /// # Errors
-    /// What the driver says.
+    /// Returns the error of the driver.
     pub fn into_std(self) -> io::Result<std::net::UdpSocket> {
         match self.source.duplicate()? {
             StandardSocket::UdpSocket(socket) => Ok(socket),
-            other => Err(another(&other)),
+            other => Err(wrong_socket(&other)),
         }
     }
 }

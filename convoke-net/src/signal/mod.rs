@@ -1,9 +1,15 @@
-//! Signals: a task waits for SIGHUP as it waits for a socket. Each context has a service for that; who asks it subscribes.
+//! Signals: a task waits for SIGHUP as it waits for a socket. [`signals`] subscribes through a service of the
+//! task's context.
 //!
-//! | file | what is in it |
+//! A signal takes this way: the system calls a handler, a thread of the process takes it from there
+//! (`process`) and calls the hub, which puts it into the inboxes of all subscriptions. The thread starts with
+//! the first subscription in the process. A simulated host has a hub of its own and needs neither handler nor
+//! thread.
+//!
+//! | module | contents |
 //! | --- | --- |
-//! | `service.rs` | [`SignalService`]: leads to the hub of the process, or to that of a simulated host |
-//! | `process/` | the signals of the process, on a thread of their own |
+//! | `service` | [`SignalService`], which finds the hub of the process or of a simulated host |
+//! | `process` | the signals of the process, on a thread of their own |
 
 mod process;
 mod service;
@@ -16,25 +22,28 @@ use std::io;
 
 use convoke_io::context::use_service;
 
-/// Hears of these signals from now on, until what is returned is dropped: each that comes is kept until it is asked for.
+/// Subscribes to these signals until the returned value is dropped. Each signal that arrives is stored until
+/// it is taken.
 ///
-/// Several may hear of the same signal; each is told, and so is `#[convoke::main]` of those that it stops for.
+/// Several tasks may subscribe to the same signal; each one gets it, and so does `#[convoke::main]` for
+/// signals that stop the program.
 ///
-/// # What a signal does otherwise
-/// From the first time that somebody wants to hear of a signal until the process ends, the system does not do what it would do
-/// otherwise, which for most is to end the process. It does not when the last subscription is gone, either: a signal that comes
-/// then does nothing (who subscribes in the same moment may still hear of it). Else one that comes between two
-/// subscriptions would end the program; and how a process takes a signal is not ours alone to say: other libraries may have asked, too.
+/// # The default action of a signal
+/// Most signals end the process by default. The first subscription to a signal disables this default action
+/// until the process ends. It stays disabled after the last subscription is dropped: a signal that arrives
+/// then does nothing. Otherwise a signal between two subscriptions would end the program; and the handler of
+/// a signal is shared with other libraries, so it cannot simply be removed.
 ///
-/// So a program that has once waited for [`ctrl_c`] is not ended by Ctrl-C any more, except under `#[convoke::main]`, which hears of
-/// SIGINT and SIGTERM for as long as it runs. If a signal is to end the program keep the subscription, and end it when it comes. Programs
-/// that are started by this one take their signals as they always do.
+/// So a program that has once waited for [`ctrl_c`] is no longer ended by Ctrl-C, except under
+/// `#[convoke::main]`, which handles SIGINT and SIGTERM while it runs. To end the program on a signal, keep
+/// the subscription and end when it arrives. Child processes handle their signals as usual.
 ///
-/// On a simulated host they are the host's: those that the simulation raises there, and that the program raises itself.
+/// On a simulated host these are the signals of the host: those that the simulation or the program raises
+/// there.
 ///
 /// # Errors
-/// If there is no I/O context here; if a signal cannot be heard of, as SIGKILL cannot, or not on this system; if none is
-/// named; if the system has no descriptors or threads left.
+/// Fails if there is no I/O context; if a signal cannot be handled, like SIGKILL, or does not exist on this
+/// system; if none is named; if the system has no descriptors or threads left.
 ///
 /// ```
 /// # #[cfg(unix)]
@@ -44,7 +53,7 @@ use convoke_io::context::use_service;
 /// let context = convoke::driver::io_context().unwrap();
 /// let outcome = context.run_until(async {
 ///     let mut reloads = signals([Signal::HANGUP, Signal::USER_1])?;
-///     raise(Signal::HANGUP)?; // As `kill -HUP` from another process.
+///     raise(Signal::HANGUP)?; // Like `kill -HUP` from another process.
 ///     std::io::Result::Ok(reloads.next().await)
 /// });
 /// assert_eq!(outcome.unwrap().unwrap(), Signal::HANGUP);
@@ -55,14 +64,15 @@ pub fn signals(of: impl IntoIterator<Item = Signal>) -> io::Result<Signals> {
     use_service::<SignalService>()?.subscribe(of)
 }
 
-/// Waits for Ctrl-C, or a SIGINT from elsewhere, that comes from when this is called on: also before it is awaited.
+/// Waits for Ctrl-C, or for a SIGINT from another process. Signals count from the call on, even before the
+/// future is polled.
 ///
-/// A program that should merely end need not: `#[convoke::main]` asks it to stop. One that has waited for this is not ended by
-/// Ctrl-C any more: see [`signals`](signals#what-a-signal-does-otherwise).
+/// A program that merely ends on Ctrl-C does not need it: `#[convoke::main]` stops the program. After this
+/// call Ctrl-C does not end the process any more: see [`signals`](signals#the-default-action-of-a-signal).
 ///
-/// - *Completes with* nothing in particular when it came; with the errors of [`signals`]; stopped.
-/// - *If dropped*, it does not wait any more.
-/// - *Runs on* the task.
+/// - *Completes with* `()` when the signal has arrived; an error of [`signals`]; or stopped.
+/// - *If dropped*, it stops waiting.
+/// - *Runs on* the current task.
 ///
 /// ```
 /// use convoke::signal::{Signal, ctrl_c, raise};
@@ -83,12 +93,12 @@ pub fn ctrl_c() -> impl Future<Output = io::Result<()>> + Send {
     }
 }
 
-/// Raises a signal in this process, as `kill` would from another; on a simulated host, there alone. All who want to hear of it
-/// do. If nobody has ever wanted to, the system does what it does with that signal: most end the process. If nobody wants to any
-/// more, nothing happens.
+/// Raises a signal in this process, like `kill` from another one; on a simulated host, there only. All its
+/// subscribers get it. If there was never a subscription, the default action of the signal happens: most end
+/// the process. If all subscriptions have ended, nothing happens.
 ///
 /// # Errors
-/// If there is no I/O context here, or no such signal.
+/// Fails if there is no I/O context, or no such signal.
 pub fn raise(signal: Signal) -> io::Result<()> {
     use_service::<SignalService>()?.raise(signal)
 }

@@ -1,4 +1,4 @@
-//! The service of a context that leads to the signals which its tasks hear of.
+//! `SignalService`: the service of a context that finds the signal hub for its tasks.
 
 use core::fmt;
 use std::io;
@@ -13,15 +13,15 @@ use super::{Signal, SignalHub, SignalSource, Signals};
 use convoke_io::context::driver_of_executor;
 use convoke_io::driver::shut_down;
 
-/// The signals of a context: those of the process, or of the simulated host that it is. [`signals`](super::signals) asks for it;
-/// outside a task, `context.services().use_service::<SignalService>()` is it.
+/// The signals of a context: those of the process, or of a simulated host. [`signals`](super::signals) uses
+/// it; outside a task, call `context.services().use_service::<SignalService>()`.
 ///
-/// When the context ends nobody can subscribe any more; who has subscribed hears of signals for as long as he
-/// likes. The thread that hears of them for the process ends with the last service and the last subscription.
-pub struct SignalService(Mutex<Heard>);
+/// After the context has ended no new subscription is possible. Existing ones go on. The thread that receives
+/// the signals of the process ends with the last service and the last subscription.
+pub struct SignalService(Mutex<Origin>);
 
-enum Heard {
-    /// The process's, of which nobody has wanted to hear yet.
+enum Origin {
+    /// Those of the process, without a subscription yet.
     NotYet,
     Process(Arc<Process>),
     Host(Arc<SignalHub>),
@@ -29,37 +29,37 @@ enum Heard {
 }
 
 impl SignalService {
-    /// As [`signals`](super::signals).
+    /// Subscribes to these signals: see [`signals`](super::signals).
     ///
     /// # Errors
-    /// As there, and if the context has ended.
+    /// Fails as `signals` does, and if the context has ended.
     pub fn subscribe(&self, of: impl IntoIterator<Item = Signal>) -> io::Result<Signals> {
         let wanted = of.into_iter().collect();
-        let mut heard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Heard::NotYet = *heard {
-            *heard = Heard::Process(Process::get()?);
+        let mut origin = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Origin::NotYet = *origin {
+            *origin = Origin::Process(Process::get()?);
         }
-        let (hub, process) = match &*heard {
-            Heard::Process(process) => (process.hub().clone(), Some(process.clone())),
-            Heard::Host(hub) => (hub.clone(), None),
-            Heard::NotYet | Heard::ShutDown => return Err(shut_down()),
+        let (hub, process) = match &*origin {
+            Origin::Process(process) => (process.hub().clone(), Some(process.clone())),
+            Origin::Host(hub) => (hub.clone(), None),
+            Origin::NotYet | Origin::ShutDown => return Err(shut_down()),
         };
-        drop(heard);
+        drop(origin);
         Signals::subscribe(wanted, hub, process.map(|process| process as Arc<dyn SignalSource>))
     }
 
-    /// As [`raise`](super::raise).
+    /// Raises a signal: see [`raise`](super::raise).
     ///
     /// # Errors
-    /// If the system has no such signal.
+    /// Fails if the system has no such signal.
     pub fn raise(&self, signal: Signal) -> io::Result<()> {
-        let heard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let Heard::Host(hub) = &*heard else {
-            drop(heard);
+        let origin = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let Origin::Host(hub) = &*origin else {
+            drop(origin);
             return process::raise(signal);
         };
         let hub = hub.clone();
-        drop(heard);
+        drop(origin);
         hub.hear(signal);
         Ok(())
     }
@@ -73,12 +73,13 @@ impl Service for SignalService {
     }
 
     fn shutdown(&self) {
-        let heard = {
-            let mut heard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            core::mem::replace(&mut *heard, Heard::ShutDown)
+        let origin = {
+            let mut origin = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            core::mem::replace(&mut *origin, Origin::ShutDown)
         };
-        // Not under the lock: it may be the last, and wait for a thread, which may be about to ask this service for something.
-        drop(heard);
+        // Dropped without the lock: the last `Process` waits for its thread, which may be about to call this
+        // service.
+        drop(origin);
     }
 }
 
@@ -86,7 +87,7 @@ impl FromContext for SignalService {
     fn from_context(context: &Context) -> Self {
         let driver = context.executor().and_then(|executor| driver_of_executor(&executor));
         let own = driver.and_then(|driver| driver.signals());
-        Self(Mutex::new(own.map_or(Heard::NotYet, Heard::Host)))
+        Self(Mutex::new(own.map_or(Origin::NotYet, Origin::Host)))
     }
 }
 

@@ -1,4 +1,5 @@
-//! A stream of any type: two words, and no allocation for an operation. So a function that takes one is compiled once.
+//! `AnyStream`: a stream with an erased type. It is two words, and no call allocates. A function that takes
+//! one is compiled once.
 
 use core::any::Any;
 use core::fmt;
@@ -10,7 +11,7 @@ use std::sync::{Arc, PoisonError};
 use convoke_core::raw::sync::{Mutex, MutexGuard};
 use futures_io::{AsyncRead, AsyncWrite};
 
-/// What an [`AnyStream`] can be made of: bytes that can be read and written, sent and kept.
+/// A type that an [`AnyStream`] can hold: readable, writable, `Send` and `'static`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a stream of bytes",
     note = "it needs `futures_io::{{AsyncRead, AsyncWrite}}`, and `Unpin + Send + 'static`"
@@ -19,7 +20,7 @@ pub trait Bytes: AsyncRead + AsyncWrite + Unpin + Send + Any {}
 
 impl<S: AsyncRead + AsyncWrite + Unpin + Send + Any> Bytes for S {}
 
-/// A stream whose type was forgotten.
+/// A stream with an erased type.
 ///
 /// ```
 /// use convoke::prelude::*;
@@ -41,55 +42,55 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send + Any> Bytes for S {}
 pub struct AnyStream(Box<dyn Bytes>);
 
 impl AnyStream {
-    /// Forgets the type of `stream`. One that is forgotten already stays as it is.
+    /// Erases the type of `stream`. An `AnyStream` is returned unchanged.
     pub fn new<S: Bytes>(stream: S) -> Self {
         let mut stream = Some(stream);
         if let Some(erased) = (&mut stream as &mut dyn Any).downcast_mut::<Option<Self>>() {
-            return erased.take().expect("put there above");
+            return erased.take().expect("set above");
         }
-        Self(Box::new(stream.expect("put there above")))
+        Self(Box::new(stream.expect("set above")))
     }
 
-    /// The stream, if it is an `S`.
+    /// Returns a reference to the stream, if it is an `S`.
     pub fn downcast_ref<S: Bytes>(&self) -> Option<&S> {
         (&*self.0 as &dyn Any).downcast_ref()
     }
 
-    /// The stream, if it is an `S`.
+    /// Returns a mutable reference to the stream, if it is an `S`.
     pub fn downcast_mut<S: Bytes>(&mut self) -> Option<&mut S> {
         (&mut *self.0 as &mut dyn Any).downcast_mut()
     }
 
-    /// The stream itself, if it is an `S`.
+    /// Returns the stream itself, if it is an `S`.
     ///
     /// # Errors
-    /// If it is not: then it is as it was.
+    /// Returns `self` unchanged if it is not.
     pub fn downcast<S: Bytes>(self) -> Result<S, Self> {
         if self.downcast_ref::<S>().is_none() {
             return Err(self);
         }
         let any: Box<dyn Any> = self.0;
-        Ok(*any.downcast().expect("it is one"))
+        Ok(*any.downcast().expect("checked above"))
     }
 
-    /// Two halves, for two tasks.
+    /// Splits it into two halves, for two tasks.
     pub fn split(self) -> (AnyReader, AnyWriter) {
         let both = Arc::new(Mutex::new(self));
         (AnyReader(both.clone()), AnyWriter(both))
     }
 }
 
-/// The half of an [`AnyStream`] that reads.
+/// The read half of an [`AnyStream`].
 pub struct AnyReader(Arc<Mutex<AnyStream>>);
 
-/// The half of an [`AnyStream`] that writes.
+/// The write half of an [`AnyStream`].
 pub struct AnyWriter(Arc<Mutex<AnyStream>>);
 
 impl AnyReader {
-    /// Both halves together again.
+    /// Reunites both halves.
     ///
     /// # Errors
-    /// If they are not of the same stream: then they are as they were.
+    /// Returns both unchanged if they are halves of different streams.
     pub fn reunite(self, writer: AnyWriter) -> Result<AnyStream, (Self, AnyWriter)> {
         if !Arc::ptr_eq(&self.0, &writer.0) {
             return Err((self, writer));
@@ -97,12 +98,12 @@ impl AnyReader {
         drop(writer);
         match Arc::try_unwrap(self.0) {
             Ok(both) => Ok(both.into_inner().unwrap_or_else(PoisonError::into_inner)),
-            Err(_) => unreachable!("there are two halves, and both are here"),
+            Err(_) => unreachable!("the two halves hold the only references"),
         }
     }
 }
 
-/// Held for a poll, never while one waits.
+/// Locks the stream. The lock is held during a poll, never across an await.
 fn lock(both: &Mutex<AnyStream>) -> MutexGuard<'_, AnyStream> {
     both.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,4 @@
-//! `Closing`: a stream of any crate as a resource, so that `using` closes it on every exit of its body.
+//! `Closing`: a stream as a resource, so that `using` closes it on every exit of its body.
 
 use core::future::poll_fn;
 use core::ops::{Deref, DerefMut};
@@ -8,12 +8,13 @@ use std::io;
 use convoke_task::{AsyncClose, Exit};
 use futures_io::AsyncWrite;
 
-/// A stream that [`using`](convoke_exec::using()) closes when its body has left, by whichever door: what is buffered is written, TLS
-/// says goodbye, the peer reads the end. A stream that is merely dropped does none of that, and it cannot be awaited in a
-/// destructor.
+/// A stream that [`using`](convoke_exec::using()) closes on every exit of its body: buffered bytes are
+/// written, TLS sends its close message, and the peer reads the end of the stream. A stream that is merely
+/// dropped does none of that, since a destructor cannot await.
 ///
-/// It is used like the stream itself. An error of closing is the body's, as by `?`; if the body has failed with an error of its
-/// own that is the one, for a connection that is broken does not close well either, and nobody needs to be told.
+/// It dereferences to the stream. An error of closing becomes the body's error, as by `?`. If the body failed
+/// with an error of its own, that error is kept and the error of closing is ignored: a broken connection does
+/// not close well either.
 ///
 /// ```
 /// use std::io;
@@ -26,7 +27,7 @@ use futures_io::AsyncWrite;
 ///     let (near, mut far) = duplex(64);
 ///     let body = using(Closing::new(near), async |mut near| -> io::Result<()> {
 ///         write_all(&mut **near, b"half a sen").await?;
-///         never().await // Until the time is up.
+///         never().await // Until the timeout.
 ///     });
 ///     assert!(timeout(Duration::from_millis(1), body).await.is_err());
 ///     let mut heard = [0; 16];
@@ -40,7 +41,7 @@ pub struct Closing<W> {
 }
 
 impl<W: AsyncWrite + Unpin + Send> Closing<W> {
-    /// This stream, to be closed.
+    /// Wraps a stream that is to be closed.
     pub const fn new(stream: W) -> Self {
         Self { stream }
     }

@@ -1,4 +1,4 @@
-//! `copy(&mut reader, &mut writer)`: all bytes of one into the other.
+//! `copy(&mut reader, &mut writer)`: copies all bytes of one stream into another.
 
 use core::fmt;
 use core::future::Future;
@@ -9,36 +9,54 @@ use std::io;
 use futures_io::{AsyncRead, AsyncWrite};
 
 use super::Progress;
-use super::write_all::took_no_more;
+use super::write_all::write_zero;
 
-/// How much is carried at a time.
+/// The size of the copy buffer in bytes.
 pub const COPY_BYTES: usize = 16 * 1024;
 
 /// Copies until the reader ends, then flushes the writer.
 ///
-/// - *Completes with* how much it was; an error of either side; stopped, as they are.
-/// - *If dropped*, or stopped, what was read and not yet written, at most [`COPY_BYTES`], is lost;
-///   [`progress`](Copy::progress) says how much was written.
-/// - *Runs on* the task.
+/// - *Completes with* the number of bytes; an error of the reader or the writer; or stopped, as they are.
+/// - *If dropped* or stopped, bytes that were read but not written, at most [`COPY_BYTES`], are lost.
+///   [`progress`](Copy::progress) tells how many were written.
+/// - *Runs on* the current task.
+///
+/// ```
+/// use convoke::stream::{copy, duplex, read_exact, write_all};
+///
+/// let context = convoke::io_context()?;
+/// let copied = context.run_until(async {
+///     let (mut input, mut reader) = duplex(64);
+///     let (mut writer, mut output) = duplex(64);
+///     write_all(&mut input, b"hello").await?;
+///     drop(input); // `copy` ends with its reader.
+///     let bytes = copy(&mut reader, &mut writer).await?;
+///     let mut received = [0; 5];
+///     read_exact(&mut output, &mut received).await?;
+///     std::io::Result::Ok((bytes, received))
+/// });
+/// assert_eq!(copied.unwrap()?, (5, *b"hello"));
+/// # std::io::Result::Ok(())
+/// ```
 pub fn copy<'a, R, W>(reader: &'a mut R, writer: &'a mut W) -> Copy<'a, R, W>
 where
     R: AsyncRead + Unpin + ?Sized,
     W: AsyncWrite + Unpin + ?Sized,
 {
-    Copy { reader, writer, carried: Carried::new(), progress: None }
+    Copy { reader, writer, copied: CopyBuffer::new(), progress: None }
 }
 
-/// See [`copy()`].
+/// The future of [`copy()`].
 #[must_use = "futures do nothing until they are awaited"]
 pub struct Copy<'a, R: ?Sized, W: ?Sized> {
     reader: &'a mut R,
     writer: &'a mut W,
-    carried: Carried,
+    copied: CopyBuffer,
     progress: Option<&'a Progress>,
 }
 
 impl<'a, R: ?Sized, W: ?Sized> Copy<'a, R, W> {
-    /// Counts there how much was written.
+    /// Adds the number of bytes written to `progress`.
     pub fn progress(mut self, progress: &'a Progress) -> Self {
         self.progress = Some(progress);
         self
@@ -54,14 +72,14 @@ where
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<u64>> {
         let this = self.get_mut();
-        ready!(this.carried.poll_copy(&mut *this.reader, &mut *this.writer, this.progress, cx))?;
+        ready!(this.copied.poll_copy(&mut *this.reader, &mut *this.writer, this.progress, cx))?;
         ready!(Pin::new(&mut *this.writer).poll_flush(cx))?;
-        Poll::Ready(Ok(this.carried.written))
+        Poll::Ready(Ok(this.copied.written))
     }
 }
 
-/// What is on its way from one side to the other.
-pub(super) struct Carried {
+/// The buffer of a copy, and its bytes that were read and not written yet.
+pub(super) struct CopyBuffer {
     buffer: Box<[u8]>,
     start: usize,
     end: usize,
@@ -69,14 +87,14 @@ pub(super) struct Carried {
     pub(super) written: u64,
 }
 
-impl Carried {
+impl CopyBuffer {
     pub(super) fn new() -> Self {
         let buffer = vec![0; COPY_BYTES].into_boxed_slice();
         Self { buffer, start: 0, end: 0, has_ended: false, written: 0 }
     }
 
-    /// Ready when the reader has ended and all of it was written. Writes what it has before it reads more, and flushes before it
-    /// waits for more: the far side may wait for it.
+    /// Copies until the reader has ended and everything is written. Writes all bytes before it reads more,
+    /// and flushes before it waits for the reader: the peer may wait for these bytes before it sends more.
     pub(super) fn poll_copy<R, W>(
         &mut self,
         reader: &mut R,
@@ -93,7 +111,7 @@ impl Carried {
                 let written =
                     ready!(Pin::new(&mut *writer).poll_write(cx, &self.buffer[self.start..self.end]))?;
                 if written == 0 {
-                    return Poll::Ready(Err(took_no_more(self.start, self.end)));
+                    return Poll::Ready(Err(write_zero(self.start, self.end)));
                 }
                 self.start += written;
                 self.written += written as u64;
@@ -115,6 +133,6 @@ impl Carried {
 
 impl<R: ?Sized, W: ?Sized> fmt::Debug for Copy<'_, R, W> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Copy").field("written", &self.carried.written).finish_non_exhaustive()
+        f.debug_struct("Copy").field("written", &self.copied.written).finish_non_exhaustive()
     }
 }

@@ -1,4 +1,4 @@
-//! `copy_bidirectional(&mut a, &mut b)`: what a proxy does.
+//! `copy_bidirectional(&mut a, &mut b)`: copies in both directions, as a proxy does.
 
 use core::fmt;
 use core::future::Future;
@@ -9,34 +9,47 @@ use std::io;
 use futures_io::{AsyncRead, AsyncWrite};
 
 use super::Progress;
-use super::copy::Carried;
+use super::copy::CopyBuffer;
 
-/// Copies both ways at once. When one side ends, the other's writing half is closed, as the first had closed its own; it is over
-/// when both have ended.
+/// Copies in both directions at once. When one stream ends, the write half of the other is closed. The copy
+/// ends when both have ended.
 ///
-/// - *Completes with* how much went from `a` to `b`, and from `b` to `a`; the first error of either side; stopped, as they are.
-/// - *If dropped*, or stopped, what was read and not yet written is lost; [`progress`](CopyBidirectional::progress) says how much
-///   was written.
-/// - *Runs on* the task.
+/// - *Completes with* the number of bytes from `a` to `b`, and from `b` to `a`; the first error of either
+///   stream; or stopped, as they are.
+/// - *If dropped* or stopped, bytes that were read but not written are lost.
+///   [`progress`](CopyBidirectional::progress) tells how many were written.
+/// - *Runs on* the current task.
+///
+/// ```
+/// use convoke::net::TcpStream;
+/// use convoke::stream::copy_bidirectional;
+///
+/// async fn proxy(mut client: TcpStream, server: &str) -> std::io::Result<()> {
+///     let mut server = TcpStream::connect(server).await?;
+///     let (sent, received) = copy_bidirectional(&mut client, &mut server).await?;
+///     println!("{sent} bytes sent, {received} bytes received");
+///     Ok(())
+/// }
+/// ```
 pub fn copy_bidirectional<'a, A, B>(a: &'a mut A, b: &'a mut B) -> CopyBidirectional<'a, A, B>
 where
     A: AsyncRead + AsyncWrite + Unpin + ?Sized,
     B: AsyncRead + AsyncWrite + Unpin + ?Sized,
 {
-    CopyBidirectional { a, b, there: Way::new(), back: Way::new() }
+    CopyBidirectional { a, b, there: OneWay::new(), back: OneWay::new() }
 }
 
-/// See [`copy_bidirectional()`].
+/// The future of [`copy_bidirectional()`].
 #[must_use = "futures do nothing until they are awaited"]
 pub struct CopyBidirectional<'a, A: ?Sized, B: ?Sized> {
     a: &'a mut A,
     b: &'a mut B,
-    there: Way<'a>,
-    back: Way<'a>,
+    there: OneWay<'a>,
+    back: OneWay<'a>,
 }
 
 impl<'a, A: ?Sized, B: ?Sized> CopyBidirectional<'a, A, B> {
-    /// Counts how much was written to `b`, and how much to `a`.
+    /// Adds the number of bytes written to `b` to `there`, and of those written to `a` to `back`.
     pub fn progress(mut self, there: &'a Progress, back: &'a Progress) -> Self {
         self.there.progress = Some(there);
         self.back.progress = Some(back);
@@ -44,23 +57,23 @@ impl<'a, A: ?Sized, B: ?Sized> CopyBidirectional<'a, A, B> {
     }
 }
 
-/// One of the two ways.
-struct Way<'a> {
-    carried: Carried,
+/// One direction of the copy.
+struct OneWay<'a> {
+    copied: CopyBuffer,
     progress: Option<&'a Progress>,
     stage: Stage,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stage {
-    Copies,
-    Closes,
+    Copying,
+    Closing,
     Done,
 }
 
-impl Way<'_> {
+impl OneWay<'_> {
     fn new() -> Self {
-        Self { carried: Carried::new(), progress: None, stage: Stage::Copies }
+        Self { copied: CopyBuffer::new(), progress: None, stage: Stage::Copying }
     }
 
     fn poll<R, W>(&mut self, reader: &mut R, writer: &mut W, cx: &mut Context<'_>) -> Poll<io::Result<()>>
@@ -68,11 +81,11 @@ impl Way<'_> {
         R: AsyncRead + Unpin + ?Sized,
         W: AsyncWrite + Unpin + ?Sized,
     {
-        if self.stage == Stage::Copies {
-            ready!(self.carried.poll_copy(reader, writer, self.progress, cx))?;
-            self.stage = Stage::Closes;
+        if self.stage == Stage::Copying {
+            ready!(self.copied.poll_copy(reader, writer, self.progress, cx))?;
+            self.stage = Stage::Closing;
         }
-        if self.stage == Stage::Closes {
+        if self.stage == Stage::Closing {
             ready!(Pin::new(writer).poll_close(cx))?;
             self.stage = Stage::Done;
         }
@@ -93,7 +106,7 @@ where
         let back = this.back.poll(&mut *this.b, &mut *this.a, cx)?;
         match (there, back) {
             (Poll::Ready(()), Poll::Ready(())) => {
-                Poll::Ready(Ok((this.there.carried.written, this.back.carried.written)))
+                Poll::Ready(Ok((this.there.copied.written, this.back.copied.written)))
             }
             _ => Poll::Pending,
         }
@@ -103,8 +116,8 @@ where
 impl<A: ?Sized, B: ?Sized> fmt::Debug for CopyBidirectional<'_, A, B> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("CopyBidirectional")
-            .field("there", &self.there.carried.written)
-            .field("back", &self.back.carried.written)
+            .field("there", &self.there.copied.written)
+            .field("back", &self.back.copied.written)
             .finish_non_exhaustive()
     }
 }

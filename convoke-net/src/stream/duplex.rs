@@ -1,4 +1,4 @@
-//! `duplex(capacity)`: two ends of a stream in memory, for tests and for tasks that speak in bytes.
+//! `duplex(capacity)`: two connected streams in memory, for tests and for tasks that exchange bytes.
 
 use core::fmt;
 use core::panic::Location;
@@ -15,16 +15,18 @@ use futures_io::{AsyncRead, AsyncWrite};
 use convoke_io::attempting::is_stopped;
 use convoke_io::driver::Finished;
 
-/// Two ends: what is written to one is read from the other, with at most so many bytes on the way in each direction.
+/// Creates two connected streams: bytes that are written to one are read from the other. At most `capacity`
+/// bytes are buffered in each direction.
 ///
-/// Reading waits, and so does writing; both hear of a stop. When an end is dropped or closed, the other reads what is left and
-/// then the end, and writing to it fails with [`BrokenPipe`](io::ErrorKind::BrokenPipe).
+/// Reading and writing wait, and can be stopped. When one stream is dropped or closed, the other reads the
+/// remaining bytes and then the end. Writing to a dropped stream fails with
+/// [`BrokenPipe`](io::ErrorKind::BrokenPipe).
 ///
 /// # Panics
-/// If the capacity is zero: nothing would ever get across.
+/// If the capacity is zero.
 #[track_caller]
 pub fn duplex(capacity: usize) -> (Duplex, Duplex) {
-    assert!(capacity > 0, "a pipe without room passes nothing");
+    assert!(capacity > 0, "the capacity of a duplex stream must be at least 1 byte");
     let (there, back) = (Arc::new(Pipe::new(capacity)), Arc::new(Pipe::new(capacity)));
     (Duplex::new(back.clone(), there.clone()), Duplex::new(there, back))
 }
@@ -64,7 +66,7 @@ impl Pipe {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Changes the state, and wakes both sides without the lock.
+    /// Changes the state, and wakes both ends without the lock.
     fn change(&self, change: impl FnOnce(&mut State)) {
         let mut state = self.lock();
         change(&mut state);
@@ -75,14 +77,13 @@ impl Pipe {
     }
 }
 
-/// Wakes it, if there is one, without the lock. A waker that panics is the business of whoever made it: the other side is told all
-/// the same, and what was transferred is not lost.
+/// Wakes a task, without the lock. A waker that panics does not keep the other end from being woken.
 fn wake(waker: Option<Waker>) {
     drop(waker.map(Finished::waking));
 }
 
 impl State {
-    fn room(&self) -> usize {
+    fn free(&self) -> usize {
         self.capacity - self.bytes.len()
     }
 }
@@ -95,10 +96,10 @@ impl Duplex {
 
 #[track_caller]
 fn wait(watch: &mut StopWatch, cx: &Context<'_>) {
-    let place = Location::caller();
+    let location = Location::caller();
     Frame::current(|frame| {
         if let Some(frame) = frame {
-            frame.waits_at(place);
+            frame.waits_at(location);
             watch.watch(frame, cx);
         }
     });
@@ -111,7 +112,7 @@ impl AsyncRead for Duplex {
             return Poll::Pending;
         }
         let this = self.get_mut();
-        // Cloned and dropped without the lock: it may be anybody's waker.
+        // The waker is cloned and dropped without the lock: it may run foreign code.
         let mut spare = None;
         let mut state = this.reads.lock();
         while state.bytes.is_empty() && !state.writer_gone && !buffer.is_empty() {
@@ -141,10 +142,10 @@ impl AsyncWrite for Duplex {
             return Poll::Pending;
         }
         let this = self.get_mut();
-        // As in `poll_read`.
+        // The waker is cloned and dropped without the lock: it may run foreign code.
         let mut spare = None;
         let mut state = this.writes.lock();
-        while state.room() == 0 && !state.reader_gone && !state.writer_gone && !buffer.is_empty() {
+        while state.free() == 0 && !state.reader_gone && !state.writer_gone && !buffer.is_empty() {
             if let Some(waker) = spare.take() {
                 let before = state.writer.replace(waker);
                 drop(state);
@@ -159,8 +160,8 @@ impl AsyncWrite for Duplex {
         if state.reader_gone || state.writer_gone {
             return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into()));
         }
-        let room = state.room();
-        let written = state.bytes.write(&buffer[..buffer.len().min(room)]);
+        let free = state.free();
+        let written = state.bytes.write(&buffer[..buffer.len().min(free)]);
         let reader = state.reader.take();
         drop(state);
         wake(reader);

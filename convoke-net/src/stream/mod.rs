@@ -1,7 +1,16 @@
-//! Bytes in a row, over anything that implements the traits of `futures-io`: sockets, TLS, pipes in memory.
+//! Byte streams over anything that implements the traits of `futures-io`: sockets, TLS, pipes in memory.
 //!
-//! Each call counts what it has done in a [`Progress`], if it is given one: so who was stopped in the middle, or failed,
-//! knows how far it got.
+//! Each call can count its bytes in a [`Progress`], so that a caller knows how far it got before it was
+//! stopped or failed.
+//!
+//! | module | contents |
+//! | --- | --- |
+//! | `read_exact`, `write_all` | one whole buffer |
+//! | `copy`, `copy_bidirectional` | all bytes of one stream into another |
+//! | `any` | streams with an erased type |
+//! | `closing` | a stream that `using` closes |
+//! | `duplex` | a pipe in memory |
+//! | `progress` | a counter of bytes |
 
 mod any;
 mod closing;
@@ -23,8 +32,8 @@ pub use read_exact::{ReadExact, read_exact};
 pub use write_all::{WriteAll, write_all};
 
 pub(crate) mod raw {
-    //! The errors of streams that ended in the middle.
+    //! The errors of streams that end early.
 
     pub(crate) use super::read_exact::ended_early;
-    pub(crate) use super::write_all::took_no_more;
+    pub(crate) use super::write_all::write_zero;
 }

@@ -1,17 +1,17 @@
-//! How far something got, for whoever asks: while it runs, after it was stopped, after it failed.
+//! `Progress`: a byte counter that can be read while a call runs, and after it was stopped or failed.
 
 use convoke_core::raw::sync::atomic::{AtomicU64, Ordering};
 use convoke_core::raw::sync::const_outside_models;
 
-/// A count of bytes that were transferred. Lives with whoever wants to know, and outlives what was stopped.
+/// A count of transferred bytes. The caller owns it, so it outlives a call that was stopped.
 ///
 /// ```
 /// use convoke::prelude::*;
 /// use convoke::io;
 /// use convoke::io::{Progress, duplex};
 ///
-/// let far = block_on(async {
-///     let (mut near, _far) = duplex(4); // Nobody reads at the far end.
+/// let far = sync_wait(task(async {
+///     let (mut near, _far) = duplex(4); // `_far` does not read.
 ///     let progress = Progress::new();
 ///     let stopped = timeout(std::time::Duration::from_millis(1), async {
 ///         stream::write_all(&mut near, b"more than four").progress(&progress).await
@@ -26,13 +26,13 @@ pub struct Progress(AtomicU64);
 
 impl Progress {
     const_outside_models! {
-        /// Nothing yet.
+        /// Creates a counter at zero.
         pub fn new() -> Self {
             Self(AtomicU64::new(0))
         }
     }
 
-    /// How much it is so far.
+    /// Returns the number of bytes so far.
     pub fn bytes(&self) -> u64 {
         self.0.load(Ordering::Acquire)
     }

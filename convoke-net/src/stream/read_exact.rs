@@ -12,10 +12,26 @@ use super::Progress;
 
 /// Reads until the buffer is full.
 ///
-/// - *Completes with* nothing in particular; an error of the reader, or
-///   [`UnexpectedEof`](io::ErrorKind::UnexpectedEof) that says how much was there; stopped, as the reader is.
-/// - *If dropped*, what was read is in the buffer, and [`progress`](ReadExact::progress) says how much that is.
-/// - *Runs on* the task.
+/// - *Completes with* `()`; an error of the reader, or [`UnexpectedEof`](io::ErrorKind::UnexpectedEof) with
+///   the number of bytes that were read; or stopped, as the reader is.
+/// - *If dropped*, the bytes that were read are in the buffer, and [`progress`](ReadExact::progress) tells
+///   how many.
+/// - *Runs on* the current task.
+///
+/// ```
+/// use convoke::stream::{duplex, read_exact, write_all};
+///
+/// let context = convoke::io_context()?;
+/// let error = context.run_until(async {
+///     let (mut near, mut far) = duplex(64);
+///     write_all(&mut near, b"five!").await?;
+///     drop(near);
+///     read_exact(&mut far, &mut [0; 8]).await
+/// });
+/// let error = error.unwrap().unwrap_err();
+/// assert_eq!(error.to_string(), "the stream ended after 5 of 8 bytes");
+/// # std::io::Result::Ok(())
+/// ```
 pub fn read_exact<'a, R: AsyncRead + Unpin + ?Sized>(
     reader: &'a mut R,
     buffer: &'a mut [u8],
@@ -23,7 +39,7 @@ pub fn read_exact<'a, R: AsyncRead + Unpin + ?Sized>(
     ReadExact { reader, buffer, filled: 0, progress: None }
 }
 
-/// See [`read_exact()`].
+/// The future of [`read_exact()`].
 #[must_use = "futures do nothing until they are awaited"]
 pub struct ReadExact<'a, R: ?Sized> {
     reader: &'a mut R,
@@ -33,7 +49,7 @@ pub struct ReadExact<'a, R: ?Sized> {
 }
 
 impl<'a, R: ?Sized> ReadExact<'a, R> {
-    /// Counts there how much was read.
+    /// Adds the number of bytes read to `progress`.
     pub fn progress(mut self, progress: &'a Progress) -> Self {
         self.progress = Some(progress);
         self

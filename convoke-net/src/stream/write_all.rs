@@ -10,17 +10,33 @@ use futures_io::AsyncWrite;
 
 use super::Progress;
 
-/// Writes until all of the buffer was taken.
+/// Writes the whole buffer.
 ///
-/// - *Completes with* nothing in particular; an error of the writer, or [`WriteZero`](io::ErrorKind::WriteZero) that says how
-///   much was taken; stopped, as the writer is.
-/// - *If dropped*, the beginning of the buffer may have been written, and [`progress`](WriteAll::progress) says how much.
-/// - *Runs on* the task.
+/// - *Completes with* `()`; an error of the writer, or [`WriteZero`](io::ErrorKind::WriteZero) with the
+///   number of bytes that were written; or stopped, as the writer is.
+/// - *If dropped*, the beginning of the buffer may have been written, and [`progress`](WriteAll::progress)
+///   tells how much.
+/// - *Runs on* the current task.
+///
+/// ```
+/// use convoke::stream::{duplex, read_exact, write_all};
+///
+/// let context = convoke::io_context()?;
+/// let received = context.run_until(async {
+///     let (mut near, mut far) = duplex(64);
+///     write_all(&mut near, b"hello").await?;
+///     let mut received = [0; 5];
+///     read_exact(&mut far, &mut received).await?;
+///     std::io::Result::Ok(received)
+/// });
+/// assert_eq!(&received.unwrap()?, b"hello");
+/// # std::io::Result::Ok(())
+/// ```
 pub fn write_all<'a, W: AsyncWrite + Unpin + ?Sized>(writer: &'a mut W, buffer: &'a [u8]) -> WriteAll<'a, W> {
     WriteAll { writer, buffer, written: 0, progress: None }
 }
 
-/// See [`write_all()`].
+/// The future of [`write_all()`].
 #[must_use = "futures do nothing until they are awaited"]
 pub struct WriteAll<'a, W: ?Sized> {
     writer: &'a mut W,
@@ -30,7 +46,7 @@ pub struct WriteAll<'a, W: ?Sized> {
 }
 
 impl<'a, W: ?Sized> WriteAll<'a, W> {
-    /// Counts there how much was written.
+    /// Adds the number of bytes written to `progress`.
     pub fn progress(mut self, progress: &'a Progress) -> Self {
         self.progress = Some(progress);
         self
@@ -45,7 +61,7 @@ impl<W: AsyncWrite + Unpin + ?Sized> Future for WriteAll<'_, W> {
         while this.written < this.buffer.len() {
             let written = ready!(Pin::new(&mut *this.writer).poll_write(cx, &this.buffer[this.written..]))?;
             if written == 0 {
-                return Poll::Ready(Err(took_no_more(this.written, this.buffer.len())));
+                return Poll::Ready(Err(write_zero(this.written, this.buffer.len())));
             }
             this.written += written;
             Progress::add(this.progress, written);
@@ -54,8 +70,8 @@ impl<W: AsyncWrite + Unpin + ?Sized> Future for WriteAll<'_, W> {
     }
 }
 
-pub(crate) fn took_no_more(written: usize, wanted: usize) -> io::Error {
-    let message = format!("the stream took no more after {written} of {wanted} bytes");
+pub(crate) fn write_zero(written: usize, wanted: usize) -> io::Error {
+    let message = format!("the stream accepted no more after {written} of {wanted} bytes");
     io::Error::new(io::ErrorKind::WriteZero, message)
 }
 

@@ -1,3 +1,3 @@
-//! Tools to test drivers with (feature `testing`): the contract, as a suite.
+//! Tools to test drivers (feature `testing`): the driver contract as a test suite.
 
 pub mod driver_contract;

@@ -1,4 +1,4 @@
-//! Integration tests of `convoke-net`: one file, or one folder, for each subject.
+//! Integration tests of `convoke-net`: one file or folder for each subject.
 
 #![cfg(not(feature = "loom"))]
 

@@ -1,4 +1,5 @@
-//! Streams in memory, copies and erased types: how they end, how they are stopped, and what they say of how far they got.
+//! Streams in memory, copies and erased types: how they end, how they are stopped, and the progress that they
+//! report.
 
 use std::io;
 use std::pin::Pin;
@@ -20,25 +21,25 @@ fn run<T: Send + 'static>(program: impl Future<Output = io::Result<T>> + Send + 
 }
 
 #[test]
-fn what_is_written_to_one_end_is_read_from_the_other() {
-    let heard = run(async {
+fn bytes_written_to_one_end_are_read_from_the_other() {
+    let received = run(async {
         let (mut near, mut far) = duplex(4);
-        let mut heard = vec![0; 10];
-        try_join((write_all(&mut near, b"0123456789"), read_exact(&mut far, &mut heard))).await?;
-        Ok(heard)
+        let mut received = vec![0; 10];
+        try_join((write_all(&mut near, b"0123456789"), read_exact(&mut far, &mut received))).await?;
+        Ok(received)
     });
-    assert_eq!(heard, b"0123456789");
+    assert_eq!(received, b"0123456789");
 }
 
 #[test]
-fn an_end_that_goes_is_read_to_the_last_byte_and_then_is_the_end() {
+fn bytes_before_the_end_are_read_after_a_drop() {
     let error = sync_wait(task(async {
         let (mut near, mut far) = duplex(16);
         write_all(&mut near, b"four").await.unwrap();
         drop(near);
-        let mut heard = [0; 8];
-        let error = read_exact(&mut far, &mut heard).await.unwrap_err();
-        assert_eq!(&heard[..4], b"four");
+        let mut received = [0; 8];
+        let error = read_exact(&mut far, &mut received).await.unwrap_err();
+        assert_eq!(&received[..4], b"four");
         error
     }))
     .unwrap();
@@ -47,7 +48,7 @@ fn an_end_that_goes_is_read_to_the_last_byte_and_then_is_the_end() {
 }
 
 #[test]
-fn writing_to_an_end_that_is_gone_is_an_error() {
+fn writing_to_a_dropped_end_is_an_error() {
     let error = sync_wait(task(async {
         let (mut near, far) = duplex(16);
         drop(far);
@@ -58,25 +59,25 @@ fn writing_to_an_end_that_is_gone_is_an_error() {
 }
 
 #[test]
-fn a_copy_that_is_stopped_says_how_far_it_got() {
+fn a_stopped_copy_reports_its_progress() {
     let bytes = run(async {
         let (mut source, mut sink) = (duplex(64), duplex(8));
         write_all(&mut source.0, &[7; 20]).await?;
         let progress = Progress::new();
-        // Nobody reads what was copied: eight bytes fit, then it waits until its time is up.
+        // The copy is not read: eight bytes fit, then it waits until the timeout.
         let copied =
             timeout(Duration::from_millis(1), copy(&mut source.1, &mut sink.0).progress(&progress)).await;
         assert!(copied.is_err());
-        let mut heard = [0; 8];
-        read_exact(&mut sink.1, &mut heard).await?;
-        assert_eq!(heard, [7; 8]);
+        let mut received = [0; 8];
+        read_exact(&mut sink.1, &mut received).await?;
+        assert_eq!(received, [7; 8]);
         Ok(progress.bytes())
     });
     assert_eq!(bytes, 8);
 }
 
 #[test]
-fn a_proxy_passes_both_directions_and_both_ends() {
+fn a_proxy_copies_both_directions_and_both_ends() {
     let (there, back) = run(async {
         let ((mut client, mut front), (mut rear, mut server)) = (duplex(3), duplex(5));
         let ((), (), counts) = try_join((
@@ -104,24 +105,24 @@ fn a_proxy_passes_both_directions_and_both_ends() {
 }
 
 #[test]
-fn an_erased_stream_is_split_and_put_together_and_found_again() {
+fn an_erased_stream_is_split_reunited_and_downcast() {
     run(async {
         let (near, mut far) = duplex(16);
         let erased = AnyStream::new(AnyStream::new(near));
         assert!(erased.downcast_ref::<Duplex>().is_some());
         let (mut reads, mut writes) = erased.split();
         write_all(&mut writes, b"there").await?;
-        let mut heard = [0; 5];
-        read_exact(&mut far, &mut heard).await?;
+        let mut received = [0; 5];
+        read_exact(&mut far, &mut received).await?;
         write_all(&mut far, b"back!").await?;
-        read_exact(&mut reads, &mut heard).await?;
-        assert_eq!(&heard, b"back!");
+        read_exact(&mut reads, &mut received).await?;
+        assert_eq!(&received, b"back!");
         let (other, _) = duplex(1);
         let (stranger, _) = AnyStream::new(other).split();
         let (_, writes) = stranger.reunite(writes).unwrap_err();
         let erased = reads.reunite(writes).unwrap();
         let Err(erased) = erased.downcast::<convoke::net::TcpStream>().map(drop) else {
-            panic!("it is no socket")
+            panic!("it is not a socket")
         };
         assert!(erased.downcast::<Duplex>().is_ok());
         Ok(())
@@ -144,7 +145,7 @@ async fn read_to_end(stream: &mut Duplex, all: &mut Vec<u8>) -> io::Result<()> {
     }
 }
 
-/// What closing does is told, and takes a while; it may fail.
+/// A stream that records its events. Closing takes two polls, and may fail.
 struct Slow {
     events: Arc<Mutex<Vec<&'static str>>>,
     steps: u32,
@@ -173,8 +174,8 @@ impl AsyncWrite for Slow {
 }
 
 #[test]
-fn a_stream_is_closed_on_every_exit_and_only_its_own_news_are_told() {
-    /// How a body leaves, and whether closing fails then; what comes of it.
+fn a_stream_is_closed_on_every_exit_and_the_bodys_error_wins() {
+    /// Leaves a body in one of three ways; closing may fail. Returns the outcome and the events.
     async fn leaves(by: &'static str, fails: bool) -> (Option<io::Result<()>>, Vec<&'static str>) {
         let events = Arc::new(Mutex::new(Vec::new()));
         let stream = Closing::new(Slow { events: events.clone(), steps: 3, fails });
@@ -207,7 +208,7 @@ struct Throws;
 
 impl Wake for Throws {
     fn wake(self: Arc<Self>) {
-        panic!("thrown by a waker");
+        panic!("a panic of a waker");
     }
 }
 
@@ -221,29 +222,29 @@ impl Wake for Told {
 }
 
 #[test]
-fn a_waker_that_panics_costs_the_other_end_nothing() {
+fn a_panicking_waker_does_not_affect_the_other_end() {
     let (mut near, mut far) = duplex(4);
     let throws = Waker::from(Arc::new(Throws));
-    let (mut throwing, mut quiet) = (Context::from_waker(&throws), Context::from_waker(Waker::noop()));
+    let (mut panicking, mut quiet) = (Context::from_waker(&throws), Context::from_waker(Waker::noop()));
     let mut buffer = [0; 4];
-    assert!(Pin::new(&mut far).poll_read(&mut throwing, &mut buffer).is_pending());
+    assert!(Pin::new(&mut far).poll_read(&mut panicking, &mut buffer).is_pending());
     let written = Pin::new(&mut near).poll_write(&mut quiet, b"word");
     assert!(matches!(written, Poll::Ready(Ok(4))), "{written:?}");
-    assert!(Pin::new(&mut near).poll_write(&mut throwing, b"more").is_pending());
+    assert!(Pin::new(&mut near).poll_write(&mut panicking, b"more").is_pending());
     let read = Pin::new(&mut far).poll_read(&mut quiet, &mut buffer);
     assert!(matches!(read, Poll::Ready(Ok(4))) && buffer == *b"word", "{read:?}");
 }
 
 #[test]
-fn an_end_that_goes_tells_who_reads_and_who_writes_even_if_one_of_their_wakers_panics() {
+fn dropping_an_end_wakes_reader_and_writer_even_if_a_waker_panics() {
     let (near, mut far) = duplex(4);
-    let (told, throws) = (Arc::new(Told::default()), Waker::from(Arc::new(Throws)));
-    let told_waker = Waker::from(told.clone());
-    let (mut throwing, mut counting) = (Context::from_waker(&throws), Context::from_waker(&told_waker));
+    let (woken, throws) = (Arc::new(Told::default()), Waker::from(Arc::new(Throws)));
+    let told_waker = Waker::from(woken.clone());
+    let (mut panicking, mut counting) = (Context::from_waker(&throws), Context::from_waker(&told_waker));
     assert!(Pin::new(&mut far).poll_write(&mut counting, b"word").is_ready());
     assert!(Pin::new(&mut far).poll_write(&mut counting, b"more").is_pending());
-    assert!(Pin::new(&mut far).poll_read(&mut throwing, &mut [0; 4]).is_pending());
+    assert!(Pin::new(&mut far).poll_read(&mut panicking, &mut [0; 4]).is_pending());
     drop(near);
-    assert!(told.0.load(Ordering::Acquire), "who writes waits for nobody");
+    assert!(woken.0.load(Ordering::Acquire), "the writer is woken");
     assert!(matches!(Pin::new(&mut far).poll_write(&mut counting, b"more"), Poll::Ready(Err(_))));
 }

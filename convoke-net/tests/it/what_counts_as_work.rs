@@ -1,5 +1,6 @@
-//! `IoContext::run` runs until there is no work left: what that is, one thing at a time. The driver has no sockets, and does what a
-//! test says each time that the context sleeps: so a context that does not sleep, because it sees no work, is seen.
+//! `IoContext::run` runs until there is no work left. Each test is about one kind of work. The driver has no
+//! sockets and runs one step of a script whenever the context sleeps, so a test notices if the context
+//! returns without sleeping because it saw no work.
 
 use std::collections::VecDeque;
 use std::io;
@@ -28,9 +29,9 @@ type Deed = Box<dyn FnOnce() + Send>;
 
 #[derive(Default)]
 struct Script {
-    /// One for each time that it would sleep.
+    /// One step for each sleep.
     asleep: Mutex<VecDeque<Deed>>,
-    /// Done when it is asked what is in flight.
+    /// Called when the context counts the operations in flight.
     when_asked: Mutex<Option<Deed>>,
     rung: Mutex<bool>,
     bell: Condvar,
@@ -38,8 +39,8 @@ struct Script {
 }
 
 impl Script {
-    fn when_asleep(&self, deed: impl FnOnce() + Send + 'static) {
-        self.asleep.lock().unwrap().push_back(Box::new(deed));
+    fn on_sleep(&self, step: impl FnOnce() + Send + 'static) {
+        self.asleep.lock().unwrap().push_back(Box::new(step));
     }
 
     fn has_slept(&self) -> bool {
@@ -65,9 +66,9 @@ impl Driver for Script {
     }
 
     fn wait(&self, until: Option<Instant>) -> io::Result<()> {
-        let deed = self.asleep.lock().unwrap().pop_front();
-        if let Some(deed) = deed {
-            deed();
+        let step = self.asleep.lock().unwrap().pop_front();
+        if let Some(step) = step {
+            step();
             return Ok(());
         }
         let mut rung = self.rung.lock().unwrap();
@@ -84,8 +85,8 @@ impl Driver for Script {
     }
 
     fn in_flight(&self) -> usize {
-        let deed = self.when_asked.lock().unwrap().take();
-        deed.into_iter().for_each(|deed| deed());
+        let step = self.when_asked.lock().unwrap().take();
+        step.into_iter().for_each(|step| step());
         0
     }
 
@@ -97,7 +98,7 @@ fn context() -> (IoContext, Arc<Script>) {
     (IoContext::new(driver.clone()), driver)
 }
 
-/// Names that are known when the gate is open.
+/// Names that are found once the gate is open.
 struct Gated(Arc<Event>);
 
 impl Names for Gated {
@@ -115,14 +116,14 @@ fn a_chain_that_waits_for_a_lookup_is_waited_for() {
     let gate = Arc::new(Event::new());
     install(context.services(), Gated(gate.clone())).unwrap();
     let launched = launch(&context.executor()).start(async { resolve("one:80").await.unwrap().len() });
-    driver.when_asleep(move || gate.set());
+    driver.on_sleep(move || gate.set());
     context.run();
     assert!(driver.has_slept());
     assert_eq!(launched.wait(), Outcome::Value(1));
 }
 
 #[test]
-fn a_lookup_is_work_of_its_context_whoever_has_asked() {
+fn a_lookup_is_work_of_its_context_for_any_task() {
     let (context, driver) = context();
     let gate = Arc::new(Event::new());
     install(context.services(), Gated(gate.clone())).unwrap();
@@ -130,7 +131,7 @@ fn a_lookup_is_work_of_its_context_whoever_has_asked() {
     let asks = launch(&elsewhere.executor()).local(&IO, context.executor());
     let launched = asks.start(async { resolve("one:80").await.unwrap().len() });
     elsewhere.run_ready();
-    driver.when_asleep(move || gate.set());
+    driver.on_sleep(move || gate.set());
     context.run();
     assert!(driver.has_slept());
     elsewhere.run_ready();
@@ -138,14 +139,14 @@ fn a_lookup_is_work_of_its_context_whoever_has_asked() {
 }
 
 #[test]
-fn a_lookup_that_is_asked_to_stop_is_waited_for() {
+fn a_stopped_lookup_is_waited_for() {
     let (context, driver) = context();
     let gate = Arc::new(Event::new());
     install(context.services(), Gated(gate)).unwrap();
     let launched = launch(&context.executor()).start(async { drop(resolve("one:80").await) });
     let launched = Arc::new(launched);
     let stops = launched.clone();
-    driver.when_asleep(move || stops.request_stop(StopReason::Requested));
+    driver.on_sleep(move || stops.request_stop(StopReason::Requested));
     context.run();
     assert_eq!(Arc::into_inner(launched).unwrap().wait(), Outcome::Stopped);
 }
@@ -156,14 +157,14 @@ fn a_chain_that_waits_for_a_signal_is_waited_for() {
     let launched =
         launch(&context.executor()).start(async { signals([Signal::HANGUP]).unwrap().next().await });
     let hub = driver.signals.clone();
-    driver.when_asleep(move || hub.hear(Signal::HANGUP));
+    driver.on_sleep(move || hub.hear(Signal::HANGUP));
     context.run();
     assert!(driver.has_slept());
     assert_eq!(launched.wait(), Outcome::Value(Signal::HANGUP));
 }
 
 #[test]
-fn signals_that_nobody_waits_for_are_no_work() {
+fn a_subscription_alone_is_not_work() {
     let (context, _) = context();
     let subscribed = context.services().use_service::<SignalService>().subscribe([Signal::HANGUP]).unwrap();
     assert_eq!(context.run(), 0);
@@ -171,11 +172,11 @@ fn signals_that_nobody_waits_for_are_no_work() {
 }
 
 #[test]
-fn a_chain_that_waits_for_a_message_of_another_thread_is_waited_for() {
+fn a_chain_that_waits_for_a_message_from_another_thread_is_waited_for() {
     let (context, driver) = context();
     let (sender, mut receiver) = oneshot::channel();
     let launched = launch(&context.executor()).start(async move { receiver.recv().await });
-    driver.when_asleep(move || drop(thread::spawn(move || sender.send(42).unwrap())));
+    driver.on_sleep(move || drop(thread::spawn(move || sender.send(42).unwrap())));
     context.run();
     assert!(driver.has_slept());
     assert_eq!(launched.wait(), Outcome::Value(Some(42)));
@@ -186,7 +187,7 @@ fn a_chain_that_waits_for_blocking_work_is_waited_for() {
     let (context, driver) = context();
     let (sender, receiver) = mpsc::channel();
     let launched = launch(&context.executor()).start(blocking(move |_| receiver.recv().unwrap()));
-    driver.when_asleep(move || sender.send(42).unwrap());
+    driver.on_sleep(move || sender.send(42).unwrap());
     context.run();
     assert!(driver.has_slept());
     assert_eq!(launched.wait(), Outcome::Value(42));
@@ -199,18 +200,18 @@ fn a_chain_on_a_wrapper_is_work_of_the_context_below() {
     let (first, second) = (gate.clone(), gate.clone());
     let on_strand = launch(&Strand::new(context.executor())).start(async move { first.wait().await });
     let on_view = launch(&Limited::new(&context.executor(), 1)).start(async move { second.wait().await });
-    driver.when_asleep(move || gate.set());
+    driver.on_sleep(move || gate.set());
     context.run();
     assert!(driver.has_slept());
     assert_eq!((on_strand.wait(), on_view.wait()), (Outcome::Value(()), Outcome::Value(())));
 }
 
 #[test]
-fn what_is_posted_elsewhere_while_the_last_work_ends_is_run() {
+fn work_posted_while_the_last_work_ends_is_run() {
     let (context, driver) = context();
     let (work, executor, scope) = (context.work(), context.executor(), CountingScope::new());
     let (env, posted) = (Env::on(ExecutorRef::new(executor.clone())), scope.handle());
-    // The context has seen that nothing is queued, and asks what else there is.
+    // The context has seen that nothing is queued, and now counts the operations in flight.
     *driver.when_asked.lock().unwrap() = Some(Box::new(move || {
         let elsewhere = thread::spawn(move || {
             assert!(posted.spawn(schedule(&executor), &env).is_ok());
@@ -223,10 +224,10 @@ fn what_is_posted_elsewhere_while_the_last_work_ends_is_run() {
 }
 
 #[test]
-fn work_that_ends_elsewhere_wakes_the_context_that_waits_for_it() {
+fn work_that_ends_on_another_thread_wakes_the_context() {
     let (context, driver) = context();
     let work = context.work();
-    driver.when_asleep(move || drop(thread::spawn(move || drop(work))));
+    driver.on_sleep(move || drop(thread::spawn(move || drop(work))));
     assert_eq!(context.run(), 0);
     assert!(driver.has_slept());
 }

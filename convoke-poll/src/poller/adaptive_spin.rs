@@ -1,65 +1,69 @@
-//! Whether a wait looks for a while before it sleeps. To fall asleep and to be woken costs both sides more than some tens of
-//! microseconds of looking; but looking pays only where something comes that soon, so the waits before decide.
+//! `AdaptiveSpin`: decides whether a wait polls for some microseconds before it sleeps. Falling asleep and
+//! waking up costs more than that, but polling pays off only if an event comes soon. The last waits decide.
 
 use std::time::Duration;
 
 use convoke_core::raw::sync::atomic::{AtomicU32, Ordering};
 
-/// So many short sleeps in a row are enough to look before the next, after a look that was not in vain; each that was in
-/// vain doubles it.
-const ENOUGH: u32 = 4;
-/// Up to this, so that looking where it never pays costs next to nothing: on a single core, for example, where whoever is
-/// waited for needs it.
-const AT_THE_MOST: u32 = 4096;
+/// The number of short sleeps in a row after which the next wait polls. Each poll without success doubles it.
+const MIN_SHORT_SLEEPS: u32 = 4;
+/// The upper bound of that number, so that polling costs next to nothing where it never succeeds: on a single
+/// core, for example, which the peer needs.
+const MAX_SHORT_SLEEPS: u32 = 4096;
 
-/// What the last waits say about the next. One thread waits at a time; what another makes of it is merely less good.
+/// Statistics of the last waits. Only one thread waits at a time; a second one would merely make them less
+/// accurate.
 #[derive(Debug)]
 pub(crate) struct AdaptiveSpin {
     longest: Duration,
-    /// How many more sleeps have to be short.
-    missing: AtomicU32,
-    /// How many had to be, the last time.
-    enough: AtomicU32,
+    /// The number of short sleeps that are still needed.
+    remaining: AtomicU32,
+    /// The number that was needed the last time.
+    required: AtomicU32,
 }
 
 impl AdaptiveSpin {
-    /// Looks for so long at the most; not at all, if that is zero.
+    /// Creates the statistics for polls of at most this duration. Zero disables polling.
     pub(crate) fn new(longest: Duration) -> Self {
-        Self { longest, missing: AtomicU32::new(ENOUGH), enough: AtomicU32::new(ENOUGH) }
+        Self {
+            longest,
+            remaining: AtomicU32::new(MIN_SHORT_SLEEPS),
+            required: AtomicU32::new(MIN_SHORT_SLEEPS),
+        }
     }
 
-    /// For how long it looks at the most.
+    /// Returns the maximum duration of a poll.
     #[inline]
     pub(crate) fn longest(&self) -> Duration {
         self.longest
     }
 
-    /// Whether the next wait looks before it sleeps.
+    /// Returns true if the next wait polls before it sleeps.
     #[inline]
-    pub(crate) fn is_alert(&self) -> bool {
-        self.missing.load(Ordering::Relaxed) == 0
+    pub(crate) fn should_spin(&self) -> bool {
+        self.remaining.load(Ordering::Relaxed) == 0
     }
 
-    /// It has slept for so long.
+    /// Records a sleep of this duration.
     pub(crate) fn slept(&self, time: Duration) {
-        let missing = if time <= self.longest {
-            self.missing.load(Ordering::Relaxed).saturating_sub(1)
+        let remaining = if time <= self.longest {
+            self.remaining.load(Ordering::Relaxed).saturating_sub(1)
         } else {
-            self.enough.load(Ordering::Relaxed)
+            self.required.load(Ordering::Relaxed)
         };
-        self.missing.store(missing, Ordering::Relaxed);
+        self.remaining.store(remaining, Ordering::Relaxed);
     }
 
-    /// It has looked for a while, and something came.
-    pub(crate) fn found(&self) {
-        self.enough.store(ENOUGH, Ordering::Relaxed);
+    /// Records a poll that found an event.
+    pub(crate) fn succeeded(&self) {
+        self.required.store(MIN_SHORT_SLEEPS, Ordering::Relaxed);
     }
 
-    /// It has looked in vain.
-    pub(crate) fn missed(&self) {
-        let enough = (self.enough.load(Ordering::Relaxed) * 2).min(AT_THE_MOST);
-        self.enough.store(enough, Ordering::Relaxed);
-        self.missing.store(enough, Ordering::Relaxed);
+    /// Records a poll that found none.
+    pub(crate) fn failed(&self) {
+        let required = (self.required.load(Ordering::Relaxed) * 2).min(MAX_SHORT_SLEEPS);
+        self.required.store(required, Ordering::Relaxed);
+        self.remaining.store(required, Ordering::Relaxed);
     }
 }
 
@@ -70,12 +74,12 @@ mod tests {
     const LONGEST: Duration = Duration::from_micros(50);
     const LONG: Duration = Duration::from_micros(51);
 
-    /// How many short sleeps it takes until it looks.
-    fn short_sleeps_until_alert(alertness: &AdaptiveSpin) -> u32 {
+    /// Counts the short sleeps until it polls.
+    fn short_sleeps_until_spin(spin: &AdaptiveSpin) -> u32 {
         (0..)
             .find(|_| {
-                alertness.is_alert() || {
-                    alertness.slept(LONGEST);
+                spin.should_spin() || {
+                    spin.slept(LONGEST);
                     false
                 }
             })
@@ -83,34 +87,37 @@ mod tests {
     }
 
     #[test]
-    fn a_row_of_short_sleeps_makes_it_look() {
-        let alertness = AdaptiveSpin::new(LONGEST);
-        assert_eq!(short_sleeps_until_alert(&alertness), ENOUGH);
-        alertness.slept(LONGEST);
-        assert!(alertness.is_alert(), "more of them change nothing");
+    fn a_row_of_short_sleeps_starts_polling() {
+        let spin = AdaptiveSpin::new(LONGEST);
+        assert_eq!(short_sleeps_until_spin(&spin), MIN_SHORT_SLEEPS);
+        spin.slept(LONGEST);
+        assert!(spin.should_spin(), "more short sleeps change nothing");
     }
 
     #[test]
-    fn one_long_sleep_begins_the_row_anew() {
-        let alertness = AdaptiveSpin::new(LONGEST);
-        (1..ENOUGH).for_each(|_| alertness.slept(LONGEST));
-        alertness.slept(LONG);
-        assert_eq!(short_sleeps_until_alert(&alertness), ENOUGH);
+    fn one_long_sleep_restarts_the_row() {
+        let spin = AdaptiveSpin::new(LONGEST);
+        (1..MIN_SHORT_SLEEPS).for_each(|_| spin.slept(LONGEST));
+        spin.slept(LONG);
+        assert_eq!(short_sleeps_until_spin(&spin), MIN_SHORT_SLEEPS);
     }
 
     #[test]
-    fn each_look_in_vain_makes_the_next_one_rarer_until_one_has_found_something() {
-        let alertness = AdaptiveSpin::new(LONGEST);
+    fn each_failed_poll_makes_the_next_one_rarer_until_one_succeeds() {
+        let spin = AdaptiveSpin::new(LONGEST);
         let mut rows = Vec::new();
         for _ in 0..12 {
-            rows.push(short_sleeps_until_alert(&alertness));
-            alertness.missed();
+            rows.push(short_sleeps_until_spin(&spin));
+            spin.failed();
         }
-        assert_eq!(rows[..4], [ENOUGH, 2 * ENOUGH, 4 * ENOUGH, 8 * ENOUGH]);
-        assert_eq!(rows[11], AT_THE_MOST);
-        assert_eq!(short_sleeps_until_alert(&alertness), AT_THE_MOST);
-        alertness.found();
-        alertness.slept(LONG);
-        assert_eq!(short_sleeps_until_alert(&alertness), ENOUGH);
+        assert_eq!(
+            rows[..4],
+            [MIN_SHORT_SLEEPS, 2 * MIN_SHORT_SLEEPS, 4 * MIN_SHORT_SLEEPS, 8 * MIN_SHORT_SLEEPS]
+        );
+        assert_eq!(rows[11], MAX_SHORT_SLEEPS);
+        assert_eq!(short_sleeps_until_spin(&spin), MAX_SHORT_SLEEPS);
+        spin.succeeded();
+        spin.slept(LONG);
+        assert_eq!(short_sleeps_until_spin(&spin), MIN_SHORT_SLEEPS);
     }
 }

@@ -1,5 +1,8 @@
-//! The kernel's way of saying that something is ready: epoll where there is one, what the crate `polling` has elsewhere.
-//! This file chooses; the two have the same methods.
+//! The kernel's interface for events: epoll on Linux, and the crate `polling` elsewhere. This file chooses
+//! between the two, which have the same methods.
+//!
+//! `add`, `arm`, `delete` and `wake` may be called from any thread, also during a `wait`. Only one thread
+//! calls `wait`.
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod adaptive_spin;
@@ -16,7 +19,7 @@ use std::time::Duration;
 
 use crate::readiness::Event;
 
-/// Says what has happened to which key.
+/// A source of events, each with the key of a socket.
 #[derive(Debug)]
 pub(crate) enum Poller {
     #[cfg(any(target_os = "linux", target_os = "android"))]
@@ -25,25 +28,24 @@ pub(crate) enum Poller {
 }
 
 impl Poller {
-    /// The best that there is. One that can tell an empty look from being woken looks for so long at the most before it
-    /// sleeps.
-    pub(crate) fn new(longest_look: Duration) -> io::Result<Self> {
+    /// Creates the best poller of this system. `longest_spin` limits the polling before a sleep, where that
+    /// is supported.
+    pub(crate) fn new(longest_spin: Duration) -> io::Result<Self> {
         #[cfg(any(target_os = "linux", target_os = "android"))]
-        return epoll::Poller::new(longest_look).map(Self::Epoll);
+        return epoll::Poller::new(longest_spin).map(Self::Epoll);
         #[cfg(not(any(target_os = "linux", target_os = "android")))]
         {
-            _ = longest_look;
+            _ = longest_spin;
             Self::portable(true)
         }
     }
 
-    /// The one that there is everywhere.
+    /// Creates the poller that works on every system.
     pub(crate) fn portable(wants_edges: bool) -> io::Result<Self> {
         portable::Poller::new(wants_edges).map(Self::Portable)
     }
 
-    /// Whether an event comes each time that something changes, without being asked for. If not, it is asked for with
-    /// [`arm`](Self::arm), each time.
+    /// Returns true if events are edge-triggered. Otherwise each one is requested with [`arm`](Self::arm).
     #[inline]
     pub(crate) fn has_edges(&self) -> bool {
         match self {
@@ -53,7 +55,7 @@ impl Poller {
         }
     }
 
-    /// Takes in a socket, which stays open until it was deleted.
+    /// Registers a socket. It must stay open until `delete`.
     pub(crate) fn add(&self, socket: Handle<'_>, key: usize) -> io::Result<()> {
         match self {
             #[cfg(any(target_os = "linux", target_os = "android"))]
@@ -62,7 +64,7 @@ impl Poller {
         }
     }
 
-    /// Asks for one event in these directions; for pollers without edges.
+    /// Requests one event for these directions, if events are not edge-triggered.
     pub(crate) fn arm(&self, socket: Handle<'_>, key: usize, read: bool, write: bool) {
         match self {
             #[cfg(any(target_os = "linux", target_os = "android"))]
@@ -71,7 +73,7 @@ impl Poller {
         }
     }
 
-    /// Lets go of a socket. One that is not there is not an error.
+    /// Removes a socket. A socket that is not registered is not an error.
     pub(crate) fn delete(&self, socket: Handle<'_>) {
         match self {
             #[cfg(any(target_os = "linux", target_os = "android"))]
@@ -80,7 +82,7 @@ impl Poller {
         }
     }
 
-    /// Waits for events, for so long at the most, or until it is woken. Calls `each` with what has happened to which key.
+    /// Waits for events until the timeout, or until it is woken. Calls `each` with the key and the event.
     #[inline]
     pub(crate) fn wait(&self, timeout: Option<Duration>, each: impl FnMut(usize, Event)) -> io::Result<()> {
         match self {
@@ -90,7 +92,7 @@ impl Poller {
         }
     }
 
-    /// Ends the wait that is going on, or the next one.
+    /// Ends the current wait or, if there is none, the next one.
     pub(crate) fn wake(&self) {
         match self {
             #[cfg(any(target_os = "linux", target_os = "android"))]
@@ -99,7 +101,7 @@ impl Poller {
         }
     }
 
-    /// What is readable when there are events.
+    /// Returns a descriptor that is readable when there are events.
     #[cfg(unix)]
     pub(crate) fn descriptor(&self) -> Option<Handle<'_>> {
         match self {

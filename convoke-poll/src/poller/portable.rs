@@ -1,5 +1,5 @@
-//! What the crate `polling` has for this system: kqueue, IOCP, event ports. By edges where there are any, else by asking for
-//! one event each time.
+//! The poller of the crate `polling`: kqueue, IOCP, event ports. Edge-triggered where the system supports it;
+//! otherwise each event is requested.
 
 #![allow(unsafe_code)]
 
@@ -21,17 +21,17 @@ use crate::readiness::Event;
 pub(crate) struct Poller {
     poller: polling::Poller,
     has_edges: bool,
-    /// Of one wait, in memory that is used again.
+    /// The events of one wait. The memory is reused.
     events: Mutex<polling::Events>,
 }
 
 impl Poller {
-    /// By edges, if the system has them and they are wanted.
+    /// Creates a poller, edge-triggered if that is wanted and supported.
     pub(crate) fn new(wants_edges: bool) -> io::Result<Self> {
         let poller = polling::Poller::new()?;
         let has_edges = wants_edges && poller.supports_edge();
-        let room = NonZeroUsize::new(EVENTS_AT_ONCE).expect("a wait has room for some");
-        Ok(Self { poller, has_edges, events: Mutex::new(polling::Events::with_capacity(room)) })
+        let capacity = NonZeroUsize::new(EVENTS_AT_ONCE).expect("EVENTS_AT_ONCE is not zero");
+        Ok(Self { poller, has_edges, events: Mutex::new(polling::Events::with_capacity(capacity)) })
     }
 
     #[inline]
@@ -45,8 +45,8 @@ impl Poller {
         } else {
             (polling::Event::none(key), PollMode::Oneshot)
         };
-        // SAFETY: the socket is deleted before it is closed: `PollSource` does that when it is dropped, and until then it
-        // does not give the socket away.
+        // SAFETY: `add_with_mode` requires that the socket is deleted before it is closed. `PollSource` owns
+        // the socket, never gives it away, and its `drop` calls `delete` first (`State::remove`).
         unsafe { self.poller.add_with_mode(&socket, interest, mode) }
     }
 
@@ -54,7 +54,7 @@ impl Poller {
         let interest = polling::Event::new(key, read, write);
         self.poller
             .modify_with_mode(socket, interest, PollMode::Oneshot)
-            .expect("what was added can be asked for events");
+            .expect("an event can be requested for a registered socket");
     }
 
     pub(crate) fn delete(&self, socket: Handle<'_>) {
@@ -70,16 +70,17 @@ impl Poller {
         events.clear();
         self.poller.wait(&mut events, timeout)?;
         for event in events.iter() {
-            // Not every system tells of a peer that has hung up, so a read that falls short is never taken for the last.
-            let said =
+            // Not every system reports a hang-up as an event of its own, so a short read never counts as the
+            // last one.
+            let reported =
                 Event::MORE.and_if(event.readable, Event::READABLE).and_if(event.writable, Event::WRITABLE);
-            each(event.key, said);
+            each(event.key, reported);
         }
         Ok(())
     }
 
     pub(crate) fn wake(&self) {
-        self.poller.notify().expect("a poller can be woken");
+        self.poller.notify().expect("the kernel can wake a poller");
     }
 
     #[cfg(unix)]

@@ -1,5 +1,5 @@
-//! Reading and writing allocate nothing once they are under way: neither the driver nor the sockets nor the loop. So twice as
-//! many rounds allocate no more than half of them.
+//! Reading and writing allocate nothing once they are warm, neither in the driver nor in sockets nor in the
+//! loop. So twice as many rounds make as many allocations.
 
 use core::future::Future;
 use core::net::{Ipv4Addr, SocketAddr};
@@ -17,25 +17,26 @@ const ROUNDS: usize = 300;
 const FORMS: [fn() -> io::Result<PollDriver>; 3] =
     [PollDriver::new, PollDriver::portable, PollDriver::portable_without_edges];
 
-/// The same program for more and for less rounds, on a context that is warm.
+/// Runs a program with fewer and with more rounds on a warm context, and compares the allocations.
 #[track_caller]
-fn allocates_nothing_by_round<F: Future<Output = io::Result<()>>>(program: impl Fn(usize) -> F) {
+fn allocates_nothing_per_round<F: Future<Output = io::Result<()>>>(program: impl Fn(usize) -> F) {
     for make in FORMS {
-        let context = IoContext::new(Arc::new(make().expect("a driver can be made")));
-        let run =
-            |rounds| allocations(|| context.run_until(program(rounds)).unwrap().expect("nothing goes wrong"));
+        let context = IoContext::new(Arc::new(make().expect("a driver can be created")));
+        let run = |rounds| {
+            allocations(|| context.run_until(program(rounds)).unwrap().expect("the program succeeds"))
+        };
         run(ROUNDS);
         let (less, more) = (run(ROUNDS), run(2 * ROUNDS));
         assert_eq!(less, more, "allocations of {ROUNDS} rounds, and of twice as many");
     }
 }
 
-fn anywhere() -> SocketAddr {
+fn any_port() -> SocketAddr {
     (Ipv4Addr::LOCALHOST, 0).into()
 }
 
 async fn connection() -> io::Result<(TcpStream, TcpStream)> {
-    let listener = TcpListener::bind(anywhere()).await?;
+    let listener = TcpListener::bind(any_port()).await?;
     let address = listener.local_addr()?;
     let (near, (far, _)) = try_join((TcpStream::connect(address), listener.accept())).await?;
     Ok((near, far))
@@ -43,20 +44,20 @@ async fn connection() -> io::Result<(TcpStream, TcpStream)> {
 
 #[test]
 fn reading_and_writing() {
-    allocates_nothing_by_round(async |rounds| {
+    allocates_nothing_per_round(async |rounds| {
         let (near, far) = connection().await?;
         local_scope(async |s| {
             s.spawn(async {
-                let mut room = [0; 64];
-                while let read @ 1.. = far.read(&mut room).await? {
-                    far.write_all(&room[..read]).await?;
+                let mut buffer = [0; 64];
+                while let read @ 1.. = far.read(&mut buffer).await? {
+                    far.write_all(&buffer[..read]).await?;
                 }
                 Ok(())
             });
-            let mut heard = [0; 8];
+            let mut received = [0; 8];
             for _ in 0..rounds {
                 near.write_all(b"question").await?;
-                near.read_exact(&mut heard).await?;
+                near.read_exact(&mut received).await?;
             }
             near.shutdown(std::net::Shutdown::Write)
         })
@@ -65,20 +66,20 @@ fn reading_and_writing() {
 }
 
 #[test]
-fn waiting_for_room() {
-    allocates_nothing_by_round(async |rounds| {
+fn waiting_to_write() {
+    allocates_nothing_per_round(async |rounds| {
         let (near, far) = connection().await?;
-        let words = vec![0; 1 << 16];
-        let mut room = vec![0; 1 << 16];
+        let data = vec![0; 1 << 16];
+        let mut buffer = vec![0; 1 << 16];
         local_scope(async |s| {
             s.spawn(async {
                 for _ in 0..rounds {
-                    near.write_all(&words).await?;
+                    near.write_all(&data).await?;
                 }
                 Ok(())
             });
             for _ in 0..rounds {
-                far.read_exact(&mut room).await?;
+                far.read_exact(&mut buffer).await?;
             }
             Ok(())
         })
@@ -87,28 +88,28 @@ fn waiting_for_room() {
 }
 
 #[test]
-fn buffers_that_are_given_away() {
-    allocates_nothing_by_round(async |rounds| {
+fn owned_buffers() {
+    allocates_nothing_per_round(async |rounds| {
         let (near, far) = connection().await?;
         local_scope(async |s| {
             s.spawn(async {
-                let mut room = vec![0; 64];
+                let mut buffer = vec![0; 64];
                 loop {
-                    let (read, bytes) = far.read_owned(room).await;
+                    let (read, bytes) = far.read_owned(buffer).await;
                     match read? {
                         0 => return Ok(()),
                         read => far.write_all(&bytes[..read]).await?,
                     }
-                    room = bytes;
+                    buffer = bytes;
                 }
             });
-            let mut words = vec![7; 8];
+            let mut data = vec![7; 8];
             for _ in 0..rounds {
-                let (written, back) = near.write_owned(words).await;
+                let (written, back) = near.write_owned(data).await;
                 assert_eq!(written?, 8);
                 let (read, back) = near.read_owned(back).await;
                 assert_eq!(read?, 8);
-                words = back;
+                data = back;
             }
             near.shutdown(std::net::Shutdown::Write)
         })
@@ -118,12 +119,12 @@ fn buffers_that_are_given_away() {
 
 #[test]
 fn datagrams() {
-    allocates_nothing_by_round(async |rounds| {
-        let (near, far) = (UdpSocket::bind(anywhere()).await?, UdpSocket::bind(anywhere()).await?);
+    allocates_nothing_per_round(async |rounds| {
+        let (near, far) = (UdpSocket::bind(any_port()).await?, UdpSocket::bind(any_port()).await?);
         let to = far.local_addr()?;
-        let mut room = [0; 8];
+        let mut buffer = [0; 8];
         for _ in 0..rounds {
-            let receive = async { far.recv_from(&mut room).await };
+            let receive = async { far.recv_from(&mut buffer).await };
             let ((received, _), sent) = try_join((receive, near.send_to(b"datagram", to))).await?;
             assert_eq!((received, sent), (8, 8));
         }

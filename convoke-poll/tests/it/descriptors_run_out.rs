@@ -1,5 +1,5 @@
-//! No descriptor left: an error to who asks for one. In a process of its own, for the limit is that of the process; and one
-//! test, for they would take each other's.
+//! A lack of descriptors is an error. The test lowers the limit of its process, so it needs one of its own:
+//! cargo-nextest runs each test in a process of its own, `cargo test` does not.
 #![cfg(unix)]
 
 use std::io;
@@ -12,12 +12,12 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 const DESCRIPTORS: usize = 100;
 
 #[test]
-fn no_descriptor_left_is_an_error_and_then_it_goes_on() {
+fn a_lack_of_descriptors_is_a_temporary_error() {
     let lowered = Rlimit { current: Some(DESCRIPTORS as u64), ..getrlimit(Resource::Nofile) };
     setrlimit(Resource::Nofile, lowered).expect("a limit can be lowered");
     for make in [PollDriver::new, PollDriver::portable, PollDriver::portable_without_edges] {
         let make: fn() -> io::Result<PollDriver> = make;
-        let harness = Harness::new(move || Arc::new(make().expect("a driver can be made")));
+        let harness = Harness::new(move || Arc::new(make().expect("a driver can be created")));
         exhaustion(&harness.descriptors_run_out(DESCRIPTORS));
     }
 }

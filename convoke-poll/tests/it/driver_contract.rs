@@ -1,5 +1,5 @@
-//! The driver, put through the suite that all drivers are put through: one test for each theme, in the form that is made for
-//! this system and in those of others.
+//! The suite for all drivers: one test for each theme, for the poller of this system and for those of other
+//! systems.
 
 use std::io;
 use std::sync::Arc;
@@ -8,16 +8,16 @@ use convoke_net::testing::driver_contract;
 use convoke_net::testing::driver_contract::{Harness, MANY_SOCKETS, THEMES};
 use convoke_poll::PollDriver;
 
-/// What the test itself has open: the suite's own sockets, pipes of the test runner.
+/// Descriptors that the test itself has open: sockets of the suite, pipes of the test runner.
 const OTHERS: usize = 200;
 
 fn harness(make: fn() -> io::Result<PollDriver>) -> Harness {
-    let harness = Harness::new(move || Arc::new(make().expect("a driver can be made")));
+    let harness = Harness::new(move || Arc::new(make().expect("a driver can be created")));
     #[cfg(unix)]
     let harness = {
         let descriptors = descriptors(MANY_SOCKETS + OTHERS);
         if descriptors < MANY_SOCKETS + OTHERS {
-            eprintln!("there are descriptors for {descriptors} sockets only");
+            eprintln!("there are only descriptors for {descriptors} sockets");
         }
         harness.sockets(descriptors.saturating_sub(OTHERS))
     };
@@ -50,7 +50,7 @@ themes! {
     random
 }
 
-/// It needs a process to itself: see `descriptors_run_out.rs`.
+/// Tested in a process of its own: see `descriptors_run_out.rs`.
 const ELSEWHERE: &str = "exhaustion";
 
 #[test]
@@ -59,7 +59,7 @@ fn every_theme_is_tested() {
     assert!(themes.iter().all(|name| TESTED.contains(name)), "{themes:?}");
 }
 
-/// Raises the limit as far as it goes, up to this; says how many there are.
+/// Raises the limit of descriptors as far as allowed, up to `wanted`. Returns the limit.
 #[cfg(unix)]
 fn descriptors(wanted: usize) -> usize {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -69,7 +69,7 @@ fn descriptors(wanted: usize) -> usize {
     let now = limit.current.unwrap_or(u64::MAX);
     if now < most {
         let raised = Rlimit { current: Some(most), maximum: limit.maximum };
-        setrlimit(Resource::Nofile, raised).expect("what the process may have it can take");
+        setrlimit(Resource::Nofile, raised).expect("the limit can be raised up to the hard limit");
     }
     usize::try_from(now.max(most)).unwrap_or(usize::MAX)
 }

@@ -1,4 +1,4 @@
-//! Integration tests of `convoke-poll`: one file, or one folder, for each subject.
+//! Integration tests of `convoke-poll`: one file or folder for each subject.
 
 #![cfg(not(feature = "loom"))]
 
@@ -7,9 +7,9 @@ use convoke_testing::workshop::counting::CountingAllocator;
 mod allocations;
 mod descriptors_run_out;
 mod driver_contract;
+mod dropped_sources;
+mod repeated_waits;
 mod sockets;
-mod sources_that_go;
-mod waiting_again;
 
 #[global_allocator]
 static ALLOCATOR: CountingAllocator = CountingAllocator;

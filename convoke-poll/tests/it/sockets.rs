@@ -1,4 +1,5 @@
-//! What the suite of all drivers does not ask for: Unix sockets, sockets of the standard library, options, shared ports.
+//! Tests beyond the suite for all drivers: Unix sockets, sockets of the standard library, options, shared
+//! ports.
 
 use std::io::{self, Write};
 use std::net::{self, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -12,43 +13,43 @@ use convoke_poll::PollDriver;
 use convoke_task::try_join;
 
 fn run<T>(program: impl Future<Output = io::Result<T>>) -> T {
-    let context = IoContext::new(Arc::new(PollDriver::new().expect("a driver can be made")));
-    context.run_until(program).unwrap().expect("nothing goes wrong here")
+    let context = IoContext::new(Arc::new(PollDriver::new().expect("a driver can be created")));
+    context.run_until(program).unwrap().expect("the program succeeds")
 }
 
-fn anywhere() -> SocketAddr {
+fn any_port() -> SocketAddr {
     (Ipv4Addr::LOCALHOST, 0).into()
 }
 
 #[test]
-fn a_socket_of_the_standard_library_comes_in_and_goes_out_again() {
-    let listener = net::TcpListener::bind(anywhere()).expect("a port is free");
-    let address = listener.local_addr().expect("it has one");
-    let heard = run(async {
+fn a_socket_of_the_standard_library_is_adopted_and_converted_back() {
+    let listener = net::TcpListener::bind(any_port()).expect("a port is free");
+    let address = listener.local_addr().expect("it has an address");
+    let received = run(async {
         let listener = TcpListener::from_std(listener)?;
         let (near, (far, _)) = try_join((TcpStream::connect(address), listener.accept())).await?;
         let mut near = near.into_std()?;
         near.set_nonblocking(false)?;
         near.write_all(b"out")?;
         drop(near);
-        let mut heard = [0; 3];
-        far.read_exact(&mut heard).await?;
+        let mut received = [0; 3];
+        far.read_exact(&mut received).await?;
         assert_eq!(far.read(&mut [0; 1]).await?, 0, "both handles are closed");
-        Ok(heard)
+        Ok(received)
     });
-    assert_eq!(&heard, b"out");
+    assert_eq!(&received, b"out");
 }
 
 #[test]
-fn a_listener_has_no_bytes_and_says_so() {
-    let driver = PollDriver::new().expect("a driver can be made");
-    let mut places = vec![Address::Internet(anywhere())];
+fn reading_from_a_listener_is_an_error() {
+    let driver = PollDriver::new().expect("a driver can be created");
+    let mut places = vec![Address::Internet(any_port())];
     let path = std::env::temp_dir().join(format!("convoke-poll-{}-no-bytes", std::process::id()));
     if cfg!(unix) {
         places.push(Address::Path(path.clone()));
     }
     for at in places {
-        let listener = driver.listen(&at, &ListenOptions::default()).expect("it is free");
+        let listener = driver.listen(&at, &ListenOptions::default()).expect("the address is free");
         for length in [0, 8] {
             let read = listener.try_read(&mut vec![0; length]).expect_err("nothing to read");
             let written = listener.try_write(&vec![0; length]).expect_err("nowhere to write");
@@ -63,57 +64,59 @@ fn a_listener_has_no_bytes_and_says_so() {
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
 #[test]
-fn a_socket_whose_other_handle_lives_on_is_told_of_nothing_any_more() {
+fn a_dropped_socket_with_another_open_handle_gets_no_events() {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-    let driver = PollDriver::new().expect("a driver can be made");
+    let driver = PollDriver::new().expect("a driver can be created");
     let (near, far) = {
-        let listener = net::TcpListener::bind(anywhere()).expect("a port is free");
-        let near = net::TcpStream::connect(listener.local_addr().expect("it has one")).expect("it listens");
-        (near, listener.accept().expect("one has come").0)
+        let listener = net::TcpListener::bind(any_port()).expect("a port is free");
+        let near =
+            net::TcpStream::connect(listener.local_addr().expect("it has an address")).expect("it listens");
+        (near, listener.accept().expect("a connection waits").0)
     };
     let kept = far.try_clone().expect("a handle more");
     let source = driver.adopt(StandardSocket::TcpStream(far)).expect("it can be adopted");
     drop(source);
-    // The kernel has forgotten the socket, though it is open: it is not taken for the next one in its place.
-    (&near).write_all(b"to nobody").expect("there is room");
-    let descriptor = driver.descriptor().expect("it has one");
+    // The kernel has forgotten the socket, though it is open: its events do not reach the next socket
+    // with its key.
+    (&near).write_all(b"unread").expect("it fits");
+    let descriptor = driver.descriptor().expect("it has an address");
     let mut asked = [PollFd::new(&descriptor, PollFlags::IN)];
     assert_eq!(poll(&mut asked, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })), Ok(0));
     drop(kept);
 }
 
-/// A read ends at the mark of an urgent byte, though there is more behind it.
+/// Tests a read that ends at the mark of an urgent byte, though there is more behind it.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 #[test]
-fn what_comes_behind_an_urgent_byte_is_read() {
-    let heard = run(async {
-        let listener = TcpListener::bind(anywhere()).await?;
+fn bytes_behind_an_urgent_byte_are_read() {
+    let received = run(async {
+        let listener = TcpListener::bind(any_port()).await?;
         let near = net::TcpStream::connect(listener.local_addr()?)?;
         let (far, _) = listener.accept().await?;
         let hears = async {
-            let (mut heard, mut room) = (Vec::new(), [0; 64]);
-            while heard.len() < 12 {
-                let read = far.read(&mut room).await?;
-                heard.extend_from_slice(&room[..read]);
+            let (mut received, mut buffer) = (Vec::new(), [0; 64]);
+            while received.len() < 12 {
+                let read = far.read(&mut buffer).await?;
+                received.extend_from_slice(&buffer[..read]);
             }
-            Ok(heard)
+            Ok(received)
         };
-        // All of it comes in one event, which the reader waits for.
+        // All of it arrives in one event, which the reader waits for.
         let speaks = async {
             (&near).write_all(b"before")?;
             socket2::SockRef::from(&near).send_out_of_band(b"!")?;
             (&near).write_all(b"behind")
         };
-        try_join((hears, speaks)).await.map(|(heard, ())| heard)
+        try_join((hears, speaks)).await.map(|(received, ())| received)
     });
-    assert_eq!(heard, b"beforebehind");
+    assert_eq!(received, b"beforebehind");
 }
 
 #[test]
-fn options_are_what_they_were_set_to() {
+fn options_return_the_values_they_were_set_to() {
     run(async {
-        let listener = TcpListener::bind(anywhere()).await?;
+        let listener = TcpListener::bind(any_port()).await?;
         let stream = TcpStream::connect(listener.local_addr()?).await?;
         for option in [
             SocketOption::NoDelay(true),
@@ -129,11 +132,11 @@ fn options_are_what_they_were_set_to() {
         }
         stream.set_option(SocketOption::ReceiveBuffer(1 << 15))?;
         match stream.option(SocketOption::ReceiveBuffer(0))? {
-            // Kernels take it for a hint.
+            // Kernels treat the size as a hint.
             SocketOption::ReceiveBuffer(size) => assert!(size >= 1 << 15),
             other => panic!("{other:?}"),
         }
-        let socket = UdpSocket::bind(anywhere()).await?;
+        let socket = UdpSocket::bind(any_port()).await?;
         socket.set_option(SocketOption::Broadcast(true))?;
         assert_eq!(socket.option(SocketOption::Broadcast(false))?, SocketOption::Broadcast(true));
         Ok(())
@@ -142,20 +145,20 @@ fn options_are_what_they_were_set_to() {
 
 #[cfg(all(unix, not(any(target_os = "solaris", target_os = "illumos"))))]
 #[test]
-fn several_listeners_share_a_port_if_they_say_so() {
+fn several_listeners_share_a_port_with_reuse_port() {
     run(async {
-        let group = TcpListener::bind_group(anywhere(), 3).await?;
+        let group = TcpListener::bind_group(any_port(), 3).await?;
         let address = group[0].local_addr()?;
         assert!(group.iter().all(|listener| listener.local_addr().is_ok_and(|own| own == address)));
-        assert!(TcpListener::bind(address).await.is_err(), "one that does not say so may not");
+        assert!(TcpListener::bind(address).await.is_err(), "a listener without the option may not share");
         Ok(())
     });
 }
 
-/// A system without the sixth version.
-struct WithoutSix(PollDriver);
+/// A system without IPv6.
+struct WithoutIpv6(PollDriver);
 
-impl Driver for WithoutSix {
+impl Driver for WithoutIpv6 {
     fn stream(&self, like: &Address) -> io::Result<Arc<dyn Source>> {
         match like {
             Address::Internet(SocketAddr::V6(_)) => Err(io::ErrorKind::Unsupported.into()),
@@ -189,24 +192,24 @@ impl Driver for WithoutSix {
 }
 
 #[test]
-fn of_several_addresses_those_that_there_are_no_sockets_for_are_passed_over() {
-    let listener = net::TcpListener::bind(anywhere()).expect("a port is free");
-    let here = listener.local_addr().expect("it has one");
+fn connect_skips_addresses_of_unsupported_families() {
+    let listener = net::TcpListener::bind(any_port()).expect("a port is free");
+    let here = listener.local_addr().expect("it has an address");
     let addresses = [SocketAddr::from((Ipv6Addr::LOCALHOST, here.port())), here];
-    let driver = WithoutSix(PollDriver::new().expect("a driver can be made"));
+    let driver = WithoutIpv6(PollDriver::new().expect("a driver can be created"));
     let context = IoContext::new(Arc::new(driver));
     let connected =
-        context.run_until(TcpStream::connect(&addresses[..])).unwrap().expect("one of them is here");
-    assert_eq!(connected.peer_addr().expect("it has one"), here);
-    let error = context.run_until(TcpStream::connect(addresses[0])).unwrap().expect_err("none is left");
+        context.run_until(TcpStream::connect(&addresses[..])).unwrap().expect("one of them listens");
+    assert_eq!(connected.peer_addr().expect("it has an address"), here);
+    let error = context.run_until(TcpStream::connect(addresses[0])).unwrap().expect_err("it is unsupported");
     assert_eq!(error.kind(), io::ErrorKind::Unsupported);
 }
 
 #[test]
-fn an_address_of_the_wrong_kind_is_named() {
-    let driver = PollDriver::new().expect("a driver can be made");
-    let socket = driver.datagrams(&anywhere().into(), &ListenOptions::default()).expect("a port is free");
-    let error = socket.try_send_to(b"x", &Address::Unnamed).expect_err("nobody is there");
+fn an_address_of_the_wrong_kind_is_named_in_the_error() {
+    let driver = PollDriver::new().expect("a driver can be created");
+    let socket = driver.datagrams(&any_port().into(), &ListenOptions::default()).expect("a port is free");
+    let error = socket.try_send_to(b"x", &Address::Unnamed).expect_err("it is not an Internet address");
     assert_eq!(error.kind(), io::ErrorKind::InvalidInput);
     assert_eq!(error.to_string(), "(unnamed) is not an address for this kind of socket");
 }
@@ -221,30 +224,30 @@ mod unix {
 
     use super::*;
 
-    /// A path that is nobody else's, and goes with this.
-    struct Place(PathBuf);
+    /// A unique path, which is deleted on drop.
+    struct TempPath(PathBuf);
 
-    impl Place {
+    impl TempPath {
         fn new(name: &str) -> Self {
             Self(std::env::temp_dir().join(format!("convoke-poll-{}-{name}", std::process::id())))
         }
     }
 
-    impl Drop for Place {
+    impl Drop for TempPath {
         fn drop(&mut self) {
             _ = std::fs::remove_file(&self.0);
         }
     }
 
     #[test]
-    fn streams_are_connected_by_a_path() {
-        let place = Place::new("stream");
+    fn streams_connect_by_path() {
+        let path = TempPath::new("stream");
         run(async {
-            let listener = UnixListener::bind(&place.0)?;
-            assert_eq!(listener.local_addr()?, Address::Path(place.0.clone()));
-            let (near, (far, peer)) = try_join((UnixStream::connect(&place.0), listener.accept())).await?;
+            let listener = UnixListener::bind(&path.0)?;
+            assert_eq!(listener.local_addr()?, Address::Path(path.0.clone()));
+            let (near, (far, peer)) = try_join((UnixStream::connect(&path.0), listener.accept())).await?;
             assert_eq!(peer, Address::Unnamed);
-            assert_eq!(near.peer_addr()?, Address::Path(place.0.clone()));
+            assert_eq!(near.peer_addr()?, Address::Path(path.0.clone()));
             near.write_all(b"over a path").await?;
             let mut seen = [0; 16];
             assert_eq!(far.peek(&mut seen).await?, 11);
@@ -256,31 +259,31 @@ mod unix {
     }
 
     #[test]
-    fn a_path_where_nobody_listens_is_an_error() {
-        let place = Place::new("nobody");
-        let error = run(async { Ok(UnixStream::connect(&place.0).await.expect_err("nobody is there")) });
+    fn a_path_without_a_listener_is_an_error() {
+        let path = TempPath::new("absent");
+        let error = run(async { Ok(UnixStream::connect(&path.0).await.expect_err("there is no listener")) });
         assert_eq!(error.kind(), io::ErrorKind::NotFound);
     }
 
-    /// Short reads mean nothing here, and the end still comes.
+    /// Short reads of Unix streams mean nothing, and the end still arrives.
     #[test]
-    fn a_pair_says_all_it_has_to_say() {
+    fn a_pair_transfers_all_bytes() {
         run(async {
             let (near, far) = UnixStream::pair()?;
-            let words: Vec<u8> = (0..1_u32 << 20).map(|n| n as u8 ^ (n >> 8) as u8).collect();
-            let mut heard = vec![0; words.len()];
-            let all = words.as_slice();
+            let data: Vec<u8> = (0..1_u32 << 20).map(|n| n as u8 ^ (n >> 8) as u8).collect();
+            let mut received = vec![0; data.len()];
+            let all = data.as_slice();
             let write = async move { near.write_all(all).await };
-            try_join((write, far.read_exact(&mut heard))).await?;
-            assert!(heard == words);
-            assert_eq!(far.read(&mut heard).await?, 0);
+            try_join((write, far.read_exact(&mut received))).await?;
+            assert!(received == data);
+            assert_eq!(far.read(&mut received).await?, 0);
             Ok(())
         });
     }
 
     #[cfg(any(target_os = "linux", target_os = "android"))]
     #[test]
-    fn a_name_without_a_file_begins_with_a_zero() {
+    fn an_abstract_name_begins_with_a_zero_byte() {
         let name = format!("\0convoke-poll-{}", std::process::id());
         run(async {
             let listener = UnixListener::bind(&name)?;
@@ -290,35 +293,35 @@ mod unix {
             let (here, there) = (format!("{name}-here"), format!("{name}-there"));
             let (sends, receives) = (UnixDatagram::bind(&here)?, UnixDatagram::bind(&there)?);
             sends.send_to(b"named", &there).await?;
-            let mut room = [0; 8];
-            assert_eq!(receives.peek_from(&mut room).await?, (5, Address::Path(PathBuf::from(&here))));
-            assert_eq!(receives.recv_from(&mut room).await?, (5, Address::Path(PathBuf::from(&here))));
+            let mut buffer = [0; 8];
+            assert_eq!(receives.peek_from(&mut buffer).await?, (5, Address::Path(PathBuf::from(&here))));
+            assert_eq!(receives.recv_from(&mut buffer).await?, (5, Address::Path(PathBuf::from(&here))));
             Ok(())
         });
     }
 
     #[test]
-    fn datagrams_say_where_they_come_from() {
-        let (here, there) = (Place::new("here"), Place::new("there"));
+    fn datagrams_name_their_sender() {
+        let (here, there) = (TempPath::new("here"), TempPath::new("there"));
         run(async {
             let (near, far) = (UnixDatagram::bind(&here.0)?, UnixDatagram::bind(&there.0)?);
-            let mut room = [0; 16];
+            let mut buffer = [0; 16];
             near.send_to(b"named", &there.0).await?;
-            assert_eq!(far.peek_from(&mut room).await?, (5, Address::Path(here.0.clone())));
-            assert_eq!(far.recv_from(&mut room).await?, (5, Address::Path(here.0.clone())));
+            assert_eq!(far.peek_from(&mut buffer).await?, (5, Address::Path(here.0.clone())));
+            assert_eq!(far.recv_from(&mut buffer).await?, (5, Address::Path(here.0.clone())));
             UnixDatagram::unbound()?.send_to(b"nameless", &there.0).await?;
-            assert_eq!(far.peek_from(&mut room).await?, (8, Address::Unnamed));
-            assert_eq!(far.recv_from(&mut room).await?, (8, Address::Unnamed));
+            assert_eq!(far.peek_from(&mut buffer).await?, (8, Address::Unnamed));
+            assert_eq!(far.recv_from(&mut buffer).await?, (8, Address::Unnamed));
             near.connect(&there.0)?;
             near.send(b"connected").await?;
-            assert_eq!(far.recv(&mut room).await?, 9);
+            assert_eq!(far.recv(&mut buffer).await?, 9);
             Ok(())
         });
     }
 
     #[test]
-    fn who_is_connected_waits_for_the_receiver() {
-        let there = Place::new("waits");
+    fn a_connected_sender_waits_for_the_receiver() {
+        let there = TempPath::new("waits");
         run(async {
             let (near, far) = (UnixDatagram::unbound()?, UnixDatagram::bind(&there.0)?);
             near.connect(&there.0)?;
@@ -329,10 +332,10 @@ mod unix {
                 Ok(())
             };
             let receive = async {
-                let mut room = [0; 4];
+                let mut buffer = [0; 4];
                 for number in 0..500_u32 {
-                    assert_eq!(far.recv(&mut room).await?, 4);
-                    assert_eq!(u32::from_le_bytes(room), number);
+                    assert_eq!(far.recv(&mut buffer).await?, 4);
+                    assert_eq!(u32::from_le_bytes(buffer), number);
                 }
                 Ok(())
             };
@@ -340,12 +343,12 @@ mod unix {
         });
     }
 
-    /// Linux says that there is no room, and never that there is.
+    /// Linux reports that the receiver's queue is full, and never that it has space again.
     #[cfg(any(target_os = "linux", target_os = "android"))]
     #[test]
-    fn who_is_not_connected_is_told_that_the_receiver_is_full() {
+    fn an_unconnected_sender_gets_an_error_if_the_receiver_is_full() {
         for connected in [false, true] {
-            let (there, elsewhere) = (Place::new("full"), Place::new("elsewhere"));
+            let (there, elsewhere) = (TempPath::new("full"), TempPath::new("elsewhere"));
             let error = run(async {
                 let (near, far) = (UnixDatagram::unbound()?, UnixDatagram::bind(&there.0)?);
                 let _other = UnixDatagram::bind(&elsewhere.0)?;
@@ -358,7 +361,7 @@ mod unix {
                     }
                 };
                 assert_eq!(far.recv(&mut [0; 16]).await?, 8);
-                near.send_to(b"there is room again", &there.0).await?;
+                near.send_to(b"there is space again", &there.0).await?;
                 Ok(error)
             });
             assert_eq!(error.kind(), io::ErrorKind::ResourceBusy);
@@ -366,25 +369,26 @@ mod unix {
     }
 
     #[test]
-    fn nothing_is_connected_by_a_driver_that_has_shut_down() {
-        let there = Place::new("too-late");
-        let _listener = std::os::unix::net::UnixListener::bind(&there.0).expect("it is free");
-        let (driver, to) = (PollDriver::new().expect("a driver can be made"), Address::Path(there.0.clone()));
+    fn connect_fails_after_shut_down() {
+        let there = TempPath::new("too-late");
+        let _listener = std::os::unix::net::UnixListener::bind(&there.0).expect("the address is free");
+        let (driver, to) =
+            (PollDriver::new().expect("a driver can be created"), Address::Path(there.0.clone()));
         let stream = driver.stream(&to).expect("there are descriptors");
         driver.shut_down();
         let connected = sync_wait(Transfer::<_, Toward>::new(stream, to)).unwrap().0;
-        assert_eq!(connected.expect_err("it is too late").kind(), io::ErrorKind::NotConnected);
+        assert_eq!(connected.expect_err("the driver has shut down").kind(), io::ErrorKind::NotConnected);
     }
 
-    /// As above: there is no room, and nobody says when there is.
+    /// Linux reports that the listener's queue is full, and never that it has space again.
     #[cfg(any(target_os = "linux", target_os = "android"))]
     #[test]
-    fn who_connects_is_told_that_the_listener_has_no_room() {
-        let there = Place::new("crowded");
-        let driver = PollDriver::new().expect("a driver can be made");
+    fn connect_fails_if_the_listeners_queue_is_full() {
+        let there = TempPath::new("crowded");
+        let driver = PollDriver::new().expect("a driver can be created");
         let mut options = ListenOptions::default();
         options.backlog = 1;
-        let listener = driver.listen(&Address::Path(there.0.clone()), &options).expect("it is free");
+        let listener = driver.listen(&Address::Path(there.0.clone()), &options).expect("the address is free");
         let context = IoContext::new(Arc::new(driver));
         let error = context.run_until(async {
             let mut connected = Vec::new();
@@ -396,7 +400,7 @@ mod unix {
             }
         });
         assert_eq!(error.unwrap().kind(), io::ErrorKind::ResourceBusy);
-        listener.try_accept().expect("they wait");
-        context.run_until(UnixStream::connect(&there.0)).unwrap().expect("there is room again");
+        listener.try_accept().expect("connections wait");
+        context.run_until(UnixStream::connect(&there.0)).unwrap().expect("there is space again");
     }
 }

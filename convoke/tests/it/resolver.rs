@@ -283,7 +283,7 @@ fn names_that_panic_are_an_error_to_who_asks_and_are_told_to_the_hook() {
     let context = io_context().unwrap();
     install(context.services(), Unasked).unwrap();
     let error = context.run_until(resolve("one:1")).unwrap().unwrap_err();
-    assert_eq!(error.to_string(), "cannot look up `one`: whoever was asked panicked");
+    assert_eq!(error.to_string(), "cannot look up `one`: the lookup panicked");
     drop(context);
     let told = told.lock().unwrap();
     assert!(told.contains("Resolver") && told.contains("nobody asks for `one`"), "{told}");

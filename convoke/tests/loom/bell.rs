@@ -2,7 +2,7 @@
 use crate::model::{Reached, explore};
 use convoke_core::raw::sync::atomic::{AtomicUsize, Ordering};
 use convoke_core::raw::sync::{Arc, Condvar, Mutex, thread};
-use convoke_poll::bell::Bell;
+use convoke_poll::wake_flag::WakeFlag;
 
 /// What the kernel has to say, each thing once.
 #[derive(Default)]
@@ -33,7 +33,7 @@ impl Kernel {
 #[derive(Default)]
 struct Driver {
     kernel: Kernel,
-    bell: Bell,
+    bell: WakeFlag,
     /// What there is to do.
     work: AtomicUsize,
 }
@@ -42,7 +42,7 @@ impl Driver {
     /// One piece of work more, and the driver is woken. Says whether it took the kernel.
     fn post(&self) -> bool {
         self.work.fetch_add(1, Ordering::Relaxed);
-        let rings = self.bell.ring();
+        let rings = self.bell.set();
         if rings {
             self.kernel.say();
         }
@@ -54,11 +54,11 @@ impl Driver {
         let mut slept = 0;
         while self.work.load(Ordering::Relaxed) < work {
             if !self.kernel.look() {
-                self.bell.answer();
+                self.bell.clear();
                 self.kernel.sleep();
                 slept += 1;
             }
-            self.bell.answer();
+            self.bell.clear();
         }
         slept
     }

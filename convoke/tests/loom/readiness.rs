@@ -96,7 +96,7 @@ impl Source {
             return Read::Waits;
         }
         loop {
-            match self.readiness.look(Interest::Read) {
+            match self.readiness.check(Interest::Read) {
                 Ok(look) => {
                     let (bytes, has_ended) =
                         self.kernel(|kernel| (core::mem::take(&mut kernel.bytes), kernel.has_ended));
@@ -133,7 +133,7 @@ impl Source {
     /// A write that waits if it must. Whether it was done.
     fn write(&self) -> bool {
         loop {
-            match self.readiness.look(Interest::Write) {
+            match self.readiness.check(Interest::Write) {
                 Ok(look) => {
                     if self.kernel(|kernel| core::mem::take(&mut kernel.has_room)) {
                         return true;
@@ -148,7 +148,7 @@ impl Source {
 
     /// A write without room. Whether it waits; if not, the driver has shut down.
     fn writer_waits(&self) -> bool {
-        while let Ok(look) = self.readiness.look(Interest::Write) {
+        while let Ok(look) = self.readiness.check(Interest::Write) {
             self.readiness.would_block(Interest::Write, look);
         }
         self.writer_stands_in_line()

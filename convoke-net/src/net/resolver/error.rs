@@ -1,14 +1,14 @@
-//! The error of a lookup: names the host, and is told to all who have asked for it.
+//! `LookupError`: an error that names the host. All waiters of a lookup get the same one.
 
 use core::fmt;
 use std::io;
 use std::sync::Arc;
 
-/// Why a host was not found: what is inside of the `io::Error` that a lookup ends with, of the same kind as its
-/// [cause](LookupError::cause). All who waited for the same lookup are told the same.
+/// The host that was not found, and the reason. It is the inner error of the `io::Error` that a lookup
+/// returns, and has the kind of its [cause](LookupError::cause). All waiters of a lookup get the same error.
 ///
-/// An `io::Error` says either what the system said, by its number, or something in words. This one names the host, in words; the
-/// number, if there was one, is that of the cause.
+/// An `io::Error` has either the number of a system error or an inner error. This one names the host in its
+/// message; the number, if there is one, is in the cause.
 ///
 /// ```
 /// use convoke::net::resolve;
@@ -19,7 +19,7 @@ use std::sync::Arc;
 /// let error = context.run_until(resolve("database:5432")).unwrap().unwrap_err();
 /// assert_eq!(error.kind(), std::io::ErrorKind::NotFound);
 /// assert!(error.to_string().starts_with("cannot look up `database`: "));
-/// let inside = error.get_ref().and_then(|inside| inside.downcast_ref::<LookupError>()).unwrap();
+/// let inside = error.get_ref().unwrap().downcast_ref::<LookupError>().unwrap();
 /// assert_eq!((inside.host(), inside.cause().raw_os_error()), ("database", None));
 /// ```
 #[derive(Clone, Debug)]
@@ -33,30 +33,30 @@ impl LookupError {
         Self { host, cause }
     }
 
-    /// The host that was looked up.
+    /// Returns the host that was looked up.
     pub fn host(&self) -> &str {
         &self.host
     }
 
-    /// What the system, or the [names](super::Names) that were asked, said.
+    /// Returns the error of the system, or of the installed [names](super::Names).
     pub fn cause(&self) -> &io::Error {
         &self.cause
     }
 }
 
-/// The same error with the host's name, unless it is named already.
+/// Adds the host's name to an error, unless it is a `LookupError` already.
 #[cold]
-pub(super) fn naming(host: &str, cause: io::Error) -> io::Error {
+pub(super) fn with_host(host: &str, cause: io::Error) -> io::Error {
     match cause.get_ref() {
         Some(inside) if inside.is::<LookupError>() => cause,
         _ => LookupError::new(host.into(), Arc::new(cause)).into(),
     }
 }
 
-/// The error of a host that is known, and has no address.
+/// Creates the error for a host that is known but has no address.
 #[cold]
 pub(in super::super) fn has_no_address(host: &str) -> io::Error {
-    naming(host, io::Error::new(io::ErrorKind::NotFound, "it has no address"))
+    with_host(host, io::Error::new(io::ErrorKind::NotFound, "it has no address"))
 }
 
 impl From<LookupError> for io::Error {
@@ -72,7 +72,7 @@ impl fmt::Display for LookupError {
 }
 
 impl core::error::Error for LookupError {
-    /// That of the cause, which is in the message already.
+    /// Returns the source of the cause. The cause itself is part of the message.
     fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
         self.cause.source()
     }

@@ -1,5 +1,10 @@
-//! A lookup that is under way, and those who wait for it. The first to ask for a name starts it, others join, and when the last
-//! has left it is asked to stop. It belongs to none of them: whoever started it may leave before the others.
+//! Shared lookups. The first task that asks for a name starts the lookup, others join it, and it is stopped
+//! when the last one has left. It belongs to none of them: the task that started it may leave before the
+//! others.
+//!
+//! `Lookups::join` gives each waiter a `LookupWaiter`, and the first one also a `LookupRun`. The holder of the
+//! `LookupRun` owes an answer. All methods may be called on any thread; no lock is held while a task is woken
+//! or a stop callback runs.
 
 use core::net::SocketAddr;
 use std::collections::HashMap;
@@ -13,141 +18,142 @@ use convoke_sync::Event;
 use super::LookupError;
 use convoke_io::driver::shut_down;
 
-/// All lookups that are under way, by name.
+/// All running lookups, by name.
 #[derive(Debug)]
 pub struct Lookups {
-    under_way: Mutex<HashMap<Arc<str>, Seats>>,
+    running: Mutex<HashMap<Arc<str>, Entry>>,
 }
 
 #[derive(Debug)]
-struct Seats {
-    flight: Arc<Lookup>,
-    /// How many wait for it. At zero it is not here any more.
-    askers: usize,
+struct Entry {
+    lookup: Arc<Lookup>,
+    /// The number of `LookupWaiter`s. When it reaches zero the entry is removed.
+    waiters: usize,
 }
 
-/// What a lookup and those who wait for it share.
+/// The state that a lookup shares with its waiters.
 #[derive(Debug)]
 struct Lookup {
     host: Arc<str>,
     found: OnceLock<Result<Arc<[SocketAddr]>, Arc<io::Error>>>,
-    /// When something was found.
-    landed: Event,
+    /// Set when `found` is.
+    done: Event,
     source: StopSource,
 }
 
-/// One who waits. When it is dropped, it does not any more.
+/// A waiter of a lookup. Dropping it leaves the lookup.
 #[derive(Debug)]
 pub struct LookupWaiter {
-    flights: Arc<Lookups>,
-    flight: Arc<Lookup>,
+    lookups: Arc<Lookups>,
+    lookup: Arc<Lookup>,
 }
 
-/// The side of the lookup itself, which owes an answer: if it is dropped without one, those who wait are told so.
+/// The obligation to answer a lookup. If it is dropped without an answer the waiters get an error.
 #[derive(Debug)]
 pub struct LookupRun {
-    flights: Arc<Lookups>,
-    flight: Arc<Lookup>,
+    lookups: Arc<Lookups>,
+    lookup: Arc<Lookup>,
 }
 
 impl Default for Lookups {
-    /// None is under way.
+    /// Creates an empty table.
     fn default() -> Self {
-        Self { under_way: Mutex::new(HashMap::new()) }
+        Self { running: Mutex::new(HashMap::new()) }
     }
 }
 
 impl Lookups {
-    fn lock(&self) -> MutexGuard<'_, HashMap<Arc<str>, Seats>> {
-        self.under_way.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, HashMap<Arc<str>, Entry>> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for the lookup of this host with others; the first is to start it.
+    /// Joins the lookup of this host. The first waiter also gets the `LookupRun`, and starts the lookup.
     pub fn join(self: &Arc<Self>, host: &str) -> (LookupWaiter, Option<LookupRun>) {
-        let mut under_way = self.lock();
-        if let Some(seats) = under_way.get_mut(host) {
-            seats.askers += 1;
-            return (LookupWaiter { flights: self.clone(), flight: seats.flight.clone() }, None);
+        let mut running = self.lock();
+        if let Some(entry) = running.get_mut(host) {
+            entry.waiters += 1;
+            return (LookupWaiter { lookups: self.clone(), lookup: entry.lookup.clone() }, None);
         }
-        let flight = Arc::new(Lookup {
+        let lookup = Arc::new(Lookup {
             host: host.into(),
             found: OnceLock::new(),
-            landed: Event::new(),
+            done: Event::new(),
             source: StopSource::new(),
         });
-        under_way.insert(flight.host.clone(), Seats { flight: flight.clone(), askers: 1 });
-        let pilot = LookupRun { flights: self.clone(), flight: flight.clone() };
-        (LookupWaiter { flights: self.clone(), flight }, Some(pilot))
+        running.insert(lookup.host.clone(), Entry { lookup: lookup.clone(), waiters: 1 });
+        let run = LookupRun { lookups: self.clone(), lookup: lookup.clone() };
+        (LookupWaiter { lookups: self.clone(), lookup }, Some(run))
     }
 
-    /// Whoever asks for its name from now on starts another.
-    fn remove(under_way: &mut HashMap<Arc<str>, Seats>, flight: &Arc<Lookup>) {
-        if under_way.get(&flight.host).is_some_and(|seats| Arc::ptr_eq(&seats.flight, flight)) {
-            under_way.remove(&flight.host);
+    /// Removes a lookup, so that the next request for its name starts another one.
+    fn remove(running: &mut HashMap<Arc<str>, Entry>, lookup: &Arc<Lookup>) {
+        if running.get(&lookup.host).is_some_and(|entry| Arc::ptr_eq(&entry.lookup, lookup)) {
+            running.remove(&lookup.host);
         }
     }
 }
 
 impl LookupWaiter {
-    /// Waits for what is found. Stopped, if a stop is asked for.
+    /// Waits for the result of the lookup, or for a stop.
     pub async fn found(&self) -> io::Result<Vec<SocketAddr>> {
-        self.flight.landed.wait().await;
-        match self.flight.found.get().expect("it has landed") {
+        self.lookup.done.wait().await;
+        match self.lookup.found.get().expect("`found` is set before `done`") {
             Ok(addresses) => Ok(addresses.to_vec()),
-            Err(error) => Err(LookupError::new(self.flight.host.clone(), error.clone()).into()),
+            Err(error) => Err(LookupError::new(self.lookup.host.clone(), error.clone()).into()),
         }
     }
 }
 
 impl Drop for LookupWaiter {
     fn drop(&mut self) {
-        let mut under_way = self.flights.lock();
-        let Some(seats) = under_way.get_mut(&self.flight.host) else { return };
-        if !Arc::ptr_eq(&seats.flight, &self.flight) {
+        let mut running = self.lookups.lock();
+        let Some(entry) = running.get_mut(&self.lookup.host) else { return };
+        if !Arc::ptr_eq(&entry.lookup, &self.lookup) {
             return;
         }
-        seats.askers -= 1;
-        if seats.askers == 0 {
-            Lookups::remove(&mut under_way, &self.flight);
-            drop(under_way);
-            // What a callback of the lookup throws has been reported by the panic hook, and is no business of who leaves.
-            let _ = Panic::catch(|| self.flight.source.request_stop(StopReason::Abandoned));
+        entry.waiters -= 1;
+        if entry.waiters == 0 {
+            Lookups::remove(&mut running, &self.lookup);
+            drop(running);
+            // The panic hook has reported a panic of a stop callback. It does not concern the waiter that
+            // leaves.
+            let _ = Panic::catch(|| self.lookup.source.request_stop(StopReason::Abandoned));
         }
     }
 }
 
 impl LookupRun {
-    /// What is to be looked up.
+    /// Returns the name to look up.
     pub fn host(&self) -> Arc<str> {
-        self.flight.host.clone()
+        self.lookup.host.clone()
     }
 
-    /// Asked to stop when nobody waits any more.
+    /// Returns a token that is stopped when there are no waiters left.
     pub fn stop_token(&self) -> StopToken {
-        self.flight.source.token()
+        self.lookup.source.token()
     }
 
-    /// This was found.
+    /// Answers the lookup with this result.
     pub fn land(self, found: io::Result<Vec<SocketAddr>>) {
-        self.tell(found);
+        self.answer(found);
     }
 
-    fn tell(&self, found: io::Result<Vec<SocketAddr>>) {
-        // The first counts: after `land` there is nothing left to say.
-        if self.flight.found.set(found.map(Arc::from).map_err(Arc::new)).is_ok() {
-            Lookups::remove(&mut self.flights.lock(), &self.flight);
-            // A waker of those who wait may throw, and we may be here because the lookup did.
-            let _ = Panic::catch(|| self.flight.landed.set());
+    fn answer(&self, found: io::Result<Vec<SocketAddr>>) {
+        // The first answer counts: after `land` the destructor has nothing to add.
+        if self.lookup.found.set(found.map(Arc::from).map_err(Arc::new)).is_ok() {
+            Lookups::remove(&mut self.lookups.lock(), &self.lookup);
+            // A waker may panic, and this may run during unwinding.
+            let _ = Panic::catch(|| self.lookup.done.set());
         }
     }
 }
 
 impl Drop for LookupRun {
     fn drop(&mut self) {
-        if self.flight.found.get().is_none() {
+        if self.lookup.found.get().is_none() {
             let has_panicked = std::thread::panicking();
-            self.tell(Err(if has_panicked {
-                io::Error::other("whoever was asked panicked")
+            self.answer(Err(if has_panicked {
+                io::Error::other("the lookup panicked")
             } else {
                 shut_down()
             }));
@@ -164,46 +170,46 @@ mod tests {
 
     use super::*;
 
-    struct Throws;
+    struct PanickingWaker;
 
-    impl Wake for Throws {
+    impl Wake for PanickingWaker {
         fn wake(self: Arc<Self>) {
-            panic!("thrown by a waker");
+            panic!("a panic of a waker");
         }
     }
 
-    fn begun() -> (LookupWaiter, LookupRun) {
-        let (asker, pilot) = Arc::new(Lookups::default()).join("host");
-        (asker, pilot.expect("it is the first"))
+    fn first_waiter() -> (LookupWaiter, LookupRun) {
+        let (waiter, run) = Arc::new(Lookups::default()).join("host");
+        (waiter, run.expect("it is the first waiter"))
     }
 
     #[test]
-    fn a_stop_callback_of_a_lookup_that_panics_does_not_reach_who_leaves() {
-        let (asker, pilot) = begun();
-        let callback = Box::pin(pilot.stop_token().on_stop(|_| panic!("thrown by a callback")));
+    fn a_panicking_stop_callback_does_not_reach_the_waiter_that_leaves() {
+        let (waiter, run) = first_waiter();
+        let callback = Box::pin(run.stop_token().on_stop(|_| panic!("a panic of a callback")));
         callback.as_ref().register();
-        // He leaves because of a panic of his own: a second one would end the process.
+        // The waiter leaves during unwinding: a second panic would abort the process.
         let left = Panic::catch(move || {
-            let _asker = asker;
+            let _waiter = waiter;
             panic!("one panic");
         });
         assert_eq!(left.unwrap_err().message(), "one panic");
-        assert!(pilot.stop_token().stop_requested());
+        assert!(run.stop_token().stop_requested());
     }
 
     #[test]
-    fn a_waker_that_panics_does_not_reach_a_lookup_that_has_panicked() {
-        let (asker, pilot) = begun();
-        let mut found = pin!(asker.found());
-        let waker = Waker::from(Arc::new(Throws));
+    fn a_panicking_waker_does_not_reach_a_lookup_that_panics() {
+        let (waiter, run) = first_waiter();
+        let mut found = pin!(waiter.found());
+        let waker = Waker::from(Arc::new(PanickingWaker));
         assert!(found.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
-        let flown = Panic::catch(move || {
-            let _pilot = pilot;
+        let ended = Panic::catch(move || {
+            let _run = run;
             panic!("one panic");
         });
-        assert_eq!(flown.unwrap_err().message(), "one panic");
+        assert_eq!(ended.unwrap_err().message(), "one panic");
         let Poll::Ready(Err(error)) = found.poll(&mut Context::from_waker(Waker::noop())) else {
-            panic!("who waits is told");
+            panic!("the waiter gets an error");
         };
         assert!(error.to_string().contains("panicked"));
     }

@@ -1,13 +1,17 @@
-//! How hosts are found by name: a service of each context. Numeric addresses do not come here, and a driver that knows hosts
-//! by name, as a simulated one does, is asked first.
+//! Name lookup: a service of each context. Numeric addresses do not come here. A driver with hosts of its
+//! own, as in a simulation, is asked first.
 //!
-//! | file | what is in it |
+//! A task calls `look_up`, which asks the driver and then the [`Resolver`] of its context. The resolver
+//! starts one lookup per name, as a task of its own on the context, and every task that wants this name waits
+//! for it. That task asks the installed [`Names`].
+//!
+//! | module | contents |
 //! | --- | --- |
-//! | `names.rs` | where addresses come from: a trait, and the system |
-//! | `table.rs` | a table of hosts, for tests and for names of one's own |
-//! | `service.rs` | [`Resolver`]: one lookup for all who want the same name at the same time, and so many at a time |
-//! | `flight.rs` | such a lookup, and those who wait for it |
-//! | `error.rs` | [`LookupError`]: which host was not found, and why |
+//! | `names` | [`Names`], the origin of addresses, and [`SystemNames`] |
+//! | `table` | [`HostTable`], for tests and for private names |
+//! | `service` | [`Resolver`], which shares lookups and limits how many run at once |
+//! | `lookup` | a running lookup and its waiters |
+//! | `error` | [`LookupError`]: the host that was not found, and why |
 
 mod error;
 pub(crate) mod lookup;
@@ -29,27 +33,31 @@ use convoke_task::context::ServiceError;
 
 use convoke_io::context::{current_driver, use_service, with_services};
 pub(super) use error::has_no_address;
-use error::naming;
+use error::with_host;
 use names::Installed;
 
-/// Has the [`Resolver`] of a context ask these names, and not the system: before it is first asked for any.
+/// Installs names in a context: its [`Resolver`] asks them instead of the system. Call it before the first
+/// lookup.
 ///
-/// In a simulation the hosts there are still found first; these names are asked for those that are not.
+/// In a simulation the simulated hosts are still found first; these names are asked for other hosts.
 ///
 /// # Errors
-/// If there are names already: others were installed, or one was looked up. And if the context has ended.
+/// Fails if there are names already, because others were installed or a name was looked up. Fails if the
+/// context has ended.
 ///
 /// ```
 /// use convoke::net::resolver::{HostTable, install};
 /// use convoke::net::{TcpListener, TcpStream};
 /// use convoke::prelude::*;
 ///
-/// let context = convoke::driver::io_context().unwrap();
-/// install(context.services(), HostTable::new().with("database", [127, 0, 0, 1])).unwrap();
+/// let context = convoke::io_context().unwrap();
+/// let hosts = HostTable::new().with("database", [127, 0, 0, 1]);
+/// install(context.services(), hosts).unwrap();
 /// let outcome = context.run_until(async {
 ///     let listener = TcpListener::bind("database:0").await?;
 ///     let port = listener.local_addr()?.port();
-///     try_join((TcpStream::connect(("database", port)), listener.accept())).await.map(drop)
+///     let connect = TcpStream::connect(("database", port));
+///     try_join((connect, listener.accept())).await.map(drop)
 /// });
 /// outcome.unwrap().unwrap();
 /// ```
@@ -58,20 +66,20 @@ pub fn install(services: &Context, names: impl Names) -> Result<(), ServiceError
     services.make_service(|_| Installed(names)).map(drop)
 }
 
-/// The addresses of a host, without a port: by the driver, by the context's resolver, or, where there is no context, by the
-/// system.
+/// Looks up a host; the ports of the result are 0. Asks the driver, then the context's resolver, or the
+/// system if there is no context.
 pub(super) async fn look_up(host: &str) -> io::Result<Vec<SocketAddr>> {
     let by_driver = current_driver().ok().and_then(|driver| driver.lookup(host));
     if let Some(found) = by_driver {
         let names = installed_names().filter(|_| is_unknown(&found));
         if names.is_none() {
-            let found = found.map_err(|error| naming(host, error))?;
+            let found = found.map_err(|error| with_host(host, error))?;
             return Ok(found.into_iter().map(|ip| SocketAddr::new(ip, 0)).collect());
         }
     }
     match use_service::<Resolver>() {
         Ok(resolver) => resolver.look_up(host).await,
-        Err(_) => SystemNames.look_up(host).await.map_err(|error| naming(host, error)),
+        Err(_) => SystemNames.look_up(host).await.map_err(|error| with_host(host, error)),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Where addresses of hosts come from: the system, unless somebody puts something else in its place.
+//! `Names`: the origin of host addresses. It is the system by default.
 
 use core::future::Future;
 use core::net::SocketAddr;
@@ -12,20 +12,20 @@ use convoke_task::{BlockingPool, Context};
 
 use super::LOOKUPS;
 
-/// Knows hosts by name. [`install`](super::install) puts one into a context.
+/// A source of host addresses. [`install`](super::install) puts one into a context.
 ///
-/// A [`Resolver`](super::Resolver) asks it for a name once for all who want that at the same time, and never for more names at
-/// a time than it may. It is asked in a task of the context: it may wait, sleep, and use sockets. When nobody wants the
-/// answer any more that task is asked to stop.
+/// The [`Resolver`](super::Resolver) asks once for all tasks that want the same name at the same time, and
+/// limits the number of names that it asks for at once. It asks in a task of the context, which may wait,
+/// sleep and use sockets. When no task waits for the answer any more, that task is stopped.
 ///
 /// ```
 /// use std::net::SocketAddr;
 /// use convoke::net::resolver::{LookUp, Names, SystemNames};
 ///
-/// /// Finds `*.test` at home, and asks the system for the rest.
-/// struct TestsAtHome;
+/// /// Finds `*.test` on this machine, and asks the system for the rest.
+/// struct LocalTests;
 ///
-/// impl Names for TestsAtHome {
+/// impl Names for LocalTests {
 ///     fn look_up<'a>(&'a self, host: &'a str) -> LookUp<'a> {
 ///         if !host.ends_with(".test") {
 ///             return SystemNames.look_up(host);
@@ -39,11 +39,12 @@ use super::LOOKUPS;
     note = "a table is `HostTable::new().with(\"host\", [127, 0, 0, 1])`; anything else implements `Names`"
 )]
 pub trait Names: Send + Sync + 'static {
-    /// The addresses of this host, the best first. What port they have does not matter. None at all is an error, too.
+    /// Looks up the addresses of this host, the best first. Their ports are ignored. An empty result is an
+    /// error.
     fn look_up<'a>(&'a self, host: &'a str) -> LookUp<'a>;
 }
 
-/// A lookup on its way.
+/// The future of [`Names::look_up`].
 pub type LookUp<'a> = Pin<Box<dyn Future<Output = io::Result<Vec<SocketAddr>>> + Send + 'a>>;
 
 impl<N: Names + ?Sized> Names for Arc<N> {
@@ -52,11 +53,12 @@ impl<N: Names + ?Sized> Names for Arc<N> {
     }
 }
 
-/// What the system knows: its file of hosts, its name servers. It is asked on [`LOOKUPS`] threads of the process at most, which
-/// do nothing else: a name server that does not answer keeps no other [blocking](convoke_exec::blocking()) work waiting.
+/// The names of the system: its hosts file and its name servers. At most [`LOOKUPS`] threads of the process
+/// ask the system. They do nothing else, so a name server that does not answer cannot delay other
+/// [blocking](convoke_exec::blocking()) work.
 ///
-/// A lookup that is asked to stop is waited for as all blocking work is; one that does not end is left alone, and named
-/// to the [hook](convoke_exec::blocking::set_overdue_hook).
+/// A lookup that is stopped is waited for, like all blocking work. One that does not end in time is
+/// abandoned, and reported to the [hook](convoke_exec::blocking::set_overdue_hook).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemNames;
 
@@ -84,7 +86,7 @@ impl FromContext for SystemNames {
     }
 }
 
-/// Names that somebody has put in the place of the system's.
+/// Names that were installed in place of the system's.
 pub(super) struct Installed<N>(pub(super) N);
 
 impl<N: Names> Names for Installed<N> {

@@ -1,4 +1,4 @@
-//! The resolver of a context: shares lookups, and bounds how many there are.
+//! `Resolver`: the service of a context that shares lookups and limits their number.
 
 use core::fmt;
 use core::net::SocketAddr;
@@ -10,112 +10,119 @@ use convoke_core::{ExecutorRef, StopReason};
 use convoke_task::context::{FromContext, Service};
 use convoke_task::{Bound, Context, Launched, launch};
 
-use super::error::naming;
+use super::error::with_host;
 use super::lookup::{LookupRun, Lookups};
 use super::{Names, SystemNames};
 
-/// How many names a resolver looks up at a time, if nobody has said otherwise; and how many threads of the process ask the system for
-/// names at the most.
+/// The default number of names that a resolver looks up at once. Also the maximum number of threads of the
+/// process that ask the system.
 pub const LOOKUPS: usize = 32;
 
-/// The service that [`resolve`](crate::net::resolve) asks, and with it all that takes `"host:port"`.
+/// The service that looks up names for [`resolve`](crate::net::resolve), and so for everything that takes
+/// `"host:port"`.
 ///
-/// Who asks for a name that is being looked up waits for the same answer. At most [so many](Resolver::at_once) are looked up at
-/// a time; the others wait their turn. Nothing is remembered: that is for [names](Names) to do.
+/// A task that asks for a name that is being looked up waits for the same answer. At most
+/// [`at_once`](Resolver::at_once) names are looked up at a time; the others queue. Nothing is cached: that is
+/// the task of [`Names`].
 ///
-/// Lookups are work of the resolver's own, on its context. Whoever is stopped leaves at once; a lookup that nobody waits for
-/// any more is asked to stop, and the context, when it ends, waits for it. Until it has ended it is
+/// Lookups are tasks of the resolver, on its context. A caller that is stopped leaves at once. A lookup
+/// without waiters is stopped, and the context waits for it when it ends. A lookup that has not ended is
 /// [work](convoke_io::IoContext::run) of the context.
 pub struct Resolver {
-    /// None for a context that nobody runs: then names are asked for right away, by who wants to know.
+    /// `None` for a context without a run loop: then each caller asks the names itself.
     executor: Option<ExecutorRef>,
     names: Arc<dyn Names>,
-    room: Bound,
+    permits: Bound,
     shared: Arc<Lookups>,
     launched: LaunchedLookups,
 }
 
 impl Resolver {
-    /// The resolver of this context, over the [names](super::install) that are installed there, or the system's.
+    /// Creates the resolver of this context, over its [installed names](super::install), or those of the
+    /// system.
     pub fn new(context: &Context) -> Self {
         Self {
             executor: context.executor(),
             names: context.use_service::<SystemNames>(),
-            room: Bound::new(LOOKUPS),
+            permits: Bound::new(LOOKUPS),
             shared: Arc::new(Lookups::default()),
             launched: LaunchedLookups::default(),
         }
     }
 
-    /// How many names are looked up at a time.
+    /// Sets the number of names that are looked up at once.
     ///
     /// # Panics
-    /// If that is none.
+    /// If it is zero.
     ///
     /// ```
     /// use convoke::net::resolver::Resolver;
     ///
-    /// let context = convoke::driver::io_context().unwrap();
-    /// context.services().make_service(|services| Resolver::new(services).at_once(2)).unwrap();
+    /// let context = convoke::io_context().unwrap();
+    /// let services = context.services();
+    /// services.make_service(|services| Resolver::new(services).at_once(2)).unwrap();
     /// ```
     #[must_use]
     #[track_caller]
     pub fn at_once(mut self, lookups: usize) -> Self {
-        assert!(lookups > 0, "a resolver that looks up none at a time never finds any");
-        self.room = Bound::new(lookups);
+        assert!(lookups > 0, "a resolver needs to look up at least 1 name at once, not 0");
+        self.permits = Bound::new(lookups);
         self
     }
 
-    /// The addresses of a host; their ports say nothing.
+    /// Looks up the addresses of a host. Their ports are meaningless.
     ///
-    /// - *Completes with* what was found, or an error that is a [`LookupError`](super::LookupError); stopped.
-    /// - *If dropped*, it does not wait any more; if nobody does, the lookup is asked to stop.
-    /// - *Runs on* the task; the lookup on the context.
+    /// - *Completes with* the addresses; an error, which is a [`LookupError`](super::LookupError); or
+    ///   stopped.
+    /// - *If dropped*, it stops waiting. A lookup without waiters is stopped.
+    /// - *Runs on* the current task; the lookup runs on the context.
     ///
     /// ```
     /// use convoke::driver::use_service;
     /// use convoke::net::resolver::Resolver;
     ///
-    /// let context = convoke::driver::io_context().unwrap();
-    /// let found = context.run_until(async { use_service::<Resolver>()?.look_up("localhost").await });
+    /// let context = convoke::io_context().unwrap();
+    /// let found = context.run_until(async {
+    ///     use_service::<Resolver>()?.look_up("localhost").await
+    /// });
     /// assert!(found.unwrap().unwrap().iter().all(|address| address.ip().is_loopback()));
     /// ```
     pub async fn look_up(&self, host: &str) -> io::Result<Vec<SocketAddr>> {
         let (waiter, first) = self.shared.join(host);
-        if let Some(pilot) = first
-            && !self.start(pilot)
+        if let Some(run) = first
+            && !self.start(run)
         {
-            // The context ends: what closes with it may still want to know.
-            return self.names.look_up(host).await.map_err(|error| naming(host, error));
+            // The context is closing. A service that closes with it may still need the address.
+            return self.names.look_up(host).await.map_err(|error| with_host(host, error));
         }
         waiter.found().await
     }
 
-    /// Starts a lookup. Returns false if there is nothing to run it on any more.
-    fn start(&self, pilot: LookupRun) -> bool {
+    /// Starts a lookup. Returns false if there is no executor for it any more.
+    fn start(&self, run: LookupRun) -> bool {
         let Some(executor) = &self.executor else { return false };
-        let name = format!("lookup of {}", pilot.host());
-        let launch = launch(executor).stop_token(pilot.stop_token()).name(name);
-        let lookup = fly(pilot, self.room.clone(), self.names.clone());
+        let name = format!("lookup of {}", run.host());
+        let launch = launch(executor).stop_token(run.stop_token()).name(name);
+        let lookup = look_up_when_permitted(run, self.permits.clone(), self.names.clone());
         self.launched.add(|| launch.start(lookup))
     }
 }
 
-/// Waits for its turn, and looks up.
-async fn fly(pilot: LookupRun, room: Bound, names: Arc<dyn Names>) {
-    let _permit = room.take(1).await;
-    let found = names.look_up(&pilot.host()).await;
-    pilot.land(found);
+/// Waits for a permit, and looks up.
+async fn look_up_when_permitted(run: LookupRun, permits: Bound, names: Arc<dyn Names>) {
+    let _permit = permits.take(1).await;
+    let found = names.look_up(&run.host()).await;
+    run.land(found);
 }
 
-/// The lookups that were started, until they have ended.
+/// The lookups that were started and have not been swept yet.
 #[derive(Debug, Default)]
 struct LaunchedLookups(Mutex<Started>);
 
 #[derive(Debug, Default)]
 struct Started {
     launched: Vec<Launched<()>>,
-    /// How many there may be before those that have ended are removed: so each is visited a few times only.
+    /// The length at which ended lookups are removed. It doubles, so the cost per lookup is constant.
     swept_at: usize,
     closed: bool,
 }
@@ -140,7 +147,7 @@ impl LaunchedLookups {
         true
     }
 
-    /// Starts no more, and asks those that run to stop. They are waited for when they are dropped.
+    /// Stops all lookups and allows no more. Dropping the returned values waits for them.
     fn close(&self) -> Vec<Launched<()>> {
         let mut started = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         started.closed = true;
@@ -150,7 +157,7 @@ impl LaunchedLookups {
         launched
     }
 
-    /// Asks those that run to stop.
+    /// Stops the lookups that run.
     fn request_stop(&self) {
         let started = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let running = started.launched.iter().filter(|launched| !launched.has_ended());
@@ -184,7 +191,7 @@ impl FromContext for Resolver {
 impl fmt::Debug for Resolver {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Resolver")
-            .field("room", &self.room)
+            .field("permits", &self.permits)
             .field("lookups", &self.launched)
             .finish_non_exhaustive()
     }

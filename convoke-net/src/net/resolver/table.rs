@@ -1,4 +1,4 @@
-//! A table of hosts: names without a name server.
+//! `HostTable`: names without a name server.
 
 use core::net::{IpAddr, SocketAddr};
 use std::collections::BTreeMap;
@@ -6,14 +6,17 @@ use std::io;
 
 use super::{LookUp, Names, SystemNames};
 
-/// Hosts and their addresses, for tests and for names of one's own: see [`install`](super::install).
+/// Hosts and their addresses, for tests and private names. Use it with [`install`](super::install).
 ///
 /// ```
 /// use convoke::net::resolver::{HostTable, Names};
 /// use convoke::prelude::*;
 ///
-/// let hosts = HostTable::new().with("one", [10, 0, 0, 1]).with("two", [10, 0, 0, 2]).with("two", [10, 0, 1, 2]);
-/// block_on(async move {
+/// let hosts = HostTable::new()
+///     .with("one", [10, 0, 0, 1])
+///     .with("two", [10, 0, 0, 2])
+///     .with("two", [10, 0, 1, 2]);
+/// sync_wait(task(async move {
 ///     assert_eq!(hosts.look_up("two").await.unwrap().len(), 2);
 ///     assert!(hosts.look_up("three").await.is_err());
 /// })
@@ -26,19 +29,19 @@ pub struct HostTable {
 }
 
 impl HostTable {
-    /// Without hosts. Those that are not in it are not found.
+    /// Creates an empty table. Hosts that are not in it are not found.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// With this host, or another address of it.
+    /// Adds a host, or another address of it.
     #[must_use]
     pub fn with(mut self, host: impl Into<String>, address: impl Into<IpAddr>) -> Self {
         self.hosts.entry(host.into()).or_default().push(SocketAddr::new(address.into(), 0));
         self
     }
 
-    /// The system is asked for those that are not in it.
+    /// Asks the system for hosts that are not in the table.
     #[must_use]
     pub fn or_system(mut self) -> Self {
         self.system = true;

@@ -1,18 +1,22 @@
-//! The signals of the process: one thread hears of them for all contexts, and tells the process's hub. It is there as
-//! long as somebody may want to hear of one.
+//! The signals of the process. One thread receives them for all contexts and calls the hub of the process. It
+//! exists as long as there is a service or a subscription that uses it.
 //!
-//! How a system says that a signal has come is in a file for each: `unix.rs`, `windows.rs`, and `none.rs` for those that
-//! have none. All have the same methods.
+//! Each system has a module with the same items, `SystemSignals` and `raise`: `unix`, `windows`, and `none`
+//! for systems without signals.
 
-#[cfg(unix)]
-#[path = "unix.rs"]
-mod system;
-#[cfg(windows)]
-#[path = "windows.rs"]
-mod system;
 #[cfg(not(any(unix, windows)))]
-#[path = "none.rs"]
-mod system;
+mod none;
+#[cfg(unix)]
+mod unix;
+#[cfg(windows)]
+mod windows;
+
+#[cfg(not(any(unix, windows)))]
+use none as system;
+#[cfg(unix)]
+use unix as system;
+#[cfg(windows)]
+use windows as system;
 
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -20,13 +24,14 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use super::{Signal, SignalHub, SignalSource};
 use system::SystemSignals;
 
+/// The thread that receives signals, and the hub that it calls.
 pub(super) struct Process {
     system: SystemSignals,
     hub: Arc<SignalHub>,
 }
 
 impl Process {
-    /// The one of this process, which is made if nobody has it.
+    /// Returns the one of this process, and creates it if there is none.
     pub(super) fn get() -> io::Result<Arc<Self>> {
         static PROCESS: Mutex<Weak<Process>> = Mutex::new(Weak::new());
         let mut known = PROCESS.lock().unwrap_or_else(PoisonError::into_inner);
@@ -34,8 +39,8 @@ impl Process {
             return Ok(process);
         }
         let hub = Arc::new(SignalHub::new());
-        let tell = hub.clone();
-        let system = SystemSignals::new(move |number| tell.hear(Signal::new(number)))?;
+        let deliver = hub.clone();
+        let system = SystemSignals::new(move |number| deliver.hear(Signal::new(number)))?;
         let process = Arc::new(Self { system, hub });
         *known = Arc::downgrade(&process);
         Ok(process)
@@ -48,19 +53,19 @@ impl Process {
 
 impl SignalSource for Process {
     fn listen_for(&self, signal: Signal) -> io::Result<()> {
-        if SystemSignals::can_hear(signal.number()) {
+        if SystemSignals::can_handle(signal.number()) {
             return self.system.listen_for(signal.number());
         }
         let message = format!(
-            "{signal} cannot be heard of: this system has no such signal, or lets no program hear of it"
+            "{signal} cannot be subscribed to: this system has no such signal, or does not let programs handle it"
         );
         Err(io::Error::new(io::ErrorKind::InvalidInput, message))
     }
 }
 
-/// Raises it, as another process would.
+/// Raises a signal, as another process would.
 pub(super) fn raise(signal: Signal) -> io::Result<()> {
-    let in_words =
+    let with_signal =
         |error: io::Error| io::Error::new(error.kind(), format!("{signal} cannot be raised: {error}"));
-    system::raise(signal.number()).map_err(in_words)
+    system::raise(signal.number()).map_err(with_signal)
 }

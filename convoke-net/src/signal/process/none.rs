@@ -1,15 +1,15 @@
-//! A system without signals: nobody hears of any, and is told so.
+//! Systems without signals: every call fails.
 
 use std::io;
 
 pub(super) struct SystemSignals;
 
 impl SystemSignals {
-    pub(super) fn new(_tell: impl Fn(i32) + Send + 'static) -> io::Result<Self> {
+    pub(super) fn new(_deliver: impl Fn(i32) + Send + 'static) -> io::Result<Self> {
         Err(no_signals())
     }
 
-    pub(super) fn can_hear(_number: i32) -> bool {
+    pub(super) fn can_handle(_number: i32) -> bool {
         false
     }
 

@@ -1,4 +1,4 @@
-//! Signals on Unix: a thread that reads the pipe which their handler writes to.
+//! Signals on Unix: a thread reads the pipe that the signal handler writes to.
 
 use std::io;
 use std::thread::{self, JoinHandle};
@@ -6,7 +6,7 @@ use std::thread::{self, JoinHandle};
 use signal_hook::consts::FORBIDDEN;
 use signal_hook::iterator::{Handle, Signals};
 
-/// Numbers are below this, on all systems.
+/// All signal numbers are below this, on every system.
 const NUMBERS: i32 = 128;
 
 pub(super) struct SystemSignals {
@@ -15,16 +15,16 @@ pub(super) struct SystemSignals {
 }
 
 impl SystemSignals {
-    /// Calls `tell` on a thread, for each that it listens for.
-    pub(super) fn new(tell: impl Fn(i32) + Send + 'static) -> io::Result<Self> {
+    /// Starts a thread that calls `deliver` for each signal that is listened for.
+    pub(super) fn new(deliver: impl Fn(i32) + Send + 'static) -> io::Result<Self> {
         let mut signals = Signals::new(core::iter::empty::<i32>())?;
         let handle = signals.handle();
         let thread = thread::Builder::new().name("convoke-signals".into());
-        let thread = thread.spawn(move || signals.forever().for_each(tell))?;
+        let thread = thread.spawn(move || signals.forever().for_each(deliver))?;
         Ok(Self { handle, thread: Some(thread) })
     }
 
-    pub(super) fn can_hear(number: i32) -> bool {
+    pub(super) fn can_handle(number: i32) -> bool {
         (1..NUMBERS).contains(&number) && !FORBIDDEN.contains(&number)
     }
 
@@ -36,7 +36,8 @@ impl SystemSignals {
 impl Drop for SystemSignals {
     fn drop(&mut self) {
         self.handle.close();
-        // It may be the thread itself that has told the last one who wanted to hear: that ends by itself.
+        // The thread itself may drop the last reference, when it wakes the last subscriber. It ends by itself
+        // then.
         let other = self.thread.take().filter(|thread| thread.thread().id() != thread::current().id());
         if let Some(thread) = other {
             _ = thread.join();

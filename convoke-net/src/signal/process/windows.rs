@@ -1,5 +1,5 @@
-//! Signals on Windows: Ctrl-C, which the system tells on a thread of its own, and what the program raises itself. A thread of
-//! ours passes them on, so that nobody's code runs where the system called.
+//! Signals on Windows: Ctrl-C, which the system reports on a thread of its own, and signals that the program
+//! raises. A thread of ours delivers them, so that no code of the program runs on the system's thread.
 
 #![allow(unsafe_code)]
 
@@ -13,33 +13,35 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::low_level::{register, unregister};
 
 pub(super) struct SystemSignals {
-    came: Option<Sender<i32>>,
+    sender: Option<Sender<i32>>,
     registered: Mutex<Vec<(i32, SigId)>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl SystemSignals {
-    /// Calls `tell` on a thread, for each that it listens for.
-    pub(super) fn new(tell: impl Fn(i32) + Send + 'static) -> io::Result<Self> {
-        let (came, signals) = mpsc::channel();
+    /// Starts a thread that calls `deliver` for each signal that is listened for.
+    pub(super) fn new(deliver: impl Fn(i32) + Send + 'static) -> io::Result<Self> {
+        let (sender, signals) = mpsc::channel();
         let thread = thread::Builder::new().name("convoke-signals".into());
-        let thread = thread.spawn(move || signals.into_iter().for_each(tell))?;
-        Ok(Self { came: Some(came), registered: Mutex::default(), thread: Some(thread) })
+        let thread = thread.spawn(move || signals.into_iter().for_each(deliver))?;
+        Ok(Self { sender: Some(sender), registered: Mutex::default(), thread: Some(thread) })
     }
 
-    pub(super) fn can_hear(number: i32) -> bool {
+    pub(super) fn can_handle(number: i32) -> bool {
         number == SIGINT || number == SIGTERM
     }
 
     pub(super) fn listen_for(&self, number: i32) -> io::Result<()> {
         let mut registered = self.registered.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(came) = self.came.clone().filter(|_| registered.iter().all(|(other, _)| *other != number))
+        let Some(sender) =
+            self.sender.clone().filter(|_| registered.iter().all(|(other, _)| *other != number))
         else {
             return Ok(());
         };
-        // SAFETY: the system calls it on a thread of its own, and `raise` on the caller's, which is not in the midst of a
-        // channel's code then: so it may do whatever a thread may. It does not unwind.
-        let id = unsafe { register(number, move || _ = came.send(number)) }?;
+        // SAFETY: `register` requires an action that is safe wherever the handler runs. Windows runs it on a
+        // thread of its own, or inside `raise` on the caller's thread, which is not inside the channel's code
+        // then. So sending is allowed. The action does not unwind: `send` returns an error.
+        let id = unsafe { register(number, move || _ = sender.send(number)) }?;
         registered.push((number, id));
         Ok(())
     }
@@ -50,8 +52,8 @@ impl Drop for SystemSignals {
         for (_, id) in self.registered.get_mut().unwrap_or_else(PoisonError::into_inner).drain(..) {
             unregister(id);
         }
-        // The last end of the channel, so the thread ends; unless it is the thread itself that drops us.
-        drop(self.came.take());
+        // This drops the last sender, so the thread ends. It is not joined if it is the current thread.
+        drop(self.sender.take());
         let other = self.thread.take().filter(|thread| thread.thread().id() != thread::current().id());
         if let Some(thread) = other {
             _ = thread.join();

@@ -1,4 +1,4 @@
-//! Buffers of no length, of too much, and several at once.
+//! Buffers of length zero, of excessive length, and several at once.
 
 use std::io::{self, IoSlice, IoSliceMut};
 
@@ -7,10 +7,10 @@ use convoke_task::try_join;
 use super::Harness;
 use convoke_io::current_driver;
 
-pub(super) fn no_room_and_no_words_are_done_at_once(harness: &Harness) {
+pub(super) fn empty_buffers_are_done_at_once(harness: &Harness) {
     harness.run(async {
         let (near, far) = harness.connection().await?;
-        assert_eq!(near.read(&mut []).await?, 0, "there is nothing to be read, and no room for it");
+        assert_eq!(near.read(&mut []).await?, 0, "an empty buffer is filled at once");
         assert_eq!(near.write(&[]).await?, 0);
         assert_eq!(near.read_owned([]).await.0?, 0);
         assert_eq!(near.write_owned([]).await.0?, 0);
@@ -18,71 +18,71 @@ pub(super) fn no_room_and_no_words_are_done_at_once(harness: &Harness) {
         assert_eq!(near.write_vectored(&[IoSlice::new(&[])]).await?, 0);
         assert_eq!(current_driver()?.in_flight(), 0);
         far.write_all(b"!").await?;
-        assert_eq!(near.read(&mut [0; 2]).await?, 1, "it was not the end");
+        assert_eq!(near.read(&mut [0; 2]).await?, 1, "the zero above was not the end of the stream");
         Ok(())
     });
 }
 
-pub(super) fn more_room_than_bytes(harness: &Harness) {
+pub(super) fn a_buffer_larger_than_the_bytes(harness: &Harness) {
     harness.run(async {
         let (near, far) = harness.connection().await?;
-        let mut room = vec![0; 1 << 20];
+        let mut buffer = vec![0; 1 << 20];
         for round in 0..10_u8 {
             near.write_all(&[round; 5]).await?;
             let mut read = 0;
             while read < 5 {
-                read += far.read(&mut room[read..]).await?;
+                read += far.read(&mut buffer[read..]).await?;
             }
-            assert_eq!(room[..5], [round; 5]);
+            assert_eq!(buffer[..5], [round; 5]);
             assert_eq!(read, 5);
         }
         Ok(())
     });
 }
 
-pub(super) fn more_bytes_than_room(harness: &Harness) {
+pub(super) fn a_buffer_smaller_than_the_bytes(harness: &Harness) {
     harness.run(async {
         let (near, far) = harness.connection().await?;
         near.write_all(b"0123456789").await?;
-        let mut heard = Vec::new();
-        let mut room = [0; 3];
-        while heard.len() < 10 {
-            let read = far.read(&mut room).await?;
-            heard.extend_from_slice(&room[..read]);
+        let mut received = Vec::new();
+        let mut buffer = [0; 3];
+        while received.len() < 10 {
+            let read = far.read(&mut buffer).await?;
+            received.extend_from_slice(&buffer[..read]);
         }
-        assert_eq!(heard, b"0123456789");
+        assert_eq!(received, b"0123456789");
         Ok(())
     });
 }
 
-pub(super) fn more_bytes_than_the_kernel_takes(harness: &Harness) {
+pub(super) fn more_bytes_than_the_kernel_buffers(harness: &Harness) {
     harness.run(async {
         let (near, far) = harness.connection().await?;
-        let words: Vec<u8> = (0..4_u32 << 20).map(|n| (n >> 12) as u8 ^ n as u8).collect();
-        let mut heard = vec![0; words.len()];
-        try_join((near.write_all(&words), far.read_exact(&mut heard))).await?;
-        assert!(words == heard);
-        // With buffers that are given away.
+        let data: Vec<u8> = (0..4_u32 << 20).map(|n| (n >> 12) as u8 ^ n as u8).collect();
+        let mut received = vec![0; data.len()];
+        try_join((near.write_all(&data), far.read_exact(&mut received))).await?;
+        assert!(data == received);
+        // With buffers that are moved to the driver.
         let write = async {
-            let mut left = words.clone();
+            let mut left = data.clone();
             while !left.is_empty() {
-                let (written, words) = near.write_owned(left).await;
-                left = words;
+                let (written, data) = near.write_owned(left).await;
+                left = data;
                 left.drain(..written?);
             }
             io::Result::Ok(())
         };
         let read = async {
-            let (mut heard, mut room) = (Vec::new(), vec![0; 1 << 20]);
-            while heard.len() < words.len() {
-                let (read, bytes) = far.read_owned(room).await;
-                heard.extend_from_slice(&bytes[..read?]);
-                room = bytes;
+            let (mut received, mut buffer) = (Vec::new(), vec![0; 1 << 20]);
+            while received.len() < data.len() {
+                let (read, bytes) = far.read_owned(buffer).await;
+                received.extend_from_slice(&bytes[..read?]);
+                buffer = bytes;
             }
-            io::Result::Ok(heard)
+            io::Result::Ok(received)
         };
-        let ((), heard) = try_join((write, read)).await?;
-        assert!(words == heard);
+        let ((), received) = try_join((write, read)).await?;
+        assert!(data == received);
         Ok(())
     });
 }
@@ -90,9 +90,9 @@ pub(super) fn more_bytes_than_the_kernel_takes(harness: &Harness) {
 pub(super) fn several_buffers_at_once(harness: &Harness) {
     harness.run(async {
         let (near, far) = harness.connection().await?;
-        let words = [IoSlice::new(b"one"), IoSlice::new(b""), IoSlice::new(b"three")];
-        let written = near.write_vectored(&words).await?;
-        assert!(written > 0, "some of it");
+        let data = [IoSlice::new(b"one"), IoSlice::new(b""), IoSlice::new(b"three")];
+        let written = near.write_vectored(&data).await?;
+        assert!(written > 0, "at least one byte is written");
         near.write_all(&b"onethree"[written..]).await?;
         while far.peek(&mut [0; 8]).await? < 8 {}
         let (mut first, mut second, mut third) = ([0; 2], [0; 0], [0; 16]);
@@ -103,33 +103,33 @@ pub(super) fn several_buffers_at_once(harness: &Harness) {
                 IoSliceMut::new(&mut third),
             ])
             .await?;
-        assert!(read > 0, "some of it");
+        assert!(read > 0, "at least one byte is read");
         while read < 8 {
-            let place = if read < 2 { &mut first[read..] } else { &mut third[read - 2..] };
-            read += far.read(place).await?;
+            let rest = if read < 2 { &mut first[read..] } else { &mut third[read - 2..] };
+            read += far.read(rest).await?;
         }
         assert_eq!((&first, &third[..6]), (b"on", &b"ethree"[..]));
         Ok(())
     });
 }
 
-/// Kernels take about a thousand in one call.
+/// More buffers than a kernel takes in one call: about 1000.
 const BUFFERS: usize = if cfg!(miri) { 30 } else { 3_000 };
 
 pub(super) fn more_buffers_than_a_kernel_takes(harness: &Harness) {
     harness.run(async {
         let (near, far) = harness.connection().await?;
-        let words: Vec<_> = (0..BUFFERS).map(|n| [n as u8, (n >> 8) as u8]).collect();
-        let flat = words.concat();
-        let slices: Vec<_> = words.iter().map(|word| IoSlice::new(word)).collect();
+        let data: Vec<_> = (0..BUFFERS).map(|n| [n as u8, (n >> 8) as u8]).collect();
+        let flat = data.concat();
+        let slices: Vec<_> = data.iter().map(|word| IoSlice::new(word)).collect();
         let written = near.write_vectored(&slices).await?;
         assert!(0 < written && written <= flat.len());
-        let mut heard = vec![[0; 2]; BUFFERS];
-        let mut rooms: Vec<_> = heard.iter_mut().map(|room| IoSliceMut::new(room)).collect();
-        let read = far.read_vectored(&mut rooms).await?;
+        let mut received = vec![[0; 2]; BUFFERS];
+        let mut buffers: Vec<_> = received.iter_mut().map(|buffer| IoSliceMut::new(buffer)).collect();
+        let read = far.read_vectored(&mut buffers).await?;
         assert!(0 < read && read <= written);
-        assert_eq!(heard.concat()[..read], flat[..read]);
-        // That it took no more of them says nothing about the connection, which has room, and bytes.
+        assert_eq!(received.concat()[..read], flat[..read]);
+        // The short transfers say nothing about the connection, which still accepts and has bytes.
         near.write_all(&flat[written..]).await?;
         let mut rest = vec![0; flat.len() - read];
         far.read_exact(&mut rest).await?;
@@ -138,18 +138,18 @@ pub(super) fn more_buffers_than_a_kernel_takes(harness: &Harness) {
     });
 }
 
-pub(super) fn a_peek_leaves_what_it_saw(harness: &Harness) {
+pub(super) fn a_peek_consumes_nothing(harness: &Harness) {
     harness.run(async {
         let (near, far) = harness.connection().await?;
         near.write_all(b"seen").await?;
-        let (mut seen, mut room) = (0, [0; 8]);
+        let (mut seen, mut buffer) = (0, [0; 8]);
         while seen < 4 {
-            seen = far.peek(&mut room).await?;
+            seen = far.peek(&mut buffer).await?;
         }
-        assert_eq!(far.peek(&mut room[..2]).await?, 2);
-        assert_eq!(far.peek(&mut room).await?, 4);
-        assert_eq!(far.read(&mut room).await?, 4);
-        assert_eq!(&room[..4], b"seen");
+        assert_eq!(far.peek(&mut buffer[..2]).await?, 2);
+        assert_eq!(far.peek(&mut buffer).await?, 4);
+        assert_eq!(far.read(&mut buffer).await?, 4);
+        assert_eq!(&buffer[..4], b"seen");
         Ok(())
     });
 }

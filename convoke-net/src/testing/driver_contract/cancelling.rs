@@ -1,15 +1,15 @@
-//! What is cancelled before, while or after it happens loses no byte: either nothing was transferred, or who cancels is told
-//! how much.
+//! Cancelling an operation before, during or after its transfer loses no byte: either nothing was
+//! transferred, or the result tells how much.
 
 use std::io;
 
 use convoke_task::{catch_stopped, checkpoint, local_scope};
 
 use super::Harness;
-use super::stage::{fill, in_flight, rest, skip};
+use super::fixture::{fill, in_flight, rest, skip};
 use crate::net::{SocketOption, TcpListener, TcpStream};
 
-pub(super) fn a_stop_before_it_begins_leaves_everything_in_place(harness: &Harness) {
+pub(super) fn a_stop_before_the_start_transfers_nothing(harness: &Harness) {
     harness.run(async {
         let (near, far) = harness.connection().await?;
         near.write_all(b"here").await?;
@@ -17,7 +17,7 @@ pub(super) fn a_stop_before_it_begins_leaves_everything_in_place(harness: &Harne
         local_scope(async |s| {
             let read = s.spawn_future(far.read_owned([0; 4]).into_future());
             read.request_stop();
-            assert!(catch_stopped(read).await.is_err(), "it was asked to stop before it began");
+            assert!(catch_stopped(read).await.is_err(), "the stop was requested before it began");
             let mut bytes = [0; 4];
             far.read_exact(&mut bytes).await?;
             assert_eq!(&bytes, b"here");
@@ -27,7 +27,7 @@ pub(super) fn a_stop_before_it_begins_leaves_everything_in_place(harness: &Harne
     });
 }
 
-pub(super) fn a_stop_while_it_waits_leaves_everything_in_place(harness: &Harness) {
+pub(super) fn a_stop_during_the_wait_transfers_nothing(harness: &Harness) {
     harness.run(async {
         let (near, far) = harness.connection().await?;
         let listener = TcpListener::bind(harness.address()).await?;
@@ -58,7 +58,7 @@ pub(super) fn a_stop_while_it_waits_leaves_everything_in_place(harness: &Harness
         drop(listener.accept().await?);
         skip(&far, sent).await?;
         near.shutdown(std::net::Shutdown::Write)?;
-        assert_eq!(rest(&far).await?, b"", "what was cancelled was not written");
+        assert_eq!(rest(&far).await?, b"", "the cancelled write wrote nothing");
         Ok(())
     });
 }
@@ -67,7 +67,7 @@ async fn far_read_owned(stream: &TcpStream) -> io::Result<usize> {
     stream.read_owned(vec![0; 4]).await.0
 }
 
-pub(super) fn a_stop_after_it_has_happened_comes_too_late(harness: &Harness) {
+pub(super) fn a_stop_after_the_transfer_loses_nothing(harness: &Harness) {
     harness.run(async {
         let (near, far) = harness.connection().await?;
         local_scope(async |s| {
@@ -86,7 +86,7 @@ pub(super) fn a_stop_after_it_has_happened_comes_too_late(harness: &Harness) {
     });
 }
 
-pub(super) fn one_of_several_can_be_cancelled(harness: &Harness) {
+pub(super) fn some_of_several_operations_are_cancelled(harness: &Harness) {
     harness.run(async {
         let (near, far) = harness.connection().await?;
         local_scope(async |s| {
@@ -100,82 +100,83 @@ pub(super) fn one_of_several_can_be_cancelled(harness: &Harness) {
             assert!(catch_stopped(last).await.is_err());
             in_flight(3).await;
             near.write_all(b"abc").await?;
-            let mut heard = Vec::new();
+            let mut received = Vec::new();
             for reader in readers {
                 let (read, byte) = reader.await;
                 assert_eq!(read?, 1);
-                heard.extend(byte);
+                received.extend(byte);
             }
-            heard.sort_unstable();
-            assert_eq!(heard, b"abc");
+            received.sort_unstable();
+            assert_eq!(received, b"abc");
             io::Result::Ok(())
         })
         .await
     });
 }
 
-/// Each round is stopped at another moment: before it begins, while it waits, while the driver is at it, when it has happened.
+/// Each round stops at another moment: before the operation begins, while it waits, while the driver performs
+/// it, after it has finished.
 const ROUNDS: usize = if cfg!(miri) { 36 } else { 240 };
 const MOMENTS: usize = 6;
 
 pub(super) fn reads_that_are_stopped_at_any_time_lose_nothing(harness: &Harness) {
-    let (sent, heard) = harness.run(async {
+    let (sent, received) = harness.run(async {
         let (near, far) = harness.connection().await?;
-        let (mut sent, mut heard) = (Vec::new(), Vec::new());
+        let (mut sent, mut received) = (Vec::new(), Vec::new());
         local_scope(async |s| {
             for round in 0..ROUNDS {
                 let read = s.spawn_future(far.read_owned([0; 3]).into_future());
                 moments(round / MOMENTS % MOMENTS).await;
-                let words = [round as u8, (round >> 8) as u8, 0xff];
-                near.write_all(&words).await?;
-                sent.extend(words);
+                let data = [round as u8, (round >> 8) as u8, 0xff];
+                near.write_all(&data).await?;
+                sent.extend(data);
                 moments(round % MOMENTS).await;
                 read.request_stop();
                 if let Ok((read, bytes)) = catch_stopped(read).await {
-                    heard.extend_from_slice(&bytes[..read?]);
+                    received.extend_from_slice(&bytes[..read?]);
                 }
             }
             io::Result::Ok(())
         })
         .await?;
         near.shutdown(std::net::Shutdown::Write)?;
-        heard.extend(rest(&far).await?);
-        Ok((sent, heard))
+        received.extend(rest(&far).await?);
+        Ok((sent, received))
     });
-    assert_eq!(sent, heard);
+    assert_eq!(sent, received);
 }
 
 pub(super) fn writes_that_are_stopped_at_any_time_lose_nothing(harness: &Harness) {
-    let (sent, heard) = harness.run(async {
+    let (sent, received) = harness.run(async {
         let (near, far) = harness.connection().await?;
-        // So that writes have to wait; a driver that has no such option waits less often.
+        // A small buffer makes writes wait; a driver without this option waits less often.
         _ = near.set_option(SocketOption::SendBuffer(1 << 12));
-        let (mut sent, mut heard) = (Vec::new(), Vec::new());
+        let (mut sent, mut received) = (Vec::new(), Vec::new());
         local_scope(async |s| {
             for round in 0..ROUNDS {
-                let words = vec![round as u8; if cfg!(miri) { 1 << 8 } else { 1 << 14 }];
-                let write = s.spawn_future(near.write_owned(words).into_future());
+                let data = vec![round as u8; if cfg!(miri) { 1 << 8 } else { 1 << 14 }];
+                let write = s.spawn_future(near.write_owned(data).into_future());
                 moments(round / MOMENTS % MOMENTS).await;
                 if round % 3 == 0 {
-                    let mut room = vec![0; 1 << 15];
-                    if let Ok(read) = far.source.try_read(&mut room) {
-                        heard.extend_from_slice(&room[..read]);
+                    let mut buffer = vec![0; 1 << 15];
+                    if let Ok(read) = far.source.try_read(&mut buffer) {
+                        received.extend_from_slice(&buffer[..read]);
                     }
                 }
                 moments(round % MOMENTS).await;
                 write.request_stop();
-                if let Ok((written, words)) = catch_stopped(write).await {
-                    sent.extend_from_slice(&words[..written?]);
+                if let Ok((written, data)) = catch_stopped(write).await {
+                    sent.extend_from_slice(&data[..written?]);
                 }
             }
             io::Result::Ok(())
         })
         .await?;
         near.shutdown(std::net::Shutdown::Write)?;
-        heard.extend(rest(&far).await?);
-        Ok((sent, heard))
+        received.extend(rest(&far).await?);
+        Ok((sent, received))
     });
-    assert!(sent == heard, "{} bytes were said to be written, {} came", sent.len(), heard.len());
+    assert!(sent == received, "{} bytes were reported as written, {} arrived", sent.len(), received.len());
 }
 
 async fn moments(count: usize) {

@@ -1,16 +1,16 @@
-//! Connections are made, refused and taken.
+//! Connections are made, refused and accepted.
 
 use std::io;
 
 use convoke_task::{local_scope, try_join};
 
 use super::Harness;
-use super::stage::in_flight;
+use super::fixture::in_flight;
 use crate::net::{ListenOptions, TcpListener, TcpStream};
 
 const CONNECTIONS: usize = 16;
 
-pub(super) fn those_who_accept_each_get_one(harness: &Harness) {
+pub(super) fn each_accept_gets_one_connection(harness: &Harness) {
     harness.run(async {
         let listener = TcpListener::bind(harness.address()).await?;
         let address = listener.local_addr()?;
@@ -35,7 +35,7 @@ pub(super) fn those_who_accept_each_get_one(harness: &Harness) {
     });
 }
 
-pub(super) fn connections_that_came_before_are_accepted(harness: &Harness) {
+pub(super) fn connections_made_before_the_accept_are_accepted(harness: &Harness) {
     harness.run(async {
         let listener = TcpListener::bind(harness.address()).await?;
         let address = listener.local_addr()?;
@@ -50,32 +50,33 @@ pub(super) fn connections_that_came_before_are_accepted(harness: &Harness) {
     });
 }
 
-pub(super) fn one_that_is_refused_is_an_error(harness: &Harness) {
+pub(super) fn a_refused_connection_is_an_error(harness: &Harness) {
     harness.run(async {
         let listener = TcpListener::bind(harness.address()).await?;
         let address = listener.local_addr()?;
         drop(listener);
-        let error = TcpStream::connect(address).await.expect_err("nobody listens");
+        let error = TcpStream::connect(address).await.expect_err("there is no listener");
         assert_eq!(error.kind(), io::ErrorKind::ConnectionRefused);
         Ok(())
     });
 }
 
-pub(super) fn an_address_that_is_taken_is_an_error(harness: &Harness) {
+pub(super) fn an_address_in_use_is_an_error(harness: &Harness) {
     harness.run(async {
         let listener = TcpListener::bind(harness.address()).await?;
         let address = listener.local_addr()?;
-        let error = TcpListener::bind_with(address, ListenOptions::default()).await.expect_err("it is taken");
+        let error =
+            TcpListener::bind_with(address, ListenOptions::default()).await.expect_err("it is in use");
         assert_eq!(error.kind(), io::ErrorKind::AddrInUse);
         Ok(())
     });
 }
 
-pub(super) fn both_ends_know_where_they_are(harness: &Harness) {
+pub(super) fn both_ends_know_their_addresses(harness: &Harness) {
     harness.run(async {
         let listener = TcpListener::bind(harness.address()).await?;
         let address = listener.local_addr()?;
-        assert_ne!(address.port(), 0, "a port that is free was chosen");
+        assert_ne!(address.port(), 0, "a free port was chosen");
         let (near, (far, peer)) = try_join((TcpStream::connect(address), listener.accept())).await?;
         assert_eq!((near.peer_addr()?, far.local_addr()?), (address, address));
         assert_eq!((near.local_addr()?, far.peer_addr()?), (peer, peer));

@@ -1,23 +1,23 @@
-//! Datagrams keep their borders, and say who sent them.
+//! Datagrams keep their boundaries, and name their sender.
 
 use std::io;
 
 use convoke_task::local_scope;
 
 use super::Harness;
-use super::stage::in_flight;
+use super::fixture::in_flight;
 use crate::net::UdpSocket;
 
-pub(super) fn each_has_its_borders_and_its_sender(harness: &Harness) {
+pub(super) fn each_has_its_boundaries_and_its_sender(harness: &Harness) {
     harness.run(async {
         let (near, far) = sockets(harness).await?;
         let to = far.local_addr()?;
-        let mut room = [0; 64];
+        let mut buffer = [0; 64];
         local_scope(async |s| {
             let waits = s.spawn_future(async {
-                let mut room = [0; 64];
-                let (length, from) = far.recv_from(&mut room).await?;
-                io::Result::Ok((room[..length].to_vec(), from))
+                let mut buffer = [0; 64];
+                let (length, from) = far.recv_from(&mut buffer).await?;
+                io::Result::Ok((buffer[..length].to_vec(), from))
             });
             in_flight(1).await;
             near.send_to(b"first", to).await?;
@@ -27,30 +27,30 @@ pub(super) fn each_has_its_borders_and_its_sender(harness: &Harness) {
         .await?;
         near.send_to(b"second", to).await?;
         near.send_to(b"third", to).await?;
-        let (length, from) = far.peek_from(&mut room).await?;
-        assert_eq!((&room[..length], from), (&b"second"[..], near.local_addr()?));
-        assert_eq!(far.recv_from(&mut room).await?.0, 6);
-        let (length, _) = far.recv_from(&mut room).await?;
-        assert_eq!(&room[..length], b"third");
+        let (length, from) = far.peek_from(&mut buffer).await?;
+        assert_eq!((&buffer[..length], from), (&b"second"[..], near.local_addr()?));
+        assert_eq!(far.recv_from(&mut buffer).await?.0, 6);
+        let (length, _) = far.recv_from(&mut buffer).await?;
+        assert_eq!(&buffer[..length], b"third");
         Ok(())
     });
 }
 
-pub(super) fn what_does_not_fit_is_lost(harness: &Harness) {
+pub(super) fn bytes_that_do_not_fit_are_lost(harness: &Harness) {
     harness.run(async {
         let (near, far) = sockets(harness).await?;
         near.send_to(b"0123456789", far.local_addr()?).await?;
         near.send_to(b"next", far.local_addr()?).await?;
-        let mut room = [0; 4];
-        assert_eq!(far.recv_from(&mut room).await?.0, 4);
-        assert_eq!(&room, b"0123");
-        assert_eq!(far.recv_from(&mut room).await?.0, 4);
-        assert_eq!(&room, b"next");
+        let mut buffer = [0; 4];
+        assert_eq!(far.recv_from(&mut buffer).await?.0, 4);
+        assert_eq!(&buffer, b"0123");
+        assert_eq!(far.recv_from(&mut buffer).await?.0, 4);
+        assert_eq!(&buffer, b"next");
         Ok(())
     });
 }
 
-pub(super) fn one_of_no_length_is_one(harness: &Harness) {
+pub(super) fn an_empty_datagram_arrives(harness: &Harness) {
     harness.run(async {
         let (near, far) = sockets(harness).await?;
         near.send_to(b"", far.local_addr()?).await?;
@@ -61,16 +61,16 @@ pub(super) fn one_of_no_length_is_one(harness: &Harness) {
     });
 }
 
-pub(super) fn a_socket_can_be_bound_to_one_peer(harness: &Harness) {
+pub(super) fn a_socket_can_be_connected_to_one_peer(harness: &Harness) {
     harness.run(async {
         let (near, far) = sockets(harness).await?;
         near.connect(far.local_addr()?).await?;
         far.connect(near.local_addr()?).await?;
         assert_eq!(near.peer_addr()?, far.local_addr()?);
         near.send(b"to you").await?;
-        let mut room = [0; 16];
-        assert_eq!(far.recv(&mut room).await?, 6);
-        assert_eq!(&room[..6], b"to you");
+        let mut buffer = [0; 16];
+        assert_eq!(far.recv(&mut buffer).await?, 6);
+        assert_eq!(&buffer[..6], b"to you");
         Ok(())
     });
 }

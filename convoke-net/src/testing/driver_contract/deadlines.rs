@@ -1,4 +1,4 @@
-//! Waits end when the clock says so, in the order of their times. The clock is the driver's.
+//! Waits end at their deadline, in the order of their deadlines. The clock is the driver's.
 
 use core::future::{Future, IntoFuture, poll_fn};
 use core::pin::pin;
@@ -12,10 +12,10 @@ use convoke_task::local_scope;
 use convoke_task::race;
 
 use super::Harness;
-use super::stage::in_flight;
+use super::fixture::in_flight;
 use convoke_io::current_driver;
 
-pub(super) fn a_time_that_has_passed_is_not_waited_for(harness: &Harness) {
+pub(super) fn a_deadline_in_the_past_does_not_wait(harness: &Harness) {
     let driver = harness.driver();
     let begun = driver.now();
     for _ in 0..3 {
@@ -23,16 +23,16 @@ pub(super) fn a_time_that_has_passed_is_not_waited_for(harness: &Harness) {
     }
 }
 
-pub(super) fn a_wait_ends_by_its_time(harness: &Harness) {
+pub(super) fn a_wait_ends_at_its_deadline(harness: &Harness) {
     let driver = harness.driver();
     let until = driver.now() + Duration::from_millis(3);
-    // It may end for no reason; that it ends is what is tested.
+    // A wait may end for no reason; the test is that it ends.
     while driver.now() < until {
         driver.wait(Some(until)).expect("a driver can wait");
     }
 }
 
-pub(super) fn sleeps_end_in_the_order_of_their_times(harness: &Harness) {
+pub(super) fn sleeps_end_in_the_order_of_their_deadlines(harness: &Harness) {
     let mut unit = Duration::from_millis(10);
     loop {
         let (order, all_have_waited) = harness.run(sleeps([4, 1, 3, 2, 1, 5], unit));
@@ -40,12 +40,12 @@ pub(super) fn sleeps_end_in_the_order_of_their_times(harness: &Harness) {
             assert_eq!(order, [1, 1, 2, 3, 4, 5]);
             return;
         }
-        // On a machine so slow that one is over before the last has begun there is no order yet.
+        // On a slow machine one may end before the last has begun, and then there is no order.
         unit *= 2;
     }
 }
 
-/// In which order sleeps of so many units end that have one beginning, and whether all had begun before the first was over.
+/// Returns the order in which sleeps of `times` units end, and whether all had begun before the first ended.
 async fn sleeps(times: [u32; 6], unit: Duration) -> io::Result<(Vec<u32>, bool)> {
     let driver = current_driver()?;
     let begun = driver.now();
@@ -72,7 +72,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-pub(super) fn input_does_not_wait_for_a_time(harness: &Harness) {
+pub(super) fn input_ends_a_wait_before_its_deadline(harness: &Harness) {
     harness.run(async {
         let (near, far) = harness.connection().await?;
         local_scope(async |s| {
@@ -81,8 +81,8 @@ pub(super) fn input_does_not_wait_for_a_time(harness: &Harness) {
                     sleep(Duration::from_secs(3600)).await;
                     Err(io::ErrorKind::TimedOut.into())
                 };
-                let mut room = [0; 8];
-                race((async { far.read(&mut room).await }, late)).await
+                let mut buffer = [0; 8];
+                race((async { far.read(&mut buffer).await }, late)).await
             });
             in_flight(1).await;
             near.write_all(b"early").await?;

@@ -1,4 +1,4 @@
-//! Futures that are dropped while they wait, as a foreign `select!` does it; and sockets that go.
+//! Futures that are dropped while they wait, as in a foreign `select!`, and sockets that are dropped.
 
 use core::future::{Future, poll_fn};
 use core::pin::pin;
@@ -10,27 +10,27 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use convoke_task::{launch, local_scope};
 
 use super::Harness;
-use super::stage::in_flight;
+use super::fixture::in_flight;
 use convoke_io::driver::{Interest, Ticket};
 use convoke_io::{IoContext, current_driver};
 
-/// Polls it once. It must wait, and is dropped.
-async fn polled_and_dropped(future: impl Future) {
+/// Polls a future once, which must be pending, and drops it.
+async fn poll_once_and_drop(future: impl Future) {
     let mut future = pin!(future);
     poll_fn(|cx| match future.as_mut().poll(cx) {
         Poll::Pending => Poll::Ready(()),
-        Poll::Ready(_) => panic!("there was nothing to be done"),
+        Poll::Ready(_) => panic!("the future is not pending"),
     })
     .await;
 }
 
-pub(super) fn a_read_that_is_dropped_has_read_nothing(harness: &Harness) {
+pub(super) fn a_dropped_read_has_read_nothing(harness: &Harness) {
     harness.run(async {
         let (near, far) = harness.connection().await?;
         let driver = current_driver()?;
         for _ in 0..3 {
-            polled_and_dropped(far.read(&mut [0; 4])).await;
-            assert_eq!(driver.in_flight(), 0, "one that owns no buffer is handed back at once");
+            poll_once_and_drop(far.read(&mut [0; 4])).await;
+            assert_eq!(driver.in_flight(), 0, "an operation without a buffer is returned at once");
         }
         near.write_all(b"kept").await?;
         let mut bytes = [0; 4];
@@ -40,11 +40,11 @@ pub(super) fn a_read_that_is_dropped_has_read_nothing(harness: &Harness) {
     });
 }
 
-/// Safe code may forget a future, and what it waits with stays in line until the socket goes.
-pub(super) fn one_who_was_forgotten_counts_until_the_socket_goes(harness: &Harness) {
+/// Safe code may leak a future; its watcher then stays in the list until the socket is dropped.
+pub(super) fn a_leaked_watcher_counts_until_its_socket_is_dropped(harness: &Harness) {
     harness.run(async {
         let (near, far) = harness.connection().await?;
-        let nothing = far.source.try_read(&mut [0; 4]).expect_err("nobody has written");
+        let nothing = far.source.try_read(&mut [0; 4]).expect_err("there is nothing to read");
         assert_eq!(nothing.kind(), io::ErrorKind::WouldBlock);
         assert!(far.source.watch(Interest::Read, Ticket::NONE, Waker::noop()).is_some());
         let driver = current_driver()?;
@@ -56,7 +56,7 @@ pub(super) fn one_who_was_forgotten_counts_until_the_socket_goes(harness: &Harne
     });
 }
 
-/// A buffer that says when it goes.
+/// A buffer that records its drop.
 struct Watched([u8; 16], Arc<AtomicBool>);
 
 impl AsMut<[u8]> for Watched {
@@ -71,24 +71,24 @@ impl Drop for Watched {
     }
 }
 
-pub(super) fn a_buffer_of_its_own_is_given_back_before_the_task_ends(harness: &Harness) {
+pub(super) fn an_owned_buffer_is_released_before_the_task_ends(harness: &Harness) {
     let context = IoContext::new(harness.driver());
     let is_gone = Arc::new(AtomicBool::new(false));
     let buffer = Watched([0; 16], is_gone.clone());
-    let (near, far) = context.run_until(harness.connection()).unwrap().expect("two ends");
+    let (near, far) = context.run_until(harness.connection()).unwrap().expect("a connection");
     context
         .run_until(async {
             let mut buffer = Some(buffer);
-            let read = async { far.read_owned(buffer.take().expect("it is polled once")).await };
-            polled_and_dropped(read).await;
+            let read = async { far.read_owned(buffer.take().expect("polled once")).await };
+            poll_once_and_drop(read).await;
         })
         .unwrap();
-    assert!(is_gone.load(Ordering::Acquire), "the task has ended, and the driver has the buffer still");
+    assert!(is_gone.load(Ordering::Acquire), "the task has ended, but the driver still has the buffer");
     assert_eq!(context.driver().in_flight(), 0);
     drop(near);
 }
 
-pub(super) fn an_operation_keeps_its_socket(harness: &Harness) {
+pub(super) fn an_operation_keeps_its_socket_open(harness: &Harness) {
     harness.run(async {
         let (near, far) = harness.connection().await?;
         local_scope(async |s| {
@@ -99,18 +99,18 @@ pub(super) fn an_operation_keeps_its_socket(harness: &Harness) {
             near.write_all(b"open").await?;
             let (read, bytes) = read.await;
             assert_eq!((read?, &bytes), (4, b"open"));
-            assert_eq!(near.read(&mut [0; 4]).await?, 0, "and then it was closed");
+            assert_eq!(near.read(&mut [0; 4]).await?, 0, "the socket is closed afterwards");
             io::Result::Ok(())
         })
         .await
     });
 }
 
-/// More than once, for what is known about a socket must not be taken for what is known about the next one in its place.
-pub(super) fn a_socket_that_goes_makes_room_for_the_next(harness: &Harness) {
+/// Repeated, since the state of a socket must not leak into the next one with its key.
+pub(super) fn a_dropped_socket_leaves_its_key_to_the_next(harness: &Harness) {
     let context = IoContext::new(harness.driver());
     for round in 0..if cfg!(miri) { 4 } else { 64_u8 } {
-        let (near, far) = context.run_until(harness.connection()).unwrap().expect("two ends");
+        let (near, far) = context.run_until(harness.connection()).unwrap().expect("a connection");
         let executor = context.executor();
         let echo = launch(&executor).start(async move {
             let mut byte = [0; 1];
@@ -119,14 +119,14 @@ pub(super) fn a_socket_that_goes_makes_room_for_the_next(harness: &Harness) {
             }
             io::Result::Ok(())
         });
-        let heard = context.run_until(async {
-            let mut heard = [0; 1];
+        let received = context.run_until(async {
+            let mut received = [0; 1];
             near.write_all(&[round]).await?;
-            near.read_exact(&mut heard).await?;
+            near.read_exact(&mut received).await?;
             drop(near);
-            io::Result::Ok(heard[0])
+            io::Result::Ok(received[0])
         });
-        assert_eq!(heard.unwrap().expect("the echo is there"), round);
+        assert_eq!(received.unwrap().expect("the echo arrives"), round);
         context.run();
         assert!(echo.wait().unwrap().is_ok());
     }

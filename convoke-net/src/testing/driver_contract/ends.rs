@@ -1,4 +1,4 @@
-//! How connections end: by halves, after the last byte, all at once.
+//! The end of connections: half-closed, after the last byte, reset.
 
 use core::time::Duration;
 use std::io;
@@ -7,10 +7,10 @@ use std::net::Shutdown;
 use convoke_task::local_scope;
 
 use super::Harness;
-use super::stage::{fill, in_flight, rest};
+use super::fixture::{fill, in_flight, rest};
 use crate::net::{SocketOption, TcpStream};
 
-pub(super) fn half_a_connection_can_be_closed(harness: &Harness) {
+pub(super) fn a_connection_can_be_half_closed(harness: &Harness) {
     harness.run(async {
         let (near, far) = harness.connection().await?;
         near.write_all(b"question").await?;
@@ -19,46 +19,46 @@ pub(super) fn half_a_connection_can_be_closed(harness: &Harness) {
         far.write_all(b"answer").await?;
         drop(far);
         assert_eq!(rest(&near).await?, b"answer");
-        assert!(near.write_all(b"more").await.is_err(), "this direction has ended");
+        assert!(near.write_all(b"more").await.is_err(), "this direction was shut down");
         Ok(())
     });
 }
 
-/// Bytes and end come in one event; the buffer has more room than there are bytes, or just as much.
+/// Bytes and end arrive in one event; the buffer is larger than the bytes, or exactly as large.
 pub(super) fn the_end_comes_after_the_last_byte(harness: &Harness) {
     harness.run(async {
-        for room in [1, 2, 3, 64] {
+        for buffer in [1, 2, 3, 64] {
             let (near, far) = harness.connection().await?;
             near.write_all(b"two").await?;
             drop(near);
-            let mut heard = Vec::new();
-            let mut buffer = vec![0; room];
+            let mut received = Vec::new();
+            let mut buffer = vec![0; buffer];
             loop {
                 match far.read(&mut buffer).await? {
                     0 => break,
-                    read => heard.extend_from_slice(&buffer[..read]),
+                    read => received.extend_from_slice(&buffer[..read]),
                 }
             }
-            assert_eq!(heard, b"two");
+            assert_eq!(received, b"two");
         }
         Ok(())
     });
-    // The same when the first read waits for it.
+    // Again, with a first read that waits for them.
     harness.run(async {
         let (near, far) = harness.connection().await?;
         local_scope(async |s| {
-            let heard = s.spawn_future(rest(&far));
+            let received = s.spawn_future(rest(&far));
             in_flight(1).await;
             near.write_all(b"two").await?;
             drop(near);
-            assert_eq!(heard.await?, b"two");
+            assert_eq!(received.await?, b"two");
             io::Result::Ok(())
         })
         .await
     });
 }
 
-pub(super) fn the_end_stays(harness: &Harness) {
+pub(super) fn the_end_is_read_again_and_again(harness: &Harness) {
     harness.run(async {
         let (near, far) = harness.connection().await?;
         drop(near);
@@ -99,13 +99,13 @@ pub(super) fn a_reset_is_an_error(harness: &Harness) {
     });
 }
 
-pub(super) fn writing_to_who_is_gone_is_an_error_in_the_end(harness: &Harness) {
+pub(super) fn writing_to_a_closed_peer_fails_eventually(harness: &Harness) {
     harness.run(async {
         let (near, far) = harness.connection().await?;
         drop(far);
-        let words = vec![0; 1 << 20];
+        let data = vec![0; 1 << 20];
         let error = loop {
-            if let Err(error) = near.write_all(&words).await {
+            if let Err(error) = near.write_all(&data).await {
                 break error;
             }
         };
@@ -115,7 +115,7 @@ pub(super) fn writing_to_who_is_gone_is_an_error_in_the_end(harness: &Harness) {
     });
 }
 
-pub(super) fn the_end_wakes_who_waits(harness: &Harness) {
+pub(super) fn the_end_wakes_readers(harness: &Harness) {
     harness.run(async {
         let (near, far) = harness.connection().await?;
         local_scope(async |s| {
@@ -130,12 +130,12 @@ pub(super) fn the_end_wakes_who_waits(harness: &Harness) {
     });
 }
 
-pub(super) fn a_reset_wakes_who_waits_to_write(harness: &Harness) {
+pub(super) fn a_reset_wakes_writers(harness: &Harness) {
     harness.run(async {
         let (near, far) = harness.connection().await?;
         fill(&near)?;
         local_scope(async |s| {
-            let write = s.spawn_future(async { near.write_all(b"no room").await });
+            let write = s.spawn_future(async { near.write_all(b"blocked").await });
             in_flight(1).await;
             reset(far)?;
             assert!(write.await.is_err());

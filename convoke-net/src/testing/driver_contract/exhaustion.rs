@@ -1,4 +1,5 @@
-//! No descriptor left is an error to who asks for one, and to nobody else; and when there are some again, it goes on.
+//! A lack of descriptors is an error only for calls that need one; when there are descriptors again these
+//! calls work again.
 
 use std::io;
 
@@ -7,7 +8,7 @@ use crate::net::{TcpListener, TcpStream};
 use convoke_io::current_driver;
 use convoke_io::driver::{Address, ListenOptions};
 
-pub(super) fn no_descriptor_is_an_error_and_then_it_goes_on(harness: &Harness) {
+pub(super) fn a_lack_of_descriptors_is_a_temporary_error(harness: &Harness) {
     let Some(limit) = harness.descriptors else { return };
     harness.run(async {
         let listener = TcpListener::bind(harness.address()).await?;
@@ -24,26 +25,26 @@ pub(super) fn no_descriptor_is_an_error_and_then_it_goes_on(harness: &Harness) {
             }
         };
         assert_ne!(error.kind(), io::ErrorKind::WouldBlock);
-        // To whoever asks, each time.
+        // Each call that needs a descriptor fails, every time.
         for _ in 0..3 {
             assert_ne!(
-                listener.accept().await.expect_err("there is none left").kind(),
+                listener.accept().await.expect_err("there are no descriptors left").kind(),
                 io::ErrorKind::WouldBlock
             );
             assert!(TcpStream::connect(listener.local_addr()?).await.is_err());
             assert!(TcpListener::bind(harness.address()).await.is_err());
         }
-        // Nobody else is disturbed.
+        // Others are not disturbed.
         near.write_all(b"here").await?;
-        let mut heard = [0; 4];
-        far.read_exact(&mut heard).await?;
+        let mut received = [0; 4];
+        far.read_exact(&mut received).await?;
         assert_eq!(driver.in_flight(), 0);
         taken.truncate(taken.len() / 2);
         let (accepted, peer) = listener.accept().await?;
-        assert_eq!(peer, waiting.local_addr()?, "it has waited");
+        assert_eq!(peer, waiting.local_addr()?, "the connection has waited");
         waiting.write_all(b"late").await?;
-        accepted.read_exact(&mut heard).await?;
-        assert_eq!(&heard, b"late");
+        accepted.read_exact(&mut received).await?;
+        assert_eq!(&received, b"late");
         Ok(())
     });
 }

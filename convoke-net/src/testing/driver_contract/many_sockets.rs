@@ -1,4 +1,4 @@
-//! Many sockets at once: all wait, and all are told.
+//! Many sockets at once: all wait, and all are woken.
 
 use std::io;
 use std::sync::Arc;
@@ -7,12 +7,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use convoke_task::{scope, try_join};
 
 use super::Harness;
-use super::stage::in_flight;
+use super::fixture::in_flight;
 use crate::net::{TcpListener, TcpStream};
 
-pub(super) fn all_wait_and_all_are_told(harness: &Harness) {
+pub(super) fn all_wait_and_all_are_woken(harness: &Harness) {
     let connections = harness.sockets / 2;
-    let told = Arc::new(AtomicUsize::new(0));
+    let woken = Arc::new(AtomicUsize::new(0));
     harness.run(async {
         let listener = TcpListener::bind(harness.address()).await?;
         let address = listener.local_addr()?;
@@ -21,11 +21,11 @@ pub(super) fn all_wait_and_all_are_told(harness: &Harness) {
             for _ in 0..connections {
                 let (one, (other, _)) = try_join((TcpStream::connect(address), listener.accept())).await?;
                 near.push(one);
-                let told = told.clone();
+                let woken = woken.clone();
                 s.spawn(async move {
                     let mut byte = [0; 1];
                     assert_eq!(other.read(&mut byte).await?, 1);
-                    told.fetch_add(usize::from(byte[0]), Ordering::Relaxed);
+                    woken.fetch_add(usize::from(byte[0]), Ordering::Relaxed);
                     assert_eq!(other.read(&mut byte).await?, 0);
                     io::Result::Ok(())
                 });
@@ -34,8 +34,8 @@ pub(super) fn all_wait_and_all_are_told(harness: &Harness) {
             for one in &near {
                 one.write_all(&[1]).await?;
             }
-            // Those who were told wait again, for the end.
-            while told.load(Ordering::Relaxed) < connections {
+            // After the first byte they wait again, for the end.
+            while woken.load(Ordering::Relaxed) < connections {
                 convoke_task::checkpoint().await;
             }
             near.clear();
@@ -43,5 +43,5 @@ pub(super) fn all_wait_and_all_are_told(harness: &Harness) {
         })
         .await
     });
-    assert_eq!(told.load(Ordering::Relaxed), connections);
+    assert_eq!(woken.load(Ordering::Relaxed), connections);
 }

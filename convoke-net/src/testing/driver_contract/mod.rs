@@ -1,4 +1,5 @@
-//! The contract of a [`Driver`], as a suite that any driver can be put through: through contexts and sockets, as programs use it.
+//! The contract of a [`Driver`] as a test suite for any driver. It tests through contexts and sockets, as
+//! programs use a driver.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -9,7 +10,7 @@
 //! check(&Harness::new(|| driver().unwrap()).sockets(100));
 //! ```
 //!
-//! One test for each of the [`THEMES`] says by its name what is broken:
+//! To get one test for each of the [`THEMES`], so that the name of a failed test says what is broken:
 //!
 //! ```
 //! use convoke::testing::driver_contract::{Harness, ends};
@@ -21,6 +22,9 @@
 //! }
 //! # half_closed_reset_ended();
 //! ```
+//!
+//! `fixture` has what the themes share: a context over a new driver, and connections in it. Each of the other
+//! modules is one theme.
 
 mod buffers;
 mod cancelling;
@@ -31,10 +35,10 @@ mod deadlines;
 mod dropping;
 mod ends;
 mod exhaustion;
+mod fixture;
 mod many_sockets;
 mod random;
 mod shutting_down;
-mod stage;
 mod threads;
 mod waking;
 
@@ -44,7 +48,7 @@ use std::sync::Arc;
 
 use convoke_io::driver::Driver;
 
-/// Drivers under test, and what they promise or lack. Each part of the suite makes a driver of its own.
+/// A factory of the drivers under test, and their limits. Each part of the suite creates a driver of its own.
 pub struct Harness {
     make: Box<dyn Fn() -> Arc<dyn Driver> + Send + Sync>,
     at: IpAddr,
@@ -53,35 +57,36 @@ pub struct Harness {
     descriptors: Option<usize>,
 }
 
-/// How many sockets are open at once, unless the harness says that there cannot be so many.
+/// The number of sockets that are open at once, unless the harness sets a lower limit.
 pub const MANY_SOCKETS: usize = if cfg!(miri) { 100 } else { 10_000 };
 
 impl Harness {
-    /// Drivers that are made like this.
+    /// Creates a harness for the drivers that `make` creates.
     pub fn new(make: impl Fn() -> Arc<dyn Driver> + Send + Sync + 'static) -> Self {
         let at = IpAddr::V4(Ipv4Addr::LOCALHOST);
         Self { make: Box::new(make), at, one_thread: false, sockets: MANY_SOCKETS, descriptors: None }
     }
 
-    /// Sockets are made at this address, not at that of the loopback device.
+    /// Sets the address of sockets. The default is the IPv4 loopback address.
     pub fn at(mut self, address: IpAddr) -> Self {
         self.at = address;
         self
     }
 
-    /// All of it happens on one thread, as in a simulation: what needs several is left out.
+    /// Restricts the suite to one thread, as in a simulation: tests that need several are skipped.
     pub fn one_thread(mut self) -> Self {
         self.one_thread = true;
         self
     }
 
-    /// There cannot be more sockets than this at once.
+    /// Limits the number of sockets that are open at once.
     pub fn sockets(mut self, sockets: usize) -> Self {
         self.sockets = self.sockets.min(sockets);
         self
     }
 
-    /// There is a limit of about so many descriptors, small enough to be reached: then reaching it is tried.
+    /// Announces a limit of about this many descriptors, small enough to be reached: the suite then tests
+    /// reaching it.
     pub fn descriptors_run_out(mut self, descriptors: usize) -> Self {
         self.descriptors = Some(descriptors);
         self
@@ -102,7 +107,7 @@ impl fmt::Debug for Harness {
 /// A part of the suite.
 pub type Theme = fn(&Harness);
 
-/// All parts of the suite, with their names.
+/// All parts of the suite with their names.
 pub const THEMES: &[(&str, Theme)] = &[
     ("completion", completion),
     ("connections", connections),
@@ -120,137 +125,137 @@ pub const THEMES: &[(&str, Theme)] = &[
     ("random", random),
 ];
 
-/// Puts the driver through all of it.
+/// Runs the whole suite.
 ///
 /// # Panics
-/// If it breaks the contract.
+/// If the driver breaks the contract.
 pub fn check(harness: &Harness) {
     for (_, theme) in THEMES {
         theme(harness);
     }
 }
 
-/// Each operation is finished exactly once, whoever else waits; and what waits is counted.
+/// Tests that each operation is finished exactly once, and that waiters are counted.
 ///
 /// # Panics
-/// If not. So for all parts.
+/// If the driver breaks the contract, like all parts of the suite.
 pub fn completion(harness: &Harness) {
     completion::each_operation_is_finished_once(harness);
-    completion::what_can_be_done_at_once_does_not_wait(harness);
-    completion::all_who_wait_for_a_source_are_told(harness);
+    completion::an_operation_that_is_ready_does_not_wait(harness);
+    completion::all_waiters_of_a_source_are_woken(harness);
     completion::both_directions_wait_at_once(harness);
     completion::a_context_runs_until_nothing_is_in_flight(harness);
 }
 
-/// Connections are made, refused and taken.
+/// Tests that connections are made, refused and accepted.
 pub fn connections(harness: &Harness) {
-    connections::those_who_accept_each_get_one(harness);
-    connections::one_that_is_refused_is_an_error(harness);
-    connections::an_address_that_is_taken_is_an_error(harness);
-    connections::both_ends_know_where_they_are(harness);
-    connections::connections_that_came_before_are_accepted(harness);
+    connections::each_accept_gets_one_connection(harness);
+    connections::a_refused_connection_is_an_error(harness);
+    connections::an_address_in_use_is_an_error(harness);
+    connections::both_ends_know_their_addresses(harness);
+    connections::connections_made_before_the_accept_are_accepted(harness);
 }
 
-/// What is cancelled before, while or after it happens loses no byte.
+/// Tests that cancelling an operation before, during or after its transfer loses no byte.
 pub fn cancelling(harness: &Harness) {
-    cancelling::a_stop_before_it_begins_leaves_everything_in_place(harness);
-    cancelling::a_stop_while_it_waits_leaves_everything_in_place(harness);
-    cancelling::a_stop_after_it_has_happened_comes_too_late(harness);
+    cancelling::a_stop_before_the_start_transfers_nothing(harness);
+    cancelling::a_stop_during_the_wait_transfers_nothing(harness);
+    cancelling::a_stop_after_the_transfer_loses_nothing(harness);
     cancelling::reads_that_are_stopped_at_any_time_lose_nothing(harness);
     cancelling::writes_that_are_stopped_at_any_time_lose_nothing(harness);
-    cancelling::one_of_several_can_be_cancelled(harness);
+    cancelling::some_of_several_operations_are_cancelled(harness);
 }
 
-/// Futures that are dropped while they wait.
+/// Tests futures that are dropped while they wait.
 pub fn dropping(harness: &Harness) {
-    dropping::a_read_that_is_dropped_has_read_nothing(harness);
-    dropping::one_who_was_forgotten_counts_until_the_socket_goes(harness);
-    dropping::a_buffer_of_its_own_is_given_back_before_the_task_ends(harness);
-    dropping::an_operation_keeps_its_socket(harness);
-    dropping::a_socket_that_goes_makes_room_for_the_next(harness);
+    dropping::a_dropped_read_has_read_nothing(harness);
+    dropping::a_leaked_watcher_counts_until_its_socket_is_dropped(harness);
+    dropping::an_owned_buffer_is_released_before_the_task_ends(harness);
+    dropping::an_operation_keeps_its_socket_open(harness);
+    dropping::a_dropped_socket_leaves_its_key_to_the_next(harness);
 }
 
-/// Waits end when the clock says so, in the order of their times.
+/// Tests that waits end at their deadline, in the order of their deadlines.
 pub fn deadlines(harness: &Harness) {
-    deadlines::a_time_that_has_passed_is_not_waited_for(harness);
-    deadlines::a_wait_ends_by_its_time(harness);
-    deadlines::sleeps_end_in_the_order_of_their_times(harness);
-    deadlines::input_does_not_wait_for_a_time(harness);
+    deadlines::a_deadline_in_the_past_does_not_wait(harness);
+    deadlines::a_wait_ends_at_its_deadline(harness);
+    deadlines::sleeps_end_in_the_order_of_their_deadlines(harness);
+    deadlines::input_ends_a_wait_before_its_deadline(harness);
 }
 
-/// Whoever wakes a driver ends its wait, always.
+/// Tests that each wake-up ends a wait.
 pub fn waking(harness: &Harness) {
     waking::a_wake_ends_the_next_wait(harness);
-    waking::many_wakes_are_one(harness);
-    waking::no_wake_of_another_thread_is_lost(harness);
-    waking::a_storm_of_wakes_disturbs_nobody(harness);
+    waking::many_wakes_end_one_wait(harness);
+    waking::no_wake_from_another_thread_is_lost(harness);
+    waking::a_storm_of_wakes_does_not_disturb_io(harness);
 }
 
-/// Nothing waits for ever for a driver that has shut down.
+/// Tests that nothing waits for ever after a shutdown.
 pub fn shutting_down(harness: &Harness) {
-    shutting_down::what_is_in_flight_fails(harness);
-    shutting_down::what_is_submitted_later_fails(harness);
-    shutting_down::a_context_that_goes_ends_what_waits(harness);
+    shutting_down::operations_in_flight_fail(harness);
+    shutting_down::operations_submitted_later_fail(harness);
+    shutting_down::dropping_a_context_ends_its_waiters(harness);
     shutting_down::sockets_may_outlive_their_driver(harness);
 }
 
-/// [`MANY_SOCKETS`], or as many as the harness has.
+/// Tests [`MANY_SOCKETS`] sockets, or as many as the harness allows.
 pub fn many_sockets(harness: &Harness) {
-    many_sockets::all_wait_and_all_are_told(harness);
+    many_sockets::all_wait_and_all_are_woken(harness);
 }
 
-/// Half-close, end, reset.
+/// Tests half-closed, ended and reset connections.
 pub fn ends(harness: &Harness) {
-    ends::half_a_connection_can_be_closed(harness);
+    ends::a_connection_can_be_half_closed(harness);
     ends::the_end_comes_after_the_last_byte(harness);
-    ends::the_end_stays(harness);
+    ends::the_end_is_read_again_and_again(harness);
     ends::a_reset_is_an_error(harness);
-    ends::writing_to_who_is_gone_is_an_error_in_the_end(harness);
-    ends::the_end_wakes_who_waits(harness);
-    ends::a_reset_wakes_who_waits_to_write(harness);
+    ends::writing_to_a_closed_peer_fails_eventually(harness);
+    ends::the_end_wakes_readers(harness);
+    ends::a_reset_wakes_writers(harness);
 }
 
-/// Buffers of no length, of too much, and several at once.
+/// Tests buffers of length zero, of excessive length, and several at once.
 pub fn buffers(harness: &Harness) {
-    buffers::no_room_and_no_words_are_done_at_once(harness);
-    buffers::more_room_than_bytes(harness);
-    buffers::more_bytes_than_room(harness);
-    buffers::more_bytes_than_the_kernel_takes(harness);
+    buffers::empty_buffers_are_done_at_once(harness);
+    buffers::a_buffer_larger_than_the_bytes(harness);
+    buffers::a_buffer_smaller_than_the_bytes(harness);
+    buffers::more_bytes_than_the_kernel_buffers(harness);
     buffers::several_buffers_at_once(harness);
     buffers::more_buffers_than_a_kernel_takes(harness);
-    buffers::a_peek_leaves_what_it_saw(harness);
+    buffers::a_peek_consumes_nothing(harness);
 }
 
-/// Datagrams keep their borders.
+/// Tests that datagrams keep their boundaries.
 pub fn datagrams(harness: &Harness) {
-    datagrams::each_has_its_borders_and_its_sender(harness);
-    datagrams::what_does_not_fit_is_lost(harness);
-    datagrams::one_of_no_length_is_one(harness);
-    datagrams::a_socket_can_be_bound_to_one_peer(harness);
+    datagrams::each_has_its_boundaries_and_its_sender(harness);
+    datagrams::bytes_that_do_not_fit_are_lost(harness);
+    datagrams::an_empty_datagram_arrives(harness);
+    datagrams::a_socket_can_be_connected_to_one_peer(harness);
 }
 
-/// Sockets are used from other threads than the one that waits.
+/// Tests sockets that are used on other threads than the one that waits.
 pub fn threads(harness: &Harness) {
-    threads::sockets_are_used_from_everywhere(harness);
+    threads::sockets_are_used_on_other_threads(harness);
     threads::two_threads_share_a_connection(harness);
-    threads::a_wait_ends_when_the_last_has_left_on_another_thread(harness);
+    threads::a_wait_ends_when_another_thread_removes_the_last_waiter(harness);
 }
 
-/// No descriptor left is an error to who asks for one, and to nobody else.
+/// Tests that a lack of descriptors is an error only for calls that need one.
 pub fn exhaustion(harness: &Harness) {
-    exhaustion::no_descriptor_is_an_error_and_then_it_goes_on(harness);
+    exhaustion::a_lack_of_descriptors_is_a_temporary_error(harness);
 }
 
-/// Traffic with stops in between, in an order that seeds decide.
+/// Tests random traffic with stops in between; seeds decide the order.
 pub fn random(harness: &Harness) {
     for seed in 1..=4 {
         check_random(harness, seed);
     }
 }
 
-/// The part of [`random`] that comes from one seed, to run again one that failed.
+/// Runs the part of [`random`] for one seed, to reproduce a failure.
 pub fn check_random(harness: &Harness, seed: u64) {
-    let _named = random::NamesSeed(seed);
+    let _print_seed = random::PrintSeed(seed);
     random::traffic_with_stops(harness, seed);
     random::traffic_between_threads(harness, seed);
 }

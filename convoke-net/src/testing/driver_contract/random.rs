@@ -1,4 +1,4 @@
-//! Traffic with stops in between, in an order that a seed decides: on one thread, and between several.
+//! Random traffic with stops in between, on one thread and between several. A seed decides the order.
 
 use std::io;
 use std::net::Shutdown;
@@ -9,26 +9,26 @@ use convoke_exec::ThreadPool;
 use convoke_task::{catch_stopped, checkpoint, launch, local_scope, scope};
 
 use super::Harness;
-use super::stage::rest;
+use super::fixture::rest;
 use super::threads::run_beside;
 use crate::net::{SocketOption, TcpStream};
 use convoke_io::{IO, IoContext};
 
 const STEPS: usize = 400;
 
-/// A stream of numbered bytes, read and written in pieces of any length by calls that are stopped at any time.
+/// Sends a stream of numbered bytes, in pieces of random lengths, by calls that are stopped at random times.
 pub(super) fn traffic_with_stops(harness: &Harness, seed: u64) {
     harness.run(async {
         let (near, far) = harness.connection().await?;
         _ = near.set_option(SocketOption::SendBuffer(1 << 12));
         let mut random = Random::new(seed);
-        let (mut sent, mut heard) = (0, 0);
+        let (mut sent, mut received) = (0, 0);
         local_scope(async |s| {
             for _ in 0..STEPS {
                 let mut writer = random.split();
                 let mut reader = random.split();
-                let words = numbered(sent, writer.below(20_000));
-                let write = s.spawn_future(near.write_owned(words).into_future());
+                let data = numbered(sent, writer.below(20_000));
+                let write = s.spawn_future(near.write_owned(data).into_future());
                 let read = s.spawn_future(far.read_owned(vec![0; 1 + reader.below(30_000)]).into_future());
                 for _ in 0..random.below(6) {
                     checkpoint().await;
@@ -43,8 +43,8 @@ pub(super) fn traffic_with_stops(harness: &Harness, seed: u64) {
                 read.request_stop();
                 if let Ok((read, bytes)) = catch_stopped(read).await {
                     let read = read?;
-                    assert_eq!(bytes[..read], numbered(heard, read), "after {heard} bytes");
-                    heard += read;
+                    assert_eq!(bytes[..read], numbered(received, read), "after {received} bytes");
+                    received += read;
                 }
             }
             io::Result::Ok(())
@@ -52,16 +52,16 @@ pub(super) fn traffic_with_stops(harness: &Harness, seed: u64) {
         .await?;
         near.shutdown(Shutdown::Write)?;
         let left = rest(&far).await?;
-        assert_eq!(left, numbered(heard, left.len()));
-        assert_eq!(sent, heard + left.len(), "all that was written was read");
+        assert_eq!(left, numbered(received, left.len()));
+        assert_eq!(sent, received + left.len(), "everything that was written is read");
         Ok(())
     });
 }
 
 const SPEAKERS: u64 = 3;
 
-/// Several connections, whose two ends are on any thread; each is asked to stop at some time, and what was written until
-/// then is what is read.
+/// Runs several connections, whose two ends are on any thread. Each end is stopped at some time, and
+/// everything that was written until then is read.
 pub(super) fn traffic_between_threads(harness: &Harness, seed: u64) {
     if harness.one_thread {
         return;
@@ -70,9 +70,9 @@ pub(super) fn traffic_between_threads(harness: &Harness, seed: u64) {
     let pool = ThreadPool::new(2).expect("two threads");
     let mut ends = Vec::new();
     for _ in 0..SPEAKERS {
-        ends.push(context.run_until(harness.connection()).unwrap().expect("two ends"));
+        ends.push(context.run_until(harness.connection()).unwrap().expect("a connection"));
     }
-    let spoken = launch(&pool.executor()).local(&IO, context.executor()).start(async move {
+    let traffic = launch(&pool.executor()).local(&IO, context.executor()).start(async move {
         scope(async |s| {
             for (number, (near, far)) in ends.into_iter().enumerate() {
                 let random = Random::new(seed ^ ((number as u64 + 1) << 32));
@@ -82,14 +82,14 @@ pub(super) fn traffic_between_threads(harness: &Harness, seed: u64) {
         })
         .await
     });
-    run_beside(&context, spoken).expect("nothing goes wrong here");
+    run_beside(&context, traffic).expect("the connections succeed");
     assert_eq!(context.driver().in_flight(), 0);
 }
 
 async fn one_connection(near: TcpStream, far: TcpStream, mut random: Random) -> io::Result<()> {
     let sent = Arc::new(Mutex::new(0));
     let (counts, mut speaks, mut hears) = (sent.clone(), random.split(), random.split());
-    let heard = scope(async |s| {
+    let received = scope(async |s| {
         let near = Arc::new(near);
         let speaker = near.clone();
         let write = s.spawn_future(async move {
@@ -102,14 +102,14 @@ async fn one_connection(near: TcpStream, far: TcpStream, mut random: Random) -> 
             io::Result::Ok(())
         });
         let read = s.spawn_future(async move {
-            let mut heard = 0;
+            let mut received = 0;
             loop {
                 let (read, bytes) = far.read_owned(vec![0; 1 + hears.below(9_000)]).await;
                 match read? {
-                    0 => return io::Result::Ok(heard),
+                    0 => return io::Result::Ok(received),
                     read => {
-                        assert_eq!(bytes[..read], numbered(heard, read));
-                        heard += read;
+                        assert_eq!(bytes[..read], numbered(received, read));
+                        received += read;
                     }
                 }
             }
@@ -125,13 +125,17 @@ async fn one_connection(near: TcpStream, far: TcpStream, mut random: Random) -> 
         read.await
     })
     .await?;
-    assert_eq!(*sent.lock().unwrap_or_else(PoisonError::into_inner), heard, "all that was written was read");
+    assert_eq!(
+        *sent.lock().unwrap_or_else(PoisonError::into_inner),
+        received,
+        "everything that was written is read"
+    );
     Ok(())
 }
 
-/// So many bytes of the stream from there on.
+/// Returns `length` bytes of the stream, starting at `from`.
 fn numbered(from: usize, length: usize) -> Vec<u8> {
-    /// Not a power of two, so that pieces of the stream in a wrong order are seen to be.
+    /// Not a power of two, so that pieces in a wrong order are detected.
     const PERIOD: usize = 253;
     static PERIODS: LazyLock<Vec<u8>> =
         LazyLock::new(|| (0..PERIOD + LONGEST).map(|n| (n % PERIOD) as u8).collect());
@@ -144,16 +148,16 @@ fn numbered(from: usize, length: usize) -> Vec<u8> {
     bytes
 }
 
-/// How much of it is kept.
+/// The length of the cached part beyond one period.
 const LONGEST: usize = 1 << 15;
 
-/// Says which seed it was, if the test fails.
-pub(super) struct NamesSeed(pub(super) u64);
+/// Prints the seed if the test fails.
+pub(super) struct PrintSeed(pub(super) u64);
 
-impl Drop for NamesSeed {
+impl Drop for PrintSeed {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            eprintln!("to see this again: driver_contract::check_random(&harness, {})", self.0);
+            eprintln!("to reproduce: driver_contract::check_random(&harness, {})", self.0);
         }
     }
 }

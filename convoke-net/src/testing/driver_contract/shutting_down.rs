@@ -1,4 +1,4 @@
-//! Nothing waits for ever for a driver that has shut down.
+//! Nothing waits for ever after a shutdown.
 
 use std::io;
 use std::sync::Arc;
@@ -6,13 +6,13 @@ use std::sync::Arc;
 use convoke_task::{launch, local_scope};
 
 use super::Harness;
-use super::stage::{fill, in_flight};
+use super::fixture::{fill, in_flight};
 use crate::net::TcpListener;
 use convoke_io::driver::{Address, ListenOptions};
 use convoke_io::transfer::{Toward, Transfer};
 use convoke_io::{IoContext, current_driver};
 
-pub(super) fn what_is_in_flight_fails(harness: &Harness) {
+pub(super) fn operations_in_flight_fail(harness: &Harness) {
     harness.run(async {
         let (near, far) = harness.connection().await?;
         let listener = TcpListener::bind(harness.address()).await?;
@@ -20,14 +20,14 @@ pub(super) fn what_is_in_flight_fails(harness: &Harness) {
         local_scope(async |s| {
             let owned = s.spawn_future(async { near.read_owned(vec![0; 4]).await.0.map(drop) });
             let borrowed = s.spawn_future(async { near.read(&mut [0; 4]).await.map(drop) });
-            let written = s.spawn_future(async { near.write_all(b"no room").await });
+            let written = s.spawn_future(async { near.write_all(b"blocked").await });
             let accepted = s.spawn_future(async { listener.accept().await.map(drop) });
             in_flight(4).await;
             let driver = current_driver()?;
             driver.shut_down();
             assert_eq!(driver.in_flight(), 0);
             for ended in [owned.await, borrowed.await, written.await, accepted.await] {
-                assert_ne!(ended.expect_err("it has shut down").kind(), io::ErrorKind::WouldBlock);
+                assert_ne!(ended.expect_err("the driver has shut down").kind(), io::ErrorKind::WouldBlock);
             }
             io::Result::Ok(())
         })
@@ -37,7 +37,7 @@ pub(super) fn what_is_in_flight_fails(harness: &Harness) {
     });
 }
 
-pub(super) fn what_is_submitted_later_fails(harness: &Harness) {
+pub(super) fn operations_submitted_later_fail(harness: &Harness) {
     harness.run(async {
         let (near, far) = harness.connection().await?;
         let (driver, listener) = (current_driver()?, TcpListener::bind(harness.address()).await?);
@@ -56,21 +56,21 @@ pub(super) fn what_is_submitted_later_fails(harness: &Harness) {
     });
 }
 
-pub(super) fn a_context_that_goes_ends_what_waits(harness: &Harness) {
+pub(super) fn dropping_a_context_ends_its_waiters(harness: &Harness) {
     let context = IoContext::new(harness.driver());
     let driver = Arc::clone(context.driver());
-    let (near, far) = context.run_until(harness.connection()).unwrap().expect("two ends");
+    let (near, far) = context.run_until(harness.connection()).unwrap().expect("a connection");
     let reader = launch(&context.executor()).start(async move { near.read_owned(vec![0; 4]).await.0 });
     context.run_until(in_flight(1)).unwrap();
     drop(context);
     assert_eq!(driver.in_flight(), 0);
-    assert!(!matches!(reader.wait().value(), Some(Ok(_))), "there was nothing to be read");
+    assert!(!matches!(reader.wait().value(), Some(Ok(_))), "there is nothing to read");
     drop(far);
 }
 
 pub(super) fn sockets_may_outlive_their_driver(harness: &Harness) {
     let context = IoContext::new(harness.driver());
-    let (near, far) = context.run_until(harness.connection()).unwrap().expect("two ends");
+    let (near, far) = context.run_until(harness.connection()).unwrap().expect("a connection");
     drop(context);
     assert!(near.source.try_read(&mut [0; 4]).is_err());
     drop((near, far));

@@ -1,4 +1,4 @@
-//! Sockets are used from other threads than the one that waits.
+//! Sockets are used on other threads than the one that waits.
 
 use std::io;
 use std::sync::Arc;
@@ -15,101 +15,102 @@ use convoke_io::{IO, IoContext};
 const CONNECTIONS: usize = 8;
 const ROUNDS: u32 = if cfg!(miri) { 5 } else { 200 };
 
-/// Servers and clients run on a pool, and the context does nothing but wait for them.
-pub(super) fn sockets_are_used_from_everywhere(harness: &Harness) {
+/// Runs servers and clients on a pool; the context only waits for events.
+pub(super) fn sockets_are_used_on_other_threads(harness: &Harness) {
     if harness.one_thread {
         return;
     }
     let context = IoContext::new(harness.driver());
     let pool = ThreadPool::new(3).expect("three threads");
     let address = harness.address();
-    let spoken = launch(&pool.executor()).local(&IO, context.executor()).start(async move {
+    let traffic = launch(&pool.executor()).local(&IO, context.executor()).start(async move {
         let listener = TcpListener::bind(address).await?;
         let address = listener.local_addr()?;
         scope(async |s| {
             for _ in 0..CONNECTIONS {
-                s.spawn(asks(address));
+                s.spawn(run_client(address));
                 let (stream, _) = listener.accept().await?;
-                s.spawn(answers(stream));
+                s.spawn(run_server(stream));
             }
             io::Result::Ok(())
         })
         .await
     });
-    run_beside(&context, spoken).expect("nothing goes wrong here");
+    run_beside(&context, traffic).expect("the clients succeed");
     assert_eq!(context.driver().in_flight(), 0);
 }
 
-async fn asks(address: core::net::SocketAddr) -> io::Result<()> {
+async fn run_client(address: core::net::SocketAddr) -> io::Result<()> {
     let stream = TcpStream::connect(address).await?;
     for round in 0..ROUNDS {
-        let mut heard = [0; 4];
+        let mut received = [0; 4];
         stream.write_all(&round.to_le_bytes()).await?;
-        stream.read_exact(&mut heard).await?;
-        assert_eq!(u32::from_le_bytes(heard), round);
+        stream.read_exact(&mut received).await?;
+        assert_eq!(u32::from_le_bytes(received), round);
     }
     Ok(())
 }
 
-async fn answers(stream: TcpStream) -> io::Result<()> {
-    let mut room = vec![0; 64];
+async fn run_server(stream: TcpStream) -> io::Result<()> {
+    let mut buffer = vec![0; 64];
     loop {
-        let (read, bytes) = stream.read_owned(room).await;
+        let (read, bytes) = stream.read_owned(buffer).await;
         match read? {
             0 => return Ok(()),
             read => stream.write_all(&bytes[..read]).await?,
         }
-        room = bytes;
+        buffer = bytes;
     }
 }
 
-/// One thread reads what another writes, in both directions, at full speed: each byte comes once, in its order.
+/// Reads on one thread what another writes, in both directions, at full speed: each byte arrives once, in
+/// order.
 pub(super) fn two_threads_share_a_connection(harness: &Harness) {
     if harness.one_thread {
         return;
     }
     let context = IoContext::new(harness.driver());
     let pool = ThreadPool::new(3).expect("three threads");
-    let (near, far) = context.run_until(harness.connection()).unwrap().expect("two ends");
-    let spoken = launch(&pool.executor()).local(&IO, context.executor()).start(async move {
+    let (near, far) = context.run_until(harness.connection()).unwrap().expect("a connection");
+    let traffic = launch(&pool.executor()).local(&IO, context.executor()).start(async move {
         let (near, far) = (Arc::new(near), Arc::new(far));
         scope(async |s| {
-            s.spawn(speaks(near.clone()));
-            s.spawn(speaks(far.clone()));
-            s.spawn(hears(near));
-            s.spawn(hears(far));
+            s.spawn(write_numbers(near.clone()));
+            s.spawn(write_numbers(far.clone()));
+            s.spawn(read_numbers(near));
+            s.spawn(read_numbers(far));
             io::Result::Ok(())
         })
         .await
     });
-    run_beside(&context, spoken).expect("nothing goes wrong here");
+    run_beside(&context, traffic).expect("the transfer succeeds");
 }
 
 const BYTES: usize = if cfg!(miri) { 1 << 11 } else { 1 << 20 };
 
-async fn speaks(stream: Arc<TcpStream>) -> io::Result<()> {
-    let words: Vec<u8> = (0..BYTES).map(|n| (n % 251) as u8).collect();
-    for chunk in words.chunks(777) {
+async fn write_numbers(stream: Arc<TcpStream>) -> io::Result<()> {
+    let data: Vec<u8> = (0..BYTES).map(|n| (n % 251) as u8).collect();
+    for chunk in data.chunks(777) {
         stream.write_all(chunk).await?;
     }
     Ok(())
 }
 
-async fn hears(stream: Arc<TcpStream>) -> io::Result<()> {
-    let (mut room, mut heard) = ([0; 1234], 0);
-    while heard < BYTES {
-        let read = stream.read(&mut room).await?;
+async fn read_numbers(stream: Arc<TcpStream>) -> io::Result<()> {
+    let (mut buffer, mut received) = ([0; 1234], 0);
+    while received < BYTES {
+        let read = stream.read(&mut buffer).await?;
         assert_ne!(read, 0);
-        for byte in &room[..read] {
-            assert_eq!(*byte, (heard % 251) as u8);
-            heard += 1;
+        for byte in &buffer[..read] {
+            assert_eq!(*byte, (received % 251) as u8);
+            received += 1;
         }
     }
     Ok(())
 }
 
-/// A context that waits for nothing else any more has nothing left to do.
-pub(super) fn a_wait_ends_when_the_last_has_left_on_another_thread(harness: &Harness) {
+/// Tests that a context ends its wait when its last waiter is removed on another thread.
+pub(super) fn a_wait_ends_when_another_thread_removes_the_last_waiter(harness: &Harness) {
     if harness.one_thread {
         return;
     }
@@ -124,12 +125,12 @@ pub(super) fn a_wait_ends_when_the_last_has_left_on_another_thread(harness: &Har
         thread::yield_now();
     }
     source.request_stop(StopReason::Requested);
-    assert!(matches!(accepts.wait(), Outcome::Stopped), "nobody has connected");
+    assert!(matches!(accepts.wait(), Outcome::Stopped), "there is no connection");
     context.driver().wait(None).expect("a driver can wait");
     assert_eq!(context.driver().in_flight(), 0);
 }
 
-/// Runs the context until the chain has ended, which runs elsewhere.
+/// Runs the context until a chain has ended that runs elsewhere.
 pub(super) fn run_beside<T: Send + 'static>(
     context: &IoContext,
     chain: convoke_task::Launched<io::Result<T>>,

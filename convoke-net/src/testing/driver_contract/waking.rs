@@ -1,4 +1,4 @@
-//! Whoever wakes a driver ends its wait, always: the one that is going on or the next one.
+//! Each wake-up ends a wait: the current one or the next one.
 
 use std::io;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ pub(super) fn a_wake_ends_the_next_wait(harness: &Harness) {
     }
 }
 
-pub(super) fn many_wakes_are_one(harness: &Harness) {
+pub(super) fn many_wakes_end_one_wait(harness: &Harness) {
     let driver = harness.driver();
     for _ in 0..if cfg!(miri) { 100 } else { 10_000 } {
         driver.wake();
@@ -31,23 +31,23 @@ pub(super) fn many_wakes_are_one(harness: &Harness) {
 const THREADS: usize = 4;
 const WAKES: usize = if cfg!(miri) { 50 } else { 5_000 };
 
-pub(super) fn no_wake_of_another_thread_is_lost(harness: &Harness) {
+pub(super) fn no_wake_from_another_thread_is_lost(harness: &Harness) {
     if harness.one_thread {
         return;
     }
     let driver = harness.driver();
-    let said = AtomicUsize::new(0);
+    let wakes = AtomicUsize::new(0);
     thread::scope(|scope| {
         for _ in 0..THREADS {
             scope.spawn(|| {
                 for _ in 0..WAKES {
-                    said.fetch_add(1, Ordering::Release);
+                    wakes.fetch_add(1, Ordering::Release);
                     driver.wake();
                 }
             });
         }
-        // Each wait is for ever: were a wake lost, the last of them at the worst, this would never end.
-        while said.load(Ordering::Acquire) < THREADS * WAKES {
+        // Each wait has no timeout: if a wake-up were lost, at worst the last one, the test would hang.
+        while wakes.load(Ordering::Acquire) < THREADS * WAKES {
             driver.wait(None).expect("a driver can wait");
         }
     });
@@ -56,7 +56,7 @@ pub(super) fn no_wake_of_another_thread_is_lost(harness: &Harness) {
 const POSTS: usize = 250;
 const ROUNDS: u64 = 500;
 
-pub(super) fn a_storm_of_wakes_disturbs_nobody(harness: &Harness) {
+pub(super) fn a_storm_of_wakes_does_not_disturb_io(harness: &Harness) {
     let context = IoContext::new(harness.driver());
     let threads = if harness.one_thread { 0 } else { THREADS };
     let ran = Arc::new(AtomicUsize::new(0));
@@ -72,12 +72,12 @@ pub(super) fn a_storm_of_wakes_disturbs_nobody(harness: &Harness) {
             })
         })
         .collect();
-    let spoken = context.run_until(async {
+    let traffic = context.run_until(async {
         let (near, far) = harness.connection().await?;
-        let mut heard = [0; 8];
+        let mut received = [0; 8];
         for round in 0..ROUNDS {
-            try_join((near.write_all(&round.to_le_bytes()), far.read_exact(&mut heard))).await?;
-            assert_eq!(u64::from_le_bytes(heard), round);
+            try_join((near.write_all(&round.to_le_bytes()), far.read_exact(&mut received))).await?;
+            assert_eq!(u64::from_le_bytes(received), round);
             checkpoint().await;
         }
         while storm.iter().any(|thread| !thread.is_finished()) {
@@ -85,9 +85,9 @@ pub(super) fn a_storm_of_wakes_disturbs_nobody(harness: &Harness) {
         }
         io::Result::Ok(())
     });
-    assert!(spoken.unwrap().is_ok());
+    assert!(traffic.unwrap().is_ok());
     for thread in storm {
-        thread.join().expect("nothing panics here");
+        thread.join().expect("the thread does not panic");
     }
     assert_eq!(ran.load(Ordering::Relaxed), threads * POSTS);
 }

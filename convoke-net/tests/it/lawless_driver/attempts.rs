@@ -1,4 +1,4 @@
-//! Attempts on a source that lies about them, or panics: what the futures of a socket make of it.
+//! Attempts on a source that lies or panics, through the futures of a socket.
 
 use std::cell::Cell;
 use std::fmt;
@@ -18,17 +18,17 @@ use convoke::net::TcpStream;
 use convoke::prelude::*;
 
 use crate::lawless_driver::drivers::Bare;
-use crate::lawless_driver::lawless::{begun, caught};
+use crate::lawless_driver::lawless::{caught, poll_once};
 
-/// What a stream does when it is read from or written to, and when somebody waits for it.
+/// The behaviour of a stream.
 #[derive(Clone, Copy)]
-struct Ways {
+struct Behaviour {
     transfer: fn(usize) -> io::Result<usize>,
-    watch: fn(&Crooked, Ticket, &Waker) -> Option<Ticket>,
-    unwatch: fn(&Crooked, Ticket),
+    watch: fn(&Lying, Ticket, &Waker) -> Option<Ticket>,
+    unwatch: fn(&Lying, Ticket),
 }
 
-const HONEST: Ways = Ways {
+const HONEST: Behaviour = Behaviour {
     transfer: |_| Err(io::ErrorKind::WouldBlock.into()),
     watch: |source, ticket, waker| {
         let watched: Watched = source.watchers.lock().unwrap().watch(ticket, waker.clone());
@@ -37,26 +37,26 @@ const HONEST: Ways = Ways {
     unwatch: |source, ticket| drop(source.watchers.lock().unwrap().unwatch(ticket)),
 };
 
-/// A stream that is connected at once, and does what its ways say.
-struct Crooked {
-    ways: Ways,
+/// A stream that connects at once, and then behaves as chosen.
+struct Lying {
+    behaviour: Behaviour,
     watchers: Mutex<Watchers>,
 }
 
-impl Crooked {
-    fn context(ways: Ways) -> (IoContext, Arc<Self>) {
-        let source = Arc::new(Self { ways, watchers: Mutex::default() });
+impl Lying {
+    fn context(behaviour: Behaviour) -> (IoContext, Arc<Self>) {
+        let source = Arc::new(Self { behaviour, watchers: Mutex::default() });
         (IoContext::new(Arc::new(Bare::with_stream(source.clone()))), source)
     }
 }
 
-impl fmt::Debug for Crooked {
+impl fmt::Debug for Lying {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Crooked")
+        f.write_str("Lying")
     }
 }
 
-impl Source for Crooked {
+impl Source for Lying {
     fn submit(&self, operation: InFlight) -> Submitted {
         Submitted::Done(operation, Ok(0))
     }
@@ -66,19 +66,19 @@ impl Source for Crooked {
     }
 
     fn watch(&self, _: Interest, ticket: Ticket, waker: &Waker) -> Option<Ticket> {
-        (self.ways.watch)(self, ticket, waker)
+        (self.behaviour.watch)(self, ticket, waker)
     }
 
     fn unwatch(&self, _: Interest, ticket: Ticket) {
-        (self.ways.unwatch)(self, ticket);
+        (self.behaviour.unwatch)(self, ticket);
     }
 
     fn try_read(&self, buffer: &mut [u8]) -> io::Result<usize> {
-        (self.ways.transfer)(buffer.len())
+        (self.behaviour.transfer)(buffer.len())
     }
 
     fn try_write(&self, buffer: &[u8]) -> io::Result<usize> {
-        (self.ways.transfer)(buffer.len())
+        (self.behaviour.transfer)(buffer.len())
     }
 
     fn local_address(&self) -> io::Result<Address> {
@@ -91,22 +91,22 @@ async fn connected() -> TcpStream {
 }
 
 #[test]
-fn a_transfer_of_more_than_there_is_room_for_is_taken_for_all_of_it() {
-    let (context, _) = Crooked::context(Ways { transfer: |room| Ok(room + 3), ..HONEST });
+fn a_result_beyond_the_buffer_counts_as_the_whole_buffer() {
+    let (context, _) = Lying::context(Behaviour { transfer: |length| Ok(length + 3), ..HONEST });
     let outcome = context.run_until(async {
         let stream = connected().await;
         let mut buffer = [1; 4];
         assert_eq!(stream.read(&mut buffer).await.unwrap(), 7);
         stream.read_exact(&mut buffer).await.unwrap();
         stream.write_all(b"words").await.unwrap();
-        assert_eq!(buffer, [1; 4], "nothing was written there");
+        assert_eq!(buffer, [1; 4], "nothing was written into the buffer");
     });
     assert_eq!(outcome, Outcome::Value(()));
 }
 
 #[test]
-fn a_lease_of_more_than_its_buffer_panics() {
-    let (context, _) = Crooked::context(Ways { transfer: |room| Ok(room + 1), ..HONEST });
+fn a_result_beyond_the_buffer_of_a_lease_panics() {
+    let (context, _) = Lying::context(Behaviour { transfer: |length| Ok(length + 1), ..HONEST });
     let leased = Panic::catch(|| context.run_until(async { connected().await.read_lease().await.map(drop) }));
     assert!(leased.unwrap_err().message().contains("do not fit into a lease"));
 }
@@ -116,10 +116,10 @@ fn an_attempt_that_panics_panics_the_task_and_the_stream_can_be_used_again() {
     thread_local! {
         static PANICS: Cell<bool> = const { Cell::new(true) };
     }
-    let (context, _) = Crooked::context(Ways {
-        transfer: |room| {
+    let (context, _) = Lying::context(Behaviour {
+        transfer: |length| {
             assert!(!PANICS.replace(false), "the driver breaks");
-            Ok(room)
+            Ok(length)
         },
         ..HONEST
     });
@@ -134,12 +134,12 @@ fn an_attempt_that_panics_panics_the_task_and_the_stream_can_be_used_again() {
 }
 
 #[test]
-fn a_source_that_is_ready_and_would_block_for_ever_lets_others_run_and_can_be_stopped() {
+fn a_source_that_alternates_between_ready_and_would_block_can_be_stopped() {
     for (watch, transfer) in [
-        ((|_, _, _| None) as fn(&Crooked, Ticket, &Waker) -> Option<Ticket>, HONEST.transfer),
+        ((|_, _, _| None) as fn(&Lying, Ticket, &Waker) -> Option<Ticket>, HONEST.transfer),
         (HONEST.watch, |_| Err(io::ErrorKind::Interrupted.into())),
     ] {
-        let (context, _) = Crooked::context(Ways { transfer, watch, ..HONEST });
+        let (context, _) = Lying::context(Behaviour { transfer, watch, ..HONEST });
         let outcome = context.run_until(async {
             scope(async |s| {
                 let reader = s.spawn_future(async {
@@ -160,11 +160,11 @@ fn a_source_that_is_ready_and_would_block_for_ever_lets_others_run_and_can_be_st
 #[test]
 fn a_source_that_never_wakes_can_be_stopped() {
     for watch in [
-        (|_, _, _| Some(Ticket::NONE)) as fn(&Crooked, Ticket, &Waker) -> Option<Ticket>,
+        (|_, _, _| Some(Ticket::NONE)) as fn(&Lying, Ticket, &Waker) -> Option<Ticket>,
         // A ticket of another list.
         |_, _, waker| Some(Watchers::new().watch(Ticket::NONE, waker.clone()).ticket),
     ] {
-        let (context, _) = Crooked::context(Ways { watch, ..HONEST });
+        let (context, _) = Lying::context(Behaviour { watch, ..HONEST });
         let outcome = context.run_until(async {
             scope(async |s| {
                 let reader = s.spawn_future(async {
@@ -181,8 +181,8 @@ fn a_source_that_never_wakes_can_be_stopped() {
 }
 
 #[test]
-fn an_unwatch_that_panics_does_not_reach_who_leaves() {
-    let (context, _) = Crooked::context(Ways { unwatch: |_, _| panic!("stay"), ..HONEST });
+fn a_panic_in_unwatch_does_not_reach_the_dropped_future() {
+    let (context, _) = Lying::context(Behaviour { unwatch: |_, _| panic!("stay"), ..HONEST });
     let outcome = context.run_until(async {
         scope(async |s| {
             let reader = s.spawn_future(async {
@@ -191,12 +191,12 @@ fn an_unwatch_that_panics_does_not_reach_who_leaves() {
             });
             checkpoint().await;
             drop(reader);
-            // Also where a panic is under way already.
+            // During unwinding, too.
             let torn = s.spawn_future(caught(async {
                 let stream = connected().await;
                 let mut buffer = [0; 4];
                 let mut read = pin!(stream.read(&mut buffer));
-                begun(read.as_mut()).await;
+                poll_once(read.as_mut()).await;
                 panic!("and goes");
             }));
             assert!(torn.await.is_err());
@@ -207,8 +207,8 @@ fn an_unwatch_that_panics_does_not_reach_who_leaves() {
 }
 
 #[test]
-fn a_waker_that_a_source_keeps_for_ever_wakes_a_task_that_has_ended() {
-    let (context, source) = Crooked::context(Ways { unwatch: |_, _| {}, ..HONEST });
+fn a_waker_that_a_source_never_drops_may_wake_an_ended_task() {
+    let (context, source) = Lying::context(Behaviour { unwatch: |_, _| {}, ..HONEST });
     let outcome = context.run_until(async {
         scope(async |s| {
             let reader = s.spawn_future(async {
@@ -222,7 +222,7 @@ fn a_waker_that_a_source_keeps_for_ever_wakes_a_task_that_has_ended() {
         .await
     });
     assert_eq!(outcome, Outcome::Value(()));
-    let wake = |source: Arc<Crooked>| {
+    let wake = |source: Arc<Lying>| {
         let taken = source.watchers.lock().unwrap().take();
         taken.into_iter().for_each(|waker| (0..100).for_each(|_| waker.wake_by_ref()));
     };

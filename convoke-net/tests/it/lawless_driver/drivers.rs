@@ -1,4 +1,4 @@
-//! Drivers that panic, or say what is not so.
+//! Drivers that panic, or lie.
 
 use core::net::IpAddr;
 use std::io;
@@ -16,7 +16,7 @@ use convoke::sender::prelude::*;
 use convoke::signal::{Signal, SignalHub, signals};
 use convoke::sync::oneshot;
 
-/// A driver without sockets of its own, that waits to be woken, and panics where it is told to.
+/// A driver without sockets of its own. It waits until it is woken, and panics in one chosen method.
 #[derive(Default)]
 pub(crate) struct Bare {
     stream: Option<Arc<dyn Source>>,
@@ -31,18 +31,18 @@ impl Bare {
         Self { stream: Some(stream), ..Self::default() }
     }
 
-    fn that_panics_in(place: &'static str) -> Arc<Self> {
-        Arc::new(Self { panics_in: Some(place), ..Self::default() })
+    fn that_panics_in(method: &'static str) -> Arc<Self> {
+        Arc::new(Self { panics_in: Some(method), ..Self::default() })
     }
 
-    fn comes_to(&self, place: &str) {
-        assert!(self.panics_in != Some(place), "the driver breaks in `{place}`");
+    fn panic_if_chosen(&self, method: &str) {
+        assert!(self.panics_in != Some(method), "the driver panics in `{method}`");
     }
 }
 
 impl Driver for Bare {
     fn listen(&self, _: &Address, _: &ListenOptions) -> io::Result<Arc<dyn Source>> {
-        self.comes_to("listen");
+        self.panic_if_chosen("listen");
         Err(unsupported("listeners"))
     }
 
@@ -55,12 +55,12 @@ impl Driver for Bare {
     }
 
     fn lookup(&self, _: &str) -> Option<io::Result<Vec<IpAddr>>> {
-        self.comes_to("lookup");
+        self.panic_if_chosen("lookup");
         Some(Ok(Vec::new()))
     }
 
     fn signals(&self) -> Option<Arc<SignalHub>> {
-        self.comes_to("signals");
+        self.panic_if_chosen("signals");
         Some(Arc::default())
     }
 
@@ -76,7 +76,7 @@ impl Driver for Bare {
     fn wake(&self) {
         *self.woken.lock().unwrap() = true;
         self.wakes.notify_all();
-        self.comes_to("wake");
+        self.panic_if_chosen("wake");
     }
 
     fn in_flight(&self) -> usize {
@@ -85,19 +85,19 @@ impl Driver for Bare {
 
     fn shut_down(&self) {
         self.is_shut.store(true, Ordering::Release);
-        self.comes_to("shut_down");
+        self.panic_if_chosen("shut_down");
     }
 }
 
 #[test]
-fn a_driver_that_panics_when_it_shuts_down_does_not_keep_its_context_from_ending() {
+fn a_context_ends_although_its_driver_panics_in_shut_down() {
     let driver = Bare::that_panics_in("shut_down");
     let context = IoContext::new(driver.clone());
     let chain = launch(&context.executor()).start(async {});
     drop(context);
     assert!(driver.is_shut.load(Ordering::Acquire));
-    assert_eq!(chain.wait(), Outcome::Stopped, "what was queued is stopped with the loop");
-    // Also when somebody panics already.
+    assert_eq!(chain.wait(), Outcome::Stopped, "queued work is stopped with the loop");
+    // The context is dropped during unwinding, too.
     let unwound = Panic::catch(|| {
         let _context = IoContext::new(driver.clone());
         panic!("one panic");
@@ -106,7 +106,7 @@ fn a_driver_that_panics_when_it_shuts_down_does_not_keep_its_context_from_ending
 }
 
 #[test]
-fn a_driver_that_panics_when_a_socket_is_made_panics_who_makes_it() {
+fn a_driver_that_panics_in_listen_panics_the_task() {
     let context = IoContext::new(Bare::that_panics_in("listen"));
     let bound = Panic::catch(|| context.run_until(TcpListener::bind("127.0.0.1:0")));
     assert!(bound.unwrap_err().message().contains("`listen`"));
@@ -114,7 +114,7 @@ fn a_driver_that_panics_when_a_socket_is_made_panics_who_makes_it() {
 }
 
 #[test]
-fn a_driver_that_panics_in_a_lookup_panics_who_asks_each_time() {
+fn a_driver_that_panics_in_lookup_panics_each_task() {
     let context = IoContext::new(Bare::that_panics_in("lookup"));
     for _ in 0..2 {
         let found = Panic::catch(|| context.run_until(resolve("host:1")));
@@ -123,7 +123,7 @@ fn a_driver_that_panics_in_a_lookup_panics_who_asks_each_time() {
 }
 
 #[test]
-fn a_driver_that_panics_when_it_is_asked_for_its_signals_does_so_each_time() {
+fn a_driver_that_panics_in_signals_panics_each_task() {
     let context = IoContext::new(Bare::that_panics_in("signals"));
     for _ in 0..2 {
         let heard = Panic::catch(|| context.run_until(async { signals([Signal::HANGUP]).map(drop) }));
@@ -132,18 +132,18 @@ fn a_driver_that_panics_when_it_is_asked_for_its_signals_does_so_each_time() {
 }
 
 #[test]
-fn a_driver_that_panics_after_it_was_woken_has_woken_its_context() {
+fn a_driver_that_panics_after_a_wake_has_woken_its_context() {
     let context = IoContext::new(Bare::that_panics_in("wake"));
     let (sender, mut receiver) = oneshot::channel();
     let elsewhere = thread::spawn(move || Panic::catch(|| sender.send(7)).is_ok());
     let received = context.run_until(async move { receiver.recv().await.unwrap() });
     assert_eq!(received, Outcome::Value(7));
-    // Whether who sends hears of the panic is for who sends: here the waker is called by the channel.
+    // The sender may see the panic or not: the channel calls the waker.
     let _ = elsewhere.join().unwrap();
 }
 
 #[test]
-fn a_driver_that_says_that_nothing_is_in_flight_has_its_context_return_early_and_no_more() {
+fn a_driver_that_reports_nothing_in_flight_only_ends_run_early() {
     let source = crate::lawless_driver::lawless::Lawless::new(
         crate::lawless_driver::lawless::Lawless::keep,
         |_, _| None,

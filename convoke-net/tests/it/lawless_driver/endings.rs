@@ -1,4 +1,4 @@
-//! How an operation ends when the source that has it does not keep the contract.
+//! How an operation ends if its source breaks the contract.
 
 use std::mem;
 use std::pin::pin;
@@ -13,7 +13,7 @@ use convoke::prelude::*;
 use convoke::sender::CountingScope;
 use convoke::sender::prelude::*;
 
-use crate::lawless_driver::lawless::{Lawless, begun};
+use crate::lawless_driver::lawless::{Lawless, poll_once};
 
 #[test]
 fn a_submit_that_panics_fails_the_operation() {
@@ -21,7 +21,7 @@ fn a_submit_that_panics_fails_the_operation() {
     let (result, buffer) = sync_wait(source.read(vec![3_u8; 4])).unwrap();
     assert!(result.unwrap_err().to_string().contains("dropped"));
     assert_eq!(buffer, [3; 4]);
-    // In a task, too, and what it awaits afterwards is not disturbed.
+    // In a task, too; what it awaits afterwards is not disturbed.
     let written = sync_wait(task(async move {
         let written = Transfer::<_, Outward>::new(source, "words").await;
         checkpoint().await;
@@ -31,7 +31,7 @@ fn a_submit_that_panics_fails_the_operation() {
 }
 
 #[test]
-fn a_submit_that_keeps_the_operation_and_panics_still_has_the_buffer() {
+fn a_submit_that_stores_the_operation_and_panics_keeps_the_buffer() {
     let keeps_and_panics = |source: &Lawless, operation: InFlight| {
         let _ = source.keep(operation);
         panic!("too late");
@@ -51,7 +51,7 @@ fn a_submit_that_keeps_the_operation_and_panics_still_has_the_buffer() {
 }
 
 #[test]
-fn a_submit_that_keeps_the_operation_and_panics_can_be_asked_for_it() {
+fn a_submit_that_stores_the_operation_and_panics_can_be_cancelled() {
     let keeps_and_panics = |source: &Lawless, operation: InFlight| {
         let _ = source.keep(operation);
         panic!("too late");
@@ -66,7 +66,7 @@ fn a_submit_that_keeps_the_operation_and_panics_can_be_asked_for_it() {
 }
 
 #[test]
-fn a_submit_that_finishes_on_the_spot_and_says_that_it_was_kept_is_believed() {
+fn a_submit_that_finishes_inside_and_returns_kept_works() {
     let on_the_spot = |_: &Lawless, mut operation: InFlight| {
         if let RequestMut::Read(buffer) = operation.request_mut() {
             buffer.fill(7);
@@ -108,7 +108,7 @@ fn an_operation_that_another_thread_finishes_before_submit_returns_ends_once() {
 }
 
 #[test]
-fn a_length_that_is_wrong_is_passed_on_and_nothing_is_read_or_written_by_it() {
+fn a_wrong_length_is_returned_and_touches_no_memory() {
     for said in [0, 3, 5, usize::MAX] {
         let (done, kept) = LENGTHS.with(|length| {
             length.set(said);
@@ -135,8 +135,8 @@ thread_local! {
 }
 
 #[test]
-#[cfg_attr(miri, ignore = "what is never finished is never freed")]
-fn an_operation_that_is_forgotten_keeps_its_buffer_and_whoever_waits_for_it() {
+#[cfg_attr(miri, ignore = "an operation that is never finished is never freed")]
+fn a_leaked_operation_keeps_its_buffer_and_its_waiter() {
     let forgets = |_: &Lawless, operation: InFlight| {
         mem::forget(operation);
         Submitted::Kept
@@ -147,7 +147,7 @@ fn an_operation_that_is_forgotten_keeps_its_buffer_and_whoever_waits_for_it() {
     };
     for on_submit in [forgets as fn(&Lawless, InFlight) -> Submitted, forgets_to_tell] {
         let source = Lawless::new(on_submit, |_, _| None);
-        // Never dropped: it would wait for what never ends.
+        // Never dropped: it would wait for an operation that never ends.
         let scope = Box::leak(Box::new(CountingScope::new()));
         let read = source.read(vec![0_u8; 64]).then(|_| -> () { panic!("it has not ended") });
         assert!(scope.spawn(read, &Env::new()).is_ok());
@@ -158,7 +158,7 @@ fn an_operation_that_is_forgotten_keeps_its_buffer_and_whoever_waits_for_it() {
 }
 
 #[test]
-fn a_finished_operation_that_is_told_of_late_can_be_stopped_meanwhile() {
+fn an_operation_can_be_stopped_between_finish_and_notification() {
     let source = Lawless::new(Lawless::keep, |_, _| None);
     let stop = StopSource::new();
     let changes = convoke::env::Changes::new().stop_token(stop.token());
@@ -179,7 +179,7 @@ fn a_finished_operation_that_is_told_of_late_can_be_stopped_meanwhile() {
 }
 
 #[test]
-fn an_operation_that_is_finished_and_asked_for_at_the_same_time_ends_once() {
+fn an_operation_that_is_finished_and_cancelled_at_once_ends_once() {
     const ROUNDS: usize = if cfg!(miri) { 10 } else { 200 };
     for _ in 0..ROUNDS {
         let source = Lawless::new(Lawless::keep, Lawless::find);
@@ -204,7 +204,7 @@ fn an_operation_that_is_finished_and_asked_for_at_the_same_time_ends_once() {
 }
 
 #[test]
-fn a_waker_that_finishes_another_operation_does_so() {
+fn a_notification_may_finish_another_operation() {
     let source = Lawless::new(Lawless::keep, Lawless::find);
     let scope = CountingScope::new();
     let chain = source.clone();
@@ -217,20 +217,20 @@ fn a_waker_that_finishes_another_operation_does_so() {
 }
 
 #[test]
-fn an_operation_of_a_task_whose_context_has_gone_is_finished_by_another_thread() {
+fn an_operation_is_finished_after_its_context_was_dropped() {
     let source = Lawless::new(Lawless::keep, |_, _| None);
     let context = convoke::driver::IoContext::new(Arc::new(crate::lawless_driver::drivers::Bare::default()));
     let reader = source.clone();
     let chain = launch(&context.executor()).start(async move {
         let mut read = pin!(reader.read(vec![0_u8; 1 << 12]).into_future());
-        begun(read.as_mut()).await;
+        poll_once(read.as_mut()).await;
         read.await.0.is_ok()
     });
     context.poll();
     assert_eq!(source.kept.lock().unwrap().len(), 1);
     drop(context);
     let finisher = thread::spawn(move || source.finish_one());
-    // The loop is gone, so nobody takes what was read; but the task has kept the buffer until now.
+    // The loop is gone, so the result is dropped. But the task has kept its buffer until now.
     assert_eq!(chain.wait(), Outcome::Stopped);
     assert!(finisher.join().unwrap());
 }

@@ -1,4 +1,4 @@
-//! A source that does what a test says.
+//! `Lawless`: a source whose behaviour the test chooses.
 
 use std::fmt;
 use std::future::poll_fn;
@@ -16,7 +16,7 @@ use convoke::prelude::*;
 pub(crate) type OnSubmit = fn(&Lawless, InFlight) -> Submitted;
 pub(crate) type OnCancel = fn(&Lawless, OperationId) -> Option<InFlight>;
 
-/// A source that does as it is told, and keeps operations.
+/// A source that calls the functions of the test, and can store operations.
 pub(crate) struct Lawless {
     pub(crate) kept: Mutex<Vec<InFlight>>,
     on_submit: OnSubmit,
@@ -51,7 +51,7 @@ impl Lawless {
         Some(kept.remove(found))
     }
 
-    /// Finishes one that it has, with as many sevens as there is room for.
+    /// Finishes a stored operation: fills its buffer with sevens.
     pub(crate) fn finish_one(&self) -> bool {
         let Some(mut operation) = self.take() else { return false };
         let mut length = 0;
@@ -100,24 +100,24 @@ impl Source for Lawless {
     }
 }
 
-/// Waits until the source has so many operations.
+/// Waits until the source has stored this many operations.
 pub(crate) async fn kept(source: &Lawless, operations: usize) {
     while source.kept.lock().unwrap().len() != operations {
         checkpoint().await;
     }
 }
 
-/// Polls it once, and it waits.
-pub(crate) async fn begun<F: Future>(mut future: Pin<&mut F>) {
+/// Polls a future once, which must be pending.
+pub(crate) async fn poll_once<F: Future>(mut future: Pin<&mut F>) {
     let waits = poll_fn(|cx| Poll::Ready(future.as_mut().poll(cx).is_pending())).await;
-    assert!(waits, "there was nothing to be done");
+    assert!(waits, "the future is not pending");
 }
 
-/// Polls a future, and catches what it throws.
+/// Polls a future, and catches its panic.
 pub(crate) async fn caught<F: Future>(future: F) -> Result<F::Output, Panic> {
     let mut future = Some(Box::pin(future));
     poll_fn(|cx| {
-        let polled = Panic::catch(|| future.as_mut().expect("it has not ended").as_mut().poll(cx));
+        let polled = Panic::catch(|| future.as_mut().expect("not polled after its end").as_mut().poll(cx));
         match polled {
             Ok(polled) => polled.map(Ok),
             Err(panic) => {

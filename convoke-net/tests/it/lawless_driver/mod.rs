@@ -1,6 +1,15 @@
-//! Drivers are safe code, and may be wrong in any way that the compiler lets pass: they mix up operations, drop them, finish them
-//! where they are asked for them, panic. So may buffers and wakers be, which are the program's. Nothing of it may touch memory
-//! that is somebody else's: these tests are also run under memory checkers.
+//! Drivers that break the contract. A driver is safe code and may be wrong in any way that compiles: it mixes
+//! up operations, drops them, finishes them inside `cancel`, panics. Buffers and wakers come from the program
+//! and may panic too. None of this may touch memory that belongs to others; these tests also run under memory
+//! checkers.
+//!
+//! | module | contents |
+//! | --- | --- |
+//! | `lawless` | a source whose behaviour the test chooses |
+//! | `operations` | operations that are mixed up, dropped, or finished inside `cancel` |
+//! | `endings` | how such an operation ends |
+//! | `attempts` | sources that lie about attempts |
+//! | `drivers` | drivers that panic or lie |
 
 mod attempts;
 mod drivers;

@@ -1,4 +1,4 @@
-//! Operations that are mixed up, dropped, or finished where they are asked for; buffers and wakers that panic.
+//! Operations that are mixed up, dropped, or finished inside `cancel`; buffers and wakers that panic.
 
 use std::future::poll_fn;
 use std::io;
@@ -17,11 +17,11 @@ use convoke::prelude::*;
 use convoke::sender::CountingScope;
 use convoke::sender::prelude::*;
 
-use crate::lawless_driver::lawless::{Lawless, begun, kept};
+use crate::lawless_driver::lawless::{Lawless, kept, poll_once};
 
 #[test]
-fn a_driver_that_hands_back_another_operation_than_it_was_given_still_has_the_buffer() {
-    // The second one is kept, and the first comes back in its place.
+fn a_submit_that_returns_another_operation_keeps_the_buffer() {
+    // The source stores the second operation, and returns the first in its place.
     let mixes_up = |source: &Lawless, operation: InFlight| match source.take() {
         None => source.keep(operation),
         Some(other) => {
@@ -34,7 +34,7 @@ fn a_driver_that_hands_back_another_operation_than_it_was_given_still_has_the_bu
         let (first, second) = (source.read(vec![0_u8; 4]), source.read(vec![1_u8; 4]));
         let finisher = async {
             kept(&source, 1).await;
-            assert!(source.finish_one(), "the second one is still the driver's");
+            assert!(source.finish_one(), "the driver still has the second operation");
         };
         let (first, second, ()) = join((first.into_future(), second.into_future(), finisher)).await;
         assert!(first.0.is_err() && second.0.is_ok());
@@ -44,7 +44,7 @@ fn a_driver_that_hands_back_another_operation_than_it_was_given_still_has_the_bu
 }
 
 #[test]
-fn a_driver_that_is_asked_for_one_and_hands_back_another_still_has_the_first() {
+fn a_cancel_that_returns_another_operation_keeps_the_first() {
     let any_other = |source: &Lawless, id: OperationId| {
         let mut kept = source.kept.lock().unwrap();
         let other = kept.iter().position(|operation| operation.id() != id)?;
@@ -58,10 +58,10 @@ fn a_driver_that_is_asked_for_one_and_hands_back_another_still_has_the_first() {
             kept(&source, 1).await;
             {
                 let mut hasty = pin!(source.read([1_u8; 4]).into_future());
-                begun(hasty.as_mut()).await;
+                poll_once(hasty.as_mut()).await;
                 assert_eq!(source.kept.lock().unwrap().len(), 2);
             }
-            // It was dropped in flight, and the driver has it; what it gave back was the other one.
+            // It was dropped in flight, and the driver still has it: the source returned the other one.
             let (result, buffer) = patient.await;
             assert!(result.is_err());
             assert_eq!(buffer, [0; 4]);
@@ -73,7 +73,7 @@ fn a_driver_that_is_asked_for_one_and_hands_back_another_still_has_the_first() {
 }
 
 #[test]
-fn a_source_that_finishes_what_it_is_asked_for_does_not_go_while_it_does() {
+fn a_source_that_finishes_inside_cancel_is_not_dropped_meanwhile() {
     let on_the_spot = |source: &Lawless, id: OperationId| {
         let (is_gone, was_gone) = (source.is_gone.clone(), source.was_gone.clone());
         let found = source.find(id)?;
@@ -84,7 +84,7 @@ fn a_source_that_finishes_what_it_is_asked_for_does_not_go_while_it_does() {
     for _ in 0..if cfg!(miri) { 3 } else { 100 } {
         let source = Lawless::new(Lawless::keep, on_the_spot);
         let (is_gone, was_gone) = (source.is_gone.clone(), source.was_gone.clone());
-        // Spawned work frees itself when it completes: with it goes the last reference.
+        // Spawned work frees itself when it completes, and drops the last reference.
         let scope = CountingScope::new();
         let read =
             Transfer::<_, Inward>::new(source, vec![0_u8; 64]).then(|(result, _)| assert!(result.is_err()));
@@ -92,7 +92,7 @@ fn a_source_that_finishes_what_it_is_asked_for_does_not_go_while_it_does() {
         scope.request_stop(StopReason::Requested);
         sync_wait(scope.join()).unwrap();
         assert!(is_gone.load(Ordering::Acquire));
-        assert!(!was_gone.load(Ordering::Acquire), "a source goes while it is called");
+        assert!(!was_gone.load(Ordering::Acquire), "the source was dropped during a call of it");
     }
 }
 
@@ -111,7 +111,7 @@ fn a_driver_that_drops_operations_fails_them() {
 }
 
 #[test]
-fn a_driver_that_panics_when_it_is_asked_still_finishes() {
+fn a_cancel_that_panics_does_not_lose_the_operation() {
     let source = Lawless::new(Lawless::keep, |_, _| panic!("asked"));
     let keeps = source.clone();
     let stop = StopSource::new();
@@ -128,13 +128,13 @@ fn a_driver_that_panics_when_it_is_asked_still_finishes() {
     assert_eq!((result.unwrap(), buffer), (4, [7; 4]));
 }
 
-/// A waker that panics, around one that does not.
+/// A waker that panics after it has woken another one.
 struct Throws(Waker);
 
 impl Wake for Throws {
     fn wake(self: Arc<Self>) {
         self.0.wake_by_ref();
-        panic!("thrown by a waker");
+        panic!("a panic of a waker");
     }
 }
 
@@ -150,7 +150,7 @@ fn a_waker_that_panics_does_not_reach_the_driver() {
             if mem::take(&mut is_first) {
                 let source = source.clone();
                 let finisher = thread::spawn(move || source.finish_one());
-                assert!(finisher.join().expect("the driver goes on"));
+                assert!(finisher.join().expect("the driver does not see the panic"));
             }
             polled
         })
@@ -160,7 +160,7 @@ fn a_waker_that_panics_does_not_reach_the_driver() {
     .unwrap();
 }
 
-/// A buffer that panics, at the latest when it goes.
+/// A buffer that panics when it is accessed or dropped.
 struct Brittle {
     bytes: [u8; 4],
     holds: bool,
@@ -180,17 +180,17 @@ impl Drop for Brittle {
 }
 
 #[test]
-fn a_buffer_that_panics_panics_the_one_who_gave_it() {
+fn a_buffer_that_panics_panics_its_task() {
     let source = Lawless::new(Lawless::keep, Lawless::find);
     let refused = Panic::catch(|| sync_wait(source.read(Brittle { bytes: [0; 4], holds: false })));
     assert!(refused.is_err());
-    assert!(source.take().is_none(), "the driver was not asked");
+    assert!(source.take().is_none(), "the driver was not called");
     let reader = source.clone();
-    // One that is stopped goes where its operation goes.
+    // A buffer of a stopped operation is dropped with its operation.
     let stopped = Panic::catch(|| {
         sync_wait(task(async move {
             let mut read = pin!(reader.read(Brittle { bytes: [0; 4], holds: true }).into_future());
-            begun(read.as_mut()).await;
+            poll_once(read.as_mut()).await;
         }))
     });
     drop(stopped);
@@ -198,7 +198,7 @@ fn a_buffer_that_panics_panics_the_one_who_gave_it() {
 }
 
 #[test]
-fn a_read_that_is_dropped_in_flight_has_its_buffer_until_the_driver_is_done() {
+fn a_read_dropped_in_flight_keeps_its_buffer_until_the_driver_is_done() {
     let source = Lawless::new(Lawless::keep, |_, _| None);
     let finisher = thread::spawn({
         let source = source.clone();
@@ -210,7 +210,7 @@ fn a_read_that_is_dropped_in_flight_has_its_buffer_until_the_driver_is_done() {
     });
     sync_wait(task(async move {
         let mut read = pin!(source.read(vec![0_u8; 1 << 16]).into_future());
-        begun(read.as_mut()).await;
+        poll_once(read.as_mut()).await;
     }))
     .unwrap();
     finisher.join().unwrap();

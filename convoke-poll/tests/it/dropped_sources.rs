@@ -1,4 +1,5 @@
-//! Sources go on other threads while the driver has events for them: it looks at none that has gone, and counts none.
+//! Sources are dropped on other threads while the driver has events for them: the driver accesses none that
+//! was dropped, and counts none.
 #![cfg(unix)]
 
 use core::task::{Context, Waker};
@@ -17,23 +18,23 @@ const ROUNDS: usize = 250;
 const FORMS: [fn() -> io::Result<PollDriver>; 3] =
     [PollDriver::new, PollDriver::portable, PollDriver::portable_without_edges];
 
-/// Counts how often it was woken.
+/// A waker that counts its wake-ups.
 #[derive(Default)]
-struct Bell(AtomicUsize);
+struct CountingWaker(AtomicUsize);
 
-impl Wake for Bell {
+impl Wake for CountingWaker {
     fn wake(self: Arc<Self>) {
         self.0.fetch_add(1, Ordering::Relaxed);
     }
 }
 
-/// Waits for bytes, which are not there yet.
-fn waits(source: &dyn Source, waker: &Waker) -> Ticket {
+/// Waits for bytes that were not written yet.
+fn watch_read(source: &dyn Source, waker: &Waker) -> Ticket {
     let cx = Context::from_waker(waker);
     loop {
         match source.try_read(&mut [0]) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-            other => panic!("nobody has written, but {other:?}"),
+            other => panic!("nothing was written, but {other:?}"),
         }
         if let Some(ticket) = source.watch(Interest::Read, Ticket::NONE, cx.waker()) {
             return ticket;
@@ -41,8 +42,8 @@ fn waits(source: &dyn Source, waker: &Waker) -> Ticket {
     }
 }
 
-/// Waits for room, of which there is none.
-fn waits_for_room(source: &dyn Source, waker: &Waker) {
+/// Waits for space to write, of which there is none.
+fn watch_write(source: &dyn Source, waker: &Waker) {
     loop {
         match source.try_write(&[0; 1 << 16]) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
@@ -55,16 +56,16 @@ fn waits_for_room(source: &dyn Source, waker: &Waker) {
     }
 }
 
-/// Two ends that have events under way when they go, in the order of the round. Whoever waits says that he does not any more, or
-/// does not.
-fn come_and_go(driver: &PollDriver, waker: &Waker, round: usize) {
+/// Drops both ends of a pair that has pending events, in an order that depends on the round. The reader
+/// withdraws its watcher in some rounds.
+fn create_and_drop(driver: &PollDriver, waker: &Waker, round: usize) {
     let (near, far) = driver.pair().expect("there are descriptors");
-    let ticket = waits(&*near, waker);
-    // Mostly one waits for room, too, and never says that he does not any more. The event is not for him.
+    let ticket = watch_read(&*near, waker);
+    // Mostly there is a writer too, which never withdraws its watcher. The event does not wake it.
     if !round.is_multiple_of(5) {
-        waits_for_room(&*near, waker);
+        watch_write(&*near, waker);
     }
-    far.try_write(b"an event").expect("there is room");
+    far.try_write(b"an event").expect("it fits");
     if round.is_multiple_of(2) {
         drop(far);
     }
@@ -75,46 +76,47 @@ fn come_and_go(driver: &PollDriver, waker: &Waker, round: usize) {
 }
 
 #[test]
-fn sources_go_while_there_are_events_for_them() {
+fn sources_are_dropped_while_they_have_events() {
     for make in FORMS {
-        let driver = make().expect("a driver can be made");
-        let (bell, working) = (Arc::new(Bell::default()), AtomicUsize::new(THREADS));
+        let driver = make().expect("a driver can be created");
+        let (counter, working) = (Arc::new(CountingWaker::default()), AtomicUsize::new(THREADS));
         thread::scope(|scope| {
             for _ in 0..THREADS {
                 scope.spawn(|| {
-                    let waker = Waker::from(bell.clone());
-                    (0..ROUNDS).for_each(|round| come_and_go(&driver, &waker, round));
+                    let waker = Waker::from(counter.clone());
+                    (0..ROUNDS).for_each(|round| create_and_drop(&driver, &waker, round));
                     working.fetch_sub(1, Ordering::Release);
                     driver.wake();
                 });
             }
             while working.load(Ordering::Acquire) > 0 {
-                driver.wait(None).expect("the kernel can be waited for");
+                driver.wait(None).expect("the driver can wait");
             }
         });
         assert_eq!(driver.in_flight(), 0);
-        // Each was woken once: by its event, or because its socket went; except those who had said that they wait no longer.
-        let (woken, all) = (bell.0.load(Ordering::Relaxed), THREADS * (2 * ROUNDS - ROUNDS.div_ceil(5)));
+        // Each watcher was woken once: by its event, or by the drop of its socket. Withdrawn watchers may not
+        // be.
+        let (woken, all) = (counter.0.load(Ordering::Relaxed), THREADS * (2 * ROUNDS - ROUNDS.div_ceil(5)));
         assert!((all - THREADS * ROUNDS.div_ceil(3)..=all).contains(&woken), "{woken} of {all} were woken");
     }
 }
 
 #[test]
-fn the_end_of_the_driver_meets_sources_that_go() {
+fn the_driver_shuts_down_while_sources_are_dropped() {
     for make in FORMS {
         for _ in 0..20 {
-            let driver = make().expect("a driver can be made");
-            let bell = Arc::new(Bell::default());
-            let waker = Waker::from(bell.clone());
+            let driver = make().expect("a driver can be created");
+            let counter = Arc::new(CountingWaker::default());
+            let waker = Waker::from(counter.clone());
             let pairs = [(); 8].map(|()| driver.pair().expect("there are descriptors"));
             for (near, _) in &pairs {
-                waits(&**near, &waker);
+                watch_read(&**near, &waker);
             }
             thread::scope(|scope| {
                 scope.spawn(|| drop(pairs));
                 driver.shut_down();
             });
-            assert_eq!((driver.in_flight(), bell.0.load(Ordering::Relaxed)), (0, 8));
+            assert_eq!((driver.in_flight(), counter.0.load(Ordering::Relaxed)), (0, 8));
         }
     }
 }

@@ -1,5 +1,5 @@
-//! Which driver a new socket belongs to, and which services a task finds: those of the context the task runs on; on an
-//! executor without one, of that which the environment names.
+//! The driver and the services of the current task: those of the I/O context that it runs on. On another
+//! executor they are those of the context that the environment names (`IO`).
 
 use core::any::Any;
 use std::io;
@@ -14,46 +14,47 @@ use convoke_task::context::FromContext;
 use super::{IoExecutor, IoShared};
 use crate::driver::Driver;
 
-/// The context that does I/O for tasks which run elsewhere, on a thread pool for one. Runtimes set it; so may a launch:
-/// `launch(&pool.executor()).local(&IO, context.executor())`.
+/// The I/O context for tasks that run elsewhere, for example on a thread pool. A runtime sets it; a launch
+/// can set it too: `launch(&pool.executor()).local(&IO, context.executor())`.
 pub static IO: Local<IoExecutor> = Local::inherited("I/O context");
 
-/// The driver that a socket made here belongs to.
+/// Returns the driver for sockets that the current task creates.
 ///
 /// # Errors
-/// If there is none: the task runs on no I/O context, and its environment names none.
+/// Fails if the task does not run on an I/O context and its environment names none.
 pub fn current_driver() -> io::Result<Arc<dyn Driver>> {
     with_context(|shared| shared.driver.clone())
 }
 
-/// The driver of this environment, if there is one.
+/// Returns the driver of this environment, if there is one.
 pub fn driver_of(env: &Env) -> Option<Arc<dyn Driver>> {
     shared_of(env).map(|shared| shared.driver.clone())
 }
 
-/// The driver of this executor, if it is one of a context.
+/// Returns the driver of this executor, if it belongs to an I/O context.
 pub fn driver_of_executor(executor: &impl Executor) -> Option<Arc<dyn Driver>> {
     of_context(executor.context()).map(|shared| shared.driver.clone())
 }
 
-/// The services of this environment's context, if there is one.
+/// Returns the services of this environment's context, if there is one.
 pub fn services_of(env: &Env) -> Option<&Context> {
     shared_of(env).map(IoShared::services)
 }
 
-/// Calls `f` with the services of the context that the task runs on.
+/// Calls `f` with the services of the current task's context.
 ///
 /// # Errors
-/// As [`current_driver`].
+/// Fails as [`current_driver`] does.
 pub fn with_services<R>(f: impl FnOnce(&Context) -> R) -> io::Result<R> {
     with_context(|shared| f(&shared.services))
 }
 
-/// The service of `S`'s interface, of the context that the task runs on. If there is none, an `S` is made; it lives as long as
-/// the context does, and is closed with it.
+/// Returns the service with `S`'s interface from the current task's context. Creates an `S` if there is none;
+/// it lives as long as the context, and is closed with it.
 ///
 /// # Errors
-/// As [`current_driver`]; and if the context has begun to end, or the service asks for itself.
+/// Fails as [`current_driver`] does; also if the context has begun to close, or if the service requests
+/// itself while it is created.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -73,7 +74,7 @@ pub fn with_services<R>(f: impl FnOnce(&Context) -> R) -> io::Result<R> {
 ///     }
 ///
 ///     async fn close(&self) {
-///         checkpoint().await; // Whatever is awaited here, the driver is still there.
+///         checkpoint().await; // The driver still works here.
 ///         println!("{} requests", self.0.load(Ordering::Relaxed));
 ///     }
 /// }
@@ -95,8 +96,8 @@ pub fn with_services<R>(f: impl FnOnce(&Context) -> R) -> io::Result<R> {
 /// ```
 #[track_caller]
 pub fn use_service<S: FromContext>() -> io::Result<Arc<S::Interface>> {
-    let place = core::panic::Location::caller();
-    with_services(|services| services.try_use_service_at::<S>(place))?.map_err(io::Error::other)
+    let location = core::panic::Location::caller();
+    with_services(|services| services.try_use_service_at::<S>(location))?.map_err(io::Error::other)
 }
 
 fn with_context<R>(f: impl FnOnce(&IoShared) -> R) -> io::Result<R> {
@@ -117,6 +118,6 @@ fn no_context() -> io::Error {
     io::Error::new(
         io::ErrorKind::Unsupported,
         "there is no I/O context here: run the task on one (`#[convoke::main]`, `Runtime`, `IoContext::run_until`), or name one \
-         for tasks that run elsewhere (`launch(..).local(&convoke::driver::IO, context.executor())`)",
+             for tasks that run elsewhere (`launch(..).local(&convoke::io::IO, context.executor())`)",
     )
 }

@@ -1,4 +1,4 @@
-//! What the parts of the suite play on: a context over a driver of its own, and connections within it.
+//! The fixture of the suite: a context over a new driver, and connections in it.
 
 use core::future::Future;
 use core::net::SocketAddr;
@@ -13,26 +13,26 @@ use convoke_io::driver::Driver;
 use convoke_io::{IoContext, current_driver};
 
 impl Harness {
-    /// A new driver.
+    /// Creates a driver.
     pub(super) fn driver(&self) -> Arc<dyn Driver> {
         (self.make)()
     }
 
-    /// Any free port.
+    /// Returns an address with port 0, which selects a free port.
     pub(super) fn address(&self) -> SocketAddr {
         SocketAddr::new(self.at, 0)
     }
 
-    /// Runs a program on a context of its own, and then looks that nothing is left in flight.
+    /// Runs a program on a new context, and checks that nothing is left in flight.
     #[track_caller]
     pub(super) fn run<T, F: Future<Output = io::Result<T>>>(&self, program: F) -> T {
         let context = IoContext::new(self.driver());
-        let ended = context.run_until(program).unwrap().expect("nothing goes wrong here");
+        let ended = context.run_until(program).unwrap().expect("the program succeeds");
         assert_eq!(context.driver().in_flight(), 0, "something is left in flight");
         ended
     }
 
-    /// Two ends of a connection.
+    /// Creates both ends of a connection.
     pub(super) async fn connection(&self) -> io::Result<(TcpStream, TcpStream)> {
         let listener = TcpListener::bind(self.address()).await?;
         let address = listener.local_addr()?;
@@ -41,7 +41,7 @@ impl Harness {
     }
 }
 
-/// Lets others run until so many operations are in flight.
+/// Lets other tasks run until this many operations are in flight.
 pub(super) async fn in_flight(operations: usize) {
     let driver = current_driver().expect("the suite runs on a context");
     while driver.in_flight() != operations {
@@ -49,7 +49,7 @@ pub(super) async fn in_flight(operations: usize) {
     }
 }
 
-/// Writes until the peer, who does not read, has no more room. Says how much that was.
+/// Writes until the buffers of the connection are full; the peer does not read. Returns the number of bytes.
 pub(super) fn fill(stream: &TcpStream) -> io::Result<usize> {
     let source = &stream.source;
     let mut written = 0;
@@ -62,12 +62,12 @@ pub(super) fn fill(stream: &TcpStream) -> io::Result<usize> {
     }
 }
 
-/// Reads so many bytes, and does not look at them.
+/// Reads and discards this many bytes.
 pub(super) async fn skip(stream: &TcpStream, mut bytes: usize) -> io::Result<()> {
-    let mut room = vec![0; 1 << 16];
+    let mut buffer = vec![0; 1 << 16];
     while bytes > 0 {
-        let most = bytes.min(room.len());
-        match stream.read(&mut room[..most]).await? {
+        let most = bytes.min(buffer.len());
+        match stream.read(&mut buffer[..most]).await? {
             0 => return Err(io::ErrorKind::UnexpectedEof.into()),
             read => bytes -= read,
         }
@@ -75,14 +75,14 @@ pub(super) async fn skip(stream: &TcpStream, mut bytes: usize) -> io::Result<()>
     Ok(())
 }
 
-/// Reads all that comes until the end.
+/// Reads until the end of the stream.
 pub(super) async fn rest(stream: &TcpStream) -> io::Result<Vec<u8>> {
     let mut all = Vec::new();
-    let mut room = vec![0; 1 << 12];
+    let mut buffer = vec![0; 1 << 12];
     loop {
-        match stream.read(&mut room).await? {
+        match stream.read(&mut buffer).await? {
             0 => return Ok(all),
-            read => all.extend_from_slice(&room[..read]),
+            read => all.extend_from_slice(&buffer[..read]),
         }
     }
 }

@@ -1,5 +1,5 @@
-//! Sources whose waiters change: the driver keeps the waker of who waited last, and nobody is woken for somebody else, on whatever
-//! executor or thread he waits.
+//! Sources whose waiters change. The driver caches the last waker; it wakes only the current waiter, on any
+//! executor and any thread.
 
 use core::net::{Ipv4Addr, SocketAddr};
 use std::io;
@@ -20,7 +20,7 @@ const FORMS: [fn() -> io::Result<PollDriver>; 3] =
 const ROUNDS: u8 = 5;
 
 fn contexts() -> impl Iterator<Item = IoContext> {
-    FORMS.into_iter().map(|make| IoContext::new(Arc::new(make().expect("a driver can be made"))))
+    FORMS.into_iter().map(|make| IoContext::new(Arc::new(make().expect("a driver can be created"))))
 }
 
 async fn connection() -> io::Result<(TcpStream, Arc<TcpStream>)> {
@@ -30,8 +30,8 @@ async fn connection() -> io::Result<(TcpStream, Arc<TcpStream>)> {
     Ok((near, Arc::new(far)))
 }
 
-/// Says so when somebody waits.
-async fn somebody_waits() -> io::Result<()> {
+/// Waits until the driver counts a waiter.
+async fn wait_for_waiter() -> io::Result<()> {
     let driver = current_driver()?;
     while driver.in_flight() == 0 {
         checkpoint().await;
@@ -40,9 +40,9 @@ async fn somebody_waits() -> io::Result<()> {
 }
 
 async fn read_one(stream: Arc<TcpStream>) -> io::Result<u8> {
-    let mut room = [0; 8];
-    assert_eq!(stream.read(&mut room).await?, 1);
-    Ok(room[0])
+    let mut buffer = [0; 8];
+    assert_eq!(stream.read(&mut buffer).await?, 1);
+    Ok(buffer[0])
 }
 
 #[test]
@@ -53,7 +53,7 @@ fn one_task_after_the_other_reads_from_one_stream() {
             scope(async |s| {
                 for round in 0..ROUNDS {
                     let reads = s.spawn_future(read_one(far.clone()));
-                    somebody_waits().await?;
+                    wait_for_waiter().await?;
                     near.write_all(&[round]).await?;
                     assert_eq!(reads.await?, round);
                 }
@@ -61,27 +61,27 @@ fn one_task_after_the_other_reads_from_one_stream() {
             })
             .await
         };
-        context.run_until(program).unwrap().expect("nothing goes wrong");
-        assert_eq!(context.driver().in_flight(), 0, "nobody waits any more");
+        context.run_until(program).unwrap().expect("the program succeeds");
+        assert_eq!(context.driver().in_flight(), 0, "there are no waiters left");
     }
 }
 
-/// Reads one byte after the other, each when nobody has yet written the next.
+/// Reads one byte after the other, each before the next one is written.
 async fn reads_each(far: Arc<TcpStream>, read: Arc<AtomicU8>, mut each: impl FnMut() + Send) {
     for round in 0..ROUNDS {
-        assert_eq!(read_one(far.clone()).await.expect("it is there"), round);
+        assert_eq!(read_one(far.clone()).await.expect("a byte"), round);
         each();
         read.store(round + 1, Ordering::Relaxed);
     }
 }
 
-/// Writes one byte after the other, each when somebody waits for it.
+/// Writes one byte after the other, each when the reader waits for it.
 async fn writes_each(near: &TcpStream, read: &AtomicU8) -> io::Result<()> {
     for round in 0..ROUNDS {
         while read.load(Ordering::Relaxed) < round {
             checkpoint().await;
         }
-        somebody_waits().await?;
+        wait_for_waiter().await?;
         near.write_all(&[round]).await?;
     }
     Ok(())
@@ -99,13 +99,13 @@ fn one_task_reads_again_and_again() {
             })
             .await
         };
-        context.run_until(program).unwrap().expect("nothing goes wrong");
-        assert_eq!(context.driver().in_flight(), 0, "nobody waits any more");
+        context.run_until(program).unwrap().expect("the program succeeds");
+        assert_eq!(context.driver().in_flight(), 0, "there are no waiters left");
     }
 }
 
 #[test]
-fn a_reader_on_a_view_of_the_context_stays_on_it() {
+fn a_reader_on_a_view_of_the_context_stays_there() {
     for context in contexts() {
         let view = Limited::new(&context.executor(), 1);
         let program = async {
@@ -113,18 +113,18 @@ fn a_reader_on_a_view_of_the_context_stays_on_it() {
             let read = Arc::default();
             scope(async |s| {
                 let seen = view.clone();
-                let stays = move || assert!(seen.is_running_here(), "woken past its executor");
+                let stays = move || assert!(seen.is_running_here(), "woken on another executor");
                 s.spawn_on(&view, reads_each(far, Arc::clone(&read), stays));
                 writes_each(&near, &read).await
             })
             .await
         };
-        context.run_until(program).unwrap().expect("nothing goes wrong");
+        context.run_until(program).unwrap().expect("the program succeeds");
     }
 }
 
 #[test]
-fn a_stream_goes_to_a_pool_and_comes_back() {
+fn a_stream_moves_to_a_pool_and_back() {
     let pool = ThreadPool::new(2).expect("two threads");
     let elsewhere = pool.executor();
     for context in contexts() {
@@ -140,7 +140,7 @@ fn a_stream_goes_to_a_pool_and_comes_back() {
                             read_one(far).await
                         }
                     });
-                    somebody_waits().await?;
+                    wait_for_waiter().await?;
                     near.write_all(&[round]).await?;
                     assert_eq!(reads.await?, round);
                 }
@@ -148,12 +148,12 @@ fn a_stream_goes_to_a_pool_and_comes_back() {
             })
             .await
         };
-        context.run_until(program).unwrap().expect("nothing goes wrong");
+        context.run_until(program).unwrap().expect("the program succeeds");
     }
 }
 
 #[test]
-fn the_memory_of_who_waited_last_goes_back_with_the_stream() {
+fn the_cached_waker_is_dropped_with_the_stream() {
     for context in contexts() {
         let counting = Counting::new(FrameAllocator::default());
         let changes = Changes::new().allocator(FrameAllocator::new(counting.clone()));
@@ -163,10 +163,10 @@ fn the_memory_of_who_waited_last_goes_back_with_the_stream() {
                 let before = counting.live();
                 for round in 0..ROUNDS {
                     let reads = s.spawn_future(read_one(far.clone()));
-                    somebody_waits().await?;
+                    wait_for_waiter().await?;
                     near.write_all(&[round]).await?;
                     assert_eq!(reads.await?, round);
-                    assert!(counting.live() <= before + 1, "only that of the last is kept");
+                    assert!(counting.live() <= before + 1, "only the last waker is cached");
                 }
                 drop(far);
                 assert_eq!(counting.live(), before);
@@ -174,7 +174,7 @@ fn the_memory_of_who_waited_last_goes_back_with_the_stream() {
             })
             .await
         };
-        context.run_until_with(changes, program).unwrap().expect("nothing goes wrong");
+        context.run_until_with(changes, program).unwrap().expect("the program succeeds");
         assert_eq!(counting.live(), 0);
     }
 }
