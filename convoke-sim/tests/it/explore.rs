@@ -147,7 +147,7 @@ fn patient(sim: &mut Sim) {
 #[test]
 fn a_program_that_waits_for_a_crashed_peer_for_ever_is_found() {
     let said = said(|| drop(explore_faults(3, "server", &[Fault::Crash], patient)));
-    assert!(said.contains("deadlock: all wait"), "{said}");
+    assert!(said.contains("deadlock: all tasks wait"), "{said}");
     assert!(said.contains("`client` ("), "{said}");
     assert!(said.contains("runs it again"), "{said}");
 }
@@ -196,9 +196,9 @@ fn a_race_is_found_by_some_seed_and_that_seed_finds_it_again() {
 #[test]
 fn a_point_that_a_run_does_not_reach_is_told() {
     let stop = said(|| drop(replay_stop(9, "client", 1000, forgetful)));
-    assert!(stop.contains("before step 1000: it is not the same every time"), "{stop}");
+    assert!(stop.contains("before step 1000: the program is not deterministic"), "{stop}");
     let fault = said(|| drop(replay_fault(9, "client", 1000, Fault::Error, forgetful)));
-    assert!(fault.contains("before operation 1000: it is not the same every time"), "{fault}");
+    assert!(fault.contains("before operation 1000: the program is not deterministic"), "{fault}");
 }
 
 #[test]

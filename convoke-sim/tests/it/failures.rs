@@ -83,7 +83,7 @@ fn a_deadlock_prints_the_tasks_and_where_they_wait() {
     });
     sim.host("server").run(accepts_one);
     let failure = failure(sim);
-    assert_eq!(failure.what(), "deadlock: all wait, and nothing is underway that could wake them");
+    assert_eq!(failure.what(), "deadlock: all tasks wait, and no timer, packet or action is pending");
     assert_eq!(failure.at(), SECOND);
     // Where the program was given to the host, and where it waits.
     let lines: Vec<&str> = failure.tasks().lines().collect();
@@ -166,8 +166,5 @@ fn what_is_done_at_a_time_may_fail_too() {
     sim.host("client").run(|| async { sleep(SECOND).await });
     sim.at(SECOND / 2, |sim| sim.crash("server"));
     let what = failure(sim).what().to_owned();
-    assert_eq!(
-        what,
-        "what was to be done after 500ms panicked: there is no host `server`, but these: client"
-    );
+    assert_eq!(what, "the action at 500ms panicked: there is no host `server`; the hosts are: client");
 }

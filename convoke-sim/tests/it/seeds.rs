@@ -187,7 +187,7 @@ fn two_runs_of_a_seed_are_compared() {
 }
 
 #[test]
-#[should_panic = "line 3 of its trace\n    2.000000s  host: round 0\nwas then\n    2.000000s  host: round 1"]
+#[should_panic = "line 3 of the trace was\n    2.000000s  host: round 0\nand in the second run\n    2.000000s  host: round 1"]
 fn a_program_that_is_another_one_each_time_is_found() {
     let rounds = Mutex::new(0);
     run_twice(3, |sim| {

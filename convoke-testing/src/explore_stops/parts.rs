@@ -72,7 +72,7 @@ fn tasks<'a, T>(running: &Running<T>, tree: &'a Tree) -> Vec<TaskNode<'a>> {
         let depth = program.depth();
         let below = tree.tasks().skip_while(|task| task.address() != program.address()).skip(1);
         let below = below.take_while(|task| task.depth() > depth);
-        tasks.extend(below.filter(|task| task.lives_in(home.id()) && task.state() != TaskState::Leaving));
+        tasks.extend(below.filter(|task| task.is_owned_by(home.id()) && task.state() != TaskState::Leaving));
     }
     tasks
 }

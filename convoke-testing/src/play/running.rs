@@ -180,7 +180,7 @@ impl<T> Left<T> {
         let home = stage.owner_thread().map(|home| home.id());
         let mut left = Vec::new();
         for root in tree.roots() {
-            collect(root, &mut left, &|task| home.is_some_and(|home| task.lives_in(home)));
+            collect(root, &mut left, &|task| home.is_some_and(|home| task.is_owned_by(home)));
         }
         if !left.is_empty() {
             let tasks: String = left.iter().map(|task| format!("\n{task}")).collect();

@@ -109,7 +109,7 @@ fn tasks_that_wait_for_each_other_are_named_with_what_they_have() {
     waits.sort_unstable();
     assert_eq!(waits, [("one", "other"), ("other", "one")], "{said}");
     assert!(said.starts_with("deadlock: 2 tasks wait for each other\n"), "{said}");
-    assert!(said.contains("has since it asked at") && said.contains("waits at"), "{said}");
+    assert!(said.contains("holds, asked for at") && said.contains("waits at"), "{said}");
     assert!(looking.after(3600).is_empty(), "it is said once");
     launched[0].request_stop(StopReason::Requested);
     run_loop.run_ready();
