@@ -87,10 +87,13 @@ fn a_deadlock_prints_the_tasks_and_where_they_wait() {
     assert_eq!(failure.at(), SECOND);
     // Where the program was given to the host, and where it waits.
     let lines: Vec<&str> = failure.tasks().lines().collect();
-    assert!(lines[0].starts_with("`philosophers` (convoke-sim/tests/failures.rs:"), "{failure}");
-    assert!(lines[0].contains(" waits at convoke-sim/tests/failures.rs:"), "{failure}");
-    assert!(lines[1].starts_with("`server` (convoke-sim/tests/failures.rs:"), "{failure}");
-    assert!(lines[1].contains(&format!(" waits at convoke-sim/tests/failures.rs:{ACCEPTS}:")), "{failure}");
+    assert!(lines[0].starts_with("`philosophers` (convoke-sim/tests/it/failures.rs:"), "{failure}");
+    assert!(lines[0].contains(" waits at convoke-sim/tests/it/failures.rs:"), "{failure}");
+    assert!(lines[1].starts_with("`server` (convoke-sim/tests/it/failures.rs:"), "{failure}");
+    assert!(
+        lines[1].contains(&format!(" waits at convoke-sim/tests/it/failures.rs:{ACCEPTS}:")),
+        "{failure}"
+    );
 }
 
 #[test]

@@ -122,7 +122,7 @@ fn a_task_whose_clean_up_a_stop_skips_is_named_with_the_run_that_shows_it() {
     let says = complaint(program);
     assert!(says.contains("with a stop of task 1 from"), "{says}");
     assert!(says.contains("`lock file` was acquired 1 time and cleaned up 0 times"), "{says}");
-    assert!(says.contains("asked to stop was `careless`"), "{says}");
+    assert!(says.contains("requested to stop: `careless`"), "{says}");
     let after = says.split("replay_inner_stop(").nth(1).unwrap();
     let point: usize = after.split(',').next().unwrap().parse().unwrap();
     assert!(after.starts_with(&format!("{point}, Part::Task(1), …)` runs that alone")), "{says}");
@@ -144,7 +144,7 @@ fn one_who_waits_for_what_a_stopped_task_would_have_done_hangs_and_is_found() {
         .await
     });
     assert!(says.contains("with a stop of task 0") && says.contains("it hangs"), "{says}");
-    assert!(says.contains("asked to stop was `other`"), "{says}");
+    assert!(says.contains("requested to stop: `other`"), "{says}");
 }
 
 #[test]

@@ -175,7 +175,7 @@ fn a_second_signal_ends_it_hard_and_names_what_still_runs() {
     assert_eq!(status, Some(i32::from(ENDED_HARD)), "{said}");
     assert!(said.contains("a second signal (2)") && said.contains("`the child`"), "{said}");
     assert!(
-        said.contains("task (convoke/tests/main_program.rs"),
+        said.contains("task (convoke/tests/it/main_program.rs"),
         "the first task is where the program is: {said}"
     );
 }
