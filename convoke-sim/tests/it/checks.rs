@@ -1,4 +1,4 @@
-//! What must be true of a run, and what is said when it is not.
+//! Invariants and final checks of a run, and the message when one fails.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -9,7 +9,7 @@ use convoke::sim::{Failure, Fault, Sim, explore_faults, explore_seeds};
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Counts to ten, one each second, on a host of its own.
+/// Adds a host that counts to ten, once per second.
 fn counts(sim: &mut Sim) -> Arc<AtomicU32> {
     let count = Arc::new(AtomicU32::new(0));
     let shared = count.clone();

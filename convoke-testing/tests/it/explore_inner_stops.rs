@@ -1,4 +1,4 @@
-//! Parts of programs that are asked to stop by themselves: programs that go on or end in order, and programs that are found out.
+//! Stops of single parts: programs that continue or end cleanly, and programs that the exploration rejects.
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,7 +27,7 @@ fn regions(exploration: &Exploration) -> usize {
     exploration.inner_runs().iter().filter(|run| matches!(run.part(), Some(Part::Region(_)))).count()
 }
 
-/// Two floors of scopes, in which everybody holds something and cleans up.
+/// Two levels of scopes, in which every task holds something and cleans up.
 async fn nested(probe: Probe) -> u32 {
     scope(async |s| {
         let children: Vec<_> = (0..2)
@@ -60,7 +60,7 @@ async fn nested(probe: Probe) -> u32 {
             .collect();
         let mut sum = 0;
         for (n, child) in children.into_iter().enumerate() {
-            // It can do without the second.
+            // The program can do without the second.
             sum += if n == 0 { child.await } else { catch_stopped(child).await.unwrap_or_default() };
         }
         sum
@@ -102,7 +102,7 @@ fn a_task_whose_clean_up_a_stop_skips_is_named_with_the_run_that_shows_it() {
                 s.named("careless").spawn(async move {
                     checkpoint().await;
                     probe.acquired("lock file");
-                    // A stop of the whole program does not come through here.
+                    // A stop of the whole program does not reach the shielded part.
                     shield(async {
                         checkpoint().await;
                         checkpoint().await;
@@ -193,7 +193,7 @@ fn limits_and_groups_of_branches_are_stopped_by_themselves() {
     });
     assert!(regions(&exploration) > 10, "{exploration}");
     assert_eq!(exploration.undisturbed().ended(), Ended::Value);
-    // Whoever catches a stop of a part goes on: nobody has asked the whole.
+    // Code that catches the stop of a part continues, because the whole program was not requested to stop.
     assert!(exploration.inner_runs().iter().all(|run| run.ended() == Ended::Value), "{exploration}");
 }
 

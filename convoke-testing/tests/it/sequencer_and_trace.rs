@@ -1,4 +1,4 @@
-//! Order that is forced, and order that is written down.
+//! Forced order, and recorded order.
 use std::future::Future;
 use std::time::Duration;
 
