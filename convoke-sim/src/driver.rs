@@ -28,7 +28,8 @@ use crate::world::{HostId, Link, SocketId, Transport, World};
 ///
 /// let context = IoContext::new(Arc::new(SimDriver::alone(1)));
 /// // A year of virtual time passes at once.
-/// let outcome = context.run_until(async { sleep(Duration::from_secs(365 * 86400)).await });
+/// let year = Duration::from_secs(365 * 86400);
+/// let outcome = context.run_until(async move { sleep(year).await });
 /// assert_eq!(outcome, Outcome::Value(()));
 /// ```
 #[derive(Debug)]

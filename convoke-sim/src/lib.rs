@@ -49,11 +49,12 @@
 //! it again:
 //!
 //! ```text
-//! after 150ms of simulated time: an invariant does not hold (declared at tests/queue.rs:65:80): job 3 is lost
+//! after 150ms of simulated time: an invariant does not hold (declared at
+//! tests/queue.rs:65:80): job 3 is lost
 //! the tasks at that moment:
 //! `queue` (tests/queue.rs:57:23) waits at tests/queue.rs:20:36
 //! `worker` (tests/queue.rs:58:33) waits at tests/queue.rs:40:31
-//! what happened (25 lines more are printed by `CONVOKE_TRACE=1`):
+//! what happened (25 more lines with `CONVOKE_TRACE=1`):
 //!     0.000000s  queue starts
 //!     0.000000s  worker starts
 //!     0.111864s  worker crashes

@@ -19,7 +19,8 @@ use super::clock::Clock;
 /// use convoke::time::sleep;
 ///
 /// let clockwork = Clockwork::new();
-/// let running = Connected::with_env(sleep(Duration::from_secs(60)), clockwork.clone().into()).start();
+/// let sleeping = sleep(Duration::from_secs(60));
+/// let running = Connected::with_env(sleeping, clockwork.clone().into()).start();
 /// clockwork.advance(Duration::from_secs(59));
 /// assert!(!running.is_complete());
 /// clockwork.advance(Duration::from_secs(1));

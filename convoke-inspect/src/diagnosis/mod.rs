@@ -176,7 +176,8 @@ impl Diagnosis {
     ///     watcher.look(now + Duration::from_secs(1))
     /// };
     /// let reports = sync_wait(task(busy).named("busy")).unwrap();
-    /// assert!(matches!(&reports[..], [Report::Stall(stall)] if stall.task.name.as_deref() == Some("busy")));
+    /// let [Report::Stall(stall)] = &reports[..] else { panic!("one stall") };
+    /// assert_eq!(stall.task.name.as_deref(), Some("busy"));
     /// ```
     pub fn by_hand(self) -> Watcher {
         Watcher::new(&self.limits)

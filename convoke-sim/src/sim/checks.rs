@@ -47,7 +47,9 @@ impl Sim {
     ///         std::io::Result::Ok(())
     ///     });
     ///     let seen = disk.clone();
-    ///     sim.always(move || seen.read_synced(|numbers| assert!(numbers.is_sorted(), "{numbers:?}")));
+    ///     sim.always(move || {
+    ///         seen.read_synced(|numbers| assert!(numbers.is_sorted(), "{numbers:?}"));
+    ///     });
     ///     sim.finally(move || disk.read_synced(|numbers| assert_eq!(numbers.len(), 3)));
     /// });
     /// ```

@@ -13,7 +13,8 @@ use super::HostId;
 /// use std::time::Duration;
 /// use convoke::sim::Link;
 ///
-/// let bad = Link::rough().latency(Duration::from_millis(100)..Duration::from_millis(900)).resets(0.0);
+/// let latency = Duration::from_millis(100)..Duration::from_millis(900);
+/// let bad = Link::rough().latency(latency).resets(0.0);
 /// assert_ne!(bad, Link::calm());
 /// ```
 #[derive(Clone, Debug, PartialEq)]

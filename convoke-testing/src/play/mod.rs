@@ -46,7 +46,8 @@ const HANGS_AFTER: Duration = Duration::from_secs(120);
 /// struct TooSlow;
 ///
 /// let result = testing::run(async {
-///     timeout(Duration::from_secs(3600), sleep(Duration::from_secs(86400))).await.map_err(|_| TooSlow)
+///     let (hour, day) = (Duration::from_secs(3600), Duration::from_secs(86400));
+///     timeout(hour, sleep(day)).await.map_err(|_| TooSlow)
 /// });
 /// assert_eq!(result, Err(TooSlow));
 /// ```
@@ -76,9 +77,8 @@ pub fn run<F: Future + 'static>(body: F) -> F::Output {
 /// use convoke::prelude::*;
 /// use convoke::testing::Play;
 ///
-/// let answer = Play::new().name("asks another thread").patience(Duration::from_secs(60)).run(async {
-///     blocking(|_| 42).await
-/// });
+/// let play = Play::new().name("asks another thread").patience(Duration::from_secs(60));
+/// let answer = play.run(async { blocking(|_| 42).await });
 /// assert_eq!(answer, 42);
 /// ```
 #[derive(Clone)]
