@@ -1,11 +1,11 @@
-//! The global allocator: forwards to the system's or to mimalloc, and counts while told to.
+//! The global allocator: forwards to the system's or to mimalloc, and counts on request.
 //!
-//! All it adds to an allocation is one relaxed load of [`STATE`] and a predictable branch, the same for every
-//! contestant. Counting and weighing are switched on only around what nobody times.
+//! It adds one relaxed load of [`STATE`] and a predictable branch to an allocation, for every contestant
+//! alike. Counting and weighing are on only around code that is not timed.
 //!
-//! The backend must be settled before the first allocation and never change, or memory would go back to an
-//! allocator it did not come from. So the environment decides, on the first call; `main` starts the program again
-//! with the variable set when the command line wants another backend.
+//! The backend must be chosen before the first allocation and never change, or memory would be freed by an
+//! allocator that it did not come from. So the first call reads it from the environment; `main` restarts the
+//! program with the variable set if the command line asks for another backend.
 
 #![allow(unsafe_code)]
 
@@ -20,7 +20,7 @@ use mimalloc::MiMalloc;
 pub(crate) const VARIABLE: &str = "CONVOKE_BENCH_ALLOCATOR";
 const VARIABLE_FOR_C: &CStr = c"CONVOKE_BENCH_ALLOCATOR";
 
-/// Who really allocates.
+/// The allocator that the calls are forwarded to.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Backend {
     System,
@@ -36,13 +36,13 @@ impl Backend {
     }
 }
 
-/// The backend of this process.
+/// Returns the backend of this process.
 pub(crate) fn backend() -> Backend {
     backend_in(STATE.load(Relaxed))
 }
 
-/// The allocations (reallocations included, of all threads) during `body`. One caller at a time: the end of one count
-/// would end another's.
+/// Returns the number of allocations (including reallocations, of all threads) during `body`. Callers are
+/// serialised: the end of one count would end another.
 pub(crate) fn count(body: impl FnOnce()) -> u64 {
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
@@ -53,8 +53,8 @@ pub(crate) fn count(body: impl FnOnce()) -> u64 {
     COUNT.load(Relaxed) - before
 }
 
-/// Weighs, from its beginning to its end, the bytes that are asked for and not given back, by all threads, as the layouts
-/// say, without what the backend rounds up. One at a time; it may be counted meanwhile.
+/// A measurement of the bytes that all threads allocate and do not free, from its start to its end: as the
+/// layouts say, without what the backend rounds up. One at a time; counting may be on meanwhile.
 pub(crate) struct Weighing {
     before: i64,
     _turn: MutexGuard<'static, ()>,
@@ -68,7 +68,7 @@ impl Weighing {
         Self { before: WEIGHT.load(Relaxed), _turn: turn }
     }
 
-    /// What was asked for since the beginning and not given back; nothing, if more was given back.
+    /// Ends the measurement. Returns the bytes that were allocated and not freed, or zero if more were freed.
     pub(crate) fn end(self) -> u64 {
         STATE.fetch_and(!WEIGHING, Relaxed);
         (WEIGHT.load(Relaxed) - self.before).max(0).unsigned_abs()
@@ -99,7 +99,7 @@ fn backend_in(state: u8) -> Backend {
     }
 }
 
-/// Like [`backend`], and counts and weighs if that is on: so many calls that allocate, so many bytes more (or less).
+/// Returns the backend like [`backend`], and adds to the count and the weight if they are on.
 #[inline]
 fn backend_for(allocations: u64, bytes: i64) -> Backend {
     let state = STATE.load(Relaxed);
@@ -119,26 +119,26 @@ fn note(state: u8, allocations: u64, bytes: i64) {
     }
 }
 
-/// Reads the environment. Every caller gets the same answer, so it does not matter who of several stores it.
+/// Reads the environment. All callers get the same answer, so it does not matter which of them stores it.
 #[cold]
 fn decide() -> Backend {
     // SAFETY: the name is a C string; nothing in this program writes the environment.
     let value = unsafe { libc::getenv(VARIABLE_FOR_C.as_ptr()) };
-    // SAFETY: not null, so a C string of the environment, which stays as it is (see above).
+    // SAFETY: not null, so it is a C string of the environment, which nothing in this program changes.
     let mimalloc = !value.is_null() && unsafe { CStr::from_ptr(value) } == c"mimalloc";
     STATE.fetch_or(if mimalloc { MIMALLOC } else { SYSTEM }, Relaxed);
     if mimalloc { Backend::Mimalloc } else { Backend::System }
 }
 
-// SAFETY: every call goes unchanged to one backend, which keeps the contract; and it is the same one for the whole
-// life of the process (see the top of the file), so memory goes back to where it came from.
+// SAFETY: every call goes unchanged to one backend, which upholds the contract. The backend never changes
+// during the process (`decide` always gives the same answer), so memory is freed where it was allocated.
 unsafe impl GlobalAlloc for Switch {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         match backend_for(1, layout.size() as i64) {
-            // SAFETY: the caller keeps the contract of this very function.
+            // SAFETY: the caller upholds the contract of this very function.
             Backend::System => unsafe { System.alloc(layout) },
-            // SAFETY: as above.
+            // SAFETY: the caller upholds the contract of this very function.
             Backend::Mimalloc => unsafe { MiMalloc.alloc(layout) },
         }
     }
@@ -146,9 +146,9 @@ unsafe impl GlobalAlloc for Switch {
     #[inline]
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         match backend_for(1, layout.size() as i64) {
-            // SAFETY: the caller keeps the contract of this very function.
+            // SAFETY: the caller upholds the contract of this very function.
             Backend::System => unsafe { System.alloc_zeroed(layout) },
-            // SAFETY: as above.
+            // SAFETY: the caller upholds the contract of this very function.
             Backend::Mimalloc => unsafe { MiMalloc.alloc_zeroed(layout) },
         }
     }
@@ -156,9 +156,11 @@ unsafe impl GlobalAlloc for Switch {
     #[inline]
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         match backend_for(1, size as i64 - layout.size() as i64) {
-            // SAFETY: the caller keeps the contract, and the block came from the one backend there is.
+            // SAFETY: the caller upholds the contract, and the block came from the only backend of this
+            // process.
             Backend::System => unsafe { System.realloc(block, layout, size) },
-            // SAFETY: as above.
+            // SAFETY: the caller upholds the contract, and the block came from the only backend of this
+            // process.
             Backend::Mimalloc => unsafe { MiMalloc.realloc(block, layout, size) },
         }
     }
@@ -166,9 +168,11 @@ unsafe impl GlobalAlloc for Switch {
     #[inline]
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
         match backend_for(0, -(layout.size() as i64)) {
-            // SAFETY: the caller keeps the contract, and the block came from the one backend there is.
+            // SAFETY: the caller upholds the contract, and the block came from the only backend of this
+            // process.
             Backend::System => unsafe { System.dealloc(block, layout) },
-            // SAFETY: as above.
+            // SAFETY: the caller upholds the contract, and the block came from the only backend of this
+            // process.
             Backend::Mimalloc => unsafe { MiMalloc.dealloc(block, layout) },
         }
     }
@@ -191,7 +195,7 @@ mod tests {
         assert!(growth >= 5, "{growth}");
     }
 
-    // Other tests may allocate and free meanwhile, so the weight is one that theirs do not come near.
+    // Other tests may allocate and free meanwhile, so the weight is much larger than theirs.
     #[test]
     fn weighs_what_is_not_given_back() {
         const HEAVY: u64 = 1 << 28;

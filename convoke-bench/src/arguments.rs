@@ -1,4 +1,5 @@
-//! The command line, read without a crate: a handful of flags, and every mistake named with what would have been right.
+//! The command line, parsed without a crate: a handful of flags, and an error message that says what would be
+//! right.
 
 use std::time::Duration;
 
@@ -26,13 +27,13 @@ const SAMPLE: Duration = Duration::from_millis(70);
 const QUICK_REPEAT: u32 = 3;
 const QUICK_SAMPLE: Duration = Duration::from_millis(1);
 
-/// What the program was asked to do.
+/// The action that the command line asks for.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Action<'names> {
     Help,
     List,
     Measure(Options<'names>),
-    /// Hidden, for callgrind: run one contestant for so many ops and say nothing.
+    /// Hidden, for callgrind: runs one contestant for a number of ops, without output.
     RunOps {
         scenario: String,
         peer: String,
@@ -45,12 +46,12 @@ pub(crate) struct Options<'names> {
     pub(crate) scenarios: Vec<&'names str>,
     pub(crate) json: bool,
     pub(crate) instructions: bool,
-    /// `None` leaves the allocator as the process was started with.
+    /// `None` keeps the allocator that the process was started with.
     pub(crate) allocator: Option<Backend>,
     pub(crate) plan: Plan,
 }
 
-/// Reads the arguments (without the program's name); `names` are the scenarios there are.
+/// Parses the arguments (without the program's name); `names` are the existing scenarios.
 pub(crate) fn parse<'names>(
     arguments: impl IntoIterator<Item = String>,
     names: &[&'names str],

@@ -1,13 +1,14 @@
-//! Echo servers and who asks them: the machinery under the scenarios of sockets.
+//! Echo servers and their load: the machinery of the socket scenarios.
 //!
-//! The program starts itself twice more, with subcommands that `--help` does not name: as the server of one peer, on
-//! the first core it may use, and as the load, on the second. The load is the same for all. The program itself sleeps
-//! meanwhile; it talks to them over their standard input and output, a line each way, and they end when it does.
+//! The program starts itself twice more, with hidden subcommands: as the server of one peer, on the first
+//! core it may use, and as the load, on the second. The load is the same for all peers. The program itself
+//! sleeps meanwhile; it talks to both over their standard input and output, one line each way, and they end
+//! when it does.
 //!
 //! - [`servers`]: one file per peer, all with the same signature.
-//! - [`serving`]: what a server's process does before it serves.
-//! - [`load`]: the load generator; [`epoll`] is what it waits with, as does the hand-written server.
-//! - [`linux`]: cores, limits, clocks: what the standard library has no words for.
+//! - [`serving`]: the server's process before it serves.
+//! - [`load`]: the load generator; [`epoll`] is the wait of the load and of the hand-written server.
+//! - [`linux`]: cores, limits, clocks: calls that the standard library does not offer.
 //! - [`process`]: such a process, seen from the program that measures.
 //! - [`pair`]: a server and its load as one contestant; also under callgrind.
 
@@ -27,7 +28,7 @@ use std::process::ExitCode;
 use load::Load;
 use serving::Serve;
 
-/// What carries the bytes.
+/// The transport of the bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Transport {
     Tcp,
@@ -47,8 +48,8 @@ impl Transport {
     }
 }
 
-/// What is asked of a server: so many connections, each of which sends so many bytes, waits until all have come back, and
-/// sends again.
+/// The work of a server: a number of connections, each of which sends a message, waits until all of it has
+/// come back, and sends again.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shape {
     pub(crate) transport: Transport,
@@ -57,14 +58,14 @@ pub(crate) struct Shape {
 }
 
 impl Shape {
-    /// The buffer of a connection's task. Twice the message: a read that does not fill it tells a runtime that there is
-    /// nothing more, and some spare themselves a system call then.
+    /// Returns the buffer size of a connection's task. It is twice the message: a read that does not fill it
+    /// tells a runtime that there is nothing more, and some then save a system call.
     fn buffer(self) -> usize {
         2 * self.bytes
     }
 }
 
-/// A part that a process of the bench plays for the one that measures.
+/// The role of a process of the benchmark, for the one that measures.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Role {
     Serve(Serve),
@@ -75,7 +76,7 @@ const SERVE: &str = "--echo-server";
 const LOAD: &str = "--echo-load";
 
 impl Role {
-    /// Reads the command line of such a process, which nobody writes but [`pair`]; another is none of ours.
+    /// Parses the command line of such a process, which only [`pair`] writes. Returns `None` for any other.
     pub(crate) fn asked_for(mut arguments: impl Iterator<Item = String>) -> Option<Self> {
         let flag = arguments.next()?;
         let words: Vec<String> = arguments.collect();
@@ -87,7 +88,7 @@ impl Role {
         }
     }
 
-    pub(crate) fn play(self) -> ExitCode {
+    pub(crate) fn run(self) -> ExitCode {
         let played = match self {
             Self::Serve(serve) => serve.run(),
             Self::Load(load) => load.run(),

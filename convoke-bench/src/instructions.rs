@@ -1,8 +1,9 @@
 //! Instructions per op: a number that a busy machine cannot disturb.
 //!
-//! The program runs itself under callgrind twice, for N and for 2N ops; the difference belongs to N ops, because
-//! start-up and warm-up cancel out. Callgrind runs one thread at a time, so where a scenario has several threads the
-//! number leaves out what they cost each other, and counts what idle ones spin; take it as a hint there.
+//! The program runs itself under callgrind twice, for N and for 2N ops; the difference belongs to N ops,
+//! because start-up and warm-up cancel out. Callgrind runs one thread at a time, so for scenarios with
+//! several threads the number leaves out their mutual cost, and includes the spinning of idle ones: take it
+//! as a hint there.
 
 use std::io::Read;
 use std::process::{Child, Command, Stdio};
@@ -12,13 +13,14 @@ use std::time::{Duration, Instant};
 
 use crate::scenario::{Instructions, Scenario};
 
-/// A run that takes longer than this is ended, and its number stays unknown.
+/// The time limit of a run. A run that takes longer is ended, and its number stays unknown.
 const TIME_LIMIT: Duration = Duration::from_secs(60);
 
-/// Callgrind is some fifty times slower than the machine, so N is this much less than a timed sample.
+/// The factor by which N is smaller than a timed sample: callgrind is some fifty times slower than the
+/// machine.
 const LESS_THAN_A_SAMPLE: u64 = 50;
 
-/// Whether there is a valgrind to run.
+/// Returns true if valgrind is installed.
 pub(crate) fn available() -> bool {
     static AVAILABLE: OnceLock<bool> = OnceLock::new();
     *AVAILABLE.get_or_init(|| {
@@ -28,7 +30,7 @@ pub(crate) fn available() -> bool {
     })
 }
 
-/// Instructions per op of one contestant, or `None` if it could not be found out.
+/// Returns the instructions per op of one contestant, or `None` if they cannot be determined.
 pub(crate) fn per_op(scenario: &Scenario, peer: &str, ops_per_sample: u64) -> Option<f64> {
     let contestant = scenario.contestants.iter().find(|contestant| contestant.peer == peer)?;
     match &contestant.instructions {
@@ -45,7 +47,7 @@ fn of_this_process(scenario: &Scenario, peer: &str, ops_per_sample: u64) -> Opti
     Some(twice.checked_sub(once)? as f64 / (ops * scenario.lanes) as f64)
 }
 
-/// Instructions of a whole run. The child inherits the environment and with it the allocator.
+/// Returns the instructions of a whole run. The child inherits the environment and with it the allocator.
 fn total(scenario: &str, peer: &str, ops: u64) -> Option<u64> {
     let child = callgrind()
         .arg(std::env::current_exe().ok()?)
@@ -58,15 +60,15 @@ fn total(scenario: &str, peer: &str, ops: u64) -> Option<u64> {
     collected(&wait_at_most(TIME_LIMIT, child)?)
 }
 
-/// What runs the program that follows under callgrind.
+/// Returns a command that runs the program that follows under callgrind.
 pub(crate) fn callgrind() -> Command {
     let mut command = Command::new("valgrind");
     command.args(["--tool=callgrind", "--callgrind-out-file=/dev/null", "--fair-sched=try"]);
     command
 }
 
-/// Waits for the child and returns its standard error, or ends it when the time is up. Callgrind writes a few lines,
-/// far less than a pipe holds, so they can be read when all is over.
+/// Waits for the child and returns its standard error, or kills it when the time is up. Callgrind writes a
+/// few lines, far less than a pipe holds, so they can be read at the end.
 fn wait_at_most(limit: Duration, mut child: Child) -> Option<String> {
     let start = Instant::now();
     loop {
@@ -84,7 +86,7 @@ fn wait_at_most(limit: Duration, mut child: Child) -> Option<String> {
     }
 }
 
-/// The number in callgrind's line `==123== Collected : 456`.
+/// Returns the number in callgrind's line `==123== Collected : 456`.
 pub(crate) fn collected(text: &str) -> Option<u64> {
     text.lines().find_map(|line| line.split_once("Collected :")?.1.trim().parse().ok())
 }

@@ -1,17 +1,15 @@
-//! Convoke and its peers, side by side: the same work, in one process, by turns.
-//!
-//! A map of the files:
+//! Benchmarks of Convoke and its peers: the same work, in one process, by turns.
 //!
 //! - [`arguments`]: the command line.
 //! - [`scenario`]: what is measured; one file per family of scenarios below it.
-//! - [`own`]: our own operations, driven by hand.
-//! - [`peer`]: how each peer's runtime is set up, once, for all scenarios.
-//! - [`echo`]: servers and their load, in processes of their own.
+//! - [`own`]: Convoke's own operations, driven by hand.
+//! - [`peer`]: the set-up of each peer's runtime, once, for all scenarios.
+//! - [`echo`]: servers and their load, in separate processes.
 //! - [`measure`]: calibration, timed samples by turns, the counting sample.
 //! - [`statistics`]: median and spread.
-//! - [`allocator`]: the global allocator, which forwards and, when asked, counts.
+//! - [`allocator`]: the global allocator, which forwards and, on request, counts.
 //! - [`instructions`]: instructions per op, by running this program under callgrind.
-//! - [`report`] and [`progress`]: what is printed, and what is shown while one waits.
+//! - [`report`] and [`progress`]: the results, and the progress meanwhile.
 
 mod allocator;
 mod arguments;
@@ -36,9 +34,10 @@ use scenario::Scenario;
 static GLOBAL: allocator::Switch = allocator::Switch;
 
 fn main() -> ExitCode {
-    // Before anything else: to find out who takes part in the scenarios starts threads, and a server is to have one.
+    // Before anything else: listing the contestants of the scenarios starts threads, and a server must have
+    // only one.
     if let Some(role) = Role::asked_for(std::env::args().skip(1)) {
-        return role.play();
+        return role.run();
     }
     let scenarios = scenario::all();
     let names: Vec<&str> = scenarios.iter().map(|scenario| scenario.name).collect();
@@ -90,7 +89,8 @@ fn measure_all(scenarios: &[Scenario], options: &Options<'_>) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// The allocator of a process cannot change once it has handed out memory, so another one means another process.
+/// Restarts the program with another allocator, because a process cannot change it after its first
+/// allocation.
 fn start_again_with(wanted: allocator::Backend) -> ExitCode {
     let child = std::env::current_exe().and_then(|program| {
         Command::new(program)
@@ -107,7 +107,7 @@ fn start_again_with(wanted: allocator::Backend) -> ExitCode {
     }
 }
 
-/// What callgrind watches: one contestant, warmed up, then `ops` operations.
+/// Runs one contestant for callgrind: a warm-up, then `ops` operations.
 fn run_ops(scenarios: &[Scenario], name: &str, peer: &str, ops: u64) -> ExitCode {
     let Some((scenario, contestant)) =
         scenarios.iter().find(|scenario| scenario.name == name).and_then(|scenario| {

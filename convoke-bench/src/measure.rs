@@ -1,5 +1,6 @@
-//! How a scenario is measured: everyone is calibrated once, then takes turns, one timed sample each per repeat, so that
-//! what the machine does meanwhile falls on all alike. Allocations are counted afterwards, in a sample of their own.
+//! The measurement of a scenario: each contestant is calibrated once, then they take turns, one timed sample
+//! each per repeat, so that disturbances of the machine affect all alike. Allocations are counted afterwards,
+//! in a separate sample.
 
 #![allow(unsafe_code)]
 
@@ -9,16 +10,16 @@ use crate::progress::Progress;
 use crate::scenario::{Run, Scenario, ServerTime, Unit};
 use crate::statistics::{Summary, summarise};
 
-/// How much to measure.
+/// The amount of measurement.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Plan {
     /// Timed samples per contestant.
     pub(crate) repeat: u32,
-    /// How long one sample should take.
+    /// The target duration of one sample.
     pub(crate) sample: Duration,
 }
 
-/// What was found out about one contestant.
+/// The results of one contestant.
 #[derive(Debug)]
 pub(crate) struct Measured {
     pub(crate) peer: &'static str,
@@ -26,7 +27,7 @@ pub(crate) struct Measured {
     pub(crate) cost_per_op: Summary,
     pub(crate) allocs_per_op: f64,
     pub(crate) instructions_per_op: Option<f64>,
-    /// Where another process does the work: what it has run for.
+    /// The processor time of the server, where another process does the work.
     pub(crate) server_time: Option<ServerTime>,
     pub(crate) ops_per_sample: u64,
 }
@@ -41,7 +42,7 @@ pub(crate) fn measure(scenario: &Scenario, plan: &Plan, progress: &mut Progress)
         racers.push(Racer { peer: contestant.peer, run, ops, samples: Vec::new() });
     }
     for repeat in 0..plan.repeat {
-        // Another one begins each time: nobody always runs in the wake of the same neighbour.
+        // Another contestant starts each repeat, so that none always runs after the same neighbour.
         let first = repeat as usize % racers.len().max(1);
         for turn in 0..racers.len() {
             let racer = &mut racers[(first + turn) % scenario.contestants.len()];
@@ -54,15 +55,15 @@ pub(crate) fn measure(scenario: &Scenario, plan: &Plan, progress: &mut Progress)
     racers.into_iter().map(|racer| racer.finish(scenario, progress)).collect()
 }
 
-/// The time `body` takes.
+/// Returns the time that `body` takes.
 pub(crate) fn time(body: impl FnOnce()) -> Duration {
     let start = Instant::now();
     body();
     start.elapsed()
 }
 
-/// The time that this process has had a processor, all threads together, from its beginning to its end: what work costs
-/// that mostly waits.
+/// A measurement of the processor time of this process, all threads together, from its start to its end: the
+/// cost of work that mostly waits.
 pub(crate) struct ProcessorTime(Duration);
 
 impl ProcessorTime {
@@ -76,7 +77,7 @@ impl ProcessorTime {
 
     fn so_far() -> Duration {
         let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-        // SAFETY: the room is ours.
+        // SAFETY: `time` is a valid `timespec` on our stack.
         let read = unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &raw mut time) };
         assert_eq!(read, 0, "the clock of the process can be read");
         Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec as u32)
@@ -106,8 +107,8 @@ impl Racer {
     }
 }
 
-/// The number of ops that takes about `target`, in whole batches. Finding it warms the contestant up as well. Where it is
-/// not time that is measured, one batch tells as much as many.
+/// Returns the number of ops that takes about `target`, in whole batches. This also warms up the contestant.
+/// If the unit is not time, one batch is enough.
 fn calibrate(scenario: &Scenario, run: &mut dyn Run, target: Duration) -> u64 {
     let target = target.as_nanos() as f64;
     let mut ops = scenario.whole_batches(1);

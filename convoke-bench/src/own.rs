@@ -1,14 +1,14 @@
-//! Our own operations, driven by hand through the low-level door: what a scope or a task of ours does around them is not
-//! there, so what is measured is the executor.
+//! Convoke's own operations, driven through the low-level API, without a scope or a task around them: so only
+//! the executor is measured.
 
 #![allow(unsafe_code)]
 
-mod brood;
+mod boxed_batch;
 mod one_thread;
 mod posts;
 mod rounds;
 
-pub(crate) use brood::Brood;
+pub(crate) use boxed_batch::BoxedBatch;
 pub(crate) use one_thread::{Convoke, InScope, run_with};
 pub(crate) use posts::post_batches;
 pub(crate) use rounds::keep_posting;
@@ -28,12 +28,12 @@ use convoke::sender::algorithm::schedule::Scheduler;
 use convoke::sender::{Operation, Receiver, Sender};
 use convoke::{Executor, Never, Outcome};
 
-/// An environment for as long as the process lasts.
+/// Creates an environment that lives as long as the process.
 pub(crate) fn leaked_env(executor: impl Executor) -> &'static Env {
     Box::leak(Box::new(Env::on(ExecutorRef::new(executor))))
 }
 
-/// Storage for one operation of `schedule`, to be started again and again.
+/// Storage for one operation of `schedule`, to be started repeatedly.
 pub(crate) struct Reusable<X: Executor, R: Receiver<(), Never>> {
     operation: UnsafeCell<Option<<Schedule<X> as Sender>::Operation<R>>>,
 }
@@ -43,14 +43,14 @@ impl<X: Executor, R: Receiver<(), Never>> Reusable<X, R> {
         Self { operation: UnsafeCell::new(None) }
     }
 
-    /// Connects anew and starts.
+    /// Connects again and starts.
     ///
     /// # Safety
-    /// The storage does not move or go before the receiver was completed; the operation that was started before, if any,
-    /// has completed.
+    /// The storage does not move and is not freed before the receiver was completed; the operation that was
+    /// started before, if any, has completed.
     #[inline]
     pub(crate) unsafe fn start(&self, executor: &X, receiver: R) {
-        // SAFETY: the caller's: nobody else uses the storage, and it stays where it is.
+        // SAFETY: the caller promises that no operation uses the storage, and that it stays where it is.
         unsafe {
             let operation = (*self.operation.get()).insert(executor.schedule().connect(receiver));
             Pin::new_unchecked(operation).start();
@@ -58,14 +58,15 @@ impl<X: Executor, R: Receiver<(), Never>> Reusable<X, R> {
     }
 }
 
-/// Runs `sender` in a box of its own, which frees itself at the end; then calls `done`.
+/// Runs `sender` in its own box, which frees itself at the end; then calls `done`.
 pub(crate) fn spawn<S, F>(env: &'static Env, sender: S, done: F)
 where
     S: Sender<Value = (), Error = Never>,
     F: FnOnce() + Send,
 {
     let boxed: NonNull<Boxed<S, F>> = NonNull::from(Box::leak(Box::new(Boxed { slot: Slot::new() })));
-    // SAFETY: the slot is empty, and stays in its box until its operation has completed: the receiver frees it then.
+    // SAFETY: the slot is empty, and stays in its box until its operation has completed: the receiver frees
+    // it then.
     unsafe {
         Slot::run(NonNull::from(&boxed.as_ref().slot), || sender.connect(FreesBox { boxed, env, done }))
     };
@@ -87,7 +88,8 @@ unsafe impl<S: Sender<Value = (), Error = Never>, F: FnOnce() + Send> Send for F
 impl<S: Sender<Value = (), Error = Never>, F: FnOnce() + Send> Receiver<(), Never> for FreesBox<S, F> {
     #[inline]
     fn complete(self, _: Outcome<(), Never>) {
-        // SAFETY: it came from `Box::leak` in `spawn`, and its operation has completed: it gave us up.
+        // SAFETY: the box came from `Box::leak` in `spawn`, and its operation has completed, so only this
+        // receiver has it.
         drop(unsafe { Box::from_raw(self.boxed.as_ptr()) });
         (self.done)();
     }
@@ -97,12 +99,12 @@ impl<S: Sender<Value = (), Error = Never>, F: FnOnce() + Send> Receiver<(), Neve
     }
 }
 
-/// Calls `f` on the executor; does not wait.
+/// Calls `f` on the executor, without waiting for it.
 pub(crate) fn inside<X: Executor>(executor: &X, env: &'static Env, f: impl FnOnce() + Send) {
     spawn(env, executor.schedule(), f);
 }
 
-/// From a beginning on one thread to the last of many completions on others.
+/// A stopwatch from a start on one thread to the last of many completions on others.
 pub(crate) struct Stopwatch {
     left: AtomicU64,
     times: Mutex<(Option<Instant>, Option<Duration>)>,
@@ -110,19 +112,19 @@ pub(crate) struct Stopwatch {
 }
 
 impl Stopwatch {
-    /// For as long as the process lasts.
+    /// Creates a stopwatch that lives as long as the process.
     pub(crate) fn leak() -> &'static Self {
         let (left, times) = (AtomicU64::new(0), Mutex::new((None, None)));
         Box::leak(Box::new(Self { left, times, ended: Condvar::new() }))
     }
 
-    /// Begins, for so many completions.
+    /// Starts it, for a number of completions.
     pub(crate) fn begin(&self, completions: u64) {
         self.left.store(completions, Ordering::Release);
         *self.times.lock().expect("nobody panics with it") = (Some(Instant::now()), None);
     }
 
-    /// One completion.
+    /// Counts one completion.
     #[inline]
     pub(crate) fn one(&self) {
         if self.left.fetch_sub(1, Ordering::AcqRel) == 1 {
@@ -132,7 +134,7 @@ impl Stopwatch {
         }
     }
 
-    /// Waits for the last one; says how long it took from the beginning.
+    /// Waits for the last completion. Returns the time since the start.
     pub(crate) fn wait(&self) -> Duration {
         let mut times = self.times.lock().expect("nobody panics with it");
         loop {

@@ -1,12 +1,12 @@
-//! How each peer's runtime is set up: once, here, so that every scenario meets it at its best.
+//! The set-up of each peer's runtime: once, here, so that every scenario uses it at its best.
 //!
 //! - tokio without its I/O and time drivers, which no scenario needs: an idle worker then parks on a condition variable.
 //! - smol's executor in its leaked form (`StaticExecutor`), which needs no list of live tasks, and threads that run
 //!   `futures_lite`'s `block_on`, as smol's own threads do but without a reactor.
-//! - rayon as it comes.
-//! - the runtimes of one thread in [`one_thread`], and async-task by itself in [`bare_queue`].
-//! - the same with their timers in [`timed`].
-//! - allocators of frames in [`frames`].
+//! - rayon with its defaults.
+//! - the single-threaded runtimes in [`one_thread`], and async-task alone in [`bare_queue`].
+//! - the single-threaded runtimes with their timers in [`timed`].
+//! - frame allocators in [`frames`].
 
 mod bare_queue;
 mod frames;
@@ -28,12 +28,12 @@ use futures_lite::future::block_on;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use tokio::runtime::{Builder, Runtime};
 
-/// tokio's work-stealing runtime.
+/// Starts tokio's work-stealing runtime.
 pub(crate) fn tokio_pool(workers: usize) -> Runtime {
     Builder::new_multi_thread().worker_threads(workers).build().expect("a tokio pool starts")
 }
 
-/// tokio's one-thread runtime.
+/// Starts tokio's single-threaded runtime.
 pub(crate) fn tokio_run_loop() -> Runtime {
     Builder::new_current_thread().build().expect("a tokio run loop starts")
 }
@@ -62,7 +62,7 @@ impl SmolPool {
         let start = |_| {
             let (end, ended) = oneshot::channel();
             let thread = thread::spawn(move || {
-                // An error means that the sender was dropped; either way the pool is over.
+                // An error means that the sender was dropped; either way the pool has ended.
                 let _ = block_on(executor.run(ended));
             });
             (end, thread)

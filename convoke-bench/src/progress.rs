@@ -1,4 +1,4 @@
-//! What one sees while waiting, on standard error: a line that changes on a terminal, one line per scenario elsewhere.
+//! Progress on standard error: a line that changes on a terminal, one line per scenario elsewhere.
 
 use std::io::{IsTerminal, Write};
 
@@ -27,7 +27,7 @@ impl Progress {
         Self { manner: Manner::Silent, scenario: "" }
     }
 
-    /// A scenario begins.
+    /// Starts a scenario.
     pub(crate) fn begin(&mut self, scenario: &'static str) {
         self.scenario = scenario;
         if let Manner::Sparse = self.manner {
@@ -35,7 +35,7 @@ impl Progress {
         }
     }
 
-    /// A contestant does the next thing. Called between samples, never inside one.
+    /// Shows the next step of a contestant. Called between samples, never inside one.
     pub(crate) fn step(&mut self, peer: &str, what: &str) {
         if let Manner::ChangingLine = self.manner {
             eprint!("\r\x1b[K{}: {peer}, {what}", self.scenario);
@@ -43,7 +43,7 @@ impl Progress {
         }
     }
 
-    /// The scenario is done; its line makes room for the table.
+    /// Ends the scenario, and erases its line before the table is printed.
     pub(crate) fn end(&mut self) {
         if let Manner::ChangingLine = self.manner {
             eprint!("\r\x1b[K");

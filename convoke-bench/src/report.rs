@@ -1,4 +1,4 @@
-//! What is printed: a table for people, or one JSON object a line for programs.
+//! The output: a table for people, or one JSON object per line for programs.
 
 mod yardsticks;
 
@@ -9,7 +9,7 @@ use crate::arguments::Options;
 use crate::measure::Measured;
 use crate::scenario::{CONVOKE, Scenario};
 
-/// The scenarios, what their op is, and who takes part.
+/// Prints the scenarios, their ops, and their contestants.
 pub(crate) fn list(scenarios: &[Scenario]) {
     for scenario in scenarios {
         let peers: Vec<&str> = scenario.contestants.iter().map(|contestant| contestant.peer).collect();
@@ -22,7 +22,7 @@ pub(crate) fn list(scenarios: &[Scenario]) {
     }
 }
 
-/// What holds for all the tables that follow.
+/// Prints what holds for all the tables that follow.
 pub(crate) fn preamble(options: &Options<'_>) {
     emit(&format!(
         "allocator {}, median of {} samples of about {} ms, spread = half the interquartile range\n",
@@ -40,7 +40,7 @@ pub(crate) fn json(scenario: &Scenario, rows: &[Measured]) {
     emit(&render_json(scenario, rows));
 }
 
-/// Writes to standard output; a reader that has gone away (`| head`) ends the program, for nobody is left to measure for.
+/// Writes to standard output. A reader that has gone away (`| head`) ends the program.
 fn emit(text: &str) {
     let mut out = std::io::stdout();
     if out.write_all(text.as_bytes()).and_then(|()| out.flush()).is_err() {
@@ -92,7 +92,8 @@ fn render_table(scenario: &Scenario, rows: &[Measured], ink: &Ink) -> String {
     text
 }
 
-/// The line that compares us with whoever was fastest, or names the fastest where we do not take part.
+/// Returns the line that compares Convoke with the fastest peer, or names the fastest if Convoke does not
+/// take part.
 fn verdict(rows: &[Measured]) -> Option<String> {
     let best = rows
         .iter()
@@ -106,7 +107,7 @@ fn verdict(rows: &[Measured]) -> Option<String> {
 }
 
 fn render_json(scenario: &Scenario, rows: &[Measured]) -> String {
-    // The names are our own identifiers, so they need no escaping; a test keeps it so.
+    // The names are identifiers of this program, so they need no escaping; a test checks that.
     let line = |row: &Measured| {
         format!(
             "{{\"scenario\":\"{}\",\"peer\":\"{}\",\"unit\":\"{}\",\"median\":{:.4},\"spread\":{:.4},\
@@ -129,7 +130,7 @@ fn or_null(number: Option<f64>) -> String {
     number.map_or("null".to_owned(), |number| format!("{number:.4}"))
 }
 
-/// As many decimals as mean something.
+/// Formats a number with its significant decimals.
 fn short(number: f64) -> String {
     match number {
         ..10.0 => format!("{number:.2}"),

@@ -1,8 +1,8 @@
-//! What is measured. A scenario is one op, done by several contestants; each family of scenarios is a file below.
+//! Scenarios. A scenario is one op, done by several contestants; each family of scenarios is a file below.
 //!
-//! A file has the shape: constants, `scenarios()` with one `.contestant(…)` line per contestant, then one function
-//! per contestant. That function sets up what it needs (a runtime, a token), untimed, and returns a closure which does
-//! so many ops and says how long they took. Our own contestant is named [`CONVOKE`].
+//! A file contains constants, `scenarios()` with one `.contestant(…)` line per contestant, and then one
+//! function per contestant. That function sets up what it needs (a runtime, a token), untimed, and returns a
+//! closure that performs a number of ops and returns their cost. Convoke's contestant is named [`CONVOKE`].
 
 mod await_hop;
 mod await_inline;
@@ -33,10 +33,10 @@ use std::time::Duration;
 
 use crate::allocator;
 
-/// The name of our own contestant.
+/// The name of Convoke's contestant.
 pub(crate) const CONVOKE: &str = "convoke";
 
-/// All scenarios, in the order of their report.
+/// Returns all scenarios, in the order of the report.
 pub(crate) fn all() -> Vec<Scenario> {
     [
         inline_graph::scenarios(),
@@ -69,15 +69,16 @@ pub(crate) fn all() -> Vec<Scenario> {
     .collect()
 }
 
-/// A contestant that is ready.
+/// A contestant that is ready to run.
 pub(crate) trait Run {
-    /// Does so many ops and says what they cost, in the unit of the scenario.
+    /// Performs `ops` ops and returns their cost, in the unit of the scenario.
     fn run(&mut self, ops: u64) -> f64;
 
-    /// Called before each timed sample of so many ops: what has its luck for as long as it lives begins anew, and warms up.
+    /// Called before each timed sample of `_ops` ops: restarts and warms up contestants whose speed varies
+    /// from start to start.
     fn renew(&mut self, _ops: u64) {}
 
-    /// How often so many ops allocate.
+    /// Returns the number of allocations of `ops` ops.
     fn allocations(&mut self, ops: u64) -> f64 {
         let allocations = allocator::count(|| {
             self.run(ops);
@@ -85,7 +86,7 @@ pub(crate) trait Run {
         allocations as f64
     }
 
-    /// Where another process does the work: what it has run for so far.
+    /// Returns the processor time of the server so far, where another process does the work.
     fn server_time(&self) -> Option<ServerTime> {
         None
     }
@@ -94,13 +95,13 @@ pub(crate) trait Run {
 /// The processor time of a server.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct ServerTime {
-    /// In nanoseconds.
+    /// Processor time per op, in nanoseconds.
     pub(crate) per_op: f64,
-    /// The part of it that the kernel has taken, from 0 to 1, where that is known; only the rest is any runtime's to save.
+    /// The kernel's share of it, from 0 to 1, if known; a runtime can only save the rest.
     pub(crate) in_kernel: Option<f64>,
 }
 
-/// One that is no more than a closure.
+/// A contestant that is only a closure.
 struct InThisProcess<F>(F);
 
 impl<F: FnMut(u64) -> C, C: Cost> Run for InThisProcess<F> {
@@ -109,7 +110,7 @@ impl<F: FnMut(u64) -> C, C: Cost> Run for InThisProcess<F> {
     }
 }
 
-/// What is measured of the ops.
+/// The unit of the cost of ops.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Unit {
     Nanoseconds,
@@ -125,9 +126,9 @@ impl Unit {
     }
 }
 
-/// What a contestant says its ops cost.
+/// The cost of ops, as a contestant returns it.
 pub(crate) trait Cost {
-    /// As a number of its unit.
+    /// Returns it as a number of its unit.
     fn number(self) -> f64;
 }
 
@@ -149,33 +150,33 @@ impl Cost for Bytes {
 
 pub(crate) struct Scenario {
     pub(crate) name: &'static str,
-    /// What one op is, in one line.
+    /// A one-line description of one op.
     pub(crate) about: &'static str,
     pub(crate) unit: Unit,
-    /// Ops come in multiples of this.
+    /// The number of ops is a multiple of this.
     pub(crate) batch: u64,
-    /// How many threads do all the ops each. Time is per op of one of them; allocations and instructions, which are
-    /// counted for the whole process, are divided among them.
+    /// The number of threads that each do all the ops. Time is per op of one thread; allocations and
+    /// instructions, which are counted for the whole process, are divided by it.
     pub(crate) lanes: u64,
-    /// Whom everyone is compared with, where servers do the work; else nobody.
+    /// The peers that all others are compared with, in server scenarios; otherwise empty.
     pub(crate) yardsticks: &'static [&'static str],
     pub(crate) contestants: Vec<Contestant>,
 }
 
 pub(crate) struct Contestant {
     pub(crate) peer: &'static str,
-    /// Makes the contestant ready; what the closure holds lives until the scenario is over.
+    /// Sets up the contestant; what the closure holds lives until the scenario is over.
     pub(crate) set_up: Box<dyn Fn() -> Box<dyn Run>>,
     pub(crate) instructions: Instructions,
 }
 
-/// How the instructions of an op are counted.
+/// The way in which the instructions of an op are counted.
 pub(crate) enum Instructions {
     /// By running this program under callgrind, with one contestant alone.
     OfThisProcess,
-    /// Its own way.
+    /// By its own method.
     OfServer(Box<dyn Fn() -> Option<f64>>),
-    /// Not at all.
+    /// Not counted.
     Unknown,
 }
 
@@ -197,7 +198,7 @@ impl Scenario {
         Self { unit, ..self }
     }
 
-    /// The work is done by servers in processes of their own, and each is compared with these.
+    /// Declares that servers in separate processes do the work, and that each is compared with `yardsticks`.
     pub(crate) fn served(self, yardsticks: &'static [&'static str]) -> Self {
         Self { yardsticks, ..self }
     }
@@ -213,7 +214,8 @@ impl Scenario {
         self
     }
 
-    /// One whose work is done by other processes. Scenarios of such say so with [`served`](Self::served).
+    /// Adds a contestant whose work is done by other processes. Its scenario must call
+    /// [`served`](Self::served).
     pub(crate) fn server<R: Run + 'static>(
         mut self,
         peer: &'static str,
@@ -225,7 +227,7 @@ impl Scenario {
         self
     }
 
-    /// Like [`contestant`](Self::contestant), for one who cannot run on every machine.
+    /// Adds a contestant that cannot run on every machine. Otherwise as [`contestant`](Self::contestant).
     pub(crate) fn contestant_if<R, C>(
         self,
         present: bool,
@@ -239,7 +241,7 @@ impl Scenario {
         if present { self.contestant(peer, set_up) } else { self }
     }
 
-    /// `ops`, rounded up to whole batches.
+    /// Returns `ops`, rounded up to whole batches.
     pub(crate) fn whole_batches(&self, ops: u64) -> u64 {
         ops.next_multiple_of(self.batch)
     }
@@ -264,7 +266,7 @@ mod tests {
 
     #[test]
     fn every_contestant_can_do_a_batch_and_then_another() {
-        // Servers are this very program, which a test is not; tests/echo.rs runs them.
+        // Servers are separate runs of this program, which a test cannot start; tests/echo.rs runs them.
         for scenario in all().iter().filter(|scenario| scenario.yardsticks.is_empty()) {
             for contestant in &scenario.contestants {
                 let mut contestant = (contestant.set_up)();

@@ -1,6 +1,6 @@
 //! Median and spread: numbers that one disturbed sample cannot move.
 
-/// What is said of a contestant's samples.
+/// A summary of a contestant's samples.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Summary {
     pub(crate) median: f64,
@@ -17,7 +17,7 @@ pub(crate) fn summarise(mut samples: Vec<f64>) -> Summary {
     Summary { median, spread }
 }
 
-/// The value below which `share` of the sorted samples lie, interpolated between neighbours.
+/// Returns the value below which `share` of the sorted samples lie, interpolated between neighbours.
 fn quantile(sorted: &[f64], share: f64) -> f64 {
     let position = share * (sorted.len() - 1) as f64;
     let (below, above) = (sorted[position.floor() as usize], sorted[position.ceil() as usize]);

@@ -1,9 +1,13 @@
-//! Inspecting a running program: the tree of its tasks, and what is wrong with one that is slow or hangs.
+//! Inspection of a running program: the tree of its tasks, and a diagnosis of what is slow or hangs.
+//!
+//! Both read what the tasks and locks record anyway, from any thread, without stopping the program. So they
+//! see tasks at slightly different moments, and treat what they read as a snapshot that may already be out of
+//! date.
 //!
 //! | module | contents |
 //! | --- | --- |
-//! | [`tree()`], [`mod@tree`] | which tasks there are, and what they wait for |
-//! | [`diagnosis`], [`diagnose()`] | tasks that hold their executor, wait for themselves, or for each other |
+//! | [`tree()`], [`mod@tree`] | the live tasks, and what they wait for |
+//! | [`diagnosis`], [`diagnose()`] | tasks that block their executor, and tasks that deadlock alone or with others |
 //!
 //! Programs use the facade crate `convoke`, which re-exports all of this.
 

@@ -1,39 +1,39 @@
-//! What a host's clock shows, beside the world's own time: clocks are ahead of each other, and some run too fast.
+//! The clock of a host, which may be ahead of or behind the simulated time, and run too fast or too slowly.
 
 use core::time::Duration;
 use std::time::Instant;
 
-/// How a host's clock differs from the world's time.
+/// The difference between a host's clock and the simulated time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Clock {
-    /// By how much it is ahead, in nanoseconds; behind, if negative.
+    /// Its lead in nanoseconds; negative if it is behind.
     pub(crate) ahead: i64,
-    /// By how many millionths it runs too fast; too slowly, if negative.
+    /// Its excess speed in millionths; negative if it runs too slowly.
     pub(crate) too_fast: i64,
 }
 
-/// One.
+/// The unit of `too_fast` and of the rate.
 const MILLION: i128 = 1_000_000;
 
 impl Clock {
-    /// What it shows when so much of the world's time has passed.
+    /// Returns the time it shows when `passed` of the simulated time has passed.
     pub(crate) fn shows(self, start: Instant, passed: Duration) -> Instant {
         let shown = self.shown(passed.as_nanos() as i128);
         match Duration::from_nanos(shown.unsigned_abs().try_into().unwrap_or(u64::MAX)) {
             ahead if shown >= 0 => start + ahead,
-            // There is no time before the beginning of the machine's.
+            // `Instant` may not represent times before the machine's own start.
             behind => start.checked_sub(behind).unwrap_or(start),
         }
     }
 
-    /// How much of the world's time has passed when it first shows this.
+    /// Returns the simulated time at which it first shows `shows`.
     pub(crate) fn passed_when(self, start: Instant, shows: Instant) -> Duration {
         let shown = match shows.checked_duration_since(start) {
             Some(after) => after.as_nanos() as i128,
             None => -(start.duration_since(shows).as_nanos() as i128),
         };
         let mut passed = ((shown - i128::from(self.ahead)) * MILLION / self.rate()).max(0);
-        // Division has cut something off: a timer must not be called before its time.
+        // The division rounds down, but a timer must not fire early.
         while self.shown(passed) < shown {
             passed += 1;
         }

@@ -1,5 +1,6 @@
-//! `Disk`: what a host finds again after a crash. The smallest disk that is honest: a value, writes to it, and a sync without which
-//! none of them is sure to stay. It lives beside the world, which tells it when its host crashes.
+//! `Disk`: the part of a host's state that survives a crash. It is the smallest faithful disk: a value,
+//! writes to it, and a sync, without which no write is durable. The world keeps a list of the disks of each
+//! host and tells them when that host crashes.
 
 use core::fmt;
 use std::io;
@@ -9,16 +10,18 @@ use convoke_core::raw::sync::{Mutex, MutexGuard};
 use convoke_exec::time::sleep;
 use convoke_task::forever;
 
-use crate::world::{Crashed, HostId, Platter, World};
+use crate::world::{AnyDisk, DiskCrash, HostId, World};
 use convoke_core::raw::Random;
 
-/// A value that outlives the crashes of its host, made by [`Sim::disk`](crate::Sim::disk). Clones are the same disk.
+/// A value that survives the crashes of its host, created by [`Sim::disk`](crate::Sim::disk). Clones share
+/// the disk.
 ///
-/// What is [written](Disk::write) is there for whoever [reads](Disk::read), and is sure to survive a crash only after a
-/// [sync](Disk::sync). Of the writes since then a crash leaves a beginning: none of them, all of them or some, as the seed decides,
-/// in their order. A host that has crashed, and a run that is over, write nothing: destructors cannot save what was not synced.
+/// A [write](Disk::write) is visible to every later [read](Disk::read), but it is durable only after a
+/// [sync](Disk::sync). A crash keeps a prefix of the writes since the last sync: none, some or all of them,
+/// in order; the seed decides. Writes of a crashed host, or after the end of the run, have no effect: a
+/// destructor cannot save what was not synced.
 ///
-/// Each write keeps a copy of the value until the next sync, so it should be small, or cheap to clone.
+/// Each write stores a copy of the value until the next sync, so the value should be small or cheap to clone.
 ///
 /// ```
 /// use std::time::Duration;
@@ -44,127 +47,138 @@ use convoke_core::raw::Random;
 pub struct Disk<T> {
     world: Arc<World>,
     host: HostId,
-    surface: Arc<Surface<T>>,
+    storage: Arc<Storage<T>>,
 }
 
-struct Surface<T>(Mutex<Layers<T>>);
+struct Storage<T>(Mutex<Contents<T>>);
 
-/// What is on a disk: the value that was synced, and what each write since then has made of it.
-struct Layers<T> {
+/// The contents of a disk: the synced value, and the value after each later write.
+struct Contents<T> {
     synced: T,
     written: Vec<T>,
-    /// How many were written before those, in all.
+    /// Number of writes that came before those in `written`.
     before: u64,
 }
 
 impl<T: Clone + Send + 'static> Disk<T> {
     pub(crate) fn new(world: Arc<World>, host: HostId, value: T) -> Self {
-        let layers = Layers { synced: value, written: Vec::new(), before: 0 };
-        let surface = Arc::new(Surface(Mutex::new(layers)));
-        let platter = surface.clone();
-        world.with(|state| state.add_disk(host, platter));
-        Self { world, host, surface }
+        let contents = Contents { synced: value, written: Vec::new(), before: 0 };
+        let storage = Arc::new(Storage(Mutex::new(contents)));
+        let erased = storage.clone();
+        world.with(|state| state.add_disk(host, erased));
+        Self { world, host, storage }
     }
 
-    /// Reads the value, with all that was written. Programs and tests may do so at any time.
+    /// Reads the value, including writes that are not synced. Programs and tests may read at any time.
     ///
     /// # Panics
-    /// If the disk is used in `f`; so do all.
+    /// If `f` uses the disk.
     #[track_caller]
     pub fn read<R>(&self, f: impl FnOnce(&T) -> R) -> R {
-        let layers = self.surface.lock();
-        f(layers.written.last().unwrap_or(&layers.synced))
+        let contents = self.storage.lock();
+        f(contents.written.last().unwrap_or(&contents.synced))
     }
 
-    /// Reads what is sure to be there after a crash: for tests, and their [invariants](crate::Sim::always).
+    /// Reads the value that survives any crash: for tests and their [invariants](crate::Sim::always).
+    ///
+    /// # Panics
+    /// If `f` uses the disk.
     #[track_caller]
     pub fn read_synced<R>(&self, f: impl FnOnce(&T) -> R) -> R {
-        f(&self.surface.lock().synced)
+        f(&self.storage.lock().synced)
     }
 
-    /// Changes the value. That is one write: after a crash all of it is there, or nothing. It does not wait, and is not sure to
-    /// stay before the next [sync](Disk::sync).
+    /// Changes the value. This is one write: a crash keeps all of it or nothing. It does not wait, and it is
+    /// durable only after the next [sync](Disk::sync).
+    ///
+    /// # Panics
+    /// If `f` uses the disk.
     #[track_caller]
     pub fn write<R>(&self, f: impl FnOnce(&mut T) -> R) -> R {
         let takes_it = self.world.with(|state| state.writes(self.host));
-        // Declared before the lock is taken, and so dropped without it, if the disk does not take it or `f` panics.
+        // Declared before the lock guard, so that it is dropped after it, if the write is ignored or `f`
+        // panics.
         let mut value;
-        let mut layers = self.surface.lock();
-        value = Some(layers.written.last().unwrap_or(&layers.synced).clone());
-        let returned = value.as_mut().map(f).expect("put there above");
+        let mut contents = self.storage.lock();
+        value = Some(contents.written.last().unwrap_or(&contents.synced).clone());
+        let returned = value.as_mut().map(f).expect("set above");
         if takes_it {
-            layers.written.extend(value.take());
+            contents.written.extend(value.take());
         }
         returned
     }
 
-    /// Waits until all that was written before is sure to stay: a few milliseconds.
+    /// Waits until every earlier write is durable, which takes a few milliseconds.
     ///
-    /// - *Completes with* nothing; an error, if a [fault](crate::Fault) strikes here: then what was written may stay or not. Stopped,
-    ///   with the same doubt. If the host crashes meanwhile, not at all.
-    /// - *If dropped*, what was written may stay or not.
-    /// - *Runs on* the task, by the clock of its host. For [`explore_faults`](crate::explore_faults) it is an operation of the host.
+    /// - *Completes with* `Ok(())`; with an error if a [fault](crate::Fault) strikes here, and then the
+    ///   writes may survive a crash or not. Stopped, with the same uncertainty. If the host crashes
+    ///   meanwhile, it never completes.
+    /// - *If dropped*, the writes may survive a crash or not.
+    /// - *Runs on* the calling task, by the clock of its host. [`explore_faults`](crate::explore_faults)
+    ///   counts it as an operation of the host.
     /// - *Panics* outside a task.
     pub async fn sync(&self) -> io::Result<()> {
         let until = {
-            let layers = self.surface.lock();
-            layers.before + layers.written.len() as u64
+            let contents = self.storage.lock();
+            contents.before + contents.written.len() as u64
         };
         let begun = self.world.with(|state| state.begin_sync(self.host));
         let Some(takes) = begun else { forever().await };
         sleep(takes?).await;
-        drop(self.surface.make_sure(until));
+        drop(self.storage.make_sure(until));
         Ok(())
     }
 }
 
-impl<T> Surface<T> {
-    /// The writes up to this one, of all that there were, are sure to stay. Returns the values that this replaces, to be dropped
-    /// without the lock.
+impl<T> Storage<T> {
+    /// Makes the first `until` writes durable. Returns the values that are replaced, so that the caller drops
+    /// them without the lock.
     fn make_sure(&self, until: u64) -> Vec<T> {
-        let mut layers = self.lock();
-        let count = until.saturating_sub(layers.before) as usize;
-        let mut passed: Vec<T> = layers.written.drain(..count).collect();
+        let mut contents = self.lock();
+        let count = until.saturating_sub(contents.before) as usize;
+        let mut passed: Vec<T> = contents.written.drain(..count).collect();
         if let Some(value) = passed.pop() {
-            passed.push(core::mem::replace(&mut layers.synced, value));
-            layers.before = until;
+            passed.push(core::mem::replace(&mut contents.synced, value));
+            contents.before = until;
         }
         passed
     }
 
     #[track_caller]
-    fn lock(&self) -> MutexGuard<'_, Layers<T>> {
+    fn lock(&self) -> MutexGuard<'_, Contents<T>> {
         match self.0.try_lock() {
-            Ok(layers) => layers,
+            Ok(contents) => contents,
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-            Err(TryLockError::WouldBlock) => panic!("a disk is used while it is being read or written"),
+            Err(TryLockError::WouldBlock) => {
+                panic!("a `Disk` is used inside the closure of its own `read` or `write`")
+            }
         }
     }
 }
 
-impl<T: Clone + Send + 'static> Platter for Surface<T> {
-    fn crash(&self, random: &mut Random) -> Crashed {
-        let mut layers = self.lock();
-        let mut remains = core::mem::take(&mut layers.written);
-        let written = remains.len();
+impl<T: Clone + Send + 'static> AnyDisk for Storage<T> {
+    fn crash(&self, random: &mut Random) -> DiskCrash {
+        let mut contents = self.lock();
+        let mut discarded = core::mem::take(&mut contents.written);
+        let written = discarded.len();
         let stays = if written == 0 { 0 } else { random.below(written + 1) };
         if stays > 0 {
-            core::mem::swap(&mut layers.synced, &mut remains[stays - 1]);
+            core::mem::swap(&mut contents.synced, &mut discarded[stays - 1]);
         }
-        layers.before += written as u64;
-        Crashed { lost: written - stays, written, remains: Box::new(remains) }
+        contents.before += written as u64;
+        DiskCrash { lost: written - stays, written, discarded: Box::new(discarded) }
     }
 }
 
 impl<T> Clone for Disk<T> {
     fn clone(&self) -> Self {
-        Self { world: self.world.clone(), host: self.host, surface: self.surface.clone() }
+        Self { world: self.world.clone(), host: self.host, storage: self.storage.clone() }
     }
 }
 
 impl<T: fmt::Debug + Clone + Send + 'static> fmt::Debug for Disk<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let layers = self.surface.lock();
-        f.debug_struct("Disk").field("synced", &layers.synced).field("written", &layers.written).finish()
+        let contents = self.storage.lock();
+        f.debug_struct("Disk").field("synced", &contents.synced).field("written", &contents.written).finish()
     }
 }

@@ -1,4 +1,4 @@
-//! The driver of a host: the kernel that its program sees. What it is asked it asks the world.
+//! The driver of a host: the kernel that its program sees. It passes every call to the world.
 
 use core::net::IpAddr;
 use std::io;
@@ -13,10 +13,11 @@ use crate::clock::Clock;
 use crate::source::SimSource;
 use crate::world::{HostId, Link, SocketId, Transport, World};
 
-/// The driver of one host of a simulation, in one of its lives.
+/// The driver of one host of a simulation, during one run of that host.
 ///
-/// Programs that are run by a [`Sim`](crate::Sim) have one without asking. By itself it is a driver like others: with virtual
-/// time, and without a network beyond its own host. If nothing can happen any more, it waits for another thread to wake it.
+/// Programs on a [`Sim`](crate::Sim) get one automatically. Alone it is an ordinary driver with virtual time
+/// and without a network beyond its own host. If no timer and no packet is pending, `wait` blocks until
+/// another thread wakes it.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -26,36 +27,38 @@ use crate::world::{HostId, Link, SocketId, Transport, World};
 /// use convoke::sim::SimDriver;
 ///
 /// let context = IoContext::new(Arc::new(SimDriver::alone(1)));
-/// // A year passes in no time.
-/// let outcome = context.run_until(async { sleep(Duration::from_secs(365 * 86400)).await });
+/// // A year of virtual time passes at once.
+/// let year = Duration::from_secs(365 * 86400);
+/// let outcome = context.run_until(async move { sleep(year).await });
 /// assert_eq!(outcome, Outcome::Value(()));
 /// ```
 #[derive(Debug)]
 pub struct SimDriver {
     world: Arc<World>,
     host: HostId,
-    life: u64,
+    run_number: u64,
     clock: Clock,
     signals: Arc<SignalHub>,
     awake: Arc<AtomicBool>,
 }
 
 impl SimDriver {
-    /// The driver of a host that is alone in its world.
+    /// Creates the driver of a host that is alone in its world.
     pub fn alone(seed: u64) -> Self {
         let world = World::new(seed);
         let host = world.with(|state| state.add_host("host".into()));
         Self::new(world, host, 0, Clock::default(), Arc::default())
     }
 
-    /// Whether reads and writes transfer less than they could, and how often, from 0 to 1: see [`Link::short`].
+    /// Sets the share of reads and writes, from 0 to 1, that transfer less than they could: see
+    /// [`Link::short`].
     #[must_use]
     pub fn short(self, short: f64) -> Self {
         self.world.with(|state| state.links.usual = Link { short, ..Link::usual() });
         self
     }
 
-    /// How many sockets may be open at a time.
+    /// Sets the maximum number of open sockets.
     #[must_use]
     pub fn descriptors(self, most: usize) -> Self {
         self.world.with(|state| state.host(self.host).limits.descriptors = most);
@@ -65,14 +68,14 @@ impl SimDriver {
     pub(crate) fn new(
         world: Arc<World>,
         host: HostId,
-        life: u64,
+        run_number: u64,
         clock: Clock,
         signals: Arc<SignalHub>,
     ) -> Self {
-        Self { world, host, life, clock, signals, awake: Arc::default() }
+        Self { world, host, run_number, clock, signals, awake: Arc::default() }
     }
 
-    /// Set when whoever runs its host is to be woken.
+    /// Returns the flag that is set to wake the loop of its host.
     pub(crate) fn awake(&self) -> Arc<AtomicBool> {
         self.awake.clone()
     }
@@ -82,7 +85,7 @@ impl SimDriver {
     }
 
     fn bind(&self, at: &Address, options: &ListenOptions, of: Transport) -> io::Result<Arc<dyn Source>> {
-        let bound = self.world.with(|state| state.bind(self.host, self.life, at, options, of));
+        let bound = self.world.with(|state| state.bind(self.host, self.run_number, at, options, of));
         bound.map(|id| self.source(id))
     }
 }
@@ -97,7 +100,7 @@ impl Driver for SimDriver {
     }
 
     fn stream(&self, _like: &Address) -> io::Result<Arc<dyn Source>> {
-        self.world.with(|state| state.new_stream(self.host, self.life)).map(|id| self.source(id))
+        self.world.with(|state| state.new_stream(self.host, self.run_number)).map(|id| self.source(id))
     }
 
     fn datagrams(&self, at: &Address, options: &ListenOptions) -> io::Result<Arc<dyn Source>> {
@@ -105,7 +108,7 @@ impl Driver for SimDriver {
     }
 
     fn pair(&self) -> io::Result<(Arc<dyn Source>, Arc<dyn Source>)> {
-        let (one, other) = self.world.with(|state| state.pair(self.host, self.life))?;
+        let (one, other) = self.world.with(|state| state.pair(self.host, self.run_number))?;
         Ok((self.source(one), self.source(other)))
     }
 
@@ -141,8 +144,8 @@ impl Driver for SimDriver {
     fn in_flight(&self) -> usize {
         self.world.with(|state| {
             let in_flight = state.host(self.host).in_flight;
-            if in_flight > 0 && !state.asked.contains(&self.host) {
-                state.asked.push(self.host);
+            if in_flight > 0 && !state.waiting_for_idle.contains(&self.host) {
+                state.waiting_for_idle.push(self.host);
             }
             in_flight
         })

@@ -1,46 +1,60 @@
-//! The simulated driver of Convoke, and the first one to read: a network of hosts in memory, with virtual time, a scheduler that
-//! follows a seed, and faults. Programs run on it unchanged; a run that fails can be run again, exactly.
+//! Simulations: a network of hosts in memory, with virtual time, a scheduler that follows a seed, and faults.
+//! Programs run on it unchanged, and a run that fails can be repeated exactly. This is the driver to read
+//! first.
 //!
-//! | room | what is in it |
+//! A [`Sim`] has hosts, and each host has a program. One thread runs all of them, one piece of work at a
+//! time. Each start of a program is a *host run*, with its own loop, driver and timers; a host run ends when
+//! the program returns or the host crashes. Everything that the hosts share is the *world*, behind one lock.
+//! Drivers and sockets call into the world; the world never calls out while it holds the lock.
+//!
+//! | module | contents |
 //! | --- | --- |
 //! | [`Sim`] | a simulation, as a test sees it |
 //! | [`explore_seeds`], [`explore_stops`], [`explore_faults`] | many runs of one program, each disturbed in another way |
-//! | [`run_twice`] | whether a seed makes the same run every time |
-//! | [`Disk`] | what a host finds again after a crash |
-//! | [`note()`] | what a program says in the trace |
-//! | [`SimDriver`] | the driver by itself |
-//! | `life.rs`, `driver.rs`, `source.rs` | what a host's program runs on in one of its lives: its loop, its kernel, its sockets |
-//! | `world/` | what is behind them: hosts, links, packets, sockets |
-//! | `clock.rs` | clocks that differ |
+//! | [`run_twice`] | a check that a seed always produces the same run |
+//! | [`Disk`] | the state of a host that survives a crash |
+//! | [`note()`] | a line that a program writes into the trace |
+//! | [`SimDriver`] | the driver alone |
+//! | `host_run.rs`, `driver.rs`, `source.rs` | one run of a host: its loop, its kernel, its sockets |
+//! | `world/` | the shared state: hosts, links, packets, sockets |
+//! | `clock.rs` | host clocks that differ from the simulated time |
 //!
 //! # What is simulated
 //!
-//! - *Time* stands still while anybody has something to do. When all wait it jumps: to the next timer, packet or action.
-//! - *Scheduling*: of all hosts with tasks that can run, one is chosen by the seed, and of these tasks one, which runs to its next wait.
-//! - *Hosts* have names, by which they are found, and the addresses `10.0.0.1`, `10.0.0.2`, … (`fd00::1`, …) in the order in which they were
-//!   named. Each has ports, Unix paths (in memory; a path is free again when its socket is closed), limits and a clock of its own.
-//! - *Streams* bring their bytes in order. A packet that is lost, or meets a partition or a crashed host, is sent again after 0.2 s, 0.4 s, …;
-//!   after ten times, about three minutes, the connection has timed out; an attempt to connect after one minute. A window bounds what the other end has not read. What arrives at a host that does not
-//!   know the connection is answered by a reset. Keep-alive finds out about peers that are gone, and so does who waits
-//!   for a crashed one to make room.
-//! - *Datagrams* are sent once: they are lost, doubled, and overtake each other.
-//! - *Inside of a host* all arrives at once, and nothing is lost.
-//! - *Crashes* stop a host dead: see [`Sim::crash`]. What its next life finds again is what is on its [`Disk`].
-//! - *Chance*: what programs draw from [`chance::random`](convoke_task::chance::random()), and the jitter of schedules, follows the seed.
+//! - *Time* stands still while any task can run. When all tasks wait, it jumps to the next timer, packet or
+//!   action.
+//! - *Scheduling*: the seed chooses one of the hosts with runnable tasks, and then one of these tasks, which
+//!   runs to its next wait.
+//! - *Hosts* have names, by which they are found, and the addresses `10.0.0.1`, `10.0.0.2`, … (`fd00::1`, …)
+//!   in the order in which they were first named. Each has its own ports, Unix paths (in memory; a path is
+//!   free again when its socket is closed), limits and clock.
+//! - *Streams* deliver their bytes in order. A packet that is lost, or that meets a partition or a crashed
+//!   host, is sent again after 0.2 s, 0.4 s, …; after ten attempts, about three minutes, the connection times
+//!   out. An attempt to connect times out after one minute. A receive window bounds the bytes that the other
+//!   end has not read. A packet for an unknown connection is answered by a reset. Keep-alive detects dead
+//!   peers, and so does a sender that waits for a crashed receiver to open its window.
+//! - *Datagrams* are sent once. They can be lost, duplicated and reordered.
+//! - *Inside a host* everything arrives at once, and nothing is lost.
+//! - *Crashes* stop a host at once: see [`Sim::crash`]. The next run of the host finds only what is on its
+//!   [`Disk`].
+//! - *Randomness*: [`chance::random`](convoke_task::chance::random()) and the jitter of schedules follow the
+//!   seed.
 //!
-//! Not simulated are files, processes, threads, the system's time of day, and the order of a `HashMap`: what a program does there it
-//! really does. [`run_twice`] finds out if that makes a difference.
+//! Files, processes, threads, the system's time of day and the order of a `HashMap` are not simulated:
+//! programs use the real ones. [`run_twice`] detects whether that makes a difference.
 //!
 //! # When a run fails
 //!
-//! The message says what was wrong, at what time, what all tasks were waiting for, what happened last, and how to run it again:
+//! The message says what went wrong and when, what each task waited for, what happened last, and how to run
+//! it again:
 //!
 //! ```text
-//! after 150ms of simulated time: an invariant does not hold (said at tests/queue.rs:65:80): job 3 is lost
+//! after 150ms of simulated time: an invariant does not hold (declared at
+//! tests/queue.rs:65:80): job 3 is lost
 //! the tasks at that moment:
 //! `queue` (tests/queue.rs:57:23) waits at tests/queue.rs:20:36
 //! `worker` (tests/queue.rs:58:33) waits at tests/queue.rs:40:31
-//! what happened (25 lines more are printed by `CONVOKE_TRACE=1`):
+//! what happened (25 more lines with `CONVOKE_TRACE=1`):
 //!     0.000000s  queue starts
 //!     0.000000s  worker starts
 //!     0.111864s  worker crashes
@@ -53,11 +67,11 @@
 //! this was seed 23; `CONVOKE_SEED=23` or `Sim::new(23)` runs it again
 //! ```
 //!
-//! | in the environment | |
+//! | environment variable | effect |
 //! | --- | --- |
-//! | `CONVOKE_SEED=23` | only this seed, of [`explore_seeds`] and of `#[convoke::test(sim, seeds = …)]` |
-//! | `CONVOKE_POINT=7` | only this step or operation, of [`explore_stops`] and [`explore_faults`] |
-//! | `CONVOKE_TRACE=1` | all that happens is printed when it does, among what the programs print |
+//! | `CONVOKE_SEED=23` | runs only this seed of [`explore_seeds`] and `#[convoke::test(sim, seeds = …)]` |
+//! | `CONVOKE_POINT=7` | runs only this step or operation of [`explore_stops`] and [`explore_faults`] |
+//! | `CONVOKE_TRACE=1` | prints each trace line when it happens, among the output of the programs |
 //!
 //! Programs use the facade crate `convoke` (feature `sim`), which re-exports all of this as `convoke::sim`.
 
@@ -65,7 +79,7 @@ mod clock;
 mod disk;
 mod driver;
 mod explore;
-mod life;
+mod host_run;
 mod note;
 mod sim;
 mod source;

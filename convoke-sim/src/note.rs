@@ -1,4 +1,4 @@
-//! `note(…)`: a line of a program's own in the trace of its simulation, between what the network says.
+//! `note(…)`: a line of a program's own in the trace of its simulation.
 
 use core::fmt;
 use std::sync::Arc;
@@ -8,18 +8,20 @@ use convoke_task::current;
 
 use crate::world::{HostId, World};
 
-/// On which host a task runs.
-pub(crate) static HERE: Local<Here> = Local::inherited("simulated host");
+/// The host that a task runs on.
+pub(crate) static CURRENT_HOST: Local<CurrentHost> = Local::inherited("simulated host");
 
 #[derive(Clone)]
-pub(crate) struct Here {
+pub(crate) struct CurrentHost {
     pub(crate) world: Arc<World>,
     pub(crate) host: HostId,
 }
 
-/// Writes a line into the trace of the simulation that the running task is in, with the time and the name of its host. It is
-/// printed if the run fails, and with `CONVOKE_TRACE=1` in the environment at once. Outside of simulations it does nothing,
-/// so that a program may do so wherever it runs.
+/// Writes a line into the trace of the simulation of the running task, with the time and the name of its
+/// host.
+///
+/// The trace is printed if the run fails; `CONVOKE_TRACE=1` in the environment prints each line at once.
+/// Outside a simulation it does nothing, so programs may always call it.
 ///
 /// ```
 /// use convoke::sim::{Sim, note};
@@ -30,12 +32,12 @@ pub(crate) struct Here {
 /// assert!(report.trace().iter().any(|line| line.what() == "ada: becomes leader"));
 /// ```
 pub fn note(what: impl fmt::Display) {
-    if let Some(here) = current::local(&HERE) {
-        // Formatted before: it is code of the program.
+    if let Some(current_host) = current::local(&CURRENT_HOST) {
+        // Formatted before the lock is taken, because it is code of the program.
         let what = what.to_string();
-        here.world.with(|state| {
-            if state.writes(here.host) {
-                let line = format!("{}: {what}", state.name(here.host));
+        current_host.world.with(|state| {
+            if state.writes(current_host.host) {
+                let line = format!("{}: {what}", state.name(current_host.host));
                 state.note(line);
             }
         });

@@ -1,4 +1,4 @@
-//! A socket as its holder sees it: a number in the world, closed when it is dropped.
+//! A socket as its program sees it: an id in the world, closed when it is dropped.
 
 use core::task::Waker;
 use std::fmt;
@@ -10,7 +10,7 @@ use convoke_io::driver::{
     Accepted, Address, InFlight, Interest, OperationId, Request, SocketOption, Source, Submitted, Ticket,
 };
 
-use crate::world::{HostId, SocketId, State, Taking, World};
+use crate::world::{HostId, SocketId, Taking, World, WorldState};
 
 pub(crate) struct SimSource {
     world: Arc<World>,
@@ -23,11 +23,11 @@ impl SimSource {
         Self { world, host, id }
     }
 
-    /// Does something that is an operation: a fault may strike.
+    /// Performs an operation of the host, at which a fault may strike.
     fn operate<T>(
         &self,
         what: &str,
-        act: impl FnOnce(&mut State, SocketId) -> io::Result<T>,
+        act: impl FnOnce(&mut WorldState, SocketId) -> io::Result<T>,
     ) -> io::Result<T> {
         self.world.with(|state| {
             state.begin(self.host, Some(self.id), what)?;
@@ -37,8 +37,12 @@ impl SimSource {
 }
 
 impl SimSource {
-    /// The same for what does not wait. On a host that has crashed it is done, and nobody hears of it.
-    fn do_now(&self, what: &str, act: impl FnOnce(&mut State, SocketId) -> io::Result<()>) -> io::Result<()> {
+    /// Performs an operation that does not wait. On a crashed host it reports success and has no effect.
+    fn do_now(
+        &self,
+        what: &str,
+        act: impl FnOnce(&mut WorldState, SocketId) -> io::Result<()>,
+    ) -> io::Result<()> {
         self.world.with(|state| {
             let done = state.begin(self.host, Some(self.id), what).and_then(|()| act(state, self.id));
             if state.is_dead(self.id) { Ok(()) } else { done }
@@ -88,9 +92,9 @@ impl Source for SimSource {
         let count = self.try_read(&mut all)?;
         let mut left = &all[..count];
         for buffer in buffers {
-            let (here, behind) = left.split_at(left.len().min(buffer.len()));
-            buffer[..here.len()].copy_from_slice(here);
-            left = behind;
+            let (part, rest) = left.split_at(left.len().min(buffer.len()));
+            buffer[..part.len()].copy_from_slice(part);
+            left = rest;
         }
         Ok(count)
     }
@@ -109,7 +113,7 @@ impl Source for SimSource {
     }
 
     fn try_accept(&self) -> io::Result<Accepted> {
-        let (id, peer) = self.operate("accept", State::accept)?;
+        let (id, peer) = self.operate("accept", WorldState::accept)?;
         Ok(Accepted { source: Arc::new(Self::new(self.world.clone(), self.host, id)), peer })
     }
 
@@ -156,14 +160,14 @@ impl Source for SimSource {
 
 impl Drop for SimSource {
     fn drop(&mut self) {
-        let unearthed = self.world.with(|state| {
-            let unearthed = state.unearth(self.id);
-            if unearthed.is_none() {
+        let crashed = self.world.with(|state| {
+            let crashed = state.take_crashed(self.id);
+            if crashed.is_none() {
                 state.close(self.id);
             }
-            unearthed
+            crashed
         });
-        drop(unearthed);
+        drop(crashed);
     }
 }
 

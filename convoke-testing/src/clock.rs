@@ -1,4 +1,5 @@
-//! A clock that stands still until it is moved, and the timers that go by it: by hand in a clockwork, by jumps on a stage.
+//! A clock that stands still until it is moved, and its timers. `Clockwork` moves it by hand, `Stage` by
+//! jumps.
 
 #![allow(unsafe_code)]
 
@@ -17,7 +18,7 @@ pub(super) struct Clock {
 }
 
 impl Clock {
-    /// Shows some time.
+    /// Creates a clock that shows the machine's time.
     pub(super) fn new() -> Self {
         Self { queue: TimerQueue::new(), now: Mutex::new(Instant::now()) }
     }
@@ -26,8 +27,8 @@ impl Clock {
         !self.queue.is_empty()
     }
 
-    /// Moves to the next timer and calls it, if there is one that is due by then; or another thread, which moves the clock
-    /// too, has called it.
+    /// Moves to the next timer that is due until `by`, and fires it. Returns false if there is none. Several
+    /// threads may move the clock: another one may have fired the timer first.
     pub(super) fn jump(&self, by: Option<Instant>) -> bool {
         let earliest = self.queue.earliest().filter(|at| by.is_none_or(|by| *at <= by));
         let Some(at) = earliest else { return false };
@@ -36,15 +37,15 @@ impl Clock {
         true
     }
 
-    /// Moves on, over no timer: see [`jump`](Clock::jump). The clock does not go back: for a time that had passed when a timer
-    /// was armed, or because another thread is ahead. Returns what it shows.
+    /// Moves the clock forward without firing timers, and returns its time. It never moves back: a timer may
+    /// be armed for a time in the past, and another thread may be ahead.
     pub(super) fn move_to(&self, at: Instant) -> Instant {
         let mut now = self.lock();
         *now = at.max(*now);
         *now
     }
 
-    /// Ends the timers.
+    /// Closes the timers.
     pub(super) fn close(&self) {
         self.queue.close();
     }
@@ -54,20 +55,25 @@ impl Clock {
     }
 }
 
-// SAFETY: the queue keeps the contract; whoever moves the clock has it meanwhile.
+// SAFETY: `TimerQueue` upholds the contract of `Timers`: it calls an armed timer at most once, and `disarm`
+// removes it under the queue's lock. `jump` calls `call_due` through `&self`, so the queue is alive
+// meanwhile.
 unsafe impl Timers for Clock {
     fn now(&self) -> Instant {
         *self.lock()
     }
 
     unsafe fn arm(&self, timer: NonNull<Timer>, at: Instant) {
-        // Nobody sleeps until its time, so nobody is woken.
-        // SAFETY: the caller's.
+        // The returned flag says that a sleeping thread must be woken earlier; no thread sleeps on this
+        // clock.
+        // SAFETY: the contract of `arm`, which the caller of `Timers::arm` upholds, is that of
+        // `TimerQueue::arm`.
         let _ = unsafe { self.queue.arm(timer, at) };
     }
 
     unsafe fn disarm(&self, timer: NonNull<Timer>) -> bool {
-        // SAFETY: the caller's.
+        // SAFETY: the contract of `disarm`, which the caller of `Timers::disarm` upholds, is that of
+        // `TimerQueue::disarm`.
         unsafe { self.queue.disarm(timer) }
     }
 }

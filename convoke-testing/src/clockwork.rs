@@ -1,4 +1,4 @@
-//! An executor and a clock that are both moved by hand: waiting work without waiting.
+//! An executor and a clock that are both driven by hand.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use convoke_core::testing::ByHand;
 
 use super::clock::Clock;
 
-/// Runs its work when it is told to, and its clock stands still until it is told to move.
+/// An executor that runs its work when it is told to, with a clock that stands still until it is moved.
 ///
 /// ```
 /// use std::time::Duration;
@@ -19,34 +19,35 @@ use super::clock::Clock;
 /// use convoke::time::sleep;
 ///
 /// let clockwork = Clockwork::new();
-/// let running = Connected::with_env(sleep(Duration::from_secs(60)), clockwork.clone().into()).start();
+/// let sleeping = sleep(Duration::from_secs(60));
+/// let running = Connected::with_env(sleeping, clockwork.clone().into()).start();
 /// clockwork.advance(Duration::from_secs(59));
 /// assert!(!running.is_complete());
 /// clockwork.advance(Duration::from_secs(1));
 /// assert_eq!(running.outcome(), Outcome::Value(()));
 /// ```
 #[derive(Clone)]
-pub struct Clockwork(Arc<Works>);
+pub struct Clockwork(Arc<ClockworkState>);
 
-struct Works {
+struct ClockworkState {
     work: ByHand,
     clock: Clock,
 }
 
 impl Clockwork {
-    /// A clock that shows some time.
+    /// Creates a clockwork whose clock shows the machine's time.
     pub fn new() -> Self {
-        Self(Arc::new(Works { work: ByHand::new(), clock: Clock::new() }))
+        Self(Arc::new(ClockworkState { work: ByHand::new(), clock: Clock::new() }))
     }
 
-    /// What the clock shows.
+    /// Returns the time on its clock.
     pub fn now(&self) -> Instant {
         self.0.clock.now()
     }
 
-    /// Moves the clock by this much, with a stop at each timer on the way, and runs what is queued at each. Says how much
-    /// it has run. By one thread at a time: if several move the clock, timers and work are called by any of them, and not in
-    /// the order of their times.
+    /// Moves the clock by `duration`, stops at each timer on the way, and runs what is queued at each.
+    /// Returns the number of pieces of work that were run. Call it from one thread at a time: if several
+    /// threads move the clock, timers and work are called by any of them, out of order.
     pub fn advance(&self, duration: Duration) -> usize {
         let end = self.now() + duration;
         let mut ran = self.run_ready();
@@ -57,12 +58,12 @@ impl Clockwork {
         ran
     }
 
-    /// Runs what is queued, and what that queues. Says how much that was.
+    /// Runs what is queued, and what that queues. Returns the number of pieces of work.
     pub fn run_ready(&self) -> usize {
         core::iter::from_fn(|| self.0.work.run_one().then_some(())).count()
     }
 
-    /// Ends the timers.
+    /// Closes the timers.
     pub fn close(&self) {
         self.0.clock.close();
     }

@@ -1,12 +1,16 @@
-//! Tools to test with: test bodies in virtual time, stops at every point, and contract suites.
+//! Testing tools: test bodies in virtual time, stops at every point, and contract suites.
+//!
+//! A test body runs on a [`Stage`]: a loop that the test's thread drives step by step, and a clock that jumps
+//! to the next timer when nothing is left to do. Explorations run a program many times on such a stage, and
+//! inject a stop at another step each time. Contract suites run a type of your own through all of this.
 //!
 //! | module | contents |
 //! | --- | --- |
-//! | [`run()`], [`Play`], [`Stage`] | a test body on a loop and a clock of its own, which jumps; what hangs, and what was left behind |
-//! | [`wait_all_blocked()`], [`Sequencer`], [`Trace`] | when all wait; order that is forced, and order that is written down |
-//! | [`explore_stops()`], [`explore_inner_stops()`] | a stop at every point, of all of a program or of one part |
-//! | [`executor_contract`], [`lock_contract`], [`channel_contract`] | suites for types of one's own |
-//! | [`Clockwork`], [`Latch`], [`runnable()`] | an executor and a clock that are moved by hand; waiting without a sleep; work from a closure |
+//! | [`run()`], [`Play`], [`Stage`] | a test body on its own loop and clock; hangs and leaks are reported |
+//! | [`wait_all_blocked()`], [`Sequencer`], [`Trace`] | waiting for idleness, forcing an order, recording an order |
+//! | [`explore_stops()`], [`explore_inner_stops()`] | a stop at every step, of the whole program or of one part |
+//! | [`executor_contract`], [`lock_contract`], [`channel_contract`] | contract suites for your own types |
+//! | [`Clockwork`], [`Latch`], [`runnable()`] | an executor and clock moved by hand; waiting without a sleep; work from a closure |
 
 pub mod channel_contract;
 mod clock;

@@ -1,4 +1,4 @@
-//! `Sequencer`: tasks that take their turns in an order which the test says.
+//! `Sequencer`: tasks that take turns in an order that the test decides.
 
 use core::fmt;
 use core::future::Future;
@@ -12,10 +12,11 @@ use convoke_core::raw::{Frame, StopWatch};
 
 use convoke_core::raw::{discard, wake, wake_if_any};
 
-/// Forces an order on what several tasks do: whoever comes to step 3 waits until steps 0, 1 and 2 are over. A step lasts for
-/// as long as the [`Turn`] is kept. Clones are the same sequencer.
+/// Forces an order on what several tasks do: a task at step 3 waits until steps 0, 1 and 2 are over. A step
+/// lasts until its [`Turn`] is dropped. Clones share the sequencer.
 ///
-/// Each step is taken once. One that is never taken leaves those after it waiting, which a [`Play`](super::Play) reports.
+/// Each step is taken once. If a step is never taken, tasks at later steps wait forever, which
+/// [`Play`](super::Play) reports as a hang.
 ///
 /// ```
 /// use convoke::prelude::*;
@@ -49,38 +50,38 @@ pub struct Sequencer(Arc<Mutex<Steps>>);
 
 #[derive(Default)]
 struct Steps {
-    /// The step that is on, or may begin.
+    /// The current step, or the next if none is taken.
     next: usize,
-    /// The step that is on was taken.
+    /// True if the current step was taken.
     taken: bool,
-    /// Who waits for which step. A waker is taken out to be called: that is done without the lock.
+    /// Waiters by step. A waker is taken out before it is called, because that happens without the lock.
     waiting: BTreeMap<usize, (Option<Waker>, &'static Location<'static>)>,
-    /// Somebody did not wait for his turn any more, at this step: it will never be taken.
+    /// The first step whose waiter was dropped or stopped: it will never be taken.
     broken: Option<(usize, &'static Location<'static>)>,
 }
 
-/// See [`Sequencer::at`].
+/// A future that completes at a step: see [`Sequencer::at`].
 #[must_use = "futures do nothing until they are awaited"]
 pub struct At {
     sequencer: Sequencer,
     step: usize,
-    place: &'static Location<'static>,
-    standing: Standing,
+    location: &'static Location<'static>,
+    state: WaitState,
     watch: StopWatch,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Standing {
+enum WaitState {
     New,
     Waits,
     Over,
 }
 
-/// A step that is on. Dropping it lets the next one begin.
+/// A step in progress. Dropping it starts the next one.
 pub struct Turn(Sequencer);
 
 impl Sequencer {
-    /// The first step is step 0.
+    /// Creates a sequencer whose first step is step 0.
     pub fn new() -> Self {
         Self::default()
     }
@@ -88,16 +89,16 @@ impl Sequencer {
     /// Waits until all steps before this one are over.
     ///
     /// - *Completes with* the [`Turn`], which lasts until it is dropped; or stopped.
-    /// - *If dropped* or stopped before its turn, the sequencer is broken: the step would never be taken.
-    /// - *Runs on* the task; outside a task it waits as well, and cannot be stopped.
-    /// - *Panics* if somebody else has taken, or waits for, the same step, or if the sequencer is broken.
+    /// - *If dropped* or stopped before its turn, the sequencer is broken: the step can never be taken.
+    /// - *Runs on* the calling task. Outside a task it waits as well, but cannot be stopped.
+    /// - *Panics* if another task has taken the same step or waits for it, or if the sequencer is broken.
     #[track_caller]
     pub fn at(&self, step: usize) -> At {
-        let place = Location::caller();
-        At { sequencer: self.clone(), step, place, standing: Standing::New, watch: StopWatch::new() }
+        let location = Location::caller();
+        At { sequencer: self.clone(), step, location, state: WaitState::New, watch: StopWatch::new() }
     }
 
-    /// The step that is on, or may begin.
+    /// Returns the current step, or the next if none is taken.
     pub fn step(&self) -> usize {
         self.lock().next
     }
@@ -108,16 +109,18 @@ impl Sequencer {
 }
 
 impl Steps {
-    /// What is wrong with one who comes to this step, if anything is.
+    /// Returns an error message if this step cannot be taken or waited for.
     fn complaint(&self, step: usize, is_new: bool) -> Option<String> {
-        if let Some((broken, place)) = self.broken.filter(|(broken, _)| *broken <= step) {
-            return Some(format!("step {step} cannot come: step {broken} ({place}) was given up"));
+        if let Some((broken, location)) = self.broken.filter(|(broken, _)| *broken <= step) {
+            return Some(format!(
+                "step {step} cannot start: the waiter of step {broken} ({location}) was dropped or stopped"
+            ));
         }
         if step < self.next || step == self.next && self.taken {
-            return Some(format!("step {step} was taken before: each step is taken once"));
+            return Some(format!("step {step} was already taken: each step is taken once"));
         }
         let other = self.waiting.get(&step).filter(|_| is_new)?;
-        Some(format!("step {step} is waited for twice: here, and at {}", other.1))
+        Some(format!("step {step} has two waiters: here, and at {}", other.1))
     }
 }
 
@@ -126,34 +129,34 @@ impl Future for At {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Turn> {
         let this = &mut *self;
-        assert!(this.standing != Standing::Over, "polled after it has ended");
+        assert!(this.state != WaitState::Over, "polled after completion");
         if Frame::current(|frame| frame.is_some_and(Frame::honour_stop)) {
             this.give_up();
             return Poll::Pending;
         }
-        // Cloned, and dropped, without the lock: it may be anybody's.
+        // Cloned and dropped without the lock: a waker may run any code.
         let waker = cx.waker().clone();
         let mut steps = this.sequencer.lock();
-        if let Some(complaint) = steps.complaint(this.step, this.standing == Standing::New) {
+        if let Some(complaint) = steps.complaint(this.step, this.state == WaitState::New) {
             drop(steps);
-            this.standing = Standing::Over;
-            panic!("a sequencer is misused at {}: {complaint}", this.place);
+            this.state = WaitState::Over;
+            panic!("`Sequencer::at` at {}: {complaint}", this.location);
         }
         if steps.next == this.step {
             steps.taken = true;
             let waiting = steps.waiting.remove(&this.step);
             drop(steps);
             drop(waiting);
-            this.standing = Standing::Over;
+            this.state = WaitState::Over;
             return Poll::Ready(Turn(this.sequencer.clone()));
         }
-        let before = steps.waiting.insert(this.step, (Some(waker), this.place));
+        let before = steps.waiting.insert(this.step, (Some(waker), this.location));
         drop(steps);
         drop(before);
-        this.standing = Standing::Waits;
+        this.state = WaitState::Waits;
         Frame::current(|frame| {
             if let Some(frame) = frame {
-                frame.waits_at(this.place);
+                frame.waits_at(this.location);
                 this.watch.watch(frame, cx);
             }
         });
@@ -162,15 +165,15 @@ impl Future for At {
 }
 
 impl At {
-    /// Its step will never be taken: those who wait for later ones are told.
+    /// Marks its step as never taken, and wakes the waiters of later steps, which then panic.
     fn give_up(&mut self) {
-        if core::mem::replace(&mut self.standing, Standing::Over) != Standing::Waits {
+        if core::mem::replace(&mut self.state, WaitState::Over) != WaitState::Waits {
             return;
         }
         let mut steps = self.sequencer.lock();
         let own = steps.waiting.remove(&self.step);
         if steps.broken.is_none_or(|(broken, _)| self.step < broken) {
-            steps.broken = Some((self.step, self.place));
+            steps.broken = Some((self.step, self.location));
         }
         let later: Vec<_> =
             steps.waiting.range_mut(self.step..).filter_map(|(_, (waker, _))| waker.take()).collect();

@@ -1,5 +1,5 @@
-//! Where a program runs that is tested: a run loop that is moved step by step, and a clock that jumps. Plays and explorations
-//! stand on it.
+//! The stage of a program under test: a run loop that is driven step by step, and a clock that jumps. `Play`
+//! and the explorations use it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,11 +15,12 @@ use super::wait_all_blocked::Blocked;
 use convoke_exec::RunLoopExecutor;
 use convoke_task::current;
 
-/// Followed by all work that is started below the program.
+/// Inherited by all work that the program starts.
 pub(super) static STAGE: Local<Stage> = Local::inherited("stage");
 
-/// The executor of a program that is tested, with its clock: time stands still while there is something to do, and then jumps
-/// to the next timer. Programs get one by [`Play`](super::Play) or [`run`](super::run()), and find it by [`Stage::current`].
+/// The executor and clock of a program under test. Time stands still while there is work to do, and then
+/// jumps to the next timer. [`Play`](super::Play) and [`run`](super::run()) create one; programs find it by
+/// [`Stage::current`].
 ///
 /// ```
 /// use std::time::Duration;
@@ -35,47 +36,48 @@ pub(super) static STAGE: Local<Stage> = Local::inherited("stage");
 #[derive(Clone)]
 pub struct Stage {
     run_loop: RunLoopExecutor,
-    shared: Arc<Shared>,
+    shared: Arc<StageState>,
 }
 
-struct Shared {
+struct StageState {
     clock: Clock,
     begin: Instant,
-    /// The one that runs the loop.
+    /// The thread that runs the loop.
     thread: Thread,
     blocked: Blocked,
 }
 
 impl Stage {
-    /// A stage over a loop that this thread runs.
+    /// Creates a stage over a loop that this thread runs.
     pub(super) fn new(run_loop: RunLoopExecutor) -> Self {
         let clock = Clock::new();
         let begin = clock.now();
-        let shared = Shared { clock, begin, thread: thread::current(), blocked: Blocked::new() };
+        let shared = StageState { clock, begin, thread: thread::current(), blocked: Blocked::new() };
         Self { run_loop, shared: Arc::new(shared) }
     }
 
-    /// The stage that the running task was started on, or something above it; `None` outside of plays and explorations.
+    /// Returns the stage that the running task or one of its ancestors was started on; `None` outside tests
+    /// that run on one.
     pub fn current() -> Option<Self> {
         current::local(&STAGE)
     }
 
-    /// What the clock says.
+    /// Returns the time on its clock.
     pub fn now(&self) -> Instant {
         self.shared.clock.now()
     }
 
-    /// How much time has passed here since the beginning.
+    /// Returns the time since its start.
     pub fn elapsed(&self) -> Duration {
         self.now() - self.shared.begin
     }
 
-    /// Whether somebody waits for a time.
+    /// Returns true if timers are set.
     pub(super) fn has_timers(&self) -> bool {
         self.shared.clock.has_timers()
     }
 
-    /// Moves the clock to the next timer and calls it. False if there is none.
+    /// Moves the clock to the next timer and fires it. Returns false if there is none.
     pub(super) fn jump(&self) -> bool {
         self.shared.clock.jump(None)
     }
@@ -89,7 +91,7 @@ impl Stage {
 impl Executor for Stage {
     fn post(&self, runnable: Runnable) {
         self.run_loop.post(runnable);
-        // The thread may wait for others, and it is not the loop that sleeps then.
+        // The thread may be parked outside the loop, waiting for other threads.
         if self.shared.thread.id() != thread::current().id() {
             self.shared.thread.unpark();
         }
@@ -120,10 +122,11 @@ impl fmt::Debug for Stage {
     }
 }
 
-/// How much time has passed on the clock of this test. What that clock shows is [`time::now`](convoke_exec::time::now()), as in any task.
+/// Returns the time since the start of this test, on its clock. The clock itself is
+/// [`time::now`](convoke_exec::time::now()), as in any task.
 ///
 /// # Panics
-/// Outside of tasks that run on a [`Stage`].
+/// Outside tasks that run on a [`Stage`].
 ///
 /// ```
 /// use std::time::Duration;
@@ -137,13 +140,13 @@ impl fmt::Debug for Stage {
 /// ```
 #[track_caller]
 pub fn elapsed() -> Duration {
-    here("`testing::elapsed`").elapsed()
+    current_stage("`testing::elapsed`").elapsed()
 }
 
-/// The stage of the running task.
+/// Returns the stage of the running task.
 #[track_caller]
-pub(super) fn here(what: &str) -> Stage {
+pub(super) fn current_stage(what: &str) -> Stage {
     Stage::current().unwrap_or_else(|| {
-        panic!("{what} was called outside of a test that runs on a stage: see `convoke::testing::run`")
+        panic!("{what} was called outside a test that runs on a `Stage`: see `convoke::testing::run`")
     })
 }

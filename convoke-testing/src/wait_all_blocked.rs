@@ -1,4 +1,4 @@
-//! `wait_all_blocked()`: returns when there is nothing to do for anybody else.
+//! `wait_all_blocked()`: waits until no other task of the test can run.
 
 use core::fmt;
 use core::future::Future;
@@ -10,16 +10,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use convoke_core::raw::{Frame, StopWatch};
 
-use super::stage::{Stage, here};
+use super::stage::{Stage, current_stage};
 use convoke_core::raw::wake_if_any;
 
-/// Waits until every other task of the test waits and nothing is queued, before time jumps: what the others could do without
-/// time passing they have done. Of several who wait for this, one at a time goes on, in their order.
+/// Waits until every other task of the test waits and nothing is queued. Time does not pass meanwhile: the
+/// other tasks have done all that they can do now. If several tasks wait for this, one at a time continues,
+/// in order.
 ///
-/// - *Completes with* nothing in particular, or stopped: also if there is nothing to wait for, when a stop was asked for.
+/// - *Completes with* `()`, or stopped: if a stop was requested, also if there is nothing to wait for.
 /// - *If dropped*, it does not wait any more.
-/// - *Runs on* the task.
-/// - *Panics* outside of tasks that run on a [`Stage`].
+/// - *Runs on* the calling task.
+/// - *Panics* outside tasks that run on a [`Stage`].
 ///
 /// ```
 /// use convoke::prelude::*;
@@ -42,23 +43,23 @@ use convoke_core::raw::wake_if_any;
 /// ```
 #[track_caller]
 pub fn wait_all_blocked() -> WaitAllBlocked {
-    let stage = here("`wait_all_blocked`");
-    WaitAllBlocked { stage, waiting: None, place: Location::caller(), watch: StopWatch::new() }
+    let stage = current_stage("`wait_all_blocked`");
+    WaitAllBlocked { stage, waiting: None, location: Location::caller(), watch: StopWatch::new() }
 }
 
-/// See [`wait_all_blocked()`].
+/// A future that completes when no other task can run: see [`wait_all_blocked()`].
 #[must_use = "futures do nothing until they are awaited"]
 pub struct WaitAllBlocked {
     stage: Stage,
     waiting: Option<Arc<Waiting>>,
-    place: &'static Location<'static>,
+    location: &'static Location<'static>,
     watch: StopWatch,
 }
 
-/// Those who wait for it, on one stage.
+/// The waiters of one stage.
 pub(super) struct Blocked(Mutex<VecDeque<Arc<Waiting>>>);
 
-/// `None` once it may go on.
+/// A waiter. `None` once it may continue.
 struct Waiting(Mutex<Option<Waker>>);
 
 impl Blocked {
@@ -66,7 +67,7 @@ impl Blocked {
         Self(Mutex::default())
     }
 
-    /// Lets the first go on. False if nobody waits.
+    /// Releases the first waiter. Returns false if there is none.
     pub(super) fn release_one(&self) -> bool {
         let Some(first) = self.lock().pop_front() else { return false };
         let waker = first.lock().take();
@@ -110,7 +111,7 @@ impl Future for WaitAllBlocked {
                     this.waiting = Some(waiting);
                 }
                 Some(waiting) => {
-                    // Cloned, and dropped, without the lock: it may be anybody's.
+                    // Cloned and dropped without the lock: a waker may run any code.
                     let clone = cx.waker().clone();
                     let mut waker = waiting.lock();
                     if waker.is_none() {
@@ -122,7 +123,7 @@ impl Future for WaitAllBlocked {
                 }
             }
             if let Some(frame) = frame {
-                frame.waits_at(this.place);
+                frame.waits_at(this.location);
                 this.watch.watch(frame, cx);
             }
             Poll::Pending
@@ -138,6 +139,6 @@ impl Drop for WaitAllBlocked {
 
 impl fmt::Debug for WaitAllBlocked {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("WaitAllBlocked").field("at", &self.place).finish_non_exhaustive()
+        f.debug_struct("WaitAllBlocked").field("at", &self.location).finish_non_exhaustive()
     }
 }

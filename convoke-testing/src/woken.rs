@@ -1,4 +1,4 @@
-//! Polling a future by hand, with a waker that counts: for the contract suites.
+//! A counting waker to poll futures by hand, for the contract suites.
 
 use core::future::Future;
 use core::pin::Pin;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Wake;
 
-/// How often a future that is polled by hand was woken.
+/// A count of the wakes of a future that is polled by hand.
 pub(super) struct Woken(Arc<Count>);
 
 #[derive(Default)]
@@ -20,7 +20,7 @@ impl Wake for Count {
 }
 
 impl Woken {
-    /// Not yet.
+    /// Creates a waker that has not been called.
     pub(super) fn new() -> Self {
         Self(Arc::default())
     }

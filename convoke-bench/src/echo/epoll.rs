@@ -1,5 +1,5 @@
-//! epoll with nothing around it, edge-triggered: what the hand-written server and the load wait with. Here because the
-//! standard library has no way to wait for several sockets.
+//! Bare epoll, edge-triggered: the wait of the hand-written server and of the load. The standard library
+//! cannot wait for several sockets.
 
 #![allow(unsafe_code)]
 
@@ -8,10 +8,10 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 use super::linux::check;
 
-/// How many events one wait brings at the most.
-const ROOM: usize = 1024;
+/// The maximum number of events of one wait.
+const MAX_EVENTS: usize = 1024;
 
-/// Tells which of its sockets can be read or written, once for each time that one becomes so.
+/// A set of sockets that reports each when it becomes readable or writable.
 pub(super) struct Epoll {
     descriptor: OwnedFd,
     events: Vec<libc::epoll_event>,
@@ -21,12 +21,12 @@ impl Epoll {
     pub(super) fn new() -> io::Result<Self> {
         // SAFETY: takes no pointer.
         let descriptor = check(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) })?;
-        // SAFETY: the call above has succeeded, and its descriptor is known to nobody else.
+        // SAFETY: the call above has succeeded, and nothing else knows its descriptor.
         let descriptor = unsafe { OwnedFd::from_raw_fd(descriptor) };
-        Ok(Self { descriptor, events: Vec::with_capacity(ROOM) })
+        Ok(Self { descriptor, events: Vec::with_capacity(MAX_EVENTS) })
     }
 
-    /// Watches a socket, which is taken out when it is closed; its events come with `key`.
+    /// Watches a socket until it is closed; its events carry `key`.
     pub(super) fn add(&self, socket: &impl AsRawFd, key: usize) -> io::Result<()> {
         let interest = libc::EPOLLIN | libc::EPOLLOUT | libc::EPOLLET;
         let mut event = libc::epoll_event { events: interest as u32, u64: key as u64 };
@@ -36,28 +36,30 @@ impl Epoll {
         Ok(())
     }
 
-    /// Waits for events, at most so many milliseconds (for ever, if negative); says how many there are.
+    /// Waits for events, at most `milliseconds` (forever, if negative). Returns their number.
     pub(super) fn wait(&mut self, milliseconds: i32) -> io::Result<usize> {
         self.events.clear();
-        let (descriptor, room) = (self.descriptor.as_raw_fd(), self.events.capacity().min(ROOM) as i32);
+        let (descriptor, capacity) =
+            (self.descriptor.as_raw_fd(), self.events.capacity().min(MAX_EVENTS) as i32);
         loop {
-            // SAFETY: there is room for so many events behind the pointer; the kernel keeps it no longer than the call.
+            // SAFETY: the pointer has capacity for this many events, and the kernel does not keep it after
+            // the call.
             let waited =
-                unsafe { libc::epoll_wait(descriptor, self.events.as_mut_ptr(), room, milliseconds) };
+                unsafe { libc::epoll_wait(descriptor, self.events.as_mut_ptr(), capacity, milliseconds) };
             match check(waited) {
                 Ok(count) => {
-                    // SAFETY: the kernel has just written so many.
+                    // SAFETY: the kernel has just written `count` events.
                     unsafe { self.events.set_len(count as usize) };
                     return Ok(count as usize);
                 }
-                // A signal, or a debugger: not what was waited for.
+                // A signal, or a debugger: wait again.
                 Err(problem) if problem.kind() == io::ErrorKind::Interrupted => {}
                 Err(problem) => return Err(problem),
             }
         }
     }
 
-    /// The key of one of the events that the last wait has brought.
+    /// Returns the key of one of the events of the last wait.
     pub(super) fn key(&self, event: usize) -> usize {
         self.events[event].u64 as usize
     }

@@ -1,5 +1,5 @@
-//! What the processes of the echo scenarios ask Linux for and the standard library has no words for: a core, room for
-//! sockets, clocks, options.
+//! Linux calls of the echo processes that the standard library does not offer: cores, limits, clocks,
+//! options.
 
 #![allow(unsafe_code)]
 
@@ -7,7 +7,7 @@ use std::io;
 use std::net::TcpStream;
 use std::os::fd::AsRawFd;
 
-/// Puts this process on the `index`th of the cores that it may use; on the last one if there are fewer.
+/// Pins this process to the `index`th of the cores that it may use; to the last one if there are fewer.
 pub(super) fn stay_on_core(index: usize) -> io::Result<()> {
     let size = size_of::<libc::cpu_set_t>();
     // SAFETY: a set of cores is an array of integers; all zeros is the empty set.
@@ -18,41 +18,41 @@ pub(super) fn stay_on_core(index: usize) -> io::Result<()> {
     let may_use = |core: &usize| unsafe { libc::CPU_ISSET(*core, &allowed) };
     let cores: Vec<usize> = (0..libc::CPU_SETSIZE as usize).filter(may_use).collect();
     let Some(core) = cores.get(index).or(cores.last()) else { return Ok(()) };
-    // SAFETY: as above.
+    // SAFETY: a set of cores is an array of integers; all zeros is the empty set.
     let mut wanted: libc::cpu_set_t = unsafe { std::mem::zeroed() };
     // SAFETY: the index is below the size of the set.
     unsafe { libc::CPU_SET(*core, &mut wanted) };
-    // SAFETY: as above; the set is only read.
+    // SAFETY: the set lies on our stack and has that size, and is only read.
     check(unsafe { libc::sched_setaffinity(0, size, &raw const wanted) })?;
     Ok(())
 }
 
-/// Allows this process as many open sockets as it may allow itself.
+/// Raises the limit of open sockets of this process to its maximum.
 pub(super) fn allow_many_sockets() -> io::Result<()> {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: the limit lies on our stack.
     check(unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) })?;
     limit.rlim_cur = limit.rlim_max;
-    // SAFETY: as above; it is only read.
+    // SAFETY: the limit lies on our stack and is only read.
     check(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) })?;
     Ok(())
 }
 
-/// Has this process ended when the one that started it ends, however that comes.
+/// Makes the kernel kill this process when its parent ends.
 pub(super) fn end_with_parent() -> io::Result<()> {
     // SAFETY: takes no pointer.
     check(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) })?;
     Ok(())
 }
 
-/// Asks a process to end, as `kill` does.
+/// Sends SIGTERM to a process.
 pub(super) fn terminate(process: u32) -> io::Result<()> {
     // SAFETY: takes no pointer.
     check(unsafe { libc::kill(process as libc::pid_t, libc::SIGTERM) })?;
     Ok(())
 }
 
-/// The time that all threads of a process have run for, in nanoseconds, in the kernel or out of it.
+/// Returns the processor time of all threads of a process, in nanoseconds, in user and kernel mode.
 pub(super) fn processor_time(process: u32) -> io::Result<u64> {
     let (mut clock, mut time) = (0, libc::timespec { tv_sec: 0, tv_nsec: 0 });
     // SAFETY: the clock's name lies on our stack.
@@ -65,27 +65,28 @@ pub(super) fn processor_time(process: u32) -> io::Result<u64> {
     Ok(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
 }
 
-/// Ticks of the system's clock that found a process running.
+/// Clock ticks in which a process was running.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Ticks {
     pub(super) user: u64,
     pub(super) kernel: u64,
 }
 
-/// Those of all threads of a process since it began.
+/// Returns the ticks of all threads of a process since its start.
 pub(super) fn ticks(process: u32) -> io::Result<Ticks> {
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat"))?;
     ticks_in(&stat).ok_or_else(|| io::Error::other("the kernel does not say where time was spent"))
 }
 
-/// They are the twelfth and the thirteenth word after the program's name, which stands in parentheses and may hold anything.
+/// Parses them: the twelfth and the thirteenth word after the program's name, which is in parentheses and may
+/// contain anything.
 fn ticks_in(stat: &str) -> Option<Ticks> {
     let (_, after_name) = stat.rsplit_once(')')?;
     let mut words = after_name.split_whitespace().skip(11);
     Some(Ticks { user: words.next()?.parse().ok()?, kernel: words.next()?.parse().ok()? })
 }
 
-/// The memory of a process that is its own and not a file's, in bytes, as far as it has been touched.
+/// Returns the anonymous resident memory of a process, in bytes.
 pub(super) fn resident_memory(process: u32) -> io::Result<u64> {
     let status = std::fs::read_to_string(format!("/proc/{process}/status"))?;
     anonymous_bytes(&status)
@@ -98,7 +99,8 @@ fn anonymous_bytes(status: &str) -> Option<u64> {
     Some(kilobytes.parse::<u64>().ok()? * 1024)
 }
 
-/// Has the connection forgotten at once when it is closed: its port is free for the next run.
+/// Makes the kernel forget the connection at once when it is closed, so that its port is free for the next
+/// run.
 pub(super) fn forget_when_closed(stream: &TcpStream) -> io::Result<()> {
     let linger = libc::linger { l_onoff: 1, l_linger: 0 };
     let size = size_of_val(&linger) as libc::socklen_t;
@@ -111,7 +113,7 @@ pub(super) fn forget_when_closed(stream: &TcpStream) -> io::Result<()> {
     Ok(())
 }
 
-/// What a system call has returned, or the error it has left behind.
+/// Returns the result of a system call, or its error.
 pub(super) fn check(returned: libc::c_int) -> io::Result<libc::c_int> {
     if returned < 0 { Err(io::Error::last_os_error()) } else { Ok(returned) }
 }

@@ -1,5 +1,6 @@
-//! The load: connections that each send a message, wait until all of it has come back, and send the next. One thread
-//! with epoll and nothing else, so that it costs the core it runs on no more than any server's kernel side does.
+//! The load: connections that each send a message, wait until all of it has come back, and send the next. One
+//! thread with epoll and nothing else, so that it does not cost its core more than any server's kernel part
+//! does.
 
 use std::io::{self, BufRead, ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, TcpStream, UdpSocket};
@@ -12,17 +13,18 @@ use super::linux;
 /// The core of the load; the server has the first.
 const CORE: usize = 1;
 
-/// Requests that precede those that are timed, for each connection, or as if there were [`FEW`] at least.
+/// The number of warm-up requests before the timed ones, for each connection, or as if there were at least
+/// [`FEW`].
 const WARM_UP: u64 = 4;
 const FEW: u64 = 100;
 
-/// How many connections are opened before the server is asked to answer them: fewer than wait to be accepted.
+/// The number of connections that are opened before the server must answer them: fewer than its backlog.
 const AT_A_TIME: usize = 64;
 
-/// A server that says nothing for so long will not: something is broken, and waiting would hide it.
+/// The time without an answer, in milliseconds, after which the server counts as broken.
 const SILENCE: i32 = 20_000;
 
-/// What this process is to do.
+/// The task of this process.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Load {
     pub(super) transport: Transport,
@@ -52,8 +54,8 @@ impl Load {
         })
     }
 
-    /// Connects, says `ready`, and then reads numbers of requests and answers each with the nanoseconds they took, and how
-    /// many there were with those that preceded and followed.
+    /// Connects, prints `ready`, and then reads numbers of requests and answers each with the nanoseconds
+    /// they took, and the number of all requests, including those before and after.
     pub(super) fn run(&self) -> io::Result<()> {
         linux::end_with_parent()?;
         linux::stay_on_core(CORE)?;
@@ -74,16 +76,16 @@ struct Generator {
     epoll: Epoll,
     connections: Vec<Connection>,
     message: Vec<u8>,
-    /// Where echoes are read to, and whether what they say is looked at.
+    /// The buffer for echoes, and whether their contents are compared.
     echo: Vec<u8>,
     compare: bool,
-    /// Requests of this round that were begun, and that were answered.
+    /// Numbers of requests of this round that were started, and that were answered.
     begun: u64,
     answered: u64,
     round: Round,
 }
 
-/// Requests are timed from the answer to one to the answer to another; around those, all connections are busy.
+/// A round. The time runs from one answer to another, and all connections are busy before and after.
 #[derive(Default)]
 struct Round {
     all: u64,
@@ -95,7 +97,7 @@ struct Round {
 
 struct Connection {
     socket: Socket,
-    /// How much of the message has been sent, and how much has come back. Both are 0 between two requests.
+    /// Numbers of bytes of the message that were sent, and that came back. Both are 0 between two requests.
     sent: usize,
     received: usize,
 }
@@ -106,8 +108,8 @@ enum Socket {
 }
 
 impl Generator {
-    /// Opens the connections, a few at a time, and has each make one request, whose answer is compared: each has been
-    /// accepted then, and whoever serves it waits.
+    /// Opens the connections, a few at a time, and makes one request on each, whose answer is compared. Then
+    /// each has been accepted, and its task waits.
     fn connect(load: &Load) -> io::Result<Self> {
         let message = (0..load.bytes).map(|index| (index % 251) as u8).collect();
         let mut generator = Self {
@@ -145,7 +147,7 @@ impl Generator {
         self.finish_round()
     }
 
-    /// How long so many requests take, while all connections are busy.
+    /// Returns the time of `requests` requests, while all connections are busy.
     fn time(&mut self, requests: u64) -> io::Result<Duration> {
         let connections = self.connections.len() as u64;
         let first = WARM_UP * connections.max(FEW);
@@ -165,7 +167,7 @@ impl Generator {
         (self.begun, self.answered, self.round) = (0, 0, round);
     }
 
-    /// Until every request of the round has been answered.
+    /// Runs until every request of the round has been answered.
     fn finish_round(&mut self) -> io::Result<()> {
         while self.answered < self.round.all {
             let events = self.epoll.wait(SILENCE)?;
@@ -184,7 +186,7 @@ impl Generator {
         self.connections[key].send(&self.message)
     }
 
-    /// Goes on with a connection that can be read or written again.
+    /// Continues with a connection that is readable or writable again.
     fn advance(&mut self, key: usize) -> io::Result<()> {
         let connection = &mut self.connections[key];
         if connection.sent == 0 {
@@ -213,7 +215,7 @@ impl Generator {
 }
 
 impl Connection {
-    /// Sends what the socket takes of the rest of the message.
+    /// Sends as much of the rest of the message as the socket takes.
     fn send(&mut self, message: &[u8]) -> io::Result<()> {
         let rest = &message[self.sent..];
         let sent = match &mut self.socket {
@@ -224,7 +226,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Receives what there is of the echo; whether that was the rest of it.
+    /// Receives what has arrived of the echo. Returns true if that was the rest of it.
     fn receive(&mut self, echo: &mut [u8]) -> io::Result<bool> {
         let rest = &mut echo[self.received..];
         let received = match &mut self.socket {
@@ -264,7 +266,7 @@ impl Socket {
     }
 }
 
-/// A call that would have to wait has done nothing, and is not an error.
+/// Maps `WouldBlock` to zero: such a call has done nothing and is not an error.
 fn or_not_yet(done: io::Result<usize>) -> io::Result<usize> {
     match done {
         Err(problem) if problem.kind() == ErrorKind::WouldBlock => Ok(0),

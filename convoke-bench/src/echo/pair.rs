@@ -1,4 +1,4 @@
-//! A server and its load, each in a process of its own, as one contestant.
+//! A server and its load, each in its own process, as one contestant.
 
 use std::process::{Command, Stdio};
 
@@ -7,17 +7,20 @@ use super::{LOAD, Load, SERVE, Serve, Shape, Transport, linux};
 use crate::instructions;
 use crate::scenario::{Run, ServerTime};
 
-/// What callgrind watches: enough that what differs from run to run falls below one instruction each.
+/// The number of requests under callgrind: enough to make differences between runs smaller than one
+/// instruction per request.
 const WATCHED_REQUESTS: u64 = 20_000;
 
-/// Both are started anew for each sample: some pairs are faster than others of the same kind, by up to a third and for as long as
-/// they live, which has to do with where their memory and their sockets lie. While others have their turn, they sleep.
+/// A server and its load, restarted for each sample: some pairs are faster than others of the same kind by up
+/// to a third, for as long as they live, depending on where their memory and sockets lie. While other
+/// contestants run, they sleep.
 pub(crate) struct Pair {
     peer: &'static str,
     shape: Shape,
     server: Server,
     load: Process,
-    /// What the server has run for in all rounds so far, where, and how many requests those were.
+    /// The processor time of the server in all rounds so far, its split into user and kernel, and the number
+    /// of requests.
     processor_time: u64,
     ticks: linux::Ticks,
     requests: u64,
@@ -65,8 +68,8 @@ impl Run for Pair {
     }
 }
 
-/// The user instructions of a server per request: it runs under callgrind, for N and for 2N requests, and start-up,
-/// connections and warm-up are the same both times. The kernel's part is not among them.
+/// Returns the user instructions of a server per request. It runs under callgrind for N and for 2N requests;
+/// start-up, connections and warm-up are the same both times. The kernel's part is not included.
 pub(crate) fn server_instructions(peer: &str, shape: Shape) -> Option<f64> {
     let total = |requests| {
         let mut callgrind = instructions::callgrind();
@@ -79,8 +82,8 @@ pub(crate) fn server_instructions(peer: &str, shape: Shape) -> Option<f64> {
     Some(twice.checked_sub(once)? as f64 / WATCHED_REQUESTS as f64)
 }
 
-/// Connections that have each had one request answered and say nothing more, each op one of them; to a fresh server each
-/// time, for memory that was given back is taken again unseen.
+/// Connections that have each had one request answered and are idle; each op is one of them. Each run has a
+/// new server, because reused memory does not show.
 pub(crate) struct Idle {
     pub(crate) peer: &'static str,
     pub(crate) bytes: usize,
@@ -91,7 +94,7 @@ impl Idle {
         Shape { transport: Transport::Tcp, bytes: self.bytes, connections: connections as usize }
     }
 
-    /// After one connection, what is set up once is there.
+    /// Opens one connection, so that one-time set-up is done.
     fn warm_up(&self, server: &Server) {
         drop(start_load(server, self.shape(1)));
     }
@@ -137,7 +140,7 @@ impl Server {
         Self { process, port }
     }
 
-    /// How often a server that counts allocates meanwhile.
+    /// Returns the number of allocations of a counting server during `body`.
     fn count(&mut self, body: impl FnOnce(&Self)) -> u64 {
         self.process.ask("count");
         body(self);
@@ -157,7 +160,7 @@ impl Server {
     }
 }
 
-/// The load is ready when this returns: all connections were accepted, and each had a request answered.
+/// Starts the load. When this returns, all connections were accepted, and each had a request answered.
 fn start_load(server: &Server, shape: Shape) -> Process {
     let Shape { transport, bytes, connections } = shape;
     let load = Load { transport, port: server.port, connections, bytes };
@@ -166,8 +169,8 @@ fn start_load(server: &Server, shape: Shape) -> Process {
     process
 }
 
-/// What the load says of a round: how long the requests took that it was asked for, and how many there were with those
-/// around them.
+/// The load's report of a round: the time of the requested number of requests, and the number of all
+/// requests, including those around them.
 struct Round {
     elapsed: u64,
     requests: u64,

@@ -1,11 +1,11 @@
-//! A process of the bench that plays a role, seen from the one that measures: a line goes in, a line comes out.
+//! A process of the benchmark with a role, seen from the one that measures: one line in, one line out.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use super::linux;
 
-/// Is ended when this is dropped.
+/// A process that is killed when this is dropped.
 pub(super) struct Process {
     child: Child,
     input: ChildStdin,
@@ -13,7 +13,7 @@ pub(super) struct Process {
 }
 
 impl Process {
-    /// Starts what is given, which must lead to this program, in that role.
+    /// Starts `command`, which must run this program, in that role.
     pub(super) fn start(command: &mut Command, flag: &str, arguments: &[String]) -> Self {
         command.arg(flag).args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().expect("this program can be started again");
@@ -22,7 +22,7 @@ impl Process {
         Self { child, input, output }
     }
 
-    /// The next line that it says.
+    /// Returns the next line of its output.
     pub(super) fn answer(&mut self) -> String {
         let mut line = String::new();
         self.output.read_line(&mut line).expect("a process of the bench writes text");
@@ -36,12 +36,12 @@ impl Process {
         self.answer()
     }
 
-    /// The number of the process.
+    /// Returns the id of the process.
     pub(super) fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// Has it end, and reads what it has written to standard error, which must be a pipe.
+    /// Terminates it, and returns what it has written to standard error, which must be a pipe.
     pub(super) fn end(mut self) -> Option<String> {
         linux::terminate(self.id()).ok()?;
         let mut text = String::new();
@@ -52,13 +52,13 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // That it has ended before is no harm.
+        // It may have ended before, which is no error.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// This program, to be started again.
+/// Returns a command that starts this program again.
 pub(super) fn this_program() -> Command {
     Command::new(std::env::current_exe().expect("this program has a path"))
 }

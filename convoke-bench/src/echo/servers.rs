@@ -1,8 +1,9 @@
-//! The echo servers, one file per peer. Each is given a socket that is bound and does not block, and the size of the
-//! buffer of a connection, and serves until the process ends.
+//! The echo servers, one file per peer. Each gets a bound non-blocking socket and the buffer size of a
+//! connection, and serves until the process ends.
 //!
-//! Each is written as its runtime likes it best, on one thread: a task per connection reads up to the size of its buffer,
-//! which comes from the allocator, and writes all of that back. A connection that fails is over; the server is not.
+//! Each is written in the way that suits its runtime best, on one thread: a task per connection reads up to
+//! the size of its buffer, which comes from the allocator, and writes all of that back. A connection that
+//! fails is closed; the server continues.
 
 mod compio;
 mod convoke;
@@ -25,7 +26,7 @@ pub(super) fn all() -> impl Iterator<Item = Server> {
         .into_iter()
 }
 
-/// The names of all who serve, in the order of their report.
+/// Returns the names of all servers, in the order of the report.
 pub(crate) fn peers() -> impl Iterator<Item = &'static str> {
     all().map(|server| server.peer)
 }

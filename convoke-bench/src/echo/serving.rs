@@ -1,7 +1,7 @@
-//! The process of a server: makes the socket and gives it to the peer.
+//! The process of a server: it creates the socket and passes it to the peer.
 //!
-//! It has one thread, that of the server: in a program of several, glibc's system calls and its allocator take longer.
-//! Who measures looks at it from outside, then; only where allocations are counted is there a second thread.
+//! It has only the server's thread, because glibc's system calls and allocator take longer in a program with
+//! several. So it is measured from outside; there is a second thread only where allocations are counted.
 
 use std::io::{self, BufRead};
 use std::net::{Ipv4Addr, TcpListener, UdpSocket};
@@ -13,18 +13,18 @@ use crate::allocator;
 /// The core of the server; the load has the second.
 const CORE: usize = 0;
 
-/// The word for a server that counts allocations when it is told to.
+/// The argument for a server that counts allocations on request.
 const COUNTING: &str = "counting";
 
-/// What this process is to do.
+/// The task of this process.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Serve {
     pub(super) peer: String,
     pub(super) transport: Transport,
-    /// The bytes of the buffer of each connection.
+    /// The size of the buffer of each connection.
     pub(super) buffer: usize,
-    /// Whether a line of its standard input begins to count allocations, and the next ends it and is answered with their
-    /// number.
+    /// If true, a line on standard input starts to count allocations, and the next line ends it and is
+    /// answered with their number.
     pub(super) counting: bool,
 }
 
@@ -47,7 +47,7 @@ impl Serve {
         Some(Self { peer, transport, buffer: buffer.parse().ok()?, counting })
     }
 
-    /// Says the port of its socket, and serves until the process is ended.
+    /// Prints the port of its socket, and serves until the process ends.
     pub(super) fn run(&self) -> io::Result<()> {
         let server = servers::all()
             .find(|server| server.peer == self.peer)
@@ -88,7 +88,7 @@ fn count_when_told() {
         let mut until = None;
         let allocations = allocator::count(|| until = lines.next());
         if let Some(Ok(_)) = until {
-            // The line itself is one of them.
+            // Reading the line is one of them.
             println!("{}", allocations - 1);
         }
     }

@@ -1,4 +1,4 @@
-//! Convoke's run loop as one of the runtimes of one thread: a scope that the contestant's tasks are started in.
+//! Convoke's run loop as a single-threaded runtime: a scope in which the contestant's tasks are started.
 
 use std::future::{Future, poll_fn};
 use std::task::Poll;
@@ -14,7 +14,8 @@ use crate::peer::{OneThread, Spawner};
 
 pub(crate) struct Convoke;
 
-/// The scope of a run. It is leaked, a few hundred bytes a run, so that the handle can be copied as the peers' are.
+/// The scope of a run. It is leaked, a few hundred bytes per run, so that the handle can be copied as those
+/// of the peers can.
 #[derive(Clone, Copy)]
 pub(crate) struct InScope(&'static Scope<()>);
 
@@ -45,12 +46,12 @@ pub(crate) fn run_with<F: Future + 'static>(changes: Changes, work: impl FnOnce(
 }
 
 impl InScope {
-    /// Starts a task without a handle: its scope has it.
+    /// Starts a task without a handle; its scope owns it.
     pub(crate) fn start(self, future: impl Future<Output = ()> + 'static) {
         self.0.spawn_local(future);
     }
 
-    /// Ends the tasks without a handle.
+    /// Stops the tasks without a handle.
     pub(crate) fn stop_all(self) {
         self.0.request_stop(StopReason::Requested);
     }

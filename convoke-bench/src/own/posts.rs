@@ -11,9 +11,10 @@ use convoke::{Executor, Never, Outcome};
 
 use super::{Reusable, Stopwatch, leaked_env};
 
-/// The poster runs on `home` and posts batches of `batch` operations to `serial`, which runs one at a time.
+/// Runs the poster on `poster_executor`, which posts batches of `batch` operations to `serial`, which runs one at a
+/// time.
 pub(crate) fn post_batches<H: Executor, X: Executor>(
-    home: H,
+    poster_executor: H,
     serial: X,
     batch: u64,
 ) -> impl FnMut(u64) -> Duration {
@@ -22,16 +23,17 @@ pub(crate) fn post_batches<H: Executor, X: Executor>(
         operations: (0..batch).map(|_| Reusable::new()).collect(),
         batches_left: Cell::new(0),
         not_done: Cell::new(0),
-        env: leaked_env(home.clone()),
-        home,
+        env: leaked_env(poster_executor.clone()),
+        poster_executor,
         serial,
         watch: Stopwatch::leak(),
     }));
     move |ops| {
         posts.batches_left.set(ops / batch);
         posts.watch.begin(1);
-        // SAFETY: it is leaked; the poster has ended, as `wait` returned the last time.
-        unsafe { posts.poster.start(&posts.home, PostBatch(posts)) };
+        // SAFETY: `posts` is leaked, and the poster has completed, because `wait` returned after the last
+        // run.
+        unsafe { posts.poster.start(&posts.poster_executor, PostBatch(posts)) };
         posts.watch.wait()
     }
 }
@@ -40,21 +42,22 @@ struct Posts<H: Executor, X: Executor> {
     poster: Reusable<H, PostBatch<H, X>>,
     operations: Vec<Reusable<X, CountOne<H, X>>>,
     batches_left: Cell<u64>,
-    /// Touched by the work of the serial executor, and by the poster while there is none.
+    /// Accessed by the work of the serial executor, and by the poster while there is none.
     not_done: Cell<u64>,
-    home: H,
+    poster_executor: H,
     serial: X,
     env: &'static Env,
     watch: &'static Stopwatch,
 }
 
-// SAFETY: the poster and the work of the batch take turns; within the batch the serial executor sees to it.
+// SAFETY: the poster and the work of a batch alternate, and the serial executor runs one piece of a batch at
+// a time.
 unsafe impl<H: Executor, X: Executor> Sync for Posts<H, X> {}
 
 /// The poster.
 struct PostBatch<H: Executor, X: Executor>(&'static Posts<H, X>);
 
-/// One of the batch.
+/// One operation of the batch.
 struct CountOne<H: Executor, X: Executor>(&'static Posts<H, X>);
 
 impl<H: Executor, X: Executor> Receiver<(), Never> for PostBatch<H, X> {
@@ -66,7 +69,8 @@ impl<H: Executor, X: Executor> Receiver<(), Never> for PostBatch<H, X> {
         posts.batches_left.set(left);
         posts.not_done.set(posts.operations.len() as u64);
         for operation in &posts.operations {
-            // SAFETY: it is leaked; the last of the batch before has completed, or we would not be here.
+            // SAFETY: `posts` is leaked, and the previous batch has completed, because its last operation
+            // started the poster.
             unsafe { operation.start(&posts.serial, CountOne(posts)) };
         }
     }
@@ -82,8 +86,9 @@ impl<H: Executor, X: Executor> Receiver<(), Never> for CountOne<H, X> {
         let posts = self.0;
         posts.not_done.set(posts.not_done.get() - 1);
         if posts.not_done.get() == 0 {
-            // SAFETY: it is leaked; the poster has completed, it posted us last.
-            unsafe { posts.poster.start(&posts.home, PostBatch(posts)) };
+            // SAFETY: `posts` is leaked, and the poster has completed: it posted this batch as its last
+            // action.
+            unsafe { posts.poster.start(&posts.poster_executor, PostBatch(posts)) };
         }
     }
 

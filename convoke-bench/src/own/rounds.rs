@@ -1,4 +1,4 @@
-//! Operations that go through an executor's queue again and again.
+//! Operations that repeatedly go through an executor's queue.
 
 #![allow(unsafe_code)]
 
@@ -12,8 +12,9 @@ use convoke::{Executor, Never, Outcome};
 
 use super::{Reusable, Stopwatch, inside, leaked_env};
 
-/// `in_flight` operations, each going round `ops / in_flight` times. `run` is called once they are on their way: it
-/// runs the executor, if that has no threads of its own, and keeps its context alive.
+/// Returns a contestant with `in_flight` operations, each of which is posted `ops / in_flight` times. `run`
+/// is called once they have started: it runs the executor, if that has no threads, and keeps its context
+/// alive.
 pub(crate) fn keep_posting<X: Executor>(
     executor: X,
     in_flight: u64,
@@ -28,7 +29,8 @@ pub(crate) fn keep_posting<X: Executor>(
             watch.begin(in_flight);
             for round in rounds {
                 round.left.set(ops / in_flight);
-                // SAFETY: the last time round has ended, as `wait` below returned; the round is never freed.
+                // SAFETY: the previous run of this round has ended, because `wait` below returned, and rounds
+                // are never freed.
                 unsafe { Round::go(NonNull::from(&**round)) };
             }
         });
@@ -45,7 +47,8 @@ struct Round<X: Executor> {
     watch: &'static Stopwatch,
 }
 
-// SAFETY: a round is used by one thread at a time: whoever starts it, then whoever runs its operation.
+// SAFETY: a round is used by one thread at a time: the one that starts it, then the one that runs its
+// operation.
 unsafe impl<X: Executor> Sync for Round<X> {}
 
 impl<X: Executor> Round<X> {
@@ -57,13 +60,13 @@ impl<X: Executor> Round<X> {
     /// `this` is never freed, and its operation does not run.
     #[inline]
     unsafe fn go(this: NonNull<Self>) {
-        // SAFETY: the caller's.
+        // SAFETY: the caller promises that `this` is never freed and its operation does not run.
         let round = unsafe { this.as_ref() };
         match round.left.get() {
             0 => round.watch.one(),
             left => {
                 round.left.set(left - 1);
-                // SAFETY: the storage is never freed; the operation before has completed.
+                // SAFETY: the storage is never freed, and the previous operation has completed.
                 unsafe { round.operation.start(&round.executor, Again(this)) };
             }
         }
@@ -72,7 +75,7 @@ impl<X: Executor> Round<X> {
 
 struct Again<X: Executor>(NonNull<Round<X>>);
 
-// SAFETY: it leads to a round, which may be used by one thread after the other.
+// SAFETY: it points to a round, which may be used by one thread after the other.
 unsafe impl<X: Executor> Send for Again<X> {}
 
 impl<X: Executor> Receiver<(), Never> for Again<X> {

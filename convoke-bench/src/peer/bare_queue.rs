@@ -1,7 +1,7 @@
-//! async-task with the barest queue there is: what its tasks cost when nothing is around them.
+//! async-task with the simplest possible queue: the cost of its tasks alone.
 //!
-//! Rule: a [`BareQueue`] is neither `Send` nor `Sync`, so a runnable, which only it holds, stays on the thread that
-//! spawned it; and no scenario hands a waker to another thread.
+//! Rule 1: a [`BareQueue`] is neither `Send` nor `Sync`, so a runnable, which only it holds, stays on the
+//! thread that spawned it; and no scenario sends a waker to another thread.
 
 #![allow(unsafe_code)]
 
@@ -17,7 +17,7 @@ use super::one_thread::{OneThread, Spawner};
 
 pub(crate) struct BareQueue(RefCell<VecDeque<Runnable>>);
 
-/// The queue for as long as the process lasts.
+/// The queue, which lives as long as the process.
 pub(crate) struct AsyncTask(&'static BareQueue);
 
 impl OneThread for AsyncTask {
@@ -47,7 +47,7 @@ impl Spawner for &'static BareQueue {
     #[inline]
     fn spawn<F: Future + 'static>(self, future: F) -> Task<F::Output> {
         let schedule = move |runnable| self.0.borrow_mut().push_back(runnable);
-        // SAFETY: future, output and queue are 'static; none of them leaves this thread (the rule at the top).
+        // SAFETY: future, output and queue are `'static`, and by rule 1 none of them leaves this thread.
         let (runnable, task) = unsafe { async_task::spawn_unchecked(future, schedule) };
         runnable.schedule();
         task

@@ -1,5 +1,5 @@
-//! Where the frame of a child future may live, and the box it lives in: what `Box::pin` does, with an allocator to choose,
-//! which stable Rust's box does not let one do.
+//! Allocators for the frame of a child future, and the box it lives in: `Box::pin` with a choice of
+//! allocator, which stable Rust does not offer.
 
 #![allow(unsafe_code)]
 
@@ -11,10 +11,10 @@ use std::ptr::NonNull;
 
 use mimalloc::MiMalloc;
 
-/// Gives and takes back memory for frames.
+/// An allocator for frames.
 ///
 /// # Safety
-/// What `allocate` returns is fit for the layout and nobody else's until it was given to `free`.
+/// `allocate` returns memory that fits the layout and is exclusive until it is passed to `free`.
 pub(crate) unsafe trait FrameAllocator: Clone {
     fn allocate(&self, layout: Layout) -> Option<NonNull<u8>>;
 
@@ -23,30 +23,30 @@ pub(crate) unsafe trait FrameAllocator: Clone {
     unsafe fn free(&self, block: NonNull<u8>, layout: Layout);
 }
 
-/// The system's `malloc`, past the global allocator.
+/// The system's `malloc`, without the global allocator.
 #[derive(Clone, Copy)]
 pub(crate) struct SystemFrames;
 
-// SAFETY: `System` keeps the contract of `GlobalAlloc`, which says as much.
+// SAFETY: `System` upholds the contract of `GlobalAlloc`, which includes this one.
 unsafe impl FrameAllocator for SystemFrames {
     #[inline]
     fn allocate(&self, layout: Layout) -> Option<NonNull<u8>> {
-        // SAFETY: a frame is not of size zero, see `Frame::new`.
+        // SAFETY: the layout is not of size zero, which `Frame::new` asserts.
         NonNull::new(unsafe { System.alloc(layout) })
     }
 
     #[inline]
     unsafe fn free(&self, block: NonNull<u8>, layout: Layout) {
-        // SAFETY: the caller's contract.
+        // SAFETY: the caller promises that the block came from `allocate` above with this layout.
         unsafe { System.dealloc(block.as_ptr(), layout) }
     }
 }
 
-/// Convoke's own, past the global allocator.
+/// Convoke's recycling allocator, without the global allocator.
 #[derive(Clone, Copy)]
 pub(crate) struct RecyclingFrames;
 
-// SAFETY: a frame allocator keeps the contract of `Allocator`, which says as much.
+// SAFETY: a Convoke frame allocator upholds the contract of `Allocator`, which includes this one.
 unsafe impl FrameAllocator for RecyclingFrames {
     #[inline]
     fn allocate(&self, layout: Layout) -> Option<NonNull<u8>> {
@@ -55,32 +55,32 @@ unsafe impl FrameAllocator for RecyclingFrames {
 
     #[inline]
     unsafe fn free(&self, block: NonNull<u8>, layout: Layout) {
-        // SAFETY: the caller's contract.
-        unsafe { convoke::alloc::FrameAllocator::recycling().deallocate(block, layout) }
+        // SAFETY: the caller promises that the block came from `allocate` above with this layout.
+        unsafe { convoke::FrameAllocator::recycling().deallocate(block, layout) }
     }
 }
 
-/// mimalloc, past the global allocator.
+/// mimalloc, without the global allocator.
 #[derive(Clone, Copy)]
 pub(crate) struct Mimalloc;
 
-// SAFETY: `MiMalloc` keeps the contract of `GlobalAlloc`, which says as much.
+// SAFETY: `MiMalloc` upholds the contract of `GlobalAlloc`, which includes this one.
 unsafe impl FrameAllocator for Mimalloc {
     #[inline]
     fn allocate(&self, layout: Layout) -> Option<NonNull<u8>> {
-        // SAFETY: a frame is not of size zero, see `Frame::new`.
+        // SAFETY: the layout is not of size zero, which `Frame::new` asserts.
         NonNull::new(unsafe { MiMalloc.alloc(layout) })
     }
 
     #[inline]
     unsafe fn free(&self, block: NonNull<u8>, layout: Layout) {
-        // SAFETY: the caller's contract.
+        // SAFETY: the caller promises that the block came from `allocate` above with this layout.
         unsafe { MiMalloc.dealloc(block.as_ptr(), layout) }
     }
 }
 
-/// A block of memory used as a stack, for as long as the process lasts: what frames that end in the reverse order of their
-/// beginning could have. The room of a frame that ends out of turn is lost.
+/// A block of memory used as a stack, which lives as long as the process: for frames that end in the reverse
+/// order of their start. The memory of a frame that ends out of order is lost.
 #[derive(Clone, Copy)]
 pub(crate) struct BumpStack(&'static Stack);
 
@@ -101,7 +101,7 @@ impl BumpStack {
     }
 }
 
-// SAFETY: `top` only falls to the start of a block that was freed, so what lies below it is in use by one block each.
+// SAFETY: `top` only falls to the start of a block that was freed, so each block below it is exclusive.
 unsafe impl FrameAllocator for BumpStack {
     #[inline]
     fn allocate(&self, layout: Layout) -> Option<NonNull<u8>> {
@@ -110,7 +110,7 @@ unsafe impl FrameAllocator for BumpStack {
             return None;
         }
         self.0.top.set(start + size);
-        // SAFETY: within the block, by the line above.
+        // SAFETY: `start` is within the block, by the check above.
         Some(unsafe { self.0.base.add(start) })
     }
 
@@ -123,29 +123,30 @@ unsafe impl FrameAllocator for BumpStack {
     }
 }
 
-/// A pinned future in memory of `A`'s.
+/// A pinned future in memory of allocator `A`.
 pub(crate) struct Frame<F, A: FrameAllocator> {
     future: NonNull<F>,
     allocator: A,
 }
 
-// SAFETY: a frame is its future and its allocator, as a box is.
+// SAFETY: a frame owns its future and its allocator, as a box does, and both are `Send`.
 unsafe impl<F: Send, A: FrameAllocator + Send> Send for Frame<F, A> {}
 
 impl<F: Future, A: FrameAllocator> Frame<F, A> {
-    /// `make` is called when there is room, so that the future is made where it is to live.
+    /// Allocates a frame and then calls `make`, so that the future is created in place.
     #[inline]
     pub(crate) fn new(allocator: &A, make: impl FnOnce() -> F) -> Self {
         const { assert!(size_of::<F>() > 0) };
         let future = allocator.allocate(Layout::new::<F>()).expect("there is memory for a frame").cast();
-        // SAFETY: fit for an `F` and ours.
+        // SAFETY: the memory fits an `F` and is exclusive.
         unsafe { future.write(make()) };
         Self { future, allocator: allocator.clone() }
     }
 
     #[inline]
     pub(crate) fn as_mut(&mut self) -> Pin<&mut F> {
-        // SAFETY: written in `new`, borrowed as we are, and it stays where it is until it is dropped.
+        // SAFETY: the future was written in `new`, is borrowed as `self` is, and does not move until it is
+        // dropped.
         unsafe { Pin::new_unchecked(self.future.as_mut()) }
     }
 }
@@ -153,7 +154,8 @@ impl<F: Future, A: FrameAllocator> Frame<F, A> {
 impl<F, A: FrameAllocator> Drop for Frame<F, A> {
     #[inline]
     fn drop(&mut self) {
-        // SAFETY: written in `new` into memory of this allocator's; it is gone after this.
+        // SAFETY: the future was written in `new` into memory of this allocator, and is not used after this
+        // drop.
         unsafe {
             self.future.drop_in_place();
             self.allocator.free(self.future.cast(), Layout::new::<F>());

@@ -1,14 +1,15 @@
-//! The peers' runtimes of one thread behind one trait, so that a scenario of tasks is written once and everyone does the
-//! same.
+//! The peers' single-threaded runtimes behind one trait, so that a scenario of tasks is written once, the
+//! same for all.
 //!
-//! - tokio twice: as a `LocalRuntime`, whose `spawn_local` costs what `spawn` of a current-thread runtime does, and as a
-//!   `LocalSet` on such a runtime, which spawns faster.
+//! - tokio twice: as a `LocalRuntime`, whose `spawn_local` costs what `spawn` of a current-thread runtime
+//!   does, and as a `LocalSet` on such a runtime, which spawns faster.
 //! - smol's `LocalExecutor` in its leaked form.
 //! - compio's executor, ticked without a driver, so that no system call falls between its ticks.
-//! - monoio with its poll driver: it asks the driver between rounds of its queue, and this one as fast as io_uring.
-//! - glommio as it comes, with hardly any memory for I/O; where it starts.
+//! - monoio with its poll driver: it polls the driver between rounds of its queue, and this one is as fast as
+//!   io_uring.
+//! - glommio with its defaults and little memory for I/O, where it starts.
 //!
-//! Each runs its work as a task of its own, because a future that merely blocks a thread has a dearer waker.
+//! Each runs its work as a task, because a future that only blocks a thread has a more expensive waker.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -20,44 +21,44 @@ use futures_lite::future::{block_on, yield_now};
 use tokio::runtime::{Builder, LocalRuntime, Runtime};
 use tokio::task::LocalSet;
 
-/// A runtime that has only the thread it is called on.
+/// A runtime that uses only the calling thread.
 pub(crate) trait OneThread: 'static {
-    /// What tasks spawn with.
+    /// The handle with which tasks spawn others.
     type Spawner: Spawner;
 
     fn start() -> Self;
 
-    /// Runs what `work` returns as a task, and all it spawns, until it has ended.
+    /// Runs the future that `work` returns as a task, and all it spawns, until that future has completed.
     fn run<F>(&mut self, work: impl FnOnce(Self::Spawner) -> F) -> F::Output
     where
         F: Future + 'static;
 }
 
-/// Spawns tasks on the runtime that runs the caller.
+/// A handle that spawns tasks on the runtime of the caller.
 pub(crate) trait Spawner: Copy + 'static {
     type Task<T: 'static>: Future<Output = T> + 'static;
 
     fn spawn<F: Future + 'static>(self, future: F) -> Self::Task<F::Output>;
 
-    /// To the back of the queue, the fastest way there is here: a task that wakes itself, where that is enough. tokio's own
-    /// `yield_now` takes twice as long, because it asks the driver first.
+    /// Yields to the back of the queue, in the fastest way: a task that wakes itself, where that is enough.
+    /// tokio's own `yield_now` takes twice as long, because it polls the driver first.
     fn yield_now(self) -> impl Future<Output = ()> {
         yield_now()
     }
 
-    /// Waits for ever, or until the runtime ends the task: where a task is not dropped from outside, something in it must
-    /// be able to hear that.
+    /// Waits forever, or until the runtime ends the task: where a task is not dropped from outside, something
+    /// in it must be able to observe that.
     fn wait() -> impl Future<Output = ()> + 'static {
         std::future::pending()
     }
 
-    /// Ends a task that has not ended. Most do that when the handle goes.
+    /// Ends a task that has not completed. For most runtimes dropping the handle does that.
     fn end<T: 'static>(self, task: Self::Task<T>) {
         drop(task);
     }
 }
 
-/// A handle whose task may fail, as one whose task does not.
+/// A handle of a task that may fail, as one of a task that cannot.
 pub(crate) struct Expect<H>(H);
 
 impl<T, E: std::fmt::Debug, H: Future<Output = Result<T, E>> + Unpin> Future for Expect<H> {
@@ -195,7 +196,7 @@ impl Spawner for OnMonoio {
 pub(crate) struct Glommio(glommio::LocalExecutor);
 
 impl Glommio {
-    /// Whether it starts here: it needs io_uring and some locked memory.
+    /// Returns true if it starts here: it needs io_uring and some locked memory.
     pub(crate) fn starts() -> bool {
         static STARTS: OnceLock<bool> = OnceLock::new();
         *STARTS.get_or_init(|| Self::try_start().is_some())

@@ -1,9 +1,9 @@
-//! The runtimes of one thread with their timers, which the other scenarios leave switched off.
+//! The single-threaded runtimes with their timers, which the other scenarios leave off.
 //!
 //! - tokio's `LocalRuntime` with its time driver.
 //! - smol's `LocalExecutor` under async-io's `block_on`, which is how smol's own `block_on` drives timers.
 //! - monoio with its timer wheel, over the poll driver.
-//! - glommio as it comes.
+//! - glommio with its defaults.
 //!
 //! Each starts a task without a handle in the way that costs it least.
 
@@ -16,19 +16,19 @@ use tokio::runtime::{Builder, LocalRuntime};
 use super::Glommio;
 use super::one_thread::OneThread;
 
-/// A runtime of one thread that has timers.
+/// A single-threaded runtime with timers.
 pub(crate) trait Timed: 'static {
-    /// What the work starts tasks with.
+    /// The handle with which the work starts tasks.
     type Starter: Copy + 'static;
 
     fn with_timers() -> Self;
 
-    /// Runs what `work` returns, and the tasks it starts, until it has ended.
+    /// Runs the future that `work` returns, and the tasks it starts, until that future has completed.
     fn run<F>(&mut self, work: impl FnOnce(Self::Starter) -> F) -> F::Output
     where
         F: Future + 'static;
 
-    /// Starts a task that nobody waits for.
+    /// Starts a task without a handle.
     fn start(starter: Self::Starter, task: impl Future<Output = ()> + 'static);
 
     fn sleep(duration: Duration) -> impl Future<Output = ()> + 'static;

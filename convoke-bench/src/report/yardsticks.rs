@@ -1,5 +1,5 @@
-//! The further columns of scenarios whose work servers do: how many ops a second, what they cost the server's core and
-//! how much of that is the kernel's, and everyone as a multiple of those peers that the scenario names.
+//! Extra columns of the server scenarios: ops per second, their cost on the server's core and the kernel's
+//! share of it, and all peers as multiples of those that the scenario names.
 
 use crate::measure::Measured;
 use crate::scenario::{Scenario, Unit};

@@ -1,9 +1,9 @@
-//! Awaiting something that happens elsewhere on one's own thread: through another place in the queue and back to oneself.
+//! Awaiting something that happens elsewhere on the same thread: one round through the queue and back.
 //!
-//! The peers have three ways. `spawn` and await the handle is how one says "do this over there and come back"; its price
-//! is mostly that of the task. An actor is a standing task that is asked through a channel and answers through another.
-//! The least a hop can cost is a standing task asked through a bare cell (`…_cell`): two wake-ups, two switches, and no
-//! allocation; no user writes that, but it is the mark to beat.
+//! The peers have three ways. Spawning a task and awaiting its handle is the usual one; its cost is mostly
+//! that of the task. An actor is a permanent task that is asked through a channel and answers through
+//! another. The cheapest hop is a permanent task asked through a bare cell (`…_cell`): two wake-ups, two
+//! switches, and no allocation. No user writes that, but it is the mark to beat.
 
 use std::hint::black_box;
 use std::rc::Rc;

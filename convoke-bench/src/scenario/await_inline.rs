@@ -1,9 +1,9 @@
-//! Awaiting something that is there at once: what `await` costs when there is nothing to wait for.
+//! Awaiting something that is ready at once: the cost of `await` when there is nothing to wait for.
 //!
-//! For a future of one's own that is a call (`ready`, `async_fn`), which the compiler sees through; where it must not,
-//! because the future is behind a pointer, it is a box and an indirect call (`boxed`). A runtime's own primitives do more:
-//! a mutex nobody holds (`tokio_mutex`) and the answer that arrived before it was awaited (`tokio_oneshot`), both of
-//! which also pay into tokio's budget of cooperation.
+//! A future of one's own is a call (`ready`, `async_fn`), which the compiler can inline. If it is behind a
+//! pointer, it is a box and an indirect call (`boxed`). A runtime's own primitives do more: a free mutex
+//! (`tokio_mutex`) and an answer that arrived before it was awaited (`tokio_oneshot`), both of which also
+//! take from tokio's cooperation budget.
 
 use std::future::{Future, ready};
 use std::hint::black_box;

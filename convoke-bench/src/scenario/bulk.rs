@@ -1,4 +1,4 @@
-//! A light body for each of a million indices, on two threads: how little it costs to share them out.
+//! A light body for each of a million indices, on two threads: the cost of sharing them out.
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,7 +18,7 @@ const WORKERS: usize = 2;
 
 pub(super) fn scenarios() -> Vec<Scenario> {
     vec![
-        Scenario::new("bulk", "write the hash of an index to its place in a slice of a million, 2 threads")
+        Scenario::new("bulk", "write the hash of an index to its element in a slice of a million, 2 threads")
             .batch(INDICES)
             .contestant(CONVOKE, convoke)
             .contestant("rayon", rayon)
@@ -37,53 +37,56 @@ fn slice() -> Vec<u64> {
     vec![1; INDICES as usize]
 }
 
-/// Calls `pass` for each million ops, with a slice the compiler must really write.
-fn passes(ops: u64, places: &mut [u64], pass: impl Fn(&mut [u64])) -> Duration {
+/// Calls `pass` for each million ops, with a slice that the compiler must really write.
+fn passes(ops: u64, elements: &mut [u64], pass: impl Fn(&mut [u64])) -> Duration {
     time(|| {
         for _ in 0..ops / INDICES {
-            pass(black_box(&mut *places));
+            pass(black_box(&mut *elements));
         }
     })
 }
 
-/// `par_chunks_mut` was tried too and is no faster.
+/// `par_chunks_mut` was tried, too, and is no faster.
 fn rayon() -> impl FnMut(u64) -> Duration {
-    let (pool, mut places) = (rayon_pool(WORKERS), slice());
+    let (pool, mut elements) = (rayon_pool(WORKERS), slice());
     move |ops| {
         pool.install(|| {
-            passes(ops, &mut places, |places| {
-                places.par_iter_mut().enumerate().for_each(|(index, place)| *place = hash(index as u64));
+            passes(ops, &mut elements, |elements| {
+                elements
+                    .par_iter_mut()
+                    .enumerate()
+                    .for_each(|(index, element)| *element = hash(index as u64));
             })
         })
     }
 }
 
 fn serial() -> impl FnMut(u64) -> Duration {
-    let mut places = slice();
+    let mut elements = slice();
     move |ops| {
-        passes(ops, &mut places, |places| {
-            for (index, place) in places.iter_mut().enumerate() {
-                *place = hash(index as u64);
+        passes(ops, &mut elements, |elements| {
+            for (index, element) in elements.iter_mut().enumerate() {
+                *element = hash(index as u64);
             }
         })
     }
 }
 
-/// The places are atomics, written relaxed: the function of `bulk` is shared by the threads. That is a plain store to
-/// the processor.
+/// The elements are atomics, written relaxed, because the threads share the function of `bulk`. On the
+/// processor that is a plain store.
 fn convoke() -> impl FnMut(u64) -> Duration {
     let pool = ThreadPool::new(WORKERS).expect("threads");
-    let places: Vec<_> = (0..INDICES).map(|_| AtomicU64::new(1)).collect();
+    let elements: Vec<_> = (0..INDICES).map(|_| AtomicU64::new(1)).collect();
     move |ops| {
-        let places = &*places;
+        let elements = &*elements;
         let passes = repeat_n((ops / INDICES) as usize, |_| {
-            just(black_box(places))
-                .bulk(INDICES as usize, |index, places| {
-                    places[index].store(hash(index as u64), Ordering::Relaxed);
+            just(black_box(elements))
+                .bulk(INDICES as usize, |index, elements| {
+                    elements[index].store(hash(index as u64), Ordering::Relaxed);
                 })
                 .then(drop)
         });
-        // Inside the pool, as the peer is; the clock too.
+        // Inside the pool, as for the peer; the clock, too.
         let timed =
             just_from(std::time::Instant::now).let_value(|start| passes.then(move |()| start.elapsed()));
         sync_wait(timed.starts_on(&pool.executor())).unwrap()

@@ -1,7 +1,7 @@
-//! Two tasks that wait for each other by way of channels with room for one message, on one thread and on two.
+//! Two tasks that wait for each other through channels of capacity one, on one thread and on two.
 //!
-//! Everyone's channel is measured on the runtime it was made for. On two threads each task has a runtime of its own, so
-//! that no scheduler can bring them together.
+//! Each channel is measured on the runtime it was made for. On two threads each task has its own runtime, so
+//! that no scheduler can move them to the same thread.
 
 use std::hint::black_box;
 use std::thread;
@@ -11,14 +11,15 @@ use super::{CONVOKE, Scenario};
 use crate::own::Convoke;
 use crate::peer::{Glommio, OneThread, Smol, Spawner, Tokio};
 
-/// Round trips between two threads in a sample, at least: a single one may meet a thread that sleeps.
+/// The minimum number of round trips between two threads in a sample: a single one may find a sleeping
+/// thread.
 const AT_LEAST: u64 = 1000;
 
 pub(super) fn scenarios() -> Vec<Scenario> {
     vec![
         Scenario::new(
             "channel",
-            "one round trip of a number between two tasks of a thread, through channels with room for one",
+            "one round trip of a number between two tasks of a thread, through channels of capacity one",
         )
         .contestant(CONVOKE, one_thread::<Convoke, Mpsc>)
         .contestant("convoke_mpmc", one_thread::<Convoke, Mpmc>)
@@ -28,7 +29,7 @@ pub(super) fn scenarios() -> Vec<Scenario> {
         .contestant_if(Glommio::starts(), "glommio", one_thread::<Glommio, GlommioLocal>),
         Scenario::new(
             "channel_mpsc_2",
-            "one round trip of a number between two threads, through channels with room for one",
+            "one round trip of a number between two threads, through channels of capacity one",
         )
         .batch(AT_LEAST)
         .contestant(CONVOKE, two_threads::<Convoke, Mpsc>)
@@ -39,7 +40,7 @@ pub(super) fn scenarios() -> Vec<Scenario> {
     ]
 }
 
-/// A channel with room for one message.
+/// A channel of capacity one.
 trait Channel {
     type Sender: 'static;
     type Receiver: 'static;
@@ -135,7 +136,7 @@ impl Channel for AsyncChannel {
     }
 }
 
-/// Each sender has room for one message of its own.
+/// Each sender has a capacity of one message of its own.
 struct FuturesMpsc;
 
 impl Channel for FuturesMpsc {
@@ -157,7 +158,7 @@ impl Channel for FuturesMpsc {
     }
 }
 
-/// Between tasks of one thread only.
+/// Only between tasks of one thread.
 struct GlommioLocal;
 
 impl Channel for GlommioLocal {
@@ -179,7 +180,7 @@ impl Channel for GlommioLocal {
     }
 }
 
-/// Sends back what comes.
+/// Sends back what it receives.
 async fn answer<C: Channel>(mut pinged: C::Receiver, mut ponged: C::Sender, ops: u64) {
     for _ in 0..=ops {
         let message = C::receive(&mut pinged).await;
@@ -188,7 +189,7 @@ async fn answer<C: Channel>(mut pinged: C::Receiver, mut ponged: C::Sender, ops:
 }
 
 async fn ask<C: Channel>(mut ping: C::Sender, mut pong: C::Receiver, ops: u64) -> Duration {
-    // Not timed: until the other one is there.
+    // Not timed: waits until the other task is ready.
     C::send(&mut ping, ops).await;
     C::receive(&mut pong).await;
     let start = Instant::now();

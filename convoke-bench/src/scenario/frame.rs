@@ -1,7 +1,8 @@
-//! Where a child future lives when it cannot live in its parent: a frame of 256 bytes is allocated, run and freed.
+//! The memory of a child future that cannot live in its parent: a frame of 256 bytes is allocated, run and
+//! freed.
 //!
-//! The allocators are called past the global one, so they appear side by side whatever the process uses, and their
-//! allocations are not counted; `box_pin` is what everybody writes, and is.
+//! The allocators are called directly, not through the global one, so they can be compared in any process,
+//! and their allocations are not counted. `box_pin` is the usual form, and is counted.
 
 use std::future::{Future, ready};
 use std::hint::black_box;
@@ -19,8 +20,8 @@ use crate::measure::time;
 use crate::own::run_with;
 use crate::peer::{BumpStack, Frame, FrameAllocator, Mimalloc, RecyclingFrames, SystemFrames};
 
-/// Frames that go from thread to thread together, and how many such loads there are: what the channel costs is spread
-/// over so many frames, and neither thread waits for the other at every load.
+/// Number of frames that move between threads together, and of such loads: they spread the cost of the
+/// channel over many frames, and the threads do not wait for each other at every load.
 const LOAD: usize = 1000;
 const LOADS: usize = 8;
 
@@ -45,7 +46,7 @@ pub(super) fn scenarios() -> Vec<Scenario> {
     ]
 }
 
-/// A future of 256 bytes, most of which nobody has to write: as in a real one, that is room for later.
+/// A future of 256 bytes, most of which are not written, as in real ones.
 async fn child(number: u32) -> u32 {
     let mut state = MaybeUninit::<[u64; 30]>::uninit();
     black_box(&mut state);
@@ -54,7 +55,7 @@ async fn child(number: u32) -> u32 {
     black_box(number)
 }
 
-/// `frame`, as one writes it: the allocator is asked for in the environment of the task.
+/// `frame` as users write it: the allocator comes from the environment of the task.
 fn in_task() -> impl FnMut(u64) -> Duration {
     |ops| {
         run_with(Changes::new(), move |_| async move {
@@ -91,8 +92,8 @@ fn box_pin() -> impl FnMut(u64) -> Duration {
     }
 }
 
-/// Another frame lives on meanwhile, as in a program: mimalloc, were it left without a single block of that size, would
-/// give the page back and fetch it again, and take a microsecond.
+/// Another frame stays alive meanwhile, as in a program: without a single live block of that size, mimalloc
+/// would return the page and fetch it again, which takes a microsecond.
 fn here<A: FrameAllocator>(allocator: A) -> impl FnMut(u64) -> Duration {
     let other = Frame::new(&allocator, || child(0));
     move |ops| {
@@ -122,11 +123,11 @@ fn across<A: FrameAllocator + Send + 'static>(allocator: A) -> impl FnMut(u64) -
     }
 }
 
-/// A thread that drops what it gets and gives the empty vectors back.
+/// A thread that drops what it receives and returns the empty vectors.
 struct Freer<T> {
     full: Option<SyncSender<Vec<T>>>,
     empty: Receiver<Vec<T>>,
-    /// So that the empty ones can be put back after a wait.
+    /// Puts the empty vectors back after a wait.
     put_back: SyncSender<Vec<T>>,
     thread: Option<JoinHandle<()>>,
 }

@@ -1,7 +1,8 @@
 //! One item of a stream that is written as a body: from the consumer to the `yield` and back.
 //!
-//! `unfold` is the hand-written form, a function from state to item and state; `iter` a stream that merely wraps an
-//! iterator, the least that an item costs. `convoke_erased` is ours with the type of the body forgotten.
+//! `unfold` is the hand-written form, a function from state to item and state. `iter` is a stream that only
+//! wraps an iterator, the minimum cost of an item. `convoke_erased` is Convoke with the type of the body
+//! erased.
 
 use std::hint::black_box;
 use std::pin::pin;

@@ -1,7 +1,7 @@
-//! One hop: code that runs on a one-thread executor posts itself to that executor and goes on there.
+//! One hop: code that runs on a single-threaded executor posts itself to that executor and continues there.
 //!
-//! No thread is woken, so what is left is the handle and the queue. Ours is reached through the executor's own type or
-//! through an erased handle; the peers know only one way and appear in both.
+//! No thread is woken, so only the handle and the queue count. Convoke's executor is used through its own
+//! type or through an erased handle; the peers have only one way and appear in both.
 
 use std::future::Future;
 use std::time::{Duration, Instant};
@@ -38,19 +38,19 @@ fn with_peers(scenario: Scenario) -> Scenario {
         .contestant("async_executor", async_executor)
 }
 
-/// A run loop on this thread; `handle` makes the handle that is measured.
+/// A run loop on this thread; `handle` creates the handle that is measured.
 fn run_loop<X: Executor>(handle: fn(RunLoopExecutor) -> X) -> impl FnMut(u64) -> Duration {
     let run_loop = RunLoop::new();
     keep_posting(handle(run_loop.executor()), 1, move || _ = run_loop.run_ready())
 }
 
-/// A pool of one thread; `handle` makes the handle that is measured.
+/// A pool of one thread; `handle` creates the handle that is measured.
 fn pool_of_one<X: Executor>(handle: fn(PoolExecutor) -> X) -> impl FnMut(u64) -> Duration {
     let pool = ThreadPool::new(1).expect("a pool starts");
     keep_posting(handle(pool.executor()), 1, move || _ = &pool)
 }
 
-/// tokio's own `yield_now` puts the task off until the run loop has looked at its driver; a task that simply wakes
+/// tokio's own `yield_now` defers the task until the run loop has polled its driver; a task that simply wakes
 /// itself (`tokio_wake`) goes straight to the back of the queue.
 fn tokio<F>(hop: fn() -> F) -> impl FnMut(u64) -> Duration
 where

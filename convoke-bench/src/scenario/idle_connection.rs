@@ -1,9 +1,9 @@
 //! The memory of a connection whose task waits for the next request.
 //!
-//! What is counted is the anonymous resident memory of the server's process: by how much the kernel says it has grown
-//! when 10 000 connections have each had one request of 64 bytes answered and are idle. So it includes what the
-//! allocator rounds up and what a runtime keeps in tables of its own; the kernel's sockets are not in it. Everybody's
-//! task has a buffer of 128 bytes from the allocator. The server is fresh, but has served one connection before.
+//! It is the growth of the anonymous resident memory of the server's process, as the kernel reports it, when
+//! 10 000 connections have each had one request of 64 bytes answered and are idle. So it includes what the
+//! allocator rounds up and what a runtime stores in its own tables, but not the kernel's sockets. Each task
+//! has a buffer of 128 bytes from the allocator. The server is new, but has served one connection before.
 
 use super::{Instructions, Scenario, Unit, tcp_echo::YARDSTICKS};
 use crate::echo::{self, Idle};

@@ -1,9 +1,9 @@
 //! The memory of a task that waits: how many of them fit.
 //!
-//! What its spawning asked of the allocator and has not given back. Each begins to wait before the next is spawned, so
-//! that the run queue stays short; what a fresh runtime keeps per task elsewhere (a slot, a link) is counted. The handles
-//! are kept, because a task nobody could wake is freed by some runtimes as soon as its handle goes; the vector that holds
-//! them is not counted.
+//! It is what spawning asked of the allocator and has not freed. Each task starts to wait before the next is
+//! spawned, so that the run queue stays short. What a fresh runtime stores per task elsewhere (a slot, a
+//! link) is included. The handles are stored, because some runtimes free a task that cannot be woken as soon
+//! as its handle is dropped; the vector that holds them is not included.
 
 use std::future::Future;
 use std::hint::black_box;
@@ -39,8 +39,8 @@ pub(super) fn scenarios() -> Vec<Scenario> {
     ]
 }
 
-/// Frames come from the system here, past the recycling, which would hide what a task takes. No handle: the scope has the
-/// task; its stop is asked for at the end by an error of the body.
+/// Frames come from the system here, without the recycling allocator, which would hide what a task takes.
+/// There is no handle: the scope owns the task, and an error of the body stops it at the end.
 fn convoke() -> impl FnMut(u64) -> Bytes {
     move |ops| {
         run_with(in_system_memory(), move |spawner| async move {
@@ -57,7 +57,7 @@ fn convoke() -> impl FnMut(u64) -> Bytes {
     }
 }
 
-/// The same with a handle for each, as the peers have.
+/// Idle tasks in system memory with a handle for each, as the peers have.
 fn idle_in_system_memory() -> impl FnMut(u64) -> Bytes {
     move |ops| run_with(in_system_memory(), move |spawner| weigh(spawner, ops))
 }
@@ -85,7 +85,7 @@ async fn weigh<S: Spawner>(spawner: S, ops: u64) -> Bytes {
     Bytes(bytes)
 }
 
-/// 64 bytes that live as long as the wait, the pointer to the slot among them.
+/// Waits with 64 bytes of state, including the pointer to the slot.
 async fn wait(begun: Rc<OneSlot>, until_ended: impl Future<Output = ()>) {
     let mut state = black_box([0_u64; 7]);
     begun.put(1);

@@ -1,4 +1,5 @@
-//! A computation of five stages that never leaves the thread: what is left of the abstraction once it is compiled.
+//! A computation of five stages that never leaves the thread: what remains of the abstraction after
+//! compilation.
 
 use std::hint::black_box;
 use std::time::Duration;
@@ -30,7 +31,7 @@ fn double(x: u64) -> u64 {
     x.wrapping_mul(2)
 }
 
-/// What follows depends on the result so far.
+/// A stage that depends on the result so far.
 fn continue_with(x: u64) -> u64 {
     x.rotate_left(7)
 }
@@ -39,7 +40,7 @@ fn mix(x: u64, seed: u64) -> u64 {
     x ^ seed
 }
 
-/// The seed, which the compiler must not know.
+/// Returns the seed, which the compiler must not know.
 fn seed() -> u64 {
     black_box(0x9e37_79b9_7f4a_7c15)
 }
@@ -55,7 +56,7 @@ fn hand_written() -> impl FnMut(u64) -> Duration {
     }
 }
 
-/// The same stages as senders: `just`, `then`, `then`, `let_value`, `then`, under `sync_wait`.
+/// The stages as senders: `just`, `then`, `then`, `let_value`, `then`, under `sync_wait`.
 fn convoke() -> impl FnMut(u64) -> Duration {
     let seed = seed();
     move |ops| {
@@ -72,7 +73,7 @@ fn convoke() -> impl FnMut(u64) -> Duration {
     }
 }
 
-/// What `sync_wait` costs by itself: the hand-written function under it. The difference to `convoke` is the graph.
+/// The cost of `sync_wait` alone, around the hand-written function. The difference to `convoke` is the graph.
 fn wait_only() -> impl FnMut(u64) -> Duration {
     let seed = seed();
     move |ops| {

@@ -1,6 +1,6 @@
-//! Mutex and semaphore, between tasks of one thread: the price of not having to wait, and of handing on.
+//! Mutex and semaphore, between tasks of one thread: the cost of an uncontended acquire, and of a handover.
 //!
-//! Everyone's lock is measured on the runtime it was made for.
+//! Each lock is measured on the runtime it was made for.
 
 use std::cell::Cell;
 use std::hint::black_box;
@@ -11,10 +11,10 @@ use super::{CONVOKE, Scenario};
 use crate::own::Convoke;
 use crate::peer::{Glommio, OneThread, Smol, Spawner, Tokio};
 
-/// Tasks that want the lock, or a permit.
+/// Number of tasks that want the lock, or a permit.
 const TASKS: u64 = 8;
 const PERMITS: usize = 4;
-/// Times that each has it in a batch: enough that spawning it weighs little.
+/// Acquires of each task in a batch: enough to make the cost of spawning it small.
 const EACH: u64 = 100;
 
 pub(super) fn scenarios() -> Vec<Scenario> {
@@ -45,7 +45,7 @@ pub(super) fn scenarios() -> Vec<Scenario> {
     ]
 }
 
-/// What is held by few at a time.
+/// A lock with a limited number of holders.
 trait Gate: 'static {
     type Held<'a>;
 
@@ -53,7 +53,7 @@ trait Gate: 'static {
 
     fn enter(&self) -> impl Future<Output = Self::Held<'_>>;
 
-    /// Done while it is held.
+    /// The work while it is held.
     fn touch(_: &mut Self::Held<'_>) {}
 }
 

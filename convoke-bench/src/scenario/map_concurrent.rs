@@ -1,7 +1,8 @@
-//! A function over many items, sixteen at a time: taking the item, running its future, which waits once, and handing out
-//! the result.
+//! A function over many items, sixteen at a time: taking the item, running its future, which waits once, and
+//! returning the result.
 //!
-//! All on one thread. `buffer_unordered` polls inside one task, as ours does; `join_set` starts a task for each item.
+//! All on one thread. `buffer_unordered` polls inside one task, as Convoke does; `join_set` starts a task for
+//! each item.
 
 use std::future::Future;
 use std::hint::black_box;
@@ -17,7 +18,7 @@ use crate::own::Convoke;
 use crate::peer::{OneThread, Tokio, tokio_run_loop};
 
 const LIMIT: usize = 16;
-/// So many items are one stream.
+/// Number of items of one stream.
 const ITEMS: u64 = 1024;
 
 pub(super) fn scenarios() -> Vec<Scenario> {
@@ -31,7 +32,7 @@ pub(super) fn scenarios() -> Vec<Scenario> {
     ]
 }
 
-/// Waits once: wakes itself and lets others run.
+/// A future that waits once: it wakes itself and lets others run.
 struct Once(bool);
 
 impl Future for Once {

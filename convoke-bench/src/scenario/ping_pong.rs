@@ -1,7 +1,7 @@
-//! Two tasks of one thread that wait for each other: the price of a wake-up and the switch that follows.
+//! Two tasks of one thread that wait for each other: the cost of a wake-up and the switch that follows.
 //!
-//! They meet in a cell written for the purpose, the same for everyone: a place for a value and one for a waker. A channel
-//! would bring its own price along.
+//! They exchange a value through a cell written for the purpose, the same for all: a slot for a value and one
+//! for a waker. A channel would add its own cost.
 
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
@@ -31,7 +31,7 @@ pub(super) fn scenarios() -> Vec<Scenario> {
     ]
 }
 
-/// A place for one value, and for the waker of who waits for it.
+/// A slot for one value, and one for the waker of the task that waits for it.
 #[derive(Default)]
 pub(super) struct OneSlot {
     value: Cell<Option<u64>>,

@@ -1,7 +1,8 @@
-//! Scheduling an operation that has its storage already, from inside the pool: the bare price of its queue.
+//! Scheduling an operation that has its storage already, from inside the pool: the bare cost of its queue.
 //!
-//! `IN_FLIGHT` operations each go through the queue again and again, so that no worker starves and no contestant lives
-//! off a slot for the single most recent task. In tokio and smol the nearest thing is a task that yields.
+//! `IN_FLIGHT` operations repeatedly go through the queue, so that no worker starves and no contestant
+//! profits from a slot for the single most recent task. In tokio and smol the nearest thing is a task that
+//! yields.
 
 use std::future::Future;
 use std::time::{Duration, Instant};
@@ -13,7 +14,8 @@ use crate::measure::time;
 use crate::own::keep_posting;
 use crate::peer::{SmolPool, inside_tokio, rayon_pool, tokio_pool};
 
-/// Operations going round at the same time. Their storage is made inside the sample, once for thousands of ops.
+/// Number of operations in the queue at the same time. Their storage is created inside the sample, once for
+/// thousands of ops.
 const IN_FLIGHT: u64 = 64;
 
 pub(super) fn scenarios() -> Vec<Scenario> {
@@ -41,13 +43,13 @@ fn scenario(name: &'static str, about: &'static str, workers: usize) -> Scenario
         .contestant("rayon_spawn", move || rayon_spawn(workers))
 }
 
-/// The operation of `schedule`, connected anew in the same storage each time.
+/// The operation of `schedule`, connected again in the same storage each time.
 fn convoke(workers: usize) -> impl FnMut(u64) -> Duration {
     let pool = ThreadPool::new(workers).expect("a pool starts");
     keep_posting(pool.executor(), IN_FLIGHT, move || _ = &pool)
 }
 
-/// tokio's own `yield_now` puts the task off until the worker has looked at its driver; a task that simply wakes
+/// tokio's own `yield_now` defers the task until the worker has polled its driver; a task that simply wakes
 /// itself (`tokio_wake`) goes straight to the back of the queue.
 fn tokio<F>(workers: usize, reschedule: fn() -> F) -> impl FnMut(u64) -> Duration
 where
@@ -90,7 +92,7 @@ async fn go_round<F: Future>(times: u64, reschedule: fn() -> F) {
     }
 }
 
-/// Not quite the same: rayon has no job to schedule twice, so each one spawns, and allocates, the next.
+/// Not quite equivalent: rayon has no job to schedule twice, so each one spawns, and allocates, the next.
 fn rayon_spawn(workers: usize) -> impl FnMut(u64) -> Duration {
     let pool = rayon_pool(workers);
     move |ops| {

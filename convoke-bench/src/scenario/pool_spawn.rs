@@ -1,6 +1,6 @@
-//! Spawning no-ops from inside a pool and joining every one of them: the price of a task.
+//! Spawning no-ops from inside a pool and joining all of them: the cost of a task.
 //!
-//! Everyone spawns the same number before joining, whatever its speed, because a task costs more the fewer of its
+//! All contestants spawn the same number before joining, because a task costs more the fewer of its
 //! predecessors still fit into the cache.
 
 use std::time::{Duration, Instant};
@@ -10,10 +10,10 @@ use convoke::sender::algorithm::schedule::Scheduler;
 
 use super::{CONVOKE, Scenario};
 use crate::measure::time;
-use crate::own::{Brood, Stopwatch, inside, leaked_env, spawn};
+use crate::own::{BoxedBatch, Stopwatch, inside, leaked_env, spawn};
 use crate::peer::{SmolPool, inside_tokio, rayon_pool, tokio_pool};
 
-/// Tasks spawned before the first is joined.
+/// Number of tasks spawned before the first is joined.
 const AT_ONCE: u64 = 100_000;
 
 pub(super) fn scenarios() -> Vec<Scenario> {
@@ -41,19 +41,19 @@ fn scenario(name: &'static str, about: &'static str, workers: usize) -> Scenario
         .contestant("rayon", move || rayon(workers))
 }
 
-/// One box per operation, kept until all are home, as the peers' handles keep theirs; the last one home frees them.
+/// One box per operation, stored until all have completed, as the peers' handles do; the last one frees them.
 fn convoke(workers: usize) -> impl FnMut(u64) -> Duration {
     let pool = ThreadPool::new(workers).expect("a pool starts");
-    let brood = Brood::leak(pool.executor());
+    let batch = BoxedBatch::leak(pool.executor());
     move |ops| {
-        // Here so that the pool lives as long as the contestant.
+        // Moved in, so that the pool lives as long as the contestant.
         let _pool = &pool;
-        (0..ops / AT_ONCE).map(|_| brood.hatch(AT_ONCE)).sum()
+        (0..ops / AT_ONCE).map(|_| batch.run(AT_ONCE)).sum()
     }
 }
 
-/// One box per operation, which frees itself, on whichever thread it ends; joined by a count. What one thread allocates
-/// and another frees is dear to the allocator.
+/// One box per operation, which frees itself on the thread where it ends; joined by a count. Memory that one
+/// thread allocates and another frees is expensive for the allocator.
 fn freed_early(workers: usize) -> impl FnMut(u64) -> Duration {
     let pool = ThreadPool::new(workers).expect("a pool starts");
     let (env, watch) = (leaked_env(pool.executor()), Stopwatch::leak());

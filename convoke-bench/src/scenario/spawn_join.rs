@@ -1,8 +1,9 @@
-//! Spawning a task from inside a runtime and awaiting its handle: the price of a task with a handle.
+//! Spawning a task from inside a runtime and awaiting its handle: the cost of a task with a handle.
 //!
-//! On one thread one task after the other, so that the queue is short and the memory warm; there whoever awaits is suspended
-//! and woken each time, and its second poll is part of the price. A thousand at once is the price of the task and its handle
-//! without that; and on two threads, so that there is something to share.
+//! On one thread, one task after the other, so that the queue is short and the memory warm. There the
+//! awaiting task is suspended and woken each time, and its second poll is part of the cost. A thousand at
+//! once show the cost of the task and its handle without that; and on two threads, so that there is something
+//! to share.
 
 use std::future::Future;
 use std::hint::black_box;

@@ -1,4 +1,4 @@
-//! Registering interest in a stop request and taking it back: what every stoppable wait pays, stop or no stop.
+//! Registering a stop callback and deregistering it: what every stoppable wait pays, with or without a stop.
 
 use std::hint::black_box;
 use std::pin::pin;
@@ -33,14 +33,14 @@ pub(super) fn scenarios() -> Vec<Scenario> {
     ]
 }
 
-/// Calls the body with the ops, on as many threads as the scenario has, and says how long it took.
+/// Calls the body with the ops, on each of the scenario's threads. Returns the time.
 type Conduct = fn(u64, &(dyn Fn(u64) + Sync)) -> Duration;
 
 fn alone(ops: u64, body: &(dyn Fn(u64) + Sync)) -> Duration {
     time(|| body(ops))
 }
 
-/// The threads start together at a barrier; the slower one counts.
+/// Two threads that start together at a barrier; the slower one counts.
 fn on_two_threads(ops: u64, body: &(dyn Fn(u64) + Sync)) -> Duration {
     let barrier = Barrier::new(2);
     let lane = || {
@@ -81,7 +81,8 @@ fn tokio_util(conduct: Conduct) -> impl FnMut(u64) -> Duration {
     }
 }
 
-/// What one would write by hand: a list under a mutex, entries removed by key, no allocation once it has grown.
+/// A typical hand-written version: a list under a mutex, entries removed by key, no allocation once it has
+/// grown.
 fn mutex_list(conduct: Conduct) -> impl FnMut(u64) -> Duration {
     let source = Arc::new(Mutex::new(List::with_capacity(64)));
     let callback: Callback = &|| {};
@@ -98,7 +99,7 @@ fn mutex_list(conduct: Conduct) -> impl FnMut(u64) -> Duration {
 
 type Callback = &'static (dyn Fn() + Sync);
 
-/// A slab of callbacks: free slots are remembered, so registering and deregistering are a pop and a push.
+/// A slab of callbacks with a free list, so that registering and deregistering are a pop and a push.
 struct List {
     stopped: bool,
     slots: Vec<Option<Callback>>,
@@ -111,7 +112,7 @@ impl List {
         Self { stopped, slots: vec![None; capacity], free: (0..capacity).collect() }
     }
 
-    /// The key to deregister with, or `None` when it is too late.
+    /// Returns the key to deregister with, or `None` if the stop was already requested.
     fn register(&mut self, callback: Callback) -> Option<usize> {
         if self.stopped {
             return None;

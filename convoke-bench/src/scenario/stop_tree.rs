@@ -1,8 +1,8 @@
-//! Telling a tree of waiting tasks to stop, until the last of them has ended and was joined: what it costs to give up.
+//! Stopping a tree of waiting tasks, until the last of them has ended and was joined: the cost of giving up.
 //!
-//! A root with 100 branches with 100 leaves each; the leaves wait. Only the stopping is timed, and counted per leaf.
-//! Aborting tokio's root would be quicker, but an aborted branch drops its leaves without waiting for them: that stops
-//! the tree, and does not join it.
+//! A root with 100 branches with 100 leaves each; the leaves wait. Only the stopping is timed, per leaf.
+//! Aborting tokio's root would be quicker, but an aborted branch drops its leaves without waiting for them:
+//! that stops the tree, but does not join it.
 
 use std::cell::Cell;
 use std::future::pending;
@@ -41,7 +41,8 @@ pub(super) fn scenarios() -> Vec<Scenario> {
     ]
 }
 
-/// A scope for the root and one for each branch; the stop is asked for at the root, and timed until the last leaf has ended.
+/// A scope for the root and one for each branch; the stop is requested at the root, and timed until the last
+/// leaf has ended.
 fn convoke() -> impl FnMut(u64) -> Duration {
     |ops| {
         let tree = |_| {
@@ -86,8 +87,8 @@ async fn convoke_tree(source: StopSource, started: Arc<Mutex<Option<Instant>>>) 
     .await;
 }
 
-/// One token for each branch, a child of the root's, and `for_leaf` makes the leaf's of it; a `JoinSet` for the root and
-/// one for each branch.
+/// A token for each branch, a child of the root's, from which `for_leaf` makes the leaf's; a `JoinSet` for
+/// the root and one for each branch.
 fn tokio(for_leaf: fn(&CancellationToken) -> CancellationToken) -> impl FnMut(u64) -> Duration {
     let mut runtime = Tokio::start();
     move |ops| (0..ops / TREE).map(|_| runtime.run(|spawner| tokio_tree(spawner, for_leaf))).sum()
@@ -120,8 +121,8 @@ async fn tokio_tree(
     start.elapsed()
 }
 
-/// A branch is told by a channel, because cancelling it would take from it the handles of its leaves; it cancels them
-/// all, and `cancel` waits until one has ended.
+/// A branch is told through a channel, because cancelling it would drop the handles of its leaves; it cancels
+/// them all, and `cancel` waits until each has ended.
 fn smol() -> impl FnMut(u64) -> Duration {
     let mut runtime = Smol::start();
     move |ops| (0..ops / TREE).map(|_| runtime.run(smol_tree)).sum()
@@ -143,7 +144,7 @@ async fn smol_tree(spawner: <Smol as OneThread>::Spawner) -> Duration {
                 })
             };
             let leaves: Vec<_> = (0..LEAVES).map(leaf).collect();
-            // An error would mean that the root is gone: the same to us.
+            // An error would mean that the root is gone, which has the same effect.
             _ = stopped.await;
             for leaf in leaves {
                 leaf.cancel().await;
@@ -159,7 +160,7 @@ async fn smol_tree(spawner: <Smol as OneThread>::Spawner) -> Duration {
     start.elapsed()
 }
 
-/// A leaf counts itself in the poll in which it begins to wait.
+/// Waits until all leaves wait. A leaf counts itself in the poll in which it starts to wait.
 async fn until_all_wait(spawner: impl Spawner, waiting: &Cell<u64>) {
     while waiting.get() < TREE {
         spawner.yield_now().await;

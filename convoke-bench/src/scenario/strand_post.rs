@@ -1,6 +1,7 @@
-//! Work that must not run at the same time as its neighbours, on a pool of two threads: posted in batches, then awaited.
+//! Work that must not run concurrently, on a pool of two threads: posted in batches, then awaited.
 //!
-//! tokio has no strand; people use a mutex in every task, or one task that owns the state and a channel to it.
+//! tokio has no strand; users take a mutex in every task, or one task that owns the state and a channel to
+//! it.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -14,7 +15,7 @@ use super::{CONVOKE, Scenario};
 use crate::own::post_batches;
 use crate::peer::{inside_tokio, tokio_pool};
 
-/// Posts before the poster waits for all of them.
+/// Number of posts before the poster waits for all of them.
 const BATCH: u64 = 1000;
 const WORKERS: usize = 2;
 
@@ -32,12 +33,12 @@ pub(super) fn scenarios() -> Vec<Scenario> {
     ]
 }
 
-/// Operations with storage of their own; the last of a batch starts the poster again, on the pool.
+/// Operations with their own storage; the last of a batch starts the poster again, on the pool.
 fn convoke() -> impl FnMut(u64) -> Duration {
     let pool = ThreadPool::new(WORKERS).expect("a pool starts");
     let mut post = post_batches(pool.executor(), Strand::new(pool.executor()), BATCH);
     move |ops| {
-        // Here so that the pool lives as long as the contestant.
+        // Moved in, so that the pool lives as long as the contestant.
         let _pool = &pool;
         post(ops)
     }
@@ -67,11 +68,11 @@ fn tokio_mutex() -> impl FnMut(u64) -> Duration {
 
 enum Message {
     Work,
-    /// Everything before this has been done.
+    /// Asks for an answer when all earlier messages have been processed.
     Reached(oneshot::Sender<u64>),
 }
 
-/// The actor's state: all the work does is count.
+/// The actor's state: the work only counts.
 #[derive(Default)]
 struct Actor {
     done: u64,
@@ -81,7 +82,7 @@ impl Actor {
     fn handle(&mut self, message: Message) {
         match message {
             Message::Work => self.done += 1,
-            // The poster waits for the answer, so it is still there.
+            // The poster waits for the answer, so the receiver exists.
             Message::Reached(answer) => drop(answer.send(self.done)),
         }
     }
@@ -95,7 +96,7 @@ async fn one_by_one(mut receiver: UnboundedReceiver<Message>) {
     }
 }
 
-/// The loop of those who have measured: fewer visits to the channel.
+/// An optimised loop with fewer calls to the channel.
 async fn many_at_once(mut receiver: UnboundedReceiver<Message>) {
     const MANY: usize = 256;
     let (mut actor, mut messages) = (Actor::default(), Vec::with_capacity(MANY));

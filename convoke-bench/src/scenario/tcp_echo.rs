@@ -1,13 +1,13 @@
 //! Echo over TCP: what a runtime adds to the kernel's part of a request, which is most of it.
 //!
-//! Everyone has one task per connection that reads up to its buffer's size and writes all of that back, and sends
-//! without delay. Server and load have a core each, so the time per op is that of whichever of the two takes longer:
-//! a server that is cheaper than the load shows in the time it has run for, not in how many requests there were.
+//! All servers have one task per connection that reads up to its buffer's size and writes all of that back,
+//! with `TCP_NODELAY`. Server and load have a core each, so the time per op is that of the slower of the two:
+//! a server that is cheaper than the load shows in its processor time, not in the number of requests.
 
 use super::{Instructions, Scenario};
 use crate::echo::{self, Pair, Shape, Transport};
 
-/// Whom everyone is compared with.
+/// The peers that all others are compared with.
 pub(super) const YARDSTICKS: &[&str] = &["tokio", "raw_epoll"];
 
 pub(super) fn scenarios() -> Vec<Scenario> {
@@ -28,7 +28,7 @@ fn tcp(bytes: usize, connections: usize, name: &'static str, about: &'static str
     scenario(Shape { transport: Transport::Tcp, bytes, connections }, name, about)
 }
 
-/// A scenario in which every peer's server is asked the same.
+/// Creates a scenario in which every peer's server gets the same work.
 pub(super) fn scenario(shape: Shape, name: &'static str, about: &'static str) -> Scenario {
     let scenario = Scenario::new(name, about).served(YARDSTICKS);
     echo::peers().fold(scenario, |scenario, peer| {

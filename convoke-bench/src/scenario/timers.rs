@@ -1,7 +1,7 @@
-//! A million timers: tasks that sleep, and timers that are taken back before their time, as most timeouts are.
+//! A million timers: tasks that sleep, and timers that are cancelled before their time, as most timeouts are.
 //!
-//! What is measured is the time of the processor, not that of the wall: work that sleeps costs what it computes. All
-//! durations come from the same row of random numbers for everyone. A million is what one batch has; in tests it is fewer.
+//! Processor time is measured, not wall time: work that sleeps costs what it computes. All contestants use
+//! the same sequence of random durations. A batch has a million; in tests it is fewer.
 
 use std::cell::{Cell, RefCell};
 use std::future::{Future, poll_fn};
@@ -23,7 +23,7 @@ use crate::peer::{Glommio, Timed, TimedGlommio, TimedMonoio, TimedSmol, TimedTok
 
 const TIMERS: u64 = if cfg!(test) { 500 } else { 1_000_000 };
 
-/// The same for everyone.
+/// The seed of the durations, the same for all.
 const SEED: u64 = 1;
 
 pub(super) fn scenarios() -> Vec<Scenario> {
@@ -59,7 +59,7 @@ pub(super) fn scenarios() -> Vec<Scenario> {
     ]
 }
 
-/// Our own run loop. It begins anew with each run, as a scope does.
+/// Convoke's run loop. Each run starts a new one, because each has its own scope.
 struct Convoke;
 
 impl Timed for Convoke {
@@ -84,7 +84,7 @@ impl Timed for Convoke {
     }
 }
 
-/// The same with frames from the system, past the recycling, which would hide what a task takes.
+/// Convoke with frames from the system, without the recycling allocator, which would hide what a task takes.
 struct InSystemMemory;
 
 impl Timed for InSystemMemory {
@@ -108,8 +108,8 @@ impl Timed for InSystemMemory {
     }
 }
 
-/// They sleep for half a second to one: so nearly all are there before the first wakes, on a machine that is fast enough, and
-/// nobody waits long for a sample.
+/// Tasks that sleep for half a second to one second: on a fast machine nearly all exist before the first
+/// wakes, and a sample does not take long.
 fn fire<R: Timed>(ops: u64) -> Duration {
     let mut runtime = R::with_timers();
     batches(ops, || {
@@ -123,7 +123,7 @@ fn fire<R: Timed>(ops: u64) -> Duration {
     .sum()
 }
 
-/// As above; weighed when all have been started, and have been polled once.
+/// Weighs sleeping tasks, when all have been started and polled once.
 fn weigh<R: Timed>(ops: u64) -> Bytes {
     let mut runtime = R::with_timers();
     let bytes = batches(ops, || {
@@ -143,8 +143,8 @@ fn batches<T>(ops: u64, mut batch: impl FnMut() -> T) -> impl Iterator<Item = T>
     (0..ops / TIMERS).map(move |_| batch())
 }
 
-fn start_all<R: Timed>(starter: R::Starter) -> Rc<Left> {
-    let left = Rc::new(Left::new(TIMERS));
+fn start_all<R: Timed>(starter: R::Starter) -> Rc<TaskCounts> {
+    let left = Rc::new(TaskCounts::new(TIMERS));
     let mut random = Random::new(SEED);
     let at_least = if cfg!(test) { Duration::from_millis(1) } else { Duration::from_millis(500) };
     for _ in 0..TIMERS {
@@ -159,8 +159,8 @@ fn start_all<R: Timed>(starter: R::Starter) -> Rc<Left> {
     left
 }
 
-/// Those around sleep for a minute to two. The others are begun and given up one by one, for a second to two, as a timeout
-/// is whose work was in time.
+/// Background tasks sleep for one to two minutes. The measured timers, of one to two seconds, are started and
+/// cancelled one by one, like the timeout of work that was in time.
 fn cancel<R: Timed>(ops: u64) -> Duration {
     let mut runtime = R::with_timers();
     batches(ops, || {
@@ -185,7 +185,7 @@ fn cancel<R: Timed>(ops: u64) -> Duration {
     .sum()
 }
 
-/// Polls once.
+/// Polls a future once.
 async fn begin(mut sleep: Pin<&mut impl Future<Output = ()>>) {
     poll_fn(|context| {
         assert!(sleep.as_mut().poll(context).is_pending());
@@ -194,8 +194,8 @@ async fn begin(mut sleep: Pin<&mut impl Future<Output = ()>>) {
     .await;
 }
 
-/// How many tasks have not begun and have not ended; somebody waits for the last.
-struct Left {
+/// The numbers of tasks that have not started and have not ended; one task waits for each to reach zero.
+struct TaskCounts {
     not_begun: CountDown,
     not_ended: CountDown,
 }
@@ -205,7 +205,7 @@ struct CountDown {
     waker: RefCell<Option<Waker>>,
 }
 
-impl Left {
+impl TaskCounts {
     fn new(count: u64) -> Self {
         let count_down = || CountDown { left: Cell::new(count), waker: RefCell::new(None) };
         Self { not_begun: count_down(), not_ended: count_down() }

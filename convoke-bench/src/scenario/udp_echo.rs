@@ -1,9 +1,9 @@
-//! Echo over UDP: one socket, one task that receives and sends back; no connection to look after.
+//! Echo over UDP: one socket, and one task that receives and sends back, without connections.
 
 use super::{Scenario, tcp_echo};
 use crate::echo::{Shape, Transport};
 
-/// So few that what is on its way always fits into the server's socket: nothing is lost.
+/// Few enough that all datagrams in transit fit into the server's socket buffer: nothing is lost.
 const CLIENTS: usize = 50;
 
 pub(super) fn scenarios() -> Vec<Scenario> {

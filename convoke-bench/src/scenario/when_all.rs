@@ -1,4 +1,4 @@
-//! Joining children that are ready at once: what the join itself costs.
+//! Joining children that are ready at once: the cost of the join itself.
 
 use std::future::ready;
 use std::hint::black_box;
@@ -25,7 +25,7 @@ pub(super) fn scenarios() -> Vec<Scenario> {
     ]
 }
 
-/// The cheapest driver that is still one: each op is its own future, polled once with a waker that does nothing.
+/// The cheapest possible driver: each op is its own future, polled once with a waker that does nothing.
 fn polled_once<F: Future<Output = u64>>(join: fn(u64) -> F) -> impl FnMut(u64) -> Duration {
     move |ops| {
         time(|| {

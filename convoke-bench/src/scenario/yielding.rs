@@ -1,6 +1,6 @@
-//! Going to the back of the queue: the price of a task switch, alone and among a thousand.
+//! Yielding to the back of the queue: the cost of a task switch, alone and among a thousand.
 //!
-//! monoio has no way to the back: a task that wakes itself goes to the front. So it is not one of the thousand.
+//! monoio cannot yield to the back: a task that wakes itself goes to the front. So it is not in `yield_1000`.
 
 use std::time::{Duration, Instant};
 
@@ -8,9 +8,9 @@ use super::{CONVOKE, Scenario};
 use crate::own::Convoke;
 use crate::peer::{AsyncTask, Compio, Glommio, Monoio, OneThread, Smol, Spawner, Tokio, TokioLocalSet};
 
-/// Tasks in `yield_1000`.
+/// Number of tasks in `yield_1000`.
 const TASKS: u64 = 1000;
-/// Yields of each in a batch: enough that spawning it weighs little.
+/// Yields of each task in a batch: enough to make the cost of spawning it small.
 const EACH: u64 = 100;
 
 pub(super) fn scenarios() -> Vec<Scenario> {

@@ -1,14 +1,14 @@
-//! On by default where programs are tested: begun by the first run of the testing kit, for as long as the process lasts.
+//! The diagnosis that the testing kit starts at its first run. It lasts as long as the process.
 
 use std::sync::OnceLock;
 use std::time::Duration;
 
 use super::{Diagnosing, Diagnosis};
 
-/// A machine that runs tests is busy: what takes less is no news there.
+/// A machine that runs tests is busy: shorter stalls are normal there.
 const STALL_LIMIT: Duration = Duration::from_secs(2);
 
-/// Watches the process from now on. Nothing is watched if the system has no thread left.
+/// Watches the process from now on. Does nothing if the system cannot start a thread.
 pub fn in_tests() {
     static WATCHED: OnceLock<Option<Diagnosing>> = OnceLock::new();
     WATCHED.get_or_init(|| Diagnosis::new().stall_limit(STALL_LIMIT).every_lock(true).start().ok());

@@ -1,8 +1,8 @@
-//! For how long what may be before it is reported.
+//! The durations after which something is reported.
 
 use std::time::Duration;
 
-/// See [`Diagnosis`](super::Diagnosis), where each is set.
+/// The limits of a diagnosis, set by the methods of [`Diagnosis`](super::Diagnosis).
 #[derive(Clone, Debug)]
 pub(super) struct Limits {
     pub(super) stall: Duration,
@@ -12,7 +12,7 @@ pub(super) struct Limits {
 }
 
 impl Limits {
-    /// Of a program in production.
+    /// Returns the limits for a program in production.
     pub(super) const fn new() -> Self {
         Self {
             stall: Duration::from_millis(100),
@@ -22,7 +22,8 @@ impl Limits {
         }
     }
 
-    /// Between two looks: a stall is seen when it is at most half as long again as it may be.
+    /// Returns the pause between two checks: a stall is seen at the latest when it is half as long again as
+    /// the limit.
     pub(super) fn pause(&self) -> Duration {
         (self.stall / 4).clamp(Duration::from_millis(1), Duration::from_secs(1))
     }

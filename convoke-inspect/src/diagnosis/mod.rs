@@ -1,29 +1,38 @@
-//! Finding out what is wrong with a program that is slow or hangs: tasks that hold their executor, that wait for themselves,
-//! or for each other.
+//! Diagnosis of programs that are slow or hang: tasks that block their executor, that wait for themselves, or
+//! for each other.
 //!
-//! `slot.rs` is which task each thread polls, and `stalls.rs` who does so for too long; `ledger.rs` is who waits for permits
-//! and who has them, `scene.rs` what one sees there, and `entangled.rs` who so waits for ever; `quiet.rs` says if nothing happens at all. `watcher.rs` looks at all of
-//! it, `watchdog.rs` is the thread that does so again and again, `report.rs` what is said.
+//! A [`Watcher`] performs one check at a time, given the current time. A watchdog thread calls it
+//! periodically; tests call it by hand. Nothing here runs on the threads of the program: tasks and locks
+//! record what they do in `convoke_core::raw::watching` and `convoke_sync::ledger`, and the watcher reads it.
+//!
+//! | file | contents |
+//! | --- | --- |
+//! | `watcher.rs`, `watchdog.rs` | one check of everything, and the thread that repeats it |
+//! | `stalls.rs` | tasks that block their executor |
+//! | `deadlocks.rs`, `snapshot.rs` | tasks that wait for themselves or each other, and the snapshot that shows it |
+//! | `idle.rs` | programs in which nothing runs |
+//! | `report.rs`, `participant.rs` | the reports, and the tasks in them |
+//! | `limits.rs`, `in_tests.rs` | limits, and the diagnosis in tests |
 
-mod entangled;
+mod deadlocks;
+mod idle;
 #[cfg(feature = "testing")]
 mod in_tests;
-mod involved;
 mod limits;
-mod quiet;
+mod participant;
 mod report;
-mod scene;
+mod snapshot;
 mod stalls;
 mod watchdog;
 mod watcher;
 
 #[cfg(feature = "testing")]
 #[doc(hidden)]
-pub use entangled::examine;
+pub use deadlocks::examine;
 #[cfg(feature = "testing")]
 #[doc(hidden)]
 pub use in_tests::in_tests;
-pub use involved::Involved;
+pub use participant::Involved;
 pub use report::{Deadlock, Entangled, Futurelock, Owned, Quiet, Report, Stall, StallOver};
 pub use watchdog::Diagnosing;
 pub use watcher::Watcher;
@@ -35,8 +44,8 @@ use std::time::Duration;
 use limits::Limits;
 use watchdog::Hook;
 
-/// Watches the tasks of the process until what is returned is dropped, and prints to the error stream what is wrong with
-/// them. The same as [`Diagnosis::new().start()`](Diagnosis), where one can say more.
+/// Watches the tasks of the process until the returned guard is dropped, and prints problems to the error
+/// stream. Use [`Diagnosis`] to change the limits or to handle the reports.
 ///
 /// ```
 /// use convoke::prelude::*;
@@ -46,32 +55,32 @@ use watchdog::Hook;
 /// ```
 ///
 /// # Panics
-/// If the system has no thread left.
+/// If the system cannot start a thread.
 #[track_caller]
 pub fn diagnose() -> Diagnosing {
-    Diagnosis::new().start().expect("the system has a thread for the watchdog")
+    Diagnosis::new().start().expect("the system could not start the watchdog thread")
 }
 
-/// How the tasks of the process are watched.
+/// A builder for a diagnosis of the tasks of the process.
 ///
-/// - **Stalls**: a task is in one poll for longer than the [limit](Diagnosis::stall_limit), and so holds up all that is queued
-///   behind it. It is named while it is stuck, with where it was started and where it waited last; and once more when it is
-///   over.
-/// - **Futurelocks**: a future was handed a lock or permit and is not polled, while its task waits for that same lock. Such a
-///   program hangs without a word; here it is told what it waits for. It is reported when it is certain.
-/// - **Deadlocks**: tasks wait for locks and permits that only others of them have, and have done so for longer than the
-///   [limit](Diagnosis::deadlock_limit). Of locks that were taken without waiting the holder is known only if
+/// - **Stalls**: a task is in one poll for longer than the [limit](Diagnosis::stall_limit), and so delays all
+///   tasks queued behind it. It is reported while it lasts, with the locations where it was started and last
+///   waited; and once more when it is over.
+/// - **Futurelocks**: a future was granted a lock or permit and is not polled, while its task waits for that
+///   same lock. Such a program hangs silently. It is reported when it is certain.
+/// - **Deadlocks**: tasks wait for locks and permits that only other waiting tasks hold, for longer than the
+///   [limit](Diagnosis::deadlock_limit). The holder of a lock that was taken without waiting is known only if
 ///   [every lock](Diagnosis::every_lock) is watched.
-/// - **Quiet**, [if asked for](Diagnosis::quiet_limit): nothing has run for long, and tasks wait. Whether something will come
-///   from outside cannot be known, so this is no verdict.
+/// - **Idle programs**, if [enabled](Diagnosis::quiet_limit): no task has run for the limit, and tasks wait.
+///   An event from outside may still come, so this is only a hint.
 ///
-/// A thread looks at all of this now and then. Tasks pay three instructions for each poll if nobody watches, and keep
-/// where they waited last in memory of their own while somebody does; a lock pays a few dozen when it is used for the first time,
-/// and while it is watched when somebody has to wait.
+/// A thread checks all of this periodically. Each poll of a task costs three more instructions if there is no
+/// diagnosis; with one, tasks also record where they last waited. A lock costs a few dozen instructions when
+/// it is first used, and, while it is watched, when a task has to wait for it.
 ///
-/// A stall is seen where tasks are polled by a thread, not in other work of an executor; and not in a task that was polling
-/// another one on top of itself since (by an `InlineExecutor`), before it is polled again. Only three can look for stalls at the
-/// same time.
+/// Stalls are detected in polls of tasks, not in other work of an executor. They are not detected in a task
+/// that has polled another one inside its own poll (by an `InlineExecutor`), until its next poll. At most
+/// three diagnoses can detect stalls at the same time.
 ///
 /// ```
 /// use std::time::Duration;
@@ -85,7 +94,7 @@ pub fn diagnose() -> Diagnosing {
 ///     .start()
 ///     .unwrap();
 /// let busy = async move {
-///     // Holds the thread until it was told of that.
+///     // Blocks the thread until the stall is reported.
 ///     told.recv().unwrap()
 /// };
 /// let said = sync_wait(task(busy).named("busy")).unwrap();
@@ -99,59 +108,61 @@ pub struct Diagnosis {
 }
 
 impl Diagnosis {
-    /// With limits for production, and reports to the error stream.
+    /// Creates a diagnosis with limits for production that prints reports to the error stream.
     pub fn new() -> Self {
         Self { limits: Limits::new(), hook: Box::new(watchdog::print) }
     }
 
-    /// For how long a task may hold its executor. 100 ms if nothing is said.
+    /// Sets the maximum duration of one poll of a task. The default is 100 ms.
     pub fn stall_limit(mut self, limit: Duration) -> Self {
         self.limits.stall = limit;
         self
     }
 
-    /// For how long tasks may wait for each other in a ring before it is called a deadlock. 10 s if nothing is said: a task
-    /// that waits in one branch may be about to give back in another what it is waited for.
+    /// Sets for how long tasks may wait for each other in a cycle before it is reported as a deadlock. The
+    /// default is 10 s: a task that waits in one branch may be about to release in another branch what others
+    /// wait for.
     pub fn deadlock_limit(mut self, limit: Duration) -> Self {
         self.limits.deadlock = limit;
         self
     }
 
-    /// For how long nothing may run while tasks wait. There is no such limit if nothing is said: a server without guests is
-    /// quiet, too.
+    /// Sets for how long no task may run while tasks wait. There is no limit by default, because a server
+    /// without clients is idle, too.
     pub fn quiet_limit(mut self, limit: Duration) -> Self {
         self.limits.quiet = Some(limit);
         self
     }
 
-    /// Whether holders of locks and permits are noted who did not have to wait. It makes every lock that is used for the
-    /// first time from now on several times as slow, and is meant for tests, where it is so.
+    /// Sets whether to record holders of locks and permits that did not have to wait. This makes every lock
+    /// that is first used from now on several times slower. It is meant for tests, where it is enabled by
+    /// default.
     pub fn every_lock(mut self, every_lock: bool) -> Self {
         self.limits.every_lock = every_lock;
         self
     }
 
-    /// What is done with a report, instead of printing it to the error stream. It is called by the thread that watches; a panic
-    /// is caught.
+    /// Sets the hook that handles reports, instead of printing them to the error stream. The watchdog thread
+    /// calls it and catches its panics.
     pub fn report(mut self, hook: impl Fn(&Report) + Send + 'static) -> Self {
         self.hook = Box::new(hook);
         self
     }
 
-    /// Starts the thread that looks. It ends when what is returned is dropped.
+    /// Starts the watchdog thread. It ends when the returned guard is dropped.
     ///
     /// # Errors
-    /// If the system has no thread left.
+    /// If the system cannot start a thread.
     pub fn start(self) -> io::Result<Diagnosing> {
         let pause = self.limits.pause();
         let watcher = Watcher::new(&self.limits);
-        if !watcher.sees_stalls() {
-            eprintln!("convoke: several threads look for stalls already; this diagnosis does not");
+        if !watcher.detects_stalls() {
+            eprintln!("convoke: three diagnoses already detect stalls; this one does not");
         }
         Diagnosing::start(watcher, pause, self.hook)
     }
 
-    /// Without a thread and a clock: the caller looks, and says what time it is. Reports come back from there.
+    /// Returns a watcher that the caller drives, without a thread and a clock.
     ///
     /// ```
     /// use std::time::{Duration, Instant};
@@ -165,7 +176,8 @@ impl Diagnosis {
     ///     watcher.look(now + Duration::from_secs(1))
     /// };
     /// let reports = sync_wait(task(busy).named("busy")).unwrap();
-    /// assert!(matches!(&reports[..], [Report::Stall(stall)] if stall.task.name.as_deref() == Some("busy")));
+    /// let [Report::Stall(stall)] = &reports[..] else { panic!("one stall") };
+    /// assert_eq!(stall.task.name.as_deref(), Some("busy"));
     /// ```
     pub fn by_hand(self) -> Watcher {
         Watcher::new(&self.limits)

@@ -1,94 +1,94 @@
-//! What a diagnosis has to say, as values that print well.
+//! Reports of a diagnosis, as values that print well.
 
 use core::fmt;
 use core::panic::Location;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::involved::Involved;
+use super::participant::Involved;
 use crate::tree::Tree;
 
-/// Something that is wrong, or looks so. It prints as a few lines for people.
+/// A problem, or a possible one. It prints as a few lines for people.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Report {
-    /// A task holds its executor: it has been in one poll for longer than the limit, and still is.
+    /// A task blocks its executor: it has been in one poll for longer than the limit, and still is.
     Stall(Stall),
-    /// That is over.
+    /// A stall has ended.
     StallOver(StallOver),
-    /// A task waits for what one of its own futures has, which it does not poll.
+    /// A task waits for what one of its own futures holds, and does not poll that future.
     Futurelock(Futurelock),
-    /// Tasks wait for each other, in a ring.
+    /// Tasks wait for each other in a cycle.
     Deadlock(Deadlock),
-    /// Nothing has happened for long, and tasks wait.
+    /// No task has run for the limit, and tasks wait.
     Quiet(Quiet),
 }
 
-/// A task holds its executor.
+/// A task that blocks its executor.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Stall {
-    /// Which task.
+    /// The task.
     pub task: Involved,
     /// The name of the thread that polls it.
     pub thread: Arc<str>,
-    /// For at least so long, until now.
+    /// The minimum duration of the poll so far.
     pub lasted: Duration,
     /// The tasks that are queued meanwhile.
     pub queued: Vec<Involved>,
-    /// Whether they are queued behind this one: they stay on the same thread. Else other threads of its executor may take
+    /// True if the queued tasks must run on the same thread. Otherwise other threads of the executor may run
     /// them.
     pub behind_it: bool,
 }
 
-/// A task has let its executor go.
+/// The end of a stall.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct StallOver {
-    /// Which task.
+    /// The task.
     pub task: Involved,
     /// The name of the thread that polled it.
     pub thread: Arc<str>,
-    /// About how long it took.
+    /// The approximate duration of the poll.
     pub lasted: Duration,
-    /// How many tasks were seen in the queue behind it, that no other thread could take.
+    /// The number of tasks seen in the queue behind it that no other thread could run.
     pub delayed: usize,
-    /// About how long the first of them had been seen there.
+    /// The approximate time for which the first of them was queued.
     pub longest_delay: Option<Duration>,
 }
 
-/// A task waits for what one of its own futures has, which it does not poll.
+/// A task that waits for what one of its own futures holds, and does not poll that future.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Futurelock {
-    /// Which task.
+    /// The task.
     pub task: Involved,
-    /// Where the wait was asked for that does not end.
+    /// The location of the wait that does not end.
     pub waits_at: &'static Location<'static>,
-    /// Where the other future asked for what it has; unknown if it took it by a `try_…`.
+    /// The location where the other future asked for what it holds; unknown if it took it by a `try_…`.
     pub asked_at: Option<&'static Location<'static>>,
-    /// What the other future has.
+    /// The way in which the other future holds it.
     pub owned: Owned,
 }
 
-/// What a future has that is not polled.
+/// The way in which a future that is not polled holds a permit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Owned {
-    /// It was handed the permit while it waited, and was not polled since: this is certain.
+    /// It was granted the permit while it waited, and was not polled since: this is certain.
     Handed,
-    /// It has held the permit for as long as the task has waited. If it is polled after all (beside the wait, in a `join`), or
-    /// the guard was given to another task, it may yet be given back.
+    /// It has held the permit for as long as the task has waited. It may still release it, if it is polled
+    /// after all (beside the wait, in a `join`) or its guard was moved to another task.
     Held,
 }
 
-/// Tasks that wait for each other: each for what only others of them have.
+/// Tasks that wait for each other: each for what only others of them hold.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Deadlock {
-    /// Each wait.
+    /// The waits, one for each task.
     pub waits: Vec<Entangled>,
-    /// All tasks there are.
+    /// All live tasks.
     pub tree: Tree,
 }
 
@@ -96,21 +96,21 @@ pub struct Deadlock {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Entangled {
-    /// Who waits.
+    /// The task that waits.
     pub task: Involved,
-    /// Where it asked for what it waits for.
+    /// The location of its wait.
     pub waits_at: &'static Location<'static>,
-    /// Who has it, and where they asked for it, as far as is known.
+    /// The known holders, and where they asked for what they hold.
     pub held_by: Vec<(Involved, Option<&'static Location<'static>>)>,
 }
 
-/// Nothing has happened for long.
+/// A program in which no task has run for the limit.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Quiet {
-    /// For at least so long no task was polled.
+    /// The minimum time since a task was last polled.
     pub lasted: Duration,
-    /// All tasks there are: they wait.
+    /// All live tasks. They wait.
     pub tree: Tree,
 }
 
@@ -139,16 +139,13 @@ impl fmt::Display for Stall {
             let where_ = if self.behind_it { " behind it" } else { ", if no other thread takes them" };
             write!(f, "\n  {count}{where_}: {}", Involved::list(&self.queued))?;
         }
-        write!(
-            f,
-            "\n  help: `blocking` is for work that blocks; long computations let others run by `checkpoint`"
-        )
+        write!(f, "\n  help: use `blocking` for work that blocks, and call `checkpoint` in long computations")
     }
 }
 
 impl fmt::Display for StallOver {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "stall over: {} has let its executor go after about {:.0?}", self.task, self.lasted)?;
+        write!(f, "stall over: {} released its executor after about {:.0?}", self.task, self.lasted)?;
         if let Some(longest) = self.longest_delay {
             let count = Count(self.delayed, "task was", "tasks were");
             write!(f, "\n  {count} queued behind it, for up to about {longest:.0?}")?;
@@ -159,13 +156,13 @@ impl fmt::Display for StallOver {
 
 impl fmt::Display for Futurelock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "futurelock: {} waits for what one of its own futures has", self.task)?;
+        write!(f, "futurelock: {} waits for what one of its own futures holds", self.task)?;
         write!(f, "\n  it waits at {}", self.waits_at)?;
         match (self.owned, self.asked_at) {
             (Owned::Handed, Some(place)) => {
                 write!(
                     f,
-                    "\n  the future that asked at {place} was handed it, and has not been polled since"
+                    "\n  the future that asked at {place} was granted it, and has not been polled since"
                 )?;
             }
             (Owned::Held, Some(place)) => {
@@ -189,9 +186,9 @@ impl fmt::Display for Deadlock {
         for Entangled { task, waits_at, held_by } in &self.waits {
             write!(f, "\n  {task} waits at {waits_at}")?;
             for (holder, asked_at) in held_by {
-                write!(f, "\n    for what {holder} has")?;
+                write!(f, "\n    for what {holder} holds")?;
                 if let Some(place) = asked_at {
-                    write!(f, " since it asked at {place}")?;
+                    write!(f, ", asked for at {place}")?;
                 }
             }
         }
@@ -201,12 +198,12 @@ impl fmt::Display for Deadlock {
 
 impl fmt::Display for Quiet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "quiet: no task has run for {:.0?}; these wait", self.lasted)?;
+        write!(f, "quiet: no task has run for {:.0?}; these tasks wait", self.lasted)?;
         write!(f, "\n{}", Indented(&self.tree))
     }
 }
 
-/// A tree, further to the right, and no longer than a screen or two.
+/// Prints a tree indented, limited to 60 lines.
 struct Indented<'a>(&'a Tree);
 
 impl fmt::Display for Indented<'_> {
@@ -218,7 +215,7 @@ impl fmt::Display for Indented<'_> {
     }
 }
 
-/// So many, in words for one and for several.
+/// A number with a singular and a plural phrase.
 struct Count(usize, &'static str, &'static str);
 
 impl fmt::Display for Count {

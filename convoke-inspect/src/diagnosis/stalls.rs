@@ -1,40 +1,41 @@
-//! Finding tasks that hold their executor: which slots have not changed for how long, and whether the task is still inside
-//! its poll. It has no clock: whoever looks says what time it is.
+//! Detection of stalls: for how long each thread's slot has not changed, and whether the task in it is still
+//! being polled. There is no clock here: the caller passes the current time.
 //!
-//! A poll that is seen at one look, and still at another, has lasted at least from the first to the second. Of several slots
-//! with the same task in them (it was polled here and there) the one that changed last is where it runs. If two have changed
-//! between the same two looks, it is one of them: the first is taken for it, until that one changes again.
+//! A poll that is seen in one check, and again in a later one, has lasted at least for the time between. If
+//! several slots contain the same task (it was polled on several threads), the one that changed last is where
+//! it runs. If two of them changed between the same two checks, either may be it: the first is assumed, until
+//! it changes again.
 
 use core::cmp::Reverse;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::involved::Involved;
+use super::participant::Involved;
 use super::report::{Report, Stall, StallOver};
 use crate::tree::{TaskState, Tree, tree};
 use convoke_core::raw::watching::Mark;
 
 /// A thread, and which word of its slot.
-type Place = (u64, bool);
+type SlotId = (u64, bool);
 
-/// What one watcher knows of the slots.
+/// The slots of all threads, as one watcher has seen them.
 #[derive(Debug)]
 pub(super) struct Stalls {
     mark: Mark,
     limit: Duration,
-    threads: HashMap<Place, Seen>,
-    /// Counts the looks.
-    look: u64,
+    threads: HashMap<SlotId, SlotRecord>,
+    /// The number of checks so far.
+    check: u64,
 }
 
-/// What is known of one thread.
+/// The slot of one thread.
 #[derive(Debug)]
-struct Seen {
+struct SlotRecord {
     task: usize,
-    /// At which look this poll was seen first, and what time it was.
+    /// The check at which this poll was first seen, and its time.
     first: (u64, Instant),
-    /// At which look the thread was seen last.
+    /// The last check at which the thread was seen.
     last: u64,
     name: Arc<str>,
     state: Poll,
@@ -42,38 +43,39 @@ struct Seen {
 
 #[derive(Debug)]
 enum Poll {
-    /// It may be going on.
+    /// It may still run.
     Unknown,
-    /// It is over. Then it stays so until the slot changes: there is no need to look at the tree again.
+    /// It is over. This cannot change until the slot does, so the tree need not be read again.
     Over,
-    /// It has lasted for too long, and was reported.
-    Reported(Box<Held>),
+    /// It has lasted for longer than the limit, and was reported.
+    Reported(Box<Blocked>),
 }
 
-/// Who was seen in the queue behind a task that holds its executor.
+/// A task that blocks its executor, and the tasks queued behind it.
 #[derive(Debug)]
-struct Held {
+struct Blocked {
     address: usize,
     task: Involved,
     thread: Arc<str>,
-    home: u32,
-    /// By address: since when. While the one thread they stay on is held, nobody takes them out of its queue.
+    owner_thread: u32,
+    /// The tasks behind it, by address, and since when. Until its thread is free, no other thread can run
+    /// them.
     behind: HashMap<usize, Instant>,
 }
 
 impl Stalls {
     pub(super) fn new(mark: Mark, limit: Duration) -> Self {
-        Self { mark, limit, threads: HashMap::new(), look: 0 }
+        Self { mark, limit, threads: HashMap::new(), check: 0 }
     }
 
-    /// Looks at all threads. Says whether any has begun to poll a task since the last look.
-    pub(super) fn look(&mut self, now: Instant, reports: &mut Vec<Report>) -> bool {
-        let mut changed = self.look_at_slots(now, reports);
-        let suspects: Vec<(Place, usize)> = self.suspects(now).collect();
+    /// Checks all threads. Returns true if any has polled another task since the last check.
+    pub(super) fn check(&mut self, now: Instant, reports: &mut Vec<Report>) -> bool {
+        let mut changed = self.read_slots(now, reports);
+        let suspects: Vec<(SlotId, usize)> = self.suspects(now).collect();
         if !suspects.is_empty() {
             let tree = tree();
-            // The tree is of a moment between two at which the slot was the same: it is of this poll.
-            changed |= self.look_at_slots(now, reports);
+            // The slot was the same before and after the tree was read, so the tree shows this poll.
+            changed |= self.read_slots(now, reports);
             for (place, task) in suspects {
                 self.judge(place, task, &tree, now, reports);
             }
@@ -81,29 +83,29 @@ impl Stalls {
         changed
     }
 
-    fn look_at_slots(&mut self, now: Instant, reports: &mut Vec<Report>) -> bool {
-        self.look += 1;
-        let (look, mut changed) = (self.look, false);
+    fn read_slots(&mut self, now: Instant, reports: &mut Vec<Report>) -> bool {
+        self.check += 1;
+        let (check, mut changed) = (self.check, false);
         let mut over = Vec::new();
         self.mark.look(|polled| {
-            let seen = self.threads.entry(polled.place).or_insert_with(|| Seen {
+            let seen = self.threads.entry(polled.place).or_insert_with(|| SlotRecord {
                 task: 0,
-                first: (look, now),
-                last: look,
+                first: (check, now),
+                last: check,
                 name: polled.thread.name().unwrap_or("without a name").into(),
                 state: Poll::Over,
             });
-            seen.last = look;
+            seen.last = check;
             if !polled.same || seen.task != polled.task {
                 changed |= polled.task != 0;
                 over.extend(seen.take_reported());
                 seen.task = polled.task;
-                seen.first = (look, now);
+                seen.first = (check, now);
                 seen.state = if polled.task == 0 { Poll::Over } else { Poll::Unknown };
             }
         });
         self.threads.retain(|_, seen| {
-            let there = seen.last == look;
+            let there = seen.last == check;
             if !there {
                 over.extend(seen.take_reported());
             }
@@ -115,11 +117,11 @@ impl Stalls {
         changed
     }
 
-    /// The thread that was taken for the one that polls has begun another poll, or ended. If there is another that may be the
-    /// one, it is; else the poll is over.
+    /// Handles the end of a reported poll on the thread where it was assumed to run. If the same task may be
+    /// running on another thread, that one is assumed from now on; otherwise the poll is over.
     fn move_or_report(
         &mut self,
-        held: Box<Held>,
+        held: Box<Blocked>,
         first: (u64, Instant),
         now: Instant,
         reports: &mut Vec<Report>,
@@ -134,26 +136,26 @@ impl Stalls {
         }
     }
 
-    /// The threads whose last poll may have lasted for too long, with their tasks.
-    fn suspects(&self, now: Instant) -> impl Iterator<Item = (Place, usize)> {
+    /// Returns the threads whose current poll may have lasted for longer than the limit, with their tasks.
+    fn suspects(&self, now: Instant) -> impl Iterator<Item = (SlotId, usize)> {
         self.threads.iter().filter_map(move |(place, seen)| {
             let long = now.saturating_duration_since(seen.first.1) >= self.limit;
-            let suspect = long && !matches!(seen.state, Poll::Over) && self.is_taken_for_it(*place, seen);
+            let suspect = long && !matches!(seen.state, Poll::Over) && self.is_assumed_to_run(*place, seen);
             suspect.then_some((*place, seen.task))
         })
     }
 
-    /// Whether this is the thread on which its task runs, if it does.
-    fn is_taken_for_it(&self, place: Place, seen: &Seen) -> bool {
-        // That it was reported comes first: it stays the one.
-        let rank = |place: Place, seen: &Seen| {
+    /// Returns true if this is the thread on which its task is assumed to run.
+    fn is_assumed_to_run(&self, place: SlotId, seen: &SlotRecord) -> bool {
+        // A reported one has priority, so that the assumption does not change.
+        let rank = |place: SlotId, seen: &SlotRecord| {
             (seen.first.0, matches!(seen.state, Poll::Reported(_)), Reverse(place))
         };
         let same = self.threads.iter().filter(|(_, other)| other.task == seen.task);
         same.map(|(place, other)| rank(*place, other)).max() == Some(rank(place, seen))
     }
 
-    fn judge(&mut self, place: Place, task: usize, tree: &Tree, now: Instant, reports: &mut Vec<Report>) {
+    fn judge(&mut self, place: SlotId, task: usize, tree: &Tree, now: Instant, reports: &mut Vec<Report>) {
         let Some(seen) = self.threads.get_mut(&place).filter(|seen| seen.task == task) else { return };
         if now.saturating_duration_since(seen.first.1) < self.limit {
             return;
@@ -163,31 +165,37 @@ impl Stalls {
             reports.extend(seen.take_reported().map(|(held, first)| held.over(first.1, now)));
             return;
         };
-        let queued = |home: u32| {
-            tree.tasks().filter(move |node| node.state() == TaskState::Queued && node.home() == home)
+        let queued = |owner: u32| {
+            tree.tasks().filter(move |node| node.state() == TaskState::Queued && node.owner_thread() == owner)
         };
         if let Poll::Reported(held) = &mut seen.state {
-            held.see(queued(held.home).map(|node| node.address()), now);
+            held.see(queued(held.owner_thread).map(|node| node.address()), now);
             return;
         }
-        let (home, involved) = (node.home(), Involved::of(node));
+        let (owner, participant) = (node.owner_thread(), Involved::of(node));
         let thread = seen.name.clone();
-        let mut held = Held { address: task, task: involved.clone(), thread, home, behind: HashMap::new() };
-        held.see(queued(home).map(|node| node.address()), now);
+        let mut held = Blocked {
+            address: task,
+            task: participant.clone(),
+            thread,
+            owner_thread: owner,
+            behind: HashMap::new(),
+        };
+        held.see(queued(owner).map(|node| node.address()), now);
         seen.state = Poll::Reported(Box::new(held));
         reports.push(Report::Stall(Stall {
-            task: involved,
+            task: participant,
             thread: seen.name.clone(),
             lasted: now.saturating_duration_since(seen.first.1),
-            queued: queued(home).map(Involved::of).collect(),
-            behind_it: home != 0,
+            queued: queued(owner).map(Involved::of).collect(),
+            behind_it: owner != 0,
         }));
     }
 }
 
-impl Seen {
-    /// The poll that was seen there is over, as far as this thread goes. What was reported of it, and since when it was seen.
-    fn take_reported(&mut self) -> Option<(Box<Held>, (u64, Instant))> {
+impl SlotRecord {
+    /// Marks the poll as over on this thread. Returns what was reported of it, and when it was first seen.
+    fn take_reported(&mut self) -> Option<(Box<Blocked>, (u64, Instant))> {
         match core::mem::replace(&mut self.state, Poll::Over) {
             Poll::Reported(held) => Some((held, self.first)),
             Poll::Unknown | Poll::Over => None,
@@ -195,7 +203,7 @@ impl Seen {
     }
 }
 
-impl Held {
+impl Blocked {
     fn over(self, since: Instant, now: Instant) -> Report {
         let longest = self.behind.values().map(|since| now.saturating_duration_since(*since)).max();
         Report::StallOver(StallOver {
@@ -208,8 +216,8 @@ impl Held {
     }
 
     fn see(&mut self, queued: impl Iterator<Item = usize>, now: Instant) {
-        // Shared tasks are taken by other threads, which one cannot tell from standing in a queue.
-        if self.home != 0 {
+        // Other threads may run shared tasks, and then they would not be delayed.
+        if self.owner_thread != 0 {
             for task in queued {
                 self.behind.entry(task).or_insert(now);
             }

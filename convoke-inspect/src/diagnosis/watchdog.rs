@@ -1,4 +1,4 @@
-//! The thread that looks, and the guard that ends it.
+//! The watchdog thread, and the guard that ends it.
 
 use core::fmt;
 use std::io;
@@ -11,13 +11,13 @@ use convoke_core::Panic;
 use super::report::Report;
 use super::watcher::Watcher;
 
-/// What a report is given to.
+/// The function that handles a report.
 pub(super) type Hook = Box<dyn Fn(&Report) + Send>;
 
-/// The process is watched while this exists: see [`Diagnosis::start`](super::Diagnosis::start).
+/// A guard: the process is watched while it exists. See [`Diagnosis::start`](super::Diagnosis::start).
 #[must_use = "the diagnosis ends when this is dropped"]
 pub struct Diagnosing {
-    /// Dropped to say that it is over.
+    /// Dropped to end the thread.
     over: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -34,14 +34,15 @@ impl Diagnosing {
     }
 }
 
-/// A hook that panics does not end the diagnosis; the panic hook has told of it.
+/// Passes reports to the hook. A panic of the hook is reported by the panic hook, and does not end the
+/// diagnosis.
 fn tell(reports: &[Report], hook: &Hook) {
     for report in reports {
         let _ = Panic::catch(|| hook(report));
     }
 }
 
-/// What is done with a report if nobody says otherwise.
+/// Prints a report: the default hook.
 pub(super) fn print(report: &Report) {
     eprintln!("convoke: {report}");
 }
@@ -50,7 +51,7 @@ impl Drop for Diagnosing {
     fn drop(&mut self) {
         drop(self.over.take());
         if let Some(thread) = self.thread.take()
-            // It may be dropped by the hook itself.
+            // The hook itself may drop the guard.
             && thread.thread().id() != thread::current().id()
         {
             let _ = thread.join();

@@ -1,12 +1,13 @@
-//! A tree out of what was found. Not all of it was found at the same moment: a task that hangs under one that was not found
-//! is put at the top, and two that seem to hang under each other do no harm.
+//! Builds a tree from the tasks that the registry has found. They are not read at the same moment: a task
+//! whose parent was not found becomes a root, and a cycle of parents is cut.
 
 use std::collections::HashMap;
 
-use super::{Known, TaskState, Tree};
+use super::{TaskRecord, TaskState, Tree};
 use convoke_task::raw::{Found, Seen};
 
-/// Puts the tasks in order: the oldest first, as far as that is known (in one scope, and in what one thread has opened).
+/// Builds the tree, oldest tasks first, as far as their order is known (within one scope, and among those
+/// that one thread has opened).
 pub(super) fn build(found: Found) -> Tree {
     let mut seen = found.tasks;
     seen.sort_by_key(|task| task.order);
@@ -22,13 +23,13 @@ pub(super) fn build(found: Found) -> Tree {
     }
     let mut placed = vec![false; seen.len()];
     let mut tree = Tree { tasks: Vec::with_capacity(seen.len()) };
-    // The roots; and whoever is not under one of them, because of what has changed while we looked.
+    // The roots, then all tasks that are under none of them because parents changed during the visit.
     for root in roots.into_iter().chain(0..seen.len()) {
-        // Still to be placed, at which depth, the next one last. No recursion: tasks may nest deeply.
+        // Tasks to place and their depths, as a stack. Recursion could overflow: tasks may nest deeply.
         let mut next = vec![(root, 0)];
         while let Some((index, depth)) = next.pop() {
             if !core::mem::replace(&mut placed[index], true) {
-                tree.tasks.push(known(&seen[index], &mut names, depth));
+                tree.tasks.push(record(&seen[index], &mut names, depth));
                 next.extend(below[index].iter().rev().map(|child| (*child, depth + 1)));
             }
         }
@@ -37,32 +38,32 @@ pub(super) fn build(found: Found) -> Tree {
     tree
 }
 
-fn known(seen: &Seen, names: &mut HashMap<usize, std::sync::Arc<str>>, depth: usize) -> Known {
-    let look = &seen.look;
-    let state = if look.done {
+fn record(seen: &Seen, names: &mut HashMap<usize, std::sync::Arc<str>>, depth: usize) -> TaskRecord {
+    let view = &seen.look;
+    let state = if view.done {
         TaskState::Leaving
-    } else if look.running {
+    } else if view.running {
         TaskState::Running
-    } else if look.queued {
+    } else if view.queued {
         TaskState::Queued
     } else {
-        TaskState::Waits(look.waits)
+        TaskState::Waits(view.waits)
     };
-    Known {
+    TaskRecord {
         address: seen.address,
-        home: look.home,
+        owner_thread: view.home,
         name: names.remove(&seen.address),
-        location: look.location,
+        location: view.location,
         state,
-        waited_at: look.waits,
-        stop_asked: look.stop_asked,
+        waited_at: view.waits,
+        stop_asked: view.stop_asked,
         depth,
         end: 0,
     }
 }
 
-/// Writes down for each task where those below it end: at the next that is no deeper.
-fn close(tasks: &mut [Known]) {
+/// Sets the `end` of each task: the index of the next task that is no deeper.
+fn close(tasks: &mut [TaskRecord]) {
     let mut open: Vec<usize> = Vec::new();
     for index in 0..tasks.len() {
         while let Some(last) = open.pop_if(|last| tasks[*last].depth >= tasks[index].depth) {
@@ -155,13 +156,13 @@ mod tests {
             seen(4, Some(1), 3),
             seen(5, Some(4), 4),
         ]);
-        let place = seen(1, None, 0).look.location;
-        let place = format!("({}:", place.file());
+        let location = seen(1, None, 0).look.location;
+        let location = format!("({}:", location.file());
         let lines: Vec<String> = tree
             .to_string()
             .lines()
             .map(|line| {
-                let (before, after) = line.split_once(&place).unwrap();
+                let (before, after) = line.split_once(&location).unwrap();
                 format!("{before}{}", after.split_once(") ").unwrap().1)
             })
             .collect();

@@ -1,6 +1,7 @@
-//! The tree of tasks: under which task each hangs, its name, where it was started and what it waits for.
+//! The tree of tasks: the parent, name, spawn location and current wait of each.
 //!
-//! `build.rs` puts in order what the registry of tasks has found, and `print.rs` prints it.
+//! [`tree()`] asks the registry of `convoke-task` for all live tasks. `build.rs` orders them into a tree, and
+//! `print.rs` prints it.
 
 mod build;
 mod print;
@@ -11,14 +12,15 @@ use std::sync::Arc;
 
 use convoke_task::raw::{Found, look_at_all};
 
-/// The tasks of the process that are alive now.
+/// Returns the tasks of the process that are alive now.
 ///
-/// It may be called from anywhere: from inside a task, from a destructor, from a thread that watches. Tasks are not held up
-/// by it, and so it does not see all of them at the same moment: of tasks that come and go meanwhile some may be missing,
-/// or, where one has taken the memory of another, hang in the wrong place. What stands still is shown as it is.
+/// It may be called from anywhere: inside a task, in a destructor, on another thread. It does not block
+/// tasks, so it does not see all of them at the same moment: tasks that start or end meanwhile may be
+/// missing, or, where one has reused the memory of another, appear under the wrong parent. Tasks that do not
+/// change are shown exactly.
 ///
-/// It is always on. A task costs nothing more for it; opening a scope, or starting a task that is awaited, a
-/// few dozen instructions.
+/// It is always available. It adds no cost per task, and a few dozen instructions to opening a scope or
+/// starting a task that is awaited.
 ///
 /// ```
 /// use convoke::prelude::*;
@@ -47,47 +49,47 @@ pub fn tree() -> Tree {
     build::build(found)
 }
 
-/// Tasks, each below the one that it hangs under, the oldest first: see [`tree()`].
+/// A tree of tasks, children below their parents, oldest first: see [`tree()`].
 ///
-/// It prints as a tree. With a precision (`{:.20}`), so many lines of it. Tasks that hang under more than 32 others are not
-/// indented further: their line begins with how many those are (`[33]`).
+/// It prints as a tree. A precision (`{:.20}`) limits the number of lines. Tasks at a depth of more than 32
+/// are not indented further: their line starts with the depth (`[33]`).
 #[derive(Clone, Default)]
 pub struct Tree {
-    /// Each before those below it.
-    tasks: Vec<Known>,
+    /// Each task before its descendants.
+    tasks: Vec<TaskRecord>,
 }
 
-/// What is known of one task.
+/// A snapshot of one task.
 #[derive(Clone)]
-struct Known {
-    /// Compared, never followed.
+struct TaskRecord {
+    /// For comparison only, never dereferenced.
     address: usize,
-    home: u32,
+    owner_thread: u32,
     name: Option<Arc<str>>,
     location: &'static Location<'static>,
     state: TaskState,
     waited_at: Option<&'static Location<'static>>,
     stop_asked: bool,
     depth: usize,
-    /// Where those below it end.
+    /// The index after its last descendant.
     end: usize,
 }
 
-/// What a task does.
+/// The current state of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TaskState {
-    /// It runs.
+    /// It is being polled.
     Running,
     /// It is queued at its executor.
     Queued,
-    /// It waits; where, if it has said so since it was queued. Futures that are not Convoke's do not say.
+    /// It waits, at this location if known. Only Convoke's own futures report it.
     Waits(Option<&'static Location<'static>>),
-    /// Its future is gone, and it is about to leave.
+    /// Its future has been dropped, and the task is about to end.
     Leaving,
 }
 
-/// A task in a [`Tree`]. It prints as the tree of all that hangs under it.
+/// A task in a [`Tree`]. It prints as the tree of itself and its descendants.
 #[derive(Clone, Copy)]
 pub struct TaskNode<'a> {
     tree: &'a Tree,
@@ -95,39 +97,39 @@ pub struct TaskNode<'a> {
 }
 
 impl Tree {
-    /// The tasks that hang under no other.
+    /// Returns the tasks without a parent.
     pub fn roots(&self) -> impl Iterator<Item = TaskNode<'_>> {
         self.siblings(0, self.tasks.len())
     }
 
-    /// All tasks, each before those under it.
+    /// Returns all tasks, each before its descendants.
     pub fn tasks(&self) -> impl Iterator<Item = TaskNode<'_>> {
         (0..self.tasks.len()).map(|index| TaskNode { tree: self, index })
     }
 
-    /// The first task of this name.
+    /// Returns the first task with this name.
     pub fn find(&self, name: &str) -> Option<TaskNode<'_>> {
         self.tasks().find(|task| task.name() == Some(name))
     }
 
-    /// The task that is the `index`th of [`tasks`](Tree::tasks).
+    /// Returns the `index`th task of [`tasks`](Tree::tasks).
     #[doc(hidden)]
     pub fn node(&self, index: usize) -> TaskNode<'_> {
         TaskNode { tree: self, index }
     }
 
-    /// The task at this address.
+    /// Returns the task at this address.
     #[doc(hidden)]
     pub fn at(&self, address: usize) -> Option<TaskNode<'_>> {
         self.tasks().find(|task| task.address() == address)
     }
 
-    /// How many there are.
+    /// Returns the number of tasks.
     pub fn len(&self) -> usize {
         self.tasks.len()
     }
 
-    /// Whether there are none.
+    /// Returns true if there are no tasks.
     pub fn is_empty(&self) -> bool {
         self.tasks.is_empty()
     }
@@ -140,81 +142,81 @@ impl Tree {
 }
 
 impl<'a> TaskNode<'a> {
-    fn known(self) -> &'a Known {
+    fn record(self) -> &'a TaskRecord {
         &self.tree.tasks[self.index]
     }
 
-    /// Its name, if it was given one.
+    /// Returns its name, if it has one.
     pub fn name(self) -> Option<&'a str> {
-        self.known().name.as_deref()
+        self.record().name.as_deref()
     }
 
-    /// Where it was started.
+    /// Returns the location where it was started.
     pub fn location(self) -> &'static Location<'static> {
-        self.known().location
+        self.record().location
     }
 
-    /// What it does.
+    /// Returns its current state.
     pub fn state(self) -> TaskState {
-        self.known().state
+        self.record().state
     }
 
-    /// Whether it was asked to stop.
+    /// Returns true if it was requested to stop.
     pub fn stop_asked(self) -> bool {
-        self.known().stop_asked
+        self.record().stop_asked
     }
 
-    /// How many tasks it hangs under.
+    /// Returns the number of its ancestors.
     pub fn depth(self) -> usize {
-        self.known().depth
+        self.record().depth
     }
 
-    /// The tasks that hang right under it.
+    /// Returns its children.
     pub fn children(self) -> impl Iterator<Item = TaskNode<'a>> {
-        self.tree.siblings(self.index + 1, self.known().end)
+        self.tree.siblings(self.index + 1, self.record().end)
     }
 
-    /// The task itself and all that hang under it, each before those under it.
+    /// Returns the task and its descendants, each before its own descendants.
     #[cfg(feature = "testing")]
     #[doc(hidden)]
     pub fn with_all_below(self) -> impl Iterator<Item = TaskNode<'a>> {
-        (self.index..self.known().end).map(move |index| TaskNode { tree: self.tree, index })
+        (self.index..self.record().end).map(move |index| TaskNode { tree: self.tree, index })
     }
 
-    /// Whether it lives there.
+    /// Returns true if this thread owns the task.
     #[cfg(feature = "testing")]
     #[doc(hidden)]
-    pub fn lives_in(self, home: convoke_core::raw::OwnerId) -> bool {
-        self.known().home == home.number()
+    pub fn is_owned_by(self, owner: convoke_core::raw::OwnerId) -> bool {
+        self.record().owner_thread == owner.number()
     }
 
-    /// Where it is, to be compared: another may be there later.
+    /// Returns its address, for comparison. Another task may have the same address later.
     #[doc(hidden)]
     pub fn address(self) -> usize {
-        self.known().address
+        self.record().address
     }
 
-    /// The number of the one thread that it stays on, or zero if there is none.
+    /// Returns the number of the thread that owns it, or zero if it may run on any thread of its executor.
     #[doc(hidden)]
-    pub fn home(self) -> u32 {
-        self.known().home
+    pub fn owner_thread(self) -> u32 {
+        self.record().owner_thread
     }
 
-    /// Where it waits; or waited last, whatever it does now, if it is watched.
+    /// Returns the location where it waits or last waited, if that was recorded while it was watched.
     #[doc(hidden)]
     pub fn waited_at(self) -> Option<&'static Location<'static>> {
-        self.known().waited_at
+        self.record().waited_at
     }
 
-    /// Its name, to be kept.
+    /// Returns its name as a shared string.
     #[doc(hidden)]
     pub fn shared_name(self) -> Option<Arc<str>> {
-        self.known().name.clone()
+        self.record().name.clone()
     }
 
-    /// Whether it is the task with this name, and not another with one like it.
+    /// Returns true if its name is this very string, not just an equal one.
     pub fn has_name(self, name: &Arc<str>) -> bool {
-        self.known().name.as_ref().is_some_and(|own| Arc::ptr_eq(own, name))
+        self.record().name.as_ref().is_some_and(|own| Arc::ptr_eq(own, name))
     }
 }
 

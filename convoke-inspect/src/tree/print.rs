@@ -1,8 +1,8 @@
-//! Printing a tree, with lines that lead from a task to those below it.
+//! Prints a tree, with lines that connect a task to its children.
 
 use core::fmt;
 
-use super::{Known, TaskNode, TaskState, Tree};
+use super::{TaskNode, TaskRecord, TaskState, Tree};
 
 impl fmt::Display for Tree {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -15,19 +15,19 @@ impl fmt::Display for Tree {
 
 impl fmt::Display for TaskNode<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        print(&self.tree.tasks, self.index, self.known().end, f)
+        print(&self.tree.tasks, self.index, self.record().end, f)
     }
 }
 
-/// How deep a task is indented. Deeper ones say their depth instead: chains of thousands of tasks, each under the one before it,
-/// would be printed as a triangle of spaces.
+/// The maximum indentation. Deeper tasks show their depth instead: a chain of thousands of tasks would print
+/// as a triangle of spaces.
 const MOST_INDENTED: usize = 32;
 
-/// The tasks from `from` to `to`, of which the first is one of the highest.
-fn print(tasks: &[Known], from: usize, to: usize, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+/// Prints the tasks from `from` to `to`. The first of them has the smallest depth.
+fn print(tasks: &[TaskRecord], from: usize, to: usize, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let top = tasks[from].depth;
     let most = f.precision().unwrap_or(usize::MAX);
-    // For each task above: where those below it end, and whether more is to come beside it.
+    // For each ancestor: the end of its descendants, and whether it has a later sibling.
     let mut above: Vec<(usize, bool)> = Vec::new();
     for (line, task) in tasks[from..to].iter().enumerate() {
         if line == most {
@@ -55,7 +55,7 @@ fn print(tasks: &[Known], from: usize, to: usize, f: &mut fmt::Formatter<'_>) ->
     Ok(())
 }
 
-impl fmt::Display for Known {
+impl fmt::Display for TaskRecord {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.name {
             Some(name) => write!(f, "`{name}` ({}) {}", self.location, self.state)?,

@@ -1,4 +1,4 @@
-//! The tree of tasks: what hangs where, what it is called, what it waits for.
+//! The tree of tasks: parents, names, waits.
 use std::panic::Location;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -12,7 +12,7 @@ use convoke::sender::prelude::*;
 use convoke::sync::Event;
 use convoke::task::forever;
 
-/// The subtree of a task, without the places: names, what they do, who was asked to stop.
+/// Returns the subtree of a task without locations: names, states, stop requests.
 fn outline(node: TaskNode<'_>) -> Vec<String> {
     let lines = node.to_string();
     lines
@@ -148,7 +148,8 @@ fn those_that_were_asked_to_stop_stay_in_order_and_say_so() {
                 }
                 let late = s.clone();
                 s.named("asks").spawn(async move {
-                    // Looks after the request, in a destructor, when all have been asked and nobody has ended yet.
+                    // Reads the tree after the request, in a destructor, when all were requested to stop and
+                    // none has ended.
                     let _looks = Looks(Some(Box::new(move || {
                         late.named("late").spawn(async {});
                         late.named("later").spawn(async {});
@@ -281,7 +282,7 @@ fn one_may_look_while_tasks_come_and_go_on_all_threads() {
                         }
                     });
                 }
-                // From now on, when all are there.
+                // Starts now, when all tasks exist.
                 enough.store(
                     looks.load(Ordering::Acquire) + if cfg!(miri) { 3 } else { 2000 },
                     Ordering::Release,
@@ -298,7 +299,7 @@ fn one_may_look_while_tasks_come_and_go_on_all_threads() {
 
 #[test]
 fn scopes_that_were_opened_beside_each_other_are_freed_on_several_threads() {
-    // Only Miri sees what goes wrong here: a neighbour in the list writes to an entry that is being dropped.
+    // Only Miri sees the bug here: a neighbour in the list writes to an entry that is being dropped.
     let rounds = if cfg!(miri) { 6 } else { 50 };
     for _ in 0..rounds {
         let opened = sync_wait(task(async {

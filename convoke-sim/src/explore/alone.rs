@@ -1,17 +1,17 @@
-//! What the environment of the process asks for: one seed, or one point of an exploration, alone.
+//! The environment variables that select one seed, or one point of an exploration.
 
 use core::ops::Range;
 
-/// The name of the variable that says which seed is run, and no other.
+/// The variable that selects a single seed.
 pub(super) const ONE_SEED: &str = "CONVOKE_SEED";
-/// The same for the step or operation at which something is done.
+/// The variable that selects a single step or operation.
 pub(super) const ONE_POINT: &str = "CONVOKE_POINT";
 
 pub(super) fn one_seed() -> Option<u64> {
     asked(ONE_SEED)
 }
 
-/// Those of an exploration that are run: all, or the one that is asked for.
+/// Returns the points of an exploration to run: all `count`, or only the selected one.
 pub(super) fn points(count: usize) -> Range<usize> {
     chosen(count, asked(ONE_POINT).map(|point| point as usize))
 }

@@ -1,4 +1,4 @@
-//! What came of an exploration.
+//! The result of an exploration.
 
 use core::fmt;
 
@@ -21,17 +21,17 @@ pub struct ExploredRun {
 }
 
 impl Exploration {
-    /// The run without a disturbance.
+    /// Returns the report of the run without a disturbance.
     pub fn undisturbed(&self) -> &Report {
         &self.undisturbed
     }
 
-    /// The others, in the order of their points.
+    /// Returns the disturbed runs, in the order of their points.
     pub fn runs(&self) -> &[ExploredRun] {
         &self.runs
     }
 
-    /// How many of the disturbed runs ended like this for the host that was disturbed.
+    /// Returns the number of disturbed runs in which the ending of the disturbed host satisfies `is`.
     pub fn ended(&self, is: impl Fn(&Ending) -> bool) -> usize {
         let endings = self.runs.iter().filter_map(|run| run.report.host(&self.host));
         endings.filter(|host| is(host.ending())).count()
@@ -39,17 +39,17 @@ impl Exploration {
 }
 
 impl ExploredRun {
-    /// At which step, or operation.
+    /// Returns the step or operation at which it was disturbed.
     pub fn point(&self) -> usize {
         self.point
     }
 
-    /// What was done there.
+    /// Returns the name of the disturbance.
     pub fn what(&self) -> &str {
         &self.what
     }
 
-    /// What came of it.
+    /// Returns the report of the run.
     pub fn report(&self) -> &Report {
         &self.report
     }

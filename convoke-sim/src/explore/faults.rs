@@ -1,21 +1,21 @@
-//! A fault at each operation of one host.
+//! Exploration of faults: one run for each operation of a host and each fault.
 
 use super::alone::{ONE_POINT, points};
 use super::{Exploration, ExploredRun};
 use crate::sim::{Disturbance, Failure, Report, Sim};
 use crate::world::{Fault, Plan};
 
-/// Runs what `set_up` makes of a simulation as it is, and then again for each operation that `host` begins on a socket and for each
-/// of these faults, which strikes there.
+/// Runs the simulation that `set_up` prepares once undisturbed, and then once for each operation that `host`
+/// begins on a socket or disk and for each of `faults`, which strikes at that operation.
 ///
-/// There are as many runs as operations times faults, each as long as the program: keep that small.
+/// The number of runs is operations times faults, and each takes as long as the program: keep programs small.
 ///
-/// All runs have the same seed. In those with a fault no host fails by returning an error: that is what errors are for. But each
-/// run must end, without a panic, with all promises kept and nothing left behind.
+/// All runs have the same seed. In runs with a fault a host may return an error. Each run must still end,
+/// without a panic, with all promises kept and nothing left open.
 ///
 /// # Panics
-/// As [`Sim::run`], but for errors. The message says how to run that alone: with `CONVOKE_POINT` in the environment, or by
-/// [`replay_fault`].
+/// As [`Sim::run`], except for returned errors. The message says how to repeat the failing run alone: with
+/// `CONVOKE_POINT` in the environment, or by [`replay_fault`].
 ///
 /// ```
 /// use convoke::net::UnixStream;
@@ -48,10 +48,10 @@ pub fn explore_faults(seed: u64, host: &str, faults: &[Fault], set_up: impl Fn(&
     Exploration { host: host.to_owned(), runs, undisturbed }
 }
 
-/// One run of [`explore_faults`] alone.
+/// Repeats one run of [`explore_faults`].
 ///
 /// # Panics
-/// As there.
+/// As [`explore_faults`].
 #[track_caller]
 pub fn replay_fault(
     seed: u64,
@@ -63,9 +63,9 @@ pub fn replay_fault(
     match run(seed, host, Some((operation, fault)), &set_up) {
         Ok(report) => report,
         Err(failure) => {
-            let here = format!("{ONE_POINT}={operation}");
+            let variable = format!("{ONE_POINT}={operation}");
             let replay =
-                format!("{here}` or `replay_fault({seed}, \"{host}\", {operation}, Fault::{fault:?}, …)");
+                format!("{variable}` or `replay_fault({seed}, \"{host}\", {operation}, Fault::{fault:?}, …)");
             panic!("with {fault} at operation {operation} of `{host}`: {}", failure.replayed_by(replay))
         }
     }

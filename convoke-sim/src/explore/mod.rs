@@ -1,8 +1,15 @@
-//! Many runs of the same program: with other seeds, with a stop at each step, with a fault at each operation.
+//! Explorations: many runs of the same program, with other seeds, with a stop at each step, or with a fault
+//! at each operation.
 //!
-//! Each run must end, keep its promises and leave nothing behind; the first that does not ends the exploration with a message
-//! that says how to run it again. `seeds.rs`, `stops.rs` and `faults.rs` are the three ways, `exploration.rs` is the report;
-//! `alone.rs` is what the environment asks to be run alone, `twice.rs` whether a seed makes the same run every time.
+//! Each run must end, keep its promises and leave nothing open. The first run that fails ends the exploration
+//! with a message that says how to repeat it.
+//!
+//! | file | contents |
+//! | --- | --- |
+//! | `seeds.rs`, `stops.rs`, `faults.rs` | the three kinds of exploration |
+//! | `exploration.rs` | the result |
+//! | `alone.rs` | the environment variables that select a single run |
+//! | `twice.rs` | the check that a seed always produces the same run |
 
 mod alone;
 mod exploration;

@@ -1,12 +1,12 @@
-//! The same programs, with one seed after the other.
+//! Exploration of seeds: one run for each.
 
 use super::alone::{ONE_SEED, one_seed};
 use crate::sim::{Report, Sim};
 
-/// Runs what `set_up` makes of each simulation, once for each seed.
+/// Runs the simulation that `set_up` prepares, once for each seed.
 ///
-/// If the environment has a variable `CONVOKE_SEED`, only that seed is run, to look at it more closely; with `CONVOKE_TRACE=1` all that
-/// happens is printed when it does, among what the programs themselves print.
+/// If the environment variable `CONVOKE_SEED` is set, only that seed runs. `CONVOKE_TRACE=1` prints each
+/// trace line when it happens, among the output of the programs.
 ///
 /// # Panics
 /// As [`Sim::run`], at the first seed that fails.

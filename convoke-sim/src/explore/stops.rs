@@ -1,18 +1,18 @@
-//! A stop of one host's program, at each step of the run.
+//! Exploration of stops: one run for each step at which a host's program can be stopped.
 
 use super::alone::{ONE_POINT, points};
 use super::{Exploration, ExploredRun};
 use crate::sim::{Disturbance, Failure, Report, Sim};
 
-/// Runs what `set_up` makes of a simulation as it is, and then again for each step that is taken before the program of `host` has
-/// ended, with a request to stop it at that point.
+/// Runs the simulation that `set_up` prepares once undisturbed, and then once for each step before the
+/// program of `host` ends, with a stop request for `host` at that step.
 ///
-/// All runs have the same seed. In those with a stop no host fails by returning an error: the others may well miss the one
-/// that stops. But each run must end, without a panic, with all promises kept and nothing left behind.
+/// All runs have the same seed. In runs with a stop a host may return an error, because it may miss the
+/// stopped one. Each run must still end, without a panic, with all promises kept and nothing left open.
 ///
 /// # Panics
-/// As [`Sim::run`], but for errors. The message says how to run that alone: with `CONVOKE_POINT` in the environment, or by
-/// [`replay_stop`].
+/// As [`Sim::run`], except for returned errors. The message says how to repeat the failing run alone: with
+/// `CONVOKE_POINT` in the environment, or by [`replay_stop`].
 ///
 /// ```
 /// use convoke::net::UnixStream;
@@ -47,10 +47,10 @@ pub fn explore_stops(seed: u64, host: &str, set_up: impl Fn(&mut Sim)) -> Explor
     Exploration { host: host.to_owned(), runs, undisturbed }
 }
 
-/// One run of [`explore_stops`] alone.
+/// Repeats one run of [`explore_stops`].
 ///
 /// # Panics
-/// As there.
+/// As [`explore_stops`].
 #[track_caller]
 pub fn replay_stop(seed: u64, host: &str, point: usize, set_up: impl Fn(&mut Sim)) -> Report {
     match run(seed, host, Some(point), &set_up) {

@@ -1,15 +1,17 @@
-//! One seed, twice: whether the programs do the same when they are run again.
+//! A check that a seed always produces the same run.
 
 use super::seeds::run;
 use crate::sim::{Report, Sim};
 use crate::world::TraceLine;
 
-/// Runs what `set_up` makes of a simulation two times with the same seed, and compares them. A program that is another one each
-/// time (by the order of a `HashMap`, the machine's clock, a thread, a random number that is not from
-/// [`chance`](convoke_task::chance)) cannot be run again when it has failed; here is where it is found out.
+/// Runs the simulation that `set_up` prepares twice with the same seed, and compares the two runs.
+///
+/// A failure can be repeated only if the program is deterministic. It is not if it depends on the order of a
+/// `HashMap`, the machine's clock, a thread, or random numbers that do not come from
+/// [`chance`](convoke_task::chance).
 ///
 /// # Panics
-/// As [`Sim::run`]; and if the two runs differ: with the first line of the trace in which they do.
+/// As [`Sim::run`]; and if the two runs differ, with the first trace line that does.
 ///
 /// ```
 /// use std::time::Duration;
@@ -25,7 +27,7 @@ pub fn run_twice(seed: u64, set_up: impl Fn(&mut Sim)) -> Report {
     let (first, again) = (run(seed, &set_up), run(seed, &set_up));
     if first != again {
         let difference = difference(first.trace(), again.trace());
-        panic!("seed {seed} does not make the same run every time: {difference}");
+        panic!("seed {seed} does not produce the same run every time: {difference}");
     }
     first
 }
@@ -33,11 +35,17 @@ pub fn run_twice(seed: u64, set_up: impl Fn(&mut Sim)) -> Report {
 fn difference(first: &[TraceLine], again: &[TraceLine]) -> String {
     let number = first.iter().zip(again).take_while(|(one, other)| one == other).count();
     match (first.get(number), again.get(number)) {
-        (None, None) => "tasks were run in another order, and nothing else is seen of it".to_owned(),
+        (None, None) => "tasks ran in another order; the traces are equal".to_owned(),
         (one, other) => {
-            let say =
-                |line: Option<&TraceLine>| line.map_or("(it had ended)".to_owned(), TraceLine::to_string);
-            format!("line {} of its trace\n{}\nwas then\n{}", number + 1, say(one), say(other))
+            let say = |line: Option<&TraceLine>| {
+                line.map_or("(the run had ended)".to_owned(), TraceLine::to_string)
+            };
+            format!(
+                "line {} of the trace was\n{}\nand in the second run\n{}",
+                number + 1,
+                say(one),
+                say(other)
+            )
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What must be true of a run: always, or when it is over. Said by the test; looked at by the loop.
+//! Invariants of a run and checks of its end. The test declares them; the loop calls them.
 
 use core::panic::Location;
 
@@ -6,28 +6,32 @@ use convoke_core::Panic;
 
 use super::{Sim, Verdict};
 
-/// Something that must be true.
+/// A condition that must hold.
 pub(super) struct Check {
-    said_at: &'static Location<'static>,
+    declared_at: &'static Location<'static>,
     holds: Box<dyn FnMut() -> Result<(), String>>,
 }
 
 impl Check {
-    fn new<V: Verdict>(said_at: &'static Location<'static>, mut check: impl FnMut() -> V + 'static) -> Self {
-        Self { said_at, holds: Box::new(move || check().verdict()) }
+    fn new<V: Verdict>(
+        declared_at: &'static Location<'static>,
+        mut check: impl FnMut() -> V + 'static,
+    ) -> Self {
+        Self { declared_at, holds: Box::new(move || check().verdict()) }
     }
 
-    fn look(&mut self, what: &str) -> Result<(), String> {
+    fn check(&mut self, what: &str) -> Result<(), String> {
         let found = Panic::catch(|| (self.holds)());
         found
             .unwrap_or_else(|panic| Err(panic.message().to_owned()))
-            .map_err(|why| format!("{what} (said at {}): {why}", self.said_at))
+            .map_err(|why| format!("{what} (declared at {}): {why}", self.declared_at))
     }
 }
 
 impl Sim {
-    /// Something that must be true all the time: it is looked at before each step of the run. A check says no by an error, or by
-    /// a panic. The run fails then and there, with the seed, the tasks as they are at that moment, and what has happened last.
+    /// Declares an invariant. It is checked before each step of the run, and fails by returning an error or
+    /// by a panic. The run then fails at once, with the seed, the state of all tasks, and the last trace
+    /// lines.
     ///
     /// ```
     /// use convoke::sim::{Sim, explore_seeds};
@@ -42,7 +46,9 @@ impl Sim {
     ///         std::io::Result::Ok(())
     ///     });
     ///     let seen = disk.clone();
-    ///     sim.always(move || seen.read_synced(|numbers| assert!(numbers.is_sorted(), "{numbers:?}")));
+    ///     sim.always(move || {
+    ///         seen.read_synced(|numbers| assert!(numbers.is_sorted(), "{numbers:?}"));
+    ///     });
     ///     sim.finally(move || disk.read_synced(|numbers| assert_eq!(numbers.len(), 3)));
     /// });
     /// ```
@@ -51,18 +57,18 @@ impl Sim {
         self.invariants.push(Check::new(Location::caller(), check));
     }
 
-    /// Something that must be true when all programs have ended. It is looked at before anything of those that have
-    /// [crashed](Sim::crash) is destroyed.
+    /// Declares a condition that must hold when all programs have ended. It is checked before the tasks of
+    /// [crashed](Sim::crash) hosts are dropped.
     #[track_caller]
     pub fn finally<V: Verdict>(&mut self, check: impl FnMut() -> V + 'static) {
         self.last_checks.push(Check::new(Location::caller(), check));
     }
 
     pub(super) fn check_invariants(&mut self) -> Result<(), String> {
-        self.invariants.iter_mut().try_for_each(|check| check.look("an invariant does not hold"))
+        self.invariants.iter_mut().try_for_each(|check| check.check("an invariant does not hold"))
     }
 
-    pub(super) fn look_for_the_last_time(&mut self) -> Result<(), String> {
-        self.last_checks.iter_mut().try_for_each(|check| check.look("it has ended, but not well"))
+    pub(super) fn run_last_checks(&mut self) -> Result<(), String> {
+        self.last_checks.iter_mut().try_for_each(|check| check.check("a final check failed"))
     }
 }

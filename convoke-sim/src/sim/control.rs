@@ -1,45 +1,55 @@
-//! What can be done to hosts and to the network: before a run, or in the midst of it by [`Sim::at`].
+//! Actions on hosts and on the network: before a run, or during it by [`Sim::at`].
 
 use convoke_core::{Panic, StopReason};
 use convoke_net::signal::Signal;
 
 use super::Sim;
 use super::program::{Ending, Stage};
-use crate::life::Life;
+use crate::host_run::HostRun;
 use crate::world::{HostId, Link};
 
 impl Sim {
-    /// What lies between all hosts for which nothing else is said.
+    /// Sets the link between all hosts that have no link of their own.
     pub fn links(&mut self, link: Link) {
         self.world.with(|state| state.links.usual = link);
     }
 
-    /// What lies between two hosts, in both directions.
+    /// Sets the link between two hosts, in both directions.
     ///
     /// # Panics
-    /// If there is no such host; so do all that take a name.
+    /// If there is no host of one of these names.
     #[track_caller]
     pub fn link(&mut self, one: &str, other: &str, link: Link) {
         self.link_one_way(one, other, link.clone());
         self.link_one_way(other, one, link);
     }
 
-    /// What lies on the way from one host to another.
+    /// Sets the link from one host to another.
+    ///
+    /// # Panics
+    /// If there is no host of one of these names.
     #[track_caller]
     pub fn link_one_way(&mut self, from: &str, to: &str, link: Link) {
         let (from, to) = (self.find(from), self.find(to));
         self.world.with(|state| state.links.set(from, to, link));
     }
 
-    /// Nothing gets from either host to the other any more, until that is [healed](Sim::heal). Their connections stay: what was
-    /// sent is sent again every so often, and if that goes on for too long (about three minutes), they have timed out.
+    /// Drops all packets between two hosts, in both directions, until [healed](Sim::heal). Connections stay
+    /// open: packets are sent again with growing delays, and after about three minutes the connections time
+    /// out.
+    ///
+    /// # Panics
+    /// If there is no host of one of these names.
     #[track_caller]
     pub fn partition(&mut self, one: &str, other: &str) {
         self.partition_one_way(one, other);
         self.partition_one_way(other, one);
     }
 
-    /// Nothing gets from the first host to the second any more; the other way is open.
+    /// Drops all packets from one host to another, until [healed](Sim::heal). The other direction stays open.
+    ///
+    /// # Panics
+    /// If there is no host of one of these names.
     #[track_caller]
     pub fn partition_one_way(&mut self, from: &str, to: &str) {
         let (from, to) = (self.find(from), self.find(to));
@@ -49,7 +59,10 @@ impl Sim {
         });
     }
 
-    /// Cuts a host off from all others.
+    /// Partitions a host from all others.
+    ///
+    /// # Panics
+    /// If there is no host of this name.
     #[track_caller]
     pub fn isolate(&mut self, name: &str) {
         let others: Vec<_> = self.programs.iter().map(|program| program.name.clone()).collect();
@@ -58,7 +71,10 @@ impl Sim {
         }
     }
 
-    /// Packets get through between two hosts again, in both directions.
+    /// Ends the partition between two hosts, in both directions.
+    ///
+    /// # Panics
+    /// If there is no host of one of these names.
     #[track_caller]
     pub fn heal(&mut self, one: &str, other: &str) {
         let (one, other) = (self.find(one), self.find(other));
@@ -69,7 +85,7 @@ impl Sim {
         });
     }
 
-    /// Packets get through between all hosts again.
+    /// Ends all partitions.
     pub fn heal_all(&mut self) {
         self.world.with(|state| {
             state.note_event("all is healed".to_owned());
@@ -77,64 +93,83 @@ impl Sim {
         });
     }
 
-    /// Resets all connections between two hosts: both ends are told.
+    /// Resets all connections between two hosts. Both ends get an error.
+    ///
+    /// # Panics
+    /// If there is no host of one of these names.
     #[track_caller]
     pub fn reset(&mut self, one: &str, other: &str) {
         let (one, other) = (self.find(one), self.find(other));
         self.world.with(|state| state.reset_between(one, other));
     }
 
-    /// One host loses its connections with another, which is not told: its ends are half-open. It finds out when it sends
-    /// something, or by keep-alive.
+    /// Makes the connections between two hosts half-open: `gone` loses them, and `left` is not told. `left`
+    /// notices when it sends something, or by keep-alive.
+    ///
+    /// # Panics
+    /// If there is no host of one of these names.
     #[track_caller]
     pub fn half_open(&mut self, gone: &str, left: &str) {
         let (gone, left) = (self.find(gone), self.find(left));
         self.world.with(|state| state.half_open(gone, left));
     }
 
-    /// Asks the program of a host to stop.
+    /// Requests the program of a host to stop.
+    ///
+    /// # Panics
+    /// If there is no host of this name.
     #[track_caller]
     pub fn stop(&mut self, name: &str) {
         let host = self.find(name);
         self.ask_to_stop(host, StopReason::Requested);
     }
 
-    /// The program of a host hears of a signal, as a process does: all who [subscribed](convoke_net::signal::signals) to it are told, and
-    /// SIGINT and SIGTERM ask the program to stop, as `#[convoke::main]` does. Others that nobody has subscribed to do
-    /// nothing here.
+    /// Delivers a signal to the program of a host, as to a process. All
+    /// [subscribers](convoke_net::signal::signals) of the signal are woken. SIGINT and SIGTERM also request
+    /// the program to stop, as in `#[convoke::main]`. Other signals without a subscriber have no effect.
+    ///
+    /// # Panics
+    /// If there is no host of this name.
     #[track_caller]
     pub fn raise(&mut self, name: &str, signal: Signal) {
         let host = self.find(name);
         self.world.with(|state| state.note_event(format!("{}: {signal}", state.name(host))));
         if let Some(running) = self.programs[host.0].running() {
-            running.life.hear(signal);
+            running.host_run.deliver_signal(signal);
         }
     }
 
-    /// The host crashes: from one moment to the next it does nothing any more.
+    /// Crashes a host: it stops at once.
     ///
-    /// - None of its tasks is polled again, so nothing is unwound: no clean-up (`using`, `ensure`, services) and no destructor runs.
-    ///   Timers do not fire, wakers wake nobody.
-    /// - Its peers hear nothing of it. What it had sent is on its way and arrives, unless it gets lost, for nobody sends it again; its
-    ///   ports and paths are free.
-    /// - What it had [synced](crate::Disk::sync) to its [disk](Sim::disk) stays; of what it had written since, the seed decides how
-    ///   much. All else that its next life is to find again it does not find: what the test shares with a program by other means
-    ///   is no part of the host.
-    /// - What it had [promised](Sim::probe) need not be kept.
+    /// - None of its tasks is polled again and nothing is unwound: no clean-up (`using`, `ensure`, services)
+    ///   and no destructor runs. Timers do not fire, and wakers have no effect.
+    /// - Its peers are not told. Packets that it sent are in transit and arrive unless they are lost; they
+    ///   are not sent again. Its ports and paths are free.
+    /// - What it [synced](crate::Disk::sync) to its [disk](Sim::disk) survives; of its later writes the seed
+    ///   decides how many do. The next run of the host must not rely on anything else: state that the test
+    ///   shares with the program by other means is not part of the host.
+    /// - Its [promises](Sim::probe) need not be kept.
     ///
-    /// When the run is over, after the [last checks](Sim::finally), the memory of its tasks is given back, and then destructors do run:
-    /// without a poll, so again without clean-up. They reach nobody: its sockets are dead, time stands still, its disk takes
-    /// nothing. Only what the test itself shares with the program can be changed by them, when [`run`](Sim::run) returns.
+    /// The memory of its tasks is freed at the end of the run, after the [final checks](Sim::finally). Then
+    /// destructors run, without a poll and so without clean-up. They have no effect on the simulation: its
+    /// sockets are closed, time stands still, and its disk ignores writes. They can only change what the test
+    /// itself shares with the program, before [`run`](Sim::run) returns.
+    ///
+    /// # Panics
+    /// If there is no host of this name.
     #[track_caller]
     pub fn crash(&mut self, name: &str) {
         let host = self.find(name);
         if self.programs[host.0].running().is_some() {
             self.world.with(|state| state.crash(host));
-            self.bury(host);
+            self.set_aside_crashed(host);
         }
     }
 
-    /// The host starts again, with a new call of its program. One that runs crashes first.
+    /// Restarts a host with a new call of its program. If it runs, it crashes first.
+    ///
+    /// # Panics
+    /// If there is no host of this name.
     #[track_caller]
     pub fn restart(&mut self, name: &str) {
         self.crash(name);
@@ -147,32 +182,36 @@ impl Sim {
         }
     }
 
-    /// Launches the program of a host that has none running.
+    /// Launches the program of a host that does not run.
     pub(super) fn start(&mut self, host: HostId) {
-        let life = self.world.with(|state| state.boot(host));
+        let number = self.world.with(|state| state.boot(host));
         let program = &mut self.programs[host.0];
-        let life = Life::new(self.world.clone(), host, life, program.clock);
-        self.lives += 1;
-        if let Err(panic) = program.launch(life, self.lives) {
-            self.trouble = Some(format!("host `{}` could not start: {}", program.name, panic.message()));
+        let host_run = HostRun::new(self.world.clone(), host, number, program.clock);
+        self.host_runs += 1;
+        if let Err(panic) = program.launch(host_run, self.host_runs) {
+            self.start_failure = Some(format!(
+                "host `{}` could not start: its program panicked: {}",
+                program.name,
+                panic.message()
+            ));
         }
     }
 
-    /// The program of a host that has crashed is put aside.
-    pub(super) fn bury(&mut self, host: HostId) {
+    /// Sets aside the program of a host that has crashed, to be dropped at the end of the run.
+    pub(super) fn set_aside_crashed(&mut self, host: HostId) {
         let program = &mut self.programs[host.0];
         program.ended_after = self.steps;
         let stage = core::mem::replace(&mut program.stage, Stage::Ended(Ending::Crashed));
         if let Stage::Running(running) = stage {
             self.probe.excuse(running.number);
-            self.graves.push(running);
+            self.crashed.push(running);
         }
     }
 
     pub(super) fn ask_to_stop(&mut self, host: HostId, reason: StopReason) {
         if let Some(running) = self.programs[host.0].running() {
-            // What a callback throws has been reported by the panic hook.
-            let _ = Panic::catch(|| running.chain.request_stop(reason));
+            // The panic hook has already reported a panic of a stop callback.
+            let _ = Panic::catch(|| running.launched.request_stop(reason));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What becomes of programs that did not end by themselves: those of hosts that have crashed, and all of them after a failure.
+//! Programs that did not end by themselves: those of crashed hosts, and all running ones after a failure.
 
 use core::mem;
 use core::time::Duration;
@@ -10,19 +10,20 @@ use convoke_task::cleanup::skipping_clean_up;
 use super::program::{Ending, Program, Running, Stage};
 use super::{Disturbance, Sim};
 
-/// How many pieces of work a run that has failed may take to unwind.
+/// The maximum number of pieces of work that a failed run may take to unwind.
 const STEPS_TO_UNWIND: usize = 100_000;
 
 impl Sim {
-    /// Gives back the memory of all that has crashed.
-    pub(super) fn open_graves(&mut self) {
+    /// Frees the memory of all programs whose hosts have crashed.
+    pub(super) fn drop_crashed(&mut self) {
         self.world.with(|state| state.is_over = true);
-        for running in mem::take(&mut self.graves) {
-            running.dissolve();
+        for running in mem::take(&mut self.crashed) {
+            running.drop_unpolled();
         }
     }
 
-    /// After a failure: all are asked to stop and unwind. Those that do not stay as they are, for ever.
+    /// Unwinds the run after a failure: requests all programs to stop and runs them. Programs that do not end
+    /// are leaked.
     pub(super) fn give_up(mut self) {
         self.actions.clear();
         self.invariants.clear();
@@ -32,7 +33,7 @@ impl Sim {
         self.step_limit = self.steps + STEPS_TO_UNWIND;
         self.time_limit = Duration::MAX;
         while !self.is_empty() {
-            // One that panics has been reported by the panic hook.
+            // The panic hook has already reported a panic of a program.
             let more = self.run_until(Self::is_empty);
             if more.is_err() && !self.programs.iter().any(Program::has_ended) {
                 break;
@@ -40,18 +41,18 @@ impl Sim {
         }
         for program in &mut self.programs {
             if let Stage::Running(running) = mem::replace(&mut program.stage, Stage::Idle) {
-                keep_for_ever(running);
+                leak(running);
             }
         }
-        self.open_graves();
+        self.drop_crashed();
     }
 }
 
 impl Running {
-    /// How a program that has ended ended; the error says that it panicked.
-    pub(super) fn harvest(self) -> Result<Ending, String> {
-        self.life.run_ready();
-        match Panic::catch(|| self.chain.wait()) {
+    /// Returns how a program that has ended did so; the error is the message of its panic.
+    pub(super) fn into_ending(self) -> Result<Ending, String> {
+        self.host_run.run_ready();
+        match Panic::catch(|| self.launched.wait()) {
             Ok(Outcome::Value(Ok(()))) => Ok(Ending::Completed),
             Ok(Outcome::Value(Err(error))) => Ok(Ending::Failed(error)),
             Ok(Outcome::Stopped) => Ok(Ending::Stopped),
@@ -60,28 +61,29 @@ impl Running {
         }
     }
 
-    /// Destroys a program that is not to run any more. It is asked to stop, so its first task is queued; work that is dropped unrun is
-    /// stopped without being polled, and a task that is stopped asks its children, who are queued.
-    fn dissolve(self) {
-        let Self { life, chain, .. } = self;
+    /// Drops a program without polling it. The stop request queues its root task; the loop stops queued work
+    /// without polling it, and a stopped task requests its children to stop, which queues them.
+    fn drop_unpolled(self) {
+        let Self { host_run, launched, .. } = self;
         skipping_clean_up(|| {
-            // What destructors throw has been reported by the panic hook.
+            // The panic hook has already reported a panic of a destructor.
             let _ = Panic::catch(|| {
-                life.stop_unrun(|| chain.request_stop(StopReason::Named("the host has crashed")));
+                host_run.stop_unrun(|| launched.request_stop(StopReason::Named("the host has crashed")));
             });
-            let _ = Panic::catch(|| drop(life));
-            if chain.has_ended() {
-                let _ = Panic::catch(|| drop(chain));
+            let _ = Panic::catch(|| drop(host_run));
+            if launched.has_ended() {
+                let _ = Panic::catch(|| drop(launched));
             } else {
-                keep_for_ever(chain);
+                leak(launched);
             }
         });
     }
 }
 
-/// What has not ended must stay where it is. Its address is kept, too: leak checkers then know that it is meant.
-fn keep_for_ever<T>(what: T) {
-    static KEPT: Mutex<Vec<usize>> = Mutex::new(Vec::new());
+/// Leaks a value that must not move or be dropped, because it has not ended. Its address is stored, so that
+/// leak checkers do not report it.
+fn leak<T>(what: T) {
+    static LEAKED: Mutex<Vec<usize>> = Mutex::new(Vec::new());
     let address = core::ptr::from_mut(Box::leak(Box::new(what))).expose_provenance();
-    KEPT.lock().unwrap_or_else(PoisonError::into_inner).push(address);
+    LEAKED.lock().unwrap_or_else(PoisonError::into_inner).push(address);
 }

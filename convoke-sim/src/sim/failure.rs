@@ -1,14 +1,14 @@
-//! What was wrong with a run, and how to see it again.
+//! The failure of a run, and how to repeat it.
 
 use core::fmt;
 use core::time::Duration;
 
 use crate::world::{PRINTS, TraceLine};
 
-/// So much of the trace is printed: the last lines, and as many of the events before.
+/// The number of trace lines that are printed: the last ones, and as many of the events before them.
 const LAST_LINES: usize = 20;
 
-/// Why a run has failed. It prints with the seed that makes the same run again.
+/// The reason why a run has failed. It prints with the seed that repeats it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Failure {
     pub(crate) seed: u64,
@@ -16,37 +16,37 @@ pub struct Failure {
     pub(crate) what: String,
     pub(crate) tasks: String,
     pub(crate) trace: Vec<TraceLine>,
-    /// What replays it, if that is more than the seed.
+    /// The command that repeats it, if that takes more than the seed.
     pub(crate) replay: Option<String>,
 }
 
 impl Failure {
-    /// The seed of the run.
+    /// Returns the seed of the run.
     pub fn seed(&self) -> u64 {
         self.seed
     }
 
-    /// How much time had passed in it.
+    /// Returns the simulated time of the failure.
     pub fn at(&self) -> Duration {
         self.at
     }
 
-    /// What was wrong.
+    /// Returns the description of the failure.
     pub fn what(&self) -> &str {
         &self.what
     }
 
-    /// The tasks that were there, and what they waited for, as a tree.
+    /// Returns the tree of the tasks at the time of the failure, and what each waited for.
     pub fn tasks(&self) -> &str {
         &self.tasks
     }
 
-    /// What had happened on the network: the last [`TRACE_LINES`](crate::TRACE_LINES) lines.
+    /// Returns the last [`TRACE_LINES`](crate::TRACE_LINES) lines of the trace.
     pub fn trace(&self) -> &[TraceLine] {
         &self.trace
     }
 
-    /// The last lines, and of those before them the last that tell what was done to whom.
+    /// Prints the last lines, and before them the last events of the older ones.
     fn print_trace(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (before, last) = self.trace.split_at(self.trace.len().saturating_sub(LAST_LINES));
         let mut events: Vec<_> = before.iter().filter(|line| line.is_event()).collect();
@@ -54,7 +54,7 @@ impl Failure {
         match before.len() - events.len() {
             _ if last.is_empty() => return Ok(()),
             0 => write!(f, "\nwhat happened:")?,
-            more => write!(f, "\nwhat happened ({more} lines more are printed by `{PRINTS}=1`):")?,
+            more => write!(f, "\nwhat happened ({more} more lines with `{PRINTS}=1`):")?,
         }
         events.iter().try_for_each(|line| write!(f, "\n{line}"))?;
         if before.len() > events.len() {
@@ -83,7 +83,7 @@ impl fmt::Display for Failure {
     }
 }
 
-/// As it prints: an `unwrap` then says all of it.
+/// Prints like `Display`, so that an `unwrap` shows the whole message.
 impl fmt::Debug for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)

@@ -1,4 +1,4 @@
-//! What a host is like: its program, its clock, and how much it may have.
+//! The settings of a host: its program, its clock and its limits.
 
 use core::fmt;
 use core::future::Future;
@@ -8,7 +8,7 @@ use core::time::Duration;
 use super::{Sim, Verdict};
 use crate::world::HostId;
 
-/// Says what a host is like, and what runs there: see [`Sim::host`].
+/// A builder that sets the program, clock and limits of a host, returned by [`Sim::host`].
 pub struct HostBuilder<'a> {
     sim: &'a mut Sim,
     host: HostId,
@@ -19,10 +19,11 @@ impl<'a> HostBuilder<'a> {
         Self { sim, host }
     }
 
-    /// Its program: called when the simulation begins, and each time that the host is started again. The run has failed if it
-    /// returns an error or panics. A host that is given another one while it runs has that from its next start.
+    /// Sets its program. It is called at the start of the simulation and at each restart of the host. The run
+    /// fails if the program returns an error or panics. If the host is running already, the new program is
+    /// used from its next start.
     ///
-    /// Sockets, timers and tasks in it are the host's own.
+    /// The program's sockets, timers and tasks belong to this host.
     #[track_caller]
     pub fn run<F, P>(self, program: F) -> Self
     where
@@ -36,7 +37,7 @@ impl<'a> HostBuilder<'a> {
         self
     }
 
-    /// The same for a program that shares something with the test or with its next lives: each start has a clone of it.
+    /// Sets a program that gets a clone of `shared` at each start, such as a disk or state of the test.
     ///
     /// ```
     /// use convoke::sim::{Disk, Sim};
@@ -62,50 +63,51 @@ impl<'a> HostBuilder<'a> {
         self.run(move || program(shared.clone()))
     }
 
-    /// It serves the others: it is asked to stop when the programs of all hosts that are no daemons have ended.
+    /// Makes the host a daemon: it is requested to stop when the programs of all other hosts have ended.
     pub fn daemon(self) -> Self {
         self.sim.programs[self.host.0].daemon = true;
         self
     }
 
-    /// Its clock shows a later time than the world's. Said before it starts, as is all about clocks and memory.
+    /// Sets its clock ahead of the simulated time. Clocks and memory must be set before the host starts.
     pub fn clock_ahead(self, by: Duration) -> Self {
         self.sim.programs[self.host.0].clock.ahead = nanoseconds(by);
         self
     }
 
-    /// Its clock shows an earlier time than the world's.
+    /// Sets its clock behind the simulated time. Must be set before the host starts.
     pub fn clock_behind(self, by: Duration) -> Self {
         self.sim.programs[self.host.0].clock.ahead = -nanoseconds(by);
         self
     }
 
-    /// How fast its clock runs: 1.0 is right; by one that runs at 1.5, a sleep of three seconds is over after two.
+    /// Sets the speed of its clock. 1.0 is exact; at 1.5, a sleep of three seconds takes two. Must be set
+    /// before the host starts.
     ///
     /// # Panics
-    /// If it is not more than zero.
+    /// If `rate` is not greater than zero.
     pub fn clock_rate(self, rate: f64) -> Self {
-        assert!(rate > 0.0, "a clock that does not run reaches no time");
+        assert!(rate > 0.0, "the rate of a clock must be greater than zero");
         let millionths = ((rate - 1.0) * 1e6).round() as i64;
         self.sim.programs[self.host.0].clock.too_fast = millionths.max(-999_999);
         self
     }
 
-    /// How many sockets it may have open at a time. To open or accept one more is an error.
+    /// Sets the maximum number of open sockets. Opening or accepting another one fails.
     pub fn descriptors(self, most: usize) -> Self {
         self.sim.world.with(|state| state.host(self.host).limits.descriptors = most);
         self
     }
 
-    /// How many bytes its sockets take in before they are read: a small one makes a slow reader felt. 64 KiB if nothing is
-    /// said.
+    /// Sets the number of unread bytes that its sockets buffer. A small window makes a slow reader block its
+    /// sender. The default is 64 KiB.
     pub fn receive_window(self, bytes: usize) -> Self {
         self.sim.world.with(|state| state.host(self.host).limits.window = bytes);
         self
     }
 
-    /// How many bytes there are for the frames of its tasks. To spawn a task that does not fit fails as it does with any frame
-    /// allocator that has no memory left.
+    /// Sets the number of bytes for the frames of its tasks. Spawning a task that does not fit fails as with
+    /// any frame allocator without memory. Must be set before the host starts.
     pub fn memory(self, bytes: usize) -> Self {
         self.sim.programs[self.host.0].memory = Some(bytes);
         self

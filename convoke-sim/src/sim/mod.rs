@@ -1,8 +1,17 @@
-//! `Sim`: a simulation, as a test sees it. Hosts are named and given programs, things are done to the network, now or at a time;
-//! then it is run.
+//! `Sim`: a simulation, as a test sees it. The test names hosts, gives them programs, changes the network now
+//! or at a later time, and runs it. The test's thread runs everything; no part of this module is used by
+//! another thread.
 //!
-//! `host.rs` says what a host is like, `program.rs` is what runs on it, `control.rs` what can be done to hosts and network, `checks.rs` what must be true,
-//! `run.rs` the loop, `graves.rs` what becomes of programs that did not end, `report.rs` and `failure.rs` what comes of it.
+//! | file | contents |
+//! | --- | --- |
+//! | `host.rs` | the settings of a host |
+//! | `program.rs` | the program that runs on a host |
+//! | `control.rs` | actions on hosts and network |
+//! | `checks.rs` | invariants and final checks |
+//! | `run.rs` | the loop |
+//! | `crashed.rs` | programs that did not end by themselves |
+//! | `report.rs`, `failure.rs` | the result of a run |
+//! | `simulate.rs` | one program on one host |
 
 mod checks;
 mod control;
@@ -33,21 +42,21 @@ use crate::world::{HostId, World};
 use checks::Check;
 use program::{Program, Running};
 
-/// A simulation that is not done before so many pieces of work have run never is, unless [`Sim::step_limit`] says otherwise.
+/// The default of [`Sim::step_limit`]: the run fails after this many pieces of work.
 pub const STEP_LIMIT: usize = 1_000_000;
-/// The same for the time that passes in it: [`Sim::time_limit`].
+/// The default of [`Sim::time_limit`]: the run fails after this much simulated time.
 pub const TIME_LIMIT: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Hosts with programs, a network between them, and a clock that jumps when all of them wait. All that happens is a function
-/// of the seed and of the programs.
+/// A simulation: hosts with programs, a network between them, and a clock that jumps when all programs wait.
+/// The seed and the programs determine everything that happens.
 ///
-/// Programs are ordinary ones: they use `convoke::net` and `convoke::time`, find each other by name, and know nothing of the
-/// simulation. All of them run on the thread that calls [`run`](Sim::run), a piece of work at a time; which one is next the
-/// seed decides. Time passes only when nobody has anything to do, and then at once.
+/// Programs are ordinary ones: they use `convoke::net` and `convoke::time`, find each other by name, and do
+/// not know of the simulation. All of them run on the thread that calls [`run`](Sim::run), one piece of work
+/// at a time; the seed decides which one is next. Time passes only when no task can run, and then at once.
 ///
-/// What a program waits for must come from the simulation: not from threads of its own, and not from
-/// [`blocking`](convoke_task::blocking()) work. What it decides by a map in random order, or by the machine's clock, is no function of the
-/// seed.
+/// A program must wait only for the simulation: not for threads of its own, and not for
+/// [`blocking`](convoke_task::blocking()) work. Decisions that depend on the order of a `HashMap` or on the
+/// machine's clock do not follow the seed.
 ///
 /// ```
 /// use std::time::Duration;
@@ -87,14 +96,14 @@ pub const TIME_LIMIT: Duration = Duration::from_secs(24 * 60 * 60);
 pub struct Sim {
     seed: u64,
     world: Arc<World>,
-    /// In the order of the hosts.
+    /// Indexed by `HostId`.
     programs: Vec<Program>,
-    /// Those whose hosts have crashed.
-    graves: Vec<Running>,
-    /// How many lives there were, of all hosts.
-    lives: u64,
+    /// Programs whose hosts have crashed. They stay in memory until the run ends.
+    crashed: Vec<Running>,
+    /// Number of host runs so far, of all hosts.
+    host_runs: u64,
     actions: BTreeMap<(Duration, usize), Action>,
-    actions_made: usize,
+    actions_added: usize,
     probe: Probe,
     running: bool,
     steps: usize,
@@ -103,23 +112,23 @@ pub struct Sim {
     disturbance: Disturbance,
     invariants: Vec<Check>,
     last_checks: Vec<Check>,
-    /// What was wrong when something was done to a host.
-    trouble: Option<String>,
+    /// The failure of a host to start.
+    start_failure: Option<String>,
 }
 
 type Action = Box<dyn FnOnce(&mut Sim)>;
 
-/// What an exploration does to a run.
+/// The disturbance that an exploration applies to a run.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Disturbance {
-    /// This host is asked to stop after so many steps.
+    /// The host that is requested to stop, and the step before which it is.
     pub(crate) stop: Option<(HostId, usize)>,
-    /// Hosts may fail: something is done to them that may make them.
+    /// True if a program may return an error because of the disturbance.
     pub(crate) errors_are_fine: bool,
 }
 
 impl Sim {
-    /// A simulation without hosts. The same seed and the same programs make the same run.
+    /// Creates a simulation without hosts. The same seed and the same programs produce the same run.
     pub fn new(seed: u64) -> Self {
         let world = World::new(seed);
         world.with(|state| state.trace.print(|| format!("seed {seed}:")));
@@ -127,10 +136,10 @@ impl Sim {
             seed,
             world,
             programs: Vec::new(),
-            graves: Vec::new(),
-            lives: 0,
+            crashed: Vec::new(),
+            host_runs: 0,
             actions: BTreeMap::new(),
-            actions_made: 0,
+            actions_added: 0,
             probe: Probe::new(),
             running: false,
             steps: 0,
@@ -139,43 +148,43 @@ impl Sim {
             disturbance: Disturbance::default(),
             invariants: Vec::new(),
             last_checks: Vec::new(),
-            trouble: None,
+            start_failure: None,
         }
     }
 
-    /// What it was made with.
+    /// Returns the seed.
     pub fn seed(&self) -> u64 {
         self.seed
     }
 
-    /// How much time has passed in it.
+    /// Returns the simulated time since the start.
     pub fn now(&self) -> Duration {
         self.world.with(|state| state.now)
     }
 
-    /// A number below `bound`, by the seed: for a test that varies by it.
+    /// Returns a number below `bound` that follows the seed, for tests that vary with it.
     ///
     /// # Panics
-    /// If the bound is zero.
+    /// If `bound` is zero.
     pub fn random(&mut self, bound: usize) -> usize {
-        assert_ne!(bound, 0, "there is no number below zero");
+        assert_ne!(bound, 0, "`bound` must be greater than zero");
         self.world.with(|state| state.random.below(bound))
     }
 
-    /// What programs promise with: clean-up that is due, things that must be dropped. A run whose promises are not kept has
-    /// failed. What a host had promised when it crashed need not be kept.
+    /// Returns the probe with which programs make promises: clean-up that must run, values that must be
+    /// dropped. A run that breaks a promise fails. The promises of a host that crashes need not be kept.
     pub fn probe(&self) -> Probe {
         self.probe.clone()
     }
 
-    /// The host of this name, which is added if it is new: to say what it is like, and what runs there.
+    /// Returns a builder for the host of this name, which is added if it is new.
     pub fn host(&mut self, name: &str) -> HostBuilder<'_> {
         let host = self.find_or_add(name);
         HostBuilder::new(self, host)
     }
 
-    /// A disk for the host of this name, which is added if it is new. What is on it the host finds again after a crash, as far as it was
-    /// [synced](Disk::sync). To be given to the host's program; the test may read it, too.
+    /// Creates a disk for the host of this name, which is added if it is new. The host finds it again after a
+    /// crash, with all [synced](Disk::sync) writes. Pass it to the host's program; the test may read it, too.
     pub fn disk<T: Clone + Send + 'static>(&mut self, host: &str, value: T) -> Disk<T> {
         let host = self.find_or_add(host);
         Disk::new(self.world.clone(), host, value)
@@ -190,7 +199,7 @@ impl Sim {
         })
     }
 
-    /// The address of a host.
+    /// Returns the address of a host.
     ///
     /// # Panics
     /// If there is no such host.
@@ -199,18 +208,19 @@ impl Sim {
         self.find(name).address()
     }
 
-    /// Does something when so much time has passed since the beginning.
+    /// Calls `action` when `time` has passed since the start.
     pub fn at(&mut self, time: Duration, action: impl FnOnce(&mut Sim) + 'static) {
-        self.actions.insert((time, self.actions_made), Box::new(action));
-        self.actions_made += 1;
+        self.actions.insert((time, self.actions_added), Box::new(action));
+        self.actions_added += 1;
     }
 
-    /// The run fails if it is not over when so many pieces of work have run. [`STEP_LIMIT`] if nothing is said.
+    /// Sets the maximum number of pieces of work; the run fails if it takes more. The default is
+    /// [`STEP_LIMIT`].
     pub fn step_limit(&mut self, steps: usize) {
         self.step_limit = steps;
     }
 
-    /// The run fails if it is not over after this time. [`TIME_LIMIT`] if nothing is said.
+    /// Sets the maximum simulated time; the run fails if it takes longer. The default is [`TIME_LIMIT`].
     pub fn time_limit(&mut self, time: Duration) {
         self.time_limit = time;
     }
@@ -228,7 +238,7 @@ impl Sim {
         let found = self.world.with(|state| state.find_host(name));
         found.unwrap_or_else(|| {
             let names: Vec<&str> = self.programs.iter().map(|program| &*program.name).collect();
-            panic!("there is no host `{name}`, but these: {}", names.join(", "))
+            panic!("there is no host `{name}`; the hosts are: {}", names.join(", "))
         })
     }
 }

@@ -1,4 +1,4 @@
-//! The program of a host, and where it is in its life.
+//! The program of a host, and its current stage.
 
 use core::fmt;
 use core::future::Future;
@@ -10,17 +10,17 @@ use convoke_core::frames::{Bounded, Counting, FrameAllocator};
 use convoke_task::{Launch, Launched, ensure};
 
 use crate::clock::Clock;
-use crate::life::{Life, Services};
+use crate::host_run::{HostRun, Services};
 
-/// What a program may return: nothing, or a `Result` whose error ends the run.
+/// The return type of a host's program: `()`, or a `Result` whose error fails the run.
 #[diagnostic::on_unimplemented(
     message = "a host's program cannot return `{Self}`",
     label = "expected a program that returns `()` or `Result<(), E>`",
-    note = "the error of a `Result` needs `Debug`; keep other results in something that the test shares with the program",
-    note = "one that does not return at all is written as an `async fn` that returns `()`"
+    note = "the error of a `Result` needs `Debug`; put other results into something that the test shares with the program",
+    note = "a program that never returns is an `async fn` that returns `()`"
 )]
 pub trait Verdict: Send + 'static {
-    /// The error, in words.
+    /// Returns the error as text.
     #[doc(hidden)]
     fn verdict(self) -> Result<(), String>;
 }
@@ -37,7 +37,7 @@ impl<E: fmt::Debug + Send + 'static> Verdict for Result<(), E> {
     }
 }
 
-/// How the program of a host ended.
+/// The way in which the program of a host ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Ending {
@@ -65,8 +65,8 @@ impl fmt::Display for Ending {
     }
 }
 
-type Said = Result<(), String>;
-type Start = Box<dyn FnMut(Launch, Services) -> Launched<Said>>;
+type ProgramResult = Result<(), String>;
+type Start = Box<dyn FnMut(Launch, Services) -> Launched<ProgramResult>>;
 
 pub(super) struct Program {
     pub(super) name: Arc<str>,
@@ -74,15 +74,15 @@ pub(super) struct Program {
     pub(super) clock: Clock,
     pub(super) memory: Option<usize>,
     pub(super) stage: Stage,
-    /// After how many steps of the run it ended.
+    /// Number of steps of the run after which it last ended.
     pub(super) ended_after: usize,
-    /// How often it was started.
+    /// Number of starts.
     pub(super) starts: usize,
     start: Option<Start>,
     frames: Vec<Counting<FrameAllocator>>,
 }
 
-/// Where a program is in its life.
+/// The stage of a program.
 pub(super) enum Stage {
     /// Not started, or the host has none.
     Idle,
@@ -90,13 +90,13 @@ pub(super) enum Stage {
     Ended(Ending),
 }
 
-/// A program in one of its host's lives.
+/// A program during one run of its host.
 pub(super) struct Running {
-    pub(super) life: Life,
-    pub(super) chain: Launched<Said>,
-    /// The name of the chain: that of the host, and no other life's.
+    pub(super) host_run: HostRun,
+    pub(super) launched: Launched<ProgramResult>,
+    /// The name of its root task: the host's, at an address that is unique to this run.
     pub(super) name: Arc<str>,
-    /// No other life of any host has this number.
+    /// A number that no other run of any host has.
     pub(super) number: u64,
 }
 
@@ -129,8 +129,8 @@ impl Program {
         }));
     }
 
-    /// Launches it, if there is one.
-    pub(super) fn launch(&mut self, life: Life, number: u64) -> Result<(), Panic> {
+    /// Launches the program, if the host has one.
+    pub(super) fn launch(&mut self, host_run: HostRun, number: u64) -> Result<(), Panic> {
         let Some(start) = &mut self.start else { return Ok(()) };
         let memory = match self.memory {
             Some(bytes) => FrameAllocator::new(Bounded::new(bytes)),
@@ -141,10 +141,10 @@ impl Program {
         self.frames.push(frames);
         self.starts += 1;
         let name: Arc<str> = (*self.name).into();
-        let launch = life.launch().name(name.clone()).allocator(allocator);
-        let services = life.services();
-        let chain = Panic::catch(|| start(launch, services))?;
-        self.stage = Stage::Running(Running { life, chain, name, number });
+        let launch = host_run.launch().name(name.clone()).allocator(allocator);
+        let services = host_run.services();
+        let launched = Panic::catch(|| start(launch, services))?;
+        self.stage = Stage::Running(Running { host_run, launched, name, number });
         Ok(())
     }
 
@@ -155,12 +155,12 @@ impl Program {
         }
     }
 
-    /// Whether it has come to an end that was not noted yet.
+    /// Returns true if it has ended and its end is not recorded yet.
     pub(super) fn has_ended(&self) -> bool {
-        self.running().is_some_and(|running| running.chain.has_ended())
+        self.running().is_some_and(|running| running.launched.has_ended())
     }
 
-    /// How it ended.
+    /// Returns how it ended.
     pub(super) fn ending(&self) -> Ending {
         match &self.stage {
             Stage::Ended(ending) => ending.clone(),
@@ -168,7 +168,7 @@ impl Program {
         }
     }
 
-    /// Pieces of memory of its tasks that were not given back, in all of its lives.
+    /// Returns the number of allocations of its tasks, over all runs of the host, that were not freed.
     pub(super) fn frames_left(&self) -> usize {
         self.frames.iter().map(Counting::live).sum()
     }

@@ -1,4 +1,4 @@
-//! What came of a run that has not failed.
+//! The result of a run that has not failed.
 
 use core::fmt;
 use core::time::Duration;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::Ending;
 use crate::world::TraceLine;
 
-/// What came of a run. Two runs of the same seed and the same programs have equal reports.
+/// The result of a run. Two runs of the same seed and the same programs have equal reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
     pub(super) seed: u64,
@@ -18,7 +18,7 @@ pub struct Report {
     pub(super) trace: Vec<TraceLine>,
 }
 
-/// What came of a host.
+/// The result of one host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostReport {
     pub(super) name: Arc<str>,
@@ -29,64 +29,64 @@ pub struct HostReport {
 }
 
 impl Report {
-    /// The seed of the run.
+    /// Returns the seed of the run.
     pub fn seed(&self) -> u64 {
         self.seed
     }
 
-    /// How much time has passed in it.
+    /// Returns the simulated time that has passed.
     pub fn elapsed(&self) -> Duration {
         self.elapsed
     }
 
-    /// How many pieces of work were run.
+    /// Returns the number of pieces of work that were run.
     pub fn steps(&self) -> usize {
         self.steps
     }
 
-    /// The hosts, in the order in which they were named first.
+    /// Returns the hosts, in the order in which they were first named.
     pub fn hosts(&self) -> &[HostReport] {
         &self.hosts
     }
 
-    /// A host.
+    /// Returns the host of this name.
     pub fn host(&self, name: &str) -> Option<&HostReport> {
         self.hosts.iter().find(|host| *host.name == *name)
     }
 
-    /// A number that is another one if anything has happened in another order.
+    /// Returns a hash of all trace lines and all decisions of the scheduler, in order.
     pub fn fingerprint(&self) -> u64 {
         self.fingerprint
     }
 
-    /// What has happened on the network: the last [`TRACE_LINES`](crate::TRACE_LINES) lines.
+    /// Returns the last [`TRACE_LINES`](crate::TRACE_LINES) lines of the trace.
     pub fn trace(&self) -> &[TraceLine] {
         &self.trace
     }
 }
 
 impl HostReport {
-    /// Its name.
+    /// Returns its name.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// How its program ended, the last time that it did.
+    /// Returns how its program last ended.
     pub fn ending(&self) -> &Ending {
         &self.ending
     }
 
-    /// How often its program was started.
+    /// Returns the number of starts of its program.
     pub fn starts(&self) -> usize {
         self.starts
     }
 
-    /// How many operations it has begun on sockets.
+    /// Returns the number of operations that it has begun on sockets and disks.
     pub fn operations(&self) -> usize {
         self.operations
     }
 
-    /// After how many steps of the run its program ended, the last time that it did.
+    /// Returns the number of steps of the run after which its program last ended.
     pub fn ended_after(&self) -> usize {
         self.ended_after
     }

@@ -1,4 +1,5 @@
-//! The loop of a simulation: run a piece of work; if there is none, let time pass; if none will come, something is wrong.
+//! The loop of a simulation: it runs a piece of work; if there is none, it advances the time; if nothing is
+//! pending, the run has failed.
 
 use core::mem;
 use core::time::Duration;
@@ -8,19 +9,20 @@ use convoke_inspect::tree;
 
 use super::program::{Ending, Program, Running, Stage};
 use super::{Failure, HostReport, Report, Sim};
-use crate::world::{Fault, HostId, State};
+use crate::world::{Fault, HostId, WorldState};
 
-/// How long after a crash that was planned the host is started again.
+/// The delay before a host that crashed by a planned fault restarts.
 const RESTART_AFTER: Duration = Duration::from_secs(1);
 
 impl Sim {
-    /// Runs until all programs have ended; then those of daemons are asked to stop, and it runs until they have. Hosts that have
-    /// crashed, and that nothing will start again, are not waited for.
+    /// Runs until all programs have ended. Then it requests the daemons to stop, and runs until they have
+    /// ended. It does not wait for crashed hosts that no pending action can restart.
     ///
     /// # Panics
-    /// If a program returns an error or panics; if all wait for ever; if the [step limit](Sim::step_limit) or the
-    /// [time limit](Sim::time_limit) is reached; if a promise was not [kept](Sim::probe), or a program left a socket open or
-    /// a task's memory behind. The message names the host and the seed.
+    /// If a program returns an error or panics; if all tasks wait and nothing is pending; if the [step
+    /// limit](Sim::step_limit) or the [time limit](Sim::time_limit) is reached; if a [promise](Sim::probe)
+    /// was broken, or a program left a socket open or did not free the memory of a task. The message names
+    /// the host and the seed.
     #[track_caller]
     pub fn run(self) -> Report {
         match self.try_run() {
@@ -29,12 +31,12 @@ impl Sim {
         }
     }
 
-    /// The same, and says why it has failed.
+    /// Runs as [`run`](Sim::run) does, but returns a failure as an error.
     ///
     /// # Errors
-    /// As [`run`](Sim::run) panics.
+    /// Where [`run`](Sim::run) panics.
     pub fn try_run(mut self) -> Result<Report, Failure> {
-        // Calls are counted by the thread: what was there before is no function of the seed.
+        // The I/O call budget is counted per thread; what earlier runs left must not influence this one.
         convoke_io::count_calls_anew();
         self.running = true;
         for host in (0..self.programs.len()).map(HostId) {
@@ -43,7 +45,7 @@ impl Sim {
         let ran = self.run_until(Self::is_over).and_then(|()| {
             self.stop_daemons();
             self.run_until(Self::is_empty)?;
-            self.look_for_the_last_time()
+            self.run_last_checks()
         });
         match ran {
             Ok(()) => self.check(),
@@ -58,10 +60,10 @@ impl Sim {
     pub(super) fn run_until(&mut self, is_done: fn(&Self) -> bool) -> Result<(), String> {
         loop {
             self.act()?;
-            self.look_after_hosts()?;
+            self.update_hosts()?;
             self.check_invariants()?;
-            if let Some(trouble) = self.trouble.take() {
-                return Err(trouble);
+            if let Some(start_failure) = self.start_failure.take() {
+                return Err(start_failure);
             }
             if is_done(self) {
                 return Ok(());
@@ -75,11 +77,11 @@ impl Sim {
         }
     }
 
-    /// Runs a piece of work of one of the hosts, if any has some. The seed decides which, and that host's loop asks it which of
-    /// its own.
+    /// Runs one piece of work of one host and returns true, or returns false if there is none. The seed
+    /// chooses the host, and the host's loop asks the world which piece of work to take.
     fn run_one(&mut self) -> Result<bool, String> {
         loop {
-            self.world.with(State::deliver_due);
+            self.world.with(WorldState::deliver_due);
             let mut hosts = self.awake();
             if hosts.is_empty() {
                 return Ok(false);
@@ -87,10 +89,10 @@ impl Sim {
             while !hosts.is_empty() {
                 let chosen = if hosts.len() > 1 { self.world.choose(hosts.len()) } else { 0 };
                 let host = hosts.swap_remove(chosen);
-                let ran = self.probe.in_the_name_of(host.number, || Panic::catch(|| host.life.run_one()));
+                let ran = self.probe.in_the_name_of(host.number, || Panic::catch(|| host.host_run.run_one()));
                 match ran {
                     Ok(true) => return Ok(true),
-                    // It rests now, and may be woken by the next one.
+                    // Its loop is parked now; the next host may wake it.
                     Ok(false) => {}
                     Err(panic) => return Err(format!("a piece of work panicked: {}", panic.message())),
                 }
@@ -98,32 +100,32 @@ impl Sim {
         }
     }
 
-    /// The programs of hosts that may have something to run.
+    /// Returns the programs of hosts that may have something to run.
     fn awake(&self) -> Vec<&Running> {
         let now = self.now();
         let running = self.programs.iter().filter_map(Program::running);
-        running.filter(|running| running.life.is_awake(now)).collect()
+        running.filter(|running| running.host_run.is_awake(now)).collect()
     }
 
-    /// Jumps to what comes next: a timer, a packet, an action.
+    /// Advances the time to the next timer, packet or action.
     fn let_time_pass(&self) -> Result<(), String> {
         let running = self.programs.iter().filter_map(Program::running);
-        let timer = running.filter_map(|running| running.life.next_timer()).min();
+        let timer = running.filter_map(|running| running.host_run.next_timer()).min();
         let action = self.actions.keys().next().map(|(at, _)| *at);
         match [timer, action, self.world.next_arrival()].into_iter().flatten().min() {
             Some(next) => {
                 self.world.jump(next);
                 Ok(())
             }
-            None => Err("deadlock: all wait, and nothing is underway that could wake them".to_owned()),
+            None => Err("deadlock: all tasks wait, and no timer, packet or action is pending".to_owned()),
         }
     }
 
-    /// Does what is to be done by now.
+    /// Performs all actions that are due.
     fn act(&mut self) -> Result<(), String> {
         while let Some(((at, _), action)) = self.next_action() {
             Panic::catch(|| action(self))
-                .map_err(|panic| format!("what was to be done after {at:?} panicked: {}", panic.message()))?;
+                .map_err(|panic| format!("the action at {at:?} panicked: {}", panic.message()))?;
         }
         Ok(())
     }
@@ -134,24 +136,25 @@ impl Sim {
         Some(first.remove_entry())
     }
 
-    /// Notes who has ended or crashed, and starts again what is to be.
-    fn look_after_hosts(&mut self) -> Result<(), String> {
-        self.heed_planned_crash();
+    /// Records programs that have ended or crashed, and schedules restarts.
+    fn update_hosts(&mut self) -> Result<(), String> {
+        self.apply_planned_crash();
         for host in (0..self.programs.len()).map(HostId) {
             if self.programs[host.0].has_ended() {
-                self.note_end(host)?;
+                self.record_end(host)?;
             }
         }
         Ok(())
     }
 
-    fn note_end(&mut self, host: HostId) -> Result<(), String> {
+    fn record_end(&mut self, host: HostId) -> Result<(), String> {
         let program = &mut self.programs[host.0];
         program.ended_after = self.steps;
         match mem::replace(&mut program.stage, Stage::Idle) {
             Stage::Running(running) => {
                 let name = program.name.clone();
-                let ending = running.harvest().map_err(|panic| format!("host `{name}` panicked: {panic}"))?;
+                let ending =
+                    running.into_ending().map_err(|panic| format!("host `{name}` panicked: {panic}"))?;
                 program.stage = Stage::Ended(ending.clone());
                 self.world.with(|state| state.note_event(format!("{name}: its program {ending}")));
                 if let (Ending::Failed(error), false) = (ending, self.disturbance.errors_are_fine) {
@@ -163,8 +166,9 @@ impl Sim {
         Ok(())
     }
 
-    /// A crash that was planned has struck in the midst of a task.
-    fn heed_planned_crash(&mut self) {
+    /// Sets aside the program of a host that a planned fault has crashed during a poll, and schedules its
+    /// restart.
+    fn apply_planned_crash(&mut self) {
         let crashed = self.world.with(|state| {
             let plan = state.plan.as_ref().filter(|plan| plan.struck && plan.fault == Fault::Crash)?;
             let host = plan.host;
@@ -172,7 +176,7 @@ impl Sim {
             Some(host)
         });
         if let Some(host) = crashed {
-            self.bury(host);
+            self.set_aside_crashed(host);
             let name = self.programs[host.0].name.clone();
             self.at(self.now() + RESTART_AFTER, move |sim| sim.restart(&name));
         }
@@ -193,8 +197,8 @@ impl Sim {
         }
     }
 
-    /// Whether all have ended that are waited for. As long as something is still to be done a host that has crashed may be
-    /// started again.
+    /// Returns true if all programs have ended that the run waits for. A crashed host counts only if no
+    /// action is pending, because an action may restart it.
     fn is_over(&self) -> bool {
         self.programs.iter().all(|program| match &program.stage {
             _ if program.daemon => true,
@@ -219,9 +223,9 @@ impl Sim {
         Ok(())
     }
 
-    /// What is wrong with a run that has ended.
+    /// Checks a run that has ended for broken promises, open sockets and memory that was not freed.
     fn check(mut self) -> Result<Report, Failure> {
-        self.open_graves();
+        self.drop_crashed();
         let mut complaints = self.probe.complaints();
         complaints.extend(self.missed());
         for (index, program) in self.programs.iter().enumerate() {
@@ -230,7 +234,7 @@ impl Sim {
             complaints.extend(left.into_iter().map(|socket| format!("host `{name}` left {socket} open")));
             if program.frames_left() > 0 {
                 let pieces = program.frames_left();
-                complaints.push(format!("host `{name}` left {pieces} pieces of memory of its tasks behind"));
+                complaints.push(format!("host `{name}` did not free {pieces} allocations of its tasks"));
             }
         }
         if complaints.is_empty() {
@@ -239,14 +243,14 @@ impl Sim {
         Err(self.failure(complaints.join("; "), String::new()))
     }
 
-    /// What was to be done to the run, and has not been: it was over before.
+    /// Returns a complaint if the run ended before its planned disturbance.
     fn missed(&self) -> Option<String> {
         let what = match (self.disturbance.stop, self.world.with(|state| state.plan)) {
             (Some((_, point)), _) => format!("step {point}"),
             (None, Some(plan)) if !plan.struck => format!("operation {}", plan.operation),
             _ => return None,
         };
-        Some(format!("it ended after {} steps, before {what}: it is not the same every time", self.steps))
+        Some(format!("it ended after {} steps, before {what}: the program is not deterministic", self.steps))
     }
 
     fn report(&mut self) -> Report {
@@ -276,7 +280,7 @@ impl Sim {
         Failure { seed: self.seed, at: self.now(), what, tasks, trace, replay: None }
     }
 
-    /// The tasks of all hosts, as trees.
+    /// Returns the task trees of all hosts as text.
     fn tasks(&self) -> String {
         let tree = tree();
         let ours = self.programs.iter().filter_map(Program::running);

@@ -1,4 +1,4 @@
-//! `simulate(seed, program)`: one program on one host, and what it returns.
+//! `simulate(seed, program)`: one program on one host.
 
 use core::future::Future;
 use std::sync::{Arc, PoisonError};
@@ -7,11 +7,11 @@ use convoke_core::raw::sync::Mutex;
 
 use super::Sim;
 
-/// Runs a program on a host named `test` that is alone, and returns what it returns: virtual time, a scheduler that follows the seed, a network
-/// inside of the host.
+/// Runs a program on a single host named `test` and returns its output: with virtual time, a scheduler that
+/// follows the seed, and a network inside the host.
 ///
 /// # Panics
-/// As [`Sim::run`]; and if the program ends by the stopped door.
+/// As [`Sim::run`]; and if the program is stopped.
 ///
 /// ```
 /// use std::time::Duration;
@@ -31,7 +31,7 @@ where
     simulate_replayed_by(&format!("simulate({seed}, …)"), seed, program)
 }
 
-/// The same for somebody who has a way of his own to run it again, and says which.
+/// Runs a program as [`simulate`] does; a failure names `replay` as the way to repeat it.
 ///
 /// # Panics
 /// As [`simulate`].
@@ -43,18 +43,18 @@ where
 {
     let mut sim = Sim::new(seed);
     let returned = Arc::new(Mutex::new(None));
-    let (mut program, room) = (Some(program), returned.clone());
+    let (mut program, slot) = (Some(program), returned.clone());
     sim.host("test").run(move || {
-        let program = program.take().expect("nobody starts it again");
-        let room = room.clone();
+        let program = program.take().expect("the host starts once");
+        let slot = slot.clone();
         async move {
             let value = program.await;
-            *room.lock().unwrap_or_else(PoisonError::into_inner) = Some(value);
+            *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(value);
         }
     });
     if let Err(failure) = sim.try_run() {
         panic!("{}", failure.replayed_by(replay.to_owned()));
     }
     let value = returned.lock().unwrap_or_else(PoisonError::into_inner).take();
-    value.expect("the program was stopped, and has returned nothing")
+    value.expect("the program was stopped and returned no value")
 }

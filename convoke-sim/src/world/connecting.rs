@@ -1,4 +1,4 @@
-//! How two streams find each other: by a listener, or as a pair.
+//! How two streams connect: through a listener, or as a pair.
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::io::{self, ErrorKind};
@@ -9,22 +9,22 @@ use super::hosts::Transport;
 use super::packet::Packet;
 use super::socket::{Holder, Kind};
 use super::stream::{Phase, Stream};
-use super::{HostId, SocketId, State};
+use super::{HostId, SocketId, WorldState};
 
-impl State {
-    /// A stream that is not connected yet.
-    pub(crate) fn new_stream(&mut self, host: HostId, life: u64) -> io::Result<SocketId> {
-        if let Some(dead) = self.begin_to_open(host, life, "socket", &Address::Unnamed)? {
+impl WorldState {
+    /// Adds a stream that is not connected yet.
+    pub(crate) fn new_stream(&mut self, host: HostId, run_number: u64) -> io::Result<SocketId> {
+        if let Some(dead) = self.begin_to_open(host, run_number, "socket", &Address::Unnamed)? {
             return Ok(dead);
         }
         Ok(self.add(host, Address::Unnamed, Kind::Stream(Stream::new()), Holder::Program))
     }
 
-    /// Two streams that are connected with each other.
-    pub(crate) fn pair(&mut self, host: HostId, life: u64) -> io::Result<(SocketId, SocketId)> {
-        let one = self.new_stream(host, life)?;
-        if self.host(host).life != life {
-            return Ok((one, self.new_stream(host, life)?));
+    /// Adds two streams that are connected to each other.
+    pub(crate) fn pair(&mut self, host: HostId, run_number: u64) -> io::Result<(SocketId, SocketId)> {
+        let one = self.new_stream(host, run_number)?;
+        if self.host(host).run_number != run_number {
+            return Ok((one, self.new_stream(host, run_number)?));
         }
         if let Err(error) = self.descriptor(host) {
             self.close(one);
@@ -36,7 +36,7 @@ impl State {
         Ok((one, other))
     }
 
-    /// Begins to connect a stream, unless that was begun already.
+    /// Starts to connect a stream, unless it has started already.
     pub(super) fn connect(&mut self, id: SocketId, to: &Address) -> io::Result<()> {
         let socket = self.socket(id)?;
         let host = socket.host;
@@ -71,7 +71,7 @@ impl State {
         Ok(())
     }
 
-    /// What has come of connecting.
+    /// Returns the result of connecting.
     pub(super) fn connection(&mut self, id: SocketId) -> io::Result<usize> {
         let Some(stream) = self.socket(id)?.as_stream() else { return Err(ErrorKind::InvalidInput.into()) };
         match stream.phase {
@@ -83,7 +83,7 @@ impl State {
         }
     }
 
-    /// A stream wants to be connected to this address. False if there is no room in the backlog.
+    /// Handles a connection request. Returns false if the backlog is full.
     pub(super) fn connect_arrived(
         &mut self,
         client: SocketId,
@@ -119,7 +119,7 @@ impl State {
         true
     }
 
-    /// Who listens there; one of them, if they are several.
+    /// Returns the socket that listens at `to`; the seed chooses if there are several.
     fn listener_at(&mut self, host: HostId, to: &Address) -> Option<SocketId> {
         match to {
             Address::Internet(to) => {
@@ -138,7 +138,7 @@ impl State {
         }
     }
 
-    /// A stream hears that it is connected.
+    /// Marks a stream as connected.
     pub(super) fn connected(&mut self, id: SocketId, with: SocketId) {
         let with_host = self.sockets.get(&with).map(|socket| socket.host);
         let is_new = self.stream_mut(id).is_some_and(|stream| match stream.phase {
@@ -156,7 +156,7 @@ impl State {
             self.settle(id);
             self.keep_alive(id);
         } else if self.stream_mut(id).is_none_or(|stream| stream.phase == Phase::Broken) {
-            // It has given up meanwhile.
+            // The client has given up meanwhile.
             self.reset_back(with);
         }
     }

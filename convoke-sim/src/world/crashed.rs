@@ -1,6 +1,6 @@
-//! Sockets of hosts that have crashed. The network does not know them any more; but the program that holds them is still in
-//! memory, and in the poll in which the crash struck it even goes on to its next wait. So they are kept here, where whoever
-//! waits for one waits, and whatever is done to one reaches nobody.
+//! Sockets of hosts that have crashed. The network does not know them any more, but the program that holds
+//! them is still in memory, and the poll in which the crash struck continues to its next wait. So they are
+//! stored here: waits for them never end, and calls on them have no effect.
 
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind};
@@ -9,7 +9,7 @@ use convoke_io::driver::Address;
 
 use super::socket::{Holder, Kind, Socket, gone};
 use super::stream::Stream;
-use super::{HostId, SocketId, State};
+use super::{HostId, SocketId, WorldState};
 
 #[derive(Debug, Default)]
 pub(crate) struct CrashedSockets {
@@ -26,16 +26,16 @@ impl CrashedSockets {
     }
 }
 
-impl State {
-    /// The host is gone, without a word: its peers do not hear of it, and neither do those of its tasks that wait.
+impl WorldState {
+    /// Crashes a host. Neither its peers nor its waiting tasks are told.
     pub(crate) fn crash(&mut self, host: HostId) {
         self.note_event(format!("{} crashes", self.name(host)));
         self.crash_disks(host);
-        self.underway.forsake(host);
-        let its_own = |socket: &Socket| socket.host == host && socket.holder != Holder::Nobody;
+        self.underway.abandon(host);
+        let its_own = |socket: &Socket| socket.host == host && socket.holder != Holder::Network;
         let its_own: Vec<_> = self.sockets.extract_if(.., |_, socket| its_own(socket)).collect();
         for (id, mut socket) in its_own {
-            // What is on its way arrives, as does what a program wrote that has closed its socket.
+            // Bytes in transit still arrive, and so does what a program wrote to a socket that it has closed.
             if let Some(orphan) = socket.leave_orphan() {
                 self.sockets.insert(id, orphan);
             }
@@ -43,57 +43,58 @@ impl State {
                 self.crashed.sockets.insert(id, socket);
             }
         }
-        self.ask_later(host);
+        self.schedule_probes(host);
         let host = self.host(host);
         host.up = false;
-        host.life += 1;
+        host.run_number += 1;
         host.open = 0;
         host.in_flight = 0;
         host.forget_names();
     }
 
-    /// A host begins to open a socket. One that has crashed, or does so now, gets one that leads nowhere.
+    /// Begins to open a socket. Returns a dead socket if the host has crashed or crashes at this operation.
     pub(super) fn begin_to_open(
         &mut self,
         host: HostId,
-        life: u64,
+        run_number: u64,
         what: &str,
         local: &Address,
     ) -> io::Result<Option<SocketId>> {
-        if self.host(host).life == life {
+        if self.host(host).run_number == run_number {
             if !self.host(host).up {
                 return Err(gone());
             }
             let begun = self.begin(host, None, what);
-            if self.host(host).life == life {
+            if self.host(host).run_number == run_number {
                 begun?;
                 self.descriptor(host)?;
                 return Ok(None);
             }
         }
-        let id = self.add(host, local.clone(), Kind::Stream(Stream::new()), Holder::Nobody);
-        let buried = self.sockets.remove(&id).map(|socket| (id, socket));
-        self.crashed.sockets.extend(buried);
+        let id = self.add(host, local.clone(), Kind::Stream(Stream::new()), Holder::Network);
+        let dead = self.sockets.remove(&id).map(|socket| (id, socket));
+        self.crashed.sockets.extend(dead);
         Ok(Some(id))
     }
 
-    /// Whether its host has crashed.
+    /// Returns true if the host of this socket has crashed.
     pub(crate) fn is_dead(&self, id: SocketId) -> bool {
         self.crashed.contain(id)
     }
 
-    /// The program of a crashed host is dropped, and its socket with it. Dropped without the lock: it may know wakers.
-    pub(crate) fn unearth(&mut self, id: SocketId) -> Option<Unearthed> {
-        self.crashed.sockets.remove(&id).map(|socket| Unearthed { _socket: socket })
+    /// Removes the socket of a crashed host when its program is dropped. The caller drops it without the
+    /// lock, because it may own wakers.
+    pub(crate) fn take_crashed(&mut self, id: SocketId) -> Option<CrashedSocket> {
+        self.crashed.sockets.remove(&id).map(|socket| CrashedSocket { _socket: socket })
     }
 }
 
-/// A socket that nobody holds any more.
-pub(crate) struct Unearthed {
+/// A socket of a crashed host whose program was dropped.
+pub(crate) struct CrashedSocket {
     _socket: Socket,
 }
 
-/// What a host that has crashed hears of all that it does: that it must wait. Nobody will wake it.
+/// Returns the error of every operation on a crashed host: it would block. No wake will follow.
 pub(super) fn waits_for_ever() -> io::Error {
     ErrorKind::WouldBlock.into()
 }

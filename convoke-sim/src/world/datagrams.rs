@@ -1,4 +1,4 @@
-//! Sockets for datagrams: each by itself, and no promise that it arrives, or only once, or in order.
+//! Datagram sockets: datagrams may be lost, duplicated and reordered.
 
 use core::net::SocketAddr;
 use std::collections::VecDeque;
@@ -9,9 +9,9 @@ use convoke_io::driver::{Address, unsupported};
 use super::hosts::Transport;
 use super::packet::Packet;
 use super::socket::{Kind, Socket};
-use super::{HostId, SocketId, State, Taking};
+use super::{HostId, SocketId, Taking, WorldState};
 
-/// The longest that fits into a packet of UDP.
+/// The largest payload of a UDP packet over IPv4.
 const LONGEST: usize = 65_507;
 
 #[derive(Debug, Default)]
@@ -27,8 +27,8 @@ impl Datagrams {
     }
 }
 
-impl State {
-    /// Takes a datagram, or looks at it; what does not fit is lost.
+impl WorldState {
+    /// Receives a datagram, or peeks at it. Bytes that do not fit into `buffer` are lost.
     pub(crate) fn receive_from(
         &mut self,
         id: SocketId,
@@ -50,7 +50,7 @@ impl State {
         Ok((length, from))
     }
 
-    /// Sends a datagram: to this address, or to the one that it is connected to.
+    /// Sends a datagram to `to`, or to the connected peer if there is none.
     pub(crate) fn send_to(&mut self, id: SocketId, bytes: &[u8], to: Option<&Address>) -> io::Result<usize> {
         let socket = self.socket(id)?;
         let (host, from) = (socket.host, socket.local.clone());
@@ -64,7 +64,8 @@ impl State {
         match (from, to) {
             (Address::Internet(from), Address::Internet(to)) => {
                 let there = self.host_at(host, to.ip()).ok_or(io::ErrorKind::HostUnreachable)?;
-                // One that is bound to any address sends from that which its peer can answer to.
+                // A socket bound to the unspecified address sends from the address that its peer can answer
+                // to.
                 let seen_as = match from.ip() {
                     ip if !ip.is_unspecified() => ip,
                     _ if there == host => to.ip(),
@@ -100,7 +101,7 @@ impl State {
         }
     }
 
-    /// A datagram has arrived at a host.
+    /// Handles a datagram that has arrived at a host.
     pub(super) fn datagram_arrived(
         &mut self,
         host: HostId,
@@ -109,7 +110,7 @@ impl State {
         bytes: Vec<u8>,
     ) {
         let there = self.bound_to(host, Transport::Datagrams, to);
-        // Several share the port: one of them gets it.
+        // If several sockets share the port, the seed chooses one.
         if let Some(last) = there.len().checked_sub(1) {
             let chosen = if last == 0 { 0 } else { self.random.below(there.len()) };
             self.put_datagram(there[chosen], bytes, from.into());
@@ -121,7 +122,7 @@ impl State {
         let most = socket.options.receive_buffer;
         let Ok(datagrams) = as_datagrams(socket) else { return };
         let wanted = datagrams.peer.as_ref().is_none_or(|peer| *peer == from);
-        // A reader who is too slow loses datagrams.
+        // Datagrams that do not fit into the receive buffer are dropped.
         if wanted && datagrams.received_bytes + bytes.len() <= most {
             datagrams.received_bytes += bytes.len();
             datagrams.received.push_back((bytes, from));

@@ -1,4 +1,5 @@
-//! The disks of hosts, as the world sees them: who may write, how long a sync takes, and what a crash leaves.
+//! The disks of hosts, as the world sees them: whether writes take effect, how long a sync takes, and what a
+//! crash leaves.
 
 use core::fmt;
 use core::time::Duration;
@@ -6,31 +7,32 @@ use std::any::Any;
 use std::io;
 use std::sync::Arc;
 
-use super::{HostId, State};
+use super::{HostId, WorldState};
 use convoke_core::raw::Random;
 
-/// How long a sync takes.
+/// The range of the duration of a sync.
 const SYNC: core::ops::Range<Duration> = Duration::from_millis(1)..Duration::from_millis(5);
 
-/// A disk of which the world does not know the type.
-pub(crate) trait Platter: Send + Sync {
-    /// Its host crashes: of what was not synced a beginning stays, as chance has it.
-    fn crash(&self, random: &mut Random) -> Crashed;
+/// A disk whose value type is erased.
+pub(crate) trait AnyDisk: Send + Sync {
+    /// Applies a crash of its host: the seed decides how many of the unsynced writes survive.
+    fn crash(&self, random: &mut Random) -> DiskCrash;
 }
 
-/// What a crash has done to a disk.
-pub(crate) struct Crashed {
-    /// How many writes are lost.
+/// The effect of a crash on a disk.
+pub(crate) struct DiskCrash {
+    /// Number of lost writes.
     pub(crate) lost: usize,
-    /// How many writes were not synced.
+    /// Number of writes that were not synced.
     pub(crate) written: usize,
-    /// The values that are on the disk no more. Dropped without the lock: their destructors are the program's.
-    pub(crate) remains: Box<dyn Any + Send>,
+    /// Values that are no longer on the disk. They are dropped without the lock: their destructors are code
+    /// of the program.
+    pub(crate) discarded: Box<dyn Any + Send>,
 }
 
-/// Those of one host.
+/// The disks of one host.
 #[derive(Default)]
-pub(crate) struct Disks(Vec<Arc<dyn Platter>>);
+pub(crate) struct Disks(Vec<Arc<dyn AnyDisk>>);
 
 impl fmt::Debug for Disks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -38,17 +40,18 @@ impl fmt::Debug for Disks {
     }
 }
 
-impl State {
-    pub(crate) fn add_disk(&mut self, host: HostId, disk: Arc<dyn Platter>) {
+impl WorldState {
+    pub(crate) fn add_disk(&mut self, host: HostId, disk: Arc<dyn AnyDisk>) {
         self.host(host).disks.0.push(disk);
     }
 
-    /// Whether what the host writes now gets to its disks.
+    /// Returns true if writes of the host take effect.
     pub(crate) fn writes(&mut self, host: HostId) -> bool {
         !self.is_over && self.host(host).up
     }
 
-    /// The host begins to sync: how long that takes, or what goes wrong. Nothing, if it has crashed or does so here.
+    /// Begins a sync. Returns its duration, or the error of a fault; `None` if the host has crashed or
+    /// crashes here.
     pub(crate) fn begin_sync(&mut self, host: HostId) -> Option<io::Result<Duration>> {
         if !self.writes(host) {
             return None;
@@ -60,8 +63,8 @@ impl State {
     pub(super) fn crash_disks(&mut self, host: HostId) {
         let disks = core::mem::take(&mut self.host(host).disks);
         for disk in &disks.0 {
-            let Crashed { lost, written, remains } = disk.crash(&mut self.random);
-            self.remains.push(remains);
+            let DiskCrash { lost, written, discarded } = disk.crash(&mut self.random);
+            self.discarded.push(discarded);
             if written > 0 {
                 self.note_event(format!(
                     "{} loses {lost} of {written} writes that were not synced",

@@ -1,29 +1,30 @@
-//! Faults: what is done to a program on purpose, at one of its operations or from outside.
+//! Faults that are injected into a program at one of its operations, or from outside.
 
 use std::fmt;
 use std::io::{self, ErrorKind};
 
 use super::crashed::waits_for_ever;
 use super::stream::Phase;
-use super::{HostId, SocketId, State};
+use super::{HostId, SocketId, WorldState};
 
-/// What strikes a host at one of its operations: see [`explore_faults`](crate::explore_faults).
+/// A fault that strikes a host at one of its operations: see [`explore_faults`](crate::explore_faults).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Fault {
-    /// The operation fails, and nothing else happens.
+    /// The operation fails, without another effect.
     Error,
-    /// The connection is reset, and both ends hear of it. Without a connection the operation fails.
+    /// The connection is reset, with an error at both ends. Without a connection, only the operation fails.
     Reset,
-    /// The connection has timed out: this end hears of it, the other not before it sends something.
+    /// The connection times out at this end. The other end notices when it sends something.
     Timeout,
-    /// The host crashes before the operation has done anything, and is started again a second later. An operation that does not wait,
-    /// like opening a socket, returns as if nothing were wrong; the next one that waits does so for ever.
+    /// The host crashes before the operation takes effect, and restarts a second later. An operation that
+    /// does not wait, such as opening a socket, returns as if it had succeeded; the next one that waits never
+    /// completes.
     Crash,
 }
 
 impl Fault {
-    /// All of them.
+    /// All faults.
     pub const ALL: [Self; 4] = [Self::Error, Self::Reset, Self::Timeout, Self::Crash];
 }
 
@@ -38,18 +39,18 @@ impl fmt::Display for Fault {
     }
 }
 
-/// Which fault strikes where.
+/// The fault to inject, and where.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Plan {
     pub(crate) host: HostId,
-    /// Before which of its operations, counted from zero.
+    /// The index of the operation, from zero, before which it strikes.
     pub(crate) operation: usize,
     pub(crate) fault: Fault,
     pub(crate) struck: bool,
 }
 
-impl State {
-    /// A host begins an operation. If a fault strikes there, it fails; but that of a host which has crashed waits.
+impl WorldState {
+    /// Begins an operation of a host. Fails if a fault strikes here; on a crashed host it would block.
     pub(crate) fn begin(&mut self, host: HostId, on: Option<SocketId>, what: &str) -> io::Result<()> {
         if on.is_some_and(|id| self.crashed.contain(id)) {
             return Err(waits_for_ever());
@@ -84,14 +85,14 @@ impl State {
             }
             self.fail(id, why);
             if let Some(stream) = self.stream_mut(id) {
-                // This call says it.
+                // The current call returns this error.
                 stream.take_error();
             }
         }
         why.into()
     }
 
-    /// All connections between two hosts are reset.
+    /// Resets all connections between two hosts.
     pub(crate) fn reset_between(&mut self, one: HostId, other: HostId) {
         for id in self.streams_of(one, other) {
             self.abort_other_end(id);
@@ -99,7 +100,7 @@ impl State {
         }
     }
 
-    /// A host forgets its connections with another, which does not hear of it.
+    /// Drops the connections of one host with another, which is not told.
     pub(crate) fn half_open(&mut self, gone: HostId, left: HostId) {
         for id in self.streams_of(gone, left) {
             self.fail(id, ErrorKind::ConnectionAborted);
@@ -112,7 +113,7 @@ impl State {
         }
     }
 
-    /// The ends on one host of its connections with another.
+    /// Returns the sockets on `host` that are connected to `other`.
     fn streams_of(&mut self, host: HostId, other: HostId) -> Vec<SocketId> {
         let mut found = Vec::new();
         for (id, socket) in &mut self.sockets {

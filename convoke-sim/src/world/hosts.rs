@@ -1,4 +1,4 @@
-//! The hosts: their names and addresses, what they have bound, and how much they may have.
+//! Hosts: their names, addresses, bound sockets and limits.
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::collections::BTreeMap;
@@ -11,24 +11,25 @@ use convoke_io::driver::Address;
 use super::disks::Disks;
 use super::socket::Kind;
 use super::trace::LineKind;
-use super::{SocketId, State};
+use super::{SocketId, WorldState};
 
-/// Which host, in the order in which they were named first.
+/// The index of a host, in the order in which hosts were first named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct HostId(pub(crate) usize);
 
-/// Ports that are handed out to whoever does not ask for one.
+/// The ports for sockets that do not ask for one.
 const EPHEMERAL: core::ops::Range<u16> = 49152..65535;
 
-/// Each has an address of its own in 10.0.0.0/16, and one that ends in sixteen bits in fd00::/64.
+/// The maximum number of hosts: each has an address in 10.0.0.0/16, and one in fd00::/64 with sixteen
+/// variable bits.
 const MOST_HOSTS: usize = u16::MAX as usize;
 
-/// How much a host may have.
+/// The limits of a host.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
-    /// Open sockets.
+    /// Maximum number of open sockets.
     pub(crate) descriptors: usize,
-    /// Bytes that a stream takes in before they are read.
+    /// Maximum number of unread bytes of a stream.
     pub(crate) window: usize,
 }
 
@@ -42,13 +43,13 @@ impl Default for Limits {
 pub(crate) struct Host {
     pub(crate) name: Arc<str>,
     pub(crate) limits: Limits,
-    /// Whether it runs. One that has crashed does not answer.
+    /// False if it has crashed or shut down; then it does not answer.
     pub(crate) up: bool,
-    /// Counts its lives: sockets and drivers of an earlier one are dead, see `graves.rs`.
-    pub(crate) life: u64,
+    /// The current run of the host. Sockets and drivers of an earlier run are dead: see `crashed.rs`.
+    pub(crate) run_number: u64,
     pub(crate) open: usize,
     pub(crate) in_flight: usize,
-    /// How many operations it has begun.
+    /// Number of operations that it has begun.
     pub(crate) operations: usize,
     pub(super) disks: Disks,
     next_port: u16,
@@ -56,7 +57,7 @@ pub(crate) struct Host {
     pub(super) paths: BTreeMap<PathBuf, SocketId>,
 }
 
-/// What a port is for: each kind has ports of its own.
+/// The transport of a port. Each has its own ports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Transport {
     Streams,
@@ -64,7 +65,7 @@ pub(crate) enum Transport {
 }
 
 impl Host {
-    /// Its ports and paths are free.
+    /// Frees its ports and paths.
     pub(super) fn forget_names(&mut self) {
         self.bound.clear();
         self.paths.clear();
@@ -81,7 +82,7 @@ impl HostId {
         Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, self.0 as u16 + 1)
     }
 
-    /// The address of its own that belongs to the family of this one.
+    /// Returns its address of the same family as `other`.
     pub(super) fn address_like(self, other: IpAddr) -> IpAddr {
         match other {
             IpAddr::V4(_) => self.address().into(),
@@ -90,9 +91,11 @@ impl HostId {
     }
 }
 
-impl State {
+impl WorldState {
+    /// Adds a host.
+    ///
     /// # Panics
-    /// If there are so many that another one has no address.
+    /// If there are no addresses left.
     #[track_caller]
     pub(crate) fn add_host(&mut self, name: Arc<str>) -> HostId {
         assert!(self.hosts.len() < MOST_HOSTS, "a simulation has addresses for {MOST_HOSTS} hosts");
@@ -100,7 +103,7 @@ impl State {
             name,
             limits: Limits::default(),
             up: true,
-            life: 0,
+            run_number: 0,
             open: 0,
             in_flight: 0,
             operations: 0,
@@ -128,12 +131,12 @@ impl State {
         self.trace.note(self.now, LineKind::Traffic, what);
     }
 
-    /// The same for what was done to a host or to the network, or has become of a program.
+    /// Notes in the trace an action on a host or the network, or the end of a program.
     pub(crate) fn note_event(&mut self, what: String) {
         self.trace.note(self.now, LineKind::Event, what);
     }
 
-    /// Where a stream of a host goes from and to, by names.
+    /// Describes the two ends of a stream by host names.
     pub(super) fn way(&self, host: HostId, id: SocketId) -> String {
         let socket = self.sockets.get(&id);
         let local = socket.map_or(&Address::Unnamed, |socket| &socket.local);
@@ -154,7 +157,7 @@ impl State {
         }
     }
 
-    /// Whose address it is, as this host sees it.
+    /// Returns the host with this address, as seen from a host.
     pub(super) fn host_at(&self, seen_from: HostId, address: IpAddr) -> Option<HostId> {
         if address.is_loopback() || address.is_unspecified() {
             return Some(seen_from);
@@ -169,7 +172,7 @@ impl State {
         if host.open < host.limits.descriptors { Ok(()) } else { Err(too_many_open()) }
     }
 
-    /// Where a socket that wants to be here may be.
+    /// Returns the address for a socket that asks for `wanted`, with a free port if it asks for port 0.
     pub(super) fn free_address(
         &mut self,
         host: HostId,
@@ -210,7 +213,7 @@ impl State {
         })
     }
 
-    /// The sockets of a host that take what is sent to this address.
+    /// Returns the sockets of a host that receive what is sent to `to`.
     pub(super) fn bound_to(&self, host: HostId, transport: Transport, to: SocketAddr) -> Vec<SocketId> {
         let there = self.hosts[host.0].bound.get(&(transport, to.port()));
         let takes = |id: &&SocketId| {
@@ -219,7 +222,7 @@ impl State {
         there.into_iter().flatten().filter(takes).copied().collect()
     }
 
-    /// Sockets of a program that are still open.
+    /// Lists the sockets of a program that are still open.
     pub(crate) fn left_open(&self, host: HostId) -> Vec<String> {
         let open = self.sockets.values().filter(|socket| socket.host == host && socket.is_open());
         open.map(|socket| format!("{} {}", socket.kind.name(), socket.local)).collect()
@@ -230,7 +233,7 @@ fn overlap(one: IpAddr, other: IpAddr) -> bool {
     one == other || one.is_unspecified() || other.is_unspecified()
 }
 
-/// What the kernel says when a process has no descriptor left.
+/// Returns the error of the kernel for a process without a free descriptor.
 fn too_many_open() -> io::Error {
     const EMFILE: i32 = if cfg!(windows) { 10024 } else { 24 };
     io::Error::from_raw_os_error(EMFILE)
@@ -245,7 +248,7 @@ mod tests {
     fn each_of_as_many_hosts_as_there_may_be_has_an_address_of_its_own() {
         const MOST: usize = if cfg!(miri) { 300 } else { MOST_HOSTS };
         World::new(1).with(|state| {
-            let last = (0..MOST).map(|_| state.add_host("host".into())).last().expect("there are some");
+            let last = (0..MOST).map(|_| state.add_host("host".into())).last().expect("`MOST` is not zero");
             let addresses = [last.address().into(), last.address_v6().into()];
             assert!(addresses.into_iter().all(|address| state.host_at(HostId(0), address) == Some(last)));
             assert_ne!(last.address(), HostId(0).address());

@@ -1,4 +1,4 @@
-//! What lies between two hosts: how long packets take, how many are lost, and whether any get through at all.
+//! Links between hosts: latency, loss and partitions.
 
 use core::ops::Range;
 use core::time::Duration;
@@ -6,13 +6,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::HostId;
 
-/// The way from one host to another. Traffic inside of a host does not use it: that takes no time and loses nothing.
+/// The path from one host to another. Traffic inside a host does not use it: it takes no time and loses
+/// nothing.
 ///
 /// ```
 /// use std::time::Duration;
 /// use convoke::sim::Link;
 ///
-/// let bad = Link::rough().latency(Duration::from_millis(100)..Duration::from_millis(900)).resets(0.0);
+/// let latency = Duration::from_millis(100)..Duration::from_millis(900);
+/// let bad = Link::rough().latency(latency).resets(0.0);
 /// assert_ne!(bad, Link::calm());
 /// ```
 #[derive(Clone, Debug, PartialEq)]
@@ -25,8 +27,8 @@ pub struct Link {
 }
 
 impl Link {
-    /// A packet takes one to ten milliseconds, none is lost, and one read or write of ten is short. What hosts have unless
-    /// something else is said.
+    /// Returns the default link: a packet takes one to ten milliseconds, none is lost, and one in ten reads
+    /// and writes is short.
     pub fn usual() -> Self {
         Self {
             latency: Duration::from_millis(1)..Duration::from_millis(10),
@@ -37,13 +39,14 @@ impl Link {
         }
     }
 
-    /// Each packet takes a millisecond, and nothing ever goes wrong.
+    /// Returns a link on which each packet takes a millisecond, and nothing goes wrong.
     pub fn calm() -> Self {
         let millisecond = Duration::from_millis(1);
         Self { latency: millisecond..millisecond, short: 0.0, ..Self::usual() }
     }
 
-    /// A packet takes up to 200 milliseconds, one of ten is lost, some come twice, and one write of a hundred ends in a reset.
+    /// Returns a link on which a packet takes up to 200 milliseconds, one in ten is lost, some arrive twice,
+    /// and one in a hundred writes resets the connection.
     pub fn rough() -> Self {
         Self {
             latency: Duration::from_millis(1)..Duration::from_millis(200),
@@ -54,37 +57,38 @@ impl Link {
         }
     }
 
-    /// How long a packet takes: each another while. Datagrams overtake each other by it, and so do attempts to connect; what a
-    /// stream carries stays in order.
+    /// Sets the range of the latency. Each packet takes a random time in it, so datagrams and attempts to
+    /// connect can overtake each other; the bytes of a stream stay in order.
     #[must_use]
     pub fn latency(mut self, latency: Range<Duration>) -> Self {
         self.latency = latency;
         self
     }
 
-    /// How many of the packets are lost, from 0 to 1. A datagram that is lost is gone; what a stream carries is sent again
-    /// later.
+    /// Sets the share of packets that are lost, from 0 to 1. A lost datagram is gone; the packets of a stream
+    /// are sent again later.
     #[must_use]
     pub fn loss(mut self, loss: f64) -> Self {
         self.loss = loss;
         self
     }
 
-    /// How many of the datagrams arrive twice, from 0 to 1.
+    /// Sets the share of datagrams that arrive twice, from 0 to 1.
     #[must_use]
     pub fn duplicates(mut self, duplicates: f64) -> Self {
         self.duplicates = duplicates;
         self
     }
 
-    /// At how many of the writes the connection is reset, from 0 to 1.
+    /// Sets the share of writes at which the connection is reset, from 0 to 1.
     #[must_use]
     pub fn resets(mut self, resets: f64) -> Self {
         self.resets = resets;
         self
     }
 
-    /// How many reads and writes transfer less than they could, from 0 to 1, as every kernel's may. Also inside of a host.
+    /// Sets the share of reads and writes that transfer less than they could, from 0 to 1, as any kernel may
+    /// do. It also applies inside a host.
     #[must_use]
     pub fn short(mut self, short: f64) -> Self {
         self.short = short;
@@ -98,7 +102,7 @@ impl Default for Link {
     }
 }
 
-/// Those of all hosts, each way by itself.
+/// The links between all hosts, one for each direction.
 #[derive(Debug, Default)]
 pub(crate) struct Links {
     pub(crate) usual: Link,

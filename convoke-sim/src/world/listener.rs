@@ -1,4 +1,4 @@
-//! Sockets that listen: connections wait in them to be accepted.
+//! Listening sockets and their backlog.
 
 use std::collections::VecDeque;
 use std::io;
@@ -6,7 +6,7 @@ use std::io;
 use convoke_io::driver::{Address, unsupported};
 
 use super::socket::{Holder, Kind};
-use super::{SocketId, State};
+use super::{SocketId, WorldState};
 
 #[derive(Debug)]
 pub(super) struct Listener {
@@ -24,8 +24,8 @@ impl Listener {
     }
 }
 
-impl State {
-    /// Takes a connection, and says where its other end is.
+impl WorldState {
+    /// Accepts a connection. Returns its socket and the address of the peer.
     pub(crate) fn accept(&mut self, id: SocketId) -> io::Result<(SocketId, Address)> {
         let host = self.socket(id)?.host;
         let Kind::Listener(listener) = &self.socket(id)?.kind else {
@@ -34,7 +34,7 @@ impl State {
         let Some(first) = listener.pending.front().copied() else {
             return Err(io::ErrorKind::WouldBlock.into());
         };
-        // It stays in the backlog, as it does in a real one.
+        // Without a free descriptor the connection stays in the backlog, as in a real kernel.
         self.descriptor(host)?;
         if let Kind::Listener(listener) = &mut self.socket(id)?.kind {
             listener.pending.pop_front();

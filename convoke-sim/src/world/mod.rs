@@ -1,8 +1,19 @@
-//! The world: what the hosts of a simulation share. All of it lies behind one lock; those who wait are told without it.
+//! The world: the state that all hosts of a simulation share. All of it is behind one lock. [`World::with`]
+//! takes the lock, runs a closure on the [`WorldState`], and wakes waiters after it has released the lock.
+//! Code of programs (wakers, destructors) never runs under the lock.
 //!
-//! `hosts.rs` is who is there, `socket.rs` what they hold, `stream.rs` (which two become by `connecting.rs`), `listener.rs` and `datagrams.rs` the three kinds of
-//! it; `waiting.rs` is how operations wait for them. `packet.rs` is what goes over the `link.rs` between two hosts, and `underway.rs` when it
-//! arrives. `fault.rs` is what is done to the program on purpose, `trace.rs` what has happened.
+//! | file | contents |
+//! | --- | --- |
+//! | `hosts.rs` | hosts, addresses, limits |
+//! | `socket.rs` | sockets of all kinds: opening, closing, options |
+//! | `stream.rs`, `connecting.rs` | streams, and how two of them connect |
+//! | `listener.rs`, `datagrams.rs` | the two other kinds of sockets |
+//! | `waiting.rs` | operations and wakers that wait for a socket |
+//! | `packet.rs`, `underway.rs`, `link.rs` | packets, their arrival times, and the links that they use |
+//! | `disks.rs` | the disks of hosts |
+//! | `crashed.rs` | crashes, and the sockets of crashed hosts |
+//! | `fault.rs` | injected faults |
+//! | `trace.rs` | the trace of what has happened |
 
 mod connecting;
 mod crashed;
@@ -19,7 +30,7 @@ mod trace;
 mod underway;
 mod waiting;
 
-pub(crate) use disks::{Crashed, Platter};
+pub(crate) use disks::{AnyDisk, DiskCrash};
 pub use fault::Fault;
 pub(crate) use fault::Plan;
 pub(crate) use hosts::{HostId, Transport};
@@ -47,41 +58,41 @@ pub(crate) use trace::PRINTS;
 use trace::Trace;
 use underway::Underway;
 
-/// See the head of this file.
+/// The shared state of a simulation behind its lock, and its start time.
 pub(crate) struct World {
-    state: Mutex<State>,
+    state: Mutex<WorldState>,
     woken: Condvar,
-    /// What the machine's clock showed when it began.
+    /// The machine's time at the start.
     start: Instant,
 }
 
-/// What is behind the lock.
-pub(crate) struct State {
-    /// How much time has passed.
+/// The part of the world behind the lock.
+pub(crate) struct WorldState {
+    /// Simulated time since the start.
     pub(crate) now: Duration,
     pub(crate) random: Random,
     pub(crate) hosts: Vec<Host>,
     pub(crate) links: Links,
     pub(crate) trace: Trace,
     pub(crate) plan: Option<Plan>,
-    /// The run has ended: what is still destroyed changes nothing.
+    /// The run has ended: writes of destructors have no effect.
     pub(crate) is_over: bool,
     sockets: BTreeMap<SocketId, Socket>,
     crashed: CrashedSockets,
-    sockets_made: u64,
+    sockets_added: u64,
     underway: Underway,
-    /// Who is told when the lock is given back.
-    told: Vec<Finished>,
-    /// What crashed disks have left, dropped when the lock is given back.
-    remains: Vec<Box<dyn Any + Send>>,
+    /// Finished operations and wakers, to be completed after the lock is released.
+    finished: Vec<Finished>,
+    /// Values of crashed disks, to be dropped after the lock is released.
+    discarded: Vec<Box<dyn Any + Send>>,
     woken: bool,
-    /// Hosts whose drivers have said that somebody waits, and are woken when nobody does.
-    pub(crate) asked: Vec<HostId>,
+    /// Hosts whose drivers reported operations in flight, and are woken when there are none left.
+    pub(crate) waiting_for_idle: Vec<HostId>,
 }
 
 impl World {
     pub(crate) fn new(seed: u64) -> Arc<Self> {
-        let state = State {
+        let state = WorldState {
             now: Duration::ZERO,
             random: Random::new(seed),
             hosts: Vec::new(),
@@ -91,32 +102,32 @@ impl World {
             is_over: false,
             sockets: BTreeMap::new(),
             crashed: CrashedSockets::default(),
-            sockets_made: 0,
+            sockets_added: 0,
             underway: Underway::default(),
-            told: Vec::new(),
-            remains: Vec::new(),
+            finished: Vec::new(),
+            discarded: Vec::new(),
             woken: false,
-            asked: Vec::new(),
+            waiting_for_idle: Vec::new(),
         };
         Arc::new(Self { state: Mutex::new(state), woken: Condvar::new(), start: Instant::now() })
     }
 
-    /// When it began, on the machine's clock.
+    /// Returns the machine's time at the start.
     pub(crate) fn start(&self) -> Instant {
         self.start
     }
 
-    /// Does something, and tells those who waited for that.
-    pub(crate) fn with<R>(&self, act: impl FnOnce(&mut State) -> R) -> R {
+    /// Calls `act` under the lock. Then, without the lock, completes the operations that `act` has finished.
+    pub(crate) fn with<R>(&self, act: impl FnOnce(&mut WorldState) -> R) -> R {
         let mut state = self.lock();
         let result = act(&mut state);
-        let told = core::mem::take(&mut state.told);
-        let remains = core::mem::take(&mut state.remains);
-        let wakes = !state.asked.is_empty() && state.has_become_idle();
+        let finished = core::mem::take(&mut state.finished);
+        let discarded = core::mem::take(&mut state.discarded);
+        let wakes = !state.waiting_for_idle.is_empty() && state.has_become_idle();
         drop(state);
-        drop(told);
-        for disk in remains {
-            // What a destructor throws has been reported by the panic hook.
+        drop(finished);
+        for disk in discarded {
+            // The panic hook has already reported a panic of a destructor.
             let _ = Panic::catch(|| drop(disk));
         }
         if wakes {
@@ -125,12 +136,12 @@ impl World {
         result
     }
 
-    /// When something arrives next.
+    /// Returns the simulated time of the next arrival.
     pub(crate) fn next_arrival(&self) -> Option<Duration> {
         self.lock().underway.next()
     }
 
-    /// Moves the time there, unless it is past, and delivers what arrives by then.
+    /// Advances the time to `to`, unless it is past, and delivers what arrives until then.
     pub(crate) fn jump(&self, to: Duration) {
         self.with(|state| {
             state.now = state.now.max(to);
@@ -138,8 +149,8 @@ impl World {
         });
     }
 
-    /// Jumps to `until` or to what arrives before. If there is neither, waits to be woken: by another thread, as nothing
-    /// can happen by itself.
+    /// Advances the time to `until` or to the next arrival, whichever is earlier. If there is neither, blocks
+    /// until another thread wakes it.
     pub(crate) fn wait(&self, until: Option<Duration>) {
         let mut state = self.lock();
         loop {
@@ -166,17 +177,18 @@ impl World {
         chosen
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, WorldState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
-    /// Whether nobody waits any more on a host that has asked. It has heard of it then.
+impl WorldState {
+    /// Returns true if a host that waited for it has no operation in flight any more, and removes it from the
+    /// list.
     fn has_become_idle(&mut self) -> bool {
-        let (hosts, before) = (&self.hosts, self.asked.len());
-        self.asked.retain(|host| hosts[host.0].in_flight > 0);
-        self.asked.len() < before
+        let (hosts, before) = (&self.hosts, self.waiting_for_idle.len());
+        self.waiting_for_idle.retain(|host| hosts[host.0].in_flight > 0);
+        self.waiting_for_idle.len() < before
     }
 }
 

@@ -1,5 +1,5 @@
-//! Packets: what goes from host to host. Those of streams are sent again until they arrive, or nobody believes in it any
-//! more; datagrams are sent once.
+//! Packets between hosts. Packets of streams are sent again until they arrive or time out; datagrams are sent
+//! once.
 
 use core::net::SocketAddr;
 use core::time::Duration;
@@ -7,14 +7,15 @@ use std::io::ErrorKind;
 
 use convoke_io::driver::Address;
 
-use super::{HostId, SocketId, State};
+use super::{HostId, SocketId, WorldState};
 
-/// How long the first wait is before something is sent again; each next one is twice as long.
+/// The delay before a packet is first sent again. Each next delay is twice as long.
 const RESEND_AFTER: Duration = Duration::from_millis(200);
-/// So often is something sent again before the connection has timed out: for about three minutes.
+/// The number of times a packet is sent again before the connection times out: for about three minutes.
 const RESENDS: u32 = 10;
-/// The same for the first packets of a connection, as kernels do it: for about one minute.
+/// The first delay for packets that connect, as in real kernels.
 const CONNECT_AFTER: Duration = Duration::from_secs(1);
+/// The number of times such a packet is sent again: for about one minute.
 const CONNECT_RESENDS: u32 = 6;
 
 #[derive(Debug)]
@@ -23,38 +24,38 @@ pub(super) struct Sent {
     to: HostId,
     packet: Packet,
     resends: u32,
-    /// Its sender has crashed: it is not sent again.
-    forsaken: bool,
+    /// True if its sender has crashed, so that it is not sent again.
+    abandoned: bool,
 }
 
 #[derive(Debug)]
 pub(super) enum Packet {
-    /// To a listener: this stream wants to be connected.
+    /// To a listener: a stream wants to connect.
     Connect { from: SocketId, to: Address },
-    /// To a stream: you are connected, with this one.
+    /// To a stream: it is connected to `with`.
     Connected { to: SocketId, with: SocketId },
-    /// To a stream: nobody listens there.
+    /// To a stream: no socket listens at that address.
     Refused { to: SocketId },
-    /// From a stream to its other end: the bytes are with the sender until they have arrived.
+    /// From a stream to its other end. The sender stores the bytes until they have arrived.
     Segment { from: SocketId, number: u64 },
-    /// To a stream: so many bytes were read at the other end, and there is room for more.
-    Taken { to: SocketId, bytes: usize },
-    /// To a stream: your other end is gone.
+    /// To a stream: the other end has read this many bytes, so the window is open for more.
+    WindowUpdate { to: SocketId, bytes: usize },
+    /// To a stream: its other end is gone.
     Reset { to: SocketId },
-    /// From a stream, to see whether its other end is there.
+    /// From a stream: a probe for its other end.
     Probe { from: SocketId },
-    /// A host to itself: it is time for a probe.
+    /// From a host to itself: a probe is due.
     ProbeDue { from: SocketId },
-    /// Nobody waits for an answer.
+    /// A datagram, without acknowledgement.
     Datagram { from: SocketAddr, to: SocketAddr, bytes: Vec<u8> },
 }
 
 impl Packet {
-    /// After how long it is sent again, and how often.
+    /// Returns the first delay before it is sent again, and the maximum number of times.
     fn resends(&self) -> (Duration, u32) {
         match self {
             Self::Connect { .. } | Self::Connected { .. } => (CONNECT_AFTER, CONNECT_RESENDS),
-            Self::Refused { .. } | Self::Segment { .. } | Self::Taken { .. } | Self::Probe { .. } => {
+            Self::Refused { .. } | Self::Segment { .. } | Self::WindowUpdate { .. } | Self::Probe { .. } => {
                 (RESEND_AFTER, RESENDS)
             }
             Self::Reset { .. } | Self::ProbeDue { .. } | Self::Datagram { .. } => (Duration::ZERO, 0),
@@ -64,22 +65,23 @@ impl Packet {
 
 impl Sent {
     fn new(from: HostId, to: HostId, packet: Packet) -> Self {
-        Self { from, to, packet, resends: 0, forsaken: false }
+        Self { from, to, packet, resends: 0, abandoned: false }
     }
 
-    /// Its sender has crashed. Says whether it is on its way to another host all the same: what waits to be sent again is not.
-    pub(super) fn forsake(&mut self) -> bool {
+    /// Marks it as not to be sent again, because its sender has crashed. Returns true if it is in transit to
+    /// another host, and false if it was waiting to be sent again.
+    pub(super) fn abandon(&mut self) -> bool {
         match self.packet {
-            // Who connects would ask again, and these are what he would hear.
+            // A peer that connects would repeat its request, and these packets are its answers.
             Packet::Connect { .. } | Packet::Connected { .. } | Packet::Refused { .. } => true,
             _ => {
-                self.forsaken = true;
+                self.abandoned = true;
                 self.resends == 0 && self.from != self.to
             }
         }
     }
 
-    /// How long to wait before it is sent again; not at all, if that was tried too often.
+    /// Returns the delay before it is sent again, or `None` if it was sent too often.
     fn resend(&mut self) -> Option<Duration> {
         let (first, most) = self.packet.resends();
         let wait = first * 2_u32.pow(self.resends);
@@ -88,8 +90,8 @@ impl Sent {
     }
 }
 
-impl State {
-    /// Sends a packet. Inside of a host it arrives at once.
+impl WorldState {
+    /// Sends a packet. Inside a host it arrives at once.
     pub(super) fn send(&mut self, from: HostId, to: HostId, packet: Packet) {
         if from == to {
             return self.arrive(Sent::new(from, to, packet));
@@ -99,18 +101,18 @@ impl State {
             && self.random.chance(link.duplicates)
         {
             let again = Packet::Datagram { from: *sender, to: *receiver, bytes: bytes.clone() };
-            self.send_with_luck(Sent::new(from, to, again), Duration::ZERO);
+            self.send_through_link(Sent::new(from, to, again), Duration::ZERO);
         }
-        self.send_with_luck(Sent::new(from, to, packet), Duration::ZERO);
+        self.send_through_link(Sent::new(from, to, packet), Duration::ZERO);
     }
 
-    /// To oneself, after a while.
+    /// Delivers a packet to its own host after a delay.
     pub(super) fn remind(&mut self, host: HostId, after: Duration, packet: Packet) {
         self.underway.add(self.now.saturating_add(after), Sent::new(host, host, packet));
     }
 
-    /// Sends it after a while, and sees how long it takes: each loss on the way is another wait.
-    fn send_with_luck(&mut self, mut sent: Sent, mut delay: Duration) {
+    /// Sends a packet after `delay`, through its link. Each loss adds another delay.
+    fn send_through_link(&mut self, mut sent: Sent, mut delay: Duration) {
         let link = self.links.of(sent.from, sent.to);
         while self.random.chance(link.loss) {
             let Some(wait) = sent.resend() else { return self.lost(&sent) };
@@ -120,7 +122,7 @@ impl State {
         self.underway.add(self.now.saturating_add(delay), sent);
     }
 
-    /// What has arrived by now.
+    /// Delivers the packets that have arrived by now.
     pub(crate) fn deliver_due(&mut self) {
         while let Some(sent) = self.underway.take_due(self.now) {
             if self.passes(sent.from, sent.to) {
@@ -136,7 +138,7 @@ impl State {
     }
 
     fn send_again(&mut self, mut sent: Sent) {
-        if sent.forsaken {
+        if sent.abandoned {
             return;
         }
         let is_first = sent.resends == 0;
@@ -145,10 +147,10 @@ impl State {
             let (from, to) = (self.name(sent.from), self.name(sent.to));
             self.note(format!("{from} → {to}: a packet does not get through, and will be sent again"));
         }
-        self.send_with_luck(sent, delay);
+        self.send_through_link(sent, delay);
     }
 
-    /// It will not arrive.
+    /// Handles a packet that will not arrive.
     fn lost(&mut self, sent: &Sent) {
         let (from, to) = (self.name(sent.from), self.name(sent.to));
         match sent.packet {
@@ -163,8 +165,8 @@ impl State {
                 self.fail(stream, ErrorKind::TimedOut);
                 self.fail(with, ErrorKind::TimedOut);
             }
-            // The one that it was for gets no answer any more.
-            Packet::Refused { to: stream } | Packet::Taken { to: stream, .. } => {
+            // Its receiver gets no answer any more.
+            Packet::Refused { to: stream } | Packet::WindowUpdate { to: stream, .. } => {
                 self.fail(stream, ErrorKind::TimedOut);
             }
             Packet::Reset { .. } | Packet::ProbeDue { .. } => {}
@@ -172,18 +174,18 @@ impl State {
     }
 
     fn arrive(&mut self, sent: Sent) {
-        let Sent { from, to, packet, resends, forsaken } = sent;
+        let Sent { from, to, packet, resends, abandoned } = sent;
         match packet {
             Packet::Connect { from: stream, to: address } => {
                 if !self.connect_arrived(stream, from, to, &address) {
                     let packet = Packet::Connect { from: stream, to: address };
-                    self.send_again(Sent { from, to, packet, resends, forsaken });
+                    self.send_again(Sent { from, to, packet, resends, abandoned });
                 }
             }
             Packet::Connected { to: stream, with } => self.connected(stream, with),
             Packet::Refused { to: stream } => self.fail(stream, ErrorKind::ConnectionRefused),
             Packet::Segment { from: stream, number } => self.segment_arrived(stream, number),
-            Packet::Taken { to: stream, bytes } => self.taken(stream, bytes),
+            Packet::WindowUpdate { to: stream, bytes } => self.window_updated(stream, bytes),
             Packet::Reset { to: stream } => self.fail(stream, ErrorKind::ConnectionReset),
             Packet::Probe { from: stream } => self.probe_arrived(stream),
             Packet::ProbeDue { from: stream } => self.probe(stream),

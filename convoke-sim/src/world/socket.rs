@@ -1,4 +1,4 @@
-//! A socket of a host: what all kinds have in common, and how it is opened and closed.
+//! Sockets of hosts: what all kinds have in common, and how they are opened and closed.
 
 use core::time::Duration;
 use std::io;
@@ -11,9 +11,9 @@ use super::hosts::Transport;
 use super::listener::Listener;
 use super::stream::Stream;
 use super::waiting::Direction;
-use super::{HostId, State};
+use super::{HostId, WorldState};
 
-/// Which socket. No number is used twice.
+/// The id of a socket. No id is used twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct SocketId(u64);
 
@@ -29,18 +29,18 @@ pub(super) struct Socket {
     pub(super) holder: Holder,
 }
 
-/// Who has a socket.
+/// The current holder of a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Holder {
     /// The kernel: it waits to be accepted.
     Backlog,
     /// The program, through a descriptor.
     Program,
-    /// Nobody: it is there until what was written to it has arrived.
-    Nobody,
+    /// The network: the program has closed it, and it exists until what was written to it has arrived.
+    Network,
 }
 
-/// Whether what is read is taken, or stays to be read again.
+/// The way in which a read treats the bytes: takes them, or leaves them to be read again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Taking {
     Takes,
@@ -59,12 +59,13 @@ impl Kind {
         match self {
             Self::Stream(_) => "a stream at",
             Self::Listener(_) => "a listener at",
-            Self::Datagrams(_) => "a socket for datagrams at",
+            Self::Datagrams(_) => "a datagram socket at",
         }
     }
 }
 
-/// What was set on a socket. Linger, keep-alive and the buffers have an effect; the others are only remembered.
+/// The options of a socket. Linger, keep-alive and the receive buffer have an effect; the others are only
+/// stored.
 #[derive(Clone, Debug)]
 pub(super) struct Options {
     no_delay: bool,
@@ -81,14 +82,14 @@ impl Socket {
         self.holder == Holder::Program
     }
 
-    /// What the network still has of it if its holder is gone from one moment to the next: a stream with bytes on their way. What
-    /// is left here has the same name and the same peer, and nothing behind it.
+    /// Splits off the part that the network still has when its holder crashes: a stream with bytes in
+    /// transit. The socket itself keeps its name and peer, and has nothing in transit.
     pub(super) fn leave_orphan(&mut self) -> Option<Self> {
         let left = self.as_stream()?.without_what_is_underway()?;
         let kind = core::mem::replace(&mut self.kind, Kind::Stream(left));
         let options = Options { keep_alive: None, ..self.options.clone() };
         let (reading, writing) = (Direction::default(), Direction::default());
-        let (host, local, holder) = (self.host, self.local.clone(), Holder::Nobody);
+        let (host, local, holder) = (self.host, self.local.clone(), Holder::Network);
         Some(Self { host, local, kind, shares_port: false, options, reading, writing, holder })
     }
 
@@ -100,11 +101,11 @@ impl Socket {
     }
 }
 
-impl State {
-    /// Adds a socket that nobody has yet.
+impl WorldState {
+    /// Adds a socket.
     pub(super) fn add(&mut self, host: HostId, local: Address, kind: Kind, holder: Holder) -> SocketId {
-        let id = SocketId(self.sockets_made);
-        self.sockets_made += 1;
+        let id = SocketId(self.sockets_added);
+        self.sockets_added += 1;
         let window = self.hosts[host.0].limits.window;
         let options = Options {
             no_delay: false,
@@ -122,16 +123,16 @@ impl State {
         id
     }
 
-    /// A listener or a socket for datagrams, at an address that is free.
+    /// Adds a listener or a datagram socket at a free address.
     pub(crate) fn bind(
         &mut self,
         host: HostId,
-        life: u64,
+        run_number: u64,
         at: &Address,
         options: &ListenOptions,
         transport: Transport,
     ) -> io::Result<SocketId> {
-        if let Some(dead) = self.begin_to_open(host, life, "bind", at)? {
+        if let Some(dead) = self.begin_to_open(host, run_number, "bind", at)? {
             return Ok(dead);
         }
         let kind = match transport {
@@ -160,7 +161,7 @@ impl State {
         Ok(id)
     }
 
-    /// The socket, or an error if its host has shut down since.
+    /// Returns the socket, or an error if its host has shut down.
     pub(super) fn socket(&mut self, id: SocketId) -> io::Result<&mut Socket> {
         self.crashed.get(id).or_else(|| self.sockets.get_mut(&id)).ok_or_else(gone)
     }
@@ -169,14 +170,14 @@ impl State {
         Ok(self.socket(id)?.local.clone())
     }
 
-    /// The program has let go of it.
+    /// Closes a socket that its program has dropped.
     pub(crate) fn close(&mut self, id: SocketId) {
         let Some(socket) = self.sockets.get_mut(&id) else { return };
-        socket.holder = Holder::Nobody;
+        socket.holder = Holder::Network;
         let (host, local) = (socket.host, socket.local.clone());
         self.host(host).open -= 1;
         self.unbind(host, &local, id);
-        match &mut self.sockets.get_mut(&id).expect("it was there").kind {
+        match &mut self.sockets.get_mut(&id).expect("found above").kind {
             Kind::Stream(_) => self.close_stream(id),
             Kind::Listener(listener) => {
                 let waiting = core::mem::take(&mut listener.pending);
@@ -189,7 +190,7 @@ impl State {
         }
     }
 
-    /// Frees its name.
+    /// Frees its address.
     fn unbind(&mut self, host: HostId, local: &Address, id: SocketId) {
         let host = self.host(host);
         match local {
@@ -205,14 +206,14 @@ impl State {
         }
     }
 
-    /// It is gone. What waits for it fails.
+    /// Removes a socket. Operations that wait for it fail.
     pub(super) fn forget(&mut self, id: SocketId) {
         if let Some(socket) = self.sockets.remove(&id) {
-            self.dismiss(socket);
+            self.fail_waiters(socket);
         }
     }
 
-    /// The host does no I/O any more.
+    /// Shuts down the I/O of a host.
     pub(crate) fn close_host(&mut self, host: HostId) {
         let its_own = self.sockets.iter().filter(|(_, socket)| socket.host == host);
         let ids: Vec<SocketId> = its_own.map(|(id, _)| *id).collect();
@@ -223,12 +224,12 @@ impl State {
         host.forget_names();
     }
 
-    /// The host runs again, with nothing of what it had. Says which of its lives this is.
+    /// Marks the host as running and returns the number of this run.
     pub(crate) fn boot(&mut self, host: HostId) -> u64 {
         self.note_event(format!("{} starts", self.name(host)));
         let host = self.host(host);
         host.up = true;
-        host.life
+        host.run_number
     }
 
     pub(crate) fn set_option(&mut self, id: SocketId, option: SocketOption) -> io::Result<()> {
@@ -264,7 +265,7 @@ impl State {
     }
 }
 
-/// What is said about a socket that is not there any more.
+/// Returns the error for a socket that does not exist any more.
 pub(super) fn gone() -> io::Error {
     shut_down()
 }

@@ -1,7 +1,7 @@
-//! Streams: bytes in order, in both directions, with a window that a slow reader fills.
+//! Streams: bytes in order, in both directions, with a receive window.
 //!
-//! What is written lies with the sender, in segments, until the network has brought it to the other end; then with the receiver
-//! until it is read. The sender has room for more when the other end's window has.
+//! Written bytes are stored at the sender, in segments, until the network has delivered them; then at the
+//! receiver until they are read. The sender may write more when the receiver's window is open.
 
 use core::time::Duration;
 use std::collections::VecDeque;
@@ -12,30 +12,30 @@ use convoke_io::driver::{Address, unsupported};
 
 use super::packet::Packet;
 use super::socket::{Holder, Kind, Socket};
-use super::{HostId, SocketId, State, Taking};
+use super::{HostId, SocketId, Taking, WorldState};
 
-/// The most that one packet carries.
+/// The maximum payload of a packet.
 const SEGMENT: usize = 16 << 10;
 
-/// After so long a kernel asks a peer that has no room whether it is still there.
-const ASK_AFTER: Duration = Duration::from_secs(5);
+/// The delay before a kernel probes a peer whose window is closed.
+const WINDOW_PROBE_AFTER: Duration = Duration::from_secs(5);
 
 #[derive(Debug)]
 pub(super) struct Stream {
     pub(super) phase: Phase,
     pub(super) peer: Address,
-    /// The other end, which may be gone, and where it is.
+    /// The other end, which may be gone, and its host.
     pub(super) other: Option<(SocketId, HostId)>,
-    /// What has not arrived in order yet. The last one has the number `sent - 1`.
+    /// Segments that have not been delivered in order yet. The last one has the number `sent - 1`.
     segments: VecDeque<Segment>,
     sent: u64,
-    /// How many bytes were written that the other end has not read, as far as is known here.
-    untaken: usize,
+    /// Number of written bytes that the other end has not read, as far as this end knows.
+    unread: usize,
     write_ended: bool,
     received: VecDeque<u8>,
-    /// Nothing will come after what was received.
+    /// True if nothing will follow what was received.
     read_ended: bool,
-    /// What the next call says.
+    /// The error that the next call returns.
     error: Option<ErrorKind>,
     probing: bool,
 }
@@ -56,7 +56,7 @@ struct Segment {
 }
 
 impl Stream {
-    /// One that is not connected.
+    /// Creates a stream that is not connected.
     pub(super) fn new() -> Self {
         Self {
             phase: Phase::Fresh,
@@ -64,7 +64,7 @@ impl Stream {
             other: None,
             segments: VecDeque::new(),
             sent: 0,
-            untaken: 0,
+            unread: 0,
             write_ended: false,
             received: VecDeque::new(),
             read_ended: false,
@@ -73,18 +73,18 @@ impl Stream {
         }
     }
 
-    /// One that is.
+    /// Creates a connected stream.
     pub(super) fn open(peer: Address, other: SocketId, host: HostId) -> Self {
         Self { phase: Phase::Open, peer, other: Some((other, host)), ..Self::new() }
     }
 
-    /// One with the same peer and nothing underway; none, if nothing is.
+    /// Creates a stream with the same peer and nothing in transit; `None` if this one has nothing in transit.
     pub(super) fn without_what_is_underway(&self) -> Option<Self> {
         let (other, host) = self.other.filter(|_| !self.segments.is_empty() && self.phase == Phase::Open)?;
         Some(Self::open(self.peer.clone(), other, host))
     }
 
-    /// What has ended the connection, if that has not been said yet. It is said once.
+    /// Takes the error that ended the connection, if no call has returned it yet.
     pub(super) fn take_error(&mut self) -> Option<ErrorKind> {
         self.error.take()
     }
@@ -97,7 +97,7 @@ impl Stream {
     }
 }
 
-impl State {
+impl WorldState {
     pub(super) fn stream_mut(&mut self, id: SocketId) -> Option<&mut Stream> {
         self.sockets.get_mut(&id)?.as_stream()
     }
@@ -106,7 +106,7 @@ impl State {
         self.socket(id)?.as_stream().ok_or_else(|| unsupported("bytes in this source"))
     }
 
-    /// Reads what is there, or looks at it.
+    /// Reads available bytes, or peeks at them.
     pub(crate) fn read(&mut self, id: SocketId, buffer: &mut [u8], taking: Taking) -> io::Result<usize> {
         if let Kind::Datagrams(_) = self.socket(id)?.kind {
             return self.receive_from(id, buffer, taking).map(|(count, _)| count);
@@ -131,17 +131,17 @@ impl State {
         buffer[in_front..count].copy_from_slice(&back[..count - in_front]);
         if taking == Taking::Takes {
             stream.received.drain(..count);
-            self.say_taken(id, count);
+            self.send_window_update(id, count);
         }
         Ok(count)
     }
 
-    /// Writes what there is room for.
+    /// Writes as many bytes as the window allows.
     pub(crate) fn write(&mut self, id: SocketId, bytes: &[u8]) -> io::Result<usize> {
         if let Kind::Datagrams(_) = self.socket(id)?.kind {
             return self.send_to(id, bytes, None);
         }
-        let room = self.room(id);
+        let free = self.free_window(id);
         let stream = self.stream_or_error(id)?;
         if let Some(error) = stream.error.take() {
             return Err(error.into());
@@ -155,15 +155,15 @@ impl State {
         if bytes.is_empty() {
             return Ok(0);
         }
-        if room == 0 {
+        if free == 0 {
             return Err(ErrorKind::WouldBlock.into());
         }
-        let count = self.shortened(id, room.min(bytes.len()).min(SEGMENT));
+        let count = self.shortened(id, free.min(bytes.len()).min(SEGMENT));
         self.send_segment(id, bytes[..count].into(), false);
         Ok(count)
     }
 
-    /// As many as this, or, sometimes, fewer.
+    /// Returns `most`, or sometimes a smaller number greater than zero.
     fn shortened(&mut self, id: SocketId, most: usize) -> usize {
         let socket = &self.sockets[&id];
         let host = socket.host;
@@ -176,29 +176,29 @@ impl State {
     }
 
     pub(super) fn is_writable(&mut self, id: SocketId) -> bool {
-        let room = self.room(id);
+        let free = self.free_window(id);
         self.stream_mut(id).is_none_or(|stream| {
             stream.error.is_some()
                 || stream.write_ended
                 || match stream.phase {
-                    Phase::Open => room > 0,
+                    Phase::Open => free > 0,
                     Phase::Connecting => false,
                     Phase::Fresh | Phase::Broken => true,
                 }
         })
     }
 
-    /// How many more bytes the other end takes.
-    fn room(&mut self, id: SocketId) -> usize {
+    /// Returns the number of bytes that the other end's window still accepts.
+    fn free_window(&mut self, id: SocketId) -> usize {
         let Some(stream) = self.stream_mut(id) else { return 0 };
-        let (other, untaken) = (stream.other, stream.untaken);
+        let (other, unread) = (stream.other, stream.unread);
         let Some((other, host)) = other else { return 0 };
         let window = match self.sockets.get(&other) {
             Some(socket) => socket.options.receive_buffer,
-            // It does not know yet that it is alone.
+            // This end does not know yet that the other one is gone.
             None => self.hosts[host.0].limits.window,
         };
-        window.saturating_sub(untaken)
+        window.saturating_sub(unread)
     }
 
     fn send_segment(&mut self, id: SocketId, bytes: Vec<u8>, is_last: bool) {
@@ -209,7 +209,7 @@ impl State {
         let number = stream.sent;
         let length = bytes.len();
         stream.sent += 1;
-        stream.untaken += length;
+        stream.unread += length;
         stream.write_ended |= is_last;
         stream.segments.push_back(Segment { bytes, is_last, arrived: false });
         if host != other_host {
@@ -224,7 +224,7 @@ impl State {
         self.send(host, other_host, Packet::Segment { from: id, number });
     }
 
-    /// One has arrived: it and those behind it that came earlier go to the other end.
+    /// Handles the arrival of a segment: delivers it and the later ones that arrived before it, in order.
     pub(super) fn segment_arrived(&mut self, from: SocketId, number: u64) {
         let Some(stream) = self.stream_mut(from) else { return };
         let Some((other, _)) = stream.other else { return };
@@ -241,7 +241,7 @@ impl State {
             self.take_in(from, other, segment);
         }
         let is_done = |socket: &mut Socket| {
-            socket.holder == Holder::Nobody
+            socket.holder == Holder::Network
                 && socket.as_stream().is_some_and(|stream| stream.segments.is_empty())
         };
         if self.sockets.get_mut(&from).is_some_and(is_done) {
@@ -249,13 +249,13 @@ impl State {
         }
     }
 
-    /// What a segment brings is at the other end now.
+    /// Delivers a segment to the other end.
     fn take_in(&mut self, from: SocketId, other: SocketId, segment: Segment) {
         if self.stream_mut(other).is_some_and(|stream| stream.phase == Phase::Connecting) {
-            // It has overtaken the word that they are connected.
+            // It has overtaken the packet that confirms the connection.
             self.connected(other, from);
         }
-        let held = self.sockets.get(&other).is_some_and(|socket| socket.holder != Holder::Nobody);
+        let held = self.sockets.get(&other).is_some_and(|socket| socket.holder != Holder::Network);
         let stream = self.stream_mut(other).filter(|stream| held && stream.phase == Phase::Open);
         let Some(stream) = stream else {
             if !segment.bytes.is_empty() {
@@ -265,7 +265,7 @@ impl State {
             return;
         };
         if stream.read_ended {
-            self.say_taken(other, segment.bytes.len());
+            self.send_window_update(other, segment.bytes.len());
         } else {
             stream.received.extend(&segment.bytes);
             stream.read_ended |= segment.is_last;
@@ -274,12 +274,12 @@ impl State {
     }
 
     fn forget_orphan(&mut self, id: SocketId) {
-        if self.sockets.get(&id).is_some_and(|socket| socket.holder == Holder::Nobody) {
+        if self.sockets.get(&id).is_some_and(|socket| socket.holder == Holder::Network) {
             self.forget(id);
         }
     }
 
-    /// Tells a stream that there is nobody at its other end.
+    /// Sends a reset to a stream whose other end is gone.
     pub(super) fn reset_back(&mut self, to: SocketId) {
         let Some(socket) = self.sockets.get_mut(&to) else { return };
         let host = socket.host;
@@ -288,23 +288,23 @@ impl State {
         self.send(from, host, Packet::Reset { to });
     }
 
-    /// So many bytes of what the other end has sent do not lie here any more.
-    fn say_taken(&mut self, id: SocketId, bytes: usize) {
+    /// Tells the other end that `bytes` of what it sent were read or dropped.
+    fn send_window_update(&mut self, id: SocketId, bytes: usize) {
         let Some(socket) = self.sockets.get_mut(&id) else { return };
         let host = socket.host;
         if let Some((to, other_host)) = socket.as_stream().and_then(|stream| stream.other) {
-            self.send(host, other_host, Packet::Taken { to, bytes });
+            self.send(host, other_host, Packet::WindowUpdate { to, bytes });
         }
     }
 
-    pub(super) fn taken(&mut self, id: SocketId, bytes: usize) {
+    pub(super) fn window_updated(&mut self, id: SocketId, bytes: usize) {
         if let Some(stream) = self.stream_mut(id) {
-            stream.untaken = stream.untaken.saturating_sub(bytes);
+            stream.unread = stream.unread.saturating_sub(bytes);
             self.settle(id);
         }
     }
 
-    /// The connection is over. What has arrived can still be read.
+    /// Ends the connection with an error. Bytes that have arrived can still be read.
     pub(super) fn fail(&mut self, id: SocketId, why: ErrorKind) {
         let Some(socket) = self.sockets.get_mut(&id) else { return };
         let (host, holder) = (socket.host, socket.holder);
@@ -313,7 +313,7 @@ impl State {
         stream.error = Some(why);
         stream.segments.clear();
         self.note(format!("{}: connection ends: {why}", self.way(host, id)));
-        if holder == Holder::Nobody {
+        if holder == Holder::Network {
             self.forget(id);
         } else {
             self.settle(id);
@@ -324,7 +324,7 @@ impl State {
         let stream = self.stream_or_error(id)?;
         match stream.phase {
             Phase::Fresh | Phase::Connecting => return Err(ErrorKind::NotConnected.into()),
-            // The other end was faster.
+            // The other end has closed the connection first.
             Phase::Broken => return Ok(()),
             Phase::Open => {}
         }
@@ -338,7 +338,7 @@ impl State {
         Ok(())
     }
 
-    /// Nobody holds it any more. What was written is still delivered.
+    /// Closes a stream that its program has dropped. Written bytes are still delivered.
     pub(super) fn close_stream(&mut self, id: SocketId) {
         let Some(socket) = self.sockets.get_mut(&id) else { return };
         let resets = socket.options.linger.is_some_and(|linger| linger.is_zero());
@@ -357,7 +357,7 @@ impl State {
         }
     }
 
-    /// It is gone at once, and its other end hears of that.
+    /// Removes a stream at once and sends a reset to its other end.
     pub(super) fn abort(&mut self, id: SocketId) {
         let Some(socket) = self.sockets.get_mut(&id) else { return };
         let host = socket.host;
@@ -382,7 +382,7 @@ impl State {
         Ok(self.stream_or_error(id)?.error.take().map(io::Error::from))
     }
 
-    /// It is asked to see, every so often, whether its other end is there.
+    /// Schedules keep-alive probes, if the option is set.
     pub(super) fn keep_alive(&mut self, id: SocketId) {
         let Some(socket) = self.sockets.get_mut(&id) else { return };
         let (host, after) = (socket.host, socket.options.keep_alive);
@@ -393,8 +393,8 @@ impl State {
         }
     }
 
-    /// A host is gone. Those who wait until it has read what they wrote will ask it one day, as kernels do; nobody else does.
-    pub(super) fn ask_later(&mut self, gone: HostId) {
+    /// Schedules probes for streams to a crashed host: a kernel probes a peer whose window stays closed.
+    pub(super) fn schedule_probes(&mut self, gone: HostId) {
         let mut asking = Vec::new();
         for (id, socket) in &mut self.sockets {
             let host = socket.host;
@@ -406,14 +406,14 @@ impl State {
             }
         }
         for (id, host) in asking {
-            self.remind(host, ASK_AFTER, Packet::ProbeDue { from: id });
+            self.remind(host, WINDOW_PROBE_AFTER, Packet::ProbeDue { from: id });
         }
     }
 
     pub(super) fn probe(&mut self, id: SocketId) {
-        let waits_for_room = self.room(id) == 0;
+        let window_is_full = self.free_window(id) == 0;
         let Some(socket) = self.sockets.get_mut(&id) else { return };
-        let (host, wanted) = (socket.host, socket.options.keep_alive.is_some() || waits_for_room);
+        let (host, wanted) = (socket.host, socket.options.keep_alive.is_some() || window_is_full);
         let Some(stream) = socket.as_stream() else { return };
         stream.probing = false;
         if let Some((_, other_host)) = stream.other.filter(|_| wanted) {

@@ -1,13 +1,13 @@
-//! What has happened, in order: to be read by people, and to be compared whole.
+//! The trace: what has happened, in order, to be read by people and to be compared whole.
 
 use core::time::Duration;
 use std::collections::VecDeque;
 use std::fmt;
 
-/// So many lines are kept, the last ones. The fingerprint is of all.
+/// The maximum number of lines in a trace. Older lines are dropped; the fingerprint covers all.
 pub const TRACE_LINES: usize = 10_000;
 
-/// Something that has happened in the world.
+/// An event or a packet in the trace of a simulation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TraceLine {
     at: Duration,
@@ -15,27 +15,27 @@ pub struct TraceLine {
     kind: LineKind,
 }
 
-/// What a line tells of.
+/// The kind of a trace line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LineKind {
-    /// What goes over the network, and what programs say: much of it.
+    /// Packets on the network, and notes of programs: frequent.
     Traffic,
-    /// What was done to a host or to the network, or has become of a program.
+    /// An action on a host or the network, or the end of a program.
     Event,
 }
 
 impl TraceLine {
-    /// Whether it is one of the few that tell what was done to whom.
+    /// Returns true for the few lines that are not traffic.
     pub(crate) fn is_event(&self) -> bool {
         self.kind == LineKind::Event
     }
 
-    /// When it happened, by the world's time.
+    /// Returns the simulated time of the line.
     pub fn at(&self) -> Duration {
         self.at
     }
 
-    /// What happened.
+    /// Returns the text of the line.
     pub fn what(&self) -> &str {
         &self.what
     }
@@ -47,16 +47,16 @@ impl fmt::Display for TraceLine {
     }
 }
 
-/// The lines, and a fingerprint of them and of each choice of the scheduler.
+/// The lines, and a fingerprint of them and of all decisions of the scheduler.
 #[derive(Debug)]
 pub(crate) struct Trace {
     pub(crate) lines: VecDeque<TraceLine>,
     pub(crate) fingerprint: u64,
-    /// Each line is printed when it comes.
+    /// True if each line is printed when it is added.
     prints: bool,
 }
 
-/// The name of the variable that says that lines are printed when they come.
+/// The environment variable that prints each line when it is added.
 pub(crate) const PRINTS: &str = "CONVOKE_TRACE";
 
 impl Trace {
@@ -65,7 +65,7 @@ impl Trace {
         Self { lines: VecDeque::new(), fingerprint: 0xcbf2_9ce4_8422_2325, prints }
     }
 
-    /// What is no part of the run itself, if lines are printed.
+    /// Prints text that is not part of the trace, if lines are printed.
     pub(crate) fn print(&self, what: impl FnOnce() -> String) {
         if self.prints {
             eprintln!("{}", what());
@@ -73,8 +73,8 @@ impl Trace {
     }
 
     pub(crate) fn note(&mut self, at: Duration, kind: LineKind, what: String) {
-        self.stir(&at.as_nanos().to_le_bytes());
-        self.stir(what.as_bytes());
+        self.hash(&at.as_nanos().to_le_bytes());
+        self.hash(what.as_bytes());
         if self.lines.len() == TRACE_LINES {
             self.lines.pop_front();
         }
@@ -84,11 +84,11 @@ impl Trace {
     }
 
     pub(crate) fn note_choice(&mut self, chosen: usize) {
-        self.stir(&(chosen as u64).to_le_bytes());
+        self.hash(&(chosen as u64).to_le_bytes());
     }
 
-    /// FNV-1a: short, and good enough to tell two runs apart.
-    fn stir(&mut self, bytes: &[u8]) {
+    /// Adds to the fingerprint, by FNV-1a: short, and good enough to tell two runs apart.
+    fn hash(&mut self, bytes: &[u8]) {
         for byte in bytes {
             self.fingerprint = (self.fingerprint ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3);
         }

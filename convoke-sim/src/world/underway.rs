@@ -1,4 +1,4 @@
-//! What is underway, by when it arrives.
+//! Packets in transit, by arrival time.
 
 use core::time::Duration;
 use std::collections::BTreeMap;
@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use super::HostId;
 use super::packet::Sent;
 
-/// Earliest first; those of the same time in the order in which they were sent.
+/// Packets in transit, earliest first; those with the same time in the order in which they were sent.
 #[derive(Debug, Default)]
 pub(crate) struct Underway {
     packets: BTreeMap<(Duration, u64), Sent>,
@@ -23,12 +23,13 @@ impl Underway {
         self.packets.first_key_value().map(|((at, _), _)| *at)
     }
 
-    /// A host is gone. What it has sent for the first time is on its way; the rest waits to be sent again, which nobody does.
-    pub(crate) fn forsake(&mut self, host: HostId) {
-        self.packets.retain(|_, sent| sent.from != host || sent.forsake());
+    /// Handles the crash of a host. Packets in transit for the first time still arrive; packets that wait to
+    /// be sent again are removed.
+    pub(crate) fn abandon(&mut self, host: HostId) {
+        self.packets.retain(|_, sent| sent.from != host || sent.abandon());
     }
 
-    /// The next, if it has arrived by then.
+    /// Takes the next packet, if it has arrived by `now`.
     pub(crate) fn take_due(&mut self, now: Duration) -> Option<Sent> {
         let first = self.packets.first_entry().filter(|first| first.key().0 <= now)?;
         Some(first.remove())

@@ -1,5 +1,5 @@
-//! Those who wait for a socket: operations, and who wants to try again. When it changes, operations whose turn has come are
-//! finished, and then, if there is something left to try, the others are told.
+//! Waiters of a socket: parked operations, and watchers that try again by themselves. When the socket
+//! changes, parked operations that can finish do; then, if the socket is still ready, the watchers are woken.
 
 use core::task::Waker;
 use std::io;
@@ -9,17 +9,17 @@ use convoke_io::driver::{
 };
 
 use super::socket::{Kind, Socket, gone};
-use super::{SocketId, State, Taking};
+use super::{SocketId, Taking, WorldState};
 
-/// Who waits for one direction of a socket.
+/// The waiters for one direction of a socket.
 #[derive(Debug, Default)]
 pub(super) struct Direction {
     parked: Parked,
     watchers: Watchers,
 }
 
-impl State {
-    /// Takes an operation, or does what it asks for.
+impl WorldState {
+    /// Performs an operation, or parks it if it would block.
     pub(crate) fn submit(&mut self, id: SocketId, mut operation: InFlight) -> Submitted {
         if let Some(dead) = self.crashed.get(id) {
             dead.direction(operation.request().interest()).parked.push(operation);
@@ -42,7 +42,7 @@ impl State {
         Submitted::Kept
     }
 
-    /// Hands back an operation that waits.
+    /// Returns a parked operation to its owner.
     pub(crate) fn cancel(&mut self, id: SocketId, operation: OperationId) -> Option<InFlight> {
         if let Some(dead) = self.crashed.get(id) {
             return dead.take_parked(operation);
@@ -54,7 +54,8 @@ impl State {
         Some(taken)
     }
 
-    /// Adds one who waits until an attempt may succeed, unless it may now. The waker that is returned is dropped without the lock.
+    /// Adds a watcher that waits until an attempt may succeed, unless it may now. The caller drops the
+    /// returned waker without the lock.
     pub(crate) fn watch(
         &mut self,
         id: SocketId,
@@ -76,7 +77,7 @@ impl State {
         (Some(watched.ticket), watched.before)
     }
 
-    /// One waits no longer. His waker is dropped without the lock.
+    /// Removes a watcher. The caller drops its waker without the lock.
     pub(crate) fn unwatch(&mut self, id: SocketId, interest: Interest, ticket: Ticket) -> Option<Waker> {
         if let Some(dead) = self.crashed.get(id) {
             return dead.direction(interest).watchers.unwatch(ticket);
@@ -88,7 +89,7 @@ impl State {
         Some(waker)
     }
 
-    /// The socket has changed: finishes what can be finished.
+    /// Finishes what can be finished after a change of the socket.
     pub(super) fn settle(&mut self, id: SocketId) {
         for interest in [Interest::Read, Interest::Write] {
             self.settle_operations(id, interest);
@@ -98,7 +99,7 @@ impl State {
                 let host = socket.host;
                 while let Some(waker) = socket.direction(interest).watchers.take() {
                     self.hosts[host.0].in_flight -= 1;
-                    self.told.push(Finished::waking(waker));
+                    self.finished.push(Finished::waking(waker));
                 }
             }
         }
@@ -113,27 +114,27 @@ impl State {
                 (None, Some(socket)) => return socket.direction(interest).parked.put_back(operation),
                 (result, _) => {
                     self.host(host).in_flight -= 1;
-                    self.told.push(operation.finish(result.unwrap_or_else(|| Err(gone()))));
+                    self.finished.push(operation.finish(result.unwrap_or_else(|| Err(gone()))));
                 }
             }
         }
     }
 
-    /// The socket is gone: all who wait for it hear of it.
-    pub(super) fn dismiss(&mut self, mut socket: Socket) {
+    /// Fails all waiters of a socket that is gone.
+    pub(super) fn fail_waiters(&mut self, mut socket: Socket) {
         for direction in [&mut socket.reading, &mut socket.writing] {
             while let Some(operation) = direction.parked.pop() {
                 self.hosts[socket.host.0].in_flight -= 1;
-                self.told.push(operation.finish(Err(gone())));
+                self.finished.push(operation.finish(Err(gone())));
             }
             while let Some(waker) = direction.watchers.take() {
                 self.hosts[socket.host.0].in_flight -= 1;
-                self.told.push(Finished::waking(waker));
+                self.finished.push(Finished::waking(waker));
             }
         }
     }
 
-    /// What comes of it, if it does not have to wait.
+    /// Attempts an operation. Returns `None` if it would block.
     fn attempt(&mut self, id: SocketId, operation: &mut InFlight) -> Option<io::Result<usize>> {
         let result = match operation.request_mut() {
             RequestMut::Connect(_) => self.connection(id),
@@ -145,7 +146,8 @@ impl State {
         (!waits).then_some(result)
     }
 
-    /// Whether an attempt would not block. A socket that is gone is ready to say so.
+    /// Returns true if an attempt would not block. A socket that is gone is ready: the attempt returns the
+    /// error.
     fn is_ready(&mut self, id: SocketId, interest: Interest) -> bool {
         let Some(socket) = self.sockets.get(&id) else { return true };
         match (&socket.kind, interest) {

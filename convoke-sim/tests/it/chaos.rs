@@ -1,4 +1,5 @@
-//! Whatever happens to the network: what is read is what was written, from its beginning; and an end that is no error is the end.
+//! Chaos on the network: what is read is always a prefix of what was written, and a clean end is the real
+//! end.
 
 use std::io;
 use std::sync::Arc;
@@ -17,7 +18,7 @@ fn byte(at: usize) -> u8 {
     (at % 251) as u8
 }
 
-/// How many connections came to which end.
+/// The number of connections by how they ended.
 #[derive(Debug, Default)]
 struct Ends {
     whole: AtomicUsize,
@@ -62,7 +63,7 @@ async fn reader(ends: Arc<Ends>) -> io::Result<()> {
     .await
 }
 
-/// Writes all, and ends its direction; or has heard of an error, and then resets the connection.
+/// Writes everything and shuts down its direction; or gets an error and resets the connection.
 async fn speak() -> io::Result<()> {
     let stream = TcpStream::connect("reader:7").await?;
     let words: Vec<u8> = (0..BYTES).map(byte).collect();
@@ -80,10 +81,10 @@ fn chaos(sim: &mut Sim, ends: &Arc<Ends>) {
     sim.host("writer").run(|| async {
         sleep(SECOND / 10).await;
         for _ in 0..CONNECTIONS {
-            // What the network does to it, the network does.
+            // Errors of the network are expected.
             let _ = speak().await;
         }
-        // Keep-alive has found out about all that is broken by then.
+        // By then keep-alive has detected all broken connections.
         sleep(600 * SECOND).await;
     });
     for _ in 0..sim.random(6) {
@@ -102,7 +103,7 @@ fn chaos(sim: &mut Sim, ends: &Arc<Ends>) {
 #[test]
 fn bytes_are_never_lost_in_the_middle_nor_made_up() {
     let ends = Arc::new(Ends::default());
-    // Enough under Miri to see what memory is used for.
+    // One seed is enough for Miri to check the use of memory.
     if cfg!(miri) {
         return drop(explore_seeds(0..1, |sim| chaos(sim, &ends)));
     }

@@ -1,4 +1,4 @@
-//! What must be true of a run, and what is said when it is not.
+//! Invariants and final checks of a run, and the message when one fails.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -9,7 +9,7 @@ use convoke::sim::{Failure, Fault, Sim, explore_faults, explore_seeds};
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Counts to ten, one each second, on a host of its own.
+/// Adds a host that counts to ten, once per second.
 fn counts(sim: &mut Sim) -> Arc<AtomicU32> {
     let count = Arc::new(AtomicU32::new(0));
     let shared = count.clone();
@@ -37,7 +37,10 @@ fn an_invariant_that_breaks_ends_the_run_at_that_moment() {
     let failure = failure(sim);
     assert_eq!(failure.at(), 4 * SECOND);
     let what = failure.what();
-    assert!(what.starts_with("an invariant does not hold (said at convoke-sim/tests/checks.rs:"), "{what}");
+    assert!(
+        what.starts_with("an invariant does not hold (declared at convoke-sim/tests/it/checks.rs:"),
+        "{what}"
+    );
     assert!(what.ends_with("): too many"), "{what}");
     assert!(failure.tasks().contains("`counter`"), "{failure}");
 }
@@ -56,7 +59,7 @@ fn the_last_checks_are_made_when_all_have_ended() {
     let count = counts(&mut sim);
     sim.finally(move || assert_ne!(count.load(Ordering::Relaxed), 10, "it counts to ten"));
     let failure = failure(sim);
-    assert!(failure.what().starts_with("it has ended, but not well (said at "), "{failure}");
+    assert!(failure.what().starts_with("a final check failed (declared at "), "{failure}");
     assert_eq!(failure.at(), 10 * SECOND);
 }
 

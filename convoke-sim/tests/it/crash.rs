@@ -1,5 +1,5 @@
-//! A crash: from one moment to the next a host does nothing any more. What does not run, what stays, and what becomes of the
-//! memory when the run is over.
+//! Crashes: a host stops at once. What does not run, what survives, and what happens to its memory at the end
+//! of the run.
 
 use std::io;
 use std::pin::Pin;
@@ -16,11 +16,11 @@ use convoke::task::forever;
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// What was said, by whom ever.
+/// A shared log.
 #[derive(Clone, Debug, Default)]
-struct Said(Arc<Mutex<Vec<String>>>);
+struct Log(Arc<Mutex<Vec<String>>>);
 
-impl Said {
+impl Log {
     fn say(&self, what: &str) {
         self.0.lock().unwrap().push(what.to_owned());
     }
@@ -30,8 +30,8 @@ impl Said {
     }
 }
 
-/// Says so when it is dropped.
-struct Drops(Said);
+/// A value that logs its drop.
+struct Drops(Log);
 
 impl Drop for Drops {
     fn drop(&mut self) {
@@ -39,8 +39,8 @@ impl Drop for Drops {
     }
 }
 
-/// Has clean-up and destructors on all floors, and a child that waits for each kind of thing.
-async fn entangled(said: Said) -> io::Result<()> {
+/// Has clean-up and destructors at every level, and a child for each kind of wait.
+async fn waits_in_all_ways(said: Log) -> io::Result<()> {
     let clean_up = {
         let said = said.clone();
         async move |_| said.say("clean-up")
@@ -78,9 +78,9 @@ async fn entangled(said: Said) -> io::Result<()> {
 #[test]
 fn nothing_of_a_crashed_host_runs_while_the_others_go_on() {
     let mut sim = Sim::new(1);
-    let said = Said::default();
+    let said = Log::default();
     let (of_host, of_other) = (said.clone(), said.clone());
-    sim.host("server").run(move || entangled(of_host.clone()));
+    sim.host("server").run(move || waits_in_all_ways(of_host.clone()));
     sim.host("other").run(move || {
         let said = of_other.clone();
         async move {
@@ -91,22 +91,22 @@ fn nothing_of_a_crashed_host_runs_while_the_others_go_on() {
     sim.at(SECOND * 5 / 2, |sim| sim.crash("server"));
     let report = sim.run();
     assert_eq!(report.host("server").unwrap().ending(), &Ending::Crashed);
-    // Memory is given back at the end: destructors run, no clean-up does.
+    // The memory is freed at the end: destructors run, clean-up does not.
     assert_eq!(said.all(), ["tick", "tick", "destructor", "destructor"]);
 }
 
 #[test]
-fn the_next_life_starts_at_once_beside_what_is_left_of_the_last() {
+fn the_next_run_starts_at_once_beside_what_is_left_of_the_last() {
     let mut sim = Sim::new(1);
-    let (probe, lives) = (sim.probe(), Arc::new(AtomicUsize::new(0)));
-    let count = lives.clone();
+    let (probe, runs) = (sim.probe(), Arc::new(AtomicUsize::new(0)));
+    let count = runs.clone();
     sim.host("server").run(move || {
-        let (probe, life) = (probe.clone(), count.fetch_add(1, Ordering::Relaxed));
+        let (probe, run) = (probe.clone(), count.fetch_add(1, Ordering::Relaxed));
         async move {
             let _held = probe.must_drop("server");
             // The port is free again, and so is the name.
             let _listener = TcpListener::bind("0.0.0.0:7").await?;
-            if life == 0 {
+            if run == 0 {
                 forever().await
             }
             io::Result::Ok(())
@@ -115,7 +115,7 @@ fn the_next_life_starts_at_once_beside_what_is_left_of_the_last() {
     sim.at(SECOND, |sim| sim.crash("server"));
     sim.at(2 * SECOND, |sim| sim.restart("server"));
     let report = sim.run();
-    assert_eq!(lives.load(Ordering::Relaxed), 2);
+    assert_eq!(runs.load(Ordering::Relaxed), 2);
     let server = report.host("server").unwrap();
     assert_eq!((server.starts(), server.ending()), (2, &Ending::Completed));
     assert_eq!(report.elapsed(), 2 * SECOND);
@@ -124,7 +124,7 @@ fn the_next_life_starts_at_once_beside_what_is_left_of_the_last() {
 #[test]
 fn wakes_from_others_do_not_wake_the_dead() {
     let mut sim = Sim::new(3);
-    let said = Said::default();
+    let said = Log::default();
     let (sender, receiver) = mpsc::channel::<u32>(4);
     let (receiver, heard) = (Arc::new(Mutex::new(Some(receiver))), said.clone());
     sim.host("server").run(move || {
@@ -151,8 +151,8 @@ fn wakes_from_others_do_not_wake_the_dead() {
     assert_eq!(said.all(), ["0"]);
 }
 
-/// Does something of each kind without a wait between them, and says so.
-async fn hurries(said: Said) -> io::Result<()> {
+/// Performs an operation of each kind without a wait between them, and logs each.
+async fn hurries(said: Log) -> io::Result<()> {
     let listener = TcpListener::bind("0.0.0.0:7").await?;
     said.say("bound");
     listener.local_addr()?;
@@ -170,23 +170,23 @@ async fn hurries(said: Said) -> io::Result<()> {
 }
 
 #[test]
-fn a_crash_at_any_operation_is_survived_by_the_next_life() {
+fn a_crash_at_any_operation_is_survived_by_the_next_run() {
     let count = Arc::new(AtomicUsize::new(0));
     let exploration = explore_faults(1, "host", &[Fault::Crash], |sim| {
         let count = count.clone();
         sim.host("host").run(move || {
             count.fetch_add(1, Ordering::Relaxed);
-            hurries(Said::default())
+            hurries(Log::default())
         });
     });
-    // Each time it was started again and then came to its end.
+    // Each time it was restarted and then completed.
     assert_eq!(exploration.ended(|ending| *ending == Ending::Completed), exploration.runs().len());
     assert_eq!(count.load(Ordering::Relaxed), 1 + 2 * exploration.runs().len());
 }
 
 #[test]
 fn what_a_crash_strikes_and_what_comes_behind_it_is_never_done() {
-    let said = Said::default();
+    let said = Log::default();
     let undisturbed = ["bound", "paired", "written", "read", "sent"];
     let set_up = |sim: &mut Sim| {
         let said = said.clone();
@@ -201,13 +201,13 @@ fn what_a_crash_strikes_and_what_comes_behind_it_is_never_done() {
 #[test]
 fn an_operation_in_flight_is_not_finished_by_a_crash() {
     let mut sim = Sim::new(5);
-    let said = Said::default();
+    let said = Log::default();
     let outside = said.clone();
     sim.host("server").run(move || {
         let said = outside.clone();
         async move {
             let (one, _other) = UnixStream::pair()?;
-            // The buffer is the driver's.
+            // The driver owns the buffer.
             let (read, _buffer) = one.read_owned(vec![0; 16]).await;
             said.say("finished");
             read.map(drop)
@@ -220,19 +220,19 @@ fn an_operation_in_flight_is_not_finished_by_a_crash() {
 }
 
 #[test]
-fn promises_of_a_crashed_life_are_excused_and_those_of_the_next_are_not() {
+fn promises_of_a_crashed_run_are_excused_and_those_of_the_next_are_not() {
     for forgets in [false, true] {
         let mut sim = Sim::new(7);
         let forgotten = Arc::new(Mutex::new(None));
         let kept = forgotten.clone();
-        let (probe, lives) = (sim.probe(), Arc::new(AtomicUsize::new(0)));
+        let (probe, runs) = (sim.probe(), Arc::new(AtomicUsize::new(0)));
         sim.host("server").run(move || {
-            let (probe, life) = (probe.clone(), lives.fetch_add(1, Ordering::Relaxed));
+            let (probe, run) = (probe.clone(), runs.fetch_add(1, Ordering::Relaxed));
             let kept = kept.clone();
             async move {
                 probe.acquired("lock file");
                 let held = probe.must_drop("guard");
-                if life == 0 {
+                if run == 0 {
                     forever().await
                 }
                 if !forgets {
@@ -257,7 +257,7 @@ fn promises_of_a_crashed_life_are_excused_and_those_of_the_next_are_not() {
 }
 
 #[test]
-fn a_failure_shows_the_tasks_of_the_life_that_runs() {
+fn a_failure_shows_the_tasks_of_the_current_run() {
     let mut sim = Sim::new(7);
     sim.host("server").run(|| async {
         let listener = TcpListener::bind("0.0.0.0:7").await?;
@@ -282,7 +282,7 @@ fn crashes_again_and_again_leave_nothing_behind() {
         let shared = of_host.clone();
         async move {
             let _shared = shared;
-            entangled(Said::default()).await
+            waits_in_all_ways(Log::default()).await
         }
     });
     sim.host("client").run(|| async {
@@ -300,7 +300,7 @@ fn crashes_again_and_again_leave_nothing_behind() {
     assert_eq!(Arc::strong_count(&shared), 1);
 }
 
-/// So many scopes, one in the other.
+/// Returns `depth` nested scopes.
 fn nested(depth: usize) -> Pin<Box<dyn Future<Output = ()> + Send>> {
     Box::pin(async move {
         scope(async |s| {
@@ -321,7 +321,7 @@ fn a_deep_tree_is_dissolved_without_a_deep_stack() {
     sim.run();
 }
 
-/// Accepts one connection, says something and waits.
+/// Accepts one connection, sends a word and waits.
 async fn says_hello() -> io::Result<()> {
     let listener = TcpListener::bind("0.0.0.0:7").await?;
     let (stream, _) = listener.accept().await?;
@@ -329,7 +329,8 @@ async fn says_hello() -> io::Result<()> {
     forever().await
 }
 
-/// What a client hears from a host that crashes a millisecond after it has said something, which takes ten to arrive.
+/// Returns how many bytes a client receives from a host that crashes a millisecond after it has sent them,
+/// with ten milliseconds of latency.
 fn heard_of_the_last_word(seed: u64, change: impl Fn(&mut Sim) + 'static) -> usize {
     let mut sim = Sim::new(seed);
     sim.links(Link::calm().latency(SECOND / 100..SECOND / 100));
@@ -368,5 +369,5 @@ fn nobody_sends_again_what_a_crashed_host_has_sent_in_vain() {
         let healed = sim.now() + SECOND / 50;
         sim.at(healed, |sim| sim.heal_all());
     };
-    assert_eq!(heard_of_the_last_word(1, late), 5, "one that lives does");
+    assert_eq!(heard_of_the_last_word(1, late), 5, "one that runs does");
 }

@@ -1,4 +1,4 @@
-//! A crash in the midst of whatever a program can be in the midst of: its memory comes back, and nothing of it ran.
+//! Crashes during every kind of wait: the memory is freed, and no code of the host runs after the crash.
 
 use std::io;
 use std::sync::Arc;
@@ -14,34 +14,34 @@ use convoke::time::now;
 
 const MILLISECOND: Duration = Duration::from_millis(1);
 
-/// What all lives of the host share: whether it is down.
+/// State that all runs of the host share: whether it is down.
 #[derive(Clone, Default)]
-struct Shared {
+struct HostStatus {
     is_down: Arc<AtomicBool>,
 }
 
-impl Shared {
-    /// Called wherever the program runs.
+impl HostStatus {
+    /// Fails if the host is down. Called wherever the program runs.
     fn runs(&self) {
         assert!(!self.is_down.load(Ordering::Relaxed), "it has crashed");
     }
 }
 
-/// Waits in all ways at once, and has clean-up in all of them.
-async fn juggles(shared: Shared) -> io::Result<()> {
+/// Waits in all ways at once, with clean-up in each.
+async fn juggles(status: HostStatus) -> io::Result<()> {
     let listener = TcpListener::bind("0.0.0.0:7").await?;
     let lock = Arc::new(Mutex::new(0));
     let (sender, mut receiver) = mpsc::channel::<u32>(1);
     let strand = Strand::new(convoke::env::current::executor());
     scope(async |s| {
         for number in 0..3 {
-            let (lock, shared, sender) = (lock.clone(), shared.clone(), sender.clone());
+            let (lock, status, sender) = (lock.clone(), status.clone(), sender.clone());
             let clean_up = {
-                let shared = shared.clone();
+                let status = status.clone();
                 async move |_| {
-                    shared.runs();
+                    status.runs();
                     sleep(MILLISECOND).await;
-                    shared.runs();
+                    status.runs();
                 }
             };
             s.spawn_on(
@@ -50,7 +50,7 @@ async fn juggles(shared: Shared) -> io::Result<()> {
                     for round in 0.. {
                         let mut held = lock.lock().await;
                         *held += 1;
-                        shared.runs();
+                        status.runs();
                         sleep(2 * MILLISECOND).await;
                         drop(held);
                         let _ = timeout(5 * MILLISECOND, sender.send(number + round)).await;
@@ -58,7 +58,7 @@ async fn juggles(shared: Shared) -> io::Result<()> {
                 }),
             );
         }
-        let counts = shared.clone();
+        let counts = status.clone();
         s.spawn(async move {
             while let Some(number) = receiver.recv().await {
                 counts.runs();
@@ -66,11 +66,11 @@ async fn juggles(shared: Shared) -> io::Result<()> {
                 let _ = race(waits.collect::<Vec<_>>()).await;
             }
         });
-        let owned = shared.clone();
+        let owned = status.clone();
         s.spawn(async move {
             let Ok((one, other)) = UnixStream::pair() else { return };
             loop {
-                // The buffer is the driver's meanwhile.
+                // The driver owns the buffer meanwhile.
                 let _ = join((one.read_owned(vec![0; 8]), sleep(3 * MILLISECOND))).await;
                 owned.runs();
                 let _ = other.write_all(b"more").await;
@@ -78,10 +78,10 @@ async fn juggles(shared: Shared) -> io::Result<()> {
         });
         loop {
             let (stream, _) = listener.accept().await?;
-            let shared = shared.clone();
+            let status = status.clone();
             s.spawn(async move {
                 while let Ok(1..) = stream.read(&mut [0; 16]).await {
-                    shared.runs();
+                    status.runs();
                     let _ = stream.write_all(&[1; 600]).await;
                 }
             });
@@ -90,7 +90,7 @@ async fn juggles(shared: Shared) -> io::Result<()> {
     .await
 }
 
-/// Asks and hears, again and again, until something breaks.
+/// Sends and receives until something fails.
 async fn talks() -> io::Result<()> {
     let stream = TcpStream::connect("server:7").await?;
     let socket = UdpSocket::bind("0.0.0.0:0").await?;
@@ -109,15 +109,15 @@ async fn client() {
 }
 
 fn set_up(sim: &mut Sim) {
-    let shared = Shared::default();
+    let status = HostStatus::default();
     sim.links(Link::usual().loss(0.05));
-    sim.host("server").receive_window(1000).daemon().run_with(shared.clone(), juggles);
+    sim.host("server").receive_window(1000).daemon().run_with(status.clone(), juggles);
     for name in ["one", "two"] {
         sim.host(name).run(client);
     }
     for _ in 0..1 + sim.random(6) {
         let (at, down) = (MILLISECOND * sim.random(300) as u32, MILLISECOND * sim.random(30) as u32);
-        let (crashes, starts) = (shared.clone(), shared.clone());
+        let (crashes, starts) = (status.clone(), status.clone());
         sim.at(at, move |sim| {
             sim.crash("server");
             crashes.is_down.store(true, Ordering::Relaxed);
@@ -131,7 +131,7 @@ fn set_up(sim: &mut Sim) {
 
 #[test]
 fn whatever_a_host_was_in_the_midst_of_its_memory_comes_back() {
-    // What has not been given back is told by the simulation itself.
+    // The simulation itself reports memory that was not freed.
     if cfg!(miri) {
         return drop(explore_seeds(0..1, set_up));
     }

@@ -1,4 +1,4 @@
-//! What a disk keeps, and what it does not: a crash, a run that is over, and the destructors of the dead.
+//! Disks: what survives a crash, the end of a run, and the destructors of crashed programs.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -42,7 +42,7 @@ async fn waits() {
     forever().await
 }
 
-/// Would save at its end what it has not synced: by clean-up, and by a destructor.
+/// Tries to save unsynced data at its end, by clean-up and by a destructor.
 struct Saves(Disk<&'static str>);
 
 impl Drop for Saves {
@@ -124,19 +124,19 @@ fn only_what_was_written_before_a_sync_began_is_synced() {
     sim.run();
 }
 
-/// Something whose destructor comes back to the simulation: a socket closes itself there.
+/// A value whose destructor calls into the simulation: a socket that closes itself.
 type Holds = Option<Arc<TcpListener>>;
 
 #[test]
 fn values_with_sockets_in_them_are_dropped_without_a_lock_of_the_simulation() {
-    // Whether the write stays is up to the seed.
+    // The seed decides whether the write survives.
     explore_seeds(0..8, |sim| {
         let disk: Disk<Holds> = sim.disk("server", None);
         sim.host("server").run_with(disk, async |disk| -> io::Result<()> {
             let listener = Arc::new(TcpListener::bind("0.0.0.0:1").await?);
             disk.write(|value| *value = Some(listener));
             disk.sync().await?;
-            // The value that is synced goes with the next sync, and the one after that with the crash.
+            // The synced value is dropped at the next sync, and the one after that at the crash.
             disk.write(|value| *value = None);
             disk.sync().await?;
             let listener = Arc::new(TcpListener::bind("0.0.0.0:2").await?);
@@ -147,7 +147,7 @@ fn values_with_sockets_in_them_are_dropped_without_a_lock_of_the_simulation() {
     });
 }
 
-/// A value that looks at its own disk when it goes.
+/// A value that reads its own disk when it is dropped.
 #[derive(Clone)]
 struct Looks(Arc<Mutex<Option<Disk<Looks>>>>);
 

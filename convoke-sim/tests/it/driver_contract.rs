@@ -1,5 +1,5 @@
-//! The driver, put through the suite that all drivers are put through: one test for each theme, by several seeds, at the loopback
-//! address and at the host's own.
+//! The driver contract suite: one test for each theme, with several seeds, at the loopback address and at the
+//! host's own.
 
 use std::sync::Arc;
 
@@ -10,7 +10,8 @@ use convoke_sim::SimDriver;
 const SEEDS: u64 = if cfg!(miri) { 1 } else { 3 };
 const DESCRIPTORS: usize = 100;
 
-/// The suite reads small messages in one go, which a kernel may refuse and none does: so reads are not short here.
+/// Checks one theme. The suite reads small messages in one call, as every real kernel allows, so short reads
+/// are off.
 fn check(theme: Theme) {
     for seed in 0..SEEDS {
         let harness = Harness::new(move || Arc::new(SimDriver::alone(seed).short(0.0)));

@@ -1,5 +1,6 @@
-//! A queue whose jobs are done at least once, by a worker that crashes: right, and wrong in the ways that such programs are. What
-//! leans on clean-up, or on an order that only holds without crashes, is found.
+//! A queue whose jobs are done at least once, by a worker that crashes: a correct version, and versions with
+//! typical bugs. The explorations find bugs that rely on clean-up, or on an order that holds only without
+//! crashes.
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -20,7 +21,7 @@ enum Worker {
     NeverSyncs,
 }
 
-/// Hands the first job to whoever connects, and forgets it when it was acknowledged.
+/// Sends the first job to each client, and removes it when it was acknowledged.
 async fn queue(jobs: Disk<Vec<u8>>) -> io::Result<()> {
     let listener = TcpListener::bind("0.0.0.0:5").await?;
     while let Some(job) = jobs.read(|jobs| jobs.first().copied()) {
@@ -81,7 +82,8 @@ fn set_up(sim: &mut Sim, kind: Worker) {
     let (jobs, done) = (sim.disk("queue", (0..JOBS).collect::<Vec<_>>()), sim.disk("worker", Vec::new()));
     sim.host("queue").run_with(jobs.clone(), queue);
     sim.host("worker").daemon().run_with(done.clone(), move |done| worker(kind, done));
-    // A worker that runs may be about to save: what counts is what there is when it has ended, or crashed for good.
+    // A running worker may be about to save, so this checks only the end, when it has ended or crashed for
+    // good.
     sim.finally(move || {
         for job in 0..JOBS {
             let is_there = jobs.read(|jobs| jobs.contains(&job)) || done.read(|done| done.contains(&job));
@@ -90,7 +92,7 @@ fn set_up(sim: &mut Sim, kind: Worker) {
     });
 }
 
-/// The worker crashes every now and then, as the seed has it.
+/// Crashes the worker at times that the seed decides.
 fn with_crashes(sim: &mut Sim, kind: Worker) {
     set_up(sim, kind);
     for _ in 0..3 {
@@ -99,7 +101,7 @@ fn with_crashes(sim: &mut Sim, kind: Worker) {
     }
 }
 
-/// What is said when this fails.
+/// Returns the message of the panic of `fails`.
 fn said(fails: impl FnOnce()) -> String {
     let panic = catch_unwind(AssertUnwindSafe(fails)).expect_err("it fails");
     *panic.downcast::<String>().expect("it says why")

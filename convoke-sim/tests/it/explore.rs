@@ -1,4 +1,4 @@
-//! Explorations find what was planted, and say how to see it again.
+//! Explorations find planted bugs, and say how to repeat the run.
 
 use std::io;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -36,7 +36,7 @@ async fn server() -> io::Result<()> {
     .await
 }
 
-/// Asks until it has an answer, and gives up after a while.
+/// Asks until it gets an answer, and gives up after a time limit.
 async fn client(probe: Probe) -> io::Result<()> {
     sleep(SECOND).await;
     let _held = probe.must_drop("the client's state");
@@ -88,7 +88,7 @@ fn a_sound_program_survives_every_fault_at_every_operation() {
     }
 }
 
-/// Its clean-up does not run if it is stopped in between.
+/// A program whose clean-up does not run if it is stopped in between.
 fn forgetful(sim: &mut Sim) {
     let probe = sim.probe();
     sim.host("client").run(move || {
@@ -113,7 +113,7 @@ fn clean_up_that_a_stop_skips_is_found_and_replayed() {
     replay_stop(9, "client", 1, forgetful);
 }
 
-/// It takes for granted that what was connected can be written to.
+/// A program that assumes that a connected stream can be written to.
 fn trusting(sim: &mut Sim) {
     sim.host("server").daemon().run(server);
     sim.host("client").run(|| async {
@@ -134,7 +134,7 @@ fn an_error_that_is_not_handled_is_found_and_replayed() {
     replay_fault(3, "client", 0, Fault::Reset, trusting);
 }
 
-/// Waits for an answer for ever.
+/// A program that waits for an answer without a time limit.
 fn patient(sim: &mut Sim) {
     sim.host("server").daemon().run(server);
     sim.host("client").run(|| async {
@@ -148,12 +148,12 @@ fn patient(sim: &mut Sim) {
 #[test]
 fn a_program_that_waits_for_a_crashed_peer_for_ever_is_found() {
     let said = said(|| drop(explore_faults(3, "server", &[Fault::Crash], patient)));
-    assert!(said.contains("deadlock: all wait"), "{said}");
+    assert!(said.contains("deadlock: all tasks wait"), "{said}");
     assert!(said.contains("`client` ("), "{said}");
     assert!(said.contains("runs it again"), "{said}");
 }
 
-/// Two tasks read, and write what they have read plus one.
+/// Two tasks that each read a counter and then write it plus one.
 fn racy(sim: &mut Sim) {
     let counter = Arc::new(AtomicU32::new(0));
     let increment = async |counter: &AtomicU32| {
@@ -197,9 +197,9 @@ fn a_race_is_found_by_some_seed_and_that_seed_finds_it_again() {
 #[test]
 fn a_point_that_a_run_does_not_reach_is_told() {
     let stop = said(|| drop(replay_stop(9, "client", 1000, forgetful)));
-    assert!(stop.contains("before step 1000: it is not the same every time"), "{stop}");
+    assert!(stop.contains("before step 1000: the program is not deterministic"), "{stop}");
     let fault = said(|| drop(replay_fault(9, "client", 1000, Fault::Error, forgetful)));
-    assert!(fault.contains("before operation 1000: it is not the same every time"), "{fault}");
+    assert!(fault.contains("before operation 1000: the program is not deterministic"), "{fault}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! What is said about a run that fails: which host, what was wrong, which seed runs it again.
+//! Messages of failed runs: the host, the problem, and the seed that repeats it.
 
 use std::io;
 use std::time::Duration;
@@ -17,7 +17,7 @@ async fn accepts_one() -> io::Result<()> {
     stream.read_exact(&mut [0; 5]).await
 }
 
-/// Where that one waits for a connection.
+/// The line at which the server waits for a connection.
 const ACCEPTS: u32 = line!() - 5;
 
 fn failure(sim: Sim) -> Failure {
@@ -84,14 +84,17 @@ fn a_deadlock_prints_the_tasks_and_where_they_wait() {
     });
     sim.host("server").run(accepts_one);
     let failure = failure(sim);
-    assert_eq!(failure.what(), "deadlock: all wait, and nothing is underway that could wake them");
+    assert_eq!(failure.what(), "deadlock: all tasks wait, and no timer, packet or action is pending");
     assert_eq!(failure.at(), SECOND);
-    // Where the program was given to the host, and where it waits.
+    // The locations where the program was given to the host, and where it waits.
     let lines: Vec<&str> = failure.tasks().lines().collect();
-    assert!(lines[0].starts_with("`philosophers` (convoke-sim/tests/failures.rs:"), "{failure}");
-    assert!(lines[0].contains(" waits at convoke-sim/tests/failures.rs:"), "{failure}");
-    assert!(lines[1].starts_with("`server` (convoke-sim/tests/failures.rs:"), "{failure}");
-    assert!(lines[1].contains(&format!(" waits at convoke-sim/tests/failures.rs:{ACCEPTS}:")), "{failure}");
+    assert!(lines[0].starts_with("`philosophers` (convoke-sim/tests/it/failures.rs:"), "{failure}");
+    assert!(lines[0].contains(" waits at convoke-sim/tests/it/failures.rs:"), "{failure}");
+    assert!(lines[1].starts_with("`server` (convoke-sim/tests/it/failures.rs:"), "{failure}");
+    assert!(
+        lines[1].contains(&format!(" waits at convoke-sim/tests/it/failures.rs:{ACCEPTS}:")),
+        "{failure}"
+    );
 }
 
 #[test]
@@ -100,7 +103,7 @@ fn waiting_for_a_partition_to_heal_is_a_deadlock_if_nobody_heals_it() {
     sim.host("server").daemon().run(accepts_one);
     sim.host("client").run(|| async {
         let stream = TcpStream::connect("server:7").await?;
-        // The server hears nothing, and the client waits for an answer.
+        // The server receives nothing, and the client waits for an answer.
         stream.read_exact(&mut [0]).await
     });
     sim.at(Duration::from_millis(500), |sim| sim.partition("server", "client"));
@@ -167,8 +170,5 @@ fn what_is_done_at_a_time_may_fail_too() {
     sim.host("client").run(|| async { sleep(SECOND).await });
     sim.at(SECOND / 2, |sim| sim.crash("server"));
     let what = failure(sim).what().to_owned();
-    assert_eq!(
-        what,
-        "what was to be done after 500ms panicked: there is no host `server`, but these: client"
-    );
+    assert_eq!(what, "the action at 500ms panicked: there is no host `server`; the hosts are: client");
 }

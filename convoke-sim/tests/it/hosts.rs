@@ -1,4 +1,4 @@
-//! What hosts go through: peers that are gone, limits, clocks that are wrong.
+//! Hosts: dead peers, limits, wrong clocks.
 
 use std::io::{self, ErrorKind};
 use std::sync::{Arc, Mutex};
@@ -12,7 +12,7 @@ use convoke::time::now;
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Takes connections and holds them until their peer ends.
+/// Accepts connections and holds each until its peer closes it.
 async fn holds_connections() -> io::Result<()> {
     let listener = TcpListener::bind("0.0.0.0:7").await?;
     scope(async |s| {
@@ -53,7 +53,7 @@ fn a_peer_of_a_crashed_host_is_half_open_until_it_writes() {
     sim.run();
 }
 
-/// How a writer ends whose reader reads nothing, and crashes when there is no room left.
+/// Returns the error of a writer whose reader reads nothing, and crashes when the window is full.
 fn end_of_a_writer(after: fn(&mut Sim)) -> ErrorKind {
     let mut sim = Sim::new(2);
     let ended = Arc::new(Mutex::new(None));
@@ -149,7 +149,7 @@ fn descriptors_run_out_and_come_back() {
         assert_eq!(none_left.raw_os_error(), Some(24), "{none_left}");
         drop(one);
         let client = UnixStream::connect("/socket").await?;
-        // The connection waits for a descriptor at the other end.
+        // The connection waits in the backlog for a free descriptor.
         assert_eq!(listener.accept().await.unwrap_err().raw_os_error(), Some(24));
         drop(other);
         let (server, _) = listener.accept().await?;
@@ -218,7 +218,7 @@ fn unix_sockets_belong_to_their_host() {
     let mut sim = Sim::new(4);
     for name in ["one", "other"] {
         sim.host(name).run(move || async move {
-            // Both hosts have it.
+            // Both hosts can bind this path.
             let listener = UnixListener::bind("/run/socket")?;
             assert_eq!(UnixListener::bind("/run/socket").unwrap_err().kind(), ErrorKind::AddrInUse);
             let (client, (server, _)) =

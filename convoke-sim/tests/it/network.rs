@@ -1,4 +1,4 @@
-//! What the network does to programs, and what it leaves them.
+//! Effects of the network on programs.
 
 use std::io::ErrorKind;
 use std::sync::{Arc, Mutex};
@@ -11,7 +11,7 @@ use convoke::time::now;
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Sends back what it is sent, one connection after the other.
+/// Echoes what it receives, one connection after the other.
 async fn echo() -> std::io::Result<()> {
     let listener = TcpListener::bind("0.0.0.0:7").await?;
     loop {
@@ -105,7 +105,7 @@ fn a_partition_holds_up_a_stream_and_healing_brings_the_bytes() {
         sleep(Duration::from_millis(100)).await;
         let stream = TcpStream::connect("server:7").await?;
         sleep(SECOND).await;
-        // By now they are cut off from each other.
+        // The hosts are partitioned by now.
         says(&stream, b"over there").await
     });
     sim.at(SECOND / 2, |sim| sim.partition("client", "server"));
@@ -224,11 +224,11 @@ fn addresses_are_taken_once_and_only_at_home() {
         assert_eq!(taken.kind(), ErrorKind::AddrInUse);
         let foreign = TcpListener::bind("10.0.0.1:8").await.unwrap_err();
         assert_eq!(foreign.kind(), ErrorKind::AddrNotAvailable);
-        // Streams and datagrams have ports of their own, and what is closed is free.
+        // Streams and datagrams have separate ports, and closing a socket frees its port.
         UdpSocket::bind("0.0.0.0:7").await.unwrap();
         drop(first);
         TcpListener::bind("127.0.0.1:7").await.unwrap();
-        // Nobody asks for the same port twice.
+        // Automatic ports are distinct.
         let one = UdpSocket::bind("[::]:0").await.unwrap();
         let other = UdpSocket::bind("[::]:0").await.unwrap();
         assert_ne!(one.local_addr().unwrap().port(), other.local_addr().unwrap().port());
@@ -285,7 +285,7 @@ fn each_link_may_be_another() {
             says(&TcpStream::connect(server).await?, b"hello").await?;
             took.push(now() - start);
         }
-        // There and back for the connection, there and back for the word.
+        // One round trip for the connection, one for the word.
         assert_eq!(took, [Duration::from_millis(4), Duration::from_millis(1 + 50 + 1 + 50)]);
         std::io::Result::Ok(())
     });

@@ -11,7 +11,7 @@ use convoke::time::now;
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Answers each word after a while that depends on the word.
+/// Answers each word after a delay that depends on the word.
 async fn server() -> io::Result<()> {
     let listener = TcpListener::bind("0.0.0.0:7").await?;
     scope(async |s| {
@@ -31,7 +31,7 @@ async fn server() -> io::Result<()> {
     .await
 }
 
-/// Three clients and a server that answers each; with tasks that come and go, and a network that is rough.
+/// Three clients and a server that answers each, with many short tasks and a rough network.
 fn busy(sim: &mut Sim) {
     sim.links(Link::rough());
     sim.host("server").daemon().run(server);
@@ -62,7 +62,7 @@ fn run(seed: u64) -> Report {
 fn the_same_seed_makes_the_same_run() {
     for seed in 0..if cfg!(miri) { 1 } else { 10 } {
         let first = run(seed);
-        // The thread has done something in between, which must not matter.
+        // The thread has run something else in between, which must not matter.
         run(seed + 100);
         let again = run(seed);
         assert_eq!(first.trace(), again.trace());
@@ -187,7 +187,7 @@ fn two_runs_of_a_seed_are_compared() {
 }
 
 #[test]
-#[should_panic = "line 3 of its trace\n    2.000000s  host: round 0\nwas then\n    2.000000s  host: round 1"]
+#[should_panic = "line 3 of the trace was\n    2.000000s  host: round 0\nand in the second run\n    2.000000s  host: round 1"]
 fn a_program_that_is_another_one_each_time_is_found() {
     let rounds = Mutex::new(0);
     run_twice(3, |sim| {

@@ -1,4 +1,4 @@
-//! The end: it loses nothing that was sent, and all who wait hear of it.
+//! Closing a channel: no sent message is lost, and all waiters are woken.
 
 use std::sync::{Arc, Mutex};
 
@@ -17,16 +17,16 @@ pub(super) fn what_was_sent_is_received_after_the_end<C: ChannelUnderTest>(harne
             assert_eq!(calls.send::<C>(&sender, number).await, Ok(()));
         }
         C::close(&mut receiver);
-        assert_eq!(
-            calls.send::<C>(&sender, 7).await,
-            Err(7),
-            "nothing is sent after the end, and it comes back"
-        );
+        assert_eq!(calls.send::<C>(&sender, 7).await, Err(7), "a closed channel must return the message");
         for number in 0..3 {
-            assert_eq!(calls.receive::<C>(&mut receiver).await, Some(number), "it was sent before the end");
+            assert_eq!(
+                calls.receive::<C>(&mut receiver).await,
+                Some(number),
+                "a message that was sent before the end is lost"
+            );
         }
         for _ in 0..2 {
-            assert_eq!(calls.receive::<C>(&mut receiver).await, None, "this is the end");
+            assert_eq!(calls.receive::<C>(&mut receiver).await, None, "the channel is closed and empty");
         }
     });
 }
@@ -38,16 +38,20 @@ pub(super) fn the_last_sender_ends_it<C: ChannelUnderTest>(harness: &Harness<C>)
         let other = sender.clone();
         assert_eq!(calls.send::<C>(&sender, 1).await, Ok(()));
         drop(sender);
-        assert_eq!(calls.send::<C>(&other, 2).await, Ok(()), "it is not the last");
+        assert_eq!(
+            calls.send::<C>(&other, 2).await,
+            Ok(()),
+            "the channel closed before its last sender was dropped"
+        );
         drop(other);
         assert_eq!(calls.receive::<C>(&mut receiver).await, Some(1));
         assert_eq!(calls.receive::<C>(&mut receiver).await, Some(2));
-        assert_eq!(calls.receive::<C>(&mut receiver).await, None, "this is the end");
+        assert_eq!(calls.receive::<C>(&mut receiver).await, None, "the channel is closed and empty");
     });
 }
 
-/// If there can be one receiver only, that one.
-pub(super) fn the_end_wakes_all_who_receive<C: ChannelUnderTest>(harness: &Harness<C>) {
+/// Checks that the end wakes all receivers, or the only one.
+pub(super) fn the_end_wakes_all_receivers<C: ChannelUnderTest>(harness: &Harness<C>) {
     let calls = harness.calls();
     run(async move {
         scope(async |s| {
@@ -58,7 +62,11 @@ pub(super) fn the_end_wakes_all_who_receive<C: ChannelUnderTest>(harness: &Harne
             }
             for mut receiver in receivers {
                 s.spawn(async move {
-                    assert_eq!(calls.receive::<C>(&mut receiver).await, None, "this is the end");
+                    assert_eq!(
+                        calls.receive::<C>(&mut receiver).await,
+                        None,
+                        "the channel is closed and empty"
+                    );
                 });
             }
             wait_all_blocked().await;
@@ -68,7 +76,7 @@ pub(super) fn the_end_wakes_all_who_receive<C: ChannelUnderTest>(harness: &Harne
     });
 }
 
-pub(super) fn the_end_wakes_all_who_send<C: ChannelUnderTest>(harness: &Harness<C>) {
+pub(super) fn the_end_wakes_all_senders<C: ChannelUnderTest>(harness: &Harness<C>) {
     if harness.unbounded {
         return;
     }
@@ -87,18 +95,26 @@ pub(super) fn the_end_wakes_all_who_send<C: ChannelUnderTest>(harness: &Harness<
             }
             wait_all_blocked().await;
             C::close(&mut receiver);
-            assert_eq!(calls.receive::<C>(&mut receiver).await, Some(0), "it was sent before the end");
+            assert_eq!(
+                calls.receive::<C>(&mut receiver).await,
+                Some(0),
+                "a message that was sent before the end is lost"
+            );
             let rest = calls.receive::<C>(&mut receiver).await;
-            assert_eq!(rest, None, "there was no room for it before the end");
+            assert_eq!(rest, None, "a message beyond the capacity was received after the end");
         })
         .await;
         let mut returned = returned.lock().unwrap().clone();
         returned.sort_unstable();
-        assert_eq!(returned, (1..=WAITERS).collect::<Vec<_>>(), "what is not sent comes back");
+        assert_eq!(
+            returned,
+            (1..=WAITERS).collect::<Vec<_>>(),
+            "messages that were not sent must be returned"
+        );
     });
 }
 
-pub(super) fn messages_come_back_when_nobody_receives<C: ChannelUnderTest>(harness: &Harness<C>) {
+pub(super) fn messages_are_returned_without_a_receiver<C: ChannelUnderTest>(harness: &Harness<C>) {
     let calls = harness.calls();
     let unbounded = harness.unbounded;
     run(async move {
@@ -108,12 +124,12 @@ pub(super) fn messages_come_back_when_nobody_receives<C: ChannelUnderTest>(harne
                 assert_eq!(calls.send::<C>(&sender, 0).await, Ok(()));
                 let sends = sender.clone();
                 s.spawn(async move {
-                    assert_eq!(calls.send::<C>(&sends, 1).await, Err(1), "nobody will receive it");
+                    assert_eq!(calls.send::<C>(&sends, 1).await, Err(1), "the only receiver was dropped");
                 });
                 wait_all_blocked().await;
             }
             drop(receiver);
-            assert_eq!(calls.send::<C>(&sender, 2).await, Err(2), "nobody will receive it");
+            assert_eq!(calls.send::<C>(&sender, 2).await, Err(2), "the only receiver was dropped");
         })
         .await;
     });

@@ -1,4 +1,4 @@
-//! Messages arrive: each once, and those of one sender in their order.
+//! Delivery: each message arrives once, and those of one sender in order.
 
 use super::super::play::run;
 use super::ledger::{Ledger, message};
@@ -19,7 +19,7 @@ pub(super) fn messages_of_one_sender_arrive_in_their_order<C: ChannelUnderTest>(
                 let (sender, mut receiver) = C::open(capacity);
                 s.spawn(async move {
                     for number in 0..MESSAGES {
-                        calls.send::<C>(&sender, number).await.expect("somebody receives");
+                        calls.send::<C>(&sender, number).await.expect("the receiver is alive");
                     }
                 });
                 let mut received = Vec::new();
@@ -30,7 +30,7 @@ pub(super) fn messages_of_one_sender_arrive_in_their_order<C: ChannelUnderTest>(
             })
             .await
         });
-        assert_eq!(received, (0..MESSAGES).collect::<Vec<_>>(), "with room for {capacity}");
+        assert_eq!(received, (0..MESSAGES).collect::<Vec<_>>(), "with a capacity of {capacity}");
     }
 }
 
@@ -83,20 +83,20 @@ pub(super) fn each_message_arrives_once<C: ChannelUnderTest>(harness: &Harness<C
 
 pub(super) fn each_message_arrives_once_on_several_threads<C: ChannelUnderTest>(harness: &Harness<C>) {
     let (calls, ledger) = (harness.calls(), Ledger::default());
-    let pool = ThreadPool::new(THREADS).expect("threads to test with");
+    let pool = ThreadPool::new(THREADS).expect("the system could start threads");
     let (sender, receiver) = C::open(2);
-    let mut chains = Vec::new();
+    let mut launched = Vec::new();
     for whose in 0..SENDERS {
         let sends = send_all::<C>(calls, sender.clone(), ledger.clone(), whose, MESSAGES_ON_THREADS);
-        chains.push(launch(&pool.executor()).start(sends));
+        launched.push(launch(&pool.executor()).start(sends));
     }
     drop(sender);
     if let Some(other) = C::another(&receiver) {
-        chains.push(launch(&pool.executor()).start(receive_all::<C>(calls, other, ledger.clone())));
+        launched.push(launch(&pool.executor()).start(receive_all::<C>(calls, other, ledger.clone())));
     }
-    chains.push(launch(&pool.executor()).start(receive_all::<C>(calls, receiver, ledger.clone())));
-    for chain in chains {
-        chain.wait().unwrap();
+    launched.push(launch(&pool.executor()).start(receive_all::<C>(calls, receiver, ledger.clone())));
+    for task in launched {
+        task.wait().unwrap();
     }
     ledger.check();
 }

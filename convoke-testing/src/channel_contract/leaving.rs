@@ -1,4 +1,4 @@
-//! A stop at any point, of all or of one: nothing that was sent is lost, and nothing arrives twice.
+//! Stops at any point, of the whole program or of one part: no message is lost or duplicated.
 
 use core::cell::RefCell;
 use core::future::Future;
@@ -15,36 +15,36 @@ use convoke_task::{catch_stopped, checkpoint, race, scope};
 const SENDERS: u32 = 2;
 const MESSAGES: u32 = 3;
 
-/// A receiver that is put away when the task that has it ends, for the test to receive the rest. The channel is closed then:
-/// those who send would wait for ever.
-struct PutAway<C: ChannelUnderTest> {
+/// A guard that returns its receiver when its task ends, so that the test can receive the rest. It closes the
+/// channel, because senders would wait forever.
+struct ReturnOnDrop<C: ChannelUnderTest> {
     receiver: Option<C::Receiver>,
-    place: Arc<Mutex<Option<C::Receiver>>>,
+    slot: Arc<Mutex<Option<C::Receiver>>>,
 }
 
-impl<C: ChannelUnderTest> Drop for PutAway<C> {
+impl<C: ChannelUnderTest> Drop for ReturnOnDrop<C> {
     fn drop(&mut self) {
         if let Some(mut receiver) = self.receiver.take() {
             C::close(&mut receiver);
-            *self.place.lock().unwrap_or_else(PoisonError::into_inner) = Some(receiver);
+            *self.slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(receiver);
         }
     }
 }
 
-/// What one run leaves behind.
-struct Left<R> {
+/// The ledger and the receiver of one run.
+struct RunRecord<R> {
     ledger: Ledger,
     receiver: Arc<Mutex<Option<R>>>,
 }
 
-/// Several send and one receives, who gives up waiting again and again.
+/// Returns a program in which several tasks send, and one receives and drops its wait again and again.
 fn program<C: ChannelUnderTest>(
     calls: Calls,
-    left: &Left<C::Receiver>,
+    record: &RunRecord<C::Receiver>,
 ) -> impl Future<Output = ()> + Send + use<C> {
     let (sender, receiver) = C::open(1);
-    let mut end = PutAway::<C> { receiver: Some(receiver), place: left.receiver.clone() };
-    let ledger = left.ledger.clone();
+    let mut end = ReturnOnDrop::<C> { receiver: Some(receiver), slot: record.receiver.clone() };
+    let ledger = record.ledger.clone();
     async move {
         scope(async |s| {
             for whose in 0..SENDERS {
@@ -61,7 +61,7 @@ fn program<C: ChannelUnderTest>(
             drop(sender);
             let ledger = ledger.clone();
             s.spawn(async move {
-                let Some(receiver) = &mut end.receiver else { unreachable!("put there above") };
+                let Some(receiver) = &mut end.receiver else { unreachable!("set above") };
                 loop {
                     let received = race((async { Some(calls.receive::<C>(receiver).await) }, async {
                         checkpoint().await;
@@ -81,16 +81,16 @@ fn program<C: ChannelUnderTest>(
 
 pub(super) fn a_stop_loses_no_message<C: ChannelUnderTest>(harness: &Harness<C>) {
     let calls = harness.calls();
-    let kept = RefCell::new(Vec::new());
+    let runs = RefCell::new(Vec::new());
     let make = || {
-        let left = Left { ledger: Ledger::default(), receiver: Arc::default() };
-        let running = program::<C>(calls, &left);
-        kept.borrow_mut().push(left);
+        let record = RunRecord { ledger: Ledger::default(), receiver: Arc::default() };
+        let running = program::<C>(calls, &record);
+        runs.borrow_mut().push(record);
         running
     };
     explore_stops(make);
     explore_inner_stops(make);
-    for Left { ledger, receiver } in kept.take() {
+    for RunRecord { ledger, receiver } in runs.take() {
         let receiver = receiver.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Some(mut receiver) = receiver else { unreachable!("the task that had it has ended") };
         let book = ledger.clone();
@@ -103,7 +103,7 @@ pub(super) fn a_stop_loses_no_message<C: ChannelUnderTest>(harness: &Harness<C>)
     }
 }
 
-/// Also by those who would not have to wait.
+/// Checks that a stop ends also calls that would not have to wait.
 pub(super) fn a_stop_is_heard<C: ChannelUnderTest>(harness: &Harness<C>) {
     if !harness.hears_stops {
         return;
@@ -114,14 +114,14 @@ pub(super) fn a_stop_is_heard<C: ChannelUnderTest>(harness: &Harness<C>) {
         assert_eq!(C::send(&sender, 1).await, Ok(()));
         source.request_stop(StopReason::Requested);
         let sent = catch_stopped(C::send(&sender, 2)).await;
-        assert!(sent.is_err(), "one who was asked to stop has sent something");
+        assert!(sent.is_err(), "a task that was requested to stop has sent a message");
         let received = catch_stopped(C::receive(&mut receiver)).await;
-        assert!(received.is_err(), "one who was asked to stop has received something");
+        assert!(received.is_err(), "a task that was requested to stop has received a message");
         (receiver, sender)
     });
     drop(sender);
     run(async move {
-        assert_eq!(C::receive(&mut receiver).await, Some(1), "a stop loses nothing that was sent");
+        assert_eq!(C::receive(&mut receiver).await, Some(1), "a stop lost a message that was sent");
         assert_eq!(C::receive(&mut receiver).await, None);
     });
 }

@@ -1,12 +1,12 @@
-//! What was sent for certain and what was received: nothing is lost, nothing arrives twice, and the messages of one sender keep
-//! their order.
+//! A ledger of sent and received messages: none may be lost or duplicated, and the messages of one sender
+//! keep their order.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// How many messages a sender may send: the rest of a message's number is the sender's.
+/// The maximum number of messages of one sender. A message is `sender * OF_ONE + number`.
 const OF_ONE: u32 = 1000;
 
-/// Clones are the same ledger.
+/// A ledger of messages. Clones share it.
 #[derive(Clone, Default)]
 pub(super) struct Ledger(Arc<Mutex<Pages>>);
 
@@ -16,7 +16,7 @@ struct Pages {
     received: Vec<u32>,
 }
 
-/// The message with this number of this sender.
+/// Returns message `number` of `sender`.
 pub(super) fn message(sender: u32, number: u32) -> u32 {
     sender * OF_ONE + number
 }
@@ -34,7 +34,7 @@ impl Ledger {
         self.pages().received.push(message);
     }
 
-    /// All that could be received was.
+    /// Checks that all sent messages were received once.
     #[track_caller]
     pub(super) fn check(&self) {
         let pages = self.pages();
@@ -42,13 +42,14 @@ impl Ledger {
         received.sort_unstable();
         let before = received.len();
         received.dedup();
-        assert_eq!(received.len(), before, "something arrived twice: {:?}", pages.received);
+        assert_eq!(received.len(), before, "a message arrived twice: {:?}", pages.received);
         for message in &pages.sent {
             assert!(received.contains(message), "{message} was sent and is lost: {:?}", pages.received);
         }
     }
 
-    /// The same, and one has received them all: then the messages of each sender came in their order.
+    /// Checks like [`check`](Ledger::check), and that the messages of each sender were received in order.
+    /// Valid if there is only one receiver.
     #[track_caller]
     pub(super) fn check_order(&self) {
         self.check();

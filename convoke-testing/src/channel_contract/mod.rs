@@ -1,5 +1,5 @@
-//! What one expects of a channel, as a suite that any type can be put through which brings each message from one of its senders
-//! to one of its receivers.
+//! A contract suite for channels that deliver each message from one of their senders to one of their
+//! receivers.
 //!
 //! ```
 //! use convoke::sync::mpsc;
@@ -45,35 +45,36 @@ use convoke_task::stoppable;
 
 /// A channel under test.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot be put through the suite for channels",
-    note = "implement `ChannelUnderTest` for a type of your own that names the two sides of the channel"
+    message = "`{Self}` is not a channel for the contract suite",
+    note = "implement `ChannelUnderTest` for a type of your own that names the two ends of the channel"
 )]
 pub trait ChannelUnderTest: 'static {
-    /// The side that sends. Clones send into the same channel.
+    /// The sending end. Clones send into the same channel.
     type Sender: Clone + Send + Sync + 'static;
-    /// The side that receives.
+    /// The receiving end.
     type Receiver: Send + 'static;
 
-    /// A channel with room for so many messages.
+    /// Opens a channel for at most `capacity` messages.
     fn open(capacity: usize) -> (Self::Sender, Self::Receiver);
 
-    /// Sends a message, and waits for room. It comes back if the channel is closed.
+    /// Sends a message, after waiting for capacity. Returns the message if the channel is closed.
     fn send(sender: &Self::Sender, message: u32) -> impl Future<Output = Result<(), u32>> + Send;
 
-    /// Receives a message, and waits for one. `None` if the channel is closed and empty.
+    /// Receives a message, after waiting for one. Returns `None` if the channel is closed and empty.
     fn receive(receiver: &mut Self::Receiver) -> impl Future<Output = Option<u32>> + Send;
 
-    /// Closes the channel: nothing is sent from now on.
+    /// Closes the channel: every later send fails.
     fn close(receiver: &mut Self::Receiver);
 
-    /// Another receiver of the same channel: each message goes to one of them. `None` if there can only be one.
+    /// Returns another receiver of the same channel, if it can have several. Each message goes to one of
+    /// them.
     fn another(receiver: &Self::Receiver) -> Option<Self::Receiver> {
         let _ = receiver;
         None
     }
 }
 
-/// What a channel promises beyond the contract.
+/// A channel under test, and its promises beyond the contract.
 pub struct Harness<C> {
     unbounded: bool,
     hears_stops: bool,
@@ -81,19 +82,19 @@ pub struct Harness<C> {
 }
 
 impl<C: ChannelUnderTest> Harness<C> {
-    /// Nothing.
+    /// Creates a harness without promises.
     pub fn new() -> Self {
         Self { unbounded: false, hears_stops: false, _channel: PhantomData }
     }
 
-    /// There is always room: the capacity that it is opened with is of no importance.
+    /// Declares that the channel has no limit and ignores the capacity that it is opened with.
     pub fn unbounded(mut self) -> Self {
         self.unbounded = true;
         self
     }
 
-    /// Who sends or receives ends by the stopped door when a stop is asked for, also if he need not wait. Without this the suite
-    /// wraps [`stoppable`] around it.
+    /// Promises that `send` and `receive` are stopped when a stop is requested, also if they need not wait.
+    /// Without this the suite wraps them in [`stoppable`].
     pub fn hears_stops(mut self) -> Self {
         self.hears_stops = true;
         self
@@ -119,7 +120,7 @@ impl<C> fmt::Debug for Harness<C> {
     }
 }
 
-/// Puts the channel through all of it.
+/// Checks the channel against the whole contract.
 ///
 /// # Panics
 /// If it breaks the contract, or a promise.
@@ -127,18 +128,18 @@ pub fn check<C: ChannelUnderTest>(harness: &Harness<C>) {
     delivery::messages_of_one_sender_arrive_in_their_order(harness);
     delivery::each_message_arrives_once(harness);
     delivery::each_message_arrives_once_on_several_threads(harness);
-    waiting::who_sends_waits_for_room(harness);
-    waiting::one_who_waited_and_goes_takes_nothing_along(harness);
+    waiting::send_waits_for_capacity(harness);
+    waiting::a_dropped_wait_takes_nothing(harness);
     closing::what_was_sent_is_received_after_the_end(harness);
     closing::the_last_sender_ends_it(harness);
-    closing::the_end_wakes_all_who_receive(harness);
-    closing::the_end_wakes_all_who_send(harness);
-    closing::messages_come_back_when_nobody_receives(harness);
+    closing::the_end_wakes_all_receivers(harness);
+    closing::the_end_wakes_all_senders(harness);
+    closing::messages_are_returned_without_a_receiver(harness);
     leaving::a_stop_loses_no_message(harness);
     leaving::a_stop_is_heard(harness);
 }
 
-/// How the two sides are called.
+/// The calls of the two ends, wrapped in [`stoppable`] where needed.
 #[derive(Clone, Copy)]
 struct Calls {
     hears_stops: bool,

@@ -1,4 +1,4 @@
-//! Waiting for room and for messages, and going while one waits.
+//! Waits for capacity and for messages, and waits that are dropped.
 
 use core::task::Poll;
 
@@ -6,7 +6,7 @@ use super::super::play::run;
 use super::super::woken::Woken;
 use super::{ChannelUnderTest, Harness};
 
-pub(super) fn who_sends_waits_for_room<C: ChannelUnderTest>(harness: &Harness<C>) {
+pub(super) fn send_waits_for_capacity<C: ChannelUnderTest>(harness: &Harness<C>) {
     if harness.unbounded {
         return;
     }
@@ -19,9 +19,12 @@ pub(super) fn who_sends_waits_for_room<C: ChannelUnderTest>(harness: &Harness<C>
             }
             let woken = Woken::new();
             let mut waits = Box::pin(C::send(&sender, 99));
-            assert!(woken.poll(waits.as_mut()).is_pending(), "there is room for {capacity}, and no more");
+            assert!(
+                woken.poll(waits.as_mut()).is_pending(),
+                "the channel accepted more than {capacity} messages"
+            );
             assert_eq!(calls.receive::<C>(&mut receiver).await, Some(0));
-            assert!(woken.count() > 0, "there is room now, and nobody was told");
+            assert!(woken.count() > 0, "there is capacity, but no sender was woken");
             assert_eq!(woken.poll(waits.as_mut()), Poll::Ready(Ok(())));
             drop(waits);
             drop(sender);
@@ -35,8 +38,9 @@ pub(super) fn who_sends_waits_for_room<C: ChannelUnderTest>(harness: &Harness<C>
     });
 }
 
-/// One who receives, when a message has come for him; one who sends, when there is no room yet.
-pub(super) fn one_who_waited_and_goes_takes_nothing_along<C: ChannelUnderTest>(harness: &Harness<C>) {
+/// Checks that a dropped wait loses nothing: a receive when a message has arrived for it, a send when there
+/// is no capacity yet.
+pub(super) fn a_dropped_wait_takes_nothing<C: ChannelUnderTest>(harness: &Harness<C>) {
     let calls = harness.calls();
     let unbounded = harness.unbounded;
     run(async move {
@@ -45,18 +49,25 @@ pub(super) fn one_who_waited_and_goes_takes_nothing_along<C: ChannelUnderTest>(h
         let mut waits = Box::pin(C::receive(&mut receiver));
         assert!(woken.poll(waits.as_mut()).is_pending(), "nothing was sent");
         assert_eq!(calls.send::<C>(&sender, 1).await, Ok(()));
-        assert!(woken.count() > 0, "there is a message, and nobody was told");
+        assert!(woken.count() > 0, "there is a message, but no receiver was woken");
         drop(waits);
-        assert_eq!(calls.receive::<C>(&mut receiver).await, Some(1), "it was sent, and is lost");
+        assert_eq!(calls.receive::<C>(&mut receiver).await, Some(1), "the message was sent, but is lost");
         if unbounded {
             return;
         }
         assert_eq!(calls.send::<C>(&sender, 2).await, Ok(()));
         let mut gone = Box::pin(C::send(&sender, 3));
-        assert!(Woken::new().poll(gone.as_mut()).is_pending(), "there is no room");
+        assert!(
+            Woken::new().poll(gone.as_mut()).is_pending(),
+            "the channel accepted a message beyond its capacity"
+        );
         drop(gone);
         assert_eq!(calls.receive::<C>(&mut receiver).await, Some(2));
-        assert_eq!(calls.send::<C>(&sender, 4).await, Ok(()), "there is room: the other one has gone");
-        assert_eq!(calls.receive::<C>(&mut receiver).await, Some(4), "what was not sent does not arrive");
+        assert_eq!(calls.send::<C>(&sender, 4).await, Ok(()), "the dropped send takes capacity");
+        assert_eq!(
+            calls.receive::<C>(&mut receiver).await,
+            Some(4),
+            "the message of the dropped send arrived"
+        );
     });
 }

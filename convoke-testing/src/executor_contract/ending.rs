@@ -1,4 +1,4 @@
-//! What an executor is, and what becomes of work when its context ends.
+//! The part of the executor contract about handles, and about work when the context ends.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,11 +21,11 @@ pub(super) fn clones_are_equal_and_others_are_not<X: Executor>(one: Harness<X>, 
     other.end();
 }
 
-pub(super) fn an_erased_handle_is_the_same_place<X: Executor>(harness: Harness<X>) {
+pub(super) fn an_erased_handle_is_the_same_executor<X: Executor>(harness: Harness<X>) {
     let erased = ExecutorRef::new(harness.executor.clone());
     assert_eq!(size_of_val(&erased), 2 * size_of::<usize>());
     assert!(erased == ExecutorRef::new(harness.executor.clone()), "the same executor, erased, is not equal");
-    assert!(erased.downcast_ref::<X>() == Some(&harness.executor), "the way back leads elsewhere");
+    assert!(erased.downcast_ref::<X>() == Some(&harness.executor), "the downcast handle is not equal");
     assert_eq!(erased.parallelism(), harness.executor.parallelism());
     let ledger = Ledger::new(2);
     erased.post(ledger.piece(0));
@@ -36,7 +36,8 @@ pub(super) fn an_erased_handle_is_the_same_place<X: Executor>(harness: Harness<X
     harness.end();
 }
 
-/// All threads are kept busy while the end begins; what is queued behind has not begun then.
+/// Checks that queued work is stopped. All threads are blocked while the end begins, so none of it has
+/// started.
 pub(super) fn the_end_stops_what_is_queued<X: Executor>(harness: Harness<X>) {
     const QUEUED: usize = 100;
     if harness.traits.inline {
@@ -61,11 +62,11 @@ pub(super) fn the_end_stops_what_is_queued<X: Executor>(harness: Harness<X>) {
         wait_for_the_end_to_begin(&executor);
     }
     gate.count_down();
-    ending.join().expect("the end does not panic");
+    ending.join().expect("shutting down panicked");
     blockers.wait_for_runs();
     queued.wait();
     if !traits.finishes_queue {
-        assert_eq!(queued.stopped(), QUEUED, "work that had not begun was run after the end had");
+        assert_eq!(queued.stopped(), QUEUED, "work that had not started was run after the end had begun");
     }
 }
 
@@ -93,7 +94,10 @@ pub(super) fn after_the_end_posts_are_stopped<X: Executor>(harness: Harness<X>) 
     let ledger = Ledger::new(2 * SOME);
     for index in 0..SOME {
         executor.post(ledger.piece(index));
-        assert!(executor.dispatch(ledger.piece(SOME + index)).is_none(), "handed back to a stranger");
+        assert!(
+            executor.dispatch(ledger.piece(SOME + index)).is_none(),
+            "`dispatch` handed work back to a foreign thread"
+        );
     }
     ledger.wait();
     assert_eq!(ledger.stopped(), 2 * SOME, "an executor that has ended ran work");

@@ -1,4 +1,4 @@
-//! The contract of [`Executor`], as a suite that any executor can be put through.
+//! A contract suite for [`Executor`] that any executor can be checked with.
 //!
 //! ```
 //! use convoke::prelude::*;
@@ -19,9 +19,9 @@ use core::fmt;
 
 use convoke_core::Executor;
 
-/// An executor under test, what it promises beyond the contract, and how its context is brought to an end.
+/// An executor under test, its promises beyond the contract, and a function that ends its context.
 ///
-/// Harnesses are made again and again, each with a context of its own.
+/// The suite creates many harnesses, each with its own context.
 pub struct Harness<X> {
     executor: X,
     shut_down: Box<dyn FnOnce() + Send>,
@@ -36,25 +36,27 @@ struct Traits {
 }
 
 impl<X: Executor> Harness<X> {
-    /// `shut_down` ends the context; when it returns, all that was posted has been run or stopped.
+    /// Creates a harness. `shut_down` ends the context; when it returns, all posted work has been run or
+    /// stopped.
     pub fn new(executor: X, shut_down: impl FnOnce() + Send + 'static) -> Self {
         Self { executor, shut_down: Box::new(shut_down), traits: Traits::default() }
     }
 
-    /// It runs one thing at a time, in the order of posting.
+    /// Promises that it runs one piece of work at a time, in the order of posting.
     pub fn serial(mut self) -> Self {
         self.traits.serial = true;
         self
     }
 
-    /// It runs what is posted on the spot, as [`InlineExecutor`](convoke_core::InlineExecutor) does. Then panics go
-    /// to the poster, it cannot be shut down, and there is only one.
+    /// Declares that it runs work inside `post`, as [`InlineExecutor`](convoke_core::InlineExecutor) does.
+    /// Then panics reach the poster, it cannot be shut down, and all executors are equal.
     pub fn inline(mut self) -> Self {
         self.traits.inline = true;
         self
     }
 
-    /// What is queued may still be run after the end has begun; without this it must complete as stopped.
+    /// Declares that queued work may still run after the end has begun. Without this it must complete as
+    /// stopped.
     pub fn finishes_queue(mut self) -> Self {
         self.traits.finishes_queue = true;
         self
@@ -71,7 +73,7 @@ impl<X> fmt::Debug for Harness<X> {
     }
 }
 
-/// Puts the executor through all of it.
+/// Checks the executor against the whole contract.
 ///
 /// # Panics
 /// If it breaks the contract.
@@ -86,7 +88,7 @@ pub fn check<X: Executor>(make: impl Fn() -> Harness<X>) {
     running::a_panic_is_survived(make());
     running::schedule_completes_on_it(make());
     ending::clones_are_equal_and_others_are_not(make(), make());
-    ending::an_erased_handle_is_the_same_place(make());
+    ending::an_erased_handle_is_the_same_executor(make());
     ending::the_end_stops_what_is_queued(make());
     ending::after_the_end_posts_are_stopped(make());
     for seed in 1..=4 {
@@ -94,11 +96,11 @@ pub fn check<X: Executor>(make: impl Fn() -> Harness<X>) {
     }
 }
 
-/// The part of [`check`] that is random, from one seed, to run again one that failed.
+/// Runs the random part of [`check`] with one seed, to repeat a failure.
 ///
 /// # Panics
 /// If the executor breaks the contract.
 pub fn check_random<X: Executor>(make: impl Fn() -> Harness<X>, seed: u64) {
-    let _named = random::NamesSeed(seed);
-    random::posts_and_dispatches_in_disorder(make(), seed);
+    let _named = random::PrintSeedOnPanic(seed);
+    random::posts_and_dispatches_in_random_order(make(), seed);
 }

@@ -1,4 +1,4 @@
-//! Posts and dispatches from outside and inside, in an order that a seed decides.
+//! Posts and dispatches from outside and inside the executor, in an order that a seed decides.
 
 use std::thread;
 
@@ -10,10 +10,10 @@ use super::work::Ledger;
 
 const THREADS: usize = 3;
 const TREES: usize = 200;
-/// Pieces of a tree: its root and what that posts, in a chain.
+/// The number of pieces of a tree: its root, and a chain of pieces that each post the next.
 const HEIGHT: usize = 6;
 
-pub(super) fn posts_and_dispatches_in_disorder<X: Executor>(harness: Harness<X>, seed: u64) {
+pub(super) fn posts_and_dispatches_in_random_order<X: Executor>(harness: Harness<X>, seed: u64) {
     let ledger = Ledger::new(THREADS * TREES * HEIGHT);
     thread::scope(|scope| {
         for poster in 0..THREADS {
@@ -34,7 +34,7 @@ pub(super) fn posts_and_dispatches_in_disorder<X: Executor>(harness: Harness<X>,
     harness.end();
 }
 
-/// Sends `index` and lets it send the `left - 1` after it.
+/// Sends piece `index`, which sends the `left - 1` pieces after it.
 fn send<X: Executor>(executor: &X, ledger: &Ledger, index: usize, left: usize, mut random: Random) {
     let dispatch = random.one_in(2);
     let (to, inner) = (executor.clone(), ledger.clone());
@@ -53,13 +53,13 @@ fn send<X: Executor>(executor: &X, ledger: &Ledger, index: usize, left: usize, m
     }
 }
 
-/// Says which seed it was, if the test fails.
-pub(super) struct NamesSeed(pub(super) u64);
+/// A guard that prints the seed if the test fails.
+pub(super) struct PrintSeedOnPanic(pub(super) u64);
 
-impl Drop for NamesSeed {
+impl Drop for PrintSeedOnPanic {
     fn drop(&mut self) {
         if thread::panicking() {
-            eprintln!("to see this again: executor_contract::check_random(make, {})", self.0);
+            eprintln!("to repeat this: executor_contract::check_random(make, {})", self.0);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What an executor does with work while it lives.
+//! The part of the executor contract about a live executor.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ thread_local! {
     static IN_POST: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Posts, with a mark on this thread for as long as it takes.
+/// Posts a piece that fails if it runs inside this `post`.
 fn marked_post<X: Executor>(
     executor: &X,
     ledger: &Ledger,
@@ -59,7 +59,7 @@ pub(super) fn post_never_runs_inline<X: Executor>(harness: Harness<X>) {
     harness.end();
 }
 
-/// The first piece keeps the executor busy until all are posted, so that it has a choice.
+/// Checks the order. The first piece blocks the executor until all are posted, so that it could reorder them.
 pub(super) fn a_serial_executor_keeps_the_order<X: Executor>(harness: Harness<X>) {
     if harness.traits.serial {
         let (ledger, gate) = (Ledger::new(SOME + 1), Latch::new(1));
@@ -118,7 +118,7 @@ pub(super) fn posts_come_from_many_threads<X: Executor>(harness: Harness<X>) {
     harness.end();
 }
 
-/// Each piece posts two more, as in a tree.
+/// Posts a binary tree: each piece posts two more.
 pub(super) fn posts_come_from_inside<X: Executor>(harness: Harness<X>) {
     const LEAVES: usize = 512;
     let ledger = Ledger::new(2 * LEAVES);

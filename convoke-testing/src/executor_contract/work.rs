@@ -1,4 +1,4 @@
-//! Numbered pieces of work that are written down in a ledger: run, stopped, or neither; never both, never twice.
+//! Numbered pieces of work that are recorded in a ledger: each must be run or stopped, exactly once.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,15 +8,15 @@ use convoke_core::raw::{Call, Runnable};
 
 use crate::{Latch, runnable};
 
-/// What work says that panics to see whether the executor survives it.
+/// The message of a panic that tests whether the executor contains it.
 pub(super) const ON_PURPOSE: &str = "a panic that the executor contains";
 
 #[derive(Clone)]
 pub(super) struct Ledger {
     pages: Arc<[Page]>,
-    /// Assertions that failed inside of work, where the executor contains them.
+    /// Assertions that failed inside work, where the executor contains the panic.
     complaints: Arc<Mutex<Vec<String>>>,
-    /// Open when each was run or stopped.
+    /// Opens when each piece was run or stopped.
     all_done: Latch,
 }
 
@@ -27,7 +27,7 @@ struct Page {
 }
 
 impl Ledger {
-    /// For so many pieces of work.
+    /// Creates a ledger for `pieces` pieces of work.
     pub(super) fn new(pieces: usize) -> Self {
         Self {
             pages: (0..pieces).map(|_| Page::default()).collect(),
@@ -36,17 +36,17 @@ impl Ledger {
         }
     }
 
-    /// Piece `index`.
+    /// Returns piece `index`.
     pub(super) fn piece(&self, index: usize) -> Runnable {
         self.piece_with(index, || ())
     }
 
-    /// Piece `index`, which calls `f` if it is run.
+    /// Returns piece `index`, which calls `f` if it is run.
     pub(super) fn piece_with(&self, index: usize, f: impl FnOnce() + Send + 'static) -> Runnable {
         let ledger = self.clone();
         runnable(move |call| {
             let page = &ledger.pages[index];
-            let _done = CountsDown(&ledger.all_done);
+            let _done = CountDownOnDrop(&ledger.all_done);
             match call {
                 Call::Run => {
                     page.runs.fetch_add(1, Ordering::AcqRel);
@@ -67,7 +67,7 @@ impl Ledger {
         panic.resume();
     }
 
-    /// Waits until each is done, and looks that none was done twice.
+    /// Waits until all pieces are done, and checks that each was done once.
     #[track_caller]
     pub(super) fn wait(&self) {
         self.all_done.wait();
@@ -80,7 +80,7 @@ impl Ledger {
         }
     }
 
-    /// The same, and looks that each was run.
+    /// Waits until all pieces are done, and checks that each was run once.
     #[track_caller]
     pub(super) fn wait_for_runs(&self) {
         self.wait();
@@ -92,10 +92,10 @@ impl Ledger {
     }
 }
 
-/// At the very end of a piece, also if it panics.
-struct CountsDown<'l>(&'l Latch);
+/// A guard that counts down at the end of a piece, also if it panics.
+struct CountDownOnDrop<'l>(&'l Latch);
 
-impl Drop for CountsDown<'_> {
+impl Drop for CountDownOnDrop<'_> {
     fn drop(&mut self) {
         self.0.count_down();
     }

@@ -1,10 +1,10 @@
-//! What came of an exploration.
+//! The result of an exploration.
 
 use std::fmt;
 
 use super::parts::Part;
 
-/// The runs of a program, each asked to stop at another point. It prints as a table.
+/// The runs of a program, each requested to stop at another point. It prints as a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Exploration {
     undisturbed: StopRun,
@@ -13,7 +13,7 @@ pub struct Exploration {
     skipped: usize,
 }
 
-/// One run.
+/// One run of an exploration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StopRun {
     stop: Option<Stop>,
@@ -21,26 +21,26 @@ pub struct StopRun {
     steps: usize,
 }
 
-/// A request to stop that one run is disturbed by.
+/// The stop request of one run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Stop {
-    /// After how many steps.
+    /// The number of steps before the request.
     pub(super) point: usize,
     pub(super) from: Asked,
-    /// Who is asked; `None` is the whole program.
+    /// The part that is requested; `None` is the whole program.
     pub(super) part: Option<Part>,
 }
 
-/// From where a program was asked to stop. Tasks hear of it by different ways.
+/// The origin of a stop request. It decides on which path tasks are told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asked {
-    /// From outside the loop that the program runs on, as another thread would.
+    /// Outside the loop that the program runs on, as from another thread.
     Outside,
-    /// From the loop, as other work there would.
+    /// Inside the loop, as from other work there.
     Inside,
 }
 
-/// By which door a program ended.
+/// The way in which a program ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
     /// With a value, which may be an error.
@@ -60,34 +60,36 @@ impl Exploration {
         self
     }
 
-    /// How many points there are at which the program was asked to stop.
+    /// Returns the number of points at which the program was requested to stop.
     pub fn points(&self) -> usize {
         self.undisturbed.steps
     }
 
-    /// The run without a stop.
+    /// Returns the run without a stop.
     pub fn undisturbed(&self) -> &StopRun {
         &self.undisturbed
     }
 
-    /// The runs in which the whole program was asked to stop, two for each point, the earliest stop first.
+    /// Returns the runs in which the whole program was requested to stop: two for each point, the earliest
+    /// stop first.
     pub fn runs(&self) -> &[StopRun] {
         &self.runs
     }
 
-    /// The runs in which a part of the program was asked to stop by itself, two for each part at each point, the earliest stop
-    /// first.
+    /// Returns the runs in which one part was requested to stop alone: two for each part at each point, the
+    /// earliest stop first.
     pub fn inner_runs(&self) -> &[StopRun] {
         &self.inner_runs
     }
 
-    /// How many parts, each at one point, were not asked to stop because there are too many: see
+    /// Returns the number of parts, each at one point, that were skipped because there are too many: see
     /// [`MOST_INNER_STOPS`](super::MOST_INNER_STOPS).
     pub fn skipped(&self) -> usize {
         self.skipped
     }
 
-    /// How many of the runs in which the whole program was asked to stop ended by this door.
+    /// Returns the number of runs, of those in which the whole program was requested to stop, that ended in
+    /// this way.
     pub fn ended(&self, ended: Ended) -> usize {
         self.runs.iter().filter(|run| run.ended == ended).count()
     }
@@ -98,27 +100,27 @@ impl StopRun {
         Self { stop, ended, steps }
     }
 
-    /// After how many steps it, or a part of it, was asked to stop.
+    /// Returns the number of steps before the stop request.
     pub fn stop_after(&self) -> Option<usize> {
         self.stop.map(|stop| stop.point)
     }
 
-    /// From where it was asked to stop.
+    /// Returns the origin of the stop request.
     pub fn asked(&self) -> Option<Asked> {
         self.stop.map(|stop| stop.from)
     }
 
-    /// The part of it that was asked to stop, if it was not the whole program.
+    /// Returns the part that was requested to stop, if it was not the whole program.
     pub fn part(&self) -> Option<Part> {
         self.stop.and_then(|stop| stop.part)
     }
 
-    /// By which door it ended.
+    /// Returns the way in which it ended.
     pub fn ended(&self) -> Ended {
         self.ended
     }
 
-    /// How many steps it took in all.
+    /// Returns the total number of steps.
     pub fn steps(&self) -> usize {
         self.steps
     }
@@ -135,7 +137,7 @@ impl fmt::Display for Exploration {
                 Ended::Stopped => "stopped",
             };
             let who = match (run.stop, run.part()) {
-                (None, _) => "nobody".to_owned(),
+                (None, _) => "nothing".to_owned(),
                 (Some(_), None) => "the program".to_owned(),
                 (Some(_), Some(part)) => part.to_string(),
             };

@@ -1,29 +1,29 @@
-//! Explorations in which not only the whole program is asked to stop, but each part of it by itself: its tasks, its scopes, the
-//! branches of its races.
+//! Explorations that request each part of a program to stop alone: its tasks, its scopes, the branches of its
+//! races.
 
 use core::future::Future;
 
 use super::exploration::{Exploration, StopRun};
 use super::parts::Part;
 use super::probe::Probe;
-use super::run::run_and_look;
+use super::run::run_and_list_parts;
 use super::{disturb, fail, replay_stop};
 
-/// So many parts are asked to stop at the most, each at one point. If a program has more, they are chosen evenly from its
-/// beginning to its end.
+/// The maximum number of parts, each at one point, that are requested to stop. If a program has more, they
+/// are chosen evenly over its run.
 pub const MOST_INNER_STOPS: usize = 2_000;
 
-/// What [`explore_stops`](super::explore_stops) does; and then, for each step, each part of the program that is there is asked to
-/// stop by itself: every task but the program's own, every scope, every branch or group of branches, everything that has a
-/// limit of time. What is shielded is not asked, nor what cleans up inside of the task that it cleans up for. However that
-/// goes on, the program as a whole must come to its end, and what it has promised must be kept.
+/// Explores a program as [`explore_stops`](super::explore_stops) does, and then, for each step, requests each
+/// part that exists there to stop alone: every task other than the program's own, every scope, every branch
+/// or group of branches, every block with a time limit. Shielded parts are skipped, and clean-up that runs
+/// inside the task that it cleans up for. In every run the program as a whole must end and keep its promises.
 ///
-/// A task that stops by itself is merely gone: a program in which others wait for what it would have done hangs then, and is
-/// told so.
+/// A task that is stopped alone just disappears. If others wait for what it would have done, the program
+/// hangs, and the exploration fails.
 ///
 /// # Panics
-/// As [`explore_stops`](super::explore_stops). The message says which part was asked at which step, and how to replay that run
-/// alone: see [`replay_inner_stop`].
+/// As [`explore_stops`](super::explore_stops). The message says which part was requested at which step, and
+/// how to repeat that run alone: see [`replay_inner_stop`].
 ///
 /// ```
 /// use std::time::Duration;
@@ -57,10 +57,11 @@ where
     explore_inner_stops_with(|_| program())
 }
 
-/// The same with a program that makes promises, as in [`explore_stops_with`](super::explore_stops_with).
+/// Explores, as [`explore_inner_stops`], a program that makes promises, as in
+/// [`explore_stops_with`](super::explore_stops_with).
 ///
 /// # Panics
-/// As [`explore_inner_stops`]; and if in one of the runs the program does not keep a promise.
+/// As [`explore_inner_stops`]; and if the program breaks a promise in one of the runs.
 ///
 /// ```should_panic
 /// use convoke::prelude::*;
@@ -80,8 +81,9 @@ where
 ///         .await
 ///     }
 /// });
-/// // with a stop of task 0 from outside after step 1 […]: `job` was acquired 1 time and cleaned up 0 times
-/// // asked to stop was `worker` (src/lib.rs:10:32) is queued
+/// // with a stop of task 0 from outside after step 1 […]:
+/// // `job` was acquired 1 time and cleaned up 0 times
+/// // requested to stop: `worker` (src/lib.rs:10:32) is queued
 /// ```
 #[track_caller]
 pub fn explore_inner_stops_with<F, P>(program: F) -> Exploration
@@ -89,7 +91,7 @@ where
     F: Fn(&Probe) -> P,
     P: Future<Output: Send + 'static> + Send + 'static,
 {
-    let (undisturbed, points) = run_and_look(&program).unwrap_or_else(|failure| fail(None, &failure));
+    let (undisturbed, points) = run_and_list_parts(&program).unwrap_or_else(|failure| fail(None, &failure));
     let runs = (0..undisturbed.steps()).flat_map(|point| replay_stop(point, &program)).collect();
     let all = points.into_iter().enumerate();
     let all: Vec<_> =
@@ -103,11 +105,11 @@ where
     Exploration::new(undisturbed, runs).with_inner_runs(inner_runs, all.len() - chosen)
 }
 
-/// Two runs of [`explore_inner_stops_with`] alone, in which this part is asked to stop after so many steps: from outside and
-/// from inside.
+/// Repeats two runs of [`explore_inner_stops_with`], in which `part` is requested to stop after `point`
+/// steps: from outside and from inside.
 ///
 /// # Panics
-/// As there; and if there is no such part.
+/// As [`explore_inner_stops_with`]; and if there is no such part.
 ///
 /// ```
 /// use convoke::prelude::*;
@@ -124,7 +126,7 @@ where
 ///     .await
 /// };
 /// for run in replay_inner_stop(1, Part::Task(0), program) {
-///     assert_eq!(run.ended(), Ended::Value, "the one who waited went on without an answer");
+///     assert_eq!(run.ended(), Ended::Value, "the waiter continued without an answer");
 /// }
 /// ```
 #[track_caller]

@@ -1,7 +1,14 @@
-//! A program is run again and again, asked to stop at another of the points at which it lets others run each time: clean-up that
-//! only works when nothing comes in between is found here.
+//! Exploration of stops: a program runs many times, and is requested to stop at another of its suspension
+//! points each time. This finds clean-up that works only when it is not interrupted.
 //!
-//! It runs on a stage of `play/`; `run.rs` is one run, `inner.rs` asks the parts of a program that `parts.rs` finds, `probe.rs` what the program promises, `exploration.rs` the report.
+//! The program runs on a stage of `play/`.
+//!
+//! | file | contents |
+//! | --- | --- |
+//! | `run.rs` | one run |
+//! | `inner.rs`, `parts.rs` | stops of a single part, and the parts of a program |
+//! | `probe.rs` | the promises of a program |
+//! | `exploration.rs` | the result |
 
 mod exploration;
 mod inner;
@@ -19,17 +26,17 @@ use core::future::Future;
 use exploration::Stop;
 use run::run;
 
-/// Runs a program as it is, and then, for each step of it, with a request to stop at that point: once from outside the loop it
-/// runs on, and once from there.
+/// Runs a program once undisturbed, and then twice for each of its steps, with a stop request at that point:
+/// once from outside its loop, and once from inside.
 ///
-/// The program runs on a loop and a clock of its own: one task at a time, in the same order every time, and if nothing
-/// is to be done, the clock jumps to the next timer. A *step* is a piece of work that is taken from the queue and run (a
-/// task from one suspension to the next), or such a jump. The program must do all its work there: what it waits
-/// for may not come from other threads.
+/// The program runs on its own loop and clock: one task at a time, in the same order in every run. When
+/// nothing is left to do, the clock jumps to the next timer. A *step* is a piece of work that is taken from
+/// the queue and run (a task from one suspension to the next), or such a jump. The program must not wait for
+/// other threads.
 ///
 /// # Panics
-/// If in one of the runs the program panics, or hangs, or leaves a task or other memory of its frame allocator behind. The
-/// message says how to replay that run alone: see [`replay_stop`].
+/// If in one of the runs the program panics, hangs, or leaves a task or memory of its frame allocator behind.
+/// The message says how to repeat that run alone: see [`replay_stop`].
 ///
 /// ```
 /// use std::time::Duration;
@@ -59,11 +66,11 @@ where
     explore_stops_with(|_| program())
 }
 
-/// The same, with a program that makes promises: that something it has made is dropped, or that what it has acquired is
-/// cleaned up, once, wherever it is stopped.
+/// Explores a program that makes promises: that a value is dropped, or that an acquired resource is cleaned
+/// up, exactly once, wherever the program is stopped. Apart from that it works as [`explore_stops`].
 ///
 /// # Panics
-/// As [`explore_stops`]; and if in one of the runs the program does not keep a promise.
+/// As [`explore_stops`]; and if the program breaks a promise in one of the runs.
 ///
 /// ```
 /// use convoke::prelude::*;
@@ -78,7 +85,7 @@ where
 /// });
 /// ```
 ///
-/// A program that does not keep its promise when it is stopped in between is told so:
+/// A program that breaks a promise when it is stopped fails:
 ///
 /// ```should_panic
 /// use convoke::prelude::*;
@@ -105,10 +112,11 @@ where
     Exploration::new(undisturbed, runs)
 }
 
-/// Two runs of [`explore_stops_with`] alone, asked to stop after so many steps: from outside and from inside.
+/// Repeats two runs of [`explore_stops_with`], with a stop request after `point` steps: from outside and from
+/// inside.
 ///
 /// # Panics
-/// As there.
+/// As [`explore_stops_with`].
 #[track_caller]
 pub fn replay_stop<F, P>(point: usize, program: F) -> [StopRun; 2]
 where
@@ -118,7 +126,8 @@ where
     disturb(point, None, &program)
 }
 
-/// Asks the program, or a part of it, to stop after so many steps: from outside and from inside.
+/// Runs the program twice with a stop request for it, or for a part of it, after `point` steps: from outside
+/// and from inside.
 #[track_caller]
 fn disturb<F, P>(point: usize, part: Option<Part>, program: &F) -> [StopRun; 2]
 where

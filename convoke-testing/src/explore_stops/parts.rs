@@ -1,4 +1,4 @@
-//! The parts of a program that is explored: which there are at a point, and how one of them is asked to stop by itself.
+//! The parts of an explored program at a point, and how one of them is requested to stop alone.
 
 #![allow(unsafe_code)]
 
@@ -12,13 +12,14 @@ use convoke_inspect::tree::{TaskNode, TaskState, Tree, tree};
 use convoke_task::raw::ask_stop;
 use convoke_task::raw::explored::Watching;
 
-/// A part of a program, at one point of it.
+/// A part of a program, at one point of its run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// One of the tasks that are alive there, besides the program's own: in the order of the [tree](convoke_inspect::tree()), from 0.
+    /// One of the live tasks other than the program's own: its index in the order of the
+    /// [tree](convoke_inspect::tree()).
     Task(usize),
-    /// A scope, a branch of a race, what has a limit of time, or another part of a task that can be stopped by itself: in the
-    /// order in which they began, from 1.
+    /// A scope, a branch of a race, a block with a time limit, or another part of a task that can be stopped
+    /// alone: numbered from 1, in the order in which they began.
     Region(usize),
 }
 
@@ -31,22 +32,23 @@ impl fmt::Display for Part {
     }
 }
 
-/// The parts there are now, and could be asked to stop.
+/// Returns the parts that exist now and could be requested to stop.
 pub(super) fn parts<T>(running: &Running<T>, watching: &Watching) -> Vec<Part> {
     let tasks = tasks(running, &tree()).len();
     let regions = watching.numbers();
     (0..tasks).map(Part::Task).chain(regions.into_iter().map(Part::Region)).collect()
 }
 
-/// Asks a part to stop. Says which it is, for people, or `None` if it is not there.
+/// Requests a part to stop. Returns its description, or `None` if it does not exist.
 pub(super) fn ask<T>(running: &Running<T>, watching: &Watching, part: Part, from: Asked) -> Option<String> {
     let tree = tree();
     match part {
         Part::Task(number) => {
             let task = *tasks(running, &tree).get(number)?;
-            let home = running.stage().owner_thread()?.id();
-            // SAFETY: we are the thread that runs the loop, and do not run anything of it just now.
-            let ask = || unsafe { ask_stop(task.address(), home) };
+            let owner = running.stage().owner_thread()?.id();
+            // SAFETY: this thread runs the loop that owns the task (`owner` is its id), and runs none of its
+            // work now.
+            let ask = || unsafe { ask_stop(task.address(), owner) };
             ask_from(running, from, ask).then(|| title(task))
         }
         Part::Region(number) => {
@@ -65,19 +67,19 @@ fn ask_from<T>(running: &Running<T>, from: Asked, ask: impl FnOnce() -> bool) ->
     }
 }
 
-/// The tasks below the program's own that run on its loop.
+/// Returns the tasks below the program's own that the loop owns.
 fn tasks<'a, T>(running: &Running<T>, tree: &'a Tree) -> Vec<TaskNode<'a>> {
     let mut tasks = Vec::new();
-    if let (Some(program), Some(home)) = (running.find_in(tree), running.stage().owner_thread()) {
+    if let (Some(program), Some(owner)) = (running.find_in(tree), running.stage().owner_thread()) {
         let depth = program.depth();
         let below = tree.tasks().skip_while(|task| task.address() != program.address()).skip(1);
         let below = below.take_while(|task| task.depth() > depth);
-        tasks.extend(below.filter(|task| task.lives_in(home.id()) && task.state() != TaskState::Leaving));
+        tasks.extend(below.filter(|task| task.is_owned_by(owner.id()) && task.state() != TaskState::Leaving));
     }
     tasks
 }
 
-/// A task in one line.
+/// Describes a task in one line.
 fn title(task: TaskNode<'_>) -> String {
     task.to_string().lines().next().unwrap_or_default().to_owned()
 }

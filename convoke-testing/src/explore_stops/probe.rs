@@ -1,10 +1,11 @@
-//! What a program that is explored promises, and whether it was kept.
+//! The promises of an explored program, and whether they were kept.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Given to a program that is explored: it promises clean-up with it. Clones are the same probe.
+/// A recorder of the promises of an explored program: values that must be dropped, and clean-up that must
+/// run. Clones share the probe.
 #[derive(Clone, Debug)]
 pub struct Probe(Arc<Mutex<Ledger>>);
 
@@ -12,9 +13,9 @@ pub struct Probe(Arc<Mutex<Ledger>>);
 struct Ledger {
     promises: BTreeMap<Promise, Count>,
     only_stopped: bool,
-    /// Who makes promises now, if there are several.
+    /// The id of the program that makes promises now, if there are several.
     who: u64,
-    /// What each of them has not kept yet.
+    /// The promises of each program that are not kept yet.
     due: BTreeMap<(u64, Promise), usize>,
 }
 
@@ -25,21 +26,21 @@ enum Promise {
 }
 
 impl Promise {
-    /// None comes before it.
+    /// Sorts before all other promises.
     const FIRST: Self = Self::Drop(String::new());
 }
 
 #[derive(Debug, Default)]
 struct Count {
-    came: usize,
-    went: usize,
-    /// So many of those that came need not go, and may.
+    promised: usize,
+    fulfilled: usize,
+    /// The number of promises that need not be kept, but may be.
     excused: usize,
-    /// It was cleaned up when there was nothing to clean up.
+    /// True if it was cleaned up more often than it was acquired.
     too_often: bool,
 }
 
-/// Must be dropped before the program ends: see [`Probe::must_drop`].
+/// A value that must be dropped before the program ends: see [`Probe::must_drop`].
 #[derive(Debug)]
 #[must_use = "it is kept where it should be dropped"]
 pub struct MustDrop {
@@ -49,31 +50,31 @@ pub struct MustDrop {
 }
 
 impl Probe {
-    /// One without promises, for whoever runs a program by himself.
+    /// Creates a probe without promises, for code that runs programs itself.
     pub fn new() -> Self {
         Self(Arc::default())
     }
 
-    /// Something to be put where a resource would be, that must be dropped before the program ends.
+    /// Returns a value to store where a resource would be. It must be dropped before the program ends.
     pub fn must_drop(&self, what: impl Into<String>) -> MustDrop {
         let what = Promise::Drop(what.into());
-        let who = self.came(what.clone());
+        let who = self.promised(what.clone());
         MustDrop { probe: self.clone(), what, who }
     }
 
-    /// A resource was acquired. From now on its clean-up is due.
+    /// Records that a resource was acquired. Its clean-up is due from now on.
     pub fn acquired(&self, what: impl Into<String>) {
-        self.came(Promise::CleanUp(what.into()));
+        self.promised(Promise::CleanUp(what.into()));
     }
 
-    /// It was cleaned up. This must be so once for each time that it was acquired.
+    /// Records that a resource was cleaned up. This must happen once for each time that it was acquired.
     pub fn cleaned_up(&self, what: impl Into<String>) {
         let who = self.ledger().who;
-        self.went(Promise::CleanUp(what.into()), who);
+        self.fulfilled(Promise::CleanUp(what.into()), who);
     }
 
-    /// Calls `f`, which promises in the name of this one: for whoever runs several programs, of which one may be
-    /// [excused](Probe::excuse).
+    /// Calls `f`; its promises belong to program `who`. For code that runs several programs, of which one may
+    /// be [excused](Probe::excuse).
     pub fn in_the_name_of<R>(&self, who: u64, f: impl FnOnce() -> R) -> R {
         struct Before<'a>(&'a Probe, u64);
 
@@ -88,7 +89,7 @@ impl Probe {
         f()
     }
 
-    /// What this one has promised and not kept until now need not be kept: it has crashed.
+    /// Excuses program `who` from its promises that are not kept yet, because it has crashed.
     pub fn excuse(&self, who: u64) {
         let mut ledger = self.ledger();
         let mut others = ledger.due.split_off(&(who, Promise::FIRST));
@@ -101,8 +102,8 @@ impl Probe {
         }
     }
 
-    /// The program waits for ever unless it is asked to stop. In the run without a stop it is asked when there is nothing
-    /// else to do; a program that has not said so hangs then.
+    /// Declares that the program does not end by itself. In the run without a stop it is requested to stop
+    /// when there is nothing else to do. Without this declaration such a program hangs.
     pub fn ends_only_when_stopped(&self) {
         self.ledger().only_stopped = true;
     }
@@ -111,34 +112,34 @@ impl Probe {
         self.ledger().only_stopped
     }
 
-    /// The promises that were not kept, in words. To be asked when the program has ended.
+    /// Describes the broken promises. Call it when the program has ended.
     pub fn complaints(&self) -> Vec<String> {
         let ledger = self.ledger();
-        let is_broken = |count: &Count| count.went + count.excused < count.came || count.too_often;
+        let is_broken = |count: &Count| count.fulfilled + count.excused < count.promised || count.too_often;
         let broken = ledger.promises.iter().filter(|(_, count)| is_broken(count));
         broken.map(|(promise, count)| complaint(promise, count)).collect()
     }
 
-    /// Says who has promised it.
-    fn came(&self, what: Promise) -> u64 {
+    /// Records a promise. Returns the id of its program.
+    fn promised(&self, what: Promise) -> u64 {
         let mut ledger = self.ledger();
         let who = ledger.who;
-        ledger.promises.entry(what.clone()).or_default().came += 1;
+        ledger.promises.entry(what.clone()).or_default().promised += 1;
         *ledger.due.entry((who, what)).or_default() += 1;
         who
     }
 
-    fn went(&self, what: Promise, who: u64) {
+    fn fulfilled(&self, what: Promise, who: u64) {
         let mut ledger = self.ledger();
         let due = ledger.due.get_mut(&(who, what.clone())).filter(|due| **due > 0);
         let was_due = due.map(|due| *due -= 1).is_some();
         let count = ledger.promises.entry(what).or_default();
-        count.went += 1;
+        count.fulfilled += 1;
         if !was_due {
-            // Kept all the same, by who was excused or for him.
+            // The promise of an excused program was kept after all, by it or on its behalf.
             count.excused = count.excused.saturating_sub(1);
         }
-        count.too_often |= count.went > count.came;
+        count.too_often |= count.fulfilled > count.promised;
     }
 
     fn ledger(&self) -> MutexGuard<'_, Ledger> {
@@ -153,15 +154,15 @@ impl Default for Probe {
 }
 
 fn complaint(promise: &Promise, count: &Count) -> String {
-    let (came, went) = (Times(count.came), Times(count.went));
+    let (promised, fulfilled) = (Times(count.promised), Times(count.fulfilled));
     match promise {
-        Promise::Drop(what) => format!("`{what}` was made {came} and dropped {went}"),
+        Promise::Drop(what) => format!("`{what}` was made {promised} and dropped {fulfilled}"),
         Promise::CleanUp(what) if count.too_often => {
             format!(
-                "`{what}` was acquired {came} and cleaned up {went}, once when there was nothing to clean up"
+                "`{what}` was acquired {promised} and cleaned up {fulfilled}, once when there was nothing to clean up"
             )
         }
-        Promise::CleanUp(what) => format!("`{what}` was acquired {came} and cleaned up {went}"),
+        Promise::CleanUp(what) => format!("`{what}` was acquired {promised} and cleaned up {fulfilled}"),
     }
 }
 
@@ -175,6 +176,6 @@ impl fmt::Display for Times {
 
 impl Drop for MustDrop {
     fn drop(&mut self) {
-        self.probe.went(self.what.clone(), self.who);
+        self.probe.fulfilled(self.what.clone(), self.who);
     }
 }

@@ -1,4 +1,4 @@
-//! One run of a program that is explored, step by step, and what is looked at when it has ended.
+//! One run of an explored program, step by step, and the checks at its end.
 
 use core::future::Future;
 
@@ -10,7 +10,7 @@ use super::parts::{Part, ask, parts};
 use super::probe::Probe;
 use convoke_task::raw::explored::Watching;
 
-/// Runs the program with a stop, or without. The error says what was wrong.
+/// Runs the program with or without a stop request. The error says what went wrong.
 pub(super) fn run<F, P>(program: &F, stop: Option<Stop>) -> Result<StopRun, String>
 where
     F: Fn(&Probe) -> P,
@@ -19,12 +19,12 @@ where
     let watching = stop.is_some_and(|stop| stop.part.is_some()).then(Watching::begin);
     let mut disturbance = Disturbance { stop, watching, asked_program: false, title: None };
     let probe = Probe::new();
-    let ran = run_until_it_ends(program(&probe), &probe, |running| disturbance.come(running));
+    let ran = run_until_it_ends(program(&probe), &probe, |running| disturbance.apply(running));
     disturbance.judge(ran, &probe)
 }
 
-/// Runs the program as it is. For each point, the parts it has there.
-pub(super) fn run_and_look<F, P>(program: &F) -> Result<(StopRun, Vec<Vec<Part>>), String>
+/// Runs the program undisturbed. Also returns its parts at each point.
+pub(super) fn run_and_list_parts<F, P>(program: &F) -> Result<(StopRun, Vec<Vec<Part>>), String>
 where
     F: Fn(&Probe) -> P,
     P: Future<Output: Send + 'static> + Send + 'static,
@@ -33,7 +33,7 @@ where
     let mut points = Vec::new();
     let probe = Probe::new();
     let ran = run_until_it_ends(program(&probe), &probe, |running| {
-        // A program that only ends when it is stopped is asked without a step.
+        // A program that ends only when it is stopped is visited twice without a step between.
         points.truncate(running.taken());
         points.push(parts(running, &watching));
         Ok(())
@@ -42,15 +42,15 @@ where
     Ok((nothing.judge(ran, &probe)?, points))
 }
 
-/// How a program has ended, in how many steps, and what it has left behind.
-struct Ran {
+/// The ending of a run, its number of steps, and what it has left behind.
+struct RunResult {
     ended: Ended,
     steps: usize,
     complaints: Vec<String>,
 }
 
-/// Takes steps until the program has ended; `before` is called before each.
-fn run_until_it_ends<P, B>(program: P, probe: &Probe, mut before: B) -> Result<Ran, String>
+/// Takes steps until the program has ended. `before` is called before each.
+fn run_until_it_ends<P, B>(program: P, probe: &Probe, mut before: B) -> Result<RunResult, String>
 where
     P: Future<Output: Send + 'static> + Send + 'static,
     B: FnMut(&Running<P::Output>) -> Result<(), String>,
@@ -77,9 +77,7 @@ where
                 running.request_stop();
             }
             Ok(false) => {
-                break Some(
-                    "it hangs: it has not ended, and there is nothing to run and no timer".to_owned(),
-                );
+                break Some("it hangs: nothing is queued, no timer is set, and it has not ended".to_owned());
             }
         }
     };
@@ -95,22 +93,22 @@ where
         Outcome::Panicked(panic) => return Err(format!("it panicked: {}", panic.message())),
     };
     drop(outcome);
-    Ok(Ran { ended, steps, complaints: left.complaints() })
+    Ok(RunResult { ended, steps, complaints: left.complaints() })
 }
 
-/// The stop that comes in a run.
+/// The stop request of a run.
 struct Disturbance {
     stop: Option<Stop>,
     watching: Option<Watching>,
     asked_program: bool,
-    /// The part that was asked, for people.
+    /// A description of the part that was requested to stop.
     title: Option<String>,
 }
 
 impl Disturbance {
-    /// Asks at its point.
-    fn come<T>(&mut self, running: &Running<T>) -> Result<(), String> {
-        let Some(stop) = self.stop.filter(|stop| stop.point == running.taken() && !self.has_come()) else {
+    /// Requests the stop, if this is its point.
+    fn apply<T>(&mut self, running: &Running<T>) -> Result<(), String> {
+        let Some(stop) = self.stop.filter(|stop| stop.point == running.taken() && !self.was_applied()) else {
             return Ok(());
         };
         let (Some(part), Some(watching)) = (stop.part, &self.watching) else {
@@ -122,22 +120,22 @@ impl Disturbance {
             return Ok(());
         };
         self.title = ask(running, watching, part, stop.from);
-        if self.has_come() { Ok(()) } else { Err(format!("there is no {part}")) }
+        if self.was_applied() { Ok(()) } else { Err(format!("there is no {part}")) }
     }
 
-    fn has_come(&self) -> bool {
+    fn was_applied(&self) -> bool {
         self.asked_program || self.title.is_some()
     }
 
-    /// Whether all is well.
-    fn judge(&self, ran: Result<Ran, String>, probe: &Probe) -> Result<StopRun, String> {
+    /// Checks the result of the run.
+    fn judge(&self, ran: Result<RunResult, String>, probe: &Probe) -> Result<StopRun, String> {
         let asked =
-            self.title.as_ref().map(|title| format!("\nasked to stop was {title}")).unwrap_or_default();
-        let Ran { ended, steps, complaints } = ran.map_err(|failure| format!("{failure}{asked}"))?;
-        if let Some(stop) = self.stop.filter(|_| !self.has_come()) {
+            self.title.as_ref().map(|title| format!("\nrequested to stop: {title}")).unwrap_or_default();
+        let RunResult { ended, steps, complaints } = ran.map_err(|failure| format!("{failure}{asked}"))?;
+        if let Some(stop) = self.stop.filter(|_| !self.was_applied()) {
             let point = stop.point;
             return Err(format!(
-                "it ended after {steps} steps, before step {point}: it is not the same every time"
+                "it ended after {steps} steps, before step {point}: the program is not deterministic"
             ));
         }
         let mut all = probe.complaints();

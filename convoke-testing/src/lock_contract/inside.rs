@@ -1,4 +1,5 @@
-//! Who is inside: never too many, on one thread and on several, and what they do there is seen by the next.
+//! Mutual exclusion: never too many holders, on one thread and on several, and each sees what earlier ones
+//! wrote.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,45 +10,45 @@ use convoke_exec::ThreadPool;
 use convoke_task::{checkpoint, launch, scope};
 
 const ROUNDS: usize = 4;
-/// More than there is room for.
+/// The number of users beyond the number of permits.
 const MORE: usize = 4;
 const THREADS: usize = 3;
 const ROUNDS_ON_THREADS: usize = if cfg!(miri) { 10 } else { 200 };
 
-/// How many are inside, and the most there have been.
+/// The current and the maximum number of holders.
 #[derive(Default)]
-struct Crowd {
+struct HolderCount {
     now: AtomicUsize,
     most: AtomicUsize,
 }
 
-impl Crowd {
+impl HolderCount {
     #[track_caller]
-    fn come(&self, permits: usize) {
+    fn enter(&self, permits: usize) {
         let now = self.now.fetch_add(1, Ordering::Relaxed) + 1;
         self.most.fetch_max(now, Ordering::Relaxed);
-        assert!(now <= permits, "{now} are inside a lock that lets {permits} in");
+        assert!(now <= permits, "{now} holders are in a lock for {permits}");
     }
 
-    fn go(&self) {
+    fn leave(&self) {
         self.now.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
-pub(super) fn at_most_so_many_are_inside<L: LockUnderTest>(harness: &Harness<L>) {
-    let (lock, crowd) = (Arc::new(harness.make()), Arc::new(Crowd::default()));
+pub(super) fn at_most_permits_are_inside<L: LockUnderTest>(harness: &Harness<L>) {
+    let (lock, holders) = (Arc::new(harness.make()), Arc::new(HolderCount::default()));
     let (permits, hears_stops) = (harness.permits, harness.hears_stops);
-    let (shared, seen) = (lock.clone(), crowd.clone());
+    let (shared, seen) = (lock.clone(), holders.clone());
     run(async move {
         scope(async |s| {
             for _ in 0..permits + MORE {
-                let (lock, crowd) = (shared.clone(), seen.clone());
+                let (lock, holders) = (shared.clone(), seen.clone());
                 s.spawn(async move {
                     for _ in 0..ROUNDS {
                         let held = enter(&*lock, hears_stops).await;
-                        crowd.come(permits);
+                        holders.enter(permits);
                         checkpoint().await;
-                        crowd.go();
+                        holders.leave();
                         drop(held);
                         checkpoint().await;
                     }
@@ -56,40 +57,41 @@ pub(super) fn at_most_so_many_are_inside<L: LockUnderTest>(harness: &Harness<L>)
         })
         .await;
     });
-    let most = crowd.most.load(Ordering::Relaxed);
-    assert_eq!(most, permits, "a lock that lets {permits} in is of use to all of them at a time");
+    let most = holders.most.load(Ordering::Relaxed);
+    assert_eq!(most, permits, "a lock for {permits} holders must admit as many at a time");
     assert_free(&*lock, permits);
 }
 
-/// Reads and writes in two steps: if two are there at a time, one of them is lost.
-pub(super) fn who_is_inside_sees_what_those_before_did<L: LockUnderTest>(harness: &Harness<L>) {
-    let (lock, crowd) = (Arc::new(harness.make()), Arc::new(Crowd::default()));
+/// Checks visibility: each holder reads and writes in two steps, so two holders at a time would lose an
+/// increment.
+pub(super) fn a_holder_sees_the_writes_of_earlier_ones<L: LockUnderTest>(harness: &Harness<L>) {
+    let (lock, holders) = (Arc::new(harness.make()), Arc::new(HolderCount::default()));
     let value = Arc::new(AtomicUsize::new(0));
     let (permits, hears_stops) = (harness.permits, harness.hears_stops);
-    let pool = ThreadPool::new(THREADS).expect("threads to test with");
-    let chains: Vec<_> = (0..permits + THREADS)
+    let pool = ThreadPool::new(THREADS).expect("the system could start threads");
+    let launched: Vec<_> = (0..permits + THREADS)
         .map(|_| {
-            let (lock, crowd, value) = (lock.clone(), crowd.clone(), value.clone());
+            let (lock, holders, value) = (lock.clone(), holders.clone(), value.clone());
             launch(&pool.executor()).start(async move {
                 for _ in 0..ROUNDS_ON_THREADS {
                     let held = enter(&*lock, hears_stops).await;
-                    crowd.come(permits);
+                    holders.enter(permits);
                     if permits == 1 {
                         value.store(value.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
                     }
-                    crowd.go();
+                    holders.leave();
                     drop(held);
                 }
             })
         })
         .collect();
-    let users = chains.len();
-    for chain in chains {
-        chain.wait().unwrap();
+    let users = launched.len();
+    for task in launched {
+        task.wait().unwrap();
     }
     if permits == 1 {
         let seen = value.load(Ordering::Relaxed);
-        assert_eq!(seen, users * ROUNDS_ON_THREADS, "somebody has not seen what the one before him did");
+        assert_eq!(seen, users * ROUNDS_ON_THREADS, "a holder did not see the write of an earlier one");
     }
     assert_free(&*lock, permits);
 }

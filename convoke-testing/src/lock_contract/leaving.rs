@@ -1,4 +1,5 @@
-//! Leaving before one is inside: by a stop at any point, or by dropping the future. No permit is lost, and the next comes in.
+//! Waits that end before they succeed, by a stop at any point or by a drop: no permit is lost, and the next
+//! waiter gets in.
 
 use core::cell::RefCell;
 use core::pin::pin;
@@ -14,7 +15,7 @@ use super::super::woken::Woken;
 use super::{Harness, LockUnderTest, assert_free, enter};
 use convoke_task::{catch_stopped, checkpoint, scope, timeout};
 
-/// Everybody wants in, twice, and one is in a hurry.
+/// Contends for a lock: each user acquires it, and every other one acquires it again with a time limit.
 async fn contend<L: LockUnderTest>(lock: Arc<L>, users: usize, hears_stops: bool) {
     scope(async |s| {
         for number in 0..users {
@@ -35,54 +36,57 @@ async fn contend<L: LockUnderTest>(lock: Arc<L>, users: usize, hears_stops: bool
 
 pub(super) fn a_stop_loses_no_permit<L: LockUnderTest>(harness: &Harness<L>) {
     let (users, hears_stops) = (harness.permits + 2, harness.hears_stops);
-    let kept = RefCell::new(Vec::new());
+    let locks = RefCell::new(Vec::new());
     let program = || {
         let lock = Arc::new(harness.make());
-        kept.borrow_mut().push(lock.clone());
+        locks.borrow_mut().push(lock.clone());
         contend(lock, users, hears_stops)
     };
     explore_stops(program);
     explore_inner_stops(program);
-    for lock in kept.take() {
+    for lock in locks.take() {
         assert_free(&*lock, harness.permits);
     }
 }
 
-pub(super) fn one_who_goes_while_he_waits_takes_nothing_along<L: LockUnderTest>(harness: &Harness<L>) {
+pub(super) fn a_dropped_wait_takes_nothing<L: LockUnderTest>(harness: &Harness<L>) {
     let (lock, permits) = (Arc::new(harness.make()), harness.permits);
     run(async move {
         let inside: Vec<_> = core::iter::from_fn(|| lock.try_acquire()).take(permits).collect();
         for _ in 0..3 {
             let mut gone = Box::pin(lock.acquire());
-            assert!(Woken::new().poll(gone.as_mut()).is_pending(), "there is no room");
+            assert!(
+                Woken::new().poll(gone.as_mut()).is_pending(),
+                "`acquire` succeeded without a free permit"
+            );
         }
         drop(inside);
         assert_free(&*lock, permits);
     });
 }
 
-pub(super) fn one_who_was_let_in_and_goes_lets_the_next_in<L: LockUnderTest>(harness: &Harness<L>) {
+pub(super) fn a_dropped_grant_goes_to_the_next<L: LockUnderTest>(harness: &Harness<L>) {
     let (lock, permits) = (Arc::new(harness.make()), harness.permits);
     run(async move {
         let mut inside: Vec<_> = core::iter::from_fn(|| lock.try_acquire()).take(permits).collect();
         let (first_woken, second_woken) = (Woken::new(), Woken::new());
         let mut first = Box::pin(lock.acquire());
         let mut second = Box::pin(lock.acquire());
-        assert!(first_woken.poll(first.as_mut()).is_pending(), "there is no room");
-        assert!(second_woken.poll(second.as_mut()).is_pending(), "there is no room");
+        assert!(first_woken.poll(first.as_mut()).is_pending(), "`acquire` succeeded without a free permit");
+        assert!(second_woken.poll(second.as_mut()).is_pending(), "`acquire` succeeded without a free permit");
         drop(inside.pop());
-        assert!(first_woken.count() + second_woken.count() > 0, "there is room, and nobody was told");
+        assert!(first_woken.count() + second_woken.count() > 0, "a permit is free, but no waiter was woken");
         drop(first);
-        assert!(second_woken.count() > 0, "the first is gone, and the second was not told");
+        assert!(second_woken.count() > 0, "the first waiter was dropped, but the second was not woken");
         let Poll::Ready(held) = second_woken.poll(second.as_mut()) else {
-            panic!("there is room, and nobody else who wants it")
+            panic!("a permit is free and there is no other waiter")
         };
         drop((held, second, inside));
         assert_free(&*lock, permits);
     });
 }
 
-/// Also by one who would not have to wait.
+/// Checks that a stop ends also an `acquire` that would not have to wait.
 pub(super) fn a_stop_is_heard<L: LockUnderTest>(harness: &Harness<L>) {
     if !harness.hears_stops {
         return;
@@ -94,7 +98,7 @@ pub(super) fn a_stop_is_heard<L: LockUnderTest>(harness: &Harness<L>) {
             let inside: Vec<_> = inside.collect();
             source.request_stop(StopReason::Requested);
             let entered = pin!(catch_stopped(lock.acquire())).await;
-            assert!(entered.is_err(), "one who was asked to stop came in");
+            assert!(entered.is_err(), "a task that was requested to stop got in");
             drop((entered, inside));
             assert_free(&lock, permits);
         });

@@ -1,5 +1,5 @@
-//! What one expects of a lock, as a suite that any type can be put through which lets at most so many in at a time: a mutex, a
-//! semaphore, the writing side of a read-write lock.
+//! A contract suite for locks that admit a limited number of holders at a time: a mutex, a semaphore, the
+//! write half of a read-write lock.
 //!
 //! ```
 //! use convoke::sync::{Mutex, MutexGuard};
@@ -31,25 +31,25 @@ use core::future::Future;
 
 use convoke_task::stoppable;
 
-/// A lock under test: it lets at most so many in at a time, and the others wait.
+/// A lock under test: it admits a limited number of holders, and the others wait.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot be put through the suite for locks",
+    message = "`{Self}` is not a lock for the contract suite",
     note = "implement `LockUnderTest` for a type of your own that has the lock in it"
 )]
 pub trait LockUnderTest: Send + Sync + 'static {
-    /// Kept by one who is inside, who leaves by dropping it.
+    /// A guard of a holder, which leaves by dropping it.
     type Held<'a>: Send
     where
         Self: 'a;
 
-    /// Waits until one may come in.
+    /// Waits until it may get in.
     fn acquire(&self) -> impl Future<Output = Self::Held<'_>> + Send;
 
-    /// Comes in, if that is possible at once.
+    /// Gets in, if that is possible at once.
     fn try_acquire(&self) -> Option<Self::Held<'_>>;
 }
 
-/// How locks are made to be tested, and what they promise beyond the contract.
+/// A factory of locks under test, and their promises beyond the contract.
 pub struct Harness<L> {
     make: Box<dyn Fn() -> L>,
     permits: usize,
@@ -58,24 +58,24 @@ pub struct Harness<L> {
 }
 
 impl<L: LockUnderTest> Harness<L> {
-    /// `make` makes locks, each of which lets so many in at a time.
+    /// Creates a harness. `make` creates locks that admit `permits` holders at a time.
     ///
     /// # Panics
-    /// If that is nobody.
+    /// If `permits` is zero.
     #[track_caller]
     pub fn new(permits: usize, make: impl Fn() -> L + 'static) -> Self {
-        assert!(permits > 0, "a lock that lets nobody in cannot be tested");
+        assert!(permits > 0, "`permits` must be greater than zero");
         Self { make: Box::new(make), permits, in_order: false, hears_stops: false }
     }
 
-    /// Those who wait come in in the order in which they began to wait.
+    /// Promises that waiters get in in the order in which they started to wait.
     pub fn in_order(mut self) -> Self {
         self.in_order = true;
         self
     }
 
-    /// Who waits, or begins to, ends by the stopped door when a stop is asked for. Without this the suite wraps
-    /// [`stoppable`] around it.
+    /// Promises that `acquire` is stopped when a stop is requested, also if it need not wait. Without this
+    /// the suite wraps it in [`stoppable`].
     pub fn hears_stops(mut self) -> Self {
         self.hears_stops = true;
         self
@@ -96,26 +96,26 @@ impl<L> fmt::Debug for Harness<L> {
     }
 }
 
-/// Puts the lock through all of it.
+/// Checks the lock against the whole contract.
 ///
 /// # Panics
 /// If it breaks the contract, or a promise.
 pub fn check<L: LockUnderTest>(harness: &Harness<L>) {
-    inside::at_most_so_many_are_inside(harness);
-    inside::who_is_inside_sees_what_those_before_did(harness);
-    order::all_who_wait_come_in(harness);
+    inside::at_most_permits_are_inside(harness);
+    inside::a_holder_sees_the_writes_of_earlier_ones(harness);
+    order::all_waiters_get_in(harness);
     leaving::a_stop_loses_no_permit(harness);
-    leaving::one_who_goes_while_he_waits_takes_nothing_along(harness);
-    leaving::one_who_was_let_in_and_goes_lets_the_next_in(harness);
+    leaving::a_dropped_wait_takes_nothing(harness);
+    leaving::a_dropped_grant_goes_to_the_next(harness);
     leaving::a_stop_is_heard(harness);
 }
 
-/// Comes in, or is stopped.
+/// Acquires the lock, or is stopped.
 async fn enter<L: LockUnderTest>(lock: &L, hears_stops: bool) -> L::Held<'_> {
     if hears_stops { lock.acquire().await } else { stoppable(lock.acquire()).await }
 }
 
-/// Panics if somebody is inside.
+/// Panics if a permit is not free.
 #[track_caller]
 fn assert_free<L: LockUnderTest>(lock: &L, permits: usize) {
     let all: Vec<_> = core::iter::from_fn(|| lock.try_acquire()).take(permits).collect();

@@ -1,4 +1,4 @@
-//! Who comes in: all who wait, and in their order where that is promised.
+//! Order: all waiters get in, and in the order of their waits where that is promised.
 
 use std::sync::{Arc, Mutex};
 
@@ -9,18 +9,18 @@ use convoke_task::{checkpoint, scope};
 
 const WAITERS: usize = 6;
 
-pub(super) fn all_who_wait_come_in<L: LockUnderTest>(harness: &Harness<L>) {
+pub(super) fn all_waiters_get_in<L: LockUnderTest>(harness: &Harness<L>) {
     let lock = Arc::new(harness.make());
-    let came = Arc::new(Mutex::new(Vec::new()));
+    let entered = Arc::new(Mutex::new(Vec::new()));
     let (permits, hears_stops) = (harness.permits, harness.hears_stops);
-    let (shared, seen) = (lock.clone(), came.clone());
+    let (shared, seen) = (lock.clone(), entered.clone());
     run(async move {
         scope(async |s| {
             let mut inside = Vec::new();
             for _ in 0..permits {
                 inside.push(enter(&*shared, hears_stops).await);
             }
-            assert!(shared.try_acquire().is_none(), "nobody comes in where there is no room");
+            assert!(shared.try_acquire().is_none(), "`try_acquire` succeeded without a free permit");
             for number in 0..WAITERS {
                 let (lock, seen) = (shared.clone(), seen.clone());
                 s.spawn(async move {
@@ -30,7 +30,7 @@ pub(super) fn all_who_wait_come_in<L: LockUnderTest>(harness: &Harness<L>) {
                 });
                 wait_all_blocked().await;
             }
-            assert_eq!(seen.lock().unwrap().len(), 0, "all wait while there is no room");
+            assert_eq!(seen.lock().unwrap().len(), 0, "a waiter got in without a free permit");
             while let Some(held) = inside.pop() {
                 drop(held);
                 checkpoint().await;
@@ -38,10 +38,10 @@ pub(super) fn all_who_wait_come_in<L: LockUnderTest>(harness: &Harness<L>) {
         })
         .await;
     });
-    let mut came = came.lock().unwrap().clone();
+    let mut entered = entered.lock().unwrap().clone();
     if !harness.in_order {
-        came.sort_unstable();
+        entered.sort_unstable();
     }
-    assert_eq!(came, (0..WAITERS).collect::<Vec<_>>(), "in this order they came in who waited in that order");
+    assert_eq!(entered, (0..WAITERS).collect::<Vec<_>>(), "the waiters got in out of order");
     assert_free(&*lock, permits);
 }

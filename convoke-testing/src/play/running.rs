@@ -1,4 +1,4 @@
-//! A program that was started on a stage of its own, moved step by step by the thread that started it.
+//! A program on its own stage, driven step by step by the thread that started it.
 
 #![allow(unsafe_code)]
 
@@ -19,14 +19,14 @@ use convoke_inspect::tree::{TaskNode, Tree, tree};
 use convoke_task::chance::{CHANCE, Chance};
 use convoke_task::launch::{LeakedRoot, leak};
 
-/// A program that is not done by then never is.
+/// The maximum number of steps of a program; one that takes more does not end.
 pub(crate) const MOST_STEPS: usize = 100_000;
 
-/// How long one waits for threads that have woken a task and not let go of it, before its memory counts as lost.
-const LETTERS_TAKE: Duration = Duration::from_secs(1);
+/// The time that threads get to release a task that they have woken, before its memory counts as leaked.
+const REMOTE_WAKES_TAKE: Duration = Duration::from_secs(1);
 
-/// See the head of this file. One that is dropped before it has ended stays in memory, and its loop with it: others may point
-/// into it.
+/// A program on its own stage. If it is dropped before the program has ended, the program and its loop are
+/// leaked, because other threads may hold pointers into them.
 pub(crate) struct Running<T> {
     run_loop: Option<Box<RunLoop>>,
     stage: Stage,
@@ -45,7 +45,8 @@ impl<T> Running<T> {
         F: Future<Output = T> + 'static,
     {
         let location = Location::caller();
-        // SAFETY: `begin` calls it as work of the loop that the program runs on.
+        // SAFETY: `begin` calls this closure inside `RunLoop::within`, so as work of the loop that the
+        // program runs on, on this thread.
         let start = |env, name| unsafe { LeakedRoot::start_local(env, name, location, future) };
         Self::begin(name, token, start)
     }
@@ -79,14 +80,14 @@ impl<T> Running<T> {
     }
 
     fn run_loop(&self) -> &RunLoop {
-        self.run_loop.as_ref().expect("it is there until we are dropped")
+        self.run_loop.as_ref().expect("only `drop` takes it")
     }
 
     pub(crate) fn has_ended(&self) -> bool {
         self.root.has_ended()
     }
 
-    /// How many steps were taken.
+    /// Returns the number of steps so far.
     pub(crate) fn taken(&self) -> usize {
         self.taken
     }
@@ -99,24 +100,25 @@ impl<T> Running<T> {
         self.source.request_stop(StopReason::Requested);
     }
 
-    /// Calls `f` as work of the loop is called.
+    /// Calls `f` as work of the loop.
     pub(crate) fn within<R>(&self, f: impl FnOnce() -> R) -> R {
         self.run_loop().within(f)
     }
 
-    /// Runs one piece of work, if one is queued.
+    /// Runs one piece of queued work. Returns false if there is none.
     pub(crate) fn run_one(&mut self) -> Result<bool, Panic> {
         self.count(|this| this.run_loop().run_one())
     }
 
-    /// What is done when nothing is queued: somebody who waits for that goes on, or time jumps. False if there is neither.
-    pub(crate) fn go_on(&mut self) -> Result<bool, Panic> {
+    /// Makes progress when nothing is queued: releases a task in `wait_all_blocked`, or jumps to the next
+    /// timer. Returns false if there is neither.
+    pub(crate) fn advance(&mut self) -> Result<bool, Panic> {
         self.count(|this| this.stage.blocked().release_one() || this.stage.jump())
     }
 
-    /// Takes a step, if there is one to take.
+    /// Takes a step. Returns false if nothing is left to do.
     pub(crate) fn step(&mut self) -> Result<bool, Panic> {
-        Ok(self.run_one()? || self.go_on()?)
+        Ok(self.run_one()? || self.advance()?)
     }
 
     fn count(&mut self, step: impl FnOnce(&Self) -> bool) -> Result<bool, Panic> {
@@ -125,13 +127,13 @@ impl<T> Running<T> {
         Ok(taken)
     }
 
-    /// The program's task in the tree, if it is there.
+    /// Returns the program's task in the tree.
     pub(crate) fn find_in<'a>(&self, tree: &'a Tree) -> Option<TaskNode<'a>> {
         tree.tasks().find(|task| task.has_name(&self.name))
     }
 
-    /// Gives up a program that does not end: shows its tasks, asks it to stop so that it cleans up, and leaves it where it is
-    /// if that does not help.
+    /// Gives up a program that does not end. Returns its task tree as text, and requests it to stop so that
+    /// it cleans up; a program that still does not end is leaked.
     pub(crate) fn give_up(mut self) -> String {
         let tree = tree();
         let mut tasks = self.find_in(&tree).map(|task| task.to_string()).unwrap_or_default();
@@ -142,25 +144,25 @@ impl<T> Running<T> {
         tasks
     }
 
-    /// What came of it, and what it has left behind.
+    /// Returns the outcome and the ended program, which knows what was left behind.
     ///
     /// # Panics
     /// If it has not ended.
-    pub(crate) fn end(self) -> (Outcome<T>, Left<T>) {
-        let outcome = self.root.take_outcome().expect("the caller has seen that it has ended");
-        self.wait_for_letters();
-        (outcome, Left(self))
+    pub(crate) fn end(self) -> (Outcome<T>, EndedProgram<T>) {
+        let outcome = self.root.take_outcome().expect("the program has not ended");
+        self.wait_for_remote_wakes();
+        (outcome, EndedProgram(self))
     }
 }
 
 impl<T> Running<T> {
-    /// Opens the letters to those who have gone. A thread that has woken a task may still have its hands on it, and be about to
-    /// send one: it is given a while.
-    fn wait_for_letters(&self) {
+    /// Processes remote wakes of tasks that have ended. A thread that has woken a task may still be about to
+    /// send one, so this waits until all frames are freed or a second has passed.
+    fn wait_for_remote_wakes(&self) {
         let begin = Instant::now();
         loop {
             let _ = Panic::catch(|| self.run_loop().run_ready());
-            if self.frames.live() == 0 || begin.elapsed() > LETTERS_TAKE {
+            if self.frames.live() == 0 || begin.elapsed() > REMOTE_WAKES_TAKE {
                 return;
             }
             thread::park_timeout(Duration::from_millis(1));
@@ -168,37 +170,36 @@ impl<T> Running<T> {
     }
 }
 
-/// A program that has ended, before its stage is taken down.
-pub(crate) struct Left<T>(Running<T>);
+/// A program that has ended, before its stage is dropped.
+pub(crate) struct EndedProgram<T>(Running<T>);
 
-impl<T> Left<T> {
-    /// Says what was left behind: tasks, timers of operations, frames.
+impl<T> EndedProgram<T> {
+    /// Lists what was left behind: tasks, timers of operations, frames.
     pub(crate) fn complaints(&self) -> Vec<String> {
         let Running { stage, frames, .. } = &self.0;
         let mut complaints = Vec::new();
         let tree = tree();
-        let home = stage.owner_thread().map(|home| home.id());
+        let owner = stage.owner_thread().map(|owner| owner.id());
         let mut left = Vec::new();
         for root in tree.roots() {
-            collect(root, &mut left, &|task| home.is_some_and(|home| task.lives_in(home)));
+            collect(root, &mut left, &|task| owner.is_some_and(|owner| task.is_owned_by(owner)));
         }
         if !left.is_empty() {
             let tasks: String = left.iter().map(|task| format!("\n{task}")).collect();
             complaints.push(format!("it left tasks behind:{tasks}"));
         }
         if stage.has_timers() {
-            complaints.push("it left an operation behind that waits for a time".to_owned());
+            complaints.push("it left an operation behind that waits for a timer".to_owned());
         }
         if frames.live() > 0 {
             let (live, bytes) = (frames.live(), frames.live_bytes());
-            complaints
-                .push(format!("{live} pieces of memory for frames ({bytes} bytes) were not given back"));
+            complaints.push(format!("{live} frames ({bytes} bytes) were not freed"));
         }
         complaints
     }
 }
 
-/// The highest of those below that are ours.
+/// Collects the topmost tasks that satisfy `is_ours`.
 fn collect<'a>(task: TaskNode<'a>, found: &mut Vec<TaskNode<'a>>, is_ours: &impl Fn(TaskNode<'a>) -> bool) {
     if is_ours(task) {
         found.push(task);
@@ -210,7 +211,7 @@ fn collect<'a>(task: TaskNode<'a>, found: &mut Vec<TaskNode<'a>>, is_ours: &impl
 impl<T> Drop for Running<T> {
     fn drop(&mut self) {
         if !self.has_ended() {
-            leak(Box::into_raw(self.run_loop.take().expect("taken here alone")));
+            leak(Box::into_raw(self.run_loop.take().expect("only `drop` takes it")));
         }
     }
 }

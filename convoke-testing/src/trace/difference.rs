@@ -1,9 +1,10 @@
-//! Where two lists of lines differ: the longest lines in common stay, the rest is marked.
+//! The difference of two lists of lines, from their longest common subsequence.
 
-/// Longer lists are shown one after the other: the table of common lines grows with the product.
+/// The maximum length for a comparison, whose table grows with the product of the lengths. Longer lists are
+/// shown one after the other.
 const MOST_LINES: usize = 2_000;
 
-/// All lines of both: those in common once, those of the first marked by `-`, those of the second by `+`.
+/// Lists all lines of both: common lines once, other lines of the first marked by `-`, of the second by `+`.
 pub(super) fn difference(first: &[&str], second: &[&str]) -> String {
     let common = if first.len().max(second.len()) > MOST_LINES { Vec::new() } else { common(first, second) };
     let mut shown = Vec::new();
@@ -17,9 +18,9 @@ pub(super) fn difference(first: &[&str], second: &[&str]) -> String {
     shown.join("\n")
 }
 
-/// Where the longest lines in common are, in both.
+/// Returns the positions of the longest common subsequence in both lists.
 fn common(first: &[&str], second: &[&str]) -> Vec<(usize, usize)> {
-    // For each pair of positions, how many lines the rests have in common.
+    // For each pair of positions: the length of the longest common subsequence of the rests.
     let mut longest = vec![vec![0_u32; second.len() + 1]; first.len() + 1];
     for left in (0..first.len()).rev() {
         for right in (0..second.len()).rev() {

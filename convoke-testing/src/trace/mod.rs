@@ -1,6 +1,4 @@
-//! `Trace`: what a program did, in its order, compared as a whole.
-//!
-//! `difference.rs` shows where two texts differ.
+//! `Trace`: what a program did, in order, compared as a whole. `difference.rs` shows where two texts differ.
 
 mod difference;
 
@@ -12,8 +10,8 @@ use super::stage::Stage;
 use convoke_core::raw::Frame;
 use convoke_inspect::tree::tree;
 
-/// Events that a program writes down, each with the time on its [`Stage`] and the name of its task, if it has one. Clones write
-/// to the same trace. It prints as one line for each event.
+/// A list of events that a program notes, each with the time on its [`Stage`] and the name of its task, if it
+/// has one. Clones share the trace. It prints as one line for each event.
 ///
 /// ```
 /// use std::time::Duration;
@@ -44,12 +42,12 @@ use convoke_inspect::tree::tree;
 pub struct Trace(Arc<Mutex<Vec<String>>>);
 
 impl Trace {
-    /// With no events.
+    /// Creates a trace without events.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Writes down an event. It is one line, with the time and the task in front where they are known.
+    /// Adds an event as one line, after the time and the task's name where they are known.
     pub fn note(&self, event: impl fmt::Display) {
         let time = Stage::current().map(|stage| match stage.elapsed() {
             Duration::ZERO => "0s ".to_owned(),
@@ -61,21 +59,22 @@ impl Trace {
         self.lock().push(line);
     }
 
-    /// The events so far.
+    /// Returns the events so far.
     pub fn lines(&self) -> Vec<String> {
         self.lock().clone()
     }
 
-    /// Takes the events out: the trace goes on empty.
+    /// Takes the events out and leaves the trace empty.
     pub fn take(&self) -> Vec<String> {
         core::mem::take(&mut *self.lock())
     }
 
-    /// Compares all of it. White space around the lines of the expected text, and lines without anything, do not count.
+    /// Compares the whole trace with `expected`. Empty lines of `expected`, and white space around its lines,
+    /// are ignored.
     ///
     /// # Panics
-    /// If they differ: with both, line by line, what was expected and did not happen marked by `-`, what happened and was not
-    /// expected by `+`.
+    /// If they differ. The message shows both, line by line: expected events that did not happen after `-`,
+    /// unexpected ones after `+`.
     #[track_caller]
     pub fn assert_eq(&self, expected: &str) {
         let expected: Vec<&str> = expected.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
@@ -83,7 +82,7 @@ impl Trace {
         let lines: Vec<&str> = lines.iter().map(|line| line.trim()).collect();
         if lines != expected {
             panic!(
-                "the trace is another one (- expected, + happened):\n{}",
+                "the trace differs (- expected, + happened):\n{}",
                 difference::difference(&expected, &lines)
             );
         }
@@ -94,7 +93,7 @@ impl Trace {
     }
 }
 
-/// The name of the running task, if it has one.
+/// Returns the name of the running task, if it has one.
 fn name_of_task() -> Option<String> {
     let task = Frame::current(|frame| frame.map(|frame| frame.operation_owner().owner_ref().address()))?;
     let tree = tree();

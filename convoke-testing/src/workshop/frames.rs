@@ -1,4 +1,5 @@
-//! Memory for frames that counts what is out, can be out of memory, and makes it show if what was given back is used.
+//! A frame allocator that counts its frames, can run out of memory, and overwrites freed memory so that a use
+//! after free shows.
 
 #![allow(unsafe_code)]
 
@@ -11,7 +12,7 @@ use allocator_api2::alloc::{AllocError, Allocator};
 use convoke_core::Env;
 use convoke_core::env::{Changes, FrameAllocator};
 
-/// How many frames may be out, how many are, and how many have ever been.
+/// A frame allocator with a limit, and counts of its live and total frames.
 #[derive(Clone, Debug)]
 pub struct Frames(Arc<Counts>);
 
@@ -20,35 +21,36 @@ struct Counts {
     most: usize,
     out: AtomicUsize,
     ever: AtomicUsize,
-    /// What was given back: overwritten with rubbish, and kept until the end.
+    /// Freed memory, overwritten and stored until the allocator is dropped.
     ended: Mutex<Vec<Ended>>,
 }
 
 #[derive(Debug)]
 struct Ended(NonNull<u8>, Layout);
 
-// SAFETY: memory that nobody uses.
+// SAFETY: `Ended` owns the memory: `deallocate` got it from its last user.
 unsafe impl Send for Ended {}
 
 impl Frames {
-    /// Room for this many at a time.
+    /// Creates an allocator for at most `most` live frames.
     pub fn at_most(most: usize) -> Self {
         let ended = Mutex::new(Vec::new());
         Self(Arc::new(Counts { most, out: AtomicUsize::new(0), ever: AtomicUsize::new(0), ended }))
     }
 
-    /// An environment whose frames these are.
+    /// Returns an environment with this allocator.
     pub fn env(&self) -> Env {
         Env::new().with(Changes::new().allocator(FrameAllocator::new(self.clone())))
     }
 
-    /// How many are out, and how many have ever been.
+    /// Returns the numbers of live frames and of all frames so far.
     pub fn counts(&self) -> (usize, usize) {
         (self.0.out.load(Ordering::Acquire), self.0.ever.load(Ordering::Acquire))
     }
 }
 
-// SAFETY: the memory is that of the system's allocator.
+// SAFETY: `allocate` returns memory of the system's allocator, and it stays valid until the last clone is
+// dropped, because `deallocate` only stores it.
 unsafe impl Allocator for Frames {
     fn allocate(&self, layout: Layout) -> Result<NonNull<[u8]>, AllocError> {
         if self.0.out.fetch_add(1, Ordering::AcqRel) >= self.0.most {
@@ -62,7 +64,7 @@ unsafe impl Allocator for Frames {
 
     unsafe fn deallocate(&self, memory: NonNull<u8>, layout: Layout) {
         self.0.out.fetch_sub(1, Ordering::AcqRel);
-        // SAFETY: the caller's: nobody uses it any more.
+        // SAFETY: the caller of `deallocate` gives up the memory, which has `layout.size()` bytes.
         unsafe { memory.write_bytes(0xDB, layout.size()) };
         self.0.ended.lock().unwrap().push(Ended(memory, layout));
     }
@@ -71,7 +73,8 @@ unsafe impl Allocator for Frames {
 impl Drop for Counts {
     fn drop(&mut self) {
         for Ended(memory, layout) in self.ended.get_mut().unwrap().drain(..) {
-            // SAFETY: `allocate` took it there, and it was given back.
+            // SAFETY: `allocate` got it from the same allocator with this layout, and `deallocate` put it
+            // here once.
             unsafe { FrameAllocator::system().deallocate(memory, layout) };
         }
     }

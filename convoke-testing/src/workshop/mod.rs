@@ -1,4 +1,4 @@
-//! What the tests of Convoke's own crates share. Not for others: it changes without notice.
+//! Tools that the tests of Convoke's own crates share. They change without notice.
 
 pub mod counting;
 pub mod frames;

@@ -1,8 +1,8 @@
-//! What happened, in its order and in the words of the test alone: `testing::Trace` says when it was and in which task.
+//! Notes of what happened, in order, without times and tasks. `testing::Trace` adds those.
 
 use std::sync::{Arc, Mutex};
 
-/// Clones write to the same notes.
+/// A list of notes. Clones share it.
 #[derive(Clone, Debug, Default)]
 pub struct Notes(Arc<Mutex<Vec<String>>>);
 

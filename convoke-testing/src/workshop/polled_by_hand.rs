@@ -1,5 +1,5 @@
-//! Futures that are polled by hand, outside all tasks, and whose wake-ups are counted. A model looks at the counts when its
-//! threads are joined.
+//! Futures that are polled by hand, outside all tasks, and whose wakes are counted. Models check the counts
+//! after they have joined their threads.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -40,7 +40,7 @@ impl<'a, T> PolledByHand<'a, T> {
         self.wakes.0.load(Ordering::Relaxed)
     }
 
-    /// What it returns, however often it must be polled: each time it was woken, as a thread does that waits.
+    /// Polls until it completes and returns its output, once after each wake, as a waiting thread does.
     pub fn wait(mut self) -> T {
         loop {
             let wakes = self.wakes();
@@ -53,11 +53,11 @@ impl<'a, T> PolledByHand<'a, T> {
         }
     }
 
-    /// What it returns when everybody else has ended: it must have been woken if it waits.
+    /// Returns the output when all other threads have ended. If it waited, it must have been woken.
     #[track_caller]
     pub fn finish(mut self) -> T {
-        assert_eq!(self.wakes(), 1, "it waits, and nobody has woken it");
-        self.poll().expect("it was woken for nothing")
+        assert_eq!(self.wakes(), 1, "the future waits, but was not woken once");
+        self.poll().expect("the future was woken, but is not ready")
     }
 }
 

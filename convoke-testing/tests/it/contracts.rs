@@ -1,5 +1,5 @@
-//! The suites for locks and channels: they pass what keeps the contract, also if it knows nothing of stops, and find what does
-//! not.
+//! The suites for locks and channels: they accept types that keep the contract, also without support for
+//! stops, and reject those that do not.
 use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::sync::{Arc, Mutex};
@@ -14,26 +14,26 @@ fn complaint(check: impl FnOnce()) -> String {
     failed.message().to_owned()
 }
 
-/// What is wrong with a lock.
+/// The bug of a lock.
 #[derive(Clone, Copy, PartialEq)]
 enum Fault {
     None,
-    /// Lets everybody in.
+    /// Admits every task.
     Open,
-    /// The last to come is the first to be woken.
+    /// Wakes the last waiter first.
     LastFirst,
-    /// One who was let in and goes takes his permit along.
+    /// Loses the permit of a waiter that was granted it and is dropped.
     KeepsPermits,
 }
 
-/// A lock as somebody who has never heard of stops would write it: permits are handed to who waits.
+/// A lock without support for stops: permits are granted to waiters.
 struct Foreign {
     fault: Fault,
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<LockState>>,
 }
 
 #[derive(Default)]
-struct State {
+struct LockState {
     free: usize,
     waiting: VecDeque<(u64, Waker)>,
     granted: Vec<u64>,
@@ -42,7 +42,7 @@ struct State {
 
 struct Held<'a>(&'a Foreign);
 
-/// One who waits.
+/// A future that waits for a permit.
 struct Waiting<'a> {
     lock: &'a Foreign,
     number: Option<u64>,
@@ -50,7 +50,7 @@ struct Waiting<'a> {
 
 impl Foreign {
     fn new(permits: usize, fault: Fault) -> Self {
-        Self { fault, state: Arc::new(Mutex::new(State { free: permits, ..State::default() })) }
+        Self { fault, state: Arc::new(Mutex::new(LockState { free: permits, ..LockState::default() })) }
     }
 
     fn give_back(&self) {
@@ -143,13 +143,13 @@ fn a_lock_that_knows_nothing_of_stops_keeps_the_contract() {
 #[test]
 fn a_lock_that_lets_everybody_in_is_found() {
     let says = complaint(|| lock_contract::check(&harness(2, Fault::Open)));
-    assert!(says.contains("are inside a lock that lets 2 in"), "{says}");
+    assert!(says.contains("holders are in a lock for 2"), "{says}");
 }
 
 #[test]
 fn a_lock_that_serves_the_last_first_is_found_if_it_promised_otherwise() {
     let says = complaint(|| lock_contract::check(&harness(1, Fault::LastFirst)));
-    assert!(says.contains("in this order they came in"), "{says}");
+    assert!(says.contains("the waiters got in out of order"), "{says}");
     let no_promise = lock_contract::Harness::new(1, || Foreign::new(1, Fault::LastFirst));
     lock_contract::check(&no_promise);
 }
@@ -157,25 +157,25 @@ fn a_lock_that_serves_the_last_first_is_found_if_it_promised_otherwise() {
 #[test]
 fn a_lock_that_loses_the_permits_of_those_who_go_is_found() {
     let says = complaint(|| lock_contract::check(&harness(1, Fault::KeepsPermits)));
-    assert!(says.contains("the first is gone, and the second was not told"), "{says}");
+    assert!(says.contains("the first waiter was dropped, but the second was not woken"), "{says}");
 }
 
 #[test]
 fn a_lock_that_does_not_hear_stops_is_found_if_it_promised_to() {
     let says = complaint(|| lock_contract::check(&harness(1, Fault::None).hears_stops()));
-    assert!(says.contains("hangs") || says.contains("asked to stop"), "{says}");
+    assert!(says.contains("hangs") || says.contains("requested to stop"), "{says}");
 }
 
-/// A channel as somebody who has never heard of stops would write it.
+/// A channel without support for stops.
 struct Plain<const FAULT: u8>;
 
-/// Messages that were sent are dropped at the end.
+/// Drops sent messages at the end.
 const FORGETS_AT_THE_END: u8 = 1;
-/// One who receives and goes takes a message along.
+/// A dropped receive loses a message.
 const LOSES_WHAT_IS_GIVEN: u8 = 2;
-/// There is room for one more.
+/// Accepts one message more than its capacity.
 const TOO_MUCH_ROOM: u8 = 3;
-/// Only one of those who wait hears of the end.
+/// Wakes only one waiter at the end.
 const TELLS_ONE: u8 = 4;
 
 struct Line {
@@ -230,7 +230,7 @@ impl<const FAULT: u8> Drop for Receives<FAULT> {
     }
 }
 
-/// Given to one who receives and has not come for it.
+/// A message that was given to a receive and is not taken yet.
 struct Given<'a>(&'a Mutex<Line>, Option<u32>);
 
 impl Drop for Given<'_> {
@@ -300,7 +300,7 @@ impl<const FAULT: u8> ChannelUnderTest for Plain<FAULT> {
         .await;
         if FAULT == LOSES_WHAT_IS_GIVEN {
             let message = given.1.take();
-            // A point at which it can be stopped, or dropped, with the message in its hands.
+            // A point at which it can be stopped or dropped while it holds the message.
             convoke::checkpoint().await;
             return message;
         }
@@ -336,7 +336,7 @@ fn a_channel_that_loses_what_was_given_to_one_who_goes_is_found() {
 #[test]
 fn a_channel_with_too_much_room_is_found() {
     let says = complaint(check::<TOO_MUCH_ROOM>);
-    assert!(says.contains("there is room for 1, and no more"), "{says}");
+    assert!(says.contains("the channel accepted more than 1 messages"), "{says}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Parts of programs that are asked to stop by themselves: programs that go on or end in order, and programs that are found out.
+//! Stops of single parts: programs that continue or end cleanly, and programs that the exploration rejects.
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,7 +29,7 @@ fn regions(exploration: &Exploration) -> usize {
     exploration.inner_runs().iter().filter(|run| matches!(run.part(), Some(Part::Region(_)))).count()
 }
 
-/// Two floors of scopes, in which everybody holds something and cleans up.
+/// Two levels of scopes, in which every task holds something and cleans up.
 async fn nested(probe: Probe) -> u32 {
     scope(async |s| {
         let children: Vec<_> = (0..2)
@@ -62,7 +62,7 @@ async fn nested(probe: Probe) -> u32 {
             .collect();
         let mut sum = 0;
         for (n, child) in children.into_iter().enumerate() {
-            // It can do without the second.
+            // The program can do without the second.
             sum += if n == 0 { child.await } else { catch_stopped(child).await.unwrap_or_default() };
         }
         sum
@@ -104,7 +104,7 @@ fn a_task_whose_clean_up_a_stop_skips_is_named_with_the_run_that_shows_it() {
                 s.named("careless").spawn(async move {
                     checkpoint().await;
                     probe.acquired("lock file");
-                    // A stop of the whole program does not come through here.
+                    // A stop of the whole program does not reach the shielded part.
                     shield(async {
                         checkpoint().await;
                         checkpoint().await;
@@ -124,7 +124,7 @@ fn a_task_whose_clean_up_a_stop_skips_is_named_with_the_run_that_shows_it() {
     let says = complaint(program);
     assert!(says.contains("with a stop of task 1 from"), "{says}");
     assert!(says.contains("`lock file` was acquired 1 time and cleaned up 0 times"), "{says}");
-    assert!(says.contains("asked to stop was `careless`"), "{says}");
+    assert!(says.contains("requested to stop: `careless`"), "{says}");
     let after = says.split("replay_inner_stop(").nth(1).unwrap();
     let point: usize = after.split(',').next().unwrap().parse().unwrap();
     assert!(after.starts_with(&format!("{point}, Part::Task(1), …)` runs that alone")), "{says}");
@@ -146,7 +146,7 @@ fn one_who_waits_for_what_a_stopped_task_would_have_done_hangs_and_is_found() {
         .await
     });
     assert!(says.contains("with a stop of task 0") && says.contains("it hangs"), "{says}");
-    assert!(says.contains("asked to stop was `other`"), "{says}");
+    assert!(says.contains("requested to stop: `other`"), "{says}");
 }
 
 #[test]
@@ -195,7 +195,7 @@ fn limits_and_groups_of_branches_are_stopped_by_themselves() {
     });
     assert!(regions(&exploration) > 10, "{exploration}");
     assert_eq!(exploration.undisturbed().ended(), Ended::Value);
-    // Whoever catches a stop of a part goes on: nobody has asked the whole.
+    // Code that catches the stop of a part continues, because the whole program was not requested to stop.
     assert!(exploration.inner_runs().iter().all(|run| run.ended() == Ended::Value), "{exploration}");
 }
 

@@ -1,5 +1,5 @@
-//! Stops at every point: programs that keep their promises wherever they are stopped, and programs that do not, which are
-//! found.
+//! Stops at every point: programs that keep their promises wherever they are stopped, and programs that do
+//! not.
 use std::future::Future;
 use std::rc::Rc;
 use std::sync::Mutex;
@@ -11,7 +11,7 @@ use convoke::sender::prelude::*;
 use convoke::testing::{Asked, Ended, Probe, StopRun, explore_stops, explore_stops_with, replay_stop};
 use convoke::time::stop_after;
 
-/// What an exploration that fails says.
+/// Returns the message of an exploration that fails.
 fn complaint<P>(program: impl Fn(&Probe) -> P) -> String
 where
     P: Future<Output: Send + 'static> + Send + 'static,
@@ -20,13 +20,13 @@ where
     failed.expect_err("it should fail").message().to_owned()
 }
 
-/// Forgets it, where a leak checker still sees it.
-fn keep(forgotten: impl Send + 'static) {
-    static KEPT: Mutex<Vec<Box<dyn Send>>> = Mutex::new(Vec::new());
-    KEPT.lock().unwrap().push(Box::new(forgotten));
+/// Leaks a value, where a leak checker still sees it.
+fn leak(forgotten: impl Send + 'static) {
+    static LEAKED: Mutex<Vec<Box<dyn Send>>> = Mutex::new(Vec::new());
+    LEAKED.lock().unwrap().push(Box::new(forgotten));
 }
 
-/// Three floors of scopes, in which everybody holds something.
+/// Three levels of scopes, in which every task holds something.
 async fn nested(probe: Probe) -> u32 {
     scope(async |s| {
         let handles: Vec<_> = (0..3)
@@ -96,7 +96,7 @@ fn hours_pass_at_once() {
     });
     assert_eq!(exploration.undisturbed().ended(), Ended::Value);
     assert!(exploration.points() >= 20, "{exploration}");
-    // A stop that comes when a timer was called already is heard before the program goes on.
+    // A stop that arrives after a timer has fired takes effect before the program continues.
     assert!(exploration.runs().iter().all(|run| run.ended() == Ended::Stopped), "{exploration}");
 }
 
@@ -307,7 +307,7 @@ fn what_is_never_dropped_is_found() {
         let held = probe.must_drop("forgotten");
         async move {
             checkpoint().await;
-            keep(held);
+            leak(held);
         }
     });
     assert!(says.contains("`forgotten` was made 1 time and dropped 0 times"), "{says}");
@@ -325,9 +325,9 @@ fn a_task_that_is_left_behind_is_found() {
             Poll::Ready(())
         })
         .await;
-        keep(opened);
+        leak(opened);
     });
-    assert!(says.contains("memory for frames"), "{says}");
+    assert!(says.contains("were not freed"), "{says}");
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! Explorations run programs of any kind: wakers that call back, promises in anybody's name, hooks that replace themselves. None of it
-//! may meet a lock or a borrow that the exploration itself holds.
+//! Hostile programs in explorations: wakers that call back, promises made in the name of others, hooks that
+//! replace themselves. None of them may run while the exploration holds a lock or a borrow.
 
 #![allow(unsafe_code)]
 use std::cell::{Cell, RefCell};
@@ -19,72 +19,74 @@ use convoke::timeout;
 
 const LONG: Duration = Duration::from_secs(3600);
 
-type Kept = Pin<Box<dyn Future<Output = ()>>>;
+type StoredRegion = Pin<Box<dyn Future<Output = ()>>>;
 
 thread_local! {
     /// A future with a region in it, which wakers drop.
-    static KEPT: RefCell<Option<Kept>> = const { RefCell::new(None) };
+    static REGION: RefCell<Option<StoredRegion>> = const { RefCell::new(None) };
     static DROPPED_BY_A_WAKER: Cell<usize> = const { Cell::new(0) };
 }
 
-/// Drops the region that is kept, if the caller is the exploration, and not the program.
-fn drop_kept() {
-    if current::env(|env| env.is_none()) && KEPT.take().is_some() {
+/// Drops the stored region, if the caller is the exploration and not the program.
+fn drop_region() {
+    if current::env(|env| env.is_none()) && REGION.take().is_some() {
         DROPPED_BY_A_WAKER.set(DROPPED_BY_A_WAKER.get() + 1);
     }
 }
 
-/// A waker around another. Cloning it, waking it and dropping it drops what is kept.
+/// Returns a waker around another. Cloning, waking or dropping it drops the stored region.
 fn foreign(inner: &Waker) -> Waker {
     let data = Arc::into_raw(Arc::new(inner.clone())).cast();
-    // SAFETY: the functions below take it for what it is, and count it; what they touch besides belongs to the thread that calls.
+    // SAFETY: `data` is an `Arc<Waker>`, each function of `FOREIGN` treats it so and keeps its count right,
+    // and all else that they touch is thread-local.
     unsafe { Waker::from_raw(RawWaker::new(data, &FOREIGN)) }
 }
 
 static FOREIGN: RawWakerVTable = RawWakerVTable::new(
     |data| {
-        drop_kept();
-        // SAFETY: so in all four: `data` is that of `foreign`, and the caller has one count of it.
+        drop_region();
+        // SAFETY: `data` comes from `foreign`, and the caller owns one count of the `Arc`, which stays alive.
         unsafe { Arc::increment_strong_count(data.cast::<Waker>()) };
         RawWaker::new(data, &FOREIGN)
     },
     |data| {
-        drop_kept();
-        // SAFETY: as above; the count is given up.
+        drop_region();
+        // SAFETY: `data` comes from `foreign`, and `wake` consumes the caller's count.
         unsafe { Arc::from_raw(data.cast::<Waker>()) }.wake_by_ref();
     },
     |data| {
-        drop_kept();
-        // SAFETY: as above.
+        drop_region();
+        // SAFETY: `data` comes from `foreign`, and the caller's count keeps it alive during the call.
         unsafe { &*data.cast::<Waker>() }.wake_by_ref();
     },
     |data| {
-        drop_kept();
-        // SAFETY: as above; the count is given up.
+        drop_region();
+        // SAFETY: `data` comes from `foreign`, and `drop` consumes the caller's count.
         drop(unsafe { Arc::from_raw(data.cast::<Waker>()) });
     },
 );
 
-/// Lets go of what is kept when the program ends, by whichever door.
+/// A guard that drops the stored region when the program ends in any way.
 struct Clears;
 
 impl Drop for Clears {
     fn drop(&mut self) {
-        drop(KEPT.take());
+        drop(REGION.take());
     }
 }
 
-/// The exploration keeps the wakers of regions, and asks one of these to stop: with nothing borrowed, for the waker may drop another.
+/// The exploration stores the wakers of regions and requests one region to stop. It must not hold a borrow,
+/// because the waker may drop another region.
 #[test]
 fn a_waker_that_drops_a_region_while_another_is_asked_to_stop_does_not_meet_it() {
     let exploration = explore_inner_stops(|| async {
         let _clears = Clears;
         let mut waits = Box::pin(timeout(LONG, async { checkpoint().await }));
-        KEPT.set(Some(Box::pin(async { _ = timeout(LONG, pending::<()>()).await })));
+        REGION.set(Some(Box::pin(async { _ = timeout(LONG, pending::<()>()).await })));
         poll_fn(|cx| {
             let waker = foreign(cx.waker());
             let mut cx = Context::from_waker(&waker);
-            KEPT.with_borrow_mut(|kept| {
+            REGION.with_borrow_mut(|kept| {
                 if let Some(kept) = kept {
                     assert!(kept.as_mut().poll(&mut cx).is_pending());
                 }
@@ -120,10 +122,10 @@ fn promises_in_the_name_of_the_last_number_are_excused() {
     assert!(probe.complaints().is_empty());
 }
 
-/// Sets a hook that holds such a value; and sets another one.
+/// A pair of functions: one sets a hook that holds a value, the other sets another hook.
 type SetsHook = (fn(Replaces), fn());
 
-/// Sets another hook when it goes.
+/// A value that sets another hook when it is dropped.
 struct Replaces(fn(), Arc<AtomicUsize>);
 
 impl Drop for Replaces {
@@ -134,7 +136,7 @@ impl Drop for Replaces {
     }
 }
 
-/// A hook is let go of without the lock that guards it: what it holds may set the next one.
+/// A hook is dropped without the lock that guards it, because what it holds may set the next one.
 #[test]
 fn hooks_that_set_others_when_they_go_do_not_wait_for_themselves() {
     let ways: [SetsHook; 2] = [

@@ -1,4 +1,4 @@
-//! Tests that run on a stage: time that jumps, reports of tests that hang, what is left behind.
+//! Tests that run on a stage: time that jumps, reports of hangs, leaks.
 use std::future::Future;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex};
@@ -12,16 +12,16 @@ use convoke::testing::{self, DropCount, Play, Stage, wait_all_blocked};
 use convoke::time::now;
 use convoke::time::sleep_until;
 
-/// What a test that fails says.
+/// Returns the message of a test that fails.
 fn complaint<F: Future<Output: std::fmt::Debug> + 'static>(play: Play, body: F) -> String {
     let failed = Panic::catch(|| play.run(body)).expect_err("it should fail");
     failed.message().to_owned()
 }
 
-/// Forgets it, where a leak checker still sees it.
-fn keep(forgotten: impl Send + 'static) {
-    static KEPT: Mutex<Vec<Box<dyn Send>>> = Mutex::new(Vec::new());
-    KEPT.lock().unwrap().push(Box::new(forgotten));
+/// Leaks a value, where a leak checker still sees it.
+fn leak(forgotten: impl Send + 'static) {
+    static LEAKED: Mutex<Vec<Box<dyn Send>>> = Mutex::new(Vec::new());
+    LEAKED.lock().unwrap().push(Box::new(forgotten));
 }
 
 #[test]
@@ -50,7 +50,7 @@ fn intervals_tick_by_the_clock() {
         for n in 0..5 {
             ticks.tick().await;
             assert_eq!(testing::elapsed(), n * hour);
-            // Work that takes its time does not make the next one late.
+            // Slow work does not delay the next tick.
             sleep(hour / 3).await;
         }
     });
@@ -148,11 +148,11 @@ fn a_test_that_cannot_be_stopped_either_stays_where_it_is() {
 fn a_panic_goes_on_and_a_stop_is_no_value() {
     assert_eq!(complaint(Play::new(), async { panic!("of the body") }), "of the body");
     let says = complaint(Play::new(), async { stopped().await });
-    assert!(says.contains("ended by the stopped door"), "{says}");
+    assert!(says.contains("was stopped, so it has nothing to return"), "{says}");
     let source = StopSource::new();
     source.request_stop(StopReason::Requested);
     let says = complaint(Play::new().stop_token(source.token()), async { checkpoint().await });
-    assert!(says.contains("ended by the stopped door"), "{says}");
+    assert!(says.contains("was stopped, so it has nothing to return"), "{says}");
 }
 
 #[test]
@@ -177,14 +177,14 @@ async fn leave_a_child_behind() {
     })
     .await;
     checkpoint().await;
-    keep(opened);
+    leak(opened);
 }
 
 #[test]
 fn a_task_that_is_left_behind_is_named() {
     let says = complaint(Play::new(), leave_a_child_behind());
     assert!(says.contains("it left tasks behind:\n`forgotten`"), "{says}");
-    assert!(says.contains("memory for frames"), "{says}");
+    assert!(says.contains("were not freed"), "{says}");
     Play::new().without_leak_check().run(leave_a_child_behind());
 }
 
@@ -192,7 +192,7 @@ fn a_task_that_is_left_behind_is_named() {
 fn a_chain_that_was_launched_beside_the_test_and_forgotten_is_named() {
     let says = complaint(Play::new(), async {
         let stage = Stage::current().unwrap();
-        keep(launch(&stage).name("beside").start(async { never::<()>().await }));
+        leak(launch(&stage).name("beside").start(async { never::<()>().await }));
         checkpoint().await;
     });
     assert!(says.contains("it left tasks behind:\n`beside`"), "{says}");
@@ -207,9 +207,9 @@ fn an_operation_that_is_left_behind_is_found() {
             Poll::Ready(())
         })
         .await;
-        keep(sleeps);
+        leak(sleeps);
     });
-    assert!(says.contains("an operation behind that waits for a time"), "{says}");
+    assert!(says.contains("an operation behind that waits for a timer"), "{says}");
 }
 
 #[test]
@@ -266,20 +266,20 @@ fn one_who_waits_until_all_are_blocked_can_be_stopped_and_dropped() {
     testing::run(async {
         let stopped = race((async { wait_all_blocked().await }, async { checkpoint().await })).await;
         assert_eq!(stopped, ());
-        // The one that was stopped does not count any more: the next one is let go on.
+        // The stopped one does not count any more: the next one is released.
         wait_all_blocked().await;
     });
 }
 
 #[test]
-#[should_panic(expected = "outside of a test that runs on a stage")]
+#[should_panic(expected = "outside a test that runs on a `Stage`")]
 fn outside_of_a_test_nobody_knows_whether_all_are_blocked() {
     sync_wait(task(async { wait_all_blocked().await })).unwrap();
 }
 
 #[test]
 fn tasks_on_other_threads_are_waited_for() {
-    // For the way there and back, on which nobody knows of them.
+    // Covers the way to the pool and back, on which the tree does not show the task.
     Play::new().patience(Duration::from_secs(100)).run(async {
         let pool = ThreadPool::new(1).unwrap();
         let executor = pool.executor();

@@ -1,4 +1,4 @@
-//! Order that is forced, and order that is written down.
+//! Forced order, and recorded order.
 use std::future::Future;
 use std::time::Duration;
 
@@ -51,14 +51,14 @@ fn a_step_that_is_taken_twice_is_a_misuse() {
         sequencer.at(0).await;
         sequencer.at(0).await;
     });
-    assert!(says.contains("misused at convoke-exec/tests/sequencer_and_trace.rs"), "{says}");
-    assert!(says.contains("step 0 was taken before"), "{says}");
+    assert!(says.contains("`Sequencer::at` at convoke-testing/tests/it/sequencer_and_trace.rs"), "{says}");
+    assert!(says.contains("step 0 was already taken"), "{says}");
     let says = complaint(async {
         let sequencer = Sequencer::new();
         let _turn = sequencer.at(0).await;
         sequencer.at(0).await;
     });
-    assert!(says.contains("step 0 was taken before"), "{says}");
+    assert!(says.contains("step 0 was already taken"), "{says}");
 }
 
 #[test]
@@ -67,7 +67,7 @@ fn a_step_that_two_wait_for_is_a_misuse() {
         let sequencer = Sequencer::new();
         join((async { drop(sequencer.at(3).await) }, async { drop(sequencer.at(3).await) })).await;
     });
-    assert!(says.contains("step 3 is waited for twice"), "{says}");
+    assert!(says.contains("step 3 has two waiters"), "{says}");
 }
 
 #[test]
@@ -78,7 +78,7 @@ fn a_step_that_is_skipped_shows_in_the_report_of_who_waits_for_the_next() {
         sequencer.at(2).await;
     });
     assert!(
-        says.contains("hangs") && says.contains("waits at convoke-exec/tests/sequencer_and_trace.rs"),
+        says.contains("hangs") && says.contains("waits at convoke-testing/tests/it/sequencer_and_trace.rs"),
         "{says}"
     );
 }
@@ -98,7 +98,7 @@ fn a_step_that_is_given_up_breaks_those_after_it_and_not_those_before() {
         })
         .await;
     });
-    assert!(says.contains("step 2 cannot come: step 1"), "{says}");
+    assert!(says.contains("step 2 cannot start: the waiter of step 1"), "{says}");
 }
 
 #[test]

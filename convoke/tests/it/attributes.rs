@@ -1,4 +1,4 @@
-//! The attributes as people write them: every form of test, and what they may return.
+//! The attributes as users write them: every form of test, and every return type.
 
 use std::io;
 use std::rc::Rc;
@@ -60,7 +60,7 @@ async fn other_attributes_stay() {
     panic!("as it should");
 }
 
-/// A program is an ordinary function once the attribute has been there.
+/// With the attribute a program is an ordinary function.
 #[convoke::main(contexts = 1, pool = 1, grace_seconds = 5)]
 async fn program() -> Result<(), io::Error> {
     greeting().await.map(drop)

@@ -1,5 +1,5 @@
-//! What may go to another thread, be shared by several, or be moved while it is polled: users rely on it, and nothing but a
-//! test tells when a new field takes it away. What must stay on one thread is said too.
+//! Auto traits of public types: which may be sent, shared, or moved while polled. Users rely on them, and
+//! only a test notices when a new field removes one. Types that must stay on one thread are checked, too.
 #![cfg(all(feature = "net", feature = "testing"))]
 
 use std::io;
@@ -21,7 +21,7 @@ use convoke::task::{Failure, Generator, Launched, Task};
 use convoke::testing::{Latch, Trace};
 use convoke::{Scope, ThreadPool, net};
 
-/// Says whether a type is `Send` and `Sync`: an inherent constant is found before that of a trait.
+/// Tells whether a type is `Send` and `Sync`: an inherent constant takes precedence over that of a trait.
 struct Is<T: ?Sized>(std::marker::PhantomData<T>);
 
 trait IsNot {
@@ -39,7 +39,7 @@ impl<T: ?Sized + Sync> Is<T> {
     const SYNC: bool = true;
 }
 
-/// Fails to compile with the type's name if it is not all of these.
+/// Fails to compile, with the type's name, if the type lacks one of the traits.
 macro_rules! assert_is {
     ($($bound:ident)+: $($type:ty),+ $(,)?) => {
         const _: () = {
@@ -49,7 +49,7 @@ macro_rules! assert_is {
     };
 }
 
-// Handles, which programs keep wherever they like.
+// Handles, which programs store anywhere.
 assert_is!(Send Sync Unpin: StopSource, StopToken, Env, ExecutorRef, FrameAllocator);
 assert_is!(Send Sync Unpin: ThreadPool, PoolExecutor, RunLoopExecutor, IoExecutor, BlockingPool, Context);
 assert_is!(Send Sync Unpin: Strand<PoolExecutor>, Limited<PoolExecutor>, CountingScope, Bound, Trace, Latch);
@@ -58,13 +58,13 @@ assert_is!(Send Sync Unpin: Scope<u32>, Handle<u32>, Launched<u32>);
 // Errors, which go into a `Box<dyn Error + Send + Sync>`.
 assert_is!(Send Sync Unpin: Panic, Outcome<u32, io::Error>, Failure<io::Error>, policy::Failures<io::Error>);
 
-// What tasks share.
+// Types that tasks share.
 assert_is!(Send Sync Unpin: Event, Barrier, Semaphore, Mutex<u32>, RwLock<u32>, OnceCell<u32>);
 assert_is!(Send Sync Unpin: mpsc::Sender<u32>, mpsc::Receiver<u32>, mpmc::Sender<u32>, mpmc::Receiver<u32>);
 assert_is!(Send Sync Unpin: oneshot::Sender<u32>, oneshot::Receiver<u32>, watch::Sender<u32>, watch::Receiver<u32>);
 assert_is!(Send Sync Unpin: broadcast::Sender<u32>, broadcast::Receiver<u32>);
 
-// What is polled through a plain reference, as the traits of `futures-io` are.
+// Types that are polled through a plain reference, as the traits of `futures-io` require.
 assert_is!(Send Sync Unpin: TcpStream, TcpListener, UdpSocket, OwnedReadHalf<net::Internet>, OwnedWriteHalf<net::Internet>);
 assert_is!(Send Unpin: net::ReadHalf<'static, net::Internet>, net::WriteHalf<'static, net::Internet>);
 assert_is!(Send Unpin: convoke::io::Duplex, Generator<u32>);
@@ -74,7 +74,7 @@ assert_is!(Send Sync Unpin: net::UnixStream, net::UnixListener, net::UnixDatagra
 // Work: a task may be started on another thread.
 assert_is!(Send: Task<std::future::Ready<u32>>);
 
-// What belongs to one thread stays there.
+// Types that belong to one thread.
 const _: () = {
     assert!(Is::<RunLoopExecutor>::SEND && Is::<RunLoopExecutor>::SYNC, "else the rest says nothing");
     assert!(!Is::<IoContext>::SYNC && !Is::<Runtime>::SYNC, "one thread runs it");

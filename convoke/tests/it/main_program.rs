@@ -1,5 +1,5 @@
-//! Programs that end: by themselves, by an error, by a signal, by a second one, by a clean-up that takes too long. Each is this
-//! test binary, started once more.
+//! Programs that end: by themselves, by an error, by a signal, by a second signal, by a clean-up that takes
+//! too long. Each is this test binary, started once more.
 #![cfg(all(feature = "net", unix))]
 #![allow(unsafe_code)]
 
@@ -15,7 +15,7 @@ use convoke::sender::prelude::*;
 use convoke::signal::{Signal, signals};
 use convoke::task::forever;
 
-/// The variable that says which program this process is.
+/// The variable that selects the program of this process.
 const ROLE: &str = "CONVOKE_TEST_ROLE";
 
 #[test]
@@ -36,7 +36,7 @@ fn the_program() {
     }
 }
 
-/// Says that it is ready, waits for ever, and cleans up, which may take for ever too.
+/// Prints that it is ready, waits forever, and cleans up, which may take forever, too.
 async fn waits_and_cleans_up(hangs: bool) {
     scope(async |s| {
         s.named("the child").spawn(ensure(
@@ -57,7 +57,7 @@ async fn waits_and_cleans_up(hangs: bool) {
     .await;
 }
 
-/// Says goodbye, or is never done with it.
+/// A service that says goodbye when it closes, or hangs.
 struct SaysGoodbye {
     hangs: bool,
 }
@@ -91,7 +91,7 @@ async fn panics_with_a_service() {
     panic!("on purpose");
 }
 
-/// Blocks whatever thread asks it to stop, for ever.
+/// Blocks the thread that requests it to stop, forever.
 async fn blocks_when_it_is_asked_to_stop() {
     let blocks = |_| {
         println!("\nblocking");
@@ -105,7 +105,7 @@ async fn blocks_when_it_is_asked_to_stop() {
     forever().await;
 }
 
-/// Reloads when it is told to, and ends when it is asked to stop.
+/// Reloads on a signal, and ends when it is requested to stop.
 async fn reloads() {
     let mut reloads = signals([Signal::HANGUP]).unwrap();
     println!("\nready");
@@ -140,11 +140,11 @@ impl Program {
     }
 
     fn signal(&self, signal: i32) {
-        // SAFETY: it is our child, and has not been waited for.
+        // SAFETY: the process is our child and has not been waited for, so its id is still its own.
         assert_eq!(unsafe { libc::kill(self.process.id().try_into().unwrap(), signal) }, 0);
     }
 
-    /// Its exit status, and what it said on its error stream.
+    /// Returns its exit status and its error output.
     fn end(mut self) -> (Option<i32>, String) {
         let mut said = String::new();
         self.process.stderr.take().unwrap().read_to_string(&mut said).unwrap();
@@ -177,7 +177,7 @@ fn a_second_signal_ends_it_hard_and_names_what_still_runs() {
     assert_eq!(status, Some(i32::from(ENDED_HARD)), "{said}");
     assert!(said.contains("a second signal (2)") && said.contains("`the child`"), "{said}");
     assert!(
-        said.contains("task (convoke/tests/main_program.rs"),
+        said.contains("task (convoke/tests/it/main_program.rs"),
         "the first task is where the program is: {said}"
     );
 }

@@ -1,5 +1,5 @@
-//! The examples that speak over sockets, in a simulated network: by many seeds, with a stop at every step and a fault at every
-//! operation. Wherever that comes, they end, and leave nothing behind.
+//! The examples that use sockets, in a simulated network: with many seeds, with a stop at every step and a
+//! fault at every operation. In each case they end, and leave nothing behind.
 #![cfg(feature = "sim")]
 
 #[allow(dead_code, unreachable_pub, reason = "the program around what is tested")]
@@ -34,7 +34,7 @@ async fn echoes() -> io::Result<()> {
 
 async fn passes_on() -> io::Result<()> {
     let answers = proxy::play(2).await?;
-    // A connection that is reset behind the proxy is one without an answer before it.
+    // The proxy passes a reset behind it on as a connection without an answer.
     let expected = ["you said 1 bytes", "you said 2 bytes"];
     assert!(answers.iter().zip(expected).all(|(answer, expected)| answer == expected || answer.is_empty()));
     Ok(())
@@ -58,7 +58,7 @@ async fn reloads() -> io::Result<()> {
     Ok(())
 }
 
-/// Runs the program on a host by itself.
+/// Runs the program on a single host.
 fn alone<P>(program: fn() -> P) -> impl Fn(&mut Sim)
 where
     P: Future<Output = io::Result<()>> + Send + 'static,

@@ -1,7 +1,9 @@
-//! Several tasks read from one stream, on two contexts and a pool, by calls that are stopped and dropped at any time. One byte is under
-//! way at a time, and the next is said when somebody has heard it: so whoever is not woken for his byte, or for the end, is missed.
+//! Several tasks read from one stream, on two contexts and a pool, by calls that are stopped and dropped at
+//! any time. One byte is in transit at a time, and the next is sent when it was read: so a reader that is not
+//! woken for its byte, or for the end, is noticed.
 //!
-//! `CONVOKE_ROUNDS=n` sets the number of rounds. `CONVOKE_SEED=n` runs that round only, `CONVOKE_ROUNDS` times.
+//! `CONVOKE_ROUNDS=n` sets the number of rounds. `CONVOKE_SEED=n` runs only that round, `CONVOKE_ROUNDS`
+//! times.
 #![cfg(all(feature = "net", unix))]
 
 use std::io::{self, IoSliceMut};
@@ -20,10 +22,10 @@ use crate::random_rounds::{Rounds, numbered, polled_once, stopped_soon};
 const ROUNDS: u64 = 200;
 const BYTES: usize = 30;
 const READERS: usize = 4;
-/// For how long a call is left alone before it is stopped.
+/// The maximum number of checkpoints before a call is stopped.
 const PATIENCE: usize = 5;
 
-/// What one call has read, or nothing if it was stopped or dropped.
+/// Reads with one call. Returns `None` if it was stopped or dropped.
 async fn read_some<K: Kind>(
     stream: &SocketStream<K>,
     room: &mut [u8],
@@ -32,12 +34,12 @@ async fn read_some<K: Kind>(
     let mut owned = |bytes: Vec<u8>| room[..bytes.len()].copy_from_slice(&bytes);
     match random.below(6) {
         0 => {
-            let (read, bytes) = stream.read_owned(vec![0; ROOM]).await;
+            let (read, bytes) = stream.read_owned(vec![0; BUFFER]).await;
             owned(bytes);
             read.map(Some)
         }
         1 => {
-            let read = stream.read_owned(vec![0; ROOM]).into_future();
+            let read = stream.read_owned(vec![0; BUFFER]).into_future();
             let Some((read, bytes)) = stopped_soon(read, random.below(PATIENCE)).await else {
                 return Ok(None);
             };
@@ -57,16 +59,16 @@ async fn read_some<K: Kind>(
     }
 }
 
-/// More than is ever there: so what is read falls short.
-const ROOM: usize = 8;
+/// The buffer size: more bytes than are ever available, so each read is short.
+const BUFFER: usize = 8;
 
-/// Reads until the end, and says what it has heard.
+/// Reads until the end, and reports what it has read.
 async fn reads<K: Kind>(
     stream: Arc<SocketStream<K>>,
     heard: Sender<u8>,
     mut random: Random,
 ) -> io::Result<()> {
-    let mut room = [0; ROOM];
+    let mut room = [0; BUFFER];
     loop {
         match read_some(&stream, &mut room, &mut random).await? {
             None => checkpoint().await,
@@ -77,7 +79,7 @@ async fn reads<K: Kind>(
     }
 }
 
-async fn play<K: Kind>(
+async fn run_round<K: Kind>(
     (near, far): (SocketStream<K>, SocketStream<K>),
     places: &[ExecutorRef],
     mut random: Random,
@@ -114,13 +116,13 @@ fn each_byte_is_heard_by_one_and_the_end_by_all() {
     let runtime = Runtime::builder().contexts(2).pool_threads(2).build().unwrap();
     let mut places: Vec<_> = runtime.contexts().iter().cloned().map(ExecutorRef::new).collect();
     places.push(ExecutorRef::new(runtime.pool()));
-    Rounds::of("random_readers", ROUNDS).play(|seed| {
+    Rounds::of("random_readers", ROUNDS).run(|seed| {
         let random = Random::new(seed);
         let played = runtime.run(async {
             if seed % 2 == 0 {
-                play(connection().await?, &places, random).await
+                run_round(connection().await?, &places, random).await
             } else {
-                play(UnixStream::pair()?, &places, random).await
+                run_round(UnixStream::pair()?, &places, random).await
             }
         });
         played.unwrap().expect("nobody hangs up");

@@ -1,9 +1,11 @@
-//! Random ways of one stream: from context to context, to a pool and back, out into the standard library and in again, in halves and
-//! whole, by calls of all kinds that are stopped and dropped at any time; while a peer, who is a plain thread, echoes.
+//! Random paths of one stream: from context to context, to a pool and back, out into the standard library and
+//! back, in halves and whole, by calls of all kinds that are stopped and dropped at any time. A plain thread
+//! echoes at the other end.
 //!
-//! What comes back is what was sent, once and in order. Then nothing is in flight, on no driver.
+//! What comes back is what was sent, once and in order. At the end no driver has an operation in flight.
 //!
-//! `CONVOKE_ROUNDS=n` sets the number of rounds. `CONVOKE_SEED=n` runs that round only, `CONVOKE_ROUNDS` times.
+//! `CONVOKE_ROUNDS=n` sets the number of rounds. `CONVOKE_SEED=n` runs only that round, `CONVOKE_ROUNDS`
+//! times.
 #![cfg(all(feature = "net", unix))]
 
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
@@ -27,17 +29,18 @@ use crate::random_rounds::{Rounds, numbered, polled_once, stopped_soon};
 
 const ROUNDS: u64 = 100;
 const STEPS: usize = 60;
-/// So much may be under way: less than the kernel has room for, so that nobody waits for each other.
-const UNDER_WAY: u64 = 30_000;
-/// How much is said or heard at once, at the most.
+/// The maximum number of bytes in transit: less than the kernel buffers, so that the ends do not wait for
+/// each other.
+const IN_TRANSIT: u64 = 30_000;
+/// The maximum length of one transfer.
 const LONGEST: usize = 9_000;
 
-/// A kind of stream that can leave and come back.
+/// A kind of stream that can leave its driver and come back.
 trait Wanders: Kind + Sized {
-    /// Both ends, one of them on this context.
+    /// Opens a connection. One end belongs to the current context.
     fn pair() -> io::Result<(SocketStream<Self>, Box<dyn Echoes>)>;
 
-    /// Out of its driver, and into that of where this is called.
+    /// Moves a stream out of its driver, and into the driver of the current context.
     fn through_std(stream: SocketStream<Self>) -> io::Result<SocketStream<Self>>;
 }
 
@@ -46,7 +49,7 @@ impl Wanders for Internet {
         let listener = net::TcpListener::bind("127.0.0.1:0")?;
         let near = net::TcpStream::connect(listener.local_addr()?)?;
         let (far, _) = listener.accept()?;
-        // Or the kernel keeps small pieces back for a while.
+        // Without this the kernel delays small pieces.
         near.set_nodelay(true)?;
         far.set_nodelay(true)?;
         Ok((TcpStream::from_std(near)?, Box::new(far)))
@@ -85,7 +88,7 @@ impl Echoes for unix::UnixStream {
     }
 }
 
-/// In two halves, which are used at the same time, and whole again.
+/// Splits a stream, uses both halves at the same time, and joins them again.
 async fn in_halves<K: Kind>(
     stream: SocketStream<K>,
     way: &mut Way,
@@ -93,11 +96,11 @@ async fn in_halves<K: Kind>(
 ) -> io::Result<SocketStream<K>> {
     let (mut reads, mut writes) = stream.into_split();
     let words = way.words(random);
-    let mut room = vec![0; way.under_way() as usize];
-    // What was under way before comes back, and so the reader ends.
-    try_join((stream::write_all(&mut writes, &words), stream::read_exact(&mut reads, &mut room))).await?;
+    let mut buffer = vec![0; way.in_transit() as usize];
+    // Bytes that were in transit come back, too, so the reader ends.
+    try_join((stream::write_all(&mut writes, &words), stream::read_exact(&mut reads, &mut buffer))).await?;
     way.said += words.len() as u64;
-    way.has_heard(&room);
+    way.has_heard(&buffer);
     Ok(reads.reunite(writes).expect("they are of one stream"))
 }
 
@@ -125,42 +128,42 @@ async fn write_some<K: Kind>(
     }
 }
 
-/// How much was read into the room, unless the call was stopped or dropped.
+/// Reads into a buffer. Returns the length, unless the call was stopped or dropped.
 async fn read_some<K: Kind>(
     stream: &SocketStream<K>,
-    room: &mut Vec<u8>,
+    buffer: &mut Vec<u8>,
     random: &mut Random,
 ) -> io::Result<Option<usize>> {
     let patience = random.below(4);
     match random.below(6) {
-        0 => stream.read(room).await.map(Some),
+        0 => stream.read(buffer).await.map(Some),
         1 => {
-            let (read, bytes) = stream.read_owned(mem::take(room)).await;
-            *room = bytes;
+            let (read, bytes) = stream.read_owned(mem::take(buffer)).await;
+            *buffer = bytes;
             read.map(Some)
         }
         2 => {
-            let mut rooms: Vec<_> = room.chunks_mut(1 + patience).map(IoSliceMut::new).collect();
+            let mut rooms: Vec<_> = buffer.chunks_mut(1 + patience).map(IoSliceMut::new).collect();
             stream.read_vectored(&mut rooms).await.map(Some)
         }
-        3 => polled_once(stream.read(room)).await.transpose(),
+        3 => polled_once(stream.read(buffer)).await.transpose(),
         4 => {
-            let owned = stream.read_owned(mem::take(room)).into_future();
+            let owned = stream.read_owned(mem::take(buffer)).into_future();
             let Some((read, bytes)) = stopped_soon(owned, patience).await else { return Ok(None) };
-            *room = bytes;
+            *buffer = bytes;
             read.map(Some)
         }
         _ => {
             stream.readable().await?;
             let lease = stream.read_lease().await?;
-            room.clear();
-            room.extend_from_slice(&lease);
+            buffer.clear();
+            buffer.extend_from_slice(&lease);
             Ok(Some(lease.len()))
         }
     }
 }
 
-/// What was said and heard.
+/// The numbers of bytes written and read.
 #[derive(Default)]
 struct Way {
     said: u64,
@@ -168,13 +171,13 @@ struct Way {
 }
 
 impl Way {
-    fn under_way(&self) -> u64 {
+    fn in_transit(&self) -> u64 {
         self.said - self.heard
     }
 
-    /// What is said next: nothing, if there is enough under way.
+    /// Returns the next bytes to write: none, if enough are in transit.
     fn words(&self, random: &mut Random) -> Vec<u8> {
-        let most = (UNDER_WAY - self.under_way()).min(LONGEST as u64) as usize;
+        let most = (IN_TRANSIT - self.in_transit()).min(LONGEST as u64) as usize;
         numbered(self.said, if most == 0 { 0 } else { random.below(most) })
     }
 
@@ -184,7 +187,7 @@ impl Way {
     }
 }
 
-/// One step on the way.
+/// Takes one step of the path.
 async fn step<K: Wanders>(
     stream: SocketStream<K>,
     way: &mut Way,
@@ -201,11 +204,11 @@ async fn step<K: Wanders>(
                 way.said += write_some(&stream, words, random).await? as u64;
             }
         }
-        _ if way.under_way() > 0 => {
-            let mut room = vec![0; 1 + random.below(LONGEST)];
-            if let Some(read) = read_some(&stream, &mut room, random).await? {
+        _ if way.in_transit() > 0 => {
+            let mut buffer = vec![0; 1 + random.below(LONGEST)];
+            if let Some(read) = read_some(&stream, &mut buffer, random).await? {
                 assert_ne!(read, 0, "it has not ended");
-                way.has_heard(&room[..read]);
+                way.has_heard(&buffer[..read]);
             }
         }
         _ => {}
@@ -230,26 +233,26 @@ async fn wander<K: Wanders>(places: Arc<[ExecutorRef]>, mut random: Random) -> i
         (stream, way, random) = (next, so_far, then);
     }
     stream.shutdown(Shutdown::Write)?;
-    let mut rest = vec![0; way.under_way() as usize + 1];
+    let mut rest = vec![0; way.in_transit() as usize + 1];
     let progress = Progress::new();
     let ended = stream::read_exact(&mut stream, &mut rest).progress(&progress).await;
     assert_eq!(ended.expect_err("there is no more").kind(), io::ErrorKind::UnexpectedEof);
     way.has_heard(&rest[..progress.bytes() as usize]);
-    assert_eq!(way.under_way(), 0, "all came back");
+    assert_eq!(way.in_transit(), 0, "all came back");
     assert_eq!(echo.join().expect("it has no reason to panic")?, way.said);
     Ok(way.said)
 }
 
-/// Says again what it hears, in other pieces. How much that was.
+/// Echoes what it reads, in other pieces. Returns the number of bytes.
 fn echo(mut peer: Box<dyn Echoes>, mut random: Random) -> io::Result<u64> {
-    let (mut room, mut echoed) = (vec![0; LONGEST], 0);
+    let (mut buffer, mut echoed) = (vec![0; LONGEST], 0);
     loop {
         let most = 1 + random.below(LONGEST);
-        let heard = match peer.read(&mut room[..most])? {
+        let heard = match peer.read(&mut buffer[..most])? {
             0 => break,
             heard => heard,
         };
-        for piece in room[..heard].chunks(1 + random.below(LONGEST)) {
+        for piece in buffer[..heard].chunks(1 + random.below(LONGEST)) {
             peer.write_all(piece)?;
         }
         echoed += heard as u64;
@@ -266,7 +269,7 @@ fn what_comes_back_is_what_was_sent_wherever_the_stream_goes() {
     places.push(ExecutorRef::new(runtime.pool()));
     let places: Arc<[ExecutorRef]> = places.into();
     let mut said = 0;
-    let were_usual = Rounds::of("random_ways", ROUNDS).play(|seed| {
+    let were_usual = Rounds::of("random_ways", ROUNDS).run(|seed| {
         let (random, places) = (Random::new(seed), places.clone());
         said += runtime
             .run(async move {
@@ -288,7 +291,7 @@ fn what_comes_back_is_what_was_sent_wherever_the_stream_goes() {
             drivers
         })
         .unwrap();
-    // Other threads may still be letting go of what has ended.
+    // Other threads may still be dropping what has ended.
     while drivers.iter().any(|driver| driver.in_flight() > 0) {
         thread::yield_now();
     }

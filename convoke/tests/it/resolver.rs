@@ -1,4 +1,5 @@
-//! Looking up names: shared by all who want the same one, bounded, stopped when nobody wants it, and replaced by a test's own.
+//! Name lookups: shared by all who want the same name, limited in number, stopped when none is interested,
+//! and replaceable in tests.
 #![cfg(feature = "net")]
 
 use std::io;
@@ -14,10 +15,10 @@ use convoke::prelude::*;
 use convoke::sender::prelude::*;
 use convoke::sync::Event;
 
-/// Of the system: the process has all the descriptors it may have.
+/// The system's error code for a process without a free descriptor.
 const TOO_MANY_DESCRIPTORS: i32 = 24;
 
-/// Names that wait until a gate is opened, and write down what they were asked and how that ended.
+/// A name source that waits until a gate is opened, and records its lookups and how they ended.
 #[derive(Clone, Default)]
 struct Gated(Arc<Gate>);
 
@@ -39,7 +40,7 @@ impl Gate {
         self.ended.lock().unwrap().clone()
     }
 
-    /// Goes on when so many have been asked for.
+    /// Waits until `count` names were looked up.
     async fn until_asked(&self, count: usize) {
         while self.asked.lock().unwrap().len() < count {
             checkpoint().await;
@@ -148,7 +149,7 @@ fn all_are_told_what_the_system_said_and_of_which_host() {
 
 #[test]
 fn a_host_that_the_system_refuses_is_named_with_a_context_and_without() {
-    // One that it refuses without asking anybody.
+    // A name that it refuses without a lookup.
     let impossible = ("no\0where", 1);
     let in_a_context = io_context().unwrap().run_until(resolve(impossible)).unwrap();
     let alone = sync_wait(task(async move { resolve(impossible).await })).unwrap();
@@ -166,7 +167,7 @@ fn no_more_than_so_many_are_looked_up_at_a_time() {
         let hosts = ["a", "b", "c", "d", "e"];
         let open = async {
             gate.until_asked(2).await;
-            // Long enough for the others to come, if they could.
+            // Long enough for the others to start, if they could.
             for _ in 0..20 {
                 checkpoint().await;
             }
@@ -185,7 +186,7 @@ fn who_is_stopped_leaves_the_lookup_to_the_others() {
     let (context, gate) = with_gate();
     let answer = context.run_until(async {
         let first_leaves = async {
-            // The loser is the one who began the lookup.
+            // The loser is the one that started the lookup.
             race((async { drop(resolve("one:1").await) }, gate.until_asked(1))).await;
             gate.open.set();
         };
@@ -201,7 +202,7 @@ fn a_lookup_that_nobody_waits_for_is_asked_to_stop() {
     let asked = context.run_until(async {
         race((async { drop(resolve("one:1").await) }, gate.until_asked(1))).await;
         gate.until_ended(1).await;
-        // The next one does not wait for that which was given up.
+        // The next one does not wait for the dropped lookup.
         gate.open.set();
         resolve("one:2").await.unwrap();
         gate.asked().len()
@@ -222,7 +223,7 @@ fn a_context_that_ends_stops_its_lookups_and_waits_for_them() {
     assert_eq!(asking.wait().unwrap(), "cannot look up `one`: the I/O context has shut down");
 }
 
-/// Blocks its thread until it is asked to stop.
+/// A name source that blocks its thread until it is requested to stop.
 struct Blocks(Arc<AtomicUsize>);
 
 impl Names for Blocks {
@@ -316,7 +317,7 @@ fn without_a_context_the_system_is_asked() {
     assert!(found.iter().all(|address| address.ip().is_loopback()));
 }
 
-/// Looks something up when it closes, after the resolver that was made later.
+/// A service that looks up a name when it closes, after the resolver, which was created later.
 struct LooksUpLate(Arc<Mutex<Vec<SocketAddr>>>);
 
 impl Service for LooksUpLate {
@@ -351,7 +352,7 @@ mod simulated {
 
     use super::*;
 
-    /// A name server that takes its time.
+    /// A slow name server.
     struct Slow(HostTable);
 
     impl Names for Slow {
@@ -380,7 +381,7 @@ mod simulated {
             let installed =
                 with_services(|services: &convoke::executor::Context| install(services, Slow(table)))?;
             installed.map_err(io::Error::other)?;
-            // A host of the simulation is found by its own name, whatever a table says.
+            // A host of the simulation is found by its own name, regardless of the table.
             assert_eq!(resolve("server:7").await?, [SocketAddr::from((address, 7))]);
             try_join((TcpStream::connect("alias:7"), TcpStream::connect("alias:7"))).await.map(drop)
         });

@@ -1,4 +1,4 @@
-//! A runtime and its contexts: where things run, who does their I/O, and how contexts begin and end.
+//! A runtime and its contexts: where work and I/O run, and how contexts start and end.
 #![cfg(feature = "net")]
 #![allow(unsafe_code)]
 
@@ -169,7 +169,7 @@ fn a_guest_in_a_foreign_loop_is_told_by_a_descriptor_and_a_time() {
     let descriptor = context.descriptor().expect("this driver has one").as_raw_fd();
     let waits = move || {
         let mut asked = libc::pollfd { fd: descriptor, events: libc::POLLIN, revents: 0 };
-        // SAFETY: one descriptor, which the context keeps open.
+        // SAFETY: `asked` is one valid `pollfd`, and the context keeps its descriptor open.
         assert_eq!(unsafe { libc::poll(&raw mut asked, 1, 10_000) }, 1, "it became readable");
     };
     // Work from another thread.
@@ -187,7 +187,7 @@ fn a_guest_in_a_foreign_loop_is_told_by_a_descriptor_and_a_time() {
     assert_eq!(slept.wait(), Outcome::Value(()));
 }
 
-/// Were one of them not announced, the foreign loop would wait for ever.
+/// If one of them did not signal the descriptor, the foreign loop would wait forever.
 #[cfg(unix)]
 #[test]
 fn a_guest_is_told_of_posts_timers_and_sockets_that_come_while_it_dozes() {
@@ -204,7 +204,7 @@ fn a_guest_is_told_of_posts_timers_and_sockets_that_come_while_it_dozes() {
     let executor = context.executor();
     thread::scope(|threads| {
         let (executor, running) = (&executor, &running);
-        // There, so that the foreign loop sees it.
+        // Runs on the context, so that the foreign loop sees it.
         let leaves = move || {
             let left = schedule(executor).then(|()| running.fetch_sub(1, Ordering::Relaxed));
             assert!(sync_wait(left).is_value());
@@ -251,7 +251,7 @@ fn a_guest_is_told_of_posts_timers_and_sockets_that_come_while_it_dozes() {
             let left = until.map(|until| until.saturating_duration_since(std::time::Instant::now()));
             let most = left.map_or(-1, |left| left.as_micros().div_ceil(1000) as i32);
             let mut asked = libc::pollfd { fd: descriptor, events: libc::POLLIN, revents: 0 };
-            // SAFETY: one descriptor, which the context keeps open.
+            // SAFETY: `asked` is one valid `pollfd`, and the context keeps its descriptor open.
             unsafe { libc::poll(&raw mut asked, 1, most) };
         }
     });

@@ -1,4 +1,5 @@
-//! Services of I/O contexts, runtimes and simulated hosts: found by tasks, closed in order while the driver is still there.
+//! Services of I/O contexts, runtimes and simulated hosts: tasks find them, and they are closed in order
+//! while the driver still exists.
 #![cfg(feature = "net")]
 
 use std::io;
@@ -16,7 +17,6 @@ use convoke::sender::prelude::*;
 use convoke::task::forever;
 use convoke_testing::workshop::notes::Notes;
 
-/// Where the services of a context note what they do.
 /// The notes of a test, as a service.
 #[derive(Clone, Debug, Default)]
 struct NoteService(Notes);
@@ -45,7 +45,7 @@ fn context_with(notes: &NoteService) -> IoContext {
     context
 }
 
-/// A connection that is made with the service and says goodbye when that closes.
+/// A connection that belongs to a service and says goodbye when that closes.
 struct Line {
     stream: TcpStream,
     notes: Arc<NoteService>,
@@ -60,14 +60,14 @@ impl Service for Line {
 
     async fn close(&self) {
         self.stream.write_all(b"goodbye").await.unwrap();
-        // The peer answers, and that is waited for.
+        // Waits for the answer of the peer.
         let mut answer = [0; 3];
         self.stream.read_exact(&mut answer).await.unwrap();
         self.notes.note(format!("the line closes with {:?}", std::str::from_utf8(&answer).unwrap()));
     }
 }
 
-/// Noted by its number.
+/// A service that notes its number.
 struct Numbered<const N: usize>(Arc<NoteService>);
 
 impl<const N: usize> Service for Numbered<N> {
@@ -126,7 +126,7 @@ fn tasks_of_one_context_find_the_same_service_and_those_of_another_have_their_ow
     let here = one.run_until(async { use_service::<Numbered<1>>().unwrap() }).unwrap();
     let again = one.run_until(async { use_service::<Numbered<1>>().unwrap() }).unwrap();
     let there = other.run_until(async { use_service::<Numbered<1>>().unwrap() }).unwrap();
-    // A task that runs elsewhere finds that of the context which its environment names.
+    // A task that runs elsewhere uses the services of the context that its environment names.
     let named = launch(&pool.executor()).local(&IO, one.executor());
     let from_pool = named.start(async { use_service::<Numbered<1>>().unwrap() }).wait().unwrap();
     assert!(Arc::ptr_eq(&here, &again) && Arc::ptr_eq(&here, &from_pool));
@@ -169,7 +169,7 @@ fn services_close_while_the_program_unwinds_from_a_panic() {
     assert_eq!(notes.lines(), ["1 closes"]);
 }
 
-/// Has work of its own, which it asks to stop and waits for.
+/// A service with its own work, which it requests to stop and waits for.
 struct Flusher {
     work: CountingScope,
 }
@@ -222,7 +222,7 @@ fn work_of_a_service_runs_on_its_context_and_has_ended_when_that_is_gone() {
     assert_eq!(notes.lines(), ["the flusher begins", "the flusher was stopped (shutting down)"]);
 }
 
-/// Closes with the help of the pool.
+/// A service that closes with the help of the pool.
 struct Heavy {
     pool: PoolExecutor,
     notes: NoteService,
@@ -261,7 +261,7 @@ mod simulated {
 
     use super::*;
 
-    /// A host with a service over a socket, which another one waits for.
+    /// A host with a service over a socket, which another host waits for.
     async fn client(notes: NoteService) -> io::Result<()> {
         with_services(|services| services.make_service(|_| notes).is_ok())?;
         let stream = TcpStream::connect("server:7").await?;

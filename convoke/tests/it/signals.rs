@@ -1,4 +1,4 @@
-//! Signals that tasks wait for: those of this process, which it raises itself, and those of simulated hosts.
+//! Signals that tasks wait for: of this process, which raises them itself, and of simulated hosts.
 #![cfg(all(feature = "net", unix))]
 
 use std::io;
@@ -33,7 +33,7 @@ fn what_comes_between_two_calls_is_heard_by_the_second() {
             raise(signal)?;
             heard.push(both.next().await);
         }
-        // Nobody has asked this one meanwhile.
+        // This subscription was not polled meanwhile.
         heard.push(these.next().await);
         io::Result::Ok((heard, these.try_next()))
     });
@@ -63,7 +63,7 @@ fn a_task_on_the_pool_hears_by_the_context_that_it_names() {
         raise(Signal::USER_2)?;
         io::Result::Ok(these.next().await)
     });
-    // Nobody runs the context: signals do not come by its driver.
+    // The context does not run: signals do not come through its driver.
     assert_eq!(launched.wait().unwrap().unwrap(), Signal::USER_2);
 }
 
@@ -92,7 +92,7 @@ fn a_subscription_outlives_its_context_and_a_new_context_hears_as_the_first_did(
     assert_eq!(service.subscribe([Signal::USER_1]).unwrap_err().kind(), io::ErrorKind::NotConnected);
     service.raise(Signal::USER_1).unwrap();
     assert_eq!(sync_wait(task(async move { these.next().await })), Outcome::Value(Signal::USER_1));
-    // The thread that heard of them has ended with the subscription; another one is started.
+    // The signal thread has ended with the last subscription; another one is started.
     let second = io_context().unwrap();
     let heard = second.run_until(async {
         let mut these = signals([Signal::USER_1])?;
@@ -102,7 +102,7 @@ fn a_subscription_outlives_its_context_and_a_new_context_hears_as_the_first_did(
     assert_eq!(heard.unwrap().unwrap(), Signal::USER_1);
 }
 
-/// Without an executor of its own a task goes on where the signal is heard: on the thread that the service waits for at its end.
+/// Without its own executor a task continues on the signal thread, which the service joins at its end.
 #[test]
 fn one_who_has_heard_may_ask_the_service_for_more_while_it_ends() {
     let context = io_context().unwrap();
@@ -128,12 +128,12 @@ fn one_who_has_heard_may_ask_the_service_for_more_while_it_ends() {
 fn a_signal_that_nobody_hears_of_any_more_does_nothing() {
     let context = io_context().unwrap();
     let service = context.services().use_service::<SignalService>();
-    // It would end the process.
+    // Without a subscription this signal would end the process.
     drop(service.subscribe([Signal::ALARM]).unwrap());
     service.raise(Signal::ALARM).unwrap();
     drop(service);
     drop(context);
-    // Nor is it when nobody hears of any signal, and the thread that would is gone.
+    // The same holds when there is no subscription left and the signal thread has ended.
     let context = io_context().unwrap();
     let heard = context.run_until(async {
         raise(Signal::ALARM)?;
@@ -178,7 +178,7 @@ mod simulated {
             }
             let first = [these.next().await, these.next().await];
             assert_eq!((first, these.try_next()), ([Signal::USER_2, Signal::USER_1], None));
-            // Who is asked to stop takes nothing along, though it would not have to wait.
+            // A stopped wait takes no signal, also if it would not have to wait.
             raise(Signal::HANGUP)?;
             race((async {}, async { panic!("it has heard of {}", these.next().await) })).await;
             assert_eq!(these.next().await, Signal::HANGUP);
@@ -187,7 +187,7 @@ mod simulated {
         heard.unwrap();
     }
 
-    /// Counts how often it was asked to read its configuration again, until it is asked to stop.
+    /// Counts its reload signals until it is requested to stop.
     async fn server(reloads: Arc<Mutex<Vec<Signal>>>) -> io::Result<()> {
         let mut these = signals([Signal::HANGUP, Signal::TERMINATE])?;
         loop {

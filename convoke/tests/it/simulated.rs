@@ -1,4 +1,5 @@
-//! The example `three_hosts`, by many seeds, with a stop at each step of a host and a fault at each of its operations.
+//! The example `three_hosts`, with many seeds, with a stop at each step of a host and a fault at each of its
+//! operations.
 #![cfg(feature = "sim")]
 
 #[allow(dead_code, unreachable_pub, reason = "the program around what is tested")]
@@ -23,7 +24,7 @@ fn a_run_is_the_same_when_it_is_run_again() {
     assert_eq!(explore_seeds(3..5, three), explore_seeds(3..5, three));
 }
 
-/// All points would be thousands of runs; these are spread over them.
+/// Returns some points, evenly spread: all would be thousands of runs.
 fn some(all: usize) -> impl Iterator<Item = usize> {
     (0..all).step_by((all / 10).max(1))
 }
@@ -51,7 +52,7 @@ fn a_fault_at_any_operation_is_survived() {
     }
 }
 
-/// Tests themselves run there too, if they say so.
+/// Tests themselves can run on a simulated host.
 #[convoke::test(seeds = 5)]
 async fn a_test_may_be_a_host() -> std::io::Result<()> {
     use convoke::net::{TcpListener, TcpStream};

@@ -1,5 +1,5 @@
-//! Sockets as a program uses them, over the driver of this machine: halves, options, owned and lent buffers, the standard
-//! library's sockets, and what a stop or a drop in flight leaves behind.
+//! Sockets as programs use them, on the driver of this machine: halves, options, owned and borrowed buffers,
+//! the standard library's sockets, and the effect of a stop or a drop in flight.
 #![cfg(feature = "net")]
 
 use std::io::{self, IoSlice, IoSliceMut};
@@ -16,7 +16,7 @@ use convoke::prelude::*;
 use convoke::sender::prelude::*;
 use convoke::time::stop_after;
 
-/// Runs a program on a context of its own.
+/// Runs a program on its own context.
 fn run<T>(program: impl Future<Output = io::Result<T>>) -> T {
     io_context().unwrap().run_until(program).unwrap().unwrap()
 }
@@ -146,7 +146,7 @@ fn a_read_that_waits_is_finished_by_the_driver() {
 fn a_function_that_the_driver_calls_may_run_a_loop_of_its_own() {
     run(async {
         let (client, server) = connected().await?;
-        // Called inside of the context's sleep, as soon as the bytes are there.
+        // Called while the context waits for I/O, as soon as the bytes arrive.
         let read = server.read_owned(vec![0; 8]).then(|read| {
             assert_eq!(sync_wait(task(async { checkpoint().await })), Outcome::Value(()));
             read
@@ -407,7 +407,7 @@ fn asking_for_nothing_between_two_waits_leaves_nobody_waiting() {
     assert_eq!(ended.unwrap().unwrap(), 0);
 }
 
-/// The error, its address and what the system said.
+/// Returns the kind of an error, its address and the system's error code.
 fn named(error: io::Error) -> (io::ErrorKind, String, Option<i32>) {
     let inside: &AddressError =
         error.get_ref().expect("it is in words").downcast_ref().expect("it names an address");

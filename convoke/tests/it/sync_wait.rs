@@ -1,4 +1,4 @@
-//! `sync_wait`: what it waits for, what it costs, what it passes on.
+//! `sync_wait`: what it waits for, what it allocates, what it returns.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, mpsc};

@@ -12,7 +12,7 @@ use loom::thread;
 
 type Door = Gate<u8, &'static str>;
 
-/// Runs the model and says which outcomes were reached.
+/// Runs the model and returns the outcomes that were reached.
 fn reached<V: std::fmt::Debug, E: std::fmt::Debug>(
     model: impl Fn() -> Outcome<V, E> + Send + Sync + 'static,
 ) -> BTreeSet<String> {
@@ -122,7 +122,7 @@ fn a_round_that_is_completed_while_it_is_started() {
     assert_eq!(reached, set(["Value(1)", "Value(2)"]));
 }
 
-/// A thread for each piece of work.
+/// An executor with a thread for each piece of work.
 #[derive(Clone, PartialEq)]
 struct Threads;
 

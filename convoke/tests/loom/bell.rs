@@ -1,10 +1,11 @@
-//! Models of waking: one who looks for a while and then sleeps, while others wake him and other things end his sleep.
+//! Models of a driver's bell: a thread spins and then sleeps, while others wake it and other events end its
+//! sleep.
 use crate::model::{Reached, explore};
 use convoke_core::raw::sync::atomic::{AtomicUsize, Ordering};
 use convoke_core::raw::sync::{Arc, Condvar, Mutex, thread};
 use convoke_poll::wake_flag::WakeFlag;
 
-/// What the kernel has to say, each thing once.
+/// Events of a kernel, each reported once.
 #[derive(Default)]
 struct Kernel {
     edges: Mutex<usize>,
@@ -17,7 +18,7 @@ impl Kernel {
         self.some.notify_one();
     }
 
-    /// Whether it had something to say.
+    /// Returns true if an event was pending.
     fn look(&self) -> bool {
         core::mem::take(&mut *self.edges.lock().unwrap()) > 0
     }
@@ -33,13 +34,13 @@ impl Kernel {
 #[derive(Default)]
 struct Driver {
     kernel: Kernel,
-    bell: WakeFlag,
-    /// What there is to do.
+    bell: Bell,
+    /// Number of pieces of work posted and not taken.
     work: AtomicUsize,
 }
 
 impl Driver {
-    /// One piece of work more, and the driver is woken. Says whether it took the kernel.
+    /// Posts one piece of work and wakes the driver. Returns true if that took a system call.
     fn post(&self) -> bool {
         self.work.fetch_add(1, Ordering::Relaxed);
         let rings = self.bell.set();
@@ -49,7 +50,7 @@ impl Driver {
         rings
     }
 
-    /// Looks once, and then sleeps, until all work has come; says how often it has slept.
+    /// Spins once and then sleeps, until `work` pieces have arrived. Returns the number of sleeps.
     fn run(&self, work: usize) -> usize {
         let mut slept = 0;
         while self.work.load(Ordering::Relaxed) < work {
@@ -75,7 +76,7 @@ fn what_was_done_before_a_wake_is_seen_after_the_wait() {
             let driver = driver.clone();
             thread::spawn(move || driver.post())
         });
-        // Were a wake lost, this would sleep for ever, and the model would say so.
+        // If a wake were lost, this would sleep forever, and loom would report a deadlock.
         let slept = driver.run(2);
         let rings = posters.map(|poster| poster.join().unwrap());
         SLEPT.here_if(slept > 0);

@@ -1,5 +1,6 @@
-//! Blocking work and the task that waits for it, in all interleavings: the work ends while the task is asked to stop, while
-//! its patience ends, while it goes. Nothing is lost, nothing is kept, and only what still runs is named.
+//! Blocking work and the task that waits for it, in all interleavings: the work ends while the task is
+//! requested to stop, while its grace period ends, while it is dropped. Nothing is lost or leaked, and only
+//! work that still runs is reported.
 use std::future::{Future, poll_fn};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Poll;
@@ -13,7 +14,7 @@ use convoke_sender::{sync_wait, sync_wait_with};
 use convoke_task::blocking::{BlockingPool, set_overdue_hook};
 use convoke_task::task;
 
-/// How often blocking work was named, by the hook of the process. Each test is a process of its own.
+/// The number of reports of blocking work, by the hook of the process. Each test is a process of its own.
 static NAMED: AtomicUsize = AtomicUsize::new(0);
 
 fn count_named() {
@@ -22,7 +23,7 @@ fn count_named() {
     });
 }
 
-/// What blocking work returns: counts those that are there.
+/// The result of blocking work, which counts its drops.
 struct Made(Count);
 
 impl Made {
@@ -41,14 +42,15 @@ impl Drop for Made {
 
 static DROPPED: AtomicUsize = AtomicUsize::new(0);
 
-/// What came of a schedule: how often the work has returned, how often it was named; all that it returned has been dropped.
+/// Returns how often the work has returned and how often it was reported, and checks that all its results
+/// were dropped.
 fn counts(made: &Count) -> (usize, usize) {
     assert_eq!(DROPPED.swap(0, Ordering::Relaxed), made.get(), "what was returned is kept, or was lost");
     (made.get(), NAMED.swap(0, Ordering::Relaxed))
 }
 
-/// Runs work with this grace period in a task that is asked to stop meanwhile. Says whether it had a value, whether the work
-/// has returned, and whether it was named.
+/// Runs work with this grace period in a task that is requested to stop meanwhile. Returns whether it had a
+/// value, whether the work has returned, and whether it was reported.
 fn stopped_meanwhile(grace: Duration) -> (bool, bool, bool) {
     let (made, source) = (Count::default(), StopSource::new());
     let pool = BlockingPool::new(1);
@@ -97,7 +99,7 @@ fn with_all_patience_work_that_began_is_always_waited_for() {
         (false, false, false) => NEVER_BEGAN.here(),
         (value, returned, named) => panic!("value {value}, returned {returned}, named {named}"),
     });
-    VALUE.assert("it came home");
+    VALUE.assert("it completed with a value");
     NEVER_BEGAN.assert("the task was asked before there was a thread");
 }
 

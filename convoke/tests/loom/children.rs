@@ -1,5 +1,5 @@
-//! Children that come home on several threads, against requests to stop: the parent finishes exactly once, and after
-//! that nobody touches it.
+//! Children that arrive on several threads, against stop requests: the parent finishes exactly once, and is
+//! not touched after that.
 
 #![allow(unsafe_code)]
 
@@ -15,31 +15,33 @@ use convoke_sender::raw::Children;
 /// An operation with children, ended by `finish` as a receiver would.
 struct Parent {
     children: Children,
-    /// Every child reads it before it arrives; `finish` writes it. The model complains if one does not see the other.
+    /// Every child reads it before it arrives, and `finish` writes it. Loom reports a race if one does not
+    /// see the other.
     storage: UnsafeCell<u32>,
     stop: Option<NonNull<InPlaceStop>>,
     above: StopSource,
     seen: Seen,
 }
 
-/// What the test looks at after the parent is gone.
+/// The counters that the test checks after the parent is gone.
 #[derive(Clone, Default)]
 struct Seen {
     finished: Count,
     in_the_request: Count,
-    found_all_home: Count,
+    found_all_arrived: Count,
     asked_to_stop: Count,
 }
 
 /// The address of the parent, as its children have it.
 #[derive(Clone, Copy)]
-struct OwnerThread(NonNull<Parent>);
+struct ParentRef(NonNull<Parent>);
 
-// SAFETY: `Children` sees to it that the parent is alive while a child has not arrived.
-unsafe impl Send for OwnerThread {}
+// SAFETY: `Children` keeps the parent alive until all children have arrived.
+unsafe impl Send for ParentRef {}
 
-impl OwnerThread {
-    /// A parent whose children are linked to `above` but not started. The caller has the count of `start`.
+impl ParentRef {
+    /// Creates a parent whose children are linked to `above` but not started. The caller owns the count of
+    /// `start`.
     fn new(children: usize, above: &StopSource, seen: &Seen) -> Self {
         let parent = Box::new(Parent {
             children: Children::new(children),
@@ -50,7 +52,8 @@ impl OwnerThread {
         });
         let parent = NonNull::from(Box::leak(parent));
         let token = above.token();
-        // SAFETY: nobody else knows of the parent yet; it does not move; `above` is held by the parent and by the test.
+        // SAFETY: no other thread knows the parent yet; it does not move; the parent and the test keep
+        // `above` alive.
         unsafe {
             let stop = (*parent.as_ptr()).children.arm(token.as_ref(), parent.cast(), finish);
             (*parent.as_ptr()).stop = Some(stop);
@@ -59,23 +62,23 @@ impl OwnerThread {
         Self(parent)
     }
 
-    /// Comes home.
+    /// Reports that a child has ended.
     fn arrive(self) {
-        // SAFETY: the caller has a count, and gives it back.
+        // SAFETY: the caller owns a count, and gives it up here, so the parent is alive until then.
         unsafe {
             (*self.0.as_ptr()).storage.with(|value| assert_eq!(*value, 0));
             Children::arrive(NonNull::from(&(*self.0.as_ptr()).children), self.0.cast(), finish);
         }
     }
 
-    /// Fails: asks the others to stop, and comes home.
+    /// Fails: requests the others to stop, and arrives.
     fn fail(self) {
-        // SAFETY: the caller has a count.
+        // SAFETY: the caller owns a count, so the parent is alive.
         unsafe { (*self.0.as_ptr()).children.request_stop(StopReason::Sibling) };
         self.arrive();
     }
 
-    /// Waits for a stop for a while, with a callback, and comes home.
+    /// Registers a stop callback, drops it, and arrives.
     fn listen_and_arrive(self, told: &Count) {
         struct Tell(Count);
         impl OnStop for Tell {
@@ -85,7 +88,8 @@ impl OwnerThread {
         }
         {
             let callback = pin!(RawCallback::new(Tell(told.clone())));
-            // SAFETY: the callback is pinned and goes before the count is given back, which keeps the source alive.
+            // SAFETY: the callback is pinned, and dropped before the count is given up, which keeps the
+            // source alive.
             unsafe {
                 let stop = (*self.0.as_ptr()).stop.unwrap();
                 callback.as_ref().register(stop.as_ref().token());
@@ -96,10 +100,10 @@ impl OwnerThread {
 }
 
 /// # Safety
-/// Called by `Children` when all are home.
+/// Called by `Children` when all children have arrived.
 unsafe fn finish(parent: NonNull<()>) {
     let parent = parent.cast::<Parent>();
-    // SAFETY: all are home, so the parent is ours. Nobody may use it afterwards: `end` makes sure that it shows.
+    // SAFETY: all children have arrived, so the parent is ours. `end` detects a later use.
     unsafe {
         let this = parent.as_ref();
         this.storage.with_mut(|value| *value += 1);
@@ -108,24 +112,24 @@ unsafe fn finish(parent: NonNull<()>) {
         if asked {
             this.seen.asked_to_stop.add();
         } else if this.above.stop_requested() {
-            this.seen.found_all_home.add();
+            this.seen.found_all_arrived.add();
         }
         end(parent.as_ptr());
     }
 }
 
 #[test]
-fn two_children_come_home_while_the_parent_is_asked_to_stop() {
+fn two_children_arrive_while_the_parent_is_asked_to_stop() {
     static BY_THE_REQUEST: Reached = Reached::new();
     static BY_A_CHILD: Reached = Reached::new();
     static ASKED: Reached = Reached::new();
-    static FOUND_ALL_HOME: Reached = Reached::new();
+    static FOUND_ALL_ARRIVED: Reached = Reached::new();
     static TOO_LATE: Reached = Reached::new();
     explore(3, || {
         let (above, seen) = (StopSource::new(), Seen::default());
-        let home = OwnerThread::new(2, &above, &seen);
-        let children = [thread::spawn(move || home.arrive()), thread::spawn(move || home.arrive())];
-        home.arrive();
+        let parent = ParentRef::new(2, &above, &seen);
+        let children = [thread::spawn(move || parent.arrive()), thread::spawn(move || parent.arrive())];
+        parent.arrive();
         let before = seen.finished.get();
         above.request_stop(StopReason::Requested);
         let after = seen.finished.get();
@@ -136,14 +140,14 @@ fn two_children_come_home_while_the_parent_is_asked_to_stop() {
         BY_THE_REQUEST.here_if(before == 0 && after == 1 && seen.asked_to_stop.get() == 1);
         BY_A_CHILD.here_if(after == 0);
         ASKED.here_if(seen.asked_to_stop.get() == 1);
-        FOUND_ALL_HOME.here_if(seen.found_all_home.get() == 1);
+        FOUND_ALL_ARRIVED.here_if(seen.found_all_arrived.get() == 1);
         TOO_LATE.here_if(before == 1);
         empty_quarantine();
     });
     BY_THE_REQUEST.assert("it finished while the request ran");
     BY_A_CHILD.assert("it finished after the request");
     ASKED.assert("the children were asked to stop");
-    FOUND_ALL_HOME.assert("the request found all home, but the parent not yet finished");
+    FOUND_ALL_ARRIVED.assert("all children had arrived at the request, but the parent not yet finished");
     TOO_LATE.assert("the request came after the parent had finished");
 }
 
@@ -154,7 +158,7 @@ fn a_request_from_another_thread_is_the_last_to_hold_the_parent() {
     static BY_START: Reached = Reached::new();
     explore(3, || {
         let (above, seen) = (StopSource::new(), Seen::default());
-        let home = OwnerThread::new(1, &above, &seen);
+        let parent = ParentRef::new(1, &above, &seen);
         let request = {
             let (above, seen) = (above.clone(), seen.clone());
             thread::spawn(move || {
@@ -165,9 +169,9 @@ fn a_request_from_another_thread_is_the_last_to_hold_the_parent() {
                 }
             })
         };
-        let child = thread::spawn(move || home.arrive());
+        let child = thread::spawn(move || parent.arrive());
         let before = seen.finished.get();
-        home.arrive();
+        parent.arrive();
         BY_START.here_if(before == 0 && seen.finished.get() == 1);
         BY_THE_CHILD.here_if(seen.finished.get() == 0);
         request.join().unwrap();
@@ -187,14 +191,14 @@ fn a_child_fails_while_another_listens() {
     static NOT_TOLD: Reached = Reached::new();
     explore(3, || {
         let (above, seen) = (StopSource::new(), Seen::default());
-        let home = OwnerThread::new(2, &above, &seen);
+        let parent = ParentRef::new(2, &above, &seen);
         let told = Count::default();
-        let failing = thread::spawn(move || home.fail());
+        let failing = thread::spawn(move || parent.fail());
         let listening = {
             let told = told.clone();
-            thread::spawn(move || home.listen_and_arrive(&told))
+            thread::spawn(move || parent.listen_and_arrive(&told))
         };
-        home.arrive();
+        parent.arrive();
         failing.join().unwrap();
         listening.join().unwrap();
         assert_eq!((seen.finished.get(), seen.asked_to_stop.get()), (1, 1));
@@ -204,24 +208,24 @@ fn a_child_fails_while_another_listens() {
         empty_quarantine();
     });
     TOLD.assert("the other was told");
-    NOT_TOLD.assert("the other had come home");
+    NOT_TOLD.assert("the other had arrived");
 }
 
 #[test]
 fn a_child_fails_while_the_parent_is_asked_to_stop() {
     static TOLD: Reached = Reached::new();
     static NOT_TOLD: Reached = Reached::new();
-    static FOUND_ALL_HOME: Reached = Reached::new();
+    static FOUND_ALL_ARRIVED: Reached = Reached::new();
     explore(2, || {
         let (above, seen) = (StopSource::new(), Seen::default());
-        let home = OwnerThread::new(2, &above, &seen);
+        let parent = ParentRef::new(2, &above, &seen);
         let told = Count::default();
-        let failing = thread::spawn(move || home.fail());
+        let failing = thread::spawn(move || parent.fail());
         let listening = {
             let told = told.clone();
-            thread::spawn(move || home.listen_and_arrive(&told))
+            thread::spawn(move || parent.listen_and_arrive(&told))
         };
-        home.arrive();
+        parent.arrive();
         let before = seen.finished.get();
         above.request_stop(StopReason::Shutdown);
         failing.join().unwrap();
@@ -230,12 +234,12 @@ fn a_child_fails_while_the_parent_is_asked_to_stop() {
         assert!(told.get() <= 1);
         TOLD.here_if(told.get() == 1);
         NOT_TOLD.here_if(told.get() == 0);
-        FOUND_ALL_HOME.here_if(before == 1);
+        FOUND_ALL_ARRIVED.here_if(before == 1);
         empty_quarantine();
     });
     TOLD.assert("the other was told");
-    NOT_TOLD.assert("the other had come home");
-    FOUND_ALL_HOME.assert("the parent's request came too late");
+    NOT_TOLD.assert("the other had arrived");
+    FOUND_ALL_ARRIVED.assert("the parent's request came too late");
 }
 
 #[test]
@@ -244,13 +248,13 @@ fn a_parent_that_was_stopped_before_the_start_stops_its_children() {
     explore(3, || {
         let (above, seen) = (StopSource::new(), Seen::default());
         above.request_stop(StopReason::Requested);
-        let home = OwnerThread::new(1, &above, &seen);
+        let parent = ParentRef::new(1, &above, &seen);
         let told = Count::default();
         let child = {
             let told = told.clone();
-            thread::spawn(move || home.listen_and_arrive(&told))
+            thread::spawn(move || parent.listen_and_arrive(&told))
         };
-        home.arrive();
+        parent.arrive();
         child.join().unwrap();
         assert_eq!((seen.finished.get(), seen.asked_to_stop.get(), told.get()), (1, 1, 1));
         TOLD.here();

@@ -1,9 +1,10 @@
-//! Models of the count of those who wait: a context that was told that there are some, and sleeps, is woken when the last has left.
+//! Models of the count of waiters: a context that was told that there are some, and sleeps, is woken when the
+//! last one has left.
 use crate::model::{Reached, explore};
 use convoke_core::raw::sync::{Arc, Condvar, Mutex, thread};
 use convoke_poll::count::Count;
 
-/// A driver that nothing happens to: its wait ends when it was woken.
+/// A driver without events: its wait ends when it is woken.
 #[derive(Default)]
 struct Driver {
     count: Count,
@@ -28,7 +29,7 @@ impl Driver {
         }
     }
 
-    /// How often it has slept until there was nobody any more.
+    /// Sleeps until there are no waiters left. Returns the number of sleeps.
     fn run_until_dry(&self) -> usize {
         let mut slept = 0;
         while self.count.ask() > 0 {

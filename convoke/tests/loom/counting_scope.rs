@@ -9,7 +9,7 @@ use convoke_testing::workshop::frames::Frames;
 
 type Kept = Arc<Mutex<Option<Completion<()>>>>;
 
-/// Work that keeps its handle where the test finds it.
+/// Returns work that stores its handle where the test finds it.
 fn work(kept: &Kept) -> impl Sender<Value = (), Error = Never> + use<> {
     let kept = kept.clone();
     from_callback(move |handle: Completion<()>| *kept.lock().unwrap() = Some(handle))
@@ -20,7 +20,7 @@ fn take(kept: &Kept) -> Completion<()> {
     handle.expect("the work was started")
 }
 
-/// An environment that stops with `source`.
+/// Returns an environment that stops with `source`.
 fn stoppable(frames: &Frames, source: &StopSource) -> Env {
     frames.env().with(Changes::new().stop_token(source.token()))
 }
@@ -84,7 +84,7 @@ fn a_nest_meets_a_join() {
     static REFUSED: Reached = Reached::new();
     explore(5, || {
         let (scope, ran, kept) = (CountingScope::new(), Count::default(), Kept::default());
-        // Somebody is there, so that the scope is closed for a while before it is joined.
+        // Work in the scope keeps it closed but not joined for some steps.
         scope.spawn(work(&kept), &Env::new()).unwrap();
         let (joined, nested, never) = (Seen::default(), Seen::default(), StopSource::new());
         let nester = {
@@ -127,7 +127,7 @@ fn the_scope_is_destroyed_right_after_the_join_while_the_last_is_still_leaving()
                 }
             })
         };
-        // The drop of a scope that is not joined would panic.
+        // Dropping a scope that is not joined would panic.
         let joining = scope.join().then(move |()| drop(scope));
         start(joining, &never, &seen);
         let here = seen.completed.get() == 1;

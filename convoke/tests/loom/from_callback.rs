@@ -6,7 +6,8 @@ use convoke_sender::prelude::*;
 
 type Handle = Completion<u32>;
 
-/// Runs `from_callback` with a function that lets `end` have the handle on another thread, and panics if it should.
+/// Runs `from_callback` with a function that passes the handle to `end` on another thread, and panics if
+/// `panics` is set.
 fn hand_over(end: fn(Handle), panics: bool, seen: &Seen) -> bool {
     let other: Arc<Mutex<Option<thread::JoinHandle<()>>>> = Arc::new(Mutex::new(None));
     let keep = other.clone();

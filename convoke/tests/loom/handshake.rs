@@ -55,35 +55,35 @@ fn work_after_never_is_stopped_while_it_is_being_started() {
 fn the_second_to_come_sees_what_the_first_has_written() {
     static MINE: Reached = Reached::new();
     static THE_OTHERS: Reached = Reached::new();
-    struct Meeting {
+    struct Shared {
         handshake: Handshake,
         written: [UnsafeCell<bool>; 2],
     }
-    // SAFETY: each side writes its own cell; the second to come reads both. The model checks it.
-    unsafe impl Sync for Meeting {}
-    // SAFETY: as above.
-    unsafe impl Send for Meeting {}
-    fn come(meeting: &Meeting, side: usize) -> bool {
+    // SAFETY: each side writes its own cell, and the second to arrive reads both; loom checks that.
+    unsafe impl Sync for Shared {}
+    // SAFETY: the cells contain flags, and loom checks each access.
+    unsafe impl Send for Shared {}
+    fn arrive(shared: &Shared, side: usize) -> bool {
         // SAFETY: the cell of this side is ours until we arrive, and both are after we arrived as the second.
         unsafe {
-            meeting.written[side].with_mut(|written| *written = true);
-            let second = meeting.handshake.arrive();
+            shared.written[side].with_mut(|written| *written = true);
+            let second = shared.handshake.arrive();
             if second {
-                meeting.written.iter().for_each(|cell| cell.with_mut(|written| assert!(*written)));
+                shared.written.iter().for_each(|cell| cell.with_mut(|written| assert!(*written)));
             }
             second
         }
     }
     explore(4, || {
-        let meeting = Arc::new(Meeting {
+        let shared = Arc::new(Shared {
             handshake: Handshake::new(),
             written: [UnsafeCell::new(false), UnsafeCell::new(false)],
         });
         let other = {
-            let meeting = meeting.clone();
-            thread::spawn(move || come(&meeting, 0))
+            let shared = shared.clone();
+            thread::spawn(move || arrive(&shared, 0))
         };
-        let mine = come(&meeting, 1);
+        let mine = arrive(&shared, 1);
         assert!(mine != other.join().unwrap(), "exactly one is the second");
         MINE.here_if(mine);
         THE_OTHERS.here_if(!mine);
@@ -94,7 +94,7 @@ fn the_second_to_come_sees_what_the_first_has_written() {
 
 #[cfg(feature = "testing")]
 mod gate {
-    //! The same for work that may be completed or stopped.
+    //! Handshakes of work that may be completed or stopped.
 
     use convoke_sender::testing::Gate;
 

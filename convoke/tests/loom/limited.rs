@@ -1,4 +1,5 @@
-//! The seats of a view, in all interleavings: never more than there are, nothing forgotten, each side of each race reached.
+//! The permits of a limited view, in all interleavings: never more than there are, no work lost, each outcome
+//! of each race reached.
 use std::sync::Arc as StdArc;
 use std::sync::Mutex as StdMutex;
 use std::sync::atomic::{AtomicUsize as StdUsize, Ordering::Relaxed as R};
@@ -10,11 +11,11 @@ use convoke_core::raw::{Call, Runnable};
 use convoke_exec::raw::{AfterQueuing, Seat, Seats, Turn};
 use convoke_testing::runnable;
 
-/// What has been run, in the order in which it began, and how many run just now.
+/// A log of what has run, in the order in which it started, and the number of pieces that run now.
 #[derive(Clone)]
 struct Log {
     began: StdArc<StdMutex<Vec<u32>>>,
-    /// The model's own, so that others can intrude at every touch.
+    /// A loom atomic, so that loom can switch threads at every access.
     running: StdArc<AtomicUsize>,
     most: StdArc<StdUsize>,
     stopped: StdArc<StdUsize>,
@@ -26,7 +27,7 @@ impl Log {
         Self { began: StdArc::default(), running, most: StdArc::default(), stopped: StdArc::default() }
     }
 
-    /// Work that gives other threads the chance to intrude while it runs.
+    /// Returns work at which loom can switch threads while it runs.
     fn work(&self, number: u32) -> Runnable {
         let log = self.clone();
         runnable(move |call| {
@@ -46,7 +47,7 @@ impl Log {
     }
 }
 
-/// The turn of a seat on an executor with a thread for each.
+/// Runs the turn of a seat on an executor with a thread for each.
 fn turn(seats: &Seats, mut seat: Seat) {
     while let Turn::Run(runnable, kept) = seats.next(seat) {
         runnable.run();
@@ -54,7 +55,7 @@ fn turn(seats: &Seats, mut seat: Seat) {
     }
 }
 
-/// Posts, and runs the turn here if there is a seat for it.
+/// Posts work, and runs the turn here if there is a seat for it.
 fn post(seats: &Seats, work: Runnable, posted: &Reached, waits: &Reached) {
     match seats.queue(work) {
         AfterQueuing::Post(seat) => {
@@ -102,7 +103,7 @@ fn with_two_seats_two_run_at_the_same_time_and_a_third_waits() {
         let most = log.most.load(R);
         assert!(most <= 2, "{most} at a time");
         TWO.here_if(most == 2);
-        // Both seats are back.
+        // Both seats are free again.
         for number in [3, 4] {
             assert!(matches!(seats.queue(log.work(number)), AfterQueuing::Post(_)));
         }
@@ -140,7 +141,7 @@ fn a_post_against_a_dropped_seat_is_stopped_with_it_or_free_to_post() {
         let AfterQueuing::Post(seat) = seats.queue(log.work(1)) else { panic!("it is free") };
         let there = {
             let seats = seats.clone();
-            // The inner executor has dropped it.
+            // The inner executor has dropped the turn.
             thread::spawn(move || {
                 let mut seat = seat;
                 while let Turn::Run(runnable, kept) = seats.next(seat) {

@@ -1,4 +1,5 @@
-//! Those who wait for a lookup, and the lookup itself: one who comes when it ends, or when the last one leaves, is answered.
+//! Waiters of a name lookup: one that arrives when the lookup ends, or when the last other waiter leaves,
+//! gets an answer.
 
 use std::io;
 use std::sync::Arc;
@@ -8,7 +9,7 @@ use convoke_core::raw::sync::thread;
 use convoke_net::raw::{LookupWaiter, Lookups};
 use convoke_testing::workshop::polled_by_hand::PolledByHand as ByHand;
 
-/// Waits for the answer, as a thread does: how many addresses there are.
+/// Waits for the answer on this thread. Returns the number of addresses.
 fn found(asker: &LookupWaiter) -> io::Result<usize> {
     ByHand::new(async { asker.found().await.map(|found| found.len()) }).wait()
 }
@@ -53,7 +54,7 @@ fn one_who_asks_while_the_last_one_leaves_is_not_left_with_a_lookup_that_stops()
         assert_eq!(stops, begins.is_some(), "stopped, and another begun, or neither");
         STOPS.here_if(stops);
         STAYS.here_if(!stops);
-        // Whoever is dropped without an answer says so.
+        // A lookup that is dropped without an answer fails its waiters.
         drop((pilot, begins));
         assert_eq!(found(&second).unwrap_err().kind(), io::ErrorKind::NotConnected);
     });

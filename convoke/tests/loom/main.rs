@@ -1,5 +1,5 @@
-//! Models of races, run by loom under every schedule: `cargo xtask test --only loom`. Without the feature `loom` there
-//! are none.
+//! Models of races, run by loom under every schedule: `cargo xtask test --only loom`. Without the feature
+//! `loom` there are none.
 
 #![cfg(feature = "loom")]
 
@@ -11,16 +11,16 @@ mod count;
 mod counting_scope;
 mod from_callback;
 mod handshake;
-mod home;
 mod limited;
 mod lookups;
 
 mod model;
-mod played;
+mod model_task;
 mod policy;
 mod pool_parking;
 mod readiness;
 mod registry;
+mod remote_wakes;
 mod rendezvous;
 mod run_loop;
 mod scope;

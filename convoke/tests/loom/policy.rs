@@ -1,5 +1,5 @@
-//! Policies in all interleavings: what children say at the same time, and what the policy makes of it. Nothing that is said is
-//! lost, nothing counts twice, and each verdict that there can be is reached.
+//! Policies in all interleavings: simultaneous results of children, and the verdict of the policy. No result
+//! is lost or counted twice, and each possible verdict is reached.
 use std::future::Future;
 
 use crate::model::{Reached, explore};
@@ -10,7 +10,7 @@ use convoke_task::{PolicyScope, scope_with, task};
 
 type Judged<P> = PolicyScope<On<P>, u32, u32>;
 
-/// Opens a scope whose children each have a thread, and joins the threads.
+/// Opens a scope with a thread for each child, and joins the threads.
 fn judge<P, F>(policy: P, body: impl FnOnce(Judged<P>) -> F + Send + 'static) -> P::Output
 where
     P: Policy<u32, u32, Output: Send + 'static> + Send + Sync + 'static,
@@ -106,7 +106,8 @@ fn a_value_beyond_the_quorum_is_not_counted() {
     DONE.assert("one was enough");
 }
 
-/// The last one who works ends while the daemon fails: the failure is told, or the daemon was dismissed before it could.
+/// The last worker ends while the daemon fails: the failure is reported, or the daemon was stopped before it
+/// could fail.
 #[test]
 fn a_daemon_that_fails_while_it_is_dismissed_is_heard_or_gone() {
     static HEARD: Reached = Reached::new();

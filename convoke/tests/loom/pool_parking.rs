@@ -1,5 +1,5 @@
-//! The parking of the pool's workers and the queue from outside, in all interleavings: nobody sleeps over work,
-//! nothing is lost in the queue, and each side of each race is reached.
+//! The parking of the pool's workers and the outside queue, in all interleavings: no worker sleeps while
+//! there is work, no work is lost in the queue, and each outcome of each race is reached.
 use std::sync::Arc as StdArc;
 use std::sync::atomic::{AtomicUsize as StdUsize, Ordering::Relaxed as R};
 
@@ -11,7 +11,7 @@ use convoke_exec::Priority;
 use convoke_exec::raw::{Gate, Injector, Priorities, Sleepers};
 use convoke_testing::runnable;
 
-/// Takes one from the published work, as a worker takes it from a queue.
+/// Takes one piece of the published work, as a worker does from a queue.
 fn take(work: &AtomicUsize) -> bool {
     work.fetch_update(Ordering::AcqRel, Ordering::Acquire, |work| work.checked_sub(1)).is_ok()
 }
@@ -98,7 +98,7 @@ fn the_end_reaches_a_worker_awake_or_asleep() {
     SAW_IT.assert("it was seen before the sleep");
 }
 
-/// A runnable that writes down whether it was run or stopped.
+/// Returns a runnable that records whether it was run or stopped.
 fn work(run: &StdArc<StdUsize>, stopped: &StdArc<StdUsize>) -> Runnable {
     let (run, stopped) = (run.clone(), stopped.clone());
     runnable(move |call| {
@@ -253,7 +253,7 @@ fn nobody_sleeps_over_work_of_any_priority() {
 fn two_workers_take_a_high_and_a_low_one_and_come_to_an_end() {
     static WOKEN: Reached = Reached::new();
     static SAW_IT: Reached = Reached::new();
-    // More of them take minutes: three queues are looked at, each of several words.
+    // More preemptions take minutes: there are three queues of several words each.
     explore(1, || {
         let (run, stopped) = (StdArc::default(), StdArc::default());
         let (sleepers, queues) = (Arc::new(Sleepers::new(2)), Arc::new(Priorities::new(usize::MAX)));
@@ -272,7 +272,7 @@ fn two_workers_take_a_high_and_a_low_one_and_come_to_an_end() {
     SAW_IT.assert("it was seen before the sleep");
 }
 
-/// Rules 1 to 3 of the priorities: a busy worker, who looks at nothing but the signals, is told.
+/// Rules 1 to 3 of the priorities: a busy worker, which checks only the signals, is told.
 #[test]
 fn while_high_work_waits_the_signal_is_set() {
     static ONE_LEFT: Reached = Reached::new();
@@ -306,7 +306,7 @@ fn while_high_work_waits_the_signal_is_set() {
     MORE_LEFT.assert("fewer were taken meanwhile");
 }
 
-/// Says when it goes.
+/// A value that counts its drop.
 struct Goes(Arc<AtomicUsize>);
 
 impl Drop for Goes {

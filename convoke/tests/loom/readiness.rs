@@ -1,12 +1,12 @@
-//! Models of a source's readiness: an event against who clears, against who begins to wait, against the end of the driver. Beside
-//! it a kernel in small: it says each thing once, and then not again.
+//! Models of a source's readiness: an event against a clear, against the start of a wait, against the end of
+//! the driver. The kernel of the model reports each change once.
 use crate::model::{Reached, explore};
 use convoke_core::raw::sync::{Arc, Mutex, thread};
 use convoke_io::driver::Interest;
 use convoke_poll::readiness::{Blocked, Event, Line, Readiness};
 
-/// How much a read has room for: more than ever is there, so each falls short.
-const ROOM: u32 = 8;
+/// The buffer size of a read: more bytes than are ever available, so each read is short.
+const BUFFER: u32 = 8;
 
 /// A socket in the kernel.
 #[derive(Default)]
@@ -14,12 +14,12 @@ struct Kernel {
     bytes: u32,
     has_ended: bool,
     has_room: bool,
-    /// What has changed since it was last asked.
+    /// The changes since the last report.
     edge: Option<Event>,
 }
 
-/// A source: what the driver knows, who waits (at most one for each direction), and who was told. The reader stands in one line,
-/// the writer in the other, which is made when somebody comes.
+/// A source: the driver's knowledge, the waiters (at most one for each direction), and the woken ones. The
+/// writer's queue is created on demand.
 struct Source {
     readiness: Readiness,
     reader: Mutex<Waits>,
@@ -44,7 +44,7 @@ enum Read {
 }
 
 impl Source {
-    /// One that the driver knows nothing about yet.
+    /// Creates a source that the driver knows nothing about yet.
     fn new() -> Arc<Self> {
         Arc::new(Self {
             readiness: Readiness::new(),
@@ -58,7 +58,7 @@ impl Source {
         f(&mut self.kernel.lock().unwrap())
     }
 
-    /// Something comes in.
+    /// Receives bytes or the end.
     fn arrives(&self, bytes: u32, end: bool) {
         self.kernel(|kernel| {
             kernel.bytes += bytes;
@@ -68,7 +68,7 @@ impl Source {
         });
     }
 
-    /// There is room again.
+    /// Frees buffer space.
     fn drains(&self) {
         self.kernel(|kernel| {
             kernel.has_room = true;
@@ -77,7 +77,7 @@ impl Source {
         });
     }
 
-    /// What the driver does with an event, if there is one.
+    /// Handles an event as the driver does, if there is one.
     fn looked_after(&self) {
         let Some(event) = self.kernel(|kernel| kernel.edge.take()) else { return };
         let lines = self.readiness.happened(event);
@@ -89,9 +89,9 @@ impl Source {
         }
     }
 
-    /// A read that waits if it must.
+    /// Reads, or waits if it must.
     fn read(&self) -> Read {
-        // Who has just been served asks first, without a lock, and then waits as anybody does.
+        // A reader that has just been served checks first without the lock, and then waits as usual.
         if self.readiness.is_known_to_block(Interest::Read) && self.waits_to_read() {
             return Read::Waits;
         }
@@ -104,7 +104,7 @@ impl Source {
                         (0, true) => return Read::End,
                         (0, false) => self.readiness.would_block(Interest::Read, look),
                         (bytes, _) => {
-                            assert!(bytes < ROOM);
+                            assert!(bytes < BUFFER);
                             self.readiness.fell_short(Interest::Read, look);
                             return Read::Bytes(bytes);
                         }
@@ -120,7 +120,7 @@ impl Source {
         }
     }
 
-    /// Whether the reader stands in line now.
+    /// Returns true if the reader is queued now.
     fn waits_to_read(&self) -> bool {
         let mut reader = self.reader.lock().unwrap();
         let waits = self.readiness.may_wait(Interest::Read, Line::Watchers);
@@ -130,7 +130,7 @@ impl Source {
         waits
     }
 
-    /// A write that waits if it must. Whether it was done.
+    /// Writes, or waits if it must. Returns true if it has written.
     fn write(&self) -> bool {
         loop {
             match self.readiness.check(Interest::Write) {
@@ -146,7 +146,7 @@ impl Source {
         }
     }
 
-    /// A write without room. Whether it waits; if not, the driver has shut down.
+    /// Waits for buffer space. Returns false if the driver has shut down.
     fn writer_waits(&self) -> bool {
         while let Ok(look) = self.readiness.check(Interest::Write) {
             self.readiness.would_block(Interest::Write, look);
@@ -164,7 +164,7 @@ impl Source {
         waits
     }
 
-    /// What has become of the reader, and of the writer.
+    /// Returns the states of the reader and the writer.
     fn lines(&self) -> (Waits, Waits) {
         let writer = self.known_writer().map_or(Waits::No, |line| *line.lock().unwrap());
         (*self.reader.lock().unwrap(), writer)
@@ -188,7 +188,7 @@ fn tell(line: &Mutex<Waits>) {
     }
 }
 
-/// The reader waited: he must have been told, and finds the bytes then.
+/// Reads after a wait: the reader must have been woken, and finds the bytes.
 fn bytes_when_told(source: &Source) -> u32 {
     assert_eq!(source.lines().0, Waits::Told, "an event was lost: who waits for it waits for ever");
     match source.read() {

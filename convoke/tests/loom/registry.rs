@@ -1,4 +1,5 @@
-//! Models of the registry: the driver looks at a source for which it has an event, while the last user of that source drops it.
+//! Models of the registry: the driver visits a source for which it has an event, while the last user of that
+//! source drops it.
 
 #![allow(unsafe_code)]
 use core::marker::PhantomPinned;
@@ -10,7 +11,7 @@ use convoke_poll::registry::{Registered, Registry};
 
 type Sources = Arc<Mutex<Registry<Source>>>;
 
-/// What the model watches: it is there until the source goes.
+/// A source with a flag that is true until the source is dropped.
 struct Source {
     sources: Sources,
     key: u32,
@@ -18,17 +19,18 @@ struct Source {
     _pinned: PhantomPinned,
 }
 
-// SAFETY: `there` is read by those who look, with the lock, and written when the source was taken out.
+// SAFETY: visitors read `there` under the lock, and the source writes it after it has removed itself under
+// the lock.
 unsafe impl Send for Source {}
-// SAFETY: as above; the model checks it.
+// SAFETY: the same accesses to `there`, from several threads; loom checks them.
 unsafe impl Sync for Source {}
-// SAFETY: it stays in its `Arc`, is not `Unpin`, and takes itself out with the lock.
+// SAFETY: it stays in its `Arc`, is not `Unpin`, and removes itself under the lock.
 unsafe impl Registered for Source {}
 
 impl Drop for Source {
     fn drop(&mut self) {
         self.sources.lock().unwrap().remove(self.key);
-        // SAFETY: nobody finds it any more.
+        // SAFETY: it was removed from the registry above, so no visitor finds it any more.
         self.there.with_mut(|there| unsafe { *there = false });
     }
 }
@@ -40,11 +42,11 @@ fn insert(sources: &Sources) -> Arc<Source> {
     })
 }
 
-/// An event for this number: whether there is a source, which then is whole.
+/// Handles an event for this key. Returns true if there is a source, which then must be intact.
 fn look(sources: &Sources, key: u32) -> bool {
     let sources = sources.lock().unwrap();
     let Some(source) = sources.get(key as usize) else { return false };
-    // SAFETY: we have the lock, and found it.
+    // SAFETY: we hold the lock, and the source is in the registry.
     assert!(source.there.with(|there| unsafe { *there }), "a source was looked at that had gone");
     true
 }
@@ -104,7 +106,7 @@ fn the_end_of_the_driver_finds_each_source_that_has_not_gone() {
         let user = thread::spawn(move || drop(goes));
         let found = {
             let sources = sources.lock().unwrap();
-            // SAFETY: as in `look`.
+            // SAFETY: we hold the lock, and the source is in the registry.
             sources.iter().filter(|source| source.there.with(|there| unsafe { *there })).count()
         };
         user.join().unwrap();

@@ -1,11 +1,11 @@
-//! Models of the run loop: nobody's wake-up is lost, and a loop may go away while others still hold on to it.
+//! Models of the run loop: no wake is lost, and a loop may be dropped while others still hold its executor.
 use crate::model::{Reached, explore};
 use convoke_core::raw::sync::thread;
 use convoke_exec::RunLoop;
 use convoke_sender::prelude::*;
 use convoke_sender::sync_wait;
 
-/// Runs what is there at first, then all the rest. Counts on which side of the race it was.
+/// Runs what is queued at first, then all the rest. Records which thread was first.
 fn run_noting_who_was_first(run_loop: &RunLoop, there: &Reached, waited: &Reached) {
     thread::yield_now();
     let first = if run_loop.run_ready() > 0 { there } else { waited };
@@ -46,7 +46,7 @@ fn a_finish_that_meets_a_loop_falling_asleep_is_heard() {
         let executor = run_loop.executor();
         let other = thread::spawn(move || executor.finish());
         run_noting_who_was_first(&run_loop, &THERE, &WAITED);
-        // Gone, perhaps while `finish` is still at work.
+        // Dropped, perhaps while `finish` still runs.
         drop(run_loop);
         other.join().unwrap();
     });
@@ -85,7 +85,7 @@ fn a_loop_without_work_has_run_what_its_work_has_posted() {
         let executor = run_loop.executor();
         executor.work_began();
         let other = thread::spawn(move || {
-            // It posts a piece of work.
+            // `finish` posts a piece of work.
             executor.finish();
             executor.work_ended();
         });

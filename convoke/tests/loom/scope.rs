@@ -1,5 +1,5 @@
-//! Real scopes in all interleavings: the last child comes home while the scope looks, is dropped, or is asked to stop; and a
-//! child and its handle meet.
+//! Real scopes in all interleavings: the last child ends while the scope is polled, dropped, or requested to
+//! stop; and a child races with its handle.
 
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
@@ -13,7 +13,7 @@ use convoke_sender::sync_wait_with;
 use convoke_task::{Handle, catch_stopped, checkpoint, current, reschedule, scope, task};
 use convoke_testing::workshop::frames::Frames;
 
-/// Runs the future as a task here, and joins the threads; all frames have been given back then.
+/// Runs the future as a task here, and joins the threads. All frames have been freed then.
 fn run<T: Send + 'static>(executor: &Threads, future: impl Future<Output = T> + Send) -> Outcome<T> {
     let frames = Frames::at_most(20);
     let changes = Changes::new().allocator(FrameAllocator::new(frames.clone()));
@@ -23,7 +23,7 @@ fn run<T: Send + 'static>(executor: &Threads, future: impl Future<Output = T> + 
     outcome
 }
 
-/// Starts it, as a foreign `select!` does.
+/// Polls a future once, as a foreign `select!` does.
 async fn poll_once(mut future: Pin<&mut impl Future>) -> bool {
     poll_fn(|cx| Poll::Ready(future.as_mut().poll(cx).is_ready())).await
 }
@@ -47,7 +47,7 @@ fn the_last_child_ends_elsewhere_while_the_scope_looks() {
         THERE.here_if(polls.get() == 1);
         WAITED.here_if(polls.get() > 1);
     });
-    THERE.assert("it had come home");
+    THERE.assert("it had ended");
     WAITED.assert("the scope was woken");
 }
 
@@ -79,7 +79,7 @@ fn a_scope_is_dropped_and_its_child_asked_to_stop_while_that_ends_elsewhere() {
 }
 
 #[test]
-fn a_scope_is_dropped_elsewhere_while_its_child_ends_at_home() {
+fn a_scope_is_dropped_elsewhere_while_its_child_ends_on_the_owner_thread() {
     static DONE: Reached = Reached::new();
     explore(1, || {
         let executor = Threads::default();
@@ -96,7 +96,7 @@ fn a_scope_is_dropped_elsewhere_while_its_child_ends_at_home() {
         assert_eq!(outcome, Outcome::Value(()));
         DONE.here();
     });
-    DONE.assert("all came home");
+    DONE.assert("all had ended");
 }
 
 #[test]
@@ -122,7 +122,7 @@ fn two_children_fail_at_once_and_one_of_them_is_the_outcome() {
     SECOND.assert("the second failed first");
 }
 
-/// A child that moves and returns elsewhere, while `with` does something about its handle.
+/// Runs a child that moves and returns elsewhere, while `with` uses its handle.
 fn child_and_handle<F>(
     executor: &Threads,
     with: impl FnOnce(Handle<u32>) -> F + Send + 'static,
@@ -137,7 +137,7 @@ where
                 reschedule(&there).await.unwrap();
                 7
             });
-            // The child goes away first.
+            // The child moves first.
             checkpoint().await;
             with(handle).await
         })
@@ -211,7 +211,7 @@ fn a_handle_outlives_the_scope_while_the_child_lets_go_of_itself_elsewhere() {
                 }));
             })
             .await;
-            // The scope's memory is given back: whoever is the last to let go of the child must not look there.
+            // The scope's memory is freed: the last one to release the child must not access it.
             handle.unwrap().await
         });
         assert_eq!(outcome, Outcome::Value(7));

@@ -1,4 +1,4 @@
-//! A signal that comes while somebody asks for the next one, whatever the order: it is heard of, and once.
+//! A signal that arrives while a task waits for the next one: it is received exactly once.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use convoke_testing::workshop::polled_by_hand::PolledByHand as ByHand;
 const ONE: Signal = Signal::HANGUP;
 const OTHER: Signal = Signal::TERMINATE;
 
-/// Waits for the next one, as a thread does.
+/// Waits for the next signal on this thread.
 fn next(signals: &mut Signals) -> Signal {
     ByHand::new(signals.next()).wait()
 }

@@ -1,4 +1,4 @@
-//! Spawned work and whoever wants its result, in all interleavings: complete, consume, abandon, stop.
+//! Spawned work and the consumer of its result, in all interleavings: complete, consume, abandon, stop.
 
 use crate::model::{Count, Reached, Seen, empty_quarantine, explore, start};
 use convoke_core::raw::sync::{Arc, Mutex, thread};
@@ -27,7 +27,7 @@ impl Spawned {
         (Self { scope, frames, kept, results: DropCount::new() }, future)
     }
 
-    /// What completes the work; says whether it had been asked to stop.
+    /// Returns a closure that completes the work, and returns true if it had been requested to stop.
     fn completer(&self) -> impl FnOnce() -> bool + Send + use<> {
         let (kept, token) = (self.kept.clone(), self.results.token());
         move || {
@@ -38,7 +38,7 @@ impl Spawned {
         }
     }
 
-    /// All is over: the scope is empty, the memory given back, the one result dropped.
+    /// Checks that the scope is empty, the memory freed, and the one result dropped.
     fn assert_nothing_is_left(&self) {
         assert_eq!(self.scope.use_count(), 0, "counted");
         assert_eq!(self.frames.counts(), (0, 1), "memory");

@@ -6,7 +6,7 @@ use convoke_sender::prelude::*;
 
 type Kept = Arc<Mutex<Option<Completion<u32>>>>;
 
-/// Work that keeps its handle where the test finds it.
+/// Returns work that stores its handle where the test finds it.
 fn work(kept: &Kept) -> impl Sender<Value = u32, Error = Never> + use<> {
     let kept = kept.clone();
     from_callback(move |handle: Completion<u32>| *kept.lock().unwrap() = Some(handle))

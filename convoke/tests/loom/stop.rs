@@ -10,12 +10,12 @@ use convoke_core::raw::sync::atomic::{AtomicUsize, Ordering};
 use convoke_core::raw::sync::{Arc, Mutex, UnsafeCell, thread};
 use convoke_core::{OwnedStopCallback, StopReason, StopSource, StopToken};
 
-/// A cell that only one at a time may be at; the model complains otherwise.
+/// A cell that one thread at a time may access; loom reports a violation.
 struct Watched(UnsafeCell<u32>);
 
-// SAFETY: the model checks that accesses do not overlap; that is what the cell is for.
+// SAFETY: loom reports overlapping accesses; that is the purpose of the cell.
 unsafe impl Sync for Watched {}
-// SAFETY: as above.
+// SAFETY: the cell contains a number.
 unsafe impl Send for Watched {}
 
 impl Watched {
@@ -24,7 +24,7 @@ impl Watched {
     }
 
     fn touch(&self) {
-        // SAFETY: loom checks that nobody else is here.
+        // SAFETY: loom reports an overlapping access.
         self.0.with_mut(|value| unsafe { *value += 1 });
     }
 }
@@ -80,7 +80,7 @@ fn destroying_a_callback_waits_for_it_on_another_thread() {
         let source = StopSource::new();
         let token = source.token();
         let watched = Watched::new();
-        // Seen by the model, so that it stops to look. Relaxed: what orders is the drop.
+        // A loom atomic, so that loom can switch threads here. Relaxed, because the drop does the ordering.
         let stage = Arc::new(AtomicUsize::new(0));
         let callback = {
             let (watched, stage) = (watched.clone(), stage.clone());
@@ -233,7 +233,7 @@ fn a_parent_stops_while_the_last_of_its_child_goes_away() {
         callback.as_ref().register();
         let requester = request_in_a_thread(&parent);
         drop(child);
-        // The callback keeps the last token of the child.
+        // The callback owns the last token of the child.
         drop(callback);
         let told = ran.get();
         watched.touch();
@@ -306,7 +306,7 @@ fn a_token_is_asked_of_a_source_in_place_while_it_stops() {
         let in_place = Arc::new(InPlaceStop::new(None));
         let asked = Count::default();
         let ask = |in_place: &InPlaceStop, asked: &Count| -> (usize, StopToken) {
-            // SAFETY: it stays in its `Arc`.
+            // SAFETY: the source stays in its `Arc`.
             let token = unsafe { in_place.token() }.to_token();
             (asked.add(), token)
         };
@@ -347,7 +347,7 @@ fn a_callback_of_a_kept_token_runs_while_the_source_in_place_stops() {
         let ran = Count::default();
         {
             let counted = ran.clone();
-            // SAFETY: it stays in its `Arc`.
+            // SAFETY: the source stays in its `Arc`.
             let token = unsafe { in_place.token() }.to_token();
             let callback = pin!(token.on_stop(move |_| _ = counted.add()));
             callback.as_ref().register();
@@ -362,7 +362,8 @@ fn a_callback_of_a_kept_token_runs_while_the_source_in_place_stops() {
     DID_NOT.assert("it had gone");
 }
 
-/// The request goes down two links in one loop; the last of the chain goes away meanwhile, and with it the one between.
+/// The request follows two links in one loop; meanwhile the last source of the chain is dropped, and with it
+/// the middle one.
 #[test]
 fn a_request_goes_down_two_links_while_the_end_of_the_chain_goes_away() {
     static TOLD: Reached = Reached::new();
@@ -381,7 +382,7 @@ fn a_request_goes_down_two_links_while_the_end_of_the_chain_goes_away() {
             drop(grandchild);
             request_in_a_thread(&root)
         };
-        // The callback has been dropped with the last tokens of both: it does not run any more.
+        // The callback was dropped with the last tokens of both: it does not run any more.
         let told = ran.get();
         watched.touch();
         assert!(requester.join().unwrap());

@@ -1,4 +1,5 @@
-//! The turns of a strand, in all interleavings: never two at once, nothing forgotten, each side of each race reached.
+//! The turns of a strand, in all interleavings: never two at once, no work lost, each outcome of each race
+//! reached.
 
 #![allow(unsafe_code)]
 use std::sync::Arc as StdArc;
@@ -12,20 +13,20 @@ use convoke_core::raw::{Call, Runnable};
 use convoke_exec::raw::{AfterPost, Next, Turns};
 use convoke_testing::runnable;
 
-/// What has been run, in its order, and whether anything runs just now.
+/// A log of what has run, in order, and whether anything runs now.
 #[derive(Clone)]
 struct Log {
     order: StdArc<StdMutex<Vec<u32>>>,
-    /// The model's own, so that others can intrude at every touch.
+    /// A loom atomic, so that loom can switch threads at every access.
     running: StdArc<AtomicBool>,
-    /// What each piece writes without any order of its own: the model complains if the strand does not give it one.
+    /// Written by each piece without synchronisation: loom reports a race if the strand does not order them.
     plain: StdArc<Plain>,
     stopped: StdArc<StdUsize>,
 }
 
 struct Plain(UnsafeCell<u32>);
 
-// SAFETY: that no two threads are at it at once is what the strand promises, and what the model checks.
+// SAFETY: the strand promises that no two threads access it at once, and loom checks that.
 unsafe impl Sync for Plain {}
 
 impl Log {
@@ -35,7 +36,7 @@ impl Log {
         Self { order: StdArc::default(), running, plain, stopped: StdArc::default() }
     }
 
-    /// Work that gives other threads the chance to intrude while it runs.
+    /// Returns work at which loom can switch threads while it runs.
     fn work(&self, number: u32) -> Runnable {
         let log = self.clone();
         runnable(move |call| {
@@ -51,7 +52,8 @@ impl Log {
     }
 
     fn touch(&self, number: u32) {
-        // SAFETY: as said at `Plain`.
+        // SAFETY: only work of the strand calls this, and the strand runs one piece at a time; loom checks
+        // that.
         self.plain.0.with_mut(|plain| unsafe { *plain = number });
     }
 
@@ -62,7 +64,7 @@ impl Log {
     }
 }
 
-/// The turn of a strand on an executor that gives it `each` runs at a time.
+/// Runs the turn of a strand on an executor that gives it `each` pieces at a time.
 fn turn(turns: &Turns, each: usize) {
     while let Next::Work(mut batch) = turns.next() {
         for _ in 0..each {
@@ -125,7 +127,7 @@ fn a_post_against_the_end_of_a_turn_schedules_again_or_is_seen() {
             AfterPost::Queued => SEEN.here(),
             AfterPost::Schedule => {
                 AGAIN.here();
-                // The turn is ours from here on, and with it what is the strand's own, such as its header.
+                // The turn is ours from here on, and with it the strand's own fields, such as its header.
                 log.touch(2);
                 turn(&turns, 1);
             }
@@ -158,7 +160,7 @@ fn a_post_against_a_dropped_turn_is_stopped_with_it_or_free_to_schedule() {
             AfterPost::Queued => WITH_IT.here(),
             AfterPost::Schedule => {
                 AFTER_IT.here();
-                // The turn is ours from here on, and with it what is the strand's own, such as its header.
+                // The turn is ours from here on, and with it the strand's own fields, such as its header.
                 log.touch(2);
                 turn(&turns, 1);
             }

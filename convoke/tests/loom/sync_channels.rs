@@ -1,4 +1,5 @@
-//! Models of channels: a message that comes while somebody begins to wait for it, or goes; room that is made; the end.
+//! Models of channels: a message that arrives while a wait for it starts or is dropped; capacity that becomes
+//! free; the end.
 use crate::model::{Reached, explore};
 use convoke_core::raw::sync::thread;
 use convoke_sync::channel::SendError;
@@ -41,7 +42,7 @@ fn a_message_that_is_sent_while_the_receiver_gives_up_stays() {
         });
         drop(waits);
         let (_sender, second) = sends.join().unwrap();
-        // There is room for the second only if the first was in the receiver's hands.
+        // There is capacity for the second only if the first was handed to the receiver.
         GIVEN.here_if(second);
         NOT_GIVEN.here_if(!second);
         assert_eq!(receiver.try_recv(), Ok(1));

@@ -1,4 +1,4 @@
-//! Models of permits that are given back while somebody begins to wait for them, or goes.
+//! Models of permits that are released while a wait for them starts or is dropped.
 
 #![allow(unsafe_code)]
 use std::sync::Arc;
@@ -97,7 +97,7 @@ fn two_who_lock_at_once_are_alone_at_the_value_and_see_what_the_other_did() {
                     }
                 }
             };
-            // SAFETY: the lock is held; the model checks that it is enough.
+            // SAFETY: the lock is held; loom checks that this is enough.
             shared.1.with_mut(|value| unsafe { *value += 1 });
             drop(guard);
         };
@@ -107,18 +107,18 @@ fn two_who_lock_at_once_are_alone_at_the_value_and_see_what_the_other_did() {
         };
         touch(shared.get());
         other.join().unwrap();
-        // SAFETY: the other thread has ended.
+        // SAFETY: the other thread has been joined.
         assert_eq!(shared.get().1.with(|value| unsafe { *value }), 2);
     });
     WAITED.assert("one of them waited");
 }
 
-/// A cell that is touched under a lock which lies beside it.
+/// A cell that is accessed under a lock beside it.
 struct Guarded<T>(T);
 
-// SAFETY: the cell in it is touched under the lock alone, which is what the model is about.
+// SAFETY: the cell in it is accessed only under the lock, which loom checks.
 unsafe impl<T> Send for Guarded<T> {}
-// SAFETY: as above.
+// SAFETY: the cell in it is accessed only under the lock, which loom checks.
 unsafe impl<T> Sync for Guarded<T> {}
 
 impl<T> Guarded<T> {
@@ -219,7 +219,7 @@ fn an_event_that_is_set_while_one_begins_to_wait_is_heard() {
             WOKEN.here();
             waits.finish();
         } else {
-            // It came after the event was set and reset.
+            // The wait started after the event was set and reset.
             assert_eq!(waits.poll(), None);
         }
     });

@@ -1,5 +1,5 @@
-//! Models of permits whose holders are noted, because somebody diagnoses: those who take and give back at once still lose
-//! nothing, and what is noted is right when all is over.
+//! Models of permits whose holders are recorded for a diagnosis: concurrent acquires and releases still lose
+//! nothing, and the record is right at the end.
 use std::sync::Arc;
 
 use crate::model::{Reached, explore};

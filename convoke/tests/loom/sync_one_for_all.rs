@@ -1,5 +1,5 @@
-//! Models of what is the same for all who wait for it: a barrier, a value that is made once, a value that is watched, messages
-//! for all, one message.
+//! Models of primitives with one result for all waiters: a barrier, a value that is created once, a watched
+//! value, a broadcast, a oneshot message.
 use std::sync::Arc;
 
 use crate::model::{Count, Reached, explore};
@@ -64,7 +64,7 @@ fn two_who_need_a_value_at_once_make_it_once() {
         let get = |cell: &OnceCell<u32>, made: &Count| {
             let mut gets = ByHand::new(cell.get_or_init(|| async {
                 made.add();
-                // In between the other one comes.
+                // Lets the other thread run in between.
                 thread::yield_now();
                 7
             }));

@@ -1,5 +1,6 @@
-//! Real tasks in all interleavings: awaiting what completes elsewhere, being stopped and woken meanwhile, and leaving while
-//! others hold on to them. Frames that were given back are overwritten, so that using them shows.
+//! Real tasks in all interleavings: awaiting operations that complete elsewhere, being stopped and woken
+//! meanwhile, and ending while others hold references. Freed frames are overwritten, so that a later use
+//! shows.
 
 use std::future::poll_fn;
 use std::task::{Poll, Waker};
@@ -90,7 +91,7 @@ fn a_task_is_asked_to_stop_while_what_it_awaits_completes() {
     STOPPED.assert("it was stopped");
 }
 
-/// A task that ends while another thread wakes it and drops the waker, with what this says about the place.
+/// Runs a task that ends while another thread wakes it and drops the waker.
 fn wake_while_it_ends(executor: Option<Threads>, freed_later: &'static Reached, freed: &'static Reached) {
     let (frames, others) = (Frames::at_most(9), Others::default());
     let inside = others.clone();
@@ -190,7 +191,7 @@ fn a_task_is_woken_in_place_while_its_waker_is_taken_elsewhere() {
                     Poll::Pending
                 }));
                 checkpoint().await;
-                // As a driver does it: with the lock held, and the waker stays.
+                // As a driver does it: under its lock, and the waker stays stored.
                 if let Some(waker) = &*kept.lock().unwrap() {
                     assert!(wake_locally(waker));
                     IN_PLACE.here();

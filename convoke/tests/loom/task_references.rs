@@ -1,7 +1,7 @@
-//! Who frees a task, in all interleavings: nobody touches it after it was freed, and it is freed once.
+//! The references of a task, in all interleavings: it is freed once, and not touched after that.
 
 use crate::model::{Reached, explore};
-use crate::played::{Left, Played};
+use crate::model_task::{Left, ModelTask};
 use convoke_core::raw::sync::atomic::{AtomicUsize, Ordering};
 use convoke_core::raw::sync::{Arc, Mutex, thread};
 use convoke_task::raw::task_state::{Access, Leave, State, Wake};
@@ -11,9 +11,9 @@ fn references_are_made_and_dropped_on_three_threads_and_the_task_is_freed_once()
     static AT_HOME: Reached = Reached::new();
     static AWAY: Reached = Reached::new();
     explore(2, || {
-        let task = Played::queued(1);
+        let task = ModelTask::queued(1);
         task.state().begin(Access::Local);
-        // One that is made here and dropped there leaves the two counts uneven.
+        // A reference that is created here and dropped elsewhere leaves the two counts uneven.
         task.state().add_reference(Access::Local);
         let others: Vec<_> = (0..2)
             .map(|number| {
@@ -42,7 +42,7 @@ fn a_shared_task_is_freed_once_by_whoever_is_last() {
     static ALONE: Reached = Reached::new();
     static OTHER: Reached = Reached::new();
     explore(4, || {
-        let task = Played::queued(1);
+        let task = ModelTask::queued(1);
         let other = {
             let task = task.clone();
             thread::spawn(move || {
@@ -73,7 +73,7 @@ fn a_child_that_leaves_alone_was_given_out_before_its_parent_heard_of_it() {
         let (from, other) =
             if home { (Access::Local, Access::Remote) } else { (Access::Shared, Access::Shared) };
         explore(4, move || {
-            let task = Played::queued(0);
+            let task = ModelTask::queued(0);
             // The parent's list: whether the child is in it, and whether it was given out.
             let list = Arc::new(Mutex::new((true, false)));
             let asker = {
@@ -88,7 +88,7 @@ fn a_child_that_leaves_alone_was_given_out_before_its_parent_heard_of_it() {
                         task.state().add_reference(other);
                         assert!(!task.left.get(), "its place is looked at");
                     }
-                    task.act_in_place(task.state().ask_stop(other));
+                    task.act_as_parent(task.state().ask_stop(other));
                     task.drop_reference(other);
                 })
             };
@@ -101,7 +101,7 @@ fn a_child_that_leaves_alone_was_given_out_before_its_parent_heard_of_it() {
             };
             let mut leave = task.state().finish_and_leave(from);
             while leave == Leave::Later {
-                task.wait_for_letter();
+                task.wait_for_remote_wake();
                 task.state().add_reference(from);
                 assert!(task.state().open().leaving);
                 task.drop_reference(from);
@@ -117,7 +117,7 @@ fn a_child_that_leaves_alone_was_given_out_before_its_parent_heard_of_it() {
                     AFTER_ALL.here();
                     task.left.set();
                     while task.state().leave_after_all(from) == Leave::Later {
-                        task.wait_for_letter();
+                        task.wait_for_remote_wake();
                         task.state().add_reference(from);
                         assert!(task.state().open().leaving);
                         task.left.assert();
@@ -144,7 +144,7 @@ fn a_waker_that_is_used_up_at_home_and_one_that_is_dropped_elsewhere_free_the_ta
     static HERE: Reached = Reached::new();
     static ELSEWHERE: Reached = Reached::new();
     explore(3, || {
-        let task = Played::queued(1);
+        let task = ModelTask::queued(1);
         task.state().begin(Access::Local);
         task.state().add_reference(Access::Local);
         let other = {
@@ -170,10 +170,10 @@ fn a_handle_at_home_and_a_waker_elsewhere_free_the_task_once() {
     explore(3, || {
         let state = Arc::new(State::queued_with_handle());
         let freed = Arc::new(AtomicUsize::new(0));
-        // Whether its kind is one that is there for ever: whoever frees it reads that.
+        // True if the task's kind is a permanent one, which the thread that frees it reads.
         let left = Arc::new(Left::new());
         state.begin(Access::Local);
-        // A waker is cloned at home, and goes away.
+        // A waker is cloned on the owner thread, and sent elsewhere.
         state.add_reference(Access::Local);
         let elsewhere = {
             let (state, freed, left) = (state.clone(), freed.clone(), left.clone());

@@ -1,8 +1,8 @@
-//! Waking, stopping and moving a task in all interleavings, played by threads that do as its state tells them: no wake-up is
-//! lost, and nobody is inside with somebody else.
+//! Waking, stopping and moving a task in all interleavings, by threads that do what its state machine tells
+//! them: no wake is lost, and no two threads are inside it.
 
 use crate::model::{Reached, explore};
-use crate::played::Played;
+use crate::model_task::ModelTask;
 use convoke_core::raw::sync::atomic::Ordering;
 use convoke_core::raw::sync::thread;
 use convoke_task::raw::task_state::{Access, Leave, Pause, Wake};
@@ -13,7 +13,7 @@ fn a_shared_task_is_woken_while_it_pauses() {
     static WOKEN: Reached = Reached::new();
     static POSTED: Reached = Reached::new();
     explore(4, || {
-        let task = Played::queued(1);
+        let task = ModelTask::queued(1);
         let waker = {
             let task = task.clone();
             thread::spawn(move || {
@@ -55,7 +55,7 @@ fn a_task_at_home_is_woken_from_elsewhere_by_a_letter() {
     static TWO_WITH_ONE_LETTER: Reached = Reached::new();
     static EACH_A_LETTER: Reached = Reached::new();
     explore(2, || {
-        let task = Played::queued(2);
+        let task = ModelTask::queued(2);
         let wakers: Vec<_> = (0..2)
             .map(|_| {
                 let task = task.clone();
@@ -71,7 +71,7 @@ fn a_task_at_home_is_woken_from_elsewhere_by_a_letter() {
         task.work();
         let seen = task.ready.load(Ordering::Relaxed);
         assert_eq!(task.state().pause(Access::Local), Pause::Idle, "nobody else changes it");
-        task.wait_for_letter();
+        task.wait_for_remote_wake();
         task.open(Access::Local);
         assert!(task.take_runnable(), "the letter woke it");
         task.state().begin(Access::Local);
@@ -97,7 +97,7 @@ fn a_task_at_home_leaves_while_it_is_woken_from_elsewhere() {
     static LATER: Reached = Reached::new();
     static FREED_AWAY: Reached = Reached::new();
     explore(4, || {
-        let task = Played::queued(1);
+        let task = ModelTask::queued(1);
         let waker = {
             let task = task.clone();
             thread::spawn(move || {
@@ -124,7 +124,7 @@ fn a_shared_task_is_asked_to_stop_while_it_ends() {
     static HEARD: Reached = Reached::new();
     static TOO_LATE: Reached = Reached::new();
     explore(4, || {
-        let task = Played::queued(1);
+        let task = ModelTask::queued(1);
         let asker = {
             let task = task.clone();
             thread::spawn(move || {
@@ -150,7 +150,7 @@ fn a_stop_from_elsewhere_reaches_a_task_that_waits_at_home() {
     static AT_ONCE: Reached = Reached::new();
     static BY_LETTER: Reached = Reached::new();
     explore(4, || {
-        let task = Played::queued(1);
+        let task = ModelTask::queued(1);
         let asker = {
             let task = task.clone();
             thread::spawn(move || {
@@ -162,7 +162,7 @@ fn a_stop_from_elsewhere_reaches_a_task_that_waits_at_home() {
         let at_once = task.state().stop_asked();
         if !at_once {
             assert_eq!(task.state().pause(Access::Local), Pause::Idle);
-            task.wait_for_letter();
+            task.wait_for_remote_wake();
             task.open(Access::Local);
             assert!(task.take_runnable());
             task.state().begin(Access::Local);
@@ -185,19 +185,19 @@ fn a_task_moves_out_while_it_is_woken_and_its_letter_is_opened_where_it_was() {
     static WAITED: Reached = Reached::new();
     static OPENED_LATE: Reached = Reached::new();
     explore(3, || {
-        let task = Played::queued(1);
+        let task = ModelTask::queued(1);
         task.state().begin(Access::Local);
         let waker = {
             let task = task.clone();
             thread::spawn(move || {
-                let wake = task.wake(task.where_outside());
-                task.drop_reference(task.where_outside());
+                let wake = task.wake(task.remote_access());
+                task.drop_reference(task.remote_access());
                 wake
             })
         };
         task.state().move_out();
         task.moved.store(true, Ordering::Release);
-        // It woke itself, and goes on elsewhere: this thread is the home from here on.
+        // It woke itself and continues elsewhere: this thread is the owner from here on.
         assert_eq!(task.wake(Access::Shared), Wake::Nothing);
         task.work();
         assert_eq!(task.state().pause(Access::Shared), Pause::Post);
@@ -214,12 +214,12 @@ fn a_task_moves_out_while_it_is_woken_and_its_letter_is_opened_where_it_was() {
             })
         };
         let mut opened = None;
-        if task.letter_has_come() {
+        if task.take_remote_wake() {
             opened = Some(task.open(Access::Shared));
         }
         let wake = waker.join().unwrap();
         let leave = runs_on.join().unwrap();
-        if task.letter_has_come() {
+        if task.take_remote_wake() {
             assert!(opened.is_none(), "it was woken once");
             opened = Some(task.open(Access::Shared));
         }
@@ -245,7 +245,7 @@ fn a_runnable_that_is_refused_elsewhere_is_sent_home_once() {
     static ONE_LETTER: Reached = Reached::new();
     static TWO_LETTERS: Reached = Reached::new();
     explore(4, || {
-        let task = Played::queued(1);
+        let task = ModelTask::queued(1);
         let refuser = {
             let task = task.clone();
             thread::spawn(move || task.act(task.state().refuse_away()))
@@ -258,9 +258,9 @@ fn a_runnable_that_is_refused_elsewhere_is_sent_home_once() {
                 wake
             })
         };
-        // OwnerThread: opens letters until the runnable has come back.
+        // The owner thread: processes remote wakes until the runnable has come back.
         loop {
-            task.wait_for_letter();
+            task.wait_for_remote_wake();
             if task.open(Access::Local).refused {
                 break;
             }

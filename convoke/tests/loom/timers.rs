@@ -1,5 +1,5 @@
-//! Models of timers: a timer's call against its being taken back, a sleep's time against a stop, and a loop that is told
-//! of an earlier time while it falls asleep.
+//! Models of timers: the call of a timer against its disarming, a sleep's time against a stop, and a loop
+//! that is told of an earlier time while it falls asleep.
 
 #![allow(unsafe_code)]
 use std::ptr::NonNull;
@@ -18,10 +18,10 @@ use convoke_sender::prelude::*;
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// A timer and what its call touches; the model complains if somebody else is there at the same time.
+/// A timer and the cell that its call writes; loom reports a simultaneous access.
 #[repr(C)]
 struct Watched {
-    // First, so that a pointer to it is a pointer to all of it.
+    // The first field, so that a pointer to it is a pointer to the whole struct.
     timer: Timer,
     calls: UnsafeCell<u32>,
 }
@@ -33,16 +33,17 @@ impl Watched {
     }
 
     /// # Safety
-    /// By timers, with the timer of a `Watched`.
+    /// Called by timers, with the timer of a `Watched`.
     unsafe fn called(timer: NonNull<Timer>, _: Call) {
-        // SAFETY: the timer is the first field (`repr(C)`), and loom checks that nobody else is at the cell.
+        // SAFETY: the timer is the first field (`repr(C)`), and loom reports another access to the cell.
         unsafe { timer.cast::<Self>().as_ref().calls.with_mut(|calls| *calls += 1) };
     }
 
     /// # Safety
-    /// It is not armed any more, and was made by `new`.
+    /// It is not armed any more, and was created by `new`.
     unsafe fn end(watched: NonNull<Self>) -> u32 {
-        // SAFETY: the caller's.
+        // SAFETY: the caller promises that it was created by `new`, which leaked a box, and that no timer
+        // uses it.
         unsafe { Box::from_raw(watched.as_ptr()) }.calls.into_inner()
     }
 }
@@ -54,13 +55,14 @@ fn a_timer_that_was_taken_back_is_not_called_and_not_being_called() {
     explore(3, || {
         let (queue, at) = (Arc::new(TimerQueue::new()), Instant::now());
         let watched = Watched::new();
-        // SAFETY: it stays until it was taken back, below.
+        // SAFETY: it stays allocated until it is disarmed below.
         let _ = unsafe { queue.arm(watched.cast(), at) };
         let caller = {
             let queue = queue.clone();
             thread::spawn(move || queue.call_due(at))
         };
-        // SAFETY: armed above, and taken back this once. Then nobody knows of it, and it can go.
+        // SAFETY: it was armed above, and is disarmed once. Then the queue does not know it, and it can be
+        // freed.
         let (in_time, calls) = unsafe { (queue.disarm(watched.cast()), Watched::end(watched)) };
         assert_eq!(calls, u32::from(!in_time));
         assert_eq!(caller.join().unwrap(), usize::from(!in_time));
@@ -82,9 +84,10 @@ fn a_timer_that_is_armed_while_the_timers_end_is_stopped_once() {
             let queue = queue.clone();
             thread::spawn(move || queue.close())
         };
-        // SAFETY: it stays until it was taken back, below.
+        // SAFETY: it stays allocated until it is disarmed below.
         let _ = unsafe { queue.arm(watched.cast(), Instant::now()) };
-        // SAFETY: armed above, and taken back this once. Then nobody knows of it, and it can go.
+        // SAFETY: it was armed above, and is disarmed once. Then the queue does not know it, and it can be
+        // freed.
         let (in_time, calls) = unsafe { (queue.disarm(watched.cast()), Watched::end(watched)) };
         assert_eq!(calls, u32::from(!in_time));
         closer.join().unwrap();
@@ -101,26 +104,26 @@ fn a_timer_is_taken_back_and_another_armed_beside_one_that_is_being_called() {
     static TOO_LATE: Reached = Reached::new();
     static NEXT_LOOK: Reached = Reached::new();
     explore(2, || {
-        // All in one list: what is beside a timer there is written by whoever takes it out.
+        // All in one list: removing a timer writes to its neighbours.
         let (queue, at) = (Arc::new(TimerQueue::new()), Instant::now() + SECOND);
         let [first, second, third] = [(); 3].map(|()| Watched::new());
         for timer in [first, second] {
-            // SAFETY: it stays until it was called or taken back, below.
+            // SAFETY: it stays allocated until it was called or disarmed below.
             let _ = unsafe { queue.arm(timer.cast(), at) };
         }
         let caller = {
             let queue = queue.clone();
             thread::spawn(move || queue.call_due(at))
         };
-        // SAFETY: as above; armed once, and taken back this once.
+        // SAFETY: `second` was armed above, and is disarmed once.
         let in_time = unsafe { queue.disarm(second.cast()) };
-        // SAFETY: as above.
+        // SAFETY: `third` is armed once, and stays allocated until it was called below.
         let _ = unsafe { queue.arm(third.cast(), at) };
         let called = caller.join().unwrap();
         let later = queue.call_due(at);
         assert_eq!(called + later, 2 + usize::from(!in_time));
         assert_eq!(queue.earliest(), None);
-        // SAFETY: all have been called or taken back.
+        // SAFETY: all have been called or disarmed.
         let calls = [first, second, third].map(|timer| unsafe { Watched::end(timer) });
         assert_eq!(calls, [1, u32::from(!in_time), 1]);
         IN_TIME.here_if(in_time);
@@ -141,22 +144,24 @@ fn a_timer_is_taken_back_while_two_threads_call_timers() {
         let (queue, at) = (Arc::new(TimerQueue::new()), Instant::now());
         let [first, second] = [(); 2].map(|()| Watched::new());
         for timer in [first, second] {
-            // SAFETY: it stays until it was called or taken back, below.
+            // SAFETY: it stays allocated until it was called or disarmed below.
             let _ = unsafe { queue.arm(timer.cast(), at) };
         }
         let callers = [(); 2].map(|()| {
             let queue = queue.clone();
             thread::spawn(move || queue.call_due(at))
         });
-        // SAFETY: armed above, and taken back this once. Then nobody knows of it, and it can go.
+        // SAFETY: it was armed above, and is disarmed once. Then the queue does not know it, and it can be
+        // freed.
         let (in_time, calls) = unsafe { (queue.disarm(second.cast()), Watched::end(second)) };
         assert_eq!(calls, u32::from(!in_time));
         let called = callers.map(|caller| caller.join().unwrap());
         let later = queue.call_due(at);
         assert_eq!(called[0] + called[1] + later, 1 + usize::from(!in_time));
-        // SAFETY: it has been called. If the list of calls led to a stack that is gone, this would go there.
+        // SAFETY: it has been called, and stays allocated. If the list of calls led to a stack frame that is
+        // gone, this would follow it.
         assert!(!unsafe { queue.disarm(first.cast()) });
-        // SAFETY: nobody knows of it any more.
+        // SAFETY: `first` has been called, so the queue does not know it any more.
         assert_eq!(unsafe { Watched::end(first) }, 1);
         IN_TIME.here_if(in_time);
         TOO_LATE.here_if(!in_time);
@@ -167,7 +172,7 @@ fn a_timer_is_taken_back_while_two_threads_call_timers() {
     ONE_EACH.assert("both threads have called one");
 }
 
-/// Starts a sleep whose memory goes when it completes.
+/// Starts a sleep whose memory is freed when it completes.
 fn start_sleep(clock: &StillClock, source: &StopSource) -> Seen {
     let seen = Seen::default();
     start(sleep(SECOND).write_env(Changes::new().executor(clock.clone())), source, &seen);
@@ -245,7 +250,7 @@ fn a_sleep_that_is_being_started_meets_a_stop_and_its_time() {
 /// A timer that tells its loop to finish.
 #[repr(C)]
 struct Finishes {
-    // First, so that a pointer to it is a pointer to all of it.
+    // The first field, so that a pointer to it is a pointer to the whole struct.
     timer: Timer,
     executor: RunLoopExecutor,
 }
@@ -258,13 +263,14 @@ fn a_time_that_is_told_to_a_loop_falling_asleep_is_heard() {
         let run_loop = RunLoop::new();
         let executor = run_loop.executor();
         let other = thread::spawn(move || {
-            // SAFETY: the timer is the first field of a leaked `Finishes` (`repr(C)`), which its one call takes back.
+            // SAFETY: the timer is the first field of a leaked `Finishes` (`repr(C)`), and its only call
+            // takes the box back.
             let timer = Timer::new(|timer, _| unsafe {
                 Box::from_raw(timer.cast::<Finishes>().as_ptr()).executor.finish();
             });
             let finishes = Box::new(Finishes { timer, executor: executor.clone() });
             let timers = executor.timers().unwrap();
-            // SAFETY: it stays until it was called.
+            // SAFETY: it stays allocated until it is called.
             unsafe { timers.arm(NonNull::from(Box::leak(finishes)).cast(), Instant::now()) };
         });
         thread::yield_now();
@@ -280,7 +286,7 @@ fn a_time_that_is_told_to_a_loop_falling_asleep_is_heard() {
     WAITED.assert("it was waited for");
 }
 
-/// What a loop of somebody else's is told by.
+/// A flag that wakes a foreign loop.
 #[derive(Default)]
 struct WakeFlag(AtomicBool);
 
@@ -307,7 +313,7 @@ fn a_time_that_is_told_to_a_guest_falling_asleep_is_seen_or_announced() {
         let timer = Address(watched.cast());
         let other = thread::spawn(move || {
             let Address(timer) = { timer };
-            // SAFETY: it stays until the loop has ended, which calls it.
+            // SAFETY: it stays allocated until the loop has ended, which calls it.
             unsafe { executor.timers().unwrap().arm(timer, Instant::now() + SECOND) };
         });
         assert!(run_loop.doze(), "there is nothing to run");
@@ -316,7 +322,7 @@ fn a_time_that_is_told_to_a_guest_falling_asleep_is_seen_or_announced() {
         let announced = bell.0.load(Ordering::Acquire);
         assert!(seen || announced, "nobody would ever look at the time");
         drop(run_loop);
-        // SAFETY: the loop has ended its timers.
+        // SAFETY: the loop has called and closed its timers.
         assert_eq!(unsafe { Watched::end(watched) }, 1);
         SEEN.here_if(seen);
         ANNOUNCED.here_if(announced);
@@ -325,8 +331,8 @@ fn a_time_that_is_told_to_a_guest_falling_asleep_is_seen_or_announced() {
     ANNOUNCED.assert("it was announced");
 }
 
-/// A timer that goes to another thread.
+/// The address of a timer, to be sent to another thread.
 struct Address(NonNull<Timer>);
 
-// SAFETY: timers are armed from any thread.
+// SAFETY: timers may be armed from any thread.
 unsafe impl Send for Address {}

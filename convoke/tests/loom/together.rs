@@ -1,5 +1,5 @@
-//! Models of what runs together in one task: a bell that rings while its owner is about to wait, and an alarm that rings
-//! while it is dropped, or given another waker.
+//! Models of concurrency in one task: a wake that arrives while its owner is about to wait, and an alarm that
+//! fires while it is dropped or given another waker.
 use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Wake, Waker};
@@ -12,7 +12,7 @@ use convoke_core::raw::sync::thread;
 use convoke_exec::raw::Alarm;
 use convoke_task::raw::{Key, WakeSet};
 
-/// Counts how often it is called. What it tells is looked at when the threads are joined.
+/// A waker that counts its calls. The count is checked after the threads are joined.
 #[derive(Default)]
 struct Count(AtomicUsize);
 
@@ -42,7 +42,7 @@ fn a_bell_that_rings_is_heard_once_whenever_its_owner_waits() {
     explore(3, || {
         let bells = WakeSet::new();
         let bell = bells.bell(CHILD);
-        // Its child is polled a first time.
+        // Its child is polled for the first time.
         bell.answer();
         let rings = {
             let bell = bell.clone();
@@ -94,7 +94,7 @@ fn of_two_bells_that_ring_at_once_the_owner_is_woken_by_one_and_sees_both() {
     });
 }
 
-/// An alarm that waits, its time, and its clock.
+/// Returns an armed alarm, its time, and its clock.
 fn set(waker: &Waker) -> (Pin<Box<Alarm>>, Instant, StillClock) {
     let clock = StillClock::new();
     let alarm = Box::pin(Alarm::new());
@@ -133,7 +133,8 @@ fn an_alarm_that_is_given_another_waker_wakes_one_of_them_and_is_due() {
         let calls = clock.time_comes(at);
         let due = alarm.as_ref().poll(at, &Context::from_waker(&other));
         calls.join().unwrap();
-        // Another waker means to be armed again, and whoever arms the earliest sees to it that there is another look.
+        // Another waker means another arming, and arming the earliest alarm ensures another check of the
+        // queue.
         clock.call_due(at);
         assert_eq!((first.get(), second.get()), if due { (1, 0) } else { (0, 1) });
         assert!(alarm.is_due());

@@ -1,5 +1,5 @@
-//! A read that its driver finishes, that is stopped, and whose `start` still runs, all at once: it completes once, its buffer is
-//! touched by one at a time, and nobody touches it when it has gone.
+//! A read that is finished by its driver, stopped, and still starting, all at once: it completes once, its
+//! buffer is accessed by one thread at a time, and not after it was freed.
 
 use core::task::Waker;
 use std::io;
@@ -13,20 +13,21 @@ use convoke_io::driver::{
 };
 use convoke_io::transfer::{Inward, Transfer};
 
-/// A source that keeps one operation until it is finished, or handed back as it is made to.
+/// A source that stores one operation until it is finished or handed back.
 struct Kernel {
     kept: Mutex<Option<InFlight>>,
     cancels: Cancels,
     seen: Seen,
-    /// How often that was completed while it was asked for: whoever is told may hold the last reference to us.
+    /// The number of completions while `cancel` ran: the completion may drop the last reference to the
+    /// source.
     too_early: Count,
 }
 
-/// What a source does with an operation that it is asked for.
+/// The reaction of a source to the cancellation of an operation.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Cancels {
     HandsBack,
-    /// And says nothing, on the spot.
+    /// Finishes it at once, and returns nothing.
     Finishes,
 }
 
@@ -45,7 +46,7 @@ impl Kernel {
         self.kept.lock().unwrap().take()
     }
 
-    /// Finishes what is there; says whether there was something.
+    /// Finishes the stored operation. Returns true if there was one.
     fn finishes(&self) -> bool {
         let mut kept = self.kept.lock().unwrap();
         let Some(mut operation) = kept.take() else { return false };
@@ -92,7 +93,7 @@ impl Source for Kernel {
     }
 }
 
-/// How a schedule ended.
+/// The way in which a schedule ended.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Ended {
     by_driver: bool,
@@ -100,7 +101,7 @@ struct Ended {
     by_value: bool,
 }
 
-/// Starts a read while two others are at it: one finishes what it finds, one asks to stop.
+/// Starts a read while one thread finishes what it finds, and another requests a stop.
 fn read(cancels: Cancels, stops: bool) -> Ended {
     let seen = Seen::default();
     let stop = StopSource::new();

@@ -1,4 +1,5 @@
-//! A model as people write it who build on Convoke: through the facade, with the shim it exports, and no loom of their own.
+//! A model as users of Convoke write it: through the facade, with the shim that it exports, and without a
+//! loom dependency.
 use std::sync::atomic::{AtomicUsize, Ordering as Seen};
 
 use convoke::raw::sync::atomic::{AtomicUsize as Atomic, Ordering};
@@ -6,16 +7,16 @@ use convoke::raw::sync::{Arc, Mutex, model, thread};
 use convoke::sender::prelude::*;
 use convoke::sync::{Event, Semaphore};
 
-/// A mailbox for one letter at a time, as somebody might write it.
+/// A mailbox for one message at a time, as a user might write it.
 #[derive(Default)]
 struct Mailbox {
-    letter: Mutex<Option<u32>>,
+    message: Mutex<Option<u32>>,
     came: Event,
 }
 
 impl Mailbox {
-    fn put(&self, letter: u32) {
-        *self.letter.lock().unwrap() = Some(letter);
+    fn put(&self, message: u32) {
+        *self.message.lock().unwrap() = Some(message);
         self.came.set();
     }
 
@@ -23,14 +24,14 @@ impl Mailbox {
         loop {
             self.came.wait().await;
             self.came.reset();
-            if let Some(letter) = self.letter.lock().unwrap().take() {
-                return letter;
+            if let Some(message) = self.message.lock().unwrap().take() {
+                return message;
             }
         }
     }
 }
 
-/// How often something was so, over all schedules.
+/// A count of how often something happened, over all schedules.
 #[derive(Debug)]
 struct Count(AtomicUsize);
 
@@ -68,7 +69,7 @@ fn a_letter_that_is_put_while_one_begins_to_wait_for_it_is_taken() {
     assert!(THERE.get() > 0 && AWAITED.get() > 0, "{THERE:?} {AWAITED:?}");
 }
 
-/// Counts in two steps, which are one under the permit.
+/// A counter that is incremented in two steps, which are atomic under the permit.
 #[derive(Default)]
 struct Counter(Atomic);
 

@@ -4,7 +4,7 @@ use crate::model::{Reached, Seen, empty_quarantine, explore, start};
 use convoke_core::raw::sync::thread;
 use convoke_sender::prelude::*;
 
-/// Work that is done by a thread of its own.
+/// Returns work that a thread of its own completes.
 fn elsewhere<E: Send + 'static>(outcome: Outcome<u32, E>) -> impl Sender<Value = u32, Error = E> {
     from_callback(move |handle: Completion<u32, E>| _ = thread::spawn(move || handle.complete(outcome)))
 }
@@ -67,7 +67,7 @@ fn the_winner_stops_the_loser_while_the_parent_is_stopped() {
     STOPPED_FIRST.assert("the request came before its end");
 }
 
-/// Lets the others run until the operation has completed.
+/// Yields until the operation has completed.
 fn wait_for(seen: &Seen) {
     while seen.completed.get() == 0 {
         thread::yield_now();

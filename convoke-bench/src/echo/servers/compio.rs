@@ -1,5 +1,5 @@
-//! compio with its polling driver, which stands on epoll here. Buffers are lent to the calls and come back with their
-//! results.
+//! compio with its polling driver, which uses epoll here. Buffers are passed to the calls and come back with
+//! their results.
 
 use std::net;
 

@@ -1,4 +1,5 @@
-//! monoio with its poll driver, which stands on epoll. Buffers are lent to the calls and come back with their results.
+//! monoio with its poll driver, which uses epoll. Buffers are passed to the calls and come back with their
+//! results.
 
 use std::net;
 

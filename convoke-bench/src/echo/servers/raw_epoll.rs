@@ -1,5 +1,6 @@
-//! No runtime: a loop around epoll by hand, the least that a server can cost. Edge-triggered, because an event that was
-//! dealt with is then not looked at again by the next wait; and a read that does not fill the buffer is the last.
+//! No runtime: a hand-written loop around epoll, the minimum cost of a server. It is edge-triggered, so that
+//! a handled event is not reported again by the next wait; and a read that does not fill the buffer is the
+//! last.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
@@ -9,7 +10,7 @@ use crate::echo::epoll::Epoll;
 
 pub(super) const SERVER: Server = Server { peer: "raw_epoll", tcp, udp };
 
-/// The key of the socket that accepts or receives; connections have their index.
+/// The key of the socket that accepts or receives; the key of a connection is its index.
 const LISTENER: usize = usize::MAX;
 
 /// Waits without a limit.
@@ -59,13 +60,13 @@ fn accept(
 struct Connection {
     stream: TcpStream,
     buffer: Box<[u8]>,
-    /// How much of the buffer was read, and how much of that was written back.
+    /// The number of bytes that were read, and of those that were written back.
     filled: usize,
     written: usize,
 }
 
 impl Connection {
-    /// Reads and writes until one of them would have to wait; `None` when the connection is over.
+    /// Reads and writes until one of them would block. Returns `None` when the connection is over.
     fn advance(&mut self) -> Option<()> {
         loop {
             self.write()?;
@@ -78,7 +79,7 @@ impl Connection {
                 Err(problem) if problem.kind() == ErrorKind::WouldBlock => return Some(()),
                 Err(_) => return None,
             }
-            // Known of this read only: who has waited to write may have missed an event.
+            // Valid for this read only: after a wait to write, an event may have been missed.
             if self.filled < self.buffer.len() {
                 return self.write();
             }

@@ -1,5 +1,5 @@
-//! smol's parts on one thread: the local executor in its leaked form, and async-io's reactor, driven by the thread that
-//! runs the executor.
+//! smol's parts on one thread: the local executor in its leaked form, and async-io's reactor, driven by the
+//! thread that runs the executor.
 
 use std::net::{TcpListener, TcpStream, UdpSocket};
 

@@ -1,4 +1,4 @@
-//! tokio's runtime of one thread, with its I/O driver only.
+//! tokio's single-threaded runtime, with its I/O driver only.
 
 use std::net;
 
@@ -40,7 +40,7 @@ fn udp(socket: net::UdpSocket, buffer: usize) {
             socket.send_to(&buffer[..count], client).await.expect("a datagram is sent");
         }
     };
-    // As a task of its own, because the future that blocks a thread has a dearer waker.
+    // As a task, because a future that blocks a thread has a more expensive waker.
     let task = runtime.spawn(task);
     runtime.block_on(task).expect("the server does not panic");
 }

@@ -1,7 +1,7 @@
-//! The diagnosis: what it names, and that it says nothing about programs in which nothing is wrong. All of it is looked at by
-//! hand, on a clock that the test moves.
-mod entangled;
-mod innocent;
+//! The diagnosis: what it reports, and that it reports nothing about correct programs. The tests drive it by
+//! hand, on their own clock.
+mod correct_programs;
+mod deadlocks;
 mod programs;
 mod stalls;
 mod watchdog;

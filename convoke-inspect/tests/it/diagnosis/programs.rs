@@ -1,4 +1,4 @@
-//! What the programs of these tests are made of.
+//! Building blocks of the programs in these tests.
 
 use std::future::{Future, poll_fn};
 use std::panic::Location;
@@ -8,30 +8,31 @@ use std::time::{Duration, Instant};
 
 use convoke::inspect::{Report, Watcher};
 
-/// A watcher, and a clock for it.
-pub(crate) struct Looking {
+/// A watcher with its own clock.
+pub(crate) struct Checker {
     watcher: Watcher,
     now: Instant,
 }
 
-impl Looking {
+impl Checker {
     pub(crate) fn new(watcher: Watcher) -> Self {
         Self { watcher, now: Instant::now() }
     }
 
-    /// What is wrong after so many more seconds.
+    /// Returns the reports after `seconds` more seconds.
     pub(crate) fn after(&mut self, seconds: u64) -> Vec<Report> {
         self.now += Duration::from_secs(seconds);
         self.watcher.look(self.now)
     }
 
-    /// What is wrong at once.
+    /// Returns the reports after one second, less than any deadlock limit.
     pub(crate) fn now(&mut self) -> Vec<Report> {
         self.after(1)
     }
 }
 
-/// Polls both until one has ended, and leaves the other as it is: what `select!` of other crates does with borrowed futures.
+/// Polls both futures until one has completed, and leaves the other as it is: what `select!` of other crates
+/// does with borrowed futures.
 pub(crate) async fn first_of(
     mut one: Pin<&mut impl Future<Output: Sized>>,
     mut other: Pin<&mut impl Future<Output: Sized>>,
@@ -43,13 +44,13 @@ pub(crate) async fn first_of(
     .await;
 }
 
-/// The line of this call.
+/// Returns the line of this call.
 #[track_caller]
 pub(crate) fn line() -> u32 {
     Location::caller().line()
 }
 
-/// The one report there is.
+/// Returns the only report.
 pub(crate) fn only(reports: Vec<Report>) -> Report {
     let [report] = <[Report; 1]>::try_from(reports).expect("one report");
     report

@@ -1,5 +1,5 @@
-//! The thread that looks, on the clock of the machine. Whoever is stuck waits for the report: so nothing depends on how fast
-//! anybody is.
+//! The watchdog thread, on the machine's clock. The stuck task waits for its own report, so the tests do not
+//! depend on timing.
 
 use std::sync::mpsc::channel;
 use std::time::Duration;
@@ -22,7 +22,7 @@ fn the_watchdog_tells_of_a_task_while_it_is_stuck_and_afterwards() {
     };
     let outcome = sync_wait(
         task(async move {
-            // It holds its thread until it has heard of that itself.
+            // Blocks its thread until it gets its own report.
             let stall = told.iter().find(|report| is_of(report, "stuck")).unwrap();
             checkpoint().await;
             let over = told.iter().find(|report| matches!(report, Report::StallOver(_))).unwrap();
@@ -48,7 +48,7 @@ fn a_hook_that_panics_is_called_again() {
         .start()
         .unwrap();
     let outcome = sync_wait(task(async move {
-        // Each of the two polls lasts until it was told of: a stall, its end, another stall.
+        // Each of the two polls lasts until it is reported: a stall, its end, another stall.
         told.recv().unwrap();
         checkpoint().await;
         told.recv().unwrap();

@@ -1,7 +1,7 @@
-//! What the compiler says of the programs in `tests/compile_fail`: a folder for each subject.
+//! The compiler's messages for the programs in `tests/compile_fail`, one folder for each subject.
 //!
-//! The messages are those of one compiler, the stated `rust-version`; with another one there is nothing to compare.
-//! To accept changed messages run with `TRYBUILD=overwrite`.
+//! The messages are those of one compiler, the stated `rust-version`; with another one they are not compared.
+//! Run with `TRYBUILD=overwrite` to accept changed messages.
 
 mod senders;
 mod tasks;
@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::Command;
 use std::{env, fs};
 
-/// Compiles them all, and compares what is said with what was said.
+/// Compiles all programs of a subject, and compares the messages with the stored ones.
 pub(crate) fn refuses_them_all(subject: &str) {
     let rustc = env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
     let version = Command::new(rustc).arg("--version").output().expect("rustc runs");
@@ -22,10 +22,10 @@ pub(crate) fn refuses_them_all(subject: &str) {
     trybuild::TestCases::new().compile_fail(format!("tests/compile_fail/{subject}/*.rs"));
 }
 
-/// What is said of one of them. It has all of these words.
+/// Returns the message of one program, and checks that it contains `words`.
 pub(crate) fn says(subject: &str, case: &str, words: &[&str]) -> String {
-    let room = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/compile_fail").join(subject);
-    let message = fs::read_to_string(room.join(case).with_extension("stderr")).expect("a message");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/compile_fail").join(subject);
+    let message = fs::read_to_string(folder.join(case).with_extension("stderr")).expect("a message");
     for word in words {
         assert!(message.contains(word), "{case} does not say `{word}`\n{message}");
     }

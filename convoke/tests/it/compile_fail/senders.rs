@@ -1,9 +1,9 @@
-//! What must not compile, and what the compiler says then: at the call, in few lines, in our words.
+//! Programs that must not compile, and the compiler's messages.
 
-/// A wrong closure is an everyday mistake: its message fits into this many lines,
+/// The maximum length of the message for a wrong closure, an everyday mistake.
 const LINES: usize = 15;
 
-/// and says these words.
+/// The words that each of these messages must contain.
 const BRIEF: [(&str, &[&str]); 5] = [
     ("then_wrong_argument", &["then", "String", "{integer}"]),
     ("then_wrong_arity", &["then", "argument"]),

@@ -1,6 +1,6 @@
-//! What must not compile, and what the compiler says then: at the call, in our words.
+//! Programs that must not compile, and the compiler's messages.
 
-/// What each message says.
+/// The words that each message must contain.
 const WORDS: [(&str, &[&str]); 10] = [
     ("using_what_cannot_be_closed", &["`Plain` cannot be closed by awaiting", "ensure(async |exit|"]),
     ("close_error_has_nowhere_to_go", &["does not fit a body that returns `Count`", "Ok(value)", "From<"]),

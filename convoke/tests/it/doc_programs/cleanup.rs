@@ -12,7 +12,7 @@ use convoke::testing::{Ended, Probe};
 
 use super::explore_with;
 
-/// What the examples call a connection, a transaction or a shard.
+/// The connection, transaction or shard of the examples.
 struct Resource {
     name: String,
     probe: Probe,
@@ -111,7 +111,7 @@ fn shards_are_closed() {
     assert!(exploration.ended(Ended::Stopped) > 2, "{exploration}");
 }
 
-/// `GRACE`. The line about the clean-up that did not end goes to the error stream.
+/// `GRACE`. The message about the clean-up that did not end goes to the error stream.
 #[test]
 fn a_clean_up_that_would_never_end_is_given_up() {
     explore_with(Ended::Value, |_| async {

@@ -1,4 +1,4 @@
-//! Tasks, and what an `async fn` says to its task.
+//! Tasks, and how an `async fn` controls its task.
 
 use std::sync::Arc;
 

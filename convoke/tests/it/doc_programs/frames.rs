@@ -1,4 +1,4 @@
-//! Futures in memory of the chain.
+//! Futures in memory of the frame allocator.
 
 use convoke::prelude::*;
 use convoke::sender::prelude::*;

@@ -24,7 +24,7 @@ fn the_quick_one_is_in_time_and_the_slow_one_is_not() {
 #[test]
 fn two_share_a_deadline() {
     explore(Outcome::Value(true), || async {
-        // The time of the clock that the program runs by: the example asks the machine's.
+        // The time on the program's own clock; the example uses the machine's.
         let at = timeout(Duration::from_millis(2), async { current::deadline().unwrap() }).await.unwrap();
         let first = deadline(at, async { current::deadline() }).await;
         let second = deadline(at, sleep(Duration::from_secs(3600))).await;

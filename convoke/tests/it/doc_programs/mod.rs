@@ -1,5 +1,5 @@
-//! The programs of the doc examples, each run with a request to stop at every point. Each test says whose example it is; where
-//! an example makes threads of its own, a second executor on the same loop stands for them.
+//! The programs of the doc examples, each run with a stop request at every point. The comment of each test
+//! names its example. Where an example creates threads, a second executor on the same loop replaces them.
 mod cleanup;
 mod flow;
 mod limits;
@@ -12,7 +12,8 @@ use std::fmt::Debug;
 use convoke::sender::prelude::*;
 use convoke::testing::{Ended, Exploration, Probe, explore_stops_with};
 
-/// Runs the program as the example does, to the outcome that it states; then with a stop at every point.
+/// Runs the program undisturbed, checks the outcome that the example states, and then runs it with a stop at
+/// every point.
 fn explore<T, P>(stated: Outcome<T>, program: impl Fn() -> P) -> Exploration
 where
     T: Debug + PartialEq + Send + 'static,
@@ -23,7 +24,7 @@ where
     explore_with(door, |_| program())
 }
 
-/// The same for a program that makes promises, and says itself whether its outcome is right.
+/// Explores a program that makes promises and checks its own outcome.
 fn explore_with<P>(door: Ended, program: impl Fn(&Probe) -> P) -> Exploration
 where
     P: Future<Output: Send + 'static> + Send + 'static,

@@ -70,7 +70,7 @@ fn a_child_knows_the_request() {
     });
 }
 
-/// "Senders underneath": the pool of the example is the loop here.
+/// "Senders underneath": the loop replaces the pool of the example.
 #[test]
 fn a_task_awaits_an_order() {
     explore(Outcome::Value(58), || async {

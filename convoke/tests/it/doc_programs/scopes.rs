@@ -1,4 +1,4 @@
-//! `scope`, `local_scope`, and the tree of what is in them.
+//! `scope`, `local_scope`, and the tree of their tasks.
 
 use convoke::prelude::*;
 use convoke::sender::prelude::*;
@@ -7,7 +7,7 @@ use convoke::testing::Ended;
 
 use super::explore;
 
-/// `scope`, the first.
+/// `scope`, first example.
 #[test]
 fn two_halves_of_a_sum() {
     explore(Outcome::Value(5050), || async {
@@ -28,7 +28,7 @@ async fn fetch(n: u32) -> Result<(), String> {
     Ok(())
 }
 
-/// `scope`, the second.
+/// `scope`, second example.
 #[test]
 fn the_first_error_stops_the_rest() {
     let exploration = explore(Outcome::Value(Err("no page 3".to_owned())), || async {
@@ -40,7 +40,7 @@ fn the_first_error_stops_the_rest() {
         })
         .await
     });
-    // That page fails without having waited: no stop comes before it.
+    // That page fails without a wait, so no stop can come before it.
     assert_eq!(exploration.ended(Ended::Value), exploration.runs().len(), "{exploration}");
 }
 

@@ -1,5 +1,5 @@
-//! The same programs, each part of which is asked to stop by itself: a child, an inner scope, a branch. What is left of the
-//! program comes home, and clean-up is done.
+//! The example programs, with stops of single parts: a child, an inner scope, a branch. The rest of the
+//! program ends, and clean-up runs.
 
 use std::cell::RefCell;
 use std::time::Duration;
@@ -14,7 +14,8 @@ use super::stop_tree::{Counts, tree};
 use super::tasks::server;
 use super::traces::traced;
 
-/// Explores a program that leaves traces in a `T`, a new one for each run: the exploration, and one `T` for each run.
+/// Explores a program that writes results into a `T`, a new one for each run. Returns the exploration and the
+/// `T` of each run.
 fn explore<T, P>(
     traces: impl Fn() -> T,
     program: impl Fn(T) -> P,
@@ -62,7 +63,7 @@ fn the_one_connection_is_clean_whichever_of_two_transfers_is_stopped() {
     for pool in &pools {
         assert!(pool.is_clean(), "{pool:?}");
     }
-    // One was stopped, and the other was not held up by it.
+    // One was stopped, and it did not delay the other.
     let one = |pool: &&Pool| pool.statistics().committed == 1 && pool.statistics().rolled_back == 1;
     assert!(pools.iter().any(|pool| one(&pool)), "{exploration}");
 }

@@ -1,4 +1,4 @@
-//! One story for each program. What a run has left behind is kept, and looked at when all runs have ended.
+//! One test for each program. The results of each run are stored, and checked when all runs have ended.
 
 use std::cell::RefCell;
 use std::time::Duration;
@@ -18,8 +18,8 @@ use super::supervised_workers::{Desk, STAFF, shift};
 use super::tasks::server;
 use super::traces::traced;
 
-/// Explores a program that leaves traces in a `T`, a new one for each run: the exploration, and one `T` for each run, the
-/// undisturbed one first.
+/// Explores a program that writes results into a `T`, a new one for each run. Returns the exploration and the
+/// `T` of each run, the undisturbed one first.
 fn explore<T, P>(
     traces: impl Fn() -> T,
     program: impl Fn(T) -> P,
@@ -81,7 +81,8 @@ fn the_connection_is_back_and_clean_wherever_a_transfer_is_stopped() {
         assert!(pool.is_clean(), "{run:?}: {pool:?}");
         let statistics = pool.statistics();
         assert!(statistics.committed + statistics.rolled_back <= 1, "{run:?}: {pool:?}");
-        // A commit that has begun is finished: who is told of a stop may find the money moved, who is told of an end must.
+        // A commit that has begun is finished: after a stop the money may have moved, after a normal end it
+        // must have.
         assert!(run.ended() == Ended::Stopped || statistics.committed == 1, "{run:?}: {pool:?}");
         rolled_back += statistics.rolled_back;
     }
@@ -96,7 +97,7 @@ fn the_one_connection_is_clean_wherever_two_transfers_that_want_it_are_stopped()
     for (pool, run) in pools[1..].iter().zip(exploration.runs()) {
         assert!(pool.is_clean(), "{run:?}: {pool:?}");
     }
-    // Also between the two: the first has committed, and the second never began, or was rolled back.
+    // Also between the two: the first has committed, and the second has not started, or was rolled back.
     let one_each = |pool: &&Pool| pool.statistics().committed == 1 && pool.statistics().rolled_back == 1;
     assert!(pools.iter().any(|pool| one_each(&pool)), "{exploration}");
 }
@@ -275,7 +276,7 @@ async fn two_transfers(pool: Pool) {
     .await;
 }
 
-/// The error comes while the transfer is under way.
+/// A transfer, and an error that comes meanwhile.
 async fn a_transfer_and_an_error(pool: Pool) -> Result<(), &'static str> {
     scope(async |s| {
         let user = pool.clone();

@@ -1,4 +1,4 @@
-//! The examples' own programs, run with a request to stop at every point: what they promise in their texts is kept wherever
+//! The programs of the examples, run with a stop request at every point: they keep their promises wherever
 //! the stop comes.
 #[allow(dead_code, unreachable_pub, reason = "the program around what is tested")]
 #[path = "../../../examples/connection_pool.rs"]

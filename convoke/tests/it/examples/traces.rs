@@ -1,10 +1,11 @@
-//! Programs that leave traces, to be looked at when all runs of an exploration have ended.
+//! Programs that write results, which are checked when all runs of an exploration have ended.
 
 use std::cell::RefCell;
 
 use convoke::testing::Probe;
 
-/// A program that leaves traces in a `T`, a new one for each run: `kept` has one for each, in the order of the runs.
+/// Returns a program that writes results into a `T`, a new one for each run. `kept` collects them in the
+/// order of the runs.
 pub(crate) fn traced<T: Clone, P>(
     kept: &RefCell<Vec<T>>,
     traces: impl Fn() -> T,

@@ -16,7 +16,7 @@ pub(crate) type Work = AnySender<Word, Fault>;
 
 static HELD: Local<Token> = Local::inherited("held");
 
-/// Where a graph keeps its books.
+/// A handle to the counters of a graph.
 #[derive(Clone, Debug)]
 pub(crate) struct World(pub(crate) Arc<Ledger>);
 
@@ -25,7 +25,7 @@ impl World {
         self.0.token()
     }
 
-    /// A closure that changes a value, holds a token, and may panic.
+    /// Returns a closure that changes a value, holds a token, and may panic.
     pub(crate) fn step<T>(&self, boom: bool) -> impl FnOnce(T) -> T + Send + use<T> {
         let token = self.token();
         move |value| {
@@ -34,7 +34,7 @@ impl World {
         }
     }
 
-    /// A closure that makes the sender of a plan, holds a token, and may panic.
+    /// Returns a closure that creates the sender of a plan, holds a token, and may panic.
     pub(crate) fn make<T>(&self, plan: &Arc<Plan>, boom: bool) -> impl FnOnce(T) -> Work + Send + 'static {
         let (token, world, plan) = (self.token(), self.clone(), plan.clone());
         move |_| {
@@ -44,7 +44,7 @@ impl World {
     }
 }
 
-/// An expression with the executor of a place, whose type it knows.
+/// Evaluates an expression with the executor of a place, by its concrete type.
 macro_rules! at {
     ($place:expr, $executor:ident => $body:expr) => {{
         use crate::random_graphs::plan::Place;
@@ -186,7 +186,8 @@ pub(crate) fn build(plan: &Arc<Plan>, world: &World) -> Work {
     }
 }
 
-/// Clean-up that is counted, somewhere, and then ends through a door that changes nothing, or with a panic.
+/// Returns clean-up that is counted and runs on some executor, and then completes without a change to the
+/// outcome, or panics.
 pub(crate) fn clean_up(
     plan: &Plan,
     token: Token,

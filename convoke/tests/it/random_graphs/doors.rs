@@ -1,4 +1,4 @@
-//! The doors through which a graph may end.
+//! The outcomes that a graph may have.
 
 use std::sync::Arc;
 
@@ -11,7 +11,8 @@ pub(crate) const STOPPED: u8 = 4;
 pub(crate) const PANICKED: u8 = 8;
 
 impl Plan {
-    /// The doors through which it may end, if a stop may be requested around it or not. Never too few.
+    /// Returns the possible outcomes, given that a stop may be requested around it or not. It may return too
+    /// many, never too few.
     pub(crate) fn doors(&self, may_stop: bool) -> u8 {
         let child = |i: usize| self.children[i].doors(may_stop);
         let by_stop = if may_stop { STOPPED } else { 0 };
@@ -60,14 +61,14 @@ fn all(children: &[Arc<Plan>], may_stop: bool) -> u8 {
     if either & !VALUE == 0 {
         return both;
     }
-    // The first that fails stops the others, who may then fail otherwise.
+    // The first failure stops the others, which may then fail in other ways.
     let stopped = children.iter().fold(0, |doors, child| doors | child.doors(true));
     both | stopped & !VALUE
 }
 
 fn any(children: &[Arc<Plan>], may_stop: bool) -> u8 {
     let alone: Vec<u8> = children.iter().map(|child| child.doors(may_stop)).collect();
-    // The others are stopped by a value or a panic, and may then panic, too.
+    // A value or a panic stops the others, which may then panic, too.
     let stopped = children.iter().fold(0, |doors, child| doors | child.doors(true));
     let mut doors = stopped & (VALUE | PANICKED);
     if alone.iter().all(|doors| doors & (ERROR | STOPPED) != 0) {

@@ -26,7 +26,7 @@ pub(crate) fn leaf(plan: &Plan, world: &World) -> Work {
             .may_fail()
             .boxed()),
         Kind::Callback => from_callback(move |completion: Completion<Word, Fault>| {
-            // Made here, so that nothing is left to drop when it has completed.
+            // Created here, so that nothing is left to drop when it has completed.
             let outcome = match n % 4 {
                 1 => Outcome::Error(token.ledger().counted(n as u32)),
                 2 => Outcome::Stopped,
@@ -36,7 +36,7 @@ pub(crate) fn leaf(plan: &Plan, world: &World) -> Work {
                 spin(n * 20);
                 completion.complete(outcome);
             };
-            // One in four completes before the function returns.
+            // A small `n` completes before the function returns, a larger one on the helper thread.
             match n {
                 0..3 => job(),
                 _ => THREADS.helper.send(Job::run(job)).unwrap(),
@@ -83,7 +83,7 @@ pub(crate) fn leaf(plan: &Plan, world: &World) -> Work {
     }
 }
 
-/// Changes nothing, and holds a token.
+/// Returns the identity function, which holds a token.
 fn held(world: &World) -> impl FnOnce(Word) -> Word + Send + 'static {
     let token = world.token();
     move |value| {

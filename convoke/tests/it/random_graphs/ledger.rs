@@ -1,14 +1,14 @@
-//! What is counted while a graph runs: tokens, values, clean-ups and exits.
+//! Counters of a graph: tokens, values, clean-ups and exits.
 
 use std::panic::panic_any;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-/// So many tokens of a graph are watched one by one; any more are only counted.
+/// The number of tokens of a graph that are watched one by one; more are only counted.
 const WATCHED: usize = 4096;
 
-/// The books of one graph.
+/// The counters of one graph.
 #[derive(Debug)]
 pub(crate) struct Ledger {
     made: AtomicUsize,
@@ -49,12 +49,12 @@ impl Ledger {
         })
     }
 
-    /// Something to be held, and dropped once.
+    /// Creates a token that must be dropped once.
     pub(crate) fn token(self: &Arc<Self>) -> Token {
         Token { id: self.made.fetch_add(1, Ordering::AcqRel), ledger: self.clone() }
     }
 
-    /// Something to be begun and ended.
+    /// Creates a pair that is to be begun and ended.
     pub(crate) fn pair(&self, name: &'static str) -> Arc<Pair> {
         let pair = Arc::new(Pair { name, begun: AtomicUsize::new(0), ended: AtomicUsize::new(0) });
         self.pairs.lock().unwrap().push(pair.clone());
@@ -69,14 +69,14 @@ impl Ledger {
         self.complaints.lock().unwrap().push(text.into());
     }
 
-    /// Tokens that were made and not dropped.
+    /// Returns the number of tokens that were not dropped yet.
     pub(crate) fn outstanding(&self) -> usize {
-        // Read in this order, so that a token made in between does not count as dropped.
+        // Read in this order, so that a token created in between does not count as dropped.
         let dropped = self.dropped.load(Ordering::Acquire);
         self.made.load(Ordering::Acquire).saturating_sub(dropped)
     }
 
-    /// All that is wrong, once everything has ended.
+    /// Returns all that went wrong, once everything has ended.
     pub(crate) fn complaints(&self, completions: usize) -> Vec<String> {
         let mut all = self.complaints.lock().unwrap().clone();
         let (made, dropped) = (self.made.load(Ordering::Acquire), self.dropped.load(Ordering::Acquire));
@@ -97,7 +97,7 @@ impl Ledger {
     }
 }
 
-/// Held by every closure and every value of a graph.
+/// A token that every closure and every value of a graph holds.
 #[derive(Debug)]
 pub(crate) struct Token {
     id: usize,
@@ -105,9 +105,9 @@ pub(crate) struct Token {
 }
 
 impl Token {
-    /// To be called where the token is used.
+    /// Checks that the token is alive. Called where it is used.
     pub(crate) fn touch(&self) {
-        // Now and then somebody else comes first.
+        // Lets another thread run first now and then.
         if self.id % 16 == 3 {
             thread::yield_now();
         }
@@ -116,7 +116,7 @@ impl Token {
         }
     }
 
-    /// The same, where a panic may be asked for.
+    /// Checks the token, and panics if `boom` is set.
     pub(crate) fn touch_or_panic(&self, boom: bool) {
         self.touch();
         if boom {
@@ -148,10 +148,10 @@ impl Clone for Token {
     }
 }
 
-/// How the message of a panic begins that is part of the graph.
+/// The start of the message of a panic that is part of the graph.
 pub(crate) const EXPECTED: &str = "expected panic";
 
-/// A payload that is part of the graph, and counted.
+/// A panic payload that is part of the graph, and counted.
 #[derive(Debug)]
 pub(crate) struct ExpectedPanic(Token);
 
@@ -172,7 +172,7 @@ pub(crate) type Word = Counted<u64>;
 pub(crate) type Fault = Counted<u32>;
 
 impl Word {
-    /// Both in one.
+    /// Combines two values into one.
     pub(crate) fn and(mut self, other: Self) -> Self {
         self.token.touch();
         other.token.touch();

@@ -1,10 +1,11 @@
-//! Random graphs of senders: every combination of adaptors, threads, stops and panics is met sooner or later.
+//! Random graphs of senders, which cover every combination of adaptors, threads, stops and panics over time.
 //!
-//! After each graph it is checked that the root has completed once, through a door that the graph allows, that every
-//! token held by a closure, a value or an error was dropped once, and that every clean-up and every exit has run once
-//! if it had to, and not otherwise.
+//! After each graph the test checks that the root has completed once, with an outcome that the graph allows,
+//! that every token of a closure, value or error was dropped once, and that every clean-up and every exit has
+//! run once if it had to, and not otherwise.
 //!
-//! `CONVOKE_ROUNDS=n` sets the number of graphs. `CONVOKE_SEED=n` runs that graph only, `CONVOKE_ROUNDS` times.
+//! `CONVOKE_ROUNDS=n` sets the number of graphs. `CONVOKE_SEED=n` runs only that graph, `CONVOKE_ROUNDS`
+//! times.
 
 mod build;
 mod doors;
@@ -34,13 +35,13 @@ use ledger::{EXPECTED, ExpectedPanic, Ledger};
 use plan::{Kind, Plan};
 use threads::{Job, THREADS, spin};
 
-/// How long a graph may take before the test is given up.
+/// The time limit of a graph.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// So many threads run graphs at the same time.
+/// The number of threads that run graphs at the same time.
 const DRIVERS: u64 = 2;
 
-/// How many graphs, unless it is said otherwise.
+/// The default number of graphs.
 const ROUNDS: u64 = 25_000;
 
 #[test]
@@ -77,7 +78,7 @@ fn random_graphs_end_as_they_may_and_leave_nothing_behind() {
     }
 }
 
-/// Runs one graph and returns the number of its door, or of none if it was dropped before it was started.
+/// Runs one graph. Returns the number of its outcome, or of none if it was dropped before it was started.
 fn run(seed: u64, watch: &Watch) -> usize {
     let mut random = Random::new(seed);
     // Half of the graphs are stopped: some before they start, most while they run.
@@ -144,9 +145,9 @@ fn run(seed: u64, watch: &Watch) -> usize {
     judge(seed, &plan, &ledger, watch, 1, door.trailing_zeros() as usize)
 }
 
-/// Checks the books of a graph that has ended.
+/// Checks the counters of a graph that has ended.
 fn judge(seed: u64, plan: &Plan, ledger: &Ledger, watch: &Watch, completions: usize, door: usize) -> usize {
-    // Shared work may go on for a while when its last consumer has left; all else ends before the wait does.
+    // Shared work may continue after its last consumer has left; all else ends before the wait does.
     while plan.contains(Kind::Split) && ledger.outstanding() > 0 {
         thread::yield_now();
     }
@@ -164,18 +165,18 @@ fn describe(seed: u64, plan: &Plan) -> String {
 /// A graph, by its seed and its plan; or none.
 type Running = Option<(u64, Arc<Plan>)>;
 
-/// Is told which graph begins, and when it has ended.
+/// A channel that tells the watching thread which graph starts and when it has ended.
 struct Watch(mpsc::Sender<Running>);
 
 impl Watch {
-    /// Looks after the graphs until the test has ended.
+    /// Starts a thread that aborts the process if a graph takes too long.
     fn begin() -> Self {
         let (tell, told) = mpsc::channel::<Running>();
         thread::spawn(move || {
             while let Ok(running) = told.recv() {
                 let Some((seed, plan)) = running else { continue };
                 if let Err(mpsc::RecvTimeoutError::Timeout) = told.recv_timeout(PATIENCE) {
-                    // Past the capture of the test harness, which an abort would lose.
+                    // Bypasses the output capture of the test harness, which an abort would lose.
                     let text = format!("a graph does not end: {}", describe(seed, &plan));
                     let _ = std::io::stderr().write_all(text.as_bytes());
                     process::abort();
@@ -191,7 +192,7 @@ fn is_expected(payload: &(dyn std::any::Any + Send)) -> bool {
         expected.touch();
         return true;
     }
-    // What a second consumer of shared work is told of a panic that was not text.
+    // The message for a second consumer of shared work that panicked without text.
     const NO_TEXT: &str = "a panic whose payload is not text";
     payload.downcast_ref::<String>().is_some_and(|text| text.starts_with(EXPECTED) || text == NO_TEXT)
 }

@@ -1,4 +1,4 @@
-//! The shape of a graph, made from a seed.
+//! The shape of a graph, generated from a seed.
 
 use convoke::executor::Priority;
 use convoke::raw::Random;
@@ -108,20 +108,20 @@ const NODES: &[Kind] = &[
     WhenAny,
 ];
 
-/// Where something runs.
+/// An executor of the test.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Place {
     /// The pool of one thread.
     One,
     /// The pool of two threads.
     Two,
-    /// The same, with a priority.
+    /// The pool of two threads, with a priority.
     Prior(Priority),
     /// A strand over the pool of two threads.
     Strand,
-    /// A view of it, for one at a time too.
+    /// A limited view of the pool of two threads, for one task at a time.
     Limited,
-    /// On the spot.
+    /// Inline, inside `post`.
     Inline,
     /// The pool of two threads, its type erased.
     Erased,
@@ -142,15 +142,16 @@ const PLACES: &[Place] = &[
 pub(crate) struct Plan {
     pub(crate) kind: Kind,
     pub(crate) place: Place,
-    /// Whatever the kind makes of it: how many, or which variant.
+    /// A parameter of the kind: a count or a variant.
     pub(crate) n: usize,
-    /// Whether its closure panics.
+    /// True if its closure panics.
     pub(crate) boom: bool,
     pub(crate) children: Vec<Arc<Self>>,
 }
 
 impl Plan {
-    /// A graph of about `size` parts. `endless`: something above will stop it, so that it need not end by itself.
+    /// Generates a graph of about `size` parts. If `endless`, something above will stop it, so it need not
+    /// end by itself.
     pub(crate) fn random(random: &mut Random, size: usize, depth: usize, endless: bool) -> Self {
         let leaf = size <= 1 || depth == 0;
         let kind = match (leaf, endless) {
@@ -185,7 +186,7 @@ impl Plan {
                 _ => endless,
             };
             let mut child = Self::random(random, size, depth - 1, endless);
-            // The one that is to stop its endless neighbours must do so.
+            // The part that is to stop its endless siblings must do so.
             if i == 0 && n % 3 == 0 {
                 match kind {
                     WhenAny if !child.surely_has_a_value() => child = Self::leaf(Just, child),
@@ -198,8 +199,8 @@ impl Plan {
         plan
     }
 
-    /// Whether it has a value, or panics, if nobody stops it. Shared work may outlive the wait whose loop it was to come
-    /// back to: what runs `on` an executor is stopped then.
+    /// Returns true if it surely has a value, or panics, unless it is stopped. Shared work may outlive the
+    /// wait whose loop it must return to; then what runs `on` an executor is stopped.
     fn surely_has_a_value(&self) -> bool {
         self.doors(false) & !(VALUE | PANICKED) == 0 && !self.contains(On)
     }
@@ -208,7 +209,7 @@ impl Plan {
         Self { kind, children: Vec::new(), ..like }
     }
 
-    /// Whether it replaces the stop token by one that is never stopped.
+    /// Returns true if it replaces the stop token by one that is never stopped.
     pub(crate) fn has_own_stop(&self) -> bool {
         self.n.is_multiple_of(3)
     }

@@ -1,4 +1,4 @@
-//! Parts of a graph that do something several times.
+//! Parts of a graph that repeat something.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use convoke::sender::prelude::*;
 use crate::random_graphs::build::{Work, World, build};
 use crate::random_graphs::plan::{Kind, Plan};
 
-/// How often a part of this kind does what it does.
+/// Returns the number of repetitions.
 pub(crate) fn times(plan: &Plan) -> usize {
     plan.n % 4
 }

@@ -29,16 +29,16 @@ pub(crate) struct Threads {
     pub(crate) two: ThreadPool,
     pub(crate) strand: Strand<PoolExecutor>,
     pub(crate) limited: Limited<PoolExecutor>,
-    /// Completes what knows nothing of senders.
+    /// Completes callbacks from outside all executors.
     pub(crate) helper: Sender<Job>,
     /// Requests stops of whole graphs.
     pub(crate) stopper: Sender<Job>,
 }
 
-/// What a helping thread does.
+/// The work of a helper thread.
 pub(crate) enum Job {
     Run(Box<dyn FnOnce() + Send>),
-    /// Keeps the handle until its work is asked to stop, then drops it.
+    /// Keeps the handle until its work is requested to stop, then drops it.
     UntilStopped(Completion<Word, Fault>),
 }
 
@@ -76,7 +76,7 @@ fn help(jobs: &Receiver<Job>) {
     }
 }
 
-/// Lets a little time pass without giving up the processor.
+/// Spins for some rounds without yielding the processor.
 pub(crate) fn spin(rounds: usize) {
     for _ in 0..rounds {
         std::hint::spin_loop();

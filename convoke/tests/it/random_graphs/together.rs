@@ -1,4 +1,4 @@
-//! Parts of a graph with several others below them.
+//! Parts of a graph with several children.
 
 use convoke::sender::prelude::*;
 

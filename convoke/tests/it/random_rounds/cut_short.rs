@@ -1,4 +1,4 @@
-//! Calls that are not let come to their end: they are asked to stop after a while, or dropped.
+//! Calls that are cut short: stopped after some checkpoints, or dropped.
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -7,7 +7,7 @@ use std::task::Poll;
 use convoke::prelude::*;
 use convoke::{catch_stopped, local_scope};
 
-/// Lets it run for a while, then asks it to stop. What it returns, unless it has stopped.
+/// Runs a future for some checkpoints, then requests it to stop. Returns its output, unless it was stopped.
 pub(crate) async fn stopped_soon<F: Future<Output: Send> + Send>(
     future: F,
     patience: usize,
@@ -23,7 +23,7 @@ pub(crate) async fn stopped_soon<F: Future<Output: Send> + Send>(
     .await
 }
 
-/// Polls it once and drops it. What it returned, if it did.
+/// Polls a future once and drops it. Returns its output if it was ready.
 pub(crate) async fn polled_once<F: Future>(future: F) -> Option<F::Output> {
     let mut future = pin!(future);
     poll_fn(|cx| match future.as_mut().poll(cx) {

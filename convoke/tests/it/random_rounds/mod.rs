@@ -1,7 +1,8 @@
-//! What the tests of random traffic have in common: rounds, each of which follows from its seed, which is named when one fails or
-//! does not end; calls that are cut short; bytes that show where they belong.
+//! Shared parts of the tests with random traffic: rounds that follow from a seed, which is printed when one
+//! fails or hangs; calls that are cut short; bytes that show their position.
 //!
-//! `CONVOKE_ROUNDS=n` sets the number of rounds. `CONVOKE_SEED=n` runs that round only, `CONVOKE_ROUNDS` times.
+//! `CONVOKE_ROUNDS=n` sets the number of rounds. `CONVOKE_SEED=n` runs only that round, `CONVOKE_ROUNDS`
+//! times.
 
 mod cut_short;
 mod numbered;
@@ -16,7 +17,7 @@ use std::{env, process, thread};
 
 use convoke::inspect::tree;
 
-/// How long a round may take before the test is given up.
+/// The time limit of a round.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The rounds of a test.
@@ -28,32 +29,32 @@ pub(crate) struct Rounds {
 }
 
 impl Rounds {
-    /// Of this test, so many unless it is said otherwise.
+    /// Creates the rounds of a test; `usual` is their default number.
     pub(crate) fn of(test: &'static str, usual: u64) -> Self {
         let number = |name| env::var(name).ok().map(|text| text.parse().expect("a number"));
         Self { test, usual, seed: number("CONVOKE_SEED"), count: number("CONVOKE_ROUNDS") }
     }
 
-    /// Plays each, by its seed. True if they were as many and as various as usual.
-    pub(crate) fn play(&self, mut play: impl FnMut(u64)) -> bool {
+    /// Runs all rounds. Returns true if no environment variable has changed them.
+    pub(crate) fn run(&self, mut run: impl FnMut(u64)) -> bool {
         let running = watch(self.test);
         for round in 0..self.count.unwrap_or(if self.seed.is_some() { 1 } else { self.usual }) {
             let seed = self.seed.unwrap_or(round);
             running.send(seed).unwrap();
-            let _named = NamesSeed { test: self.test, seed };
-            play(seed);
+            let _named = PrintSeedOnPanic { test: self.test, seed };
+            run(seed);
         }
         self.seed.is_none() && self.count.is_none()
     }
 }
 
-/// Says which seed it was, if the test fails.
-struct NamesSeed {
+/// A guard that prints the seed if the test fails.
+struct PrintSeedOnPanic {
     test: &'static str,
     seed: u64,
 }
 
-impl Drop for NamesSeed {
+impl Drop for PrintSeedOnPanic {
     fn drop(&mut self) {
         if thread::panicking() {
             eprintln!("{}", replay(self.test, self.seed));
@@ -67,7 +68,8 @@ fn replay(test: &str, seed: u64) -> String {
     )
 }
 
-/// Looks after the rounds, each of which is told when it begins, until the test has ended.
+/// Starts a thread that aborts the process if a round takes too long. The returned channel tells it which
+/// round starts.
 fn watch(test: &'static str) -> mpsc::Sender<u64> {
     let (running, rounds) = mpsc::channel();
     thread::spawn(move || {
@@ -83,7 +85,7 @@ fn watch(test: &'static str) -> mpsc::Sender<u64> {
 }
 
 fn give_up(test: &str, seed: u64) -> ! {
-    // Past the capture of the test harness, which an abort would lose.
+    // Bypasses the output capture of the test harness, which an abort would lose.
     let text = format!("a round does not end; {}\n{}\n", replay(test, seed), tree());
     let _ = io::stderr().write_all(text.as_bytes());
     process::abort()

@@ -1,4 +1,4 @@
-//! All ways to read and to write, each with its promise about what has happened when it is stopped or dropped.
+//! All ways to read and to write, and what each promises when it is stopped or dropped.
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::time::Duration;
@@ -10,16 +10,16 @@ use convoke::raw::Random;
 use crate::random_rounds::{polled_once, stopped_soon};
 use crate::random_sockets::ledger::{Listener, Speaker};
 
-/// How much is said, or heard, at once: often more than the kernel has room for.
+/// The maximum length of one transfer: often more than the kernel buffers.
 const LONGEST: usize = 20_000;
-/// How long one of many buffers is, at the most: often there are more of them than the kernel takes at once.
+/// The maximum length of one of many buffers: often there are more of them than the kernel takes in one call.
 const SHORTEST: usize = 24;
-/// For how long a call is left alone before it is stopped.
+/// The maximum number of checkpoints before a call is stopped.
 const PATIENCE: usize = 6;
-/// How often one speaks.
+/// The maximum number of writes.
 const PIECES: usize = 16;
 
-/// Writes in pieces of any length until it has said enough.
+/// Writes in pieces of random lengths.
 pub(crate) async fn speak(speaker: Speaker, mut random: Random) {
     for _ in 0..random.below(PIECES) {
         match say_something(&speaker, &mut random).await {
@@ -30,7 +30,8 @@ pub(crate) async fn speak(speaker: Speaker, mut random: Random) {
     }
 }
 
-/// Whether one knows how much was said, and can go on.
+/// Writes something. Returns false if the written length is unknown, so that the stream cannot be used
+/// further.
 async fn say_something(speaker: &Speaker, random: &mut Random) -> io::Result<bool> {
     let words = speaker.words(1 + random.below(LONGEST));
     let stream = &*speaker.stream;
@@ -39,7 +40,8 @@ async fn say_something(speaker: &Speaker, random: &mut Random) -> io::Result<boo
         1 => speaker.wrote(stream.write_owned(words).await.0? as u64),
         2 => say_all(speaker, &words).await?,
         3 => {
-            // What is stopped has not happened, or says that it has: here, for if we are stopped too nobody hears it from us.
+            // A stopped write has not happened, or returns how much was written. It is recorded here, because
+            // this task may be stopped, too.
             let write = async {
                 speaker.wrote(stream.write_owned(words).await.0? as u64);
                 Ok(())
@@ -66,7 +68,7 @@ async fn say_something(speaker: &Speaker, random: &mut Random) -> io::Result<boo
             let most = words.len() as u64;
             match polled_once(stream.write_owned(words).into_future()).await {
                 Some((written, _)) => speaker.wrote(written? as u64),
-                // The one call that cannot say what has happened: so nothing is said after it.
+                // Only this call cannot tell what has happened, so nothing is written after it.
                 None => {
                     speaker.may_have_written(most);
                     return Ok(false);
@@ -77,7 +79,7 @@ async fn say_something(speaker: &Speaker, random: &mut Random) -> io::Result<boo
     Ok(true)
 }
 
-/// Writes all of it, and counts what was written however it ends.
+/// Writes all bytes, and counts what was written however the call ends.
 async fn say_all(speaker: &Speaker, words: &[u8]) -> io::Result<()> {
     struct Counts<'a>(&'a Speaker, Progress);
 
@@ -91,7 +93,7 @@ async fn say_all(speaker: &Speaker, words: &[u8]) -> io::Result<()> {
     speaker.stream.write_all(words).progress(&counts.1).await
 }
 
-/// Reads in any way until the end, or until it has enough.
+/// Reads in random ways until the end, or until it leaves.
 pub(crate) async fn listen(listener: Listener, mut random: Random, leaves: bool) {
     loop {
         if leaves && random.one_in(4) {
@@ -108,52 +110,52 @@ pub(crate) async fn listen(listener: Listener, mut random: Random, leaves: bool)
     }
 }
 
-/// Whether there is more to hear.
+/// Reads something. Returns false at the end.
 async fn hear_something(listener: &Listener, random: &mut Random, leaves: bool) -> io::Result<bool> {
     let stream = &*listener.stream;
-    let mut room = vec![0; 1 + random.below(LONGEST)];
+    let mut buffer = vec![0; 1 + random.below(LONGEST)];
     let read = match random.below(10) {
-        0 => Some(stream.read(&mut room).await?),
+        0 => Some(stream.read(&mut buffer).await?),
         1 => {
-            let (read, bytes) = stream.read_owned(room).await;
-            room = bytes;
+            let (read, bytes) = stream.read_owned(buffer).await;
+            buffer = bytes;
             Some(read?)
         }
         2 => {
             let lease = stream.read_lease().await?;
-            room.clear();
-            room.extend_from_slice(&lease);
+            buffer.clear();
+            buffer.extend_from_slice(&lease);
             Some(lease.len())
         }
         3 => {
-            let (owned, patience) = (stream.read_owned(room).into_future(), random.below(PATIENCE));
+            let (owned, patience) = (stream.read_owned(buffer).into_future(), random.below(PATIENCE));
             let Some((read, bytes)) = stopped_soon(owned, patience).await else { return Ok(true) };
-            room = bytes;
+            buffer = bytes;
             Some(read?)
         }
-        4 => return hear_all(listener, room, random.below(PATIENCE)).await,
-        5 => polled_once(stream.read(&mut room)).await.transpose()?,
+        4 => return hear_all(listener, buffer, random.below(PATIENCE)).await,
+        5 => polled_once(stream.read(&mut buffer)).await.transpose()?,
         6 => {
             let piece = 1 + random.below(SHORTEST);
-            let mut rooms: Vec<_> = room.chunks_mut(piece).map(IoSliceMut::new).collect();
+            let mut rooms: Vec<_> = buffer.chunks_mut(piece).map(IoSliceMut::new).collect();
             Some(stream.read_vectored(&mut rooms).await?)
         }
         7 => {
             stream.readable().await?;
-            polled_once(stream.read(&mut room)).await.transpose()?
+            polled_once(stream.read(&mut buffer)).await.transpose()?
         }
         8 => {
-            let seen = stream.peek(&mut room).await?;
+            let seen = stream.peek(&mut buffer).await?;
             let mut read = vec![0; seen];
-            assert!(stream.read(&mut read).await? == seen && room[..seen] == read, "it was seen there");
+            assert!(stream.read(&mut read).await? == seen && buffer[..seen] == read, "it was seen there");
             Some(seen)
         }
         _ if leaves => {
-            // What it may have read is lost, so nothing is heard after it.
-            let Some((read, bytes)) = polled_once(stream.read_owned(room).into_future()).await else {
+            // The bytes that it may have read are lost, so nothing is read after it.
+            let Some((read, bytes)) = polled_once(stream.read_owned(buffer).into_future()).await else {
                 return Ok(false);
             };
-            room = bytes;
+            buffer = bytes;
             Some(read?)
         }
         _ => None,
@@ -162,15 +164,15 @@ async fn hear_something(listener: &Listener, random: &mut Random, leaves: bool) 
         listener.has_ended();
         return Ok(false);
     }
-    listener.heard(&room[..read.unwrap_or(0)]);
+    listener.heard(&buffer[..read.unwrap_or(0)]);
     Ok(true)
 }
 
-/// Reads until the room is full or it is stopped; what it has read is in the room.
-async fn hear_all(listener: &Listener, mut room: Vec<u8>, patience: usize) -> io::Result<bool> {
+/// Reads until the buffer is full or the call is stopped; what was read is in the buffer.
+async fn hear_all(listener: &Listener, mut buffer: Vec<u8>, patience: usize) -> io::Result<bool> {
     let progress = Progress::default();
-    let filled = stopped_soon(listener.stream.read_exact(&mut room).progress(&progress), patience).await;
-    listener.heard(&room[..progress.bytes() as usize]);
+    let filled = stopped_soon(listener.stream.read_exact(&mut buffer).progress(&progress), patience).await;
+    listener.heard(&buffer[..progress.bytes() as usize]);
     match filled {
         Some(Err(error)) if error.kind() == io::ErrorKind::UnexpectedEof => {
             listener.has_ended();
@@ -181,7 +183,7 @@ async fn hear_all(listener: &Listener, mut room: Vec<u8>, patience: usize) -> io
     }
 }
 
-/// Begins to connect and thinks better of it.
+/// Starts to connect and drops the attempt.
 pub(crate) async fn connect_in_vain(address: std::net::SocketAddr) {
     drop(polled_once(convoke::net::TcpStream::connect(address)).await);
 }

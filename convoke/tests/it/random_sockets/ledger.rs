@@ -1,4 +1,4 @@
-//! What was written and heard on a connection, and what may have become of it.
+//! A record of what was written and read on a connection.
 
 use std::io;
 use std::net::Shutdown;
@@ -13,17 +13,18 @@ use crate::random_rounds::numbered;
 /// One connection.
 #[derive(Debug, Default)]
 pub(crate) struct Ledger {
-    /// Somebody has left before he had heard everything: the kernel may reset the connection, and what is under way is lost.
+    /// True if an end was dropped before it had read everything: the kernel may reset the connection and lose
+    /// bytes.
     may_reset: AtomicBool,
-    /// There and back.
+    /// One for each direction.
     ways: [Mutex<Way>; 2],
 }
 
 #[derive(Debug, Default)]
 struct Way {
-    /// So much was written for certain,
+    /// The number of bytes written for certain.
     written: u64,
-    /// and perhaps so much more, by a call that was dropped and could not say.
+    /// The number of bytes that a dropped call may have written in addition.
     in_doubt: u64,
     heard: u64,
     has_ended: bool,
@@ -34,14 +35,14 @@ impl Ledger {
         f(&mut self.ways[way].lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Says whether an error is one that this connection may have.
+    /// Fails unless this connection may have such an error.
     pub(crate) fn explains(&self, error: io::Error) {
         let kinds = [io::ErrorKind::ConnectionReset, io::ErrorKind::BrokenPipe, io::ErrorKind::NotConnected];
         let is_reset = kinds.contains(&error.kind());
         assert!(is_reset && self.may_reset.load(Ordering::Acquire), "nobody has reset it: {error}");
     }
 
-    /// Whether all that was written was heard, once and in order. That the order is right was looked at before.
+    /// Checks that all written bytes were read once. Their order was checked when they were read.
     pub(crate) fn judge(&self) -> Judged {
         let may_reset = self.may_reset.load(Ordering::Acquire);
         for way in &self.ways {
@@ -54,14 +55,14 @@ impl Ledger {
     }
 }
 
-/// How a connection ended.
+/// The way in which a connection ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Judged {
     Whole,
     Reset,
 }
 
-/// Who writes at one end. When it goes, that way is closed.
+/// A writer at one end. Dropping it shuts down that direction.
 pub(crate) struct Speaker {
     pub(crate) stream: Arc<TcpStream>,
     pub(crate) ledger: Arc<Ledger>,
@@ -69,7 +70,7 @@ pub(crate) struct Speaker {
 }
 
 impl Speaker {
-    /// What comes next.
+    /// Returns the next bytes to write.
     pub(crate) fn words(&self, length: usize) -> Vec<u8> {
         numbered(self.ledger.way(self.way, |way| way.written), length)
     }
@@ -93,7 +94,7 @@ impl Drop for Speaker {
     }
 }
 
-/// Who reads at one end.
+/// A reader at one end.
 pub(crate) struct Listener {
     pub(crate) stream: Arc<TcpStream>,
     pub(crate) ledger: Arc<Ledger>,
@@ -115,8 +116,8 @@ impl Listener {
 }
 
 impl Drop for Listener {
-    /// Before the stream is closed: what is said to it from then on resets the connection. It is closed both ways, or two who
-    /// only speak would wait for each other.
+    /// Records the drop before the stream is closed: later writes of the peer reset the connection. Shuts
+    /// down both directions, or two ends that only write would wait for each other.
     fn drop(&mut self) {
         if !self.ledger.way(self.way, |way| way.has_ended) {
             self.ledger.may_reset.store(true, Ordering::Release);

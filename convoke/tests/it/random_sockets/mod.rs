@@ -1,10 +1,12 @@
-//! Random traffic over real sockets: connections whose two ends are read and written by tasks on two I/O contexts and a pool, by
-//! calls of all kinds that are stopped and dropped at any time, by tasks that are stopped as a whole.
+//! Random traffic over real sockets: tasks on two I/O contexts and a pool read and write both ends of
+//! connections, by calls of all kinds that are stopped and dropped at any time. Whole tasks are stopped, too.
 //!
-//! After each round it is checked that every byte was heard once and in order, unless somebody had left and the kernel
-//! may have reset the connection; that no task is left, and that no driver has anything in flight.
+//! After each round the test checks that every byte was read once and in order, unless an end was dropped and
+//! the kernel may have reset the connection; that no task is left; and that no driver has an operation in
+//! flight.
 //!
-//! `CONVOKE_ROUNDS=n` sets the number of rounds. `CONVOKE_SEED=n` runs that round only, `CONVOKE_ROUNDS` times.
+//! `CONVOKE_ROUNDS=n` sets the number of rounds. `CONVOKE_SEED=n` runs only that round, `CONVOKE_ROUNDS`
+//! times.
 #![cfg(feature = "net")]
 
 mod calls;
@@ -29,9 +31,9 @@ use crate::random_rounds::Rounds;
 use calls::{connect_in_vain, listen, speak};
 use ledger::{Judged, Ledger, Listener, Speaker};
 
-/// How many rounds, unless it is said otherwise.
+/// The default number of rounds.
 const ROUNDS: u64 = 120;
-/// At the most, at the same time.
+/// The maximum number of connections at the same time.
 const CONNECTIONS: usize = 4;
 
 #[test]
@@ -39,9 +41,11 @@ fn every_byte_arrives_once_and_in_order_and_nothing_is_left_behind() {
     let runtime = Runtime::builder().contexts(2).pool_threads(2).build().unwrap();
     let world = Arc::new(World::new(&runtime));
     let (mut whole, mut reset) = (0, 0);
-    let were_usual = Rounds::of("random_sockets", ROUNDS).play(|seed| {
-        let judged =
-            runtime.run(play(world.clone(), Random::new(seed))).unwrap().expect("the kernel has sockets");
+    let were_usual = Rounds::of("random_sockets", ROUNDS).run(|seed| {
+        let judged = runtime
+            .run(run_round(world.clone(), Random::new(seed)))
+            .unwrap()
+            .expect("the kernel has sockets");
         world.is_at_rest();
         whole += judged.iter().filter(|&&judged| judged == Judged::Whole).count();
         reset += judged.iter().filter(|&&judged| judged == Judged::Reset).count();
@@ -50,17 +54,17 @@ fn every_byte_arrives_once_and_in_order_and_nothing_is_left_behind() {
     assert!(!were_usual || (whole > 20 && reset > 20), "they are not as various as they should be");
 }
 
-/// Where things run.
+/// The executors and drivers of the test.
 struct World {
-    places: Vec<ExecutorRef>,
+    executors: Vec<ExecutorRef>,
     drivers: Vec<Arc<dyn Driver>>,
 }
 
 impl World {
     fn new(runtime: &Runtime) -> Self {
         let contexts = runtime.contexts().to_vec();
-        let mut places: Vec<_> = contexts.iter().cloned().map(ExecutorRef::new).collect();
-        places.push(ExecutorRef::new(runtime.pool()));
+        let mut executors: Vec<_> = contexts.iter().cloned().map(ExecutorRef::new).collect();
+        executors.push(ExecutorRef::new(runtime.pool()));
         let drivers = runtime.run(async move {
             let mut drivers = Vec::new();
             for context in contexts {
@@ -68,14 +72,14 @@ impl World {
             }
             io::Result::Ok(drivers)
         });
-        Self { places, drivers: drivers.unwrap().expect("contexts have drivers") }
+        Self { executors, drivers: drivers.unwrap().expect("contexts have drivers") }
     }
 
-    fn place(&self, random: &mut Random) -> &ExecutorRef {
-        &self.places[random.below(self.places.len())]
+    fn executor(&self, random: &mut Random) -> &ExecutorRef {
+        &self.executors[random.below(self.executors.len())]
     }
 
-    /// Waits until nothing is left: other threads may still be letting go of what has ended.
+    /// Waits until nothing is left: other threads may still be dropping what has ended.
     fn is_at_rest(&self) {
         while !tree().is_empty() || self.drivers.iter().any(|driver| driver.in_flight() > 0) {
             thread::yield_now();
@@ -83,16 +87,16 @@ impl World {
     }
 }
 
-/// One round: some connections at once.
-async fn play(world: Arc<World>, mut random: Random) -> io::Result<Vec<Judged>> {
-    let listener = Arc::new(run_on(world.place(&mut random), TcpListener::bind("127.0.0.1:0")).await?);
+/// Runs one round, with several connections at once.
+async fn run_round(world: Arc<World>, mut random: Random) -> io::Result<Vec<Judged>> {
+    let listener = Arc::new(run_on(world.executor(&mut random), TcpListener::bind("127.0.0.1:0")).await?);
     let nobody = TcpListener::bind("127.0.0.1:0").await?;
     let mut ledgers = Vec::new();
     scope(async |s| {
         for _ in 0..1 + random.below(CONNECTIONS) {
             if random.one_in(4) {
                 let address = nobody.local_addr()?;
-                s.spawn_on(world.place(&mut random), connect_in_vain(address));
+                s.spawn_on(world.executor(&mut random), connect_in_vain(address));
             }
             let ends = connection(&world, &listener, &mut random).await?;
             let ledger = Arc::new(Ledger::default());
@@ -105,14 +109,14 @@ async fn play(world: Arc<World>, mut random: Random) -> io::Result<Vec<Judged>> 
     Ok(ledgers.iter().map(|ledger| ledger.judge()).collect())
 }
 
-/// Two ends of a connection, each with the driver of some place.
+/// Opens a connection. Each end uses the driver of a random executor.
 async fn connection(
     world: &World,
     listener: &Arc<TcpListener>,
     random: &mut Random,
 ) -> io::Result<[TcpStream; 2]> {
     let address: SocketAddr = listener.local_addr()?;
-    let (here, there, accepting) = (world.place(random), world.place(random), listener.clone());
+    let (here, there, accepting) = (world.executor(random), world.executor(random), listener.clone());
     let near = run_on(here, TcpStream::connect(address));
     let far = run_on(there, async move { accepting.accept().await });
     let (near, (far, _)) = try_join((near, far)).await?;
@@ -124,7 +128,7 @@ async fn connection(
     Ok([near, far])
 }
 
-/// Both ends speak and listen, each in a place of its own; some of them are stopped.
+/// Reads and writes both ends, each on a random executor; some of the tasks are stopped.
 async fn converse(world: Arc<World>, ends: [TcpStream; 2], ledger: Arc<Ledger>, mut random: Random) {
     scope(async |s| {
         let leaves = random.one_in(3);
@@ -136,8 +140,8 @@ async fn converse(world: Arc<World>, ends: [TcpStream; 2], ledger: Arc<Ledger>, 
             let leaves = leaves && random.one_in(2);
             let (speaks, listens) =
                 (speak(speaker, random.split()), listen(listener, random.split(), leaves));
-            all.push(s.spawn_future(run_on(world.place(&mut random), speaks)));
-            all.push(s.spawn_future(run_on(world.place(&mut random), listens)));
+            all.push(s.spawn_future(run_on(world.executor(&mut random), speaks)));
+            all.push(s.spawn_future(run_on(world.executor(&mut random), listens)));
         }
         for handle in all {
             if random.one_in(8) {

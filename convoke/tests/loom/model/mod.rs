@@ -1,5 +1,5 @@
-//! What the models share: how far they are explored, which outcomes they have reached, and storage whose use after its
-//! end is noticed.
+//! Shared parts of the models: limits of the exploration, outcomes that were reached, and storage that
+//! detects use after free.
 
 #![allow(dead_code, unreachable_pub)]
 #![allow(unsafe_code)]
@@ -16,7 +16,7 @@ use convoke_sender::{OutcomeOf, Receiver};
 
 /// Runs the model under every schedule with at most `preemptions` preemptions.
 ///
-/// Work, a task and a scope take more steps than a model has room for by default.
+/// Work, a task and a scope take more steps than loom's default limit allows.
 pub fn explore(preemptions: usize, model: impl Fn() + Send + Sync + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(preemptions);
@@ -24,7 +24,7 @@ pub fn explore(preemptions: usize, model: impl Fn() + Send + Sync + 'static) {
     builder.check(model);
 }
 
-/// Counts how often an outcome was reached, over all schedules: a `static`, asserted after the model.
+/// A count of how often an outcome was reached, over all schedules: a `static`, asserted after the model.
 pub struct Reached(AtomicUsize);
 
 impl Reached {
@@ -46,7 +46,7 @@ impl Reached {
     }
 }
 
-/// Counts within one schedule. No synchronisation that the model could see, so none that it could lean on.
+/// A count within one schedule. Loom does not see it, so the model cannot rely on it for synchronisation.
 #[derive(Clone, Default)]
 pub struct Count(std::sync::Arc<AtomicUsize>);
 
@@ -60,19 +60,19 @@ impl Count {
     }
 }
 
-/// Ends the life of something in a box: drops it and overwrites it with rubbish, so that whoever still uses it stumbles.
-/// The memory itself is given back by [`empty_quarantine`], when the schedule is over.
+/// Drops the contents of a box and overwrites them, so that a later use shows. [`empty_quarantine`] frees the
+/// memory when the schedule is over.
 ///
 /// # Safety
 /// `memory` came from `Box::into_raw` and is not used any more.
 pub unsafe fn end<T>(memory: *mut T) {
-    // SAFETY: the caller's.
+    // SAFETY: the caller promises that `memory` came from `Box::into_raw` and is not used any more.
     unsafe {
         memory.drop_in_place();
         memory.cast::<u8>().write_bytes(0xDB, size_of::<T>());
     }
     let give_back = |memory: usize| {
-        // SAFETY: it came from a box of this type, and what was in it has been dropped.
+        // SAFETY: the memory came from a box of this type, and its contents have been dropped.
         drop(unsafe {
             Box::from_raw(std::ptr::with_exposed_provenance_mut::<core::mem::MaybeUninit<T>>(memory))
         });
@@ -80,39 +80,39 @@ pub unsafe fn end<T>(memory: *mut T) {
     QUARANTINE.with_borrow_mut(|quarantine| quarantine.push((memory.expose_provenance(), give_back)));
 }
 
-/// An address, and how to give the memory back.
+/// An address, and a function that frees the memory.
 type Ended = (usize, fn(usize));
 
 thread_local! {
-    /// Of the thread that runs the model: all threads inside it are that one.
+    /// Belongs to the thread that runs the model: all threads of a model run on that one.
     static QUARANTINE: RefCell<Vec<Ended>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Gives back what was ended in this schedule.
+/// Frees what was ended in this schedule.
 pub fn empty_quarantine() {
     for (memory, give_back) in QUARANTINE.take() {
         give_back(memory);
     }
 }
 
-/// A receiver that ends the operation it belongs to, as spawned work does.
+/// A receiver that destroys its own operation, as spawned work does.
 pub struct EndsIt<S: Sender> {
     boxed: Arc<Boxed<S>>,
     env: Env,
     seen: Seen,
 }
 
-/// Where the operation is. Written before it is started.
+/// The address of the operation. Written before it is started.
 pub struct Boxed<S: Sender>(UnsafeCell<Option<Address<S>>>);
 
 type Address<S> = NonNull<<S as Sender>::Operation<EndsIt<S>>>;
 
-// SAFETY: written before the operation is started, and read when it completes.
+// SAFETY: the cell is written before the operation is started, and read once, when it completes.
 unsafe impl<S: Sender> Sync for Boxed<S> {}
-// SAFETY: as above; the operation is `Send`.
+// SAFETY: the cell contains a pointer to an operation, which is `Send`.
 unsafe impl<S: Sender> Send for Boxed<S> {}
 
-/// How often an operation has completed, and through which doors.
+/// The number of completions of an operation, by kind of outcome.
 #[derive(Clone, Default)]
 pub struct Seen {
     pub completed: Count,
@@ -130,7 +130,7 @@ impl<S: Sender> Receiver<S::Value, S::Error> for EndsIt<S> {
             Outcome::Panicked(_) => _ = self.seen.panicked.add(),
             Outcome::Error(_) => {}
         }
-        // SAFETY: the operation has completed: from now on it may be destroyed. `end` makes it show if it is still used.
+        // SAFETY: the operation has completed, so it may be destroyed. `end` detects a later use.
         unsafe { self.boxed.0.with_mut(|boxed| end((*boxed).take().unwrap().as_ptr())) };
     }
 
@@ -139,13 +139,13 @@ impl<S: Sender> Receiver<S::Value, S::Error> for EndsIt<S> {
     }
 }
 
-/// Connects and starts; the operation ends itself.
+/// Connects and starts a sender; the operation destroys itself.
 pub fn start<S: Sender>(sender: S, source: &StopSource, seen: &Seen) {
     let boxed = Arc::new(Boxed::<S>(UnsafeCell::new(None)));
     let env = Env::new().with(Changes::new().stop_token(source.token()));
     let receiver = EndsIt { boxed: boxed.clone(), env, seen: seen.clone() };
     let operation = NonNull::from(Box::leak(Box::new(sender.connect(receiver))));
-    // SAFETY: the box is ours; it is started once, is pinned as nobody moves it, and its receiver frees it.
+    // SAFETY: the box is ours, started once, and does not move until its receiver frees it.
     unsafe {
         boxed.0.with_mut(|place| *place = Some(operation));
         std::pin::Pin::new_unchecked(&mut *operation.as_ptr()).start();

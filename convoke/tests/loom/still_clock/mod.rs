@@ -1,5 +1,5 @@
-//! An executor whose clock stands still, for models that call its timers themselves. What is posted runs on the spot: so a
-//! sleep ends, and its memory goes, inside of its timer's call.
+//! An executor whose clock stands still, for models that call its timers themselves. It runs posted work
+//! inline, so a sleep ends, and its memory is freed, inside the call of its timer.
 
 #![allow(dead_code, unreachable_pub, reason = "several models share it")]
 #![allow(unsafe_code)]
@@ -13,29 +13,29 @@ use convoke_core::raw::{Runnable, Timer, Timers};
 use convoke_exec::raw::TimerQueue;
 
 #[derive(Clone)]
-pub struct StillClock(Arc<Hands>);
+pub struct StillClock(Arc<ClockState>);
 
-struct Hands {
+struct ClockState {
     queue: TimerQueue,
     now: Instant,
 }
 
 impl StillClock {
     pub fn new() -> Self {
-        Self(Arc::new(Hands { queue: TimerQueue::new(), now: Instant::now() }))
+        Self(Arc::new(ClockState { queue: TimerQueue::new(), now: Instant::now() }))
     }
 
-    /// What it shows.
+    /// Returns the time it shows.
     pub fn now(&self) -> Instant {
         self.0.now
     }
 
-    /// Calls what waits for this time: how many did.
+    /// Calls the timers that are due at `at`. Returns their number.
     pub fn call_due(&self, at: Instant) -> usize {
         self.0.queue.call_due(at)
     }
 
-    /// The time comes, on another thread.
+    /// Calls the timers that are due at `at` on another thread.
     pub fn time_comes(&self, at: Instant) -> thread::JoinHandle<usize> {
         let clock = self.clone();
         thread::spawn(move || clock.call_due(at))
@@ -58,19 +58,19 @@ impl Executor for StillClock {
     }
 }
 
-// SAFETY: the queue keeps the contract.
-unsafe impl Timers for Hands {
+// SAFETY: `TimerQueue` upholds the contract of `Timers`.
+unsafe impl Timers for ClockState {
     fn now(&self) -> Instant {
         self.now
     }
 
     unsafe fn arm(&self, timer: NonNull<Timer>, at: Instant) {
-        // SAFETY: the caller's.
+        // SAFETY: the contract of `arm`, which the caller upholds, is that of `TimerQueue::arm`.
         let _ = unsafe { self.queue.arm(timer, at) };
     }
 
     unsafe fn disarm(&self, timer: NonNull<Timer>) -> bool {
-        // SAFETY: the caller's.
+        // SAFETY: the contract of `disarm`, which the caller upholds, is that of `TimerQueue::disarm`.
         unsafe { self.queue.disarm(timer) }
     }
 }

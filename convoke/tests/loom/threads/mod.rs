@@ -1,4 +1,4 @@
-//! An executor for models: each piece of work has a thread of its own.
+//! An executor for models, with a thread for each piece of work.
 
 #![allow(dead_code, unreachable_pub)]
 
@@ -8,12 +8,13 @@ use convoke_core::Executor;
 use convoke_core::raw::Runnable;
 use convoke_core::raw::sync::thread;
 
-/// Runs each piece of work on a thread of the model's. The threads are joined before the schedule is over.
+/// An executor that runs each piece of work on its own thread. The threads are joined before the schedule is
+/// over.
 #[derive(Clone, Default)]
 pub struct Threads(Arc<Mutex<Vec<thread::JoinHandle<()>>>>);
 
 impl Threads {
-    /// Waits for all of them, and for those that they have started.
+    /// Joins all threads, and those that they have started.
     pub fn join(&self) {
         while let Some(thread) = { self.0.lock().unwrap().pop() } {
             thread.join().unwrap();

@@ -1,4 +1,4 @@
-//! Many operations in boxes, started from inside an executor and kept until the last of them is home.
+//! Many boxed operations, started from inside an executor and freed when the last one has completed.
 
 #![allow(unsafe_code)]
 
@@ -16,67 +16,70 @@ use convoke::{Executor, Never, Outcome};
 
 use super::{Stopwatch, inside, leaked_env};
 
-/// The boxes, and how many of their operations are not home.
-pub(crate) struct Brood<X: Executor> {
+/// The boxes, and the number of their operations that have not completed.
+pub(crate) struct BoxedBatch<X: Executor> {
     executor: X,
     env: &'static Env,
     boxes: UnsafeCell<Vec<Box<Slot<OperationOf<X>>>>>,
-    not_home: AtomicU64,
+    pending: AtomicU64,
     watch: &'static Stopwatch,
 }
 
 type OperationOf<X> = <Schedule<X> as Sender>::Operation<CountOne<X>>;
 
-// SAFETY: the boxes are touched by the one who hatches, who holds a count, and then by the last one home.
-unsafe impl<X: Executor> Sync for Brood<X> {}
+// SAFETY: only two access the boxes: first the starter, which owns a count, and then the last operation to
+// complete.
+unsafe impl<X: Executor> Sync for BoxedBatch<X> {}
 
-impl<X: Executor> Brood<X> {
-    /// For as long as the process lasts.
+impl<X: Executor> BoxedBatch<X> {
+    /// Creates a batch that lives as long as the process.
     pub(crate) fn leak(executor: X) -> &'static Self {
         let (env, watch) = (leaked_env(executor.clone()), Stopwatch::leak());
         let boxes = UnsafeCell::new(Vec::new());
-        Box::leak(Box::new(Self { executor, env, boxes, not_home: AtomicU64::new(0), watch }))
+        Box::leak(Box::new(Self { executor, env, boxes, pending: AtomicU64::new(0), watch }))
     }
 
-    /// Starts so many from inside the executor, and waits for them. Says how long it took, with freeing them.
-    pub(crate) fn hatch(&'static self, count: u64) -> Duration {
+    /// Starts `count` operations from inside the executor, and waits for them. Returns the time, including
+    /// freeing them.
+    pub(crate) fn run(&'static self, count: u64) -> Duration {
         inside(&self.executor, self.env, move || {
             self.watch.begin(1);
-            self.not_home.store(count + 1, Ordering::Release);
-            // SAFETY: we hold a count until the end of this, so nobody else is at the boxes.
+            self.pending.store(count + 1, Ordering::Release);
+            // SAFETY: this closure owns a count until its end, so no operation is the last one yet and
+            // accesses the boxes.
             let boxes = unsafe { &mut *self.boxes.get() };
             for _ in 0..count {
                 let slot = Box::new(Slot::new());
-                // SAFETY: the slot is empty and stays in its box until the last one is home.
+                // SAFETY: the slot is empty, and stays in its box until the last operation has completed.
                 unsafe {
                     Slot::run(NonNull::from(&*slot), || self.executor.schedule().connect(CountOne(self)))
                 };
                 boxes.push(slot);
             }
-            self.one_home();
+            self.count_down();
         });
         self.watch.wait()
     }
 
     #[inline]
-    fn one_home(&self) {
-        if self.not_home.fetch_sub(1, Ordering::AcqRel) == 1 {
-            // SAFETY: we are the last one home.
+    fn count_down(&self) {
+        if self.pending.fetch_sub(1, Ordering::AcqRel) == 1 {
+            // SAFETY: the count was 1 above, so this is the last one, and the starter has given up its count.
             unsafe { (*self.boxes.get()).clear() };
             self.watch.one();
         }
     }
 }
 
-/// The receiver of one of them.
-struct CountOne<X: Executor>(&'static Brood<X>);
+/// The receiver of one operation.
+struct CountOne<X: Executor>(&'static BoxedBatch<X>);
 
 impl<X: Executor> Receiver<(), Never> for CountOne<X> {
     #[inline]
     fn complete(self, outcome: Outcome<(), Never>) {
-        // An executor that has ended stops all it is given, and is very fast.
+        // An executor that has ended stops all work at once, which would look very fast.
         assert!(outcome.is_value(), "the executor has ended");
-        self.0.one_home();
+        self.0.count_down();
     }
 
     fn env(&self) -> &Env {

@@ -1,4 +1,4 @@
-//! A task of which there is nothing but its state, played by the threads of a model.
+//! A task without a future: only its state machine, driven by the threads of a model.
 
 #![allow(dead_code, unreachable_pub)]
 #![allow(unsafe_code)]
@@ -9,30 +9,30 @@ use convoke_task::raw::task_state::{Access, Leave, Opened, State, Wake};
 
 use super::model::Count;
 
-/// A task of which there is nothing but its state, and what shows who is where.
-pub struct Played {
+/// A task without a future: its state machine, and cells that reveal conflicting accesses.
+pub struct ModelTask {
     pub state: State,
-    /// Who is inside writes it.
+    /// Written by the thread that is inside the task.
     pub inside: UnsafeCell<usize>,
-    /// Who touches the task reads it, and who frees it writes it.
+    /// Read by each access to the task, and written when it is freed.
     pub memory: UnsafeCell<bool>,
     pub left: Left,
-    /// Whether it has moved away from its home.
+    /// True if it has moved away from its owner thread.
     pub moved: AtomicBool,
-    /// Runnables that are queued, and letters that are on their way. At most one each.
+    /// The runnables that are queued, and the remote wakes in transit: at most one each.
     pub queued: Count,
     pub taken: AtomicUsize,
-    pub letters: Mutex<usize>,
+    pub remote_wakes: Mutex<usize>,
     pub ready: AtomicBool,
 }
 
-/// Whether the task's kind is one that is there for ever: rule 6 of the header. Who sends a letter reads it, for the place, and so
-/// does who frees the task.
+/// True if the task's kind is a permanent one: rule 6 of the header. The sender of a remote wake reads it, to
+/// find the parent link, and so does the thread that frees the task.
 pub struct Left(UnsafeCell<bool>);
 
-// SAFETY: the model checks it.
+// SAFETY: loom reports conflicting accesses to the cell.
 unsafe impl Sync for Left {}
-// SAFETY: as above.
+// SAFETY: the cell contains a flag.
 unsafe impl Send for Left {}
 
 impl Left {
@@ -41,26 +41,26 @@ impl Left {
     }
 
     pub fn set(&self) {
-        // SAFETY: a write; the model sees if it is not alone.
+        // SAFETY: a write; loom reports a simultaneous access.
         self.0.with_mut(|left| unsafe { *left = true });
     }
 
     pub fn get(&self) -> bool {
-        // SAFETY: a read; the model sees if somebody writes.
+        // SAFETY: a read; loom reports a simultaneous write.
         self.0.with(|left| unsafe { *left })
     }
 
     pub fn assert(&self) {
-        assert!(self.get(), "it leads to a place that is gone");
+        assert!(self.get(), "the parent link is gone");
     }
 }
 
-// SAFETY: the model checks it.
-unsafe impl Sync for Played {}
-// SAFETY: as above.
-unsafe impl Send for Played {}
+// SAFETY: loom reports conflicting accesses to the cells.
+unsafe impl Sync for ModelTask {}
+// SAFETY: the cells contain numbers and flags.
+unsafe impl Send for ModelTask {}
 
-impl Played {
+impl ModelTask {
     pub fn queued(references: u32) -> Arc<Self> {
         Arc::new(Self {
             state: State::queued(references),
@@ -70,20 +70,20 @@ impl Played {
             moved: AtomicBool::new(false),
             queued: Count::default(),
             taken: AtomicUsize::new(0),
-            letters: Mutex::new(0),
+            remote_wakes: Mutex::new(0),
             ready: AtomicBool::new(false),
         })
     }
 
-    /// The state, of a task that is there.
+    /// Returns the state, after a check that the task is not freed.
     pub fn state(&self) -> &State {
-        // SAFETY: a read; the model sees if somebody writes.
+        // SAFETY: a read; loom reports a simultaneous write.
         self.memory.with(|freed| assert!(!unsafe { *freed }, "touched after it was freed"));
         &self.state
     }
 
     pub fn free(&self) {
-        // SAFETY: a write; the model sees if it is not alone.
+        // SAFETY: a write; loom reports a simultaneous access.
         self.memory.with_mut(|freed| unsafe {
             assert!(!*freed, "freed twice");
             *freed = true;
@@ -91,13 +91,13 @@ impl Played {
     }
 
     pub fn is_free(&self) -> bool {
-        // SAFETY: a read; the model sees if somebody writes.
+        // SAFETY: a read; loom reports a simultaneous write.
         self.memory.with(|freed| unsafe { *freed })
     }
 
-    /// Is inside for a moment.
+    /// Enters the task for a moment.
     pub fn work(&self) {
-        // SAFETY: a write; the model sees if it is not alone.
+        // SAFETY: a write; loom reports a simultaneous access.
         self.inside.with_mut(|runs| unsafe { *runs += 1 });
     }
 
@@ -106,28 +106,28 @@ impl Played {
             Wake::Nothing => {}
             Wake::Post => _ = self.queued.add(),
             Wake::Send => {
-                assert!(!self.left.get(), "its place is looked at");
-                *self.letters.lock().unwrap() += 1;
+                assert!(!self.left.get(), "the parent link is read after the task has left");
+                *self.remote_wakes.lock().unwrap() += 1;
             }
         }
         wake
     }
 
-    /// The same for a parent, which knows the place.
-    pub fn act_in_place(&self, wake: Wake) {
+    /// Acts on a wake as a parent does, which knows the parent link without reading the task.
+    pub fn act_as_parent(&self, wake: Wake) {
         if wake == Wake::Send {
-            *self.letters.lock().unwrap() += 1;
+            *self.remote_wakes.lock().unwrap() += 1;
         } else {
             let _ = self.act(wake);
         }
     }
 
     pub fn wake(&self, access: Access) -> Wake {
-        self.act(self.state().wake(from))
+        self.act(self.state().wake(access))
     }
 
     pub fn drop_reference(&self, access: Access) -> bool {
-        let last = self.state().drop_reference(from);
+        let last = self.state().drop_reference(access);
         if last {
             self.left.assert();
             self.free();
@@ -135,47 +135,47 @@ impl Played {
         last
     }
 
-    /// It has left, and gives up its own reference.
+    /// Gives up the task's own reference after it has left.
     pub fn leave_to_others(&self, access: Access) -> bool {
         self.left.set();
-        self.drop_reference(from)
+        self.drop_reference(access)
     }
 
-    pub fn letter_has_come(&self) -> bool {
-        let mut letters = self.letters.lock().unwrap();
-        let come = *letters > 0;
-        assert!(*letters <= 1, "one letter at a time");
-        *letters = 0;
+    pub fn take_remote_wake(&self) -> bool {
+        let mut remote_wakes = self.remote_wakes.lock().unwrap();
+        let come = *remote_wakes > 0;
+        assert!(*remote_wakes <= 1, "one remote wake at a time");
+        *remote_wakes = 0;
         come
     }
 
-    pub fn wait_for_letter(&self) {
-        while !self.letter_has_come() {
+    pub fn wait_for_remote_wake(&self) {
+        while !self.take_remote_wake() {
             thread::yield_now();
         }
     }
 
-    /// Opens a letter as the header does.
+    /// Processes a remote wake as the header does.
     pub fn open(&self, access: Access) -> Opened {
-        self.state().add_reference(from);
+        self.state().add_reference(access);
         let opened = self.state().open();
         if !opened.refused && !opened.leaving {
-            let _ = self.wake(from);
+            let _ = self.wake(access);
         }
-        self.drop_reference(from);
+        self.drop_reference(access);
         opened
     }
 
-    /// Where somebody is who is not at home.
-    pub fn where_outside(&self) -> Access {
+    /// Returns the access of a thread that does not own the task.
+    pub fn remote_access(&self) -> Access {
         if self.moved.load(Ordering::Acquire) { Access::Shared } else { Access::Remote }
     }
 
-    /// Ends the task from inside. True if it had to wait for a letter.
-    pub fn end(&self, access: Access, open_from: From) -> bool {
+    /// Ends the task from inside. Returns true if it had to wait for a remote wake.
+    pub fn end(&self, access: Access, open_access: Access) -> bool {
         self.work();
         let mut waited = false;
-        let mut leave = self.state().finish_and_leave(from);
+        let mut leave = self.state().finish_and_leave(access);
         loop {
             match leave {
                 Leave::Alone => {
@@ -183,27 +183,27 @@ impl Played {
                     return waited;
                 }
                 Leave::Counted => {
-                    self.leave_to_others(from);
+                    self.leave_to_others(access);
                     return waited;
                 }
-                Leave::Here => unreachable!("it has no handle that stays at home"),
+                Leave::Here => unreachable!("it has no local handle"),
                 Leave::Later => {
                     waited = true;
-                    self.wait_for_letter();
+                    self.wait_for_remote_wake();
                     let opened = {
-                        self.state().add_reference(open_from);
+                        self.state().add_reference(open_access);
                         let opened = self.state().open();
-                        self.drop_reference(open_from);
+                        self.drop_reference(open_access);
                         opened
                     };
-                    assert!(opened.leaving, "who opens the letter is told to go on");
-                    leave = self.state().leave(from);
+                    assert!(opened.leaving, "the remote wake lets the task continue");
+                    leave = self.state().leave(access);
                 }
             }
         }
     }
 
-    /// Takes the runnable, if one was made since.
+    /// Takes the runnable, if one was created since the last call.
     pub fn take_runnable(&self) -> bool {
         let (made, taken) = (self.queued.get(), self.taken.load(Ordering::Relaxed));
         assert!(made <= taken + 1, "one runnable at a time");

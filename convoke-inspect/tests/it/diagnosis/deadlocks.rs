@@ -12,13 +12,14 @@ use convoke::sender::prelude::*;
 use convoke::sync::{Event, Mutex, Semaphore};
 use convoke::testing::explore_stops;
 
-use crate::diagnosis::programs::{Looking, first_of, line, only};
+use crate::diagnosis::programs::{Checker, first_of, line, only};
 
-/// Where the program of the literature waits: the one it sets aside, and the one that never ends.
+/// The lines of the waits of the classic futurelock: the one it sets aside, and the one that never ends.
 static ASIDE: AtomicU32 = AtomicU32::new(0);
 static FOR_EVER: AtomicU32 = AtomicU32::new(0);
 
-/// Waits for the lock or the event, and if it is the event, for the lock again; the first wait is neither polled nor dropped.
+/// Waits for the lock or the event, and after the event for the lock again. The first wait is neither polled
+/// nor dropped.
 async fn futurelock(lock: Arc<Mutex<()>>, event: Arc<Event>) {
     ASIDE.store(line() + 1, Ordering::Relaxed);
     let mut aside = pin!(lock.lock());
@@ -29,7 +30,7 @@ async fn futurelock(lock: Arc<Mutex<()>>, event: Arc<Event>) {
 
 #[test]
 fn a_future_that_was_handed_the_lock_its_task_waits_for_is_named() {
-    let mut looking = Looking::new(Diagnosis::new().by_hand());
+    let mut checker = Checker::new(Diagnosis::new().by_hand());
     let run_loop = RunLoop::new();
     let start = launch(&run_loop.executor()).name("holder");
     let (lock, event, release) = (Arc::new(Mutex::new(())), Arc::new(Event::new()), Arc::new(Event::new()));
@@ -41,18 +42,18 @@ fn a_future_that_was_handed_the_lock_its_task_waits_for_is_named() {
     run_loop.run_ready();
     let launched = launch(&run_loop.executor()).name("T").start(futurelock(lock, event.clone()));
     run_loop.run_ready();
-    assert!(looking.now().is_empty(), "it waits for both");
+    assert!(checker.now().is_empty(), "it waits for both");
     event.set();
     run_loop.run_ready();
-    assert!(looking.now().is_empty(), "the holder has not given it back, and may");
+    assert!(checker.now().is_empty(), "the holder has not given it back, and may");
     release.set();
     run_loop.run_ready();
-    let Report::Futurelock(found) = only(looking.now()) else { panic!("a futurelock") };
+    let Report::Futurelock(found) = only(checker.now()) else { panic!("a futurelock") };
     assert_eq!(found.task.name.as_deref(), Some("T"));
     assert_eq!(found.waits_at.line(), FOR_EVER.load(Ordering::Relaxed));
     assert_eq!(found.asked_at.unwrap().line(), ASIDE.load(Ordering::Relaxed));
     assert_eq!(found.owned, Owned::Handed);
-    assert!(looking.after(3600).is_empty(), "it is said once");
+    assert!(checker.after(3600).is_empty(), "it is said once");
     launched.request_stop(StopReason::Requested);
     run_loop.run_ready();
     assert!(launched.has_ended() && holder.has_ended());
@@ -60,7 +61,7 @@ fn a_future_that_was_handed_the_lock_its_task_waits_for_is_named() {
 
 #[test]
 fn a_future_that_holds_the_lock_its_task_waits_for_is_named_when_it_has_lasted() {
-    let mut looking = Looking::new(Diagnosis::new().every_lock(true).by_hand());
+    let mut checker = Checker::new(Diagnosis::new().every_lock(true).by_hand());
     let run_loop = RunLoop::new();
     let (lock, event) = (Arc::new(Semaphore::new(2)), Arc::new(Event::new()));
     let (shared, waited) = (lock.clone(), event.clone());
@@ -75,11 +76,11 @@ fn a_future_that_holds_the_lock_its_task_waits_for_is_named_when_it_has_lasted()
     run_loop.run_ready();
     event.set();
     run_loop.run_ready();
-    assert!(looking.now().is_empty(), "it may yet be polled");
-    let Report::Futurelock(found) = only(looking.after(10)) else { panic!("a futurelock") };
+    assert!(checker.now().is_empty(), "it may yet be polled");
+    let Report::Futurelock(found) = only(checker.after(10)) else { panic!("a futurelock") };
     assert_eq!((found.task.name.as_deref(), found.owned), (Some("T"), Owned::Held));
     assert_ne!(found.asked_at, Some(found.waits_at));
-    assert!(looking.after(3600).is_empty(), "it is said once");
+    assert!(checker.after(3600).is_empty(), "it is said once");
     lock.add_permits(1);
     run_loop.run_ready();
     assert!(launched.has_ended());
@@ -87,7 +88,7 @@ fn a_future_that_holds_the_lock_its_task_waits_for_is_named_when_it_has_lasted()
 
 #[test]
 fn tasks_that_wait_for_each_other_are_named_with_what_they_have() {
-    let mut looking = Looking::new(Diagnosis::new().every_lock(true).by_hand());
+    let mut checker = Checker::new(Diagnosis::new().every_lock(true).by_hand());
     let run_loop = RunLoop::new();
     let locks = [Arc::new(Mutex::new(())), Arc::new(Mutex::new(()))];
     let both = |first: &Arc<Mutex<()>>, second: &Arc<Mutex<()>>, name: &str| {
@@ -100,8 +101,8 @@ fn tasks_that_wait_for_each_other_are_named_with_what_they_have() {
     };
     let launched = [both(&locks[0], &locks[1], "one"), both(&locks[1], &locks[0], "other")];
     run_loop.run_ready();
-    assert!(looking.now().is_empty(), "one of them may yet give in");
-    let Report::Deadlock(found) = only(looking.after(10)) else { panic!("a deadlock") };
+    assert!(checker.now().is_empty(), "one of them may yet give in");
+    let Report::Deadlock(found) = only(checker.after(10)) else { panic!("a deadlock") };
     let said = found.to_string();
     let mut waits: Vec<_> = found
         .waits
@@ -111,8 +112,8 @@ fn tasks_that_wait_for_each_other_are_named_with_what_they_have() {
     waits.sort_unstable();
     assert_eq!(waits, [("one", "other"), ("other", "one")], "{said}");
     assert!(said.starts_with("deadlock: 2 tasks wait for each other\n"), "{said}");
-    assert!(said.contains("has since it asked at") && said.contains("waits at"), "{said}");
-    assert!(looking.after(3600).is_empty(), "it is said once");
+    assert!(said.contains("holds, asked for at") && said.contains("waits at"), "{said}");
+    assert!(checker.after(3600).is_empty(), "it is said once");
     launched[0].request_stop(StopReason::Requested);
     run_loop.run_ready();
     assert!(launched.iter().all(|launched| launched.has_ended()));
@@ -120,7 +121,7 @@ fn tasks_that_wait_for_each_other_are_named_with_what_they_have() {
 
 #[test]
 fn a_task_that_asks_twice_for_its_own_lock_waits_for_itself() {
-    let mut looking = Looking::new(Diagnosis::new().every_lock(true).by_hand());
+    let mut checker = Checker::new(Diagnosis::new().every_lock(true).by_hand());
     let run_loop = RunLoop::new();
     let launched = launch(&run_loop.executor()).name("twice").start(async {
         let lock = Mutex::new(());
@@ -128,8 +129,8 @@ fn a_task_that_asks_twice_for_its_own_lock_waits_for_itself() {
         let _again = lock.lock().await;
     });
     run_loop.run_ready();
-    looking.now();
-    let Report::Futurelock(found) = only(looking.after(10)) else { panic!("a futurelock") };
+    checker.now();
+    let Report::Futurelock(found) = only(checker.after(10)) else { panic!("a futurelock") };
     assert_eq!((found.task.name.as_deref(), found.asked_at), (Some("twice"), None));
     launched.request_stop(StopReason::Requested);
     run_loop.run_ready();
@@ -138,16 +139,16 @@ fn a_task_that_asks_twice_for_its_own_lock_waits_for_itself() {
 #[test]
 fn quiet_is_reported_if_one_asks_for_it_with_who_waits() {
     let quiet = std::time::Duration::from_secs(60);
-    let mut looking = Looking::new(Diagnosis::new().quiet_limit(quiet).by_hand());
+    let mut checker = Checker::new(Diagnosis::new().quiet_limit(quiet).by_hand());
     let run_loop = RunLoop::new();
     let launched = launch(&run_loop.executor()).name("patient").start(never::<()>().into_future());
-    assert!(looking.after(600).is_empty() && looking.after(600).is_empty(), "it is queued");
+    assert!(checker.after(600).is_empty() && checker.after(600).is_empty(), "it is queued");
     run_loop.run_ready();
-    looking.now();
-    assert!(looking.now().is_empty());
-    let Report::Quiet(found) = only(looking.after(60)) else { panic!("it is quiet") };
+    checker.now();
+    assert!(checker.now().is_empty());
+    let Report::Quiet(found) = only(checker.after(60)) else { panic!("it is quiet") };
     assert!(found.tree.find("patient").is_some());
-    assert!(looking.after(3600).is_empty(), "it is said once");
+    assert!(checker.after(3600).is_empty(), "it is said once");
     launched.request_stop(StopReason::Requested);
     run_loop.run_ready();
 }

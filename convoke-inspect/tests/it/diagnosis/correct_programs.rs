@@ -1,4 +1,4 @@
-//! Programs in which nothing is wrong: they are looked at after every step, and nothing is said.
+//! Correct programs: they are checked after every step, and nothing is reported.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -10,19 +10,20 @@ use convoke::prelude::*;
 use convoke::sync::{Event, Mutex, RwLock, Semaphore, mpsc};
 use convoke::task::for_each_concurrent;
 
-use crate::diagnosis::programs::{Looking, first_of};
+use crate::diagnosis::programs::{Checker, first_of};
 
-/// Runs it step by step. Each looks as if a second had passed; none takes so long that a ring would be called a deadlock.
+/// Runs a program step by step. Each check advances the clock by a second; no wait lasts for the deadlock
+/// limit.
 fn nothing_is_said_of<P>(program: P)
 where
     P: Future<Output: Send + 'static> + Send + 'static,
 {
     let diagnosis = Diagnosis::new().every_lock(true).deadlock_limit(Duration::from_secs(100_000));
-    let mut looking = Looking::new(diagnosis.by_hand());
+    let mut checker = Checker::new(diagnosis.by_hand());
     let run_loop = RunLoop::new();
     let launched = launch(&run_loop.executor()).start(program);
     while run_loop.run_one() {
-        let reports = looking.now();
+        let reports = checker.now();
         assert!(reports.is_empty(), "{}", reports[0]);
     }
     assert!(launched.has_ended(), "it has come to its end");

@@ -1,26 +1,26 @@
-//! Nothing happens: no task was polled for long, none is queued, and some wait. Whether something will come from outside
-//! cannot be known; so this is reported if one asks for it, and no verdict.
+//! Detection of idle programs: no task was polled for the limit, none is queued, and some wait. An event from
+//! outside may still come, so this is reported only if it is enabled.
 
 use std::time::{Duration, Instant};
 
-use super::involved::is_idle;
+use super::participant::is_idle;
 use super::report::{Quiet, Report};
 use crate::tree::tree;
 
 #[derive(Debug)]
-pub(super) struct Silence {
+pub(super) struct IdleCheck {
     limit: Option<Duration>,
     since: Option<Instant>,
     reported: bool,
 }
 
-impl Silence {
+impl IdleCheck {
     pub(super) fn new(limit: Option<Duration>) -> Self {
         Self { limit, since: None, reported: false }
     }
 
-    /// It is told whether a task has begun to run since the last look.
-    pub(super) fn look(&mut self, ran: bool, now: Instant, reports: &mut Vec<Report>) {
+    /// Checks whether the program is idle. `ran` says if a task was polled since the last check.
+    pub(super) fn check(&mut self, ran: bool, now: Instant, reports: &mut Vec<Report>) {
         let Some(limit) = self.limit else { return };
         if ran {
             self.since = None;

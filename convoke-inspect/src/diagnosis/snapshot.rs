@@ -1,38 +1,41 @@
-//! What the ledger has and the tree shows, at one moment: who waits for what, and who has it.
+//! A snapshot of the ledger of locks and the tree of tasks: which tasks wait for which locks, and which hold
+//! them.
 
 use std::collections::HashMap;
 
-use super::involved::{Involved, is_idle};
+use super::participant::{Involved, is_idle};
 use super::report::{Futurelock, Owned, Report};
 use crate::tree::{TaskNode, Tree, tree};
 use convoke_sync::ledger::{self, Copied, Holder, Owner, Waiting};
 
-/// See the head of this file.
-pub(super) struct Scene {
+/// A snapshot of all waits and holders. The tree is read after the ledger, so each conclusion is checked
+/// against both.
+pub(super) struct Snapshot {
     waits: Vec<Waiting>,
-    /// By lock: those who hold it, and those who were granted it.
+    /// For each lock: the waits that hold it or were granted it.
     holders: HashMap<usize, Vec<Holder>>,
     tree: Tree,
-    /// Where each task is in the tree, by its address.
-    places: HashMap<usize, usize>,
+    /// The index of each task in the tree, by its address.
+    indices: HashMap<usize, usize>,
 }
 
-impl Scene {
-    /// None if there is nothing to be seen: the tree is looked at only if there is.
-    pub(super) fn look() -> Option<Self> {
+impl Snapshot {
+    /// Takes a snapshot. Returns `None` if the ledger shows no possible problem; the tree is read only if it
+    /// does.
+    pub(super) fn take() -> Option<Self> {
         let Copied { waits, holders: noted } = ledger::copy()?;
         let mut holders = HashMap::<usize, Vec<Holder>>::new();
         let granted = waits.iter().filter(|waits| waits.granted.is_some()).map(Waiting::as_holder);
         for (lock, holder) in noted.into_iter().chain(granted) {
             holders.entry(lock).or_default().push(holder);
         }
-        let mut scene = Self { waits, holders, tree: Tree::default(), places: HashMap::new() };
-        let suspicious = scene.pairs().next().is_some() || !scene.stuck_among(|_| true).is_empty();
+        let mut snapshot = Self { waits, holders, tree: Tree::default(), indices: HashMap::new() };
+        let suspicious = snapshot.pairs().next().is_some() || !snapshot.stuck_among(|_| true).is_empty();
         suspicious.then(|| {
-            scene.tree = tree();
-            let places = scene.tree.tasks().enumerate().map(|(place, task)| (task.address(), place));
-            scene.places = places.collect();
-            scene
+            snapshot.tree = tree();
+            let indices = snapshot.tree.tasks().enumerate().map(|(index, task)| (task.address(), index));
+            snapshot.indices = indices.collect();
+            snapshot
         })
     }
 
@@ -40,27 +43,29 @@ impl Scene {
         &self.tree
     }
 
-    /// Those of whom it is known that they have permits of this lock.
+    /// Returns the known holders of this lock.
     pub(super) fn holders(&self, lock: usize) -> impl Iterator<Item = &Holder> {
         self.holders.get(&lock).into_iter().flatten()
     }
 
-    /// The task of this owner.
-    pub(super) fn involved(&self, owner: Owner) -> Option<Involved> {
+    /// Returns the task of this owner.
+    pub(super) fn participant(&self, owner: Owner) -> Option<Involved> {
         self.node(owner).map(Involved::of)
     }
 
     fn node(&self, owner: Owner) -> Option<TaskNode<'_>> {
-        self.places.get(&owner.task?).map(|place| self.tree.node(*place))
+        self.indices.get(&owner.task?).map(|index| self.tree.node(*index))
     }
 
-    /// Who waits, and who of the same task was granted permits of that lock, and is not polled.
+    /// Returns certain futurelocks: a wait, and another wait of the same task that was granted permits of
+    /// that lock and is not polled.
     pub(super) fn certain(&self) -> Vec<(&Waiting, &Waiting)> {
         let pairs = self.pairs();
         pairs.filter(|(waits, has)| self.is_waited_for(waits) && ledger::is_unchanged(has)).collect()
     }
 
-    /// The same as far as the ledger knows. Few are granted and have not taken it, so this is short.
+    /// Returns possible futurelocks, as far as the ledger knows. Few waits are granted and not taken, so
+    /// there are few.
     fn pairs(&self) -> impl Iterator<Item = (&Waiting, &Waiting)> {
         let granted = self.waits.iter().filter(|has| has.woken && has.owner.task.is_some());
         granted.flat_map(move |has| {
@@ -74,7 +79,7 @@ impl Scene {
         })
     }
 
-    /// The waits that are stuck.
+    /// Returns the stuck waits.
     pub(super) fn stuck(&self) -> Vec<&Waiting> {
         self.stuck_among(|waits| self.is_waited_for(waits))
     }
@@ -96,7 +101,7 @@ impl Scene {
             let before = stuck.len();
             stuck.retain(|waits| self.holders(waits.lock).all(is_stuck));
             if stuck.len() == before && !asked {
-                // Last, and of few: it looks at the tree.
+                // Checked last, when few are left, because it searches the tree.
                 asked = true;
                 stuck.retain(|waits| waited_for(waits));
             }
@@ -106,7 +111,7 @@ impl Scene {
         }
     }
 
-    /// Whether this is what its task waits for.
+    /// Returns true if the task of this wait reported it as its current wait.
     fn is_waited_for(&self, waiting: &Waiting) -> bool {
         let node = self.node(waiting.owner);
         waiting.granted.is_none()
@@ -114,14 +119,14 @@ impl Scene {
             && ledger::is_unchanged(waiting)
     }
 
-    /// What is said of a task that waits for itself.
+    /// Creates the report for a task that waits for itself.
     pub(super) fn futurelock(
         &self,
         waits: &Waiting,
         asked_at: Option<&'static core::panic::Location<'static>>,
         owned: Owned,
     ) -> Option<Report> {
-        let task = self.involved(waits.owner)?;
+        let task = self.participant(waits.owner)?;
         Some(Report::Futurelock(Futurelock { task, waits_at: waits.place, asked_at, owned }))
     }
 }

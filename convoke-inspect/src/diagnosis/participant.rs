@@ -1,4 +1,4 @@
-//! A task that a report speaks of, copied out of the tree: it may be gone when the report is read.
+//! A task in a report, copied out of the tree: the task may be gone when the report is read.
 
 use core::fmt;
 use core::panic::Location;
@@ -6,15 +6,16 @@ use std::sync::Arc;
 
 use crate::tree::{TaskNode, TaskState};
 
-/// A task that a [`Report`](super::Report) speaks of. It prints as its name and where it was started.
+/// A task in a [`Report`](super::Report). It prints as its name and the location where it was started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Involved {
-    /// Its name, if it was given one.
+    /// Its name, if it has one.
     pub name: Option<Arc<str>>,
-    /// Where it was started.
+    /// The location where it was started.
     pub location: &'static Location<'static>,
-    /// Where it waits, or waited last, if it has said so while it was watched: futures that are not Convoke's do not.
+    /// The location where it waits or last waited, if that was recorded while it was watched. Only Convoke's
+    /// own futures report it.
     pub waits_at: Option<&'static Location<'static>>,
 }
 
@@ -23,9 +24,9 @@ impl Involved {
         Self { name: node.shared_name(), location: node.location(), waits_at: node.waited_at() }
     }
 
-    /// Several of them, the first few by name.
+    /// Prints several tasks, the first few by name.
     pub(super) fn list(all: &[Self]) -> impl fmt::Display {
-        /// More than that nobody reads.
+        /// A longer list is not readable.
         const NAMED: usize = 5;
         fmt::from_fn(move |f| {
             for (index, one) in all.iter().take(NAMED).enumerate() {
@@ -36,7 +37,7 @@ impl Involved {
     }
 }
 
-/// Whether it waits, this moment: it is neither run nor about to be.
+/// Returns true if it waits: it is neither polled nor queued.
 pub(super) fn is_idle(node: TaskNode<'_>) -> bool {
     matches!(node.state(), TaskState::Waits(_))
 }

@@ -1,5 +1,6 @@
-//! One life of a host, from its start to its end or its crash: the loop that its tasks run on, with its own driver, its own
-//! clock and its own timers. A life that is not run any more does nothing: that is what a crash is made of.
+//! One run of a host, from its start to its end or crash: the loop that its tasks run on, with its own
+//! driver, clock and timers. A crash only stops calling [`HostRun::run_one`]: then none of its tasks is
+//! polled again.
 
 use core::cell::Cell;
 use core::time::Duration;
@@ -15,26 +16,26 @@ use convoke_task::{Context, Launch, launch};
 
 use crate::clock::Clock;
 use crate::driver::SimDriver;
-use crate::note::{HERE, Here};
+use crate::note::{CURRENT_HOST, CurrentHost};
 use crate::world::{HostId, World};
 
-/// See the head of this file. Its loop leans on its driver, as that of every I/O context does.
-pub(crate) struct Life {
+/// One run of a host. Its loop uses its driver as every I/O context does.
+pub(crate) struct HostRun {
     run_loop: RunLoop,
     io: Arc<IoShared>,
-    here: Here,
+    current_host: CurrentHost,
     clock: Clock,
-    /// Asked to stop by SIGINT and SIGTERM.
+    /// Requested to stop by SIGINT and SIGTERM.
     source: StopSource,
     signals: Arc<SignalHub>,
-    /// Set by whoever gives it work while it rests.
+    /// Set by the driver when work arrives while the loop is parked.
     awake: Arc<AtomicBool>,
-    rests: Cell<bool>,
-    /// While it rests: how much of the world's time has passed when its next timer is due.
+    parked: Cell<bool>,
+    /// While the loop is parked: the simulated time at which its next timer is due.
     until: Cell<Option<Duration>>,
 }
 
-impl Life {
+impl HostRun {
     pub(crate) fn new(world: Arc<World>, host: HostId, number: u64, clock: Clock) -> Self {
         let source = StopSource::new();
         let signals = Arc::new(SignalHub::asking(source.clone()));
@@ -42,75 +43,76 @@ impl Life {
         let awake = driver.awake();
         let io = Arc::new(IoShared::new(Arc::new(driver)));
         let run_loop = RunLoop::over(io.clone(), Some(io.clone()));
-        let (here, rests, until) = (Here { world, host }, Cell::new(false), Cell::new(None));
-        Self { run_loop, io, here, clock, source, signals, awake, rests, until }
+        let (current_host, parked, until) = (CurrentHost { world, host }, Cell::new(false), Cell::new(None));
+        Self { run_loop, io, current_host, clock, source, signals, awake, parked, until }
     }
 
-    /// The host hears of a signal.
-    pub(crate) fn hear(&self, signal: Signal) {
+    /// Delivers a signal to the host.
+    pub(crate) fn deliver_signal(&self, signal: Signal) {
         self.signals.hear(signal);
     }
 
-    /// How its program is to be launched. What that draws by chance is the seed's.
+    /// Returns the settings to launch its program with. Its random numbers come from the seed.
     pub(crate) fn launch(&self) -> Launch {
-        let world = self.here.world.clone();
+        let world = self.current_host.world.clone();
         let chance = Chance::new(move || world.with(|state| state.random.draw()));
         let launch = launch(&self.run_loop.executor()).stop_token(self.source.token());
-        launch.local(&CHANCE, chance).local(&HERE, self.here.clone())
+        launch.local(&CHANCE, chance).local(&CURRENT_HOST, self.current_host.clone())
     }
 
-    /// The services of the host: who has them lets go of them when he is dropped.
+    /// Returns the services of the host. Dropping the returned value ends them.
     pub(crate) fn services(&self) -> Services {
-        // A ring, which the end of the services opens.
+        // This creates a reference cycle; the end of the services breaks it.
         self.io.services().set_executor(ExecutorRef::new(self.run_loop.executor()));
         Services(self.io.clone())
     }
 
-    /// Whether there may be something to run at that time.
+    /// Returns true if there may be something to run at `now`.
     pub(crate) fn is_awake(&self, now: Duration) -> bool {
-        !self.rests.get()
+        !self.parked.get()
             || self.awake.load(Ordering::Acquire)
             || self.until.get().is_some_and(|until| until <= now)
     }
 
-    /// Runs a piece of its work, if there is one. If there is none it rests.
+    /// Runs one piece of its work and returns true, or parks and returns false if there is none.
     pub(crate) fn run_one(&self) -> bool {
-        self.rouse();
+        self.unpark();
         let ran = self.run_loop.run_one();
         if !ran {
             let next = self.run_loop.next_timer();
-            self.until.set(next.map(|shows| self.clock.passed_when(self.here.world.start(), shows)));
-            self.rests.set(self.run_loop.doze());
+            self.until.set(next.map(|shows| self.clock.passed_when(self.current_host.world.start(), shows)));
+            self.parked.set(self.run_loop.doze());
         }
         ran
     }
 
-    fn rouse(&self) {
-        if self.rests.replace(false) {
+    fn unpark(&self) {
+        if self.parked.replace(false) {
             self.awake.store(false, Ordering::Release);
             self.run_loop.rouse();
         }
     }
 
-    /// Runs what is left when its program has ended: letters to those who have gone.
+    /// Runs the work that is left when its program has ended, such as remote wakes of finished tasks.
     pub(crate) fn run_ready(&self) {
-        self.rouse();
+        self.unpark();
         self.run_loop.run_ready();
     }
 
-    /// Stops its work without running it, after this.
+    /// Calls `f`, then stops all queued work without polling it.
     pub(crate) fn stop_unrun(&self, f: impl FnOnce()) {
-        self.rouse();
+        self.unpark();
         self.run_loop.stop_unrun(f);
     }
 
-    /// While it rests: how much of the world's time has passed when its next timer is due.
+    /// Returns the simulated time at which its next timer is due, if the loop is parked.
     pub(crate) fn next_timer(&self) -> Option<Duration> {
         self.until.get()
     }
 }
 
-/// Those of a host, in one of its lives: they end with its program, and are let go of also if that is never run.
+/// The services of one run of a host. They end with its program, or when this is dropped, also if the program
+/// never runs.
 pub(crate) struct Services(Arc<IoShared>);
 
 impl Services {
@@ -121,7 +123,7 @@ impl Services {
 
 impl Drop for Services {
     fn drop(&mut self) {
-        // What a service throws has been reported by the panic hook.
+        // The panic hook has already reported a panic of a service.
         let _ = convoke_core::Panic::catch(|| self.context().end());
     }
 }
