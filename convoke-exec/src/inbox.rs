@@ -1,12 +1,13 @@
-//! The state machine of a run loop and of a strand, in one word: a stack of posted work, newest first, or one of three
-//! marks. Many threads push, one takes. The taker of a run loop is its thread; that of a strand is whoever has its turn,
-//! and it "sleeps" while the turn is free.
+//! The queue of posted work of a run loop and of a strand. Its whole state is one word: a stack of posted
+//! work, newest first, or one of three marks. Many threads push; one thread at a time, the *taker*, takes.
+//! The taker of a run loop is its thread. The taker of a strand is the thread that has the strand's turn; it
+//! counts as asleep while the turn is free.
 //!
-//! | the word | means |
+//! | word | meaning |
 //! | --- | --- |
 //! | null | empty; the taker is awake |
-//! | a header | the newest of the posted work |
-//! | `ASLEEP` | empty; the taker sleeps, or is about to, and must be woken |
+//! | a header | the newest posted work |
+//! | `ASLEEP` | empty; the taker sleeps or is about to sleep, and must be woken |
 //! | `CLOSED` | the taker is gone; nothing is taken any more |
 
 #![allow(unsafe_code)]
@@ -16,62 +17,64 @@ use core::ptr;
 use convoke_core::raw::sync::atomic::{AtomicPtr, Ordering};
 use convoke_core::raw::{Header, RunQueue, Runnable};
 
+/// A multi-producer, single-consumer stack that is taken as a whole, oldest first.
 pub(crate) struct Inbox {
     newest: AtomicPtr<Header>,
 }
 
-/// What the pusher must do now.
+/// Tells the pusher what it must do now.
 pub(crate) enum Pushed {
     /// Nothing.
     Queued,
     /// Wake the taker: it sleeps.
     WakeSleeper,
-    /// Drop it: the inbox is closed.
+    /// Stop this work: the inbox is closed.
     Closed(Runnable),
 }
 
-/// No header is at these addresses: headers are aligned.
+/// Marks. Headers are aligned, so no header has one of these addresses.
 const ASLEEP: *mut Header = ptr::without_provenance_mut(1);
 const CLOSED: *mut Header = ptr::without_provenance_mut(2);
 
-/// Returns true if the word is null or a mark, and so leads to no work.
+/// Returns true if the word is null or a mark, and so points to no work.
 #[inline]
 fn is_no_work(newest: *mut Header) -> bool {
     newest.addr() <= CLOSED.addr()
 }
 
 impl Inbox {
-    /// Empty, with its taker awake.
+    /// Creates an empty inbox whose taker is awake.
     pub(crate) fn new() -> Self {
         Self { newest: AtomicPtr::new(ptr::null_mut()) }
     }
 
-    /// Empty, with its taker asleep.
+    /// Creates an empty inbox whose taker is asleep.
     pub(crate) fn asleep() -> Self {
         Self { newest: AtomicPtr::new(ASLEEP) }
     }
 
-    /// Adds a piece of work.
+    /// Pushes a piece of work. Any thread may call it.
     #[inline]
     pub(crate) fn push(&self, runnable: Runnable) -> Pushed {
         let header = runnable.into_raw();
         let mut newest = self.newest.load(Ordering::Relaxed);
         loop {
             if newest == CLOSED {
-                // Acquire, with the release in `close`: the pusher sees what was done before, for one that the home is
-                // closed. A load and not a fence: ThreadSanitizer does not know those.
+                // Acquire, with the release in `close`: the pusher sees what the closer did before, for
+                // example that it closed the owner thread. A load and not a fence: ThreadSanitizer does not
+                // understand fences.
                 self.newest.load(Ordering::Acquire);
-                // SAFETY: it came from `into_raw` just now.
+                // SAFETY: `header` comes from `into_raw` above and was not published.
                 return Pushed::Closed(unsafe { Runnable::from_raw(header) });
             }
             let next = if newest == ASLEEP { ptr::null_mut() } else { newest };
-            // SAFETY: we hold the runnable until the exchange below gives it to the taker.
+            // SAFETY: the runnable is ours until the exchange below publishes it.
             unsafe { Runnable::set_link(header, next) };
             match self.newest.compare_exchange_weak(
                 newest,
                 header.as_ptr(),
-                // Acquire, with the release in `fall_asleep`: the turn of a strand is ours then, and we see what was done in
-                // the last one.
+                // Acquire, with the release in `fall_asleep`: if this takes the turn of a strand,
+                // we see what was done in the turn before.
                 Ordering::AcqRel,
                 Ordering::Relaxed,
             ) {
@@ -82,23 +85,25 @@ impl Inbox {
         }
     }
 
-    /// Takes all, oldest first. Only the taker calls this. A taker that is marked as asleep stays so if there is nothing: it
-    /// may come here from inside of its sleep, or while its loop dozes.
+    /// Takes all work, oldest first. Only the taker may call it. If there is none, a taker that is marked as
+    /// asleep stays marked: it may call this from inside its sleep, or while its loop dozes.
     pub(crate) fn take(&self) -> RunQueue {
         if is_no_work(self.newest.load(Ordering::Relaxed)) {
             return RunQueue::new();
         }
         let newest = self.newest.swap(ptr::null_mut(), Ordering::Acquire);
         if is_no_work(newest) {
-            // A second taker was here in between, which only misuse of `raw::Turns` can bring about. It merely costs a mark.
+            // Another taker came in between, which only misuse of `raw::Turns` can cause. It costs no
+            // more than a mark.
             return RunQueue::new();
         }
-        // SAFETY: the chain was pushed by `push`, which gave up the runnables.
+        // SAFETY: each header of the chain was published by `push`, which gave up the runnable.
         unsafe { RunQueue::from_newest_first(newest) }
     }
 
-    /// Marks the taker as asleep, unless there is something to take; true if it is asleep now. Only the taker calls this.
-    /// Release: whoever wakes it by a push, or has the next turn, sees what it has done.
+    /// Marks the taker as asleep, unless there is work. Returns true if it is asleep now. Only the taker may
+    /// call it. Release: a thread that wakes the taker by a push, or takes the next turn, sees what the taker
+    /// did before.
     pub(crate) fn fall_asleep(&self) -> bool {
         matches!(
             self.newest.compare_exchange(ptr::null_mut(), ASLEEP, Ordering::Release, Ordering::Relaxed),
@@ -106,8 +111,8 @@ impl Inbox {
         )
     }
 
-    /// Marks a taker that sleeps as awake, without a piece of work; says whether it was asleep. Release: it sees what was
-    /// done before.
+    /// Marks a sleeping taker as awake, without pushing work. Returns true if it was asleep. Release: the
+    /// taker sees what the caller did before.
     pub(crate) fn wake_up(&self) -> bool {
         self.newest.compare_exchange(ASLEEP, ptr::null_mut(), Ordering::Release, Ordering::Relaxed).is_ok()
     }
@@ -116,24 +121,24 @@ impl Inbox {
         self.newest.load(Ordering::Acquire) == ASLEEP
     }
 
-    /// Whether there is nothing in it.
+    /// Returns true if it holds no work.
     pub(crate) fn is_empty(&self) -> bool {
         is_no_work(self.newest.load(Ordering::Acquire))
     }
 
-    /// Whether it is open, empty, and its taker awake.
+    /// Returns true if it is open and empty, and its taker is awake.
     #[inline]
     pub(crate) fn is_idle(&self) -> bool {
         self.newest.load(Ordering::Acquire).is_null()
     }
 
-    /// Closes it for ever and takes what was in it.
+    /// Closes it for good and takes what is in it.
     pub(crate) fn close(&self) -> RunQueue {
         let newest = self.newest.swap(CLOSED, Ordering::AcqRel);
         if is_no_work(newest) {
             return RunQueue::new();
         }
-        // SAFETY: the chain was pushed by `push`, which gave up the runnables.
+        // SAFETY: each header of the chain was published by `push`, which gave up the runnable.
         unsafe { RunQueue::from_newest_first(newest) }
     }
 }

@@ -1,12 +1,18 @@
-//! Where work runs: the run loop, the thread pool, views of executors, and timers.
+//! Executors and timers: the run loop, the thread pool, views of other executors, and the clock.
+//!
+//! Work reaches an executor as a `Runnable`, through `Executor::post`, which any thread may call. The
+//! executor then owes it exactly one call: `run`, or `stop` if it refuses the work or is dropped first. No
+//! executor here allocates to queue work: it is linked through its own header.
 //!
 //! | module | contents |
 //! | --- | --- |
 //! | [`RunLoop`] | a queue, and the thread that runs it |
 //! | [`pool`], [`ThreadPool`] | threads that share work |
-//! | [`strand`], [`Strand`] | runs work one at a time and in order, over any executor |
-//! | [`limited`], [`Limited`] | runs at most `n` pieces of work at a time, over any executor |
+//! | [`strand`], [`Strand`] | a view of an executor: runs work one at a time and in order |
+//! | [`limited`], [`Limited`] | a view of an executor: runs at most `n` pieces of work at a time |
 //! | [`time`] | timers: sleeping, intervals, the clock |
+//! | `inbox` | the queue under run loop and strand |
+//! | `view` | the code that strand and limited share |
 //!
 //! Programs use the facade crate `convoke`, which re-exports all of this.
 
@@ -14,9 +20,9 @@ mod inbox;
 pub mod limited;
 pub mod pool;
 mod run_loop;
-mod running_here;
 pub mod strand;
 pub mod time;
+mod view;
 
 pub use limited::Limited;
 pub use pool::{PoolExecutor, Priority, ThreadPool, ThreadPoolBuilder};
@@ -24,7 +30,7 @@ pub use run_loop::{RunLoop, RunLoopExecutor};
 pub use strand::Strand;
 
 pub mod raw {
-    //! For people who write executors: the parts that are model-checked on their own.
+    //! For authors of executors: the parts that are model-checked on their own.
 
     #[doc(hidden)]
     pub use crate::limited::seats::{AfterQueuing, Seat, Seats, Turn};

@@ -1,6 +1,7 @@
-//! The futures of semaphore, mutex and read-write lock, which differ only in what they make of the permits they got.
+//! The public futures of semaphore, mutex and read-write lock. They differ only in what they make of the
+//! permits.
 
-/// A future over [`Acquire`](super::permits::Acquire), with the fields that its result is made of.
+/// Defines a future over [`Acquire`](super::permits::Acquire), with the fields from which its result is made.
 macro_rules! acquiring {
     (
         $(#[$attribute:meta])*

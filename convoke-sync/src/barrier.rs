@@ -1,4 +1,4 @@
-//! `Barrier`: all wait for all.
+//! `Barrier`: `n` tasks wait for each other.
 
 use core::fmt;
 use core::future::Future;
@@ -9,7 +9,8 @@ use super::until::until;
 use super::wait_queue::WaitQueue;
 use convoke_core::raw::Pause;
 
-/// A place where so many meet before any of them goes on; again and again.
+/// A rendezvous of `n` tasks: none continues before all have arrived. It can be used for any number of
+/// rounds.
 ///
 /// ```
 /// use convoke::prelude::*;
@@ -37,24 +38,24 @@ use convoke_core::raw::Pause;
 /// ```
 pub struct Barrier {
     size: usize,
-    queue: WaitQueue<Meeting, (), 2>,
+    queue: WaitQueue<Round, (), 2>,
 }
 
-/// The meeting that is on.
-struct Meeting {
-    /// How many have come.
+/// The round in progress.
+struct Round {
+    /// Number of tasks that have arrived in this round.
     arrived: usize,
     number: u64,
 }
 
-/// What [`Barrier::wait`] returns.
+/// Result of [`Barrier::wait`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Met {
     leader: bool,
 }
 
 impl Met {
-    /// Whether this is the one of all who met that came last: for what one of them must do.
+    /// Returns true for exactly one task of each round, the one that arrived last. Use it to choose a leader.
     pub fn is_leader(&self) -> bool {
         self.leader
     }
@@ -62,33 +63,34 @@ impl Met {
 
 impl Barrier {
     const_outside_models! {
-        /// For so many. For none or one nobody ever waits.
+        /// Creates a barrier for `size` tasks. With a size of 0 or 1, `wait` never waits.
         pub fn new(size: usize) -> Self {
-            Self { size, queue: WaitQueue::new(Meeting { arrived: 0, number: 0 }) }
+                Self { size, queue: WaitQueue::new(Round { arrived: 0, number: 0 }) }
         }
     }
 
-    /// Waits until all have come.
+    /// Waits until `size` tasks have called `wait` in this round.
     ///
-    /// - *Completes with* [`Met`], or stopped.
-    /// - *If dropped* or stopped before all have come, it is as if it had not come: the others wait for another one.
-    /// - *Runs on* the task; outside a task it waits as well, and cannot be stopped.
+    /// - *Completes with* [`Met`], or as stopped.
+    /// - *If dropped* or stopped before the round is complete, this arrival no longer counts: the others wait
+    ///   for another task.
+    /// - *Runs on* the calling task. It also works outside a task, but cannot be stopped there.
     #[track_caller]
     pub fn wait(&self) -> impl Future<Output = Met> + Send + '_ {
         let pause = Pause::here();
         async move {
-            let mut arrival = Arrival { barrier: self, meeting: None };
+            let mut arrival = Arrival { barrier: self, round: None };
             let met = until(&self.queue, 0, pause, |locked| {
-                let meeting = locked.state();
-                match arrival.meeting {
-                    Some(number) => (meeting.number != number).then_some(Met { leader: false }),
-                    None if meeting.arrived + 1 >= self.size => {
-                        *meeting = Meeting { arrived: 0, number: meeting.number.wrapping_add(1) };
+                let round = locked.state();
+                match arrival.round {
+                    Some(number) => (round.number != number).then_some(Met { leader: false }),
+                    None if round.arrived + 1 >= self.size => {
+                        *round = Round { arrived: 0, number: round.number.wrapping_add(1) };
                         Some(Met { leader: true })
                     }
                     None => {
-                        meeting.arrived += 1;
-                        arrival.meeting = Some(meeting.number);
+                        round.arrived += 1;
+                        arrival.round = Some(round.number);
                         None
                     }
                 }
@@ -102,19 +104,19 @@ impl Barrier {
     }
 }
 
-/// One who has come, and is counted while the meeting is on.
+/// An arrival that counts until its round is complete. Dropping it earlier takes it back.
 struct Arrival<'a> {
     barrier: &'a Barrier,
-    meeting: Option<u64>,
+    round: Option<u64>,
 }
 
 impl Drop for Arrival<'_> {
     fn drop(&mut self) {
-        if let Some(number) = self.meeting {
+        if let Some(number) = self.round {
             let mut locked = self.barrier.queue.lock();
-            let meeting = locked.state();
-            if meeting.number == number {
-                meeting.arrived -= 1;
+            let round = locked.state();
+            if round.number == number {
+                round.arrived -= 1;
             }
         }
     }

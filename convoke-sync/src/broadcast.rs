@@ -1,7 +1,7 @@
-//! Every message, for all who listen: `broadcast::channel(capacity)`.
+//! Channel in which every receiver gets every message: `broadcast::channel(capacity)`.
 //!
-//! A message stays until all have received it who listened when it was sent. The slowest holds up who sends: nothing is
-//! lost, and nothing piles up.
+//! A message stays in the channel until every receiver that was subscribed when it was sent has received it.
+//! The slowest receiver holds up the senders, so no message is lost and memory stays bounded.
 
 use core::fmt;
 use core::future::Future;
@@ -12,21 +12,23 @@ use std::sync::Arc;
 use convoke_core::Panic;
 
 use super::channel::{SendError, TryReceiveError, TrySendError};
-use super::until::{Look, until, until_turn};
+use super::until::{Guard, until, until_turn};
 use super::wait_queue::WaitQueue;
 use convoke_core::raw::Pause;
 use convoke_core::raw::wake_if_any;
 
-/// The lists.
+// Indices of the two wait lists.
 const SENDERS: usize = 0;
 const RECEIVERS: usize = 1;
 
-/// A channel with room for so many messages that somebody has not received yet: who sends more waits.
+/// Creates a channel that holds up to `capacity` messages that some receiver has not received yet. When it is
+/// full, `send` waits.
 ///
-/// It is closed by either side, or when all of a side are gone. Nothing can be sent then; what was sent is received.
+/// The channel closes when either half calls `close` or when all senders are dropped. Sending then fails, but
+/// messages that were sent before can still be received.
 ///
 /// # Panics
-/// If the capacity is 0.
+/// If `capacity` is 0.
 ///
 /// ```
 /// use convoke::prelude::*;
@@ -54,7 +56,7 @@ const RECEIVERS: usize = 1;
 /// ```
 #[track_caller]
 pub fn channel<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
-    assert!(capacity > 0, "a channel has room for at least one message");
+    assert!(capacity > 0, "the capacity of a channel must be at least 1");
     let messages = VecDeque::with_capacity(capacity);
     let state = State { messages, oldest: 0, capacity, senders: 1, receivers: 1, closed: false };
     let shared = Arc::new(WaitQueue::new(state));
@@ -63,7 +65,7 @@ pub fn channel<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
 
 struct State<T> {
     messages: VecDeque<Message<T>>,
-    /// The number of the first of them, or of the next if there is none.
+    /// Sequence number of the first message, or of the next message to be sent if there is none.
     oldest: u64,
     capacity: usize,
     senders: usize,
@@ -72,29 +74,30 @@ struct State<T> {
 }
 
 struct Message<T> {
-    /// Counted, because a message is cloned by foreign code, without the lock.
+    /// Reference-counted, because user code clones the message, and that must not run under the lock.
     message: Arc<T>,
-    /// How many have not received it.
+    /// Number of receivers that have not received it yet.
     left: usize,
 }
 
 type Shared<T> = WaitQueue<State<T>, (), 2>;
 
-/// The side that sends. Clones send into the same channel.
+/// Sending half of a broadcast channel. Clones send into the same channel.
 pub struct Sender<T>(Arc<Shared<T>>);
 
-/// One who listens. Clones receive what this one has not received yet.
+/// Receiving half of a broadcast channel. A clone receives every message that the original has not received
+/// yet.
 pub struct Receiver<T> {
     shared: Arc<Shared<T>>,
-    /// The number of the message to be received next.
+    /// Sequence number of the next message to receive.
     next: u64,
 }
 
-/// A message, and the sender to be woken because there is room now.
+/// A received message, and the waker of the sender that may use the freed slot.
 type Received<T> = (Arc<T>, Option<Waker>);
 
 impl<T> State<T> {
-    /// Why it cannot be sent, if so.
+    /// Queues the message for all current receivers, or returns why it cannot.
     fn offer(&mut self, message: &mut Option<Arc<T>>) -> Result<(), TrySendError<()>> {
         if self.closed || self.receivers == 0 {
             return Err(TrySendError::Closed(()));
@@ -107,19 +110,20 @@ impl<T> State<T> {
         Ok(())
     }
 
+    /// Returns the sequence number that the next message will get.
     fn end(&self) -> u64 {
         self.oldest.wrapping_add(self.messages.len() as u64)
     }
 
-    /// Those from this number on.
+    /// Iterates over the messages from sequence number `next` on.
     fn from(&mut self, next: u64) -> impl Iterator<Item = &mut Message<T>> {
         let before = next.wrapping_sub(self.oldest) as usize;
         self.messages.iter_mut().skip(before)
     }
 }
 
-/// The message with the number `next`; it counts as received.
-fn receive<T>(locked: &mut Look<'_, State<T>>, next: &mut u64) -> Result<Received<T>, TryReceiveError> {
+/// Takes the message with sequence number `next`, counts it as received, and advances `next`.
+fn receive<T>(locked: &mut Guard<'_, State<T>>, next: &mut u64) -> Result<Received<T>, TryReceiveError> {
     let state = locked.state();
     let Some(entry) = state.from(*next).next() else {
         return Err(if state.closed { TryReceiveError::Closed } else { TryReceiveError::Empty });
@@ -129,14 +133,16 @@ fn receive<T>(locked: &mut Look<'_, State<T>>, next: &mut u64) -> Result<Receive
     if entry.left > 0 {
         return Ok((entry.message.clone(), None));
     }
-    // The last of all who wanted it. So had it been received before by all who are behind: it is the oldest.
-    let Some(entry) = state.messages.pop_front() else { unreachable!("it was just there") };
+    // This was the last receiver that wanted the message. All messages before it are already gone, so it is
+    // the oldest.
+    let Some(entry) = state.messages.pop_front() else { unreachable!("the entry was found above") };
     state.oldest = state.oldest.wrapping_add(1);
     let waker = locked.grant(SENDERS, |_| ()).map(|((), waker)| waker);
     Ok((entry.message, waker))
 }
 
-fn open_up<T: Clone>((message, waker): Received<T>) -> T {
+/// Wakes the sender, if any, and unwraps or clones the message. Called without the lock.
+fn into_message<T: Clone>((message, waker): Received<T>) -> T {
     wake_if_any(waker);
     Arc::unwrap_or_clone(message)
 }
@@ -148,12 +154,13 @@ fn close<T>(shared: &Shared<T>) {
 }
 
 impl<T> Sender<T> {
-    /// Sends a message to all who listen now, and waits for room if there is none.
+    /// Sends a message to all current receivers. Waits while the channel is full.
     ///
-    /// - *Completes with* nothing in particular; with the message in a [`SendError`] if the channel is closed or nobody
-    ///   listens, also while it waits; or stopped: also if there is room, when a stop was asked for.
-    /// - *If dropped* or stopped while it waits, the message is dropped with it.
-    /// - *Runs on* the task; outside a task it waits as well, and cannot be stopped.
+    /// - *Completes with* `Ok(())`; with the message in a [`SendError`] if the channel is closed or has no
+    ///   receivers, also when that happens while it waits; or as stopped if a stop was requested, even if the
+    ///   channel is not full.
+    /// - *If dropped* or stopped while it waits, the message is dropped.
+    /// - *Runs on* the calling task. It also works outside a task, but cannot be stopped there.
     #[track_caller]
     pub fn send(&self, message: T) -> impl Future<Output = Result<(), SendError<T>>> {
         let pause = Pause::here();
@@ -170,25 +177,26 @@ impl<T> Sender<T> {
         }
     }
 
-    /// Sends a message to all who listen now, if there is room.
+    /// Sends a message to all current receivers if the channel is not full.
     pub fn try_send(&self, message: T) -> Result<(), TrySendError<T>> {
         let mut message = Some(Arc::new(message));
         let offered = self.0.lock().state().offer(&mut message);
         match (offered, message.take()) {
-            (Err(TrySendError::Full(())), Some(message)) => Err(TrySendError::Full(alone(message))),
+            (Err(TrySendError::Full(())), Some(message)) => Err(TrySendError::Full(unshared(message))),
             (offered, message) => self.sent(offered.is_ok(), message),
         }
     }
 
+    /// Finishes an attempt to send: wakes the receivers, or returns the message if it was not sent.
     fn sent(&self, sent: bool, message: Option<Arc<T>>) -> Result<(), TrySendError<T>> {
         if let Some(message) = message.filter(|_| !sent) {
-            return Err(TrySendError::Closed(alone(message)));
+            return Err(TrySendError::Closed(unshared(message)));
         }
         self.0.grant_all(RECEIVERS);
         Ok(())
     }
 
-    /// Another one who listens, to what is sent from now on.
+    /// Creates a receiver for the messages that are sent from now on.
     pub fn subscribe(&self) -> Receiver<T> {
         let mut locked = self.0.lock();
         let state = locked.state();
@@ -198,31 +206,32 @@ impl<T> Sender<T> {
         Receiver { shared: self.0.clone(), next }
     }
 
-    /// Closes the channel: nothing is sent from now on, by nobody. What was sent can be received.
+    /// Closes the channel: every later `send` fails. Messages that were sent before can still be received.
     pub fn close(&self) {
         close(&self.0);
     }
 
-    /// How many listen.
+    /// Returns the number of receivers.
     pub fn receivers(&self) -> usize {
         self.0.lock().state().receivers
     }
 }
 
-/// It was never shared.
-fn alone<T>(message: Arc<T>) -> T {
-    let Some(message) = Arc::into_inner(message) else { unreachable!("nobody has received it") };
+/// Unwraps a message that was never queued, and so was never shared.
+fn unshared<T>(message: Arc<T>) -> T {
+    let Some(message) = Arc::into_inner(message) else { unreachable!("the message was never queued") };
     message
 }
 
 impl<T: Clone> Receiver<T> {
-    /// Receives the next message, and waits for one if there is none.
+    /// Receives the next message. Waits while there is none.
     ///
-    /// - *Completes with* the message; `None` if the channel is closed and all messages were received; or stopped: also
-    ///   if there is a message, when a stop was asked for. It stays in the channel then.
-    /// - *If dropped*, it does not wait any more; nothing counts as received.
-    /// - *Runs on* the task; outside a task it waits as well, and cannot be stopped.
-    /// - *Panics* if cloning the message does.
+    /// - *Completes with* the message; with `None` if the channel is closed and this receiver has received
+    ///   all messages; or as stopped if a stop was requested, even if there is a message. The message then
+    ///   stays in the channel.
+    /// - *If dropped*, it stops waiting, and no message counts as received.
+    /// - *Runs on* the calling task. It also works outside a task, but cannot be stopped there.
+    /// - *Panics* if cloning the message panics.
     #[track_caller]
     pub fn recv(&mut self) -> impl Future<Output = Option<T>> {
         let Self { shared, next } = self;
@@ -232,32 +241,32 @@ impl<T: Clone> Receiver<T> {
                 Err(TryReceiveError::Closed) => Some(None),
                 Err(TryReceiveError::Empty) => None,
             });
-        async move { received.await.map(open_up) }
+        async move { received.await.map(into_message) }
     }
 
     /// Receives the next message, if there is one.
     ///
     /// # Panics
-    /// If cloning the message does.
+    /// If cloning the message panics.
     pub fn try_recv(&mut self) -> Result<T, TryReceiveError> {
         let received = receive(&mut self.shared.lock(), &mut self.next);
-        received.map(open_up)
+        received.map(into_message)
     }
 }
 
 impl<T> Receiver<T> {
-    /// Closes the channel: nothing is sent from now on, by nobody. What was sent can be received.
+    /// Closes the channel: every later `send` fails. Messages that were sent before can still be received.
     pub fn close(&self) {
         close(&self.shared);
     }
 
-    /// How many messages it has not received yet.
+    /// Returns the number of messages that this receiver has not received yet.
     pub fn len(&self) -> usize {
         let mut locked = self.shared.lock();
         locked.state().end().wrapping_sub(self.next) as usize
     }
 
-    /// Whether there are none.
+    /// Returns true if this receiver has received every message.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -296,18 +305,20 @@ impl<T> Clone for Receiver<T> {
 impl<T> Drop for Receiver<T> {
     fn drop(&mut self) {
         let mut panic = None;
-        // What nobody else wants goes, one after the other, and not under the lock.
+        // Receives and drops what is left, one message at a time. Destructors of messages run without the
+        // lock.
         let last = loop {
             let mut locked = self.shared.lock();
             match receive(&mut locked, &mut self.next) {
                 Ok((message, waker)) => {
                     drop(locked);
-                    // Contained: who does not listen any more is taken out of the count nevertheless.
+                    // Caught, because this receiver must be uncounted even if the destructor panics.
                     let dropped = Panic::catch(|| drop(message));
                     panic = panic.or(dropped.err());
                     wake_if_any(waker);
                 }
-                // In the same breath: what is sent from now on is not for us.
+                // Under the same lock as the failed `receive`: no message that counts this receiver can come
+                // in between.
                 Err(_) => {
                     let state = locked.state();
                     state.receivers -= 1;
@@ -316,7 +327,7 @@ impl<T> Drop for Receiver<T> {
             }
         };
         if last {
-            // They get their messages back.
+            // No receiver is left: waiting senders get their messages back.
             self.shared.grant_all(SENDERS);
         }
         if let Some(panic) = panic

@@ -1,4 +1,4 @@
-//! `Event`: it has happened, or it has not yet.
+//! `Event`: a flag that tasks can wait for.
 
 use core::fmt;
 use core::future::Future;
@@ -10,7 +10,7 @@ use super::until::until;
 use super::wait_queue::WaitQueue;
 use convoke_core::raw::Pause;
 
-/// Something that happens, for any number who wait for it. It stays set until it is reset.
+/// A flag that any number of tasks can wait for. It stays set until it is reset.
 ///
 /// ```
 /// use convoke::prelude::*;
@@ -34,21 +34,21 @@ use convoke_core::raw::Pause;
 /// ```
 #[doc(alias = "Notify")]
 pub struct Event {
-    /// Written under the lock.
+    /// Written under the lock of `queue`.
     set: AtomicBool,
-    /// How often it was set.
+    /// The state counts the calls of `set`, so that a waiter notices a `set` that was reset at once.
     queue: WaitQueue<u64, (), 2>,
 }
 
 impl Event {
     const_outside_models! {
-        /// It has not happened.
+        /// Creates an event that is not set.
         pub fn new() -> Self {
             Self { set: AtomicBool::new(false), queue: WaitQueue::new(0) }
         }
     }
 
-    /// It has happened. All who wait go on, also if it is reset at once.
+    /// Sets the event and wakes all waiters. They complete even if the event is reset at once.
     pub fn set(&self) {
         let mut locked = self.queue.lock();
         *locked.state() += 1;
@@ -57,23 +57,23 @@ impl Event {
         self.queue.grant_all(0);
     }
 
-    /// It has not happened, for those who ask from now on.
+    /// Resets the event: later calls of `wait` wait until it is set again.
     pub fn reset(&self) {
         let _locked = self.queue.lock();
         self.set.store(false, Ordering::Release);
     }
 
-    /// Whether it has happened.
+    /// Returns true if the event is set.
     #[inline]
     pub fn is_set(&self) -> bool {
         self.set.load(Ordering::Acquire)
     }
 
-    /// Waits until it has happened.
+    /// Waits until the event is set.
     ///
-    /// - *Completes with* nothing in particular, or stopped: also if it has happened, when a stop was asked for.
-    /// - *If dropped*, it does not wait any more.
-    /// - *Runs on* the task; outside a task it waits as well, and cannot be stopped.
+    /// - *Completes with* `()`, or as stopped if a stop was requested, even if the event is set.
+    /// - *If dropped*, it stops waiting.
+    /// - *Runs on* the calling task. It also works outside a task, but cannot be stopped there.
     #[track_caller]
     pub fn wait(&self) -> impl Future<Output = ()> + Send + '_ {
         let mut begun = None;

@@ -1,4 +1,4 @@
-//! Who has permits of one lock, in the order in which they were noted.
+//! The holders of the permits of one lock, in the order in which they were recorded.
 
 use super::ledger::{Holder, Owner};
 use super::table::Table;
@@ -6,12 +6,12 @@ use super::table::Table;
 /// The holders of one lock.
 #[derive(Debug)]
 pub(crate) struct Holders {
-    /// By the time of their note.
+    /// By the time at which they were recorded.
     all: Table<u64, Holder>,
-    /// The same by task and by time, and by task, how many permits it has, and time.
+    /// Indices into `all`: by (task, time), and by (task, number of permits, time).
     by_task: Table<(Option<usize>, u64), ()>,
     by_permits: Table<(Option<usize>, usize, u64), ()>,
-    /// All that were noted before are doubtful.
+    /// Holders that were recorded before this time are doubtful.
     doubtful_before: u64,
 }
 
@@ -24,7 +24,7 @@ impl Holders {
         self.all.is_empty()
     }
 
-    /// Adds one, at a time at which no other was added.
+    /// Adds a holder. Each call must use a different time.
     pub(crate) fn add(&mut self, at: u64, holder: Holder) {
         let Owner { task, .. } = holder.owner;
         self.by_task.insert((task, at), ());
@@ -32,11 +32,12 @@ impl Holders {
         self.all.insert(at, holder);
     }
 
-    /// A task has given back so many permits: its first holder of as many is gone, or else its first. If it has none, all are
+    /// Removes a holder that belongs to `task`, which has released `permits` permits: its oldest holder with
+    /// exactly that number, or else its oldest holder. If the ledger knows none, all present holders become
     /// doubtful.
     pub(crate) fn gave_back(&mut self, task: Option<usize>, permits: usize, now: u64) {
         let exact = self.by_permits.first_from((task, permits, 0)).map(|(key, ())| *key);
-        let exact = exact.filter(|(owner, many, _)| (*owner, *many) == (task, permits)).map(|(.., at)| at);
+        let exact = exact.filter(|(owner, count, _)| (*owner, *count) == (task, permits)).map(|(.., at)| at);
         let first = || self.by_task.first_from((task, 0)).map(|(key, ())| *key);
         let own = exact.or_else(|| first().filter(|(owner, _)| *owner == task).map(|(_, at)| at));
         match own.and_then(|at| Some((at, self.all.remove(&at)?))) {
@@ -48,7 +49,7 @@ impl Holders {
         }
     }
 
-    /// All of them, the oldest first.
+    /// Iterates over copies of all holders, oldest first.
     pub(crate) fn copied(&self) -> impl Iterator<Item = Holder> {
         self.all.iter().map(|(at, holder)| {
             let doubtful = holder.doubtful || *at < self.doubtful_before;

@@ -1,11 +1,15 @@
-//! Who waits for permits, and who has them: written by semaphore, mutex and read-write lock while somebody diagnoses, off
-//! the way of those that do not have to wait.
+//! The ledger of waiters and holders of permits, for the deadlock diagnosis. Semaphore, mutex and read-write
+//! lock write it while a diagnosis is on. It is not on the fast path: an acquisition that does not wait skips
+//! it unless every lock is recorded.
 //!
-//! 1. A wait is noted by its future before it is queued. That it was granted is noted under the lock of its queue, before it
-//!    is: so the future cannot have left, and its address is still its own. Its end is noted by the future.
-//! 2. The lock of the ledger comes after those of all queues, and nothing else is locked under it.
-//! 3. Times are numbers that the ledger gives out, one for each thing that is noted.
-//! 4. Tasks, locks and futures are known by their addresses, which are compared and never followed.
+//! 1. A future records its wait before it queues. A grant is recorded under the lock of the queue, before the
+//!    node is granted: so the future still exists, and its address still identifies it. The future itself
+//!    records the end of the wait.
+//! 2. Lock order: the lock of a queue comes before the lock of the ledger. Nothing else is locked under the
+//!    ledger's lock.
+//! 3. Times are sequence numbers that the ledger assigns, one for each recorded fact.
+//! 4. Tasks, locks and futures are identified by their addresses. Addresses are compared and never
+//!    dereferenced.
 
 use core::panic::Location;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -16,7 +20,7 @@ use convoke_core::raw::{Frame, WakerMark, watching};
 use super::holders::Holders;
 use super::table::Table;
 
-/// How many of those who diagnose want every lock noted.
+/// Number of active diagnoses that want every lock recorded.
 static EVERY_LOCK: AtomicUsize = AtomicUsize::new(0);
 
 static LEDGER: Mutex<Ledger> = Mutex::new(Ledger {
@@ -27,48 +31,50 @@ static LEDGER: Mutex<Ledger> = Mutex::new(Ledger {
     holders: Table::new(),
 });
 
-/// See the head of this file.
+/// The recorded waits and holders of the process.
 #[derive(Debug)]
 pub struct Ledger {
     clock: u64,
     /// By the address of the future's node.
     waits: Table<usize, Waiting>,
-    /// The nodes by the time at which each began to wait.
+    /// The nodes by the time at which each wait began.
     began: Table<u64, usize>,
-    /// Of each lock: how many were granted and have not taken it, if any.
+    /// By lock: the number of waits that were granted and whose future has not taken the permits yet. Only if
+    /// not 0.
     granted: Table<usize, usize>,
     /// By the address of the lock.
     holders: Table<usize, Holders>,
 }
 
-/// One who waits, or was granted and has not taken it.
+/// A wait: queued, or granted but not yet taken.
 #[derive(Clone, Debug)]
 pub struct Waiting {
-    /// When it began, by which it is known.
+    /// Time at which the wait began. It identifies the wait.
     pub began: u64,
     pub lock: usize,
     pub owner: Owner,
     pub place: &'static Location<'static>,
     permits: usize,
-    /// When it was polled last.
+    /// Time of the last poll.
     pub polled: u64,
-    /// When it was granted.
+    /// Time of the grant, if it was granted.
     pub granted: Option<u64>,
-    /// Whether its waker was called after that.
+    /// True if the waker was called after the grant.
     pub woken: bool,
 }
 
-/// One who has permits.
+/// A holder of permits.
 #[derive(Clone, Debug)]
 pub struct Holder {
     pub owner: Owner,
     pub place: Option<&'static Location<'static>>,
     pub permits: usize,
-    /// Somebody has given permits back whom the ledger does not know, or knows as another: perhaps these.
+    /// True if permits were released by a task that the ledger does not know as a holder: they may have been
+    /// these.
     pub doubtful: bool,
 }
 
-/// Whose future it is: the task, and the branch of it that has a waker of its own.
+/// The owner of a future: the task, and the branch of it that has its own waker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Owner {
     pub task: Option<usize>,
@@ -76,12 +82,12 @@ pub struct Owner {
 }
 
 impl Owner {
-    /// That of what is polled now, with this waker.
+    /// Returns the task that this thread polls, with the given branch.
     fn here(branch: Option<WakerMark>) -> Self {
         Self { task: task_here(), branch }
     }
 
-    /// Whether they are in one task and, as far as one can see, in one branch of it.
+    /// Returns true if both are in the same task and, as far as is known, in the same branch of it.
     pub fn is_same(self, other: Self) -> bool {
         let same_branch = self.branch == other.branch || self.branch.is_none() || other.branch.is_none();
         self.task.is_some() && self.task == other.task && same_branch
@@ -97,15 +103,15 @@ fn ledger() -> MutexGuard<'static, Ledger> {
     LEDGER.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What was noted at one moment.
+/// A copy of the ledger.
 #[derive(Debug)]
 pub struct Copied {
     pub waits: Vec<Waiting>,
-    /// Each with its lock.
+    /// Each holder with the address of its lock.
     pub holders: Vec<(usize, Holder)>,
 }
 
-/// What is noted this moment. None if nobody waits.
+/// Copies the ledger. Returns `None` if there are no waits.
 pub fn copy() -> Option<Copied> {
     let ledger = ledger();
     if ledger.waits.is_empty() {
@@ -118,27 +124,28 @@ pub fn copy() -> Option<Copied> {
 }
 
 impl Waiting {
-    /// Its lock, and itself as one who has what it was granted.
+    /// Returns the lock, and this wait as a holder of what it was granted.
     pub fn as_holder(&self) -> (usize, Holder) {
         let Self { lock, owner, place, permits, .. } = *self;
         (lock, Holder { owner, place: Some(place), permits, doubtful: false })
     }
 }
 
-/// Whether this wait is as it was: nobody has polled or granted it since.
+/// Returns true if the wait still goes on and was neither polled nor granted since `before` was copied.
 pub fn is_unchanged(before: &Waiting) -> bool {
     let mut ledger = ledger();
     let now = ledger.that_began(before.began);
     now.is_some_and(|now| now.polled == before.polled && now.granted == before.granted)
 }
 
-/// While it exists, the ledger is written.
+/// Keeps recording on while it exists.
 #[derive(Debug)]
 pub struct Noting {
     every_lock: bool,
 }
 
 impl Noting {
+    /// Turns recording on. With `every_lock`, permits that are taken without waiting are recorded too.
     pub fn begin(every_lock: bool) -> Self {
         EVERY_LOCK.fetch_add(usize::from(every_lock), Ordering::SeqCst);
         watching::begin();
@@ -149,10 +156,10 @@ impl Noting {
 impl Drop for Noting {
     fn drop(&mut self) {
         EVERY_LOCK.fetch_sub(usize::from(self.every_lock), Ordering::SeqCst);
-        // Held while the count goes down: nothing is noted in between.
+        // Held while the count goes down, so that nothing is recorded in between.
         let mut ledger = ledger();
         watching::end(move || {
-            // What is not kept up to date would be wrong later.
+            // Entries that are no longer kept up to date would be wrong when recording is turned on again.
             ledger.waits.clear();
             ledger.began.clear();
             ledger.granted.clear();
@@ -161,18 +168,18 @@ impl Drop for Noting {
     }
 }
 
-/// Whether somebody diagnoses.
+/// Returns true if recording is on.
 #[inline]
 pub fn is_on() -> bool {
     watching::is_on()
 }
 
-/// Whether also those are noted who get permits without waiting.
+/// Returns true if permits that are taken without waiting are recorded too.
 pub fn notes_every_lock() -> bool {
     is_on() && EVERY_LOCK.load(Ordering::Relaxed) != 0
 }
 
-/// A future that asks for permits: whose, and where.
+/// A request for permits: how many, of which lock, and where in the program.
 #[derive(Clone, Copy, Debug)]
 pub struct Asking {
     pub lock: usize,
@@ -181,7 +188,7 @@ pub struct Asking {
     pub branch: Option<WakerMark>,
 }
 
-/// The future of this node is about to wait.
+/// Records that the future of this node is about to wait.
 pub fn waits(node: usize, asking: Asking) {
     let Asking { lock, permits, place, branch } = asking;
     let (Some(place), owner) = (place, Owner::here(branch)) else { return };
@@ -193,7 +200,7 @@ pub fn waits(node: usize, asking: Asking) {
     ledger.waits.insert(node, Waiting { began, lock, owner, place, permits, polled: began, granted, woken });
 }
 
-/// It was polled, and still waits.
+/// Records that the future of this node was polled and still waits.
 pub fn polled(node: usize) {
     let mut ledger = ledger();
     let now = ledger.tick();
@@ -202,7 +209,8 @@ pub fn polled(node: usize) {
     }
 }
 
-/// It is about to be granted. When it began to wait, if that was noted.
+/// Records that this node is about to be granted. Returns the time at which its wait began, if that was
+/// recorded.
 pub fn granted(node: usize) -> Option<u64> {
     let mut ledger = ledger();
     let now = ledger.tick();
@@ -214,14 +222,14 @@ pub fn granted(node: usize) -> Option<u64> {
     Some(began)
 }
 
-/// The waker of the one that began to wait then was called.
+/// Records that the waker of the wait that began at this time was called.
 pub fn woken(began: u64) {
     if let Some(waiting) = ledger().that_began(began) {
         waiting.woken = true;
     }
 }
 
-/// The future of this node has taken what it was granted: it is a holder from now on.
+/// Records that the future of this node has taken what it was granted: it becomes a holder.
 pub fn took_granted(node: usize) {
     let mut ledger = ledger();
     if let Some(waiting) = ledger.remove(node) {
@@ -230,18 +238,18 @@ pub fn took_granted(node: usize) {
     }
 }
 
-/// The future of this node waits no more, and has nothing.
+/// Records that the future of this node has stopped waiting and holds nothing.
 pub fn left(node: usize) {
     ledger().remove(node);
 }
 
-/// Somebody has permits without having waited.
+/// Records a holder that took its permits without waiting.
 pub fn took_at_once(Asking { lock, permits, place, branch }: Asking) {
     let owner = Owner::here(branch);
     ledger().hold(lock, Holder { owner, place, permits, doubtful: false });
 }
 
-/// So many were given back, by the task that this thread is in.
+/// Records that the current task has released permits.
 pub fn gave_back(lock: usize, permits: usize) {
     let task = Owner::here(None).task;
     let mut ledger = ledger();
@@ -253,13 +261,13 @@ pub fn gave_back(lock: usize, permits: usize) {
     }
 }
 
-/// Whether somebody is noted who has permits of this lock, or was granted some.
+/// Returns true if the ledger knows a holder of this lock, or a grant that was not taken yet.
 pub fn knows_holders(lock: usize) -> bool {
     let ledger = ledger();
     ledger.holders.get(&lock).is_some() || ledger.granted.get(&lock).is_some()
 }
 
-/// The lock is gone. Another may come to its place.
+/// Records that the lock was dropped. Another lock may get its address.
 pub fn gone(lock: usize) {
     ledger().holders.remove(&lock);
 }
@@ -275,13 +283,13 @@ impl Ledger {
         self.holders.get_or_make(lock, Holders::new).add(now, holder);
     }
 
-    /// The wait that began at this time, if it is not over.
+    /// Returns the wait that began at this time, if it still goes on.
     fn that_began(&mut self, began: u64) -> Option<&mut Waiting> {
         let node = *self.began.get(&began)?;
         self.waits.get_mut(&node)
     }
 
-    /// A wait is over.
+    /// Removes the wait of this node.
     fn remove(&mut self, node: usize) -> Option<Waiting> {
         let waiting = self.waits.remove(&node)?;
         self.began.remove(&waiting.began);

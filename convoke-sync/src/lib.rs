@@ -1,21 +1,32 @@
-//! Waiting for each other: locks, permits, events and channels for `async fn`, all of whose waits can be stopped.
+//! Synchronisation for `async fn`: locks, permits, events and channels. Every wait can be stopped.
 //!
-//! | room | what is in it |
-//! | --- | --- |
-//! | [`Mutex`], [`RwLock`], [`Semaphore`] | over one core, `permits.rs`: a number of permits that are handed out in order |
-//! | [`Event`], [`Barrier`], [`OnceCell`] | something has happened; all have come; a value that is made once |
-//! | [`mpsc`], [`mpmc`] | queues of messages, bounded unless one asks for no bound |
-//! | [`oneshot`] | one message |
-//! | [`watch`] | the latest value, for all who look |
-//! | [`broadcast`] | every message, for all who listen |
+//! Three layers. The two lower ones are private:
+//! 1. `wait_queue` is a state under a short spin lock, with intrusive lists of waiters. `wait` is the node of
+//!    one waiter, inside its future.
+//! 2. `permits` (a count of permits, granted in order) and `until` (wait until a condition on the state is
+//!    true) are the two ways to wait in such a queue.
+//! 3. The public types hold one of the two, or, in `channel`, a queue of their own.
 //!
-//! - **Every call that can be awaited hears of a stop**: while it waits, and when it begins, also if it would not have
-//!   to wait. It ends by the stopped door then, and nothing is lost: a permit that was handed to it goes to the next, a
+//! The protocol between them:
+//! - Any thread may change a state. It does so under the lock, *grants* the waiters that this concerns,
+//!   releases the lock, and then calls their wakers. No waker, no destructor and no other user code runs
+//!   under a lock of this crate.
+//! - The waiter's node lives in its future, so waiting does not allocate. Dropping the future unlinks the
+//!   node. If it was already granted, it passes the grant on.
+//! - Every future checks for a stop in each poll, also in the first one, even if it would not have to wait.
+//!   It then completes as stopped and nothing is lost: a granted permit goes to the next waiter, and a
 //!   message stays in its channel.
-//! - **What waits is in its future**, linked into a list (`wait_queue.rs`): waiting does not allocate, and dropping the
-//!   future ends it at once.
-//! - No waker and no destructor is called under a lock of this folder.
-//! - Outside a task all of this works too, on any executor; only the stop is not heard of there.
+//! - Outside a task everything works on any executor, but nothing can be stopped there.
+//!
+//! | module or type | contents |
+//! | --- | --- |
+//! | [`Mutex`], [`RwLock`], [`Semaphore`] | locks over `permits` |
+//! | [`Event`], [`Barrier`], [`OnceCell`] | a flag, a rendezvous of `n` tasks, a value that is initialised once |
+//! | [`mpsc`], [`mpmc`] | message queues, bounded unless created with `unbounded` |
+//! | [`oneshot`] | a channel for one message |
+//! | [`watch`] | the latest value, for any number of receivers |
+//! | [`broadcast`] | every message, for every receiver |
+//! | `ledger` | a record of waiters and holders, for the deadlock diagnosis |
 
 mod acquiring;
 mod barrier;

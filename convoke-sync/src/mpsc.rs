@@ -1,4 +1,4 @@
-//! Many senders, one receiver: `mpsc::channel(capacity)`.
+//! Multi-producer, single-consumer channel: `mpsc::channel(capacity)`.
 
 use core::fmt;
 use std::sync::Arc;
@@ -6,12 +6,13 @@ use std::sync::Arc;
 use super::channel::Queue;
 pub use super::channel::{Receive, SendError, SendMessage, Sender, TryReceiveError, TrySendError};
 
-/// A channel with room for so many messages: who sends more waits.
+/// Creates a channel that holds up to `capacity` messages. When it is full, `send` waits.
 ///
-/// It is closed by either side, or when all of a side are gone. Nothing can be sent then; what was sent is received.
+/// The channel closes when either half calls `close`, or when all senders or the receiver are dropped.
+/// Sending then fails, but messages that were sent before can still be received.
 ///
 /// # Panics
-/// If the capacity is 0.
+/// If `capacity` is 0.
 ///
 /// ```
 /// use convoke::prelude::*;
@@ -41,23 +42,24 @@ pub fn channel<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
     (Sender::new(queue.clone()), Receiver(queue))
 }
 
-/// A channel without a bound: sending never waits, and memory is the limit. Where the receiver may be slower than the
-/// senders, that is for a short while only.
+/// Creates a channel without a bound: `send` never waits. The queue grows without limit if the receiver stays
+/// slower than the senders, so use it only for short bursts.
 #[doc(alias = "unbounded_channel")]
 pub fn unbounded<T>() -> (Sender<T>, Receiver<T>) {
     channel(usize::MAX)
 }
 
-/// The side that receives.
+/// Receiving half of a single-consumer channel.
 pub struct Receiver<T>(Arc<Queue<T>>);
 
 impl<T> Receiver<T> {
-    /// Receives the next message, and waits for one if there is none.
+    /// Receives the next message. Waits while there is none.
     ///
-    /// - *Completes with* the message; `None` if the channel is closed and empty; or stopped: also if there is a
-    ///   message, when a stop was asked for. It stays in the channel then.
-    /// - *If dropped*, it does not wait any more; a message that it was given stays in the channel.
-    /// - *Runs on* the task; outside a task it waits as well, and cannot be stopped.
+    /// - *Completes with* the message; with `None` if the channel is closed and empty; or as stopped if a
+    ///   stop was requested, even if there is a message. The message then stays in the channel.
+    /// - *If dropped*, it stops waiting. A message that was already handed to it goes back to the front of
+    ///   the channel.
+    /// - *Runs on* the calling task. It also works outside a task, but cannot be stopped there.
     #[inline]
     #[track_caller]
     pub fn recv(&mut self) -> Receive<'_, T> {
@@ -69,27 +71,28 @@ impl<T> Receiver<T> {
         self.0.try_receive()
     }
 
-    /// Closes the channel: nothing is sent from now on. What was sent can be received.
+    /// Closes the channel: every later `send` fails. Messages that were sent before can still be received.
     pub fn close(&self) {
         self.0.close();
     }
 
-    /// Whether it is closed: by somebody, or because the senders are gone. There may still be messages in it.
+    /// Returns true if the channel is closed, by `close` or because all senders are dropped. It may still
+    /// hold messages.
     pub fn is_closed(&self) -> bool {
         self.0.is_closed()
     }
 
-    /// How many messages are in it, this moment.
+    /// Returns the number of messages in the channel at this moment.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there are none.
+    /// Returns true if the channel holds no message at this moment.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// How many there is room for; `usize::MAX` if that has no bound.
+    /// Returns the capacity, or `usize::MAX` if the channel is unbounded.
     pub fn capacity(&self) -> usize {
         self.0.capacity()
     }

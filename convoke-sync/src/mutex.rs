@@ -1,4 +1,4 @@
-//! `Mutex`: one at a time at a value, also across an await.
+//! `Mutex`: exclusive access to a value, which may be held across an await.
 
 #![allow(unsafe_code)]
 
@@ -14,14 +14,16 @@ use super::acquiring::acquiring;
 use super::permits::Permits;
 use convoke_core::raw::Pause;
 
-/// A value that one at a time has, for as long as it likes: also while it awaits. Where nothing is awaited under the
-/// lock, the one of `std` is the better one.
+/// A lock that may be held across an await. If nothing is awaited under the lock, use `std::sync::Mutex`
+/// instead.
 ///
-/// It is handed on in order: nobody overtakes who waits, not even with [`try_lock`](Mutex::try_lock). Without waiting,
-/// locking is one compare-exchange and unlocking one addition. Nothing here allocates.
+/// The lock is granted in the order of the requests. Nothing overtakes a waiter, not even
+/// [`try_lock`](Mutex::try_lock). Without contention, locking is one compare-exchange and unlocking one
+/// atomic addition. Nothing allocates.
 ///
-/// There is no poisoning: if whoever has the lock panics or is stopped, the guard is dropped like any other value, and
-/// the next one finds the value as it was left. Do in one piece, between two awaits, what must not be seen half done.
+/// There is no poisoning: if a task panics or is stopped while it holds the lock, the guard is dropped like
+/// any other value, and the next holder finds the value as it was left. Make changes that must not be seen
+/// half done between two awaits.
 ///
 /// ```
 /// use convoke::prelude::*;
@@ -47,52 +49,53 @@ use convoke_core::raw::Pause;
 /// assert_eq!(outcome, Outcome::Value(vec![0, 0, 1, 1, 2, 2]));
 /// ```
 pub struct Mutex<T: ?Sized> {
-    /// One.
+    /// The one permit. Rule 1: only the holder of the permit touches `value`, and a guard holds it.
     permits: Permits,
     value: UnsafeCell<T>,
 }
 
-// SAFETY: whoever has the permit is alone at the value.
+// SAFETY: rule 1: only one thread at a time has the permit, and the permit passes on with acquire and
+// release.
 unsafe impl<T: ?Sized + Send> Sync for Mutex<T> {}
-// The value goes where the mutex goes, and needs no more for that: `Send` follows by itself.
+// `Send` is derived: the value moves with the mutex.
 
-/// The lock of a [`Mutex`] is held while this exists.
-#[must_use = "the lock is given back when this is dropped"]
+/// Guard of a [`Mutex`]: holds the lock, and releases it when dropped.
+#[must_use = "the lock is released when the guard is dropped"]
 pub struct MutexGuard<'a, T: ?Sized> {
     mutex: &'a Mutex<T>,
 }
 
-// SAFETY: it can go wherever the value can: the lock is not bound to a thread.
+// SAFETY: the guard gives access to the value, which is `Send`; the permit is not bound to a thread.
 unsafe impl<T: ?Sized + Send> Send for MutexGuard<'_, T> {}
-// SAFETY: by shared reference it gives shared references to the value.
+// SAFETY: a shared reference to the guard gives shared references to the value, which is `Sync`.
 unsafe impl<T: ?Sized + Sync> Sync for MutexGuard<'_, T> {}
 
-/// As [`MutexGuard`], for as long as one likes: it keeps the mutex.
-#[must_use = "the lock is given back when this is dropped"]
+/// Guard of a [`Mutex`] without a lifetime: it owns a reference count of the mutex.
+#[must_use = "the lock is released when the guard is dropped"]
 pub struct OwnedMutexGuard<T: ?Sized> {
     mutex: Arc<Mutex<T>>,
 }
 
-// SAFETY: as above; it also keeps the mutex, which is `Send` and `Sync` if the value is `Send`.
+// SAFETY: the guard gives access to the value, which is `Send`, and `Arc<Mutex<T>>` is `Send` if `T` is.
 unsafe impl<T: ?Sized + Send> Send for OwnedMutexGuard<T> {}
-// SAFETY: as above.
+// SAFETY: a shared reference to the guard gives shared references to the value, which is `Sync`.
 unsafe impl<T: ?Sized + Send + Sync> Sync for OwnedMutexGuard<T> {}
 
 acquiring! {
-    /// See [`Mutex::lock`].
+    /// Future of [`Mutex::lock`].
     pub struct Lock<'a, T> { mutex: &'a Mutex<T> } => MutexGuard<'a, T>
     |mutex| MutexGuard { mutex }
 }
 
 impl<T> Mutex<T> {
     const_outside_models! {
-        /// A mutex around this value.
+        /// Creates an unlocked mutex.
         pub fn new(value: T) -> Self {
             Self { permits: Permits::new(1), value: UnsafeCell::new(value) }
         }
     }
 
-    /// The value.
+    /// Consumes the mutex and returns the value.
     pub fn into_inner(self) -> T {
         self.value.into_inner()
     }
@@ -101,16 +104,18 @@ impl<T> Mutex<T> {
 impl<T: ?Sized> Mutex<T> {
     /// Waits for the lock.
     ///
-    /// - *Completes with* the guard, or stopped: also if the lock is free, when a stop was asked for.
-    /// - *If dropped*, it does not wait any more; a lock that it was handed goes to the next.
-    /// - *Runs on* the task; outside a task it waits as well, and cannot be stopped.
+    /// - *Completes with* the guard, or as stopped if a stop was requested, even if the lock is free.
+    /// - *If dropped*, it stops waiting. A lock that it was already granted goes to the next waiter.
+    /// - *Runs on* the calling task. It also works outside a task, but cannot be stopped there.
     #[inline]
     #[track_caller]
     pub fn lock(&self) -> Lock<'_, T> {
         Lock { acquire: self.permits.acquire(1, Pause::here()), mutex: self }
     }
 
-    /// As [`lock`](Mutex::lock), with a guard that keeps the mutex.
+    /// Waits for the lock and returns a guard that owns a reference count of the mutex.
+    ///
+    /// - *Completes with*, *If dropped*, *Runs on*: as for [`lock`](Mutex::lock).
     #[track_caller]
     pub fn lock_owned(self: &Arc<Self>) -> impl Future<Output = OwnedMutexGuard<T>> + use<T> {
         let (mutex, pause) = (self.clone(), Pause::here());
@@ -120,18 +125,18 @@ impl<T: ?Sized> Mutex<T> {
         }
     }
 
-    /// The lock, if it is free and nobody waits.
+    /// Takes the lock if it is free and no task waits for it.
     #[inline]
     pub fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
         self.permits.try_acquire(1).then(|| MutexGuard { mutex: self })
     }
 
-    /// The lock with a guard that keeps the mutex, if it is free and nobody waits.
+    /// Takes the lock if it is free and no task waits for it. The guard owns a reference count of the mutex.
     pub fn try_lock_owned(self: &Arc<Self>) -> Option<OwnedMutexGuard<T>> {
         self.permits.try_acquire(1).then(|| OwnedMutexGuard { mutex: self.clone() })
     }
 
-    /// The value, without locking: nobody else can have it.
+    /// Returns the value without locking: `&mut self` proves that there is no guard.
     pub fn get_mut(&mut self) -> &mut T {
         self.value.get_mut()
     }
@@ -142,7 +147,7 @@ impl<T: ?Sized> Deref for MutexGuard<'_, T> {
 
     #[inline]
     fn deref(&self) -> &T {
-        // SAFETY: we have the permit.
+        // SAFETY: rule 1: the guard holds the permit.
         unsafe { &*self.mutex.value.get_const() }
     }
 }
@@ -150,7 +155,7 @@ impl<T: ?Sized> Deref for MutexGuard<'_, T> {
 impl<T: ?Sized> DerefMut for MutexGuard<'_, T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: we have the permit, and are borrowed for as long as the value is.
+        // SAFETY: rule 1: the guard holds the permit, and is borrowed mutably for as long as the value is.
         unsafe { &mut *self.mutex.value.get() }
     }
 }
@@ -167,7 +172,7 @@ impl<T: ?Sized> Deref for OwnedMutexGuard<T> {
 
     #[inline]
     fn deref(&self) -> &T {
-        // SAFETY: we have the permit.
+        // SAFETY: rule 1: the guard holds the permit.
         unsafe { &*self.mutex.value.get_const() }
     }
 }
@@ -175,7 +180,7 @@ impl<T: ?Sized> Deref for OwnedMutexGuard<T> {
 impl<T: ?Sized> DerefMut for OwnedMutexGuard<T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: we have the permit, and are borrowed for as long as the value is.
+        // SAFETY: rule 1: the guard holds the permit, and is borrowed mutably for as long as the value is.
         unsafe { &mut *self.mutex.value.get() }
     }
 }

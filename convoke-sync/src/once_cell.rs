@@ -1,4 +1,4 @@
-//! `OnceCell`: a value that is made once, by the first who needs it.
+//! `OnceCell`: a value that is initialised once, by the first task that needs it.
 
 use core::convert::Infallible;
 use core::fmt;
@@ -11,7 +11,7 @@ use super::event::Event;
 use super::permits::Permits;
 use convoke_core::raw::Pause;
 
-/// A value that is made by the first who needs it, asynchronously, while others who need it wait.
+/// A value that the first task that needs it initialises with a future, while other tasks that need it wait.
 ///
 /// ```
 /// use convoke::prelude::*;
@@ -28,15 +28,15 @@ use convoke_core::raw::Pause;
 /// ```
 pub struct OnceCell<T> {
     value: OnceLock<T>,
-    /// One: who has it makes the value.
-    turn: Permits,
-    made: Event,
+    /// One permit: the holder initialises the value.
+    initializing: Permits,
+    initialized: Event,
 }
 
-/// The turn goes to the next who wants to make the value, also if this one is dropped half way.
-struct Turn<'a>(&'a Permits);
+/// Holds the permit to initialise. Dropping it, also half way, lets the next waiter try.
+struct Initializing<'a>(&'a Permits);
 
-impl Drop for Turn<'_> {
+impl Drop for Initializing<'_> {
     fn drop(&mut self) {
         self.0.release(1);
     }
@@ -44,43 +44,45 @@ impl Drop for Turn<'_> {
 
 impl<T> OnceCell<T> {
     const_outside_models! {
-        /// One without a value.
+        /// Creates a cell without a value.
         pub fn new() -> Self {
-            Self { value: OnceLock::new(), turn: Permits::new(1), made: Event::new() }
+                Self { value: OnceLock::new(), initializing: Permits::new(1), initialized: Event::new() }
         }
     }
 
-    /// The value, if it was made.
+    /// Returns the value, if it is initialised.
     pub fn get(&self) -> Option<&T> {
         self.value.get()
     }
 
-    /// The value, if it was made.
+    /// Returns the value, if it is initialised.
     pub fn get_mut(&mut self) -> Option<&mut T> {
         self.value.get_mut()
     }
 
-    /// The value, if it was made.
+    /// Consumes the cell and returns the value, if it is initialised.
     pub fn into_inner(self) -> Option<T> {
         self.value.into_inner()
     }
 
-    /// Sets the value. If there is one already, or somebody is making one, the new one is given back.
+    /// Sets the value. Returns it as the error if there is a value already, or while another task initialises
+    /// it.
     pub fn set(&self, value: T) -> Result<(), T> {
-        if !self.turn.try_acquire(1) {
+        if !self.initializing.try_acquire(1) {
             return Err(value);
         }
-        let _turn = Turn(&self.turn);
+        let _initializing = Initializing(&self.initializing);
         self.value.set(value)?;
-        self.made.set();
+        self.initialized.set();
         Ok(())
     }
 
-    /// The value; if there is none, it is made.
+    /// Returns the value. If there is none, initialises it with `init`.
     ///
-    /// - *Completes with* the value, or stopped: also if there is a value, when a stop was asked for.
-    /// - *If dropped*, stopped or panicking while it makes the value, the next who waits makes it.
-    /// - *Runs on* the task of the first who needs the value.
+    /// - *Completes with* the value, or as stopped if a stop was requested, even if there is a value.
+    /// - *If dropped*, stopped or panicking while it initialises the value, the next waiter does so with its
+    ///   own `init`.
+    /// - *Runs on* the calling task, and so does `init`.
     #[track_caller]
     pub fn get_or_init<F, Fut>(&self, init: F) -> impl Future<Output = &T>
     where
@@ -90,44 +92,46 @@ impl<T> OnceCell<T> {
         let pause = Pause::here();
         async move {
             let init = || {
-                let made = init();
-                async move { Ok::<T, Infallible>(made.await) }
+                let value = init();
+                async move { Ok::<T, Infallible>(value.await) }
             };
-            match self.make(pause, init).await {
+            match self.initialize(pause, init).await {
                 Ok(value) => value,
                 Err(never) => match never {},
             }
         }
     }
 
-    /// The value; if there is none, it is made, which may fail. The next who waits tries again then.
+    /// Returns the value. If there is none, initialises it with `init`, which may fail. After a failure the
+    /// next waiter tries with its own `init`.
     ///
-    /// - *Completes with* the value, the error, or stopped: also if there is a value, when a stop was asked for.
-    /// - *If dropped*, *Runs on*: as [`get_or_init`](OnceCell::get_or_init).
+    /// - *Completes with* the value, the error, or as stopped if a stop was requested, even if there is a
+    ///   value.
+    /// - *If dropped*, *Runs on*: as for [`get_or_init`](OnceCell::get_or_init).
     #[track_caller]
     pub fn get_or_try_init<E, F, Fut>(&self, init: F) -> impl Future<Output = Result<&T, E>>
     where
         F: FnOnce() -> Fut,
         Fut: Future<Output = Result<T, E>>,
     {
-        self.make(Pause::here(), init)
+        self.initialize(Pause::here(), init)
     }
 
-    /// Waits until somebody has made the value.
+    /// Waits until another task has initialised the value.
     ///
-    /// - *Completes with* the value, or stopped: also if there is a value, when a stop was asked for.
-    /// - *If dropped*, it does not wait any more.
-    /// - *Runs on* the task; outside a task it waits as well, and cannot be stopped.
+    /// - *Completes with* the value, or as stopped if a stop was requested, even if there is a value.
+    /// - *If dropped*, it stops waiting.
+    /// - *Runs on* the calling task. It also works outside a task, but cannot be stopped there.
     #[track_caller]
     pub fn wait(&self) -> impl Future<Output = &T> {
-        let made = self.made.wait();
+        let initialized = self.initialized.wait();
         async move {
-            made.await;
-            self.value.get().expect("it was made")
+            initialized.await;
+            self.value.get().expect("the event is set after the value")
         }
     }
 
-    async fn make<E, F, Fut>(&self, pause: Pause, init: F) -> Result<&T, E>
+    async fn initialize<E, F, Fut>(&self, pause: Pause, init: F) -> Result<&T, E>
     where
         F: FnOnce() -> Fut,
         Fut: Future<Output = Result<T, E>>,
@@ -136,14 +140,14 @@ impl<T> OnceCell<T> {
         if let Some(value) = self.value.get() {
             return Ok(value);
         }
-        self.turn.acquire(1, pause).await;
-        let _turn = Turn(&self.turn);
+        self.initializing.acquire(1, pause).await;
+        let _initializing = Initializing(&self.initializing);
         if let Some(value) = self.value.get() {
             return Ok(value);
         }
         let value = init().await?;
         let value = self.value.get_or_init(|| value);
-        self.made.set();
+        self.initialized.set();
         Ok(value)
     }
 }

@@ -1,4 +1,4 @@
-//! One message, from one to one: `oneshot::channel()`.
+//! Channel for a single message: `oneshot::channel()`.
 
 use core::fmt;
 use core::future::Future;
@@ -9,11 +9,11 @@ use super::until::until;
 use super::wait_queue::WaitQueue;
 use convoke_core::raw::Pause;
 
-/// The lists.
+// Indices of the two wait lists.
 const RECEIVER: usize = 0;
 const SENDER: usize = 1;
 
-/// A channel for one message.
+/// Creates a channel for a single message.
 ///
 /// ```
 /// use convoke::prelude::*;
@@ -40,22 +40,22 @@ pub fn channel<T>() -> (Sender<T>, Receiver<T>) {
 
 struct State<T> {
     message: Option<T>,
-    /// Whether a message may still be sent.
+    /// True while the sender exists: a message may still be sent.
     sender: bool,
-    /// Whether one may still be received that is not there yet.
+    /// True while the receiver exists and has not closed the channel.
     receiver: bool,
 }
 
 type Shared<T> = WaitQueue<State<T>, (), 2>;
 
-/// The side that sends.
+/// Sending half of a oneshot channel.
 pub struct Sender<T>(Arc<Shared<T>>);
 
-/// The side that receives.
+/// Receiving half of a oneshot channel.
 pub struct Receiver<T>(Arc<Shared<T>>);
 
 impl<T> Sender<T> {
-    /// Sends the message. It is given back if the receiver is gone or has closed the channel.
+    /// Sends the message. Returns it in the error if the receiver is dropped or has closed the channel.
     pub fn send(self, message: T) -> Result<(), SendError<T>> {
         let mut locked = self.0.lock();
         let state = locked.state();
@@ -65,20 +65,21 @@ impl<T> Sender<T> {
         }
         state.message = Some(message);
         drop(locked);
-        // The receiver is told when we are dropped, now.
+        // `self` is dropped here, and its destructor wakes the receiver.
         Ok(())
     }
 
-    /// Whether nobody will receive what is sent.
+    /// Returns true if the receiver is dropped or has closed the channel.
     pub fn is_closed(&self) -> bool {
         !self.0.lock().state().receiver
     }
 
-    /// Waits until nobody will receive what is sent: to give up work that nobody waits for.
+    /// Waits until the receiver is dropped or closes the channel. Use it to give up work whose result is not
+    /// wanted.
     ///
-    /// - *Completes with* nothing in particular, or stopped.
-    /// - *If dropped*, it does not wait any more.
-    /// - *Runs on* the task; outside a task it waits as well, and cannot be stopped.
+    /// - *Completes with* `()`, or as stopped.
+    /// - *If dropped*, it stops waiting.
+    /// - *Runs on* the calling task. It also works outside a task, but cannot be stopped there.
     #[track_caller]
     pub fn closed(&mut self) -> impl Future<Output = ()> {
         until(&*self.0, SENDER, Pause::here(), |locked| (!locked.state().receiver).then_some(()))
@@ -88,10 +89,11 @@ impl<T> Sender<T> {
 impl<T> Receiver<T> {
     /// Waits for the message.
     ///
-    /// - *Completes with* the message; `None` if none will come: the sender is gone, or the message was received
-    ///   before; or stopped: also if the message is there, when a stop was asked for. It stays in the channel then.
-    /// - *If dropped*, it does not wait any more; the message stays in the channel.
-    /// - *Runs on* the task; outside a task it waits as well, and cannot be stopped.
+    /// - *Completes with* the message; with `None` if the sender was dropped without sending, or the message
+    ///   was received before; or as stopped if a stop was requested, even if there is a message. The message
+    ///   then stays in the channel.
+    /// - *If dropped*, it stops waiting, and the message stays in the channel.
+    /// - *Runs on* the calling task. It also works outside a task, but cannot be stopped there.
     #[track_caller]
     pub fn recv(&mut self) -> impl Future<Output = Option<T>> {
         until(&*self.0, RECEIVER, Pause::here(), |locked| {
@@ -104,7 +106,7 @@ impl<T> Receiver<T> {
         })
     }
 
-    /// The message, if it is there.
+    /// Returns the message if it was sent.
     pub fn try_recv(&mut self) -> Result<T, TryReceiveError> {
         let mut locked = self.0.lock();
         let state = locked.state();
@@ -115,7 +117,7 @@ impl<T> Receiver<T> {
         }
     }
 
-    /// From now on nothing is sent. What was sent can be received.
+    /// Closes the channel: a later `send` fails. A message that was sent before can still be received.
     pub fn close(&mut self) {
         self.0.lock().state().receiver = false;
         self.0.grant_all(SENDER);

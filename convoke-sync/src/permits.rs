@@ -1,15 +1,18 @@
-//! A number of permits, handed to who asks for them in order: what semaphore, mutex and read-write lock are made of.
+//! A count of permits that are granted in the order of the requests. Semaphore, mutex and read-write lock are
+//! made of it.
 //!
-//! The number and two bits, *somebody waits* and *holders are noted*, are one word. Without the bits, taking is one
-//! compare-exchange and giving back one addition. With one of them, both go by the lock of the queue: nobody overtakes who
-//! waits, and who diagnoses is told.
+//! The count and two flags, `HAS_WAITERS` and `NOTED`, are one word. While both flags are clear, taking
+//! permits is one compare-exchange and releasing them one addition. While one is set, both go through the
+//! lock of the queue: nothing overtakes a waiter, and the ledger is kept up to date.
 //!
-//! 1. The bit is set under the lock by who is about to queue, and cleared under the lock when the queue is empty.
-//! 2. Permits are taken without the lock only if the bit is not set; they are added without it always, and who then
-//!    finds the bit set hands out what there is, under the lock. So who queues either sees what was added, or is seen.
-//! 3. The other bit is set under the lock, and cleared there, or while nobody diagnoses. It is set at first, so that the first
-//!    who asks decides whether all are noted; later, while somebody is noted who has permits, so that he is found when he
-//!    gives them back.
+//! 1. `HAS_WAITERS` is set under the lock by a future that is about to queue, and cleared under the lock when
+//!    the queue is empty.
+//! 2. Permits are taken without the lock only if `HAS_WAITERS` is clear. They are always released without the
+//!    lock; a releaser that finds the flag set then grants what is available, under the lock. So a future
+//!    that queues either sees the released permits, or the releaser sees the flag.
+//! 3. `NOTED` is set under the lock. It is cleared under the lock, or while no diagnosis is on. It is set
+//!    initially, so that the first request decides whether all holders are recorded. Later it is set while
+//!    the ledger knows a holder, so that the ledger is told when that holder releases.
 
 use core::future::Future;
 use core::pin::Pin;
@@ -25,32 +28,32 @@ use crate::ledger::Asking;
 use convoke_core::raw::{discard, wake};
 
 use super::wait::{Left, Wait};
-use super::wait_queue::{Locked, Standing, WaitQueue};
+use super::wait_queue::{Locked, WaitQueue, WaitState};
 use convoke_core::raw::Pause;
 
-const WAITED_FOR: usize = 1;
+const HAS_WAITERS: usize = 1;
 const NOTED: usize = 2;
 const ONE: usize = 4;
 
 #[cfg(not(feature = "loom"))]
-const fn noted_at_first() -> usize {
+const fn initially_noted() -> usize {
     NOTED
 }
 
-/// Only in models of that: the others are large enough without it.
+/// Set only in models of the ledger: the other models are large enough without the flag.
 #[cfg(feature = "loom")]
-fn noted_at_first() -> usize {
+fn initially_noted() -> usize {
     if ledger::is_on() { NOTED } else { 0 }
 }
 
-/// How many permits there can be.
+/// Largest number of permits.
 pub(crate) const MOST: usize = usize::MAX >> 2;
 
-/// See the head of this file.
+/// A count of permits and the queue of futures that wait for them.
 #[derive(Debug)]
 pub(crate) struct Permits {
     word: AtomicUsize,
-    /// Each carries how many it wants.
+    /// The payload of a waiter is the number of permits that it wants.
     queue: WaitQueue<(), usize>,
 }
 
@@ -58,24 +61,24 @@ impl Permits {
     const_outside_models! {
         #[track_caller]
         pub(crate) fn new(permits: usize) -> Self {
-            assert!(permits <= MOST, "more permits than there can be");
-            Self { word: AtomicUsize::new(permits * ONE + noted_at_first()), queue: WaitQueue::new(()) }
+                assert!(permits <= MOST, "a semaphore can have at most `Semaphore::MOST` permits");
+                Self { word: AtomicUsize::new(permits * ONE + initially_noted()), queue: WaitQueue::new(()) }
         }
     }
 
-    /// How many there are this moment.
+    /// Returns the number of available permits at this moment.
     pub(crate) fn available(&self) -> usize {
         self.word.load(Ordering::Relaxed) / ONE
     }
 
-    /// Takes so many, if they are there and nobody waits.
+    /// Takes `wanted` permits if they are available and there are no waiters.
     #[inline]
     pub(crate) fn try_acquire(&self, wanted: usize) -> bool {
         self.take(wanted)
             || self.take_noted(wanted, |lock| Asking { lock, permits: wanted, place: None, branch: None })
     }
 
-    /// The same, if holders are noted.
+    /// Takes `wanted` permits through the lock, if `NOTED` is set and there are no waiters.
     #[cold]
     fn take_noted(&self, wanted: usize, asking: impl FnOnce(usize) -> Asking) -> bool {
         if self.word.load(Ordering::Relaxed) & NOTED == 0 {
@@ -83,7 +86,8 @@ impl Permits {
         }
         if !ledger::is_on() {
             self.word.fetch_and(!NOTED, Ordering::AcqRel);
-            // Whoever has set it meanwhile, under the lock, has seen that somebody diagnoses, and so do we.
+            // A thread that has set it meanwhile, under the lock, has seen that a diagnosis is on, and then
+            // so do we.
             if !ledger::is_on() {
                 return self.take(wanted);
             }
@@ -99,12 +103,12 @@ impl Permits {
         taken
     }
 
-    /// Takes so many, if they are there, and neither bit is set.
+    /// Takes `wanted` permits if they are available and neither flag is set.
     #[inline]
     fn take(&self, wanted: usize) -> bool {
         let mut word = self.word.load(Ordering::Relaxed);
         loop {
-            if word & (WAITED_FOR | NOTED) != 0 || word / ONE < wanted {
+            if word & (HAS_WAITERS | NOTED) != 0 || word / ONE < wanted {
                 return false;
             }
             let taken = word - wanted * ONE;
@@ -115,16 +119,17 @@ impl Permits {
         }
     }
 
-    /// Gives so many back, or adds them.
+    /// Releases permits that were taken before.
     #[inline]
     pub(crate) fn release(&self, permits: usize) {
         let before = self.word.fetch_add(permits * ONE, Ordering::Release);
-        if before & (WAITED_FOR | NOTED) != 0 {
+        if before & (HAS_WAITERS | NOTED) != 0 {
             self.released(before, Some(permits));
         }
     }
 
-    /// What is to be done after permits were given back, by a holder of so many, or by somebody who had not taken them.
+    /// Finishes a release that found a flag set. `holder` is the number of permits if a holder released them,
+    /// and `None` if they were added or were never taken.
     #[cold]
     fn released(&self, before: usize, holder: Option<usize>) {
         if before & NOTED != 0 {
@@ -137,17 +142,17 @@ impl Permits {
             self.settle();
             drop(locked);
         }
-        if before & WAITED_FOR != 0 {
-            self.hand_out();
+        if before & HAS_WAITERS != 0 {
+            self.grant_available();
         }
     }
 
-    /// By which the ledger knows it.
+    /// Returns the address by which the ledger knows this lock.
     fn address(&self) -> usize {
         core::ptr::from_ref(self).addr()
     }
 
-    /// Somebody has taken permits by the lock, without having waited. The lock is held.
+    /// Records permits that were taken through the lock without waiting. The lock is held.
     fn note(&self, asking: impl FnOnce(usize) -> Asking) {
         if ledger::notes_every_lock() {
             ledger::took_at_once(asking(self.address()));
@@ -155,7 +160,7 @@ impl Permits {
         self.settle();
     }
 
-    /// Rule 3. The lock is held.
+    /// Sets or clears `NOTED` as rule 3 says. The lock is held.
     fn settle(&self) {
         let noted = ledger::notes_every_lock() || ledger::is_on() && ledger::knows_holders(self.address());
         if noted {
@@ -165,10 +170,10 @@ impl Permits {
         }
     }
 
-    /// The same, if they are new and may be too many.
+    /// Adds new permits.
     ///
     /// # Panics
-    /// If there would be more than there can be. They are not added then.
+    /// If the count would exceed [`MOST`]. No permits are added then.
     #[track_caller]
     pub(crate) fn add(&self, permits: usize) {
         let fits = |word: usize| {
@@ -177,19 +182,19 @@ impl Permits {
         };
         match self.word.fetch_update(Ordering::Release, Ordering::Relaxed, fits) {
             Ok(before) => self.released(before, None),
-            Err(_) => panic!("more permits than there can be"),
+            Err(_) => panic!("a semaphore can have at most `Semaphore::MOST` permits"),
         }
     }
 
-    /// Asks for so many.
+    /// Requests `wanted` permits.
     #[inline]
     pub(crate) fn acquire(&self, wanted: usize, pause: Pause) -> Acquire<'_> {
         Acquire { permits: self, wanted, pause, wait: Wait::new(&self.queue) }
     }
 
-    /// Grants as many of those who wait as there are permits for, in order.
+    /// Grants waiters in order, as long as the available permits suffice.
     #[cold]
-    fn hand_out(&self) {
+    fn grant_available(&self) {
         loop {
             let mut locked = self.queue.lock();
             let Some((waker, noted)) = self.grant_first(&mut locked) else { return };
@@ -205,7 +210,8 @@ impl Permits {
         }
     }
 
-    /// The waker of the first, if it was granted; and when it began to wait, if that was noted.
+    /// Grants the first waiter if its permits are available. Returns its waker, and the time at which its
+    /// wait began, if that was recorded.
     fn grant_first(&self, locked: &mut Locked<'_, (), usize, 1>) -> Option<(Waker, Option<u64>)> {
         let wanted = *locked.first(0)?;
         if !self.take_under_lock(wanted) {
@@ -217,12 +223,13 @@ impl Permits {
         }
         let granted = locked.grant(0, |_| ());
         if locked.is_empty(0) {
-            self.word.fetch_and(!WAITED_FOR, Ordering::Relaxed);
+            self.word.fetch_and(!HAS_WAITERS, Ordering::Relaxed);
         }
         granted.map(|((), waker)| (waker, noted))
     }
 
-    /// Takes so many, for the first of those who wait. The lock is held: others only add.
+    /// Takes `wanted` permits for the first waiter. The lock is held: other threads only add permits
+    /// meanwhile.
     fn take_under_lock(&self, wanted: usize) -> bool {
         let enough = |word: usize| (word / ONE >= wanted).then(|| word - wanted * ONE);
         self.word.fetch_update(Ordering::Acquire, Ordering::Relaxed, enough).is_ok()
@@ -239,7 +246,7 @@ impl Drop for Permits {
 }
 
 pin_project! {
-    /// Asks for permits. They belong to who gets its `()`.
+    /// Future that takes permits. When it completes, they belong to its caller.
     #[derive(Debug)]
     pub(crate) struct Acquire<'a> {
         permits: &'a Permits,
@@ -252,7 +259,7 @@ pin_project! {
     impl PinnedDrop for Acquire<'_> {
         #[inline]
         fn drop(this: Pin<&mut Self>) {
-            if this.wait.standing() != Standing::Out {
+            if this.wait.state() != WaitState::Idle {
                 this.give_up();
             }
         }
@@ -260,7 +267,7 @@ pin_project! {
 }
 
 impl Acquire<'_> {
-    /// Goes out of the queue, and passes on what it was granted, or held back.
+    /// Leaves the queue, and passes on what it was granted or what it blocked.
     #[cold]
     fn give_up(self: Pin<&mut Self>) {
         let this = self.project();
@@ -270,13 +277,13 @@ impl Acquire<'_> {
         }
         let left = this.wait.leave_now(|locked| {
             if locked.is_empty(0) {
-                permits.word.fetch_and(!WAITED_FOR, Ordering::Relaxed);
+                permits.word.fetch_and(!HAS_WAITERS, Ordering::Relaxed);
             }
         });
         match left {
-            Left::Out => {}
-            // One behind it may want less.
-            Left::Queued(_) => permits.hand_out(),
+            Left::Idle => {}
+            // A waiter behind this one may want fewer permits.
+            Left::Queued(_) => permits.grant_available(),
             Left::Granted(_) => {
                 let before = permits.word.fetch_add(*this.wanted * ONE, Ordering::Release);
                 permits.released(before, None);
@@ -291,10 +298,10 @@ impl Acquire<'_> {
             self.give_up();
             return Poll::Pending;
         }
-        let granted = match this.wait.standing() {
-            Standing::Out => unreachable!("it waits"),
-            Standing::Granted => true,
-            Standing::Queued => self.as_mut().project().wait.renew(cx) == Standing::Granted,
+        let granted = match this.wait.state() {
+            WaitState::Idle => unreachable!("`poll` calls this only for a future that is queued or granted"),
+            WaitState::Granted => true,
+            WaitState::Queued => self.as_mut().project().wait.renew(cx) == WaitState::Granted,
         };
         let this = self.project();
         if granted {
@@ -320,23 +327,23 @@ impl Acquire<'_> {
             return Poll::Ready(());
         }
         let node = this.wait.address();
-        // Before the note, which would stay if this panics.
+        // Cloned before the wait is recorded: if cloning panics, no record must stay behind.
         let waker = cx.waker().clone();
-        // Room for the note is made before the lock is taken.
+        // The record may allocate, so it is made before the lock is taken.
         if ledger::is_on() {
             ledger::waits(node, asking(this.permits.address()));
         }
         let mut locked = this.permits.queue.lock();
         let alone = locked.is_empty(0);
-        this.permits.word.fetch_or(WAITED_FOR, Ordering::Relaxed);
+        this.permits.word.fetch_or(HAS_WAITERS, Ordering::Relaxed);
         if alone && this.permits.take_under_lock(*this.wanted) {
-            this.permits.word.fetch_and(!WAITED_FOR, Ordering::Relaxed);
+            this.permits.word.fetch_and(!HAS_WAITERS, Ordering::Relaxed);
             if ledger::is_on() {
                 ledger::left(node);
             }
             this.permits.note(asking);
             drop(locked);
-            // Contained: the permits are ours by now.
+            // `discard` contains a panic of the waker: the permits are already ours.
             discard(waker);
             return Poll::Ready(());
         }
@@ -352,7 +359,7 @@ impl Future for Acquire<'_> {
 
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        if self.wait.standing() != Standing::Out {
+        if self.wait.state() != WaitState::Idle {
             return self.poll_waiting(cx);
         }
         if Pause::is_stopped() {

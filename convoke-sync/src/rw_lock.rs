@@ -1,4 +1,4 @@
-//! `RwLock`: many readers or one writer at a value, also across an await.
+//! `RwLock`: shared or exclusive access to a value, which may be held across an await.
 
 #![allow(unsafe_code)]
 
@@ -13,16 +13,16 @@ use super::acquiring::acquiring;
 use super::permits::{MOST, Permits};
 use convoke_core::raw::Pause;
 
-/// How many can read at a time. A writer takes all of their permits.
+/// Number of permits. A reader takes one of them, a writer all.
 const READERS: usize = MOST;
 
-/// A value that many read or one writes, also while they await.
+/// A lock for many readers or one writer, which may be held across an await.
 ///
-/// It is handed out in order: a reader that comes after a waiting writer waits behind it, so that writers are not
-/// starved. Who reads already must therefore not ask to read again, or both wait for each other with the writer in
-/// between.
+/// The lock is granted in the order of the requests: a reader that comes after a waiting writer waits behind
+/// it, so writers do not starve. A task that holds a read guard must not call `read` again: with a writer
+/// waiting in between, both would wait for ever.
 ///
-/// There is no poisoning; see [`Mutex`](super::Mutex).
+/// There is no poisoning; [`Mutex`](super::Mutex) explains what that means.
 ///
 /// ```
 /// use convoke::prelude::*;
@@ -40,102 +40,106 @@ const READERS: usize = MOST;
 /// assert_eq!(outcome, Outcome::Value(vec![3, 5, 7]));
 /// ```
 pub struct RwLock<T: ?Sized> {
+    /// Rule 1: a holder of at least one permit may read `value`. Rule 2: a holder of all permits may write
+    /// it. A [`ReadGuard`] holds one permit, a [`WriteGuard`] all.
     permits: Permits,
     value: UnsafeCell<T>,
 }
 
-// SAFETY: those with a permit only read, and who has all permits is alone. Readers on several threads need `Sync`.
+// SAFETY: rules 1 and 2. Readers on several threads share the value, so it must be `Sync`; a writer may move
+// it out, so it must be `Send`.
 unsafe impl<T: ?Sized + Send + Sync> Sync for RwLock<T> {}
 
-/// The value of an [`RwLock`] is read while this exists.
-#[must_use = "the lock is given back when this is dropped"]
+/// Guard of an [`RwLock`] for reading: releases the lock when dropped.
+#[must_use = "the lock is released when the guard is dropped"]
 pub struct ReadGuard<'a, T: ?Sized> {
     lock: &'a RwLock<T>,
 }
 
-// SAFETY: it gives shared references to the value, on any thread.
+// SAFETY: the guard gives shared references to the value, which is `Sync`.
 unsafe impl<T: ?Sized + Sync> Send for ReadGuard<'_, T> {}
-// SAFETY: as above.
+// SAFETY: the guard gives shared references to the value, which is `Sync`.
 unsafe impl<T: ?Sized + Sync> Sync for ReadGuard<'_, T> {}
 
-/// The value of an [`RwLock`] is this one's alone while it exists.
-#[must_use = "the lock is given back when this is dropped"]
+/// Guard of an [`RwLock`] for writing: releases the lock when dropped.
+#[must_use = "the lock is released when the guard is dropped"]
 pub struct WriteGuard<'a, T: ?Sized> {
     lock: &'a RwLock<T>,
 }
 
-// SAFETY: it goes wherever the value can; by `downgrade` it becomes a shared reference to it there.
+// SAFETY: the guard gives exclusive access to the value, which is `Send`; after `downgrade` it is shared, and
+// the value is `Sync`.
 unsafe impl<T: ?Sized + Send + Sync> Send for WriteGuard<'_, T> {}
-// SAFETY: by shared reference it gives shared references to the value.
+// SAFETY: a shared reference to the guard gives shared references to the value, which is `Sync`.
 unsafe impl<T: ?Sized + Sync> Sync for WriteGuard<'_, T> {}
 
 acquiring! {
-    /// See [`RwLock::read`].
+    /// Future of [`RwLock::read`].
     pub struct Read<'a, T> { lock: &'a RwLock<T> } => ReadGuard<'a, T>
     |lock| ReadGuard { lock }
 }
 
 acquiring! {
-    /// See [`RwLock::write`].
+    /// Future of [`RwLock::write`].
     pub struct Write<'a, T> { lock: &'a RwLock<T> } => WriteGuard<'a, T>
     |lock| WriteGuard { lock }
 }
 
 impl<T> RwLock<T> {
     const_outside_models! {
-        /// A lock around this value.
+        /// Creates an unlocked lock.
         pub fn new(value: T) -> Self {
             Self { permits: Permits::new(READERS), value: UnsafeCell::new(value) }
         }
     }
 
-    /// The value.
+    /// Consumes the lock and returns the value.
     pub fn into_inner(self) -> T {
         self.value.into_inner()
     }
 }
 
 impl<T: ?Sized> RwLock<T> {
-    /// Waits until it may read.
+    /// Waits for shared access.
     ///
-    /// - *Completes with* the guard, or stopped: also if it would not have to wait, when a stop was asked for.
-    /// - *If dropped*, it does not wait any more; what it was handed goes to the next.
-    /// - *Runs on* the task; outside a task it waits as well, and cannot be stopped.
+    /// - *Completes with* the guard, or as stopped if a stop was requested, even if the lock is free.
+    /// - *If dropped*, it stops waiting. Access that it was already granted goes to the next waiter.
+    /// - *Runs on* the calling task. It also works outside a task, but cannot be stopped there.
     #[inline]
     #[track_caller]
     pub fn read(&self) -> Read<'_, T> {
         Read { acquire: self.permits.acquire(1, Pause::here()), lock: self }
     }
 
-    /// Waits until it may write.
+    /// Waits for exclusive access.
     ///
-    /// - *Completes with*, *If dropped*, *Runs on*: as [`read`](RwLock::read).
+    /// - *Completes with*, *If dropped*, *Runs on*: as for [`read`](RwLock::read).
     #[inline]
     #[track_caller]
     pub fn write(&self) -> Write<'_, T> {
         Write { acquire: self.permits.acquire(READERS, Pause::here()), lock: self }
     }
 
-    /// Reads, if nobody writes or waits.
+    /// Takes shared access if there is no writer and no waiter.
     #[inline]
     pub fn try_read(&self) -> Option<ReadGuard<'_, T>> {
         self.permits.try_acquire(1).then(|| ReadGuard { lock: self })
     }
 
-    /// Writes, if nobody reads, writes or waits.
+    /// Takes exclusive access if there is no reader, no writer and no waiter.
     #[inline]
     pub fn try_write(&self) -> Option<WriteGuard<'_, T>> {
         self.permits.try_acquire(READERS).then(|| WriteGuard { lock: self })
     }
 
-    /// The value, without locking: nobody else can have it.
+    /// Returns the value without locking: `&mut self` proves that there is no guard.
     pub fn get_mut(&mut self) -> &mut T {
         self.value.get_mut()
     }
 }
 
 impl<'a, T: ?Sized> WriteGuard<'a, T> {
-    /// From now on it only reads, and lets others read. No writer comes in between.
+    /// Turns exclusive access into shared access. No other writer gets the lock in between.
     pub fn downgrade(self) -> ReadGuard<'a, T> {
         let lock = self.lock;
         mem::forget(self);
@@ -149,7 +153,7 @@ impl<T: ?Sized> Deref for ReadGuard<'_, T> {
 
     #[inline]
     fn deref(&self) -> &T {
-        // SAFETY: we have a permit: nobody has all of them.
+        // SAFETY: rule 1: the guard holds a permit.
         unsafe { &*self.lock.value.get_const() }
     }
 }
@@ -159,7 +163,7 @@ impl<T: ?Sized> Deref for WriteGuard<'_, T> {
 
     #[inline]
     fn deref(&self) -> &T {
-        // SAFETY: we have all permits.
+        // SAFETY: rule 1: the guard holds all permits.
         unsafe { &*self.lock.value.get_const() }
     }
 }
@@ -167,7 +171,7 @@ impl<T: ?Sized> Deref for WriteGuard<'_, T> {
 impl<T: ?Sized> DerefMut for WriteGuard<'_, T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: we have all permits, and are borrowed for as long as the value is.
+        // SAFETY: rule 2: the guard holds all permits, and is borrowed mutably for as long as the value is.
         unsafe { &mut *self.lock.value.get() }
     }
 }

@@ -1,4 +1,4 @@
-//! `Semaphore`: so many at a time, in order.
+//! `Semaphore`: a number of permits that tasks acquire in order.
 
 use core::future::Future;
 use std::sync::Arc;
@@ -9,12 +9,14 @@ use super::acquiring::acquiring;
 use super::permits::{MOST, Permits};
 use convoke_core::raw::Pause;
 
-/// A number of permits: who wants one waits until one is free.
+/// A number of permits. A task that wants one waits until one is free.
 ///
-/// Permits are handed out in order: nobody overtakes who waits, not even with [`try_acquire`](Semaphore::try_acquire).
-/// Who asks for many at once is not starved by those who ask for few; they wait behind it.
+/// Permits are granted in the order of the requests. Nothing overtakes a waiter, not even
+/// [`try_acquire`](Semaphore::try_acquire). A request for many permits is not starved by requests for few:
+/// they wait behind it.
 ///
-/// Without waiting, acquiring is one compare-exchange and giving back one addition. Nothing here allocates.
+/// Without contention, acquiring is one compare-exchange and releasing one atomic addition. Nothing
+/// allocates.
 ///
 /// ```
 /// use convoke::prelude::*;
@@ -42,37 +44,37 @@ pub struct Semaphore {
     permits: Permits,
 }
 
-/// Permits of a [`Semaphore`], given back when this is dropped.
+/// Permits of a [`Semaphore`], released when this is dropped.
 #[derive(Debug)]
-#[must_use = "the permits are given back when this is dropped"]
+#[must_use = "the permits are released when this is dropped"]
 pub struct Permit<'a> {
     semaphore: &'a Semaphore,
     permits: usize,
 }
 
-/// As [`Permit`], for as long as one likes: it keeps the semaphore.
+/// Permits of a [`Semaphore`] without a lifetime: it owns a reference count of the semaphore.
 #[derive(Debug)]
-#[must_use = "the permits are given back when this is dropped"]
+#[must_use = "the permits are released when this is dropped"]
 pub struct OwnedPermit {
     semaphore: Arc<Semaphore>,
     permits: usize,
 }
 
 acquiring! {
-    /// See [`Semaphore::acquire`].
+    /// Future of [`Semaphore::acquire`] and [`Semaphore::acquire_many`].
     pub struct AcquirePermits<'a> { semaphore: &'a Semaphore, permits: usize } => Permit<'a>
     |semaphore, permits| Permit { semaphore, permits }
 }
 
 impl Semaphore {
-    /// How many permits a semaphore can have.
+    /// Largest number of permits of a semaphore.
     pub const MOST: usize = MOST;
 
     const_outside_models! {
-        /// A semaphore with so many permits, none of them taken.
+        /// Creates a semaphore with `permits` free permits.
         ///
         /// # Panics
-        /// If they are more than [`MOST`](Semaphore::MOST).
+        /// If `permits` is more than [`MOST`](Semaphore::MOST).
         #[track_caller]
         pub fn new(permits: usize) -> Self {
             Self { permits: Permits::new(permits) }
@@ -81,39 +83,44 @@ impl Semaphore {
 
     /// Waits for a permit.
     ///
-    /// - *Completes with* the permit, or stopped: also if there is one, when a stop was asked for.
-    /// - *If dropped*, it does not wait any more; a permit that it was handed goes to the next.
-    /// - *Runs on* the task; outside a task it waits as well, and cannot be stopped.
+    /// - *Completes with* the permit, or as stopped if a stop was requested, even if a permit is free.
+    /// - *If dropped*, it stops waiting. A permit that it was already granted goes to the next waiter.
+    /// - *Runs on* the calling task. It also works outside a task, but cannot be stopped there.
     #[inline]
     #[track_caller]
     pub fn acquire(&self) -> AcquirePermits<'_> {
         self.acquire_many(1)
     }
 
-    /// Waits for so many permits at once.
+    /// Waits for `permits` permits at once.
     ///
-    /// - *Completes with*, *If dropped*, *Runs on*: as [`acquire`](Semaphore::acquire).
-    /// - *Panics* if they are more than [`MOST`](Semaphore::MOST), for which one would wait for ever.
+    /// - *Completes with*, *If dropped*, *Runs on*: as for [`acquire`](Semaphore::acquire).
+    /// - *Panics* if `permits` is more than [`MOST`](Semaphore::MOST): it would wait for ever.
     #[inline]
     #[track_caller]
     pub fn acquire_many(&self, permits: usize) -> AcquirePermits<'_> {
-        assert!(permits <= MOST, "more permits than there can be");
+        assert!(permits <= MOST, "a semaphore can have at most `Semaphore::MOST` permits");
         AcquirePermits { acquire: self.permits.acquire(permits, Pause::here()), semaphore: self, permits }
     }
 
-    /// As [`acquire`](Semaphore::acquire), with a permit that keeps the semaphore: to be given to a child.
+    /// Waits for a permit that owns a reference count of the semaphore, so that it can be moved into a child.
+    ///
+    /// - *Completes with*, *If dropped*, *Runs on*: as for [`acquire`](Semaphore::acquire).
     #[track_caller]
     pub fn acquire_owned(self: &Arc<Self>) -> impl Future<Output = OwnedPermit> + Send + use<> {
         self.acquire_many_owned(1)
     }
 
-    /// As [`acquire_many`](Semaphore::acquire_many), with permits that keep the semaphore.
+    /// Waits for `permits` permits at once, which own a reference count of the semaphore.
+    ///
+    /// - *Completes with*, *If dropped*, *Runs on*, *Panics*: as for
+    ///   [`acquire_many`](Semaphore::acquire_many).
     #[track_caller]
     pub fn acquire_many_owned(
         self: &Arc<Self>,
         permits: usize,
     ) -> impl Future<Output = OwnedPermit> + Send + use<> {
-        assert!(permits <= MOST, "more permits than there can be");
+        assert!(permits <= MOST, "a semaphore can have at most `Semaphore::MOST` permits");
         let (semaphore, pause) = (self.clone(), Pause::here());
         async move {
             semaphore.permits.acquire(permits, pause).await;
@@ -121,57 +128,58 @@ impl Semaphore {
         }
     }
 
-    /// A permit, if one is free and nobody waits.
+    /// Takes a permit if one is free and no task waits.
     #[inline]
     pub fn try_acquire(&self) -> Option<Permit<'_>> {
         self.try_acquire_many(1)
     }
 
-    /// So many permits, if they are free and nobody waits.
+    /// Takes `permits` permits if they are free and no task waits.
     #[inline]
     pub fn try_acquire_many(&self, permits: usize) -> Option<Permit<'_>> {
         self.permits.try_acquire(permits).then(|| Permit { semaphore: self, permits })
     }
 
-    /// So many permits that keep the semaphore, if they are free and nobody waits.
+    /// Takes `permits` permits if they are free and no task waits. They own a reference count of the
+    /// semaphore.
     pub fn try_acquire_many_owned(self: &Arc<Self>, permits: usize) -> Option<OwnedPermit> {
         self.permits.try_acquire(permits).then(|| OwnedPermit { semaphore: self.clone(), permits })
     }
 
-    /// Adds permits for good.
+    /// Adds new permits.
     ///
     /// # Panics
-    /// If there would be more free ones than [`MOST`](Semaphore::MOST).
+    /// If the number of free permits would exceed [`MOST`](Semaphore::MOST).
     #[track_caller]
     pub fn add_permits(&self, permits: usize) {
         self.permits.add(permits);
     }
 
-    /// How many are free this moment.
+    /// Returns the number of free permits at this moment.
     pub fn available(&self) -> usize {
         self.permits.available()
     }
 }
 
 impl Permit<'_> {
-    /// How many permits these are.
+    /// Returns the number of permits in this guard.
     pub fn count(&self) -> usize {
         self.permits
     }
 
-    /// Takes them away for good.
+    /// Removes the permits from the semaphore for good.
     pub fn forget(mut self) {
         self.permits = 0;
     }
 }
 
 impl OwnedPermit {
-    /// How many permits these are.
+    /// Returns the number of permits in this guard.
     pub fn count(&self) -> usize {
         self.permits
     }
 
-    /// Takes them away for good.
+    /// Removes the permits from the semaphore for good.
     pub fn forget(mut self) {
         self.permits = 0;
     }

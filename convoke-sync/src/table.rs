@@ -1,10 +1,10 @@
-//! The maps of the ledger. They count what is visited in them, for the test of what a note costs.
+//! The maps of the ledger. They count visited entries, for the test that measures the cost of a record.
 
 use std::collections::BTreeMap;
 
 use convoke_core::raw::visit_step;
 
-/// A map that is asked for keys, and is gone through only by who diagnoses.
+/// A map that is accessed by key. Only a diagnosis iterates over it.
 #[derive(Debug)]
 pub(crate) struct Table<K, V>(BTreeMap<K, V>);
 
@@ -27,13 +27,13 @@ impl<K: Ord, V> Table<K, V> {
         self.0.get_mut(key)
     }
 
-    /// The value of this key, made by `make` if there is none.
+    /// Returns the value of this key, after inserting `make()` if there is none.
     pub(crate) fn get_or_make(&mut self, key: K, make: impl FnOnce() -> V) -> &mut V {
         visit_step();
         self.0.entry(key).or_insert_with(make)
     }
 
-    /// The first with a key that is not before this one.
+    /// Returns the entry with the smallest key that is not less than `key`.
     pub(crate) fn first_from(&self, key: K) -> Option<(&K, &V)> {
         visit_step();
         self.0.range(key..).next()
@@ -49,7 +49,7 @@ impl<K: Ord, V> Table<K, V> {
         self.0.remove(key)
     }
 
-    /// All of them: not for each note.
+    /// Iterates over all entries. Its cost grows with the map, so it must not be called for each record.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&K, &V)> {
         self.0.iter().inspect(|_| visit_step())
     }

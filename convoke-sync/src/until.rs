@@ -1,4 +1,5 @@
-//! Waiting until a state is so: looks under the lock, waits in a list, and looks again when it was granted.
+//! Waiting until a condition on the state of a queue is true. The future checks it under the lock, waits in a
+//! list, and checks again when it is granted.
 
 use core::future::Future;
 use core::marker::PhantomData;
@@ -8,21 +9,21 @@ use core::task::{Context, Poll};
 use pin_project_lite::pin_project;
 
 use super::wait::{Left, Wait};
-use super::wait_queue::{Locked, Standing, WaitQueue};
+use super::wait_queue::{Locked, WaitQueue, WaitState};
 use convoke_core::raw::Pause;
 use convoke_core::raw::{discard, wake};
 
-/// What is looked at: the state, and those who wait for it in two lists, under the lock.
-pub(super) type Look<'l, S> = Locked<'l, S, (), 2>;
+/// The locked state and its two wait lists, which a condition may read and change.
+pub(super) type Guard<'l, S> = Locked<'l, S, (), 2>;
 
 pin_project! {
-    /// See [`until`].
+    /// Future of [`until`] and [`until_turn`].
     pub(super) struct Until<'a, S, F, R> {
         queue: &'a WaitQueue<S, (), 2>,
         list: usize,
-        // Whether somebody else is granted if this one goes after it was.
+        // True if a grant that this future does not use must go to the next waiter.
         passes_on: bool,
-        look: F,
+        check: F,
         pause: Pause,
         #[pin]
         wait: Wait<'a, S, (), 2>,
@@ -32,39 +33,40 @@ pin_project! {
     impl<S, F, R> PinnedDrop for Until<'_, S, F, R> {
         #[inline]
         fn drop(this: Pin<&mut Self>) {
-            if this.wait.standing() != Standing::Out {
+            if this.wait.state() != WaitState::Idle {
                 this.give_up();
             }
         }
     }
 }
 
-/// Waits in this list until `look` finds what it looks for. It runs under the lock, and is code of this folder.
+/// Waits in `list` until `check` returns `Some`. `check` runs under the lock, so it must not run user code.
 #[inline]
 pub(super) fn until<'a, S, F, R>(
     queue: &'a WaitQueue<S, (), 2>,
     list: usize,
     pause: Pause,
-    look: F,
+    check: F,
 ) -> Until<'a, S, F, R>
 where
-    F: FnMut(&mut Look<'_, S>) -> Option<R>,
+    F: FnMut(&mut Guard<'_, S>) -> Option<R>,
 {
-    Until { queue, list, passes_on: false, look, pause, wait: Wait::new(queue), _result: PhantomData }
+    Until { queue, list, passes_on: false, check, pause, wait: Wait::new(queue), _result: PhantomData }
 }
 
-/// The same, in a list of which one at a time is granted: if that one goes, it is another's turn.
+/// Waits in `list` until `check` returns `Some`. For lists in which one waiter is granted at a time: a
+/// granted waiter that is dropped or stopped passes its grant on.
 #[inline]
 pub(super) fn until_turn<'a, S, F, R>(
     queue: &'a WaitQueue<S, (), 2>,
     list: usize,
     pause: Pause,
-    look: F,
+    check: F,
 ) -> Until<'a, S, F, R>
 where
-    F: FnMut(&mut Look<'_, S>) -> Option<R>,
+    F: FnMut(&mut Guard<'_, S>) -> Option<R>,
 {
-    Until { queue, list, passes_on: true, look, pause, wait: Wait::new(queue), _result: PhantomData }
+    Until { queue, list, passes_on: true, check, pause, wait: Wait::new(queue), _result: PhantomData }
 }
 
 impl<S, F, R> Until<'_, S, F, R> {
@@ -82,7 +84,7 @@ impl<S, F, R> Until<'_, S, F, R> {
 
 impl<S, F, R> Future for Until<'_, S, F, R>
 where
-    F: FnMut(&mut Look<'_, S>) -> Option<R>,
+    F: FnMut(&mut Guard<'_, S>) -> Option<R>,
 {
     type Output = R;
 
@@ -91,31 +93,33 @@ where
             self.give_up();
             return Poll::Pending;
         }
-        if self.wait.standing() == Standing::Queued
-            && self.as_mut().project().wait.renew(cx) == Standing::Queued
+        if self.wait.state() == WaitState::Queued
+            && self.as_mut().project().wait.renew(cx) == WaitState::Queued
         {
             self.project().pause.wait(cx);
             return Poll::Pending;
         }
         let mut this = self.project();
-        // Who was granted already and finds nothing was the first, and stays it.
-        let again = this.wait.as_mut().take_granted().is_some();
+        // A waiter that was granted and finds the condition false was the first in its list, and queues at
+        // the front again.
+        let was_granted = this.wait.as_mut().take_granted().is_some();
         let mut waker = None;
         loop {
             let mut locked = this.queue.lock();
-            if let Some(found) = (this.look)(&mut locked) {
+            if let Some(found) = (this.check)(&mut locked) {
                 drop(locked);
-                // Contained: what was found may be nowhere else any more.
+                // `discard` contains a panic of the waker: the result may exist only here, and must
+                // not be lost.
                 waker.into_iter().for_each(discard);
                 return Poll::Ready(found);
             }
-            // Foreign code, a waker's, runs without the lock.
+            // The waker is user code, so it is cloned without the lock.
             let Some(waker) = waker.take() else {
                 drop(locked);
                 waker = Some(cx.waker().clone());
                 continue;
             };
-            if again {
+            if was_granted {
                 this.wait.enqueue_first(&mut locked, *this.list, (), waker);
             } else {
                 this.wait.enqueue(&mut locked, *this.list, (), waker);

@@ -1,4 +1,4 @@
-//! One who waits in a [`WaitQueue`]: the part of a future that is linked into its lists, and takes itself out.
+//! A waiter in a [`WaitQueue`]: the part of a future that is linked into a list, and unlinks itself.
 
 #![allow(unsafe_code)]
 
@@ -8,30 +8,30 @@ use core::pin::Pin;
 use core::ptr::NonNull;
 use core::task::{Context, Waker};
 
-use super::wait_queue::{Locked, Node, Standing, WaitQueue};
+use super::wait_queue::{Locked, Node, WaitQueue, WaitState};
 use convoke_core::raw::discard;
 
-/// See the head of this file.
+/// One waiter. It owns its node; the rules are those of the [`WaitQueue`].
 pub(crate) struct Wait<'q, S, P, const LISTS: usize = 1> {
     queue: &'q WaitQueue<S, P, LISTS>,
     node: Node<P>,
     _pinned: PhantomPinned,
 }
 
-// SAFETY: the queue is shared by threads, so it must be `Sync`; what the node carries goes with it, or to who grants.
-// The node itself is used by rules 1 to 3 of the queue.
+// SAFETY: the queue is shared with other threads, and is `Sync` if `S` and `P` are `Send`. The payload moves
+// with the future, or to the thread that grants. Rules 1 to 3 of the queue order all access to the node.
 unsafe impl<S: Send, P: Send, const LISTS: usize> Send for Wait<'_, S, P, LISTS> {}
-// SAFETY: by shared reference its standing can be read, which is an atomic.
+// SAFETY: a shared reference can only read the state of the node, which is an atomic, and its address.
 unsafe impl<S: Send, P: Send, const LISTS: usize> Sync for Wait<'_, S, P, LISTS> {}
 
-/// How one was found who leaves.
+/// The state in which a waiter left the queue.
 #[derive(Debug)]
 pub(crate) enum Left<P> {
     /// In no list.
-    Out,
-    /// In a list, carrying this.
+    Idle,
+    /// Queued, with this payload.
     Queued(P),
-    /// Granted this: it was meant for somebody who is there.
+    /// Granted, with this payload. The caller must pass the grant on.
     Granted(P),
 }
 
@@ -41,20 +41,20 @@ impl<'q, S, P, const LISTS: usize> Wait<'q, S, P, LISTS> {
         Self { queue, node: Node::new(), _pinned: PhantomPinned }
     }
 
-    /// Where its node is, to be compared.
+    /// Returns the address of the node. It is only compared.
     pub(crate) fn address(&self) -> usize {
         core::ptr::from_ref(&self.node).addr()
     }
 
     #[inline]
-    pub(crate) fn standing(&self) -> Standing {
-        self.node.standing()
+    pub(crate) fn state(&self) -> WaitState {
+        self.node.state()
     }
 
-    /// Goes to the end of a list, with this to carry.
+    /// Queues at the end of a list.
     ///
     /// # Panics
-    /// If it is not out, or the lock is another queue's.
+    /// If it is queued or granted already, or `locked` belongs to another queue.
     pub(crate) fn enqueue(
         self: Pin<&mut Self>,
         locked: &mut Locked<'_, S, P, LISTS>,
@@ -65,7 +65,10 @@ impl<'q, S, P, const LISTS: usize> Wait<'q, S, P, LISTS> {
         self.link(locked, list, false, payload, waker);
     }
 
-    /// The same, at the front: for one who was first already.
+    /// Queues at the front of a list: for a waiter that was the first before.
+    ///
+    /// # Panics
+    /// If it is queued or granted already, or `locked` belongs to another queue.
     pub(crate) fn enqueue_first(
         self: Pin<&mut Self>,
         locked: &mut Locked<'_, S, P, LISTS>,
@@ -84,60 +87,63 @@ impl<'q, S, P, const LISTS: usize> Wait<'q, S, P, LISTS> {
         payload: P,
         waker: Waker,
     ) {
-        assert!(locked.is_of(self.queue) && self.standing() == Standing::Out, "one who waits waits once");
-        // SAFETY: we own the node; it is pinned with us, and taken out when we are dropped. It is out.
+        let is_ours = locked.is_of(self.queue);
+        assert!(is_ours && self.state() == WaitState::Idle, "a waiter can be in one list of its own queue");
+        // SAFETY: rule 2: we are the owner, and the assertion above says that the node is idle. Rule 3:
+        // it is pinned with us, and our `drop` unlinks it.
         unsafe { locked.link(list, first, NonNull::from(&self.node), payload, waker) };
     }
 
-    /// Is still queued, but perhaps polled with another waker. Where it is now.
-    pub(crate) fn renew(self: Pin<&mut Self>, cx: &Context<'_>) -> Standing {
+    /// Replaces the stored waker by the one of `cx`, if it is still queued. Returns the state afterwards.
+    pub(crate) fn renew(self: Pin<&mut Self>, cx: &Context<'_>) -> WaitState {
         let mut spare = None;
         loop {
             let mut locked = self.queue.lock();
-            // SAFETY: we own the node, and it was queued here if anywhere.
+            // SAFETY: we own the node, and `link` above queues it nowhere but in `self.queue`.
             let renewed = unsafe { locked.renew(NonNull::from(&self.node), cx.waker(), &mut spare) };
-            // Foreign code, a waker's, runs without the lock.
+            // The waker is user code: it is cloned and dropped without the lock.
             drop(locked);
             if renewed {
-                return self.standing();
+                return self.state();
             }
             spare = Some(cx.waker().clone());
         }
     }
 
-    /// What it was granted, if so. It is out then.
+    /// Takes the grant, if there is one, and becomes idle.
     #[inline]
     pub(crate) fn take_granted(self: Pin<&mut Self>) -> Option<P> {
-        // SAFETY: it is granted, and ours.
-        (self.standing() == Standing::Granted).then(|| unsafe { self.node.take_granted() })
+        // SAFETY: rule 1: the state is granted, as just read, and we are the owner.
+        (self.state() == WaitState::Granted).then(|| unsafe { self.node.take_granted() })
     }
 
-    /// Takes itself out of whatever list, or of what it was granted.
+    /// Leaves the list, or gives up the grant.
     #[inline]
     pub(crate) fn leave(self: Pin<&mut Self>) -> Left<P> {
-        // Nobody but its owner makes it queued.
-        if self.standing() == Standing::Out { Left::Out } else { self.leave_now(|_| ()) }
+        // No lock needed: only the owner queues the node.
+        if self.state() == WaitState::Idle { Left::Idle } else { self.leave_now(|_| ()) }
     }
 
-    /// The same; `after` is called under the lock if it was queued.
+    /// Leaves the list, or gives up the grant. If it was queued, calls `after` under the lock.
     pub(crate) fn leave_now(
         self: Pin<&mut Self>,
         after: impl FnOnce(&mut Locked<'_, S, P, LISTS>),
     ) -> Left<P> {
         let mut locked = self.queue.lock();
-        // SAFETY: we own the node, and it was queued here if anywhere.
+        // SAFETY: we own the node, and `link` above queues it nowhere but in `self.queue`.
         let taken = unsafe { locked.take_out(NonNull::from(&self.node)) };
         if let Some((payload, waker)) = taken {
             after(&mut locked);
             drop(locked);
-            // Contained: whoever leaves has others to tell of it.
+            // `discard` contains a panic of the waker: the caller may have to pass the lock or a grant
+            // on.
             discard(waker);
             return Left::Queued(payload);
         }
         drop(locked);
         match self.take_granted() {
             Some(payload) => Left::Granted(payload),
-            None => Left::Out,
+            None => Left::Idle,
         }
     }
 }
@@ -145,8 +151,9 @@ impl<'q, S, P, const LISTS: usize> Wait<'q, S, P, LISTS> {
 impl<S, P, const LISTS: usize> Drop for Wait<'_, S, P, LISTS> {
     #[inline]
     fn drop(&mut self) {
-        if self.standing() == Standing::Queued {
-            // SAFETY: it was pinned when it was queued, and is not moved any more.
+        if self.state() == WaitState::Queued {
+            // SAFETY: it was pinned when it was queued, and is being dropped, so it does not move any
+            // more.
             drop(unsafe { Pin::new_unchecked(self) }.leave_now(|_| ()));
         }
     }
@@ -154,6 +161,6 @@ impl<S, P, const LISTS: usize> Drop for Wait<'_, S, P, LISTS> {
 
 impl<S, P, const LISTS: usize> fmt::Debug for Wait<'_, S, P, LISTS> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Wait").field(&self.standing()).finish()
+        f.debug_tuple("Wait").field(&self.state()).finish()
     }
 }

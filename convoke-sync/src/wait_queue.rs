@@ -1,15 +1,16 @@
-//! A state under a short lock, and lists of those who wait for it to change, linked through their futures: waiting does
-//! not allocate, and whoever goes is taken out at once.
+//! A state under a short lock, with lists of waiters that are linked through their futures. Waiting does not
+//! allocate, and a waiter that is dropped is unlinked at once.
 //!
-//! Who waits has a [`Node`] in its future, and stands *out*, *queued* or *granted*. Whoever changes the state grants:
-//! he takes the first node out of its list, leaves there what it is given, and calls its waker when the lock is free.
+//! A waiter has a [`Node`] in its future, which is *idle*, *queued* or *granted*. A thread that changes the
+//! state grants: it unlinks the first node of a list, changes its payload, and calls its waker after it has
+//! released the lock.
 //!
-//! 1. What is in a node belongs to its owner while it stands out or granted, and to whoever holds the lock while it is
-//!    queued.
-//! 2. A node becomes queued by its owner, and is out again by its owner, both under the lock. It becomes granted under
-//!    the lock by whoever holds it, who does not touch it afterwards; from there its owner takes it out without the
-//!    lock.
-//! 3. A queued node is in a list. It is pinned, and its owner takes it out before it is gone.
+//! 1. The contents of a node belong to its owner while it is idle or granted, and to the holder of the lock
+//!    while it is queued.
+//! 2. Only the owner queues a node, under the lock, and only the owner makes a queued node idle, under the
+//!    lock. The holder of the lock grants a queued node, and does not touch it afterwards. The owner makes a
+//!    granted node idle without the lock.
+//! 3. A queued node is in a list of its queue. It is pinned, and its owner unlinks it before it is dropped.
 
 #![allow(unsafe_code)]
 
@@ -26,7 +27,7 @@ use convoke_core::raw::sync::const_outside_models;
 use convoke_core::raw::wake;
 use convoke_core::raw::{SpinGuard, SpinLock};
 
-/// See the head of this file. `S` is the state, `P` what a node carries.
+/// A state `S` and `LISTS` lists of waiters, under one lock. Each waiter carries a payload `P`.
 pub(crate) struct WaitQueue<S, P, const LISTS: usize = 1> {
     inner: SpinLock<Inner<S, P, LISTS>>,
 }
@@ -36,11 +37,11 @@ struct Inner<S, P, const LISTS: usize> {
     lists: [List<P>; LISTS],
 }
 
-// SAFETY: the lists lead to nodes, which are used under the lock alone. What they carry and the state may go from
-// thread to thread.
+// SAFETY: rule 1: the nodes in the lists are touched only under the lock. The state and the payloads are
+// `Send`.
 unsafe impl<S: Send, P: Send, const LISTS: usize> Send for Inner<S, P, LISTS> {}
 
-// Nothing foreign runs under the lock, so no panic leaves a state half changed.
+// No user code runs under the lock, so no panic can leave the state half changed.
 impl<S, P, const LISTS: usize> UnwindSafe for WaitQueue<S, P, LISTS> {}
 impl<S, P, const LISTS: usize> RefUnwindSafe for WaitQueue<S, P, LISTS> {}
 
@@ -50,11 +51,11 @@ struct List<P> {
     length: usize,
 }
 
-/// One who waits.
+/// The node of one waiter.
 pub(super) struct Node<P> {
-    standing: AtomicU8,
-    /// Written when it is queued: a call that does not have to wait pays nothing for it. Of a granted node only the
-    /// payload is left.
+    state: AtomicU8,
+    /// Written when the node is queued, so that a call which does not wait does not pay for it. In a granted
+    /// node only the payload is still initialised.
     inside: UnsafeCell<MaybeUninit<Inside<P>>>,
 }
 
@@ -66,22 +67,22 @@ struct Inside<P> {
     list: usize,
 }
 
-const OUT: u8 = 0;
+const IDLE: u8 = 0;
 const QUEUED: u8 = 1;
 const GRANTED: u8 = 2;
 
-/// Where one who waits is.
+/// The state of a waiter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Standing {
+pub(crate) enum WaitState {
     /// In no list.
-    Out,
+    Idle,
     /// In a list.
     Queued,
-    /// Taken out of its list by somebody, who has left something.
+    /// Unlinked by another thread, which may have changed the payload.
     Granted,
 }
 
-/// The lock is held while this exists.
+/// Guard of the lock.
 pub(crate) struct Locked<'q, S, P, const LISTS: usize> {
     queue: &'q WaitQueue<S, P, LISTS>,
     inner: SpinGuard<'q, Inner<S, P, LISTS>>,
@@ -100,11 +101,11 @@ impl<S, P, const LISTS: usize> WaitQueue<S, P, LISTS> {
         Locked { queue: self, inner: self.inner.lock() }
     }
 
-    /// Grants all who are in this list now, and wakes them.
+    /// Grants and wakes all waiters that are in this list now.
     pub(crate) fn grant_all(&self, list: usize) {
         let mut left = self.lock().inner.lists[list].length;
-        // Not more often: somebody may queue again meanwhile. Who is granted although he came later looks, and queues
-        // again.
+        // No more than were there at first: a woken waiter may queue again meanwhile. A waiter that is
+        // granted out of turn checks again and re-queues.
         while left > 0
             && let Some(((), waker)) = { self.lock().grant(list, |_| ()) }
         {
@@ -124,15 +125,15 @@ impl<'q, S, P, const LISTS: usize> Locked<'q, S, P, LISTS> {
         core::ptr::eq(self.queue, queue)
     }
 
-    /// What the first in this list carries.
+    /// Returns the payload of the first waiter in this list.
     #[inline]
     pub(crate) fn first(&self, list: usize) -> Option<&P> {
         let first = self.inner.lists[list].first?;
-        // SAFETY: rule 1: it is queued, and we hold the lock. Rule 3: it is there.
+        // SAFETY: rule 1: the node is queued, and we hold the lock. Rule 3: a queued node is alive.
         unsafe { first.as_ref().inside.with(|inside| Some(&(*inside).assume_init_ref().payload)) }
     }
 
-    /// Where the node of the first in this list is, to be compared.
+    /// Returns the address of the first node in this list. It is only compared.
     pub(crate) fn first_address(&self, list: usize) -> Option<usize> {
         self.inner.lists[list].first.map(|node| node.addr().get())
     }
@@ -142,13 +143,15 @@ impl<'q, S, P, const LISTS: usize> Locked<'q, S, P, LISTS> {
         self.inner.lists[list].first.is_none()
     }
 
-    /// Takes the first out of its list, lets `give` change what it carries, and grants. Its waker is to be called when
-    /// the lock was given back. `give` is code of this folder: it runs under the lock.
+    /// Unlinks the first waiter of this list, lets `give` change its payload, and grants it. The caller must
+    /// call the returned waker after it has released the lock. `give` runs under the lock, so it must not run
+    /// user code.
     #[inline]
     pub(crate) fn grant<R>(&mut self, list: usize, give: impl FnOnce(&mut P) -> R) -> Option<(R, Waker)> {
         let node = self.inner.lists[list].first?;
-        // SAFETY: rules 1 and 3, as above. The waker is read once: who is granted has none. The last thing that is
-        // touched is the standing, and the node stays until then.
+        // SAFETY: rule 1: the node is queued, and we hold the lock. Rule 3: a queued node is alive. The waker
+        // is read once: a granted node has none. The store of the state is the last access to the node, as
+        // rule 2 demands.
         unsafe {
             let granted = node.as_ref().inside.with_mut(|inside| {
                 let inside = (*inside).as_mut_ptr();
@@ -157,13 +160,16 @@ impl<'q, S, P, const LISTS: usize> Locked<'q, S, P, LISTS> {
                 let given = give(&mut (*inside).payload);
                 (given, (&raw const (*inside).waker).read())
             });
-            node.as_ref().standing.store(GRANTED, Ordering::Release);
+            node.as_ref().state.store(GRANTED, Ordering::Release);
             Some(granted)
         }
     }
 
+    /// Queues a node, at the front of the list if `first` is true, else at its end.
+    ///
     /// # Safety
-    /// The node is out, its owner calls, and it is pinned and taken out before it is gone.
+    /// The node is idle, and the caller is its owner. The node is pinned, and the owner unlinks it before it
+    /// is dropped.
     pub(super) unsafe fn link(
         &mut self,
         list: usize,
@@ -174,7 +180,8 @@ impl<'q, S, P, const LISTS: usize> Locked<'q, S, P, LISTS> {
     ) {
         let ends = &mut self.inner.lists[list];
         let (previous, next) = if first { (None, ends.first) } else { (ends.last, None) };
-        // SAFETY: rule 1: the node is its owner's, who calls; its neighbours are queued, and we hold the lock.
+        // SAFETY: rule 1: the node is idle and the caller is its owner; its neighbours are queued, and we
+        // hold the lock.
         unsafe {
             node.as_ref().inside.with_mut(|inside| {
                 (*inside).write(Inside { previous, next, waker, payload, list });
@@ -182,45 +189,49 @@ impl<'q, S, P, const LISTS: usize> Locked<'q, S, P, LISTS> {
             ends.connect(previous, Some(node));
             ends.connect(Some(node), next);
             ends.length += 1;
-            // The lock makes it known.
-            node.as_ref().standing.store(QUEUED, Ordering::Relaxed);
+            // Relaxed suffices: other threads read it under the lock.
+            node.as_ref().state.store(QUEUED, Ordering::Relaxed);
         }
     }
 
-    /// Takes the node out, if it is still queued: what it carried, and its waker, to be dropped when the lock is free.
+    /// Unlinks the node if it is still queued. Returns its payload, and its waker, which the caller must drop
+    /// after it has released the lock.
     ///
     /// # Safety
-    /// Its owner calls; if it is queued, then here.
+    /// The caller is the owner of the node. If the node is queued, it is in a list of this queue.
     pub(super) unsafe fn take_out(&mut self, node: NonNull<Node<P>>) -> Option<(P, Waker)> {
-        // SAFETY: rules 1 and 2: if it is queued now, it stays so while we hold the lock. What is read out is not there
-        // any more for who is out.
+        // SAFETY: rule 2: a node that is queued now stays queued while we hold the lock. Rule 1: so it is
+        // ours. Its contents are moved out once: afterwards the node is idle, and they count as
+        // uninitialised.
         unsafe {
-            if node.as_ref().standing.load(Ordering::Relaxed) != QUEUED {
+            if node.as_ref().state.load(Ordering::Relaxed) != QUEUED {
                 return None;
             }
             let inside = node.as_ref().inside.with_mut(|inside| (*inside).assume_init_read());
             let ends = &mut self.inner.lists[inside.list];
             ends.connect(inside.previous, inside.next);
             ends.length -= 1;
-            node.as_ref().standing.store(OUT, Ordering::Relaxed);
+            node.as_ref().state.store(IDLE, Ordering::Relaxed);
             Some((inside.payload, inside.waker))
         }
     }
 
-    /// Gives the node another waker, if it is queued and has not the same one already: what `spare` is then, is to be
-    /// dropped when the lock is free. False if it needs one and there is none.
+    /// Replaces the waker of a queued node, unless it already wakes the same task. Takes the new waker from
+    /// `spare` and leaves the old one there; the caller must drop it after it has released the lock. Returns
+    /// false if a waker is needed and `spare` is empty.
     ///
     /// # Safety
-    /// As [`take_out`](Self::take_out).
+    /// The caller is the owner of the node. If the node is queued, it is in a list of this queue.
     pub(super) unsafe fn renew(
         &mut self,
         node: NonNull<Node<P>>,
         waker: &Waker,
         spare: &mut Option<Waker>,
     ) -> bool {
-        // SAFETY: rules 1 and 2, as above.
+        // SAFETY: rule 2: a node that is queued now stays queued while we hold the lock. Rule 1: so its
+        // contents are ours.
         unsafe {
-            if node.as_ref().standing.load(Ordering::Relaxed) != QUEUED {
+            if node.as_ref().state.load(Ordering::Relaxed) != QUEUED {
                 return true;
             }
             node.as_ref().inside.with_mut(|inside| {
@@ -237,12 +248,12 @@ impl<'q, S, P, const LISTS: usize> Locked<'q, S, P, LISTS> {
 }
 
 impl<P> List<P> {
-    /// Makes the two neighbours, either of which may be the end.
+    /// Links two nodes as neighbours. `None` stands for the end of the list.
     ///
     /// # Safety
-    /// Both are in this list or about to be, and its lock is held.
+    /// Both nodes are in this list or are being inserted, and the lock is held.
     unsafe fn connect(&mut self, previous: Option<NonNull<Node<P>>>, next: Option<NonNull<Node<P>>>) {
-        // SAFETY: rule 1: they are queued or the caller's own.
+        // SAFETY: rule 1: both are queued and the lock is held, or the caller owns the one that it inserts.
         unsafe {
             match previous {
                 Some(node) => node.as_ref().inside.with_mut(|inside| (*inside).assume_init_mut().next = next),
@@ -261,26 +272,27 @@ impl<P> List<P> {
 impl<P> Node<P> {
     #[inline]
     pub(super) fn new() -> Self {
-        Self { standing: AtomicU8::new(OUT), inside: UnsafeCell::new(MaybeUninit::uninit()) }
+        Self { state: AtomicU8::new(IDLE), inside: UnsafeCell::new(MaybeUninit::uninit()) }
     }
 
     #[inline]
-    pub(super) fn standing(&self) -> Standing {
-        match self.standing.load(Ordering::Acquire) {
-            OUT => Standing::Out,
-            QUEUED => Standing::Queued,
-            _ => Standing::Granted,
+    pub(super) fn state(&self) -> WaitState {
+        match self.state.load(Ordering::Acquire) {
+            IDLE => WaitState::Idle,
+            QUEUED => WaitState::Queued,
+            _ => WaitState::Granted,
         }
     }
 
-    /// What it was granted. It is out then.
+    /// Takes the payload of a granted node, which becomes idle.
     ///
     /// # Safety
-    /// It stands granted, and its owner calls.
+    /// The node is granted, and the caller is its owner.
     #[inline]
     pub(super) unsafe fn take_granted(&self) -> P {
-        self.standing.store(OUT, Ordering::Relaxed);
-        // SAFETY: rule 1. It is read once: from now on the node is out.
+        self.state.store(IDLE, Ordering::Relaxed);
+        // SAFETY: rule 1: the node is granted, and the caller is its owner. The payload is read once: the
+        // node is idle from now on.
         unsafe { self.inside.with(|inside| (&raw const (*(*inside).as_ptr()).payload).read()) }
     }
 }
@@ -288,8 +300,8 @@ impl<P> Node<P> {
 impl<P> Drop for Node<P> {
     #[inline]
     fn drop(&mut self) {
-        if self.standing() == Standing::Granted {
-            // SAFETY: it is granted, and nobody else's any more.
+        if self.state() == WaitState::Granted {
+            // SAFETY: the node is granted, as just read, and `&mut self` proves that we are its owner.
             drop(unsafe { self.take_granted() });
         }
     }

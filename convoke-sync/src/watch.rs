@@ -1,4 +1,4 @@
-//! The latest value, for all who look: `watch::channel(value)`.
+//! Channel that holds the latest value: `watch::channel(value)`.
 
 use core::fmt;
 use core::future::Future;
@@ -12,12 +12,13 @@ use super::until::until;
 use super::wait_queue::WaitQueue;
 use convoke_core::raw::Pause;
 
-/// The list of those who wait for a change.
+/// List of the receivers that wait for a change.
 const CHANGE: usize = 0;
-/// The list of those who wait until nobody looks any more.
-const NOBODY: usize = 1;
+/// List of the senders that wait until there are no receivers.
+const CLOSED: usize = 1;
 
-/// A value that is replaced, and looked at: who is slow sees the latest one, and not those in between.
+/// Creates a channel that holds one value. Senders replace it, and receivers read the latest one. A slow
+/// receiver misses the values in between.
 ///
 /// ```
 /// use convoke::prelude::*;
@@ -48,38 +49,39 @@ pub fn channel<T>(value: T) -> (Sender<T>, Receiver<T>) {
 }
 
 struct Shared<T> {
-    /// Taken before the lock of the queue, where both are needed.
+    /// Locked before the lock of the queue, where both are needed.
     value: RwLock<T>,
     queue: WaitQueue<State, (), 2>,
 }
 
 struct State {
-    /// How often the value was changed.
+    /// Counts the changes of the value.
     version: u64,
     senders: usize,
     receivers: usize,
 }
 
-/// The side that changes the value. Clones change the same one.
+/// Sending half of a watch channel: it changes the value. Clones change the same value.
 pub struct Sender<T>(Arc<Shared<T>>);
 
-/// The side that looks. Clones look at the same value, and have seen what this one has seen.
+/// Receiving half of a watch channel: it reads the value. A clone has seen the same version as the original.
 pub struct Receiver<T> {
     shared: Arc<Shared<T>>,
-    /// The version that it knows.
+    /// The version of the value that this receiver has seen.
     seen: u64,
 }
 
-/// The value of a watch channel, which does not change while this exists: not to be kept across an await.
-#[must_use = "the value is looked at while this exists"]
+/// A read guard on the value of a watch channel. The value does not change while it exists, so do not hold it
+/// across an await.
+#[must_use = "the value is locked for reading while this exists"]
 pub struct Look<'a, T>(RwLockReadGuard<'a, T>);
 
-/// All senders are gone: the value will not change any more.
+/// Error of [`Receiver::changed`]: all senders are dropped, so the value will not change any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Closed;
 
 impl<T> Shared<T> {
-    fn look(&self) -> RwLockReadGuard<'_, T> {
+    fn read(&self) -> RwLockReadGuard<'_, T> {
         self.value.read().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -97,7 +99,7 @@ impl<T> Shared<T> {
 }
 
 impl<T> Sender<T> {
-    /// Replaces the value. If nobody can look at it any more, it is given back.
+    /// Replaces the value. Returns it in the error if there are no receivers.
     pub fn send(&self, value: T) -> Result<(), SendError<T>> {
         if self.is_closed() {
             return Err(SendError(value));
@@ -106,7 +108,7 @@ impl<T> Sender<T> {
         Ok(())
     }
 
-    /// Replaces the value, and returns what was there, whether somebody looks or not.
+    /// Replaces the value and returns the old one, even if there are no receivers.
     #[doc(alias = "send_replace")]
     pub fn replace(&self, value: T) -> T {
         self.0.change(|before| core::mem::replace(before, value))
@@ -115,19 +117,19 @@ impl<T> Sender<T> {
     /// Changes the value in place.
     ///
     /// # Panics
-    /// If `change` does. The value stays as it was left, and nobody is told.
+    /// If `change` panics. The value then stays as it was left, and no receiver is woken.
     #[doc(alias = "send_modify")]
     pub fn modify<R>(&self, change: impl FnOnce(&mut T) -> R) -> R {
         self.0.change(change)
     }
 
-    /// The value as it is.
+    /// Locks the value for reading.
     #[doc(alias = "borrow")]
     pub fn look(&self) -> Look<'_, T> {
-        Look(self.0.look())
+        Look(self.0.read())
     }
 
-    /// Another one who looks, and knows the value as it is now.
+    /// Creates a receiver that has seen the current value.
     pub fn subscribe(&self) -> Receiver<T> {
         let mut locked = self.0.queue.lock();
         let state = locked.state();
@@ -137,49 +139,49 @@ impl<T> Sender<T> {
         Receiver { shared: self.0.clone(), seen }
     }
 
-    /// Whether nobody looks.
+    /// Returns true if there are no receivers.
     pub fn is_closed(&self) -> bool {
         self.0.queue.lock().state().receivers == 0
     }
 
-    /// Waits until nobody looks.
+    /// Waits until there are no receivers.
     ///
-    /// - *Completes with* nothing in particular, or stopped.
-    /// - *If dropped*, it does not wait any more.
-    /// - *Runs on* the task; outside a task it waits as well, and cannot be stopped.
+    /// - *Completes with* `()`, or as stopped.
+    /// - *If dropped*, it stops waiting.
+    /// - *Runs on* the calling task. It also works outside a task, but cannot be stopped there.
     #[track_caller]
     pub fn closed(&self) -> impl Future<Output = ()> {
-        until(&self.0.queue, NOBODY, Pause::here(), |locked| (locked.state().receivers == 0).then_some(()))
+        until(&self.0.queue, CLOSED, Pause::here(), |locked| (locked.state().receivers == 0).then_some(()))
     }
 }
 
 impl<T> Receiver<T> {
-    /// The value as it is. Whether it counts as seen does not change.
+    /// Locks the value for reading. Does not mark it as seen.
     #[doc(alias = "borrow")]
     pub fn look(&self) -> Look<'_, T> {
-        Look(self.shared.look())
+        Look(self.shared.read())
     }
 
-    /// The value as it is, which counts as seen from now on.
+    /// Locks the value for reading and marks it as seen.
     #[doc(alias = "borrow_and_update")]
     pub fn look_and_update(&mut self) -> Look<'_, T> {
-        let value = self.shared.look();
-        // Nobody changes it meanwhile.
+        let value = self.shared.read();
+        // The read lock keeps senders from changing the value and its version in between.
         self.seen = self.shared.queue.lock().state().version;
         Look(value)
     }
 
-    /// Whether there is a value that was not seen.
+    /// Returns true if the value was changed since this receiver has seen it.
     pub fn has_changed(&self) -> bool {
         self.shared.queue.lock().state().version != self.seen
     }
 
-    /// Waits for a value that was not seen. It counts as seen then: the next call waits for another one.
+    /// Waits until there is a value that this receiver has not seen, and marks it as seen.
     ///
-    /// - *Completes with* nothing in particular; with [`Closed`] if the last value was seen and all senders are gone;
-    ///   or stopped: also if there is a new value, when a stop was asked for.
-    /// - *If dropped*, it does not wait any more. The value counts as not seen.
-    /// - *Runs on* the task; outside a task it waits as well, and cannot be stopped.
+    /// - *Completes with* `Ok(())`; with [`Closed`] if the latest value is seen and all senders are dropped;
+    ///   or as stopped if a stop was requested, even if there is a new value.
+    /// - *If dropped*, it stops waiting, and the value is not marked as seen.
+    /// - *Runs on* the calling task. It also works outside a task, but cannot be stopped there.
     #[track_caller]
     pub fn changed(&mut self) -> impl Future<Output = Result<(), Closed>> {
         let Self { shared, seen } = self;
@@ -226,7 +228,7 @@ impl<T> Drop for Sender<T> {
 impl<T> Drop for Receiver<T> {
     fn drop(&mut self) {
         self.shared.queue.lock().state().receivers -= 1;
-        self.shared.queue.grant_all(NOBODY);
+        self.shared.queue.grant_all(CLOSED);
     }
 }
 
@@ -250,7 +252,7 @@ impl<T> fmt::Debug for Receiver<T> {
 
 impl fmt::Display for Closed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("all senders are gone")
+        f.write_str("all senders are dropped")
     }
 }
 

@@ -1,47 +1,42 @@
-//! `Limited`: at most so many at a time, over any executor. The state is in `seats`.
+//! `Limited`: runs at most `n` pieces of work at a time, over any executor.
 //!
-//! A [`Strand`](crate::Strand) is a view for one, and keeps an order that several cannot have; its queue is taken as a whole
-//! by whoever has the turn. Here several take from one queue, so each takes a piece at a time.
-
-#![allow(unsafe_code)]
+//! `seats` is the model-checked queue. The rest of a view is in `view`; a seat is one of its turns. Several
+//! seats take from one queue, so each takes one piece of work at a time. A [`Strand`](crate::Strand) has only one turn,
+//! and takes the whole queue at once.
 
 pub(crate) mod seats;
 
-use core::cell::UnsafeCell;
 use core::fmt;
-use core::ptr::{self, NonNull};
-use std::sync::Arc;
 
-use convoke_core::raw::{Call, Header, OwnerThread, Runnable, Timers, WorkKind};
+use convoke_core::raw::{OwnerThread, Runnable, Timers};
 use convoke_core::{Executor, Panic};
 
-use crate::running_here::Here;
 use crate::strand::RUNS_PER_TURN;
+use crate::view::{Job, View, ViewQueue, impl_view_executor};
 use convoke_core::raw::{contain, report_panic};
 use seats::{AfterQueuing, Seat, Seats, Turn};
 
-/// The largest limit that a view can have.
+/// Largest limit that a view can have.
 pub const LARGEST_LIMIT: usize = u16::MAX as usize;
 
-/// A view of an executor that runs at most so many pieces of work at a time; the others wait in the view, and take no room
-/// on the executor.
+/// A view of an executor that runs at most `limit` pieces of work at a time. The rest waits in the view, and not in the
+/// queue of the executor.
 ///
-/// *A piece of work* is one run: of a task, the part between two `await`s. A task that waits does not count, so that the
-/// limit is one on threads that are kept busy, as for a library that stands only so many callers, or for work that must
-/// leave threads to others. To limit how many tasks are *under way*, waiting or not, take room in a
-/// [`Bound`](crate::Bound) before they are started.
+/// *A piece of work* is one run: for a task, the part between two `await`s. A task that waits does not count. So this
+/// limits how many threads are busy: use it for a library that allows only a number of callers, or for work that must
+/// leave threads to other work. To limit how many tasks are *in progress*, waiting or not, acquire a permit of a `Bound`
+/// before each one is spawned.
 ///
 /// - *First in, first out*, over all posters: work begins in the order of posting.
 /// - Queuing never allocates, and no lock is held while work runs.
-/// - After [`RUNS_PER_TURN`] pieces in a row it queues itself again on the inner executor, as others do: views that share
-///   one take turns.
-/// - `dispatch` hands back to work of this view if nothing waits before it; else it queues.
-/// - If the inner executor drops what the view has posted there, all that waits completes as stopped. What is posted later
-///   is tried again.
-/// - A panic that leaves a piece of work goes to the [handler](Limited::with_panic_handler), and the view goes on.
+/// - After [`RUNS_PER_TURN`] pieces in a row it queues itself again on the inner executor, so that other work gets a turn.
+/// - `dispatch` returns the work to a caller that is work of this view if nothing is queued before it; otherwise it queues
+///   the work. Work that is returned runs inside the caller's run, and so within the limit.
+/// - If the inner executor drops the view's work, all that is queued completes as stopped. A later post tries again.
+/// - A panic that leaves a piece of work goes to the [handler](Limited::with_panic_handler), and the view continues.
 ///
-/// A view is one word and cheap to clone; clones are the same view, with one limit for all. Two views of the same executor
-/// know nothing of each other.
+/// A view is one word and cheap to clone; clones are the same view and share one limit. Two views of the same executor
+/// are independent of each other.
 ///
 /// ```
 /// use convoke::prelude::*;
@@ -53,7 +48,10 @@ pub const LARGEST_LIMIT: usize = u16::MAX as usize;
 /// let outcome = block_on(async move {
 ///     scope(async |s| {
 ///         for picture in 0..100 {
-///             s.spawn_on(&resize, async move { /* keeps two threads busy at most */ let _ = picture; });
+///             s.spawn_on(&resize, async move {
+///                 /* keeps two threads busy at most */
+///                 let _ = picture;
+///             });
 ///         }
 ///     })
 ///     .await
@@ -61,208 +59,102 @@ pub const LARGEST_LIMIT: usize = u16::MAX as usize;
 /// assert_eq!(outcome, Outcome::Value(()));
 /// ```
 pub struct Limited<X: Executor> {
-    state: Arc<State<X>>,
+    view: View<X, LimitedSeats>,
 }
 
-struct State<X> {
+/// The queue of a view with this number of seats.
+struct LimitedSeats {
     seats: Seats,
-    /// One for each seat.
-    runners: Box<[Runner<X>]>,
-    inner: X,
-    on_panic: fn(Panic),
+    limit: u16,
 }
-
-/// What is posted to the inner executor for a seat. It belongs to whoever has the seat: rule 1 of the seats.
-#[repr(C)]
-struct Runner<X> {
-    // First, so that a pointer to it is a pointer to the runner.
-    header: UnsafeCell<Header>,
-    /// A count of the state, while the seat is posted.
-    state: UnsafeCell<*const State<X>>,
-    seat: UnsafeCell<Option<Seat>>,
-}
-
-// SAFETY: a runner is touched only by whoever has its seat, and the seats pass it on under their lock, or through the inner
-// executor; the rest is `Sync`.
-unsafe impl<X: Executor> Sync for State<X> {}
-// SAFETY: as above; an executor is `Send`, and the pointers in runners are counts of `Arc`s of what is `Send` and `Sync`.
-unsafe impl<X: Executor> Send for State<X> {}
 
 impl<X: Executor> Limited<X> {
-    /// A view of `executor` that runs at most `limit` pieces of work at a time.
+    /// Creates a view of `executor` that runs at most `limit` pieces of work at a time.
     ///
     /// # Panics
-    /// If the limit is none, or larger than [`LARGEST_LIMIT`].
+    /// If `limit` is 0 or more than [`LARGEST_LIMIT`].
     #[track_caller]
     pub fn new(executor: &X, limit: usize) -> Self {
         Self::with_panic_handler(executor, limit, report_panic)
     }
 
-    /// The same, with a `handler` that is told of panics which leave its work. By default they are written to the error
-    /// stream.
+    /// Creates a view that calls `handler` with panics that leave its work. The default handler writes them to standard
+    /// error.
     ///
     /// # Panics
-    /// As [`new`](Limited::new).
+    /// If `limit` is 0 or more than [`LARGEST_LIMIT`].
     #[track_caller]
     pub fn with_panic_handler(executor: &X, limit: usize, handler: fn(Panic)) -> Self {
         let limit = match u16::try_from(limit) {
             Ok(limit) if limit > 0 => limit,
-            _ => panic!("a view runs between 1 and {LARGEST_LIMIT} at a time, not {limit}"),
+            _ => panic!("the limit of a view must be between 1 and {LARGEST_LIMIT}, not {limit}"),
         };
-        let state = State {
-            seats: Seats::new(limit),
-            runners: (0..limit).map(|_| Runner::new()).collect(),
-            inner: executor.clone(),
-            on_panic: handler,
-        };
-        Self { state: Arc::new(state) }
+        let queue = LimitedSeats { seats: Seats::new(limit), limit };
+        let jobs = (0..limit).map(|_| Job::new()).collect();
+        Self { view: View::new(executor.clone(), queue, jobs, handler) }
     }
 
-    /// The executor below.
+    /// Returns the inner executor.
     pub fn inner(&self) -> &X {
-        &self.state.inner
+        self.view.inner()
     }
 
-    /// How many it runs at a time, at most.
+    /// Returns how many pieces of work it runs at a time, at most.
     pub fn limit(&self) -> usize {
-        self.state.runners.len()
+        self.view.queue().limit.into()
     }
 
-    /// Whether the caller is work of this view.
+    /// Returns true if the caller is work of this view.
     pub fn is_running_here(&self) -> bool {
-        Here::is(self.state.address())
+        self.view.is_running_here()
     }
 }
 
-#[diagnostic::do_not_recommend]
-impl<X: Executor> Executor for Limited<X> {
-    fn post(&self, runnable: Runnable) {
-        if let AfterQueuing::Post(seat) = self.state.seats.queue(runnable) {
-            State::post(&self.state, seat);
+impl_view_executor!(Limited);
+
+impl ViewQueue for LimitedSeats {
+    type Turn = Seat;
+    type Jobs<X: Executor> = Box<[Job<X, Self>]>;
+
+    fn index(seat: &Seat) -> usize {
+        seat.index()
+    }
+
+    fn queue(&self, runnable: Runnable) -> Option<Seat> {
+        match self.seats.queue(runnable) {
+            AfterQueuing::Post(seat) => Some(seat),
+            AfterQueuing::Wait => None,
         }
     }
 
-    /// What is handed back runs inside the piece that asks, and so within the limit.
-    fn dispatch(&self, runnable: Runnable) -> Option<Runnable> {
-        if self.is_running_here() && self.state.seats.is_empty() {
-            return Some(runnable);
-        }
-        self.post(runnable);
-        None
+    fn is_empty(&self) -> bool {
+        self.seats.is_empty()
     }
 
-    fn parallelism(&self) -> usize {
-        self.limit().min(self.state.inner.parallelism())
-    }
-
-    /// That of the inner executor, whatever the limit: all that the view is given runs there. A limit of one makes no home:
-    /// one at a time is not one thread.
-    fn owner_thread(&self) -> Option<&OwnerThread> {
-        self.state.inner.owner_thread()
-    }
-
-    fn timers(&self) -> Option<&dyn Timers> {
-        self.state.inner.timers()
-    }
-
-    fn context(&self) -> Option<&(dyn core::any::Any + Send + Sync)> {
-        self.state.inner.context()
-    }
-
-    fn work_began(&self) {
-        self.state.inner.work_began();
-    }
-
-    fn work_ended(&self) {
-        self.state.inner.work_ended();
-    }
-}
-
-impl<X: Executor> Runner<X> {
-    fn new() -> Self {
-        Self {
-            header: UnsafeCell::new(Header::new(const { &WorkKind::new(Self::call) })),
-            state: UnsafeCell::new(ptr::null()),
-            seat: UnsafeCell::new(None),
-        }
-    }
-
-    /// # Safety
-    /// Called once for each `post`, by its runnable.
-    unsafe fn call(header: NonNull<Header>, call: Call) {
-        // SAFETY: the header is the first field (`repr(C)`) of a runner whose seat was posted: it is ours now, with what
-        // `post` has put into it. The count keeps it there until we are done.
-        let (state, seat) = unsafe {
-            let runner = header.cast::<Self>().as_ref();
-            (Arc::from_raw(*runner.state.get()), (*runner.seat.get()).take())
-        };
-        let Some(seat) = seat else { unreachable!("`post` has put it there") };
-        match call {
-            Call::Run => State::run(state, seat),
-            Call::Stop => state.stop_all(seat),
-        }
-    }
-}
-
-impl<X: Executor> State<X> {
-    fn address(&self) -> usize {
-        ptr::from_ref(self).addr()
-    }
-
-    /// Posts a seat to the inner executor. That is used where it is: cloning it is the program's code, and a panic of it
-    /// would lose the seat.
-    fn post(self: &Arc<Self>, seat: Seat) {
-        let runner = &self.runners[seat.index()];
-        // SAFETY: the seat is ours, and so is its runner, of which there is no other runnable. It lies in the state, which is
-        // kept alive by the count that `into_raw` left, until `call` takes it back. All that `call` touches is `Send` and
-        // `Sync`, so any thread may call it.
-        let runnable = unsafe {
-            *runner.state.get() = Arc::into_raw(self.clone());
-            *runner.seat.get() = Some(seat);
-            Runnable::new(NonNull::from(runner).cast::<Header>())
-        };
-        self.inner.post(runnable);
-    }
-
-    /// The turn of a seat.
-    fn run(self: Arc<Self>, mut seat: Seat) {
-        let here = Here::enter(self.address());
+    fn run(&self, mut seat: Seat, on_panic: fn(Panic)) -> Option<Seat> {
         for _ in 0..RUNS_PER_TURN {
-            let Turn::Run(runnable, kept) = self.seats.next(seat) else { return };
-            seat = kept;
-            contain(self.on_panic, || runnable.run());
+            let Turn::Run(runnable, same_seat) = self.seats.next(seat) else { return None };
+            seat = same_seat;
+            contain(on_panic, || runnable.run());
         }
-        // Before the seat is passed on: on an inline executor its next turn runs inside of `post`.
-        drop(here);
-        self.post(seat);
+        Some(seat)
     }
 
-    /// The inner executor will not run this seat: whatever waits, and whatever those completions post, is stopped.
-    fn stop_all(&self, mut seat: Seat) {
-        while let Turn::Run(runnable, kept) = self.seats.next(seat) {
-            seat = kept;
-            contain(self.on_panic, || runnable.stop());
+    fn stop(&self, mut seat: Seat, on_panic: fn(Panic)) {
+        while let Turn::Run(runnable, same_seat) = self.seats.next(seat) {
+            seat = same_seat;
+            contain(on_panic, || runnable.stop());
         }
     }
-}
 
-impl<X: Executor> Clone for Limited<X> {
-    fn clone(&self) -> Self {
-        Self { state: self.state.clone() }
+    fn parallelism<X: Executor>(&self, inner: &X) -> usize {
+        usize::from(self.limit).min(inner.parallelism())
     }
 }
-
-impl<X: Executor> PartialEq for Limited<X> {
-    fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.state, &other.state)
-    }
-}
-
-impl<X: Executor> Eq for Limited<X> {}
 
 impl<X: Executor> fmt::Debug for Limited<X> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = core::any::type_name::<X>();
-        write!(f, "Limited({:#x}, {} at a time over {name})", self.state.address(), self.limit())
+        write!(f, "Limited({:#x}, {} at a time over {name})", self.view.address(), self.limit())
     }
 }

@@ -1,61 +1,63 @@
-//! The state of a view that limits: what waits, and which of its seats are free. No unsafe; model-checked.
+//! The queue of a [`Limited`](super::Limited) view, and its seats. No unsafe code; model-checked.
 
 use convoke_core::raw::{RunQueue, Runnable};
 
 use convoke_core::raw::SpinLock;
 
-/// The queue of a view, and its seats: as many as it may run at a time.
+/// The queue of a view, and as many seats as it may run pieces of work at a time.
 ///
-/// 1. A seat is *taken* while it is queued on the inner executor, or runs. Only who has one takes work out, one piece at a
-///    time, so that nobody sits before work which another seat could run.
-/// 2. It is given up only when nothing waits, under the lock: so whatever waits has a seat that will come to it.
+/// 1. A seat is *taken* while it is queued on the inner executor, or runs. Only the holder of a seat takes
+///    work, one piece at a time, so that it does not hold back work that another seat could run.
+/// 2. A seat is freed only when no work is queued, under the lock. So queued work always has a seat that will
+///    come to it.
 /// 3. Work is taken in the order in which it was queued.
 ///
-/// The lock is held for a few instructions and never while anything runs. Who has a seat sees what was done in it before.
+/// The lock is held for a few instructions and never while work runs. It passes a seat on, so a holder sees
+/// what the holder before it did.
 pub struct Seats {
     state: SpinLock<State>,
 }
 
 struct State {
     waiting: RunQueue,
-    /// There is room for all: nothing is allocated later.
+    /// Has capacity for all seats, so that nothing is allocated later.
     free: Vec<Seat>,
 }
 
-/// Leave to run one piece of work after another. There are as many as the view has been made with.
-#[must_use = "a seat that is lost is never taken again"]
+/// The right to take and run work of the view, one piece after another. A view has a fixed number of seats.
+#[must_use = "a lost seat is never free again"]
 #[derive(Debug, PartialEq, Eq)]
 pub struct Seat(u16);
 
-/// What the poster must now do.
+/// Tells the poster what it must do now.
 #[must_use]
 #[derive(Debug, PartialEq, Eq)]
 pub enum AfterQueuing {
-    /// A seat was free and is the poster's: it posts it to the inner executor.
+    /// Post this seat to the inner executor: it was free, and now belongs to the poster.
     Post(Seat),
-    /// Nothing: all seats are taken, and one of them will come to it.
+    /// Nothing: all seats are taken, and one of them will take the work.
     Wait,
 }
 
-/// What whoever has a seat must now do.
+/// Tells the holder of a seat what it must do now.
 #[must_use]
 #[derive(Debug)]
 pub enum Turn {
-    /// Run this, and come back.
+    /// Run this, and call `next` again.
     Run(Runnable, Seat),
     /// Nothing: the seat is free again.
     Free,
 }
 
 impl Seat {
-    /// Which one it is, from none on.
+    /// Returns the number of the seat, counted from 0.
     pub fn index(&self) -> usize {
         self.0.into()
     }
 }
 
 impl Seats {
-    /// Nothing waits, and all seats are free.
+    /// Creates an empty queue with this number of free seats.
     pub fn new(seats: u16) -> Self {
         let free = (0..seats).rev().map(Seat).collect();
         Self { state: SpinLock::new(State { waiting: RunQueue::new(), free }) }
@@ -71,7 +73,7 @@ impl Seats {
         }
     }
 
-    /// Takes the first piece that waits; if there is none, gives up the seat.
+    /// Takes the first piece of queued work. If there is none, frees the seat.
     pub fn next(&self, seat: Seat) -> Turn {
         let mut state = self.state.lock();
         match state.waiting.pop() {
@@ -83,7 +85,7 @@ impl Seats {
         }
     }
 
-    /// Whether nothing waits.
+    /// Returns true if no work is queued.
     pub fn is_empty(&self) -> bool {
         self.state.lock().waiting.is_empty()
     }

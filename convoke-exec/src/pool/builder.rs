@@ -1,4 +1,4 @@
-//! How a pool is described before it is made.
+//! The builder of a pool.
 
 use std::io;
 use std::num::NonZeroUsize;
@@ -14,7 +14,7 @@ use super::sleepers::MAX_WORKERS;
 use super::worker::Worker;
 use convoke_core::raw::report_panic;
 
-/// Describes a [`ThreadPool`]; made by [`ThreadPool::builder`].
+/// Builder for a [`ThreadPool`], created by [`ThreadPool::builder`].
 ///
 /// ```
 /// use convoke::prelude::*;
@@ -43,70 +43,74 @@ impl ThreadPoolBuilder {
         }
     }
 
-    /// How many threads; as many as the machine runs at the same time, if it is not said.
+    /// Sets the number of threads. The default is the parallelism of the machine.
     pub fn threads(self, threads: usize) -> Self {
         Self { threads: Some(threads), ..self }
     }
 
-    /// What the threads are called: `name-0`, `name-1`, …
+    /// Sets the names of the threads: `name-0`, `name-1`, … The default is `convoke-pool`.
     pub fn name(self, name: impl Into<String>) -> Self {
         Self { name: name.into(), ..self }
     }
 
-    /// The stack of each thread, in bytes; what the standard library gives, if it is not said.
+    /// Sets the stack size of each thread, in bytes. The default is that of the standard library.
     pub fn stack_size(self, bytes: usize) -> Self {
         Self { stack_size: Some(bytes), ..self }
     }
 
-    /// The most that may wait of what comes from outside, for each [priority](super::Priority); any number, if it is not said.
+    /// Limits the queued work that was posted from outside the pool, for each [priority](super::Priority).
+    /// The default is no limit.
     ///
-    /// An executor has no way to refuse but one: a post over the limit completes as stopped at once, inside the
-    /// `post`, and is counted in [`ThreadPool::refused`]. What the pool's own work posts is not limited.
+    /// A post over the limit completes as stopped at once, inside `post`, and is counted in
+    /// [`ThreadPool::refused`]: an executor has no other way to refuse work. Posts of the pool's own work are
+    /// not limited.
     pub fn queue_limit(self, limit: usize) -> Self {
         Self { queue_limit: limit, ..self }
     }
 
-    /// Who is told of a panic that left a piece of work; the thread goes on. By default it is written to the error
-    /// stream. (Panics in the closures of senders and in tasks do not come here: they are outcomes.)
+    /// Sets the function that is called with a panic that left a piece of work; the thread continues. The
+    /// default writes the panic to standard error. Panics in the closures of senders and in tasks do not come
+    /// here: they are outcomes.
     pub fn panic_handler(self, handler: fn(Panic)) -> Self {
         Self { on_panic: handler, ..self }
     }
 
-    /// Makes the pool and starts its threads.
+    /// Builds the pool and starts its threads.
     ///
     /// # Errors
-    /// If the number of threads is none or more than 65535, or if the system starts no more threads.
+    /// If the number of threads is 0 or more than 65535, or if the system cannot start a thread.
     pub fn build(self) -> io::Result<ThreadPool> {
         let threads = match self.threads {
             Some(threads) => threads,
             None => thread::available_parallelism().map_or(1, NonZeroUsize::get),
         };
         if threads == 0 || threads > MAX_WORKERS {
-            let message = format!("a pool has between 1 and {MAX_WORKERS} threads, not {threads}");
+            let message = format!("a pool must have between 1 and {MAX_WORKERS} threads, not {threads}");
             return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
         }
         let shared = Shared::new(threads, self.queue_limit, self.on_panic);
         let deques: Vec<_> = (0..threads).map(|_| Deque::new_fifo()).collect();
         let stealers: Arc<[_]> = deques.iter().map(Deque::stealer).collect();
         let mut pool = ThreadPool::without_threads(shared.clone());
-        let entrance = pool.entrance();
+        let port = pool.port();
         for (index, deque) in deques.into_iter().enumerate() {
             let mut builder = thread::Builder::new().name(format!("{}-{index}", self.name));
             if let Some(bytes) = self.stack_size {
                 builder = builder.stack_size(bytes);
             }
             let (shared, stealers) = (shared.clone(), Arc::clone(&stealers));
-            let started = builder.spawn(move || Worker::run(shared, entrance, index, deque, stealers));
-            // On failure, dropping the pool ends the threads that were started.
+            let started = builder.spawn(move || Worker::run(shared, port, index, deque, stealers));
+            // If it fails, dropping the pool ends the threads that were already started.
             pool.add(started.map_err(|error| no_thread(index + 1, threads, &error))?);
         }
         Ok(pool)
     }
 }
 
-/// Which one it is tells a limit of the system's from a stack that is too large.
+/// Creates the error for a thread that did not start. Its number helps to tell a limit of the system from a
+/// stack that is too large.
 #[cold]
 fn no_thread(number: usize, of: usize, error: &io::Error) -> io::Error {
-    let message = format!("the system does not start thread {number} of the {of} of a pool: {error}");
+    let message = format!("cannot start thread {number} of the {of} threads of a pool: {error}");
     io::Error::new(error.kind(), message)
 }

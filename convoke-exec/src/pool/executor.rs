@@ -1,23 +1,25 @@
-//! The handle of a pool.
+//! The executor of a pool.
 
 use core::{fmt, ptr};
 
 use convoke_core::Executor;
 use convoke_core::raw::Runnable;
 
-use super::entrance::Entrance;
+use super::port::Port;
 use super::priority::Priority;
 use super::worker::Worker;
 
-/// The executor of a [`ThreadPool`](super::ThreadPool): one word, free to clone and to drop.
+/// Executor of a [`ThreadPool`](super::ThreadPool). It is one word; cloning and dropping it are free.
 ///
-/// - `post` from the pool's own work goes to the queue of the thread it comes from, where idle threads steal it;
-///   from anywhere else, or with another priority than the normal one, to a queue that all threads share.
-/// - `dispatch` hands back to a caller that runs on the pool already, whatever its priority: that orders what waits, and
-///   what is handed back need not. So a task that goes on where it is does not hop for it.
-/// - Handles of different [priority](PoolExecutor::with_priority) are different places, and not equal: else a task that is
-///   moved to one would be left where it is.
-/// - After the pool has ended, what is posted completes as stopped, inside the `post`.
+/// - A `post` from the pool's own work goes to the queue of the posting thread, from which idle threads
+///   steal. A `post` from elsewhere, or with another priority than normal, goes to a queue that all threads
+///   share.
+/// - `dispatch` returns the work to a caller that already runs on the pool, whatever its priority: priorities
+///   order queued work, and this work need not queue. So a task that continues on the same pool does not
+///   change threads.
+/// - Executors of different [priority](PoolExecutor::with_priority) are not equal: otherwise a task that
+///   moves to another priority would stay where it is.
+/// - Once the pool is dropped, work that is posted completes as stopped, inside `post`.
 ///
 /// ```
 /// use convoke::prelude::*;
@@ -32,15 +34,16 @@ use super::worker::Worker;
 /// ```
 #[derive(Clone, Copy)]
 pub struct PoolExecutor {
-    entrance: &'static Entrance,
+    port: &'static Port,
 }
 
 impl PoolExecutor {
-    pub(super) fn new(entrance: &'static Entrance) -> Self {
-        Self { entrance }
+    pub(super) fn new(port: &'static Port) -> Self {
+        Self { port }
     }
 
-    /// A handle to the same pool, for work of another priority. What that starts inherits it, with the executor.
+    /// Returns an executor of the same pool for work of another priority. Work that is started there inherits
+    /// the executor, and with it the priority.
     ///
     /// ```
     /// use convoke::executor::Priority;
@@ -59,12 +62,12 @@ impl PoolExecutor {
     /// assert_eq!(outcome, Outcome::Value(()));
     /// ```
     pub fn with_priority(self, priority: Priority) -> Self {
-        Self::new(self.entrance.sibling(priority))
+        Self::new(self.port.sibling(priority))
     }
 
-    /// The priority of what is posted through this handle.
+    /// Returns the priority of work that is posted through this executor.
     pub fn priority(&self) -> Priority {
-        self.entrance.priority
+        self.port.priority
     }
 }
 
@@ -72,29 +75,30 @@ impl PoolExecutor {
 impl Executor for PoolExecutor {
     #[inline]
     fn post(&self, runnable: Runnable) {
-        if let Err(runnable) = Worker::post_here(self.entrance, runnable) {
-            self.entrance.post(runnable);
+        if let Err(runnable) = Worker::post_local(self.port, runnable) {
+            self.port.post(runnable);
         }
     }
 
     #[inline]
     fn dispatch(&self, runnable: Runnable) -> Option<Runnable> {
-        if Worker::is_here(self.entrance) {
+        if Worker::is_current(self.port) {
             return Some(runnable);
         }
-        self.entrance.post(runnable);
+        self.port.post(runnable);
         None
     }
 
     fn parallelism(&self) -> usize {
-        self.entrance.threads()
+        self.port.threads()
     }
 }
 
-/// By pool and priority: a task that is sent to another priority must not be told that it is there already.
+/// Equal if pool and priority are equal: a task that moves to another priority must not be told that it is
+/// already there.
 impl PartialEq for PoolExecutor {
     fn eq(&self, other: &Self) -> bool {
-        ptr::eq(self.entrance, other.entrance)
+        ptr::eq(self.port, other.port)
     }
 }
 
@@ -103,8 +107,8 @@ impl Eq for PoolExecutor {}
 impl fmt::Debug for PoolExecutor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.priority() {
-            Priority::Normal => write!(f, "PoolExecutor({:p})", self.entrance.number()),
-            priority => write!(f, "PoolExecutor({:p}, {priority:?})", self.entrance.number()),
+            Priority::Normal => write!(f, "PoolExecutor({:p})", self.port.address()),
+            priority => write!(f, "PoolExecutor({:p}, {priority:?})", self.port.address()),
         }
     }
 }

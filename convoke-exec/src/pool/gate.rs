@@ -1,5 +1,5 @@
-//! The way from a handle that is never counted to something that does not live for ever. Only shimmed atomics: it is
-//! model-checked.
+//! Access to a value that can be dropped, through a reference that is never counted. Uses only shimmed
+//! atomics, so that it is model-checked.
 
 #![allow(unsafe_code)]
 
@@ -11,19 +11,19 @@ use core::ptr;
 use convoke_core::raw::sync::Arc;
 use convoke_core::raw::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
-/// Leads to a value until it is closed. The gate itself is small and outlives all who refer to it, so that those need no count;
-/// the value goes as soon as the gate is closed and nobody is inside.
+/// Gives access to a value until it is closed. The gate itself is small and outlives all references to it, so
+/// these need no count. The value is dropped as soon as the gate is closed and no thread is inside.
 ///
-/// 1. Who wants to use the value counts himself in, and looks whether the gate is closed. If it is he touches nothing and counts
-///    himself out.
-/// 2. Closing sets a bit in the word that counts. Whoever sees the bit and that nobody is inside, the one who closes or the last
-///    one to leave, sets a second bit: one of them succeeds, and takes the value out.
+/// 1. A thread that wants to use the value enters: it adds [`ENTERED`], and checks [`CLOSED`]. If the gate is
+///    closed it touches nothing and leaves.
+/// 2. Closing sets [`CLOSED`]. A thread that sees this bit and no thread inside, the closer or the last one
+///    to leave, tries to set [`EMPTIED`]. Exactly one succeeds, and drops the value.
 pub struct Gate<T> {
-    /// [`ENTERED`] for each who is inside, [`CLOSED`], [`EMPTIED`].
+    /// [`ENTERED`] for each thread inside, plus [`CLOSED`] and [`EMPTIED`].
     word: AtomicUsize,
-    /// An `Arc` of the value, until it is taken out.
+    /// The pointer of an `Arc`, until the value is dropped.
     value: AtomicPtr<T>,
-    /// Shared between threads as that is.
+    /// `Send` and `Sync` as an `Arc` of the value is.
     _value: PhantomData<std::sync::Arc<T>>,
 }
 
@@ -31,7 +31,7 @@ const CLOSED: usize = 1;
 const EMPTIED: usize = 2;
 const ENTERED: usize = 4;
 
-/// Somebody is inside, and so the value is there.
+/// A thread is inside while this exists, so the value is alive.
 #[derive(Debug)]
 pub struct Inside<'a, T> {
     gate: &'a Gate<T>,
@@ -39,26 +39,27 @@ pub struct Inside<'a, T> {
 }
 
 impl<T> Gate<T> {
-    /// An open gate that leads to this value.
+    /// Creates an open gate to this value.
     pub fn new(value: Arc<T>) -> Self {
         let value = AtomicPtr::new(Arc::into_raw(value).cast_mut());
         Self { word: AtomicUsize::new(0), value, _value: PhantomData }
     }
 
-    /// Goes in; not if it is closed.
+    /// Enters, unless the gate is closed.
     #[inline]
     pub fn enter(&self) -> Option<Inside<'_, T>> {
-        // Relaxed: who refers to the gate has seen what was done before it was made. Nothing is read of those who have closed it.
+        // Relaxed: the thread that shared the gate with us has ordered its creation before this. Nothing is
+        // read that the closer wrote.
         if self.word.fetch_add(ENTERED, Ordering::Relaxed) & CLOSED != 0 {
             self.leave();
             return None;
         }
-        // SAFETY: rule 1: the gate was open when we were counted, so the value is not taken out before we are counted out.
+        // SAFETY: rule 1: the gate was open when we were counted, so rule 2 keeps the value until we leave.
         let value = unsafe { &*self.value.load(Ordering::Relaxed) };
         Some(Inside { gate: self, value })
     }
 
-    /// Closes it for good: nobody comes in from now on.
+    /// Closes the gate for good: every later `enter` fails.
     pub fn close(&self) {
         if self.word.fetch_or(CLOSED, Ordering::AcqRel) / ENTERED == 0 {
             self.empty();
@@ -67,21 +68,22 @@ impl<T> Gate<T> {
 
     #[inline]
     fn leave(&self) {
-        // Release: whoever takes the value out comes after all that we have done with it.
+        // Release: the drop of the value comes after all that we did with it.
         if self.word.fetch_sub(ENTERED, Ordering::AcqRel) == ENTERED | CLOSED {
             self.empty();
         }
     }
 
-    /// Rule 2. Another who has come in meanwhile, to find it closed, does it when he leaves.
+    /// Drops the value, as rule 2 says. If another thread has entered meanwhile, to find the gate closed,
+    /// that thread does it when it leaves.
     #[cold]
     fn empty(&self) {
         let emptied =
             self.word.compare_exchange(CLOSED, CLOSED | EMPTIED, Ordering::AcqRel, Ordering::Relaxed);
         if emptied.is_ok() {
             let value = self.value.swap(ptr::null_mut(), Ordering::Relaxed);
-            // SAFETY: the count is the one that `new` gave away. It is taken back once, as the bit is set once, and nobody
-            // is inside, nor will be.
+            // SAFETY: the count is the one that `new` gave away. Rule 2: the bit is set once, so it is
+            // taken back once, and no thread is inside or will be.
             drop(unsafe { Arc::from_raw(value.cast_const()) });
         }
     }

@@ -1,4 +1,5 @@
-//! The queue through which work comes into a pool from outside. Only shimmed atomics and locks: it is model-checked.
+//! The queue for work that is posted from outside a pool. Uses only shimmed atomics and locks, so that it is
+//! model-checked.
 
 #![allow(unsafe_code)]
 
@@ -9,33 +10,33 @@ use convoke_core::raw::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use convoke_core::raw::{Header, RunQueue, Runnable};
 use crossbeam_utils::CachePadded;
 
-/// A first-in first-out queue for many posters and many takers. It never allocates: work is linked through its own
-/// header.
+/// A first-in, first-out queue for many posters and many takers. It never allocates: work is linked through
+/// its own header.
 ///
 /// 1. Posters push on a lock-free stack, with one compare-exchange.
-/// 2. Takers hold the lock of the backlog. When the backlog is empty, its holder takes the whole stack at once and
-///    turns it round: so work leaves in the order in which it came, whoever takes it.
-/// 3. Closing puts a mark in place of the stack's head. What was pushed before it is handed to the closer, what
-///    comes after is handed back to its poster: nothing is in neither hand.
-/// 4. While a taker turns the stack round, [`is_empty`](Injector::is_empty) may say so to others although there is
-///    work. Hence a taker that got more than it runs at once tells the sleepers again.
+/// 2. Takers lock the backlog. If the backlog is empty, its holder takes the whole stack and reverses it. So
+///    work leaves in the order in which it came, whichever thread takes it.
+/// 3. Closing replaces the head of the stack by a mark. Work that was pushed before is returned to the
+///    closer, work that comes later to its poster. Nothing is lost in between.
+/// 4. While a taker reverses the stack, [`is_empty`](Injector::is_empty) may return true to other threads
+///    although there is work. Hence a taker that gets more than it runs at once notifies the sleepers again.
 pub struct Injector {
-    /// The newest; null when there is none, [`CLOSED`] after the end.
+    /// The newest work; null if there is none, [`CLOSED`] once closed.
     newest: CachePadded<AtomicPtr<Header>>,
     backlog: Mutex<RunQueue>,
-    /// The length of the backlog, written under its lock, for a look without it.
+    /// Length of the backlog, written under its lock, so that it can be read without.
     backlogged: AtomicUsize,
-    /// How many may be queued; [`usize::MAX`] for any number, and then they are not counted.
+    /// Largest number of queued pieces; [`usize::MAX`] for no limit, and then they are not counted.
     limit: usize,
     queued: AtomicUsize,
     refused: AtomicUsize,
 }
 
-/// The mark of a closed stack: an address that no header has.
+/// Mark of a closed stack: an address that no header has.
 const CLOSED: *mut Header = ptr::without_provenance_mut(1);
 
 impl Injector {
-    /// An open, empty queue that holds `limit` at most.
+    /// Creates an open, empty queue for at most `limit` pieces of work.
     pub fn new(limit: usize) -> Self {
         Self {
             newest: CachePadded::new(AtomicPtr::new(ptr::null_mut())),
@@ -47,7 +48,7 @@ impl Injector {
         }
     }
 
-    /// Adds one at the end. Handed back if the queue is closed or full.
+    /// Adds work at the end. Returns it if the queue is closed or full.
     #[inline]
     pub fn push(&self, runnable: Runnable) -> Result<(), Runnable> {
         if self.limit != usize::MAX && self.queued.fetch_add(1, Ordering::Relaxed) >= self.limit {
@@ -58,7 +59,7 @@ impl Injector {
         self.link(runnable)
     }
 
-    /// Adds one at the end, however many there are. Handed back if the queue is closed.
+    /// Adds work at the end, even if the queue is full. Returns it if the queue is closed.
     pub fn push_over_limit(&self, runnable: Runnable) -> Result<(), Runnable> {
         if self.limit != usize::MAX {
             self.queued.fetch_add(1, Ordering::Relaxed);
@@ -66,14 +67,14 @@ impl Injector {
         self.link(runnable)
     }
 
-    /// Adds one at the end of a queue that holds any number. Handed back if it is closed.
+    /// Adds work at the end of a queue without a limit. Returns it if the queue is closed.
     #[inline]
     pub fn push_unlimited(&self, runnable: Runnable) -> Result<(), Runnable> {
-        debug_assert!(self.is_unlimited(), "they are counted here");
+        debug_assert!(self.is_unlimited(), "a queue with a limit counts its work");
         self.link(runnable)
     }
 
-    /// Whether it holds any number.
+    /// Returns true if the queue has no limit.
     pub fn is_unlimited(&self) -> bool {
         self.limit == usize::MAX
     }
@@ -87,9 +88,9 @@ impl Injector {
                 // SAFETY: `header` came from `into_raw` above and was not published.
                 return Err(unsafe { Runnable::from_raw(header) });
             }
-            // SAFETY: the obligation of `header` is ours until the exchange below succeeds.
+            // SAFETY: the runnable of `header` is ours until the exchange below publishes it.
             unsafe { Runnable::set_link(header, newest) };
-            // Release: the taker sees the link, and whatever the poster did to the work before.
+            // Release: the taker sees the link, and what the poster did to the work before.
             match self.newest.compare_exchange_weak(
                 newest,
                 header.as_ptr(),
@@ -102,7 +103,7 @@ impl Injector {
         }
     }
 
-    /// Takes up to `most` from the front and hands them to `take`, in order. Says how many.
+    /// Takes up to `most` pieces from the front and passes them to `take`, in order. Returns how many.
     #[inline]
     pub fn take(&self, most: usize, mut take: impl FnMut(Runnable)) -> usize {
         if self.is_empty() {
@@ -127,15 +128,18 @@ impl Injector {
         taken
     }
 
-    /// Rule 2. The lock of the backlog is held, the backlog is empty and the stack is not.
+    /// Refills the backlog, as rule 2 says. The lock of the backlog is held, the backlog is empty and the
+    /// stack is not.
     fn refill(&self, backlog: &mut RunQueue) {
-        // A plain swap: under the lock nobody closes the queue or takes the stack away.
+        // A plain swap: closing and taking need the lock, which we hold.
         let newest = self.newest.swap(ptr::null_mut(), Ordering::Acquire);
-        // SAFETY: what lies on the stack was put there by `push` with its obligation, and the swap made it ours alone.
+        // SAFETY: each header on the stack was published by `link`, which gave up the runnable, and the swap
+        // made them ours alone.
         *backlog = unsafe { RunQueue::from_newest_first(newest) };
     }
 
-    /// Whether nothing is to be had; see rule 4. Relaxed: whoever goes to sleep on it has fenced before.
+    /// Returns true if there is no work, with the exception in rule 4. Relaxed: a worker that goes to sleep
+    /// has executed a fence before.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.stack_is_empty() && self.backlogged.load(Ordering::Relaxed) == 0
@@ -147,20 +151,21 @@ impl Injector {
         newest.is_null() || newest == CLOSED
     }
 
-    /// Closes the queue for good and takes out what is left.
+    /// Closes the queue for good and takes what is left.
     pub fn close(&self) -> RunQueue {
         let mut backlog = self.backlog.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         let newest = self.newest.swap(CLOSED, Ordering::AcqRel);
         let mut left = core::mem::take(&mut *backlog);
         if newest != CLOSED {
-            // SAFETY: as in `refill`.
+            // SAFETY: each header on the stack was published by `link`, which gave up the runnable, and
+            // the swap made them ours alone.
             left.append(&mut unsafe { RunQueue::from_newest_first(newest) });
         }
         self.backlogged.store(0, Ordering::Relaxed);
         left
     }
 
-    /// How many were handed back because the queue was full.
+    /// Returns the number of pieces that were refused because the queue was full.
     pub fn refused(&self) -> usize {
         self.refused.load(Ordering::Relaxed)
     }

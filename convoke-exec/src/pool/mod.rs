@@ -1,19 +1,25 @@
 //! The work-stealing thread pool.
 //!
-//! | file | what is in it |
+//! A post from the pool's own work goes to the deque of its worker; any other post goes through a *port* into
+//! an injector queue that all workers share. Both then notify the *sleepers*, which wake a worker if none
+//! searches. A worker runs its deque, then the injectors, then steals; if it finds nothing it searches for a
+//! few microseconds and sleeps. Workers, the pool and posts in progress keep the *shared* block alive; an
+//! executor reaches it through the *gate* of a small part that is never freed.
+//!
+//! | module | contents |
 //! | --- | --- |
-//! | `priority` | how urgent work is |
-//! | `injector` | a queue that all threads share |
-//! | `priorities` | one of them for each priority, and what a busy thread looks at |
-//! | `sleepers` | who sleeps, and how nobody sleeps over work |
-//! | `worker` | one thread: where it looks for work |
-//! | `shared` | the block that threads share |
-//! | `gate` | the way from a handle to the block, until the pool has ended |
-//! | `entrance` | where work of a priority comes in |
-//! | `executor` | the handle |
+//! | `priority` | the priorities of work |
+//! | `injector` | a queue that all workers share |
+//! | `priorities` | one injector for each priority, and the signals that a busy worker checks |
+//! | `sleepers` | which workers sleep, and the protocol that wakes them |
+//! | `worker` | one thread: where it takes work from |
+//! | `shared` | the block that all threads share |
+//! | `gate` | access to the block until the pool is dropped |
+//! | `port` | the leaked part of a pool, which executors point to |
+//! | `executor` | the public executor |
 //! | `thread_pool`, `builder` | the pool itself |
 //!
-//! Queues, sleepers and the gate are model-checked; the others need crossbeam's deques, which loom does not know.
+//! Queues, sleepers and gate are model-checked. The rest needs crossbeam's deques, which loom cannot model.
 
 pub(crate) mod gate;
 pub(crate) mod injector;
@@ -21,8 +27,8 @@ pub(crate) mod priorities;
 pub(crate) mod sleepers;
 
 mod builder;
-mod entrance;
 mod executor;
+mod port;
 mod priority;
 mod shared;
 mod thread_pool;

@@ -1,5 +1,5 @@
-//! The queues of a pool that all its threads share, one for each priority, and the word that they look at before each run.
-//! Only shimmed atomics and locks: it is model-checked.
+//! The queues that all workers of a pool share, one for each priority, and the word that a worker checks
+//! before each run. Uses only shimmed atomics and locks, so that it is model-checked.
 
 use convoke_core::raw::sync::atomic::{AtomicUsize, Ordering};
 use convoke_core::raw::{RunQueue, Runnable};
@@ -8,23 +8,24 @@ use crossbeam_utils::CachePadded;
 use super::injector::Injector;
 use super::priority::Priority;
 
-/// Queues by priority, and signals to those who are busy.
+/// One queue for each priority, and signals to busy workers.
 ///
-/// What is normal waits here only if it comes from outside, else with the thread that posted it. What is high or low always
-/// waits here, so that all threads see it; it is taken one piece at a time, for what a thread has put aside for itself the
-/// others cannot have first.
+/// Work of normal priority waits here only if it was posted from outside; otherwise it waits in the deque of
+/// the worker that posted it. Work of high or low priority always waits here, so that all workers see it. It
+/// is taken one piece at a time: what a worker has put into its own deque is no longer ordered by priority.
 ///
-/// A busy thread looks at one word before each run, and as long as it is zero knows that nothing is urgent and that the
-/// pool has not ended: priorities cost those nothing who have none. (Whoever is about to sleep looks at the queues
-/// themselves.)
+/// A busy worker checks one word before each run. While it is 0, no work is urgent and the pool is not being
+/// dropped. So priorities cost nothing if they are not used. A worker that is about to sleep checks the
+/// queues themselves.
 ///
-/// 1. Who queues high work sets `URGENT` *afterwards*.
-/// 2. Who takes high work and leaves some sets it, too: another who looked while the queue was being turned round (rule 4 of
-///    the injector) may have cleared it.
-/// 3. Who finds none clears it, and looks again; if there is some now he sets it again.
+/// 1. A poster of high work sets `URGENT` *after* it has queued the work.
+/// 2. A worker that takes high work and leaves some sets it too: another worker that checked while the queue
+///    was being reversed (rule 4 of the injector) may have cleared it.
+/// 3. A worker that finds no high work clears it and checks again. If there is some now, it sets it again.
 ///
-/// All change the one word by a read-modify-write, and so there is an order: if the clearing is the last, it has seen what
-/// was queued before each setting, and rule 3 has set it again. So while high work waits and nobody is at it, it is set.
+/// All of them change the one word by read-modify-write operations, which have one order. If a clear comes
+/// last, it sees what was queued before each set, and rule 3 has set the bit again. So the bit is set while
+/// high work waits and no worker is taking it.
 pub struct Priorities {
     signals: CachePadded<AtomicUsize>,
     queues: [Injector; 3],
@@ -32,27 +33,27 @@ pub struct Priorities {
 
 /// There may be work of high priority.
 const URGENT: usize = 1;
-/// The pool has ended.
+/// The pool is being dropped.
 const STOPPING: usize = 2;
 
-/// What a thread sees before a run.
+/// The signals that a worker checks before each run.
 #[must_use]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Signals(usize);
 
 impl Signals {
-    /// Nothing: it goes on with what is normal.
+    /// Returns true if there are no signals: the worker continues with normal work.
     #[inline]
     pub fn is_none(self) -> bool {
         self.0 == 0
     }
 
-    /// There may be work of high priority.
+    /// Returns true if there may be work of high priority.
     pub fn is_urgent(self) -> bool {
         self.0 & URGENT != 0
     }
 
-    /// The pool has ended.
+    /// Returns true if the pool is being dropped.
     #[inline]
     pub fn is_stopping(self) -> bool {
         self.0 & STOPPING != 0
@@ -60,7 +61,7 @@ impl Signals {
 }
 
 impl Priorities {
-    /// Open, empty queues that hold `limit` each, at most, of what comes from outside.
+    /// Creates open, empty queues, each for at most `limit` pieces of work that is posted from outside.
     pub fn new(limit: usize) -> Self {
         Self {
             signals: CachePadded::new(AtomicUsize::new(0)),
@@ -68,13 +69,13 @@ impl Priorities {
         }
     }
 
-    /// What there is to know before a run. Relaxed: who is told a moment later is told before the next.
+    /// Reads the signals. Relaxed: a worker that misses a signal sees it before its next run.
     #[inline]
     pub fn signals(&self) -> Signals {
         Signals(self.signals.load(Ordering::Relaxed))
     }
 
-    /// The queue of what is normal and comes from outside.
+    /// Returns the queue for normal work that is posted from outside.
     #[inline]
     pub fn normal(&self) -> &Injector {
         &self.queues[Priority::Normal as usize]
@@ -84,40 +85,41 @@ impl Priorities {
         &self.queues[priority as usize]
     }
 
-    /// Queues what comes from outside. Handed back if the queue is closed or full.
+    /// Queues work that is posted from outside. Returns it if the queue is closed or full.
     pub fn push(&self, priority: Priority, runnable: Runnable) -> Result<(), Runnable> {
         self.queue(priority).push(runnable)?;
-        self.tell(priority);
+        self.signal(priority);
         Ok(())
     }
 
-    /// Queues what the pool's own work posts, which is not limited. Handed back if the queue is closed.
+    /// Queues work that the pool's own work posts, without a limit. Returns it if the queue is closed.
     pub fn push_from_inside(&self, priority: Priority, runnable: Runnable) -> Result<(), Runnable> {
         self.queue(priority).push_over_limit(runnable)?;
-        self.tell(priority);
+        self.signal(priority);
         Ok(())
     }
 
-    /// Rule 1. Release: whoever clears it afterwards sees what was queued.
-    fn tell(&self, priority: Priority) {
+    /// Sets `URGENT` for high work, as rule 1 says. Release: a thread that clears it later sees what was
+    /// queued.
+    fn signal(&self, priority: Priority) {
         if priority == Priority::High {
             self.signals.fetch_or(URGENT, Ordering::Release);
         }
     }
 
-    /// Takes the first piece of that priority. The caller, if there is one for him, tells the sleepers of more.
+    /// Takes the first piece of work of this priority. If there is more, the caller must notify the sleepers.
     pub fn take(&self, priority: Priority) -> Option<Runnable> {
         let queue = self.queue(priority);
         let mut first = None;
         queue.take(1, |runnable| first = Some(runnable));
         if priority == Priority::High {
-            self.settle(queue);
+            self.update_signal(queue);
         }
         first
     }
 
-    /// Rules 2 and 3.
-    fn settle(&self, high: &Injector) {
+    /// Sets or clears `URGENT` after a take, as rules 2 and 3 say.
+    fn update_signal(&self, high: &Injector) {
         if !high.is_empty() {
             self.signals.fetch_or(URGENT, Ordering::Release);
         } else if self.signals().is_urgent() {
@@ -128,17 +130,17 @@ impl Priorities {
         }
     }
 
-    /// Whether nothing of that priority is to be had.
+    /// Returns true if there is no work of this priority.
     pub fn has_none(&self, priority: Priority) -> bool {
         self.queue(priority).is_empty()
     }
 
-    /// Whether nothing is to be had; see rule 4 of the injector.
+    /// Returns true if there is no work, with the exception in rule 4 of the injector.
     pub fn is_empty(&self) -> bool {
         self.queues.iter().all(Injector::is_empty)
     }
 
-    /// Tells everybody who is busy that the pool has ended, closes the queues for good, and takes out what is left.
+    /// Signals that the pool is being dropped, closes the queues for good, and takes what is left.
     pub fn close(&self) -> RunQueue {
         self.signals.fetch_or(STOPPING, Ordering::Relaxed);
         let mut left = RunQueue::new();
@@ -148,7 +150,7 @@ impl Priorities {
         left
     }
 
-    /// How many were handed back because their queue was full.
+    /// Returns the number of pieces that were refused because their queue was full.
     pub fn refused(&self) -> usize {
         self.queues.iter().map(Injector::refused).sum()
     }

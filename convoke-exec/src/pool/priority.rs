@@ -1,19 +1,20 @@
-//! How urgent work is. A priority is a property of the handle through which work is posted.
+//! The priorities of work in a pool.
 
-/// How urgent the work of a pool is: which of its queues it waits in. Chosen where work is launched, by a handle:
-/// [`PoolExecutor::with_priority`](super::PoolExecutor::with_priority); inherited by all that it starts, because that inherits
-/// the executor.
+/// Priority of work in a pool: selects the queue in which it waits. It is a property of the executor through
+/// which work is posted: [`PoolExecutor::with_priority`](super::PoolExecutor::with_priority). Work inherits
+/// it from the work that starts it, together with the executor.
 ///
-/// Priorities order what waits; they do not interrupt what runs. Nothing starves: of [`HIGH_IN_A_ROW`] and one that a
-/// thread runs, one is not high, and of [`OTHERS_EACH`] and one that are not, one is low, if there are any.
+/// Priorities order queued work; they do not interrupt running work. Nothing starves: after [`HIGH_IN_A_ROW`]
+/// pieces of high work a thread runs one of another priority, and after [`OTHERS_EACH`] pieces that are not
+/// high it runs a low one, if there are any.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Priority {
-    /// When there is nothing else to do, or it has waited for long enough.
+    /// Runs when there is nothing else to do, or has waited long enough.
     Low,
-    /// As everybody.
+    /// The default.
     #[default]
     Normal,
-    /// Before everything that is not.
+    /// Runs before work of any other priority.
     High,
 }
 
@@ -21,9 +22,10 @@ impl Priority {
     pub(super) const ALL: [Self; 3] = [Self::Low, Self::Normal, Self::High];
 }
 
-/// So many pieces of high priority a thread runs one after the other, while others wait. Then it runs one of those.
+/// Number of pieces of high priority that a thread runs in a row while other work waits. Then it runs one of
+/// the others.
 pub const HIGH_IN_A_ROW: u32 = 31;
 
-/// After so many runs, not counting those of high priority, a thread looks first at what is low, and at what came from
-/// outside: so that work which breeds work does not starve the rest.
+/// Number of runs, not counting high priority, after which a thread first checks for low work and for work
+/// from outside. So work that posts more work does not starve the rest.
 pub const OTHERS_EACH: u32 = 61;

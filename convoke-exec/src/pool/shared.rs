@@ -1,4 +1,4 @@
-//! What all threads of a pool share, and who posts for as long as he does.
+//! The block that all threads of a pool share.
 
 use convoke_core::Panic;
 use convoke_core::raw::RunQueue;
@@ -8,7 +8,8 @@ use super::priorities::Priorities;
 use super::sleepers::Sleepers;
 use convoke_core::raw::contain;
 
-/// The block behind a pool: its threads keep it, the pool itself, and the door that its handles lead to until it is closed.
+/// The queues and sleepers of a pool. Its workers, the pool itself and, until it is closed, the gate each own
+/// a count of it.
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) priorities: Priorities,
@@ -30,14 +31,15 @@ impl Shared {
         self.priorities.signals().is_stopping()
     }
 
-    /// Tells the workers to end. What waits outside is handed to the caller; later posts from outside are dropped.
+    /// Tells the workers to end. Returns the work that waits in the shared queues; later posts there are
+    /// refused.
     pub(super) fn stop(&self) -> RunQueue {
         let left = self.priorities.close();
         self.sleepers.wake_all();
         left
     }
 
-    /// Calls `f`; a panic goes to the pool's handler, and one of the handler no further than here.
+    /// Calls `f`. A panic goes to the pool's handler; a panic of the handler is contained too.
     pub(super) fn contain(&self, f: impl FnOnce()) {
         contain(self.on_panic, f);
     }

@@ -1,5 +1,5 @@
-//! Who of a pool's workers sleeps, and how none of them sleeps while there is work. Only shimmed atomics and locks: it
-//! is model-checked.
+//! The protocol by which workers of a pool sleep and are woken, so that none sleeps while there is work. Uses
+//! only shimmed atomics and locks, so that it is model-checked.
 
 use convoke_core::raw::sync::atomic::{AtomicUsize, Ordering, fence};
 use convoke_core::raw::sync::{Condvar, Mutex};
@@ -7,71 +7,77 @@ use crossbeam_utils::CachePadded;
 
 /// The sleeping and the searching workers of a pool.
 ///
-/// A worker is busy (it has work), searching (it has none and looks for it; at most half of them do) or asleep. One
-/// word counts the searching and the sleeping. "Publish" means: put work where every worker looks.
+/// A worker is *busy* (it has work), *searching* (it has none and checks the queues; at most half of the
+/// workers do) or *asleep*. One word counts the searching and the sleeping workers. "Publish" means: put work
+/// where every worker checks.
 ///
-/// 1. A poster publishes, fences, reads the word; if someone sleeps and nobody searches, it wakes one.
-/// 2. Whoever wakes a worker takes it off the list and counts it as searching, under the lock, before it
-///    really wakes: the posters that come in the meantime do not wake more.
-/// 3. A searching worker that has found work counts itself out, fences, and looks whether there is more; if so it
-///    wakes one, as in rule 1. So work that was published while it searched, and woke nobody, is not forgotten.
-/// 4. A worker that goes to sleep enters itself in the list, counts itself as sleeping (and no longer as searching),
-///    fences, and looks for work once more. If there is some it takes itself off the list again; if someone else has
-///    done that already, a wake-up is on its way, and it waits for it.
+/// 1. A poster publishes, executes a fence, and reads the word. If a worker sleeps and none searches, it
+///    wakes one.
+/// 2. The thread that wakes a worker takes it off the list and counts it as searching, under the lock, before
+///    it actually wakes it: so posters that come in the meantime do not wake more.
+/// 3. A searching worker that has found work stops counting as searching, executes a fence, and checks for
+///    more work. If there is some, it wakes a worker as in rule 1. So work that was published during its
+///    search, and woke no worker, is not forgotten.
+/// 4. A worker that goes to sleep enters itself in the list, counts itself as sleeping (and no longer as
+///    searching), executes a fence, and checks for work once more. If there is some, it takes itself off the
+///    list. If another thread has done that already, a wake-up is under way, and the worker waits for it.
 ///
-/// Why no wake-up is lost: both sides write, fence and then read what the other wrote, and the fences have one
-/// order. If the poster's fence is the first, the worker's last look (rules 3 and 4) sees the work. If it is the
-/// second, the poster sees the worker asleep and wakes it, or sees another one searching, to whom the same applies.
+/// No wake-up is lost, because both sides write, execute a fence, and then read what the other wrote; and the
+/// fences have one order. If the poster's fence is first, the worker's last check (rules 3 and 4) sees the
+/// work. If it is second, the poster sees the worker asleep and wakes it, or sees another worker searching,
+/// to which the same applies.
 pub struct Sleepers {
-    /// [`SEARCHING`] times the searching ones plus [`SLEEPING`] times the sleeping ones.
+    /// Number of searching workers times [`SEARCHING`] plus number of sleeping workers times [`SLEEPING`].
     counts: CachePadded<AtomicUsize>,
-    /// Who sleeps; the last to fall asleep, whose caches are the warmest, is woken first.
+    /// The sleeping workers. The last one to fall asleep, whose caches are the warmest, is woken first.
     asleep: Mutex<Vec<usize>>,
-    beds: Box<[Bed]>,
+    parkers: Box<[Parker]>,
 }
 
 const SEARCHING: usize = 1;
 const SLEEPING: usize = 1 << 16;
 
-/// The most workers that can be counted.
+/// Largest number of workers that can be counted.
 pub(crate) const MAX_WORKERS: usize = SLEEPING - 1;
 
-/// Where one worker sleeps.
-struct Bed {
+/// Blocks the thread of one worker.
+struct Parker {
     woken: Mutex<bool>,
     wake: Condvar,
 }
 
-/// The permit of a worker that searches. It goes back by [`Sleepers::found`] or [`Sleepers::sleep`].
-#[must_use = "a searching worker must count itself out"]
+/// Proof that a worker counts as searching. It is returned by [`Sleepers::found`] or [`Sleepers::sleep`].
+#[must_use = "a searching worker must stop counting as searching"]
 #[derive(Debug)]
 pub struct Searching(());
 
 impl Sleepers {
-    /// For this many workers, all busy.
+    /// Creates the state for `workers` workers, all busy.
     ///
     /// # Panics
-    /// If there are more than 65535.
+    /// If `workers` is more than 65535.
     pub fn new(workers: usize) -> Self {
-        assert!(workers <= MAX_WORKERS, "a pool has at most {MAX_WORKERS} threads");
+        assert!(workers <= MAX_WORKERS, "a pool can have at most {MAX_WORKERS} threads");
         Self {
             counts: CachePadded::new(AtomicUsize::new(0)),
             asleep: Mutex::new(Vec::with_capacity(workers)),
-            beds: (0..workers).map(|_| Bed { woken: Mutex::new(false), wake: Condvar::new() }).collect(),
+            parkers: (0..workers)
+                .map(|_| Parker { woken: Mutex::new(false), wake: Condvar::new() })
+                .collect(),
         }
     }
 
-    /// How many workers there are.
+    /// Returns the number of workers.
     #[inline]
     pub fn workers(&self) -> usize {
-        self.beds.len()
+        self.parkers.len()
     }
 
-    /// Rule 1, called after work was published.
+    /// Wakes a worker if rule 1 says so. Called after work was published.
     #[inline]
     pub fn notify(&self) {
         fence(Ordering::SeqCst);
-        if wants_a_wake_up(self.counts.load(Ordering::Relaxed)) {
+        if needs_wake_up(self.counts.load(Ordering::Relaxed)) {
             self.wake_one();
         }
     }
@@ -79,30 +85,31 @@ impl Sleepers {
     #[cold]
     fn wake_one(&self) {
         let mut asleep = self.asleep.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        // Looked at again: several posters come here at once, and one wake-up serves them all.
-        if !wants_a_wake_up(self.counts.load(Ordering::Relaxed)) {
+        // Checked again under the lock: several posters may come here at once, and one wake-up serves them
+        // all.
+        if !needs_wake_up(self.counts.load(Ordering::Relaxed)) {
             return;
         }
         if let Some(worker) = asleep.pop() {
             // Rule 2.
             self.counts.fetch_sub(SLEEPING - SEARCHING, Ordering::Relaxed);
             drop(asleep);
-            self.beds[worker].wake();
+            self.parkers[worker].wake();
         }
     }
 
-    /// Leave to search, unless half of the workers do so already.
+    /// Begins to search, unless half of the workers do so already.
     pub fn search(&self) -> Option<Searching> {
         let counts = self.counts.load(Ordering::Relaxed);
         if 2 * (counts % SLEEPING) >= self.workers() {
             return None;
         }
-        // Several may pass the check at once; that the half is exceeded for a moment harms nobody.
+        // Several workers may pass the check at once. It does no harm if more than half search for a moment.
         self.counts.fetch_add(SEARCHING, Ordering::Relaxed);
         Some(Searching(()))
     }
 
-    /// Rule 3: the search was successful. `more` says whether further work is to be had.
+    /// Ends a search that has found work, as rule 3 says. `more` returns true if there is further work.
     pub fn found(&self, searching: Searching, more: impl FnOnce() -> bool) {
         let Searching(()) = searching;
         self.counts.fetch_sub(SEARCHING, Ordering::Relaxed);
@@ -112,8 +119,9 @@ impl Sleepers {
         }
     }
 
-    /// Rule 4: sleeps until there is work. `any_work` is the last look around. Says whether the worker, which is
-    /// awake again, counts as searching: it does if it was woken, and not if it saw the work itself.
+    /// Sleeps until there is work, as rule 4 says. `any_work` is the last check. Returns a permit if the
+    /// worker counts as searching afterwards: it does if it was woken, and does not if it saw the work
+    /// itself.
     pub fn sleep(
         &self,
         worker: usize,
@@ -127,41 +135,41 @@ impl Sleepers {
             self.counts.fetch_add(SLEEPING - searched, Ordering::Relaxed);
         }
         fence(Ordering::SeqCst);
-        if any_work() && self.get_up(worker) {
+        if any_work() && self.remove_from_list(worker) {
             return None;
         }
-        self.beds[worker].sleep();
+        self.parkers[worker].sleep();
         Some(Searching(()))
     }
 
-    /// Takes itself off the list; false if someone else has done it.
-    fn get_up(&self, worker: usize) -> bool {
+    /// Takes the calling worker off the list. Returns false if another thread has done it.
+    fn remove_from_list(&self, worker: usize) -> bool {
         let mut asleep = self.asleep.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        let Some(place) = asleep.iter().position(|other| *other == worker) else {
+        let Some(index) = asleep.iter().position(|other| *other == worker) else {
             return false;
         };
-        asleep.remove(place);
+        asleep.remove(index);
         self.counts.fetch_sub(SLEEPING, Ordering::Relaxed);
         true
     }
 
-    /// Wakes everyone, after something was published that concerns everyone: the end.
+    /// Wakes all workers, after the end of the pool was published.
     pub fn wake_all(&self) {
         fence(Ordering::SeqCst);
         let mut asleep = self.asleep.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         while let Some(worker) = asleep.pop() {
             self.counts.fetch_sub(SLEEPING - SEARCHING, Ordering::Relaxed);
-            self.beds[worker].wake();
+            self.parkers[worker].wake();
         }
     }
 }
 
 #[inline]
-fn wants_a_wake_up(counts: usize) -> bool {
+fn needs_wake_up(counts: usize) -> bool {
     counts >= SLEEPING && counts.is_multiple_of(SLEEPING)
 }
 
-impl Bed {
+impl Parker {
     fn wake(&self) {
         *self.woken.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = true;
         self.wake.notify_one();

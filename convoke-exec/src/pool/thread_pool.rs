@@ -1,4 +1,4 @@
-//! The pool itself: owns its threads, and ends them.
+//! The pool: owns its threads, and ends them.
 
 use std::io;
 use std::thread::{self, JoinHandle};
@@ -6,22 +6,22 @@ use std::thread::{self, JoinHandle};
 use convoke_core::raw::Runnable;
 use convoke_core::raw::sync::Arc;
 
-use super::entrance::{Door, Entrance};
+use super::port::{LeakedPool, Port};
 use super::priority::Priority;
 use super::shared::Shared;
 use super::{PoolExecutor, ThreadPoolBuilder};
 
 /// A work-stealing pool of threads.
 ///
-/// Work is posted through [`executor`](ThreadPool::executor); each thread has a queue of its own, first in first
-/// out, and robs the others when it is empty. What has another [`Priority`] than the normal one waits in queues that all
-/// threads share.
+/// Work is posted through [`executor`](ThreadPool::executor). Each thread has its own queue, first in, first
+/// out, and steals from the others when it is empty. Work of another [`Priority`] than normal waits in queues
+/// that all threads share.
 ///
-/// **Dropping it stops, drains and joins**: work that runs is finished; work that was queued and has not begun
-/// completes as stopped, and so does what those completions post; then the threads are waited for. Dropped by one of
-/// its own threads, it does not wait for that one, which ends by itself after what it is doing.
+/// **Dropping the pool stops, drains and joins**: running work is finished. Queued work completes as stopped,
+/// and so does what those completions post. Then `drop` waits for the threads. If one of the pool's own
+/// threads drops it, `drop` does not wait for that thread, which ends after its current work.
 ///
-/// Handles are plain references. For that 80 bytes stay allocated for each pool ever made, until the process ends.
+/// Executors are plain references. Therefore 80 bytes of each pool stay allocated until the process ends.
 ///
 /// ```
 /// use convoke::prelude::*;
@@ -34,12 +34,12 @@ use super::{PoolExecutor, ThreadPoolBuilder};
 #[derive(Debug)]
 pub struct ThreadPool {
     shared: Arc<Shared>,
-    door: &'static Door,
+    leaked: &'static LeakedPool,
     handles: Vec<JoinHandle<()>>,
 }
 
 impl ThreadPool {
-    /// A pool of so many threads.
+    /// Creates a pool of `threads` threads.
     ///
     /// # Errors
     /// As [`ThreadPoolBuilder::build`].
@@ -47,35 +47,36 @@ impl ThreadPool {
         Self::builder().threads(threads).build()
     }
 
-    /// To say more about it.
+    /// Returns a builder to configure threads, names and limits.
     pub fn builder() -> ThreadPoolBuilder {
         ThreadPoolBuilder::new()
     }
 
     pub(super) fn without_threads(shared: Arc<Shared>) -> Self {
-        let door = Door::leak(&shared);
-        Self { shared, door, handles: Vec::new() }
+        let leaked = LeakedPool::leak(&shared);
+        Self { shared, leaked, handles: Vec::new() }
     }
 
     pub(super) fn add(&mut self, handle: JoinHandle<()>) {
         self.handles.push(handle);
     }
 
-    /// The handle through which work comes in, with normal priority.
+    /// Returns the executor of the pool, for work of normal priority.
     pub fn executor(&self) -> PoolExecutor {
-        PoolExecutor::new(self.entrance())
+        PoolExecutor::new(self.port())
     }
 
-    pub(super) fn entrance(&self) -> &'static Entrance {
-        self.door.entrance(Priority::Normal)
+    pub(super) fn port(&self) -> &'static Port {
+        self.leaked.port(Priority::Normal)
     }
 
-    /// How many threads it has.
+    /// Returns the number of threads.
     pub fn threads(&self) -> usize {
         self.handles.len()
     }
 
-    /// How many posts were over the [limit](ThreadPoolBuilder::queue_limit) and completed as stopped.
+    /// Returns the number of posts that were over the [limit](ThreadPoolBuilder::queue_limit) and completed
+    /// as stopped.
     pub fn refused(&self) -> usize {
         self.shared.priorities.refused()
     }
@@ -84,15 +85,15 @@ impl ThreadPool {
 impl Drop for ThreadPool {
     fn drop(&mut self) {
         let mut left = self.shared.stop();
-        self.door.close();
+        self.leaked.close();
         while let Some(runnable) = left.pop() {
             self.shared.contain(|| runnable.stop());
         }
-        // A thread may be at work that waits for what was refused further up on our stack.
+        // A worker may run work that waits for work that was refused further up on this thread's stack.
         Runnable::stop_deferred();
         for handle in self.handles.drain(..) {
             if handle.thread().id() != thread::current().id() {
-                // A worker contains every panic; there is nothing in the result.
+                // A worker contains every panic, so the result holds nothing.
                 let _ = handle.join();
             }
         }

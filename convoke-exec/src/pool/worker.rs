@@ -1,4 +1,4 @@
-//! One thread of a pool: where it looks for work, in which order, and when it sleeps.
+//! One thread of a pool: where it takes work from, in which order, and when it sleeps.
 
 #![allow(unsafe_code)]
 
@@ -11,70 +11,72 @@ use convoke_core::raw::Runnable;
 use convoke_core::raw::sync::Arc as SharedArc;
 use crossbeam_deque::{Steal, Stealer, Worker as Deque};
 
-use super::entrance::Entrance;
+use super::port::Port;
 use super::priorities::Signals;
 use super::priority::{HIGH_IN_A_ROW, OTHERS_EACH, Priority};
 use super::shared::Shared;
 use super::sleepers::Searching;
 
-/// The most that is taken from outside at once. The rest of a batch can be stolen.
+/// Largest number of pieces that are taken from the injector at once. Other workers can steal the rest of a
+/// batch.
 const BATCH: usize = 64;
-/// How often a searching worker looks around before it sleeps, and how long it waits in between. Together a few
-/// microseconds, where a wake-up costs some tens.
-const ROUNDS: usize = 4;
-const SPINS: usize = 16;
+/// How often a searching worker checks the queues before it sleeps, and how long it spins in between.
+/// Together this takes a few microseconds, while a wake-up costs some tens.
+const SEARCH_ROUNDS: usize = 4;
+const SPINS_PER_ROUND: usize = 16;
 
-/// A theft that brought fewer than `MEAGRE` is a sign that the thief is faster than the one he robs. He would come for
-/// every single piece, and each visit costs the other the cache line he works on; so the next theft is put off by this
-/// many spins, some microseconds, where a wake-up costs some tens.
-const MEAGRE: usize = 16;
-const PUT_OFF: usize = 128;
+/// A steal that yields fewer pieces than this shows that the thief is faster than its victim. The thief would
+/// come back for every single piece, and each visit takes away the cache line that the victim works on. So
+/// the next steal is delayed by this number of spins: some microseconds, while a wake-up costs some tens.
+const SMALL_STEAL: usize = 16;
+const STEAL_DELAY_SPINS: usize = 128;
 
+/// The state of one worker, on the stack of its thread.
 pub(super) struct Worker {
     shared: SharedArc<Shared>,
-    /// Through which what goes to the deque comes in: that of normal priority.
-    entrance: &'static Entrance,
+    /// The port whose posts go to the deque: the one of normal priority.
+    port: &'static Port,
     index: usize,
     deque: Deque<Runnable>,
-    /// Those of all workers, by index.
+    /// The deques of all workers, by index.
     stealers: Arc<[Stealer<Runnable>]>,
-    /// Whom to rob first: a xorshift generator.
+    /// A xorshift generator that selects the first victim.
     random: Cell<u32>,
-    /// Since the others had their turn; not counting those of high priority.
+    /// Runs since low work and work from outside were checked first; without runs of high priority.
     runs: Cell<u32>,
-    /// Whether the low have had theirs, and it is that of the outside.
+    /// True if low work had its turn and the next one is for work from outside.
     low_was_served: Cell<bool>,
     high_in_a_row: Cell<u32>,
-    /// Whether the last theft was meagre.
-    meagre: Cell<bool>,
+    /// True if the last steal yielded fewer than `SMALL_STEAL`.
+    stole_little: Cell<bool>,
 }
 
 thread_local! {
-    /// The worker that this thread is: set while a `Here` of it lives, else null.
+    /// The worker of this thread: set while its `WorkerScope` exists, else null.
     static CURRENT: Cell<*const Worker> = const { Cell::new(ptr::null()) };
 }
 
-/// For as long as it lives, this thread is a worker; it borrows the worker, which so outlives it.
-struct Here<'w>(PhantomData<&'w Worker>);
+/// Marks this thread as a worker while it exists. It borrows the worker, which therefore outlives it.
+struct WorkerScope<'w>(PhantomData<&'w Worker>);
 
-impl<'w> Here<'w> {
+impl<'w> WorkerScope<'w> {
     fn enter(worker: &'w Worker) -> Self {
         CURRENT.set(worker);
         Self(PhantomData)
     }
 }
 
-impl Drop for Here<'_> {
+impl Drop for WorkerScope<'_> {
     fn drop(&mut self) {
         CURRENT.set(ptr::null());
     }
 }
 
 impl Worker {
-    /// The work of a thread; it returns when the pool stops.
+    /// Runs a worker thread. Returns when the pool stops.
     pub(super) fn run(
         shared: SharedArc<Shared>,
-        entrance: &'static Entrance,
+        port: &'static Port,
         index: usize,
         deque: Deque<Runnable>,
         stealers: Arc<[Stealer<Runnable>]>,
@@ -82,7 +84,7 @@ impl Worker {
         let seed = (index as u32 + 1).wrapping_mul(0x9E37_79B9) | 1;
         let worker = Self {
             shared,
-            entrance,
+            port,
             index,
             deque,
             stealers,
@@ -90,32 +92,34 @@ impl Worker {
             runs: Cell::new(0),
             low_was_served: Cell::new(false),
             high_in_a_row: Cell::new(0),
-            meagre: Cell::new(false),
+            stole_little: Cell::new(false),
         };
-        let _here = Here::enter(&worker);
-        // A panic leaves the loop and comes back: cheaper than one `catch` per run.
+        let _scope = WorkerScope::enter(&worker);
+        // A panic leaves the inner loop, and this loop re-enters it: cheaper than one `catch` for each run.
         while !worker.shared.is_stopping() {
             worker.shared.contain(|| worker.work());
         }
-        while worker.anything_left() {
-            worker.shared.contain(|| worker.drop_all());
+        while worker.has_work() {
+            worker.shared.contain(|| worker.stop_all());
         }
     }
 
-    /// Whether the caller runs on a worker of the pool that this is an entrance of.
+    /// Returns true if the calling thread is a worker of the pool of this port.
     #[inline]
-    pub(super) fn is_here(entrance: &'static Entrance) -> bool {
-        // SAFETY: a `Here` on this thread's stack set the pointer to what it borrows, and takes it back when it goes.
-        unsafe { CURRENT.get().as_ref() }.is_some_and(|worker| worker.entrance.is_of_the_pool_of(entrance))
+    pub(super) fn is_current(port: &'static Port) -> bool {
+        // SAFETY: if not null, the pointer was set by a `WorkerScope` on this thread's stack, which borrows
+        // the worker and clears the pointer when it is dropped.
+        unsafe { CURRENT.get().as_ref() }.is_some_and(|worker| worker.port.is_same_pool(port))
     }
 
-    /// Queues work of normal priority with the worker of its pool that the caller runs on; hands it back if there is none,
-    /// or the priority is another.
+    /// Queues work in the deque of the calling worker. Returns it if the calling thread is not a worker of
+    /// this pool, or the priority is not normal.
     #[inline]
-    pub(super) fn post_here(entrance: &'static Entrance, runnable: Runnable) -> Result<(), Runnable> {
-        // SAFETY: as in `is_here`.
+    pub(super) fn post_local(port: &'static Port, runnable: Runnable) -> Result<(), Runnable> {
+        // SAFETY: if not null, the pointer was set by a `WorkerScope` on this thread's stack, which borrows
+        // the worker and clears the pointer when it is dropped.
         match unsafe { CURRENT.get().as_ref() } {
-            Some(worker) if ptr::eq(worker.entrance, entrance) => {
+            Some(worker) if ptr::eq(worker.port, port) => {
                 worker.post(runnable);
                 Ok(())
             }
@@ -134,8 +138,11 @@ impl Worker {
     fn work(&self) {
         loop {
             let signals = self.shared.priorities.signals();
-            let next =
-                if signals.is_none() { self.next().or_else(|| self.search()) } else { self.attend(signals) };
+            let next = if signals.is_none() {
+                self.next().or_else(|| self.search())
+            } else {
+                self.next_signaled(signals)
+            };
             match next {
                 Some(runnable) => runnable.run(),
                 None => return,
@@ -143,9 +150,9 @@ impl Worker {
         }
     }
 
-    /// There is something urgent, or the pool has ended: `None` then.
+    /// Returns the next work while a signal is set. Returns `None` if the pool is being dropped.
     #[cold]
-    fn attend(&self, signals: Signals) -> Option<Runnable> {
+    fn next_signaled(&self, signals: Signals) -> Option<Runnable> {
         if signals.is_stopping() {
             return None;
         }
@@ -163,19 +170,19 @@ impl Worker {
             .or_else(|| self.search())
     }
 
-    /// What can be had without disturbing the others.
+    /// Returns the next work that can be had without touching the deques of other workers.
     #[inline]
     fn next(&self) -> Option<Runnable> {
         let runs = self.runs.get();
         if runs == OTHERS_EACH {
-            return self.next_of_others();
+            return self.next_fair();
         }
         self.runs.set(runs + 1);
-        self.deque.pop().or_else(|| self.take_from_outside())
+        self.deque.pop().or_else(|| self.take_injected())
     }
 
-    /// First what is low, the next time what came from outside.
-    fn next_of_others(&self) -> Option<Runnable> {
+    /// Serves low work first; the next time it serves work from outside first.
+    fn next_fair(&self) -> Option<Runnable> {
         if !self.low_was_served.replace(true)
             && let Some(runnable) = self.take_by_priority(Priority::Low)
         {
@@ -183,76 +190,78 @@ impl Worker {
         }
         self.low_was_served.set(false);
         self.runs.set(0);
-        self.take_from_outside().or_else(|| self.deque.pop())
+        self.take_injected().or_else(|| self.deque.pop())
     }
 
-    /// The first piece that is high, or low.
+    /// Takes one piece of high or low work.
     fn take_by_priority(&self, priority: Priority) -> Option<Runnable> {
         let first = self.shared.priorities.take(priority)?;
         if !self.shared.priorities.has_none(priority) {
-            // Rule 4 of the injector: for a moment nobody could see what was left.
+            // Rule 4 of the injector: for a moment other workers could not see what was left.
             self.shared.sleepers.notify();
         }
         Some(first)
     }
 
-    /// A batch from outside: the first to be run now, the others in one's own deque.
+    /// Takes a batch from the injector. Returns the first piece and puts the others into the own deque.
     #[inline]
-    fn take_from_outside(&self) -> Option<Runnable> {
+    fn take_injected(&self) -> Option<Runnable> {
         let mut first = None;
         let taken = self.shared.priorities.normal().take(BATCH, |runnable| match &first {
             None => first = Some(runnable),
             Some(_) => self.deque.push(runnable),
         });
         if taken > 1 {
-            // Rule 4 of the injector: for a moment nobody could see what was taken and what was left.
+            // Rule 4 of the injector: for a moment other workers could not see what was taken and what
+            // was left.
             self.shared.sleepers.notify();
         }
         first
     }
 
-    /// Looks around, sleeps, looks around, until there is work. `None` at the end of the pool.
+    /// Searches and sleeps by turns until there is work. Returns `None` if the pool is being dropped.
     #[cold]
     fn search(&self) -> Option<Runnable> {
         let sleepers = &self.shared.sleepers;
         let mut permit = None;
-        if self.meagre.replace(false) {
-            (0..PUT_OFF).for_each(|_| hint::spin_loop());
+        if self.stole_little.replace(false) {
+            (0..STEAL_DELAY_SPINS).for_each(|_| hint::spin_loop());
         }
         loop {
             permit = permit.or_else(|| sleepers.search());
-            let mut rounds = if permit.is_some() { ROUNDS } else { 1 };
+            let mut rounds = if permit.is_some() { SEARCH_ROUNDS } else { 1 };
             while rounds > 0 {
                 if self.shared.is_stopping() {
                     return None;
                 }
-                if let Some(runnable) = self.look_around() {
+                if let Some(runnable) = self.find_work() {
                     self.end_search(permit);
                     return Some(runnable);
                 }
                 rounds -= 1;
                 if rounds > 0 {
-                    (0..SPINS).for_each(|_| hint::spin_loop());
+                    (0..SPINS_PER_ROUND).for_each(|_| hint::spin_loop());
                 }
             }
-            permit = sleepers.sleep(self.index, permit, || self.anything_for_me());
+            permit = sleepers.sleep(self.index, permit, || self.must_stay_awake());
         }
     }
 
     fn end_search(&self, permit: Option<Searching>) {
         if let Some(permit) = permit {
-            self.shared.sleepers.found(permit, || self.anything_left());
+            self.shared.sleepers.found(permit, || self.has_work());
         }
     }
 
-    /// What is urgent, then outside, then with the others, beginning anywhere; then what is low.
-    fn look_around(&self) -> Option<Runnable> {
+    /// Takes high work, then work from outside, then steals, then takes low work.
+    fn find_work(&self) -> Option<Runnable> {
         self.take_by_priority(Priority::High)
-            .or_else(|| self.take_from_outside())
+            .or_else(|| self.take_injected())
             .or_else(|| self.steal())
             .or_else(|| self.take_by_priority(Priority::Low))
     }
 
+    /// Steals from the other workers, starting with a random one.
     fn steal(&self) -> Option<Runnable> {
         let others = self.stealers.len();
         let start = self.random() as usize % others;
@@ -260,7 +269,7 @@ impl Worker {
             loop {
                 match self.stealers[other].steal_batch_and_pop(&self.deque) {
                     Steal::Success(runnable) => {
-                        self.meagre.set(self.deque.len() < MEAGRE);
+                        self.stole_little.set(self.deque.len() < SMALL_STEAL);
                         return Some(runnable);
                     }
                     Steal::Empty => return None,
@@ -270,20 +279,20 @@ impl Worker {
         })
     }
 
-    /// Whether there is a queue with work in it.
-    fn anything_left(&self) -> bool {
+    /// Returns true if any queue of the pool holds work.
+    fn has_work(&self) -> bool {
         !self.shared.priorities.is_empty() || self.stealers.iter().any(|stealer| !stealer.is_empty())
     }
 
-    /// The last look before sleep.
-    fn anything_for_me(&self) -> bool {
-        self.shared.is_stopping() || self.anything_left()
+    /// Makes the last check before sleep.
+    fn must_stay_awake(&self) -> bool {
+        self.shared.is_stopping() || self.has_work()
     }
 
-    /// The end: what is still queued, here or with a neighbour who is still busy, completes as stopped. What those
-    /// completions post comes back to our deque and goes the same way.
-    fn drop_all(&self) {
-        while let Some(runnable) = self.deque.pop().or_else(|| self.look_around()) {
+    /// Stops all queued work, also that of workers that are still busy, at the end of the pool. What those
+    /// completions post comes into the own deque and is stopped too.
+    fn stop_all(&self) {
+        while let Some(runnable) = self.deque.pop().or_else(|| self.find_work()) {
             runnable.stop();
         }
     }

@@ -1,4 +1,15 @@
-//! A queue and the thread that runs it: the simplest executor that is somewhere.
+//! The run loop: a queue and the thread that runs it.
+//!
+//! The *shared* part can be reached from any thread, through the executor: the inbox, the timers, the owner
+//! thread of the loop's tasks. The *runner* belongs to the loop's thread: a local queue, which needs no
+//! atomic operation. A post from the loop's own work goes to the runner, any other post to the inbox, and
+//! wakes the thread if it sleeps. After [`LOOK_EACH`] runs, and before it sleeps, the runner takes the inbox,
+//! calls due timers, and lets the *sleeper*, if there is one, poll its I/O.
+//!
+//! | module | contents |
+//! | --- | --- |
+//! | `runner` | the local queue, and running it; `sync_wait` uses it too |
+//! | `sleeper` | the trait by which an I/O driver replaces parking |
 
 #![allow(unsafe_code)]
 
@@ -21,15 +32,15 @@ use crate::time::queue::{AfterArm, TimerQueue};
 use convoke_core::raw::{contain, report_panic};
 pub use runner::Moment;
 pub use runner::Runner;
-use sleeper::Guarded;
+use sleeper::GuardedSleeper;
 pub use sleeper::{LOOK_EACH, Sleeper, look_next};
 
-/// Runs work on the thread that calls [`run`](RunLoop::run). Others post to it through its
-/// [`executor`](RunLoop::executor).
+/// An executor that runs its work on the thread that calls [`run`](RunLoop::run). Other threads post to it
+/// through its [`executor`](RunLoop::executor).
 ///
-/// It never spins; it makes a system call only to sleep, and who posts only to wake a sleeper. Dropping the loop
-/// completes all that is still queued as stopped, and so does posting to it afterwards. It has timers of its own: work
-/// that waits for a time is called by the loop's thread.
+/// It never spins. It makes a system call only to sleep, and a poster only to wake it. Dropping the loop
+/// stops all work that is still queued; work that is posted later is stopped too. It has its own timers: the
+/// loop's thread calls work that waits for a time.
 ///
 /// ```
 /// use convoke::sender::prelude::*;
@@ -49,58 +60,61 @@ pub use sleeper::{LOOK_EACH, Sleeper, look_next};
 pub struct RunLoop {
     executor: RunLoopExecutor,
     runner: Runner,
-    /// Tasks that are not `Send` may live here: the loop stays on the thread that made it.
+    /// The loop stays on the thread that created it, so that tasks that are not `Send` may live here.
     _not_send: PhantomData<*mut ()>,
 }
 
-/// The handle of a [`RunLoop`]: one word, cheap to clone, valid for ever.
+/// Executor of a [`RunLoop`]. It is one word and cheap to clone. It stays valid when the loop is dropped.
 #[derive(Clone)]
 pub struct RunLoopExecutor {
     shared: Arc<Shared>,
 }
 
-// SAFETY: the nudge is touched by the one who posts it, and then by the loop.
+// SAFETY: the header in `no_op` is touched by the one caller of `finish` that posts it, and then by the loop;
+// everything else is `Sync`.
 unsafe impl Sync for Shared {}
 
+/// The part of a run loop that other threads can reach.
 #[doc(hidden)]
 pub struct Shared {
-    /// Of the tasks that live here; the runner enters it while it runs.
-    home: OwnerThread,
+    /// The owner thread of the tasks that live here. The runner enters it while it runs.
+    owner: OwnerThread,
     inbox: Inbox,
     finished: AtomicBool,
-    /// Posted once, by the first `finish`, so that it wakes the loop by the way that all work does.
-    nudge: UnsafeCell<Header>,
-    /// The thread that runs the loop, to be woken; set by the runner before it can sleep.
+    /// Work that does nothing. The first `finish` posts it, to wake the loop in the same way as other work
+    /// does.
+    no_op: UnsafeCell<Header>,
+    /// The thread that runs the loop, to be unparked. The runner sets it before it can sleep.
     runner: Mutex<Option<thread::Thread>>,
     timers: TimerQueue,
-    /// How much work has begun that will come back here.
+    /// Number of pieces of work elsewhere that will post here when they end.
     expected: AtomicUsize,
-    lean_on: LeanOn,
+    attached: Attached,
 }
 
-/// What the loop was made with, if it is not a plain one.
+/// The sleeper and the context of a loop. A plain loop has neither.
 #[derive(Default)]
-struct LeanOn {
-    sleeper: Option<Guarded>,
+struct Attached {
+    sleeper: Option<GuardedSleeper>,
     context: Option<std::sync::Arc<dyn Any + Send + Sync>>,
 }
 
 impl RunLoop {
-    /// A loop with an empty queue.
+    /// Creates a loop with an empty queue.
     pub fn new() -> Self {
         Self { executor: RunLoopExecutor::new(), runner: Runner::new(), _not_send: PhantomData }
     }
 
-    /// A loop that sleeps by this sleeper, and whose executor hands out this context.
+    /// Creates a loop that sleeps by `sleeper`, and whose executor returns `context`.
     pub fn over(
         sleeper: std::sync::Arc<dyn Sleeper>,
         context: Option<std::sync::Arc<dyn Any + Send + Sync>>,
     ) -> Self {
-        let lean_on = LeanOn { sleeper: Some(Guarded::new(sleeper)), context };
-        Self { executor: RunLoopExecutor::with(lean_on), runner: Runner::new(), _not_send: PhantomData }
+        let attached = Attached { sleeper: Some(GuardedSleeper::new(sleeper)), context };
+        Self { executor: RunLoopExecutor::with(attached), runner: Runner::new(), _not_send: PhantomData }
     }
 
-    /// The handle through which work is posted.
+    /// Returns the executor through which work is posted.
     pub fn executor(&self) -> RunLoopExecutor {
         self.executor.clone()
     }
@@ -110,28 +124,29 @@ impl RunLoop {
         self.executor.finish();
     }
 
-    /// Runs work on this thread until [`finish`](RunLoop::finish) was called and the queue is empty. It may be called
-    /// again after that, and then returns when the queue is empty. It does not wait for timers then: work whose time has
-    /// not come stays where it is.
+    /// Runs work on this thread until [`finish`](RunLoop::finish) was called and the queue is empty. It may
+    /// be called again, and then returns when the queue is empty. After `finish` it does not wait for timers:
+    /// work whose time has not come stays armed.
     ///
     /// # Panics
-    /// If a piece of work panics (senders do not: they catch). The rest stays queued, and `run` may be called again.
+    /// If a piece of work panics (senders and tasks do not: they catch panics). The rest stays queued, and
+    /// `run` may be called again.
     pub fn run(&self) {
         self.runner.run(&self.executor.shared);
     }
 
-    /// Runs what is queued now, and what that queues, without waiting. Says how many pieces it ran.
+    /// Runs the queued work, and what that work queues, without waiting. Returns the number of pieces.
     pub fn run_ready(&self) -> usize {
         self.runner.run_ready(&self.executor.shared)
     }
 
-    /// Runs one piece of work if there is one, without waiting. Says whether there was.
+    /// Runs one piece of queued work, without waiting. Returns true if there was one.
     pub fn run_one(&self) -> bool {
         self.runner.run_one(&self.executor.shared)
     }
 
-    /// Runs work, and sleeps when there is none, for as long as `goes_on` says so. It is asked before each piece of work and
-    /// before each sleep, and told which.
+    /// Runs work, and sleeps when there is none, while `goes_on` returns true. It is called before each piece
+    /// of work and before each sleep, with the [`Moment`].
     ///
     /// # Panics
     /// As [`run`](RunLoop::run).
@@ -139,40 +154,43 @@ impl RunLoop {
         self.runner.run_while(&self.executor.shared, goes_on);
     }
 
-    /// When the first timer is due.
+    /// Returns the time of the earliest timer.
     pub fn next_timer(&self) -> Option<Instant> {
         self.executor.shared.earliest()
     }
 
-    /// Whether a timer waits.
+    /// Returns true if a timer is armed.
     pub fn has_timers(&self) -> bool {
         !self.executor.shared.timers.is_empty()
     }
 
-    /// Whether something is queued, or work [has begun](Executor::work_began) that will come back here: a launched chain, for one.
-    /// Timers are another matter.
+    /// Returns true if work is queued, or if work [has begun](Executor::work_began) elsewhere that will post
+    /// here, for example a launched chain. Timers do not count.
     pub fn has_work(&self) -> bool {
-        // In this order: what work has posted is queued when it says that it has ended.
+        // In this order: work queues what it posts before it reports its end.
         let shared = &self.executor.shared;
         shared.expected.load(Ordering::Acquire) > 0 || !self.runner.is_empty() || !shared.inbox.is_empty()
     }
 
-    /// For a loop that is a guest in somebody else's: from now on whoever posts wakes the sleeper, as if the loop slept. False
-    /// if there is something to run. [`rouse`](RunLoop::rouse) it before anything else.
-    #[must_use = "if there is something to run, nobody will be woken"]
+    /// Prepares a loop that is embedded in another event loop to be left alone: from now on a post wakes the
+    /// sleeper, as if the loop slept. Returns false if there is work to run. Call [`rouse`](RunLoop::rouse)
+    /// before anything else.
+    #[must_use = "if this returns false there is work to run, and no post will wake the sleeper"]
     pub fn doze(&self) -> bool {
         let dozes = self.runner.is_empty() && self.executor.shared.inbox.fall_asleep();
-        // With the fence in `arm`, as in a sleep: the time that is asked for next is that of all timers, or it is announced.
+        // Pairs with the fence in `arm`, as in `sleep`: either the caller sees the timer in the time that it
+        // asks for next, or `arm` sees that the loop is asleep and wakes it.
         fence(Ordering::SeqCst);
         dozes
     }
 
-    /// The loop does not [`doze`](RunLoop::doze) any more.
+    /// Ends a [`doze`](RunLoop::doze).
     pub fn rouse(&self) {
         self.executor.shared.inbox.wake_up();
     }
 
-    /// Returns true if nobody else has a handle of the loop and nothing is queued: then nothing can come any more, either.
+    /// Returns true if there is no other handle of the loop and nothing is queued. Then nothing can be posted
+    /// any more either.
     #[doc(hidden)]
     pub fn is_unused(&self) -> bool {
         self.runner.is_empty() && self.executor.is_unused()
@@ -184,17 +202,18 @@ impl RunLoop {
         self.runner.run_until(&self.executor.shared, done)
     }
 
-    /// Calls `f` as on the thread that the tasks of this loop stay on.
+    /// Calls `f` as on the owner thread of the tasks of this loop.
     #[doc(hidden)]
     pub fn at_home<R>(&self, f: impl FnOnce() -> R) -> R {
-        // SAFETY: the loop is this thread's, as it is not `Send`, and borrowed; nobody closes it now.
-        let _home = unsafe { self.executor.shared.home.enter() };
+        // SAFETY: the loop belongs to this thread, as it is not `Send`; and it is borrowed, so it is not
+        // closed meanwhile.
+        let _on_owner = unsafe { self.executor.shared.owner.enter() };
         f()
     }
 
-    /// Calls `f` as work of the loop is called. Then all that is queued, and all that comes of it, is stopped without being run; timers
-    /// are not called. For simulations, whose hosts crash: dropping the loop does the same, but whatever comes to a loop
-    /// that is gone is stopped where it is posted.
+    /// Calls `f` as work of the loop is called. Then stops all queued work, and what comes of that, without
+    /// running it. Does not call timers. Simulations use it for hosts that crash: dropping the loop does the
+    /// same, but then work that is posted to the dropped loop is stopped inside its `post`.
     #[cfg(feature = "testing")]
     pub fn stop_unrun(&self, f: impl FnOnce()) {
         self.runner.stop_unrun(&self.executor.shared, f);
@@ -211,13 +230,14 @@ impl RunLoop {
 impl Drop for RunLoop {
     fn drop(&mut self) {
         let cleared = Panic::catch(|| {
-            // SAFETY: we are the loop, and have it to ourselves.
-            let _inside = unsafe { self.executor.shared.home.enter() };
+            // SAFETY: the loop belongs to this thread, as it is not `Send`, and `&mut self` proves that
+            // it is not running.
+            let _on_owner = unsafe { self.executor.shared.owner.enter() };
             self.runner.clear();
         });
-        // SAFETY: the loop is this thread's, and is gone after this.
+        // SAFETY: the loop belongs to this thread, as it is not `Send`, and cannot run after its `drop`.
         let closed = Panic::catch(|| unsafe { self.executor.close() });
-        // Inside of a panic a second one would end the process.
+        // A second panic during unwinding would abort the process.
         if let Err(panic) = cleared.and(closed)
             && !std::thread::panicking()
         {
@@ -229,22 +249,22 @@ impl Drop for RunLoop {
 impl RunLoopExecutor {
     #[doc(hidden)]
     pub fn new() -> Self {
-        Self::with(LeanOn::default())
+        Self::with(Attached::default())
     }
 
-    fn with(lean_on: LeanOn) -> Self {
-        // A clock of the sleeper's own may be behind the machine's.
-        let epoch = lean_on.sleeper.as_ref().map_or_else(Instant::now, Guarded::now);
+    fn with(attached: Attached) -> Self {
+        // The clock of a sleeper may be behind that of the machine.
+        let epoch = attached.sleeper.as_ref().map_or_else(Instant::now, GuardedSleeper::now);
         Self {
             shared: Arc::new(Shared {
-                home: OwnerThread::new(),
+                owner: OwnerThread::new(),
                 inbox: Inbox::new(),
                 finished: AtomicBool::new(false),
-                nudge: UnsafeCell::new(Header::new(const { &WorkKind::new(|_, _| {}) })),
+                no_op: UnsafeCell::new(Header::new(const { &WorkKind::new(|_, _| {}) })),
                 runner: Mutex::new(None),
                 timers: TimerQueue::since(epoch),
                 expected: AtomicUsize::new(0),
-                lean_on,
+                attached,
             }),
         }
     }
@@ -252,10 +272,10 @@ impl RunLoopExecutor {
     /// Asks the loop's [`run`](RunLoop::run) to return when its queue is empty.
     pub fn finish(&self) {
         if !self.shared.finished.swap(true, Ordering::AcqRel) {
-            let nudge = self.shared.nudge.with_mut(NonNull::new).expect("a field has an address");
-            // SAFETY: the header lies in what all handles share, and is posted this once; the inbox of a loop that is
-            // gone holds nothing.
-            self.post(unsafe { Runnable::new(nudge) });
+            let no_op = self.shared.no_op.with_mut(NonNull::new).expect("the address of a field is not null");
+            // SAFETY: the swap above succeeds once, so the header is posted once. It lies in the block
+            // that all handles share; a loop that is dropped stops it and does not keep it.
+            self.post(unsafe { Runnable::new(no_op) });
         }
     }
 
@@ -265,31 +285,35 @@ impl RunLoopExecutor {
     /// The loop is not run any more, and no other thread runs it now.
     #[doc(hidden)]
     pub unsafe fn close(&self) {
-        // SAFETY: the caller's: only a runner enters the home.
-        let _inside = unsafe { self.shared.home.close() };
+        // SAFETY: the caller promises that no thread runs the loop now or later, and only a runner enters the
+        // owner thread.
+        let _on_owner = unsafe { self.shared.owner.close() };
         self.shared.timers.close();
         drop(self.shared.inbox.close());
     }
 
-    /// The inside, for the runner.
+    /// Returns the shared part, for the runner.
     #[doc(hidden)]
     pub fn shared(&self) -> &Shared {
         &self.shared
     }
 
-    /// Whether this is the only handle and nothing is queued: then nothing can come any more, either.
+    /// Returns true if this is the only handle and nothing is queued. Then nothing can be posted any more
+    /// either.
     #[inline]
     #[doc(hidden)]
     pub fn is_unused(&self) -> bool {
         if Arc::strong_count(&self.shared) != 1 {
             return false;
         }
-        // The count is read relaxed. With the release by which the other handles went, we see what was posted through them.
+        // The count is read relaxed. This pairs with the release by which other handles were dropped: we see
+        // what was posted through them.
         fence(Ordering::Acquire);
         self.shared.inbox.is_idle()
     }
 
-    /// Out of line: the way of what the loop's own work posts is short.
+    /// Posts from another thread or another loop. Out of line, to keep the path of the loop's own posts
+    /// short.
     #[inline(never)]
     fn post_from_outside(&self, runnable: Runnable) {
         match self.shared.inbox.push(runnable) {
@@ -306,7 +330,7 @@ impl Executor for RunLoopExecutor {
 
     #[inline]
     fn post(&self, runnable: Runnable) {
-        if let Err(runnable) = Runner::post_here(&self.shared, runnable) {
+        if let Err(runnable) = Runner::post_local(&self.shared, runnable) {
             self.post_from_outside(runnable);
         }
     }
@@ -321,7 +345,7 @@ impl Executor for RunLoopExecutor {
 
     #[inline]
     fn owner_thread(&self) -> Option<&OwnerThread> {
-        Some(&self.shared.home)
+        Some(&self.shared.owner)
     }
 
     fn timers(&self) -> Option<&dyn Timers> {
@@ -329,7 +353,7 @@ impl Executor for RunLoopExecutor {
     }
 
     fn context(&self) -> Option<&(dyn Any + Send + Sync)> {
-        self.shared.lean_on.context.as_deref()
+        self.shared.attached.context.as_deref()
     }
 
     fn work_began(&self) {
@@ -337,9 +361,10 @@ impl Executor for RunLoopExecutor {
     }
 
     fn work_ended(&self) {
-        let was_the_last = self.shared.expected.fetch_sub(1, Ordering::AcqRel) == 1;
-        // The loop itself looks before it sleeps. A plain one waits for no work, but until it is told to finish.
-        if was_the_last
+        let was_last = self.shared.expected.fetch_sub(1, Ordering::AcqRel) == 1;
+        // The loop itself checks the count before it sleeps. A plain loop does not wait for this count, but
+        // for `finish`.
+        if was_last
             && !Runner::is_running(&self.shared)
             && let Some(sleeper) = self.shared.sleeper()
         {
@@ -348,20 +373,22 @@ impl Executor for RunLoopExecutor {
     }
 }
 
-// SAFETY: the queue keeps the contract; whoever runs the loop holds a handle of it while he calls timers.
+// SAFETY: the queue keeps the contract of `Timers`. The block outlives each call of a timer: the runner that
+// makes it holds a handle.
 unsafe impl Timers for Shared {
     fn now(&self) -> Instant {
         Shared::now(self)
     }
 
     unsafe fn arm(&self, timer: NonNull<Timer>, at: Instant) {
-        // SAFETY: the caller's.
+        // SAFETY: the contract of `Timers::arm`, which the caller keeps, is that of `TimerQueue::arm`.
         let after = unsafe { self.timers.arm(timer, at) };
         if after == AfterArm::IsEarliest && !Runner::is_running(self) {
-            // With the fence in `sleep`: either we see that the loop sleeps, or it sees the time that we have set.
+            // Pairs with the fence in `sleep`: either we see that the loop sleeps, or it sees the time
+            // that we have set.
             fence(Ordering::SeqCst);
             if self.inbox.is_asleep() && self.inbox.wake_up() {
-                // The timer is armed: that must not look as if it was not.
+                // Contained: the timer is armed, so this must not look like a failure.
                 contain(report_panic, || self.unpark());
             }
         }
@@ -369,48 +396,50 @@ unsafe impl Timers for Shared {
 
     unsafe fn arm_after(&self, timer: NonNull<Timer>, duration: Duration) -> Option<Instant> {
         if Runner::is_running(self) {
-            // SAFETY: the caller's; and this thread looks before the loop sleeps.
+            // SAFETY: the caller keeps the contract of `Timers::arm_after`; and this thread runs the
+            // loop, which checks its timers before it sleeps.
             unsafe { self.timers.arm_at_next_look(timer, duration) };
             return None;
         }
         let at = Shared::now(self) + duration;
-        // SAFETY: the caller's.
+        // SAFETY: the contract of `Timers::arm_after`, which the caller keeps, includes that of `arm`.
         unsafe { self.arm(timer, at) };
         Some(at)
     }
 
     unsafe fn known_time(&self, timer: NonNull<Timer>) -> Option<Instant> {
-        // SAFETY: the caller's.
+        // SAFETY: the contract of `Timers::known_time`, which the caller keeps, is that of the queue.
         unsafe { self.timers.known_time(timer) }
     }
 
     unsafe fn disarm(&self, timer: NonNull<Timer>) -> bool {
-        // SAFETY: the caller's.
+        // SAFETY: the contract of `Timers::disarm`, which the caller keeps, is that of the queue.
         unsafe { self.timers.disarm(timer) }
     }
 }
 
 impl Shared {
     fn now(&self) -> Instant {
-        self.sleeper().map_or_else(Instant::now, Guarded::now)
+        self.sleeper().map_or_else(Instant::now, GuardedSleeper::now)
     }
 
-    /// When the first timer is due. On the thread of the loop.
+    /// Returns the time of the earliest timer. Called on the thread of the loop.
     fn earliest(&self) -> Option<Instant> {
         self.timers.settle(|| self.now());
         self.timers.earliest()
     }
 
-    /// When to look at the timers next. On the thread of the loop.
-    fn next_look(&self) -> Option<Instant> {
+    /// Returns the time at which the timers must be checked next. Called on the thread of the loop.
+    fn next_timer_check(&self) -> Option<Instant> {
         self.timers.settle(|| self.now());
         self.timers.next_look()
     }
 
-    fn sleeper(&self) -> Option<&Guarded> {
-        self.lean_on.sleeper.as_ref()
+    fn sleeper(&self) -> Option<&GuardedSleeper> {
+        self.attached.sleeper.as_ref()
     }
 
+    /// Wakes the thread of the loop.
     #[cold]
     fn unpark(&self) {
         if let Some(sleeper) = self.sleeper() {

@@ -1,4 +1,5 @@
-//! The side of a run loop that runs: used by `RunLoop`, and by `sync_wait` on a loop that is lent to it.
+//! The part of a run loop that belongs to its thread. `RunLoop` uses it, and so does `sync_wait`, on a loop
+//! that it borrows.
 
 #![allow(unsafe_code)]
 
@@ -12,95 +13,105 @@ use convoke_core::raw::sync::atomic::{Ordering, fence};
 use convoke_core::raw::sync::{thread, thread_local};
 use convoke_core::raw::{OnOwnerThread, OwnerId, RunQueue, Runnable};
 
-use super::sleeper::{Guarded, without_unwinding};
+use super::sleeper::{GuardedSleeper, without_unwinding};
 use super::{LOOK_EACH, Shared};
 use convoke_core::raw::watching::{SetAside, set_aside};
 
-/// So many timers are called in one look: what they post is run before more are called, while it is at hand.
-const TIMERS_EACH: usize = 61;
+/// Largest number of timers that are called in one check. What they post runs before more are called, while
+/// it is in the cache.
+const TIMERS_PER_CHECK: usize = 61;
 
-/// What is to be run next: taken from the inbox, or posted by the loop's own work. Not shared: one thread runs a loop.
+/// The local queue of a loop: work that was taken from the inbox, or posted by the loop's own work.
+///
+/// Rule 1: only the thread of the loop touches it; the type is not `Sync`. Rule 2: a reference to the queue
+/// exists only inside `queue`, whose closure runs no user code, so there is never a second one.
 pub struct Runner {
-    /// Used by `queue` alone.
+    /// Accessed only in `queue`.
     waiting: UnsafeCell<RunQueue>,
-    /// How many more are run before a look.
-    runs: Cell<u32>,
+    /// Number of runs left before the next check of inbox, timers and sleeper.
+    runs_left: Cell<u32>,
 }
 
-/// What a loop is about to do, when it is asked whether it goes on.
+/// The point at which a loop asks whether it goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Moment {
-    /// Run a piece of work, if there is one.
+    /// Before it runs a piece of work, if there is one.
     Next,
-    /// Sleep: there is none.
+    /// Before it sleeps, as there is no work.
     Idle,
 }
 
 thread_local! {
-    /// The loop that this thread is running, and who runs it; or nulls. Both outlive the `Entered` that set them.
+    /// The innermost loop that this thread runs, and its runner; or nulls. Both outlive the `Entered` that
+    /// set them.
     static RUNNING: Cell<(*const Shared, *const Runner)> = Cell::new((ptr::null(), ptr::null()));
 }
 
 impl Runner {
     /// Creates a runner with an empty queue.
     pub fn new() -> Self {
-        Self { waiting: UnsafeCell::new(RunQueue::new()), runs: Cell::new(LOOK_EACH) }
+        Self { waiting: UnsafeCell::new(RunQueue::new()), runs_left: Cell::new(LOOK_EACH) }
     }
 
-    /// Does something with the queue.
+    /// Calls `f` with the local queue.
     ///
     /// # Safety
-    /// Nothing in `f` comes back here: it calls no code of others.
+    /// `f` runs no user code, so it cannot come back here.
     #[inline]
     unsafe fn queue<R>(&self, f: impl FnOnce(&mut RunQueue) -> R) -> R {
-        // SAFETY: we are not shared, and the caller's: this is the only reference.
+        // SAFETY: rule 1: no other thread is here. Rule 2: `f` does not come back here, as the caller
+        // promises.
         f(unsafe { &mut *self.waiting.get() })
     }
 
-    /// Whether this thread runs that loop now.
+    /// Returns true if this thread runs that loop, and it is the innermost one.
     pub(super) fn is_running(shared: &Shared) -> bool {
         RUNNING.with(|running| ptr::eq(running.get().0, shared))
     }
 
-    /// Queues work that the loop's own work posts, without an atomic operation. Handed back if this thread does not run
-    /// that loop.
+    /// Queues work that the loop's own work posts, without an atomic operation. Returns it if this thread
+    /// does not run that loop.
     #[inline]
-    pub(super) fn post_here(shared: &Shared, runnable: Runnable) -> Result<(), Runnable> {
+    pub(super) fn post_local(shared: &Shared, runnable: Runnable) -> Result<(), Runnable> {
         let (running, runner) = RUNNING.with(Cell::get);
         if !ptr::eq(running, shared) {
             return Err(runnable);
         }
-        // SAFETY: `Entered` on this thread's stack set the pointer, and takes it back before the runner goes.
+        // SAFETY: an `Entered` on this thread's stack set the pointer, and resets it before the runner is
+        // dropped.
         unsafe { &*runner }.push(runnable);
         Ok(())
     }
 
-    /// Calls `f` with whoever runs the loop that this thread is in, and the home of its tasks, if it has one.
+    /// Calls `f` with the runner of the loop that this thread runs and the owner thread of its tasks, if
+    /// there are both.
     #[inline]
     pub fn current<R>(f: impl FnOnce(&Self, OwnerId) -> R) -> Option<R> {
         let (shared, runner) = RUNNING.with(Cell::get);
-        // SAFETY: as in `post_here`, both or none; the references do not leave this function.
-        let (home, runner) = unsafe { (shared.as_ref()?.home.id(), &*runner) };
-        (home != OwnerId::NONE).then(|| f(runner, home))
+        // SAFETY: an `Entered` on this thread's stack set both pointers, and resets them before runner and
+        // loop are dropped. The references do not leave this function.
+        let (owner, runner) = unsafe { (shared.as_ref()?.owner.id(), &*runner) };
+        (owner != OwnerId::NONE).then(|| f(runner, owner))
     }
 
-    /// Has the loop that this thread is in look before it runs the next piece of work, if it is in one.
+    /// Makes the loop that this thread runs, if any, check inbox, timers and sleeper before its next run.
     pub(super) fn look_next() {
         let (_, runner) = RUNNING.with(Cell::get);
-        // SAFETY: as in `post_here`; the reference does not leave this function.
+        // SAFETY: an `Entered` on this thread's stack set the pointer, and resets it before the runner is
+        // dropped. The reference does not leave this function.
         if let Some(runner) = unsafe { runner.as_ref() } {
-            runner.runs.set(0);
+            runner.runs_left.set(0);
         }
     }
 
-    /// Queues what its own work posts. Nothing else happens.
+    /// Adds work to the local queue.
     #[inline]
     pub fn push(&self, runnable: Runnable) {
-        // SAFETY: pushing calls nobody.
+        // SAFETY: `push` of a queue runs no user code.
         unsafe { self.queue(|queue| queue.push(runnable)) };
     }
 
-    /// Runs until the loop was told to finish and is empty.
+    /// Runs until `finish` was called and the queue is empty.
     pub(super) fn run(&self, shared: &Shared) {
         let _entered = Entered::new(self, shared);
         loop {
@@ -114,7 +125,7 @@ impl Runner {
         }
     }
 
-    /// Runs and sleeps for as long as `goes_on` says so.
+    /// Runs and sleeps while `goes_on` returns true.
     pub(super) fn run_while(&self, shared: &Shared, mut goes_on: impl FnMut(Moment) -> bool) {
         let _entered = Entered::new(self, shared);
         while goes_on(Moment::Next) {
@@ -126,18 +137,19 @@ impl Runner {
         }
     }
 
-    /// Whether nothing was taken that is not run yet.
+    /// Returns true if the local queue is empty.
     pub(super) fn is_empty(&self) -> bool {
-        // SAFETY: a look.
+        // SAFETY: `is_empty` runs no user code.
         unsafe { self.queue(|queue| queue.is_empty()) }
     }
 
-    /// Runs until nothing is queued; says how many pieces.
+    /// Runs until nothing is queued. Returns the number of pieces.
     pub(super) fn run_ready(&self, shared: &Shared) -> usize {
         let _entered = Entered::new(self, shared);
         core::iter::from_fn(|| self.next(shared).map(Runnable::run)).count()
     }
 
+    /// Runs one piece of work. Returns false if there is none.
     pub(super) fn run_one(&self, shared: &Shared) -> bool {
         let _entered = Entered::new(self, shared);
         self.next(shared).map(Runnable::run).is_some()
@@ -150,14 +162,14 @@ impl Runner {
         f()
     }
 
-    /// Calls `f` as a piece of work is called, and stops what is queued.
+    /// Calls `f` as a piece of work is called, and then stops all queued work.
     #[cfg(feature = "testing")]
     pub(super) fn stop_unrun(&self, shared: &Shared, f: impl FnOnce()) {
         let _entered = Entered::new(self, shared);
         f();
         loop {
             let mut taken = shared.inbox.take();
-            // SAFETY: nobody is called.
+            // SAFETY: `append` runs no user code.
             unsafe { self.queue(|queue| queue.append(&mut taken)) };
             if self.is_empty() {
                 return;
@@ -166,10 +178,10 @@ impl Runner {
         }
     }
 
-    /// Runs until `done` says so; it is asked after each piece of work. A panic of a piece of work is kept, and the first is
-    /// returned. This never unwinds: queued work points into the stack of whoever waits.
+    /// Runs until `done` returns true; it is called after each piece of work. Catches the panics of work, and
+    /// returns the first one. It never unwinds: queued work points into the stack frame of the caller.
     pub fn run_until(&self, shared: &Shared, done: impl Fn() -> bool) -> Option<Panic> {
-        without_unwinding("a run loop that somebody waits for", || {
+        without_unwinding("a run loop inside `sync_wait`", || {
             let _entered = Entered::new(self, shared);
             let mut first_panic = None;
             while !done() {
@@ -186,85 +198,87 @@ impl Runner {
         })
     }
 
-    /// Stops what was taken and not run.
+    /// Stops all work in the local queue.
     pub(super) fn clear(&self) {
-        // What is stopped may post: to us, until all that was there is stopped.
+        // Stopped work may post to this queue, so repeat until it stays empty.
         while !self.is_empty() {
-            // SAFETY: taking all of it calls nobody.
+            // SAFETY: `take` moves the queue out and runs no user code; the queue is dropped outside of
+            // `queue`.
             drop(unsafe { self.queue(core::mem::take) });
         }
     }
 
     #[inline]
     fn next(&self, shared: &Shared) -> Option<Runnable> {
-        let runs = self.runs.get();
-        if runs > 0
-            // SAFETY: taking out calls nobody.
+        let runs_left = self.runs_left.get();
+        if runs_left > 0
+            // SAFETY: `pop` runs no user code.
             && let Some(runnable) = unsafe { self.queue(RunQueue::pop) }
         {
-            self.runs.set(runs - 1);
+            self.runs_left.set(runs_left - 1);
             return Some(runnable);
         }
-        self.next_after_a_look(shared, runs == 0)
+        self.next_after_check(shared, runs_left == 0)
     }
 
-    /// Looks into the inbox, and calls the timers that are due, which post. Out of line: the way of work that is queued
-    /// already is short.
+    /// Takes the inbox, calls due timers, and returns the next work. Out of line, to keep the path of work
+    /// that is already queued short.
     #[inline(never)]
-    fn next_after_a_look(&self, shared: &Shared, sleeper_looks: bool) -> Option<Runnable> {
+    fn next_after_check(&self, shared: &Shared, check_sleeper: bool) -> Option<Runnable> {
         let mut taken = shared.inbox.take();
-        // SAFETY: nobody is called.
+        // SAFETY: `append` runs no user code.
         unsafe { self.queue(|queue| queue.append(&mut taken)) };
         if !shared.timers.is_empty() {
-            shared.timers.call_some_due(shared.now(), TIMERS_EACH);
+            shared.timers.call_some_due(shared.now(), TIMERS_PER_CHECK);
         }
         let Some(sleeper) = shared.sleeper() else {
-            self.runs.set(LOOK_EACH - 1);
-            // SAFETY: nobody is called.
+            self.runs_left.set(LOOK_EACH - 1);
+            // SAFETY: `pop` runs no user code.
             return unsafe { self.queue(RunQueue::pop) };
         };
-        if sleeper_looks {
+        if check_sleeper {
             sleeper.look();
         }
         self.next_chosen(sleeper)
     }
 
-    fn next_chosen(&self, sleeper: &Guarded) -> Option<Runnable> {
-        // A sleep, which comes now if there is nothing, is a look too.
-        self.runs.set(sleeper.look_each().saturating_sub(1));
-        // SAFETY: a look. Whoever chooses is called outside.
+    fn next_chosen(&self, sleeper: &GuardedSleeper) -> Option<Runnable> {
+        // If there is no work the loop sleeps now, and a sleep is a check too.
+        self.runs_left.set(sleeper.look_each().saturating_sub(1));
+        // SAFETY: `len` runs no user code. The sleeper, which is user code, is called outside of `queue`.
         let queued = unsafe { self.queue(|queue| queue.len()) };
         let chosen = if queued > 1 { sleeper.choose(queued) } else { 0 };
-        // SAFETY: nobody is called.
+        // SAFETY: `take` runs no user code.
         unsafe { self.queue(|queue| queue.take(chosen)) }
     }
 }
 
 impl Drop for Runner {
     fn drop(&mut self) {
-        // What a completion throws has been reported by the panic hook; a loop that is waited on still has to be given back.
+        // The panic hook has reported the panic of a completion already. The caller still needs the loop
+        // back.
         let _ = Panic::catch(|| self.clear());
     }
 }
 
-/// Sleeps until something was posted or a timer is due.
+/// Sleeps until work is posted or a timer is due.
 fn sleep(shared: &Shared) {
-    // This loop may run inside of a destructor, and wait for work that was refused further up.
+    // This loop may run inside a destructor, and wait for work that was refused further up on the stack.
     if Runnable::stop_deferred() {
         return;
     }
     if !shared.inbox.fall_asleep() {
         return;
     }
-    // With the fence in `arm`.
+    // Pairs with the fence in `arm`.
     fence(Ordering::SeqCst);
     if let Some(sleeper) = shared.sleeper() {
-        sleeper.sleep(if sleeper.jumps() { shared.earliest() } else { shared.next_look() });
+        sleeper.sleep(if sleeper.jumps() { shared.earliest() } else { shared.next_timer_check() });
         shared.inbox.wake_up();
         return;
     }
     while shared.inbox.is_asleep() {
-        let Some(at) = shared.next_look() else {
+        let Some(at) = shared.next_timer_check() else {
             thread::park();
             continue;
         };
@@ -277,36 +291,38 @@ fn sleep(shared: &Shared) {
     }
 }
 
-/// Marks this thread as the one that runs the loop, until it is dropped.
+/// Marks this thread as the one that runs the loop, while it exists.
 struct Entered<'a> {
-    before: (*const Shared, *const Runner),
-    _home: OnOwnerThread<'a>,
-    _around: SetAside,
+    outer: (*const Shared, *const Runner),
+    _on_owner: OnOwnerThread<'a>,
+    _set_aside: SetAside,
 }
 
 impl<'a> Entered<'a> {
     fn new(runner: &Runner, shared: &'a Shared) -> Self {
         *shared.lock_runner() = Some(thread::current());
-        // SAFETY: one thread runs a loop, the one that made it: a `RunLoop` is not `Send`, and that of a `sync_wait` is on
-        // its stack.
-        let home = unsafe { shared.home.enter() };
+        // SAFETY: only the thread that created a loop runs it: a `RunLoop` is not `Send`, and the loop of a
+        // `sync_wait` lies in its stack frame.
+        let on_owner = unsafe { shared.owner.enter() };
         Self {
-            before: RUNNING.with(|running| running.replace((shared, runner))),
-            _home: home,
-            _around: set_aside(),
+            outer: RUNNING.with(|running| running.replace((shared, runner))),
+            _on_owner: on_owner,
+            _set_aside: set_aside(),
         }
     }
 }
 
 impl Drop for Entered<'_> {
     fn drop(&mut self) {
-        RUNNING.with(|running| running.set(self.before));
-        let (shared, runner) = self.before;
+        RUNNING.with(|running| running.set(self.outer));
+        let (shared, runner) = self.outer;
         if !shared.is_null() {
-            // What was posted to the outer loop from inside the inner one is in its inbox. It comes before what its own
-            // work will post from here on: the posts of one thread run in their order.
-            // SAFETY: the outer `Entered` is further up this thread's stack, and so are what it points to. This thread
-            // runs the outer loop: it is its taker. It may be asleep, for a sleeper may run loops inside of its sleep.
+            // Work that was posted to the outer loop from inside the inner one is in its inbox. Queue it
+            // before what the outer loop's own work will post from here on, so that the posts of one
+            // thread run in order.
+            // SAFETY: the outer `Entered` is further up on this thread's stack, so what it points to is
+            // alive. This thread runs the outer loop, so it is the taker of its inbox. That may be marked
+            // as asleep, as a sleeper may run loops inside its sleep. `append` runs no user code.
             unsafe {
                 let mut taken = (*shared).inbox.take();
                 (*runner).queue(|queue| queue.append(&mut taken));

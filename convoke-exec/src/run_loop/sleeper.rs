@@ -1,5 +1,5 @@
-//! How the thread of a run loop sleeps, and what it looks after besides: an I/O driver is the sleeper of its context's
-//! loop. A plain loop has none, and parks its thread.
+//! The sleeper of a run loop: what its thread does instead of parking. An I/O driver is the sleeper of its
+//! context's loop. A plain loop has none, and parks its thread.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -7,50 +7,53 @@ use std::time::Instant;
 use super::runner::Runner;
 use convoke_core::raw::{contain, report_panic};
 
-/// What a [`RunLoop`](crate::RunLoop) leans on when it has nothing to run. Safe to implement. None of its functions unwinds: if one
-/// does, the process ends, for the loop may run below somebody's stack that must stay. A panic of `wake` is reported.
+/// Waits for events while a [`RunLoop`](crate::RunLoop) has nothing to run. It is safe to implement. None of
+/// its functions may unwind: the loop may run above stack frames that queued work points into, so a panic
+/// aborts the process. Only a panic of `wake` is contained and reported.
 pub trait Sleeper: Send + Sync {
-    /// What the clock of the loop's timers says.
+    /// Reads the clock of the loop's timers.
     fn now(&self) -> Instant {
         Instant::now()
     }
 
-    /// Sleeps until [`wake`](Sleeper::wake) is called, until the clock says `until`, or until something has happened that it
-    /// looks after: it tells those who wait for that, which posts work to the loop. May return for no reason. Called on the
-    /// loop's thread, as is `look`.
+    /// Sleeps until [`wake`](Sleeper::wake) is called, until the clock reaches `until`, or until an event
+    /// occurs. It then wakes the tasks that wait for the event, which posts work to the loop. It may return
+    /// early without a reason. Called on the loop's thread.
     fn sleep(&self, until: Option<Instant>);
 
-    /// The same without sleeping. Called every so often while there is work to be run.
+    /// Handles the events that have occurred, without sleeping. Called on the loop's thread, at regular
+    /// intervals while there is work to run.
     fn look(&self);
 
-    /// Ends the sleep that is going on, or, if there is none, the next one. From any thread.
+    /// Ends the current sleep or, if there is none, the next one. Called on any thread.
     fn wake(&self);
 
-    /// Whether the clock jumps to the time that it is told to sleep until, as virtual time does. Then it is told the exact time of
-    /// the next timer. Otherwise timers that are close together share a wake-up: it is told a time up to a quarter of a millisecond
-    /// later if some were called just now, and earlier if the exact one is not known, which the loop then finds out.
+    /// Returns true if the clock jumps to the time that `sleep` is given, as virtual time does. Then `sleep`
+    /// is given the exact time of the earliest timer. Otherwise timers that are close together share a
+    /// wake-up: the time is up to a quarter of a millisecond later if timers were called just before, and
+    /// earlier if the exact time is not known; the loop then finds it out.
     fn jumps(&self) -> bool {
         false
     }
 
-    /// How many pieces of work are run between two looks at the most; at least 1.
+    /// Returns how many pieces of work run at most between two calls of [`look`](Sleeper::look); at least 1.
     fn look_each(&self) -> u32 {
         LOOK_EACH
     }
 
-    /// Which of so many queued pieces of work is run next. Asked when the loop looks: so a sleeper that wants to choose each
-    /// one has it look each time.
+    /// Returns which of `queued` pieces of work runs next. The loop asks after each check, so a sleeper that
+    /// wants to choose every piece returns 1 from [`look_each`](Sleeper::look_each).
     fn choose(&self, queued: usize) -> usize {
         let _ = queued;
         0
     }
 }
 
-/// A sleeper that ends the process where it would unwind: the only way in which a loop calls one. It is called from inside of
-/// posts and below stacks that queued work points into.
-pub(super) struct Guarded(Arc<dyn Sleeper>);
+/// Calls a sleeper, and aborts the process where it would unwind. A loop calls its sleeper only through this:
+/// from inside posts, and above stack frames that queued work points into.
+pub(super) struct GuardedSleeper(Arc<dyn Sleeper>);
 
-impl Guarded {
+impl GuardedSleeper {
     pub(super) fn new(sleeper: Arc<dyn Sleeper>) -> Self {
         Self(sleeper)
     }
@@ -67,8 +70,8 @@ impl Guarded {
         without_unwinding(SLEEPER, || self.0.look());
     }
 
-    /// Contained: it is called by whoever posts, and the work is queued by then. A sleeper that has not woken the loop is woken with
-    /// the next piece of work.
+    /// Contains a panic: posters call this, and their work is queued by then. If the sleeper has not woken
+    /// the loop, the next post tries again.
     pub(super) fn wake(&self) {
         contain(report_panic, || self.0.wake());
     }
@@ -86,32 +89,32 @@ impl Guarded {
     }
 }
 
-const SLEEPER: &str = "what a run loop sleeps by";
+const SLEEPER: &str = "the `Sleeper` of a run loop";
 
-/// Calls `call`, and ends the process, naming `what`, if that unwinds.
+/// Calls `call`. If it unwinds, aborts the process with a message that names `what`.
 #[inline]
 pub(super) fn without_unwinding<R>(what: &str, call: impl FnOnce() -> R) -> R {
-    struct Ends<'a>(&'a str);
+    struct AbortOnDrop<'a>(&'a str);
 
-    impl Drop for Ends<'_> {
+    impl Drop for AbortOnDrop<'_> {
         fn drop(&mut self) {
-            eprintln!("convoke: {} has panicked, so the process ends", self.0);
+            eprintln!("convoke: {} panicked, which aborts the process", self.0);
             std::process::abort();
         }
     }
 
-    let ends = Ends(what);
+    let abort = AbortOnDrop(what);
     let result = call();
-    core::mem::forget(ends);
+    core::mem::forget(abort);
     result
 }
 
-/// Has the loop that runs the caller, if there is one, look before it runs the next piece of work: for work that was long for one piece,
-/// and lets others run, who may have to hear first that they can.
+/// Makes the loop that runs the caller, if any, check inbox, timers and sleeper before its next run. For long
+/// pieces of work that yield to others: those may first have to learn that they can run.
 pub fn look_next() {
     Runner::look_next();
 }
 
-/// After so many runs a loop looks into its inbox, and has its sleeper look, so that work which posts itself again does not
-/// starve the rest.
+/// Number of runs after which a loop takes its inbox and lets its sleeper handle events. So work that posts
+/// itself again does not starve the rest.
 pub const LOOK_EACH: u32 = 61;

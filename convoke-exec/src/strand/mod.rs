@@ -1,37 +1,36 @@
-//! `Strand`: one thing after the other, over any executor. The state is in `turns`.
-
-#![allow(unsafe_code)]
+//! `Strand`: runs work one piece at a time and in order, over any executor.
+//!
+//! `turns` is the model-checked queue: a lock-free inbox and one turn. The rest of a view is in `view`. A
+//! strand takes all queued work at once and runs it as a batch; a [`Limited`](crate::Limited) view with a limit of one
+//! takes one piece at a time, under a lock.
 
 pub(crate) mod turns;
 
-use core::cell::UnsafeCell;
 use core::fmt;
-use core::ptr::NonNull;
-use std::sync::Arc;
 
 use convoke_core::raw::sync::atomic::{AtomicBool, Ordering};
-use convoke_core::raw::{Call, Header, OwnerThread, RunQueue, Runnable, Timers, WorkKind};
+use convoke_core::raw::{OwnerThread, RunQueue, Runnable, Timers};
 use convoke_core::{Executor, Panic};
 
-use crate::running_here::Here;
+use crate::view::{Job, View, ViewQueue, impl_view_executor};
 use convoke_core::raw::{contain, report_panic};
 use turns::{AfterPost, Next, Turns};
 
-/// How much a strand runs before it lets others on its executor have their turn.
+/// Number of pieces of work that a strand runs in a row before it queues itself again on the inner executor.
 pub const RUNS_PER_TURN: usize = 256;
 
-/// An executor that runs its work one at a time, in the order of posting, on another executor: a mutex for work, at
-/// which nobody waits.
+/// An executor that runs its work one piece at a time, in the order of posting, on another executor. It works like a
+/// mutex around each piece of work, but no thread ever waits for it.
 ///
-/// - *Serial*: no two pieces of a strand's work run at the same time, whatever the inner executor does; what one has
-///   written the next one sees.
+/// - *Serial*: no two pieces of a strand's work run at the same time, whatever the inner executor does. Each piece sees
+///   what the one before it wrote.
 /// - *First in, first out*, over all posters.
 /// - Queuing never allocates, and no lock is held while work runs.
-/// - After [`RUNS_PER_TURN`] pieces it queues itself again on the inner executor.
-/// - `dispatch` hands back to work of this strand if nothing waits before it; else it queues.
-/// - If the inner executor drops the strand, all that waits completes as stopped. What is posted later is tried
-///   again.
-/// - A panic that leaves a piece of work goes to the [handler](Strand::with_panic_handler), and the strand goes on.
+/// - After [`RUNS_PER_TURN`] pieces it queues itself again on the inner executor, so that other work gets a turn.
+/// - `dispatch` returns the work to a caller that is work of this strand if nothing is queued before it; otherwise it
+///   queues the work.
+/// - If the inner executor drops the strand's work, all that is queued completes as stopped. A later post tries again.
+/// - A panic that leaves a piece of work goes to the [handler](Strand::with_panic_handler), and the strand continues.
 ///
 /// A strand is one word and cheap to clone; clones are the same strand.
 ///
@@ -47,141 +46,94 @@ pub const RUNS_PER_TURN: usize = 256;
 /// assert_eq!(sync_wait(schedule(&strand).then(|()| "alone")), Outcome::Value("alone"));
 /// ```
 pub struct Strand<X: Executor> {
-    state: Arc<State<X>>,
+    view: View<X, Batches>,
 }
 
-#[repr(C)]
-struct State<X> {
-    // First, so that a pointer to it is a pointer to the state. It belongs to whoever has the turn.
-    header: UnsafeCell<Header>,
+/// The queue of a strand, which runs work in batches.
+struct Batches {
     turns: Turns,
-    inner: X,
-    on_panic: fn(Panic),
-    /// Whether the batch that is being run has more: written and read by the thread that runs it.
+    /// True if the batch that is being run has more work. Only the thread that runs it reads and writes this.
     more: AtomicBool,
 }
 
-// SAFETY: the header is used through the strand's one runnable, which exists while the turn is taken; the rest is `Sync`.
-unsafe impl<X: Executor> Sync for State<X> {}
+/// The turn of a strand. `Turns` has one.
+struct OnlyTurn(());
 
 impl<X: Executor> Strand<X> {
-    /// A strand over `executor`.
+    /// Creates a strand over `executor`.
     pub fn new(executor: X) -> Self {
         Self::with_panic_handler(executor, report_panic)
     }
 
-    /// A strand over `executor` that tells `handler` of panics which leave its work. By default they are written to the
-    /// error stream.
+    /// Creates a strand over `executor` that calls `handler` with panics that leave its work. The default handler writes
+    /// them to standard error.
     pub fn with_panic_handler(executor: X, handler: fn(Panic)) -> Self {
-        let state = State {
-            header: UnsafeCell::new(Header::new(const { &WorkKind::new(State::<X>::call) })),
-            turns: Turns::new(),
-            inner: executor,
-            on_panic: handler,
-            more: AtomicBool::new(false),
-        };
-        Self { state: Arc::new(state) }
+        let queue = Batches { turns: Turns::new(), more: AtomicBool::new(false) };
+        Self { view: View::new(executor, queue, [Job::new()], handler) }
     }
 
-    /// The executor below.
+    /// Returns the inner executor.
     pub fn inner(&self) -> &X {
-        &self.state.inner
+        self.view.inner()
     }
 
-    /// Whether the caller is work of this strand: then nothing else of it runs.
+    /// Returns true if the caller is work of this strand. Then no other work of it runs.
     pub fn is_running_here(&self) -> bool {
-        Here::is(self.state.address())
+        self.view.is_running_here()
     }
 }
 
-#[diagnostic::do_not_recommend]
-impl<X: Executor> Executor for Strand<X> {
-    fn post(&self, runnable: Runnable) {
-        if self.state.turns.post(runnable) == AfterPost::Schedule {
-            State::schedule(&self.state);
-        }
+impl_view_executor!(Strand);
+
+impl ViewQueue for Batches {
+    type Turn = OnlyTurn;
+    type Jobs<X: Executor> = [Job<X, Self>; 1];
+
+    #[inline]
+    fn index(_: &OnlyTurn) -> usize {
+        0
     }
 
-    fn dispatch(&self, runnable: Runnable) -> Option<Runnable> {
-        let nothing_before_it =
-            self.is_running_here() && !self.state.more.load(Ordering::Relaxed) && self.state.turns.is_empty();
-        if nothing_before_it {
-            return Some(runnable);
-        }
-        self.post(runnable);
-        None
+    #[inline]
+    fn queue(&self, runnable: Runnable) -> Option<OnlyTurn> {
+        (self.turns.post(runnable) == AfterPost::Schedule).then_some(OnlyTurn(()))
     }
 
-    /// That of the inner executor: all that the strand is given runs there. A strand makes no home by itself: one at a time is not
-    /// one thread. Nobody is woken past it (`QUEUES_LOCALLY` is not passed on): its order is over all that is posted to it.
-    fn owner_thread(&self) -> Option<&OwnerThread> {
-        self.state.inner.owner_thread()
+    fn is_empty(&self) -> bool {
+        !self.more.load(Ordering::Relaxed) && self.turns.is_empty()
     }
 
-    fn timers(&self) -> Option<&dyn Timers> {
-        self.state.inner.timers()
-    }
-
-    fn context(&self) -> Option<&(dyn core::any::Any + Send + Sync)> {
-        self.state.inner.context()
-    }
-
-    fn work_began(&self) {
-        self.state.inner.work_began();
-    }
-
-    fn work_ended(&self) {
-        self.state.inner.work_ended();
-    }
-}
-
-impl<X: Executor> State<X> {
-    fn address(&self) -> usize {
-        core::ptr::from_ref(self).addr()
-    }
-
-    /// Posts the strand itself. The caller has the turn and passes it on. The executor is used where it is: cloning it
-    /// is the program's code, and a panic of it would lose the turn.
-    fn schedule(self: &Arc<Self>) {
-        let header = Arc::into_raw(self.clone()).cast_mut().cast::<Header>();
-        // SAFETY: the state, which the header is the first field of (`repr(C)`), is kept alive by the count that
-        // `into_raw` left, until `call` takes it back. The turn is ours, so there is no other runnable. All that
-        // `call` touches is `Send` and `Sync`, so any thread may call it.
-        self.inner.post(unsafe { Runnable::new(NonNull::new_unchecked(header)) });
-    }
-
-    /// # Safety
-    /// Called once for each `schedule`, by its runnable.
-    unsafe fn call(header: NonNull<Header>, call: Call) {
-        // SAFETY: the pointer and the count are those that `schedule` gave away.
-        let state = unsafe { Arc::from_raw(header.as_ptr().cast_const().cast::<Self>()) };
-        match call {
-            Call::Run => Self::run(state),
-            Call::Stop => state.stop_all(),
-        }
-    }
-
-    /// One turn.
-    fn run(self: Arc<Self>) {
-        let here = Here::enter(self.address());
+    fn run(&self, turn: OnlyTurn, on_panic: fn(Panic)) -> Option<OnlyTurn> {
         let mut left = RUNS_PER_TURN;
         loop {
-            let Next::Work(mut batch) = self.turns.next() else { return };
-            self.run_some(&mut batch, &mut left);
+            let Next::Work(mut batch) = self.turns.next() else { return None };
+            self.run_some(&mut batch, &mut left, on_panic);
             if left == 0 {
                 self.turns.put_back(batch);
-                break;
+                return Some(turn);
             }
         }
-        // Before the turn is passed on: on an inline executor the next turn runs inside of `schedule`.
-        drop(here);
-        Self::schedule(&self);
     }
 
-    /// Runs from `batch` until it is empty or `left` is used up. A panic leaves the inner loop and comes back.
-    fn run_some(&self, batch: &mut RunQueue, left: &mut usize) {
+    fn stop(&self, _: OnlyTurn, on_panic: fn(Panic)) {
+        while let Next::Work(mut batch) = self.turns.next() {
+            while let Some(runnable) = batch.pop() {
+                contain(on_panic, || runnable.stop());
+            }
+        }
+    }
+
+    fn parallelism<X: Executor>(&self, _: &X) -> usize {
+        1
+    }
+}
+
+impl Batches {
+    /// Runs work from `batch` until it is empty or `left` is 0. A panic leaves the inner loop, and the outer one re-enters
+    /// it: cheaper than one `catch` for each piece.
+    fn run_some(&self, batch: &mut RunQueue, left: &mut usize, on_panic: fn(Panic)) {
         while *left > 0 && !batch.is_empty() {
-            self.contain(|| {
+            contain(on_panic, || {
                 while *left > 0
                     && let Some(runnable) = batch.pop()
                 {
@@ -192,37 +144,10 @@ impl<X: Executor> State<X> {
             });
         }
     }
-
-    /// The inner executor will not run us: whatever is queued, and whatever those completions queue, is stopped.
-    fn stop_all(&self) {
-        while let Next::Work(mut batch) = self.turns.next() {
-            while let Some(runnable) = batch.pop() {
-                self.contain(|| runnable.stop());
-            }
-        }
-    }
-
-    fn contain(&self, f: impl FnOnce()) {
-        contain(self.on_panic, f);
-    }
 }
-
-impl<X: Executor> Clone for Strand<X> {
-    fn clone(&self) -> Self {
-        Self { state: self.state.clone() }
-    }
-}
-
-impl<X: Executor> PartialEq for Strand<X> {
-    fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.state, &other.state)
-    }
-}
-
-impl<X: Executor> Eq for Strand<X> {}
 
 impl<X: Executor> fmt::Debug for Strand<X> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Strand({:#x} over {})", self.state.address(), core::any::type_name::<X>())
+        write!(f, "Strand({:#x} over {})", self.view.address(), core::any::type_name::<X>())
     }
 }

@@ -1,4 +1,4 @@
-//! The state of a strand: what is queued, and whose turn it is. No unsafe; model-checked.
+//! The queue of a [`Strand`](super::Strand), and its turn. No unsafe code; model-checked.
 
 use convoke_core::raw::sync::Mutex;
 use convoke_core::raw::sync::atomic::{AtomicBool, Ordering};
@@ -6,42 +6,43 @@ use convoke_core::raw::{RunQueue, Runnable};
 
 use crate::inbox::{Inbox, Pushed};
 
-/// The queue of a strand and the turn that keeps it serial.
+/// The queue of a strand, and the turn that keeps it serial.
 ///
-/// The turn is *taken* while the strand's own runnable is queued on the inner executor, or runs; only whoever has it takes
-/// work out. It is free only while nothing is queued. Posting is one exchange on one word and waits for nobody.
+/// The turn is *taken* while the strand's own runnable is queued on the inner executor, or runs. Only the
+/// thread that has it takes work. It is free only while nothing is queued. Posting is one exchange on one
+/// word and never waits.
 ///
-/// 1. The inbox says whose turn it is: its taker is asleep while the turn is free.
-/// 2. `rest` is what was taken and not run in the last turn. It belongs to whoever has the turn, so its lock is never
-///    waited for; `has_rest` saves taking it.
+/// 1. The inbox records the turn: its taker is asleep while the turn is free.
+/// 2. `rest` is work that was taken and not run in the last turn. Only the thread that has the turn touches
+///    it, so its lock is never contended. `has_rest` saves taking the lock.
 pub struct Turns {
     inbox: Inbox,
     rest: Mutex<RunQueue>,
     has_rest: AtomicBool,
 }
 
-/// What the poster must now do.
+/// Tells the poster what it must do now.
 #[must_use]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AfterPost {
-    /// The turn was free and is the poster's: it posts the strand to the inner executor.
+    /// Post the strand to the inner executor: the turn was free, and now belongs to the poster.
     Schedule,
-    /// Nothing: whoever has the turn will come to it.
+    /// Nothing: the thread that has the turn will take the work.
     Queued,
 }
 
-/// What whoever has the turn must now do.
+/// Tells the thread that has the turn what it must do now.
 #[must_use]
 #[derive(Debug)]
 pub enum Next {
-    /// Run these.
+    /// Run these, and call `next` again.
     Work(RunQueue),
     /// Nothing: the turn is free again.
     Idle,
 }
 
 impl Turns {
-    /// Nothing queued, nobody's turn.
+    /// Creates an empty queue whose turn is free.
     pub fn new() -> Self {
         Self { inbox: Inbox::asleep(), rest: Mutex::new(RunQueue::new()), has_rest: AtomicBool::new(false) }
     }
@@ -55,9 +56,10 @@ impl Turns {
         }
     }
 
-    /// Takes all that is queued; if there is nothing, gives up the turn. Called by whoever has it.
+    /// Takes all queued work. If there is none, frees the turn. Only the thread that has the turn may call
+    /// it.
     pub fn next(&self) -> Next {
-        // Relaxed: written by whoever had the turn before us, and the turn was passed on to us.
+        // Relaxed: written in an earlier turn, and passing on the turn orders it before this.
         if self.has_rest.load(Ordering::Relaxed) {
             self.has_rest.store(false, Ordering::Relaxed);
             return Next::Work(core::mem::take(&mut *self.lock_rest()));
@@ -73,18 +75,19 @@ impl Turns {
         }
     }
 
-    /// Puts back what was taken and not run: it comes before all that came later. The turn is kept: the caller posts the
-    /// strand again.
+    /// Puts back work that was taken and not run, before all work that was posted later. The caller keeps the
+    /// turn, and must post the strand again.
     pub fn put_back(&self, rest: RunQueue) {
         if !rest.is_empty() {
             let before = core::mem::replace(&mut *self.lock_rest(), rest);
             self.has_rest.store(true, Ordering::Relaxed);
-            // Empty, unless somebody puts back twice: what is stopped then is the program's, and not under the lock.
+            // Empty, unless a caller puts back twice. Dropping work runs user code, so it happens without
+            // the lock.
             drop(before);
         }
     }
 
-    /// Whether nothing is queued.
+    /// Returns true if nothing is queued.
     pub fn is_empty(&self) -> bool {
         self.inbox.is_empty() && !self.has_rest.load(Ordering::Relaxed)
     }

@@ -1,10 +1,13 @@
-//! A timer inside a future: it wakes the future when its time has come, and is taken back when the future goes.
+//! A timer inside a future: it wakes the future at its time, and is disarmed when the future is dropped.
 //!
-//! 1. `executor`, `armed_by` and `mark` belong to the owner, who polls and drops.
-//! 2. `waker` belongs to the owner while the timer is not armed, and to its call, or to whoever takes it back, while it is.
-//! 3. The call takes the waker, then says in `state` what it was, and touches nothing of the alarm after that. So an owner
-//!    who reads that there was a call is alone again, and need not take the timer back.
-//! 4. The timers that it is armed by are those of the executor in `executor`, or of the process: both outlive the alarm.
+//! 1. `executor`, `armed_by` and `mark` belong to the owner, which polls and drops the alarm.
+//! 2. `waker` belongs to the owner while the timer is not armed. While it is armed, `waker` belongs to the
+//!    timer's call, or to the owner again after it has disarmed the timer.
+//! 3. The call takes the waker, then stores its kind in `state`, and touches nothing of the alarm after that.
+//!    So an owner that reads in `state` that the call was made has exclusive access again, and need not
+//!    disarm the timer.
+//! 4. `armed_by` points to the timers of the executor in `executor`, or to those of the process. Both outlive
+//!    the alarm.
 
 #![allow(unsafe_code)]
 
@@ -24,34 +27,34 @@ use convoke_core::{Executor, ExecutorRef};
 use super::{When, fallback};
 use convoke_core::raw::wake_if_any;
 
-/// See the head of this file.
+/// A timer that wakes a future.
 #[repr(C)]
 pub struct Alarm {
-    // First, so that a pointer to it is a pointer to the alarm.
+    // The first field, so that a pointer to the timer is a pointer to the alarm.
     timer: Timer,
     waker: UnsafeCell<Option<Waker>>,
-    /// Whose waker it is.
+    /// Identifies the task that `waker` wakes.
     mark: Cell<Option<WakerMark>>,
-    /// Keeps the timers.
+    /// Keeps the timers alive.
     executor: OnceCell<ExecutorRef>,
     armed_by: Cell<Option<NonNull<dyn Timers>>>,
     state: AtomicU8,
     _pinned: PhantomPinned,
 }
 
-/// It is not armed, or waits.
-const QUIET: u8 = 0;
-/// The time has come.
+/// Not armed, or armed and not called yet.
+const PENDING: u8 = 0;
+/// Called at its time.
 const DUE: u8 = 1;
-/// The timers have ended before.
+/// Called with `Call::Stop`: the timers were closed first.
 const ENDED: u8 = 2;
 
-// SAFETY: timers are `Send` and `Sync`, and the pointer to them is used by the owner alone: rule 1. The
-// waker is used by one at a time: rule 2.
+// SAFETY: `armed_by` points to timers, which are `Send` and `Sync`; the pointer and the cells are used by the
+// owner alone, as rule 1 says. Rule 2 gives the waker to one thread at a time.
 unsafe impl Send for Alarm {}
 
 impl Alarm {
-    /// One that is not set.
+    /// Creates an alarm that is not armed.
     #[inline]
     pub fn new() -> Self {
         Self {
@@ -60,39 +63,41 @@ impl Alarm {
             mark: Cell::new(None),
             executor: OnceCell::new(),
             armed_by: Cell::new(None),
-            state: AtomicU8::new(QUIET),
+            state: AtomicU8::new(PENDING),
             _pinned: PhantomPinned,
         }
     }
 
-    /// What the clock of this executor's timers says. It is the executor whose timers will be used.
+    /// Reads the clock of this executor's timers, and selects these timers for the alarm.
     ///
     /// # Panics
-    /// If the executor has no timers, and the thread for that cannot be started.
+    /// If the executor has no timers and the thread `convoke-timers` cannot be started.
     pub fn now(self: Pin<&Self>, executor: &ExecutorRef) -> Instant {
         self.use_timers_of(executor);
         self.get_ref().clock().now()
     }
 
-    /// The timers of this executor will be used.
+    /// Selects the timers of this executor. Only the first call has an effect.
     #[inline]
     pub(super) fn use_timers_of(self: Pin<&Self>, executor: &ExecutorRef) {
         self.get_ref().executor.get_or_init(|| executor.clone());
     }
 
-    /// The timers of the executor that [`now`](Alarm::now) was asked for.
+    /// Returns the selected timers.
     #[inline]
     pub(super) fn clock(&self) -> &dyn Timers {
         self.executor.get().and_then(Executor::timers).unwrap_or_else(|| fallback::timers())
     }
 
-    /// Whether the time has come; if not, the waker will be called then. It is the same time in each call, and
-    /// [`now`](Alarm::now) was asked before: whether the time had come by then is the caller's to see.
+    /// Returns true if the time was reached. If not, the waker of `cx` is called then. Each call must pass
+    /// the same time, and [`now`](Alarm::now) must have been called before. The first call does not check the
+    /// clock: the caller must handle a time that was already reached.
     pub fn poll(self: Pin<&Self>, at: Instant, cx: &Context<'_>) -> bool {
         self.poll_when(When::At(at), cx)
     }
 
-    /// The same for a time, or for a while that begins with the first call, in which the timers are known.
+    /// Returns true if the time was reached. If not, the waker of `cx` is called then. A duration starts with
+    /// the first call, by which the timers must be selected.
     #[inline]
     pub(super) fn poll_when(self: Pin<&Self>, when: When, cx: &Context<'_>) -> bool {
         let Some(timers) = self.armed_by.get() else {
@@ -105,27 +110,29 @@ impl Alarm {
     fn poll_armed(self: Pin<&Self>, timers: NonNull<dyn Timers>, when: When, cx: &Context<'_>) -> bool {
         match self.state.load(Ordering::Acquire) {
             DUE => true,
-            // A task may outlive the executor it began on. The process's timers do not end.
+            // A task may outlive the executor that it began on. The timers of the process are never closed.
             ENDED => {
                 let timers = fallback::timers();
                 let now = timers.now();
-                // A while whose end was not known begins anew.
-                let up = when.from(now).is_some_and(|at| at <= now);
-                if !up {
+                // A duration whose end was not known yet starts again.
+                let is_due = when.from(now).is_some_and(|at| at <= now);
+                if !is_due {
                     self.arm(timers, when, cx);
                 }
-                up
+                is_due
             }
             _ if self.mark.get() == Some(WakerMark::of(cx.waker())) => false,
             _ => {
-                // SAFETY: rule 4; it was armed by them.
+                // SAFETY: rule 4: the timers are alive, and it was armed by them.
                 let timers = unsafe { timers.as_ref() };
                 let when = match when {
-                    // SAFETY: as above. If the while has not begun, it does when the other one would.
+                    // SAFETY: `self` is pinned and was armed by these timers. If the duration has
+                    // not started, it starts when it would have without this.
                     When::After(_) => unsafe { timers.known_time(self.address()) }.map_or(when, When::At),
                     When::At(_) => when,
                 };
-                // SAFETY: as above, and only we disarm it.
+                // SAFETY: `self` is pinned and was armed by these timers, and only the owner disarms
+                // it.
                 if unsafe { timers.disarm(self.address()) } {
                     self.arm(timers, when, cx);
                     return false;
@@ -135,58 +142,61 @@ impl Alarm {
         }
     }
 
-    /// Whether it has rung.
+    /// Returns true if the timer was called at its time.
     pub fn is_due(&self) -> bool {
         self.state.load(Ordering::Acquire) == DUE
     }
 
-    /// It is not armed.
+    /// Arms the timer, which must not be armed.
     #[inline]
     fn arm(self: Pin<&Self>, timers: &dyn Timers, when: When, cx: &Context<'_>) {
         let waker = cx.waker().clone();
-        // SAFETY: rule 2: it is not armed.
-        let before = self.waker.with_mut(|room| unsafe { (*room).replace(waker) });
+        // SAFETY: rule 2: the timer is not armed, and we are the owner.
+        let old_waker = self.waker.with_mut(|slot| unsafe { (*slot).replace(waker) });
         self.mark.set(Some(WakerMark::of(cx.waker())));
-        // The call that will write it next sees this: arming hands all to it.
-        self.state.store(QUIET, Ordering::Relaxed);
-        // Until arming has returned: whoever owns the clock may panic, and what is not armed must not be taken back. Nobody but us
-        // asks for it meanwhile: rule 1.
+        // Relaxed: arming orders this before the call that writes it next.
+        self.state.store(PENDING, Ordering::Relaxed);
+        // `None` until arming has returned: the clock is user code and may panic, and a timer that is not
+        // armed must not be disarmed. Rule 1: nothing else reads it meanwhile.
         self.armed_by.set(None);
-        // SAFETY: the same pointer; only the compiler's knowledge of how long it is good is given up. Rule 4.
-        let kept = unsafe {
+        // SAFETY: this changes only the lifetime, and rule 4 says that the timers outlive the alarm.
+        let stored = unsafe {
             core::mem::transmute::<NonNull<dyn Timers + '_>, NonNull<dyn Timers>>(NonNull::from(timers))
         };
-        // SAFETY: we are pinned, and disarm it when we are dropped. It is not armed: it never was, has been called, or was
-        // taken back.
+        // SAFETY: `self` is pinned, and `drop` disarms it. It is not armed: it never was, it was called, or
+        // it was disarmed.
         unsafe {
             match when {
                 When::At(at) => timers.arm(self.address(), at),
                 When::After(duration) => _ = timers.arm_after(self.address(), duration),
             }
         }
-        self.armed_by.set(Some(kept));
-        drop(before);
+        self.armed_by.set(Some(stored));
+        drop(old_waker);
     }
 
-    /// What it is armed with: the address of all of us.
+    /// Returns the address with which it is armed. It is derived from a reference to the whole alarm.
     fn address(self: Pin<&Self>) -> NonNull<Timer> {
         NonNull::from(self.get_ref()).cast()
     }
 
+    /// Handles the call of the timer.
+    ///
     /// # Safety
-    /// Called once for each time that it was armed, by the timers, with what they were given.
+    /// Called by the timers, once for each time that the alarm was armed, with the pointer with which it was
+    /// armed.
     unsafe fn called(timer: NonNull<Timer>, call: Call) {
         let state = if call == Call::Run { DUE } else { ENDED };
-        // SAFETY: the timer is the first field of an alarm (`repr(C)`), and the pointer was made from one to all of it. It is
-        // there until we say that we were called, and the waker is ours until then: rules 2 and 3. Only shared references
-        // are made of it.
+        // SAFETY: the timer is the first field of an alarm (`repr(C)`), and `address` derived the pointer
+        // from the whole alarm. Rule 3: the alarm is alive until `state` is stored. Rule 2: the waker is ours
+        // until then. Only shared references are created.
         let waker = unsafe {
             let this = timer.cast::<Self>().as_ref();
             let waker = this.waker.with_mut(|waker| (*waker).take());
             this.state.store(state, Ordering::Release);
             waker
         };
-        // Contained: a timer does not unwind.
+        // `wake_if_any` contains a panic of the waker: the call of a timer must not unwind.
         wake_if_any(waker);
     }
 }
@@ -201,11 +211,11 @@ impl Drop for Alarm {
     fn drop(&mut self) {
         // Acquire: rule 3.
         if let Some(timers) = self.armed_by.get()
-            && self.state.load(Ordering::Acquire) == QUIET
+            && self.state.load(Ordering::Acquire) == PENDING
         {
-            // The address that it was armed with: of all of us.
+            // The address with which it was armed: that of the whole alarm.
             let this = NonNull::from(&*self).cast();
-            // SAFETY: rule 4; it was armed by them, and we are still there. Only we disarm it.
+            // SAFETY: rule 4: the timers are alive, and it was armed by them. Only the owner disarms it.
             unsafe { timers.as_ref().disarm(this) };
         }
     }

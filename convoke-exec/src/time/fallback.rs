@@ -1,5 +1,5 @@
-//! The timers of executors that bring none: one thread for the whole process, started when it is first asked for. It
-//! calls timers and sleeps; work goes back to its own executor before anything of the program's runs.
+//! The timers for executors that have none: one thread for the whole process, started on first use. It only
+//! calls timers and sleeps; their calls post work to its own executor before any user code runs.
 
 #![allow(unsafe_code)]
 
@@ -17,6 +17,7 @@ struct Fallback {
     thread: Thread,
 }
 
+/// Returns the timers of the process. Starts their thread on the first call.
 pub(super) fn timers() -> &'static dyn Timers {
     static FALLBACK: OnceLock<Fallback> = OnceLock::new();
     FALLBACK.get_or_init(|| {
@@ -25,13 +26,13 @@ pub(super) fn timers() -> &'static dyn Timers {
         let thread = thread::Builder::new()
             .name("convoke-timers".into())
             .spawn(move || serve(&shared))
-            .expect("a thread for timers");
+            .expect("cannot start the thread `convoke-timers`");
         Fallback { queue, thread: thread.thread().clone() }
     })
 }
 
-/// Calls what is due and sleeps until the next, for ever. A wake-up that comes while it is awake is kept by the thread,
-/// so none is lost.
+/// Calls due timers and sleeps until the next one, for ever. An `unpark` that comes while the thread is awake
+/// ends its next sleep, so none is lost.
 fn serve(queue: &TimerQueue) {
     loop {
         match queue.next_look() {
@@ -44,21 +45,21 @@ fn serve(queue: &TimerQueue) {
     }
 }
 
-// SAFETY: the queue keeps the contract; it is never given up.
+// SAFETY: the queue keeps the contract of `Timers`. It is in a static, so it is never closed or dropped.
 unsafe impl Timers for Fallback {
     fn now(&self) -> Instant {
         Instant::now()
     }
 
     unsafe fn arm(&self, timer: NonNull<Timer>, at: Instant) {
-        // SAFETY: the caller's.
+        // SAFETY: the contract of `Timers::arm`, which the caller keeps, is that of the queue.
         if unsafe { self.queue.arm(timer, at) } == AfterArm::IsEarliest {
             self.thread.unpark();
         }
     }
 
     unsafe fn disarm(&self, timer: NonNull<Timer>) -> bool {
-        // SAFETY: the caller's.
+        // SAFETY: the contract of `Timers::disarm`, which the caller keeps, is that of the queue.
         unsafe { self.queue.disarm(timer) }
     }
 }

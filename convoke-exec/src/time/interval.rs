@@ -1,4 +1,4 @@
-//! `interval(period)`: one time after the other, at the same distance, however long the work between them takes.
+//! `interval(period)`: ticks at a fixed period, however long the work between them takes.
 
 use core::future::Future;
 use core::pin::Pin;
@@ -10,15 +10,16 @@ use pin_project_lite::pin_project;
 
 use super::wait::Wait;
 
-/// Ticks at the same distance. The first comes at once, at the time when it is first awaited, the next a period after that
-/// one, and so on: each is due at its own time, so that the work between two does not make the rest late. For a first tick
-/// later than now there is [`interval_at()`]. What becomes of ticks that one was too busy for, [`MissedTicks`] says.
+/// Creates an interval that ticks at a fixed period. The first tick is due when it is first awaited, the next
+/// one a period later, and so on. Each tick has its own due time, so slow work between two ticks does not
+/// delay the later ones. Use [`interval_at()`] for a later first tick. [`MissedTicks`] says what happens to
+/// ticks that are missed.
 ///
-/// It can be used in two ways: [`tick`](Interval::tick) waits for the next; pinned, it is a `Stream` that does not end.
-/// Neither allocates.
+/// Use [`tick`](Interval::tick) to wait for the next tick, or pin the interval and use it as a `Stream` that
+/// never ends. Neither allocates.
 ///
 /// # Panics
-/// If the period is zero.
+/// If `period` is zero.
 ///
 /// ```
 /// use std::time::Duration;
@@ -36,13 +37,13 @@ use super::wait::Wait;
 /// ```
 #[track_caller]
 pub fn interval(period: Duration) -> Interval {
-    Interval::new(Next::AtOnce, period)
+    Interval::new(NextTick::AtOnce, period)
 }
 
-/// Ticks at the same distance, the first of them at this time. All else is as for [`interval()`].
+/// Creates an interval whose first tick is due at `first`. Otherwise it is like [`interval()`].
 ///
 /// # Panics
-/// If the period is zero.
+/// If `period` is zero.
 ///
 /// ```
 /// use std::time::{Duration, Instant};
@@ -60,62 +61,62 @@ pub fn interval(period: Duration) -> Interval {
 /// ```
 #[track_caller]
 pub fn interval_at(first: Instant, period: Duration) -> Interval {
-    Interval::new(Next::At(first), period)
+    Interval::new(NextTick::At(first), period)
 }
 
-/// What becomes of the ticks of an [`interval()`] that were missed. A tick is missed if the one after it is due as well by
-/// the time that it is taken.
+/// What an [`interval()`] does about missed ticks. A tick is missed if the one after it is already due when
+/// it is taken.
 #[doc(alias = "MissedTickBehavior")]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MissedTicks {
-    /// They come at once, one after the other, until one has caught up: none is lost. The tick of 1 was taken at 3.5: those
-    /// of 2 and 3 come at once, the next at 4 and 5.
+    /// Missed ticks come at once, one after the other, so none is lost. For example, if the tick of time 1 is
+    /// taken at 3.5, those of 2 and 3 come at once, and the next ones at 4 and 5.
     #[default]
     Burst,
-    /// They do not come, and the ones after are as far from now as they were meant to be from each other: never two at a
-    /// shorter distance than the period. The tick of 1 was taken at 3.5: the next come at 4.5 and 5.5.
+    /// Missed ticks are dropped, and the schedule restarts now, so two ticks are never closer than the
+    /// period. For example, if the tick of time 1 is taken at 3.5, the next ones come at 4.5 and 5.5.
     Delay,
-    /// They do not come, and the ones after come when they would have come anyway. The tick of 1 was taken at 3.5: the next
-    /// come at 4 and 5.
+    /// Missed ticks are dropped, and the schedule stays. For example, if the tick of time 1 is taken at 3.5,
+    /// the next ones come at 4 and 5.
     Skip,
 }
 
 pin_project! {
-    /// See [`interval()`].
+    /// Ticks at a fixed period, created by [`interval()`] and [`interval_at()`].
     #[derive(Debug)]
     #[must_use = "an interval does nothing until its ticks are awaited"]
     pub struct Interval {
-        plan: Plan,
-        // Of the stream. A tick that is awaited by itself brings its own.
+        schedule: Schedule,
+        // The wait of the stream. A `Tick` has its own.
         #[pin]
         wait: Option<Wait>,
     }
 }
 
 #[derive(Debug)]
-struct Plan {
+struct Schedule {
     period: Duration,
-    next: Next,
+    next: NextTick,
     missed: MissedTicks,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Next {
-    /// When it is first awaited.
+enum NextTick {
+    /// Due when it is first awaited.
     AtOnce,
     At(Instant),
-    /// At a time that is too far away to be named.
+    /// Due at a time that an `Instant` cannot represent.
     Never,
 }
 
 impl Interval {
     #[track_caller]
-    fn new(next: Next, period: Duration) -> Self {
-        assert!(!period.is_zero(), "the period of an interval is not zero");
-        Self { plan: Plan { period, next, missed: MissedTicks::default() }, wait: None }
+    fn new(next: NextTick, period: Duration) -> Self {
+        assert!(!period.is_zero(), "the period of an interval must not be zero");
+        Self { schedule: Schedule { period, next, missed: MissedTicks::default() }, wait: None }
     }
 
-    /// The same, with another way to treat missed ticks. It is [`MissedTicks::Burst`] unless said otherwise.
+    /// Sets what happens to missed ticks. The default is [`MissedTicks::Burst`].
     ///
     /// ```
     /// use std::time::Duration;
@@ -129,28 +130,29 @@ impl Interval {
     ///     std::thread::sleep(3 * period);
     ///     let late = ticks.tick().await;
     ///     assert_eq!(late, first + period);
-    ///     // Those of `2 * period` and `3 * period` had passed.
+    ///     // Those of `2 * period` and `3 * period` were missed.
     ///     assert!(ticks.tick().await >= first + 4 * period);
     /// });
     /// assert_eq!(outcome, Outcome::Value(()));
     /// ```
     #[doc(alias = "set_missed_tick_behavior")]
     pub fn missed(mut self, missed: MissedTicks) -> Self {
-        self.plan.missed = missed;
+        self.schedule.missed = missed;
         self
     }
 
-    /// The distance of two ticks.
+    /// Returns the period.
     pub fn period(&self) -> Duration {
-        self.plan.period
+        self.schedule.period
     }
 
     /// Waits for the next tick.
     ///
-    /// - *Completes with* the time that the tick was due at, not before it; stopped as soon as a stop is requested.
+    /// - *Completes with* the time at which the tick was due, and not before that time; or as stopped as soon
+    ///   as a stop is requested.
     /// - *If dropped*, no tick is lost: the next call waits for the same one.
     /// - *Runs on* the task that awaits it, by the clock of its executor.
-    /// - *Panics* if it is polled outside a task.
+    /// - *Panics* if polled outside a task.
     ///
     /// ```
     /// use std::time::Duration;
@@ -167,33 +169,33 @@ impl Interval {
     /// ```
     #[track_caller]
     pub fn tick(&mut self) -> Tick<'_> {
-        Tick { plan: &mut self.plan, wait: Wait::here() }
+        Tick { schedule: &mut self.schedule, wait: Wait::here() }
     }
 }
 
-impl Plan {
-    /// Waits for the next tick, says when it was due, and plans the one after.
+impl Schedule {
+    /// Waits for the next tick, returns its due time, and schedules the one after.
     fn poll(&mut self, mut wait: Pin<&mut Wait>, cx: &Context<'_>) -> Poll<Instant> {
         let next = &mut self.next;
         let due = |now| match *next {
-            Next::AtOnce => {
-                *next = Next::At(now);
+            NextTick::AtOnce => {
+                *next = NextTick::At(now);
                 Some(now)
             }
-            Next::At(at) => Some(at),
-            Next::Never => None,
+            NextTick::At(at) => Some(at),
+            NextTick::Never => None,
         };
         ready!(wait.as_mut().poll("an interval", due, cx));
-        let Next::At(due) = self.next else { return Poll::Pending };
+        let NextTick::At(due) = self.next else { return Poll::Pending };
         let after = match self.missed {
             MissedTicks::Burst => due.checked_add(self.period),
             MissedTicks::Delay | MissedTicks::Skip => self.after(due, wait.now()),
         };
-        self.next = after.map_or(Next::Never, Next::At);
+        self.next = after.map_or(NextTick::Never, NextTick::At);
         Poll::Ready(due)
     }
 
-    /// The tick after the one that was due, if it is `now`.
+    /// Returns the tick after the one that was due at `due` and is taken at `now`.
     fn after(&self, due: Instant, now: Instant) -> Option<Instant> {
         let after = due.checked_add(self.period)?;
         if now < after {
@@ -210,11 +212,11 @@ impl Plan {
 }
 
 pin_project! {
-    /// The future of [`Interval::tick`].
+    /// Future of [`Interval::tick`].
     #[derive(Debug)]
     #[must_use = "futures do nothing until they are awaited"]
     pub struct Tick<'a> {
-        plan: &'a mut Plan,
+            schedule: &'a mut Schedule,
         #[pin]
         wait: Wait,
     }
@@ -225,11 +227,11 @@ impl Future for Tick<'_> {
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Instant> {
         let this = self.project();
-        this.plan.poll(this.wait, cx)
+        this.schedule.poll(this.wait, cx)
     }
 }
 
-/// As [`Interval::tick`], again and again. It does not end but by a stop.
+/// Stream of ticks: each item is the result of [`Interval::tick`]. It ends only by a stop.
 ///
 /// ```
 /// use std::pin::pin;
@@ -256,7 +258,7 @@ impl Stream for Interval {
             this.wait.set(Some(Wait::here()));
         }
         let Some(wait) = this.wait.as_mut().as_pin_mut() else { return Poll::Pending };
-        let due = ready!(this.plan.poll(wait, cx));
+        let due = ready!(this.schedule.poll(wait, cx));
         this.wait.set(None);
         Poll::Ready(Some(due))
     }

@@ -1,8 +1,18 @@
-//! Work that waits for a time: [`sleep()`] and [`sleep_until()`], or for one after the other: [`interval()`]; and work that
-//! is asked to stop at one: [`stop_after()`] and [`stop_at()`].
+//! Time: [`sleep()`], [`sleep_until()`] and [`interval()`], and the timers under them.
 //!
-//! Executors that can wait, as the run loop does, bring timers of their own; for all others there is one thread in the
-//! process. [`timers_of`] chooses.
+//! A future that waits for a time holds an *alarm*: a timer and a waker. In its first poll it arms the timer
+//! with the timers of its executor. Executors whose thread sleeps, such as the run loop, have their own; all
+//! others share one thread of the process. [`timers_of`] chooses. The thread that serves the timers calls
+//! each one at its time, which wakes the future; dropping the future disarms the timer.
+//!
+//! | module | contents |
+//! | --- | --- |
+//! | `sleep`, `sleeping`, `interval`, `now` | the public functions, futures and streams |
+//! | `wait` | how these futures wait: an alarm, and a check for a stop |
+//! | `alarm` | a timer that wakes a future |
+//! | `fallback` | the timers of executors without timers |
+//! | `queue` | armed timers under a lock; the model-checked part |
+//! | `wheel`, `lists`, `sorting` | the hierarchical timer wheel that holds them |
 
 pub(crate) mod alarm;
 mod fallback;
@@ -25,8 +35,8 @@ pub use sleeping::Sleeping;
 use convoke_core::raw::Timers;
 use convoke_core::{Env, Executor};
 
-/// The timers of work in this environment: those of its executor, or, if that has none, those of a thread named
-/// `convoke-timers`, which the first call starts and which stays.
+/// Returns the timers of this environment: those of its executor or, if it has none, those of the thread
+/// `convoke-timers`, which the first call starts and which is never ended.
 ///
 /// # Panics
 /// If that thread cannot be started.
@@ -34,7 +44,7 @@ pub fn timers_of(env: &Env) -> &dyn Timers {
     env.executor().timers().unwrap_or_else(|| fallback::timers())
 }
 
-/// A time, or a while from the start of the work.
+/// A time, or a duration from the start of the work.
 #[derive(Clone, Copy, Debug)]
 pub enum When {
     /// At this time.
@@ -44,7 +54,8 @@ pub enum When {
 }
 
 impl When {
-    /// The time itself. `None` for one that is too far away to be named.
+    /// Returns the time, with durations counted from `now`. Returns `None` if an `Instant` cannot represent
+    /// it.
     pub fn from(self, now: std::time::Instant) -> Option<std::time::Instant> {
         match self {
             Self::At(at) => Some(at),

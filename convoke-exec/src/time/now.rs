@@ -1,4 +1,4 @@
-//! `now()`: what the clock shows that the running task's timers go by. Under virtual time that is not the machine's.
+//! `now()`: the clock of the running task. With virtual time it differs from the clock of the machine.
 
 use std::time::Instant;
 
@@ -6,8 +6,8 @@ use convoke_core::raw::Frame;
 
 use super::timers_of;
 
-/// What the clock of the running task shows: that of its executor's timers. Programs that ask it, and not the machine, can be run
-/// with virtual time. Outside all tasks it is the machine's.
+/// Reads the clock of the running task, which is that of its executor's timers. Programs that use it instead
+/// of `Instant::now` can run with virtual time. Outside a task it reads the clock of the machine.
 ///
 /// ```
 /// use std::time::Duration;

@@ -1,15 +1,16 @@
-//! Timers that wait, under one lock that is never held while one is called. Whoever owns a queue brings the thread: it
-//! looks at the time, calls what is due, and sleeps until the next.
+//! Armed timers, under one lock that is never held while a timer is called. The owner of a queue provides the
+//! thread: it reads the clock, calls due timers, and sleeps until the next one.
 //!
-//! The rules of who may touch what:
-//! 1. A timer's links and the fields of `Waiting` are touched with the lock held.
-//! 2. A timer stays where it is from `arm` until it was called or `disarm` has returned.
-//! 3. Whoever takes a timer out to call it does that once and does not touch it afterwards.
-//! 4. One thread at a time is to call timers; it may do so again from inside of a call. Nobody enforces that, so `calls` is a
-//!    list that each call takes itself out of, wherever it stands: if several threads call timers, their order is lost, and
-//!    nothing else.
-//! 5. Who waits for a call on another thread has said so in `sleepers`, and looks with the gate held; who ends a call and
-//!    sees sleepers opens the gate afterwards. So none sleeps through it, and all others never see the gate.
+//! The rules of access:
+//! 1. The links of an armed timer and the fields of `Waiting` are touched with the lock held.
+//! 2. An armed timer stays alive and in place from `arm` until it was called, or `disarm` has returned.
+//! 3. A thread that takes a timer out to call it calls it once and does not touch it afterwards.
+//! 4. One thread at a time should call timers; it may do so again from inside a call. Nothing enforces that.
+//!    Therefore `calls` is a list from which each call removes itself, wherever it is in the list: if several
+//!    threads call timers, only their order is lost.
+//! 5. A thread that waits in `disarm` for a call on another thread counts itself in `disarmers`, and checks
+//!    with `call_mutex` held. A thread that ends a call and sees `disarmers` locks and unlocks `call_mutex`
+//!    and then notifies. So no wake-up is lost, and calls without such waiters never touch the mutex.
 
 #![allow(unsafe_code)]
 
@@ -26,75 +27,79 @@ use convoke_core::raw::{Call, Timer};
 use super::wheel::{Earliest, Wheel};
 use convoke_core::raw::{SpinGuard, SpinLock};
 
-/// Timers that wait, earliest first; those of the same time in the order in which they were armed.
+/// Armed timers, earliest first; those of the same time in the order in which they were armed.
 ///
-/// What a run loop or an I/O context makes its [`Timers`](convoke_core::raw::Timers) of. It has no thread and reads no
-/// clock: its owner calls [`call_due`](TimerQueue::call_due).
+/// A run loop or an I/O context implements its [`Timers`](convoke_core::raw::Timers) with it. It has no
+/// thread and reads no clock: its owner calls [`call_due`](TimerQueue::call_due).
 pub struct TimerQueue {
-    /// When the earliest is due, as nanoseconds; `NEVER` if there is none. Costs one load; written with the lock held.
+    /// The time of the earliest timer in nanoseconds; `NEVER` if there is none. Reading it is one load; it is
+    /// written with the lock held.
     earliest: AtomicU64,
-    /// When timers were called last.
+    /// The time at which timers were called last.
     called_at: AtomicU64,
-    /// The time whose number is `EPOCH`.
+    /// The time that is represented by `EPOCH`.
     epoch: Instant,
     waiting: SpinLock<Waiting>,
-    gate: Mutex<()>,
-    called: Condvar,
+    /// Rule 5.
+    call_mutex: Mutex<()>,
+    call_ended: Condvar,
 }
 
 struct Waiting {
     wheel: Wheel,
     closed: bool,
-    /// How often timers were looked through.
-    looks: u64,
-    /// The calls that are being made, the last that has begun first.
-    calls: *const Calling,
-    /// How many wait in `disarm` for a call on another thread.
-    sleepers: usize,
+    /// Number of rounds of calls so far. A nested round ends the outer one.
+    rounds: u64,
+    /// The calls in progress, the latest first.
+    calls: *const ActiveCall,
+    /// Number of threads that wait in `disarm` for a call on another thread.
+    disarmers: usize,
 }
 
-// SAFETY: rule 1: the pointers are followed with the lock held; rule 2, and the stack of whoever calls, keep what they
-// point to alive.
+// SAFETY: the pointers in the wheel are followed with the lock held (rule 1), and the timers are alive (rule
+// 2). The pointers in `calls` are followed with the lock held, and lead to stack frames of callers, which
+// remove themselves first.
 unsafe impl Send for Waiting {}
 
-/// A call that is being made, on the stack of whoever makes it.
-struct Calling {
-    /// Compared by address, never followed.
+/// A call in progress, in the stack frame of its caller.
+struct ActiveCall {
+    /// Only compared, never followed.
     timer: *const Timer,
     by: u64,
-    /// The one before it in the list. Touched with the lock held.
-    outer: Cell<*const Calling>,
+    /// The next one in the list. Touched with the lock held.
+    outer: Cell<*const ActiveCall>,
 }
 
-/// What the one who armed a timer must do now.
+/// Tells the thread that armed a timer what it must do now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "a thread that sleeps too long must be woken"]
 pub enum AfterArm {
     /// Nothing.
     Waits,
-    /// See to it that the thread which calls looks at the time of the earliest: it is another now.
+    /// Make sure that the calling thread of the queue reads the earliest time again: it has changed.
     IsEarliest,
 }
 
 const NEVER: u64 = u64::MAX;
-/// A bit of `earliest`: it is a time before which none is due, but none may be due then.
+/// A bit of `earliest`: no timer is due before this time, but perhaps none is due at it either.
 const NOT_BEFORE: u64 = 1 << 63;
-/// In `earliest`: there are some whose time will be known at the next look.
+/// A value of `earliest`: there are timers for durations that start at the next check.
 const AT_ONCE: u64 = NOT_BEFORE;
-/// The number of the time at which the queue was made: times before that are times too.
+/// The number of the time at which the queue was created, so that earlier times can be represented too.
 const EPOCH: u64 = 1 << 61;
-/// So far away that nobody will find out that it is too early.
+/// The latest time, 219 years after the epoch. Later times are treated as this one.
 const LAST: u64 = NOT_BEFORE - 1;
-/// How long a thread sleeps at least that has just called timers, in nanoseconds.
-const PAUSE: u64 = 1 << 18;
+/// Nanoseconds that a thread sleeps at least after it has called timers, so that close timers share a
+/// wake-up.
+const COALESCE: u64 = 1 << 18;
 
 impl TimerQueue {
-    /// A queue without timers.
+    /// Creates an empty queue.
     pub fn new() -> Self {
         Self::since(Instant::now())
     }
 
-    /// A queue without timers, for a clock that shows no time before this one from now on.
+    /// Creates an empty queue for a clock that shows no time before `epoch`.
     pub fn since(epoch: Instant) -> Self {
         Self {
             earliest: AtomicU64::new(NEVER),
@@ -103,24 +108,25 @@ impl TimerQueue {
             waiting: SpinLock::new(Waiting {
                 wheel: Wheel::new(EPOCH),
                 closed: false,
-                looks: 0,
+                rounds: 0,
                 calls: ptr::null(),
-                sleepers: 0,
+                disarmers: 0,
             }),
-            gate: Mutex::new(()),
-            called: Condvar::new(),
+            call_mutex: Mutex::new(()),
+            call_ended: Condvar::new(),
         }
     }
 
-    /// Whether no timer waits. One load.
+    /// Returns true if no timer is armed. One load.
     #[inline]
     pub fn is_empty(&self) -> bool {
-        // Relaxed: whoever arms a timer that a sleeper must hear of sees to that.
+        // Relaxed: a thread that arms a timer which a sleeping thread must learn of wakes it.
         self.earliest.load(Ordering::Relaxed) == NEVER
     }
 
-    /// When the earliest is due, if there is one: for clocks that jump. One load, unless it is not known just now; then some
-    /// of those that wait are looked at. Those whose while has not begun do not count: see [`settle`](TimerQueue::settle).
+    /// Returns the exact time of the earliest timer, for clocks that jump. One load, unless the time is not
+    /// known at the moment; then it visits some of the timers. Timers for durations that have not started do
+    /// not count: call [`settle`](TimerQueue::settle) first.
     pub fn earliest(&self) -> Option<Instant> {
         let known = self.earliest.load(Ordering::Relaxed);
         if known == NEVER || known & NOT_BEFORE == 0 {
@@ -128,38 +134,41 @@ impl TimerQueue {
         }
         let waiting = self.lock();
         let earliest = waiting.wheel.earliest_exactly().unwrap_or(NEVER);
-        if !waiting.wheel.has_fresh() {
+        if !waiting.wheel.has_unstarted() {
             self.earliest.store(earliest, Ordering::Relaxed);
         }
         self.instant(earliest)
     }
 
-    /// When to call [`call_due`](TimerQueue::call_due) next, if there is a timer: for threads that sleep. That is when the
-    /// earliest is due; or earlier, when that was taken back or is far away: then the call finds out more; or up to a quarter
-    /// of a millisecond later, when others were called just now: then all that are due by then are called at once, so that
-    /// many timers do not mean as many times of going to sleep. A few loads.
+    /// Returns the time at which to call [`call_due`](TimerQueue::call_due) next, for threads that sleep.
+    /// That is the time of the earliest timer; or earlier, if that one was disarmed or is far away, and then
+    /// the call finds out more; or up to a quarter of a millisecond later, if timers were called just before,
+    /// and then all that are due by then are called together, so that many timers do not cause as many
+    /// wake-ups. A few loads.
     pub fn next_look(&self) -> Option<Instant> {
         let earliest = self.earliest.load(Ordering::Relaxed);
         if earliest == NEVER {
             return None;
         }
-        let soon = self.called_at.load(Ordering::Relaxed) + PAUSE;
-        self.instant((earliest & !NOT_BEFORE).max(soon))
+        let earliest_wake_up = self.called_at.load(Ordering::Relaxed) + COALESCE;
+        self.instant((earliest & !NOT_BEFORE).max(earliest_wake_up))
     }
 
-    /// See [`Timers::arm`](convoke_core::raw::Timers::arm).
+    /// Arms a timer, as [`Timers::arm`](convoke_core::raw::Timers::arm).
     ///
     /// # Safety
-    /// As there.
+    /// As [`Timers::arm`](convoke_core::raw::Timers::arm).
     pub unsafe fn arm(&self, timer: NonNull<Timer>, at: Instant) -> AfterArm {
-        let at = self.number(at);
+        let at = self.nanos(at);
         let mut waiting = self.lock();
         if waiting.closed {
-            // SAFETY: the caller promised that it is there; nobody else knows of it.
+            // SAFETY: the caller promises that the timer is alive and not armed, so nothing else has
+            // access to it.
             unsafe { self.refuse(waiting, timer, at) };
             return AfterArm::Waits;
         }
-        // SAFETY: rule 1; the caller promised that it stays and is not armed already.
+        // SAFETY: rule 1: the lock is held. The caller promises that the timer stays in place and is not
+        // armed.
         unsafe { waiting.wheel.insert(timer, at) };
         let before = self.earliest.load(Ordering::Relaxed);
         if before != NEVER && before & !NOT_BEFORE <= at {
@@ -169,64 +178,70 @@ impl TimerQueue {
         AfterArm::IsEarliest
     }
 
-    /// See [`Timers::arm_after`](convoke_core::raw::Timers::arm_after): the while begins at the next look, and until then the
-    /// queue wants one.
+    /// Arms a timer for a duration that starts at the next check, as
+    /// [`Timers::arm_after`](convoke_core::raw::Timers::arm_after). Until then `next_look` asks for a check
+    /// at once.
     ///
     /// # Safety
-    /// As there; and by the thread that looks, which will do so before it sleeps.
+    /// As [`Timers::arm_after`](convoke_core::raw::Timers::arm_after). The caller is the thread that calls
+    /// timers, and checks the queue before it sleeps.
     #[inline]
     pub unsafe fn arm_at_next_look(&self, timer: NonNull<Timer>, duration: Duration) {
         let duration = nanoseconds(duration);
         let mut waiting = self.lock();
         if waiting.closed {
-            // SAFETY: the caller's.
+            // SAFETY: the caller promises that the timer is alive and not armed, so nothing else has
+            // access to it.
             return unsafe { self.refuse(waiting, timer, duration) };
         }
-        // SAFETY: rule 1; the caller promised that it stays and is not armed already.
-        unsafe { waiting.wheel.insert_fresh(timer, duration) };
+        // SAFETY: rule 1: the lock is held. The caller promises that the timer stays in place and is not
+        // armed.
+        unsafe { waiting.wheel.insert_unstarted(timer, duration) };
         self.earliest.store(AT_ONCE, Ordering::Relaxed);
     }
 
-    /// For those that were armed for a while which begins at the next look it begins now. One load, if there are none. By
-    /// the thread that looks.
+    /// Starts the durations that were armed by [`arm_at_next_look`](TimerQueue::arm_at_next_look). One load,
+    /// if there are none. Called by the thread that calls timers.
     pub fn settle(&self, now: impl FnOnce() -> Instant) {
         if self.earliest.load(Ordering::Relaxed) == AT_ONCE {
-            let now = self.number(now());
+            let now = self.nanos(now());
             let mut waiting = self.lock();
             waiting.wheel.settle(now, LAST);
-            self.note_earliest(&waiting);
+            self.update_earliest(&waiting);
         }
     }
 
-    /// See [`Timers::known_time`](convoke_core::raw::Timers::known_time).
+    /// Returns the time of an armed timer, as [`Timers::known_time`](convoke_core::raw::Timers::known_time).
     ///
     /// # Safety
-    /// As there.
+    /// As [`Timers::known_time`](convoke_core::raw::Timers::known_time).
     pub unsafe fn known_time(&self, timer: NonNull<Timer>) -> Option<Instant> {
-        // SAFETY: rule 1; the caller promised that it is there, and that it was armed by us.
+        // SAFETY: rule 1: the lock is held. The caller promises that the timer is alive and was armed by this
+        // queue.
         unsafe { self.lock().wheel.time_of(timer) }.and_then(|at| self.instant(at))
     }
 
-    /// The timers have ended.
+    /// Calls a timer with [`Call::Stop`] that is armed after the queue was closed.
     ///
     /// # Safety
-    /// The timer is there, and nobody else knows of it.
+    /// The timer is alive and not armed, and nothing else has access to it.
     #[cold]
     unsafe fn refuse(&self, waiting: SpinGuard<'_, Waiting>, timer: NonNull<Timer>, at: u64) {
-        // SAFETY: the caller's, and rule 1.
-        unsafe { Wheel::leave_out(timer, at) };
+        // SAFETY: the caller promises that nothing else has access to the timer's links.
+        unsafe { Wheel::mark_unlinked(timer, at) };
         drop(waiting);
-        // SAFETY: the caller's.
+        // SAFETY: the caller promises that the timer is alive; it is called once.
         unsafe { Timer::call(timer, Call::Stop) };
     }
 
-    /// See [`Timers::disarm`](convoke_core::raw::Timers::disarm).
+    /// Disarms a timer, as [`Timers::disarm`](convoke_core::raw::Timers::disarm).
     ///
     /// # Safety
-    /// As there.
+    /// As [`Timers::disarm`](convoke_core::raw::Timers::disarm).
     pub unsafe fn disarm(&self, timer: NonNull<Timer>) -> bool {
         let mut waiting = self.lock();
-        // SAFETY: rule 1; the caller promised that it is there, and that it was armed by us.
+        // SAFETY: rule 1: the lock is held. The caller promises that the timer is alive and was armed by this
+        // queue.
         let Some(at) = (unsafe { waiting.wheel.remove(timer) }) else {
             if waiting.is_called_elsewhere(timer.as_ptr()) {
                 self.wait_for_call(waiting, timer.as_ptr());
@@ -236,37 +251,39 @@ impl TimerQueue {
         if waiting.wheel.is_empty() {
             self.earliest.store(NEVER, Ordering::Relaxed);
         } else if self.earliest.load(Ordering::Relaxed) == at {
-            // To look for the next one is left to who wants to know: most are taken back before they are due.
+            // The search for the new earliest is left to the thread that needs it: most timers are
+            // disarmed before they are due.
             self.earliest.store(at | NOT_BEFORE, Ordering::Relaxed);
         }
         true
     }
 
-    /// Calls all that are due at `now`, in their order. Those that are armed meanwhile for a time which has passed wait for the
-    /// next look, so that this ends. Says how many it has called. One load, if none is due.
+    /// Calls all timers that are due at `now`, in order. A timer that is armed meanwhile for a time that has
+    /// passed waits for the next call, so that this one ends. Returns the number of calls. One load, if none
+    /// is due.
     ///
-    /// One thread at a time calls this, [`call_some_due`](TimerQueue::call_some_due) or [`close`](TimerQueue::close): the
-    /// owner's. If several do, each timer is called once, but not in order.
+    /// One thread at a time, the owner's, should call this, [`call_some_due`](TimerQueue::call_some_due) or
+    /// [`close`](TimerQueue::close). If several do, each timer is still called once, but not in order.
     pub fn call_due(&self, now: Instant) -> usize {
         self.call_some_due(now, usize::MAX)
     }
 
-    /// The same for so many of them at most: for loops that run what the calls have posted before they look for more. The rest
-    /// is due at the next look.
+    /// Calls at most `limit` timers that are due at `now`, in order; for loops that run what the calls post
+    /// before they call more. The rest is due at the next call. Returns the number of calls.
     pub fn call_some_due(&self, now: Instant, limit: usize) -> usize {
-        let now = self.number(now);
+        let now = self.nanos(now);
         let earliest = self.earliest.load(Ordering::Relaxed);
         if earliest == NEVER || earliest & !NOT_BEFORE > now {
             return 0;
         }
         let mut waiting = self.lock();
         waiting.wheel.settle(now, LAST);
-        waiting.wheel.begin_look();
-        waiting.looks += 1;
-        let look = waiting.looks;
+        waiting.wheel.take_late();
+        waiting.rounds += 1;
+        let round = waiting.rounds;
         let mut called = 0;
-        // A look from inside of a call has called the rest.
-        while called < limit && waiting.looks == look {
+        // A nested round, from inside a call, has called the rest.
+        while called < limit && waiting.rounds == round {
             if let Some(timer) = waiting.wheel.pop_due(now) {
                 waiting = self.call(waiting, timer, Call::Run);
                 called += 1;
@@ -277,16 +294,16 @@ impl TimerQueue {
                 break;
             }
         }
-        self.note_earliest(&waiting);
+        self.update_earliest(&waiting);
         called
     }
 
-    /// Ends all timers: those that wait, and those that will be armed, are called with [`Call::Stop`].
+    /// Closes the queue: armed timers, and timers that are armed later, are called with [`Call::Stop`].
     pub fn close(&self) {
         let mut waiting = self.lock();
         waiting.closed = true;
         waiting.wheel.settle(EPOCH, LAST);
-        waiting.wheel.begin_look();
+        waiting.wheel.take_late();
         loop {
             if let Some(timer) = waiting.wheel.pop_due(NEVER) {
                 waiting = self.call(waiting, timer, Call::Stop);
@@ -294,54 +311,57 @@ impl TimerQueue {
                 break;
             }
         }
-        self.note_earliest(&waiting);
+        self.update_earliest(&waiting);
     }
 
-    /// Calls a timer that was taken out, without the lock.
+    /// Calls a timer that was taken out of the wheel, without the lock.
     fn call<'a>(
         &'a self,
         mut waiting: SpinGuard<'a, Waiting>,
         timer: NonNull<Timer>,
         call: Call,
     ) -> SpinGuard<'a, Waiting> {
-        let calling = Calling { timer: timer.as_ptr(), by: thread_mark(), outer: Cell::new(waiting.calls) };
+        let calling =
+            ActiveCall { timer: timer.as_ptr(), by: thread_mark(), outer: Cell::new(waiting.calls) };
         waiting.calls = &raw const calling;
         drop(waiting);
-        // SAFETY: rules 2 and 3: it is there, for `disarm` waits for us, and we took it out.
+        // SAFETY: rule 2: the timer is alive, as `disarm` waits for this call. Rule 3: we took it out,
+        // and call it once.
         unsafe { Timer::call(timer, call) };
         let mut waiting = self.lock();
         waiting.end_call(&calling);
-        if waiting.sleepers > 0 {
-            return self.open_gate(waiting);
+        if waiting.disarmers > 0 {
+            return self.notify_disarmers(waiting);
         }
         waiting
     }
 
-    /// A call has ended, and somebody may wait for it.
+    /// Notifies the threads that may wait in `disarm` for the call that has just ended.
     #[cold]
-    fn open_gate<'a>(&'a self, waiting: SpinGuard<'a, Waiting>) -> SpinGuard<'a, Waiting> {
+    fn notify_disarmers<'a>(&'a self, waiting: SpinGuard<'a, Waiting>) -> SpinGuard<'a, Waiting> {
         drop(waiting);
-        // Rule 5: whoever has looked before the call had ended sleeps by now.
-        drop(self.gate.lock().unwrap_or_else(PoisonError::into_inner));
-        self.called.notify_all();
+        // Rule 5: a thread that checked before the call ended waits on the condition variable by now.
+        drop(self.call_mutex.lock().unwrap_or_else(PoisonError::into_inner));
+        self.call_ended.notify_all();
         self.lock()
     }
 
-    /// Returns when no other thread is inside of the timer's call.
+    /// Waits until no other thread is inside the timer's call.
     #[cold]
     fn wait_for_call(&self, mut waiting: SpinGuard<'_, Waiting>, timer: *const Timer) {
-        waiting.sleepers += 1;
+        waiting.disarmers += 1;
         drop(waiting);
-        let mut gate = self.gate.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut held = self.call_mutex.lock().unwrap_or_else(PoisonError::into_inner);
         while self.lock().is_called_elsewhere(timer) {
-            gate = self.called.wait(gate).unwrap_or_else(PoisonError::into_inner);
+            held = self.call_ended.wait(held).unwrap_or_else(PoisonError::into_inner);
         }
-        self.lock().sleepers -= 1;
+        self.lock().disarmers -= 1;
     }
 
-    fn note_earliest(&self, waiting: &Waiting) {
+    /// Stores the earliest time, or a bound of it. The lock is held.
+    fn update_earliest(&self, waiting: &Waiting) {
         let earliest = match waiting.wheel.earliest() {
-            _ if waiting.wheel.has_fresh() => AT_ONCE,
+            _ if waiting.wheel.has_unstarted() => AT_ONCE,
             Earliest::None => NEVER,
             Earliest::At(at) => at,
             Earliest::NotBefore(at) => at | NOT_BEFORE,
@@ -349,24 +369,24 @@ impl TimerQueue {
         self.earliest.store(earliest, Ordering::Relaxed);
     }
 
-    /// A time as a number.
+    /// Converts a time to nanoseconds, with `EPOCH` for the epoch.
     #[inline]
-    fn number(&self, at: Instant) -> u64 {
+    fn nanos(&self, at: Instant) -> u64 {
         match at.checked_duration_since(self.epoch) {
             Some(after) => nanoseconds(after).saturating_add(EPOCH).min(LAST),
             None => EPOCH.saturating_sub(nanoseconds(self.epoch.saturating_duration_since(at))),
         }
     }
 
-    /// The time of a number.
-    fn instant(&self, number: u64) -> Option<Instant> {
-        if number == NEVER {
+    /// Converts nanoseconds to a time. `NEVER` is `None`.
+    fn instant(&self, nanos: u64) -> Option<Instant> {
+        if nanos == NEVER {
             return None;
         }
-        let number = number & !NOT_BEFORE;
-        let before = Duration::from_nanos(EPOCH.saturating_sub(number));
-        let after = Duration::from_nanos(number.saturating_sub(EPOCH));
-        // A time that cannot be named does not come.
+        let nanos = nanos & !NOT_BEFORE;
+        let before = Duration::from_nanos(EPOCH.saturating_sub(nanos));
+        let after = Duration::from_nanos(nanos.saturating_sub(EPOCH));
+        // A time that an `Instant` cannot represent is never reached.
         self.epoch.checked_sub(before).unwrap_or(self.epoch).checked_add(after)
     }
 
@@ -382,12 +402,15 @@ fn nanoseconds(span: Duration) -> u64 {
 }
 
 impl Waiting {
+    /// Returns true if another thread is inside the call of this timer.
     fn is_called_elsewhere(&self, timer: *const Timer) -> bool {
         let mut calling = self.calls;
-        // SAFETY: rule 1; a call takes itself off the list, with the lock held, before its frame ends.
-        while let Some(Calling { timer: called, by, outer }) = unsafe { calling.as_ref() } {
-            // From inside of it nobody waits. A call of this thread with the same address may also be one of a timer that
-            // is long gone: there may be another.
+        // SAFETY: rule 1: the lock is held, as `&self` proves; a call removes itself from the list, with
+        // the lock held, before its stack frame ends.
+        while let Some(ActiveCall { timer: called, by, outer }) = unsafe { calling.as_ref() } {
+            // A call does not wait for itself. Continue after a match on this thread: that may be the
+            // call of a timer that is long gone, and another thread may be in the call of the one that
+            // now has its address.
             if ptr::eq(*called, timer) && *by != thread_mark() {
                 return true;
             }
@@ -396,9 +419,9 @@ impl Waiting {
         false
     }
 
-    /// Takes a call off the list: most often the last that was put there, unless several threads call timers.
+    /// Removes a call from the list. It is the latest one, unless several threads call timers.
     #[inline]
-    fn end_call(&mut self, ended: &Calling) {
+    fn end_call(&mut self, ended: &ActiveCall) {
         if ptr::eq(self.calls, ended) {
             self.calls = ended.outer.get();
         } else {
@@ -407,9 +430,10 @@ impl Waiting {
     }
 
     #[cold]
-    fn end_earlier_call(&self, ended: &Calling) {
+    fn end_earlier_call(&self, ended: &ActiveCall) {
         let mut calling = self.calls;
-        // SAFETY: rule 1; as above.
+        // SAFETY: rule 1: the lock is held, as `&self` proves; a call removes itself from the list, with
+        // the lock held, before its stack frame ends.
         while let Some(other) = unsafe { calling.as_ref() } {
             calling = other.outer.get();
             if ptr::eq(calling, ended) {

@@ -1,26 +1,28 @@
-//! `sleep(duration)` and `sleep_until(instant)`: completes when its time has come.
+//! `sleep(duration)` and `sleep_until(instant)`.
 
 use core::future::IntoFuture;
 use std::time::{Duration, Instant};
 
 use super::{Sleeping, When};
 
-/// A sender that completes after this while, counted from its start.
+/// Creates a sender that completes after `duration`, counted from its start.
 ///
-/// - *Completes with* `()`, not before its time; stopped as soon as a stop is requested, or if the executor goes away.
-/// - *If dropped* before it was started, nothing.
-/// - *Runs on* the executor of its environment. A time that has passed already, or a stop that was requested already,
-///   completes at once. In an environment whose executor is inline there is no queue: it completes on
-///   the thread of the timers, or of the stop request, which should not be held up.
+/// - *Completes with* `()`, and not before its time; or as stopped as soon as a stop is requested, or if the
+///   executor is dropped.
+/// - *If dropped* before it was started, nothing happens.
+/// - *Runs on* the executor of its environment. If the time was already reached, or a stop was already
+///   requested, it completes at once. If the executor is inline there is no queue: it completes on the thread
+///   of the timers, or of the stop request, and should not hold it up.
 ///
-/// It waits for the timers of that executor, or of a thread that serves all executors without. Waiting allocates nothing.
-/// Awaited in a task on a run loop, it is counted from when the loop looks at the clock next: before it sleeps, and every so
-/// often while it has work. So it is never shorter than asked for, and beginning it reads no clock.
+/// It uses the timers of that executor, or those of a thread that serves all executors without timers.
+/// Waiting does not allocate. In a task on a run loop, the duration starts when the loop reads the clock
+/// next: before it sleeps, and at regular intervals while it has work. So it is never shorter than requested,
+/// and starting it does not read the clock.
 ///
-/// How much longer it is, on a thread that is free, is up to who waits. Times are kept exactly, and a run loop, or the thread that serves
-/// all executors without timers, sleeps as exactly as the system lets it: on Linux that is some fifty microseconds too long. An
-/// I/O context on Linux waits for whole milliseconds, rounded up. And timers that are due within a quarter of a millisecond after others
-/// may be called together.
+/// How much longer it takes, on a thread that is idle, depends on the executor. Times are kept exactly. A run
+/// loop, and the thread that serves executors without timers, sleep as precisely as the system allows: on
+/// Linux some fifty microseconds too long. An I/O context on Linux waits for whole milliseconds, rounded up.
+/// Timers that are due within a quarter of a millisecond after others may be called together with later ones.
 ///
 /// ```
 /// use std::time::{Duration, Instant};
@@ -31,8 +33,9 @@ use super::{Sleeping, When};
 /// assert_eq!(sync_wait(sleep(Duration::from_millis(2))), Outcome::Value(()));
 /// assert!(start.elapsed() >= Duration::from_millis(2));
 ///
-/// // The first one wins, and the other is stopped.
-/// let first = when_any((just("work"), sleep(Duration::from_secs(3600)).then(|()| "time is up")));
+/// // The first one to complete wins, and the other one is stopped.
+/// let late = sleep(Duration::from_secs(3600)).then(|()| "time is up");
+/// let first = when_any((just("work"), late));
 /// assert_eq!(sync_wait(first), Outcome::Value("work"));
 /// ```
 #[inline]
@@ -40,10 +43,12 @@ pub fn sleep(duration: Duration) -> Sleep {
     Sleep { when: When::After(duration) }
 }
 
-/// A sender that completes at this time, or at once if it has passed. All else is as for [`sleep()`].
+/// Creates a sender that completes at `instant`, or at once if that was already reached. Otherwise it is like
+/// [`sleep()`].
 ///
-/// - *Completes with* `()`, not before its time; stopped as soon as a stop is requested, or if the executor goes away.
-/// - *If dropped* before it was started, nothing.
+/// - *Completes with* `()`, and not before its time; or as stopped as soon as a stop is requested, or if the
+///   executor is dropped.
+/// - *If dropped* before it was started, nothing happens.
 /// - *Runs on* the executor of its environment.
 ///
 /// ```
@@ -64,7 +69,7 @@ pub fn sleep_until(instant: Instant) -> Sleep {
     Sleep { when: When::At(instant) }
 }
 
-/// See [`sleep()`] and [`sleep_until()`].
+/// Sender of [`sleep()`] and [`sleep_until()`].
 #[derive(Clone, Debug)]
 #[must_use = "a sender does nothing until it is started"]
 pub struct Sleep {
@@ -72,7 +77,7 @@ pub struct Sleep {
 }
 
 impl Sleep {
-    /// Returns when it is over: for senders, which wait without a task.
+    /// Returns its time: for operations that wait without a task.
     #[doc(hidden)]
     pub fn when(&self) -> When {
         self.when

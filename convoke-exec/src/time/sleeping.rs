@@ -1,5 +1,5 @@
-//! The future of a sleep: what `sleep(duration).await` makes. A sleep is a sender as well; awaited by itself it needs no
-//! operation beside the task, only a timer in the future.
+//! The future of a sleep: what `sleep(duration).await` creates. A sleep is a sender too, but awaited directly
+//! it needs no operation state, only a timer in the future.
 
 use core::future::Future;
 use core::pin::Pin;
@@ -11,12 +11,12 @@ use super::When;
 use super::wait::Wait;
 
 pin_project! {
-    /// The future of [`sleep()`](super::sleep()) and [`sleep_until()`](super::sleep_until()).
+    /// Future of [`sleep()`](super::sleep()) and [`sleep_until()`](super::sleep_until()).
     ///
-    /// - *Completes with* `()`, not before its time; stopped as soon as a stop is requested.
-    /// - *If dropped*, its timer is taken back.
+    /// - *Completes with* `()`, and not before its time; or as stopped as soon as a stop is requested.
+    /// - *If dropped*, its timer is disarmed.
     /// - *Runs on* the task that awaits it.
-    /// - *Panics* if it is polled outside a task.
+    /// - *Panics* if polled outside a task.
     ///
     /// ```
     /// use std::future::IntoFuture;

@@ -1,4 +1,5 @@
-//! Puts timers in the order of their times; those of one time in the order in which they were armed.
+//! Sorts timers by time; those of the same time in the order in which they were armed. Works on the chains of
+//! `lists`.
 
 #![allow(unsafe_code)]
 
@@ -9,96 +10,101 @@ use convoke_core::raw::Timer;
 
 use super::lists::{NONE, links};
 
-/// So many are sorted at once, by keys in an array: the timers themselves lie all over the memory.
-const AT_ONCE: usize = 512;
-/// More pieces than there can be, as a power of two.
-const PIECES: usize = 48;
+/// Number of timers that are sorted at once, by keys in an array: the timers themselves are spread over the
+/// memory.
+const RUN: usize = 512;
+/// Binary logarithm of a number of runs that cannot be reached.
+const RUN_LEVELS: usize = 48;
 
-/// Makes one sorted row of rows that end with null, and leaves them empty.
+/// Merges chains into one sorted chain, and leaves them empty.
 ///
 /// # Safety
-/// The timers are there, and their links are the caller's.
-pub(super) unsafe fn sort(rows: &mut [*mut Timer]) -> *mut Timer {
-    // Number `i` has the sorted timers of two to the power of `i` pieces, or none.
-    let mut sorted: [*mut Timer; PIECES] = [ptr::null_mut(); PIECES];
-    // SAFETY: the caller's.
+/// The timers in the chains are alive, and nothing else has access to their links.
+pub(super) unsafe fn sort(chains: &mut [*mut Timer]) -> *mut Timer {
+    // `sorted[i]` holds the sorted timers of two to the power of `i` runs, or none.
+    let mut sorted: [*mut Timer; RUN_LEVELS] = [ptr::null_mut(); RUN_LEVELS];
+    // SAFETY: the caller promises access to all timers in the chains, and the result of each step holds
+    // only such timers.
     unsafe {
-        let first = take_piece(rows);
-        if rows.iter().all(|row| row.is_null()) {
+        let first = take_run(chains);
+        if chains.iter().all(|chain| chain.is_null()) {
             return first;
         }
         sorted[0] = first;
-        while rows.iter().any(|row| !row.is_null()) {
-            let mut piece = take_piece(rows);
-            for place in &mut sorted {
-                if place.is_null() {
-                    *place = piece;
+        while chains.iter().any(|chain| !chain.is_null()) {
+            let mut run = take_run(chains);
+            for slot in &mut sorted {
+                if slot.is_null() {
+                    *slot = run;
                     break;
                 }
-                piece = merge(core::mem::replace(place, ptr::null_mut()), piece);
+                run = merge(core::mem::replace(slot, ptr::null_mut()), run);
             }
         }
         sorted.into_iter().fold(ptr::null_mut(), |after, before| merge(before, after))
     }
 }
 
-/// Takes as many as are sorted at once from all rows by turns: while one is being fetched from far away the others are too.
-/// Returns them, sorted.
+/// Takes up to `RUN` timers from all chains in turn, so that the memory accesses of several chains overlap.
+/// Returns them as a sorted chain.
 ///
 /// # Safety
 /// As for `sort`.
-unsafe fn take_piece(rows: &mut [*mut Timer]) -> *mut Timer {
-    // Written as far as they are used: most rows are short.
-    let mut keys = [const { MaybeUninit::<u128>::uninit() }; AT_ONCE];
-    let mut timers = [const { MaybeUninit::<*mut Timer>::uninit() }; AT_ONCE];
+unsafe fn take_run(chains: &mut [*mut Timer]) -> *mut Timer {
+    // Not initialised as a whole: most runs are short.
+    let mut keys = [const { MaybeUninit::<u128>::uninit() }; RUN];
+    let mut timers = [const { MaybeUninit::<*mut Timer>::uninit() }; RUN];
     let mut count = 0;
-    // SAFETY: the caller's; as many as were counted have been written.
+    // SAFETY: the caller promises access to the timers in the chains. The first `count` elements of both
+    // arrays are written.
     unsafe {
-        while count + rows.len() <= AT_ONCE && rows.iter().any(|row| !row.is_null()) {
-            for row in &mut *rows {
-                if row.is_null() {
+        while count + chains.len() <= RUN && chains.iter().any(|chain| !chain.is_null()) {
+            for chain in &mut *chains {
+                if chain.is_null() {
                     continue;
                 }
-                let (at, place, next) = ((*links(*row)).at, (*links(*row)).place, (*links(*row)).next);
-                // Its own number stands where the place has that of a list.
+                let (at, place, next) = ((*links(*chain)).at, (*links(*chain)).place, (*links(*chain)).next);
+                // The index takes the bits in which a place has the number of its list.
                 let which = (place & !u64::from(NONE)) | count as u64;
                 keys[count].write((u128::from(at) << 64) | u128::from(which));
-                timers[count].write(*row);
+                timers[count].write(*chain);
                 count += 1;
-                *row = next;
+                *chain = next;
             }
         }
         let keys = slice::from_raw_parts_mut(keys.as_mut_ptr().cast::<u128>(), count);
         keys.sort_unstable();
         let timers = slice::from_raw_parts(timers.as_ptr().cast::<*mut Timer>(), count);
-        let mut row = ptr::null_mut();
+        let mut sorted = ptr::null_mut();
         for key in keys.iter().rev() {
             let timer = timers[(*key as u32 & NONE) as usize];
-            (*links(timer)).next = row;
-            row = timer;
+            (*links(timer)).next = sorted;
+            sorted = timer;
         }
-        row
+        sorted
     }
 }
 
-/// Whether the first of two comes before the second.
+/// Returns true if `first` comes before `second`.
 ///
 /// # Safety
-/// Both are there, and their links are the caller's.
+/// Both timers are alive, and nothing else has access to their links.
 #[inline]
 unsafe fn comes_before(first: *mut Timer, second: *mut Timer) -> bool {
-    // SAFETY: the caller's. No two were armed at once, so the list in the place does not count.
+    // SAFETY: the caller promises access to both. Sequence numbers differ, so the list numbers in the low
+    // bits of the places do not matter.
     unsafe { ((*links(first)).at, (*links(first)).place) < ((*links(second)).at, (*links(second)).place) }
 }
 
-/// Makes one sorted row of two, either of which may be empty.
+/// Merges two sorted chains, either of which may be empty.
 ///
 /// # Safety
-/// As for `sort`, for both rows.
+/// As for `sort`, for both chains.
 pub(super) unsafe fn merge(mut first: *mut Timer, mut second: *mut Timer) -> *mut Timer {
     let mut merged = ptr::null_mut();
     let mut end: *mut *mut Timer = &raw mut merged;
-    // SAFETY: the caller's; `end` is the room of ours or that of a timer's `next`.
+    // SAFETY: the caller promises access to the timers in both chains; `end` points to `merged` or to the
+    // `next` of such a timer.
     unsafe {
         while !first.is_null() && !second.is_null() {
             let earlier = if comes_before(second, first) { &mut second } else { &mut first };

@@ -1,4 +1,4 @@
-//! How a future of a task waits for a time: an alarm in it, and an ear for a stop. All futures of this folder wait by it.
+//! How a future waits for a time: an alarm, and a check for a stop. All futures of this module use it.
 
 use core::pin::Pin;
 use core::task::{Context, Poll};
@@ -12,40 +12,40 @@ use super::{Alarm, When};
 use convoke_core::raw::Pause;
 
 pin_project! {
-    /// See the head of this file.
+    /// The wait of a future for a time.
     #[derive(Debug)]
     pub(super) struct Wait {
         #[pin]
         alarm: Alarm,
         pause: Pause,
-        until: Until,
+            deadline: Deadline,
     }
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Until {
-    /// It was not polled yet.
-    NotKnown,
-    Comes(When),
-    /// Until a stop is asked for.
+enum Deadline {
+    /// Not polled yet.
+    Unknown,
+    Known(When),
+    /// Waits until a stop is requested.
     Never,
 }
 
-/// Whiles from here on do not end.
+/// Durations from here on never end.
 const FAR: Duration = Duration::from_secs(u32::MAX as u64);
 
 impl Wait {
     #[track_caller]
     #[inline]
     pub(super) fn here() -> Self {
-        Self { alarm: Alarm::new(), pause: Pause::here(), until: Until::NotKnown }
+        Self { alarm: Alarm::new(), pause: Pause::here(), deadline: Deadline::Unknown }
     }
 
-    /// Ready when the time has come. In its first poll it asks `when` for it, with what the clock says: `None` is never.
-    /// Ends by the stopped door if a stop is asked for, also if the time has come.
+    /// Waits until the time that `when` returns. It is called in the first poll, with the time of the clock;
+    /// `None` means never. Completes as stopped if a stop was requested, even if the time was reached.
     ///
     /// # Panics
-    /// Outside all tasks, naming `who` waits.
+    /// If polled outside a task. The message names `who`.
     #[inline]
     pub(super) fn poll(
         self: Pin<&mut Self>,
@@ -53,19 +53,20 @@ impl Wait {
         when: impl FnOnce(Instant) -> Option<Instant>,
         cx: &Context<'_>,
     ) -> Poll<()> {
-        self.poll_until(who, cx, |alarm, executor| {
+        self.poll_deadline(who, cx, |alarm, executor| {
             let now = alarm.now(executor);
             match when(now) {
                 Some(at) if at <= now => None,
-                at => Some(at.map_or(Until::Never, |at| Until::Comes(When::At(at)))),
+                at => Some(at.map_or(Deadline::Never, |at| Deadline::Known(When::At(at)))),
             }
         })
     }
 
-    /// The same for a while that begins in the first poll. It does without a look at the clock, if the executor looks soon.
+    /// Waits for a duration that starts in the first poll. It does not read the clock if the executor does so
+    /// soon. Completes as stopped if a stop was requested.
     ///
     /// # Panics
-    /// As [`poll`](Wait::poll).
+    /// If polled outside a task. The message names `who`.
     #[inline]
     pub(super) fn poll_after(
         self: Pin<&mut Self>,
@@ -73,32 +74,33 @@ impl Wait {
         duration: Duration,
         cx: &Context<'_>,
     ) -> Poll<()> {
-        self.poll_until(who, cx, |alarm, executor| {
+        self.poll_deadline(who, cx, |alarm, executor| {
             alarm.use_timers_of(executor);
-            let comes = duration < FAR;
-            let until = if comes { Until::Comes(When::After(duration)) } else { Until::Never };
-            (!duration.is_zero()).then_some(until)
+            let ends = duration < FAR;
+            let deadline = if ends { Deadline::Known(When::After(duration)) } else { Deadline::Never };
+            (!duration.is_zero()).then_some(deadline)
         })
     }
 
-    /// In the first poll `begin` says until when it waits, or that the time has come.
+    /// Waits for the deadline that `begin` returns in the first poll, or completes if it returns `None`.
     #[inline]
-    fn poll_until(
+    fn poll_deadline(
         mut self: Pin<&mut Self>,
         who: &str,
         cx: &Context<'_>,
-        begin: impl FnOnce(Pin<&Alarm>, &ExecutorRef) -> Option<Until>,
+        begin: impl FnOnce(Pin<&Alarm>, &ExecutorRef) -> Option<Deadline>,
     ) -> Poll<()> {
-        // As of the beginning of the poll, which is as much as those beside it know: who waits is polled again by one that comes.
+        // Reads the stop flag as of the start of this poll of the task. A stop that is requested later polls
+        // the task again.
         if Pause::was_stopped() {
             return Poll::Pending;
         }
-        if let Until::NotKnown = self.until {
+        if let Deadline::Unknown = self.deadline {
             let alarm = self.as_ref().project_ref().alarm;
-            let Some(until) = with_executor(who, |executor| begin(alarm, executor)) else {
+            let Some(deadline) = with_executor(who, |executor| begin(alarm, executor)) else {
                 return Poll::Ready(());
             };
-            *self.as_mut().project().until = until;
+            *self.as_mut().project().deadline = deadline;
         }
         self.poll_known(cx)
     }
@@ -106,14 +108,14 @@ impl Wait {
     #[inline]
     fn poll_known(self: Pin<&mut Self>, cx: &Context<'_>) -> Poll<()> {
         let this = self.project();
-        match *this.until {
-            Until::Comes(when) if this.alarm.as_ref().poll_when(when, cx) => return Poll::Ready(()),
+        match *this.deadline {
+            Deadline::Known(when) if this.alarm.as_ref().poll_when(when, cx) => return Poll::Ready(()),
             _ => this.pause.wait(cx),
         }
         Poll::Pending
     }
 
-    /// What the clock says that it waits by. It was polled before.
+    /// Reads the clock by which it waits. It must have been polled before.
     pub(super) fn now(self: Pin<&mut Self>) -> Instant {
         self.project().alarm.clock().now()
     }

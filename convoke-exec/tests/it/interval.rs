@@ -127,7 +127,7 @@ fn as_a_stream_its_ticks_come_at_the_same_times() {
 }
 
 #[test]
-#[should_panic(expected = "the period of an interval is not zero")]
+#[should_panic(expected = "the period of an interval must not be zero")]
 fn a_period_of_nothing_is_refused() {
     let _ = interval(Duration::ZERO);
 }

@@ -193,7 +193,7 @@ fn its_parallelism_is_the_smaller_of_limit_and_executor() {
 }
 
 #[test]
-#[should_panic = "a view runs between 1 and 65535 at a time, not 0"]
+#[should_panic = "the limit of a view must be between 1 and 65535, not 0"]
 fn a_limit_of_none_is_refused() {
     let _ = Limited::new(&InlineExecutor, 0);
 }

@@ -225,6 +225,6 @@ fn a_sleeper_that_panics_ends_the_process_and_unwinds_through_nobody() {
         let (out, error) = (String::from_utf8_lossy(&ended.stdout), String::from_utf8_lossy(&ended.stderr));
         assert!(error.contains("on purpose"), "nobody called `{function}`: {error}");
         assert!(!out.contains("the panic has left"), "a panic of `{function}` has left `block_on`");
-        assert!(error.contains("what a run loop sleeps by has panicked"), "{function}: {error}");
+        assert!(error.contains("the `Sleeper` of a run loop panicked"), "{function}: {error}");
     }
 }

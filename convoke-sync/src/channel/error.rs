@@ -1,12 +1,12 @@
-//! Why a message was not sent, or not received.
+//! Errors of sending and receiving.
 
 use core::fmt;
 
-/// The channel is closed: here is the message back.
+/// Error of `send`: the channel is closed. Contains the message.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct SendError<T>(pub T);
 
-/// The message was not sent: here it is.
+/// Error of `try_send`. Contains the message.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum TrySendError<T> {
     /// The channel is full.
@@ -15,17 +15,17 @@ pub enum TrySendError<T> {
     Closed(T),
 }
 
-/// There is no message.
+/// Error of `try_recv`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TryReceiveError {
-    /// Now; one may come.
+    /// There is no message now, but one may still be sent.
     Empty,
     /// The channel is closed, and all messages were received.
     Closed,
 }
 
 impl<T> TrySendError<T> {
-    /// The message.
+    /// Returns the message.
     pub fn into_message(self) -> T {
         match self {
             Self::Full(message) | Self::Closed(message) => message,

@@ -1,5 +1,15 @@
-//! The channel under [`mpsc`](super::mpsc) and [`mpmc`](super::mpmc): `queue.rs` is what is shared, `sender.rs` who sends, `send.rs`
-//! and `receive.rs` the two that wait, `error.rs` what they say.
+//! The channel under [`mpsc`](super::mpsc) and [`mpmc`](super::mpmc).
+//!
+//! `Queue` is what both halves share. A call that does not wait takes its lock, moves a message and wakes a
+//! waiter of the other half. A call that has to wait is a future, `SendMessage` or `Receive`, with a node in
+//! the queue. The rules of handing messages over are at the head of `queue`.
+//!
+//! | module | contents |
+//! | --- | --- |
+//! | `queue` | the messages, the counts of senders and receivers, the waiters |
+//! | `sender` | the public sending half; the receiving halves are in `mpsc` and `mpmc` |
+//! | `send`, `receive` | the two futures |
+//! | `error` | the error types |
 
 mod error;
 mod queue;

@@ -1,13 +1,14 @@
-//! What the two sides of a channel share: messages in order, and those who wait, under one lock.
+//! The shared part of a channel: the messages in order, and the waiters, under one lock.
 //!
-//! 1. Who waits to send carries its message. It waits only while the channel is full: whoever makes room takes the
-//!    message of the first along, in the same breath. So the order of messages is the order of sending, and no sender
-//!    overtakes another.
-//! 2. Who waits to receive is either given the message itself (*direct*: there is only one receiver), or told to look.
-//!    With several, a message that lies in the channel is found by any of them, also when the one who was told is
-//!    stopped.
-//! 3. Who is told, or given a message, and goes without having received it, tells the next, or puts it back in front.
-//! 4. Once closed, nobody begins to wait.
+//! 1. A waiting sender carries its message as the payload of its node. It waits only while the channel is
+//!    full: a receiver that frees a slot moves the message of the first waiting sender into it, under the
+//!    same lock. So the order of messages is the order of sending, and no sender overtakes another.
+//! 2. A waiting receiver is either handed the message itself (`direct`: there is only one receiver), or
+//!    notified to check the queue. With several receivers, any of them can take a message from the queue,
+//!    also when the notified one is stopped.
+//! 3. A receiver that was notified or handed a message, and is dropped or stopped before it has received it,
+//!    notifies the next one or puts the message back at the front.
+//! 4. Once the channel is closed, no future begins to wait.
 
 use core::fmt;
 use core::mem;
@@ -20,19 +21,20 @@ use super::super::wait_queue::{Locked, WaitQueue};
 use super::{TryReceiveError, TrySendError};
 use convoke_core::raw::wake_if_any;
 
-/// The lists.
+// Indices of the two wait lists.
 pub(super) const SENDERS: usize = 0;
 pub(super) const RECEIVERS: usize = 1;
 
-/// Room for so many messages is made at once; more as they come, up to the capacity.
-const ROOM_AT_FIRST: usize = 32;
+/// Number of messages for which memory is allocated at first. The queue grows on demand, up to the capacity.
+const INITIAL_CAPACITY: usize = 32;
 
-/// See the head of this file.
+/// The messages of a channel and its waiters.
 pub(crate) struct Queue<T> {
     pub(super) waiting: WaitQueue<State<T>, Option<T>, 2>,
-    /// How many messages there are. A guess for who does not hold the lock: whether one will have to wait.
+    /// Number of messages, readable without the lock: a hint whether a call will have to wait.
     length: AtomicUsize,
     capacity: usize,
+    /// True if there is only ever one receiver: rule 2.
     direct: bool,
 }
 
@@ -45,35 +47,35 @@ pub(super) struct State<T> {
 
 pub(super) type Guard<'a, T> = Locked<'a, State<T>, Option<T>, 2>;
 
-/// What came of an attempt to send.
+/// Result of an attempt to send.
 pub(super) enum Offered<T> {
-    /// It is sent; this one is to be woken.
+    /// Sent. The caller must wake this receiver.
     Sent(Option<Waker>),
     Full(T),
     Closed(T),
-    /// There is no memory for it yet: room for so many is to be made, without the lock.
-    NoRoom(T, usize),
+    /// The queue needs memory first: the caller must release the lock and call `grow` with this capacity.
+    MustGrow(T, usize),
 }
 
-/// What came of an attempt to receive.
+/// Result of an attempt to receive.
 pub(super) enum Taken<T> {
-    /// This one, who sends, is to be woken.
+    /// Received. The caller must wake this sender.
     Message(T, Option<Waker>),
     Empty,
     Closed,
 }
 
 impl<T> Queue<T> {
-    /// For one sender and one receiver at first. If it is direct, no receiver is added, and they wait one at a time.
+    /// Creates a queue for one sender and one receiver. If it is `direct`, no receiver may be added.
     #[track_caller]
     pub(crate) fn new(capacity: usize, direct: bool) -> Self {
-        assert!(capacity > 0, "a channel has room for at least one message");
-        let messages = VecDeque::with_capacity(capacity.min(ROOM_AT_FIRST));
+        assert!(capacity > 0, "the capacity of a channel must be at least 1");
+        let messages = VecDeque::with_capacity(capacity.min(INITIAL_CAPACITY));
         let state = State { messages, senders: 1, receivers: 1, closed: false };
         Self { waiting: WaitQueue::new(state), length: AtomicUsize::new(0), capacity, direct }
     }
 
-    /// How many messages there are, this moment.
+    /// Returns the number of messages at this moment.
     #[inline]
     pub(crate) fn len(&self) -> usize {
         self.length.load(Ordering::Relaxed)
@@ -100,9 +102,9 @@ impl<T> Queue<T> {
                 }
                 Offered::Full(message) => return Err(TrySendError::Full(message)),
                 Offered::Closed(message) => return Err(TrySendError::Closed(message)),
-                Offered::NoRoom(returned, room) => {
+                Offered::MustGrow(returned, capacity) => {
                     message = returned;
-                    self.make_room(room);
+                    self.grow(capacity);
                 }
             }
         }
@@ -122,19 +124,19 @@ impl<T> Queue<T> {
         }
     }
 
-    /// Sends, unless it is full.
+    /// Sends a message, unless the channel is full or closed.
     #[inline]
     pub(super) fn offer(&self, locked: &mut Guard<'_, T>, message: T) -> Offered<T> {
         if locked.state().closed {
             return Offered::Closed(message);
         }
         if self.direct {
-            // Rule 2: the only one who receives waits, so there is nothing before this message.
+            // Rule 2: if the only receiver waits, the queue is empty, so this message is the next one.
             let mut message = Some(message);
             if let Some(((), waker)) = locked.grant(RECEIVERS, |payload| *payload = message.take()) {
                 return Offered::Sent(Some(waker));
             }
-            let Some(message) = message else { unreachable!("it was given to nobody") };
+            let Some(message) = message else { unreachable!("there was no receiver to take it") };
             return self.push(locked, message);
         }
         self.push(locked, message)
@@ -147,15 +149,15 @@ impl<T> Queue<T> {
             return Offered::Full(message);
         }
         if messages.len() == messages.capacity() {
-            let room = messages.len().saturating_mul(2).min(self.capacity);
-            return Offered::NoRoom(message, room);
+            let capacity = messages.len().saturating_mul(2).min(self.capacity);
+            return Offered::MustGrow(message, capacity);
         }
         messages.push_back(message);
         self.length.store(messages.len(), Ordering::Relaxed);
-        Offered::Sent(self.tell_one(locked))
+        Offered::Sent(self.notify_one(locked))
     }
 
-    /// Receives, if there is something.
+    /// Receives a message, if there is one.
     #[inline]
     pub(super) fn take(&self, locked: &mut Guard<'_, T>) -> Taken<T> {
         let state = locked.state();
@@ -163,11 +165,11 @@ impl<T> Queue<T> {
             return if state.closed { Taken::Closed } else { Taken::Empty };
         };
         let mut waker = None;
-        // More than that are in it if one was put back.
+        // The queue may hold more messages than its capacity if one was put back.
         if state.messages.len() < self.capacity
             && let Some((next, sender)) = locked.grant(SENDERS, Option::take)
         {
-            // Rule 1. There is memory: one has just been taken out.
+            // Rule 1. This does not allocate: a slot has just been freed.
             locked.state().messages.extend(next);
             waker = Some(sender);
         }
@@ -175,60 +177,61 @@ impl<T> Queue<T> {
         Taken::Message(message, waker)
     }
 
-    /// Tells the first of those who wait to receive to look.
+    /// Notifies the first waiting receiver to check the queue.
     #[inline]
-    fn tell_one(&self, locked: &mut Guard<'_, T>) -> Option<Waker> {
+    fn notify_one(&self, locked: &mut Guard<'_, T>) -> Option<Waker> {
         locked.grant(RECEIVERS, |_| ()).map(|((), waker)| waker)
     }
 
-    /// Rule 3, for one who was told to look and does not.
+    /// Applies rule 3 for a receiver that was notified and does not receive.
     pub(super) fn pass_on(&self) {
         let mut locked = self.waiting.lock();
-        let waker = if locked.state().messages.is_empty() { None } else { self.tell_one(&mut locked) };
+        let waker = if locked.state().messages.is_empty() { None } else { self.notify_one(&mut locked) };
         drop(locked);
         wake_if_any(waker);
     }
 
-    /// Rule 3, for one who was given a message and does not want it any more.
+    /// Applies rule 3 for a receiver that was handed a message and does not receive it.
     pub(super) fn put_back(&self, message: T) {
         let mut message = Some(message);
         loop {
             let mut locked = self.waiting.lock();
             let messages = &mut locked.state().messages;
-            let room = messages.len() + 1;
-            let has_room = room <= messages.capacity();
-            if has_room && let Some(message) = message.take() {
+            let capacity = messages.len() + 1;
+            let fits = capacity <= messages.capacity();
+            if fits && let Some(message) = message.take() {
                 messages.push_front(message);
                 self.length.store(messages.len(), Ordering::Relaxed);
             }
-            let waker = if has_room { self.tell_one(&mut locked) } else { None };
+            let waker = if fits { self.notify_one(&mut locked) } else { None };
             drop(locked);
             wake_if_any(waker);
-            if has_room {
+            if fits {
                 return;
             }
-            self.make_room(room);
+            self.grow(capacity);
         }
     }
 
-    /// Makes room for so many messages, without asking for memory, or giving any back, under the lock.
+    /// Grows the memory to hold `capacity` messages. Allocates and frees without the lock.
     #[cold]
-    pub(super) fn make_room(&self, room: usize) {
-        let mut roomier = VecDeque::with_capacity(room);
+    pub(super) fn grow(&self, capacity: usize) {
+        let mut larger = VecDeque::with_capacity(capacity);
         let mut locked = self.waiting.lock();
         let messages = &mut locked.state().messages;
-        if messages.capacity() < roomier.capacity() {
-            roomier.append(messages);
-            mem::swap(messages, &mut roomier);
+        if messages.capacity() < larger.capacity() {
+            larger.append(messages);
+            mem::swap(messages, &mut larger);
         }
         drop(locked);
     }
 
-    /// From now on nothing is sent. What was sent can be received.
+    /// Closes the channel: every later attempt to send fails. Messages that were sent before can still be
+    /// received.
     pub(crate) fn close(&self) {
         self.waiting.lock().state().closed = true;
-        // Rule 4: those who wait get fewer. A sender finds its message where it was; a receiver looks, and finds the
-        // end.
+        // Rule 4: no waiter is added from now on. A granted sender finds its message in its node and fails; a
+        // granted receiver checks the queue, and finds the end of it.
         self.waiting.grant_all(SENDERS);
         self.waiting.grant_all(RECEIVERS);
     }
@@ -256,7 +259,7 @@ impl<T> Queue<T> {
         let state = locked.state();
         state.receivers -= 1;
         let last = state.receivers == 0;
-        // Nobody will ask for them.
+        // No receiver is left, so the messages are dropped, without the lock.
         let messages = if last { mem::take(&mut state.messages) } else { VecDeque::new() };
         state.closed |= last;
         drop(locked);

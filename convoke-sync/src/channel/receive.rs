@@ -1,4 +1,4 @@
-//! Receiving a message, and waiting until there is one.
+//! The future that receives a message, or waits until there is one.
 
 use core::fmt;
 use core::future::Future;
@@ -8,13 +8,13 @@ use core::task::{Context, Poll};
 use pin_project_lite::pin_project;
 
 use super::super::wait::{Left, Wait};
-use super::super::wait_queue::Standing;
+use super::super::wait_queue::WaitState;
 use super::queue::{Queue, RECEIVERS, State, Taken};
 use convoke_core::raw::Pause;
 use convoke_core::raw::{discard, wake_if_any};
 
 pin_project! {
-    /// See [`mpsc::Receiver::recv`](crate::mpsc::Receiver::recv).
+    /// Future of `recv`, for example [`mpsc::Receiver::recv`](crate::mpsc::Receiver::recv).
     #[must_use = "futures do nothing until they are awaited"]
     pub struct Receive<'a, T> {
         queue: &'a Queue<T>,
@@ -26,7 +26,7 @@ pin_project! {
     impl<T> PinnedDrop for Receive<'_, T> {
         #[inline]
         fn drop(this: Pin<&mut Self>) {
-            if this.wait.standing() != Standing::Out {
+            if this.wait.state() != WaitState::Idle {
                 this.give_up();
             }
         }
@@ -40,37 +40,38 @@ impl<'a, T> Receive<'a, T> {
         Self { queue, pause: Pause::here(), wait: Wait::new(&queue.waiting) }
     }
 
-    /// Does not wait any more: what it was given goes to somebody else.
+    /// Stops waiting, and passes on what it was handed.
     #[cold]
     fn give_up(self: Pin<&mut Self>) {
         let this = self.project();
         match this.wait.leave() {
             Left::Granted(Some(message)) => this.queue.put_back(message),
             Left::Granted(_) => this.queue.pass_on(),
-            Left::Queued(_) | Left::Out => {}
+            Left::Queued(_) | Left::Idle => {}
         }
     }
 
-    /// Looks, and waits if there is nothing. Whoever was told to look and finds nothing waits in front: it was the
-    /// first.
+    /// Takes a message, or queues if there is none. A receiver that was notified and finds nothing queues at
+    /// the front: it was the first.
     #[inline]
-    fn look(self: Pin<&mut Self>, cx: &mut Context<'_>, again: bool) -> Poll<Option<T>> {
+    fn take_or_wait(self: Pin<&mut Self>, cx: &mut Context<'_>, was_notified: bool) -> Poll<Option<T>> {
         let likely_empty = self.queue.len() == 0;
         if !likely_empty && Pause::is_stopped() {
-            if again {
+            if was_notified {
                 self.project().queue.pass_on();
             }
             return Poll::Pending;
         }
         let this = self.project();
-        // Foreign code, a waker's, runs without the lock.
+        // The waker is user code, so it is cloned without the lock.
         let mut waker = likely_empty.then(|| cx.waker().clone());
         loop {
             let mut locked = this.queue.waiting.lock();
             match this.queue.take(&mut locked) {
                 Taken::Message(message, sender) => {
                     drop(locked);
-                    // Contained, both of them: the message is ours by now.
+                    // Both contain a panic of the waker: the message is already ours, and must
+                    // not be lost.
                     wake_if_any(sender);
                     waker.into_iter().for_each(discard);
                     return Poll::Ready(Some(message));
@@ -82,7 +83,7 @@ impl<'a, T> Receive<'a, T> {
                 Taken::Empty => {}
             }
             if let Some(waker) = waker.take() {
-                if again {
+                if was_notified {
                     this.wait.enqueue_first(&mut locked, RECEIVERS, None, waker);
                 } else {
                     this.wait.enqueue(&mut locked, RECEIVERS, None, waker);
@@ -106,17 +107,17 @@ impl<T> Future for Receive<'_, T> {
             self.give_up();
             return Poll::Pending;
         }
-        match self.wait.standing() {
-            Standing::Out => return self.look(cx, false),
-            Standing::Queued if self.as_mut().project().wait.renew(cx) == Standing::Queued => {
+        match self.wait.state() {
+            WaitState::Idle => return self.take_or_wait(cx, false),
+            WaitState::Queued if self.as_mut().project().wait.renew(cx) == WaitState::Queued => {
                 self.project().pause.wait(cx);
                 return Poll::Pending;
             }
-            Standing::Queued | Standing::Granted => {}
+            WaitState::Queued | WaitState::Granted => {}
         }
         match self.as_mut().project().wait.take_granted().flatten() {
             Some(message) => Poll::Ready(Some(message)),
-            None => self.look(cx, true),
+            None => self.take_or_wait(cx, true),
         }
     }
 }

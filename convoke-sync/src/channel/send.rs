@@ -1,4 +1,4 @@
-//! Sending a message, and waiting until there is room for it.
+//! The future that sends a message, or waits until the channel is not full.
 
 use core::fmt;
 use core::future::Future;
@@ -8,18 +8,18 @@ use core::task::{Context, Poll};
 use pin_project_lite::pin_project;
 
 use super::super::wait::Wait;
-use super::super::wait_queue::Standing;
+use super::super::wait_queue::WaitState;
 use super::SendError;
 use super::queue::{Offered, Queue, SENDERS, State};
 use convoke_core::raw::Pause;
 use convoke_core::raw::wake_if_any;
 
 pin_project! {
-    /// See [`mpsc::Sender::send`](crate::mpsc::Sender::send).
+    /// Future of [`mpsc::Sender::send`](crate::mpsc::Sender::send).
     #[must_use = "futures do nothing until they are awaited"]
     pub struct SendMessage<'a, T> {
         queue: &'a Queue<T>,
-        // Until it is sent, or queued with us.
+        // `None` after it was sent, or moved into our node.
         message: Option<T>,
         pause: Pause,
         #[pin]
@@ -41,8 +41,10 @@ impl<'a, T> SendMessage<'a, T> {
             return Poll::Pending;
         }
         let this = self.project();
-        let Some(mut message) = this.message.take() else { panic!("polled after it has ended") };
-        // Foreign code, a waker's, runs without the lock.
+        let Some(mut message) = this.message.take() else {
+            panic!("a `send` future was polled after it completed")
+        };
+        // The waker is user code, so it is cloned without the lock.
         let mut waker = likely_full.then(|| cx.waker().clone());
         loop {
             let mut locked = this.queue.waiting.lock();
@@ -56,10 +58,10 @@ impl<'a, T> SendMessage<'a, T> {
                     drop(locked);
                     return Poll::Ready(Err(SendError(message)));
                 }
-                Offered::NoRoom(returned, room) => {
+                Offered::MustGrow(returned, capacity) => {
                     drop(locked);
                     message = returned;
-                    this.queue.make_room(room);
+                    this.queue.grow(capacity);
                 }
                 Offered::Full(returned) => {
                     if let Some(waker) = waker.take() {
@@ -84,21 +86,21 @@ impl<T> Future for SendMessage<'_, T> {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         if Pause::was_stopped() {
             let this = self.project();
-            // If it was taken along just now, it is sent.
+            // If a receiver has taken the message out of our node by now, it is sent.
             let left = this.wait.leave();
             drop((left, this.message.take()));
             return Poll::Pending;
         }
-        match self.wait.standing() {
-            Standing::Out => return self.begin(cx),
-            Standing::Queued if self.as_mut().project().wait.renew(cx) == Standing::Queued => {
+        match self.wait.state() {
+            WaitState::Idle => return self.begin(cx),
+            WaitState::Queued if self.as_mut().project().wait.renew(cx) == WaitState::Queued => {
                 self.project().pause.wait(cx);
                 return Poll::Pending;
             }
-            Standing::Queued | Standing::Granted => {}
+            WaitState::Queued | WaitState::Granted => {}
         }
         match self.project().wait.take_granted().flatten() {
-            // Nobody took it along: the channel was closed.
+            // The message is still in our node: the channel was closed.
             Some(message) => Poll::Ready(Err(SendError(message))),
             None => Poll::Ready(Ok(())),
         }

@@ -1,4 +1,4 @@
-//! The side that sends: the same for one receiver and for many.
+//! The sending half, which `mpsc` and `mpmc` share.
 
 use core::fmt;
 use std::sync::Arc;
@@ -8,55 +8,56 @@ use super::SendError;
 use super::queue::Queue;
 use super::{SendMessage, TrySendError};
 
-/// The side that sends. Clones send into the same channel.
+/// Sending half of a channel. Clones send into the same channel.
 pub struct Sender<T>(Arc<Queue<T>>);
 
 impl<T> Sender<T> {
-    /// The first sender, which the queue counts from the beginning.
+    /// Creates the first sender, which the queue counts from the start.
     pub(crate) fn new(queue: Arc<Queue<T>>) -> Self {
         Self(queue)
     }
 
-    /// Sends a message, and waits for room if there is none. Messages are received in the order in which they were
-    /// sent.
+    /// Sends a message. Waits while the channel is full. Messages are received in the order in which they
+    /// were sent.
     ///
-    /// - *Completes with* nothing in particular; with the message in a [`SendError`] if the channel is closed, also
-    ///   while it waits; or stopped: also if there is room, when a stop was asked for.
-    /// - *If dropped* or stopped while it waits, the message is dropped with it; a message that was taken meanwhile is
-    ///   sent.
-    /// - *Runs on* the task; outside a task it waits as well, and cannot be stopped.
+    /// - *Completes with* `Ok(())`; with the message in a [`SendError`] if the channel is closed, also when
+    ///   that happens while it waits; or as stopped if a stop was requested, even if the channel is not full.
+    /// - *If dropped* or stopped while it waits, the message is dropped, unless a receiver has already taken
+    ///   it.
+    /// - *Runs on* the calling task. It also works outside a task, but cannot be stopped there.
+    /// - *Panics* if polled after it completed.
     #[inline]
     #[track_caller]
     pub fn send(&self, message: T) -> SendMessage<'_, T> {
         SendMessage::new(&self.0, message)
     }
 
-    /// Sends a message, if there is room.
+    /// Sends a message if the channel is not full.
     pub fn try_send(&self, message: T) -> Result<(), TrySendError<T>> {
         self.0.try_send(message)
     }
 
-    /// Closes the channel: nothing is sent from now on, by nobody. What was sent can be received.
+    /// Closes the channel: every later `send` fails. Messages that were sent before can still be received.
     pub fn close(&self) {
         self.0.close();
     }
 
-    /// Whether it is closed: by somebody, or because the receivers are gone.
+    /// Returns true if the channel is closed, by `close` or because all receivers are dropped.
     pub fn is_closed(&self) -> bool {
         self.0.is_closed()
     }
 
-    /// How many messages are in it, this moment.
+    /// Returns the number of messages in the channel at this moment.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there are none.
+    /// Returns true if the channel holds no message at this moment.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// How many there is room for; `usize::MAX` if that has no bound.
+    /// Returns the capacity, or `usize::MAX` if the channel is unbounded.
     pub fn capacity(&self) -> usize {
         self.0.capacity()
     }
