@@ -27,7 +27,10 @@ pub static CHANCE: Local<Chance> = Local::inherited("chance");
 ///     1 + random() % 6
 /// }
 ///
-/// let throw = |seed| sync_wait_with(Changes::new().local(&CHANCE, Chance::seeded(seed)), task(throw_a_die()));
+/// let throw = |seed| {
+///     let changes = Changes::new().local(&CHANCE, Chance::seeded(seed));
+///     sync_wait_with(changes, task(throw_a_die()))
+/// };
 /// assert_eq!(throw(7), throw(7));
 /// assert!((1..=6).contains(&sync_wait(task(throw_a_die())).unwrap()));
 /// ```

@@ -234,7 +234,7 @@ impl FrameOwner for Inside<'_> {
     }
 }
 
-/// What a frame that this region owns answers.
+/// The answers of a frame that this region owns.
 impl Region {
     pub(crate) fn env_in(&self, outer: &Frame<'_>) -> &Env {
         let make = || Box::new(Surroundings::new(outer.env(), self.deadline_in(outer)));

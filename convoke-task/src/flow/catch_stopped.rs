@@ -34,7 +34,7 @@ pub fn catch_stopped<F: IntoFuture>(future: F) -> CatchStopped<F::IntoFuture> {
     CatchStopped { future: Some(future.into_future()), stopped: Cell::new(false) }
 }
 
-/// The end of work by the stopped door: with no value.
+/// The error of work that ended as stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stopped {
     reason: Option<StopReason>,

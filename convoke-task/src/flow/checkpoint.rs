@@ -8,7 +8,7 @@ use core::task::{Context, Poll};
 use convoke_core::raw::Frame;
 
 /// Lets other work of the executor run, and stops here if a stop was requested: for loops that compute for
-/// long, and for those whose awaits all happen to be ready.
+/// long, and for loops whose awaits all happen to be ready.
 ///
 /// - *Completes with* `()`, or stopped.
 /// - *If dropped*, nothing happens.

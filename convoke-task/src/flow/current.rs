@@ -15,10 +15,13 @@ use convoke_core::{Env, ExecutorRef, StopReason, StopToken};
 /// static REQUEST: Local<u32> = Local::inherited("request");
 ///
 /// fn log_line() -> String {
-///     convoke::current::env(|env| format!("request {:?}", env.and_then(|env| env.local(&REQUEST))))
+///     convoke::current::env(|env| {
+///         format!("request {:?}", env.and_then(|env| env.local(&REQUEST)))
+///     })
 /// }
 ///
-/// let line = sync_wait_with(Changes::new().local(&REQUEST, 7), task(async { log_line() }));
+/// let changes = Changes::new().local(&REQUEST, 7);
+/// let line = sync_wait_with(changes, task(async { log_line() }));
 /// assert_eq!(line, Outcome::Value("request Some(7)".to_owned()));
 /// assert_eq!(log_line(), "request None");
 /// ```

@@ -12,7 +12,8 @@ use crate::child_task::task;
 /// Runs a future on another executor, and returns to this one with its result. Use
 /// [`reschedule`](super::reschedule()) to move the task for good.
 ///
-/// - *Completes with* what the future returns, on the executor of the task that awaits it. Stopped, if the future was.
+/// - *Completes with* what the future returns, on the executor of the task that awaits it. Stopped, if the
+///   future was.
 /// - *If dropped*, the future is asked to stop, and the task waits for it before it ends.
 /// - *Runs on* the given executor; all that the future starts inherits it.
 ///

@@ -8,7 +8,7 @@ use convoke_core::raw::{Frame, outside_a_task};
 
 use super::no_return::NoReturn;
 
-/// Ends the function that awaits it, and those that await that one, as stopped, up to the nearest
+/// Ends the function that awaits it, and the functions that await that one, as stopped, up to the nearest
 /// [`catch_stopped`](super::catch_stopped) or the task.
 ///
 /// - *Completes with* nothing: it does not return, and has the type that is expected where it stands.

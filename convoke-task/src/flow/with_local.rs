@@ -24,7 +24,10 @@ use crate::child_task::task;
 ///
 /// let outcome = sync_wait(task(async {
 ///     let inside = with_local(&REQUEST, 7, async {
-///         scope(async |s| s.spawn_future(async { current::local(&REQUEST) }).await).await
+///         scope(async |s| {
+///             s.spawn_future(async { current::local(&REQUEST) }).await
+///         })
+///         .await
 ///     })
 ///     .await;
 ///     (inside, current::local(&REQUEST))

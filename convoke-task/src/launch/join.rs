@@ -55,7 +55,7 @@ impl<T: Send + 'static> IntoFuture for Launched<T> {
     }
 }
 
-/// The operation of a [`Launched`]. The rules of who may touch which field:
+/// The operation of a [`Launched`]. The rules of which thread may touch which field:
 ///
 /// 1. `outcome` is written by the thread that ends the wait, before it arrives at the handshake: that on
 ///    which the launched task ends, or `start` if the task has ended already.

@@ -59,7 +59,9 @@ use root::Root;
 /// use convoke::prelude::*;
 ///
 /// let pool = ThreadPool::new(2).unwrap();
-/// let launched = launch(&pool.executor()).name("answer").start(async { just(6).await * 7 });
+/// let launched = launch(&pool.executor())
+///     .name("answer")
+///     .start(async { just(6).await * 7 });
 /// assert_eq!(launched.wait(), Outcome::Value(42));
 /// ```
 ///

@@ -7,7 +7,7 @@
 //!
 //! | file | contents |
 //! | --- | --- |
-//! | `entry.rs` | the lists, their locks, and the rules of who may link when; `no_entry.rs` is its twin for models |
+//! | `entry.rs` | the lists, their locks, and the rules for them; `no_entry.rs` is its twin for models |
 //! | `found.rs` | the buffer into which tasks are copied |
 //! | `ask.rs` | asks one task to stop, for explorations |
 

@@ -169,7 +169,7 @@ impl<F: Future, M: Ending<F::Output>> Cell<F, M> {
     }
 
     /// Polls, or ends the task. Returns true if the task was woken meanwhile and its executor has no queue:
-    /// the caller, who now holds the runnable, runs it again.
+    /// the caller, which now holds the runnable, runs it again.
     ///
     /// # Safety
     /// The caller is inside, and is not any more when this returns.
@@ -359,7 +359,7 @@ impl<F: Future, M: Ending<F::Output>> Cell<F, M> {
     /// Lets a task leave when the remote wake that it waited for was received.
     ///
     /// # Safety
-    /// The task has ended, and its outcome is in the room.
+    /// The task has ended, and its outcome is in the slot.
     #[cold]
     unsafe fn leave_late(task: NonNull<TaskHeader>) {
         // SAFETY: the task has ended and its outcome is in the slot: the caller's promise. The state says how

@@ -17,7 +17,7 @@ use super::spawn_site::TaskKind;
 use crate::surroundings::Surroundings;
 use convoke_core::raw::{contain, report_panic};
 
-/// The cold state of a task. The rules of who may touch which field:
+/// The cold state of a task. The rules of which thread may touch which field:
 /// 1. Every field belongs to the thread inside the task, except:
 /// 2. `gone` is atomic: operations that end on another thread count it up;
 /// 3. `kind`, which does not change, and `waits`, which is atomic, may be read by inspectors: rule 5 of the

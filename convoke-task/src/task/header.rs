@@ -19,23 +19,25 @@ use super::parent_link::{Links, List, ParentLink};
 use super::spawn_site::{Sites, TaskKind};
 use super::state::{Access, State, Wake};
 
-/// The header of a task. The rules of who may touch which field:
-/// 1. `state` and `owner` are atomic and open to every thread that has a reference to the task, or that knows for
-///    another reason that the task has not left. They say who may do what.
-/// 2. `runnable`, `stage`, `stopped`, `fixed` and the body belong to the one thread that holds the runnable or is
-///    inside (`RUNNING`).
-/// 3. The parent link and the kind ([`TaskKind`]) stay until the task has left. They may be read from inside, by the
-///    holder of the runnable, and by a thread that was told to send a remote wake (`Wake::Send`), for which the task
-///    waits. A parent that asks for a stop while the task may leave (`Known::ToOthers`) is none of these: it passes
-///    the parent link itself.
+/// The header of a task. The rules of which thread may touch which field:
+/// 1. `state` and `owner` are atomic and open to every thread that has a reference to the task, or that knows
+///    for another reason that the task has not left. They say which thread may do what.
+/// 2. `runnable`, `stage`, `stopped`, `fixed` and the body belong to the one thread that holds the runnable
+///    or is inside (`RUNNING`).
+/// 3. The parent link and the kind ([`TaskKind`]) stay until the task has left. They may be read from inside,
+///    by the holder of the runnable, and by a thread that was told to send a remote wake (`Wake::Send`), for
+///    which the task waits. A parent that asks for a stop while the task may leave (`Known::ToOthers`) is
+///    none of these: it passes the parent link itself.
 /// 4. `links` and `list` belong to the parent, under its lock.
-/// 5. An inspector that finds the task in a list of its parent, under the parent's lock, may read the kind and where
-///    the task waits. The kind changes once, from inside, to the copy in the cold state (`COLD`), which is freed with
-///    the task. Where the task waits is written from inside into the queue link of the runnable, which is unused
-///    then, and is lost when the task is queued again. For a watched task the cold state stores it.
-/// 6. A task that has left leads to no spawn site: its kind is a `static`, or the copy in its cold state. It is set
-///    after the parent was told, and before the task gives up its own reference or waits for a remote wake of its
-///    parent: the thread that frees the task reads it, and so does the receiver of that remote wake.
+/// 5. An inspector that finds the task in a list of its parent, under the parent's lock, may read the kind
+///    and where the task waits. The kind changes once, from inside, to the copy in the cold state (`COLD`),
+///    which is freed with the task. Where the task waits is written from inside into the queue link of the
+///    runnable, which is unused then, and is lost when the task is queued again. For a watched task the cold
+///    state stores it.
+/// 6. A task that has left leads to no spawn site: its kind is a `static`, or the copy in its cold state. It
+///    is set after the parent was told, and before the task gives up its own reference or waits for a remote
+///    wake of its parent: the thread that frees the task reads it, and so does the receiver of that remote
+///    wake.
 #[repr(C)]
 pub(crate) struct TaskHeader {
     /// First, so that a pointer to the task is a pointer to it.
@@ -44,7 +46,7 @@ pub(crate) struct TaskHeader {
     /// The number of the owner thread, or zero if the task is shared.
     owner: AtomicU32,
     pub(super) stage: Cell<Stage>,
-    /// True if something in the outermost frame has ended by the stopped door.
+    /// True if something in the outermost frame has ended as stopped.
     pub(super) stopped: Cell<bool>,
     /// The list of its parent that the task is in: rule 4.
     pub(crate) list: Cell<List>,
@@ -70,7 +72,7 @@ pub(super) enum Stage {
     Delivered,
     /// The outcome, and the receiver of a remote wake was told to let the task leave.
     Leaving,
-    /// As `Delivered`, and the receiver of a remote wake was told to let the task leave.
+    /// Contents as with `Delivered`, and the receiver of a remote wake was told to let the task leave.
     LeavingDelivered,
 }
 
@@ -383,7 +385,8 @@ impl TaskHeader {
     // Not inlined: most wakes find the task queued or running, and need none of this.
     #[inline(never)]
     pub(crate) unsafe fn post(task: NonNull<Self>) {
-        // SAFETY: rule 3: the caller holds the runnable, so the task has not left, and its environment is there.
+        // SAFETY: rule 3: the caller holds the runnable, so the task has not left, and its environment is
+        // there.
         unsafe { Self::post_to(task, NonNull::from(task.as_ref().env().executor())) };
     }
 

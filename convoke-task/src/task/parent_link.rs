@@ -14,7 +14,7 @@ use super::header::TaskHeader;
 use super::spawn_site::Sites;
 use convoke_core::raw::{contain, report_panic};
 
-/// What all tasks of one parent have in common. It is part of the parent (a scope, a launch, the operation of
+/// The part that all tasks of one parent have in common. It is a field of the parent (a scope, a launch, the operation of
 /// a connected task) and outlives the tasks.
 pub(crate) struct ParentLink {
     env: NonNull<Env>,

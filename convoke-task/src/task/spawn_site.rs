@@ -22,7 +22,7 @@ use convoke_core::raw::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 use super::cold::ColdState;
 use super::parent_link::ParentLink;
 
-/// What a task leads to: the kind of its spawn site, or its own copy in its cold state.
+/// The kind that a task's header leads to: that of its spawn site, or its own copy in its cold state.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(super) struct TaskKind {

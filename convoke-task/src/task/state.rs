@@ -1,4 +1,4 @@
-//! The state machine of a task: which thread may run it, what was asked of it, and who still refers to it. No
+//! The state machine of a task: which thread may run it, what was asked of it, and how many references there are. No
 //! unsafe code. Every transition returns what its caller must do next. Model-checked on its own.
 //!
 //! There are two words, because there are two kinds of tasks:
@@ -21,7 +21,7 @@
 //! | `STOP` | a stop was requested |
 //! | `DONE` | the future is gone, and the task will not run again |
 //! | `MERGED` | references are counted in `remote` alone |
-//! | `HANDLE` | there is a handle that stays on the owner thread; it is not counted until references are merged |
+//! | `HANDLE` | there is a handle that stays on the owner thread; not counted until references are merged |
 //! | `LEFT_HERE` | the task has left, and only that handle refers to it |
 //!
 //! | bit of `remote` | meaning |

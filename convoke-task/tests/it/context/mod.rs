@@ -268,7 +268,7 @@ impl FromContext for Other {
 }
 
 #[test]
-#[should_panic = "needs itself in order to be made"]
+#[should_panic = "needs itself to be made"]
 fn a_service_that_needs_itself_is_an_error_and_no_deadlock() {
     Context::new().use_service::<One>();
 }
