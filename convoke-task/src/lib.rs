@@ -4,9 +4,8 @@
 //! and belongs to a parent, which waits for it: a scope, a task that awaits it, or ordinary code that launched it.
 //! A task that is asked to stop sees that at its next `await`, and ends after its children and its clean-up.
 //!
-//! Modules form layers, and arrows go down: `task` is the machinery of one task (its head states the protocol);
-//! `region` and `registry` are below everything that contains tasks; `launch`, `scope` and `child_task` create tasks;
-//! the rest combines futures inside one task.
+//! `task` is the machinery of one task, and its head states the protocol. `launch`, `scope` and `child_task` create
+//! tasks. The rest combines futures inside one task, mostly in a `region`: a part of a task with a stop of its own.
 //!
 //! | module | contents |
 //! | --- | --- |

@@ -35,10 +35,9 @@
 //!                            └─────────────────┤
 //!                                              │ finish_and_leave
 //!                                              ▼
-//!                                            done ────▶ left ────▶ freed
-//!                                              │ Later           ▲
-//!                                              └─▶ waits for a ──┘
-//!                                                  remote wake
+//!                                            done ─────▶ left ─────▶ freed
+//!                                              │ Later    ▲
+//!                                              └──────────┘ remote wake received
 //! ```
 //!
 //! 1. *Spawn.* The parent allocates ([`Vacant`]), fills in future and ending, and posts the runnable.
@@ -46,7 +45,7 @@
 //!    Until `pause` or `finish_and_leave`, that thread is *inside*: it alone may touch the body ([`Inside`]).
 //! 3. *Wake.* Any holder of a reference. While the task runs, a wake sets `WOKEN`, and `pause` posts it again.
 //! 4. *Stop.* As a wake, with the `STOP` bit. The future sees it when it is polled next.
-//! 5. *End.* The future is dropped inside, on the thread that is inside, and the outcome replaces it. The
+//! 5. *End.* The thread that is inside drops the future, and the outcome replaces it. The
 //!    task then waits, polled no more, until every operation that it adopted has completed: those may end on
 //!    any thread, and the last one wakes it.
 //! 6. *Leave.* [`Ending::ended`] runs inside, then [`Ending::deliver`] tells the parent. From then on the
