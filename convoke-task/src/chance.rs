@@ -1,5 +1,5 @@
-//! Chance: the machine's, or that which the environment names. In a simulation it is the seed's, so that a program which draws
-//! its numbers here does the same when it is run again.
+//! Random numbers: from the machine, or from the source that the environment names. In a simulation that is
+//! seeded, so that a program which draws its numbers here repeats a run exactly.
 
 use core::fmt;
 use core::hash::{BuildHasher, Hasher};
@@ -12,11 +12,11 @@ use convoke_core::raw::sync::Mutex;
 
 use crate::current;
 
-/// Where [`random`] takes its numbers from, below whoever has said so. Simulations and test bodies say so.
+/// The key for the source that [`random`] draws from in the environment. Simulations and test bodies set it.
 pub static CHANCE: Local<Chance> = Local::inherited("chance");
 
-/// A number by chance: by the [`CHANCE`] of the running task, and without one by the machine's. For schedules, choices among
-/// peers, identifiers; not for secrets.
+/// Draws a random number from the [`CHANCE`] of the running task, or from the machine if it has none. For
+/// schedules, choices among peers, identifiers; not for secrets.
 ///
 /// ```
 /// use convoke::env::chance::{CHANCE, Chance, random};
@@ -28,33 +28,36 @@ pub static CHANCE: Local<Chance> = Local::inherited("chance");
 ///     1 + random() % 6
 /// }
 ///
-/// let throw = |seed| sync_wait_with(Changes::new().local(&CHANCE, Chance::seeded(seed)), task(throw_a_die()));
+/// let throw = |seed| {
+///     let changes = Changes::new().local(&CHANCE, Chance::seeded(seed));
+///     sync_wait_with(changes, task(throw_a_die()))
+/// };
 /// assert_eq!(throw(7), throw(7));
 /// assert!((1..=6).contains(&block_on(throw_a_die()).unwrap()));
 /// ```
 pub fn random() -> u64 {
     match current::env(|env| env.and_then(|env| env.local(&CHANCE).cloned())) {
         Some(chance) => (chance.0)(),
-        None => by_the_machine(),
+        None => from_the_machine(),
     }
 }
 
-/// The standard library's keys are random, and other ones each time.
-fn by_the_machine() -> u64 {
+/// Draws from the keys of the standard library's hash maps, which differ each time.
+fn from_the_machine() -> u64 {
     RandomState::new().build_hasher().finish()
 }
 
-/// A source of numbers.
+/// A source of random numbers. Clones share it.
 #[derive(Clone)]
 pub struct Chance(Arc<dyn Fn() -> u64 + Send + Sync>);
 
 impl Chance {
-    /// One that is asked for each number.
+    /// Creates a source that calls `draw` for each number.
     pub fn new(draw: impl Fn() -> u64 + Send + Sync + 'static) -> Self {
         Self(Arc::new(draw))
     }
 
-    /// One whose numbers are a function of the seed. Clones go on with the same sequence.
+    /// Creates a source whose numbers are a function of the seed. Clones continue the same sequence.
     pub fn seeded(seed: u64) -> Self {
         let numbers = Mutex::new(Random::new(seed));
         Self::new(move || numbers.lock().unwrap_or_else(PoisonError::into_inner).draw())

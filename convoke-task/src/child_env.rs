@@ -1,4 +1,4 @@
-//! A task in an environment of its own: what `run_on` and `with_local` await.
+//! A task in a changed environment: what `run_on` and `with_local` await.
 
 #![allow(unsafe_code)]
 
@@ -28,13 +28,13 @@ impl<F> ChildInEnv<F> {
     }
 }
 
-// SAFETY: the receiver is completed once, by the receiver of the task in the slot, when that has completed and so is not used any
-// more; the slot is cleared before.
+// SAFETY: the receiver is completed once, by the receiver of the task in the slot, after that task has
+// completed and the slot is cleared.
 unsafe impl<F: Future<Output: Send> + Send> Adoptable for ChildInEnv<F> {
     type Value = F::Output;
     type Error = Never;
     type Operation = ChildOperation<F>;
-    const NAME: &'static str = "a task in an environment of its own";
+    const NAME: &'static str = "a task in a changed environment";
 
     fn connect(self, receiver: AdoptedReceiver<F::Output, Never>) -> ChildOperation<F> {
         ChildOperation {
@@ -47,7 +47,8 @@ unsafe impl<F: Future<Output: Send> + Send> Adoptable for ChildInEnv<F> {
     }
 }
 
-/// The operation of a [`ChildInEnv`]. Its fields belong to `start` until the task is started, and then to the task's receiver.
+/// The operation of a [`ChildInEnv`]. Its fields belong to `start` until the task is started, then to the
+/// task's receiver.
 pub struct ChildOperation<F: Future + Send> {
     child: UnsafeCell<Option<ChildInEnv<F>>>,
     receiver: UnsafeCell<Option<AdoptedReceiver<F::Output, Never>>>,
@@ -56,13 +57,14 @@ pub struct ChildOperation<F: Future + Send> {
     _pinned: PhantomPinned,
 }
 
-// SAFETY: the rule above gives each field to one thread at a time, and all of them are `Send`.
+// SAFETY: each field belongs to one thread at a time, as said at the type, and all of them are `Send`.
 unsafe impl<F: Future<Output: Send> + Send> Send for ChildOperation<F> {}
 
 impl<F: Future<Output: Send> + Send> Operation for ChildOperation<F> {
     unsafe fn start(self: Pin<&mut Self>) {
-        // SAFETY: the operation is not moved. All fields are ours until the task is started, which is the last thing that we do.
-        // The receiver's environment outlives the scoped one, which is dropped before the receiver is completed.
+        // SAFETY: the operation is not moved out of the pin. Every field belongs to `start` until the task is
+        // started, its last step. The receiver's environment outlives the scoped one, which is dropped before
+        // the receiver is completed.
         unsafe {
             let this = NonNull::from(self.get_unchecked_mut());
             let parts = this.as_ref();
@@ -74,16 +76,16 @@ impl<F: Future<Output: Send> + Send> Operation for ChildOperation<F> {
     }
 }
 
-/// Takes the outcome of the task and passes it on.
+/// The receiver of the task, which passes the outcome on.
 struct ChildReceiver<F: Future + Send>(NonNull<ChildOperation<F>>);
 
-// SAFETY: it is completed once, on any thread; the operation is there until then.
+// SAFETY: any thread may complete it, once; the operation is alive until then.
 unsafe impl<F: Future<Output: Send> + Send> Send for ChildReceiver<F> {}
 
 impl<F: Future<Output: Send> + Send> OnComplete<Outcome<F::Output>> for ChildReceiver<F> {
     fn complete(self, outcome: Outcome<F::Output>) {
-        // SAFETY: the task has completed and is not used any more; all fields are ours. The operation may be destroyed by the
-        // completion, which is the last thing that we do.
+        // SAFETY: the task has completed, so every field belongs to this receiver. The completion, which may
+        // destroy the operation, is the last step.
         unsafe {
             let parts = self.0.as_ref();
             let outcome = parts.task.clear_after(outcome);
@@ -95,7 +97,8 @@ impl<F: Future<Output: Send> + Send> OnComplete<Outcome<F::Output>> for ChildRec
     }
 
     fn env(&self) -> &Env {
-        // SAFETY: `start` has made the environment before it started the task, and it stays until the task has completed.
+        // SAFETY: `start` has set the environment before it started the task, and it stays until the task has
+        // completed.
         unsafe { (*self.0.as_ref().env.get_const()).as_ref().expect("made by `start`") }
     }
 }

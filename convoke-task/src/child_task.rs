@@ -1,4 +1,5 @@
-//! A task under a receiver: what `task(future)` makes. The awaiting task adopts it, or a sender completes its receiver.
+//! A task under a receiver: what `task(future)` creates. The awaiting task adopts it, or a sender completes
+//! its receiver.
 
 #![allow(unsafe_code)]
 
@@ -19,10 +20,11 @@ use convoke_core::{ExecutorRef, Never, Outcome, StopReason};
 use crate::registry::{Entry, Found};
 use crate::task::{AskStop, Cell, Ending, Inside, Known, ParentLink, TaskHeader, Vacant, no_memory};
 
-/// Makes a sender of a future: `sync_wait` starts it, `launch` does, or another task that awaits it.
+/// Makes a future a task of its own, which starts when it is awaited, launched, or passed to `sync_wait`. It
+/// is a sender.
 ///
-/// - *Completes with* what the future returns. Stopped, if something in it was stopped and nobody caught that; panicked,
-///   if it panicked.
+/// - *Completes with* what the future returns. Stopped, if something in it was stopped and that was not
+///   caught; panicked, if it panicked.
 /// - *If dropped* before it was started, the future is dropped unpolled.
 /// - *Runs on* the executor of the environment it is started in, and resumes there after every `await`.
 ///
@@ -41,7 +43,7 @@ pub fn task<F: Future + Send>(future: F) -> Task<F> {
     Task { future, name: None, location: Location::caller() }
 }
 
-/// See [`task()`].
+/// A task that was not started yet: see [`task()`].
 #[must_use = "a task does nothing until it is started: by `sync_wait`, `launch` or an `await`"]
 pub struct Task<F> {
     future: F,
@@ -50,7 +52,7 @@ pub struct Task<F> {
 }
 
 impl<F> Task<F> {
-    /// Gives it a name, for people who look. Without one it is known by where it was made.
+    /// Sets the name, for inspection. Without one, the task is known by where it was created.
     pub fn named(mut self, name: impl Into<Arc<str>>) -> Self {
         self.name = Some(name.into());
         self
@@ -58,21 +60,22 @@ impl<F> Task<F> {
 }
 
 impl<F: Future + Send> Task<F> {
-    /// Connects it to a receiver: an operation that runs the task and completes the receiver with its outcome.
+    /// Connects it to a receiver: an operation that runs the task and completes the receiver with its
+    /// outcome.
     #[doc(hidden)]
     pub fn connect<R: OnComplete<Outcome<F::Output>>>(self, receiver: R) -> TaskOperation<F, R> {
         TaskOperation {
             task: UnsafeCell::new(Some(self)),
             receiver: UnsafeCell::new(Some(receiver)),
-            place: UnsafeCell::new(None),
+            link: UnsafeCell::new(None),
             callback: UnsafeCell::new(None),
             _pinned: PhantomPinned,
         }
     }
 }
 
-// SAFETY: the receiver is completed by `RootEnding::deliver`: the future is gone, all that was awaited in it has completed, the
-// callback is removed, and nothing is queued.
+// SAFETY: `RootEnding::deliver` completes the receiver. By then the future is gone, all operations have
+// completed, the callback is removed, and nothing is queued.
 unsafe impl<F: Future<Output: Send> + Send> Adoptable for Task<F> {
     type Value = F::Output;
     type Error = Never;
@@ -95,49 +98,53 @@ impl<F: Future<Output: Send> + Send + 'static> IntoFuture for Task<F> {
     }
 }
 
-/// The operation of a [`Task`]. Its fields belong to `start` until the task is given to its executor, then to the task.
+/// The operation of a [`Task`]. Its fields belong to `start` until the task is given to its executor, then to
+/// the task.
 pub struct TaskOperation<F, R> {
-    /// Until it is started.
+    /// Set until it is started.
     task: UnsafeCell<Option<Task<F>>>,
-    /// Until it is completed.
+    /// Set until it is completed.
     receiver: UnsafeCell<Option<R>>,
-    /// From the start on.
-    place: UnsafeCell<Option<ParentLink>>,
+    /// Set by `start`.
+    link: UnsafeCell<Option<ParentLink>>,
     callback: UnsafeCell<Option<RawCallback<AskStop>>>,
     _pinned: PhantomPinned,
 }
 
-// SAFETY: the task and the receiver are `Send`, and the rest is used as is said above.
+// SAFETY: the task and the receiver are `Send`, and each field belongs to one thread at a time, as said at
+// the type.
 unsafe impl<F: Send, R: Send> Send for TaskOperation<F, R> {}
 
 impl<F: Future + Send, R: OnComplete<Outcome<F::Output>>> Operation for TaskOperation<F, R> {
     unsafe fn start(self: Pin<&mut Self>) {
-        // SAFETY: the operation is not moved. We are started once, and nobody else is here before the task is given away;
-        // what is put into the fields stays there until the task has delivered, and so outlives its stay.
+        // SAFETY: the operation is not moved out of the pin. `start` is called once, and every field belongs
+        // to it until the task is dispatched. What it puts there stays until the task has delivered, and so
+        // until it has left.
         unsafe {
             let this = NonNull::from(self.get_unchecked_mut());
-            let (place, callback) = (this.as_ref().place.get(), this.as_ref().callback.get());
+            let (link, callback) = (this.as_ref().link.get(), this.as_ref().callback.get());
             let Some(Task { future, name, location }) = (*this.as_ref().task.get()).take() else { return };
             let Some(receiver) = &*this.as_ref().receiver.get_const() else { return };
             let env = NonNull::from(receiver.env());
             let stop = env.as_ref().stop();
-            let place = (*place).insert(ParentLink::new(
+            let link = (*link).insert(ParentLink::new(
                 env,
                 ParentLink::home_of(env.as_ref()),
                 stop.deadline(),
                 Inside::current(),
                 reason,
             ));
-            let place = NonNull::from(place);
-            let Some(vacant) = Vacant::allocate(place.as_ref(), location) else {
+            let link = NonNull::from(link);
+            let Some(vacant) = Vacant::allocate(link.as_ref(), location) else {
                 drop(future);
                 return complete(this, Outcome::Panicked(no_memory::<F>(location)));
             };
             let ending = RootEnding { operation: this, name, entry: Entry::new() };
-            let task = vacant.fill(future, ending, place.as_ref(), false);
+            let task = vacant.fill(future, ending, link.as_ref(), false);
             RootEnding::<F, R>::at(task).entry.link(task.cast(), RootEnding::<F, R>::look);
             (*callback).insert(RawCallback::new(AskStop(task))).register(stop);
-            // Another thread may run the task to its end, and complete the receiver, while `dispatch` is still executing.
+            // Another thread may run the task to its end, and complete the receiver, while `dispatch` is
+            // still executing.
             let executor = NonNull::from(env.as_ref().executor());
             if let Some(runnable) = ExecutorRef::dispatch_cloned(executor, Runnable::new(task.cast())) {
                 runnable.run();
@@ -146,56 +153,58 @@ impl<F: Future + Send, R: OnComplete<Outcome<F::Output>>> Operation for TaskOper
     }
 }
 
-/// Why the task was asked to stop.
+/// Returns why the task was asked to stop.
 ///
 /// # Safety
-/// There are tasks in this place.
-unsafe fn reason(place: NonNull<ParentLink>) -> Option<StopReason> {
-    // SAFETY: the caller's.
-    unsafe { place.as_ref() }.env().stop().reason()
+/// The parent link is alive.
+unsafe fn reason(link: NonNull<ParentLink>) -> Option<StopReason> {
+    // SAFETY: the parent link is alive: the caller's promise.
+    unsafe { link.as_ref() }.env().stop().reason()
 }
 
-/// Completes the receiver. The operation may be gone then.
+/// Completes the receiver. The operation may be gone afterwards.
 ///
 /// # Safety
-/// The operation is there, its receiver was not completed, and nobody else uses it.
+/// The operation is alive, its receiver was not completed, and no other thread uses it.
 unsafe fn complete<F: Future, R: OnComplete<Outcome<F::Output>>>(
     operation: NonNull<TaskOperation<F, R>>,
     outcome: Outcome<F::Output>,
 ) {
-    // SAFETY: the caller's.
+    // SAFETY: the operation is alive and the caller's alone: its promise.
     if let Some(receiver) = unsafe { (*operation.as_ref().receiver.get()).take() } {
         receiver.complete(outcome);
     }
 }
 
-/// The outcome goes to the receiver.
+/// The ending that completes the receiver.
 struct RootEnding<F, R> {
     operation: NonNull<TaskOperation<F, R>>,
     name: Option<Arc<str>>,
-    /// Linked until the task has left.
+    /// Linked into the registry until the task has left.
     entry: Entry,
 }
 
 impl<F: Future + Send, R: OnComplete<Outcome<F::Output>>> RootEnding<F, R> {
+    /// Returns the ending of a task.
+    ///
     /// # Safety
-    /// The task is one with this ending, and there.
+    /// The task has this ending, and is alive for `'a`.
     unsafe fn at<'a>(task: NonNull<TaskHeader>) -> &'a Self {
-        // SAFETY: the caller's; the ending is not changed.
+        // SAFETY: the task is alive, and its ending does not change.
         unsafe { Cell::<F, Self>::ending_at(task).as_ref() }
     }
 
-    /// Tells of the task.
+    /// Adds the task to `found`.
     ///
     /// # Safety
-    /// The task is one with this ending, and has not left.
+    /// The task has this ending, and has not left.
     unsafe fn look(task: NonNull<()>, found: &mut Found) {
         let task = task.cast::<TaskHeader>();
-        // SAFETY: the caller's; the place was put there before the task was made, and stays until it has left.
+        // SAFETY: the task has not left: the caller's promise. The parent link was set before the task was
+        // created, and stays until it has left.
         unsafe {
             let ending = Self::at(task);
-            let above =
-                (*ending.operation.as_ref().place.get_const()).as_ref().and_then(|place| place.parent);
+            let above = (*ending.operation.as_ref().link.get_const()).as_ref().and_then(|link| link.parent);
             found.task(task.as_ref(), above);
             if let Some(name) = &ending.name {
                 found.name(task, name);
@@ -204,25 +213,26 @@ impl<F: Future + Send, R: OnComplete<Outcome<F::Output>>> RootEnding<F, R> {
     }
 }
 
-// SAFETY: the task is not freed by what is done here.
+// SAFETY: nothing here frees the task.
 unsafe impl<F: Future + Send, R: OnComplete<Outcome<F::Output>>> Ending<F::Output> for RootEnding<F, R> {
     unsafe fn ended(&self, _: NonNull<TaskHeader>, _: NonNull<Outcome<F::Output>>) {
-        // SAFETY: the operation is there until its receiver was completed. The callback is the task's to remove, since `start`
-        // has registered it before the task could run.
+        // SAFETY: the operation is alive until its receiver is completed. The callback belongs to the task:
+        // `start` registered it before the task could run.
         if let Some(callback) = unsafe { &*self.operation.as_ref().callback.get_const() } {
-            // SAFETY: as above.
+            // SAFETY: it was registered by `start`, and is removed once.
             unsafe { callback.remove() };
         }
     }
 
-    unsafe fn deliver(&self, _: NonNull<TaskHeader>, room: NonNull<Outcome<F::Output>>) -> Known {
-        // SAFETY: the operation is there; the task has left, and nobody looks at it when it is freed. The outcome is there, and
-        // taken once.
+    unsafe fn deliver(&self, _: NonNull<TaskHeader>, slot: NonNull<Outcome<F::Output>>) -> Known {
+        // SAFETY: the operation is alive until its receiver is completed, here. Rule 3 of the registry: no
+        // lock is held. The outcome is in the slot, and is taken once.
         unsafe {
             self.entry.unlink();
-            complete(self.operation, room.read());
+            complete(self.operation, slot.read());
         }
-        // The one who asks it to stop is removed in `ended`, and waited for.
+        // The only other reference to the task is in the stop callback, which `ended` has removed, and waited
+        // for.
         Known::ToTheParent
     }
 }

@@ -1,4 +1,4 @@
-//! A counted pointer to a value in memory of a frame allocator: what `Arc` is to the system's.
+//! An `Arc` whose memory comes from a frame allocator.
 
 #![allow(unsafe_code)]
 
@@ -10,12 +10,13 @@ use core::ptr::NonNull;
 use convoke_core::env::FrameAllocator;
 use convoke_core::raw::sync::atomic::{AtomicUsize, Ordering};
 
+/// A counted pointer to a value in memory of a frame allocator.
 pub(crate) struct FrameArc<T> {
     counted: NonNull<Counted<T>>,
 }
 
-/// How many references there can be. Threads that are refused one count it for a moment, and there are not as many threads as
-/// fit between this and where the count would begin anew.
+/// The largest number of references. A thread that is refused one counts it for a moment; there are fewer
+/// threads than fit between this and an overflow.
 const MOST: usize = isize::MAX as usize;
 
 struct Counted<T> {
@@ -24,17 +25,17 @@ struct Counted<T> {
     value: T,
 }
 
-// SAFETY: as for `Arc`.
+// SAFETY: as for `Arc`: the value is shared, and the last reference drops it on any thread.
 unsafe impl<T: Send + Sync> Send for FrameArc<T> {}
-// SAFETY: as for `Arc`.
+// SAFETY: as for `Arc`: `&FrameArc<T>` gives `&T`, and clones.
 unsafe impl<T: Send + Sync> Sync for FrameArc<T> {}
 
 impl<T> FrameArc<T> {
-    /// Memory from the allocator, filled with what `make` returns; it is told where the value will be. `None` if there is no
-    /// memory.
+    /// Allocates memory and fills it with what `make` returns, which is told the address. Returns `None` if
+    /// there is no memory.
     pub(crate) fn new(allocator: &FrameAllocator, make: impl FnOnce(NonNull<T>) -> T) -> Option<Self> {
         let counted = allocator.allocate(Layout::new::<Counted<T>>())?.cast::<Counted<T>>();
-        // SAFETY: the memory fits and is ours.
+        // SAFETY: the memory has the layout of `Counted<T>`, and nothing else uses it.
         unsafe {
             let value = NonNull::new_unchecked(&raw mut (*counted.as_ptr()).value);
             let value = make(value);
@@ -43,7 +44,7 @@ impl<T> FrameArc<T> {
         Some(Self { counted })
     }
 
-    /// Takes back a reference too many: clones were forgotten.
+    /// Panics, and takes back the reference that was one too many: clones were forgotten.
     #[cold]
     #[inline(never)]
     fn refuse(&self) -> ! {
@@ -52,7 +53,7 @@ impl<T> FrameArc<T> {
     }
 
     fn counted(&self) -> &Counted<T> {
-        // SAFETY: we own a count.
+        // SAFETY: `self` is a counted reference.
         unsafe { self.counted.as_ref() }
     }
 }
@@ -81,10 +82,10 @@ impl<T> Drop for FrameArc<T> {
     #[inline]
     fn drop(&mut self) {
         if self.counted().references.fetch_sub(1, Ordering::Release) == 1 {
-            // What the others did before they let go is before what we do now. A load and not a fence: ThreadSanitizer does not
-            // know those.
+            // Orders what other threads did before they dropped their references before the destructor. A
+            // load and not a fence, which ThreadSanitizer does not support.
             self.counted().references.load(Ordering::Acquire);
-            // SAFETY: we were the last.
+            // SAFETY: this was the last reference.
             unsafe {
                 let allocator = self.counted().allocator.clone();
                 self.counted.drop_in_place();
@@ -105,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_count_that_would_begin_anew_is_refused_and_the_value_stays() {
+    fn a_count_that_would_overflow_is_refused_and_the_value_stays() {
         let value = FrameArc::new(&FrameAllocator::default(), |_| String::from("stays")).unwrap();
         value.counted().references.store(MOST + 1, Ordering::Relaxed);
         let refused = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| value.clone()));

@@ -1,5 +1,6 @@
-//! `frame(future)`: a child future in memory of its own, from the chain's frame allocator. It is what `Box::pin` is elsewhere:
-//! for functions that call themselves, for large futures that run seldom, for futures of any type.
+//! `frame(future)`: a future in memory of its own, from the task's frame allocator. It replaces `Box::pin`:
+//! for functions that call themselves, for large futures that run seldom, for futures of different types in
+//! one collection.
 
 #![allow(unsafe_code)]
 
@@ -15,16 +16,16 @@ use core::task::{Context, Poll};
 use convoke_core::FrameAllocator;
 use convoke_core::raw::Frame;
 
-/// A future in memory of the chain's frame allocator: that of the task which runs now, outside all tasks the default.
+/// Moves a future into memory of the running task's frame allocator; outside a task, of the default one.
 ///
 /// - *Completes with* what the future returns.
-/// - *If dropped*, the future is dropped, and the memory goes back where it came from, on whatever thread.
+/// - *If dropped*, the future is dropped, and its memory freed, on whatever thread.
 /// - *Runs on* the task that awaits it.
 ///
 /// # Panics
 /// If the allocator has no memory left: see [`try_frame`].
 ///
-/// An `async fn` that calls itself needs it, for otherwise its frame would contain itself:
+/// An `async fn` that calls itself needs it, since otherwise its frame would contain itself:
 ///
 /// ```
 /// use convoke::prelude::*;
@@ -48,7 +49,8 @@ pub fn frame<F: Future>(future: F) -> Framed<F> {
     }
 }
 
-/// The same; if the allocator has no memory left the future is handed back.
+/// Moves a future into memory of the running task's frame allocator, or hands it back if there is no memory.
+/// Otherwise as [`frame`].
 ///
 /// # Errors
 /// With the future, if there is no memory for it.
@@ -71,12 +73,12 @@ pub fn frame<F: Future>(future: F) -> Framed<F> {
 /// ```
 #[inline]
 pub fn try_frame<F: Future>(future: F) -> Result<Framed<F>, F> {
-    place(future)
+    allocate(future)
 }
 
-/// The same for whatever has a future in it.
+/// Moves a value that contains a future into memory of the current frame allocator.
 #[inline]
-fn place<F>(future: F) -> Result<Framed<F>, F> {
+fn allocate<F>(future: F) -> Result<Framed<F>, F> {
     let allocator = current_allocator();
     let layout = Layout::new::<F>();
     let memory = if layout.size() == 0 {
@@ -85,15 +87,16 @@ fn place<F>(future: F) -> Result<Framed<F>, F> {
         allocator.allocate(layout).map(NonNull::cast)
     };
     let Some(memory) = memory else { return Err(future) };
-    // SAFETY: the memory fits and is ours, or nothing needs none.
+    // SAFETY: the memory has the layout of `F`, or `F` has no size.
     unsafe { memory.write(future) };
     Ok(Framed { future: memory, allocator, _owned: PhantomData })
 }
 
-/// As [`frame`], and forgets the type: for futures of several types in one place, and to keep types small.
+/// Moves a future into memory of the frame allocator, and erases its type: for futures of several types in
+/// one collection, and to keep types small. Use [`frame_dyn_local`] if the future is not `Send`.
 ///
 /// - *Completes with* what the future returns.
-/// - *If dropped*, the future is dropped, and the memory goes back where it came from, on whatever thread.
+/// - *If dropped*, the future is dropped, and its memory freed, on whatever thread.
 /// - *Runs on* the task that awaits it.
 ///
 /// # Panics
@@ -119,22 +122,23 @@ fn place<F>(future: F) -> Result<Framed<F>, F> {
 pub fn frame_dyn<'a, T>(
     future: impl Future<Output = T> + Send + 'a,
 ) -> Framed<dyn Future<Output = T> + Send + 'a> {
-    // SAFETY: the pointer is the same.
+    // SAFETY: unsizing does not change the address.
     unsafe { frame(future).with_pointer(|future| future as *mut (dyn Future<Output = T> + Send + 'a)) }
 }
 
-/// As [`frame_dyn`], for futures that must not leave their thread.
+/// Moves a future that is not `Send` into memory of the frame allocator, and erases its type. Otherwise as
+/// [`frame_dyn`].
 #[inline]
 #[track_caller]
 pub fn frame_dyn_local<'a, T>(future: impl Future<Output = T> + 'a) -> Framed<dyn Future<Output = T> + 'a> {
-    // SAFETY: the pointer is the same.
+    // SAFETY: unsizing does not change the address.
     unsafe { frame(future).with_pointer(|future| future as *mut (dyn Future<Output = T> + 'a)) }
 }
 
-/// See [`frame`]. Also made for types that are not known: see [`frame_dyn`].
+/// A future in memory of a frame allocator: see [`frame`] and [`frame_dyn`].
 #[must_use = "futures do nothing until they are awaited"]
 pub struct Framed<F: ?Sized> {
-    /// Ours, and pinned: it does not move before it is dropped.
+    /// Owned, and pinned: it does not move before it is dropped.
     future: NonNull<F>,
     allocator: FrameAllocator,
     _owned: PhantomData<F>,
@@ -142,41 +146,41 @@ pub struct Framed<F: ?Sized> {
 
 // SAFETY: it owns the future, as a `Box` does.
 unsafe impl<F: Send + ?Sized> Send for Framed<F> {}
-// SAFETY: as above.
+// SAFETY: `&Framed<F>` gives no more than `&F`, as with a `Box`.
 unsafe impl<F: Sync + ?Sized> Sync for Framed<F> {}
 
-// The future stays where it is when this moves.
+// The future does not move when this does.
 impl<F: ?Sized> Unpin for Framed<F> {}
 
 impl<F> Framed<F> {
-    /// In memory of the chain's frame allocator, whatever has a future in it: see [`frame`].
+    /// Moves a value that contains a future into memory of the current frame allocator: see [`frame`].
     ///
     /// # Panics
     /// If the allocator has no memory left.
     #[track_caller]
     pub(crate) fn new(holder: F) -> Self {
-        match place(holder) {
+        match allocate(holder) {
             Ok(framed) => framed,
             Err(holder) => no_memory(&holder),
         }
     }
 
-    /// The same memory, as something whose type is not known.
+    /// Changes the type of the pointer, to erase the future's type.
     ///
     /// # Safety
-    /// `unsize` returns the pointer that it is given.
+    /// `unsize` returns the address that it is given.
     pub(crate) unsafe fn with_pointer<G: ?Sized>(self, unsize: impl FnOnce(*mut F) -> *mut G) -> Framed<G> {
         let this = ManuallyDrop::new(self);
-        // SAFETY: the field is not used again.
+        // SAFETY: `this` is not dropped, and the field is not used again.
         let allocator = unsafe { (&raw const this.allocator).read() };
-        // SAFETY: the caller's: it is what it was, and so is not null.
+        // SAFETY: `unsize` returns the address that it is given, which is not null: the caller's promise.
         let future = unsafe { NonNull::new_unchecked(unsize(this.future.as_ptr())) };
         Framed { future, allocator, _owned: PhantomData }
     }
 }
 
 impl<F: ?Sized> Framed<F> {
-    /// Where it is, until this is dropped.
+    /// Returns the address of the future, which is valid until this is dropped.
     #[inline]
     pub(crate) fn pointer(&self) -> NonNull<F> {
         self.future
@@ -188,7 +192,7 @@ impl<F: Future + ?Sized> Future for Framed<F> {
 
     #[inline]
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
-        // SAFETY: the future is ours, and stays where it is until it is dropped there.
+        // SAFETY: the future is owned, and does not move until it is dropped in place.
         unsafe { Pin::new_unchecked(self.future.as_mut()) }.poll(cx)
     }
 }
@@ -196,28 +200,28 @@ impl<F: Future + ?Sized> Future for Framed<F> {
 impl<F: ?Sized> Drop for Framed<F> {
     #[inline]
     fn drop(&mut self) {
-        /// Gives the memory back, also if the future panics on its way out.
-        struct GiveBack<'a>(&'a FrameAllocator, NonNull<u8>, Layout);
+        /// Frees the memory, also if the destructor of the future panics.
+        struct Free<'a>(&'a FrameAllocator, NonNull<u8>, Layout);
 
-        impl Drop for GiveBack<'_> {
+        impl Drop for Free<'_> {
             #[inline]
             fn drop(&mut self) {
                 if self.2.size() != 0 {
-                    // SAFETY: it came from there with this layout, and what was in it is gone.
+                    // SAFETY: it came from this allocator with this layout, and its contents were dropped.
                     unsafe { self.0.deallocate(self.1, self.2) };
                 }
             }
         }
 
-        // SAFETY: the future is there until the next line.
+        // SAFETY: the future is alive until it is dropped below.
         let layout = Layout::for_value(unsafe { self.future.as_ref() });
-        let _memory = GiveBack(&self.allocator, self.future.cast(), layout);
-        // SAFETY: the future is ours, and is not used again.
+        let _memory = Free(&self.allocator, self.future.cast(), layout);
+        // SAFETY: the future is owned, and is not used again.
         unsafe { self.future.drop_in_place() };
     }
 }
 
-/// The allocator of the chain that runs now.
+/// Returns the frame allocator of the running task, or the default.
 #[inline]
 fn current_allocator() -> FrameAllocator {
     Frame::current(|frame| match frame {

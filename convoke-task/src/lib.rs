@@ -1,15 +1,23 @@
 //! Tasks: `async fn`s that run in scopes, stop in order, and have their clean-up awaited.
 //!
+//! A *task* is a future with an outcome: a value, stopped, or panicked. It runs on the executor of its environment
+//! and belongs to a parent, which waits for it: a scope, a task that awaits it, or ordinary code that launched it.
+//! A task that is asked to stop sees that at its next `await`, and ends after its children and its clean-up.
+//!
+//! `task` is the machinery of one task, and its head states the protocol. `launch`, `scope` and `child_task` create
+//! tasks. The rest combines futures inside one task, mostly in a `region`: a part of a task with a stop of its own.
+//!
 //! | module | contents |
 //! | --- | --- |
-//! | [`task()`], [`mod@launch`] | a future that runs as a task; the root of a chain, started from ordinary code |
+//! | [`task()`], [`mod@launch`] | a future that runs as a task; a root task, launched from ordinary code |
 //! | [`mod@scope`], [`mod@local_scope`] | children beside a task, or inside it |
 //! | [`cleanup`] | clean-up that is awaited on every exit |
 //! | [`together`], [`limits`] | several futures at once in one task; deadlines and shields |
 //! | [`concurrent`], [`mod@generator`] | a function over many items, several at a time; bodies that yield values |
-//! | [`policy`], [`schedule`] | scopes that another rule than the first failure ends; retry and repeat |
+//! | [`policy`], [`schedule`] | scopes with other rules than "the first failure ends it"; retry and repeat |
 //! | [`mod@blocking`] | work that blocks, on threads of its own |
 //! | [`context`] | typed services with ordered shutdown |
+//! | [`chance`] | random numbers that a simulation can seed |
 //!
 //! Programs use the facade crate `convoke`, which re-exports all of this.
 
@@ -60,7 +68,7 @@ pub use scope::{
 pub use together::{join, race, try_join};
 
 pub mod raw {
-    //! For people who write combinators: regions, and the parts that are model-checked on their own.
+    //! The low-level door, for authors of combinators: regions, and the parts that are model-checked on their own.
 
     #[doc(hidden)]
     pub use crate::flow::Returns;

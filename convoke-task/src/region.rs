@@ -1,5 +1,5 @@
-//! A region of a task that can be asked to stop by itself, or is shielded from the stop of what is around it. Scopes, races,
-//! deadlines and clean-up are made of it.
+//! A region: a part of a task that can be asked to stop on its own, or that is shielded from the stop of the
+//! task around it. Scopes, races, deadlines and clean-up are built from regions.
 
 use core::cell::{Cell, OnceCell};
 use core::fmt;
@@ -23,7 +23,8 @@ pub mod explored;
 #[cfg(not(feature = "testing"))]
 mod unexplored;
 
-/// See the head of this file. Whoever has one polls a body in it, and drops the body when the region says that it has stopped.
+/// A part of a task that can be asked to stop on its own, or that is shielded from the stop of what is around
+/// it. Its owner polls a body in it, and drops the body when the region says that it has stopped.
 ///
 /// ```
 /// use std::pin::pin;
@@ -31,32 +32,20 @@ mod unexplored;
 /// use convoke::sender::prelude::*;
 /// use convoke::raw::{Polled, Region};
 ///
-/// // A body that is asked to stop at once, without its task being asked.
-/// let outcome = block_on(async {
-///     let mut region = Region::new();
-///     region.request_stop(StopReason::Requested);
-///     let mut body = pin!(async { never::<()>().await });
-///     std::future::poll_fn(|cx| match region.poll(body.as_mut(), cx) {
-///         Polled::Stopped => std::task::Poll::Ready("stopped"),
-///         Polled::Ready(()) => std::task::Poll::Ready("ended"),
-///         Polled::Pending => std::task::Poll::Pending,
-///     })
-///     .await
-/// });
-/// assert_eq!(outcome, Outcome::Value("stopped"));
+/// A body that is asked to stop at once, though its task is not.
 /// ```
 pub struct Region {
     asked: Cell<Option<StopReason>>,
     shielded: bool,
     deadline: Option<Instant>,
-    /// Made when somebody inside asks for the environment.
+    /// Created when something inside asks for the environment.
     surroundings: OnceCell<Box<Surroundings>>,
     stopped: Cell<bool>,
     watch: StopWatch,
     explored: Explored,
 }
 
-/// What is kept, from poll to poll, for one of several bodies in a region.
+/// The state, from poll to poll, of one of several bodies in a region.
 #[derive(Debug, Default)]
 pub struct BodyMark {
     stopped: Cell<bool>,
@@ -64,14 +53,14 @@ pub struct BodyMark {
 }
 
 impl BodyMark {
-    /// Whether it must not be dropped yet, as it said when it was polled last.
+    /// Returns true if the body must not be dropped yet, as it said when it was polled last.
     pub fn is_held(&self) -> bool {
         self.held.get()
     }
 }
 
 impl Region {
-    /// A region that stops with what is around it.
+    /// Creates a region that stops with what is around it.
     pub const fn new() -> Self {
         Self {
             asked: Cell::new(None),
@@ -84,18 +73,18 @@ impl Region {
         }
     }
 
-    /// A region that a stop of what is around it does not reach.
+    /// Creates a region that a stop of what is around it does not reach.
     pub fn shielded() -> Self {
         Self { shielded: true, ..Self::new() }
     }
 
-    /// The same, announcing inside that it will be asked to stop at this time at the latest. Whoever has the region does that.
+    /// Sets the deadline that is announced inside. The owner of the region requests the stop at that time.
     pub fn with_deadline(mut self, deadline: Instant) -> Self {
         self.deadline = Some(deadline);
         self
     }
 
-    /// Asks what runs inside to stop. The first reason stays. It is heard when the body is polled next.
+    /// Asks what runs inside to stop. The first reason stays. The body sees it when it is polled next.
     pub fn request_stop(&self, reason: StopReason) {
         if self.asked.get().is_none() {
             self.asked.set(Some(reason));
@@ -105,15 +94,16 @@ impl Region {
         }
     }
 
-    /// Why it was asked to stop, by its owner or from around it, if it was.
+    /// Returns the reason if the region was asked to stop, by its owner or from around it.
     pub fn stop_reason(&self) -> Option<StopReason> {
         self.asked.get()
     }
 
-    /// Polls a body inside. It is not to be polled again when it has ended; when it was stopped, it is to be dropped first.
+    /// Polls a body inside. Do not poll it again after it has ended. After it was stopped, drop it before you
+    /// go on.
     ///
     /// # Panics
-    /// Outside all tasks; and as the body does.
+    /// Outside a task, and if the body does.
     #[inline]
     pub fn poll<F: Future + ?Sized>(&mut self, body: Pin<&mut F>, cx: &mut Context<'_>) -> Polled<F::Output> {
         Frame::current(|frame| {
@@ -129,11 +119,11 @@ impl Region {
         })
     }
 
-    /// Before several bodies are polled: hears of a stop around the region, and sees to it that this waker does. True if a
-    /// stop was asked for since: then all bodies are to be polled.
+    /// Prepares for polling several bodies: takes over a stop from around the region, and registers this
+    /// waker for one. Returns true if a stop was requested since: then poll all bodies.
     ///
     /// # Panics
-    /// Outside all tasks; and as the callbacks of a stop do.
+    /// Outside a task, and if a stop callback does.
     pub fn listen(&mut self, cx: &Context<'_>) -> bool {
         Frame::current(|frame| {
             let Some(outer) = frame else { outside_a_task("a future of Convoke's") };
@@ -144,17 +134,17 @@ impl Region {
         })
     }
 
-    /// Asks what runs inside to stop, unless what is around was asked before: then that reason is the one.
+    /// Asks what runs inside to stop; if what is around was asked before, with that reason.
     pub(crate) fn request_stop_after_around(&self, reason: StopReason) {
         Frame::current(|frame| frame.is_some_and(|outer| self.hear(outer)));
         self.request_stop(reason);
     }
 
-    /// Polls one of several bodies. Whoever has the region has called [`listen`](Region::listen), and polls all bodies after a
-    /// stop was asked for, woken or not, if their wakers are their own.
+    /// Polls one of several bodies. The owner of the region calls [`listen`](Region::listen) before. After a
+    /// stop was requested it polls all bodies, woken or not, if they have wakers of their own.
     ///
     /// # Panics
-    /// Outside all tasks; and as the body does.
+    /// Outside a task, and if the body does.
     #[inline]
     pub fn poll_one<F: Future + ?Sized>(
         &self,
@@ -178,13 +168,13 @@ impl Region {
         })
     }
 
-    /// A stop from around it is one of its own, and so is one from an exploration. True if it is news.
+    /// Takes over a stop from around the region, or from an exploration. Returns true if it is new.
     #[inline]
     pub(crate) fn hear_now(&self, outer: &Frame<'_>, cx: &Context<'_>) -> bool {
         self.hear(outer) || self.hear_exploration(cx).is_some()
     }
 
-    /// A stop that an exploration has asked this region for, and is heard now.
+    /// Takes over a stop that an exploration requested for this region. Returns the reason if it is new.
     #[inline]
     pub(crate) fn hear_exploration(&self, cx: &Context<'_>) -> Option<StopReason> {
         if self.shielded || self.asked.get().is_some() || !self.explored.is_asked(cx) {
@@ -194,7 +184,7 @@ impl Region {
         Some(StopReason::Requested)
     }
 
-    /// A stop from around it is one of its own. True if it is news.
+    /// Takes over a stop from around the region. Returns true if it is new.
     #[inline]
     fn hear(&self, outer: &Frame<'_>) -> bool {
         if outer.is_asked_to_stop()
@@ -245,7 +235,7 @@ impl FrameOwner for Inside<'_> {
     }
 }
 
-/// What the owner of a frame answers that is this region, in this frame.
+/// The answers of a frame that this region owns.
 impl Region {
     pub(crate) fn env_in(&self, outer: &Frame<'_>) -> &Env {
         let make = || Box::new(Surroundings::new(outer.env(), self.deadline_in(outer)));
@@ -272,13 +262,13 @@ impl Region {
         }
     }
 
-    /// Whether it was asked to stop, as far as it has heard.
+    /// Returns true if the region has seen a stop request.
     #[inline]
     pub(crate) fn is_asked(&self) -> bool {
         self.asked.get().is_some()
     }
 
-    /// The bit of a frame that this region is the owner of.
+    /// Returns the flag of the frame that this region owns.
     #[inline]
     pub(crate) fn stopped(&self) -> &Cell<bool> {
         &self.stopped
@@ -301,7 +291,7 @@ impl fmt::Debug for Region {
     }
 }
 
-/// What was inside has ended by the stopped door and is gone: so does whoever awaits it.
+/// Ends the awaiting function as stopped, because what was inside it did and is gone.
 pub(crate) fn pass_on_stop<T>() -> Poll<T> {
     Frame::current(|frame| match frame {
         Some(frame) => frame.set_stopped(),

@@ -268,7 +268,7 @@ fn an_executor_that_names_another_home_for_a_task_ends_the_process() {
     let ended = again.env(AGAIN, "1").output().unwrap();
     let (out, error) = (String::from_utf8_lossy(&ended.stdout), String::from_utf8_lossy(&ended.stderr));
     assert!(!out.contains("dropped on another thread: 1"), "{out}");
-    assert!(error.contains("did not name the home that the task lives in"), "{out}{error}");
+    assert!(error.contains("did not name its owner thread"), "{out}{error}");
 }
 
 #[test]

@@ -1,4 +1,5 @@
-//! The future of blocking work: waits for a thread, then for the function; asks it to stop, and gives it a while.
+//! The future of blocking work: waits for a thread, then for the function; passes a stop on, and enforces the
+//! grace period.
 
 use core::fmt;
 use core::future::Future;
@@ -22,11 +23,12 @@ use convoke_core::raw::wake_if_any;
 use convoke_exec::raw::Alarm;
 use convoke_sync::OwnedPermit;
 
-/// How long a task that was asked to stop waits for its blocking work, if nobody has said otherwise.
+/// The time that a task which was asked to stop waits for its blocking work, if [`grace`](Blocking::grace) is
+/// not called.
 pub const DEFAULT_GRACE: Duration = Duration::from_secs(5);
 
 pin_project! {
-    /// See [`blocking()`](super::blocking()).
+    /// The future of [`blocking()`](super::blocking()).
     #[must_use = "futures do nothing until they are awaited"]
     pub struct Blocking<T, F> {
         pool: BlockingPool,
@@ -35,7 +37,7 @@ pin_project! {
         running: Option<Running<T>>,
         #[pin]
         alarm: Alarm,
-        // When the grace period is over; from when it was asked to stop.
+        // The end of the grace period, once a stop was requested.
         until: Option<Instant>,
         stopped: bool,
         grace: Duration,
@@ -43,29 +45,32 @@ pin_project! {
     }
 }
 
-/// A function on its thread. When it is dropped before that has ended, the function is asked to stop, and named.
+/// A function on its thread. If this is dropped before the function has returned, the function is asked to
+/// stop and reported.
 struct Running<T> {
-    room: Arc<Mutex<Room<T>>>,
+    shared: Arc<Mutex<Shared<T>>>,
     source: StopSource,
-    whose: Whose,
+    origin: Origin,
 }
 
-struct Whose {
+/// The name and the origin of a function, for reports.
+struct Origin {
     name: Option<Box<str>>,
-    place: &'static Location<'static>,
+    location: &'static Location<'static>,
 }
 
-struct Room<T> {
+/// The state that the function's thread and the task share.
+struct Shared<T> {
     result: Option<Result<T, Panic>>,
-    /// The result was put there.
+    /// True if the result was stored, or the function is not running.
     has_ended: bool,
-    /// The task's patience was over before that.
+    /// True if the grace period ended before that.
     given_up: bool,
     waker: Option<Waker>,
 }
 
-fn lock<T>(room: &Mutex<Room<T>>) -> MutexGuard<'_, Room<T>> {
-    room.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock<T>(shared: &Mutex<Shared<T>>) -> MutexGuard<'_, Shared<T>> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl<T, F> Blocking<T, F>
@@ -75,15 +80,15 @@ where
 {
     #[track_caller]
     pub(super) fn new(pool: BlockingPool, f: F) -> Self {
-        let room = Room { result: None, has_ended: true, given_up: false, waker: None };
+        let shared = Shared { result: None, has_ended: true, given_up: false, waker: None };
         Self {
             take: Some(Box::pin(pool.bound.take(1))),
             pool,
             f: Some(f),
             running: Some(Running {
-                room: Arc::new(Mutex::new(room)),
+                shared: Arc::new(Mutex::new(shared)),
                 source: StopSource::new(),
-                whose: Whose { name: None, place: Location::caller() },
+                origin: Origin { name: None, location: Location::caller() },
             }),
             alarm: Alarm::new(),
             until: None,
@@ -93,16 +98,17 @@ where
         }
     }
 
-    /// How long the task waits for the function when both were asked to stop. `Duration::MAX` is for ever.
+    /// Sets how long the task waits for the function after both were asked to stop. `Duration::MAX` means
+    /// without limit.
     pub fn grace(mut self, grace: Duration) -> Self {
         self.grace = grace;
         self
     }
 
-    /// A name, for the [hook](super::set_overdue_hook).
+    /// Sets the name that is reported to the [hook](super::set_overdue_hook).
     pub fn named(mut self, name: impl Into<Box<str>>) -> Self {
         if let Some(running) = &mut self.running {
-            running.whose.name = Some(name.into());
+            running.origin.name = Some(name.into());
         }
         self
     }
@@ -134,7 +140,7 @@ where
                 *this.running = None;
                 return Poll::Ready(result.unwrap_or_else(|panic| panic.resume()));
             }
-            frame.waits_at(running.whose.place);
+            frame.waits_at(running.origin.location);
             if !frame.is_asked_to_stop() && this.until.is_none() {
                 this.watch.watch(frame, cx);
                 return Poll::Pending;
@@ -150,7 +156,7 @@ where
                     *this.running = None;
                     return Poll::Ready(result.unwrap_or_else(|panic| panic.resume()));
                 }
-                // It is named, and left alone.
+                // Dropping it reports the function, which runs on.
                 *this.running = None;
                 *this.stopped = true;
                 frame.set_stopped();
@@ -167,18 +173,18 @@ fn ended_before() -> ! {
 }
 
 impl<T: Send + 'static> Running<T> {
-    /// Gives the function to a thread, with its permit.
+    /// Hands the function to a thread, with its permit.
     fn begin<F>(&self, f: F, permit: OwnedPermit, pool: &BlockingPool, frame: &Frame<'_>)
     where
         F: FnOnce(Inside) -> T + Send + 'static,
     {
         let env = frame.operation_owner().env().child();
         let inside = Inside { env: env.with(Changes::new().stop_token(self.source.token())) };
-        let room = self.room.clone();
-        lock(&room).has_ended = false;
+        let shared = self.shared.clone();
+        lock(&shared).has_ended = false;
         let job = Box::new(move || {
             let result = Panic::catch(|| f(inside));
-            let mut state = lock(&room);
+            let mut state = lock(&shared);
             state.result = Some(result);
             state.has_ended = true;
             let waker = state.waker.take();
@@ -187,41 +193,42 @@ impl<T: Send + 'static> Running<T> {
             permit
         });
         if let Err(error) = pool.threads.post(job) {
-            lock(&self.room).has_ended = true;
-            panic!("no thread for blocking work could be started: {error}");
+            lock(&self.shared).has_ended = true;
+            panic!("the system did not start a thread for blocking work: {error}");
         }
     }
 
-    /// What has come of it; if nothing yet, the waker is in its place.
+    /// Takes the result; if there is none yet, stores the waker.
     fn poll(&self, cx: &Context<'_>) -> Option<Result<T, Panic>> {
-        // Cloned without the lock: it may be anybody's.
+        // Cloned without the lock: a waker may be code of the program.
         let waker = cx.waker().clone();
-        let mut room = lock(&self.room);
-        if room.has_ended {
-            return room.result.take();
+        let mut shared = lock(&self.shared);
+        if shared.has_ended {
+            return shared.result.take();
         }
-        let before = room.waker.replace(waker);
-        drop(room);
+        let before = shared.waker.replace(waker);
+        drop(shared);
         drop(before);
         None
     }
 
-    /// The last look: what has come of it at the last moment; if nothing, it is overdue, also if it ends a moment later.
+    /// Takes the result if the function has returned at the last moment; else marks it as overdue, even if it
+    /// returns a moment later.
     fn give_up(&self) -> Option<Result<T, Panic>> {
-        let mut room = lock(&self.room);
-        room.given_up = !room.has_ended;
-        room.result.take()
+        let mut shared = lock(&self.shared);
+        shared.given_up = !shared.has_ended;
+        shared.result.take()
     }
 }
 
 impl<T> Drop for Running<T> {
     fn drop(&mut self) {
-        let room = lock(&self.room);
-        let overdue = room.given_up || !room.has_ended;
-        drop(room);
+        let shared = lock(&self.shared);
+        let overdue = shared.given_up || !shared.has_ended;
+        drop(shared);
         if overdue {
             self.source.request_stop(StopReason::Abandoned);
-            report(&Overdue { name: self.whose.name.as_deref(), place: self.whose.place });
+            report(&Overdue { name: self.origin.name.as_deref(), place: self.origin.location });
         }
     }
 }

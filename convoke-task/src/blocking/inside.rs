@@ -1,4 +1,4 @@
-//! What blocking work sees of the task that waits for it.
+//! The task that waits for blocking work, as that work sees it.
 
 use core::future::Future;
 
@@ -7,30 +7,30 @@ use convoke_core::{Env, Outcome, StopReason, StopToken};
 
 use crate::launch::launch_below;
 
-/// Given to the function of [`blocking()`](super::blocking()).
+/// The argument of a function that [`blocking()`](super::blocking()) runs: a view of the task that waits.
 #[derive(Clone, Debug)]
 pub struct Inside {
-    /// Of work below the task, with a stop token of its own.
+    /// The environment of work below the task, with a stop token of its own.
     pub(super) env: Env,
 }
 
 impl Inside {
-    /// Whether the function should come to an end. Cheap; to be asked often.
+    /// Returns true if the function should return early. Cheap; call it often.
     pub fn stop_requested(&self) -> bool {
         self.env.stop().stop_requested()
     }
 
-    /// Why, if so.
+    /// Returns why the function was asked to stop, if it was.
     pub fn stop_reason(&self) -> Option<StopReason> {
         self.env.stop().reason()
     }
 
-    /// To be told, or to give to somebody else.
+    /// Returns the stop token: to register a callback, or to pass on.
     pub fn stop_token(&self) -> StopToken {
         self.env.stop_token()
     }
 
-    /// The value of an inherited key in the environment of the task that waits.
+    /// Returns the value of an inherited key in the environment of the task that waits.
     ///
     /// ```
     /// use convoke::env::Local;
@@ -39,28 +39,34 @@ impl Inside {
     ///
     /// static REQUEST: Local<u32> = Local::inherited("request");
     ///
-    /// let outcome = block_on(async {
-    ///     with_local(&REQUEST, 7, async { blocking(|inside| inside.local(&REQUEST)).await }).await
-    /// });
+    /// let outcome = sync_wait(task(async {
+    ///     with_local(&REQUEST, 7, async {
+    ///         blocking(|inside| inside.local(&REQUEST)).await
+    ///     })
+    ///     .await
+    /// }));
     /// assert_eq!(outcome, Outcome::Value(Some(7)));
     /// ```
     pub fn local<T: Clone + Send + Sync + 'static>(&self, key: &'static Local<T>) -> Option<T> {
         self.env.local(key).cloned()
     }
 
-    /// Back into async code: runs a future on the executor of the task that waits, and blocks this thread until it has ended. It
-    /// is asked to stop when this function is, and inherits what the task does below it.
+    /// Runs a future on the executor of the task that waits, and blocks this thread until it has ended. The
+    /// future is asked to stop when this function is, and inherits the task's environment.
     ///
     /// # Panics
-    /// As the future does.
+    /// If the future does.
     ///
     /// ```
     /// use convoke::prelude::*;
     ///
-    /// let outcome = block_on(async {
-    ///     let home = std::thread::current().id();
-    ///     blocking(move |inside| inside.run(async move { std::thread::current().id() == home }).unwrap()).await
-    /// });
+    /// let outcome = sync_wait(task(async {
+    ///     let here = std::thread::current().id();
+    ///     blocking(move |inside| {
+    ///         inside.run(async move { std::thread::current().id() == here }).unwrap()
+    ///     })
+    ///     .await
+    /// }));
     /// assert_eq!(outcome, Outcome::Value(true));
     /// ```
     #[track_caller]

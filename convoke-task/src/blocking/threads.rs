@@ -1,4 +1,4 @@
-//! The threads of blocking work: started when there is a job for one, ended when they have waited for another for a while.
+//! The threads of blocking work: started when there is a job for one, ended after [`IDLE`] without one.
 
 use core::time::Duration;
 use std::collections::VecDeque;
@@ -10,17 +10,17 @@ use convoke_core::Panic;
 
 use convoke_sync::OwnedPermit;
 
-/// How long a thread waits for more work before it ends.
+/// The time that a thread waits for a job before it ends.
 const IDLE: Duration = Duration::from_secs(10);
 
-/// It gives back its permit when it is done.
+/// A job. It returns its permit when it is done.
 pub(super) type Job = Box<dyn FnOnce() -> OwnedPermit + Send>;
 
-/// Clones are the same threads. When the last is dropped, idle ones end.
+/// The threads of one pool. Clones are the same threads. When the last is dropped, idle ones end.
 #[derive(Clone)]
 pub(super) struct Threads(Arc<Owner>);
 
-/// Says to the threads that nobody comes any more.
+/// Tells the threads, when it is dropped, that no more jobs come.
 struct Owner(Arc<Shared>);
 
 struct Shared {
@@ -29,22 +29,24 @@ struct Shared {
 }
 
 struct State {
-    /// Each with the number that it came with.
+    /// The jobs, each with its number.
     jobs: VecDeque<(u64, Job)>,
-    /// How many came.
+    /// The number of the next job.
     numbers: u64,
+    /// The number of threads that wait for a job.
     idle: usize,
     closed: bool,
 }
 
 impl Threads {
+    /// Creates a pool without threads.
     pub(super) fn new() -> Self {
         let state = State { jobs: VecDeque::new(), numbers: 0, idle: 0, closed: false };
         let shared = Shared { state: Mutex::new(state), work: Condvar::new() };
         Self(Arc::new(Owner(Arc::new(shared))))
     }
 
-    /// Runs a job. Its caller has a permit, so that there is a thread for it, or room for one.
+    /// Runs a job. Its caller has a permit, so there is an idle thread for it, or one may be started.
     pub(super) fn post(&self, job: Job) -> io::Result<()> {
         let shared = &self.0.0;
         let mut state = shared.lock();
@@ -58,7 +60,8 @@ impl Threads {
         let thread = shared.clone();
         let started = thread::Builder::new().name("convoke-blocking".into()).spawn(move || thread.run());
         started.map(drop).or_else(|error| {
-            // Not left for others: its caller is told that it does not run. Unless one of them has it by now.
+            // The caller is told that the job does not run, so it must not stay queued; unless another thread
+            // has it by now.
             let job = shared.lock().take_back(number);
             job.map_or(Ok(()), |job| {
                 drop(job);
@@ -69,7 +72,7 @@ impl Threads {
 }
 
 impl State {
-    /// Adds a job, and says by which number it is found.
+    /// Adds a job, and returns its number.
     fn push(&mut self, job: Job) -> u64 {
         let number = self.numbers;
         self.numbers += 1;
@@ -79,8 +82,8 @@ impl State {
 
     /// Takes a job back, if no thread has taken it.
     fn take_back(&mut self, number: u64) -> Option<Job> {
-        let place = self.jobs.binary_search_by_key(&number, |(number, _)| *number).ok()?;
-        self.jobs.remove(place).map(|(_, job)| job)
+        let index = self.jobs.binary_search_by_key(&number, |(number, _)| *number).ok()?;
+        self.jobs.remove(index).map(|(_, job)| job)
     }
 }
 
@@ -89,16 +92,18 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Runs jobs until the thread is idle for too long, or the pool is dropped.
     fn run(&self) {
         let mut state = self.lock();
         loop {
             if let Some((_, job)) = state.jobs.pop_front() {
                 drop(state);
-                // A job catches what its function throws; the hook has told of anything else.
+                // A job catches a panic of its function; the panic hook has reported any other.
                 let permit = Panic::catch(job);
-                // Counted as idle before the permit is given back: whoever takes it finds this thread, and starts no other.
+                // Counted as idle before the permit is returned: the next job finds this thread, and starts
+                // no other.
                 self.lock().idle += 1;
-                // It wakes whoever comes next, by anybody's waker.
+                // Returning the permit wakes the next waiter, by a waker of any origin.
                 let _ = Panic::catch(|| drop(permit));
                 state = self.lock();
                 state.idle -= 1;

@@ -1,5 +1,5 @@
-//! The twin of `threads.rs` for models, with the same methods: a thread of the model's for each job. That real ones are used
-//! again is no part of what a model of blocking work is about, which is how work and its task meet.
+//! The twin of `threads.rs` for models, with the same methods: one thread of the model for each job. Models
+//! of blocking work are about the function and its task; the reuse of threads is no part of them.
 
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,10 +8,11 @@ use convoke_core::raw::sync::thread;
 
 use convoke_sync::OwnedPermit;
 
-/// It gives back its permit when it is done.
+/// A job. It returns its permit when it is done.
 pub(super) type Job = Box<dyn FnOnce() -> OwnedPermit + Send>;
 
-/// The threads are joined when the last clone is dropped: a schedule is over when all its threads are.
+/// The threads of one pool. They are joined when the last clone is dropped: a schedule is over when all its
+/// threads are.
 #[derive(Clone, Default)]
 pub(super) struct Threads(Arc<Started>);
 

@@ -1,12 +1,12 @@
-//! Why a service is not to be had.
+//! The error of a service that was not made.
 
 use core::fmt;
 
-/// Why a context did not make or add a service. Each names the interface that was asked for.
+/// The reason why a context did not make or add a service. Each names the interface that was asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ServiceError {
-    /// There is one already; the new one was not made.
+    /// There is a service of this interface already; the new one was not made.
     Duplicate(&'static str),
     /// The context has been shut down and takes no new services.
     ShutDown(&'static str),
@@ -21,7 +21,9 @@ impl fmt::Display for ServiceError {
             Self::ShutDown(name) => {
                 write!(f, "the context has been shut down; it takes no new service `{name}`")
             }
-            Self::Cyclic(name) => write!(f, "the service `{name}` needs itself in order to be made"),
+            Self::Cyclic(name) => {
+                write!(f, "the service `{name}` needs itself to be made: break the cycle of services")
+            }
         }
     }
 }

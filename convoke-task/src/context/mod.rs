@@ -1,4 +1,13 @@
-//! `Context`: typed services, made when they are first asked for and ended in order. The books are kept in `registry`.
+//! [`Context`]: typed services, made when they are first asked for, and ended in order.
+//!
+//! Any thread may ask for a service. The first to ask makes it, without a lock held; others wait for it.
+//! [`Context::close`] ends the services in a task, the last one first; [`Context::shutdown`] does so without
+//! waiting, from any thread, also while a close is under way.
+//!
+//! | file | contents |
+//! | --- | --- |
+//! | `service.rs`, `error.rs` | the traits of a service; the errors |
+//! | `registry.rs` | which services there are, which are being made, and the order of their end |
 
 mod error;
 mod registry;
@@ -21,9 +30,10 @@ use registry::{Entry, Lookup, Registry};
 
 /// A set of services with one of each kind.
 ///
-/// Its services end in the reverse order of their addition, each once. [`close`](Context::close) is the whole of it: each is
-/// closed, which is awaited, and shut down; then all are let go of. Who cannot wait [shuts down](Context::shutdown) or drops
-/// the context, and nothing is awaited then. A service that somebody else still holds is destroyed with its last holder.
+/// Its services end in the reverse order of their addition, each once. [`close`](Context::close) is the
+/// complete end: each service is closed, which is awaited, and shut down; then all are dropped. Code that
+/// cannot wait [shuts down](Context::shutdown) or drops the context, and then nothing is awaited. A service
+/// that something else still holds is destroyed with its last reference.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -54,18 +64,18 @@ use registry::{Entry, Lookup, Registry};
 pub struct Context {
     registry: Registry,
     allocator: FrameAllocator,
-    /// Behind an `Arc`, so that nothing of the executor, which may be one of the program's, is called under the lock.
+    /// Behind an `Arc`, so that no code of the executor, which may be the program's, runs under the lock.
     executor: Mutex<Option<Arc<ExecutorRef>>>,
 }
 
 impl Context {
-    /// Without services, and with the default frame allocator.
+    /// Creates a context without services, and with the default frame allocator.
     pub fn new() -> Self {
         Self { registry: Registry::new(), allocator: FrameAllocator::default(), executor: Mutex::default() }
     }
 
-    /// Another frame allocator: the one that work of this context starts with, unless its launch names one. It is
-    /// chosen before the context is shared, so that asking for it takes no lock.
+    /// Sets the frame allocator that work of this context starts with, unless its launch names one. It is
+    /// chosen before the context is shared, so that reading it takes no lock.
     ///
     /// ```
     /// use convoke::alloc::{Bounded, FrameAllocator};
@@ -81,20 +91,20 @@ impl Context {
         self
     }
 
-    /// Where the frames of work that is started on this context come from.
+    /// Returns the allocator of the frames of work that is started on this context.
     pub fn allocator(&self) -> &FrameAllocator {
         &self.allocator
     }
 
-    /// Where its services run work of their own, if this context belongs to something that runs: an I/O context, a simulated
-    /// host. None any more when it has ended.
+    /// Returns the executor on which services run work of their own, if this context belongs to something
+    /// that runs: an I/O context, a simulated host. `None` after it has ended.
     pub fn executor(&self) -> Option<ExecutorRef> {
         let executor = self.lock_executor().clone();
         executor.map(|executor| ExecutorRef::clone(&executor))
     }
 
-    /// Says where that is: for whoever has a context and runs work. The executor may lead back to the context, for it is let go of when
-    /// that [ends](Context::end).
+    /// Sets the executor on which services run work of their own. It may lead back to the context, since it
+    /// is dropped when the context [ends](Context::end).
     pub fn set_executor(&self, executor: ExecutorRef) {
         let before = self.lock_executor().replace(Arc::new(executor));
         drop(before);
@@ -104,11 +114,11 @@ impl Context {
         self.executor.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The service of `S`'s interface; if there is none, an `S` is made and added. Two threads that ask at the same
-    /// time get the same one.
+    /// Returns the service of `S`'s interface; if there is none, makes an `S` and adds it. Two threads that
+    /// ask at the same time get the same one.
     ///
     /// # Panics
-    /// Where [`try_use_service`](Context::try_use_service) returns an error.
+    /// If [`try_use_service`](Context::try_use_service) returns an error.
     #[track_caller]
     pub fn use_service<S: FromContext>(&self) -> Arc<S::Interface> {
         match self.try_use_service::<S>() {
@@ -117,29 +127,30 @@ impl Context {
         }
     }
 
-    /// The service of `S`'s interface; if there is none, an `S` is made and added.
+    /// Returns the service of `S`'s interface; if there is none, makes an `S` and adds it.
     ///
     /// # Errors
     /// [`ShutDown`](ServiceError::ShutDown) if it would have to be made after the context was shut down,
-    /// [`Cyclic`](ServiceError::Cyclic) if it is being made and what makes it asks for it.
+    /// [`Cyclic`](ServiceError::Cyclic) if it is being made and its constructor asks for it.
     #[track_caller]
     pub fn try_use_service<S: FromContext>(&self) -> Result<Arc<S::Interface>, ServiceError> {
         self.try_use_service_at::<S>(Location::caller())
     }
 
-    /// The same on behalf of somebody else, who asks here.
+    /// Returns the service of `S`'s interface on behalf of a caller at `location`; if there is none, makes an
+    /// `S`.
     ///
     /// # Errors
     /// As [`try_use_service`](Context::try_use_service).
     #[doc(hidden)]
     pub fn try_use_service_at<S: FromContext>(
         &self,
-        place: &'static Location<'static>,
+        location: &'static Location<'static>,
     ) -> Result<Arc<S::Interface>, ServiceError> {
         match self.registry.find_or_make::<S::Interface>()? {
             Lookup::Found(service) => Ok(service),
             Lookup::Make(permit) => {
-                let (entry, interface) = Entry::new(S::from_context(self), place);
+                let (entry, interface) = Entry::new(S::from_context(self), location);
                 permit.add(entry)?;
                 Ok(interface)
             }
@@ -156,39 +167,40 @@ impl Context {
         &self,
         make: impl FnOnce(&Self) -> S,
     ) -> Result<Arc<S::Interface>, ServiceError> {
-        let place = Location::caller();
+        let location = Location::caller();
         let permit = self.registry.make::<S::Interface>()?;
-        let (entry, interface) = Entry::new(make(self), place);
+        let (entry, interface) = Entry::new(make(self), location);
         permit.add(entry)?;
         Ok(interface)
     }
 
-    /// The service of this interface, if there is one.
+    /// Returns the service of this interface, if there is one.
     pub fn find_service<I: ?Sized + Send + Sync + 'static>(&self) -> Option<Arc<I>> {
         self.registry.find()
     }
 
-    /// Whether there is a service of this interface.
+    /// Returns true if there is a service of this interface.
     pub fn has_service<I: ?Sized + Send + Sync + 'static>(&self) -> bool {
         self.find_service::<I>().is_some()
     }
 
-    /// Whether there is no service at all.
+    /// Returns true if there is no service at all.
     pub fn is_empty(&self) -> bool {
         self.registry.len() == 0
     }
 
-    /// Ends all services in order, and waits for that: the last one first, each is [closed](Service::close), then [shut
-    /// down](Service::shutdown). Then all are let go of, in the same order, and the executor. From when it begins no service
-    /// is added, and those that are there can be found until all are closed: one that closes may use those that it was made
-    /// with.
+    /// Ends all services in order, and waits for that: the last one first, each is [closed](Service::close),
+    /// then [shut down](Service::shutdown). Then all are dropped, in the same order, and the executor. No
+    /// service is added once this has begun, and the existing ones can be found until all are closed: a
+    /// service that closes may use those that it was made with.
     ///
-    /// - *Completes with* nothing in particular. A stop does not reach it, but each service has a
-    ///   [grace period](crate::cleanup::GRACE); what goes wrong is told to the [hook](crate::set_cleanup_hook), and the
-    ///   next one is closed.
-    /// - *If dropped*, the service that closes just then is told to the hook as cut short, and those before it are there still. It
-    ///   is shut down with them: by another `close`, by [`shutdown`](Context::shutdown) or when the context is dropped.
-    /// - *Runs on* the task.
+    /// - *Completes with* `()`. A stop does not reach it, but each service has a [grace
+    ///   period](crate::cleanup::GRACE). Failures are reported to the [hook](crate::set_cleanup_hook), and
+    ///   the next service is closed.
+    /// - *If dropped*, the service that is closing is reported to the hook as cut short, and those before it
+    ///   remain. All of them are shut down by another `close`, by [`shutdown`](Context::shutdown) or when the
+    ///   context is dropped.
+    /// - *Runs on* the task's executor.
     /// - *Panics* outside a task.
     ///
     /// ```
@@ -196,11 +208,7 @@ impl Context {
     /// use convoke::executor::{Context, Service};
     /// use convoke::prelude::*;
     ///
-    /// /// Writes down what it was told, when it ends.
-    /// struct Journal {
-    ///     told: Mutex<Vec<&'static str>>,
-    ///     written: Arc<Mutex<String>>,
-    /// }
+    /// Writes its lines when it closes.
     ///
     /// impl Service for Journal {
     ///     type Interface = Self;
@@ -210,43 +218,46 @@ impl Context {
     ///     }
     ///
     ///     async fn close(&self) {
-    ///         checkpoint().await; // To be on the disk takes a while.
+    ///         checkpoint().await; // A real journal writes to disk here.
     ///         *self.written.lock().unwrap() = self.told.lock().unwrap().join(", ");
     ///     }
     /// }
     ///
     /// let written = Arc::new(Mutex::new(String::new()));
     /// let context = Context::new();
-    /// let journal = context.make_service(|_| Journal { told: Mutex::default(), written: written.clone() }).unwrap();
+    /// let journal = context
+    ///     .make_service(|_| Journal { told: Mutex::default(), written: written.clone() })
+    ///     .unwrap();
     /// journal.told.lock().unwrap().extend(["begun", "ended"]);
     /// block_on(async move { context.close().await }).unwrap();
     /// assert_eq!(*written.lock().unwrap(), "begun, ended");
     /// ```
     pub async fn close(&self) {
         while let Some(last) = self.registry.next_to_close() {
-            // A task of its own, so that whoever looks sees which one takes so long.
+            // A task of its own, so that inspection shows which service takes long.
             let closing = async { task(last.close()).named(format!("service {}", last.name)).await };
-            reported(last.name, last.place, closing).await;
+            reported(last.name, last.location, closing).await;
             if self.registry.has_closed(&last) {
-                reported(last.name, last.place, async { last.shutdown() }).await;
+                reported(last.name, last.location, async { last.shutdown() }).await;
             }
         }
-        // Those that a close which was cut short has left.
+        // Services that a close which was cut short has left.
         while let Some(last) = self.registry.next_to_shut_down() {
-            reported(last.name, last.place, async { last.shutdown() }).await;
+            reported(last.name, last.location, async { last.shutdown() }).await;
         }
-        self.let_go();
+        self.drop_all();
     }
 
-    /// Shuts all services down, the last one first, each once however often this is called, without closing them: nothing is
-    /// awaited. From now on none is added; those that are there can still be found.
+    /// Shuts all services down, the last one first, each once however often this is called, without closing
+    /// them: nothing is awaited. No service is added any more; the existing ones can still be found.
     ///
-    /// While a [`close`](Context::close) is under way it is as hard: the service that closes just then is shut down first, though it
-    /// has not closed yet, and then those before it, which are not closed any more. So each is shut down before those that it
-    /// was made with, as ever. The close goes on until that one service has ended its own; it shuts down nobody twice.
+    /// If a [`close`](Context::close) is under way, the service that is closing is shut down first, though it
+    /// has not closed yet, and then those before it, which are no longer closed. So each is shut down before
+    /// those that it was made with, as always. The close goes on until that one service has finished closing;
+    /// it shuts down no service twice.
     ///
     /// # Panics
-    /// If a service panics; the others have then been shut down all the same.
+    /// If a service panics; the others are shut down all the same.
     pub fn shutdown(&self) {
         let mut first = None;
         while let Some(last) = self.registry.next_to_shut_down() {
@@ -254,7 +265,7 @@ impl Context {
                 first.get_or_insert(panic);
             }
         }
-        // Inside of a panic a second one would end the process.
+        // During a panic a second one would abort the process.
         if let Some(panic) = first
             && !thread::panicking()
         {
@@ -262,24 +273,25 @@ impl Context {
         }
     }
 
-    /// Shuts down what was not closed, and lets go of all services, the last one first, and of the executor: what dropping
-    /// does, for who shares the context with others.
+    /// Shuts down the services that were not closed, and drops all services, the last one first, and the
+    /// executor. Dropping the context does the same; this is for a context that is shared.
     ///
     /// # Panics
-    /// As [`shutdown`](Context::shutdown), after all were let go of.
+    /// As [`shutdown`](Context::shutdown), after all were dropped.
     pub fn end(&self) {
         let ended = Panic::catch(|| self.shutdown());
-        self.let_go();
+        self.drop_all();
         if let Err(panic) = ended {
             panic.resume();
         }
     }
 
-    fn let_go(&self) {
+    /// Drops all services, the last one first, and the executor.
+    fn drop_all(&self) {
         while let Some(entry) = self.registry.take_last() {
-            let (name, place) = (entry.name, entry.place);
+            let (name, location) = (entry.name, entry.location);
             if let Err(panic) = Panic::catch(|| drop(entry)) {
-                report_problem(name, place, ProblemKind::Panicked(&panic));
+                report_problem(name, location, ProblemKind::Panicked(&panic));
             }
         }
         let executor = self.lock_executor().take();

@@ -1,4 +1,5 @@
-//! Which services there are, which are being made and by whom, and in which order they end.
+//! The services of a context: which there are, which are being made and by which thread, and the order of
+//! their end.
 
 use core::any::{Any, TypeId};
 use core::future::Future;
@@ -14,24 +15,27 @@ use super::{Service, ServiceError};
 /// The services of a context. No lock is held while a service is made, shut down or destroyed.
 pub(super) struct Registry {
     state: Mutex<State>,
-    /// Told whenever a service has been made, or has not.
+    /// Notified whenever a service has been made, or failed to be.
     changed: Condvar,
 }
 
 #[derive(Default)]
 struct State {
-    /// In the order of their addition.
+    /// The services, in the order of their addition.
     ready: Vec<Entry>,
+    /// Threads that make a service.
     making: Vec<Turn>,
-    /// Who waits for a service that another thread makes.
+    /// Threads that wait for a service that another thread makes.
     waiting: Vec<Turn>,
-    /// After the end has begun: how many of `ready` were not told yet, neither to close nor to shut down, counted from the front.
+    /// Set when the end has begun: the number of `ready` that were told neither to close nor to shut down,
+    /// counted from the front.
     to_end: Option<usize>,
-    /// Those that were told to close and are to be shut down after that, the last made first. One, unless a close was cut short.
+    /// Services that were told to close and are to be shut down after that, the last made first. One, unless
+    /// a close was cut short.
     closing: Vec<Last>,
 }
 
-/// A thread and the service that it makes, or waits for.
+/// A thread, and the service that it makes or waits for.
 struct Turn {
     thread: ThreadId,
     key: TypeId,
@@ -43,16 +47,16 @@ pub(super) struct Entry {
     /// An `Arc` of the interface that the key is the type of.
     interface: Box<dyn Any + Send + Sync>,
     service: Arc<dyn ShutDown>,
-    /// Its type, for reports.
+    /// The name of its type, for reports.
     pub(super) name: &'static str,
-    /// Where it was asked for when it was made.
-    pub(super) place: &'static Location<'static>,
+    /// The line that asked for it when it was made.
+    pub(super) location: &'static Location<'static>,
 }
 
-/// The end of a service, which is awaited.
+/// The close of a service, which is awaited.
 type Closing = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// What is known of every service, whatever its interface.
+/// The methods of every service, whatever its interface.
 trait ShutDown: Send + Sync {
     fn close(self: Arc<Self>) -> Closing;
     fn shutdown(&self);
@@ -71,13 +75,13 @@ impl<S: Service> ShutDown for S {
 impl Entry {
     pub(super) fn new<S: Service>(
         service: S,
-        place: &'static Location<'static>,
+        location: &'static Location<'static>,
     ) -> (Self, Arc<S::Interface>) {
         let service = Arc::new(service);
         let interface = service.clone().into_interface();
         let key = TypeId::of::<S::Interface>();
         let name = core::any::type_name::<S>();
-        (Self { key, interface: Box::new(interface.clone()), service, name, place }, interface)
+        (Self { key, interface: Box::new(interface.clone()), service, name, location }, interface)
     }
 }
 
@@ -86,7 +90,7 @@ impl Entry {
 pub(super) struct Last {
     service: Arc<dyn ShutDown>,
     pub(super) name: &'static str,
-    pub(super) place: &'static Location<'static>,
+    pub(super) location: &'static Location<'static>,
 }
 
 impl Last {
@@ -99,11 +103,11 @@ impl Last {
     }
 }
 
-/// What to do for a service that was asked for.
+/// The result of a request for a service.
 pub(super) enum Lookup<'r, I: ?Sized> {
-    /// Here it is.
+    /// The service.
     Found(Arc<I>),
-    /// There is none: whoever asked makes it.
+    /// There is none: the caller makes it.
     Make(Permit<'r>),
 }
 
@@ -116,12 +120,12 @@ impl Registry {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The service of this interface, if there is one.
+    /// Returns the service of this interface, if there is one.
     pub(super) fn find<I: ?Sized + Send + Sync + 'static>(&self) -> Option<Arc<I>> {
         self.state().find()
     }
 
-    /// The service, or leave to make it. Waits if another thread makes it just now.
+    /// Returns the service, or a permit to make it. Waits if another thread is making it.
     pub(super) fn find_or_make<I: ?Sized + Send + Sync + 'static>(
         &self,
     ) -> Result<Lookup<'_, I>, ServiceError> {
@@ -143,7 +147,7 @@ impl Registry {
         }
     }
 
-    /// Leave to make it, if there is none and nobody makes one.
+    /// Returns a permit to make the service, if there is none and no thread makes one.
     pub(super) fn make<I: ?Sized + Send + Sync + 'static>(&self) -> Result<Permit<'_>, ServiceError> {
         let state = self.state();
         if state.find::<I>().is_some() || state.maker(TypeId::of::<I>()).is_some() {
@@ -164,8 +168,8 @@ impl Registry {
         Ok(Permit { registry: self, key, name })
     }
 
-    /// From now on nothing is added. Hands out the services that were told nothing yet, the last one first. When one has closed,
-    /// [`has_closed`](Self::has_closed) says whether it is to be shut down.
+    /// Returns the next service to close, the last one first. No service is added any more. When it has
+    /// closed, [`has_closed`](Self::has_closed) says if the caller must shut it down.
     pub(super) fn next_to_close(&self) -> Option<Last> {
         let mut state = self.state();
         let last = state.next_to_end()?;
@@ -173,21 +177,22 @@ impl Registry {
         Some(last)
     }
 
-    /// Whether it was not shut down meanwhile: then it is the caller who does.
+    /// Takes note that a service has closed. Returns true if it was not shut down meanwhile: then the caller
+    /// does that.
     pub(super) fn has_closed(&self, closed: &Last) -> bool {
         let mut state = self.state();
         let found = state.closing.iter().position(|last| Arc::ptr_eq(&last.service, &closed.service));
-        found.map(|place| state.closing.remove(place)).is_some()
+        found.map(|index| state.closing.remove(index)).is_some()
     }
 
-    /// From now on nothing is added. Hands out the services that were not shut down yet, the last one first, also those that
-    /// are closing.
+    /// Returns the next service to shut down, the last one first, also if it is closing. No service is added
+    /// any more.
     pub(super) fn next_to_shut_down(&self) -> Option<Last> {
         let mut state = self.state();
         if state.closing.is_empty() { state.next_to_end() } else { Some(state.closing.remove(0)) }
     }
 
-    /// Takes out the last one, to be destroyed.
+    /// Removes the last service, to be destroyed.
     pub(super) fn take_last(&self) -> Option<Entry> {
         self.state().ready.pop()
     }
@@ -203,7 +208,7 @@ impl State {
         let left = self.to_end.get_or_insert(all);
         *left = left.checked_sub(1)?;
         let entry = &self.ready[*left];
-        Some(Last { service: Arc::clone(&entry.service), name: entry.name, place: entry.place })
+        Some(Last { service: Arc::clone(&entry.service), name: entry.name, location: entry.location })
     }
 
     fn find<I: ?Sized + Send + Sync + 'static>(&self) -> Option<Arc<I>> {
@@ -215,7 +220,8 @@ impl State {
         self.making.iter().find(|turn| turn.key == key).map(|turn| turn.thread)
     }
 
-    /// Whether the maker of what `me` wants is `me`, or waits for what `me` makes, or for one who does.
+    /// Returns true if the thread that makes what `me` wants is `me`, or waits, directly or through others,
+    /// for what `me` makes.
     fn would_wait_for_itself(&self, me: &Turn) -> bool {
         let mut key = me.key;
         while let Some(maker) = self.maker(key) {
@@ -229,7 +235,7 @@ impl State {
     }
 }
 
-/// Leave to make one service. Dropped unused, for instance by a panic, it lets the next one try.
+/// A permit to make one service. If it is dropped unused, for instance by a panic, the next thread may try.
 #[must_use]
 pub(super) struct Permit<'r> {
     registry: &'r Registry,
@@ -238,11 +244,12 @@ pub(super) struct Permit<'r> {
 }
 
 impl Permit<'_> {
-    /// Adds the service that was made. Refused, and destroyed, if the context was shut down in the meantime.
+    /// Adds the service that was made. It is refused, and destroyed, if the context was shut down in the
+    /// meantime.
     pub(super) fn add(self, entry: Entry) -> Result<(), ServiceError> {
         let mut state = self.registry.state();
         if state.to_end.is_some() {
-            // Its destructor is the user's code: not under the lock.
+            // Its destructor is code of the program: not under the lock.
             drop(state);
             drop(entry);
             return Err(ServiceError::ShutDown(self.name));

@@ -1,4 +1,4 @@
-//! `catch_stopped(future)`: the stopped door becomes a value.
+//! `catch_stopped(future)`: turns a stop into a value.
 
 use core::cell::Cell;
 use core::fmt;
@@ -10,13 +10,14 @@ use convoke_core::StopReason;
 use convoke_core::raw::{Frame, Polled, outside_a_task};
 use pin_project_lite::pin_project;
 
-/// Runs a future, and if it ends by the stopped door says so instead of unwinding further.
+/// Runs a future, and returns [`Stopped`] if it ends as stopped, instead of ending the awaiting function too.
 ///
-/// Whoever was asked to stop and catches it is still asked: the next thing that waits is stopped again. What must be done
-/// nevertheless is done under a `shield`, or as clean-up.
+/// The task is still asked to stop afterwards: the next thing that waits is stopped again. Work that must be
+/// done nevertheless belongs into a `shield`, or into clean-up.
 ///
 /// - *Completes with* `Ok` of what the future returns, or [`Stopped`].
 /// - *If dropped*, the future is dropped.
+/// - *Runs on* the task's executor.
 /// - *Panics* outside a task.
 ///
 /// ```
@@ -34,19 +35,19 @@ pub fn catch_stopped<F: IntoFuture>(future: F) -> CatchStopped<F::IntoFuture> {
     CatchStopped { future: Some(future.into_future()), stopped: Cell::new(false) }
 }
 
-/// Work ended by the stopped door.
+/// The error of work that ended as stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stopped {
     reason: Option<StopReason>,
 }
 
 impl Stopped {
-    /// With the reason for which a stop was asked, if one was: work may also stop by itself.
+    /// Creates one with the reason for which a stop was requested, if it was: work may also stop by itself.
     pub const fn new(reason: Option<StopReason>) -> Self {
         Self { reason }
     }
 
-    /// Why a stop was asked for. `None` if none was, and the work has stopped by itself.
+    /// Returns why a stop was requested. `None` if the work has stopped by itself.
     pub const fn reason(self) -> Option<StopReason> {
         self.reason
     }
@@ -64,7 +65,7 @@ impl fmt::Display for Stopped {
 impl core::error::Error for Stopped {}
 
 pin_project! {
-    /// See [`catch_stopped()`].
+    /// The future of [`catch_stopped()`].
     #[must_use = "futures do nothing until they are awaited"]
     pub struct CatchStopped<F> {
         #[pin]

@@ -1,4 +1,4 @@
-//! `checkpoint()`: lets others run, and stops here if a stop was asked for.
+//! `checkpoint()`: lets other work run, and stops here if a stop was requested.
 
 use core::future::Future;
 use core::panic::Location;
@@ -7,10 +7,11 @@ use core::task::{Context, Poll};
 
 use convoke_core::raw::Frame;
 
-/// Lets other work of the executor run, and stops here if that was asked for: for loops that compute for long, and for
-/// those whose awaits all happen to be ready.
+/// Lets other work of the executor run, and stops here if a stop was requested: for loops that compute for
+/// long, and for loops whose awaits all happen to be ready.
 ///
-/// - *Completes with* nothing in particular, or stopped.
+/// - *Completes with* `()`, or stopped.
+/// - *If dropped*, nothing happens.
 /// - *Runs on* the task's executor, behind what is queued there.
 ///
 /// ```
@@ -29,14 +30,14 @@ use convoke_core::raw::Frame;
 #[doc(alias = "yield_now")]
 #[track_caller]
 pub fn checkpoint() -> Checkpoint {
-    Checkpoint { place: Location::caller(), waited: false }
+    Checkpoint { location: Location::caller(), waited: false }
 }
 
-/// See [`checkpoint()`].
+/// The future of [`checkpoint()`].
 #[derive(Debug)]
 #[must_use = "futures do nothing until they are awaited"]
 pub struct Checkpoint {
-    place: &'static Location<'static>,
+    location: &'static Location<'static>,
     waited: bool,
 }
 
@@ -48,7 +49,7 @@ impl Future for Checkpoint {
         let goes_on = Frame::current(|frame| {
             let Some(frame) = frame else { return true };
             if !self.waited {
-                frame.waits_at(self.place);
+                frame.waits_at(self.location);
             }
             !frame.honour_stop()
         });

@@ -1,5 +1,4 @@
-//! What the running task knows of its surroundings: asked for anywhere below it, in an `async fn` or in a plain function that
-//! one calls. Nothing here suspends.
+//! The environment of the running task, for any function below it, async or plain. Nothing here suspends.
 
 use std::time::Instant;
 
@@ -7,7 +6,7 @@ use convoke_core::env::Local;
 use convoke_core::raw::Frame;
 use convoke_core::{Env, ExecutorRef, StopReason, StopToken};
 
-/// Calls `f` with the environment of the running task; `None` outside all tasks.
+/// Calls `f` with the environment of the running task, or with `None` outside a task.
 ///
 /// ```
 /// use convoke::sender::prelude::*;
@@ -16,10 +15,13 @@ use convoke_core::{Env, ExecutorRef, StopReason, StopToken};
 /// static REQUEST: Local<u32> = Local::inherited("request");
 ///
 /// fn log_line() -> String {
-///     convoke::env::current::env(|env| format!("request {:?}", env.and_then(|env| env.local(&REQUEST))))
+///     convoke::current::env(|env| {
+///         format!("request {:?}", env.and_then(|env| env.local(&REQUEST)))
+///     })
 /// }
 ///
-/// let line = sync_wait_with(Changes::new().local(&REQUEST, 7), task(async { log_line() }));
+/// let changes = Changes::new().local(&REQUEST, 7);
+/// let line = sync_wait_with(changes, task(async { log_line() }));
 /// assert_eq!(line, Outcome::Value("request Some(7)".to_owned()));
 /// assert_eq!(log_line(), "request None");
 /// ```
@@ -27,35 +29,36 @@ pub fn env<R>(f: impl FnOnce(Option<&Env>) -> R) -> R {
     Frame::current(|frame| f(frame.map(Frame::env)))
 }
 
-/// The executor that the running task resumes on; outside all tasks, the inline one.
+/// Returns the executor that the running task resumes on; outside a task, the inline one.
 pub fn executor() -> ExecutorRef {
     Frame::current(|frame| {
         frame.map(|frame| frame.operation_owner().env().executor().clone()).unwrap_or_default()
     })
 }
 
-/// A token that sees when the running task, or the part of it that asks, is asked to stop. To keep, or to give to what
-/// runs elsewhere. Outside all tasks, that of nobody.
+/// Returns a token that is stopped when the running task, or the region of it that calls, is asked to stop.
+/// Store it, or give it to work on another thread. Outside a task it is never stopped.
 pub fn stop_token() -> StopToken {
     env(|env| env.map(Env::stop_token).unwrap_or_default())
 }
 
-/// Whether the running task, or the part of it that asks, was asked to stop. Cheap.
+/// Returns true if the running task, or the region of it that calls, was asked to stop. Cheap.
 pub fn stop_requested() -> bool {
     stop_reason().is_some()
 }
 
-/// Why it was asked to stop, if it was.
+/// Returns why the running task, or the region of it that calls, was asked to stop, if it was.
 pub fn stop_reason() -> Option<StopReason> {
     Frame::current(|frame| frame.and_then(Frame::stop_reason))
 }
 
-/// When it will be asked to stop at the latest, if that is known.
+/// Returns when the running task, or the region of it that calls, will be asked to stop at the latest, if
+/// that is known.
 pub fn deadline() -> Option<Instant> {
     Frame::current(|frame| frame.and_then(Frame::deadline))
 }
 
-/// The value of a key in the environment of the running task.
+/// Returns the value of a key in the environment of the running task.
 pub fn local<T: Clone + Send + Sync + 'static>(key: &'static Local<T>) -> Option<T> {
     Frame::current(|frame| frame.and_then(|frame| frame.operation_owner().env().local(key).cloned()))
 }

@@ -1,4 +1,4 @@
-//! `forever()`: waits until it is stopped.
+//! `forever()`: waits until a stop is requested.
 
 use core::fmt;
 use core::future::Future;
@@ -10,9 +10,11 @@ use convoke_core::raw::{Frame, StopWatch, outside_a_task};
 
 use super::no_return::NoReturn;
 
-/// Waits until a stop is asked for, and ends by the stopped door: for the body of a scope whose children do the work.
+/// Waits until a stop is requested, and ends as stopped: for the body of a scope whose children do the work.
 ///
-/// - *Completes with* nothing: it does not return, and may stand where any type is asked for.
+/// - *Completes with* nothing: it does not return, and has the type that is expected where it stands.
+/// - *If dropped*, nothing happens.
+/// - *Runs on* the task's executor.
 /// - *Panics* outside a task.
 ///
 /// ```
@@ -30,13 +32,13 @@ use super::no_return::NoReturn;
 /// ```
 #[track_caller]
 pub fn forever() -> Forever {
-    Forever { place: Location::caller(), watch: StopWatch::new() }
+    Forever { location: Location::caller(), watch: StopWatch::new() }
 }
 
-/// See [`forever()`].
+/// The future of [`forever()`].
 #[must_use = "futures do nothing until they are awaited"]
 pub struct Forever {
-    place: &'static Location<'static>,
+    location: &'static Location<'static>,
     watch: StopWatch,
 }
 
@@ -47,7 +49,7 @@ impl Future for Forever {
         Frame::current(|frame| {
             let Some(frame) = frame else { outside_a_task("`forever()`") };
             if !frame.honour_stop() {
-                frame.waits_at(self.place);
+                frame.waits_at(self.location);
                 self.watch.watch(frame, cx);
             }
             Poll::Pending
@@ -57,6 +59,6 @@ impl Future for Forever {
 
 impl fmt::Debug for Forever {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Forever").field("at", &self.place).finish()
+        f.debug_struct("Forever").field("at", &self.location).finish()
     }
 }

@@ -1,4 +1,14 @@
-//! What an `async fn` says about its own course: where it runs, where it may be stopped, what it does about that.
+//! Control flow of an `async fn`: where it runs, where it may be stopped, and what it does when it is.
+//!
+//! | file | contents |
+//! | --- | --- |
+//! | `checkpoint.rs`, `stoppable.rs` | points at which a function may be stopped |
+//! | `stopped.rs`, `forever.rs` | ending as stopped, at once or when a stop is requested |
+//! | `catch_stopped.rs` | turning a stop into a value |
+//! | `run_on.rs`, `reschedule.rs` | another executor, for one future or from here on |
+//! | `with_local.rs` | another value of a key in the environment |
+//! | `current.rs` | the environment of the running task, for plain functions |
+//! | `no_return.rs` | the type `!` on stable Rust |
 
 mod catch_stopped;
 mod checkpoint;

@@ -1,13 +1,13 @@
-//! The type of what does not return, which coerces to every other. Stable Rust lets one write it only as the return type of
-//! a function; this takes it from there.
+//! The type `!`, which coerces to every other. Stable Rust allows it only as the return type of a function;
+//! this takes it from there.
 
-/// `!`.
+/// The type `!` of what does not return.
 pub type NoReturn = <fn() -> ! as Returns>::Output;
 
-/// What a function returns.
+/// The return type of a function type.
 #[doc(hidden)]
 pub trait Returns {
-    /// That.
+    /// The return type.
     type Output;
 }
 

@@ -1,4 +1,4 @@
-//! `reschedule(&executor)`: the task goes on elsewhere, and stays there.
+//! `reschedule(&executor)`: moves the task to another executor.
 
 use core::fmt;
 use core::future::Future;
@@ -12,9 +12,10 @@ use crate::task::Inside;
 
 /// Moves the running task to another executor. From here on it resumes there after every `await`.
 ///
-/// - *Completes with* the executor it ran on before, on the new one; or with [`NotSend`], where it was. Stopped, if a
-///   stop was asked for.
-/// - *Runs on* the new executor. If that has ended, the task ends by the stopped door.
+/// - *Completes with* the executor that the task ran on before; or with [`NotSend`], without having moved.
+///   Stopped, if a stop was requested.
+/// - *If dropped* before it has completed, the task may have moved or not.
+/// - *Runs on* the new executor. If that has ended, the task ends as stopped.
 /// - *Panics* outside a task.
 ///
 /// ```
@@ -35,7 +36,8 @@ pub fn reschedule<X: Executor>(executor: &X) -> Reschedule {
     Reschedule { stage: Stage::New(ExecutorRef::new(executor.clone())) }
 }
 
-/// The task holds what must not leave its thread: it was started with `spawn_local` or the like, and cannot move.
+/// The error of a task that cannot move: its future is not `Send`, and was started with `spawn_local` or the
+/// like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NotSend;
 
@@ -50,7 +52,7 @@ impl fmt::Display for NotSend {
 
 impl core::error::Error for NotSend {}
 
-/// See [`reschedule()`].
+/// The future of [`reschedule()`].
 #[derive(Debug)]
 #[must_use = "futures do nothing until they are awaited"]
 pub struct Reschedule {

@@ -1,4 +1,4 @@
-//! `run_on(&executor, future)`: a child there, and back.
+//! `run_on(&executor, future)`: runs a future on another executor.
 
 use core::future::Future;
 
@@ -9,11 +9,13 @@ use convoke_core::{Executor, ExecutorRef};
 use crate::child_env::ChildInEnv;
 use crate::child_task::task;
 
-/// Runs a future on another executor and comes back with what it returned.
+/// Runs a future on another executor, and returns to this one with its result. Use
+/// [`reschedule`](super::reschedule()) to move the task for good.
 ///
-/// - *Completes with* what the future returns, on the executor of the task that awaits it. Stopped, if the future was.
+/// - *Completes with* what the future returns, on the executor of the task that awaits it. Stopped, if the
+///   future was.
 /// - *If dropped*, the future is asked to stop, and the task waits for it before it ends.
-/// - *Runs on* the given executor; everything that the future starts inherits it.
+/// - *Runs on* the given executor; all that the future starts inherits it.
 ///
 /// ```
 /// use convoke::prelude::*;

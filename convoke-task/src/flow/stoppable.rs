@@ -1,4 +1,4 @@
-//! `stoppable(future)`: a foreign future that gives way to a stop.
+//! `stoppable(future)`: makes a foreign future stop.
 
 use core::fmt;
 use core::future::{Future, IntoFuture};
@@ -9,13 +9,13 @@ use core::task::{Context, Poll};
 use convoke_core::raw::{Frame, StopWatch, outside_a_task};
 use pin_project_lite::pin_project;
 
-/// Makes a future that knows nothing of stops, of another crate for example, give way to one: when a stop is asked for while
-/// it waits, it is dropped, and the function that awaits ends by the stopped door.
+/// Makes a future of another crate, which knows nothing of stops, give way to one: if a stop is requested
+/// while it waits, it is dropped, and the function that awaits it ends as stopped.
 ///
-/// Futures of Convoke hear of a stop themselves and end in order; they need no such thing. A foreign future that is awaited
-/// without it is waited for: what it loses when it is dropped only its author knows.
+/// Futures of Convoke see a stop themselves and end in order; they do not need this. A foreign future that is
+/// awaited without it runs to its end: only its author knows what it loses when it is dropped.
 ///
-/// - *Completes with* what the future returns; or stopped.
+/// - *Completes with* what the future returns, or stopped.
 /// - *If dropped*, the future is dropped.
 /// - *Runs on* the task's executor.
 /// - *Panics* outside a task.
@@ -35,16 +35,16 @@ use pin_project_lite::pin_project;
 /// ```
 #[track_caller]
 pub fn stoppable<F: IntoFuture>(future: F) -> Stoppable<F::IntoFuture> {
-    Stoppable { future: Some(future.into_future()), place: Location::caller(), watch: StopWatch::new() }
+    Stoppable { future: Some(future.into_future()), location: Location::caller(), watch: StopWatch::new() }
 }
 
 pin_project! {
-    /// See [`stoppable()`].
+    /// The future of [`stoppable()`].
     #[must_use = "futures do nothing until they are awaited"]
     pub struct Stoppable<F> {
         #[pin]
         future: Option<F>,
-        place: &'static Location<'static>,
+        location: &'static Location<'static>,
         watch: StopWatch,
     }
 }
@@ -56,7 +56,7 @@ impl<F: Future> Future for Stoppable<F> {
         let mut this = self.project();
         Frame::current(|frame| {
             let Some(frame) = frame else { outside_a_task("`stoppable`") };
-            // Polled first: what is there already is not lost to a stop that comes at the same time.
+            // Polled first: a result that is ready is not lost to a stop at the same time.
             if let Some(future) = this.future.as_mut().as_pin_mut()
                 && let Poll::Ready(value) = future.poll(cx)
             {
@@ -65,7 +65,7 @@ impl<F: Future> Future for Stoppable<F> {
             if frame.honour_stop() {
                 this.future.set(None);
             } else {
-                frame.waits_at(this.place);
+                frame.waits_at(this.location);
                 this.watch.watch(frame, cx);
             }
             Poll::Pending
@@ -75,6 +75,6 @@ impl<F: Future> Future for Stoppable<F> {
 
 impl<F> fmt::Debug for Stoppable<F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Stoppable").field("at", &self.place).finish_non_exhaustive()
+        f.debug_struct("Stoppable").field("at", &self.location).finish_non_exhaustive()
     }
 }

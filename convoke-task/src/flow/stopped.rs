@@ -1,4 +1,4 @@
-//! `stopped()`: ends by the stopped door.
+//! `stopped()`: ends the awaiting function as stopped.
 
 use core::future::Future;
 use core::pin::Pin;
@@ -8,10 +8,12 @@ use convoke_core::raw::{Frame, outside_a_task};
 
 use super::no_return::NoReturn;
 
-/// Ends the function that awaits it, and those that await that one, by the stopped door, up to the nearest
+/// Ends the function that awaits it, and the functions that await that one, as stopped, up to the nearest
 /// [`catch_stopped`](super::catch_stopped) or the task.
 ///
-/// - *Completes with* nothing: it does not return, and may stand where any type is asked for.
+/// - *Completes with* nothing: it does not return, and has the type that is expected where it stands.
+/// - *If dropped* before it was awaited, nothing happens.
+/// - *Runs on* the task's executor.
 /// - *Panics* outside a task.
 ///
 /// ```
@@ -32,7 +34,7 @@ pub fn stopped() -> EndStopped {
     EndStopped(())
 }
 
-/// See [`stopped()`].
+/// The future of [`stopped()`].
 #[derive(Debug)]
 #[must_use = "futures do nothing until they are awaited"]
 pub struct EndStopped(());

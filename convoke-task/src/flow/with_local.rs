@@ -1,4 +1,4 @@
-//! `with_local(&KEY, value, future)`: a child that sees another value of a key.
+//! `with_local(&KEY, value, future)`: runs a future with another value of a key.
 
 use core::future::Future;
 
@@ -8,8 +8,8 @@ use convoke_core::raw::AdoptedFuture;
 use crate::child_env::ChildInEnv;
 use crate::child_task::task;
 
-/// Runs a future in whose environment a key has this value; so it has in all that the future starts, if the key is
-/// inherited. The future is a task of its own, and is therefore `Send` and `'static`.
+/// Runs a future in an environment in which a key has this value. All that the future starts sees it too, if
+/// the key is inherited. The future becomes a task of its own, and so must be `Send` and `'static`.
 ///
 /// - *Completes with* what the future returns. Stopped, if the future was.
 /// - *If dropped*, the future is asked to stop, and the task waits for it before it ends.
@@ -24,7 +24,10 @@ use crate::child_task::task;
 ///
 /// let outcome = block_on(async {
 ///     let inside = with_local(&REQUEST, 7, async {
-///         scope(async |s| s.spawn_future(async { current::local(&REQUEST) }).await).await
+///         scope(async |s| {
+///             s.spawn_future(async { current::local(&REQUEST) }).await
+///         })
+///         .await
 ///     })
 ///     .await;
 ///     (inside, current::local(&REQUEST))

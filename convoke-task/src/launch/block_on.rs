@@ -17,8 +17,9 @@ use convoke_exec::RunLoop;
 use super::root_parent::RootParent;
 use crate::task::{Ending, Known, TaskHeader, no_memory};
 
-/// Runs a future on the calling thread until it has ended: the root of a chain, on a run loop of its own. For `main` without the
-/// attribute, for tests, and for threads of foreign libraries. In a task, `await` the future instead.
+/// Runs a future on the calling thread until it has ended, as the root task of a run loop of its own. For
+/// `main` without the attribute, for tests, and for threads of foreign libraries. In a task, `await` the
+/// future instead.
 ///
 /// - *Completes with* what the future returns, or stopped. It is never `Panicked`.
 /// - *Runs on* the calling thread.
@@ -37,8 +38,8 @@ pub fn block_on<F: Future>(future: F) -> Outcome<F::Output> {
     block_on_with(Changes::new(), future)
 }
 
-/// Runs a future on the calling thread until it has ended, in a changed environment: with a stop token, locals, a frame allocator.
-/// The executor is the run loop's, whatever the changes say.
+/// Runs a future on the calling thread until it has ended, in a changed environment: with a stop token,
+/// locals, a frame allocator. The executor is the run loop's, whatever the changes say.
 ///
 /// - *Completes with* what the future returns, or stopped. It is never `Panicked`.
 /// - *Runs on* the calling thread.
@@ -47,7 +48,8 @@ pub fn block_on<F: Future>(future: F) -> Outcome<F::Output> {
 pub fn block_on_with<F: Future>(changes: Changes, future: F) -> Outcome<F::Output> {
     let run_loop = SPARE.try_with(Cell::take).ok().flatten().unwrap_or_default();
     let outcome = run_loop.block_on_with(changes, future);
-    // One that others still have a handle of is closed: what is posted to it is stopped, and not run by a stranger.
+    // A loop that others have a handle of is not reused: it is closed, so that what is posted to it is
+    // stopped and not run by a later `block_on`.
     if run_loop.is_unused() {
         let _ = SPARE.try_with(|spare| spare.set(Some(run_loop)));
     }
@@ -55,19 +57,20 @@ pub fn block_on_with<F: Future>(changes: Changes, future: F) -> Outcome<F::Outpu
 }
 
 thread_local! {
-    /// The loop of the last `block_on` of this thread, for the next one.
+    /// The loop of the last `block_on` of this thread, cached for the next one.
     static SPARE: Cell<Option<RunLoop>> = Cell::new(None);
 }
 
-/// Runs a future on a run loop until it has ended.
+/// Extension of [`RunLoop`]: runs a future on the loop until it has ended.
 pub trait BlockOn {
-    /// Runs the loop on this thread until the future has ended: a chain of its own, which stays on this thread. The future need be
-    /// neither `Send` nor `'static`. Other work of the loop runs meanwhile, and stays queued afterwards.
+    /// Runs the loop on this thread until the future has ended, as a root task that stays on this thread. The
+    /// future need be neither `Send` nor `'static`. Other work of the loop runs meanwhile, and stays queued
+    /// afterwards.
     ///
     /// - *Completes with* what the future returns, or stopped. It is never `Panicked`.
     /// - *Runs on* the calling thread.
-    /// - *Panics* if the future did, or other work of the loop, or if there is no memory for the task: the panic goes on here,
-    ///   after the future has ended.
+    /// - *Panics* if the future did, or other work of the loop, or if there is no memory for the task: the
+    ///   panic is resumed here after the future has ended.
     ///
     /// ```
     /// use std::rc::Rc;
@@ -87,8 +90,9 @@ pub trait BlockOn {
         self.block_on_with(Changes::new(), future)
     }
 
-    /// As [`block_on`](BlockOn::block_on), in a changed environment: with a stop token, locals, a frame allocator. The executor is
-    /// this loop's, whatever the changes say.
+    /// Runs the loop on this thread until the future has ended, in a changed environment: with a stop token,
+    /// locals, a frame allocator. The executor is this loop's, whatever the changes say. Otherwise as
+    /// [`block_on`](BlockOn::block_on).
     ///
     /// # Panics
     /// As [`block_on`](BlockOn::block_on).
@@ -102,27 +106,28 @@ impl BlockOn for RunLoop {
         let location = Location::caller();
         let executor = ExecutorRef::new(self.executor());
         let env = Env::new().with(changes.executor(executor));
-        let mut room = MaybeUninit::<Waiting<F::Output>>::uninit();
-        let waiting = NonNull::from(&mut room).cast::<Waiting<F::Output>>();
-        // SAFETY: the room is on this stack and not moved, and we leave only after the task has delivered: nothing in between
-        // unwinds, as what runs on the loop is caught. The ground is the first field (`repr(C)`).
+        let mut storage = MaybeUninit::<Waiting<F::Output>>::uninit();
+        let waiting = NonNull::from(&mut storage).cast::<Waiting<F::Output>>();
+        // SAFETY: `storage` is on this stack and does not move, and this function returns only after the task
+        // has delivered: nothing in between unwinds, as panics on the loop are caught. The root parent is the
+        // first field (`repr(C)`).
         let waiting = unsafe {
             waiting.write(Waiting {
-                ground: RootParent::new(waiting.cast(), env, None),
+                root: RootParent::new(waiting.cast(), env, None),
                 outcome: UnsafeCell::new(None),
                 done: Cell::new(false),
             });
             waiting.as_ref()
         };
         let started = self.at_home(|| {
-            // SAFETY: this thread is the owner thread of the loop. The future is dropped before the task delivers, and so
-            // outlived by all that it borrows.
-            unsafe { waiting.ground.start(future, ToStack(NonNull::from(waiting)), true, location) }
+            // SAFETY: this is the owner thread of the loop. The future is dropped before the task delivers,
+            // and so outlived by all that it borrows.
+            unsafe { waiting.root.start(future, ToStack(NonNull::from(waiting)), true, location) }
         });
         let (panic, outcome) = match started {
             Ok(()) => {
                 let panic = self.run_until(|| waiting.done.get());
-                // SAFETY: the task has delivered, and so nobody else is here.
+                // SAFETY: rule 2 of `Waiting`: the task has delivered.
                 (panic, unsafe { (*waiting.outcome.get()).take() })
             }
             Err(future) => {
@@ -130,9 +135,9 @@ impl BlockOn for RunLoop {
                 (None, Some(Outcome::Panicked(no_memory::<F>(location))))
             }
         };
-        // SAFETY: the task, if there was one, has ended.
-        unsafe { room.assume_init_drop() };
-        let outcome = outcome.expect("kept before it was done").resume_panic();
+        // SAFETY: it was initialised above, and the task, if there was one, has left.
+        unsafe { storage.assume_init_drop() };
+        let outcome = outcome.expect("the outcome is stored before `done` is set").resume_panic();
         match panic {
             Some(panic) => panic.resume(),
             None => outcome,
@@ -140,30 +145,33 @@ impl BlockOn for RunLoop {
     }
 }
 
-/// What the task leads to, on the stack of the thread that runs it.
+/// The parent of the task, on the stack of the thread that runs it.
+/// 1. Until the task has delivered, `outcome` belongs to the task.
+/// 2. Afterwards it belongs to the waiting thread. Both are this thread.
 #[repr(C)]
 struct Waiting<T> {
-    /// First, so that its address is that of all of it.
-    ground: RootParent,
+    /// First, so that a pointer to the root parent is a pointer to this.
+    root: RootParent,
     outcome: UnsafeCell<Option<Outcome<T>>>,
     done: Cell<bool>,
 }
 
-/// The outcome goes to the stack.
+/// The ending that puts the outcome on the stack of the waiting thread.
 struct ToStack<T>(NonNull<Waiting<T>>);
 
-// SAFETY: the task is not freed by what is done here. All of it happens at home: on the thread that waits.
+// SAFETY: nothing here frees the task. All of it happens on the owner thread, which waits.
 unsafe impl<T> Ending<T> for ToStack<T> {
     unsafe fn ended(&self, _: NonNull<TaskHeader>, _: NonNull<Outcome<T>>) {
-        // SAFETY: whoever waits is there until we have delivered; called once.
-        unsafe { self.0.as_ref().ground.ended() };
+        // SAFETY: the waiting thread keeps its stack until the task has delivered; the task calls this once.
+        unsafe { self.0.as_ref().root.ended() };
     }
 
-    unsafe fn deliver(&self, _: NonNull<TaskHeader>, room: NonNull<Outcome<T>>) -> Known {
-        // SAFETY: as above; the outcome is there, and taken once.
+    unsafe fn deliver(&self, _: NonNull<TaskHeader>, slot: NonNull<Outcome<T>>) -> Known {
+        // SAFETY: the waiting thread keeps its stack until `done` is set. Rule 1 of `Waiting`; the outcome is
+        // in the slot, and is taken once.
         unsafe {
             let waiting = self.0.as_ref();
-            *waiting.outcome.get() = Some(room.read());
+            *waiting.outcome.get() = Some(slot.read());
             waiting.done.set(true);
         }
         Known::ToTheParent

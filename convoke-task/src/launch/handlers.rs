@@ -1,4 +1,4 @@
-//! What is called when a chain has ended, and the ending that calls it.
+//! The handlers that are called when a launched task has ended, and the ending that calls them.
 
 #![allow(unsafe_code)]
 
@@ -14,35 +14,35 @@ use crate::frame_arc::FrameArc;
 use crate::scope::name_panic;
 use crate::task::{Ending, Known, TaskHeader};
 
-/// What was said at a launch about values and errors; one more thing can be said.
+/// The handlers of values and errors of a launch so far; one more can be added.
 pub trait OnEnd: Sized {
-    /// With this handler of values.
+    /// The handlers with this handler of values.
     type WithValue<F>;
-    /// With this handler of errors.
+    /// The handlers with this handler of errors.
     type WithError<F>;
 
-    /// Says it.
+    /// Adds a handler of values, or replaces it.
     fn with_value<F>(self, f: F) -> Self::WithValue<F>;
 
-    /// Says it.
+    /// Adds a handler of errors, or replaces it.
     fn with_error<F>(self, f: F) -> Self::WithError<F>;
 }
 
-/// What becomes of what a chain returns.
+/// The conversion of what the root task returns to what is waited for.
 #[diagnostic::on_unimplemented(
     message = "the handlers of this launch do not fit a future that returns `{T}`",
     note = "a value handler takes what the future returns; with an error handler beside it, what is in its `Ok`",
     note = "an error handler needs a future that returns a `Result`, and takes what is in its `Err`"
 )]
 pub trait Finish<T> {
-    /// That.
+    /// The type that is waited for.
     type Output;
 
-    /// The chain has returned this.
+    /// Calls the handler that this value is for.
     fn finish(self, value: T) -> Self::Output;
 }
 
-/// No handler: what the chain returns is what is waited for.
+/// No handler: what the task returns is what is waited for.
 #[derive(Clone, Copy, Debug)]
 pub struct Untouched;
 
@@ -161,7 +161,8 @@ impl<H> Handlers<H> {
         Handlers { finish: change(self.finish), stopped: self.stopped, panicked: self.panicked }
     }
 
-    /// Calls those that the outcome is for. The outcome that is waited for, and whether somebody was told of a panic in it.
+    /// Calls the handlers that the outcome is for. Returns the outcome that is waited for, and true if a
+    /// panic in it was reported to a handler.
     fn call<T>(self, outcome: Outcome<T>, stopped: Stopped) -> (Outcome<H::Output>, bool)
     where
         H: Finish<T>,
@@ -181,13 +182,13 @@ impl<H> Handlers<H> {
             Outcome::Panicked(panic) => Outcome::Panicked(panic),
         };
         let (Outcome::Panicked(panic), Some(f)) = (&outcome, panicked) else { return (outcome, false) };
-        // The hook has told of a panic in here.
+        // The panic hook has reported a panic of the handler itself.
         let _ = Panic::catch(|| f(panic));
         (outcome, true)
     }
 }
 
-/// The outcome goes through the handlers to the root.
+/// The ending that passes the outcome through the handlers to the root.
 pub(super) struct ToRoot<U, H> {
     root: FrameArc<Root<U>>,
     handlers: Cell<Option<Handlers<H>>>,
@@ -199,27 +200,28 @@ impl<U, H> ToRoot<U, H> {
     }
 }
 
-// SAFETY: the task is not freed by what is done here.
+// SAFETY: nothing here frees the task.
 unsafe impl<T, U, H: Finish<T, Output = U>> Ending<T> for ToRoot<U, H> {
-    unsafe fn ended(&self, task: NonNull<TaskHeader>, room: NonNull<Outcome<T>>) {
-        // SAFETY: the caller's.
+    unsafe fn ended(&self, task: NonNull<TaskHeader>, slot: NonNull<Outcome<T>>) {
+        // SAFETY: the task calls this once, from inside, with the outcome in the slot.
         unsafe {
-            self.root.ground.ended();
-            name_panic(task, self.root.ground.name(), room);
+            self.root.parent.ended();
+            name_panic(task, self.root.parent.name(), slot);
         }
     }
 
-    unsafe fn deliver(&self, _: NonNull<TaskHeader>, room: NonNull<Outcome<T>>) -> Known {
-        // SAFETY: the outcome is there, and taken once.
-        let outcome = unsafe { room.read() };
+    unsafe fn deliver(&self, _: NonNull<TaskHeader>, slot: NonNull<Outcome<T>>) -> Known {
+        // SAFETY: the outcome is in the slot, and is taken once.
+        let outcome = unsafe { slot.read() };
         let Some(handlers) = self.handlers.take() else { return Known::ToTheParent };
-        let stopped = Stopped::new(self.root.ground.env().stop().reason());
+        let stopped = Stopped::new(self.root.parent.env().stop().reason());
         let called = Panic::catch(|| handlers.call(outcome, stopped));
-        // What is caught here is the panic of a handler that was not called and did not let itself be dropped.
-        let (outcome, told) = called.unwrap_or_else(|panic| (Outcome::Panicked(panic), false));
-        self.root.ended(outcome, told);
-        // An executor of the program's may panic: the task has to leave all the same. The panic hook has reported it.
-        let _ = Panic::catch(|| self.root.ground.env().executor().work_ended());
+        // A panic that is caught here is that of the destructor of a handler that was not called.
+        let (outcome, reported) = called.unwrap_or_else(|panic| (Outcome::Panicked(panic), false));
+        self.root.ended(outcome, reported);
+        // An executor of the program may panic: the task must leave all the same. The panic hook has reported
+        // it.
+        let _ = Panic::catch(|| self.root.parent.env().executor().work_ended());
         Known::ToTheParent
     }
 }

@@ -1,4 +1,4 @@
-//! Awaiting a launched chain: an operation that waits for work which runs already.
+//! Awaiting a launched task: an operation that waits for work which runs already.
 
 #![allow(unsafe_code)]
 
@@ -18,7 +18,7 @@ use super::launched::Launched;
 use super::root::{Consumer, Waiter};
 
 impl<T: Send> Launched<T> {
-    /// Connects it to a receiver, as an operation that waits for the chain.
+    /// Connects it to a receiver, as an operation that waits for the launched task.
     #[doc(hidden)]
     pub fn connect<C: OnComplete<Outcome<T>>>(self, receiver: C) -> JoinOperation<T, C> {
         JoinOperation {
@@ -26,19 +26,19 @@ impl<T: Send> Launched<T> {
             receiver: UnsafeCell::new(Some(receiver)),
             outcome: UnsafeCell::new(None),
             callback: UnsafeCell::new(None),
-            met: Handshake::new(),
+            handshake: Handshake::new(),
             _pinned: PhantomPinned,
         }
     }
 }
 
-// SAFETY: the second to arrive at the handshake completes the receiver, as the last thing it does; the chain has ended then, and
-// the callback is removed.
+// SAFETY: the second to arrive at the handshake completes the receiver as its last step. The task has ended
+// then, and the callback is removed.
 unsafe impl<T: Send> Adoptable for Launched<T> {
     type Value = T;
     type Error = Never;
     type Operation = JoinOperation<T, AdoptedReceiver<T, Never>>;
-    const NAME: &'static str = "a launched chain";
+    const NAME: &'static str = "a launched task";
 
     fn connect(self, receiver: AdoptedReceiver<T, Never>) -> Self::Operation {
         Launched::connect(self, receiver)
@@ -55,30 +55,32 @@ impl<T: Send + 'static> IntoFuture for Launched<T> {
     }
 }
 
-/// The operation of a [`Launched`].
+/// The operation of a [`Launched`]. The rules of which thread may touch which field:
 ///
-/// 1. Whoever ends the wait writes `outcome`, and then comes to the meeting: the chain, or `start` if it has ended already.
-/// 2. `start` comes there too, when it is done. The second of the two is alone with everything.
-/// 3. Before that, all else is used by `start` alone.
+/// 1. `outcome` is written by the thread that ends the wait, before it arrives at the handshake: that on
+///    which the launched task ends, or `start` if the task has ended already.
+/// 2. `start` arrives there too, as its last step. The second to arrive has every field to itself.
+/// 3. Before that, every other field belongs to `start`.
 pub struct JoinOperation<T, R> {
-    /// Until the start: dropping it is dropping the `Launched`.
+    /// Set until `start`: an operation that is not started drops the `Launched`.
     launched: UnsafeCell<Option<Launched<T>>>,
     receiver: UnsafeCell<Option<R>>,
     outcome: UnsafeCell<Option<Outcome<T>>>,
     callback: UnsafeCell<Option<RawCallback<PassOn>>>,
-    met: Handshake,
+    handshake: Handshake,
     _pinned: PhantomPinned,
 }
 
-// SAFETY: the rules give each part to one thread at a time, and all of them are `Send`.
+// SAFETY: rules 1 to 3 give each field to one thread at a time, and all of them are `Send`.
 unsafe impl<T: Send, R: Send> Send for JoinOperation<T, R> {}
 
 impl<T: Send, R: OnComplete<Outcome<T>>> Operation for JoinOperation<T, R> {
     unsafe fn start(self: Pin<&mut Self>) {
-        // SAFETY: the operation is not moved.
+        // SAFETY: the operation is not moved out of the pin.
         let this = NonNull::from(unsafe { self.get_unchecked_mut() });
-        // SAFETY: rule 3: all is ours until the meeting, to which we come last of all. We are pinned, so the chain may point
-        // to us; the environment of the receiver outlives the callback, which is removed at the meeting.
+        // SAFETY: rule 3: the fields belong to `start` until it arrives at the handshake, which is its last
+        // step. The operation is pinned, so the task may point to it. The environment of the receiver
+        // outlives the callback, which is removed after the handshake.
         unsafe {
             let parts = this.as_ref();
             let (Some(launched), Some(receiver)) =
@@ -88,37 +90,44 @@ impl<T: Send, R: OnComplete<Outcome<T>>> Operation for JoinOperation<T, R> {
             };
             let root = launched.into_root();
             let callback = (*parts.callback.get()).insert(RawCallback::new(PassOn(root.source.clone())));
-            // If a stop was requested already, it runs callbacks of the chain. A start does not unwind; the hook has told.
+            // If a stop was requested already, this runs callbacks of the launched task. `start` must not
+            // unwind; the panic hook has reported a panic.
             let _ = Panic::catch(|| callback.register(receiver.env().stop()));
             let consumer = Consumer { operation: this.cast(), end: Self::end };
             if let Ok((outcome, _)) = root.take_or_wait(Waiter::Operation(consumer)) {
                 Self::end(this.cast(), outcome);
             }
             drop(root);
-            Self::meet(this);
+            Self::arrive(this);
         }
     }
 }
 
 impl<T: Send, R: OnComplete<Outcome<T>>> JoinOperation<T, R> {
+    /// Ends the wait with this outcome.
+    ///
     /// # Safety
-    /// Rule 1: called once, with a live operation.
+    /// Called once, and the operation is alive: rule 1.
     unsafe fn end(this: NonNull<()>, outcome: Outcome<T>) {
         let this = this.cast::<Self>();
-        // SAFETY: rule 1; nothing is touched after the meeting unless we are the second.
+        // SAFETY: rule 1. The operation is not touched after the handshake, unless `arrive` finds this thread
+        // the second.
         unsafe {
             *this.as_ref().outcome.get() = Some(outcome);
-            Self::meet(this);
+            Self::arrive(this);
         }
     }
 
+    /// Arrives at the handshake. The second to arrive completes the receiver.
+    ///
     /// # Safety
     /// Called once by `start` and once by `end`.
-    unsafe fn meet(this: NonNull<Self>) {
-        // SAFETY: rule 2: the second is alone.
+    unsafe fn arrive(this: NonNull<Self>) {
+        // SAFETY: the operation is alive until both have arrived. Rule 2: the second to arrive has it to
+        // itself.
         unsafe {
             let this = this.as_ref();
-            if !this.met.arrive() {
+            if !this.handshake.arrive() {
                 return;
             }
             *this.callback.get() = None;
@@ -131,7 +140,7 @@ impl<T: Send, R: OnComplete<Outcome<T>>> JoinOperation<T, R> {
     }
 }
 
-/// A stop request of who waits goes on to the chain.
+/// A stop callback that passes the request of the waiting side on to the launched task.
 struct PassOn(StopSource);
 
 impl OnStop for PassOn {

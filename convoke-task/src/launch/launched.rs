@@ -1,4 +1,4 @@
-//! The side of a launched chain that waits for it.
+//! The handle of a launched task: the one way to wait for it.
 
 #![allow(unsafe_code)]
 
@@ -15,25 +15,27 @@ use super::root::{Root, Waiter, discard};
 use crate::frame_arc::FrameArc;
 use crate::own_thread::runs_only_here;
 
-/// A chain that was [launched](crate::launch()): the one way to wait for it. In a task, `launched.await` waits, and asks the chain to
-/// stop if the task is; it is a sender, too.
+/// A task that was [launched](crate::launch()), with all that it awaits and spawns: the one way to wait for
+/// it. In a task, `launched.await` waits, and passes a stop request on. It is a sender, too.
 ///
-/// - *Completes with* what the chain, or its value handler, returned. Stopped, if the chain was; if it panicked, so does who
-///   waits, with the chain's name.
-/// - *If dropped*, the chain is asked to stop ([`StopReason::Abandoned`]), and waited for: nothing is detached. In a task,
-///   that is the task, before it ends; elsewhere it is the thread, which blocks. A panic that nobody was told of is then
-///   written to the error stream.
-/// - *Panics* if it is dropped outside a task on the one thread that could run the chain, which then cannot end.
-#[must_use = "dropping it asks the chain to stop, and blocks until it has; use `wait` to wait for it"]
+/// - *Completes with* what the launched task, or its value handler, returned. Stopped, if the task was. If it
+///   panicked, the panic is resumed where it is waited for, with the task's name.
+/// - *If dropped*, the launched task is asked to stop ([`StopReason::Abandoned`]) and waited for: nothing is
+///   detached. If it is dropped in a task, that task waits before it ends; elsewhere the thread blocks. A
+///   panic that was not reported to a handler is then written to the error stream.
+/// - *Panics* if it is dropped outside a task on the one thread that could run the launched task, which then
+///   cannot end.
+#[must_use = "dropping it asks the launched task to stop, and blocks until it has; use `wait` to wait for it"]
 pub struct Launched<T> {
     root: FrameArc<Root<T>>,
     location: &'static Location<'static>,
 }
 
-// SAFETY: what the chain shares with us is guarded by a lock, and `T` may go from its thread to ours if it is `Send`, which
-// `start` asks for.
+// SAFETY: a lock guards what is shared with the launched task, and `T`, which moves from its thread to this
+// one, is `Send`.
 unsafe impl<T: Send> Send for Launched<T> {}
-// SAFETY: shared, it asks for a stop, and says whether the chain has ended.
+// SAFETY: a shared reference only requests a stop, and asks if the task has ended; both may be done from any
+// thread.
 unsafe impl<T: Send> Sync for Launched<T> {}
 
 impl<T> Launched<T> {
@@ -41,52 +43,54 @@ impl<T> Launched<T> {
         Self { root, location }
     }
 
-    /// The root, without asking the chain to stop.
+    /// Returns the root, without asking the launched task to stop.
     pub(super) fn into_root(self) -> FrameArc<Root<T>> {
         let this = ManuallyDrop::new(self);
-        // SAFETY: `self` is given up, and the field is not used again; the other has nothing to drop.
+        // SAFETY: `self` is given up, and the field is not used again. The other field has no destructor.
         unsafe { (&raw const this.root).read() }
     }
 
-    /// Asks the chain to stop. It is waited for as before.
+    /// Asks the launched task to stop. It still has to be waited for.
     ///
     /// # Panics
-    /// If a callback that is registered with the chain's stop token does.
+    /// If a callback that is registered with its stop token does.
     pub fn request_stop(&self, reason: StopReason) {
         self.root.source.request_stop(reason);
     }
 
-    /// Whether the chain has ended, and its handlers have been called. Then [`wait`](Launched::wait) does not block.
+    /// Returns true if the launched task has ended and its handlers have been called. Then
+    /// [`wait`](Launched::wait) does not block.
     pub fn has_ended(&self) -> bool {
         self.root.has_ended()
     }
 
-    /// Blocks this thread until the chain has ended.
+    /// Blocks this thread until the launched task has ended.
     ///
     /// # Panics
-    /// If the chain has: the panic goes on here. And if this is the one thread that could run the chain.
+    /// If the launched task did: the panic is resumed here. And if this is the one thread that could run it.
     #[track_caller]
     pub fn wait(self) -> Outcome<T> {
         assert!(
             self.has_ended() || !self.would_wait_for_itself(),
-            "the chain launched at {} runs on this thread alone, which cannot wait for it; await it in a task, or run its \
+            "the task launched at {} runs on this thread alone, which cannot wait for it; await it in a task, or run its \
              loop until it has ended",
             self.location
         );
         wait(&self.into_root()).0.resume_panic()
     }
 
+    /// Returns true if this is the one thread that could run the launched task.
     fn would_wait_for_itself(&self) -> bool {
-        runs_only_here(self.root.ground.env().executor())
+        runs_only_here(self.root.parent.env().executor())
     }
 }
 
-/// Blocks until the chain has ended. Does not panic.
+/// Blocks until the launched task has ended. Does not panic.
 fn wait<T>(root: &Root<T>) -> (Outcome<T>, bool) {
     loop {
         match root.take_or_wait(Waiter::Thread(thread::current())) {
             Ok(outcome) => return outcome,
-            // It may be refused just now, further up on our stack.
+            // Its runnable may be waiting to be refused further up on this stack.
             Err(_) if Runnable::stop_deferred() => {}
             Err(_) => thread::park(),
         }
@@ -96,26 +100,27 @@ fn wait<T>(root: &Root<T>) -> (Outcome<T>, bool) {
 impl<T> Drop for Launched<T> {
     fn drop(&mut self) {
         if self.has_ended() {
-            let (outcome, told) = wait(&self.root);
-            return discard(outcome, told);
+            let (outcome, reported) = wait(&self.root);
+            return discard(outcome, reported);
         }
-        // What a callback throws has been reported by the panic hook.
+        // The panic hook has reported a panic of a callback.
         let _ = Panic::catch(|| self.root.source.request_stop(StopReason::Abandoned));
         let in_task = Frame::current(|frame| {
             let memory = frame?.operation_owner().adopt(Layout::new::<u8>());
             Some(self.root.take_or_wait(Waiter::Task(memory)))
         });
         match in_task {
-            Some(Ok((outcome, told))) => discard(outcome, told),
+            Some(Ok((outcome, reported))) => discard(outcome, reported),
             Some(Err(_)) => {}
             None if self.has_ended() || !self.would_wait_for_itself() => {
-                let (outcome, told) = wait(&self.root);
-                discard(outcome, told);
+                let (outcome, reported) = wait(&self.root);
+                discard(outcome, reported);
             }
-            // It was asked to stop, and so is queued: the executor runs it, or ends it with itself. A second panic would end the process.
+            // It was asked to stop, and so is queued: the executor runs it, or ends it when it ends itself. A
+            // second panic would abort the process.
             None if std::thread::panicking() => {}
             None => panic!(
-                "the chain launched at {} runs on this thread alone, and was dropped here before it has ended; wait for it in \
+                "the task launched at {} runs on this thread alone, and was dropped here before it has ended; wait for it in \
                  a task, or run its loop until it has ended",
                 self.location
             ),

@@ -1,4 +1,4 @@
-//! A root task that is moved step by step by a test: it stays in memory for ever if it does not end.
+//! A root task that a test runs step by step: it is leaked if it does not end.
 
 #![allow(unsafe_code)]
 
@@ -12,18 +12,18 @@ use convoke_core::{Env, Outcome};
 use super::root_parent::RootParent;
 use crate::task::{Ending, Known, TaskHeader, no_memory};
 
-/// A root task on a loop that the caller runs. Dropped before it has ended it stays in memory: other tasks may point into it. Its
-/// loop must then stay, too.
+/// A root task on a loop that the caller runs. If dropped before the task has ended, the memory is leaked,
+/// since other tasks may point into it; its loop must then be leaked, too.
 #[derive(Debug)]
 pub struct LeakedRoot<T> {
     storage: NonNull<Storage<T>>,
 }
 
-/// What the task leads to.
+/// The parent of the task.
 #[repr(C)]
 struct Storage<T> {
-    /// First, so that its address is that of the storage.
-    ground: RootParent,
+    /// First, so that a pointer to the root parent is a pointer to this.
+    parent: RootParent,
     end: End<T>,
 }
 
@@ -36,21 +36,21 @@ enum Ended<T> {
     Taken,
 }
 
-/// Puts the outcome into the storage.
+/// The ending that puts the outcome into the storage.
 struct ToStorage<T> {
     storage: NonNull<Storage<T>>,
     end: End<T>,
 }
 
-// SAFETY: the task is not freed by what is done here.
+// SAFETY: nothing here frees the task.
 unsafe impl<T> Ending<T> for ToStorage<T> {
     unsafe fn ended(&self, _: NonNull<TaskHeader>, _: NonNull<Outcome<T>>) {
         // SAFETY: the storage stays until the outcome was delivered; the task calls this once.
-        unsafe { self.storage.as_ref().ground.ended() };
+        unsafe { self.storage.as_ref().parent.ended() };
     }
 
     unsafe fn deliver(&self, _: NonNull<TaskHeader>, outcome: NonNull<Outcome<T>>) -> Known {
-        // SAFETY: the outcome is initialised: the task has ended, and gives it away once.
+        // SAFETY: the outcome is in the slot, and is taken once.
         *lock(&self.end) = Ended::With(unsafe { outcome.read() });
         Known::ToTheParent
     }
@@ -101,13 +101,14 @@ impl<T> LeakedRoot<T> {
     {
         let storage = NonNull::from(Box::leak(Box::<Storage<T>>::new_uninit())).cast::<Storage<T>>();
         let end = Arc::new(Mutex::new(Ended::NotYet));
-        // SAFETY: the ground is the first field (`repr(C)`) of what is put there. It stays until the task has delivered: see `drop`.
-        // The future borrows nothing; it is `Send`, or stays on this thread: the caller's promise.
+        // SAFETY: the root parent is the first field (`repr(C)`) of what is put there. It stays until the
+        // task has delivered: see `drop`. The future borrows nothing; it is `Send`, or stays on this thread:
+        // the caller's promise.
         let started = unsafe {
-            let ground = RootParent::new(storage.cast(), env, Some(name));
-            storage.write(Storage { ground, end: end.clone() });
+            let parent = RootParent::new(storage.cast(), env, Some(name));
+            storage.write(Storage { parent, end: end.clone() });
             let ending = ToStorage { storage, end: end.clone() };
-            storage.as_ref().ground.start(future, ending, local, location)
+            storage.as_ref().parent.start(future, ending, local, location)
         };
         if let Err(future) = started {
             drop(future);
@@ -117,7 +118,7 @@ impl<T> LeakedRoot<T> {
     }
 
     fn end(&self) -> &End<T> {
-        // SAFETY: the storage is freed when `self` is dropped.
+        // SAFETY: the storage is alive until `self` is dropped.
         unsafe { &self.storage.as_ref().end }
     }
 
@@ -142,7 +143,8 @@ impl<T> LeakedRoot<T> {
 impl<T> Drop for LeakedRoot<T> {
     fn drop(&mut self) {
         if self.has_ended() {
-            // SAFETY: the task has delivered, and does not use the storage any more, which was made as a box.
+            // SAFETY: the task has delivered and does not use the storage any more, which was allocated as a
+            // box.
             drop(unsafe { Box::from_raw(self.storage.as_ptr()) });
         } else {
             leak(self.storage.as_ptr());
@@ -150,7 +152,7 @@ impl<T> Drop for LeakedRoot<T> {
     }
 }
 
-/// Keeps the address of memory that is never freed, so that leak checkers know that it is meant.
+/// Records the address of memory that is never freed, so that leak checkers see that it is intended.
 pub fn leak<T>(memory: *mut T) {
     static LEAKED: Mutex<Vec<usize>> = Mutex::new(Vec::new());
     LEAKED.lock().unwrap_or_else(PoisonError::into_inner).push(memory.expose_provenance());

@@ -1,5 +1,21 @@
-//! `launch(&executor)`: the root of a chain, from ordinary code. Here is what is said at the launch; `root.rs` is what the chain
-//! and whoever waits for it share, `launched.rs` the side that waits.
+//! Launching tasks from ordinary code: [`launch()`] on an executor, [`block_on()`] on the calling thread.
+//!
+//! A launched task is a *root*: it has no task above it. All that it awaits and spawns ends before it does,
+//! and its [`Launched`] waits for it, so nothing is detached.
+//!
+//! [`Launch`] collects the options. [`Launch::start`] allocates a [`root::Root`], which the task and the
+//! [`Launched`] share, and posts the task. On the executor, the ending ([`handlers::ToRoot`]) calls the
+//! handlers and stores the outcome in the root, or hands it to the one waiter there is: a blocked thread, an
+//! operation (`launched.await`), or a task that dropped the [`Launched`]. [`root_parent::RootParent`] is the
+//! parent of every root task: it owns the environment, and passes its stop token's request on to the task.
+//!
+//! | file | contents |
+//! | --- | --- |
+//! | `root_parent.rs` | the parent of a root task |
+//! | `root.rs`, `handlers.rs` | what a launched task and its waiter share; the handlers of a launch |
+//! | `launched.rs`, `join.rs` | the handle that waits; awaiting it in a task |
+//! | `block_on.rs` | running a root task on the calling thread |
+//! | `leaked_root.rs` | a root task that tests run step by step |
 
 #![allow(unsafe_code)]
 
@@ -32,21 +48,25 @@ use crate::{Context, Stopped};
 use handlers::{Handlers, ToRoot};
 use root::Root;
 
-/// Says how a chain is to be launched on this executor; [`start`](Launch::start) launches it. For ordinary code: `main`, a
-/// callback, a thread of a foreign library. In a task, open a [`scope`](crate::scope()).
+/// Returns a builder for launching a root task on this executor; [`start`](Launch::start) launches it. For
+/// ordinary code: `main`, a callback, a thread of a foreign library. In a task, open a
+/// [`scope`](crate::scope()).
 ///
-/// The chain inherits nothing: what is not said here is the default. All that runs below inherits what is said.
+/// The task inherits nothing: every option that is not set has its default. All that runs below it inherits
+/// the options.
 ///
 /// ```
 /// use convoke::prelude::*;
 /// use convoke::sender::prelude::*;
 ///
 /// let pool = ThreadPool::new(2).unwrap();
-/// let launched = launch(&pool.executor()).name("answer").start(async { just(6).await * 7 });
+/// let launched = launch(&pool.executor())
+///     .name("answer")
+///     .start(async { just(6).await * 7 });
 /// assert_eq!(launched.wait(), Outcome::Value(42));
 /// ```
 ///
-/// With handlers, which are called on the executor when the chain has ended; closures name the types they take:
+/// Handlers are called on the executor when the task has ended. Closures name the types of their arguments:
 ///
 /// ```
 /// use convoke::prelude::*;
@@ -68,7 +88,8 @@ pub fn launch<X: Executor>(executor: &X) -> Launch {
     launch_below(Env::on(ExecutorRef::new(executor.clone())))
 }
 
-/// The same for who has an environment to inherit: its executor, its stop token and the rest.
+/// Returns a builder for launching a root task that inherits an environment: executor, stop token and the
+/// rest.
 pub(crate) fn launch_below(around: Env) -> Launch {
     let token = around.stop_token();
     Launch {
@@ -83,7 +104,7 @@ pub(crate) fn launch_below(around: Env) -> Launch {
     }
 }
 
-/// See [`launch()`]. `H` is what was said about values and errors.
+/// The builder of [`launch()`]. `H` is the type of the handlers of values and errors.
 #[must_use = "nothing is launched before `start`"]
 pub struct Launch<H = Untouched> {
     around: Env,
@@ -97,59 +118,62 @@ pub struct Launch<H = Untouched> {
 }
 
 impl<H> Launch<H> {
-    /// The chain is asked to stop when this token's source is, besides by [`Launched::request_stop`]. It inherits the deadline.
+    /// Sets the stop token: the task is asked to stop when its source is, or by [`Launched::request_stop`].
+    /// It inherits the token's deadline.
     pub fn stop_token(mut self, token: StopToken) -> Self {
         self.token = token;
         self
     }
 
-    /// Where the frames of the chain live. Without this: with the context's allocator, and without one, the default.
+    /// Sets the allocator of all frames of the task and below. Without it, the context's allocator is used,
+    /// or the default.
     pub fn allocator(mut self, frames: FrameAllocator) -> Self {
         self.allocator = Some(frames);
         self
     }
 
-    /// The context that the chain belongs to: its frame allocator is the chain's, unless [`allocator`](Launch::allocator)
-    /// names another, before or after.
+    /// Sets the context that the task belongs to: its frame allocator is used, unless
+    /// [`allocator`](Launch::allocator) names another, before or after.
     pub fn context(mut self, context: &Context) -> Self {
         self.context_allocator = Some(context.allocator().clone());
         self
     }
 
-    /// A value in the environment of the chain.
+    /// Sets a value in the environment of the task.
     pub fn local<T: Send + Sync + 'static>(mut self, key: &'static Local<T>, value: T) -> Self {
         self.changes = self.changes.local(key, value);
         self
     }
 
-    /// A name, for people who look, and for panics. Without one the chain is known by where it was launched.
+    /// Sets the name, for inspection and panics. Without one, the task is known by where it was launched.
     pub fn name(mut self, name: impl Into<Arc<str>>) -> Self {
         self.name = Some(name.into());
         self
     }
 
-    /// Where it was launched, for people who look: for whoever launches on behalf of others. Without this it is where
-    /// [`start`](Launch::start) is called.
+    /// Sets the location that inspection shows, for code that launches on behalf of others. Without it, the
+    /// location is where [`start`](Launch::start) is called.
     pub fn location(mut self, location: &'static Location<'static>) -> Self {
         self.location = Some(location);
         self
     }
 
-    /// Called if the chain ends by the stopped door.
+    /// Sets the handler that is called if the task ends as stopped.
     pub fn on_stopped(mut self, f: impl FnOnce(Stopped) + Send + 'static) -> Self {
         self.handlers.stopped = Some(Box::new(f));
         self
     }
 
-    /// Called if the chain panics, or another handler does. The panic goes on where the chain is waited for all the same;
-    /// without a handler, one that nobody waits for is written to the error stream.
+    /// Sets the handler that is called if the task, or another handler, panics. The panic is still resumed
+    /// where the task is waited for. Without this handler, a panic is written to the error stream if the
+    /// `Launched` is dropped.
     pub fn on_panic(mut self, f: impl FnOnce(&Panic) + Send + 'static) -> Self {
         self.handlers.panicked = Some(Box::new(f));
         self
     }
 
-    /// Called with what the chain returns; what `f` returns is then the value that is waited for. If there is an error
-    /// handler too, it is called with the value in an `Ok`.
+    /// Sets the handler that is called with what the task returns. What `f` returns is then the value that is
+    /// waited for. If there is an error handler too, `f` is called with the value of an `Ok`.
     pub fn on_value<F>(self, f: F) -> Launch<H::WithValue<F>>
     where
         H: OnEnd,
@@ -157,7 +181,8 @@ impl<H> Launch<H> {
         self.with_handlers(|handlers| handlers.with_value(f))
     }
 
-    /// Called with the error in the `Err` that the chain returns; what `f` returns is then the error that is waited for.
+    /// Sets the handler that is called with the error of an `Err` that the task returns. What `f` returns is
+    /// then the error that is waited for.
     pub fn on_error<F>(self, f: F) -> Launch<H::WithError<F>>
     where
         H: OnEnd,
@@ -178,9 +203,9 @@ impl<H> Launch<H> {
         }
     }
 
-    /// Launches the chain: it is posted to the executor, and runs there.
+    /// Launches the task: it is posted to the executor, and runs there.
     ///
-    /// Nothing is detached: who launches has the [`Launched`], and a program does not get past it before the chain has ended.
+    /// Nothing is detached: the [`Launched`] waits for the task, also if it is dropped.
     ///
     /// # Panics
     /// If the frame allocator has no memory for it.
@@ -199,10 +224,10 @@ impl<H> Launch<H> {
         let env = self.around.with(changes);
         let Some(root) = Root::new(env, source, self.name) else { no_memory::<F>(location) };
         let ending = ToRoot::new(root.clone(), self.handlers);
-        root.ground.env().executor().work_began();
-        // SAFETY: the future is `Send` and `'static`; the ending keeps the root.
-        if unsafe { root.ground.start(future, ending, false, location) }.is_err() {
-            root.ground.env().executor().work_ended();
+        root.parent.env().executor().work_began();
+        // SAFETY: the future is `Send` and `'static`; the ending keeps the root, and calls `ended`.
+        if unsafe { root.parent.start(future, ending, false, location) }.is_err() {
+            root.parent.env().executor().work_ended();
             no_memory::<F>(location)
         }
         Launched::new(root, location)

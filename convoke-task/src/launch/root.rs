@@ -1,5 +1,5 @@
-//! What a launched chain shares with whoever waits for it. The chain keeps it, and the `Launched` or the operation that it
-//! became.
+//! The state that a launched task and its waiter share. The task has a reference, and so has the `Launched`
+//! or the operation that it became.
 
 #![allow(unsafe_code)]
 
@@ -14,52 +14,57 @@ use super::root_parent::RootParent;
 use crate::frame_arc::FrameArc;
 use convoke_core::raw::report_panic;
 
+/// The state that a launched task and its waiter share.
 #[repr(C)]
 pub(super) struct Root<T> {
-    /// First, so that its address is ours.
-    pub(super) ground: RootParent,
-    /// That of the chain's token.
+    /// First, so that a pointer to the root parent is a pointer to this.
+    pub(super) parent: RootParent,
+    /// The source of the task's stop token.
     pub(super) source: StopSource,
     end: Mutex<End<T>>,
 }
 
-/// What has become of the chain.
+/// The progress of the launched task.
 enum End<T> {
-    /// It runs, and perhaps somebody waits.
+    /// It runs; the waiter is told when it ends.
     Running(Option<Waiter<T>>),
-    /// It has ended with this, and whether somebody was told if that is a panic.
+    /// It has ended with this outcome. True if a panic in it was reported to a handler.
     Ended(Outcome<T>, bool),
+    /// The outcome was taken.
     Taken,
 }
 
-/// Who is told of the end. There is one at a time.
+/// The waiter that is told of the end. There is one at most.
 pub(super) enum Waiter<T> {
-    /// Looks again when it is unparked.
+    /// A thread that checks again when it is unparked.
     Thread(thread::Thread),
-    /// An operation: it takes the outcome.
+    /// An operation that takes the outcome.
     Operation(Consumer<T>),
-    /// Nobody wants the outcome; a task waits with its end until the chain has ended.
+    /// A task that dropped the `Launched`: it does not end before the launched task, and discards the
+    /// outcome.
     Task(AdoptedMemory),
 }
 
-/// An operation that waits.
+/// An operation that waits for the outcome.
 pub(super) struct Consumer<T> {
     pub(super) operation: NonNull<()>,
     pub(super) end: unsafe fn(NonNull<()>, Outcome<T>),
 }
 
-// SAFETY: `end` may be called from any thread; the outcome goes there, and so must be `Send`.
+// SAFETY: any thread may call `end`; the outcome goes there, and is `Send`.
 unsafe impl<T: Send> Send for Consumer<T> {}
-// SAFETY: an operation may be released from any thread, and the rest is `Send`.
+// SAFETY: any thread may release adopted memory, and the rest is `Send`.
 unsafe impl<T: Send> Send for Waiter<T> {}
 
 impl<T> Root<T> {
+    /// Allocates a root in memory of the environment's allocator. Returns `None` if it has none.
     pub(super) fn new(env: Env, source: StopSource, name: Option<Arc<str>>) -> Option<FrameArc<Self>> {
         let allocator = env.allocator().clone();
         FrameArc::new(&allocator, |root: NonNull<Self>| {
-            // SAFETY: it is the first field (`repr(C)`) of what is made here, and does not move; the ending keeps it.
-            let ground = unsafe { RootParent::new(root.cast(), env, name) };
-            Self { ground, source, end: Mutex::new(End::Running(None)) }
+            // SAFETY: it becomes the first field (`repr(C)`) of the value at that address, which does not
+            // move; the ending has a reference to it.
+            let parent = unsafe { RootParent::new(root.cast(), env, name) };
+            Self { parent, source, end: Mutex::new(End::Running(None)) }
         })
     }
 
@@ -67,19 +72,20 @@ impl<T> Root<T> {
         self.end.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
+    /// Returns true if the launched task has ended.
     pub(super) fn has_ended(&self) -> bool {
         !matches!(*self.lock(), End::Running(_))
     }
 
-    /// The outcome, and whether somebody was told; or the waiter is put in place.
+    /// Takes the outcome, and true if a panic in it was reported; or stores the waiter.
     pub(super) fn take_or_wait(&self, waiter: Waiter<T>) -> Result<(Outcome<T>, bool), StillRunning> {
         let mut end = self.lock();
         match core::mem::replace(&mut *end, End::Taken) {
-            End::Ended(outcome, told) => {
+            End::Ended(outcome, reported) => {
                 drop(end);
-                // A task that wanted to wait need not.
+                // A task that was about to wait need not.
                 waiter.not_needed();
-                Ok((outcome, told))
+                Ok((outcome, reported))
             }
             End::Running(_) => {
                 *end = End::Running(Some(waiter));
@@ -89,8 +95,8 @@ impl<T> Root<T> {
         }
     }
 
-    /// The chain has ended.
-    pub(super) fn ended(&self, outcome: Outcome<T>, told: bool) {
+    /// Stores the outcome, or hands it to the waiter.
+    pub(super) fn ended(&self, outcome: Outcome<T>, reported: bool) {
         let mut end = self.lock();
         let waiter = match &mut *end {
             End::Running(waiter) => waiter.take(),
@@ -100,42 +106,43 @@ impl<T> Root<T> {
             Some(Waiter::Operation(consumer)) => {
                 *end = End::Taken;
                 drop(end);
-                // SAFETY: it waits, and is told this once.
+                // SAFETY: the operation is alive while it waits, and is told once: the waiter was taken.
                 unsafe { (consumer.end)(consumer.operation, outcome) };
             }
             Some(Waiter::Task(memory)) => {
                 *end = End::Taken;
                 drop(end);
-                discard(outcome, told);
-                // SAFETY: it was received by the host, and its memory is not used.
+                discard(outcome, reported);
+                // SAFETY: the memory was adopted by its owner for this wait, and is not used.
                 unsafe { OwnerRef::release(memory) };
             }
             Some(Waiter::Thread(thread)) => {
-                *end = End::Ended(outcome, told);
+                *end = End::Ended(outcome, reported);
                 drop(end);
                 thread.unpark();
             }
-            None => *end = End::Ended(outcome, told),
+            None => *end = End::Ended(outcome, reported),
         }
     }
 }
 
-/// The chain runs, and who waits will be told.
+/// The launched task still runs; the waiter will be told.
 pub(super) struct StillRunning;
 
 impl<T> Waiter<T> {
+    /// Releases a task that need not wait.
     fn not_needed(self) {
         if let Self::Task(memory) = self {
-            // SAFETY: it was received by the host, and its memory is not used.
+            // SAFETY: the memory was adopted by its owner for this wait, and is not used.
             unsafe { OwnerRef::release(memory) };
         }
     }
 }
 
-/// Nobody wants the outcome; a panic that nobody was told of is reported.
-pub(super) fn discard<T>(outcome: Outcome<T>, told: bool) {
+/// Drops an outcome that nothing waits for. Reports a panic that was not reported before.
+pub(super) fn discard<T>(outcome: Outcome<T>, reported: bool) {
     match outcome {
-        Outcome::Panicked(panic) if !told => report_panic(panic),
+        Outcome::Panicked(panic) if !reported => report_panic(panic),
         outcome => {
             if let Err(panic) = Panic::catch(|| drop(outcome)) {
                 report_panic(panic);

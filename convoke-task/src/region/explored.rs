@@ -1,5 +1,5 @@
-//! The regions of a program that is explored: numbered in the order in which they are first polled, which is the same every
-//! time, and asked to stop one at a time.
+//! The regions of a program under exploration: numbered in the order in which they are first polled, which is
+//! the same in every run, and asked to stop one at a time.
 
 use core::cell::{Cell, RefCell};
 use core::fmt;
@@ -8,14 +8,14 @@ use std::collections::BTreeMap;
 
 use crate::task::Inside;
 
-/// What explorations see of a region; it is part of the region.
+/// The part of a region that explorations see.
 pub struct Explored {
-    /// Zero until it is polled in a program that is explored.
+    /// The number of the region, or zero before it is polled in an exploration.
     number: Cell<usize>,
 }
 
 thread_local! {
-    /// Whether a program is being explored on this thread, and how many shields are around what is polled now.
+    /// `Some` while a program is explored on this thread: the number of shields around what is polled now.
     static WATCHED: Cell<Option<usize>> = const { Cell::new(None) };
     static REGIONS: RefCell<Regions> = const { RefCell::new(Regions::new()) };
 }
@@ -28,7 +28,7 @@ struct Regions {
 
 struct Alive {
     waker: Waker,
-    /// The address of its task. Compared, never followed.
+    /// The address of its task. Compared, never dereferenced.
     task: Option<usize>,
 }
 
@@ -38,30 +38,31 @@ impl Regions {
     }
 }
 
-/// The regions of this thread are watched until it is dropped.
+/// Watches the regions of this thread until it is dropped.
 #[derive(Debug)]
 pub struct Watching(());
 
 impl Watching {
+    /// Starts watching.
     pub fn begin() -> Self {
         WATCHED.set(Some(0));
         Self(())
     }
 
-    /// The numbers of those that are there and were not asked to stop, in their order.
+    /// Returns the numbers of the live regions that were not asked to stop, in order.
     pub fn numbers(&self) -> Vec<usize> {
         REGIONS.with_borrow(|regions| regions.alive.keys().copied().collect())
     }
 
-    /// The address of the task that this one is in.
+    /// Returns the address of the task that a region is in.
     pub fn task_of(&self, number: usize) -> Option<usize> {
         REGIONS.with_borrow(|regions| regions.alive.get(&number).and_then(|alive| alive.task))
     }
 
-    /// Asks this one to stop. False if it is not there.
+    /// Asks a region to stop. Returns false if it is gone.
     pub fn ask(&self, number: usize) -> bool {
-        // Taken out, and neither cloned nor woken with the regions borrowed: it may be anybody's waker, and come back here. When the
-        // region is polled again it is not among them any more.
+        // The waker is taken out, and neither cloned nor woken while the regions are borrowed: it may be code
+        // of the program, and call back here. When the region is polled again it is removed.
         let waker = REGIONS.with_borrow_mut(|regions| {
             let alive = regions.alive.get_mut(&number)?;
             regions.asked = Some(number);
@@ -80,19 +81,22 @@ impl Drop for Watching {
 }
 
 impl Explored {
+    /// Creates the part of a region that was not polled yet.
     pub const fn new() -> Self {
         Self { number: Cell::new(0) }
     }
 
-    /// The region, which is not shielded and was not asked yet, is about to be polled with this waker. True if it is to stop.
+    /// Registers the region, which is not shielded and was not asked yet and is about to be polled with this
+    /// waker. Returns true if it is to stop.
     #[inline]
     pub fn is_asked(&self, cx: &Context<'_>) -> bool {
-        // What is in a shield cleans up: a stop is not for it.
-        WATCHED.get() == Some(0) && self.look(cx.waker().clone())
+        // Work in a shield cleans up: a stop is not for it.
+        WATCHED.get() == Some(0) && self.register(cx.waker().clone())
     }
 
+    /// Registers the region, or takes the request to stop.
     #[cold]
-    fn look(&self, waker: Waker) -> bool {
+    fn register(&self, waker: Waker) -> bool {
         let mut alive = Some(Alive { waker, task: Inside::current().map(|task| task.addr().get()) });
         let (asked, before) = REGIONS.with_borrow_mut(|regions| {
             if self.number.get() == 0 {
@@ -106,12 +110,12 @@ impl Explored {
             }
             (false, alive.take().and_then(|alive| regions.alive.insert(number, alive)))
         });
-        // Both wakers, without the regions: as in `ask`.
+        // Both wakers are dropped without the borrow: see `ask`.
         drop((alive, before));
         asked
     }
 
-    /// A shield is around what is polled until this is dropped.
+    /// Marks what is polled as shielded, until the guard is dropped.
     #[inline]
     pub fn shield(&self) -> Shielding {
         let before = WATCHED.get();
@@ -120,7 +124,7 @@ impl Explored {
     }
 }
 
-/// See [`Explored::shield`].
+/// The guard of [`Explored::shield`].
 #[derive(Debug)]
 pub struct Shielding(Option<usize>);
 

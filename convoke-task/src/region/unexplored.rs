@@ -1,8 +1,8 @@
-//! What explorations see of a region, without explorations: nothing.
+//! The twin of `explored.rs` without explorations: every method does nothing.
 
 use core::task::Context;
 
-/// Seen by nobody.
+/// The part of a region that explorations would see.
 #[derive(Debug)]
 pub(super) struct Explored;
 

@@ -1,4 +1,4 @@
-//! Asking one task of a tree to stop: for explorations, which have no handle to it.
+//! Asking one task to stop by its address: for explorations, which have no handle to it.
 
 #![allow(unsafe_code)]
 
@@ -10,25 +10,26 @@ use super::found::Found;
 use super::look_at_all;
 use crate::task::{TaskHeader, drop_reference};
 
-/// A task that is looked for, and a reference to it once it was met.
+/// A task to find, and a reference to it once it was found.
 #[derive(Debug)]
 pub(crate) struct Wanted {
     address: usize,
-    home: OwnerId,
-    met: Option<NonNull<TaskHeader>>,
+    owner: OwnerId,
+    task: Option<NonNull<TaskHeader>>,
 }
 
-/// Asks the task at this address to stop, if it lives in this home and has not ended. Says whether it was there.
+/// Asks the task at this address to stop, if this is its owner thread's number and it has not ended. Returns
+/// true if it was found.
 ///
 /// # Safety
-/// This thread is the only one that runs what lives in that home, and nothing of it runs now: so none of its tasks leaves
-/// meanwhile.
-pub unsafe fn ask_stop(address: usize, home: OwnerId) -> bool {
+/// This thread is the only one that runs work of that owner, and none of it runs now: so none of its tasks
+/// leaves meanwhile.
+pub unsafe fn ask_stop(address: usize, owner: OwnerId) -> bool {
     let mut found = Found::default();
-    found.wanted = Some(Wanted { address, home, met: None });
+    found.wanted = Some(Wanted { address, owner, task: None });
     look_at_all(&mut found);
-    let Some(task) = found.wanted.and_then(|wanted| wanted.met) else { return false };
-    // SAFETY: `meet` has given us a reference.
+    let Some(task) = found.wanted.and_then(|wanted| wanted.task) else { return false };
+    // SAFETY: `visit` has added a reference, which is given up here.
     unsafe {
         TaskHeader::ask_stop(task);
         drop_reference(task);
@@ -37,15 +38,16 @@ pub unsafe fn ask_stop(address: usize, home: OwnerId) -> bool {
 }
 
 impl Wanted {
-    /// Is this the one?
-    pub(super) fn meet(&mut self, task: &TaskHeader) {
+    /// Adds a reference to the task if it is the wanted one.
+    pub(super) fn visit(&mut self, task: &TaskHeader) {
         let task = NonNull::from(task);
-        // SAFETY: a parent tells of it, and so it is there.
-        let is_wanted = unsafe { task.as_ref() }.is_alive_in(self.home) && task.addr().get() == self.address;
-        if is_wanted && self.met.is_none() {
-            // SAFETY: it has not ended, and by the promise of `ask_stop`'s caller does not leave while we look.
+        // SAFETY: the reference comes from the task's parent, under its lock, so the task is alive.
+        let is_wanted = unsafe { task.as_ref() }.is_alive_in(self.owner) && task.addr().get() == self.address;
+        if is_wanted && self.task.is_none() {
+            // SAFETY: the task has not ended, and does not leave during the visit: the promise of
+            // `ask_stop`'s caller.
             unsafe { TaskHeader::add_reference(task) };
-            self.met = Some(task);
+            self.task = Some(task);
         }
     }
 }

@@ -1,12 +1,12 @@
-//! Where tasks are found: a list, for each thread or so, of the parents that were opened there. It knows parents and names,
-//! not tasks: starting a task costs nothing here.
+//! The lists of parents: a few shards, each with a lock. A thread uses the shard that it was assigned. The
+//! rules:
 //!
-//! 1. `next` and `pointed_by` of an entry in a list belong to whoever has the lock of its shard; all else is written before it is
-//!    linked, by who links it.
-//! 2. Whoever links an entry keeps it, and what it leads to, where it is until it was unlinked. `look` is called under the
-//!    lock, and so not any more once `unlink` has returned.
-//! 3. The lock of a shard comes before that of a parent: nobody links or unlinks while he holds one of those. Nothing that
-//!    is done under either runs code of the program, or asks for memory.
+//! 1. `next` and `pointed_by` of a linked entry, and the lists themselves, belong to the holder of the
+//!    shard's lock. All other fields are written before the entry is linked, by the thread that links it.
+//! 2. The thread that links an entry keeps it, and what it leads to, in place until it was unlinked. `look`
+//!    is called under the lock, and so not after `unlink` has returned.
+//! 3. The lock of a shard is taken before that of a parent: a thread that holds the lock of a parent neither
+//!    links nor unlinks. Under either lock no code of the program runs and no memory is allocated.
 
 #![allow(unsafe_code)]
 
@@ -22,22 +22,25 @@ use crossbeam_utils::CachePadded;
 use super::found::Found;
 use convoke_core::raw::SpinLock;
 
-/// Enough for threads not to meet there; the rest share.
+/// Enough for few threads to contend; more threads share shards.
 const SHARDS: usize = 32;
 
-/// A parent's place in the registry. It lies in the parent, and is taken out when it is dropped, if not before.
+/// The entry of a parent in the registry. It is a field of the parent, and is unlinked when it is dropped, if
+/// not before.
 pub(crate) struct Entry {
     next: Cell<*const Entry>,
-    /// What points to this entry: the head of the list, or `next` of the one before it.
+    /// The link that points to this entry: the head of the list, or `next` of the entry before it.
     pointed_by: Cell<*const Cell<*const Entry>>,
-    /// The shard, or `UNKNOWN` if it is in no list. Not changed by others.
+    /// The index of the shard, or `UNKNOWN` if it is not linked. Written only by the thread that links and
+    /// unlinks it.
     shard: Cell<usize>,
-    /// How many had been linked there before.
+    /// The number of entries that had been linked in the shard before.
     order: Cell<u64>,
     parent: Cell<NonNull<()>>,
+    /// Adds the tasks of the parent to a `Found`.
     look: Cell<unsafe fn(NonNull<()>, &mut Found)>,
-    /// Until `drop` has taken it out of its list, those beside it in there write to it. Only for types that are not `Unpin` may
-    /// they do so while `drop` has its `&mut self`: so this one is not, nor any parent that has one.
+    /// Until `drop` has unlinked it, its neighbours in the list write to it. They may do so while `drop` has
+    /// `&mut self` only if the type is not `Unpin`: so this type is not, nor is any parent that has one.
     _pinned: PhantomPinned,
 }
 
@@ -46,7 +49,7 @@ struct Shard {
     linked: Cell<u64>,
 }
 
-// SAFETY: rules 1 and 2.
+// SAFETY: rule 1: the list is used under the lock; rule 2: entries stay until they are unlinked.
 unsafe impl Send for Shard {}
 
 static REGISTRY: [CachePadded<SpinLock<Shard>>; SHARDS] = [const {
@@ -60,6 +63,7 @@ thread_local! {
     static HERE: Cell<usize> = Cell::new(UNKNOWN);
 }
 
+/// Returns the index of this thread's shard.
 #[inline]
 fn here() -> usize {
     match HERE.with(Cell::get) {
@@ -68,7 +72,7 @@ fn here() -> usize {
     }
 }
 
-/// Threads take turns, and so the first few have a shard to themselves.
+/// Assigns a shard to this thread, round-robin: the first few threads have one to themselves.
 #[cold]
 fn assign() -> usize {
     static NEXT: AtomicUsize = AtomicUsize::new(0);
@@ -78,7 +82,7 @@ fn assign() -> usize {
 }
 
 impl Entry {
-    /// In no list.
+    /// Creates an entry that is not linked.
     #[inline]
     pub(crate) const fn new() -> Self {
         Self {
@@ -92,11 +96,11 @@ impl Entry {
         }
     }
 
-    /// From now on those who look call `look` with the parent.
+    /// Links the entry: inspectors call `look` with the parent from now on.
     ///
     /// # Safety
-    /// The entry is in no list, and rules 2 and 3: it stays where it is until it was unlinked, `look` may be called with
-    /// `parent` until then, and the caller holds no lock.
+    /// The entry is not linked. Rules 2 and 3: it stays where it is until it was unlinked, `look` may be
+    /// called with `parent` until then, and the caller holds no lock of a parent.
     #[inline]
     pub(crate) unsafe fn link(&self, parent: NonNull<()>, look: unsafe fn(NonNull<()>, &mut Found)) {
         let here = here();
@@ -109,23 +113,23 @@ impl Entry {
         self.pointed_by.set(&shard.newest);
         self.order.set(shard.linked.get());
         shard.linked.set(shard.linked.get() + 1);
-        // SAFETY: rules 1 and 2.
+        // SAFETY: rules 1 and 2: the lock is held, and a linked entry is alive.
         if let Some(next) = unsafe { newest.as_ref() } {
             next.pointed_by.set(&self.next);
         }
     }
 
-    /// Nobody looks any more when this returns.
+    /// Unlinks the entry: no inspector uses it when this returns.
     ///
     /// # Safety
-    /// By one thread at a time, which holds no lock: rule 3.
+    /// Called by one thread at a time, which holds no lock of a parent: rule 3.
     #[inline]
     pub(crate) unsafe fn unlink(&self) {
         let shard = self.shard.replace(UNKNOWN);
         if shard != UNKNOWN {
             let shard = REGISTRY[shard].lock();
             let (next, pointed_by) = (self.next.get(), self.pointed_by.get());
-            // SAFETY: rules 1 and 2.
+            // SAFETY: rules 1 and 2: the lock is held, and linked entries are alive.
             unsafe {
                 (*pointed_by).set(next);
                 if let Some(next) = next.as_ref() {
@@ -140,27 +144,29 @@ impl Entry {
 impl Drop for Entry {
     #[inline]
     fn drop(&mut self) {
-        // SAFETY: we have it to ourselves; who drops a parent holds no lock.
+        // SAFETY: `&mut self` says that no other thread links or unlinks it. A thread that drops a parent
+        // holds no lock of one: rule 3.
         unsafe { self.unlink() };
     }
 }
 
-/// Looks at all parents there are.
+/// Visits all parents, and collects their tasks.
 pub fn look_at_all(found: &mut Found) {
-    for (number, shard) in REGISTRY.iter().enumerate() {
+    for (index, shard) in REGISTRY.iter().enumerate() {
         let before = found.mark();
         loop {
             let guard = shard.lock();
             let mut next = guard.newest.get();
-            // SAFETY: rules 1 and 2: we hold the lock.
+            // SAFETY: rules 1 and 2: the lock is held, and linked entries are alive.
             while let Some(entry) = unsafe { next.as_ref() } {
-                found.comes_from(entry.order.get(), number);
-                // SAFETY: as above.
+                found.comes_from(entry.order.get(), index);
+                // SAFETY: rule 2: `look` may be called with `parent` while the entry is linked, and the lock
+                // is held.
                 unsafe { (entry.look.get())(entry.parent.get(), found) };
                 next = entry.next.get();
             }
             drop(guard);
-            if !found.wants_more_room(before) {
+            if !found.grow_if_refused(before) {
                 break;
             }
         }

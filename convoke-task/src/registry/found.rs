@@ -1,5 +1,5 @@
-//! What is copied out of tasks under the locks of the registry and of their parents. Room for it is made beforehand: under a
-//! lock nobody asks for memory.
+//! The buffer into which tasks are copied under the locks of the registry and of their parents. Its capacity
+//! is reserved beforehand: under a lock no memory is allocated.
 
 #![allow(unsafe_code)]
 
@@ -8,36 +8,36 @@ use std::sync::Arc;
 
 use crate::task::{TaskHeader, TaskView};
 
-/// What was found so far.
+/// The tasks and names that were found so far.
 #[derive(Debug, Default)]
 pub struct Found {
     /// The tasks.
     pub tasks: Vec<Seen>,
     /// The names of tasks, each with the address of its task.
     pub names: Vec<(usize, Arc<str>)>,
-    /// Of the parent that is being looked at: how old it is, in its shard.
+    /// The age of the parent that is being visited, and its shard.
     parent: (u64, usize),
-    /// What there was no room for.
+    /// The number of tasks and names that there was no capacity for.
     refused: usize,
-    /// One that is looked for.
+    /// A task to find.
     #[cfg(feature = "testing")]
     pub(super) wanted: Option<super::ask::Wanted>,
 }
 
-/// A task that was found. Tasks are known by their addresses, which are compared and never followed.
+/// A task that was found. Tasks are identified by their addresses, which are compared and never dereferenced.
 #[derive(Clone, Debug)]
 pub struct Seen {
-    /// Its address.
+    /// The address of the task.
     pub address: usize,
-    /// The task above.
+    /// The address of the task above.
     pub above: Option<usize>,
-    /// Its state.
+    /// The state of the task.
     pub look: TaskView,
-    /// By which its parent, a scope or an operation, is put in order among others.
+    /// The sort key of its parent (a scope or an operation) among others.
     pub order: (u64, usize),
 }
 
-/// How much had been found.
+/// A length of the buffer to go back to.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Mark {
     tasks: usize,
@@ -45,22 +45,24 @@ pub(super) struct Mark {
 }
 
 impl Found {
+    /// Returns the current length.
     pub(super) fn mark(&self) -> Mark {
         Mark { tasks: self.tasks.len(), names: self.names.len() }
     }
 
+    /// Sets the parent whose tasks are added next.
     pub(super) fn comes_from(&mut self, order: u64, shard: usize) {
         self.parent = (order, shard);
     }
 
-    /// There is this task.
+    /// Adds a task, if there is capacity.
     ///
     /// # Safety
-    /// As for [`TaskHeader::look`].
+    /// The task is known to its parent, and stays so meanwhile: see [`TaskHeader::look`].
     pub(crate) unsafe fn task(&mut self, task: &TaskHeader, above: Option<NonNull<TaskHeader>>) {
         #[cfg(feature = "testing")]
         if let Some(wanted) = &mut self.wanted {
-            wanted.meet(task);
+            wanted.visit(task);
         }
         if self.tasks.len() == self.tasks.capacity() {
             self.refused += 1;
@@ -69,13 +71,13 @@ impl Found {
         self.tasks.push(Seen {
             address: core::ptr::from_ref(task).addr(),
             above: above.map(|above| above.addr().get()),
-            // SAFETY: the caller's.
+            // SAFETY: the task is known to its parent: the caller's promise.
             look: unsafe { task.look() },
             order: self.parent,
         });
     }
 
-    /// The task at this address has this name.
+    /// Adds the name of a task, if there is capacity.
     pub(crate) fn name(&mut self, task: NonNull<TaskHeader>, name: &Arc<str>) {
         if self.names.len() == self.names.capacity() {
             self.refused += 1;
@@ -84,22 +86,24 @@ impl Found {
         self.names.push((task.addr().get(), name.clone()));
     }
 
-    /// Calls `add`, which tells of tasks, the newest first; they are kept with the oldest first.
+    /// Calls `add`, which adds tasks newest first, and reverses them.
     pub(crate) fn reversed(&mut self, add: impl FnOnce(&mut Self)) {
         let before = self.tasks.len();
         add(self);
         self.tasks[before..].reverse();
     }
 
-    /// Whether something was refused since. Then there is more room now, and one has to look again.
-    pub(super) fn wants_more_room(&mut self, since: Mark) -> bool {
+    /// If something was refused since `since`, drops what was added since, reserves more capacity, and
+    /// returns true: the shard is then visited again.
+    pub(super) fn grow_if_refused(&mut self, since: Mark) -> bool {
         let refused = core::mem::take(&mut self.refused);
         if refused == 0 {
             return false;
         }
         self.tasks.truncate(since.tasks);
         self.names.truncate(since.names);
-        // Both, for it is not known which: and more, for there may be more by then.
+        // Both vectors, since it is not known which was full; and more than was refused, since there may be
+        // more by then.
         self.tasks.reserve(self.tasks.capacity() + 2 * refused);
         self.names.reserve(self.names.capacity() + 2 * refused);
         true

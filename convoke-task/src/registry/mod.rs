@@ -1,8 +1,15 @@
-//! The registry of tasks: how a program that is inspected finds them.
+//! The registry of tasks: how an inspector finds the tasks of the process.
 //!
-//! It knows the parents of tasks (scopes, launches), not the tasks: starting a task costs nothing here. `entry` is a parent's
-//! entry, `found` what is copied out of tasks under the locks, `ask` asks one task to stop. The tree that people see is made of
-//! it one layer above.
+//! The registry lists the parents of tasks (scopes, launches), not the tasks: spawning a task costs nothing
+//! here. A parent links its [`Entry`] when it opens and unlinks it before it goes. [`look_at_all`] visits
+//! every parent from any thread, under the lock of its shard, and the parent adds its tasks to a [`Found`],
+//! under its own lock. `convoke-inspect` builds the tree from that.
+//!
+//! | file | contents |
+//! | --- | --- |
+//! | `entry.rs` | the lists, their locks, and the rules for them; `no_entry.rs` is its twin for models |
+//! | `found.rs` | the buffer into which tasks are copied |
+//! | `ask.rs` | asks one task to stop, for explorations |
 
 #[cfg(feature = "testing")]
 mod ask;

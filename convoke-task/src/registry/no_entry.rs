@@ -1,4 +1,5 @@
-//! The registry of models: nobody is in it. A model has no `static` that outlives it, and nobody looks at its tasks.
+//! The registry of models, which is empty: a model has no `static` that outlives it, and its tasks are not
+//! inspected.
 
 #![allow(unsafe_code)]
 
@@ -6,7 +7,7 @@ use core::ptr::NonNull;
 
 use super::found::Found;
 
-/// In no list.
+/// An entry that is never linked.
 #[derive(Debug)]
 pub(crate) struct Entry;
 

@@ -254,7 +254,7 @@ impl<O> Block<O> {
             // is this block's, or lies in itself.
             unsafe {
                 TaskHeader::add_reference(child);
-                let place = NonNull::from(child.as_ref().place());
+                let place = NonNull::from(child.as_ref().parent_link());
                 drop(state);
                 TaskHeader::ask_stop_in(child, place);
                 drop_reference(child);

@@ -113,7 +113,7 @@ unsafe impl<O> Where<O> for Here {
     #[inline]
     unsafe fn block(&self, child: NonNull<TaskHeader>) -> NonNull<Block<O>> {
         // SAFETY: the caller's.
-        NonNull::from(unsafe { child.as_ref().place() }).cast()
+        NonNull::from(unsafe { child.as_ref().parent_link() }).cast()
     }
 }
 

@@ -235,7 +235,7 @@ impl<O> Scope<O> {
         // SAFETY: the caller's. The handle takes over the reference that `ToHandle` makes the task with.
         unsafe {
             let child = self.start(future, ending, local, location)?;
-            Ok(Handle::new(child, Cell::<F, ToHandle<O, W, K>>::room(child)))
+            Ok(Handle::new(child, Cell::<F, ToHandle<O, W, K>>::outcome_slot(child)))
         }
     }
 

@@ -9,16 +9,16 @@ use convoke_core::raw::OnStop;
 
 use super::header::TaskHeader;
 
-/// A stop request, passed on to the task.
+/// A stop callback that passes the request on to a task.
 pub(crate) struct AskStop(pub(crate) NonNull<TaskHeader>);
 
-// SAFETY: asking a task to stop may be done from any thread. It is there: the callback is removed before it leaves, and
-// removal waits for us.
+// SAFETY: any thread may ask a task to stop. The task is alive: the callback is removed before the task
+// leaves, and removal waits for a callback that runs.
 unsafe impl Send for AskStop {}
 
 impl OnStop for AskStop {
     fn on_stop(self, _: StopReason) {
-        // SAFETY: it is there, see above.
+        // SAFETY: the task has not left: the callback is removed before, and removal waits for this call.
         unsafe { TaskHeader::ask_stop(self.0) };
     }
 }

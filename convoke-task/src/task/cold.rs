@@ -1,5 +1,5 @@
-//! What only some tasks need, made when it is first needed: room for what is awaited, a stop token to hand out, an executor
-//! that the task moved to.
+//! The cold state of a task: what only some tasks need, created on first use. Adopted operations, a stop
+//! token to hand out, and the executors that the task moved to.
 
 #![allow(unsafe_code)]
 
@@ -17,39 +17,45 @@ use super::spawn_site::TaskKind;
 use crate::surroundings::Surroundings;
 use convoke_core::raw::{contain, report_panic};
 
-/// All of it belongs to whoever is inside the task, except `gone`, which operations that leave elsewhere count up, and what people
-/// who look see: `kind`, which is not changed, and `waits`.
+/// The cold state of a task. The rules of which thread may touch which field:
+/// 1. Every field belongs to the thread inside the task, except:
+/// 2. `gone` is atomic: operations that end on another thread count it up;
+/// 3. `kind`, which does not change, and `waits`, which is atomic, may be read by inspectors: rule 5 of the
+///    header.
 #[repr(C)]
 pub(crate) struct ColdState {
-    /// First, so that its address is ours: the task leads here, and no longer to its site.
+    /// First, so that a pointer to the kind is a pointer to the cold state: the task leads here, and no
+    /// longer to its spawn site.
     kind: TaskKind,
-    /// Where the task waits, or waited last, while it is watched: longer than its header knows.
+    /// Where the task waits, or waited last, while it is watched: longer than the header remembers.
     pub(super) waits: Waits,
-    /// In which watch that was.
+    /// The watch in which that was recorded.
     pub(super) watch: Cell<usize>,
-    /// Operations that have come, less those that were freed from inside.
+    /// The number of operations adopted, less those that were freed from inside.
     operations: Cell<u32>,
-    /// Operations that have left from elsewhere.
+    /// The number of operations that were released on another thread.
     gone: AtomicU32,
-    /// The memory of the last operation, cached for the next.
+    /// The memory of the last operation, cached for the next one.
     spare: Cell<Option<(NonNull<u8>, Layout)>>,
-    /// The last one counts; there is another after each move. The others stay until the poll is over: the task may be using them.
-    #[expect(clippy::vec_box, reason = "what is borrowed stays where it is when another is added")]
+    /// Environments with the task's stop token. The last one is current; another is added after each move.
+    /// The others stay until the poll is over: the task may be using them.
+    #[expect(clippy::vec_box, reason = "a borrowed element must not move when another is added")]
     surroundings: UnsafeCell<Vec<Box<Surroundings>>>,
-    /// The environments of where the task has moved to, the last one last. The others stay until the poll is over, and for as
-    /// long as there are operations, which borrow the environment that they were started in.
-    #[expect(clippy::vec_box, reason = "what is borrowed stays where it is when another is added")]
+    /// The environments of the executors that the task moved to, the current one last. The others stay until
+    /// the poll is over, and while there are operations, which borrow the environment that they were started
+    /// in.
+    #[expect(clippy::vec_box, reason = "a borrowed element must not move when another is added")]
     moved_to: UnsafeCell<Vec<Box<Env>>>,
 }
 
 impl ColdState {
-    /// A side table, in memory of the allocator, if it has some; for a task of this kind.
+    /// Creates the cold state of a task of this kind. Returns `None` if the allocator has no memory.
     pub(super) fn make(allocator: &FrameAllocator, kind: TaskKind) -> Option<NonNull<Self>> {
         let memory = allocator.allocate(Layout::new::<Self>())?.cast::<Self>();
-        // SAFETY: the memory fits and is ours.
+        // SAFETY: the memory has the layout of `Self`, and nothing else uses it.
         unsafe {
             memory.write(Self {
-                kind: TaskKind { side: Some(memory), ..kind },
+                kind: TaskKind { cold: Some(memory), ..kind },
                 waits: Waits::new(),
                 watch: Cell::new(0),
                 operations: Cell::new(0),
@@ -62,85 +68,89 @@ impl ColdState {
         Some(memory)
     }
 
-    /// The body is gone: lets go of all that leads to the place, or came from there.
+    /// Drops everything that leads to the parent link or came from there, after the future is gone.
     ///
     /// # Safety
-    /// Called from inside, with the allocator of `make`; all operations have left, and nobody uses what is in here.
+    /// Called from inside, with the allocator of `make`. All operations have been released, and nothing in
+    /// here is borrowed.
     pub(super) unsafe fn clear(&self, allocator: &FrameAllocator) {
-        // SAFETY: the caller's; the spare room came from the same allocator.
+        // SAFETY: rule 1: the caller is inside, and borrows nothing. The spare memory came from the same
+        // allocator.
         unsafe {
-            if let Some((memory, room)) = self.spare.take() {
-                allocator.deallocate(memory, room);
+            if let Some((memory, layout)) = self.spare.take() {
+                allocator.deallocate(memory, layout);
             }
             drop(core::mem::take(&mut *self.surroundings.get()));
             drop(core::mem::take(&mut *self.moved_to.get()));
         }
     }
 
+    /// Frees the cold state.
+    ///
     /// # Safety
     /// It came from `make` with this allocator, was cleared, and is not used any more.
     pub(super) unsafe fn free(this: NonNull<Self>, allocator: &FrameAllocator) {
-        // SAFETY: the caller's.
+        // SAFETY: the caller's promise: nothing uses it, and this allocator has allocated it.
         unsafe {
             this.drop_in_place();
             allocator.deallocate(this.cast(), Layout::new::<Self>());
         }
     }
 
-    /// Adopts an operation: memory for at least so much, and how much it is.
+    /// Adopts an operation: returns memory of at least this layout, and the layout that it has.
     #[inline]
     pub(super) fn adopt<'a>(
         &self,
-        room: Layout,
+        layout: Layout,
         allocator: impl FnOnce() -> &'a FrameAllocator,
     ) -> (NonNull<u8>, Layout) {
         let received = match self.spare.take() {
-            Some((memory, spare)) if spare.size() >= room.size() && spare.align() >= room.align() => {
+            Some((memory, spare)) if spare.size() >= layout.size() && spare.align() >= layout.align() => {
                 (memory, spare)
             }
             other => {
                 let allocator = allocator();
                 if let Some((memory, spare)) = other {
-                    // SAFETY: it came from this allocator: the task has one.
+                    // SAFETY: the spare memory came from this allocator: a task has one.
                     unsafe { allocator.deallocate(memory, spare) };
                 }
-                (allocator.allocate(room).unwrap_or_else(|| no_memory(room)), room)
+                (allocator.allocate(layout).unwrap_or_else(|| no_memory(layout)), layout)
             }
         };
-        // Counted when it is in: one that found no room is not waited for.
+        // Counted last: an operation that got no memory is not waited for.
         self.operations.set(self.operations.get() + 1);
         received
     }
 
-    /// Frees an operation, and caches its memory.
+    /// Frees the memory of an operation from inside, and caches it.
     ///
     /// # Safety
-    /// The memory came from `receive` and is not used any more.
+    /// The memory came from `adopt` and is not used any more.
     #[inline]
     pub(super) unsafe fn free_operation<'a>(
         &self,
         memory: NonNull<u8>,
-        room: Layout,
+        layout: Layout,
         allocator: impl FnOnce() -> &'a FrameAllocator,
     ) {
         self.operations.set(self.operations.get() - 1);
-        if let Some((memory, room)) = self.spare.replace(Some((memory, room))) {
-            // SAFETY: it came from this allocator.
-            unsafe { allocator().deallocate(memory, room) };
+        if let Some((memory, layout)) = self.spare.replace(Some((memory, layout))) {
+            // SAFETY: the spare memory came from this allocator: a task has one.
+            unsafe { allocator().deallocate(memory, layout) };
         }
     }
 
-    /// An operation was released from elsewhere. The task may end as soon as this is said.
+    /// Counts an operation as released, on any thread. The task may end as soon as this is counted.
     pub(super) fn operation_released(&self) {
         self.gone.fetch_add(1, Ordering::Release);
     }
 
-    /// Whether nobody is in any more.
+    /// Returns true if no operation is in flight.
     pub(super) fn is_empty(&self) -> bool {
         self.gone.load(Ordering::Acquire) == self.operations.get()
     }
 
-    /// The environment to show, with a stop token of its own.
+    /// Returns the environment to show to the program, with a stop token of the task's own.
     pub(super) fn env(&self, above: &Env, asked: Option<StopReason>) -> &Env {
         let make = || self.surround(Surroundings::new(above, above.stop().deadline()));
         let surroundings = self.surroundings().unwrap_or_else(make);
@@ -151,12 +161,13 @@ impl ColdState {
     }
 
     fn surroundings(&self) -> Option<&Surroundings> {
-        // SAFETY: changed by `surround` alone, which adds boxes and moves none of what is in them; the reference is to that.
+        // SAFETY: only `surround` changes the vector. It adds boxes and does not move their contents, to
+        // which the reference is.
         unsafe { (*self.surroundings.get()).last().map(|surroundings| &**surroundings) }
     }
 
     fn surround(&self, surroundings: Surroundings) -> &Surroundings {
-        // SAFETY: one thread is inside the task, and no reference to the vector itself is held.
+        // SAFETY: rule 1: this thread is inside the task, and no reference to the vector itself is held.
         unsafe {
             let all = &mut *self.surroundings.get();
             all.push(Box::new(surroundings));
@@ -164,21 +175,22 @@ impl ColdState {
         }
     }
 
-    /// The task was asked to stop: passes it on to those who have its token.
+    /// Passes a stop request on to the holders of the task's stop token.
     pub(super) fn pass_on_stop(&self, reason: StopReason) {
         if let Some(surroundings) = self.surroundings() {
             surroundings.request_stop(reason);
         }
     }
 
-    /// The environment of where the task has moved to, if it has.
+    /// Returns the environment that the task has moved to, if it has.
     #[inline]
     pub(super) fn moved_to(&self) -> Option<&Env> {
-        // SAFETY: changed by `move_to` alone, which adds boxes and moves none of what is in them; the reference is to that.
+        // SAFETY: only `move_to` changes the vector. It adds boxes and does not move their contents, to which
+        // the reference is.
         unsafe { (*self.moved_to.get()).last().map(|env| &**env) }
     }
 
-    /// The task runs there from now on.
+    /// Makes this the environment that the task runs in.
     ///
     /// # Safety
     /// Called from inside the task.
@@ -186,7 +198,7 @@ impl ColdState {
         if let Some(surroundings) = self.surroundings() {
             self.surround(surroundings.moved_to(&env));
         }
-        // SAFETY: the caller's: nobody else is here, and no reference to the vector itself is held.
+        // SAFETY: rule 1: the caller is inside, and no reference to the vector itself is held.
         unsafe { (*self.moved_to.get()).push(Box::new(env)) };
     }
 }
@@ -198,37 +210,40 @@ impl ColdState {
     /// Called from inside the task, after a poll: the future borrows no environment between its polls.
     #[inline(never)]
     pub(super) unsafe fn forget_past(&self) {
-        // SAFETY: the caller is inside, and no reference to the vector itself is held.
+        // SAFETY: rule 1: the caller is inside, and no reference to the vector itself is held.
         let moves = unsafe { (*self.moved_to.get()).len() };
         if moves > 1 && self.is_empty() {
-            // SAFETY: `forget_past`'s caller: nobody borrows them, and no operation is in flight.
+            // SAFETY: the caller is inside, after a poll, so the future borrows none of them; `is_empty` says
+            // that no operation does.
             unsafe { self.free_past() };
         }
     }
 
+    /// Drops all environments but the current one.
+    ///
     /// # Safety
     /// Called from inside the task, after a poll, and no operation is in flight.
     #[cold]
     unsafe fn free_past(&self) {
-        // SAFETY: the caller is inside: nobody else is here. The references to the vectors end before anything is dropped.
+        // SAFETY: rule 1: the caller is inside. The references to the vectors end before anything is dropped.
         let past =
             unsafe { (take_past(&mut *self.surroundings.get()), take_past(&mut *self.moved_to.get())) };
-        // The destructors of executors are the program's, and the task goes on.
+        // The destructor of an executor is code of the program, and the task goes on if it panics.
         contain(report_panic, || drop(past));
     }
 }
 
-/// Takes all but the last.
+/// Takes all elements but the last.
 fn take_past<T>(all: &mut Vec<Box<T>>) -> Vec<Box<T>> {
     let last = all.pop();
     core::mem::replace(all, last.into_iter().collect())
 }
 
-/// A panic that says what to do. It is the outcome of the task that needed the memory.
+/// Panics for lack of memory. The panic becomes the outcome of the task that needed the memory.
 #[cold]
 pub(super) fn no_memory(layout: Layout) -> ! {
     panic!(
-        "the frame allocator has no {} bytes left for what a task awaits; give it more memory, or run fewer tasks at a time",
+        "the frame allocator has no {} bytes left for an operation that a task awaits; give it more memory, or run fewer tasks at a time",
         layout.size()
     )
 }

@@ -1,19 +1,4 @@
-//! The part of a task that does not depend on its future: what queues, wakers and parents know of it.
-//!
-//! The rules of who may touch which field:
-//! 1. `state` and `home` are for everybody who refers to the task. They say who may do what.
-//! 2. Whoever holds the runnable, or is inside (`RUNNING`), has `runnable`, `stage`, `stopped`, `fixed` and the body to himself.
-//! 3. The place outlives the task's stay, and so does its kind (`TaskKind`): they may be looked at from inside, by whoever holds
-//!    the runnable, and by whoever has a letter to send (`Wake::Send`), which the task waits for; not by others. A parent that asks
-//!    it to stop is no such one (`Known::ToOthers`): it has to know the place.
-//! 4. `links` and `list` belong to the parent, under its lock.
-//! 5. People who look at a task in a list of its parent's see its kind, and where it waits. The kind is changed once, from
-//!    inside, to that in the side table (`SIDE`), which is freed with the task. Where it waits is written from inside into the
-//!    link of the runnable, which is free then; so it is known until the task is queued again. That of a task which is watched
-//!    is kept in the side table.
-//! 6. A task that has left leads to no site: its kind is one that is there for ever, or that in its side table. It is set after the
-//!    parent was told, and before the task's own reference is given up or it waits for a letter of the parent's: who frees the
-//!    task reads it, and so does who opens that letter.
+//! The part of a task that does not depend on its future's type: what queues, wakers and parents know of it.
 
 #![allow(unsafe_code)]
 
@@ -34,65 +19,85 @@ use super::parent_link::{Links, List, ParentLink};
 use super::spawn_site::{Sites, TaskKind};
 use super::state::{Access, State, Wake};
 
-/// See the head of this file.
+/// The header of a task. The rules of which thread may touch which field:
+/// 1. `state` and `owner` are atomic and open to every thread that has a reference to the task, or that knows
+///    for another reason that the task has not left. They say which thread may do what.
+/// 2. `runnable`, `stage`, `stopped`, `fixed` and the body belong to the one thread that holds the runnable
+///    or is inside (`RUNNING`).
+/// 3. The parent link and the kind ([`TaskKind`]) stay until the task has left. They may be read from inside,
+///    by the holder of the runnable, and by a thread that was told to send a remote wake (`Wake::Send`), for
+///    which the task waits. A parent that asks for a stop while the task may leave (`Known::ToOthers`) is
+///    none of these: it passes the parent link itself.
+/// 4. `links` and `list` belong to the parent, under its lock.
+/// 5. An inspector that finds the task in a list of its parent, under the parent's lock, may read the kind
+///    and where the task waits. The kind changes once, from inside, to the copy in the cold state (`COLD`),
+///    which is freed with the task. Where the task waits is written from inside into the queue link of the
+///    runnable, which is unused then, and is lost when the task is queued again. For a watched task the cold
+///    state stores it.
+/// 6. A task that has left leads to no spawn site: its kind is a `static`, or the copy in its cold state. It
+///    is set after the parent was told, and before the task gives up its own reference or waits for a remote
+///    wake of its parent: the thread that frees the task reads it, and so does the receiver of that remote
+///    wake.
 #[repr(C)]
 pub(crate) struct TaskHeader {
-    /// First, so that its address is ours.
+    /// First, so that a pointer to the task is a pointer to it.
     pub(super) runnable: Header,
     pub(super) state: State,
-    /// The number of the home it lives in, or zero if it is shared.
-    home: AtomicU32,
+    /// The number of the owner thread, or zero if the task is shared.
+    owner: AtomicU32,
     pub(super) stage: Cell<Stage>,
-    /// Whether something in its outermost frame has ended by the stopped door.
+    /// True if something in the outermost frame has ended as stopped.
     pub(super) stopped: Cell<bool>,
-    /// Which list of its parent's it is in: rule 4.
+    /// The list of its parent that the task is in: rule 4.
     pub(crate) list: Cell<List>,
-    /// What hardly changes, in one byte: in whose memory it lies, whether it must not leave its thread, and whether it has a side
-    /// table.
+    /// The allocator of its memory, and the flags `LOCAL` and `COLD`, in one byte.
     fixed: Cell<u8>,
-    /// Made when it is put into a list.
+    /// Initialised when the task is put into a list.
     links: UnsafeCell<MaybeUninit<Links>>,
 }
 
+/// The future must not leave its thread.
 const LOCAL: u8 = 1 << 7;
-const SIDE: u8 = 1 << 6;
+/// There is a cold state, and the kind is the copy in it.
+const COLD: u8 = 1 << 6;
 
-/// What is in the body's room.
+/// The contents of the body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
     /// The future.
     Future,
-    /// The outcome; the task waits for its operations.
+    /// The outcome. The task waits for its operations.
     Outcome,
-    /// Nothing, or the outcome, for a handle: the parent was told.
+    /// The outcome if a handle wants it, else nothing. The parent was told.
     Delivered,
-    /// The outcome, and the task has been told to leave.
+    /// The outcome, and the receiver of a remote wake was told to let the task leave.
     Leaving,
-    /// As `Delivered`, and the task has been told to leave.
+    /// Contents as with `Delivered`, and the receiver of a remote wake was told to let the task leave.
     LeavingDelivered,
 }
 
-// SAFETY: the rules at the head of this file.
+// SAFETY: rules 1 to 6 give each field that is not atomic to one thread at a time.
 unsafe impl Sync for TaskHeader {}
 
 impl TaskHeader {
-    /// A task that is queued, in this memory: whoever makes it posts its runnable.
+    /// Creates the header of a queued task in memory of this kind. The caller posts the runnable.
     ///
     /// # Safety
-    /// The kind is that of a site in the task's place, whose home this is.
+    /// `kind` is that of a spawn site of the task's parent link, and `owner` the owner thread named there.
     #[inline]
     pub(super) unsafe fn new(
         kind: NonNull<TaskKind>,
         state: State,
-        home: OwnerId,
+        owner: OwnerId,
         memory: Memory,
         local: bool,
     ) -> Self {
         Self {
-            // SAFETY: the caller's; rules 3 and 6.
+            // SAFETY: rules 3 and 6: the kind stays for as long as the header leads to it; the caller found
+            // it there.
             runnable: unsafe { Header::of_kind(kind.cast()) },
             state,
-            home: AtomicU32::new(home.number()),
+            owner: AtomicU32::new(owner.number()),
             stage: Cell::new(Stage::Future),
             stopped: Cell::new(false),
             list: Cell::new(List::Running),
@@ -101,189 +106,197 @@ impl TaskHeader {
         }
     }
 
-    /// Asks a task that nobody knows yet to stop, from its beginning.
+    /// Marks a task that was not posted yet as asked to stop.
     ///
     /// # Safety
-    /// The task is there.
+    /// The task is alive.
     pub(crate) unsafe fn stop_from_the_beginning(task: NonNull<Self>) {
-        // SAFETY: the caller's. It is queued, and so there is nothing to do about it.
+        // SAFETY: the task is alive: the caller's promise. It is queued already, so the result asks for
+        // nothing.
         let _ = unsafe { task.as_ref() }.state.ask_stop(Access::Local);
     }
 
-    /// Puts a task that nobody knows yet into another place.
+    /// Moves a task that was not posted yet to another parent link.
     ///
     /// # Safety
-    /// The place outlives the task's stay.
-    pub(crate) unsafe fn set_place(task: NonNull<Self>, place: NonNull<ParentLink>) {
-        // SAFETY: the caller's: nobody else is here.
+    /// The caller has the task to itself, and the parent link stays until the task has left.
+    pub(crate) unsafe fn set_place(task: NonNull<Self>, link: NonNull<ParentLink>) {
+        // SAFETY: rule 2: the caller has the task to itself. The kind leads to the new parent link, which
+        // stays.
         unsafe {
             let (this, kind) = (&mut *task.as_ptr(), *task.as_ref().kind());
-            let site = Sites::find(place.as_ref(), kind.work, kind.location);
-            this.runnable.set_kind(site.expect("there is room for the first").cast());
-            this.home = AtomicU32::new(place.as_ref().home().number());
+            let site = Sites::find(link.as_ref(), kind.work, kind.location);
+            this.runnable.set_kind(site.expect("the first spawn site needs no memory").cast());
+            this.owner = AtomicU32::new(link.as_ref().home().number());
         }
     }
 
-    /// The kind. Another thread may have published it a moment ago, from inside the task: hence `Acquire`.
+    /// Returns the kind. Another thread may have replaced it a moment ago, from inside: hence `Acquire` in
+    /// `Header`.
     ///
     /// # Safety
     /// Rule 3.
     #[inline]
     unsafe fn kind(&self) -> &TaskKind {
-        // SAFETY: rule 3, which the caller keeps: the kind is there. Only kinds of tasks are stored in a task's header.
+        // SAFETY: rule 3, the caller's promise: the kind is alive. Only kinds of tasks are stored in a task's
+        // header.
         unsafe { self.runnable.kind().cast().as_ref() }
     }
 
-    /// Where the task was started.
+    /// Returns the line that spawned the task.
     ///
     /// # Safety
     /// Rule 3.
     #[inline]
     pub(crate) unsafe fn location(&self) -> &'static Location<'static> {
-        // SAFETY: the caller's.
+        // SAFETY: rule 3: the caller's promise.
         unsafe { self.kind() }.location
     }
 
-    /// The task has left its place: rule 6. From here on it is of this kind.
+    /// Replaces the kind by one that outlives the parent, after the task has left: rule 6.
     ///
     /// # Safety
-    /// Called once, as the rule says.
+    /// Called once, by the thread that lets the task leave, at the time that rule 6 names.
     #[inline]
     pub(super) unsafe fn set_left(&self, kind: &'static TaskKind) {
-        if self.fixed.get() & SIDE == 0 {
-            // SAFETY: it lives for ever, and nothing is queued.
+        if self.fixed.get() & COLD == 0 {
+            // SAFETY: the kind is `'static`, and the task is not queued.
             unsafe { self.runnable.set_kind(NonNull::from(kind).cast()) };
         }
     }
 
-    /// From where this thread touches the task.
+    /// Returns how this thread may access the task.
     #[inline]
-    pub(super) fn from(&self) -> Access {
-        let home = self.home.load(Ordering::Acquire);
-        if home == 0 {
+    pub(super) fn access(&self) -> Access {
+        let owner = self.owner.load(Ordering::Acquire);
+        if owner == 0 {
             Access::Shared
-        } else if home == OwnerId::here().number() {
+        } else if owner == OwnerId::here().number() {
             Access::Local
         } else {
             Access::Remote
         }
     }
 
-    /// The number of the home it lives in, or zero if it is shared; for people who look.
+    /// Returns the number of the owner thread, or zero if the task is shared.
     pub(crate) fn home_number(&self) -> u32 {
-        self.home.load(Ordering::Relaxed)
+        self.owner.load(Ordering::Relaxed)
     }
 
-    /// Whether it must not leave its thread.
+    /// Returns true if the future must not leave its thread.
     #[inline]
     pub(super) fn is_local(&self) -> bool {
         self.fixed.get() & LOCAL != 0
     }
 
-    /// In whose memory it lies.
+    /// Returns the kind of allocator that the task came from.
     #[inline]
     pub(super) fn memory(&self) -> Memory {
-        match self.fixed.get() & !(LOCAL | SIDE) {
+        match self.fixed.get() & !(LOCAL | COLD) {
             memory if memory == Memory::Recycling as u8 => Memory::Recycling,
             memory if memory == Memory::System as u8 => Memory::System,
             _ => Memory::Own,
         }
     }
 
-    /// Whether it lies in the usual memory, and has no side table.
+    /// Returns true if the memory is the default allocator's and there is no cold state.
     #[inline]
     pub(super) fn is_plain(&self) -> bool {
         self.fixed.get() & !LOCAL == Memory::Recycling as u8
     }
 
-    /// Whether this thread is at its home.
+    /// Returns true if this is the owner thread.
     #[inline]
     pub(crate) fn is_at_home(&self) -> bool {
-        self.lives_in(OwnerId::here())
+        self.is_owned_by(OwnerId::here())
     }
 
-    /// Whether it lives there.
+    /// Returns true if this is the task's owner thread.
     #[inline]
-    pub(super) fn lives_in(&self, home: OwnerId) -> bool {
-        self.home.load(Ordering::Relaxed) == home.number()
+    pub(super) fn is_owned_by(&self, owner: OwnerId) -> bool {
+        self.owner.load(Ordering::Relaxed) == owner.number()
     }
 
-    /// Whether it lives there, and has not ended.
+    /// Returns true if this is the task's owner thread and the task has not ended.
     #[cfg(feature = "testing")]
-    pub(crate) fn is_alive_in(&self, home: OwnerId) -> bool {
-        self.lives_in(home) && !self.state.is_done()
+    pub(crate) fn is_alive_in(&self, owner: OwnerId) -> bool {
+        self.is_owned_by(owner) && !self.state.is_done()
     }
 
-    /// What the task hangs under.
+    /// Returns the parent link.
     ///
     /// # Safety
     /// Rule 3.
     #[inline]
-    pub(crate) unsafe fn place(&self) -> &ParentLink {
-        // SAFETY: the caller's.
-        unsafe { &*self.kind().place }
+    pub(crate) unsafe fn parent_link(&self) -> &ParentLink {
+        // SAFETY: rule 3, the caller's promise: the task has not left, and so the link is not null and alive.
+        unsafe { &*self.kind().parent }
     }
 
-    /// The environment it runs in.
+    /// Returns the environment that the task runs in: the one it moved to, or its parent's.
     ///
     /// # Safety
     /// Rule 3.
     #[inline]
     pub(super) unsafe fn env(&self) -> &Env {
-        // SAFETY: rule 2 for the side: who may look at the place holds the runnable, is inside, or finds a task at home,
-        // which has not moved.
+        // SAFETY: rule 3, the caller's promise. The cold state is read by the holder of the runnable, from
+        // inside, or on the owner thread of a task that has not moved; in all three cases no other thread
+        // changes it.
         unsafe {
-            match self.side().and_then(ColdState::moved_to) {
+            match self.cold().and_then(ColdState::moved_to) {
                 Some(env) => env,
-                None => self.place().env(),
+                None => self.parent_link().env(),
             }
         }
     }
 
-    /// The side table, if there is one.
+    /// Returns the cold state, if there is one.
     ///
     /// # Safety
     /// Rule 2.
     #[inline]
-    pub(super) unsafe fn side(&self) -> Option<&ColdState> {
-        // SAFETY: the bit says that the kind lies in one, which has it first; it is freed with the task.
-        unsafe { (self.fixed.get() & SIDE != 0).then(|| self.side_address().as_ref()) }
+    pub(super) unsafe fn cold(&self) -> Option<&ColdState> {
+        // SAFETY: `COLD` says that the kind is the first field of a cold state, which is freed with the task.
+        unsafe { (self.fixed.get() & COLD != 0).then(|| self.cold_address().as_ref()) }
     }
 
+    /// Returns the address of the cold state.
+    ///
     /// # Safety
-    /// Rule 2, and there is a side table.
+    /// Rule 2, and there is a cold state.
     #[inline]
-    pub(super) unsafe fn side_address(&self) -> NonNull<ColdState> {
+    pub(super) unsafe fn cold_address(&self) -> NonNull<ColdState> {
         self.runnable.kind().cast()
     }
 
-    /// The side table, made now if there is none.
+    /// Returns the cold state, and creates it if there is none.
     ///
     /// # Safety
     /// Rule 2.
-    pub(super) unsafe fn make_side(&self) -> &ColdState {
-        // SAFETY: the caller's.
-        match unsafe { self.try_make_side() } {
-            Some(side) => side,
+    pub(super) unsafe fn make_cold(&self) -> &ColdState {
+        // SAFETY: rule 2: the caller's promise.
+        match unsafe { self.try_make_cold() } {
+            Some(cold) => cold,
             None => no_memory(Layout::new::<ColdState>()),
         }
     }
 
-    /// The same, if there is memory for it.
+    /// Returns the cold state, and creates it if there is none and the allocator has memory for it.
     ///
     /// # Safety
     /// Rule 2.
-    pub(super) unsafe fn try_make_side(&self) -> Option<&ColdState> {
-        // SAFETY: the caller's.
-        if let Some(side) = unsafe { self.side() } {
-            return Some(side);
+    pub(super) unsafe fn try_make_cold(&self) -> Option<&ColdState> {
+        // SAFETY: rule 2: the caller's promise.
+        if let Some(cold) = unsafe { self.cold() } {
+            return Some(cold);
         }
-        // SAFETY: rule 3, from rule 2. It is just made, freed with the task, and has the kind first.
+        // SAFETY: rule 2 implies rule 3. The cold state is new, freed with the task, and its first field is
+        // the kind.
         unsafe {
-            let side = ColdState::make(self.place().env().allocator(), *self.kind())?;
-            self.runnable.set_kind(side.cast());
-            self.fixed.set(self.fixed.get() | SIDE);
-            Some(side.as_ref())
+            let cold = ColdState::make(self.parent_link().env().allocator(), *self.kind())?;
+            self.runnable.set_kind(cold.cast());
+            self.fixed.set(self.fixed.get() | COLD);
+            Some(cold.as_ref())
         }
     }
 
@@ -293,21 +306,21 @@ impl TaskHeader {
     /// The caller has a reference to the task, or the task has not left.
     #[inline]
     pub(crate) unsafe fn wake(task: NonNull<Self>) {
-        // SAFETY: the caller's; it does as it is told.
+        // SAFETY: the task is alive: the caller's promise. `act` does just what the state has said.
         unsafe {
-            let (state, from) = (&task.as_ref().state, task.as_ref().from());
-            Self::act(task, state.wake(from));
+            let (state, access) = (&task.as_ref().state, task.as_ref().access());
+            Self::act(task, state.wake(access));
         }
     }
 
-    /// One more reference.
+    /// Adds a reference.
     ///
     /// # Safety
     /// The caller has one, or the task has not left.
     pub(crate) unsafe fn add_reference(task: NonNull<Self>) {
-        // SAFETY: the caller's.
+        // SAFETY: the task is alive: the caller's promise.
         let this = unsafe { task.as_ref() };
-        this.state.add_reference(this.from());
+        this.state.add_reference(this.access());
     }
 
     /// Asks the task to stop.
@@ -315,89 +328,95 @@ impl TaskHeader {
     /// # Safety
     /// The caller has a reference to the task, or the task has not left.
     pub(crate) unsafe fn ask_stop(task: NonNull<Self>) {
-        // SAFETY: as in `wake`.
+        // SAFETY: the task is alive: the caller's promise. `act` does just what the state has said.
         unsafe {
-            let (state, from) = (&task.as_ref().state, task.as_ref().from());
-            Self::act(task, state.ask_stop(from));
+            let (state, access) = (&task.as_ref().state, task.as_ref().access());
+            Self::act(task, state.ask_stop(access));
         }
     }
 
-    /// The same by a parent, for whom the task does not wait: it may leave its place meanwhile, and does not say then what that was.
+    /// Asks the task to stop, for a parent that the task does not wait for: it may leave meanwhile and then
+    /// no longer lead to the parent link.
     ///
     /// # Safety
-    /// The caller has a reference to the task; this was its place, and is there.
-    pub(crate) unsafe fn ask_stop_in(task: NonNull<Self>, place: NonNull<ParentLink>) {
-        // SAFETY: as in `wake`.
+    /// The caller has a reference to the task. `link` is, or was, its parent link, and is alive.
+    pub(crate) unsafe fn ask_stop_in(task: NonNull<Self>, link: NonNull<ParentLink>) {
+        // SAFETY: the task is alive: the caller has a reference. The state has said what is to be done.
         unsafe {
-            let (state, from) = (&task.as_ref().state, task.as_ref().from());
-            match state.ask_stop(from) {
+            let (state, access) = (&task.as_ref().state, task.as_ref().access());
+            match state.ask_stop(access) {
                 Wake::Nothing => {}
                 Wake::Post => Self::post(task),
-                Wake::Send => Self::send_in(task, place),
+                Wake::Send => Self::send_remote_wake_via(task, link),
             }
         }
     }
 
-    /// The same where the caller is at the task's home, or on its thread with all others kept out. A task that has left does not
-    /// hear of it.
+    /// Asks the task to stop, as its owner thread does: for that thread, or for one that keeps the owner
+    /// thread out. A task that has left ignores it.
     ///
     /// # Safety
-    /// As above, and the caller has the task's handle.
+    /// The caller has the task's handle, and is the owner thread or keeps it out.
     pub(crate) unsafe fn ask_stop_at_home(task: NonNull<Self>) {
-        // SAFETY: as in `wake`: a task that is not done has not left.
+        // SAFETY: the task is alive: the caller has the handle. A task that is told to be posted is not done,
+        // and so has not left.
         unsafe { Self::act(task, task.as_ref().state.ask_stop(Access::Local)) };
     }
 
+    /// Does what the state has asked for.
+    ///
     /// # Safety
-    /// The state has said that it is for the caller to do this.
+    /// `wake` was just returned by a transition of this task's state, and is followed once.
     #[inline]
     pub(super) unsafe fn act(task: NonNull<Self>, wake: Wake) {
         match wake {
             Wake::Nothing => {}
-            // SAFETY: the caller's: the runnable is ours to make.
+            // SAFETY: `Wake::Post` makes the caller the holder of the runnable.
             Wake::Post => unsafe { Self::post(task) },
-            // SAFETY: the caller's: the letter is ours to send.
-            Wake::Send => unsafe { Self::send(task) },
+            // SAFETY: `Wake::Send` lets the caller send the remote wake: rule 3.
+            Wake::Send => unsafe { Self::send_remote_wake(task) },
         }
     }
 
-    /// Queues the task on its executor. A panic of the executor ends here: see [`ExecutorRef::post_cloned`].
+    /// Posts the task to its executor. A panic of the executor ends here: see [`ExecutorRef::post_cloned`].
     ///
     /// # Safety
-    /// The state has told the caller to make the runnable.
-    // Not inlined: who wakes a task that is queued or running already, or lets it wait, has no use for it.
+    /// The state has told the caller to create the runnable.
+    // Not inlined: most wakes find the task queued or running, and need none of this.
     #[inline(never)]
     pub(crate) unsafe fn post(task: NonNull<Self>) {
-        // SAFETY: rule 3: the caller holds the runnable, so the task has not left, and its environment is there.
+        // SAFETY: rule 3: the caller holds the runnable, so the task has not left, and its environment is
+        // there.
         unsafe { Self::post_to(task, NonNull::from(task.as_ref().env().executor())) };
     }
 
-    /// Queues a task that has not run yet, and so has not moved: its executor is that of its place.
+    /// Posts a task that has not run yet, and so has not moved: its executor is its parent's.
     ///
     /// # Safety
-    /// The state has told the caller to make the runnable, and this is the task's place.
+    /// The state has told the caller to create the runnable, and `link` is the task's parent link.
     #[inline]
-    pub(crate) unsafe fn post_first(task: NonNull<Self>, place: NonNull<ParentLink>) {
-        // SAFETY: rule 3: the caller holds the runnable, so the task has not left, and its place is there.
-        unsafe { Self::post_to(task, NonNull::from(place.as_ref().env().executor())) };
+    pub(crate) unsafe fn post_first(task: NonNull<Self>, link: NonNull<ParentLink>) {
+        // SAFETY: rule 3: the caller holds the runnable, so the task has not left, and its parent link is
+        // alive.
+        unsafe { Self::post_to(task, NonNull::from(link.as_ref().env().executor())) };
     }
 
-    /// Queues the task on this executor, which is its own.
+    /// Posts the task to this executor, which is its own.
     ///
-    /// As soon as the runnable is visible to another thread the task may run to its end there and free its environment, the
-    /// executor's handle included. So the runnable goes straight into the queue of the loop that this thread runs, or
-    /// through a clone of the handle.
+    /// As soon as another thread can see the runnable, the task may run to its end there and free its
+    /// environment, the executor's handle included. So the runnable goes straight into the queue of the loop
+    /// that this thread runs, or through a clone of the handle.
     ///
     /// # Safety
-    /// The state has told the caller to make the runnable. The executor is there until the task runs.
+    /// The state has told the caller to create the runnable. The executor is alive until the task runs.
     #[inline]
     unsafe fn post_to(task: NonNull<Self>, executor: NonNull<ExecutorRef>) {
-        // SAFETY: nobody else has the runnable, so the task has not run, and the executor is there until it is given away, or in the
-        // queue, which this thread empties later.
+        // SAFETY: this thread has the only runnable, so the task has not run. The executor is alive until the
+        // runnable is given away, or in the queue, which this thread empties later.
         unsafe {
             let mut runnable = Runnable::new(task.cast());
             if executor.as_ref().queues_at_home() {
-                match task.as_ref().queue_at_home(runnable) {
+                match task.as_ref().queue_locally(runnable) {
                     Ok(()) => return,
                     Err(back) => runnable = back,
                 }
@@ -406,24 +425,24 @@ impl TaskHeader {
         }
     }
 
-    /// Its links in a list of its parent's: rule 4.
+    /// Returns the links in a list of its parent: rule 4.
     #[inline]
     pub(crate) fn links(&self) -> *mut Links {
         self.links.get().cast()
     }
 
-    /// From here on the task is shared: it is about to run on another executor.
+    /// Makes the task shared: it is about to run on another executor.
     ///
     /// # Safety
     /// Called from inside.
     pub(super) unsafe fn move_out(&self) {
-        if self.from() == Access::Local {
+        if self.access() == Access::Local {
             self.state.move_out();
-            self.home.store(0, Ordering::Release);
+            self.owner.store(0, Ordering::Release);
         }
     }
 
-    /// Why it was asked to stop, if it was.
+    /// Returns the reason if the task was asked to stop.
     ///
     /// # Safety
     /// Rule 3.
@@ -432,40 +451,41 @@ impl TaskHeader {
         if !self.state.stop_asked() {
             return None;
         }
-        // SAFETY: the caller's.
-        Some(unsafe { self.place() }.stop_reason().unwrap_or(StopReason::Abandoned))
+        // SAFETY: rule 3: the caller's promise.
+        Some(unsafe { self.parent_link() }.stop_reason().unwrap_or(StopReason::Abandoned))
     }
 }
 
-/// Gives up the handle that does not leave the task's home.
+/// Drops the handle that stays on the task's owner thread.
 ///
 /// # Safety
-/// The caller has it, and is on its thread.
+/// The caller owns that handle, and is the owner thread or keeps it out.
 #[inline]
 pub(crate) unsafe fn drop_handle(task: NonNull<TaskHeader>) {
-    // SAFETY: the caller's.
+    // SAFETY: the handle keeps the task alive.
     if unsafe { task.as_ref() }.state.drop_handle() {
-        // SAFETY: as in `drop_reference`.
+        // SAFETY: the state has said that this was the last reference; a task without its own has left and is
+        // not queued.
         drop(unsafe { Runnable::new(task.cast()) });
     }
 }
 
-/// Gives up a reference.
+/// Drops a reference, and frees the task if it was the last.
 ///
 /// # Safety
-/// The caller has one.
+/// The caller owns one, and does not use the task afterwards.
 #[inline]
 pub(crate) unsafe fn drop_reference(task: NonNull<TaskHeader>) {
-    // SAFETY: the caller's.
+    // SAFETY: the caller's reference keeps the task alive.
     let header = unsafe { task.as_ref() };
-    if header.state.drop_reference(header.from()) {
-        // The one function that knows its type frees it: see `cell::call`.
-        // SAFETY: nobody else refers to it, and nothing of it is queued: it has left.
+    if header.state.drop_reference(header.access()) {
+        // `Cell::call`, the one function that knows the type, finds the task done and frees it.
+        // SAFETY: this was the last reference, so the task has left and is not queued.
         drop(unsafe { Runnable::new(task.cast()) });
     }
 }
 
-// Tasks that wait are many: this is the price of each, beside its future.
+// A program may have millions of waiting tasks: this is the cost of each, beside its future.
 #[cfg(all(target_pointer_width = "64", not(feature = "loom")))]
 const _: () = assert!(size_of::<TaskHeader>() == 48);
 

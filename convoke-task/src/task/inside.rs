@@ -1,4 +1,4 @@
-//! A task as those inside it see it: the owner of the outermost frame, and the owner of what is awaited.
+//! A task seen from inside: the owner of its outermost frame, and of the operations that it awaits.
 
 #![allow(unsafe_code)]
 
@@ -12,44 +12,46 @@ use convoke_core::{Env, Executor, ExecutorRef, StopReason};
 
 use super::header::{TaskHeader, drop_reference};
 
-/// Our kind of owner.
+/// The kind of owner that a task is.
 static TASK: OwnerKind = OwnerKind::new(Inside::release);
 
-/// A task, seen from inside. Rule 2 of the header holds for as long as this exists.
+/// A task, seen from inside. While this is borrowed, this thread is inside the task: rule 2 of the header.
 #[repr(transparent)]
 pub(crate) struct Inside(TaskHeader);
 
 impl Inside {
+    /// Returns the task as seen from inside.
+    ///
     /// # Safety
     /// The caller is inside the task for as long as the reference lives.
     #[inline]
     pub(super) unsafe fn new<'a>(task: NonNull<TaskHeader>) -> &'a Self {
-        // SAFETY: the types are the same in memory (`repr(transparent)`).
+        // SAFETY: `Self` is `repr(transparent)`, and the task is alive while a thread is inside.
         unsafe { task.cast::<Self>().as_ref() }
     }
 
-    /// The environment the task runs in now.
+    /// Returns the environment that the task runs in now.
     fn env_now(&self) -> &Env {
-        // SAFETY: rule 3 of the header, from rule 2.
+        // SAFETY: rule 3 of the header: this thread is inside.
         unsafe { self.0.env() }
     }
 
-    /// The executor it resumes on.
+    /// Returns the executor that the task resumes on.
     pub(crate) fn executor(&self) -> &ExecutorRef {
         self.env_now().executor()
     }
 
-    /// Whether it must not leave its thread.
+    /// Returns true if the future must not leave its thread.
     pub(crate) fn is_local(&self) -> bool {
         self.0.is_local()
     }
 
-    /// It resumes there from now on; it is for the caller to suspend it now, and to wake it.
+    /// Moves the task to another executor. The caller then suspends the task, and wakes it.
     pub(crate) fn move_to(&self, executor: ExecutorRef) {
         let env = self.env_now().with(Changes::new().executor(executor));
-        // SAFETY: rule 2 of the header: we are inside.
+        // SAFETY: rule 2 of the header: this thread is inside.
         unsafe {
-            self.0.make_side().move_to(env);
+            self.0.make_cold().move_to(env);
             self.0.move_out();
         }
     }
@@ -58,25 +60,29 @@ impl Inside {
         NonNull::from(&self.0)
     }
 
-    /// The task was asked to stop: those who were given its stop token hear of it first.
+    /// Passes a stop request on to the holders of the task's stop token, before the future sees it.
     #[cold]
     pub(super) fn pass_on_stop(&self) {
-        // SAFETY: rule 2 of the header: we are inside.
-        if let (Some(reason), Some(side)) = unsafe { (self.0.stop_reason(), self.0.side()) } {
-            side.pass_on_stop(reason);
+        // SAFETY: rule 2 of the header: this thread is inside.
+        if let (Some(reason), Some(cold)) = unsafe { (self.0.stop_reason(), self.0.cold()) } {
+            cold.pass_on_stop(reason);
         }
     }
 
-    /// Whether it must not leave its thread, and this is another: its executor has ended before it.
+    /// Returns true if the future must not leave its thread and this is another one: its executor has ended
+    /// before it.
     #[inline]
     pub(super) fn must_not_be_touched_here(&self) -> bool {
         OwnerId::here_may_be_closed() && self.0.is_local() && !self.is_on_own_thread()
     }
 
-    /// The home is the one that the task was started in: an executor of the user's may name another now.
+    /// Returns true if this is the owner thread that the task was started on. An executor of the program may
+    /// name another one now.
     #[cold]
     fn is_on_own_thread(&self) -> bool {
-        self.executor().owner_thread().is_some_and(|home| self.0.lives_in(home.id()) && home.is_own_thread())
+        self.executor()
+            .owner_thread()
+            .is_some_and(|owner| self.0.is_owned_by(owner.id()) && owner.is_own_thread())
     }
 
     #[inline]
@@ -84,15 +90,15 @@ impl Inside {
         &self.0
     }
 
-    /// The task that this thread is in, if it is one of ours.
+    /// Returns the task that this thread is inside of, if there is one.
     pub(crate) fn current() -> Option<NonNull<TaskHeader>> {
         Frame::current(|frame| Self::of(frame?.operation_owner()).map(Self::task))
     }
 
-    /// Returns the task that owns operations, if it is one of ours.
+    /// Returns the task that is this owner of operations, if it is one.
     pub(crate) fn of(owner: &dyn OperationOwner) -> Option<&Self> {
         let owner = owner.owner_ref();
-        // SAFETY: an owner of our kind is a task of ours, and is there for as long as it is borrowed.
+        // SAFETY: an owner of kind `TASK` is a `TaskHeader`, and is alive while it is borrowed.
         owner.is_of(&TASK).then(|| unsafe { owner.address().cast::<Self>().as_ref() })
     }
 
@@ -102,14 +108,15 @@ impl Inside {
     /// As for `OwnerRef::release`.
     unsafe fn release(owner: NonNull<()>, memory: NonNull<u8>, layout: Layout) {
         let task = owner.cast::<TaskHeader>();
-        // SAFETY: the task waits for its operations, and so it is there until `operation_released`. We take a reference for the time
-        // after that. The cold state is there as long as there are operations; from outside we use only what is shared of it.
+        // SAFETY: the task waits for its operations, so it is alive until `operation_released`, and its
+        // parent link with it. A reference keeps the memory for the calls after that. The cold state exists
+        // while there are operations; of it only `gone` is used, which is atomic (its rule 2).
         unsafe {
             let header = task.as_ref();
-            header.place().env().allocator().deallocate(memory, layout);
-            header.state.add_reference(header.from());
-            if let Some(side) = header.side() {
-                side.operation_released();
+            header.parent_link().env().allocator().deallocate(memory, layout);
+            header.state.add_reference(header.access());
+            if let Some(cold) = header.cold() {
+                cold.operation_released();
             }
             TaskHeader::wake(task);
             drop_reference(task);
@@ -119,25 +126,26 @@ impl Inside {
 
 impl FrameOwner for Inside {
     fn env(&self) -> &Env {
-        // SAFETY: rule 2 of the header: we are inside.
-        unsafe { self.0.make_side().env(self.env_now(), self.0.stop_reason()) }
+        // SAFETY: rule 2 of the header: this thread is inside.
+        unsafe { self.0.make_cold().env(self.env_now(), self.0.stop_reason()) }
     }
 
     #[inline]
     fn stop_reason(&self) -> Option<StopReason> {
-        // SAFETY: rule 3 of the header, from rule 2.
+        // SAFETY: rule 3 of the header: this thread is inside.
         unsafe { self.0.stop_reason() }
     }
 
     #[inline]
     fn deadline(&self) -> Option<Instant> {
-        // SAFETY: as above.
-        unsafe { self.0.place() }.deadline()
+        // SAFETY: rule 3 of the header: this thread is inside.
+        unsafe { self.0.parent_link() }.deadline()
     }
 }
 
-// SAFETY: an operation is counted from `adopt` until it is freed or released, and the task does not end before: see `cell`. The
-// environment is that of the parent link, which outlives the task.
+// SAFETY: an operation is counted from `adopt` until it is freed or released, and `Cell::go_on` does not end
+// the task before. The environment is the parent link's, or one that the cold state keeps while there are
+// operations.
 unsafe impl OperationOwner for Inside {
     #[inline]
     fn env(&self) -> &Env {
@@ -145,16 +153,17 @@ unsafe impl OperationOwner for Inside {
     }
 
     fn adopt(&self, layout: Layout) -> AdoptedMemory {
-        // SAFETY: rule 2 of the header: we are inside.
-        let side = unsafe { self.0.make_side() };
-        let (address, layout) = side.adopt(layout, || self.env_now().allocator());
+        // SAFETY: rule 2 of the header: this thread is inside.
+        let cold = unsafe { self.0.make_cold() };
+        let (address, layout) = cold.adopt(layout, || self.env_now().allocator());
         AdoptedMemory { address, layout, owner: self.owner_ref() }
     }
 
     unsafe fn free(&self, memory: AdoptedMemory) {
-        // SAFETY: rule 2 of the header: we are inside. The memory is ours and unused: the caller's promise.
+        // SAFETY: rule 2 of the header: this thread is inside. The memory came from `adopt` and is unused:
+        // the caller's promise.
         unsafe {
-            self.0.make_side().free_operation(memory.address, memory.layout, || self.env_now().allocator())
+            self.0.make_cold().free_operation(memory.address, memory.layout, || self.env_now().allocator())
         };
     }
 

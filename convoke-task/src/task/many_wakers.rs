@@ -1,5 +1,5 @@
-//! Wakers of a task beyond those that its own word can count: about four million. They are counted in a table of the process, in
-//! which each such task has one entry; the entry holds one reference to the task.
+//! Wakers of a task beyond those that its state can count: about four million. They are counted in a table of
+//! the process with one entry for each such task; the entry holds one reference to the task.
 
 #![allow(unsafe_code)]
 
@@ -10,12 +10,12 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::header::{TaskHeader, drop_reference};
 
-/// How many of these wakers there are, by the address of their task.
+/// The number of these wakers, by the address of their task.
 static WAKERS: Mutex<BTreeMap<usize, usize>> = Mutex::new(BTreeMap::new());
 
 static WAKER: RawWakerVTable = RawWakerVTable::new(clone_waker, wake, wake_by_ref, drop_waker);
 
-/// Makes one more waker, which is counted here.
+/// Creates a waker that is counted here.
 ///
 /// # Safety
 /// The caller has a reference to the task.
@@ -24,7 +24,7 @@ pub(super) unsafe fn clone(task: NonNull<TaskHeader>) -> RawWaker {
     let mut wakers = lock();
     let count = wakers.entry(task.addr().get()).or_insert(0);
     if *count == 0 {
-        // SAFETY: the caller has a reference, so the task is there.
+        // SAFETY: the caller has a reference, so the task is alive.
         unsafe { TaskHeader::add_reference(task) };
     }
     *count += 1;
@@ -39,7 +39,7 @@ unsafe fn clone_waker(data: *const ()) -> RawWaker {
 }
 
 unsafe fn wake(data: *const ()) {
-    // SAFETY: `data` is the task of a waker that is counted here, which is given up with the second call.
+    // SAFETY: `data` is the task of a waker that is counted here. The second call uses that waker up.
     unsafe {
         wake_by_ref(data);
         drop_waker(data);
@@ -66,16 +66,18 @@ unsafe fn drop_waker(data: *const ()) {
         was_last
     };
     if was_last {
-        // Without the lock: the task may be freed now, and what it holds may have wakers.
+        // Without the lock: this may free the task, and what it holds may own wakers.
         // SAFETY: the entry that was just removed held this reference.
         unsafe { drop_reference(task) };
     }
 }
 
+/// Returns the task of a waker that is counted here.
+///
 /// # Safety
 /// `data` came from `clone`.
 unsafe fn task_of(data: *const ()) -> NonNull<TaskHeader> {
-    // SAFETY: `clone` put the address of a task there.
+    // SAFETY: `clone` put the address of a task there, which is not null.
     unsafe { NonNull::new_unchecked(data.cast_mut().cast()) }
 }
 

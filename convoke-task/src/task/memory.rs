@@ -1,5 +1,5 @@
-//! The memory of a task: where it comes from, and goes back to. The usual allocator is reached without a question; any other is
-//! kept behind the task, to be found when that ends, on whatever thread.
+//! The memory of a task: allocation and deallocation. The two built-in allocators are known by a tag; any
+//! other is stored behind the task, where the thread that frees the task finds it.
 
 #![allow(unsafe_code)]
 
@@ -18,14 +18,14 @@ use super::parent_link::ParentLink;
 use super::spawn_site::{Sites, TaskKind};
 use super::state::State;
 
-/// Whose memory a task lies in.
+/// The allocator that a task's memory came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Memory {
-    /// That of the default allocator.
+    /// The default, recycling allocator.
     Recycling,
-    /// The system's.
+    /// The system's allocator.
     System,
-    /// That of an allocator that stands behind the task.
+    /// An allocator that is stored behind the task.
     Own,
 }
 
@@ -51,7 +51,7 @@ impl Memory {
     }
 }
 
-/// Memory for a task that is not made yet.
+/// Memory for a task that does not exist yet.
 pub(crate) struct Vacant<F: Future, M> {
     cell: NonNull<Cell<F, M>>,
     kind: NonNull<TaskKind>,
@@ -59,15 +59,16 @@ pub(crate) struct Vacant<F: Future, M> {
 }
 
 impl<F: Future, M: Ending<F::Output>> Vacant<F, M> {
-    /// Memory from the allocator of the place, if it has some, for a task that is started there.
+    /// Allocates memory for a task under this parent link, spawned at `location`. Returns `None` if the
+    /// allocator has none.
     ///
     /// # Safety
-    /// The place does not move any more.
+    /// The parent link does not move any more.
     #[inline]
-    pub(crate) unsafe fn allocate(place: &ParentLink, location: &'static Location<'static>) -> Option<Self> {
-        // SAFETY: the caller's.
-        let kind = unsafe { Sites::find(place, Cell::<F, M>::WORK, location)? };
-        let allocator = place.env().allocator();
+    pub(crate) unsafe fn allocate(link: &ParentLink, location: &'static Location<'static>) -> Option<Self> {
+        // SAFETY: the link does not move any more: the caller's promise.
+        let kind = unsafe { Sites::find(link, Cell::<F, M>::WORK, location)? };
+        let allocator = link.env().allocator();
         if *allocator != FrameAllocator::recycling() {
             return Self::allocate_elsewhere(allocator, kind);
         }
@@ -80,32 +81,33 @@ impl<F: Future, M: Ending<F::Output>> Vacant<F, M> {
         let memory = Memory::of(allocator);
         let cell = allocator.allocate(Cell::<F, M>::layout(memory))?.cast();
         if memory == Memory::Own {
-            // SAFETY: the memory is ours, and has room for it there.
+            // SAFETY: `layout(Own)` has space for the allocator there, and nothing else uses the memory.
             unsafe { Cell::allocator_of(cell).write(allocator.clone()) };
         }
         Some(Self { cell, kind, memory })
     }
 
-    /// Makes the task. It is queued: the caller posts its runnable, or runs it.
+    /// Creates the task, queued: the caller posts its runnable, or runs it.
     ///
     /// # Safety
-    /// The place is the one that the memory was allocated for, and outlives the task's stay. If the task is `local`, this
-    /// thread is at the home of the place's executor; else the future is `Send`. What the future and the ending borrow
-    /// outlives the task.
+    /// `link` is the parent link that the memory was allocated for, and stays until the task has left. If the
+    /// task is `local`, this is the owner thread of the link's executor; else the future is `Send`. What the
+    /// future and the ending borrow outlives the task.
     #[inline]
     pub(crate) unsafe fn fill(
         self,
         future: F,
         ending: M,
-        place: &ParentLink,
+        link: &ParentLink,
         local: bool,
     ) -> NonNull<TaskHeader> {
         let this = ManuallyDrop::new(self);
         let cell = this.cell;
         let state = if M::HANDLE { State::queued_with_handle() } else { State::queued(M::REFERENCES) };
-        // SAFETY: the kind was found there.
-        let header = unsafe { TaskHeader::new(this.kind, state, place.home(), this.memory, local) };
-        // SAFETY: the memory fits and is ours. We are given up here; the allocator stays behind the task.
+        // SAFETY: `allocate` found the kind among the spawn sites of this link.
+        let header = unsafe { TaskHeader::new(this.kind, state, link.home(), this.memory, local) };
+        // SAFETY: the memory has the layout of this cell, and `self` is given up. The allocator stays behind
+        // the task.
         unsafe { cell.write(Cell::new(header, ending, future)) };
         cell.cast()
     }
@@ -113,15 +115,15 @@ impl<F: Future, M: Ending<F::Output>> Vacant<F, M> {
 
 impl<F: Future, M> Drop for Vacant<F, M> {
     fn drop(&mut self) {
-        // SAFETY: it stands there if it is neither of the usual ones.
+        // SAFETY: `allocate_elsewhere` stored it there if the tag is `Own`.
         let allocator = self.memory.allocator(|| Some(unsafe { Cell::allocator_of(self.cell).read() }));
-        // SAFETY: the memory came from there, and was not filled.
+        // SAFETY: the memory came from this allocator with this layout, and was not filled.
         unsafe { allocator.deallocate(self.cell.cast(), Cell::<F, M>::layout(self.memory)) };
     }
 }
 
 impl<F: Future, M> Cell<F, M> {
-    /// Header, ending and body; behind them the allocator, unless it is one of the usual ones.
+    /// Returns the layout of header, ending and body; and of the allocator behind them, if it is stored.
     #[inline]
     fn layout(memory: Memory) -> Layout {
         let layout = Layout::new::<Self>();
@@ -135,21 +137,24 @@ impl<F: Future, M> Cell<F, M> {
 
     const ALLOCATOR_AT: usize = size_of::<Self>().next_multiple_of(align_of::<FrameAllocator>());
 
+    /// Returns where the allocator is stored behind a task.
+    ///
     /// # Safety
-    /// `cell` was made with room for it.
+    /// `cell` was allocated with `layout(Own)`.
     unsafe fn allocator_of(cell: NonNull<Self>) -> NonNull<FrameAllocator> {
-        // SAFETY: `layout` made room for it there.
+        // SAFETY: `layout(Own)` extends past this offset.
         unsafe { cell.cast::<u8>().add(Self::ALLOCATOR_AT).cast() }
     }
 
-    /// Drops all but the body, and gives the memory back, with that of the side table.
+    /// Drops all but the body, and frees the memory and that of the cold state.
     ///
     /// # Safety
-    /// The task is the caller's alone, and its body is gone.
+    /// The caller has the task to itself, the task is a `Self`, and its body is gone.
     #[inline]
     pub(super) unsafe fn destroy(task: NonNull<TaskHeader>) {
         let cell = task.cast::<Self>();
-        // SAFETY: the caller's; the allocator is the one it was made with.
+        // SAFETY: the caller has the task to itself. A plain task came from the recycling allocator and has
+        // no cold state.
         unsafe {
             if !task.as_ref().is_plain() {
                 return Self::destroy_with_more(cell);
@@ -159,18 +164,20 @@ impl<F: Future, M> Cell<F, M> {
         }
     }
 
+    /// Drops a task that has a cold state, or another allocator than the default.
+    ///
     /// # Safety
     /// As for `destroy`.
     #[cold]
     unsafe fn destroy_with_more(cell: NonNull<Self>) {
-        // SAFETY: as in `destroy`. The side table came from the same allocator: that of the place. It was cleared when the body
-        // was gone.
+        // SAFETY: the caller has the task to itself: the promise of `destroy`. The cold state came from the
+        // same allocator, and was cleared when the future was gone.
         unsafe {
             let header = cell.cast::<TaskHeader>().as_ref();
             let memory = header.memory();
             let allocator = memory.allocator(|| Some(Self::allocator_of(cell).read()));
-            if header.side().is_some() {
-                ColdState::free(header.side_address(), &allocator);
+            if header.cold().is_some() {
+                ColdState::free(header.cold_address(), &allocator);
             }
             cell.drop_in_place();
             allocator.deallocate(cell.cast(), Self::layout(memory));

@@ -1,4 +1,5 @@
-//! Where a task hangs: what it inherits from there, and the links by which its parent knows it.
+//! The link from a task to its parent: what it inherits from there, and the list links by which its parent
+//! knows it.
 
 #![allow(unsafe_code)]
 
@@ -13,25 +14,27 @@ use super::header::TaskHeader;
 use super::spawn_site::Sites;
 use convoke_core::raw::{contain, report_panic};
 
-/// What all tasks in one place have in common. It is part of a parent: a scope, a launch, the operation of a task that
-/// was connected; and outlives the tasks.
+/// The part that all tasks of one parent have in common. It is a field of the parent (a scope, a launch, the operation of
+/// a connected task) and outlives the tasks.
 pub(crate) struct ParentLink {
     env: NonNull<Env>,
-    /// The home of the environment's executor, asked for once.
+    /// The owner thread of the environment's executor, asked for once.
     home: OwnerId,
     deadline: Option<Instant>,
-    /// The task above, for people who look. Compared, never followed.
+    /// The task above, for inspectors. Compared, never dereferenced.
     pub(crate) parent: Option<NonNull<TaskHeader>>,
+    /// Returns why the parent asked its tasks to stop.
     reason: unsafe fn(NonNull<ParentLink>) -> Option<StopReason>,
-    /// Where in the program its tasks are started.
+    /// The lines of the program that spawned its tasks.
     sites: Sites,
 }
 
 impl ParentLink {
-    /// A place with this environment, whose parent says by `reason` why it has asked its tasks to stop.
+    /// Creates a link with this environment. By `reason` the parent says why it asked its tasks to stop.
     ///
     /// # Safety
-    /// The environment, whose home this is, and the parent outlive the place, and `reason` may be called for as long as there are tasks in it.
+    /// The environment and the parent outlive the link, `home` is the owner thread of the environment's
+    /// executor, and `reason` may be called while there are tasks.
     pub(crate) unsafe fn new(
         env: NonNull<Env>,
         home: OwnerId,
@@ -42,30 +45,33 @@ impl ParentLink {
         Self { env, home, deadline, parent, reason, sites: Sites::new() }
     }
 
-    /// The environment of the tasks.
+    /// Returns the environment of the tasks.
     #[inline]
     pub(crate) fn env(&self) -> &Env {
-        // SAFETY: it outlives us: `new`'s caller.
+        // SAFETY: the environment outlives the link: the promise of `new`'s caller.
         unsafe { self.env.as_ref() }
     }
 
     #[inline]
+    /// Returns the deadline of the tasks.
     pub(crate) fn deadline(&self) -> Option<Instant> {
         self.deadline
     }
 
-    /// The home of tasks that are started here.
+    /// Returns the owner thread of tasks that are spawned here.
     #[inline]
     pub(crate) fn home(&self) -> OwnerId {
         self.home
     }
 
     #[inline]
+    /// Returns the spawn sites.
     pub(super) fn sites(&self) -> &Sites {
         &self.sites
     }
 
-    /// The home of what runs in this environment. An executor whose `home` panics has none: then its tasks are shared.
+    /// Returns the owner thread of what runs in this environment. If `Executor::owner_thread` panics there is
+    /// none, and the tasks are shared.
     pub(crate) fn home_of(env: &Env) -> OwnerId {
         let mut home = OwnerId::NONE;
         contain(report_panic, || {
@@ -74,8 +80,9 @@ impl ParentLink {
         home
     }
 
+    /// Returns why the parent asked its tasks to stop.
     pub(crate) fn stop_reason(&self) -> Option<StopReason> {
-        // SAFETY: `new`'s caller.
+        // SAFETY: there are tasks, or this would not be asked: the promise of `new`'s caller.
         unsafe { (self.reason)(NonNull::from(self)) }
     }
 }
@@ -84,8 +91,8 @@ impl Drop for ParentLink {
     #[inline]
     fn drop(&mut self) {
         let env = self.env;
-        // SAFETY: the tasks have left. The environment is there: `new`'s caller; that of a place with one task may be gone, and
-        // is not asked.
+        // SAFETY: all tasks have left. The environment is alive if there are sites that were allocated; that
+        // of a link with one task may be gone, and is not asked for.
         unsafe { self.sites.free(|| env.as_ref().allocator()) };
     }
 }
@@ -96,21 +103,21 @@ impl fmt::Debug for ParentLink {
     }
 }
 
-/// A task's place in a list of its parent's.
+/// The links of a task in a list of its parent.
 #[derive(Debug)]
 pub(crate) struct Links {
     pub(crate) next: *mut TaskHeader,
-    /// Null if it is the first.
+    /// Null if the task is the first.
     pub(crate) previous: *mut TaskHeader,
 }
 
-/// The lists in which a scope has its children.
+/// The lists of children that a scope has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum List {
-    /// Not asked to stop.
+    /// Children that were not asked to stop.
     Running,
-    /// Asked to stop; others may refer to it for that.
+    /// Children that were asked to stop; others may refer to them for that.
     Asked,
-    /// Asked from the beginning.
+    /// Children that were asked to stop before they ran.
     Late,
 }

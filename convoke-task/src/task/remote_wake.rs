@@ -1,4 +1,5 @@
-//! Letters to a task that lives at home, from those who are away: to wake it, to ask it to stop, or to hand back its runnable.
+//! Remote wakes: how a thread that is not the owner thread of a task wakes it, asks it to stop, or hands back
+//! its runnable.
 
 #![allow(unsafe_code)]
 
@@ -11,44 +12,52 @@ use super::header::{Stage, TaskHeader, drop_reference};
 use super::parent_link::ParentLink;
 
 impl TaskHeader {
+    /// Sends the remote wake to the task's owner thread.
+    ///
     /// # Safety
-    /// The state has said that a letter is to be sent: rule 3 then lets us look at the place.
+    /// The state has told the caller to send the remote wake.
     #[cold]
-    pub(super) unsafe fn send(task: NonNull<Self>) {
-        // SAFETY: the task waits for the letter.
-        unsafe { Self::send_in(task, NonNull::from(task.as_ref().place())) };
+    pub(super) unsafe fn send_remote_wake(task: NonNull<Self>) {
+        // SAFETY: rule 3 of the header: the task waits for the remote wake, so it has not left.
+        unsafe { Self::send_remote_wake_via(task, NonNull::from(task.as_ref().parent_link())) };
     }
 
-    /// Sends the letter to the home of tasks that are started in this place.
+    /// Sends the remote wake to the owner thread of tasks that are spawned under this parent link.
     ///
-    /// Aborts the process if the executor, which may be the program's own, panics in `clone` or `home`, or names another home than
-    /// it did when the place was made: the task waits for the letter, and nobody else may touch it.
+    /// Aborts the process if the executor, which may be the program's own, panics in `clone` or
+    /// `owner_thread`, or names another owner thread than when the link was made: the task waits for the
+    /// remote wake, and no other thread may touch it.
     ///
     /// # Safety
-    /// The state has said that a letter is to be sent, and this is the task's place, or was.
-    pub(super) unsafe fn send_in(task: NonNull<Self>, place: NonNull<ParentLink>) {
-        // SAFETY: the task waits for the letter, and so its place is there until that is opened. From then on this thread uses only
-        // a handle of its own, in which the home lies.
+    /// The state has told the caller to send the remote wake, and `link` is, or was, the task's parent link.
+    pub(super) unsafe fn send_remote_wake_via(task: NonNull<Self>, link: NonNull<ParentLink>) {
+        // SAFETY: the task waits for the remote wake, so its parent link is alive until that is received.
+        // From then on this thread uses only its own clone of the executor, which keeps the owner thread
+        // alive.
         unsafe {
-            let place = place.as_ref();
-            let Ok(executor) = Panic::catch(|| place.env().executor().clone()) else { unreachable_home() };
-            let Ok(Some(home)) = Panic::catch(|| executor.owner_thread()) else { unreachable_home() };
-            if home.id() != place.home() {
-                unreachable_home();
+            let link = link.as_ref();
+            let Ok(executor) = Panic::catch(|| link.env().executor().clone()) else { unreachable_owner() };
+            let Ok(Some(owner)) = Panic::catch(|| executor.owner_thread()) else { unreachable_owner() };
+            if owner.id() != link.home() {
+                unreachable_owner();
             }
-            let letter = RemoteWake::new(task.cast(), Self::open_letter);
-            if let Some(runnable) = home.send(letter) {
+            let wake = RemoteWake::new(task.cast(), Self::receive);
+            if let Some(runnable) = owner.send(wake) {
                 post_contained(executor, runnable);
             }
         }
     }
 
+    /// Receives the remote wake.
+    ///
     /// # Safety
-    /// Called once for a letter, at home.
-    unsafe fn open_letter(task: NonNull<()>) {
+    /// Called once for a remote wake, on the owner thread.
+    unsafe fn receive(task: NonNull<()>) {
         let task = task.cast::<Self>();
-        // SAFETY: the task waits for its letter; what the state says is ours to do. A reference of our own for afterwards: if
-        // the task has moved meanwhile, it may end elsewhere as soon as the letter is opened.
+        // SAFETY: the task waits for the remote wake, so it is alive until `open`. A reference keeps the
+        // memory afterwards: if the task has moved meanwhile, it may end on another thread at once. What
+        // `open` returns is for this thread to do; if it says `leaving` or `refused`, the runnable and
+        // `stage` are this thread's (rule 2 of the header).
         unsafe {
             Self::add_reference(task);
             let opened = task.as_ref().state.open();
@@ -58,7 +67,7 @@ impl TaskHeader {
                     let delivered = stage.get() == Stage::Delivered;
                     stage.set(if delivered { Stage::LeavingDelivered } else { Stage::Leaving });
                 }
-                // Ours to run, or to take to its end: by the one function that knows its type.
+                // `Cell::call`, the one function that knows the type, runs the task or lets it leave.
                 drop(Runnable::new(task.cast()));
             } else {
                 Self::wake(task);
@@ -68,11 +77,12 @@ impl TaskHeader {
     }
 }
 
+/// Aborts: the task can never be woken again.
 #[cold]
-fn unreachable_home() -> ! {
+fn unreachable_owner() -> ! {
     eprintln!(
-        "convoke: a task was woken from another thread, and its executor did not name the home that the task lives in: \
-         `Executor::home` panicked or changed its answer, or `clone` panicked. Aborting."
+        "convoke: a task was woken from another thread, but its executor did not name its owner thread: \
+         `Executor::owner_thread` panicked or changed its answer, or `clone` panicked. Aborting."
     );
     std::process::abort()
 }

@@ -1,5 +1,6 @@
-//! Running a task once more that was woken while it ran, where the executor has no queue and would run it on top of us: deeper
-//! and deeper. Whoever is the first to do so runs it again, as often as it takes.
+//! Running a task again that was woken while it ran, on an executor without a queue. Such an executor would
+//! run it on top of the current run, deeper and deeper. Instead the outermost run of the task repeats it in a
+//! loop.
 
 #![allow(unsafe_code)]
 
@@ -11,36 +12,36 @@ use convoke_core::raw::sync::thread_local;
 
 use super::header::TaskHeader;
 
-/// One who runs a task again, on the stack.
+/// A loop on this stack that runs a task again.
 struct Again {
     task: NonNull<TaskHeader>,
-    /// Whether it has to be run once more.
+    /// True if the task has to run once more.
     asked: Cell<bool>,
 }
 
 thread_local! {
-    /// The innermost, or null.
+    /// The innermost loop, or null.
     static AGAIN: Cell<*const Again> = Cell::new(ptr::null());
 }
 
-/// Puts back who was there before, also when the task's executor panics.
-struct Entered(*const Again);
+/// Restores the previous loop, also when the task's executor panics.
+struct Restore(*const Again);
 
-impl Drop for Entered {
+impl Drop for Restore {
     fn drop(&mut self) {
         AGAIN.with(|again| again.set(self.0));
     }
 }
 
-/// Runs the task again, now or when who runs it again already comes back.
+/// Runs the task again: now, or when the loop further up this stack that already does so gets control back.
 ///
 /// # Safety
-/// The caller was inside, the task is queued, and its runnable is the caller's, who does not touch the task afterwards.
+/// The task is queued, and the caller holds its runnable. The caller does not use the task afterwards.
 #[cold]
 #[inline(never)]
 pub(super) unsafe fn run_again(task: NonNull<TaskHeader>) {
     let around = AGAIN.with(Cell::get);
-    // SAFETY: whoever put it there is further up on this stack, and takes it back.
+    // SAFETY: the pointer is to a loop further up this stack, which takes it back before it returns.
     if let Some(again) = unsafe { around.as_ref() }
         && again.task == task
     {
@@ -49,9 +50,9 @@ pub(super) unsafe fn run_again(task: NonNull<TaskHeader>) {
     }
     let again = Again { task, asked: Cell::new(true) };
     AGAIN.with(|innermost| innermost.set(&again));
-    let _entered = Entered(around);
+    let _restore = Restore(around);
     while again.asked.replace(false) {
-        // SAFETY: the caller's, or of who has asked: it is ours to run.
+        // SAFETY: `asked` was set by a caller of this function that held the runnable and handed it over.
         unsafe { Runnable::new(task.cast()) }.run();
     }
 }

@@ -1,9 +1,10 @@
-//! What tasks have in common that were started at one site: the code that runs them, where they hang, and where that was
-//! written. They share one pointer to it, and what is shared lies with the parent.
+//! Spawn sites: what all tasks of one type, spawned by one line of the program under one parent, have in
+//! common. Each task has one pointer to its site, which lies in the parent's memory.
 //!
-//! 1. A site is in the list of its place before a task leads to it, and stays as it is until the place is gone. A task that has
-//!    left its place does not lead to a site any more: rule 6 of the header.
-//! 2. Sites are added from any thread, by who has made them; of `first` each belongs to who has taken its number.
+//! 1. A site is in the list of its parent link before a task leads to it, and does not change until the link
+//!    is gone. A task that has left does not lead to a site any more: rule 6 of the header.
+//! 2. Any thread may add a site; it alone writes the site before that is in the list. An element of `first`
+//!    belongs to the thread that took its index.
 
 #![allow(unsafe_code)]
 
@@ -21,53 +22,55 @@ use convoke_core::raw::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 use super::cold::ColdState;
 use super::parent_link::ParentLink;
 
-/// What a task leads to: that of its site, or a copy of its own, in its side table.
+/// The kind that a task's header leads to: that of its spawn site, or its own copy in its cold state.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(super) struct TaskKind {
-    /// First, so that its address is ours.
+    /// First, so that a pointer to the work kind is a pointer to this.
     pub(super) work: WorkKind,
-    /// Null for a task that has left.
-    pub(super) place: *const ParentLink,
+    /// The parent link. Null for a task that has left.
+    pub(super) parent: *const ParentLink,
     pub(super) location: &'static Location<'static>,
-    /// What it lies in, if that is a side table.
-    pub(super) side: Option<NonNull<ColdState>>,
+    /// The cold state that this is a part of, if it is.
+    pub(super) cold: Option<NonNull<ColdState>>,
 }
 
 impl TaskKind {
-    /// That of tasks which have left their place.
+    /// Creates the kind of tasks that have left.
     pub(super) const fn left(work: WorkKind) -> Self {
-        Self { work, place: ptr::null(), location: Location::caller(), side: None }
+        Self { work, parent: ptr::null(), location: Location::caller(), cold: None }
     }
 }
 
-/// Tasks of one type, started by one line of the program, in one place.
+/// Tasks of one type, spawned by one line of the program, under one parent link.
 struct SpawnSite {
     kind: TaskKind,
-    /// The one that was added before, or `NOWHERE`.
+    /// The site that was added before this one, or `NOWHERE`.
     next: *mut SpawnSite,
 }
 
-// SAFETY: rule 1: it is not changed.
+// SAFETY: rule 1: a site does not change once other threads can see it.
 unsafe impl Sync for SpawnSite {}
 
-/// The end of every list. No task is like it.
+/// The end of every list. No task has this kind.
 static NOWHERE: SpawnSite =
     SpawnSite { kind: TaskKind::left(WorkKind::new(|_, _| {})), next: ptr::null_mut() };
 
-/// The sites of one place, the newest first. Mostly there is one, and most often the newest is asked for.
+/// The spawn sites of one parent link, the newest first. Mostly there is one, and most often the newest is
+/// asked for.
 pub(super) struct Sites {
     newest: AtomicPtr<SpawnSite>,
-    /// Room for the first of them; the others are allocated.
+    /// Memory for the first sites; the others are allocated.
     first: UnsafeCell<[MaybeUninit<SpawnSite>; FIRST]>,
-    /// How many of those were taken, or more.
+    /// The number of elements of `first` that were taken, or more.
     taken: AtomicU32,
 }
 
-/// A scope with more sites allocates.
+/// The number of sites that need no allocation.
 const FIRST: usize = 2;
 
 impl Sites {
+    /// Creates an empty list.
     #[inline]
     pub(super) fn new() -> Self {
         Self {
@@ -77,42 +80,42 @@ impl Sites {
         }
     }
 
-    /// The site of tasks that this code runs and that are started there, made now if it is the first. `None` if there is no
-    /// memory.
+    /// Returns the kind of tasks that `work` runs and that were spawned at `location`; adds a site if there
+    /// is none. Returns `None` if there is no memory.
     ///
     /// # Safety
-    /// These are the sites of this place, which does not move any more.
+    /// The link does not move any more.
     #[inline]
     pub(super) unsafe fn find(
-        place: &ParentLink,
+        link: &ParentLink,
         work: WorkKind,
         location: &'static Location<'static>,
     ) -> Option<NonNull<TaskKind>> {
-        let newest = place.sites().newest.load(Ordering::Acquire);
-        // SAFETY: rule 1: what is in the list is there for as long as its place, which the caller has.
+        let newest = link.sites().newest.load(Ordering::Acquire);
+        // SAFETY: rule 1: a site in the list stays as long as its link, which is borrowed.
         if let Some(found) = unsafe { SpawnSite::of(newest, work, location) } {
             return Some(found);
         }
-        // SAFETY: these are the sites of this place, which does not move: `find`'s caller.
-        unsafe { Self::find_or_add(place, newest, work, location) }
+        // SAFETY: the link does not move any more: the promise of `find`'s caller.
+        unsafe { Self::find_or_add(link, newest, work, location) }
     }
 
-    /// Searches the rest of the list, and adds a site if there is none. Pointers to sites stay raw: they lead back to the memory
-    /// that `free` gives to the allocator, which a reference to a `SpawnSite` does not.
+    /// Searches the rest of the list, and adds a site if there is none. Pointers to sites stay raw: `free`
+    /// needs their provenance over the whole allocation, which a reference to a `SpawnSite` does not have.
     ///
     /// # Safety
-    /// As for `find`; `newest` was loaded from these sites.
+    /// The link does not move any more, and `newest` was loaded from its sites.
     #[cold]
     unsafe fn find_or_add(
-        place: &ParentLink,
+        link: &ParentLink,
         mut newest: *mut SpawnSite,
         work: WorkKind,
         location: &'static Location<'static>,
     ) -> Option<NonNull<TaskKind>> {
-        // SAFETY: rule 1; the list ends with `NOWHERE`, whose `next` is null.
+        // SAFETY: rule 1: it is in the list, which ends with `NOWHERE`, whose `next` is null.
         let mut site = unsafe { (*newest).next };
         while !site.is_null() {
-            // SAFETY: rule 1: it is in the list.
+            // SAFETY: rule 1: it is in the list, so it is alive and does not change.
             unsafe {
                 if let Some(found) = SpawnSite::of(site, work, location) {
                     return Some(found);
@@ -120,13 +123,13 @@ impl Sites {
                 site = (*site).next;
             }
         }
-        let sites = place.sites();
-        let site = sites.room(place.env().allocator())?;
-        let kind = TaskKind { work, place, location, side: None };
+        let sites = link.sites();
+        let site = sites.memory(link.env().allocator())?;
+        let kind = TaskKind { work, parent: link, location, cold: None };
         loop {
-            // SAFETY: the room is ours until it is in the list: rule 2.
+            // SAFETY: rule 2: the memory is this thread's until the site is in the list.
             unsafe { site.write(SpawnSite { kind, next: newest }) };
-            // Two of the same are none too many: who adds one while another does, may.
+            // Duplicates do no harm: two threads may add the same site at the same time.
             match sites.newest.compare_exchange(newest, site.as_ptr(), Ordering::AcqRel, Ordering::Acquire) {
                 Ok(_) => return Some(site.cast()),
                 Err(now) => newest = now,
@@ -134,7 +137,8 @@ impl Sites {
         }
     }
 
-    fn room(&self, allocator: &FrameAllocator) -> Option<NonNull<SpawnSite>> {
+    /// Returns memory for one site.
+    fn memory(&self, allocator: &FrameAllocator) -> Option<NonNull<SpawnSite>> {
         let full = FIRST as u32;
         let mut taken = self.taken.load(Ordering::Relaxed);
         if taken < full {
@@ -143,20 +147,21 @@ impl Sites {
         if taken >= full {
             return allocator.allocate(Layout::new::<SpawnSite>()).map(NonNull::cast);
         }
-        // SAFETY: it is one of the array.
+        // SAFETY: `taken < FIRST`: the index is within the array.
         NonNull::new(unsafe { self.first.get().cast::<SpawnSite>().add(taken as usize) })
     }
 
-    /// Gives the memory back. A place that has no more than the first sites does not ask for the allocator.
+    /// Frees the memory. Sites that were not allocated do not need the allocator.
     ///
     /// # Safety
-    /// Called once, last; no task leads here any more, and the allocator is the one of `find`.
+    /// Called once, last. No task leads here any more, and the allocator is the one of `find`.
     pub(super) unsafe fn free<'a>(&mut self, allocator: impl Fn() -> &'a FrameAllocator) {
         let first = self.first.get().cast::<SpawnSite>();
         let is_first = |site: *mut SpawnSite| (first..first.wrapping_add(FIRST)).contains(&site);
         let mut site = self.newest.load(Ordering::Acquire);
         while !ptr::eq(site, &NOWHERE) {
-            // SAFETY: all that are in the list are there, and each is freed once.
+            // SAFETY: rule 1: all sites in the list are alive, and each is freed once. Those outside `first`
+            // came from the allocator.
             unsafe {
                 let next = (*site).next;
                 if !is_first(site) {
@@ -170,17 +175,17 @@ impl Sites {
 }
 
 impl SpawnSite {
-    /// The kind of this site, if its tasks are run by this code and started at this line.
+    /// Returns the kind of this site, if `work` runs its tasks and `location` spawned them.
     ///
     /// # Safety
-    /// The site is in a list, and its place is there: rule 1.
+    /// The site is in a list whose parent link is alive: rule 1.
     #[inline]
     unsafe fn of(
         site: *mut Self,
         work: WorkKind,
         location: &'static Location<'static>,
     ) -> Option<NonNull<TaskKind>> {
-        // SAFETY: rule 1: the site is there and is not changed. A pointer into it is not null.
+        // SAFETY: rule 1: the site is alive and does not change. A pointer to a field is not null.
         unsafe {
             let kind = &raw mut (*site).kind;
             ((*kind).work == work && ptr::eq((*kind).location, location))

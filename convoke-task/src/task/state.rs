@@ -1,33 +1,36 @@
-//! The state of a task: who may run it, who has asked for what, and who still refers to it. No unsafe; every transition
-//! says what the caller must now do. Model-checked on its own.
+//! The state machine of a task: which thread may run it, what was asked of it, and how many references there are. No
+//! unsafe code. Every transition returns what its caller must do next. Model-checked on its own.
 //!
-//! There are two words because there are two kinds of tasks.
-//! - A task that *lives at home*, on an executor with one thread, is changed by that thread alone, by plain loads and
-//!   stores of `own`. Other threads, who are *remote*, leave word in `remote` and send a letter; the thread at home acts on it.
-//! - All others are *shared*: everybody changes `own`, atomically, and `remote` is not used.
+//! There are two words, because there are two kinds of tasks:
+//! - An *owned* task runs on an executor with one thread. That owner thread alone changes `own`, by plain
+//!   loads and stores. Other threads, which are *remote*, set bits of `remote` and send a remote wake; the
+//!   owner thread receives it and acts on the bits.
+//! - Every other task is *shared*: all threads change `own`, atomically, and `remote` is not used, except for
+//!   the references of a task that moved from its owner thread.
 //!
-//! References (wakers and handles, and one for the task itself until it has left) are counted in both words of a
-//! task at home: those made or dropped at home in `own`, the others in `remote`, which may run below zero meanwhile; the
-//! sum counts. When the task leaves, `own`'s part is added to `remote` (`MERGED`), and from then on that one counts alone.
+//! References (wakers, handles, and one for the task itself until it has left) of an owned task are counted
+//! in both words: those added or dropped on the owner thread in `own`, the others in `remote`. Each count may
+//! fall below zero; the sum is the number of references. When the task leaves, the count of `own` is added to
+//! `remote` (`MERGED`), and from then on `remote` counts alone.
 //!
-//! | bit of `own` | means |
+//! | bit of `own` | meaning |
 //! | --- | --- |
-//! | `QUEUED` | there is a runnable for it: whoever holds it runs the task, or refuses to |
-//! | `RUNNING` | somebody is inside it |
-//! | `WOKEN` | it was woken while it ran, and is queued again |
-//! | `STOP` | it was asked to stop |
-//! | `DONE` | its body is gone and it will not be run again |
+//! | `QUEUED` | there is a runnable; its holder runs the task, or refuses to |
+//! | `RUNNING` | a thread is inside the task |
+//! | `WOKEN` | the task was woken while it ran, and is to be posted again |
+//! | `STOP` | a stop was requested |
+//! | `DONE` | the future is gone, and the task will not run again |
 //! | `MERGED` | references are counted in `remote` alone |
-//! | `HANDLE` | there is a handle that does not leave its home. It is not counted until references are merged |
-//! | `LEFT_HERE` | the task has left, and that handle alone refers to it |
+//! | `HANDLE` | there is a handle that stays on the owner thread; not counted until references are merged |
+//! | `LEFT_HERE` | the task has left, and only that handle refers to it |
 //!
-//! | bit of `remote` | means |
+//! | bit of `remote` | meaning |
 //! | --- | --- |
-//! | `REMOTE_WAKE` | a letter is on its way: the task does not leave before it has been opened |
-//! | `STOP_REMOTE` | it was asked to stop from elsewhere |
-//! | `REFUSED` | its runnable was dropped elsewhere |
-//! | `LEAVING` | the task wanted to leave and had to wait for the letter: whoever opens it goes on with that |
-//! | `LEFT` | the task has left, and letters are pointless |
+//! | `REMOTE_WAKE` | a remote wake is in flight; the task does not leave before it was received |
+//! | `STOP_REMOTE` | a stop was requested by a remote thread |
+//! | `REFUSED` | the runnable was dropped on a remote thread |
+//! | `LEAVING` | the task is to leave and waits for the remote wake; its receiver lets it leave |
+//! | `LEFT` | the task has left; a remote wake would have no effect |
 
 use core::fmt;
 
@@ -42,11 +45,12 @@ const MERGED: u32 = 1 << 5;
 const HANDLE: u32 = 1 << 6;
 const LEFT_HERE: u32 = 1 << 7;
 const REFERENCE: u32 = 1 << 8;
-/// As many references are counted in here for wakers; more of them are counted elsewhere.
+/// The number of references at which wakers are no longer counted here, but in `many_wakers`.
 const MOST_WAKERS: i32 = 1 << 22;
-/// As many references are counted in here at all. Those that are no wakers are few: handles, and one a thread for a moment.
+/// The largest number of references. Those that are not wakers are few: handles, and one a thread for a
+/// moment.
 const MOST_REFERENCES: i32 = (1 << 23) - (1 << 12);
-/// How far the count at home may be off before it is settled with the other.
+/// The distance from zero at which the count of `own` is settled with that of `remote`.
 const MOST_UNSETTLED: i32 = 1 << 20;
 
 const REMOTE_WAKE: u32 = 1;
@@ -56,14 +60,14 @@ const LEAVING: u32 = 1 << 3;
 const LEFT: u32 = 1 << 4;
 const REMOTE_REFERENCE: u32 = 1 << 8;
 
-/// From where a task is touched.
+/// The way in which the calling thread accesses a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     /// The task is shared.
     Shared,
-    /// The task lives at home, and this thread is there.
+    /// The task is owned, and this is its owner thread.
     Local,
-    /// The task lives at home, and this thread is elsewhere.
+    /// The task is owned, and this is another thread.
     Remote,
 }
 
@@ -73,102 +77,104 @@ pub struct State {
     remote: AtomicU32,
 }
 
-/// What to do about a task that was woken.
+/// The duty of the caller that woke a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Wake {
     /// Nothing.
     Nothing,
-    /// Make the runnable and post it.
+    /// Create the runnable and post it.
     Post,
-    /// Send the letter.
+    /// Send the remote wake.
     Send,
 }
 
-/// What to do after a poll that left the task waiting.
+/// The duty of the caller whose poll left the task waiting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Pause {
-    /// Nothing: it may run elsewhere by now, or be gone.
+    /// Nothing: the task may be running on another thread by now, or be gone.
     Idle,
-    /// It was woken meanwhile: make the runnable and post it.
+    /// Create the runnable and post it: the task was woken meanwhile.
     Post,
 }
 
-/// How a task leaves.
+/// The way in which a task leaves its parent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Leave {
-    /// Nobody else refers to it: tell the parent and free it; or, if the parent says that it has let somebody else refer to it
-    /// meanwhile, see [`State::leave_after_all`].
+    /// Nothing else refers to the task: tell the parent and free it. If the parent says that it let others
+    /// refer to the task meanwhile, see [`State::leave_after_all`].
     Alone,
-    /// Others may refer to it: tell the parent and drop the task's own reference.
+    /// Others may refer to the task: tell the parent and drop the task's own reference.
     Counted,
-    /// Only a handle at home refers to it: tell the parent and call [`State::left_to_handle`].
+    /// Only a handle on the owner thread refers to the task: tell the parent and call
+    /// [`State::left_to_handle`].
     Here,
-    /// A letter is on its way: whoever opens it is told to go on.
+    /// Nothing now: a remote wake is in flight, and its receiver is told to let the task leave.
     Later,
 }
 
-/// What a letter said.
+/// The contents of a remote wake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Opened {
-    /// The runnable was dropped elsewhere, and is the reader's now.
+    /// True if the runnable was dropped on a remote thread: it is the receiver's now.
     pub refused: bool,
-    /// The task waited for this to leave: the reader goes on with that.
+    /// True if the task waited for this to leave: the receiver lets it leave.
     pub leaving: bool,
 }
 
 impl State {
-    /// A task that is queued, with so many references besides its own.
+    /// Creates the state of a queued task with `references` references besides its own.
     #[inline]
     pub fn queued(references: u32) -> Self {
         Self { own: AtomicU32::new(QUEUED + REFERENCE * (1 + references)), remote: AtomicU32::new(0) }
     }
 
-    /// A task at home that is queued, with a handle that does not leave it.
+    /// Creates the state of a queued task that is owned, with a handle that stays on the owner thread.
     #[inline]
     pub fn queued_with_handle() -> Self {
         Self { own: AtomicU32::new(QUEUED + HANDLE + REFERENCE), remote: AtomicU32::new(0) }
     }
 
-    /// Whether it was asked to stop.
+    /// Returns true if a stop was requested.
     #[inline]
     pub fn stop_asked(&self) -> bool {
         self.own.load(Ordering::Acquire) & STOP != 0 || self.remote.load(Ordering::Acquire) & STOP_REMOTE != 0
     }
 
-    /// Whether it is running now, for people who look.
+    /// Returns true if the task runs now: a snapshot for inspectors.
     pub fn is_running(&self) -> bool {
         self.own.load(Ordering::Relaxed) & RUNNING != 0
     }
 
-    /// Whether it is queued, or a letter on its way that will queue it; for people who look.
+    /// Returns true if the task is queued, or a remote wake in flight will queue it: a snapshot for
+    /// inspectors.
     pub fn is_queued(&self) -> bool {
         self.own.load(Ordering::Relaxed) & QUEUED != 0
             || self.remote.load(Ordering::Relaxed) & REMOTE_WAKE != 0
     }
 
-    /// Wakes it.
+    /// Wakes the task.
     #[inline]
     pub fn wake(&self, access: Access) -> Wake {
         self.wake_with(access, 0, 0)
     }
 
-    /// Asks it to stop, and wakes it.
+    /// Requests a stop, and wakes the task.
     pub fn ask_stop(&self, access: Access) -> Wake {
         self.wake_with(access, STOP, STOP_REMOTE)
     }
 
-    /// Its runnable is dropped by somebody who is remote. It has to be sent home.
+    /// Refuses the runnable on a remote thread: the owner thread must end the task.
     pub fn refuse_away(&self) -> Wake {
-        self.leave_word(REFUSED)
+        self.set_remote_bits(REFUSED)
     }
 
     #[inline]
     fn wake_with(&self, access: Access, own: u32, remote: u32) -> Wake {
         match access {
-            Access::Remote => self.leave_word(remote),
+            Access::Remote => self.set_remote_bits(remote),
             Access::Local => {
                 let (next, wake) = woken(self.own.load(Ordering::Relaxed) | own);
                 self.own.store(next, Ordering::Relaxed);
@@ -186,26 +192,28 @@ impl State {
         }
     }
 
-    fn leave_word(&self, word: u32) -> Wake {
+    /// Sets bits of `remote` for the owner thread.
+    fn set_remote_bits(&self, word: u32) -> Wake {
         let before = self.remote.fetch_or(REMOTE_WAKE | word, Ordering::AcqRel);
         if before & (REMOTE_WAKE | LEFT) == 0 { Wake::Send } else { Wake::Nothing }
     }
 
-    /// The letter is opened, at home or where the task went since.
+    /// Receives the remote wake, on the owner thread or where the task moved to since.
     pub fn open(&self) -> Opened {
         let before = self.remote.fetch_and(!(REMOTE_WAKE | REFUSED | LEAVING), Ordering::AcqRel);
         Opened { refused: before & REFUSED != 0, leaving: before & LEAVING != 0 }
     }
 
-    /// The holder of the runnable goes in. `access` is not `Remote`. Says whether it was asked to stop by then.
+    /// Enters the task as the holder of its runnable. `access` is not `Remote`. Returns true if a stop was
+    /// requested by then.
     #[inline]
     pub fn begin(&self, access: Access) -> bool {
-        // Acquire: whoever was inside before us released it in `pause`.
+        // Acquire: the thread that was inside before released it in `pause`.
         let before = self.change_own(access, |word| word & !QUEUED | RUNNING);
         before & STOP != 0 || self.remote.load(Ordering::Acquire) & STOP_REMOTE != 0
     }
 
-    /// Whoever is inside has polled, and it waits.
+    /// Leaves the inside of a task that goes on waiting after a poll.
     #[inline]
     pub fn pause(&self, access: Access) -> Pause {
         let before = self.change_own(access, |word| {
@@ -215,7 +223,7 @@ impl State {
         if before & WOKEN != 0 { Pause::Post } else { Pause::Idle }
     }
 
-    /// Whether the body is gone.
+    /// Returns true if the future is gone.
     #[inline]
     pub fn is_done(&self) -> bool {
         self.own.load(Ordering::Acquire) & DONE != 0
@@ -229,7 +237,8 @@ impl State {
         }
     }
 
-    /// Adds a reference for a waker. False if there are too many already: then the caller, who has one, counts it elsewhere.
+    /// Adds a reference for a waker. Returns false if there are too many: the caller, which has one itself,
+    /// then counts the new one in `many_wakers`.
     #[inline]
     #[must_use]
     pub fn try_add_waker(&self, access: Access) -> bool {
@@ -263,8 +272,9 @@ impl State {
         true
     }
 
-    /// At home: brings the two counts together. A waker that is made here and used elsewhere counts up here and down there;
-    /// in a task that lives for long each of the two would run over, though their sum is small.
+    /// Moves all but one reference of `own` to `remote`, on the owner thread. A waker that is created on the
+    /// owner thread and dropped on another counts up in one word and down in the other; in a long-lived task
+    /// each count would overflow, though their sum is small.
     #[cold]
     fn settle(&self) {
         let own = self.own.load(Ordering::Relaxed);
@@ -274,7 +284,7 @@ impl State {
         self.remote.fetch_add(change, Ordering::AcqRel);
     }
 
-    /// One reference less. True: free it.
+    /// Drops a reference. Returns true if it was the last: the caller frees the task.
     #[inline]
     #[must_use]
     pub fn drop_reference(&self, access: Access) -> bool {
@@ -282,13 +292,13 @@ impl State {
         if access == Access::Remote || own & MERGED != 0 {
             let remote = self.remote.load(Ordering::Acquire);
             if remote & LEFT != 0 && remote / REMOTE_REFERENCE == 1 {
-                // Ours is the only one: nobody else can be about to change it.
+                // The caller's is the only one: no other thread can change the count.
                 return true;
             }
             let before = self.remote.fetch_sub(REMOTE_REFERENCE, Ordering::AcqRel);
             before & LEFT != 0 && before < 2 * REMOTE_REFERENCE
         } else if access == Access::Local {
-            // The task has not left, or it would be merged; so its own reference is still there.
+            // The task has not left, or it would be merged; so its own reference is still counted.
             self.own.store(own.wrapping_sub(REFERENCE), Ordering::Relaxed);
             if count(own) < -MOST_UNSETTLED {
                 self.settle();
@@ -299,7 +309,8 @@ impl State {
         }
     }
 
-    /// At home: wakes it and gives up a reference, at once. None, and nothing is done, if references are merged or have to be settled.
+    /// Wakes the task and drops a reference in one step, on the owner thread. Returns `None`, and does
+    /// nothing, if references are merged or have to be settled.
     #[inline]
     #[must_use]
     pub fn wake_and_drop_at_home(&self) -> Option<Wake> {
@@ -312,18 +323,20 @@ impl State {
         Some(wake)
     }
 
-    /// The task, which has ended, leaves after all: a letter has kept it. `access` is not `Remote`. Its own reference is still there
-    /// afterwards.
+    /// Lets a task leave that has ended and waited for a remote wake. `access` is not `Remote`. The task's
+    /// own reference is still counted afterwards.
     #[inline]
     pub fn leave(&self, access: Access) -> Leave {
         self.leave_at(access, self.own.load(Ordering::Acquire))
     }
 
-    /// Whoever is inside has destroyed the body: nobody goes in again, and the task leaves. As [`leave`](State::leave) otherwise.
+    /// Ends the task from inside, after the future is gone: no thread enters it again, and it leaves.
+    /// Otherwise as [`leave`](State::leave).
     #[inline]
     pub fn finish_and_leave(&self, access: Access) -> Leave {
         let done = |word| word & !(RUNNING | WOKEN) | DONE;
-        // As it was then. References that went since were counted then, and to leave as one that is counted is always right.
+        // The word as it was then. References that were dropped since are still counted in it, and to leave
+        // as `Counted` is always right.
         let before = self.change_own(access, done);
         self.leave_at(access, done(before))
     }
@@ -335,16 +348,16 @@ impl State {
             if access == Access::Shared {
                 return if only_own { Leave::Alone } else { Leave::Counted };
             }
-            // Nobody else knows it: then nobody else can be about to.
+            // Nothing else knows the task, so no other thread can be about to.
             if only_own && self.remote.load(Ordering::Acquire) == 0 {
                 return if own & HANDLE != 0 { Leave::Here } else { Leave::Alone };
             }
         }
-        self.leave_with_letters(own)
+        self.leave_counted(own)
     }
 
-    /// The task has told its parent and gives up its own reference, after [`Leave::Here`]. True: free it, for the handle went
-    /// meanwhile.
+    /// Gives up the task's own reference after [`Leave::Here`], when the parent was told. Returns true if the
+    /// handle was dropped meanwhile: the caller frees the task.
     #[inline]
     #[must_use]
     pub fn left_to_handle(&self) -> bool {
@@ -353,7 +366,7 @@ impl State {
         own & HANDLE == 0
     }
 
-    /// The handle at home goes. True: free the task.
+    /// Drops the handle that stays on the owner thread. Returns true if the caller must free the task.
     #[inline]
     #[must_use]
     pub fn drop_handle(&self) -> bool {
@@ -365,19 +378,19 @@ impl State {
         own & LEFT_HERE != 0
     }
 
-    /// The task was told to leave alone, and the parent, before it heard of that, has let somebody else refer to it. Never
-    /// `Alone`. `access` is not `Remote`.
+    /// Lets a task leave that was told to leave `Alone` or `Here`, although its parent let others refer to it
+    /// before it was told. Never returns `Alone`. `access` is not `Remote`.
     #[cold]
     pub fn leave_after_all(&self, access: Access) -> Leave {
         let own = self.own.load(Ordering::Acquire);
         if own & MERGED == 0 && access == Access::Shared {
             return Leave::Counted;
         }
-        self.leave_with_letters(own)
+        self.leave_counted(own)
     }
 
     #[cold]
-    fn leave_with_letters(&self, own: u32) -> Leave {
+    fn leave_counted(&self, own: u32) -> Leave {
         let handle = u32::from(own & HANDLE != 0);
         let brought = if own & MERGED != 0 { 0 } else { (own / REFERENCE).wrapping_add(handle) };
         let mut remote = self.remote.load(Ordering::Acquire);
@@ -394,14 +407,14 @@ impl State {
             }
         }
         if own & MERGED == 0 {
-            // At home: nobody else writes it.
+            // The owner thread alone writes `own`.
             self.own.store((own % REFERENCE) & !HANDLE | MERGED, Ordering::Relaxed);
         }
         Leave::Counted
     }
 
-    /// A task at home, which runs, is about to move remote and be shared from now on. Its references are counted in `remote`
-    /// from here on, where they can be changed by everybody.
+    /// Makes a running owned task shared: it is about to move to another executor. Its references are counted
+    /// in `remote` from here on, where every thread can change them.
     pub fn move_out(&self) {
         let own = self.own.load(Ordering::Relaxed);
         if own & MERGED == 0 {
@@ -410,7 +423,7 @@ impl State {
         }
     }
 
-    /// Changes `own`, as it is done from there; says what it was.
+    /// Changes `own`, by the means that `access` allows; returns the old word.
     #[inline]
     fn change_own(&self, access: Access, change: impl Fn(u32) -> u32) -> u32 {
         if access == Access::Local {
@@ -435,7 +448,7 @@ impl State {
     }
 }
 
-/// How many references are counted in a word. Fewer than none, if more were dropped there than made.
+/// Returns the number of references counted in a word. It is negative if more were dropped there than added.
 #[inline]
 fn count(word: u32) -> i32 {
     word.cast_signed() >> REFERENCE.trailing_zeros()
@@ -453,7 +466,7 @@ fn add_to(word: &AtomicU32, most: i32) -> bool {
     false
 }
 
-/// The word of a task that is woken, and what to do.
+/// Returns the word of a task that is woken, and what to do about it.
 #[inline]
 fn woken(word: u32) -> (u32, Wake) {
     if word & (DONE | QUEUED | WOKEN) != 0 {
@@ -465,7 +478,8 @@ fn woken(word: u32) -> (u32, Wake) {
     }
 }
 
-/// As with `Arc`: a program that leaks references until the count overflows cannot go on. Wakers do not come here.
+/// Aborts, as `Arc` does: a program that leaks references until the count overflows cannot go on. Wakers do
+/// not come here.
 #[cold]
 fn too_many() -> ! {
     eprintln!(

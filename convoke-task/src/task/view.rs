@@ -1,4 +1,4 @@
-//! A task as people who look see it, from any thread, while it runs; and where it writes down what they see.
+//! A task as inspectors see it, from any thread, while it runs; and where it records what they see.
 
 #![allow(unsafe_code)]
 
@@ -10,10 +10,10 @@ use super::header::TaskHeader;
 use super::spawn_site::TaskKind;
 use convoke_core::raw::watching::watch;
 
-/// What is seen of a task.
+/// A snapshot of a task.
 #[derive(Clone, Copy, Debug)]
 pub struct TaskView {
-    /// Where it was started.
+    /// The line that spawned it.
     pub location: &'static Location<'static>,
     /// True while it is polled.
     pub running: bool,
@@ -23,75 +23,77 @@ pub struct TaskView {
     pub done: bool,
     /// True once a stop was requested.
     pub stop_asked: bool,
-    /// Where it waits, or waited last.
+    /// The `await` that it waits at, or waited at last.
     pub waits: Option<&'static Location<'static>>,
-    /// The number of the home it lives in, or zero if it is shared.
+    /// The number of its owner thread, or zero if it is shared.
     pub home: u32,
 }
 
 impl TaskHeader {
-    /// Rules 1 and 5 of the header.
+    /// Returns a snapshot: rules 1 and 5.
     ///
     /// # Safety
-    /// The task is in a list of its parent's, or known to it otherwise, and stays there meanwhile.
+    /// The task is in a list of its parent, or known to it otherwise, and stays there meanwhile.
     pub(crate) unsafe fn look(&self) -> TaskView {
-        // SAFETY: the caller's.
+        // SAFETY: rule 5: the task is known to its parent: the caller's promise.
         let kind = unsafe { self.kind_seen() };
-        // SAFETY: the side table is freed with the task. Of what is in it we look at this alone: the rest is not ours.
-        let kept = kind.side.and_then(|side| unsafe { &(*side.as_ptr()).waits }.get());
+        // SAFETY: the cold state is freed with the task. Its `waits` is atomic; no other field is touched.
+        let stored = kind.cold.and_then(|cold| unsafe { &(*cold.as_ptr()).waits }.get());
         TaskView {
             location: kind.location,
             running: self.state.is_running(),
             queued: self.state.is_queued(),
             done: self.state.is_done(),
             stop_asked: self.state.stop_asked(),
-            waits: self.waits_at().or(kept),
+            waits: self.waits_at().or(stored),
             home: self.home_number(),
         }
     }
 
-    /// What people who look see of it: rule 5.
+    /// Returns the kind, for inspectors: rule 5.
     ///
     /// # Safety
-    /// The task is in a list of its parent's for as long as the reference is used.
+    /// The task is known to its parent for as long as the reference is used.
     unsafe fn kind_seen(&self) -> &TaskKind {
-        // SAFETY: the caller's; as above.
+        // SAFETY: rule 5: a task that its parent knows has not left, so its kind is alive. Only kinds of
+        // tasks are stored in a task's header.
         unsafe { self.runnable.kind().cast().as_ref() }
     }
 
-    /// The word in which it says where it waits.
+    /// Returns the word in which the task records where it waits.
     ///
     /// # Safety
-    /// Rule 2: it is used from inside.
+    /// Rule 2: the caller is inside while it uses the word.
     #[inline]
     pub(super) unsafe fn waits(&self) -> &Waits {
-        // SAFETY: the caller's: there is no runnable.
+        // SAFETY: rule 2: the caller is inside, so the task is not queued and the link is unused.
         unsafe { self.runnable.waits() }
     }
 
-    /// Where it waits, or waited last, as far as it is known: rule 5.
+    /// Returns where the task waits, or waited last, if the header still knows: rule 5.
     fn waits_at(&self) -> Option<&'static Location<'static>> {
         self.runnable.waits_at()
     }
 
-    /// The same for a task that may be watched: there it is known for longer.
+    /// Returns the word in which a watched task records where it waits: that of the cold state, which lasts
+    /// longer.
     ///
     /// # Safety
-    /// Rule 2: called from inside, and used there.
+    /// Rule 2: the caller is inside while it uses the word.
     #[cold]
     pub(super) unsafe fn waits_for_watchers(&self) -> &Waits {
-        // SAFETY: the caller's.
+        // SAFETY: rule 2: the caller is inside.
         unsafe {
             let Some(watch) = watch() else { return self.waits() };
-            let Some(side) = self.try_make_side() else { return self.waits() };
+            let Some(cold) = self.try_make_cold() else { return self.waits() };
             match self.waits_at() {
-                Some(place) => side.waits.set(place),
-                None if side.watch.get() != watch => side.waits.clear(),
+                Some(location) => cold.waits.set(location),
+                None if cold.watch.get() != watch => cold.waits.clear(),
                 None => {}
             }
-            side.watch.set(watch);
+            cold.watch.set(watch);
             self.waits().clear();
-            &side.waits
+            &cold.waits
         }
     }
 }

@@ -1,5 +1,5 @@
-//! Waking a task at home by the waker that somebody keeps: without a call, a reference, or any code of the program's. For drivers,
-//! whose thread mostly is the home of those who wait.
+//! Waking a task on its owner thread through a stored waker: without an indirect call, a reference count, or
+//! any code of the program. For drivers, whose thread mostly is the owner thread of the tasks that wait.
 
 #![allow(unsafe_code)]
 
@@ -12,23 +12,27 @@ use super::header::TaskHeader;
 use super::state::{Access, Wake};
 use convoke_exec::raw::Runner;
 
-/// Wakes a task that lives in the loop which this thread runs. False if the waker is of anything else: then nothing was done, and it
-/// is to be woken as wakers are.
+/// Wakes a task whose owner thread is this one, by its waker. Returns false, and does nothing, if the waker
+/// is any other: then call `wake_by_ref`.
 ///
-/// The task is put into the queue of the loop, and nothing else happens; so this may be called with a lock held.
+/// The task is put into the queue of the run loop, and nothing else happens. So this may be called with a
+/// lock held.
 #[inline]
 pub fn wake_locally(waker: &Waker) -> bool {
     let Some(task) = task_of(waker) else { return false };
-    // SAFETY: the waker is a reference to its task.
+    // SAFETY: the waker is a reference to its task, and is borrowed.
     let this = unsafe { task.as_ref() };
-    Runner::current(|runner, home| {
-        // SAFETY: rule 3: the task lives here and has not ended, so it cannot leave while this thread is in here; nor has it moved.
-        if !this.lives_in(home) || this.state.is_done() || !unsafe { this.env() }.executor().queues_at_home()
+    Runner::current(|runner, owner| {
+        // SAFETY: rule 3 of the header: this is the owner thread of a task that has not ended, so the task
+        // can neither leave nor move while this thread is in here.
+        if !this.is_owned_by(owner)
+            || this.state.is_done()
+            || !unsafe { this.env() }.executor().queues_at_home()
         {
             return false;
         }
         if this.state.wake(Access::Local) == Wake::Post {
-            // SAFETY: the state has said that the runnable is ours to make.
+            // SAFETY: `Wake::Post` makes the caller the holder of the runnable.
             runner.push(unsafe { Runnable::new(task.cast()) });
         }
         true
@@ -37,13 +41,13 @@ pub fn wake_locally(waker: &Waker) -> bool {
 }
 
 impl TaskHeader {
-    /// Puts the runnable of this task into the queue of the loop that this thread runs, if the task lives there. Hands it back
-    /// otherwise.
+    /// Puts the runnable of this task into the queue of the run loop of this thread, if this is the owner
+    /// thread. Hands it back otherwise.
     #[inline]
-    pub(super) fn queue_at_home(&self, runnable: Runnable) -> Result<(), Runnable> {
+    pub(super) fn queue_locally(&self, runnable: Runnable) -> Result<(), Runnable> {
         let mut runnable = Some(runnable);
-        Runner::current(|runner, home| {
-            if self.lives_in(home)
+        Runner::current(|runner, owner| {
+            if self.is_owned_by(owner)
                 && let Some(runnable) = runnable.take()
             {
                 runner.push(runnable);
@@ -53,12 +57,12 @@ impl TaskHeader {
     }
 }
 
-/// The task that a waker is of, if it is one of ours.
+/// Returns the task of a waker, if it is the waker of a task.
 #[inline]
 fn task_of(waker: &Waker) -> Option<NonNull<TaskHeader>> {
-    // SAFETY: it is asked for its functions, and for nothing else.
+    // SAFETY: the waker is not used as one; only its vtable is compared.
     let ours = unsafe { TaskHeader::borrowed_waker(NonNull::dangling()) };
-    // SAFETY: a waker of ours has the address of its task.
+    // SAFETY: the data of a waker with this vtable is the address of its task.
     ptr::eq(waker.vtable(), ours.vtable())
         .then(|| unsafe { NonNull::new_unchecked(waker.data().cast_mut().cast()) })
 }

@@ -1,4 +1,4 @@
-//! The waker of a task: its header, by which it is known to those who wake it.
+//! The waker of a task: a counted pointer to its header.
 
 #![allow(unsafe_code)]
 
@@ -11,11 +11,14 @@ use super::many_wakers;
 use super::state::Access;
 
 impl TaskHeader {
-    /// A waker that does not count as a reference: for the time of a poll.
+    /// Returns a waker that does not count as a reference, for the time of a poll.
+    ///
+    /// # Safety
+    /// The task outlives the waker, unless only its vtable is used.
     #[inline]
     pub(super) unsafe fn borrowed_waker(task: NonNull<Self>) -> ManuallyDrop<Waker> {
-        // SAFETY: the functions fit the pointer; the caller sees to it that the task outlives the waker, and it is not
-        // dropped.
+        // SAFETY: the vtable fits the pointer. The task outlives the waker: the caller's promise. The waker
+        // is not dropped, and so gives up no reference.
         ManuallyDrop::new(unsafe { Waker::from_raw(raw_waker(task)) })
     }
 }
@@ -28,26 +31,27 @@ fn raw_waker(task: NonNull<TaskHeader>) -> RawWaker {
 static WAKER: RawWakerVTable = RawWakerVTable::new(clone_waker, wake, wake_by_ref, drop_waker);
 
 /// # Safety
-/// `data` is a task, and the caller has a reference to it; so in all four.
+/// `data` is a task to which the caller has a reference; so in all four functions.
 unsafe fn clone_waker(data: *const ()) -> RawWaker {
-    // SAFETY: the caller's.
+    // SAFETY: the data of a waker with this vtable is the address of its task.
     let task = unsafe { NonNull::new_unchecked(data.cast_mut().cast::<TaskHeader>()) };
-    // SAFETY: as above.
+    // SAFETY: the waker that is cloned keeps the task alive.
     let header = unsafe { task.as_ref() };
-    if header.state.try_add_waker(header.from()) {
+    if header.state.try_add_waker(header.access()) {
         raw_waker(task)
     } else {
-        // SAFETY: the caller has a reference to the task.
+        // SAFETY: the waker that is cloned is a reference to the task.
         unsafe { many_wakers::clone(task) }
     }
 }
 
 unsafe fn wake(data: *const ()) {
-    // SAFETY: the caller's. At home both can be done at once: the task, which has not left, keeps itself.
+    // SAFETY: the waker is a reference to its task, and is used up here. On the owner thread both steps are
+    // one: a task that has not left keeps itself alive.
     unsafe {
         let task = NonNull::new_unchecked(data.cast_mut().cast::<TaskHeader>());
         let header = task.as_ref();
-        if header.from() == Access::Local
+        if header.access() == Access::Local
             && let Some(wake) = header.state.wake_and_drop_at_home()
         {
             return TaskHeader::act(task, wake);
@@ -58,11 +62,11 @@ unsafe fn wake(data: *const ()) {
 }
 
 unsafe fn wake_by_ref(data: *const ()) {
-    // SAFETY: the caller's.
+    // SAFETY: the waker is a reference to its task.
     unsafe { TaskHeader::wake(NonNull::new_unchecked(data.cast_mut().cast())) };
 }
 
 unsafe fn drop_waker(data: *const ()) {
-    // SAFETY: the caller's.
+    // SAFETY: the waker is a reference to its task, and is used up here.
     unsafe { drop_reference(NonNull::new_unchecked(data.cast_mut().cast())) };
 }

@@ -30,7 +30,7 @@ fn a_future_that_borrows_and_is_not_send_runs_on_this_thread() {
 }
 
 #[test]
-fn work_from_elsewhere_brings_it_home() {
+fn work_on_another_executor_resumes_it_on_this_thread() {
     let pool = ThreadPool::new(2).unwrap();
     let executor = pool.executor();
     let run_loop = RunLoop::new();
@@ -69,7 +69,7 @@ fn it_may_start_local_children_but_not_move() {
 }
 
 #[test]
-fn it_sees_what_is_said_to_it_and_stops_when_it_is_asked_from_another_thread() {
+fn it_sees_its_environment_and_stops_when_it_is_asked_from_another_thread() {
     let run_loop = RunLoop::new();
     let source = StopSource::new();
     let changes = Changes::new().stop_token(source.token()).local(&REQUEST, 3);
@@ -102,7 +102,7 @@ fn the_executor_is_the_loops_whatever_the_changes_say() {
 }
 
 #[test]
-fn its_panic_goes_on_here_and_the_loop_stays_usable() {
+fn its_panic_is_resumed_here_and_the_loop_stays_usable() {
     let run_loop = RunLoop::new();
     let run = || run_loop.block_on(async { panic!("boom") });
     let panic = catch_unwind(AssertUnwindSafe(run)).map(drop).unwrap_err();
@@ -126,7 +126,7 @@ fn it_may_be_called_by_work_of_the_same_loop() {
 }
 
 #[test]
-fn a_chain_that_was_launched_on_the_loop_runs_meanwhile() {
+fn a_task_that_was_launched_on_the_loop_runs_meanwhile() {
     let run_loop = RunLoop::new();
     let launched = launch(&run_loop.executor()).start(async { 4 });
     assert_eq!(run_loop.block_on(launched.into_awaited()), Outcome::Value(4));

@@ -1,4 +1,4 @@
-//! Work that blocks: its results, its stop, its grace period, and the way back.
+//! Blocking work: its results, its stop, its grace period, and its way back into async code.
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
@@ -12,7 +12,7 @@ use convoke::sender::prelude::*;
 use convoke::task::{for_each_concurrent, forever};
 
 #[test]
-fn a_result_comes_back_and_a_panic_goes_on() {
+fn a_result_is_returned_and_a_panic_is_resumed() {
     let there = sync_wait(task(async { blocking(|_| std::thread::current().id()).await })).unwrap();
     assert_ne!(there, std::thread::current().id());
     let program = async { blocking(|_| -> () { panic!("off the rails") }).await };
@@ -21,7 +21,7 @@ fn a_result_comes_back_and_a_panic_goes_on() {
 }
 
 #[test]
-fn no_more_runs_at_a_time_than_the_pool_has_threads() {
+fn no_more_functions_run_at_a_time_than_the_pool_has_threads() {
     let pool = BlockingPool::new(2);
     let most = sync_wait(task(async move {
         let (running, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
@@ -41,7 +41,7 @@ fn no_more_runs_at_a_time_than_the_pool_has_threads() {
 }
 
 #[test]
-fn work_that_listens_is_waited_for_and_its_result_is_not_lost() {
+fn work_that_sees_the_stop_is_waited_for_and_its_result_is_not_lost() {
     let source = StopSource::new();
     let asks = source.clone();
     let seen = Arc::new(Mutex::new(None));
@@ -66,7 +66,7 @@ fn work_that_listens_is_waited_for_and_its_result_is_not_lost() {
 }
 
 #[test]
-fn work_that_does_not_listen_is_named_when_its_grace_period_is_over() {
+fn work_that_ignores_the_stop_is_reported_when_its_grace_period_is_over() {
     let named = Arc::new(Mutex::new(Vec::new()));
     let told = named.clone();
     set_overdue_hook(move |overdue| told.lock().unwrap().push(overdue.to_string()));
@@ -92,7 +92,7 @@ fn work_that_does_not_listen_is_named_when_its_grace_period_is_over() {
 }
 
 #[test]
-fn who_waits_for_a_thread_can_be_stopped() {
+fn a_task_that_waits_for_a_thread_can_be_stopped() {
     let pool = BlockingPool::new(1);
     let (let_go, waits) = mpsc::channel::<()>();
     let outcome = sync_wait(task(async move {
@@ -108,7 +108,7 @@ fn who_waits_for_a_thread_can_be_stopped() {
 }
 
 #[test]
-fn async_code_that_is_called_from_inside_runs_at_home_and_stops_with_the_work() {
+fn async_code_called_from_inside_runs_on_the_tasks_executor_and_stops_with_the_work() {
     let outcome = sync_wait(task(async {
         let home = std::thread::current().id();
         blocking(move |inside| {
@@ -130,7 +130,7 @@ fn async_code_that_is_called_from_inside_runs_at_home_and_stops_with_the_work() 
 }
 
 #[test]
-fn what_is_inherited_is_seen_by_the_function_and_behind_it() {
+fn inherited_locals_are_seen_by_the_function_and_by_async_code_it_calls() {
     static FOLLOWS: Local<u32> = Local::inherited("follows");
     static STAYS: Local<u32> = Local::not_inherited("stays");
     let changes = Changes::new().local(&FOLLOWS, 1).local(&STAYS, 2);

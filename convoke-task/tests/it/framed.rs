@@ -1,4 +1,4 @@
-//! Framed futures: memory of the chain, for functions that call themselves and futures of any type.
+//! Framed futures: memory of the task's frame allocator, for recursive functions and erased types.
 
 use std::future::Future;
 use std::rc::Rc;
@@ -28,7 +28,7 @@ async fn odd(n: u32) -> bool {
     if n == 0 { false } else { frame(even(n - 1)).await }
 }
 
-#[expect(clippy::manual_async_fn, reason = "the bound `Send` is what lets it forget its own type")]
+#[expect(clippy::manual_async_fn, reason = "the declared bound `Send` breaks the cycle of its type")]
 fn declared(n: u32) -> impl Future<Output = u32> + Send {
     async move { if n == 0 { 0 } else { 1 + frame_dyn(declared(n - 1)).await } }
 }
@@ -47,7 +47,7 @@ fn an_async_fn_may_call_itself_and_stays_send() {
 }
 
 #[test]
-fn frames_come_from_the_allocator_of_the_chain_and_go_back_there() {
+fn frames_are_allocated_and_freed_by_the_allocator_of_the_task() {
     let counting = Counting::new(FrameAllocator::system());
     let changes = Changes::new().allocator(FrameAllocator::new(counting.clone()));
     let watched = counting.clone();
@@ -67,7 +67,7 @@ fn frames_come_from_the_allocator_of_the_chain_and_go_back_there() {
 }
 
 #[test]
-fn a_frame_that_is_sent_elsewhere_goes_back_where_it_came_from() {
+fn a_frame_that_is_sent_to_another_thread_is_freed_by_its_own_allocator() {
     let counting = Counting::new(FrameAllocator::system());
     let changes = Changes::new().allocator(FrameAllocator::new(counting.clone()));
     let mut made = None;
@@ -80,14 +80,14 @@ fn a_frame_that_is_sent_elsewhere_goes_back_where_it_came_from() {
 }
 
 #[test]
-fn outside_a_task_it_is_the_usual_allocator() {
+fn outside_a_task_the_default_allocator_is_used() {
     let framed = frame(async { 1 });
     assert!(format!("{framed:?}").contains("recycling"));
     assert_eq!(sync_wait(task(framed)), Outcome::Value(1));
 }
 
 #[test]
-fn without_memory_the_future_comes_back_or_a_panic_says_so() {
+fn without_memory_the_future_is_handed_back_or_frame_panics() {
     let run = || {
         let changes = Changes::new().allocator(FrameAllocator::new(Bounded::new(4096)));
         sync_wait_with(
@@ -105,7 +105,7 @@ fn without_memory_the_future_comes_back_or_a_panic_says_so() {
 }
 
 #[test]
-fn a_future_that_panics_when_it_is_dropped_leaves_its_memory() {
+fn a_future_that_panics_when_it_is_dropped_frees_its_memory() {
     struct Thrower(#[expect(dead_code, reason = "takes room")] u64);
     impl Drop for Thrower {
         fn drop(&mut self) {

@@ -1,4 +1,4 @@
-//! Launching chains from ordinary code: what is said at the launch, and who waits for the end.
+//! Launching tasks from ordinary code: the options of a launch, and waiting for the end.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
@@ -22,7 +22,7 @@ impl Drop for Leaves {
 }
 
 #[test]
-fn a_chain_runs_on_its_executor_and_is_waited_for() {
+fn a_launched_task_runs_on_its_executor_and_is_waited_for() {
     let pool = ThreadPool::new(2).unwrap();
     let here = std::thread::current().id();
     let launched = launch(&pool.executor()).start(async move {
@@ -33,7 +33,7 @@ fn a_chain_runs_on_its_executor_and_is_waited_for() {
 }
 
 #[test]
-fn what_is_said_at_the_launch_is_seen_below_and_nothing_else() {
+fn the_options_of_a_launch_are_seen_below_and_nothing_else() {
     let pool = ThreadPool::new(1).unwrap();
     let executor = pool.executor();
     let launched = launch(&executor)
@@ -68,7 +68,7 @@ fn frames_come_from_the_launch_or_else_from_the_context() {
 }
 
 #[test]
-fn a_token_and_the_guard_ask_the_chain_to_stop() {
+fn a_token_and_the_handle_ask_the_task_to_stop() {
     let pool = ThreadPool::new(1).unwrap();
     let source = StopSource::new();
     let reasons = Arc::new(Mutex::new(Vec::new()));
@@ -91,7 +91,7 @@ fn a_token_and_the_guard_ask_the_chain_to_stop() {
 }
 
 #[test]
-fn dropping_the_guard_stops_the_chain_and_waits_for_it() {
+fn dropping_the_handle_stops_the_task_and_waits_for_it() {
     let pool = ThreadPool::new(1).unwrap();
     let count = Arc::new(AtomicUsize::new(0));
     let leaves = Leaves(count.clone());
@@ -107,7 +107,7 @@ fn dropping_the_guard_stops_the_chain_and_waits_for_it() {
 }
 
 #[test]
-fn in_a_task_a_dropped_chain_is_waited_for_by_the_task() {
+fn a_handle_that_is_dropped_in_a_task_is_waited_for_by_that_task() {
     let pool = ThreadPool::new(1).unwrap();
     let count = Arc::new(AtomicUsize::new(0));
     for _ in 0..if cfg!(miri) { 3 } else { 100 } {
@@ -126,7 +126,7 @@ fn in_a_task_a_dropped_chain_is_waited_for_by_the_task() {
 }
 
 #[test]
-fn on_its_own_thread_a_task_may_launch_and_drop_too() {
+fn a_task_may_launch_on_its_own_thread_and_drop_the_handle() {
     let count = Arc::new(AtomicUsize::new(0));
     let leaves = Leaves(count.clone());
     let outcome = sync_wait(task(async move {
@@ -143,7 +143,7 @@ fn on_its_own_thread_a_task_may_launch_and_drop_too() {
 }
 
 #[test]
-fn a_task_awaits_a_chain_and_passes_its_own_stop_on() {
+fn a_task_awaits_a_launched_task_and_passes_its_own_stop_on() {
     let pool = ThreadPool::new(1).unwrap();
     let executor = pool.executor();
     let source = StopSource::new();
@@ -172,7 +172,7 @@ fn a_task_awaits_a_chain_and_passes_its_own_stop_on() {
 }
 
 #[test]
-fn a_chain_is_a_sender() {
+fn a_launched_task_is_a_sender() {
     let pool = ThreadPool::new(1).unwrap();
     let one = launch(&pool.executor()).start(async { 1 });
     let two = launch(&pool.executor()).start(async { 2 });
@@ -210,7 +210,7 @@ fn handlers_see_values_and_errors_on_the_executor() {
 }
 
 #[test]
-fn a_panic_is_told_and_goes_on_where_the_chain_is_waited_for() {
+fn a_panic_is_reported_and_resumed_where_the_task_is_waited_for() {
     let pool = ThreadPool::new(1).unwrap();
     let (tx, rx) = mpsc::channel();
     let launched = launch(&pool.executor())
@@ -224,7 +224,7 @@ fn a_panic_is_told_and_goes_on_where_the_chain_is_waited_for() {
 }
 
 #[test]
-fn a_handler_that_panics_panics_for_the_chain() {
+fn a_panic_of_a_handler_is_that_of_the_task() {
     let pool = ThreadPool::new(1).unwrap();
     let (tx, rx) = mpsc::channel();
     let launched = launch(&pool.executor())
@@ -237,7 +237,7 @@ fn a_handler_that_panics_panics_for_the_chain() {
 }
 
 #[test]
-fn an_executor_that_ends_stops_its_chains() {
+fn an_executor_that_ends_stops_its_launched_tasks() {
     let pool = ThreadPool::new(1).unwrap();
     let executor = pool.executor();
     drop(pool);
@@ -246,7 +246,7 @@ fn an_executor_that_ends_stops_its_chains() {
     let launched = launch(&run_loop.executor()).start(async { never::<()>().await });
     run_loop.run_ready();
     drop(run_loop);
-    // It waits for something, and so the loop did not hold it.
+    // It waits for something, and so was not in the queue of the loop.
     launched.request_stop(StopReason::Shutdown);
     assert_eq!(launched.wait(), Outcome::Stopped);
 }
@@ -279,7 +279,7 @@ fn without_memory_nothing_is_launched_and_a_panic_says_so() {
 }
 
 #[test]
-fn a_chain_that_ends_while_a_stop_request_is_on_its_way_ends_once() {
+fn a_task_that_ends_with_a_stop_request_in_flight_ends_once() {
     let counting = Counting::new(FrameAllocator::system());
     let run_loop = RunLoop::new();
     let count = Arc::new(AtomicUsize::new(0));
@@ -294,7 +294,7 @@ fn a_chain_that_ends_while_a_stop_request_is_on_its_way_ends_once() {
             let leaves = Leaves(count.clone());
             async move { leaves }
         });
-    // This thread is not at home there: the request is sent, and arrives after the chain has run.
+    // This is not the owner thread: the request is a remote wake, and is received after the task has run.
     launched.request_stop(StopReason::Requested);
     run_loop.run_ready();
     drop(launched.wait());
@@ -304,8 +304,8 @@ fn a_chain_that_ends_while_a_stop_request_is_on_its_way_ends_once() {
 }
 
 #[test]
-fn a_chain_is_freed_although_its_executor_panics_when_it_is_told_of_the_end() {
-    /// Runs at once, and does not like to be told.
+fn a_task_is_freed_although_its_executor_panics_in_work_ended() {
+    /// Runs work at once, and panics in `work_ended`.
     #[derive(Clone, PartialEq)]
     struct Touchy(InlineExecutor);
 

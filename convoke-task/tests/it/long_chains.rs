@@ -1,5 +1,5 @@
-//! Chains of tasks that are longer than the stack is deep, whose executor has ended before them: each task that is stopped wakes
-//! the next, which is refused.
+//! Chains of tasks that are longer than the stack is deep, whose executor has ended before them: each task that is
+//! stopped wakes the next, which is refused.
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,12 +13,12 @@ use convoke::sender::prelude::*;
 use convoke::task::forever;
 use convoke::testing::runnable;
 
-/// A chain that overflows the stack of a test's thread if each task takes a piece of it.
+/// A length at which a chain overflows the stack of a test's thread if each task uses a part of it.
 const LONG: usize = if cfg!(miri) { 300 } else { 30_000 };
 
 type Boxed = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// So many tasks, each in a scope of the one before. The last one waits for ever.
+/// Returns `levels` tasks, each in a scope of the one before. The last one waits for ever.
 fn nested(levels: usize, waiting: Arc<AtomicUsize>) -> Boxed {
     Box::pin(async move {
         if levels == 0 {
@@ -29,7 +29,7 @@ fn nested(levels: usize, waiting: Arc<AtomicUsize>) -> Boxed {
     })
 }
 
-/// Wakes a task when it goes.
+/// Wakes a task when it is dropped.
 struct Wakes(Arc<Mutex<Option<Waker>>>);
 
 impl Drop for Wakes {
@@ -41,11 +41,9 @@ impl Drop for Wakes {
     }
 }
 
-/// Launches many tasks that wait, each of which wakes the next one when it is dropped. Returns what wakes the first.
-fn in_a_row<X: Executor>(
-    executor: &X,
-    waiting: &Arc<AtomicUsize>,
-) -> (Wakes, Vec<convoke::task::Launched<()>>) {
+/// Launches many tasks that wait, each of which wakes the next one when it is dropped. Returns a value that
+/// wakes the first.
+fn in_a_row<X: Executor>(executor: &X, waiting: &Arc<AtomicUsize>) -> (Wakes, Vec<convoke::Launched<()>>) {
     let mut next = Wakes(Arc::default());
     let mut launched = Vec::new();
     for _ in 0..LONG {
@@ -139,8 +137,8 @@ fn a_destructor_deep_inside_a_chain_may_wait_for_work_that_is_refused() {
         }
     }
 
-    /// Posts the next one when it is stopped, so many deep.
-    fn chain(executor: convoke::executor::PoolExecutor, left: usize, ended: Arc<AtomicUsize>) -> Runnable {
+    /// Posts the next one when it is stopped, `left` times.
+    fn chain(executor: convoke::PoolExecutor, left: usize, ended: Arc<AtomicUsize>) -> Runnable {
         runnable(move |call| {
             assert_eq!(call, Call::Stop);
             ended.fetch_add(1, Ordering::Relaxed);

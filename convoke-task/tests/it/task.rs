@@ -1,4 +1,4 @@
-//! Tasks: what an `async fn` can rely on.
+//! Tasks: the guarantees that an `async fn` can rely on.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -100,7 +100,7 @@ fn a_stop_request_reaches_what_is_awaited() {
 
 #[test]
 #[should_panic(expected = "boom")]
-fn a_panic_goes_on_where_the_task_is_waited_for() {
+fn a_panic_is_resumed_where_the_task_is_waited_for() {
     let _ = sync_wait(task(async {
         just(1).await;
         panic!("boom");
@@ -129,7 +129,7 @@ fn an_abandoned_operation_is_asked_to_stop_and_waited_for() {
             seen.fetch_add(1, Ordering::Relaxed);
         });
         let mut slow = Box::pin(slow.into_awaited());
-        // Started, and then dropped in flight, as a foreign `select!` does.
+        // Started, and then dropped while it runs, as a foreign `select!` does.
         std::future::poll_fn(|cx| {
             assert!(slow.as_mut().poll(cx).is_pending());
             std::task::Poll::Ready(())
@@ -208,12 +208,12 @@ fn a_checkpoint_is_where_a_stop_is_honoured() {
 }
 
 #[test]
-fn a_task_that_ends_while_a_letter_is_on_its_way_delivers_once() {
+fn a_task_that_ends_with_a_stop_request_of_another_thread_in_flight_delivers_once() {
     let run_loop = RunLoop::new();
     let source = StopSource::new();
     let outcome = run_loop.block_on_with(Changes::new().stop_token(source.token()), async {
         let value = Arc::new(1);
-        // Asked from another thread while it runs, it ends before the letter is opened.
+        // Asked from another thread while it runs, it ends before the remote wake is received.
         std::thread::scope(|threads| {
             threads.spawn(|| source.request_stop(StopReason::Requested));
         });

@@ -1,5 +1,5 @@
-//! Tasks and scopes at their edges: letters that come late, memory that runs out, loops that end first, references in
-//! great numbers. Each of these went wrong once.
+//! Edge cases of tasks and scopes: late remote wakes, lack of memory, loops that end first, millions of references.
+//! Each of these is a regression test.
 
 #![allow(unsafe_code)]
 
@@ -18,33 +18,33 @@ use convoke::prelude::*;
 use convoke::raw::task_state::{Access, State};
 use convoke::sender::prelude::*;
 
-/// Wakes the task from another thread, and is done when it has.
-fn wake_from_elsewhere(waker: &Waker) {
+/// Wakes the task from another thread, and waits for that thread.
+fn wake_remotely(waker: &Waker) {
     let waker = waker.clone();
     std::thread::spawn(move || waker.wake()).join().unwrap();
 }
 
 #[test]
-fn a_task_that_ends_with_a_letter_on_its_way_delivers_once() {
+fn a_task_that_ends_with_a_remote_wake_in_flight_delivers_once() {
     let outcome = sync_wait(task(poll_fn(|cx| {
-        wake_from_elsewhere(cx.waker());
+        wake_remotely(cx.waker());
         Poll::Ready(String::from("once"))
     })));
     assert_eq!(outcome, Outcome::Value("once".to_owned()));
 }
 
 #[test]
-fn a_child_that_ends_with_a_letter_on_its_way_ends_once() {
+fn a_child_that_ends_with_a_remote_wake_in_flight_ends_once() {
     let outcome = sync_wait(task(async {
         scope(async |s| {
             for _ in 0..3 {
                 s.spawn(poll_fn(|cx| {
-                    wake_from_elsewhere(cx.waker());
+                    wake_remotely(cx.waker());
                     Poll::Ready(())
                 }));
             }
             let handle = s.spawn_future(poll_fn(|cx| {
-                wake_from_elsewhere(cx.waker());
+                wake_remotely(cx.waker());
                 Poll::Ready(String::from("once"))
             }));
             handle.await
@@ -55,7 +55,7 @@ fn a_child_that_ends_with_a_letter_on_its_way_ends_once() {
 }
 
 #[test]
-fn wakers_made_at_home_and_used_elsewhere_may_be_any_number() {
+fn any_number_of_wakers_may_be_made_on_one_thread_and_dropped_on_another() {
     let state = State::queued(0);
     for _ in 0..20_000_000 {
         state.add_reference(Access::Local);
@@ -67,7 +67,7 @@ fn wakers_made_at_home_and_used_elsewhere_may_be_any_number() {
     }
 }
 
-/// Memory for so many pieces more.
+/// An allocator that has memory for `n` more allocations.
 #[derive(Clone, Debug)]
 struct RunsOut(Arc<AtomicUsize>);
 
@@ -91,7 +91,7 @@ impl RunsOut {
     }
 }
 
-// SAFETY: the memory is that of the system's allocator.
+// SAFETY: every call is passed on to the system's allocator.
 unsafe impl Allocator for RunsOut {
     fn allocate(&self, layout: Layout) -> Result<NonNull<[u8]>, AllocError> {
         let left = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
@@ -101,12 +101,12 @@ unsafe impl Allocator for RunsOut {
     }
 
     unsafe fn deallocate(&self, memory: NonNull<u8>, layout: Layout) {
-        // SAFETY: `allocate` took it there.
+        // SAFETY: `allocate` got it from the system's allocator.
         unsafe { FrameAllocator::system().deallocate(memory, layout) };
     }
 }
 
-/// Adds one when it goes.
+/// Adds one when it is dropped.
 struct Leaves(Arc<AtomicUsize>);
 
 impl Drop for Leaves {
@@ -115,7 +115,7 @@ impl Drop for Leaves {
     }
 }
 
-/// Starts it, as a foreign `select!` does.
+/// Polls a future once, as a foreign `select!` does.
 async fn poll_once(mut future: Pin<&mut impl Future>) {
     poll_fn(|cx| {
         let _ = future.as_mut().poll(cx);
@@ -124,16 +124,16 @@ async fn poll_once(mut future: Pin<&mut impl Future>) {
     .await;
 }
 
-/// Something that is awaited and needs memory for it.
-fn elsewhere(pool: &ThreadPool) -> impl Future<Output = ()> + Send + 'static {
+/// Returns a future that needs memory to be awaited.
+fn scheduled(pool: &ThreadPool) -> impl Future<Output = ()> + Send + 'static {
     schedule(&pool.executor()).into_awaited()
 }
 
 #[test]
-#[should_panic(expected = "left for what a task awaits")]
-fn a_task_without_memory_for_what_it_awaits_panics_and_ends() {
+#[should_panic(expected = "left for an operation that a task awaits")]
+fn a_task_without_memory_for_an_operation_panics_and_ends() {
     let (memory, pool) = (RunsOut::default(), ThreadPool::new(1).unwrap());
-    let (runs_out, awaited) = (memory.clone(), elsewhere(&pool));
+    let (runs_out, awaited) = (memory.clone(), scheduled(&pool));
     let work = task(async move {
         runs_out.now();
         awaited.await;
@@ -142,12 +142,12 @@ fn a_task_without_memory_for_what_it_awaits_panics_and_ends() {
 }
 
 #[test]
-#[should_panic(expected = "left for what a task awaits")]
-fn a_guest_for_which_there_was_no_memory_is_not_waited_for() {
+#[should_panic(expected = "left for an operation that a task awaits")]
+fn an_operation_that_got_no_memory_is_not_waited_for() {
     let (memory, pool) = (RunsOut::default(), ThreadPool::new(1).unwrap());
-    let (runs_out, second) = (memory.clone(), elsewhere(&pool));
+    let (runs_out, second) = (memory.clone(), scheduled(&pool));
     let work = task(async move {
-        // In flight for as long as it is there, so that its room is not free for the second.
+        // In flight until it is dropped, so that its memory is not reused for the second.
         let mut first = Box::pin(never::<()>().into_awaited());
         poll_once(first.as_mut()).await;
         runs_out.now();
@@ -166,7 +166,7 @@ fn a_scope_that_is_dropped_without_memory_keeps_what_its_children_need() {
     let work = task(async move {
         let mut opened = Box::pin(scope(async |s| {
             for _ in 0..10 {
-                // Made here: a child that is stopped before its first turn never begins.
+                // Created here: a child that is stopped before it runs never starts its body.
                 let leaves = Leaves(count.clone());
                 s.spawn_on(&executor, async move {
                     let _leaves = leaves;
@@ -209,7 +209,7 @@ fn a_name_for_which_there_is_no_memory_is_left_out() {
 }
 
 #[test]
-fn a_letter_that_a_loop_has_taken_and_not_opened_when_it_ends_is_opened_then() {
+fn a_remote_wake_that_a_loop_has_taken_when_it_ends_is_received_then() {
     let (to_main, woken) = mpsc::channel::<Waker>();
     let (executors, executor) = mpsc::channel();
     let (ended, end) = mpsc::channel::<()>();
@@ -221,7 +221,7 @@ fn a_letter_that_a_loop_has_taken_and_not_opened_when_it_ends_is_opened_then() {
             std::thread::yield_now();
         }
         end.recv().unwrap();
-        // Takes all that was posted, and runs one piece of it; the letter is behind it.
+        // Takes all that was posted, and runs the first; the remote wake is behind it.
         assert!(run_loop.run_one());
     });
     let executor = executor.recv().unwrap();
@@ -246,7 +246,7 @@ fn a_letter_that_a_loop_has_taken_and_not_opened_when_it_ends_is_opened_then() {
 }
 
 #[test]
-fn a_task_that_has_moved_is_woken_by_a_letter_to_where_it_was() {
+fn a_task_that_has_moved_is_woken_by_a_remote_wake_to_its_old_thread() {
     let pool = ThreadPool::new(2).unwrap();
     for _ in 0..500 {
         let executor = pool.executor();
@@ -270,7 +270,7 @@ fn a_task_that_has_moved_is_woken_by_a_letter_to_where_it_was() {
 }
 
 #[test]
-fn children_that_end_while_others_ask_them_to_stop_go_once() {
+fn children_that_end_while_they_are_asked_to_stop_end_once() {
     let pool = ThreadPool::new(2).unwrap();
     let stopping = ThreadPool::new(1).unwrap();
     for round in 0..if cfg!(miri) { 10 } else { 2_000_u32 } {
@@ -288,7 +288,7 @@ fn children_that_end_while_others_ask_them_to_stop_go_once() {
                 never::<()>().await
             }));
             poll_once(opened.as_mut()).await;
-            // The scope is dropped, and its children asked to stop, while they run where it was opened.
+            // The scope is dropped, and asks its children to stop, while they run on the thread that opened it.
             reschedule(&elsewhere).await.unwrap();
             drop(opened);
         });
@@ -296,8 +296,8 @@ fn children_that_end_while_others_ask_them_to_stop_go_once() {
     }
 }
 
-/// Each line that spawns is a site of the scope, and the third and later ones are allocated. That their memory goes back to the
-/// allocator through a pointer that may free it, only Miri can see.
+/// Each line that spawns is a spawn site of the scope, and the third and later ones are allocated. Miri checks
+/// that they are freed through a pointer with the right provenance.
 #[test]
 fn a_scope_with_five_spawn_sites_is_opened_twice() {
     for _ in 0..2 {
@@ -315,10 +315,11 @@ fn a_scope_with_five_spawn_sites_is_opened_twice() {
     }
 }
 
-/// More wakers than a task's own word can count.
+/// More wakers than the state of a task can count.
 const MANY_WAKERS: usize = (1 << 22) + (1 << 21);
 
-/// Clones its waker that many times, has the last clone wake it from another thread, and drops all when it is polled again.
+/// Clones its waker that many times, has the last clone wake it from another thread, and drops all when it is
+/// polled again.
 async fn clone_many_wakers() -> usize {
     let mut wakers = Vec::new();
     poll_fn(|cx| {
@@ -341,7 +342,7 @@ async fn clone_many_wakers() -> usize {
 
 #[test]
 #[cfg_attr(miri, ignore = "millions of wakers take hours")]
-fn a_task_at_home_may_have_millions_of_wakers() {
+fn an_owned_task_may_have_millions_of_wakers() {
     assert_eq!(sync_wait(task(clone_many_wakers())), Outcome::Value(MANY_WAKERS - 1));
 }
 
@@ -385,7 +386,7 @@ impl Executor for Counted {
 }
 
 #[test]
-fn a_task_keeps_no_environment_of_executors_that_it_has_left() {
+fn a_task_drops_the_environments_of_executors_that_it_has_left() {
     let pools = [ThreadPool::new(1).unwrap(), ThreadPool::new(1).unwrap()];
     let handles = Arc::new(AtomicUsize::new(0));
     let most = sync_wait(task({
@@ -407,7 +408,7 @@ fn a_task_keeps_no_environment_of_executors_that_it_has_left() {
             most
         }
     }));
-    // One for each of the last two environments, and those that a poll has in its hands.
+    // One for each of the last two environments, and those that a poll borrows.
     let most = most.unwrap();
     assert!(most <= 6, "there were {most} handles at a time");
     assert_eq!(handles.load(Ordering::Relaxed), 0);

@@ -1,5 +1,5 @@
-//! Waking a task in place, by a waker that is kept: only at home, only in a loop that runs, and never past an executor that wants
-//! to be asked.
+//! `wake_locally`: wakes a task through a stored waker, only on its owner thread, only in a loop that runs, and never
+//! past an executor that must see each post.
 
 use std::future::{Future, poll_fn};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,14 +11,14 @@ use convoke::executor::{BlockOn, RunLoop};
 use convoke::prelude::*;
 use convoke::raw::{OwnerThread, Runnable, wake_locally};
 
-/// A task's waker, kept by somebody else, and how often the task was polled.
+/// A stored waker of a task, and the number of times that the task was polled.
 #[derive(Clone, Default)]
-struct Kept {
+struct Stored {
     waker: Arc<Mutex<Option<Waker>>>,
     polls: Arc<AtomicUsize>,
 }
 
-impl Kept {
+impl Stored {
     fn waker(&self) -> Option<Waker> {
         self.waker.lock().unwrap().clone()
     }
@@ -27,7 +27,7 @@ impl Kept {
         self.polls.load(Ordering::Relaxed)
     }
 
-    /// Leaves its waker here, and ends when it is polled for the second time.
+    /// Stores its waker, and ends when it is polled for the second time.
     fn second_poll(&self) -> impl Future<Output = ()> + Send + use<> {
         let this = self.clone();
         poll_fn(move |cx| {
@@ -36,7 +36,7 @@ impl Kept {
         })
     }
 
-    /// Waits until the waker is here.
+    /// Waits until the waker is stored.
     async fn left(&self) -> Waker {
         loop {
             match self.waker() {
@@ -49,18 +49,18 @@ impl Kept {
 
 #[test]
 fn a_task_of_the_loop_that_runs_here_is_queued_once() {
-    let kept = Kept::default();
+    let stored = Stored::default();
     let outcome = RunLoop::new().block_on(async {
         scope(async |s| {
-            s.spawn(kept.second_poll());
-            let waker = kept.left().await;
+            s.spawn(stored.second_poll());
+            let waker = stored.left().await;
             assert!(wake_locally(&waker));
-            assert!(wake_locally(&waker), "it is queued already, so nothing is left to be done");
-            assert_eq!(kept.polls(), 1, "it is not run here");
+            assert!(wake_locally(&waker), "it is queued already, which is no failure");
+            assert_eq!(stored.polls(), 1, "it is not run here");
         })
         .await
     });
-    assert_eq!((outcome, kept.polls()), (Outcome::Value(()), 2));
+    assert_eq!((outcome, stored.polls()), (Outcome::Value(()), 2));
 }
 
 #[test]
@@ -76,71 +76,71 @@ fn a_task_that_runs_is_polled_again() {
 
 #[test]
 fn on_another_thread_nothing_is_done() {
-    let kept = Kept::default();
+    let stored = Stored::default();
     let outcome = RunLoop::new().block_on(async {
         scope(async |s| {
-            s.spawn(kept.second_poll());
-            let waker = kept.left().await;
+            s.spawn(stored.second_poll());
+            let waker = stored.left().await;
             let elsewhere = waker.clone();
             assert!(!std::thread::spawn(move || wake_locally(&elsewhere)).join().unwrap());
             checkpoint().await;
-            assert_eq!(kept.polls(), 1, "it was not woken");
+            assert_eq!(stored.polls(), 1, "it was not woken");
             waker.wake();
         })
         .await
     });
-    assert_eq!((outcome, kept.polls()), (Outcome::Value(()), 2));
+    assert_eq!((outcome, stored.polls()), (Outcome::Value(()), 2));
 }
 
 #[test]
-fn another_loop_on_the_same_thread_is_not_its_home() {
-    let kept = Kept::default();
+fn a_task_of_another_loop_on_the_same_thread_is_not_woken() {
+    let stored = Stored::default();
     let outcome = RunLoop::new().block_on(async {
         scope(async |s| {
-            s.spawn(kept.second_poll());
-            let waker = kept.left().await;
+            s.spawn(stored.second_poll());
+            let waker = stored.left().await;
             let inner = RunLoop::new().block_on(async { wake_locally(&waker) });
             assert_eq!(inner, Outcome::Value(false));
             waker.wake();
         })
         .await
     });
-    assert_eq!((outcome, kept.polls()), (Outcome::Value(()), 2));
+    assert_eq!((outcome, stored.polls()), (Outcome::Value(()), 2));
 }
 
 #[test]
-fn a_task_that_has_ended_stays_so() {
-    let kept = Kept::default();
+fn a_task_that_has_ended_is_not_woken() {
+    let stored = Stored::default();
     let run_loop = RunLoop::new();
     let outcome = run_loop.block_on(async {
         scope(async |s| {
-            s.spawn(kept.second_poll());
-            kept.left().await.wake();
+            s.spawn(stored.second_poll());
+            stored.left().await.wake();
         })
         .await;
-        wake_locally(&kept.waker().unwrap())
+        wake_locally(&stored.waker().unwrap())
     });
-    assert_eq!((outcome, kept.polls()), (Outcome::Value(false), 2));
+    assert_eq!((outcome, stored.polls()), (Outcome::Value(false), 2));
 }
 
 #[test]
-fn wakers_of_others_and_threads_without_a_loop_are_left_alone() {
+fn foreign_wakers_and_threads_without_a_loop_are_left_alone() {
     assert!(!wake_locally(Waker::noop()));
-    let kept = Kept::default();
+    let stored = Stored::default();
     let run_loop = RunLoop::new();
     let outcome = run_loop.block_on(async {
         scope(async |s| {
             assert!(!wake_locally(Waker::noop()));
-            s.spawn(kept.second_poll());
-            kept.left().await.wake();
+            s.spawn(stored.second_poll());
+            stored.left().await.wake();
         })
         .await
     });
     assert_eq!(outcome, Outcome::Value(()));
-    assert!(!wake_locally(&kept.waker().unwrap()));
+    assert!(!wake_locally(&stored.waker().unwrap()));
 }
 
-/// A handle of a loop that counts what goes through it.
+/// An executor that counts what it posts to a loop.
 #[derive(Clone)]
 struct Counting<X> {
     inner: X,
@@ -165,21 +165,21 @@ impl<X: Executor> Executor for Counting<X> {
 }
 
 #[test]
-fn an_executor_in_between_is_asked_for_each_wake() {
-    let kept = Kept::default();
+fn an_executor_that_wraps_a_loop_sees_each_post() {
+    let stored = Stored::default();
     let run_loop = RunLoop::new();
     let counting = Counting { inner: run_loop.executor(), posts: Arc::default() };
     let outcome = run_loop.block_on(async {
         scope(async |s| {
-            s.spawn_on(&counting, kept.second_poll());
-            let waker = kept.left().await;
+            s.spawn_on(&counting, stored.second_poll());
+            let waker = stored.left().await;
             assert!(!wake_locally(&waker));
             checkpoint().await;
-            assert_eq!(kept.polls(), 1, "it was not woken");
+            assert_eq!(stored.polls(), 1, "it was not woken");
             waker.wake();
         })
         .await
     });
-    assert_eq!((outcome, kept.polls()), (Outcome::Value(()), 2));
+    assert_eq!((outcome, stored.polls()), (Outcome::Value(()), 2));
     assert_eq!(counting.posts.load(Ordering::Relaxed), 2, "once to start, once to go on");
 }

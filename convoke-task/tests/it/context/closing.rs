@@ -1,4 +1,4 @@
-//! Services that are closed: each is awaited, the last made first, whatever the others do.
+//! Closing services: each close is awaited, the last made first, whatever the others do.
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -13,7 +13,7 @@ use convoke_task::{checkpoint, join, task};
 
 use super::{DESTROY, Latin, Notes, Numbered, SHUT_DOWN};
 
-/// Closes in two steps, and notes both. Uses the one that was there before it.
+/// Closes in two steps, and notes both. Uses the service that was added before it.
 struct Closes<const N: usize> {
     notes: Notes,
     before: Option<Arc<Numbered<1>>>,
@@ -70,12 +70,12 @@ const CLOSED: [&str; 11] = [
 ];
 
 #[test]
-fn closing_awaits_each_service_before_it_comes_to_those_that_it_was_made_with() {
+fn closing_awaits_each_service_before_those_that_it_was_made_with() {
     let notes = Notes::default();
     let context = with_two_that_close(&notes);
     let outcome = sync_wait(task(async move {
         context.close().await;
-        assert!(!context.has_service::<Numbered<1>>(), "all are let go of");
+        assert!(!context.has_service::<Numbered<1>>(), "all are dropped");
         let late = context.make_service(|_| Latin).err();
         assert!(matches!(late, Some(ServiceError::ShutDown(_))));
     }));
@@ -84,7 +84,7 @@ fn closing_awaits_each_service_before_it_comes_to_those_that_it_was_made_with() 
 }
 
 #[test]
-fn a_stop_does_not_keep_services_from_closing() {
+fn a_stop_does_not_prevent_services_from_closing() {
     let (notes, source) = (Notes::default(), StopSource::new());
     let context = with_two_that_close(&notes);
     source.request_stop(StopReason::Requested);
@@ -139,7 +139,7 @@ fn with_a_gated_one(notes: &Notes) -> (Context, Arc<Gated>) {
 }
 
 #[test]
-fn a_shut_down_during_a_close_is_in_order_and_spares_nobody_the_rest() {
+fn a_shutdown_during_a_close_is_in_order_and_reaches_every_service() {
     let notes = Notes::default();
     let (context, gated) = with_a_gated_one(&notes);
     let shuts_down = async {
@@ -183,7 +183,7 @@ fn a_service_whose_close_was_cut_short_is_shut_down_with_the_rest() {
     }
 }
 
-/// In virtual time, where a grace period is over only when nobody has anything else to do.
+/// In virtual time, where a grace period is over only when no task can run.
 #[cfg(feature = "testing")]
 mod troubled {
     use convoke_task::{forever, set_cleanup_hook};
@@ -220,7 +220,7 @@ mod troubled {
     }
 
     #[test]
-    fn a_service_that_panics_or_does_not_end_is_told_to_the_hook_and_the_others_are_closed() {
+    fn a_service_that_panics_or_does_not_end_is_reported_and_the_others_are_closed() {
         let (notes, told) = (Notes::default(), Notes::default());
         let hook = told.clone();
         set_cleanup_hook(move |problem| hook.note(problem.to_string()));
@@ -231,19 +231,13 @@ mod troubled {
         assert_eq!(notes.lines(), CLOSED);
         let told = told.lines();
         let says = |what: &str, how: &str| told.iter().any(|line| line.contains(what) && line.contains(how));
-        assert!(
-            says("PanicsWhenClosed (at convoke-exec/tests/context/closing.rs", "it does not want to close"),
-            "{told:?}"
-        );
-        assert!(
-            says("NeverCloses (at convoke-exec/tests/context/closing.rs", "grace period over"),
-            "{told:?}"
-        );
+        assert!(says(concat!("PanicsWhenClosed (at ", file!()), "it does not want to close"), "{told:?}");
+        assert!(says(concat!("NeverCloses (at ", file!()), "grace period over"), "{told:?}");
     }
 }
 
 #[test]
-fn the_executor_of_a_context_goes_with_its_services() {
+fn the_executor_of_a_context_is_dropped_with_its_services() {
     let context = Context::new();
     assert!(context.executor().is_none());
     context.set_executor(ExecutorRef::default());

@@ -1,4 +1,4 @@
-//! Services of a context: one of each, made once, ended in order, whoever asks.
+//! Services of a context: one of each kind, made once, ended in order.
 mod closing;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -48,7 +48,7 @@ fn dropping_the_context_shuts_all_down_and_then_destroys_all_in_reverse() {
 }
 
 #[test]
-fn each_is_shut_down_once_however_often_it_is_asked_for() {
+fn each_service_is_shut_down_once_however_often_shutdown_is_called() {
     let notes = Notes::default();
     let context = with_three(&notes);
     context.shutdown();
@@ -172,7 +172,7 @@ fn a_service_stands_in_for_another_of_the_same_interface() {
 }
 
 #[test]
-fn after_the_shut_down_what_is_there_is_found_and_nothing_is_added() {
+fn after_the_shutdown_existing_services_are_found_and_none_is_added() {
     let context = Context::new();
     context.make_service(|_| Latin).unwrap();
     context.shutdown();
@@ -268,13 +268,13 @@ impl FromContext for Other {
 }
 
 #[test]
-#[should_panic = "needs itself in order to be made"]
+#[should_panic = "needs itself to be made"]
 fn a_service_that_needs_itself_is_an_error_and_no_deadlock() {
     Context::new().use_service::<One>();
 }
 
 #[test]
-fn two_threads_that_need_what_the_other_makes_are_told_and_do_not_deadlock() {
+fn two_threads_that_need_what_the_other_makes_get_an_error_and_no_deadlock() {
     let (context, both_begun) = (Context::new(), Barrier::new(2));
     // Each makes one service and, when both have begun, asks for the other's.
     let (one, other) = thread::scope(|scope| {
@@ -301,7 +301,7 @@ impl<const N: usize> FromContext for Crossed<N> {
     }
 }
 
-/// Makes `MINE`, which wants `YOURS`; says whether that would have been a circle.
+/// Makes `MINE`, which wants `YOURS`; returns true if that would have been a cycle.
 fn cross<const MINE: usize, const YOURS: usize>(context: &Context, both_begun: &Barrier) -> bool {
     let mut circle = false;
     let made = context.make_service(|context| {
@@ -314,7 +314,7 @@ fn cross<const MINE: usize, const YOURS: usize>(context: &Context, both_begun: &
 }
 
 #[test]
-fn a_panic_while_a_service_is_made_lets_the_next_one_try() {
+fn after_a_panic_while_a_service_is_made_the_next_caller_may_try() {
     let context = Context::new();
     let failed = thread::scope(|scope| {
         scope.spawn(|| context.make_service(|_| -> Counted { panic!("no") }).is_ok()).join().is_err()
@@ -325,7 +325,7 @@ fn a_panic_while_a_service_is_made_lets_the_next_one_try() {
 }
 
 #[test]
-fn a_service_that_panics_in_its_shut_down_does_not_spare_the_others() {
+fn after_a_service_panics_in_its_shutdown_the_others_are_shut_down() {
     struct Panics;
     impl Service for Panics {
         type Interface = Self;
