@@ -33,7 +33,7 @@ use crate::driver::{Address, IoOperation, ReadBuffer, Request, Source, WriteBuff
 /// # #[cfg(unix)] {
 /// use convoke::net::UnixStream;
 ///
-/// let context = convoke::io_context()?;
+/// let context = convoke::driver::io_context()?;
 /// let read = context.run_until(async {
 ///     let (near, far) = UnixStream::pair()?;
 ///     let (written, buffer) = near.write_owned(b"hello".to_vec()).await;

@@ -41,33 +41,6 @@ pub(crate) fn is_known(socket: &StandardSocket) -> bool {
     }
 }
 
-/// Returns the descriptor, for the kernel.
-#[cfg(unix)]
-pub(crate) fn handle(socket: &StandardSocket) -> Handle<'_> {
-    use std::os::fd::AsFd;
-    match socket {
-        StandardSocket::TcpListener(socket) => socket.as_fd(),
-        StandardSocket::TcpStream(socket) => socket.as_fd(),
-        StandardSocket::UdpSocket(socket) => socket.as_fd(),
-        StandardSocket::UnixListener(socket) => socket.as_fd(),
-        StandardSocket::UnixStream(socket) => socket.as_fd(),
-        StandardSocket::UnixDatagram(socket) => socket.as_fd(),
-        _ => unreachable!("`is_known` was checked when the socket was adopted"),
-    }
-}
-
-/// Returns the handle, for the kernel.
-#[cfg(windows)]
-pub(crate) fn handle(socket: &StandardSocket) -> Handle<'_> {
-    use std::os::windows::io::AsSocket;
-    match socket {
-        StandardSocket::TcpListener(socket) => socket.as_socket(),
-        StandardSocket::TcpStream(socket) => socket.as_socket(),
-        StandardSocket::UdpSocket(socket) => socket.as_socket(),
-        _ => unreachable!("`is_known` was checked when the socket was adopted"),
-    }
-}
-
 /// Returns true for a stream of bytes without message boundaries.
 #[inline]
 pub(crate) fn is_stream(socket: &StandardSocket) -> bool {

@@ -29,7 +29,6 @@
 //! Programs use the facade crate `convoke`, which chooses a driver.
 
 mod addresses;
-mod attempts;
 mod calls;
 #[doc(hidden)]
 pub mod count;
@@ -42,8 +41,6 @@ pub mod readiness;
 pub mod registry;
 mod socket;
 mod sockets;
-mod source;
-mod state;
 #[doc(hidden)]
 pub mod wake_flag;
 

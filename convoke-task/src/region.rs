@@ -28,7 +28,7 @@ mod unexplored;
 ///
 /// ```
 /// use std::pin::pin;
-/// use convoke::prelude::*;
+/// use convoke::task::task;
 /// use convoke::sender::prelude::*;
 /// use convoke::raw::{Polled, Region};
 ///

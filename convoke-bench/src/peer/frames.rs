@@ -56,7 +56,7 @@ unsafe impl FrameAllocator for RecyclingFrames {
     #[inline]
     unsafe fn free(&self, block: NonNull<u8>, layout: Layout) {
         // SAFETY: the caller promises that the block came from `allocate` above with this layout.
-        unsafe { convoke::FrameAllocator::recycling().deallocate(block, layout) }
+        unsafe { convoke::alloc::FrameAllocator::recycling().deallocate(block, layout) }
     }
 }
 

@@ -32,7 +32,8 @@ use local::Locals;
 ///
 /// ```
 /// use convoke::env::{Changes, Local};
-/// use convoke::{Env, StopSource};
+/// use convoke::env::Env;
+/// use convoke::StopSource;
 ///
 /// static REQUEST_ID: Local<u64> = Local::inherited("request id");
 ///

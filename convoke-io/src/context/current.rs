@@ -118,6 +118,6 @@ fn no_context() -> io::Error {
     io::Error::new(
         io::ErrorKind::Unsupported,
         "there is no I/O context here: run the task on one (`#[convoke::main]`, `Runtime`, `IoContext::run_until`), or name one \
-             for tasks that run elsewhere (`launch(..).local(&convoke::io::IO, context.executor())`)",
+             for tasks that run elsewhere (`launch(..).local(&convoke::driver::IO, context.executor())`)",
     )
 }

@@ -31,7 +31,7 @@ impl TcpListener {
     /// ```
     /// use convoke::net::TcpListener;
     ///
-    /// let context = convoke::io_context()?;
+    /// let context = convoke::driver::io_context()?;
     /// let listener = context.run_until(TcpListener::bind("127.0.0.1:0")).unwrap()?;
     /// assert_ne!(listener.local_addr()?.port(), 0);
     /// # std::io::Result::Ok(())
@@ -67,7 +67,7 @@ impl TcpListener {
     /// ```
     /// use convoke::net::TcpListener;
     ///
-    /// let context = convoke::io_context()?;
+    /// let context = convoke::driver::io_context()?;
     /// let group = context.run_until(TcpListener::bind_group("127.0.0.1:0", 2)).unwrap()?;
     /// assert_eq!(group[0].local_addr()?, group[1].local_addr()?);
     /// # std::io::Result::Ok(())
@@ -123,7 +123,7 @@ impl TcpStream {
     /// use convoke::net::{TcpListener, TcpStream};
     /// use convoke::prelude::*;
     ///
-    /// let context = convoke::io_context()?;
+    /// let context = convoke::driver::io_context()?;
     /// let connected = context.run_until(async {
     ///     let listener = TcpListener::bind("127.0.0.1:0").await?;
     ///     let connect = TcpStream::connect(listener.local_addr()?);

@@ -68,7 +68,7 @@ impl UnixStream {
     /// use convoke::prelude::*;
     ///
     /// let path = std::env::temp_dir().join(format!("convoke-doc-{}", std::process::id()));
-    /// let context = convoke::io_context()?;
+    /// let context = convoke::driver::io_context()?;
     /// let connected = context.run_until(async {
     ///     let listener = UnixListener::bind(&path)?;
     ///     try_join((UnixStream::connect(&path), listener.accept())).await

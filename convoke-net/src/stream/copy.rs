@@ -22,9 +22,9 @@ pub const COPY_BYTES: usize = 16 * 1024;
 /// - *Runs on* the current task.
 ///
 /// ```
-/// use convoke::stream::{copy, duplex, read_exact, write_all};
+/// use convoke::io::{copy, duplex, read_exact, write_all};
 ///
-/// let context = convoke::io_context()?;
+/// let context = convoke::driver::io_context()?;
 /// let copied = context.run_until(async {
 ///     let (mut input, mut reader) = duplex(64);
 ///     let (mut writer, mut output) = duplex(64);

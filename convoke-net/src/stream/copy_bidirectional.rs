@@ -22,7 +22,7 @@ use super::copy::CopyBuffer;
 ///
 /// ```
 /// use convoke::net::TcpStream;
-/// use convoke::stream::copy_bidirectional;
+/// use convoke::io::copy_bidirectional;
 ///
 /// async fn proxy(mut client: TcpStream, server: &str) -> std::io::Result<()> {
 ///     let mut server = TcpStream::connect(server).await?;

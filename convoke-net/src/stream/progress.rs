@@ -7,6 +7,7 @@ use convoke_core::raw::sync::const_outside_models;
 ///
 /// ```
 /// use convoke::prelude::*;
+/// use convoke::sender::prelude::*;
 /// use convoke::io;
 /// use convoke::io::{Progress, duplex};
 ///

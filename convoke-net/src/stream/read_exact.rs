@@ -19,9 +19,9 @@ use super::Progress;
 /// - *Runs on* the current task.
 ///
 /// ```
-/// use convoke::stream::{duplex, read_exact, write_all};
+/// use convoke::io::{duplex, read_exact, write_all};
 ///
-/// let context = convoke::io_context()?;
+/// let context = convoke::driver::io_context()?;
 /// let error = context.run_until(async {
 ///     let (mut near, mut far) = duplex(64);
 ///     write_all(&mut near, b"five!").await?;

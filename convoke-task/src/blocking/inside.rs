@@ -39,12 +39,12 @@ impl Inside {
     ///
     /// static REQUEST: Local<u32> = Local::inherited("request");
     ///
-    /// let outcome = sync_wait(task(async {
+    /// let outcome = block_on(async {
     ///     with_local(&REQUEST, 7, async {
     ///         blocking(|inside| inside.local(&REQUEST)).await
     ///     })
     ///     .await
-    /// }));
+    /// });
     /// assert_eq!(outcome, Outcome::Value(Some(7)));
     /// ```
     pub fn local<T: Clone + Send + Sync + 'static>(&self, key: &'static Local<T>) -> Option<T> {
@@ -60,13 +60,13 @@ impl Inside {
     /// ```
     /// use convoke::prelude::*;
     ///
-    /// let outcome = sync_wait(task(async {
+    /// let outcome = block_on(async {
     ///     let here = std::thread::current().id();
     ///     blocking(move |inside| {
     ///         inside.run(async move { std::thread::current().id() == here }).unwrap()
     ///     })
     ///     .await
-    /// }));
+    /// });
     /// assert_eq!(outcome, Outcome::Value(true));
     /// ```
     #[track_caller]

@@ -43,9 +43,9 @@ pub static POOL: Local<BlockingPool> = Local::inherited("threads for blocking wo
 /// use convoke::prelude::*;
 ///
 /// let disk = BlockingPool::new(1); // One at a time.
-/// let outcome = sync_wait(task(async move {
+/// let outcome = block_on(async move {
 ///     disk.run(|_| std::fs::metadata(".").is_ok()).await
-/// }));
+/// });
 /// assert_eq!(outcome, Outcome::Value(true));
 /// ```
 #[derive(Clone)]

@@ -15,7 +15,7 @@ use convoke_core::{Env, ExecutorRef, StopReason, StopToken};
 /// static REQUEST: Local<u32> = Local::inherited("request");
 ///
 /// fn log_line() -> String {
-///     convoke::current::env(|env| {
+///     convoke::env::current::env(|env| {
 ///         format!("request {:?}", env.and_then(|env| env.local(&REQUEST)))
 ///     })
 /// }

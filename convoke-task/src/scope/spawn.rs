@@ -130,7 +130,7 @@ impl<O> Scope<O> {
     ///
     /// ```
     /// use convoke::prelude::*;
-    /// use convoke::task::forever;
+    /// use convoke::task::task::forever;
     ///
     /// let outcome = block_on(async {
     ///     scope(async |s| {

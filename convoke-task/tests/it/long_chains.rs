@@ -10,7 +10,7 @@ use convoke::executor::{Limited, RunLoop, Strand};
 use convoke::prelude::*;
 use convoke::raw::{Call, Runnable};
 use convoke::sender::prelude::*;
-use convoke::task::forever;
+use convoke::task::task::forever;
 use convoke::testing::runnable;
 
 /// A length at which a chain overflows the stack of a test's thread if each task uses a part of it.
@@ -43,7 +43,10 @@ impl Drop for Wakes {
 
 /// Launches many tasks that wait, each of which wakes the next one when it is dropped. Returns a value that
 /// wakes the first.
-fn in_a_row<X: Executor>(executor: &X, waiting: &Arc<AtomicUsize>) -> (Wakes, Vec<convoke::Launched<()>>) {
+fn in_a_row<X: Executor>(
+    executor: &X,
+    waiting: &Arc<AtomicUsize>,
+) -> (Wakes, Vec<convoke::task::Launched<()>>) {
     let mut next = Wakes(Arc::default());
     let mut launched = Vec::new();
     for _ in 0..LONG {
@@ -63,7 +66,7 @@ fn in_a_row<X: Executor>(executor: &X, waiting: &Arc<AtomicUsize>) -> (Wakes, Ve
     (next, launched)
 }
 
-fn all_stopped(launched: Vec<convoke::task::Launched<()>>) {
+fn all_stopped(launched: Vec<convoke::task::task::Launched<()>>) {
     assert!(launched.into_iter().all(|launched| launched.wait() == Outcome::Stopped));
 }
 
@@ -138,7 +141,7 @@ fn a_destructor_deep_inside_a_chain_may_wait_for_work_that_is_refused() {
     }
 
     /// Posts the next one when it is stopped, `left` times.
-    fn chain(executor: convoke::PoolExecutor, left: usize, ended: Arc<AtomicUsize>) -> Runnable {
+    fn chain(executor: convoke::executor::PoolExecutor, left: usize, ended: Arc<AtomicUsize>) -> Runnable {
         runnable(move |call| {
             assert_eq!(call, Call::Stop);
             ended.fetch_add(1, Ordering::Relaxed);

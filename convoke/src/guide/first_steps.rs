@@ -3,7 +3,6 @@
 //! A program is an `async fn main` under `#[convoke::main]` (features `net` and `macros`, both on by default):
 //!
 //! ```no_run
-//! use convoke::prelude::*;
 //!
 //! #[convoke::main]
 //! async fn main() {

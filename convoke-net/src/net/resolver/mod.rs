@@ -50,7 +50,7 @@ use names::Installed;
 /// use convoke::net::{TcpListener, TcpStream};
 /// use convoke::prelude::*;
 ///
-/// let context = convoke::io_context().unwrap();
+/// let context = convoke::driver::io_context().unwrap();
 /// let hosts = HostTable::new().with("database", [127, 0, 0, 1]);
 /// install(context.services(), hosts).unwrap();
 /// let outcome = context.run_until(async {

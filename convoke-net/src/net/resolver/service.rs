@@ -58,7 +58,7 @@ impl Resolver {
     /// ```
     /// use convoke::net::resolver::Resolver;
     ///
-    /// let context = convoke::io_context().unwrap();
+    /// let context = convoke::driver::io_context().unwrap();
     /// let services = context.services();
     /// services.make_service(|services| Resolver::new(services).at_once(2)).unwrap();
     /// ```
@@ -81,7 +81,7 @@ impl Resolver {
     /// use convoke::driver::use_service;
     /// use convoke::net::resolver::Resolver;
     ///
-    /// let context = convoke::io_context().unwrap();
+    /// let context = convoke::driver::io_context().unwrap();
     /// let found = context.run_until(async {
     ///     use_service::<Resolver>()?.look_up("localhost").await
     /// });

@@ -10,7 +10,7 @@ use super::{LookUp, Names, SystemNames};
 ///
 /// ```
 /// use convoke::net::resolver::{HostTable, Names};
-/// use convoke::prelude::*;
+/// use convoke::sender::prelude::*;
 ///
 /// let hosts = HostTable::new()
 ///     .with("one", [10, 0, 0, 1])

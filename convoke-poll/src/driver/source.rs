@@ -13,9 +13,9 @@ use convoke_io::driver::{
     Ticket,
 };
 
-use crate::driver::Shared;
+use super::Shared;
+use super::state::State;
 use crate::registry::Registered;
-use crate::state::State;
 use crate::{addresses, calls, options};
 
 /// A socket of this driver. Its users own it; the driver only knows its address (`Registry`). When the last

@@ -15,8 +15,8 @@ use convoke_io::driver::{
     Submitted, Ticket, Watchers, shut_down, unsupported,
 };
 
+use super::Shared;
 use crate::calls;
-use crate::driver::Shared;
 use crate::readiness::{Event, Line, Readiness};
 use crate::socket::Socket;
 

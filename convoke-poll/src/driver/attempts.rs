@@ -6,10 +6,10 @@ use std::io;
 
 use convoke_io::driver::{Interest, StandardSocket, shut_down, unsupported};
 
+use super::state::State;
 use crate::calls;
 use crate::readiness::{Blocked, Checked};
 use crate::socket::Socket;
-use crate::state::State;
 
 impl State {
     /// Makes a call that may block, if it may succeed. Repeats it while events come in between.

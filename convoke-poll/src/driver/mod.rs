@@ -1,5 +1,9 @@
 //! `PollDriver`: creates sources, waits for events and passes them to their sources, shuts down.
 
+mod attempts;
+mod source;
+mod state;
+
 use core::fmt;
 use core::mem;
 use std::io;
@@ -15,8 +19,8 @@ use convoke_io::driver::{
 use crate::count::Count;
 use crate::poller::Poller;
 use crate::registry::Registry;
-use crate::source::PollSource;
 use crate::{calls, sockets};
+use source::PollSource;
 
 /// The maximum number of events that one wait takes from the kernel. The rest is left for the next wait.
 pub const EVENTS_AT_ONCE: usize = 1024;
