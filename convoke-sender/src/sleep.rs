@@ -124,7 +124,7 @@ impl<R: Receiver<(), Never>> Operation for SleepOperation<R> {
                 parts.callback.insert(RawCallback::new(Stop(this))).register(env.stop());
             }
             if let Some(at) = at {
-                parts.timers = Some(lent(timers));
+                parts.timers = Some(without_lifetime(timers));
                 timers.arm(Self::timer(this), at);
             }
             Self::enter_race(this, STARTED);
@@ -139,7 +139,7 @@ fn clock_of(env: &Env) -> (&dyn Timers, Instant) {
 }
 
 /// Returns the address of timers, to be stored while the operation waits.
-fn lent(timers: &dyn Timers) -> NonNull<dyn Timers> {
+fn without_lifetime(timers: &dyn Timers) -> NonNull<dyn Timers> {
     // SAFETY: `transmute` changes only the lifetime. The pointer is used only until the receiver is
     // completed, and the environment that it is borrowed from lives longer.
     unsafe { core::mem::transmute::<NonNull<dyn Timers + '_>, NonNull<dyn Timers>>(NonNull::from(timers)) }
@@ -183,8 +183,8 @@ impl<R: Receiver<(), Never>> SleepOperation<R> {
     /// # Safety
     /// Called by the winner, once.
     unsafe fn post(this: NonNull<Self>, race: u8, called: bool) {
-        // SAFETY: rules 1 and 3: the caller is the winner. Removing the callback from inside of it, or the
-        // timer from inside of its call, returns at once. The executor may run the operation, and so free it,
+        // SAFETY: rules 1 and 3: the caller is the winner. Removing the callback from inside it, or the
+        // timer from inside its call, returns at once. The executor may run the operation, and so free it,
         // while `post_contained` or `dispatch_contained` still runs: the handle is our own.
         unsafe {
             let parts = this.as_ref().parts.get();

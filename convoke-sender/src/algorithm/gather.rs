@@ -81,7 +81,7 @@ pub trait Accept<P, V, E>: Gather {
 /// 1. `start` is the only user of everything until it starts the first child; it holds a count of `children`
 ///    until it returns.
 /// 2. From then on each child uses its own slot, and `kept` through `&`, until it gives back its count.
-/// 3. `lent` and `above` are read-only meanwhile, and `receiver` is neither moved nor touched. The one
+/// 3. `borrowed` and `above` are read-only meanwhile, and `receiver` is neither moved nor touched. The one
 ///    exception: if all children are inline, which is known at compile time, one thread does everything, and
 ///    the environment is made when the first child requests stop of the rest.
 /// 4. The last one to give back a count is the only user, and takes `kept` and `receiver`.
@@ -94,19 +94,19 @@ where
     slots: G::Slots<R>,
     group: UnsafeCell<Option<G>>,
     kept: UnsafeCell<G::Kept>,
-    lent: Lent,
+    borrowed: Borrowed,
     above: EnvAbove,
     receiver: UnsafeCell<Option<R>>,
     _pinned: PhantomPinned,
 }
 
 /// A stop source, and an environment with it, that the children borrow if the group was armed.
-struct Lent {
+struct Borrowed {
     env: ManuallyDrop<UnsafeCell<Option<ScopedEnv>>>,
     children: ManuallyDrop<Children>,
 }
 
-impl Drop for Lent {
+impl Drop for Borrowed {
     /// Drops by hand, so that groups that were never armed, as inline ones are not, contain no code to
     /// destroy a stop source.
     #[inline]
@@ -117,7 +117,7 @@ impl Drop for Lent {
     }
 }
 
-impl Lent {
+impl Borrowed {
     fn new(children: usize) -> Self {
         Self {
             env: ManuallyDrop::new(UnsafeCell::new(None)),
@@ -209,7 +209,7 @@ where
         Self {
             slots: group.slots(),
             kept: UnsafeCell::new(group.kept()),
-            lent: Lent::new(group.count()),
+            borrowed: Borrowed::new(group.count()),
             group: UnsafeCell::new(Some(group)),
             above: EnvAbove::new(),
             receiver: UnsafeCell::new(Some(receiver)),
@@ -227,8 +227,8 @@ where
         // outlive the children, which are the borrowers of the scoped environment.
         unsafe {
             let above = self.above.get();
-            let stop = self.lent.children.arm(above.stop(), NonNull::from(self).cast(), Self::finish);
-            *self.lent.env.get() = Some(ScopedEnv::with_in_place_stop(above, stop));
+            let stop = self.borrowed.children.arm(above.stop(), NonNull::from(self).cast(), Self::finish);
+            *self.borrowed.env.get() = Some(ScopedEnv::with_in_place_stop(above, stop));
         }
     }
 
@@ -251,10 +251,10 @@ where
         // SAFETY: rule 4: the caller is the only user. The receiver may free the operation: nothing is
         // touched after its completion, and the operation is taken by pointer.
         unsafe {
-            let Self { lent, kept, receiver, .. } = this.as_ref();
+            let Self { borrowed, kept, receiver, .. } = this.as_ref();
             let kept = kept.get();
             // Only a group that has a stop source runs callbacks that may have panicked.
-            let panic = if G::STOPS { lent.children.take_panic() } else { None };
+            let panic = if G::STOPS { borrowed.children.take_panic() } else { None };
             let outcome = match panic {
                 Some(panic) => Outcome::Panicked(panic),
                 // Caught, because the stored outcomes that are not part of the result are dropped in there.
@@ -290,13 +290,13 @@ where
             }
             group.connect(&this.slots, &*this.kept.get_const(), parent);
             if armed {
-                this.lent.children.link(this.above.get().stop());
+                this.borrowed.children.link(this.above.get().stop());
             }
             G::start(&this.slots);
             if G::COMPLETES.is_inline() {
                 Self::deliver(parent.0);
             } else {
-                let children = NonNull::from(&*this.lent.children);
+                let children = NonNull::from(&*this.borrowed.children);
                 Children::arrive(children, parent.0.cast(), Self::finish);
             }
         }
@@ -321,17 +321,17 @@ where
                 // Rule 3, the exception: this child and those before it have ended, and those after it have
                 // not started.
                 if let Some(reason) = stop
-                    && (*parent.lent.env.get_const()).is_none()
+                    && (*parent.borrowed.env.get_const()).is_none()
                 {
                     parent.arm();
-                    parent.lent.children.request_stop(reason);
+                    parent.borrowed.children.request_stop(reason);
                 }
                 return;
             }
             if let Some(reason) = stop {
-                parent.lent.children.request_stop(reason);
+                parent.borrowed.children.request_stop(reason);
             }
-            let children = NonNull::from(&*parent.lent.children);
+            let children = NonNull::from(&*parent.borrowed.children);
             Children::arrive(children, self.parent.0.cast(), Gathering::<G, R>::finish);
         }
     }
@@ -341,7 +341,7 @@ where
         // SAFETY: rules 2 and 3: the child has not arrived, so both are alive, not moved, and read-only.
         unsafe {
             let parent = self.parent.0.as_ref();
-            match &*parent.lent.env.get_const() {
+            match &*parent.borrowed.env.get_const() {
                 Some(env) => env,
                 None => parent.above.get(),
             }
@@ -367,7 +367,7 @@ where
     R: Receiver<G::Value, G::Error>,
 {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Gathering").field("children", &self.lent.children).finish_non_exhaustive()
+        f.debug_struct("Gathering").field("children", &self.borrowed.children).finish_non_exhaustive()
     }
 }
 
