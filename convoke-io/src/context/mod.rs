@@ -99,8 +99,8 @@ impl IoContext {
     /// beginning of this call on. Dropping the context does this too, before its driver shuts down, so
     /// sockets and timers still work while services close.
     ///
-    /// - A service that takes longer than its [grace period](convoke_exec::cleanup::GRACE) is stopped.
-    ///   Failures are reported to the [hook](convoke_exec::set_cleanup_hook), and the next service is closed.
+    /// - A service that takes longer than its [grace period](convoke_task::cleanup::GRACE) is stopped.
+    ///   Failures are reported to the [hook](convoke_task::set_cleanup_hook), and the next service is closed.
     /// - *Runs on* the calling thread, with all other work of the context.
     pub fn close_services(&self) {
         let services = &self.shared.services;
@@ -119,7 +119,7 @@ impl IoContext {
     ///
     /// - a chain that was [launched](convoke_task::launch()) here and has not ended, with everything that it
     ///   awaits and all its children. It does not matter what they wait for: a lookup, a signal, a channel
-    ///   that another thread sends to, [blocking](convoke_exec::blocking()) work, a task on a pool. Nothing
+    ///   that another thread sends to, [blocking](convoke_task::blocking()) work, a task on a pool. Nothing
     ///   is detached, so the context waits for all of it;
     /// - queued work and pending timers;
     /// - operations in flight on sockets of the context, and tasks that wait for such a socket to be ready,

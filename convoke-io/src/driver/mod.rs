@@ -1,5 +1,5 @@
-//! The driver contract: the interface between sockets and a kernel, real or simulated. It takes no unsafe
-//! code to implement.
+//! The driver contract: the interface between sockets and a kernel, real or simulated. A driver needs no
+//! unsafe code, unless its kernel accesses buffers on its own.
 //!
 //! # The protocol
 //! A [`Driver`] creates [`Source`]s (sockets) and waits for events. A source is used in two ways:
@@ -54,14 +54,27 @@
 //!
 //! # What io_uring and files will need
 //! - **io_uring** takes [`ReadBuffer::as_raw`] and [`WriteBuffer::as_raw`], and [`OperationId::number`] as
-//!   user data. An operation that the kernel has is never returned by `cancel`: it finishes with its result,
-//!   or with an error once the kernel confirms the cancellation. `shut_down` finishes an operation only after
-//!   the kernel has released its buffer. A ring with a single issuer queues what other threads submit and
-//!   wakes the context's thread. `watch` becomes a poll request.
+//!   user data. While the kernel has a buffer its [`InFlight`] must not be finished, dropped or returned by
+//!   `cancel`, and `shut_down` waits for the kernel. An operation ends when the kernel confirms it. If that
+//!   confirms a cancellation without a transfer, the task is to be stopped: the contract still needs a way to
+//!   finish an operation like that, since `finish` only takes a result. A ring with a single issuer queues
+//!   what other threads submit and wakes the context's thread. `watch` becomes a poll request.
 //! - **Files** are always ready, so they have operations but no attempts, and `watch` is never called for
 //!   them. They need requests with an offset (read at, write at, sync), for which [`Request`] is
 //!   non-exhaustive, and a constructor in [`Driver`]. A readiness driver runs these on blocking threads: an
 //!   [`InFlight`] is `Send`, and `cancel` does not return one that has begun.
+//!
+//! # The map
+//! | module | contents |
+//! | --- | --- |
+//! | `source` | [`Source`], a socket of a driver |
+//! | `request` | [`Request`] and its buffers |
+//! | `in_flight` | [`InFlight`], a submitted operation in the hands of a driver, and [`Finished`] |
+//! | `operation`, `life` | the memory of an operation and its stages |
+//! | `parked` | [`Parked`], a list of waiting operations |
+//! | `watchers`, `later_watchers` | [`Watchers`], a list of wakers |
+//! | `lease` | [`Lease`], a buffer that a driver lends |
+//! | `address`, `options`, `standard` | addresses, socket options, sockets of the standard library |
 
 mod address;
 mod in_flight;

@@ -8,7 +8,7 @@ use std::io;
 use convoke_task::{AsyncClose, Exit};
 use futures_io::AsyncWrite;
 
-/// A stream that [`using`](convoke_exec::using()) closes on every exit of its body: buffered bytes are
+/// A stream that [`using`](convoke_task::using()) closes on every exit of its body: buffered bytes are
 /// written, TLS sends its close message, and the peer reads the end of the stream. A stream that is merely
 /// dropped does none of that, since a destructor cannot await.
 ///

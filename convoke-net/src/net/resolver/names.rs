@@ -55,10 +55,10 @@ impl<N: Names + ?Sized> Names for Arc<N> {
 
 /// The names of the system: its hosts file and its name servers. At most [`LOOKUPS`] threads of the process
 /// ask the system. They do nothing else, so a name server that does not answer cannot delay other
-/// [blocking](convoke_exec::blocking()) work.
+/// [blocking](convoke_task::blocking()) work.
 ///
 /// A lookup that is stopped is waited for, like all blocking work. One that does not end in time is
-/// abandoned, and reported to the [hook](convoke_exec::blocking::set_overdue_hook).
+/// abandoned, and reported to the [hook](convoke_task::blocking::set_overdue_hook).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemNames;
 
