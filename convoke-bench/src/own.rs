@@ -21,6 +21,7 @@ use std::sync::{Condvar, Mutex};
 use std::time::{Duration, Instant};
 
 use convoke::algorithm::schedule::Schedule;
+use convoke::prelude::Scheduler;
 use convoke::raw::Slot;
 use convoke::{Env, Executor, ExecutorRef, Never, Operation, Outcome, Receiver, Sender};
 

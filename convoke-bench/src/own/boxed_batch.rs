@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use convoke::algorithm::schedule::Schedule;
+use convoke::prelude::Scheduler;
 use convoke::raw::Slot;
 use convoke::{Env, Executor, Never, Outcome, Receiver, Sender};
 

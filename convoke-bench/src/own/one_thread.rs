@@ -4,6 +4,7 @@ use std::future::{Future, poll_fn};
 use std::task::Poll;
 
 use convoke::env::Changes;
+use convoke::prelude::BlockOn;
 use convoke::raw::Frame;
 use convoke::scope::OnOwnerThread;
 use convoke::{Handle, RunLoop, Scope, StopReason, checkpoint, scope};

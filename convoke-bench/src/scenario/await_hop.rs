@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::{mpsc, oneshot};
 
-use convoke::{Executor, current};
+use convoke::current;
+use convoke::prelude::Scheduler;
 
 use super::ping_pong::OneSlot;
 use super::{CONVOKE, Scenario};

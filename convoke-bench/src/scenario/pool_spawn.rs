@@ -5,7 +5,8 @@
 
 use std::time::{Duration, Instant};
 
-use convoke::{Executor, ThreadPool};
+use convoke::ThreadPool;
+use convoke::prelude::Scheduler;
 
 use super::{CONVOKE, Scenario};
 use crate::measure::time;
