@@ -20,8 +20,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex};
 use std::time::{Duration, Instant};
 
-use convoke::env::Env;
-use convoke::executor::ExecutorRef;
+use convoke::algorithm::schedule::Schedule;
+use convoke::prelude::Scheduler;
 use convoke::raw::Slot;
 use convoke::sender::algorithm::schedule::Schedule;
 use convoke::sender::algorithm::schedule::Scheduler;

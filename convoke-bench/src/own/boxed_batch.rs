@@ -7,7 +7,8 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use convoke::env::Env;
+use convoke::algorithm::schedule::Schedule;
+use convoke::prelude::Scheduler;
 use convoke::raw::Slot;
 use convoke::sender::algorithm::schedule::Schedule;
 use convoke::sender::algorithm::schedule::Scheduler;

@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::{mpsc, oneshot};
 
-use convoke::env::current;
-use convoke::sender::algorithm::schedule::Scheduler;
+use convoke::current;
+use convoke::prelude::Scheduler;
 
 use super::ping_pong::OneSlot;
 use super::{CONVOKE, Scenario};

@@ -7,16 +7,16 @@ use convoke_sender::CountingScope;
 use convoke_sender::prelude::*;
 use convoke_testing::workshop::frames::Frames;
 
-type Kept = Arc<Mutex<Option<Completion<()>>>>;
+type StoredHandle = Arc<Mutex<Option<Completion<()>>>>;
 
 /// Returns work that stores its handle where the test finds it.
-fn work(kept: &Kept) -> impl Sender<Value = (), Error = Never> + use<> {
-    let kept = kept.clone();
-    from_callback(move |handle: Completion<()>| *kept.lock().unwrap() = Some(handle))
+fn work(stored: &StoredHandle) -> impl Sender<Value = (), Error = Never> + use<> {
+    let stored = stored.clone();
+    from_callback(move |handle: Completion<()>| *stored.lock().unwrap() = Some(handle))
 }
 
-fn take(kept: &Kept) -> Completion<()> {
-    let handle = kept.lock().unwrap().take();
+fn take(stored: &StoredHandle) -> Completion<()> {
+    let handle = stored.lock().unwrap().take();
     handle.expect("the work was started")
 }
 
@@ -30,10 +30,10 @@ fn a_join_meets_the_last_completion() {
     static AT_ONCE: Reached = Reached::new();
     static WAITED: Reached = Reached::new();
     explore(5, || {
-        let (scope, kept, frames) = (CountingScope::new(), Kept::default(), Frames::at_most(1));
+        let (scope, stored, frames) = (CountingScope::new(), StoredHandle::default(), Frames::at_most(1));
         let (seen, never) = (Seen::default(), StopSource::new());
-        scope.spawn(work(&kept), &frames.env()).unwrap();
-        let completer = thread::spawn(move || take(&kept).value(()));
+        scope.spawn(work(&stored), &frames.env()).unwrap();
+        let completer = thread::spawn(move || take(&stored).value(()));
         let left_before = scope.use_count() == 0;
         start(scope.join(), &never, &seen);
         let at_once = seen.completed.get() == 1;
@@ -53,7 +53,7 @@ fn two_leave_and_one_of_them_is_the_last() {
     static FIRST: Reached = Reached::new();
     static SECOND: Reached = Reached::new();
     explore(5, || {
-        let (scope, one, other) = (CountingScope::new(), Kept::default(), Kept::default());
+        let (scope, one, other) = (CountingScope::new(), StoredHandle::default(), StoredHandle::default());
         let (seen, never, frames) = (Seen::default(), StopSource::new(), Frames::at_most(2));
         scope.spawn(work(&one), &frames.env()).unwrap();
         scope.spawn(work(&other), &frames.env()).unwrap();
@@ -83,9 +83,9 @@ fn a_nest_meets_a_join() {
     static IN: Reached = Reached::new();
     static REFUSED: Reached = Reached::new();
     explore(5, || {
-        let (scope, ran, kept) = (CountingScope::new(), Count::default(), Kept::default());
+        let (scope, ran, stored) = (CountingScope::new(), Count::default(), StoredHandle::default());
         // Work in the scope keeps it closed but not joined for some steps.
-        scope.spawn(work(&kept), &Env::new()).unwrap();
+        scope.spawn(work(&stored), &Env::new()).unwrap();
         let (joined, nested, never) = (Seen::default(), Seen::default(), StopSource::new());
         let nester = {
             let (handle, ran, nested, never) = (scope.handle(), ran.clone(), nested.clone(), never.clone());
@@ -97,7 +97,7 @@ fn a_nest_meets_a_join() {
             })
         };
         start(scope.join(), &never, &joined);
-        take(&kept).value(());
+        take(&stored).value(());
         nester.join().unwrap();
         assert_eq!((joined.completed.get(), nested.completed.get(), scope.use_count()), (1, 1, 0));
         assert_eq!((ran.get(), nested.values.get()), (1 - nested.stopped.get(), ran.get()));
@@ -114,14 +114,14 @@ fn the_scope_is_destroyed_right_after_the_join_while_the_last_is_still_leaving()
     static BY_THE_LAST: Reached = Reached::new();
     static BY_THE_JOINER: Reached = Reached::new();
     explore(5, || {
-        let (kept, frames, never) = (Kept::default(), Frames::at_most(1), StopSource::new());
+        let (stored, frames, never) = (StoredHandle::default(), Frames::at_most(1), StopSource::new());
         let (seen, leaving) = (Seen::default(), Count::default());
         let scope = CountingScope::new();
-        scope.spawn(work(&kept), &frames.env()).unwrap();
+        scope.spawn(work(&stored), &frames.env()).unwrap();
         let completer = {
             let (leaving, seen) = (leaving.clone(), seen.clone());
             thread::spawn(move || {
-                take(&kept).value(());
+                take(&stored).value(());
                 if seen.completed.get() == 1 {
                     leaving.add();
                 }
@@ -146,10 +146,10 @@ fn a_drain_is_stopped_while_the_last_leaves() {
     static STOPPED: Reached = Reached::new();
     static DRAINED: Reached = Reached::new();
     explore(4, || {
-        let (scope, kept, frames) = (CountingScope::new(), Kept::default(), Frames::at_most(1));
+        let (scope, stored, frames) = (CountingScope::new(), StoredHandle::default(), Frames::at_most(1));
         let (seen, source) = (Seen::default(), StopSource::new());
-        scope.spawn(work(&kept), &frames.env()).unwrap();
-        let completer = thread::spawn(move || take(&kept).value(()));
+        scope.spawn(work(&stored), &frames.env()).unwrap();
+        let completer = thread::spawn(move || take(&stored).value(()));
         let requester = {
             let source = source.clone();
             thread::spawn(move || source.request_stop(StopReason::Requested))
@@ -171,11 +171,11 @@ fn a_stop_request_runs_while_the_work_completes_and_goes_away() {
     static ASKED: Reached = Reached::new();
     static NOT_ASKED: Reached = Reached::new();
     explore(5, || {
-        let (scope, kept, frames) = (CountingScope::new(), Kept::default(), Frames::at_most(1));
+        let (scope, stored, frames) = (CountingScope::new(), StoredHandle::default(), Frames::at_most(1));
         let source = StopSource::new();
-        scope.spawn(work(&kept), &stoppable(&frames, &source)).unwrap();
+        scope.spawn(work(&stored), &stoppable(&frames, &source)).unwrap();
         let requester = thread::spawn(move || source.request_stop(StopReason::Requested));
-        let handle = take(&kept);
+        let handle = take(&stored);
         let asked = handle.stop_requested();
         handle.value(());
         requester.join().unwrap();

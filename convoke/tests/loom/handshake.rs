@@ -55,15 +55,15 @@ fn work_after_never_is_stopped_while_it_is_being_started() {
 fn the_second_to_come_sees_what_the_first_has_written() {
     static MINE: Reached = Reached::new();
     static THE_OTHERS: Reached = Reached::new();
-    struct Shared {
+    struct WrittenByBoth {
         handshake: Handshake,
         written: [UnsafeCell<bool>; 2],
     }
     // SAFETY: each side writes its own cell, and the second to arrive reads both; loom checks that.
-    unsafe impl Sync for Shared {}
+    unsafe impl Sync for WrittenByBoth {}
     // SAFETY: the cells contain flags, and loom checks each access.
-    unsafe impl Send for Shared {}
-    fn arrive(shared: &Shared, side: usize) -> bool {
+    unsafe impl Send for WrittenByBoth {}
+    fn arrive(shared: &WrittenByBoth, side: usize) -> bool {
         // SAFETY: the cell of this side is ours until we arrive, and both are after we arrived as the second.
         unsafe {
             shared.written[side].with_mut(|written| *written = true);
@@ -75,7 +75,7 @@ fn the_second_to_come_sees_what_the_first_has_written() {
         }
     }
     explore(4, || {
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(WrittenByBoth {
             handshake: Handshake::new(),
             written: [UnsafeCell::new(false), UnsafeCell::new(false)],
         });

@@ -8,30 +8,30 @@ use convoke_sender::counting_scope::SpawnFuture;
 use convoke_sender::prelude::*;
 use convoke_testing::workshop::frames::Frames;
 
-type Kept = Arc<Mutex<Option<Completion<DropToken>>>>;
+type StoredHandle = Arc<Mutex<Option<Completion<DropToken>>>>;
 
 /// A scope with work in it that waits to be completed.
 struct Spawned {
     scope: CountingScope,
     frames: Frames,
-    kept: Kept,
+    stored: StoredHandle,
     results: DropCount,
 }
 
 impl Spawned {
     fn new() -> (Self, SpawnFuture<DropToken>) {
-        let (scope, frames, kept) = (CountingScope::new(), Frames::at_most(1), Kept::default());
-        let put = kept.clone();
+        let (scope, frames, stored) = (CountingScope::new(), Frames::at_most(1), StoredHandle::default());
+        let put = stored.clone();
         let work = from_callback(move |handle: Completion<DropToken>| *put.lock().unwrap() = Some(handle));
         let future = scope.spawn_future(work, &frames.env()).unwrap();
-        (Self { scope, frames, kept, results: DropCount::new() }, future)
+        (Self { scope, frames, stored, results: DropCount::new() }, future)
     }
 
     /// Returns a closure that completes the work, and returns true if it had been requested to stop.
     fn completer(&self) -> impl FnOnce() -> bool + Send + use<> {
-        let (kept, token) = (self.kept.clone(), self.results.token());
+        let (stored, token) = (self.stored.clone(), self.results.token());
         move || {
-            let handle = kept.lock().unwrap().take().expect("the work was started");
+            let handle = stored.lock().unwrap().take().expect("the work was started");
             let asked = handle.stop_requested();
             handle.value(token);
             asked

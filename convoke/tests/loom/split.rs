@@ -4,16 +4,16 @@ use crate::model::{Reached, Seen, empty_quarantine, explore, start};
 use convoke_core::raw::sync::{Arc, Mutex, thread};
 use convoke_sender::prelude::*;
 
-type Kept = Arc<Mutex<Option<Completion<u32>>>>;
+type StoredHandle = Arc<Mutex<Option<Completion<u32>>>>;
 
 /// Returns work that stores its handle where the test finds it.
-fn work(kept: &Kept) -> impl Sender<Value = u32, Error = Never> + use<> {
-    let kept = kept.clone();
-    from_callback(move |handle: Completion<u32>| *kept.lock().unwrap() = Some(handle))
+fn work(stored: &StoredHandle) -> impl Sender<Value = u32, Error = Never> + use<> {
+    let stored = stored.clone();
+    from_callback(move |handle: Completion<u32>| *stored.lock().unwrap() = Some(handle))
 }
 
-fn complete(kept: &Kept) {
-    let handle = kept.lock().unwrap().take();
+fn complete(stored: &StoredHandle) {
+    let handle = stored.lock().unwrap().take();
     handle.expect("the work was started").value(1);
 }
 
@@ -22,14 +22,14 @@ fn one_consumer_leaves_while_the_work_completes() {
     static LEFT: Reached = Reached::new();
     static STAYED: Reached = Reached::new();
     explore(3, || {
-        let kept = Kept::default();
-        let split = work(&kept).split();
+        let stored = StoredHandle::default();
+        let split = work(&stored).split();
         let (leaving, staying) = (Seen::default(), Seen::default());
         let (source, never) = (StopSource::new(), StopSource::new());
         start(split.clone(), &source, &leaving);
         start(split, &never, &staying);
         let requester = thread::spawn(move || source.request_stop(StopReason::Requested));
-        complete(&kept);
+        complete(&stored);
         requester.join().unwrap();
         assert_eq!((leaving.completed.get(), staying.completed.get(), staying.values.get()), (1, 1, 1));
         LEFT.here_if(leaving.stopped.get() == 1);
@@ -71,11 +71,11 @@ fn the_last_consumer_is_stopped_while_the_work_completes_and_waits_for_it() {
     static ASKED: Reached = Reached::new();
     static NOT_ASKED: Reached = Reached::new();
     explore(3, || {
-        let kept = Kept::default();
+        let stored = StoredHandle::default();
         let (seen, source) = (Seen::default(), StopSource::new());
-        start(work(&kept).split(), &source, &seen);
+        start(work(&stored).split(), &source, &seen);
         let requester = thread::spawn(move || source.request_stop(StopReason::Requested));
-        let handle = kept.lock().unwrap().take().expect("the work was started");
+        let handle = stored.lock().unwrap().take().expect("the work was started");
         let asked = handle.stop_requested();
         assert_eq!(seen.completed.get(), 0, "it waits for the work");
         handle.value(1);
