@@ -127,7 +127,7 @@ impl<V, E> Outcome<V, E> {
     ///
     /// ```
     /// use convoke::Outcome;
-    /// use convoke::task::task::Failure;
+    /// use convoke::task::Failure;
     ///
     /// type Parsed = Outcome<u32, std::num::ParseIntError>;
     ///

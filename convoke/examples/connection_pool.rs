@@ -16,7 +16,7 @@ use std::task::{Poll, Waker};
 use convoke::env::Changes;
 use convoke::prelude::*;
 use convoke::sender::prelude::*;
-use convoke::task::task::stoppable;
+use convoke::task::stoppable;
 
 fn main() {
     println!("stopped after   outcome    rolled back   connections in the pool");

@@ -11,7 +11,7 @@ use std::net::SocketAddr;
 
 use convoke::net::{TcpListener, TcpStream};
 use convoke::prelude::*;
-use convoke::task::task::map_concurrent;
+use convoke::task::map_concurrent;
 
 #[convoke::main(contexts = 1, pool = 1)]
 async fn main() -> io::Result<()> {

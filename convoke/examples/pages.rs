@@ -8,7 +8,7 @@
 use std::sync::{Arc, Mutex};
 
 use convoke::prelude::*;
-use convoke::task::task::generator;
+use convoke::task::generator;
 
 fn main() {
     for word in ["lantern", "unicorn"] {
@@ -39,7 +39,7 @@ pub async fn find(server: Server, word: &str) -> Option<usize> {
 }
 
 /// All pages, in order. The connection is opened for the first, and closed after the last, or when nobody wants more.
-pub fn pages(server: Server) -> convoke::task::task::Generator<Page, impl Future<Output = ()> + Send> {
+pub fn pages(server: Server) -> convoke::task::Generator<Page, impl Future<Output = ()> + Send> {
     generator(async move |y| {
         using(server.connect(), async |connection| {
             let mut number = 1;

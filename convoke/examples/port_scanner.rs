@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use convoke::net::{TcpListener, TcpStream};
 use convoke::prelude::*;
-use convoke::task::task::map_concurrent;
+use convoke::task::map_concurrent;
 
 /// How many ports are tried at a time.
 const AT_ONCE: usize = 128;

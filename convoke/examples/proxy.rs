@@ -13,7 +13,7 @@ use convoke::net::{TcpListener, TcpStream};
 use convoke::prelude::*;
 use convoke::scope::Bound;
 use convoke::task::stopped;
-use convoke::task::task::map_concurrent;
+use convoke::task::map_concurrent;
 
 /// How many connections are held at a time. Who comes later waits in the kernel's queue: nothing is taken that cannot be served.
 const CONNECTIONS: usize = 1000;

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use convoke::env::Changes;
 use convoke::prelude::*;
 use convoke::sender::prelude::*;
-use convoke::task::task::forever;
+use convoke::task::forever;
 
 fn main() {
     let pool = ThreadPool::new(2).expect("two threads can be had");

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use futures::stream::{self, Stream, StreamExt};
 
-use convoke::task::task::generator;
+use convoke::task::generator;
 
 use super::{CONVOKE, Scenario};
 use crate::own::Convoke;

@@ -59,7 +59,7 @@ fn convoke() -> impl FnMut(u64) -> Duration {
         runtime.run(|_| async move {
             let start = Instant::now();
             for _ in 0..ops / ITEMS {
-                let mut results = convoke::task::task::map_concurrent(0..ITEMS, LIMIT, one);
+                let mut results = convoke::task::map_concurrent(0..ITEMS, LIMIT, one);
                 while let Some(n) = results.next().await {
                     black_box(n);
                 }
@@ -75,7 +75,7 @@ fn convoke_for_each() -> impl FnMut(u64) -> Duration {
         runtime.run(|_| async move {
             let start = Instant::now();
             for _ in 0..ops / ITEMS {
-                convoke::task::task::for_each_concurrent(0..ITEMS, LIMIT, async |n| {
+                convoke::task::for_each_concurrent(0..ITEMS, LIMIT, async |n| {
                     black_box(one(n).await);
                 })
                 .await;

@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 use convoke::env::Changes;
 use convoke::prelude::*;
 use convoke::sender::prelude::*;
-use convoke::task::task::forever;
+use convoke::task::forever;
 
 use super::{CONVOKE, Scenario};
 use crate::peer::{OneThread, Smol, Spawner, Tokio};

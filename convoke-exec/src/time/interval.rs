@@ -237,7 +237,7 @@ impl Future for Tick<'_> {
 /// use std::pin::pin;
 /// use std::time::Duration;
 /// use convoke::prelude::*;
-/// use convoke::task::task::map_concurrent;
+/// use convoke::task::map_concurrent;
 /// use convoke::time::interval;
 ///
 /// let outcome = block_on(async {

@@ -11,7 +11,7 @@ use convoke::executor::{BlockOn, RunLoop};
 use convoke::prelude::*;
 use convoke::raw::{Next, Runnable, Sleeper, Turns};
 use convoke::sender::prelude::*;
-use convoke::task::task::forever;
+use convoke::task::forever;
 use convoke::testing::runnable;
 
 /// Runs a closure in each sleep.

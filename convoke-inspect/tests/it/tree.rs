@@ -10,7 +10,7 @@ use convoke::inspect::{TaskNode, TaskState};
 use convoke::prelude::*;
 use convoke::sender::prelude::*;
 use convoke::sync::Event;
-use convoke::task::task::forever;
+use convoke::task::forever;
 
 /// Returns the subtree of a task without locations: names, states, stop requests.
 fn outline(node: TaskNode<'_>) -> Vec<String> {

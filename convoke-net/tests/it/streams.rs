@@ -13,7 +13,7 @@ use convoke::io::{
 };
 use convoke::prelude::*;
 use convoke::sender::prelude::*;
-use convoke::task::task::stopped;
+use convoke::task::stopped;
 use futures_io::{AsyncRead, AsyncWrite};
 
 fn run<T: Send + 'static>(program: impl Future<Output = io::Result<T>> + Send + 'static) -> T {

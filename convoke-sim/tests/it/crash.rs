@@ -12,7 +12,7 @@ use convoke::prelude::*;
 use convoke::sender::prelude::*;
 use convoke::sim::{Ending, Fault, Link, Sim, explore_faults, replay_fault};
 use convoke::sync::mpsc;
-use convoke::task::task::forever;
+use convoke::task::forever;
 
 const SECOND: Duration = Duration::from_secs(1);
 

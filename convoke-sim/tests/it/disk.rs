@@ -8,7 +8,7 @@ use std::time::Duration;
 use convoke::net::TcpListener;
 use convoke::prelude::*;
 use convoke::sim::{Disk, Fault, Sim, explore_faults, explore_seeds, replay_fault};
-use convoke::task::task::forever;
+use convoke::task::forever;
 
 const SECOND: Duration = Duration::from_secs(1);
 

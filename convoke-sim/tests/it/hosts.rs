@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use convoke::net::{SocketOption, TcpListener, TcpStream, UnixListener, UnixStream};
 use convoke::prelude::*;
 use convoke::sim::{Ending, Link, Sim};
-use convoke::task::task::forever;
+use convoke::task::forever;
 use convoke::time::now;
 
 const SECOND: Duration = Duration::from_secs(1);

@@ -21,7 +21,7 @@ use super::problem::Whose;
 /// ```
 /// use std::sync::atomic::{AtomicU32, Ordering};
 /// use convoke::prelude::*;
-/// use convoke::task::task::stopped;
+/// use convoke::task::stopped;
 ///
 /// let running = AtomicU32::new(0);
 /// let outcome = block_on(async {

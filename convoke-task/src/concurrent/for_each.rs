@@ -23,7 +23,7 @@ use super::source::{Items, Source};
 /// ```
 /// use std::sync::atomic::{AtomicUsize, Ordering};
 /// use convoke::prelude::*;
-/// use convoke::task::task::for_each_concurrent;
+/// use convoke::task::for_each_concurrent;
 ///
 /// let total = AtomicUsize::new(0);
 /// let outcome = block_on(async {

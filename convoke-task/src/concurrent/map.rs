@@ -28,7 +28,7 @@ use crate::cleanup::{AsyncClose, Exit};
 ///
 /// ```
 /// use convoke::prelude::*;
-/// use convoke::task::task::map_concurrent;
+/// use convoke::task::map_concurrent;
 ///
 /// let outcome = block_on(async {
 ///     let words = ["one", "three", "eleven"];
@@ -44,7 +44,7 @@ use crate::cleanup::{AsyncClose, Exit};
 /// A source that is neither an iterator nor a stream is refused; so is a stream that is not pinned:
 ///
 /// ```compile_fail
-/// let _ = convoke::task::task::map_concurrent(7, 2, async |n: u32| n);
+/// let _ = convoke::task::map_concurrent(7, 2, async |n: u32| n);
 /// ```
 #[track_caller]
 pub fn map_concurrent<S, K, F, R>(items: S, limit: usize, f: F) -> MapConcurrent<S::Items, F, R>
@@ -117,7 +117,7 @@ where
     ///
     /// ```
     /// use convoke::prelude::*;
-    /// use convoke::task::task::map_concurrent;
+    /// use convoke::task::map_concurrent;
     ///
     /// let outcome = block_on(async {
     ///     let parsed = map_concurrent(["1", "2", "x"], 8, async |text: &str| text.parse::<u32>());

@@ -22,7 +22,7 @@ use pin_project_lite::pin_project;
 ///
 /// ```
 /// use convoke::prelude::*;
-/// use convoke::task::task::stopped;
+/// use convoke::task::stopped;
 ///
 /// let outcome = block_on(async {
 ///     let caught = catch_stopped(async { stopped().await }).await;

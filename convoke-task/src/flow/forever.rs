@@ -19,7 +19,7 @@ use super::no_return::NoReturn;
 ///
 /// ```
 /// use convoke::prelude::*;
-/// use convoke::task::task::forever;
+/// use convoke::task::forever;
 ///
 /// let outcome: Outcome<Result<(), &str>> = block_on(async {
 ///     scope(async |s| {

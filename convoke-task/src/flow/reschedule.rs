@@ -28,7 +28,7 @@ use crate::task::Inside;
 ///     let before = reschedule(&executor).await?;
 ///     let there = std::thread::current().id();
 ///     reschedule(&before).await?;
-///     Ok::<_, convoke::task::task::NotSend>(there)
+///     Ok::<_, convoke::task::NotSend>(there)
 /// });
 /// assert_ne!(outcome.unwrap().unwrap(), std::thread::current().id());
 /// ```

@@ -22,7 +22,7 @@ use pin_project_lite::pin_project;
 ///
 /// ```
 /// use convoke::sender::prelude::*;
-/// use convoke::task::task::stoppable;
+/// use convoke::task::stoppable;
 /// use convoke::env::Changes;
 ///
 /// let source = StopSource::new();

@@ -18,7 +18,7 @@ use super::no_return::NoReturn;
 ///
 /// ```
 /// use convoke::prelude::*;
-/// use convoke::task::task::stopped;
+/// use convoke::task::stopped;
 ///
 /// async fn first_even(numbers: &[u32]) -> u32 {
 ///     match numbers.iter().find(|n| **n % 2 == 0) {

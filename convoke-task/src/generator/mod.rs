@@ -54,7 +54,7 @@ use body::Body;
 ///
 /// ```
 /// use convoke::prelude::*;
-/// use convoke::task::task::generator;
+/// use convoke::task::generator;
 ///
 /// let outcome = block_on(async {
 ///     let numbers = generator(async |y| {
@@ -173,7 +173,7 @@ where
     ///
     /// ```
     /// use convoke::prelude::*;
-    /// use convoke::task::task::generator;
+    /// use convoke::task::generator;
     ///
     /// let outcome = block_on(async {
     ///     let mut lines = generator(async |y| {

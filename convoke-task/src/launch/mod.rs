@@ -70,7 +70,7 @@ use root::Root;
 ///
 /// ```
 /// use convoke::prelude::*;
-/// use convoke::task::task::stopped;
+/// use convoke::task::stopped;
 ///
 /// async fn parse(text: &'static str) -> Result<u32, std::num::ParseIntError> {
 ///     text.parse()

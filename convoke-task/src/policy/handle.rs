@@ -128,7 +128,7 @@ where
     /// use convoke::scope::policy::FirstError;
     /// use convoke::prelude::*;
     /// use convoke::scope::scope_with;
-    /// use convoke::task::task::forever;
+    /// use convoke::task::forever;
     ///
     /// let outcome = block_on(async {
     ///     scope_with(FirstError, async |s| {

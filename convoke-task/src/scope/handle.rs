@@ -30,7 +30,7 @@ use crate::task::{TaskHeader, drop_handle, drop_reference};
 ///
 /// ```
 /// use convoke::prelude::*;
-/// use convoke::task::task::forever;
+/// use convoke::task::forever;
 ///
 /// let outcome = block_on(async {
 ///     scope(async |s| {

@@ -130,7 +130,7 @@ impl<O> Scope<O> {
     ///
     /// ```
     /// use convoke::prelude::*;
-    /// use convoke::task::task::forever;
+    /// use convoke::task::forever;
     ///
     /// let outcome = block_on(async {
     ///     scope(async |s| {

@@ -9,7 +9,7 @@ use convoke::env::{Changes, Local};
 use convoke::executor::{BlockOn, RunLoop, reschedule};
 use convoke::prelude::*;
 use convoke::sender::prelude::*;
-use convoke::task::task::NotSend;
+use convoke::task::NotSend;
 
 static REQUEST: Local<u32> = Local::inherited("request");
 

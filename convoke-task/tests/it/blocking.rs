@@ -9,7 +9,7 @@ use convoke::env::{Changes, Local};
 use convoke::executor::{BlockingPool, set_overdue_hook};
 use convoke::prelude::*;
 use convoke::sender::prelude::*;
-use convoke::task::task::{for_each_concurrent, forever};
+use convoke::task::{for_each_concurrent, forever};
 
 #[test]
 fn a_result_is_returned_and_a_panic_is_resumed() {

@@ -8,7 +8,7 @@ use convoke::catch_stopped;
 use convoke::prelude::*;
 use convoke::scope::Bound;
 use convoke::sender::prelude::*;
-use convoke::task::task::{forever, stopped};
+use convoke::task::{forever, stopped};
 use convoke::testing::{explore_stops, explore_stops_with};
 
 /// Runs a program, and says what it returned.

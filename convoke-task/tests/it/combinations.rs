@@ -16,7 +16,7 @@ use convoke::executor::{RunLoop, Strand};
 use convoke::prelude::*;
 use convoke::scope::Handle;
 use convoke::sender::prelude::*;
-use convoke::task::task::stopped;
+use convoke::task::stopped;
 
 /// Where the work runs.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use convoke::prelude::*;
 use convoke::sender::prelude::*;
-use convoke::task::task::{for_each_concurrent, forever, generator, map_concurrent, stopped};
+use convoke::task::{for_each_concurrent, forever, generator, map_concurrent, stopped};
 use convoke::testing::{Probe, explore_stops_with};
 
 /// Runs a program, and says what it returned.

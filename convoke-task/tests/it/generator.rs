@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use convoke::prelude::*;
 use convoke::sender::prelude::*;
-use convoke::task::task::{Generator, Yielder};
-use convoke::task::task::{generator, stopped};
+use convoke::task::{Generator, Yielder};
+use convoke::task::{generator, stopped};
 use convoke::testing::{Ended, Probe, explore_stops_with};
 use futures_core::Stream;
 

@@ -54,7 +54,7 @@ fn frames_come_from_the_launch_or_else_from_the_context() {
     let own = Counting::new(FrameAllocator::system());
     let shared = Counting::new(FrameAllocator::system());
     let context = Context::new().with_allocator(FrameAllocator::new(shared.clone()));
-    let run = |launch: convoke::task::task::Launch| launch.start(async { just(1).await }).wait();
+    let run = |launch: convoke::task::Launch| launch.start(async { just(1).await }).wait();
 
     let _ = run(launch(&pool.executor()));
     assert_eq!((own.total(), shared.total()), (0, 0));

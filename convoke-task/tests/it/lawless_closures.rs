@@ -14,7 +14,7 @@ use convoke::retry::{Backoff, repeat, retry, retry_if};
 use convoke::scope::policy::Supervise;
 use convoke::scope::scope_with;
 use convoke::sender::prelude::*;
-use convoke::task::task::{forever, stopped};
+use convoke::task::{forever, stopped};
 use convoke::{Never, Panic, ensure};
 
 /// Runs a program to its end; the error is the words of the panic that came out of it.

@@ -14,7 +14,7 @@ use convoke::executor::{ExecutorRef, reschedule};
 use convoke::prelude::*;
 use convoke::raw::Runnable;
 use convoke::sender::prelude::*;
-use convoke::task::task::generator;
+use convoke::task::generator;
 use convoke::{Panic, launch, run_on};
 
 /// Polls it once, in the task that awaits this. True if it is done.

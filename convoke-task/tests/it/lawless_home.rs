@@ -14,7 +14,7 @@ use convoke::executor::{ExecutorRef, RunLoopExecutor};
 use convoke::prelude::*;
 use convoke::raw::{OwnerThread, Runnable};
 use convoke::scope::scope_on;
-use convoke::task::task::stopped;
+use convoke::task::stopped;
 use convoke::{launch, run_on};
 
 /// An executor that says what it likes of its home, and sends work where it likes.

@@ -21,7 +21,7 @@ use convoke::scope::policy::{
 };
 use convoke::scope::scope_with;
 use convoke::sender::prelude::*;
-use convoke::task::task::forever;
+use convoke::task::forever;
 
 /// Runs a program to its end; the error is the panic that came out of it.
 fn run<T: Send + 'static>(program: impl Future<Output = T> + Send + 'static) -> Result<Outcome<T>, Panic> {

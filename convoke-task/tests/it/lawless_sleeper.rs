@@ -175,7 +175,7 @@ trait WaitInPlace {
     fn wait_in_place(self);
 }
 
-impl<T: Send + 'static> WaitInPlace for convoke::task::task::Launched<T> {
+impl<T: Send + 'static> WaitInPlace for convoke::task::Launched<T> {
     fn wait_in_place(self) {
         let _ = sync_wait(task(async move { drop(self) }));
     }

@@ -9,8 +9,8 @@ use convoke::env::current;
 use convoke::executor::reschedule;
 use convoke::prelude::*;
 use convoke::sender::prelude::*;
-use convoke::task::task::Task;
-use convoke::task::task::stopped;
+use convoke::task::Task;
+use convoke::task::stopped;
 use convoke::testing::{Clockwork, Connected};
 use convoke::time::{deadline, stop_after};
 

@@ -11,7 +11,7 @@ use convoke::env::Changes;
 use convoke::prelude::*;
 use convoke::scope::{LocalScope, local_scope_not_send};
 use convoke::sender::prelude::*;
-use convoke::task::task::stopped;
+use convoke::task::stopped;
 
 use crate::doors::{Door, Ledger, assert_same, outcome_of};
 

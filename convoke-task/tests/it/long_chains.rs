@@ -10,7 +10,7 @@ use convoke::executor::{Limited, RunLoop, Strand};
 use convoke::prelude::*;
 use convoke::raw::{Call, Runnable};
 use convoke::sender::prelude::*;
-use convoke::task::task::forever;
+use convoke::task::forever;
 use convoke::testing::runnable;
 
 /// A length at which a chain overflows the stack of a test's thread if each task uses a part of it.
@@ -66,7 +66,7 @@ fn in_a_row<X: Executor>(
     (next, launched)
 }
 
-fn all_stopped(launched: Vec<convoke::task::task::Launched<()>>) {
+fn all_stopped(launched: Vec<convoke::task::Launched<()>>) {
     assert!(launched.into_iter().all(|launched| launched.wait() == Outcome::Stopped));
 }
 

@@ -12,7 +12,7 @@ use convoke::retry::Backoff;
 use convoke::scope::policy::{Failure, FailureKind, FirstError, FirstSuccess, Quorum, Supervise, WaitForAll};
 use convoke::scope::scope_with;
 use convoke::sender::prelude::*;
-use convoke::task::task::forever;
+use convoke::task::forever;
 use convoke::testing::{Clockwork, Connected, Probe, explore_stops_with};
 
 const SECOND: Duration = Duration::from_secs(1);

@@ -10,7 +10,7 @@ use std::time::Duration;
 use convoke::env::Changes;
 use convoke::prelude::*;
 use convoke::sender::prelude::*;
-use convoke::task::task::{forever, stopped};
+use convoke::task::{forever, stopped};
 use convoke::testing::{Ended, Exploration, explore_stops_with};
 
 struct Slow;

@@ -20,7 +20,7 @@ use convoke::executor::{Limited, RunLoop, Strand, reschedule};
 use convoke::prelude::*;
 use convoke::raw::Random;
 use convoke::sender::prelude::*;
-use convoke::task::task::stopped;
+use convoke::task::stopped;
 
 /// What the trees run on, and what is counted.
 #[derive(Clone)]

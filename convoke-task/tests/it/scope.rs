@@ -8,7 +8,7 @@ use convoke::env::Changes;
 use convoke::executor::BlockOn;
 use convoke::prelude::*;
 use convoke::sender::prelude::*;
-use convoke::task::task::{forever, stopped};
+use convoke::task::{forever, stopped};
 
 /// Adds one when it goes.
 struct Leaves(Arc<AtomicUsize>);

@@ -7,7 +7,7 @@ use convoke::prelude::*;
 use convoke::scope::policy::{On, Supervise};
 use convoke::scope::{scope_on, scope_with};
 use convoke::sender::prelude::*;
-use convoke::task::task::forever;
+use convoke::task::forever;
 use convoke_exec::PoolExecutor;
 
 /// Whether the caller runs on that executor.

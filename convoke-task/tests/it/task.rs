@@ -10,7 +10,7 @@ use convoke::executor::{BlockOn, reschedule};
 use convoke::prelude::*;
 use convoke::sender::prelude::*;
 use convoke::task::task;
-use convoke::task::task::stopped;
+use convoke::task::stopped;
 
 #[test]
 fn a_future_is_a_sender_of_what_it_returns() {

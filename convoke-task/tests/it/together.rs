@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use convoke::env::Changes;
 use convoke::prelude::*;
 use convoke::sender::prelude::*;
-use convoke::task::task::stopped;
+use convoke::task::stopped;
 
 use crate::doors::{Door, Ledger, outcome_of};
 

@@ -7,7 +7,7 @@ use convoke::local_scope;
 use convoke::prelude::*;
 use convoke::sender::prelude::*;
 use convoke::sync::{Barrier, Semaphore, mpsc};
-use convoke::task::task::{for_each_concurrent, generator};
+use convoke::task::{for_each_concurrent, generator};
 use convoke::testing::{
     Ended, Exploration, MOST_INNER_STOPS, Part, Probe, explore_inner_stops, explore_inner_stops_with,
     replay_inner_stop,

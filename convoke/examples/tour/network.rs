@@ -4,7 +4,7 @@ use std::io;
 
 use convoke::net::{TcpListener, TcpStream, ToAddress};
 use convoke::prelude::*;
-use convoke::task::task::map_concurrent;
+use convoke::task::map_concurrent;
 
 /// Says back what each of so many clients says.
 async fn server(listener: TcpListener, clients: usize) -> io::Result<()> {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use convoke::prelude::*;
 use convoke::sender::prelude::*;
-use convoke::task::task::forever;
+use convoke::task::forever;
 
 /// What happened, in its order.
 #[derive(Clone, Debug, Default)]

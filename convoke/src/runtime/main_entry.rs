@@ -20,7 +20,7 @@ pub const STOP_GRACE: Duration = Duration::from_secs(30);
 /// and where it waits, and its exit status is [`ENDED_HARD`](super::ENDED_HARD).
 ///
 /// ```no_run
-/// use convoke::task::task::forever;
+/// use convoke::task::forever;
 /// use convoke::runtime::Main;
 ///
 /// fn main() -> std::process::ExitCode {

@@ -17,7 +17,7 @@ use convoke::sender::prelude::*;
 use convoke::sync::{
     Barrier, Event, Mutex, OnceCell, RwLock, Semaphore, broadcast, mpmc, mpsc, oneshot, watch,
 };
-use convoke::task::task::{Failure, Generator, Launched, Task};
+use convoke::task::{Failure, Generator, Launched, Task};
 use convoke::testing::{Latch, Trace};
 use convoke::{Scope, ThreadPool, net};
 

@@ -13,7 +13,7 @@ use convoke::prelude::*;
 use convoke::runtime::{ENDED_HARD, Main};
 use convoke::sender::prelude::*;
 use convoke::signal::{Signal, signals};
-use convoke::task::task::forever;
+use convoke::task::forever;
 
 /// The variable that selects the program of this process.
 const ROLE: &str = "CONVOKE_TEST_ROLE";

@@ -15,7 +15,7 @@ use convoke::net::{TcpListener, TcpStream, UdpSocket};
 use convoke::prelude::*;
 use convoke::runtime::Runtime;
 use convoke::sender::prelude::*;
-use convoke::task::task::forever;
+use convoke::task::forever;
 use convoke::{Executor, launch};
 
 async fn echo_once(listener: TcpListener) -> io::Result<()> {

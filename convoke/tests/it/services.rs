@@ -14,7 +14,7 @@ use convoke::net::TcpStream;
 use convoke::prelude::*;
 use convoke::runtime::Runtime;
 use convoke::sender::prelude::*;
-use convoke::task::task::forever;
+use convoke::task::forever;
 use convoke_testing::workshop::notes::Notes;
 
 /// The notes of a test, as a service.

@@ -8,7 +8,7 @@ use convoke::executor::RunLoop;
 use convoke::inspect::Diagnosis;
 use convoke::prelude::*;
 use convoke::sync::{Event, Mutex, RwLock, Semaphore, mpsc};
-use convoke::task::task::for_each_concurrent;
+use convoke::task::for_each_concurrent;
 
 use crate::diagnosis::programs::{Checker, first_of};
 

@@ -10,7 +10,7 @@ use convoke::sender::prelude::*;
 use convoke::sync::{
     Barrier, Event, Mutex, OnceCell, RwLock, Semaphore, broadcast, mpmc, mpsc, oneshot, watch,
 };
-use convoke::task::task::forever;
+use convoke::task::forever;
 
 type Call = Pin<Box<dyn Future<Output = ()> + Send>>;
 

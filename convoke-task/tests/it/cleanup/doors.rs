@@ -3,7 +3,7 @@
 use convoke::env::Changes;
 use convoke::prelude::*;
 use convoke::sender::prelude::*;
-use convoke::task::task::stopped;
+use convoke::task::stopped;
 
 use crate::cleanup::resources::*;
 

@@ -8,7 +8,7 @@ use convoke::env::Changes;
 use convoke::env::Env;
 use convoke::prelude::*;
 use convoke::sender::prelude::*;
-use convoke::task::task::stopped;
+use convoke::task::stopped;
 use convoke::testing::{Clockwork, Connected};
 
 use crate::cleanup::resources::*;

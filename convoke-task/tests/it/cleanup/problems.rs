@@ -2,7 +2,7 @@
 
 use convoke::prelude::*;
 use convoke::sender::prelude::*;
-use convoke::task::task::stopped;
+use convoke::task::stopped;
 
 use crate::cleanup::resources::*;
 

@@ -8,7 +8,7 @@ use convoke::cleanup::set_cleanup_hook;
 use convoke::env::Changes;
 use convoke::prelude::*;
 use convoke::sender::prelude::*;
-use convoke::task::task::stopped;
+use convoke::task::stopped;
 use convoke::{Never, Panic};
 
 /// What happened, in order.

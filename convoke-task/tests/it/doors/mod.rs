@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 
 use convoke::prelude::*;
 use convoke::sender::prelude::*;
-use convoke::task::task::stopped;
+use convoke::task::stopped;
 
 /// How a branch ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

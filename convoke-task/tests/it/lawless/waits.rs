@@ -11,7 +11,7 @@ use convoke::prelude::*;
 use convoke::scope::policy::WaitForAll;
 use convoke::scope::scope_with;
 use convoke::sync::{Event, Mutex, Semaphore, broadcast, mpsc, oneshot, watch};
-use convoke::task::task::{for_each_concurrent, generator, stoppable};
+use convoke::task::{for_each_concurrent, generator, stoppable};
 use convoke::{blocking, catch_stopped, ensure, launch, local_scope, race, run_on, shield, timeout};
 
 pub type Waiting = Pin<Box<dyn Future<Output = ()> + Send>>;

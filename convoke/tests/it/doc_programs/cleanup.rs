@@ -7,7 +7,7 @@ use convoke::cleanup::cleanups;
 use convoke::env::with_local;
 use convoke::prelude::*;
 use convoke::sender::prelude::*;
-use convoke::task::task::stopped;
+use convoke::task::stopped;
 use convoke::testing::{Ended, Probe};
 
 use super::explore_with;

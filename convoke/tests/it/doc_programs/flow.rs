@@ -8,7 +8,7 @@ use convoke::executor::Strand;
 use convoke::executor::reschedule;
 use convoke::prelude::*;
 use convoke::sender::prelude::*;
-use convoke::task::task::{forever, stoppable, stopped};
+use convoke::task::{forever, stoppable, stopped};
 use convoke::testing::Ended;
 
 use super::{explore, explore_with};
@@ -123,7 +123,7 @@ fn a_part_runs_elsewhere_and_comes_back() {
 /// `reschedule`.
 #[test]
 fn a_task_moves_and_moves_back() {
-    explore(Outcome::Value(Ok::<_, convoke::task::task::NotSend>(true)), || async {
+    explore(Outcome::Value(Ok::<_, convoke::task::NotSend>(true)), || async {
         let elsewhere = Strand::new(current::executor());
         let before = reschedule(&elsewhere).await?;
         checkpoint().await;

@@ -2,7 +2,7 @@
 
 use convoke::prelude::*;
 use convoke::sender::prelude::*;
-use convoke::task::task::forever;
+use convoke::task::forever;
 use convoke::testing::Ended;
 
 use super::explore;
