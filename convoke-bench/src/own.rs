@@ -20,11 +20,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex};
 use std::time::{Duration, Instant};
 
-use convoke::algorithm::schedule::Schedule;
-use convoke::prelude::Scheduler;
 use convoke::raw::Slot;
 use convoke::sender::algorithm::schedule::Schedule;
+use convoke::sender::algorithm::schedule::Schedule;
 use convoke::sender::algorithm::schedule::Scheduler;
+use convoke::sender::prelude::Scheduler;
 use convoke::sender::{Operation, Receiver, Sender};
 use convoke::{Executor, Never, Outcome};
 

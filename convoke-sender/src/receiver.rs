@@ -45,6 +45,7 @@ pub trait Receiver<V, E>: Send {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<V, E> Receiver<V, E> for AdoptedReceiver<V, E> {
     #[inline]
     fn complete(self, outcome: Outcome<V, E>) {

@@ -12,7 +12,6 @@ use convoke::io::{Progress, copy_bidirectional};
 use convoke::net::{TcpListener, TcpStream};
 use convoke::prelude::*;
 use convoke::scope::Bound;
-use convoke::task::stopped;
 use convoke::task::map_concurrent;
 
 /// How many connections are held at a time. Who comes later waits in the kernel's queue: nothing is taken that cannot be served.

@@ -7,11 +7,11 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use convoke::algorithm::schedule::Schedule;
-use convoke::prelude::Scheduler;
 use convoke::raw::Slot;
 use convoke::sender::algorithm::schedule::Schedule;
+use convoke::sender::algorithm::schedule::Schedule;
 use convoke::sender::algorithm::schedule::Scheduler;
+use convoke::sender::prelude::Scheduler;
 use convoke::sender::{Receiver, Sender};
 use convoke::{Executor, Never, Outcome};
 

@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::{mpsc, oneshot};
 
-use convoke::current;
-use convoke::prelude::Scheduler;
+use convoke::env::current;
+use convoke::sender::prelude::Scheduler;
 
 use super::ping_pong::OneSlot;
 use super::{CONVOKE, Scenario};

@@ -6,7 +6,7 @@
 use std::time::{Duration, Instant};
 
 use convoke::ThreadPool;
-use convoke::prelude::Scheduler;
+use convoke::sender::prelude::Scheduler;
 
 use super::{CONVOKE, Scenario};
 use crate::measure::time;

@@ -63,7 +63,7 @@ impl<S: Sender<Value: Send, Error: Send>> Connected<S> {
     ///
     /// ```compile_fail,E0597
     /// use convoke::prelude::*;
-    /// use convoke_core::testing::{Connected, Gate};
+    /// use convoke::testing::{Connected, Gate};
     ///
     /// let gate = Gate::<()>::new();
     /// {

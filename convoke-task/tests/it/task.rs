@@ -9,8 +9,8 @@ use convoke::executor::RunLoop;
 use convoke::executor::{BlockOn, reschedule};
 use convoke::prelude::*;
 use convoke::sender::prelude::*;
-use convoke::task::task;
 use convoke::task::stopped;
+use convoke::task::task;
 
 #[test]
 fn a_future_is_a_sender_of_what_it_returns() {

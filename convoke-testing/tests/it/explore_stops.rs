@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use convoke::prelude::*;
 use convoke::sender::prelude::*;
+use convoke::sender::stop_after;
 use convoke::testing::{Asked, Ended, Probe, StopRun, explore_stops, explore_stops_with, replay_stop};
-use convoke::time::stop_after;
 
 /// Returns the message of an exploration that fails.
 fn complaint<P>(program: impl Fn(&Probe) -> P) -> String

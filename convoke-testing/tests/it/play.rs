@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use convoke::prelude::*;
 use convoke::sender::prelude::*;
 use convoke::sync::{Event, Semaphore, mpsc};
+use convoke::task::stopped;
 use convoke::testing::{self, DropCount, Play, Stage, wait_all_blocked};
 use convoke::time::now;
 use convoke::time::sleep_until;

@@ -29,7 +29,6 @@ use convoke::env::Changes;
 use convoke::prelude::*;
 use convoke::raw::Random;
 use convoke::sender::prelude::*;
-use convoke::task::stopped;
 
 use build::{World, build};
 use ledger::{EXPECTED, ExpectedPanic, Ledger};
