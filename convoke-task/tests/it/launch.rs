@@ -10,7 +10,6 @@ use convoke::executor::RunLoop;
 use convoke::executor::{Context, InlineExecutor};
 use convoke::prelude::*;
 use convoke::sender::prelude::*;
-use convoke::task::stopped;
 
 static REQUEST: Local<u32> = Local::inherited("request");
 

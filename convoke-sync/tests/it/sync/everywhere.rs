@@ -6,7 +6,6 @@ use convoke::prelude::*;
 use convoke::sync::{
     Barrier, Event, Mutex, OnceCell, RwLock, Semaphore, broadcast, mpmc, mpsc, oneshot, watch,
 };
-use convoke::task::stopped;
 use convoke::testing::{Ended, explore_inner_stops, explore_inner_stops_with, explore_stops};
 
 use crate::sync::polled::polled;
