@@ -101,6 +101,7 @@ impl ViewQueue for Batches {
         (self.turns.post(runnable) == AfterPost::Schedule).then_some(OnlyTurn(()))
     }
 
+    #[inline]
     fn is_empty(&self) -> bool {
         !self.more.load(Ordering::Relaxed) && self.turns.is_empty()
     }
