@@ -1,4 +1,4 @@
-//! What a run loop tells its sleeper: exact times if the clock jumps to them, otherwise times that several
+//! Times that a run loop passes to its sleeper: exact ones if the clock jumps to them, otherwise times that several
 //! timers share.
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
