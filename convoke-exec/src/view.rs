@@ -1,11 +1,11 @@
-//! The code that [`Strand`](crate::Strand) and [`Limited`](crate::Limited) share. Both are *views*: executors that queue
-//! their work, and run it on an inner executor.
+//! The code that [`Strand`](crate::Strand) and [`Limited`](crate::Limited) share. Both are *views*: executors
+//! that queue their work, and run it on an inner executor.
 //!
-//! A view has one or more *turns*. A turn is the right to take work from the view's queue and run it. A post that finds
-//! a free turn takes it, and posts the turn's [`Job`] to the inner executor. When the inner executor runs the job, the
-//! view runs queued work; then it posts the turn again, or frees it. Each view has its own [`ViewQueue`], which says how
-//! many turns there are and in which order work runs. The unsafe part, a turn on its way through the inner executor, is
-//! here.
+//! A view has one or more *turns*. A turn is the right to take work from the view's queue and run it. A post
+//! that finds a free turn takes it, and posts the turn's [`Job`] to the inner executor. When the inner
+//! executor runs the job, the view runs queued work; then it posts the turn again, or frees it. Each view has
+//! its own [`ViewQueue`], which says how many turns there are and in which order work runs. The unsafe part,
+//! a turn on its way through the inner executor, is here.
 
 #![allow(unsafe_code)]
 
@@ -56,8 +56,8 @@ struct State<X: Executor, Q: ViewQueue> {
 
 /// The work that is posted to the inner executor for a turn.
 ///
-/// 1. `header` and `turn` belong to the holder of the turn: before `post_turn` to its caller, then to the runnable, and
-///    from `call` on to the thread that runs it.
+/// 1. `header` and `turn` belong to the holder of the turn: before `post_turn` to its caller, then to the
+///    runnable, and from `call` on to the thread that runs it.
 /// 2. `turn` is initialised while the job is posted. The runnable owns a count of the state meanwhile.
 /// 3. `state` is written once, in `View::new`, before other threads know of the job.
 #[repr(C)]
@@ -68,19 +68,19 @@ pub(crate) struct Job<X: Executor, Q: ViewQueue> {
     turn: UnsafeCell<MaybeUninit<Q::Turn>>,
 }
 
-// SAFETY: the cells of a job are not used by two threads at once: rules 1 to 3. A turn is `Send`, and so are the other
-// fields of the state, which are `Sync` too.
+// SAFETY: the cells of a job are not used by two threads at once: rules 1 to 3. A turn is `Send`, and so are
+// the other fields of the state, which are `Sync` too.
 unsafe impl<X: Executor, Q: ViewQueue> Sync for State<X, Q> {}
-// SAFETY: queue, turns and inner executor are `Send`. The pointers in jobs are counts of an `Arc` of this very type,
-// which is `Sync`.
+// SAFETY: queue, turns and inner executor are `Send`. The pointers in jobs are counts of an `Arc` of this
+// very type, which is `Sync`.
 unsafe impl<X: Executor, Q: ViewQueue> Send for State<X, Q> {}
 
 impl<X: Executor, Q: ViewQueue> View<X, Q> {
     /// Creates a view. `jobs` has a job for the index of each turn of the queue.
     pub(crate) fn new(inner: X, queue: Q, jobs: Q::Jobs<X>, on_panic: fn(Panic)) -> Self {
         let state = Arc::into_raw(Arc::new(State { queue, jobs, inner, on_panic }));
-        // SAFETY: `state` was returned by `into_raw` just now, and its count is taken back once. Rule 3: only this thread
-        // knows of the jobs.
+        // SAFETY: `state` was returned by `into_raw` just now, and its count is taken back once. Rule 3: only
+        // this thread knows of the jobs.
         unsafe {
             for job in (*state).jobs.as_ref() {
                 *job.state.get() = state;
@@ -114,8 +114,8 @@ impl<X: Executor, Q: ViewQueue> View<X, Q> {
         }
     }
 
-    /// Returns the work if the caller is work of this view and nothing is queued before it: then the caller may run it, as
-    /// a part of its own run.
+    /// Returns the work if the caller is work of this view and nothing is queued before it: then the caller
+    /// may run it, as a part of its own run.
     pub(crate) fn dispatch(&self, runnable: Runnable) -> Option<Runnable> {
         if self.is_running_here() && self.0.queue.is_empty() {
             return Some(runnable);
@@ -128,8 +128,8 @@ impl<X: Executor, Q: ViewQueue> View<X, Q> {
         self.0.queue.parallelism(&self.0.inner)
     }
 
-    /// Returns the owner thread of the inner executor, as all work of the view runs there. A view with one turn has none
-    /// of its own: one at a time is not one thread.
+    /// Returns the owner thread of the inner executor, as all work of the view runs there. A view with one
+    /// turn has none of its own: one at a time is not one thread.
     pub(crate) fn owner_thread(&self) -> Option<&OwnerThread> {
         self.0.inner.owner_thread()
     }
@@ -148,14 +148,14 @@ impl<X: Executor, Q: ViewQueue> State<X, Q> {
         ptr::from_ref(self).addr()
     }
 
-    /// Posts the job of a turn to the inner executor. Uses the inner executor in place: a clone of it is user code, and if
-    /// that panicked the turn would be lost.
+    /// Posts the job of a turn to the inner executor. Uses the inner executor in place: a clone of it is user
+    /// code, and if that panicked the turn would be lost.
     #[inline]
     fn post_turn(self: &Arc<Self>, turn: Q::Turn) {
         let job = &self.jobs.as_ref()[Q::index(&turn)];
-        // SAFETY: rule 1: the turn is ours, so the job is ours too, and there is no other runnable of it. The job lies in the
-        // state, and the count that is forgotten here keeps the state alive until `call` takes it back. All that `call`
-        // touches is `Send` and `Sync`, so any thread may call it.
+        // SAFETY: rule 1: the turn is ours, so the job is ours too, and there is no other runnable of it. The
+        // job lies in the state, and the count that is forgotten here keeps the state alive until `call`
+        // takes it back. All that `call` touches is `Send` and `Sync`, so any thread may call it.
         let runnable = unsafe {
             (*job.turn.get()).write(turn);
             mem::forget(self.clone());
@@ -190,8 +190,8 @@ impl<X: Executor, Q: ViewQueue> Job<X, Q> {
     /// # Safety
     /// Called by the runnable of `post_turn`, once for each.
     unsafe fn call(header: NonNull<Header>, call: Call) {
-        // SAFETY: the header is the first field (`repr(C)`) of a job that was posted. Rule 2: the count of the state is ours, and
-        // `turn` is initialised; both are taken once.
+        // SAFETY: the header is the first field (`repr(C)`) of a job that was posted. Rule 2: the count of
+        // the state is ours, and `turn` is initialised; both are taken once.
         let (state, turn) = unsafe {
             let job = header.cast::<Self>().as_ref();
             (Arc::from_raw(*job.state.get()), (*job.turn.get()).assume_init_read())
@@ -247,8 +247,8 @@ impl Drop for CurrentView {
 
 /// Implements `Executor`, `Clone` and `Eq` for a type that wraps a [`View`] in the field `view`.
 ///
-/// `QUEUES_LOCALLY` of the inner executor is not passed on: a wake-up must not go past the view, which orders all work
-/// that is posted to it.
+/// `QUEUES_LOCALLY` of the inner executor is not passed on: a wake-up must not go past the view, which orders
+/// all work that is posted to it.
 macro_rules! impl_view_executor {
     ($Type:ident) => {
         #[diagnostic::do_not_recommend]

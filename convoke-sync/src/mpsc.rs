@@ -23,7 +23,9 @@ pub use super::channel::{Receive, SendError, SendMessage, Sender, TryReceiveErro
 ///         let (sender, mut receiver) = mpsc::channel(4);
 ///         for n in 0..3 {
 ///             let sender = sender.clone();
-///             s.spawn(async move { sender.send(n).await.expect("somebody receives") });
+///             s.spawn(async move {
+///                 sender.send(n).await.expect("there is a receiver");
+///             });
 ///         }
 ///         drop(sender);
 ///         let mut sum = 0;

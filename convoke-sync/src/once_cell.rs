@@ -19,9 +19,13 @@ use convoke_core::raw::Pause;
 ///
 /// static SETTINGS: OnceCell<String> = OnceCell::new();
 ///
-/// let outcome = block_on(async {
-///     let first = SETTINGS.get_or_init(async || { checkpoint().await; "dark".to_owned() }).await;
-///     let second = SETTINGS.get_or_init(async || unreachable!("it is made once")).await;
+/// let outcome = sync_wait(task(async {
+///     let load = async || {
+///         checkpoint().await;
+///         "dark".to_owned()
+///     };
+///     let first = SETTINGS.get_or_init(load).await;
+///     let second = SETTINGS.get_or_init(async || unreachable!("it is set")).await;
 ///     (first.len(), second.len())
 /// });
 /// assert_eq!(outcome, Outcome::Value((4, 4)));

@@ -1,8 +1,8 @@
 //! `Limited`: runs at most `n` pieces of work at a time, over any executor.
 //!
 //! `seats` is the model-checked queue. The rest of a view is in `view`; a seat is one of its turns. Several
-//! seats take from one queue, so each takes one piece of work at a time. A [`Strand`](crate::Strand) has only one turn,
-//! and takes the whole queue at once.
+//! seats take from one queue, so each takes one piece of work at a time. A [`Strand`](crate::Strand) has only
+//! one turn, and takes the whole queue at once.
 
 pub(crate) mod seats;
 
@@ -19,24 +19,28 @@ use seats::{AfterQueuing, Seat, Seats, Turn};
 /// Largest limit that a view can have.
 pub const LARGEST_LIMIT: usize = u16::MAX as usize;
 
-/// A view of an executor that runs at most `limit` pieces of work at a time. The rest waits in the view, and not in the
-/// queue of the executor.
+/// A view of an executor that runs at most `limit` pieces of work at a time. The rest waits in the view, and
+/// not in the queue of the executor.
 ///
-/// *A piece of work* is one run: for a task, the part between two `await`s. A task that waits does not count. So this
-/// limits how many threads are busy: use it for a library that allows only a number of callers, or for work that must
-/// leave threads to other work. To limit how many tasks are *in progress*, waiting or not, acquire a permit of a `Bound`
-/// before each one is spawned.
+/// *A piece of work* is one run: for a task, the part between two `await`s. A task that waits does not count.
+/// So this limits how many threads are busy: use it for a library that allows only a number of callers, or
+/// for work that must leave threads to other work. To limit how many tasks are *in progress*, waiting or not,
+/// acquire a permit of a `Bound` before each one is spawned.
 ///
 /// - *First in, first out*, over all posters: work begins in the order of posting.
 /// - Queuing never allocates, and no lock is held while work runs.
-/// - After [`RUNS_PER_TURN`] pieces in a row it queues itself again on the inner executor, so that other work gets a turn.
-/// - `dispatch` returns the work to a caller that is work of this view if nothing is queued before it; otherwise it queues
-///   the work. Work that is returned runs inside the caller's run, and so within the limit.
-/// - If the inner executor drops the view's work, all that is queued completes as stopped. A later post tries again.
-/// - A panic that leaves a piece of work goes to the [handler](Limited::with_panic_handler), and the view continues.
+/// - After [`RUNS_PER_TURN`] pieces in a row it queues itself again on the inner executor, so that other work
+///   gets a turn.
+/// - `dispatch` returns the work to a caller that is work of this view if nothing is queued before it;
+///   otherwise it queues the work. Work that is returned runs inside the caller's run, and so within the
+///   limit.
+/// - If the inner executor drops the view's work, all that is queued completes as stopped. A later post tries
+///   again.
+/// - A panic that leaves a piece of work goes to the [handler](Limited::with_panic_handler), and the view
+///   continues.
 ///
-/// A view is one word and cheap to clone; clones are the same view and share one limit. Two views of the same executor
-/// are independent of each other.
+/// A view is one word and cheap to clone; clones are the same view and share one limit. Two views of the same
+/// executor are independent of each other.
 ///
 /// ```
 /// use convoke::prelude::*;
@@ -78,8 +82,8 @@ impl<X: Executor> Limited<X> {
         Self::with_panic_handler(executor, limit, report_panic)
     }
 
-    /// Creates a view that calls `handler` with panics that leave its work. The default handler writes them to standard
-    /// error.
+    /// Creates a view that calls `handler` with panics that leave its work. The default handler writes them
+    /// to standard error.
     ///
     /// # Panics
     /// If `limit` is 0 or more than [`LARGEST_LIMIT`].

@@ -19,7 +19,8 @@ use convoke_core::raw::report_panic;
 /// ```
 /// use convoke::prelude::*;
 ///
-/// let pool = ThreadPool::builder().threads(2).name("crunch").queue_limit(10_000).build().unwrap();
+/// let builder = ThreadPool::builder().threads(2).name("crunch");
+/// let pool = builder.queue_limit(10_000).build().unwrap();
 /// assert_eq!(pool.threads(), 2);
 /// ```
 #[derive(Clone, Debug)]

@@ -14,12 +14,12 @@ use convoke_core::raw::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 /// Gives access to a value until it is closed. The gate itself is small and outlives all references to it, so
 /// these need no count. The value is dropped as soon as the gate is closed and no thread is inside.
 ///
-/// 1. A thread that wants to use the value enters: it adds [`ENTERED`], and checks [`CLOSED`]. If the gate is
+/// 1. A thread that wants to use the value enters: it adds `ENTERED`, and checks `CLOSED`. If the gate is
 ///    closed it touches nothing and leaves.
-/// 2. Closing sets [`CLOSED`]. A thread that sees this bit and no thread inside, the closer or the last one
-///    to leave, tries to set [`EMPTIED`]. Exactly one succeeds, and drops the value.
+/// 2. Closing sets `CLOSED`. A thread that sees this bit and no thread inside, the closer or the last one
+///    to leave, tries to set `EMPTIED`. Exactly one succeeds, and drops the value.
 pub struct Gate<T> {
-    /// [`ENTERED`] for each thread inside, plus [`CLOSED`] and [`EMPTIED`].
+    /// `ENTERED` for each thread inside, plus `CLOSED` and `EMPTIED`.
     word: AtomicUsize,
     /// The pointer of an `Arc`, until the value is dropped.
     value: AtomicPtr<T>,

@@ -1,8 +1,8 @@
 //! `Strand`: runs work one piece at a time and in order, over any executor.
 //!
 //! `turns` is the model-checked queue: a lock-free inbox and one turn. The rest of a view is in `view`. A
-//! strand takes all queued work at once and runs it as a batch; a [`Limited`](crate::Limited) view with a limit of one
-//! takes one piece at a time, under a lock.
+//! strand takes all queued work at once and runs it as a batch; a [`Limited`](crate::Limited) view with a
+//! limit of one takes one piece at a time, under a lock.
 
 pub(crate) mod turns;
 
@@ -19,18 +19,21 @@ use turns::{AfterPost, Next, Turns};
 /// Number of pieces of work that a strand runs in a row before it queues itself again on the inner executor.
 pub const RUNS_PER_TURN: usize = 256;
 
-/// An executor that runs its work one piece at a time, in the order of posting, on another executor. It works like a
-/// mutex around each piece of work, but no thread ever waits for it.
+/// An executor that runs its work one piece at a time, in the order of posting, on another executor. It works
+/// like a mutex around each piece of work, but no thread ever waits for it.
 ///
-/// - *Serial*: no two pieces of a strand's work run at the same time, whatever the inner executor does. Each piece sees
-///   what the one before it wrote.
+/// - *Serial*: no two pieces of a strand's work run at the same time, whatever the inner executor does. Each
+///   piece sees what the one before it wrote.
 /// - *First in, first out*, over all posters.
 /// - Queuing never allocates, and no lock is held while work runs.
-/// - After [`RUNS_PER_TURN`] pieces it queues itself again on the inner executor, so that other work gets a turn.
-/// - `dispatch` returns the work to a caller that is work of this strand if nothing is queued before it; otherwise it
-///   queues the work.
-/// - If the inner executor drops the strand's work, all that is queued completes as stopped. A later post tries again.
-/// - A panic that leaves a piece of work goes to the [handler](Strand::with_panic_handler), and the strand continues.
+/// - After [`RUNS_PER_TURN`] pieces it queues itself again on the inner executor, so that other work gets a
+///   turn.
+/// - `dispatch` returns the work to a caller that is work of this strand if nothing is queued before it;
+///   otherwise it queues the work.
+/// - If the inner executor drops the strand's work, all that is queued completes as stopped. A later post
+///   tries again.
+/// - A panic that leaves a piece of work goes to the [handler](Strand::with_panic_handler), and the strand
+///   continues.
 ///
 /// A strand is one word and cheap to clone; clones are the same strand.
 ///
@@ -43,7 +46,8 @@ pub const RUNS_PER_TURN: usize = 256;
 /// let strand = Strand::new(pool.executor());
 /// assert_eq!(strand, strand.clone());
 /// assert_ne!(strand, Strand::new(pool.executor()));
-/// assert_eq!(sync_wait(schedule(&strand).then(|()| "alone")), Outcome::Value("alone"));
+/// let outcome = sync_wait(schedule(&strand).then(|()| "alone"));
+/// assert_eq!(outcome, Outcome::Value("alone"));
 /// ```
 pub struct Strand<X: Executor> {
     view: View<X, Batches>,
@@ -65,8 +69,8 @@ impl<X: Executor> Strand<X> {
         Self::with_panic_handler(executor, report_panic)
     }
 
-    /// Creates a strand over `executor` that calls `handler` with panics that leave its work. The default handler writes
-    /// them to standard error.
+    /// Creates a strand over `executor` that calls `handler` with panics that leave its work. The default
+    /// handler writes them to standard error.
     pub fn with_panic_handler(executor: X, handler: fn(Panic)) -> Self {
         let queue = Batches { turns: Turns::new(), more: AtomicBool::new(false) };
         Self { view: View::new(executor, queue, [Job::new()], handler) }
@@ -99,6 +103,7 @@ impl ViewQueue for Batches {
         (self.turns.post(runnable) == AfterPost::Schedule).then_some(OnlyTurn(()))
     }
 
+    #[inline]
     fn is_empty(&self) -> bool {
         !self.more.load(Ordering::Relaxed) && self.turns.is_empty()
     }
@@ -129,8 +134,8 @@ impl ViewQueue for Batches {
 }
 
 impl Batches {
-    /// Runs work from `batch` until it is empty or `left` is 0. A panic leaves the inner loop, and the outer one re-enters
-    /// it: cheaper than one `catch` for each piece.
+    /// Runs work from `batch` until it is empty or `left` is 0. A panic leaves the inner loop, and the outer
+    /// one re-enters it: cheaper than one `catch` for each piece.
     fn run_some(&self, batch: &mut RunQueue, left: &mut usize, on_panic: fn(Panic)) {
         while *left > 0 && !batch.is_empty() {
             contain(on_panic, || {

@@ -64,7 +64,7 @@ pub fn interval_at(first: Instant, period: Duration) -> Interval {
     Interval::new(NextTick::At(first), period)
 }
 
-/// What an [`interval()`] does about missed ticks. A tick is missed if the one after it is already due when
+/// Treatment of missed ticks by an [`interval()`]. A tick is missed if the one after it is already due when
 /// it is taken.
 #[doc(alias = "MissedTickBehavior")]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -152,7 +152,7 @@ impl<const COUNT: usize> Lists<COUNT> {
     /// Adds all timers of a chain at the end.
     ///
     /// # Safety
-    /// What `push` demands holds for each of them.
+    /// The contract of `push` holds for each of them.
     pub(super) unsafe fn push_chain(&mut self, list: u32, mut chain: *mut Timer) {
         while let Some(timer) = NonNull::new(chain) {
             // SAFETY: the caller keeps the contract of `push` for each timer. `next` is read before `push`

@@ -298,7 +298,7 @@ impl Wheel {
     /// chain.
     ///
     /// # Safety
-    /// What `Lists::push` demands holds for each of them.
+    /// The contract of `Lists::push` holds for each of them.
     unsafe fn cascade(&mut self, chains: &mut [*mut Timer; LISTS_PER_SLOT as usize]) -> *mut Timer {
         let mut this_tick = core::ptr::null_mut();
         while chains.iter().any(|chain| !chain.is_null()) {
@@ -324,7 +324,7 @@ impl Wheel {
     /// Sorts timers into `FRONT`. Returns true if there were any.
     ///
     /// # Safety
-    /// What `Lists::push` demands holds for each of them.
+    /// The contract of `Lists::push` holds for each of them.
     unsafe fn merge_into_front(&mut self, chains: &mut [*mut Timer]) -> bool {
         // SAFETY: the caller promises access to the timers in the chains, and rule 5 says it for those in
         // `FRONT`.

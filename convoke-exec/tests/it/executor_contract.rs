@@ -1,4 +1,4 @@
-//! Every executor of ours, and one that a user wrote, against the contract.
+//! Each of our executors, and one that a user wrote, run through the contract suite.
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 use std::sync::{Arc, Condvar, Mutex};
@@ -10,7 +10,7 @@ use convoke_exec::{Limited, Priority, RunLoop, Strand, ThreadPool};
 use convoke_testing::executor_contract::{Harness, check};
 
 fn pool(threads: usize) -> ThreadPool {
-    // Quiet: the contract lets work panic.
+    // A quiet panic handler: the contract suite lets work panic.
     ThreadPool::builder().threads(threads).panic_handler(drop).build().unwrap()
 }
 
@@ -25,7 +25,7 @@ fn thread_pools_of_all_sizes_keep_the_contract() {
 }
 
 #[test]
-fn handles_of_every_priority_keep_the_contract() {
+fn executors_of_every_priority_keep_the_contract() {
     for priority in [Priority::Low, Priority::Normal, Priority::High] {
         for threads in [1, 2, 4] {
             check(|| {
@@ -48,7 +48,7 @@ fn a_strand_over_a_pool_keeps_the_contract() {
 }
 
 #[test]
-fn a_view_that_limits_a_pool_keeps_the_contract() {
+fn a_limited_view_of_a_pool_keeps_the_contract() {
     for (threads, limit) in [(1, 1), (2, 1), (2, 2), (4, 3), (2, 8)] {
         check(|| {
             let pool = pool(threads);
@@ -59,7 +59,7 @@ fn a_view_that_limits_a_pool_keeps_the_contract() {
 }
 
 #[test]
-fn a_view_for_one_at_a_time_is_serial() {
+fn a_limited_view_with_a_limit_of_one_is_serial() {
     check(|| {
         let pool = pool(4);
         let view = Limited::with_panic_handler(&pool.executor(), 1, drop);
@@ -74,7 +74,7 @@ fn a_run_loop_on_a_thread_keeps_the_contract() {
         let thread = thread::spawn(move || {
             let run_loop = RunLoop::new();
             handle.send(run_loop.executor()).unwrap();
-            // A panic of a piece of work leaves `run`; the loop is sound and goes on.
+            // A panic of a piece of work leaves `run`; the loop stays usable.
             while Panic::catch(|| run_loop.run()).is_err() {}
         });
         let executor = executor.recv().unwrap();
@@ -89,11 +89,11 @@ fn a_run_loop_on_a_thread_keeps_the_contract() {
 }
 
 #[test]
-fn the_inline_executor_keeps_what_it_can_of_the_contract() {
+fn the_inline_executor_keeps_its_part_of_the_contract() {
     check(|| Harness::new(InlineExecutor, || ()).serial().inline());
 }
 
-/// What a user might write: one thread, the most urgent first, not a line of unsafe.
+/// An executor that a user might write, without unsafe code: one thread, the most urgent work first.
 #[derive(Clone)]
 struct Urgent {
     shared: Arc<Shared>,
@@ -210,7 +210,7 @@ fn a_users_priority_queue_in_safe_code_keeps_the_contract() {
 }
 
 #[test]
-fn a_view_that_limits_a_users_executor_keeps_the_contract() {
+fn a_limited_view_of_a_users_executor_keeps_the_contract() {
     check(|| {
         let (executor, end) = urgent();
         Harness::new(Limited::with_panic_handler(&executor, 2, drop), end).finishes_queue()
@@ -225,7 +225,7 @@ fn a_strand_over_a_users_executor_keeps_the_contract() {
     });
 }
 
-/// Runs the newest first.
+/// Runs the newest work first.
 #[derive(Clone)]
 struct NewestFirst(Urgent);
 
@@ -249,7 +249,7 @@ impl Executor for NewestFirst {
 
 #[test]
 #[should_panic = "out of order"]
-fn an_executor_that_is_not_as_serial_as_it_says_is_found_out() {
+fn an_executor_that_wrongly_claims_to_be_serial_is_detected() {
     check(|| {
         let (executor, end) = urgent();
         Harness::new(NewestFirst(executor), end).serial()
@@ -258,11 +258,11 @@ fn an_executor_that_is_not_as_serial_as_it_says_is_found_out() {
 
 #[test]
 #[should_panic = "`post` ran the work inline"]
-fn an_executor_that_runs_inline_without_saying_so_is_found_out() {
+fn an_executor_that_runs_inline_without_saying_so_is_detected() {
     check(|| Harness::new(InlineExecutor, || ()));
 }
 
-/// Says that it is equal to all of its kind.
+/// Claims to be equal to all of its kind.
 #[derive(Clone)]
 struct EqualToAll(Urgent);
 
@@ -280,7 +280,7 @@ impl Executor for EqualToAll {
 
 #[test]
 #[should_panic = "executors of different contexts are equal"]
-fn an_executor_that_is_equal_to_others_is_found_out() {
+fn an_executor_that_is_equal_to_others_is_detected() {
     check(|| {
         let (executor, end) = urgent();
         Harness::new(EqualToAll(executor), end)

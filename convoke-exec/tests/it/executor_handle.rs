@@ -1,5 +1,5 @@
-//! The handle on which `Executor::post` or `dispatch` is called outlives the call, whatever the work does meanwhile: it may run
-//! to its end on another thread and free the environment that the handle came from.
+//! The executor on which `post` or `dispatch` is called outlives the call, whatever the work does meanwhile:
+//! the work may run to its end on another thread and free the environment that the executor came from.
 
 use std::collections::HashSet;
 use std::future::poll_fn;
@@ -15,8 +15,9 @@ use convoke::raw::Runnable;
 use convoke::scope::scope_on;
 use convoke::sender::prelude::*;
 
-/// Runs each piece of work to its end on another thread, inside `post`, and then checks whether its own handle is still there. Each
-/// handle has a number; a dropped one writes its number down, so that the check does not read freed memory.
+/// Runs each piece of work to its end on another thread, inside `post`, and then checks that its own handle
+/// still exists. Each handle has a number, and a dropped handle records its number, so that the check does
+/// not read freed memory.
 struct Probe {
     number: u64,
     shared: Arc<Shared>,
@@ -28,8 +29,8 @@ struct Shared {
     dropped: Mutex<HashSet<u64>>,
     posts: AtomicUsize,
     dropped_inside: AtomicUsize,
-    /// Whether the second post also waits for the end of the test, on a thread that is not the test's own; the first one then
-    /// returns before its work has run.
+    /// True if the second post also waits for the end of the test, on another thread than the test's; the
+    /// first one then returns before its work has run.
     second_awaits_end: bool,
     ended: (Mutex<bool>, Condvar),
     still_running: Mutex<Vec<thread::JoinHandle<()>>>,
@@ -48,7 +49,7 @@ impl Probe {
         Self { number: shared.next.fetch_add(1, Ordering::Relaxed), shared: shared.clone() }
     }
 
-    /// Keeps what it needs of the handle, which may be gone before this returns.
+    /// Copies what it needs of the handle, which may be dropped before this returns.
     fn call(number: u64, shared: Arc<Shared>, runnable: Runnable) {
         let post = shared.posts.fetch_add(1, Ordering::Relaxed);
         let runs = thread::spawn(move || runnable.run());
@@ -140,7 +141,7 @@ fn a_handle_outlives_the_post_of_a_woken_child() {
     }));
     assert_eq!(outcome, Outcome::Value(()));
     probe.assert_outlived(2);
-    waking.lock().unwrap().take().expect("the child has been polled").join().unwrap();
+    waking.lock().unwrap().take().expect("the child was polled").join().unwrap();
 }
 
 #[test]

@@ -1,5 +1,6 @@
-//! An executor ends as soon as its last piece of work has run, while whoever posted that is still on his way out of `post`. What his
-//! handle leads to is there until he is. Only memory and race checkers see if it is not.
+//! An executor is dropped as soon as its last piece of work has run, while the thread that posted that work
+//! is still inside `post`. What its handle points to must stay alive until it has left. Only memory and race
+//! checkers detect a failure.
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -23,7 +24,7 @@ fn pieces(done: &Arc<AtomicUsize>) -> Vec<Runnable> {
     (0..PIECES).map(piece).collect()
 }
 
-/// Posts on a thread of its own, through a handle that goes right after it.
+/// Posts on another thread, through a handle that is dropped right afterwards.
 fn post_elsewhere<X: Executor>(executor: X, done: &Arc<AtomicUsize>) -> thread::JoinHandle<()> {
     let mut pieces = pieces(done);
     thread::spawn(move || {
@@ -40,7 +41,7 @@ fn wait_for_all(done: &AtomicUsize) {
 }
 
 #[test]
-fn a_loop_that_ends_with_its_last_piece_of_work() {
+fn a_loop_dropped_with_its_last_piece_of_work() {
     for _ in 0..ROUNDS {
         let (run_loop, done) = (RunLoop::new(), Arc::new(AtomicUsize::new(0)));
         let poster = post_elsewhere(run_loop.executor(), &done);
@@ -51,7 +52,7 @@ fn a_loop_that_ends_with_its_last_piece_of_work() {
 }
 
 #[test]
-fn a_pool_that_ends_with_its_last_piece_of_work() {
+fn a_pool_dropped_with_its_last_piece_of_work() {
     for _ in 0..ROUNDS {
         let (pool, done) = (ThreadPool::new(1).unwrap(), Arc::new(AtomicUsize::new(0)));
         let poster = post_elsewhere(pool.executor(), &done);
@@ -62,18 +63,18 @@ fn a_pool_that_ends_with_its_last_piece_of_work() {
 }
 
 #[test]
-fn a_pool_that_ends_while_work_is_posted() {
+fn a_pool_dropped_while_work_is_posted() {
     for _ in 0..ROUNDS {
         let (pool, done) = (ThreadPool::new(1).unwrap(), Arc::new(AtomicUsize::new(0)));
         let poster = post_elsewhere(pool.executor(), &done);
         drop(pool);
         poster.join().unwrap();
-        assert_eq!(done.load(Ordering::Acquire), PIECES, "all were run or stopped");
+        assert_eq!(done.load(Ordering::Acquire), PIECES, "each piece must be run or stopped");
     }
 }
 
 #[test]
-fn views_whose_last_handle_goes_with_the_last_piece_of_work() {
+fn views_whose_last_handle_is_dropped_with_the_last_piece_of_work() {
     let pool = ThreadPool::new(2).unwrap();
     for _ in 0..ROUNDS {
         let done = Arc::new(AtomicUsize::new(0));
@@ -88,7 +89,7 @@ fn views_whose_last_handle_goes_with_the_last_piece_of_work() {
 }
 
 #[test]
-fn waits_that_end_while_they_are_told() {
+fn waits_that_end_while_they_are_notified() {
     let pool = ThreadPool::new(2).unwrap();
     for round in 0..ROUNDS {
         let executor = pool.executor();

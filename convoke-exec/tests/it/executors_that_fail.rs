@@ -1,6 +1,6 @@
-//! Executors are safe code, and may be wrong in any way that the compiler lets pass: they panic where they should queue, before or
-//! after that. Nobody waits for ever for it, nobody is unwound who must not be, and nothing touches memory that is gone: these
-//! tests are also run under memory checkers.
+//! Executors are safe code, and may be wrong in any way that the compiler accepts: they panic where they
+//! should queue, before or after it. No task then waits for ever, no stack frame is unwound that must stay,
+//! and no freed memory is touched: memory checkers run these tests too.
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -15,20 +15,20 @@ use convoke::raw::{Runnable, Timers};
 use convoke::sender::prelude::*;
 use convoke::testing::runnable;
 
-/// What goes wrong.
+/// The failure of an executor.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Wrong {
-    /// Nothing, yet.
+    /// None.
     Nothing,
-    /// `post` and `dispatch` panic, and drop the work.
+    /// `post` and `dispatch` panic and drop the work.
     Before,
-    /// They panic when the work is queued.
+    /// `post` and `dispatch` panic after they have queued the work.
     After,
     /// `work_ended` panics.
     WorkEnded,
 }
 
-/// A loop that is wrong as it was told to be.
+/// A run loop with a failure that can be chosen.
 #[derive(Clone)]
 struct Lawless {
     inner: RunLoopExecutor,
@@ -79,12 +79,12 @@ impl Executor for Lawless {
 
 const BOTH: [Wrong; 2] = [Wrong::Before, Wrong::After];
 
-/// What becomes of work whose post panics.
+/// Returns the outcome of work whose post panics.
 fn expected<T>(wrong: Wrong, value: T) -> Outcome<T> {
     if wrong == Wrong::Before { Outcome::Stopped } else { Outcome::Value(value) }
 }
 
-/// Waits for the sender on another thread, while this one runs the loop.
+/// Waits for the sender on another thread, while this thread runs the loop.
 fn wait_for<S>(run_loop: &RunLoop, sender: S) -> Outcome<S::Value, S::Error>
 where
     S: Sender + Send,
@@ -104,7 +104,7 @@ where
 }
 
 #[test]
-fn a_post_that_panics_stops_what_is_scheduled() {
+fn a_post_that_panics_stops_scheduled_work() {
     for wrong in BOTH {
         let run_loop = RunLoop::new();
         let lawless = Lawless::new(&run_loop, wrong);
@@ -116,14 +116,14 @@ fn a_post_that_panics_stops_what_is_scheduled() {
 }
 
 #[test]
-fn a_post_that_panics_stops_what_should_continue_there() {
+fn a_post_that_panics_stops_work_that_should_continue_there() {
     for wrong in BOTH {
         let run_loop = RunLoop::new();
         let lawless = Lawless::new(&run_loop, wrong);
         assert_eq!(wait_for(&run_loop, just(1).continues_on(&lawless)), expected(wrong, 1));
         let run_loop = RunLoop::new();
         let lawless = Lawless::new(&run_loop, wrong);
-        // Dispatched, from the thread of another executor.
+        // Dispatched from the thread of another executor.
         let pool = ThreadPool::new(1).unwrap();
         let on_pool = schedule(&pool.executor()).then(|()| 1).continues_on(&lawless);
         assert_eq!(wait_for(&run_loop, on_pool), expected(wrong, 1));
@@ -131,11 +131,11 @@ fn a_post_that_panics_stops_what_should_continue_there() {
 }
 
 #[test]
-fn a_post_that_panics_inside_of_a_timer_leaves_the_timers_in_order() {
+fn a_post_that_panics_inside_a_timer_leaves_the_timers_in_order() {
     for wrong in BOTH {
         let run_loop = RunLoop::new();
         let lawless = Lawless::new(&run_loop, wrong);
-        // Started where it is waited for; the loop's thread calls the timers, which post.
+        // Started by the waiting thread; the loop's thread calls the timers, which post.
         let sleeps = || convoke::time::sleep(Duration::from_millis(1)).then(|()| 1);
         let changes = Changes::new().executor(ExecutorRef::new(lawless));
         let both = when_all((sleeps(), sleeps())).write_env(changes);
@@ -158,11 +158,11 @@ fn a_post_that_panics_does_not_lose_the_turn_of_a_strand_or_the_seat_of_a_view()
                 })
             };
             let posted = catch_unwind(AssertUnwindSafe(|| view.post(piece(&runs))));
-            assert!(posted.is_err(), "the panic goes to who posts");
+            assert!(posted.is_err(), "the poster must get the panic");
             lawless.becomes(Wrong::Nothing);
             view.post(piece(&runs));
             run_loop.run_ready();
-            assert_eq!(runs.load(Ordering::Relaxed), 2, "each was run or stopped once: {wrong:?}");
+            assert_eq!(runs.load(Ordering::Relaxed), 2, "each must be run or stopped once: {wrong:?}");
         }
     }
 
@@ -173,24 +173,24 @@ fn a_post_that_panics_does_not_lose_the_turn_of_a_strand_or_the_seat_of_a_view()
     check(&run_loop, &lawless, &Limited::new(&lawless, 3));
 }
 
-/// The task has left its place when the last waker goes: a task that did not get to the end of leaving would look for its kind
-/// there. Only a memory checker sees that.
+/// The task has left its parent link when its last waker is dropped. A task that did not finish leaving would
+/// search for its siblings there. Only a memory checker detects that.
 #[test]
 fn an_executor_that_panics_at_the_end_of_work_lets_the_task_leave() {
     let run_loop = RunLoop::new();
     let lawless = Lawless::new(&run_loop, Wrong::WorkEnded);
-    let kept = Arc::new(Mutex::new(None::<Waker>));
+    let stored = Arc::new(Mutex::new(None::<Waker>));
     let launched = launch(&lawless).start({
-        let kept = kept.clone();
+        let stored = stored.clone();
         std::future::poll_fn(move |cx| {
-            *kept.lock().unwrap() = Some(cx.waker().clone());
+            *stored.lock().unwrap() = Some(cx.waker().clone());
             std::task::Poll::Ready(1)
         })
     });
     run_loop.run_ready();
     assert_eq!(launched.wait(), Outcome::Value(1));
     drop((lawless, run_loop));
-    let waker = kept.lock().unwrap().take().unwrap();
+    let waker = stored.lock().unwrap().take().unwrap();
     waker.wake();
 }
 
@@ -205,6 +205,6 @@ fn a_panic_of_one_completion_stops_the_rest_of_the_queue() {
         }));
     }
     let dropped = catch_unwind(AssertUnwindSafe(|| drop(run_loop)));
-    assert!(dropped.is_err(), "the first panic goes on");
+    assert!(dropped.is_err(), "the first panic must be resumed");
     assert_eq!(stopped.load(Ordering::Relaxed), 10);
 }

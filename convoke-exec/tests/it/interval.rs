@@ -1,4 +1,4 @@
-//! Intervals, by a clock that is moved by hand: no drift, missed ticks, a stop, a tick that is given up.
+//! Tests of intervals with a manual clock: no drift, missed ticks, a stop, a dropped tick.
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex};
@@ -16,7 +16,7 @@ const SECOND: Duration = Duration::from_secs(1);
 
 type Times = Arc<Mutex<Vec<(Duration, Duration)>>>;
 
-/// Notes, for each tick, when it was due and when it was taken, from the beginning.
+/// Records when each tick was due and when it was taken, counted from the start.
 async fn note(mut ticks: Interval, work: &[u32], clock: Clockwork, times: Times) {
     let begin = clock.now();
     for tenths in work {
@@ -26,8 +26,8 @@ async fn note(mut ticks: Interval, work: &[u32], clock: Clockwork, times: Times)
     }
 }
 
-/// The ticks of an interval of a second with so much work after each, in tenths of a second: when they were due and when they
-/// were taken, in tenths.
+/// Returns when the ticks of an interval of one second were due and taken, in tenths of a second. `work` is
+/// the time that the work after each tick takes, in tenths.
 fn ticks(missed: MissedTicks, work: &'static [u32]) -> Vec<(u128, u128)> {
     let (clock, times) = (Clockwork::new(), Times::default());
     let program = note(interval(SECOND).missed(missed), work, clock.clone(), times.clone());
@@ -39,37 +39,37 @@ fn ticks(missed: MissedTicks, work: &'static [u32]) -> Vec<(u128, u128)> {
 }
 
 #[test]
-fn the_first_tick_comes_at_once_and_work_between_ticks_makes_none_late() {
+fn the_first_tick_comes_at_once_and_work_between_ticks_delays_none() {
     for missed in [MissedTicks::Burst, MissedTicks::Delay, MissedTicks::Skip] {
         assert_eq!(ticks(missed, &[3, 9, 0, 5, 0]), [(0, 0), (10, 10), (20, 20), (30, 30), (40, 40)]);
     }
 }
 
 #[test]
-fn missed_ticks_come_at_once_and_none_is_lost_in_a_burst() {
+fn with_burst_missed_ticks_come_at_once_and_none_is_lost() {
     let expected = [(0, 0), (10, 35), (20, 35), (30, 35), (40, 40), (50, 50)];
     assert_eq!(ticks(MissedTicks::Burst, &[35, 0, 0, 0, 0, 0]), expected);
 }
 
 #[test]
-fn missed_ticks_move_the_rest_if_they_delay() {
+fn with_delay_missed_ticks_move_the_schedule() {
     assert_eq!(ticks(MissedTicks::Delay, &[35, 0, 0, 0]), [(0, 0), (10, 35), (45, 45), (55, 55)]);
 }
 
 #[test]
-fn missed_ticks_are_left_out_and_the_rest_stays_where_it_was_if_they_are_skipped() {
+fn with_skip_missed_ticks_are_dropped_and_the_schedule_stays() {
     assert_eq!(ticks(MissedTicks::Skip, &[35, 0, 0, 0]), [(0, 0), (10, 35), (40, 40), (50, 50)]);
-    // A tick that is due just now is not missed.
+    // A tick that is due at this very time is not missed.
     assert_eq!(ticks(MissedTicks::Skip, &[20, 0, 0, 0]), [(0, 0), (10, 20), (30, 30), (40, 40)]);
 }
 
-/// Polls once; what came of it.
+/// Polls once, and returns the result.
 async fn once<T>(mut future: Pin<&mut impl Future<Output = T>>) -> Poll<T> {
     poll_fn(|cx| Poll::Ready(future.as_mut().poll(cx))).await
 }
 
 #[test]
-fn a_tick_that_is_given_up_is_not_lost_and_leaves_no_timer_behind() {
+fn a_dropped_tick_is_not_lost_and_leaves_no_timer() {
     let clock = Clockwork::new();
     let first = clock.now() + SECOND;
     let program = async move {
@@ -82,11 +82,11 @@ fn a_tick_that_is_given_up_is_not_lost_and_leaves_no_timer_behind() {
     let running = Connected::with_env(task(program), Env::from(clock.clone())).start();
     clock.advance(SECOND);
     assert_eq!(running.outcome(), Outcome::Value(first));
-    assert_eq!(clock.advance(10 * SECOND), 0, "nothing waits for the clock any more");
+    assert_eq!(clock.advance(10 * SECOND), 0, "a timer was left behind");
 }
 
 #[test]
-fn a_stop_ends_the_wait_for_a_tick_and_that_of_the_stream() {
+fn a_stop_ends_the_wait_for_a_tick_and_for_the_stream() {
     async fn by_tick() {
         let mut ticks = interval(SECOND);
         loop {
@@ -103,7 +103,7 @@ fn a_stop_ends_the_wait_for_a_tick_and_that_of_the_stream() {
         let running = Connected::with_env(task(bounded), Env::from(clock.clone())).start();
         clock.advance(3 * SECOND);
         assert_eq!(running.outcome(), Outcome::Value(true));
-        assert_eq!(clock.advance(10 * SECOND), 0, "nothing waits for the clock any more");
+        assert_eq!(clock.advance(10 * SECOND), 0, "a timer was left behind");
     }
 }
 
@@ -112,7 +112,7 @@ async fn next(mut ticks: Pin<&mut Interval>) -> Option<Instant> {
 }
 
 #[test]
-fn as_a_stream_its_ticks_come_at_the_same_times() {
+fn the_stream_has_the_same_ticks() {
     let clock = Clockwork::new();
     let program = async {
         let mut ticks = pin!(interval(SECOND));
@@ -128,6 +128,6 @@ fn as_a_stream_its_ticks_come_at_the_same_times() {
 
 #[test]
 #[should_panic(expected = "the period of an interval must not be zero")]
-fn a_period_of_nothing_is_refused() {
+fn a_period_of_zero_is_refused() {
     let _ = interval(Duration::ZERO);
 }

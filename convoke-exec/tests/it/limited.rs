@@ -1,4 +1,4 @@
-//! What a view that limits promises beyond the contract of every executor.
+//! Promises of a `Limited` view beyond the contract of every executor.
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -13,7 +13,7 @@ use convoke_exec::limited::LARGEST_LIMIT;
 use convoke_exec::strand::RUNS_PER_TURN;
 use convoke_testing::{Latch, runnable};
 
-/// How many are inside at the same time, and how many were at most.
+/// Counts how many pieces run at the same time, and the maximum of that.
 #[derive(Default)]
 struct Crowd {
     inside: AtomicUsize,
@@ -32,17 +32,17 @@ impl Crowd {
 }
 
 #[test]
-fn a_view_is_one_word_and_as_many_entries_in_the_inner_queue_as_its_limit() {
+fn a_view_is_one_word_and_at_most_limit_entries_in_the_inner_queue() {
     assert_eq!(size_of::<Limited<ByHand>>(), size_of::<usize>());
     let (inner, order) = (ByHand::new(), Order::default());
     let view = Limited::new(&inner, 3);
     view.post(order.piece(0));
-    assert_eq!(inner.len(), 1, "one piece needs one");
+    assert_eq!(inner.len(), 1, "one piece of work needs one seat");
     (1..10).for_each(|number| view.post(order.piece(number)));
     assert_eq!(inner.len(), 3);
     assert!(inner.run_one());
-    assert_eq!(order.get(), (0..10).collect::<Vec<_>>(), "in order, and as long as anything waits");
-    assert_eq!(inner.run_all(), 2, "the others find nothing");
+    assert_eq!(order.get(), (0..10).collect::<Vec<_>>(), "one seat runs all queued work, in order");
+    assert_eq!(inner.run_all(), 2, "the other seats find nothing");
     assert_eq!(order.get().len(), 10);
 }
 
@@ -53,7 +53,7 @@ fn never_more_than_the_limit_run_at_a_time_and_that_many_do() {
     let pool = ThreadPool::new(4).unwrap();
     let view = Limited::new(&pool.executor(), LIMIT);
     let (crowd, done) = (Arc::new(Crowd::default()), Latch::new(PIECES));
-    // As many as the limit meet inside: with fewer seats this would not end.
+    // As many pieces as the limit wait for each other: with fewer seats this would not end.
     let all_inside = Latch::new(LIMIT);
     for _ in 0..LIMIT {
         let (crowd, all_inside, done) = (crowd.clone(), all_inside.clone(), done.clone());
@@ -90,7 +90,7 @@ fn views_of_one_executor_take_turns() {
 }
 
 #[test]
-fn dispatch_from_inside_hands_back_only_if_nothing_waits() {
+fn dispatch_from_inside_returns_the_work_only_if_nothing_is_queued() {
     let (inner, order) = (ByHand::new(), Order::default());
     let view = Limited::new(&inner, 1);
     let dispatch = |number: u32| {
@@ -107,16 +107,16 @@ fn dispatch_from_inside_hands_back_only_if_nothing_waits() {
     view.post(dispatch(10));
     view.post(dispatch(20));
     assert!(!view.is_running_here());
-    assert!(view.dispatch(order.piece(30)).is_none(), "a stranger queues");
+    assert!(view.dispatch(order.piece(30)).is_none(), "from outside it must queue");
     inner.run_all();
     assert_eq!(order.get(), [10, 20, 30, 11, 21]);
     view.post(dispatch(40));
     inner.run_all();
-    assert_eq!(order.get()[5..], [40, 42, 41], "alone, it was handed back");
+    assert_eq!(order.get()[5..], [40, 42, 41], "with an empty queue the work is returned");
 }
 
 #[test]
-fn an_inner_executor_that_drops_the_view_stops_all_and_it_works_again() {
+fn an_inner_executor_that_drops_the_view_stops_all_work_and_the_view_works_again() {
     let (inner, order) = (ByHand::new(), Order::default());
     let view = Limited::new(&inner, 2);
     let stopped = Latch::new(4);
@@ -129,7 +129,7 @@ fn an_inner_executor_that_drops_the_view_stops_all_and_it_works_again() {
     }
     let (again, last) = (view.clone(), stopped.clone());
     view.post(runnable(move |_| {
-        // Posted by a completion, while the view is being stopped.
+        // Posted by a completion while the view is being stopped.
         again.post(runnable(move |call| {
             assert_eq!(call, Call::Stop);
             last.count_down();
@@ -138,13 +138,13 @@ fn an_inner_executor_that_drops_the_view_stops_all_and_it_works_again() {
     inner.drop_all();
     assert!(stopped.is_open());
     (0..4).for_each(|number| view.post(order.piece(number)));
-    assert_eq!(inner.len(), 2, "all seats are there again");
+    assert_eq!(inner.len(), 2, "all seats are free again");
     inner.run_all();
     assert_eq!(order.get(), [0, 1, 2, 3]);
 }
 
 #[test]
-fn a_panic_goes_to_the_handler_and_the_seat_goes_on() {
+fn a_panic_goes_to_the_handler_and_the_seat_continues() {
     static PANICS: AtomicUsize = AtomicUsize::new(0);
     let (inner, order) = (ByHand::new(), Order::default());
     let view = Limited::with_panic_handler(&inner, 1, |panic| {
@@ -169,7 +169,7 @@ fn a_view_lives_until_its_work_is_done_and_no_longer() {
 }
 
 #[test]
-fn on_an_inline_executor_nothing_runs_beyond_the_limit() {
+fn on_an_inline_executor_the_limit_holds() {
     let (crowd, view) = (Arc::new(Crowd::default()), Limited::new(&InlineExecutor, 2));
     fn nested(view: &Limited<InlineExecutor>, crowd: &Arc<Crowd>, left: u32) {
         let (inside, seen) = (view.clone(), crowd.clone());
@@ -186,7 +186,7 @@ fn on_an_inline_executor_nothing_runs_beyond_the_limit() {
 }
 
 #[test]
-fn its_parallelism_is_the_smaller_of_limit_and_executor() {
+fn parallelism_is_the_smaller_of_limit_and_inner_parallelism() {
     let pool = ThreadPool::new(3).unwrap();
     assert_eq!(Limited::new(&pool.executor(), 2).parallelism(), 2);
     assert_eq!(Limited::new(&pool.executor(), LARGEST_LIMIT).parallelism(), 3);
@@ -194,21 +194,21 @@ fn its_parallelism_is_the_smaller_of_limit_and_executor() {
 
 #[test]
 #[should_panic = "the limit of a view must be between 1 and 65535, not 0"]
-fn a_limit_of_none_is_refused() {
+fn a_limit_of_zero_is_refused() {
     let _ = Limited::new(&InlineExecutor, 0);
 }
 
-/// Tasks that wait do not count: with a limit of one, both are under way.
+/// Tasks that wait do not count: with a limit of one, both are in progress.
 #[test]
 fn a_task_that_waits_leaves_its_seat_to_others() {
     let outcome = sync_wait(task(async {
-        let view = Limited::new(&convoke::env::current::executor(), 1);
-        let meeting = Arc::new(convoke::sync::Barrier::new(2));
+        let view = Limited::new(&convoke::current::executor(), 1);
+        let barrier = Arc::new(convoke::sync::Barrier::new(2));
         scope(async |s| {
             for _ in 0..2 {
-                let meeting = meeting.clone();
+                let barrier = barrier.clone();
                 s.spawn_on(&view, async move {
-                    meeting.wait().await;
+                    barrier.wait().await;
                 });
             }
         })
@@ -217,7 +217,7 @@ fn a_task_that_waits_leaves_its_seat_to_others() {
     assert_eq!(outcome, Outcome::Value(()));
 }
 
-/// The view of a run loop leads home: what runs there need not be `Send`.
+/// The view of a run loop has its owner thread, so its tasks need not be `Send`.
 #[test]
 fn over_a_run_loop_children_need_not_be_send() {
     let outcome = sync_wait(task(async {
@@ -230,11 +230,11 @@ fn over_a_run_loop_children_need_not_be_send() {
                     checkpoint().await;
                     counted.set(counted.get() + 1);
                 });
-                "home"
+                "local"
             })
             .await
         })
         .await
     }));
-    assert_eq!(outcome, Outcome::Value("home"));
+    assert_eq!(outcome, Outcome::Value("local"));
 }

@@ -1,5 +1,5 @@
-//! Run loops in states that a program reaches by unusual ways: a loop inside the sleep of another one, a loop that runs while it
-//! dozes, a sleeper that panics.
+//! Run loops in unusual states: a loop inside the sleep of another one, a loop that runs while it dozes, a
+//! sleeper that panics.
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::Command;
@@ -33,7 +33,7 @@ fn a_loop_inside_the_sleep_of_another_leaves_that_one_asleep() {
     let in_sleep = {
         let outer = outer.clone();
         move || {
-            // A loop on this thread, which ends while the outer one is asleep.
+            // A loop on this thread, which is dropped while the outer one is asleep.
             assert_eq!(sync_wait(task(async { checkpoint().await })), Outcome::Value(()));
             let executor: Option<convoke::executor::RunLoopExecutor> = outer.lock().unwrap().take();
             executor.unwrap().finish();
@@ -45,7 +45,7 @@ fn a_loop_inside_the_sleep_of_another_leaves_that_one_asleep() {
 }
 
 #[test]
-fn what_a_loop_inside_a_sleep_posts_to_the_outer_one_is_run_there() {
+fn work_posted_to_the_outer_loop_from_a_loop_inside_its_sleep_is_run_there() {
     let outer = Arc::new(Mutex::new(None));
     let ran = Arc::new(AtomicUsize::new(0));
     let in_sleep = {
@@ -74,7 +74,7 @@ fn what_a_loop_inside_a_sleep_posts_to_the_outer_one_is_run_there() {
     assert_eq!(ran.load(Ordering::Relaxed), 1);
 }
 
-/// A piece of work that counts its runs.
+/// Creates a piece of work that counts its runs.
 fn counting(runs: &Arc<AtomicUsize>) -> Runnable {
     let runs = runs.clone();
     runnable(move |_| {
@@ -88,9 +88,9 @@ fn a_loop_that_dozes_may_be_run() {
     assert!(run_loop.doze());
     assert_eq!(run_loop.run_ready(), 0);
     assert!(!run_loop.run_one());
-    assert!(run_loop.doze(), "it dozes already");
+    assert!(run_loop.doze(), "it is dozing already");
     run_loop.executor().post(counting(&runs));
-    assert!(!run_loop.doze(), "there is something to run");
+    assert!(!run_loop.doze(), "there is work to run");
     assert_eq!(run_loop.run_ready(), 1);
     assert_eq!(runs.load(Ordering::Relaxed), 1);
 }
@@ -114,13 +114,13 @@ fn a_loop_that_dozes_may_wait() {
 }
 
 #[test]
-fn turns_that_nobody_has_may_be_asked_for_work() {
+fn turns_may_be_asked_for_work_without_having_the_turn() {
     let turns = Turns::new();
     assert!(matches!(turns.next(), Next::Idle));
     assert!(matches!(turns.next(), Next::Idle));
 }
 
-/// A sleeper that panics in one of its functions, when it was told to.
+/// A sleeper that panics in one of its functions, once it is armed.
 struct Panics {
     function: &'static str,
     armed: AtomicBool,
@@ -168,8 +168,8 @@ impl Sleeper for Panics {
     }
 }
 
-/// Waits on a loop whose sleeper panics, with a task queued that borrows from this stack. If the panic left `block_on`, the loop
-/// would run that task later, with its stack gone.
+/// Waits on a loop whose sleeper panics, while a task is queued that borrows from this stack frame. If the
+/// panic left `block_on`, the loop would run that task later, after its stack frame is gone.
 fn wait_by_a_sleeper_that_panics(function: &'static str) {
     let sleeper = Arc::new(Panics { function, armed: AtomicBool::new(false) });
     let run_loop = RunLoop::over(sleeper.clone(), None);
@@ -186,11 +186,14 @@ fn wait_by_a_sleeper_that_panics(function: &'static str) {
                     executor.post(runnable(|_| ()));
                     executor.post(runnable(|_| ()));
                     let executor = executor.clone();
-                    // From elsewhere, so that a loop which sleeps is woken.
+                    // From another thread, so that a sleeping loop is woken.
                     std::thread::spawn(move || executor.post(runnable(|_| ()))).join().unwrap();
                     checkpoint().await;
                 }
-                assert!(function == "wake" || function == "sleep" || function == "jumps", "nobody called it");
+                assert!(
+                    function == "wake" || function == "sleep" || function == "jumps",
+                    "it was not called"
+                );
                 forever().await
             };
             join((timer, work)).await
@@ -198,13 +201,13 @@ fn wait_by_a_sleeper_that_panics(function: &'static str) {
     };
     let _ = catch_unwind(AssertUnwindSafe(wait));
     println!("the panic has left `block_on`");
-    // What is still queued borrows from a stack that is gone.
+    // The work that is still queued borrows from a stack frame that is gone.
     run_loop.run_ready();
 }
 
 #[test]
-fn a_sleeper_that_panics_ends_the_process_and_unwinds_through_nobody() {
-    // In a process of its own for each function, which Miri cannot start.
+fn a_sleeper_that_panics_aborts_the_process_without_unwinding() {
+    // In a separate process for each function, which Miri cannot start.
     if cfg!(miri) {
         return;
     }
@@ -216,15 +219,12 @@ fn a_sleeper_that_panics_ends_the_process_and_unwinds_through_nobody() {
     }
     for function in ALL {
         let mut again = Command::new(std::env::current_exe().unwrap());
-        again.args([
-            "--exact",
-            "a_sleeper_that_panics_ends_the_process_and_unwinds_through_nobody",
-            "--nocapture",
-        ]);
+        let test = "nested_loops::a_sleeper_that_panics_aborts_the_process_without_unwinding";
+        again.args(["--exact", test, "--nocapture"]);
         let ended = again.env(FUNCTION, function).output().unwrap();
         let (out, error) = (String::from_utf8_lossy(&ended.stdout), String::from_utf8_lossy(&ended.stderr));
-        assert!(error.contains("on purpose"), "nobody called `{function}`: {error}");
-        assert!(!out.contains("the panic has left"), "a panic of `{function}` has left `block_on`");
+        assert!(error.contains("on purpose"), "`{function}` was not called: {error}");
+        assert!(!out.contains("the panic has left"), "a panic of `{function}` left `block_on`");
         assert!(error.contains("the `Sleeper` of a run loop panicked"), "{function}: {error}");
     }
 }

@@ -1,4 +1,4 @@
-//! What the thread pool promises beyond the contract of every executor.
+//! Promises of the thread pool beyond the contract of every executor.
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -9,7 +9,7 @@ use convoke_core::{Executor, Panic};
 use convoke_exec::{PoolExecutor, ThreadPool};
 use convoke_testing::{Latch, runnable};
 
-/// Work that runs `f`, for tests in which nothing is stopped.
+/// Creates work that runs `f`, for tests in which nothing is stopped.
 fn work(f: impl FnOnce() + Send + 'static) -> Runnable {
     runnable(move |call| {
         assert_eq!(call, Call::Run);
@@ -17,22 +17,22 @@ fn work(f: impl FnOnce() + Send + 'static) -> Runnable {
     })
 }
 
-/// Work that counts the latch down when it is stopped, and must not run.
+/// Creates work that counts the latch down when it is stopped, and must not run.
 fn must_stop(stopped: &Latch) -> Runnable {
     let stopped = stopped.clone();
     runnable(move |call| {
-        assert_eq!(call, Call::Stop, "run after the end");
+        assert_eq!(call, Call::Stop, "run after the end of the pool");
         stopped.count_down();
     })
 }
 
 #[test]
-fn a_handle_is_one_word() {
+fn an_executor_is_one_word() {
     assert_eq!(size_of::<PoolExecutor>(), size_of::<usize>());
 }
 
 #[test]
-fn no_threads_and_too_many_threads_are_errors_that_say_so() {
+fn too_few_and_too_many_threads_are_errors() {
     for threads in [0, 1 << 20] {
         let error = ThreadPool::new(threads).unwrap_err();
         assert_eq!(error.kind(), std::io::ErrorKind::InvalidInput);
@@ -41,12 +41,12 @@ fn no_threads_and_too_many_threads_are_errors_that_say_so() {
 }
 
 #[test]
-fn the_threads_have_names_and_the_stack_they_were_given() {
+fn threads_have_their_names_and_stack_size() {
     let pool = ThreadPool::builder().threads(1).name("named").stack_size(64 << 20).build().unwrap();
     let (name, done) = (Arc::new(Mutex::new(String::new())), Latch::new(1));
     let (to, end) = (name.clone(), done.clone());
     pool.executor().post(work(move || {
-        // More than the 2 MiB a thread has by default.
+        // More than the 2 MiB that a thread has by default.
         let large = std::hint::black_box([1_u8; 4 << 20]);
         assert_eq!(large[large.len() - 1], 1);
         thread::current().name().unwrap().clone_into(&mut to.lock().unwrap());
@@ -57,7 +57,7 @@ fn the_threads_have_names_and_the_stack_they_were_given() {
 }
 
 #[test]
-fn dispatch_hands_back_inside_its_own_pool_only() {
+fn dispatch_returns_the_work_only_inside_its_own_pool() {
     let (one, other) = (ThreadPool::new(1).unwrap(), ThreadPool::new(1).unwrap());
     let (here, there) = (one.executor(), other.executor());
     let done = Latch::new(2);
@@ -65,7 +65,7 @@ fn dispatch_hands_back_inside_its_own_pool_only() {
     assert!(
         here.dispatch(work(move || {
             let back = here.dispatch(work(move || second.count_down()));
-            back.expect("we are on the pool").run();
+            back.expect("this thread is a worker of the pool").run();
             assert!(there.dispatch(work(move || third.count_down())).is_none());
         }))
         .is_none()
@@ -96,7 +96,7 @@ fn a_burst_wakes_as_many_threads_as_it_needs() {
     const THREADS: usize = 4;
     let pool = ThreadPool::new(THREADS).unwrap();
     for _ in 0..50 {
-        // Each waits for all the others: fewer than four threads would hang.
+        // Each piece waits for all others: with fewer than four threads this would not end.
         let (all_in, out) = (Latch::new(THREADS), Latch::new(THREADS));
         for _ in 0..THREADS {
             let (all_in, out) = (all_in.clone(), out.clone());
@@ -111,7 +111,7 @@ fn a_burst_wakes_as_many_threads_as_it_needs() {
 }
 
 #[test]
-fn work_that_breeds_work_does_not_starve_what_comes_from_outside() {
+fn work_that_posts_work_does_not_starve_posts_from_outside() {
     let pool = ThreadPool::new(1).unwrap();
     let executor = pool.executor();
     fn breed(executor: PoolExecutor, until: Latch) {
@@ -129,7 +129,7 @@ fn work_that_breeds_work_does_not_starve_what_comes_from_outside() {
 }
 
 #[test]
-fn a_panic_goes_to_the_handler_and_the_thread_goes_on() {
+fn a_panic_goes_to_the_handler_and_the_thread_continues() {
     static SAID: Mutex<Vec<String>> = Mutex::new(Vec::new());
     fn handler(panic: Panic) {
         SAID.lock().unwrap().push(panic.message().to_owned());
@@ -148,7 +148,7 @@ fn a_panic_goes_to_the_handler_and_the_thread_goes_on() {
     done.wait();
     drop(pool);
     assert_eq!(*SAID.lock().unwrap(), ["number 0", "number 1", "number 2"]);
-    assert_eq!(ids.lock().unwrap().len(), 1, "the thread survived");
+    assert_eq!(ids.lock().unwrap().len(), 1, "the thread ended");
 }
 
 #[test]
@@ -162,7 +162,7 @@ fn a_post_over_the_limit_is_stopped_at_once_and_counted() {
     executor.post(work(move || {
         begun.count_down();
         opens.wait();
-        // What the pool's own work posts is not limited.
+        // Posts of the pool's own work are not limited.
         for _ in 0..10 {
             let counts = counts.clone();
             executor.post(work(move || counts.count_down()));
@@ -176,20 +176,20 @@ fn a_post_over_the_limit_is_stopped_at_once_and_counted() {
     }
     let refused = Latch::new(1);
     executor.post(must_stop(&refused));
-    assert!(refused.is_open(), "at once");
+    assert!(refused.is_open(), "it was not stopped at once");
     assert_eq!(pool.refused(), 1);
     gate.count_down();
     queued.wait();
     inside.wait();
     let again = Latch::new(1);
-    let room = again.clone();
-    executor.post(work(move || room.count_down()));
+    let refilled = again.clone();
+    executor.post(work(move || refilled.count_down()));
     again.wait();
-    assert_eq!(pool.refused(), 1, "there is room again");
+    assert_eq!(pool.refused(), 1, "the queue is not full any more");
 }
 
 #[test]
-fn the_end_stops_what_stopped_work_posts() {
+fn dropping_the_pool_stops_what_stopped_work_posts() {
     let pool = ThreadPool::new(1).unwrap();
     let executor = pool.executor();
     let (busy, gate, stopped) = (Latch::new(1), Latch::new(1), Latch::new(1000));
@@ -225,7 +225,7 @@ fn the_end_stops_what_stopped_work_posts() {
 }
 
 #[test]
-fn a_handle_outlives_its_pool_and_stops_what_it_is_given() {
+fn an_executor_outlives_its_pool_and_stops_what_is_posted() {
     let executor = ThreadPool::new(2).unwrap().executor();
     let stopped = Latch::new(2);
     executor.post(must_stop(&stopped));
@@ -251,9 +251,9 @@ fn a_pool_dropped_by_its_own_thread_ends_without_a_deadlock() {
     }
 }
 
-/// Many pools come and go while strangers post: each piece of work is run or stopped, once.
+/// Creates and drops many pools while other threads post: each piece of work is run or stopped, once.
 #[test]
-fn pools_end_under_fire() {
+fn pools_are_dropped_while_others_post() {
     const ROUNDS: usize = 100;
     const POSTERS: usize = 3;
     const EACH: usize = 50;
@@ -282,7 +282,7 @@ fn pools_end_under_fire() {
 
 #[test]
 #[cfg_attr(miri, ignore = "needs a kernel: Miri starts threads of any size")]
-fn a_thread_that_the_system_does_not_start_is_named_by_its_number() {
+fn the_error_names_the_thread_that_could_not_be_started() {
     let error = ThreadPool::builder().threads(3).stack_size(usize::MAX / 2).build().unwrap_err();
     assert!(error.to_string().starts_with("cannot start thread 1 of the 3 threads of a pool: "), "{error}");
 }

@@ -1,4 +1,5 @@
-//! The priorities of a pool: who goes first, that nobody starves, by counting; and that they are inherited.
+//! The priorities of a pool: their order, that nothing starves (by counting runs), and that they are
+//! inherited.
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -12,7 +13,7 @@ use convoke_testing::{Latch, runnable};
 
 const ALL: [Priority; 3] = [Priority::Low, Priority::Normal, Priority::High];
 
-/// A pool of one thread, which is kept busy until the gate is opened.
+/// Creates a pool of one thread, which is busy until the latch is opened.
 fn gated_pool() -> (ThreadPool, Latch) {
     let pool = ThreadPool::new(1).unwrap();
     let (busy, gate) = (Latch::new(1), Latch::new(1));
@@ -25,7 +26,7 @@ fn gated_pool() -> (ThreadPool, Latch) {
     (pool, gate)
 }
 
-/// The priorities of what was run, in order.
+/// The priorities of the pieces that were run, in order.
 #[derive(Clone, Default)]
 struct Order(Arc<Mutex<Vec<Priority>>>);
 
@@ -44,7 +45,8 @@ impl Order {
     }
 }
 
-/// Posts so many of each, low ones first, from outside; and what came of it.
+/// Posts `low`, `normal` and `high` pieces from outside, low ones first, and returns the order in which they
+/// ran.
 fn run_in_order(low: usize, normal: usize, high: usize) -> Vec<Priority> {
     let (pool, gate) = gated_pool();
     let (order, done) = (Order::default(), Latch::new(low + normal + high));
@@ -58,14 +60,14 @@ fn run_in_order(low: usize, normal: usize, high: usize) -> Vec<Priority> {
 }
 
 #[test]
-fn what_is_high_goes_first_and_what_is_low_last() {
+fn high_work_runs_first_and_low_work_last() {
     let order = run_in_order(3, 3, 3);
     let expected = [Priority::High, Priority::Normal, Priority::Low].map(|priority| [priority; 3]).concat();
     assert_eq!(order, expected);
 }
 
 #[test]
-fn after_so_many_high_ones_another_has_its_turn() {
+fn after_a_row_of_high_work_other_work_gets_a_turn() {
     let order = run_in_order(0, 2, 3 * HIGH_IN_A_ROW as usize);
     let row = HIGH_IN_A_ROW as usize;
     let normal: Vec<_> = (0..order.len()).filter(|place| order[*place] == Priority::Normal).collect();
@@ -73,15 +75,15 @@ fn after_so_many_high_ones_another_has_its_turn() {
 }
 
 #[test]
-fn after_so_many_normal_ones_a_low_one_has_its_turn() {
+fn after_many_runs_of_normal_work_low_work_gets_a_turn() {
     let order = run_in_order(2, 3 * OTHERS_EACH as usize, 0);
     let low: Vec<_> = (0..order.len()).filter(|place| order[*place] == Priority::Low).collect();
-    // One less for the piece that kept the thread busy; and one more, in between, for the outside.
+    // One less for the piece that kept the thread busy, and one more, in between, for work from outside.
     let first = OTHERS_EACH as usize - 1;
     assert_eq!(low, [first, first + OTHERS_EACH as usize + 2]);
 }
 
-/// Work that posts itself again until it is told that it is enough, and counts its runs.
+/// Posts work that posts itself again until `enough` is set, and counts its runs.
 fn breed(executor: PoolExecutor, runs: &Arc<AtomicU32>, enough: &Arc<AtomicBool>, gone: &Latch) {
     let (runs, enough, gone) = (runs.clone(), enough.clone(), gone.clone());
     executor.post(runnable(move |_| {
@@ -94,7 +96,8 @@ fn breed(executor: PoolExecutor, runs: &Arc<AtomicU32>, enough: &Arc<AtomicBool>
     }));
 }
 
-/// One piece of the priority `of`, while each of `against` breeds its like: how many of those run before it.
+/// Posts one piece of priority `of`, while work of each priority in `against` posts itself again. Returns how
+/// many of those run before it.
 fn runs_before(of: Priority, against: &[Priority]) -> u32 {
     let (pool, gate) = gated_pool();
     let (runs, enough, gone) = (Arc::default(), Arc::default(), Latch::new(against.len() + 1));
@@ -115,27 +118,27 @@ fn runs_before(of: Priority, against: &[Priority]) -> u32 {
 }
 
 #[test]
-fn high_work_that_breeds_high_work_starves_nobody() {
+fn high_work_that_posts_high_work_starves_nothing() {
     assert_eq!(runs_before(Priority::Normal, &[Priority::High]), HIGH_IN_A_ROW);
     assert_eq!(runs_before(Priority::Low, &[Priority::High]), HIGH_IN_A_ROW);
 }
 
 #[test]
-fn normal_work_that_breeds_normal_work_does_not_starve_what_is_low() {
+fn normal_work_that_posts_normal_work_does_not_starve_low_work() {
     let before = runs_before(Priority::Low, &[Priority::Normal]);
-    assert!(before <= OTHERS_EACH, "{before} normal ones before a low one");
+    assert!(before <= OTHERS_EACH, "{before} normal pieces ran before a low one");
 }
 
 #[test]
-fn both_together_do_not_starve_what_is_low() {
+fn both_together_do_not_starve_low_work() {
     let before = runs_before(Priority::Low, &[Priority::High, Priority::Normal]);
     let bound = (HIGH_IN_A_ROW + 1) * (OTHERS_EACH + 1);
-    assert!(before <= bound, "{before} others before a low one, not {bound}");
-    assert!(before > OTHERS_EACH, "it was not before its turn, either");
+    assert!(before <= bound, "{before} other pieces ran before a low one, not {bound}");
+    assert!(before > OTHERS_EACH, "it ran before its turn");
 }
 
 #[test]
-fn what_is_high_overtakes_all_that_breeds() {
+fn high_work_overtakes_all_work_that_posts_itself() {
     assert!(runs_before(Priority::High, &[Priority::Normal, Priority::Low]) <= 1);
 }
 
@@ -163,7 +166,7 @@ fn a_task_can_be_moved_to_another_priority() {
 }
 
 #[test]
-fn handles_of_different_priority_are_different_places() {
+fn executors_of_different_priority_are_not_equal() {
     let pool = ThreadPool::new(1).unwrap();
     let high = pool.executor().with_priority(Priority::High);
     assert_ne!(high, pool.executor());
@@ -172,16 +175,16 @@ fn handles_of_different_priority_are_different_places() {
     assert_ne!(high, ThreadPool::new(1).unwrap().executor().with_priority(Priority::High));
 }
 
-/// The thread is there, and what is handed back need not wait: there is nothing to put in an order.
+/// The caller already runs on the pool, and work that is returned does not queue: there is nothing to order.
 #[test]
-fn dispatch_on_the_pool_hands_back_whatever_the_priority() {
+fn dispatch_on_the_pool_returns_the_work_whatever_the_priority() {
     let pool = ThreadPool::new(1).unwrap();
     let done = Latch::new(1);
     let (executor, end) = (pool.executor(), done.clone());
     executor.post(runnable(move |_| {
         for priority in ALL {
             let back = executor.with_priority(priority).dispatch(runnable(|_| ()));
-            back.expect("it is on the pool").run();
+            back.expect("this thread is a worker of the pool").run();
         }
         end.count_down();
     }));
@@ -190,13 +193,13 @@ fn dispatch_on_the_pool_hands_back_whatever_the_priority() {
         let ran = Latch::new(1);
         let told = ran.clone();
         let back = pool.executor().with_priority(priority).dispatch(runnable(move |_| told.count_down()));
-        assert!(back.is_none(), "handed back to a stranger");
+        assert!(back.is_none(), "the work was returned to a thread outside the pool");
         ran.wait();
     }
 }
 
 #[test]
-fn the_limit_is_for_each_priority_and_not_for_the_pools_own_work() {
+fn the_queue_limit_is_for_each_priority_and_not_for_the_pools_own_work() {
     const LIMIT: usize = 2;
     let pool = ThreadPool::builder().threads(1).queue_limit(LIMIT).build().unwrap();
     let (busy, gate, done) = (Latch::new(1), Latch::new(1), Latch::new(ALL.len() * (LIMIT + 10)));
@@ -234,7 +237,7 @@ fn the_limit_is_for_each_priority_and_not_for_the_pools_own_work() {
 }
 
 #[test]
-fn the_end_stops_what_waits_of_every_priority() {
+fn dropping_the_pool_stops_queued_work_of_every_priority() {
     let (pool, gate) = gated_pool();
     let stopped = Latch::new(ALL.len() * 10);
     for priority in ALL {

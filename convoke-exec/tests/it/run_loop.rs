@@ -1,4 +1,4 @@
-//! What a run loop promises beyond the contract of every executor.
+//! Promises of a run loop beyond the contract of every executor.
 use std::sync::{Arc, Mutex};
 
 use convoke_core::Executor;
@@ -6,7 +6,7 @@ use convoke_exec::RunLoop;
 use convoke_testing::runnable;
 
 #[test]
-fn posts_of_one_thread_run_in_their_order_also_from_inside_of_another_loop() {
+fn posts_of_one_thread_run_in_order_even_from_inside_another_loop() {
     let run_loop = RunLoop::new();
     let (executor, order) = (run_loop.executor(), Arc::new(Mutex::new(Vec::new())));
     let piece = {

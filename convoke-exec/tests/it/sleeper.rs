@@ -1,4 +1,5 @@
-//! What a run loop tells its sleeper: exact times if the clock jumps to them, times that several timers share if it does not.
+//! Times that a run loop passes to its sleeper: exact ones if the clock jumps to them, otherwise times that several
+//! timers share.
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -10,7 +11,7 @@ use convoke::time::{now, sleep_until};
 const MILLISECOND: Duration = Duration::from_millis(1);
 const MICROSECOND: Duration = Duration::from_micros(1);
 
-/// A clock that stands where the last sleep has ended, and notes down until when it slept.
+/// A clock that shows the time at which the last sleep ended, and records these times.
 struct Clock {
     jumps: bool,
     start: Instant,
@@ -33,7 +34,7 @@ impl Sleeper for Clock {
     }
 
     fn sleep(&self, until: Option<Instant>) {
-        let until = until.expect("nothing else could wake the loop");
+        let until = until.expect("without a time nothing could wake the loop");
         self.slept_until.lock().unwrap().push(until - self.start);
     }
 
@@ -46,7 +47,7 @@ impl Sleeper for Clock {
     }
 }
 
-/// Has a task sleep until each of these times, and says when they have woken.
+/// Runs a task for each of these times that sleeps until then, and returns when they woke.
 fn sleeps(clock: &Arc<Clock>, times: &[Duration]) -> Vec<Duration> {
     let (start, woken) = (clock.start, Arc::new(Mutex::new(Vec::new())));
     let outcome = RunLoop::over(clock.clone(), None).block_on(async {
@@ -88,7 +89,7 @@ fn timers_that_are_close_together_share_a_wake_up_if_the_clock_does_not_jump() {
 }
 
 #[test]
-fn a_sleep_counts_from_the_loops_next_look_and_is_exact_by_a_clock_that_jumps() {
+fn a_sleep_counts_from_the_loops_next_check_and_is_exact_with_a_clock_that_jumps() {
     let clock = Clock::new(true);
     let start = clock.start;
     let outcome = RunLoop::over(clock.clone(), None).block_on(async move {

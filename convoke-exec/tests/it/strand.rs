@@ -1,4 +1,4 @@
-//! What a strand promises beyond the contract of every executor.
+//! Promises of a strand beyond the contract of every executor.
 use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ fn a_strand_is_one_word_and_one_entry_in_the_inner_queue() {
 }
 
 #[test]
-fn after_its_bound_it_lets_others_have_their_turn() {
+fn after_its_bound_it_gives_others_a_turn() {
     let (inner, order) = (ByHand::new(), Order::default());
     let strand = Strand::new(inner.clone());
     (0..=RUNS_PER_TURN as u32).for_each(|number| strand.post(order.piece(number)));
@@ -42,7 +42,7 @@ fn after_its_bound_it_lets_others_have_their_turn() {
 }
 
 #[test]
-fn what_waits_over_the_bound_stays_before_what_comes_later() {
+fn work_over_the_bound_stays_before_later_work() {
     let (inner, order) = (ByHand::new(), Order::default());
     let strand = Strand::new(inner.clone());
     let bound = RUNS_PER_TURN as u32;
@@ -54,7 +54,7 @@ fn what_waits_over_the_bound_stays_before_what_comes_later() {
 }
 
 #[test]
-fn dispatch_from_inside_hands_back_only_if_nothing_waits() {
+fn dispatch_from_inside_returns_the_work_only_if_nothing_is_queued() {
     let (inner, order) = (ByHand::new(), Order::default());
     let strand = Strand::new(inner.clone());
     let dispatch = |number: u32| {
@@ -71,16 +71,16 @@ fn dispatch_from_inside_hands_back_only_if_nothing_waits() {
     strand.post(dispatch(10));
     strand.post(dispatch(20));
     assert!(!strand.is_running_here());
-    assert!(strand.dispatch(order.piece(30)).is_none(), "a stranger queues");
+    assert!(strand.dispatch(order.piece(30)).is_none(), "from outside it must queue");
     inner.run_all();
     assert_eq!(order.get(), [10, 20, 30, 11, 21]);
     strand.post(dispatch(40));
     inner.run_all();
-    assert_eq!(order.get()[5..], [40, 42, 41], "alone, it was handed back");
+    assert_eq!(order.get()[5..], [40, 42, 41], "with an empty queue the work is returned");
 }
 
 #[test]
-fn an_inner_executor_that_drops_the_strand_stops_all_and_it_works_again() {
+fn an_inner_executor_that_drops_the_strand_stops_all_work_and_the_strand_works_again() {
     let (inner, order) = (ByHand::new(), Order::default());
     let strand = Strand::new(inner.clone());
     let stopped = Latch::new(3);
@@ -93,7 +93,7 @@ fn an_inner_executor_that_drops_the_strand_stops_all_and_it_works_again() {
     }
     let (again, last) = (strand.clone(), stopped.clone());
     strand.post(runnable(move |_| {
-        // Posted by a completion, while the strand is being stopped.
+        // Posted by a completion while the strand is being stopped.
         again.post(runnable(move |call| {
             assert_eq!(call, Call::Stop);
             last.count_down();
@@ -108,7 +108,7 @@ fn an_inner_executor_that_drops_the_strand_stops_all_and_it_works_again() {
 }
 
 #[test]
-fn a_panic_goes_to_the_handler_and_the_rest_of_the_turn_is_run() {
+fn a_panic_goes_to_the_handler_and_the_rest_of_the_turn_runs() {
     static PANICS: AtomicUsize = AtomicUsize::new(0);
     let (inner, order) = (ByHand::new(), Order::default());
     let strand = Strand::with_panic_handler(inner.clone(), |panic| {
@@ -148,7 +148,7 @@ fn on_an_inline_executor_a_long_chain_stays_in_order() {
     assert_eq!(order.get(), expected);
 }
 
-/// A counter without a lock: only the strand keeps the increments apart.
+/// A counter without a lock: only the strand keeps the increments from racing.
 #[test]
 fn work_of_many_posters_on_many_threads_is_never_concurrent() {
     const POSTERS: usize = 4;
@@ -200,7 +200,7 @@ fn the_inner_executor_is_not_cloned_so_that_no_panic_loses_the_turn() {
     assert_eq!(order.get(), [1]);
 }
 
-/// The strand of a run loop leads home: what runs there need not be `Send`.
+/// The strand of a run loop has its owner thread, so its tasks need not be `Send`.
 #[test]
 fn over_a_run_loop_children_need_not_be_send() {
     let outcome = sync_wait(task(async {
@@ -213,18 +213,18 @@ fn over_a_run_loop_children_need_not_be_send() {
                     checkpoint().await;
                     counted.set(counted.get() + 1);
                 });
-                "home"
+                "local"
             })
             .await
         })
         .await
     }));
-    assert_eq!(outcome, Outcome::Value("home"));
+    assert_eq!(outcome, Outcome::Value("local"));
 }
 
-/// Woken from other threads by letters, which go through the strand like everything else; and asked to stop by them.
+/// Remote wakes and remote stop requests go through the strand like all other work.
 #[test]
-fn tasks_of_a_strand_at_home_hear_from_other_threads() {
+fn tasks_of_a_strand_over_a_loop_are_woken_and_stopped_from_other_threads() {
     let run_loop = RunLoop::new();
     let strand = Strand::new(run_loop.executor());
     let on_strand = async {
@@ -244,20 +244,20 @@ fn tasks_of_a_strand_at_home_hear_from_other_threads() {
 }
 
 #[test]
-fn what_a_strand_holds_when_its_loop_goes_is_stopped_at_home() {
+fn work_of_a_strand_whose_loop_is_dropped_is_stopped_on_its_owner_thread() {
     let run_loop = RunLoop::new();
     let strand = Strand::new(run_loop.executor());
     let waits = launch(&strand).start(forever());
     run_loop.run_ready();
     let queued = launch(&strand).start(async {});
     drop(run_loop);
-    // The home is closed, and has no thread of its own any more.
+    // The owner thread is closed, and belongs to no thread any more.
     let stopped = thread::spawn(move || (queued.wait(), drop(waits)));
     assert_eq!(stopped.join().unwrap().0, Outcome::Stopped);
 }
 
 #[test]
-fn who_would_wait_for_a_chain_of_its_own_thread_is_told_so_through_a_strand_too() {
+fn waiting_for_a_chain_on_the_own_thread_panics_through_a_strand_too() {
     let run_loop = RunLoop::new();
     let launched = launch(&Strand::new(run_loop.executor())).start(async {});
     let panic = Panic::catch(|| launched.wait()).unwrap_err();

@@ -1,4 +1,4 @@
-//! Sleeping and deadlines: by a clock that is moved by hand where that will do, else on loops and pools.
+//! Tests of sleeping and deadlines: with a manual clock where that suffices, else on loops and pools.
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
@@ -20,7 +20,7 @@ use convoke_testing::Clockwork;
 const HOUR: Duration = Duration::from_secs(3600);
 const SECOND: Duration = Duration::from_secs(1);
 
-/// An environment on this executor that stops with this source.
+/// Creates an environment on this executor that stops with this source.
 fn env_on(executor: &impl Executor, source: &StopSource) -> Env {
     Env::from(executor.clone()).with(Changes::new().stop_token(source.token()))
 }
@@ -36,7 +36,7 @@ fn a_sleep_ends_at_its_time_and_not_before() {
 }
 
 #[test]
-fn a_while_is_counted_from_the_start_and_not_from_the_making() {
+fn a_duration_counts_from_the_start_and_not_from_the_creation() {
     let clock = Clockwork::new();
     let late = Connected::with_env(sleep(SECOND), Env::from(clock.clone()));
     clock.advance(HOUR);
@@ -47,7 +47,7 @@ fn a_while_is_counted_from_the_start_and_not_from_the_making() {
 }
 
 #[test]
-fn a_time_that_has_passed_completes_at_once() {
+fn a_time_in_the_past_completes_at_once() {
     let clock = Clockwork::new();
     for sender in [sleep_until(clock.now()), sleep(Duration::ZERO)] {
         let running = Connected::with_env(sender, Env::from(clock.clone())).start();
@@ -57,20 +57,20 @@ fn a_time_that_has_passed_completes_at_once() {
 }
 
 #[test]
-fn a_stop_before_the_start_completes_at_once_and_one_while_it_waits_on_the_executor() {
+fn a_stop_before_the_start_completes_at_once_and_a_later_one_on_the_executor() {
     let running = Connected::with_env(sleep(HOUR), stopped_env()).start();
     assert_eq!(running.outcome(), Outcome::Stopped);
     let (clock, source) = (Clockwork::new(), StopSource::new());
     let running = Connected::with_env(sleep(HOUR), env_on(&clock, &source)).start();
     source.request_stop(StopReason::Requested);
-    assert!(!running.is_complete(), "it comes home through the queue");
+    assert!(!running.is_complete(), "it must complete through the queue");
     assert_eq!(clock.run_ready(), 1);
     assert_eq!(running.outcome(), Outcome::Stopped);
-    assert_eq!(clock.advance(2 * HOUR), 0, "its timer was taken back");
+    assert_eq!(clock.advance(2 * HOUR), 0, "its timer was not disarmed");
 }
 
 #[test]
-fn a_while_without_end_is_ended_by_a_stop() {
+fn an_endless_sleep_is_ended_by_a_stop() {
     let (clock, source) = (Clockwork::new(), StopSource::new());
     let running = Connected::with_env(sleep(Duration::MAX), env_on(&clock, &source)).start();
     clock.advance(HOUR);
@@ -81,7 +81,7 @@ fn a_while_without_end_is_ended_by_a_stop() {
 }
 
 #[test]
-fn timers_that_end_stop_the_work_that_waits_and_the_work_that_comes() {
+fn timers_that_are_closed_stop_waiting_and_later_work() {
     let clock = Clockwork::new();
     let before = Connected::with_env(sleep(HOUR), Env::from(clock.clone())).start();
     clock.close();
@@ -91,7 +91,7 @@ fn timers_that_end_stop_the_work_that_waits_and_the_work_that_comes() {
 }
 
 #[test]
-fn dropping_it_unstarted_is_nothing() {
+fn dropping_an_unstarted_sleep_does_nothing() {
     let clock = Clockwork::new();
     drop(Connected::with_env(sleep(SECOND), Env::from(clock.clone())));
     drop(Connected::with_env(stop_after(SECOND, sleep(SECOND)), Env::from(clock.clone())));
@@ -99,7 +99,7 @@ fn dropping_it_unstarted_is_nothing() {
 }
 
 #[test]
-fn what_is_known_of_where_it_completes() {
+fn its_completion_properties_are_known() {
     assert_eq!(completes_of(&sleep(SECOND)), Completes::Here);
 }
 
@@ -111,7 +111,7 @@ fn waiting_for_a_sleep_does_not_return_before_its_time() {
 }
 
 #[test]
-fn sleeps_end_in_the_order_of_their_times_and_ties_in_that_of_their_start() {
+fn sleeps_end_in_the_order_of_their_times_and_ties_in_the_order_of_their_start() {
     let (clock, order) = (Clockwork::new(), Arc::new(Mutex::new(Vec::new())));
     let start = clock.now();
     let wait = |name: &'static str, seconds| {
@@ -128,7 +128,7 @@ fn sleeps_end_in_the_order_of_their_times_and_ties_in_that_of_their_start() {
 }
 
 #[test]
-fn a_sleeping_loop_is_woken_by_an_earlier_time_from_another_thread() {
+fn a_sleeping_loop_is_woken_for_an_earlier_time_from_another_thread() {
     let run_loop = RunLoop::new();
     let executor = run_loop.executor();
     let source = StopSource::new();
@@ -138,13 +138,14 @@ fn a_sleeping_loop_is_woken_by_an_earlier_time_from_another_thread() {
             let (mut soon, mut waited) = (Duration::from_millis(2), 0);
             while waited < 20 {
                 let at = Instant::now() + soon;
-                // Armed from this thread, called by the loop's.
+                // Armed by this thread, called by the loop's.
                 let on_loop = sleep_until(at).then(|()| thread::current().id());
                 let here = thread::current().id();
                 let outcome = sync_wait_with(Changes::new().executor(executor.clone()), on_loop);
                 assert!(Instant::now() >= at);
                 if outcome == Outcome::Value(here) {
-                    // On a slow machine its time had passed before it was armed, and the loop was not asked.
+                    // On a slow machine its time had passed before it was armed, and the loop was not
+                    // involved.
                     soon *= 2;
                 } else {
                     waited += 1;
@@ -161,7 +162,7 @@ fn a_sleeping_loop_is_woken_by_an_earlier_time_from_another_thread() {
 }
 
 #[test]
-fn a_loop_that_goes_away_stops_the_work_that_waits() {
+fn a_loop_that_is_dropped_stops_waiting_work() {
     let run_loop = RunLoop::new();
     let running = Connected::with_env(sleep(HOUR), Env::from(run_loop.executor())).start();
     drop(run_loop);
@@ -204,7 +205,7 @@ fn work_on_a_strand_wakes_on_the_strand_whatever_is_below_it() {
 }
 
 #[test]
-fn an_executor_without_timers_is_served_by_the_thread_that_serves_all() {
+fn an_executor_without_timers_uses_the_timer_thread_of_the_process() {
     let by_hand = ByHand::new();
     let timers = |env: &Env| std::ptr::from_ref(timers_of(env)).cast::<()>();
     assert_eq!(timers(&Env::from(by_hand)), timers(&Env::from(InlineExecutor)));
@@ -212,10 +213,14 @@ fn an_executor_without_timers_is_served_by_the_thread_that_serves_all() {
     assert_ne!(timers(&Env::from(run_loop.executor())), timers(&Env::new()));
     let name = sleep(Duration::from_millis(1)).then(|()| thread::current().name().map(str::to_owned));
     let outcome = Connected::new(name).start().wait();
-    assert_eq!(outcome, Outcome::Value(Some("convoke-timers".to_owned())), "inline is wherever one is");
+    assert_eq!(
+        outcome,
+        Outcome::Value(Some("convoke-timers".to_owned())),
+        "inline work runs on the calling thread"
+    );
 }
 
-/// How many sleeps were as long as they were to be.
+/// Counts the sleeps that were as long as requested.
 #[derive(Default)]
 struct Slept {
     count: Mutex<usize>,
@@ -233,7 +238,8 @@ impl Slept {
     }
 }
 
-/// Many sleeps with random times, half of them stopped by two other threads, which keep pace with those that are not.
+/// Runs many sleeps with random times, half of them stopped by two other threads, which keep pace with the
+/// rest.
 fn many_sleeps_against_stops(executor: &impl Executor, seed: u64) -> (usize, usize) {
     const COUNT: usize = if cfg!(miri) { 100 } else { 2000 };
     let mut random = Random::new(seed);
@@ -247,7 +253,7 @@ fn many_sleeps_against_stops(executor: &impl Executor, seed: u64) -> (usize, usi
         let (values, stopped) = (values.clone(), stopped.clone());
         let sender = sleep_until(at)
             .then(move |()| {
-                assert!(Instant::now() >= at, "before its time");
+                assert!(Instant::now() >= at, "it ended before its time");
                 values.one_more();
             })
             .upon_stopped(move || {
@@ -280,7 +286,7 @@ fn many_sleeps_against_stops(executor: &impl Executor, seed: u64) -> (usize, usi
 }
 
 #[test]
-fn thousands_of_sleeps_end_once_each_whether_their_time_comes_or_a_stop() {
+fn thousands_of_sleeps_end_once_each_by_their_time_or_by_a_stop() {
     let seed = std::env::var("CONVOKE_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1);
     println!("CONVOKE_SEED={seed}");
     let pool = ThreadPool::new(2).unwrap();
@@ -298,13 +304,13 @@ fn thousands_of_sleeps_end_once_each_whether_their_time_comes_or_a_stop() {
 }
 
 #[test]
-fn a_deadline_that_is_kept_lets_every_door_pass() {
+fn a_deadline_that_is_met_passes_every_outcome_on() {
     for (outcome, sender) in all_doors(1, "e") {
         let clock = Clockwork::new();
         let running = Connected::with_env(stop_after(SECOND, sender), Env::from(clock.clone())).start();
         clock.run_ready();
         assert_eq!(running.outcome(), outcome);
-        assert_eq!(clock.advance(HOUR), 0, "no timer is left behind");
+        assert_eq!(clock.advance(HOUR), 0, "a timer was left behind");
     }
 }
 
@@ -317,13 +323,13 @@ fn a_deadline_that_passes_stops_the_work_with_its_reason_and_waits_for_it() {
     let told = Connected::with_env(stop_at(at, honest), Env::from(clock.clone())).start();
     clock.advance(SECOND);
     assert_eq!(told.outcome(), Outcome::Value((Some(StopReason::Deadline), Some(at))));
-    assert!(!running.is_complete(), "work that does not listen goes on to its own end");
+    assert!(!running.is_complete(), "work that ignores the stop runs to its own end");
     gate.complete(Outcome::Value(7));
     assert_eq!(running.outcome(), Outcome::Value(7));
 }
 
 #[test]
-fn the_nearer_deadline_counts_also_if_nobody_above_keeps_it() {
+fn the_nearer_deadline_counts_even_if_the_outer_one_is_only_announced() {
     let clock = Clockwork::new();
     let near = clock.now() + SECOND;
     let look = || read_env(|env| (env.stop().reason(), env.stop().deadline()));
@@ -342,11 +348,11 @@ fn the_nearer_deadline_counts_also_if_nobody_above_keeps_it() {
     for running in running {
         assert_eq!(running.outcome(), Outcome::Value((Some(StopReason::Deadline), Some(near))));
     }
-    assert!(!announced.stop_requested(), "what is above is not stopped by what is below");
+    assert!(!announced.stop_requested(), "an inner deadline must not stop the outer work");
 }
 
 #[test]
-fn a_stop_around_it_reaches_the_work_with_its_reason() {
+fn an_outer_stop_reaches_the_work_with_its_reason() {
     let (clock, source) = (Clockwork::new(), StopSource::new());
     let work = never().let_stopped(|| read_env(|env| env.stop().reason()));
     let running = Connected::with_env(stop_after(SECOND, work), env_on(&clock, &source)).start();
@@ -356,7 +362,7 @@ fn a_stop_around_it_reaches_the_work_with_its_reason() {
 }
 
 #[test]
-fn work_whose_deadline_has_passed_is_started_as_asked_to_stop() {
+fn work_whose_deadline_has_passed_starts_with_a_stop_requested() {
     let clock = Clockwork::new();
     let work = read_env(|env| env.stop().reason());
     let running = Connected::with_env(stop_at(clock.now(), work), Env::from(clock.clone())).start();
@@ -365,7 +371,7 @@ fn work_whose_deadline_has_passed_is_started_as_asked_to_stop() {
 }
 
 #[test]
-fn a_deadline_without_end_never_comes() {
+fn an_endless_deadline_never_comes() {
     let clock = Clockwork::new();
     let gate = Gate::<i32>::new();
     let running =
@@ -378,7 +384,7 @@ fn a_deadline_without_end_never_comes() {
 }
 
 #[test]
-fn an_executor_that_panics_when_a_sleep_is_posted_stops_that_sleep_and_no_other() {
+fn an_executor_that_panics_when_a_sleep_is_posted_stops_only_that_sleep() {
     /// Has no timers, and takes no work.
     #[derive(Clone, PartialEq)]
     struct Refuses;
@@ -389,7 +395,8 @@ fn an_executor_that_panics_when_a_sleep_is_posted_stops_that_sleep_and_no_other(
         }
     }
 
-    // The thread that calls its timer serves all executors without timers: it must not end by this, nor the process.
+    // The thread that calls its timer serves all executors without timers: the panic must not end it, nor the
+    // process.
     for _ in 0..2 {
         let refused = Connected::with_env(sleep(Duration::from_millis(1)), Env::from(Refuses)).start();
         while !refused.is_complete() {

@@ -1,4 +1,4 @@
-//! What waiting for a time allocates: nothing. Sleeps, timeouts and ticks of an interval, over and over in one task.
+//! Waiting for a time does not allocate: sleeps, timeouts and ticks of an interval, repeated in one task.
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::task::Poll;
@@ -13,7 +13,7 @@ use convoke_testing::workshop::counting::allocations;
 const MICROSECOND: Duration = Duration::from_micros(1);
 const HOUR: Duration = Duration::from_secs(3600);
 
-/// How many allocations five hundred rounds make more than five.
+/// Returns how many more allocations five hundred rounds make than five.
 fn of_many_rounds(round: impl AsyncFn() + Copy) -> usize {
     let made_by = |rounds: usize| {
         allocations(|| {
@@ -25,13 +25,13 @@ fn of_many_rounds(round: impl AsyncFn() + Copy) -> usize {
             assert_eq!(outcome, Outcome::Value(()));
         })
     };
-    // What is made once for a thread is made here.
+    // Pays for what is allocated once for each thread.
     made_by(1);
     let few = made_by(5);
     made_by(500) - few
 }
 
-/// Polls once, and gives it up.
+/// Polls a future once, and drops it.
 async fn begin(future: impl Future) {
     let mut future = pin!(future);
     poll_fn(|cx| {
@@ -48,7 +48,7 @@ fn a_sleep_allocates_nothing() {
 }
 
 #[test]
-fn a_sleep_that_is_given_up_allocates_nothing() {
+fn a_dropped_sleep_allocates_nothing() {
     assert_eq!(of_many_rounds(async || begin(sleep(HOUR).into_future()).await), 0);
 }
 
@@ -59,7 +59,7 @@ fn a_timeout_that_is_not_needed_allocates_nothing() {
 }
 
 #[test]
-fn a_timeout_that_is_up_allocates_nothing() {
+fn a_timeout_that_expires_allocates_nothing() {
     let late = async || assert!(timeout(20 * MICROSECOND, sleep(HOUR)).await.is_err());
     assert_eq!(of_many_rounds(late), 0);
 }

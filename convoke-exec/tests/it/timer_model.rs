@@ -1,5 +1,5 @@
-//! The queue of timers beside a model of it that is too simple to be wrong: random arms, takings back and looks, with times
-//! from nanoseconds to centuries apart. A failure names its seed; `CONVOKE_SEED=n` begins with that one.
+//! The timer queue, compared with a simple model: random arms, disarms and checks, with times from
+//! nanoseconds to centuries apart. A failure names its seed; `CONVOKE_SEED=n` starts with that one.
 
 #![allow(unsafe_code)]
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,39 +12,41 @@ use convoke_exec::raw::{AfterArm, TimerQueue};
 
 const CENTURY: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 
-/// A timer that notes down its number.
+/// A timer that records its number.
 #[repr(C)]
 struct Numbered {
-    // First, so that a pointer to it is a pointer to all of it.
+    // The first field, so that a pointer to it is a pointer to the whole.
     timer: Timer,
     number: usize,
     calls: Arc<Mutex<Vec<usize>>>,
 }
 
+/// Records the call of a timer.
+///
 /// # Safety
-/// By the queue, with the timer of a `Numbered`.
+/// Called by the queue, with the timer of a `Numbered`.
 unsafe fn note(timer: NonNull<Timer>, _: Call) {
-    // SAFETY: the timer is the first field (`repr(C)`).
+    // SAFETY: the timer is the first field (`repr(C)`) of a `Numbered`, as the caller promises.
     let numbered = unsafe { timer.cast::<Numbered>().as_ref() };
     numbered.calls.lock().unwrap().push(numbered.number);
 }
 
-/// Any number of nanoseconds of so many bits at most: all sizes are as likely.
+/// Returns a random number of nanoseconds with at most `bits` bits. All sizes are equally likely.
 fn span(random: &mut Random, bits: u32) -> Duration {
     let bits = random.draw() % u64::from(bits + 1);
     Duration::from_nanos(random.draw() & ((1 << bits) - 1))
 }
 
-/// A queue, and what it should be.
+/// A queue and its model.
 struct Pair {
     queue: TimerQueue,
     timers: Vec<NonNull<Numbered>>,
     calls: Arc<Mutex<Vec<usize>>>,
-    /// Times, in their order, with the order of arming, and who waits for them.
+    /// Time and sequence number of each armed timer, in order, with its number.
     model: BTreeMap<(Instant, u64), usize>,
     waiting: BTreeMap<usize, (Instant, u64)>,
-    /// Those for whom a while begins at the next look: their number, the order of arming, and the while.
-    fresh: Vec<(usize, u64, Duration)>,
+    /// Timers for durations that start at the next check: number, sequence number and duration.
+    unstarted: Vec<(usize, u64, Duration)>,
     idle: BTreeSet<usize>,
     armed: u64,
     now: Instant,
@@ -61,7 +63,7 @@ impl Pair {
             calls: calls.clone(),
             model: BTreeMap::new(),
             waiting: BTreeMap::new(),
-            fresh: Vec::new(),
+            unstarted: Vec::new(),
             idle: (0..count).collect(),
             armed: 0,
             now: Instant::now(),
@@ -72,7 +74,7 @@ impl Pair {
         self.model.keys().next().map(|(at, _)| *at)
     }
 
-    /// Arms one that is idle; some for a time that others wait for, some for one that has passed.
+    /// Arms an idle timer; some for the time of another one, some for a time in the past.
     fn arm(&mut self, random: &mut Random) {
         let Some(number) = self.idle.pop_first() else { return };
         let others = random.below(self.model.len().max(1));
@@ -85,42 +87,43 @@ impl Pair {
         self.armed += 1;
         self.model.insert((at, self.armed), number);
         self.waiting.insert(number, (at, self.armed));
-        // SAFETY: it stays until we are dropped, and was idle.
+        // SAFETY: the timer is freed when we are dropped, and it is idle.
         let after = unsafe { self.queue.arm(self.timers[number].cast(), at) };
-        // Nobody needs to be told of one who sleeps until an earlier time that was taken back since; otherwise he does.
+        // A thread that sleeps until an earlier time, whose timer was disarmed since, need not be woken;
+        // otherwise it must be.
         assert!(is_earlier || after == AfterArm::Waits);
         assert!(self.queue.next_look().is_some());
     }
 
-    /// Arms one that is idle for a while that begins at the next look; some for one that others wait for.
+    /// Arms an idle timer for a duration that starts at the next check; some for the duration of another one.
     fn arm_at_next_look(&mut self, random: &mut Random) {
         let Some(number) = self.idle.pop_first() else { return };
-        let duration = match self.fresh.last() {
+        let duration = match self.unstarted.last() {
             Some((.., duration)) if random.below(4) == 0 => *duration,
             _ => span(random, 58),
         };
         self.armed += 1;
-        self.fresh.push((number, self.armed, duration));
-        // SAFETY: it stays until we are dropped, and was idle.
+        self.unstarted.push((number, self.armed, duration));
+        // SAFETY: the timer is freed when we are dropped, and it is idle.
         unsafe { self.queue.arm_at_next_look(self.timers[number].cast(), duration) };
-        // SAFETY: it is armed.
+        // SAFETY: it is armed by this queue.
         assert_eq!(unsafe { self.queue.known_time(self.timers[number].cast()) }, None);
     }
 
-    /// For the fresh ones the while begins now.
+    /// Starts the durations that wait for a check.
     fn settle(&mut self) {
-        for (number, armed, duration) in self.fresh.drain(..) {
+        for (number, armed, duration) in self.unstarted.drain(..) {
             let key = (self.now + duration, armed);
             self.model.insert(key, number);
             self.waiting.insert(number, key);
         }
     }
 
-    fn disarm_fresh(&mut self, random: &mut Random) {
-        let Some(last) = self.fresh.len().checked_sub(1) else { return };
-        let (number, ..) = self.fresh.remove(random.below(last + 1));
+    fn disarm_unstarted(&mut self, random: &mut Random) {
+        let Some(last) = self.unstarted.len().checked_sub(1) else { return };
+        let (number, ..) = self.unstarted.remove(random.below(last + 1));
         self.idle.insert(number);
-        // SAFETY: it is armed; we are the only ones to disarm it.
+        // SAFETY: it is armed by this queue, and only we disarm it.
         assert!(unsafe { self.queue.disarm(self.timers[number].cast()) });
     }
 
@@ -128,21 +131,21 @@ impl Pair {
         let Some(index) = self.waiting.len().checked_sub(1).map(|last| random.below(last + 1)) else {
             return;
         };
-        // The earliest, often: the next is not known then.
+        // Often the earliest one: the next one is not known then.
         let number = match random.below(3) {
             0 => self.model.values().next().copied(),
             _ => self.waiting.keys().nth(index).copied(),
         };
-        let number = number.expect("somebody waits");
-        let key = self.waiting.remove(&number).expect("he waits");
+        let number = number.expect("a timer is armed");
+        let key = self.waiting.remove(&number).expect("the timer is armed");
         self.model.remove(&key);
         self.idle.insert(number);
-        // SAFETY: it is armed; we are the only ones to disarm it.
+        // SAFETY: it is armed by this queue, and only we disarm it.
         assert!(unsafe { self.queue.disarm(self.timers[number].cast()) });
     }
 
-    /// The clock jumps: by some span, or to the earliest, or to where a sleeper would wake.
-    fn look(&mut self, random: &mut Random) {
+    /// Moves the clock: by some span, to the earliest timer, or to where a sleeping thread would wake.
+    fn advance(&mut self, random: &mut Random) {
         let to = match random.below(4) {
             0 => self.queue.earliest(),
             1 => self.queue.next_look(),
@@ -150,17 +153,17 @@ impl Pair {
             _ => Some(self.now + span(random, 58)),
         };
         self.now = to.unwrap_or(self.now).max(self.now);
-        // A look does it too.
+        // Calling due timers starts the durations too.
         if random.below(4) == 0 {
             self.queue.settle(|| self.now);
             self.settle();
             for (number, (at, _)) in self.waiting.iter().take(3) {
-                // SAFETY: it is armed.
+                // SAFETY: it is armed by this queue.
                 assert_eq!(unsafe { self.queue.known_time(self.timers[*number].cast()) }, Some(*at));
             }
         }
         self.settle();
-        // Some at a time, in some looks.
+        // Sometimes only some of the due timers.
         let limit = if random.below(4) == 0 { 1 + random.below(3) } else { usize::MAX };
         let mut expected = Vec::new();
         while expected.len() < limit
@@ -178,13 +181,13 @@ impl Pair {
     }
 
     fn check(&self, random: &mut Random) {
-        assert_eq!(self.queue.is_empty(), self.model.is_empty() && self.fresh.is_empty());
-        // A sleeper who looks when he is told to is never later than the pause that many share.
+        assert_eq!(self.queue.is_empty(), self.model.is_empty() && self.unstarted.is_empty());
+        // A thread that wakes when it is told to is never later than the time that close timers share.
         let pause = Duration::from_micros(263);
         if let (Some(look), Some(earliest)) = (self.queue.next_look(), self.earliest()) {
             assert!(look <= earliest.max(self.now) + pause, "{look:?} is after {earliest:?}");
         }
-        // Not always: to ask makes it known.
+        // Not always: asking computes it.
         if random.below(4) == 0 {
             assert_eq!(self.queue.earliest(), self.earliest());
         }
@@ -195,7 +198,7 @@ impl Drop for Pair {
     fn drop(&mut self) {
         self.queue.close();
         for timer in &self.timers {
-            // SAFETY: it came from a box, and no queue knows of it any more.
+            // SAFETY: it comes from a box, and no queue points to it any more.
             drop(unsafe { Box::from_raw(timer.as_ptr()) });
         }
     }
@@ -206,7 +209,7 @@ fn run(seed: u64, count: usize, steps: usize) {
     let mut pair = Pair::new(count);
     let begin = pair.now;
     for _ in 0..steps {
-        // Times are told apart for two centuries; that is enough for one run.
+        // The queue distinguishes times for two centuries, which is enough for one run.
         if pair.now - begin > CENTURY {
             break;
         }
@@ -214,8 +217,8 @@ fn run(seed: u64, count: usize, steps: usize) {
             0..=3 => pair.arm(&mut random),
             4 | 5 => pair.arm_at_next_look(&mut random),
             6 | 7 => pair.disarm(&mut random),
-            8 => pair.disarm_fresh(&mut random),
-            _ => pair.look(&mut random),
+            8 => pair.disarm_unstarted(&mut random),
+            _ => pair.advance(&mut random),
         }
         pair.check(&mut random);
     }
@@ -226,11 +229,11 @@ fn run(seed: u64, count: usize, steps: usize) {
     assert_eq!(
         std::mem::take(&mut *pair.calls.lock().unwrap()),
         rest,
-        "the end comes to all, in their order"
+        "closing must stop all timers, in order"
     );
 }
 
-/// Says the seed if the run fails.
+/// Prints the seed if the run fails.
 struct Seed(u64);
 
 impl Drop for Seed {

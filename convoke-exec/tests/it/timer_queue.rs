@@ -1,4 +1,4 @@
-//! The queue of timers, by itself: order, taking back, ending.
+//! Tests of the timer queue by itself: order, disarming, closing.
 
 #![allow(unsafe_code)]
 use std::ptr::NonNull;
@@ -15,28 +15,30 @@ use convoke_exec::raw::{AfterArm, TimerQueue};
 
 type Calls = Arc<Mutex<Vec<(usize, Call)>>>;
 
-/// A timer that notes down its number.
+/// A timer that records its number.
 #[repr(C)]
 struct Noted {
-    // First, so that a pointer to it is a pointer to all of it.
+    // The first field, so that a pointer to it is a pointer to the whole.
     timer: Timer,
     number: usize,
     calls: Calls,
 }
 
-/// Many of them, where they stay.
+/// A queue with timers that stay in place.
 struct Timers {
-    // Before the timers, which are in it.
+    // Dropped before the timers, which it points to.
     queue: TimerQueue,
     noted: Vec<NonNull<Noted>>,
     calls: Calls,
     start: Instant,
 }
 
+/// Records the call of a timer.
+///
 /// # Safety
-/// By the queue, with the timer of a `Noted`.
+/// Called by the queue, with the timer of a `Noted`.
 unsafe fn note(timer: NonNull<Timer>, call: Call) {
-    // SAFETY: the timer is the first field (`repr(C)`).
+    // SAFETY: the timer is the first field (`repr(C)`) of a `Noted`, as the caller promises.
     let noted = unsafe { timer.cast::<Noted>().as_ref() };
     noted.calls.lock().unwrap().push((noted.number, call));
 }
@@ -50,12 +52,12 @@ impl Timers {
     }
 
     fn arm(&self, number: usize, milliseconds: u64) -> AfterArm {
-        // SAFETY: it stays until we are dropped, and no test arms one twice.
+        // SAFETY: the timer is freed when we are dropped, and no test arms one twice.
         unsafe { self.queue.arm(self.noted[number].cast(), self.after(milliseconds)) }
     }
 
     fn disarm(&self, number: usize) -> bool {
-        // SAFETY: tests disarm only what they have armed.
+        // SAFETY: tests disarm only timers that they have armed.
         unsafe { self.queue.disarm(self.noted[number].cast()) }
     }
 
@@ -63,7 +65,7 @@ impl Timers {
         self.start + Duration::from_millis(milliseconds)
     }
 
-    /// The numbers called until then, since the last time.
+    /// Returns the numbers of the timers that were called since the last time.
     fn called(&self, milliseconds: u64) -> Vec<usize> {
         self.queue.call_due(self.after(milliseconds));
         let calls = std::mem::take(&mut *self.calls.lock().unwrap());
@@ -76,35 +78,38 @@ impl Drop for Timers {
     fn drop(&mut self) {
         self.queue.close();
         for noted in &self.noted {
-            // SAFETY: it came from a box, and no queue knows of it any more.
+            // SAFETY: it comes from a box, and no queue points to it any more.
             drop(unsafe { Box::from_raw(noted.as_ptr()) });
         }
     }
 }
 
 #[test]
-fn a_while_that_begins_at_the_next_look_is_counted_from_there_and_not_earlier() {
+fn a_duration_that_starts_at_the_next_check_counts_from_there() {
     let timers = Timers::new(3);
     let arm = |number: usize, milliseconds| {
-        // SAFETY: it stays until the timers are dropped, and is armed once.
+        // SAFETY: the timer is freed when `timers` is dropped, and it is armed once.
         unsafe {
             timers.queue.arm_at_next_look(timers.noted[number].cast(), Duration::from_millis(milliseconds));
         }
     };
     arm(0, 10);
     arm(1, 5);
-    assert_eq!(timers.arm(2, 17), AfterArm::Waits, "there will be a look before");
+    assert_eq!(timers.arm(2, 17), AfterArm::Waits, "a check comes before");
     assert!(!timers.queue.is_empty());
-    assert!(timers.queue.next_look().is_some_and(|look| look <= timers.after(0)), "a look is wanted at once");
+    assert!(
+        timers.queue.next_look().is_some_and(|check| check <= timers.after(0)),
+        "a check is needed at once"
+    );
     assert!(timers.called(7).is_empty());
     assert_eq!(timers.queue.earliest(), Some(timers.after(12)));
     assert_eq!(timers.called(16), [1]);
-    // Of two with the same time the one that was armed first, though its time was known later.
+    // Of two timers with the same time, the one armed first comes first, although its time was known later.
     assert_eq!(timers.called(17), [0, 2]);
 }
 
 #[test]
-fn the_earliest_is_first_and_those_of_one_time_come_in_the_order_of_arming() {
+fn the_earliest_comes_first_and_ties_come_in_the_order_of_arming() {
     let timers = Timers::new(6);
     for (number, at) in [(0, 5), (1, 3), (2, 5), (3, 1), (4, 3), (5, 5)] {
         let _ = timers.arm(number, at);
@@ -114,7 +119,7 @@ fn the_earliest_is_first_and_those_of_one_time_come_in_the_order_of_arming() {
 }
 
 #[test]
-fn none_is_called_before_its_time() {
+fn no_timer_is_called_before_its_time() {
     let timers = Timers::new(3);
     for number in 0..3 {
         let _ = timers.arm(number, 10 * (number as u64 + 1));
@@ -129,7 +134,7 @@ fn none_is_called_before_its_time() {
 }
 
 #[test]
-fn who_arms_the_earliest_is_told_and_nobody_else() {
+fn only_arming_the_earliest_asks_to_wake_the_thread() {
     let timers = Timers::new(4);
     assert_eq!(timers.arm(0, 10), AfterArm::IsEarliest);
     assert_eq!(timers.arm(1, 10), AfterArm::Waits);
@@ -138,7 +143,7 @@ fn who_arms_the_earliest_is_told_and_nobody_else() {
 }
 
 #[test]
-fn one_that_is_taken_back_is_not_called_and_one_that_was_called_is_not_taken_back() {
+fn a_disarmed_timer_is_not_called_and_a_called_one_cannot_be_disarmed() {
     let timers = Timers::new(3);
     for number in 0..3 {
         let _ = timers.arm(number, 1 + number as u64);
@@ -151,7 +156,7 @@ fn one_that_is_taken_back_is_not_called_and_one_that_was_called_is_not_taken_bac
 }
 
 #[test]
-fn an_ended_queue_stops_those_that_wait_and_those_that_come() {
+fn a_closed_queue_stops_armed_timers_and_later_ones() {
     let timers = Timers::new(3);
     let _ = timers.arm(0, 2);
     let _ = timers.arm(1, 1);
@@ -163,7 +168,7 @@ fn an_ended_queue_stops_those_that_wait_and_those_that_come() {
     timers.calls.lock().unwrap().clear();
 }
 
-/// A timer that disarms itself from inside of its call, and then arms itself again for a time that has passed.
+/// A timer that disarms itself inside its call, and then arms itself again for a time in the past.
 #[repr(C)]
 struct Again {
     timer: Timer,
@@ -173,15 +178,15 @@ struct Again {
 }
 
 #[test]
-fn one_that_arms_itself_again_for_the_past_waits_for_the_next_look() {
+fn a_timer_that_arms_itself_again_for_the_past_waits_for_the_next_check() {
     let at = Instant::now();
     let again = Timer::new(|timer, call| {
-        // SAFETY: the timer is the first field of an `Again` (`repr(C)`), which the test keeps until it is done.
+        // SAFETY: the timer is the first field of an `Again` (`repr(C)`), which the test frees at its end.
         unsafe {
             let again = timer.cast::<Again>().as_ptr();
             (*again).calls += 1;
             let queue = (*again).queue.clone();
-            assert!(!queue.disarm(timer), "it is being called");
+            assert!(!queue.disarm(timer), "a timer in its call is not armed");
             if call == Call::Run {
                 let _ = queue.arm(timer, (*again).at);
             }
@@ -190,9 +195,9 @@ fn one_that_arms_itself_again_for_the_past_waits_for_the_next_look() {
     let queue = Arc::new(TimerQueue::new());
     let again =
         NonNull::from(Box::leak(Box::new(Again { timer: again, queue: queue.clone(), at, calls: 0 })));
-    // SAFETY: it stays until the end of the test, and is armed once at a time.
+    // SAFETY: it is freed at the end of the test, and is armed once at a time.
     let calls = || unsafe { (*again.as_ptr()).calls };
-    // SAFETY: as above.
+    // SAFETY: it is freed at the end of the test.
     let _ = unsafe { queue.arm(again.cast(), at) };
     for round in 1..=3 {
         assert_eq!(queue.call_due(at), 1);
@@ -200,19 +205,19 @@ fn one_that_arms_itself_again_for_the_past_waits_for_the_next_look() {
     }
     queue.close();
     assert_eq!(calls(), 4);
-    // SAFETY: it came from a box, and the queue knows of it no more.
+    // SAFETY: it comes from a box, and the queue does not point to it any more.
     drop(unsafe { Box::from_raw(again.as_ptr()) });
 }
 
 #[test]
-fn thousands_with_random_times_come_in_the_order_of_a_sorted_list() {
+fn thousands_of_random_timers_come_in_sorted_order() {
     const COUNT: usize = if cfg!(miri) { 200 } else { 4000 };
     let seed = std::env::var("CONVOKE_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1);
     println!("CONVOKE_SEED={seed}");
     for seed in seed..seed + 8 {
         let mut random = Random::new(seed);
         let timers = Timers::new(COUNT);
-        // What waits: its time, and its number, which is the order of arming.
+        // The armed timers: time, and number, which is the order of arming.
         let mut expected: Vec<(u64, usize)> = Vec::new();
         let (mut now, mut next) = (0, 0);
         while next < COUNT || !expected.is_empty() {
@@ -242,10 +247,10 @@ fn thousands_with_random_times_come_in_the_order_of_a_sorted_list() {
     }
 }
 
-/// A timer whose call says that it has begun, and lasts until it is let go on.
+/// A timer whose call reports that it has begun, and lasts until it is released.
 #[repr(C)]
 struct Long {
-    // First, so that a pointer to it is a pointer to all of it.
+    // The first field, so that a pointer to it is a pointer to the whole.
     timer: Timer,
     begun: Latch,
     may_end: Latch,
@@ -263,10 +268,12 @@ impl Long {
         NonNull::from(Box::leak(Box::new(long)))
     }
 
+    /// Reports the call, and waits for its release.
+    ///
     /// # Safety
-    /// By the queue, with the timer of a `Long`.
+    /// Called by the queue, with the timer of a `Long`.
     unsafe fn called(timer: NonNull<Timer>, _: Call) {
-        // SAFETY: the timer is the first field (`repr(C)`).
+        // SAFETY: the timer is the first field (`repr(C)`) of a `Long`, as the caller promises.
         let long = unsafe { timer.cast::<Self>().as_ref() };
         long.begun.count_down();
         long.may_end.wait();
@@ -275,50 +282,51 @@ impl Long {
 }
 
 #[test]
-fn a_timer_is_not_given_back_while_the_second_of_two_threads_that_call_timers_calls_it() {
+fn disarm_waits_for_a_call_on_the_second_of_two_calling_threads() {
     let queue = TimerQueue::new();
     let (first, second) = (Long::leaked(), Long::leaked());
-    // SAFETY: both stay until the end of the test.
+    // SAFETY: both are freed at the end of the test.
     let (one, two) = unsafe { (first.as_ref(), second.as_ref()) };
     let now = Instant::now();
     thread::scope(|threads| {
-        // SAFETY: as above; they are armed once each.
+        // SAFETY: both are freed at the end of the test, and are armed once each.
         let _ = unsafe { queue.arm(first.cast(), now) };
         let calls_first = threads.spawn(|| queue.call_due(now));
         one.begun.wait();
-        // SAFETY: as above.
+        // SAFETY: both are freed at the end of the test.
         let _ = unsafe { queue.arm(second.cast(), now) };
         let calls_second = threads.spawn(|| queue.call_due(now));
         two.begun.wait();
-        // The one that has begun first ends first.
+        // The call that has begun first ends first.
         one.may_end.count_down();
         calls_first.join().unwrap();
         let disarms = Latch::new(1);
         let (queue, about_to) = (&queue, disarms.clone());
         let disarmed = threads.spawn(move || {
             about_to.count_down();
-            // SAFETY: it was armed there, and nobody else disarms it.
+            // SAFETY: it was armed by this queue, and nothing else disarms it.
             let in_time = unsafe { queue.disarm(NonNull::from(two).cast()) };
             (in_time, two.ended.load(Ordering::Acquire))
         });
         disarms.wait();
-        // It is about to wait for the call. That cannot be seen: whoever does not wait has time to be wrong.
+        // `disarm` is about to wait for the call, which cannot be observed. If it did not wait, it would have
+        // time to return.
         (0..1000).for_each(|_| thread::yield_now());
         two.may_end.count_down();
         calls_second.join().unwrap();
-        assert_eq!(disarmed.join().unwrap(), (false, true), "it was given back while it was called");
+        assert_eq!(disarmed.join().unwrap(), (false, true), "`disarm` returned during the call");
     });
-    // The list of calls leads to no stack that is gone: under Miri this walks it.
-    // SAFETY: as above.
+    // The list of calls must not point to a stack frame that is gone: under Miri this walks it.
+    // SAFETY: both are freed at the end of the test.
     assert!(!unsafe { queue.disarm(first.cast()) });
     for long in [first, second] {
-        // SAFETY: it came from a box, and no queue knows of it any more.
+        // SAFETY: it comes from a box, and no queue points to it any more.
         drop(unsafe { Box::from_raw(long.as_ptr()) });
     }
 }
 
 #[test]
-fn a_clock_that_two_threads_move_calls_each_timer_once_and_does_not_go_back() {
+fn a_clock_moved_by_two_threads_calls_each_timer_once_and_does_not_go_back() {
     let clockwork = Clockwork::new();
     let begin = clockwork.now();
     let slept = Arc::new(AtomicUsize::new(0));
@@ -339,7 +347,7 @@ fn a_clock_that_two_threads_move_calls_each_timer_once_and_does_not_go_back() {
                 for _ in 0..count {
                     clockwork.advance(Duration::from_secs(1));
                     let now = clockwork.now();
-                    assert!(now >= before, "the clock goes back");
+                    assert!(now >= before, "the clock went back");
                     before = now;
                 }
             });

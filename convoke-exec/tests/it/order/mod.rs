@@ -1,4 +1,4 @@
-//! Numbered work that writes down the order in which it was run, for executors over others.
+//! Numbered work that records the order in which it runs, for tests of views.
 
 #![allow(unreachable_pub, reason = "several tests share it")]
 
@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use convoke_core::raw::{Call, Runnable};
 use convoke_testing::runnable;
 
-/// What was run, in order.
+/// The numbers of the pieces that were run, in order.
 #[derive(Clone, Default)]
 pub struct Order(Arc<Mutex<Vec<u32>>>);
 

@@ -1,4 +1,4 @@
-//! mpsc and mpmc.
+//! Tests of `mpsc` and `mpmc`.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use convoke::sync::{mpmc, mpsc};
 use crate::sync::polled::{ready, waits};
 
 #[test]
-fn who_sends_too_much_waits_and_messages_stay_in_order() {
+fn a_send_to_a_full_channel_waits_and_messages_stay_in_order() {
     let (sender, mut receiver) = mpsc::channel(1);
     ready(sender.send(1)).unwrap();
     let (mut second, mut third) = (waits(sender.send(2)), waits(sender.send(3)));
@@ -25,21 +25,21 @@ fn who_sends_too_much_waits_and_messages_stay_in_order() {
 }
 
 #[test]
-fn a_message_that_was_given_to_one_who_goes_is_received_first() {
+fn a_message_handed_to_a_dropped_receive_is_received_first() {
     let (sender, mut receiver) = mpsc::channel(1);
     let waiting = waits(receiver.recv());
     sender.try_send(1).unwrap();
     sender.try_send(2).unwrap();
     assert_eq!(waiting.wakes(), 1);
     drop(waiting);
-    assert_eq!(receiver.len(), 2, "one more than there is room for, for the moment");
+    assert_eq!(receiver.len(), 2, "for the moment one more than the capacity");
     assert_eq!(sender.try_send(3), Err(TrySendError::Full(3)));
     assert_eq!((receiver.try_recv(), receiver.try_recv()), (Ok(1), Ok(2)));
     assert_eq!(receiver.try_recv(), Err(TryReceiveError::Empty));
 }
 
 #[test]
-fn who_was_told_of_a_message_and_goes_tells_the_next() {
+fn a_notified_receive_that_is_dropped_notifies_the_next() {
     let (sender, receiver) = mpmc::channel(4);
     let (first, mut second) = (waits(receiver.recv()), waits(receiver.recv()));
     sender.try_send(1).unwrap();
@@ -50,11 +50,11 @@ fn who_was_told_of_a_message_and_goes_tells_the_next() {
 }
 
 #[test]
-fn who_was_told_and_overtaken_waits_in_front() {
+fn a_notified_receive_that_was_overtaken_waits_in_front() {
     let (sender, receiver) = mpmc::channel(4);
     let (mut first, mut second) = (waits(receiver.recv()), waits(receiver.recv()));
     sender.try_send(1).unwrap();
-    assert_eq!(ready(receiver.recv()), Some(1), "who does not have to wait may overtake");
+    assert_eq!(ready(receiver.recv()), Some(1), "a receive that does not wait may overtake");
     assert_eq!(first.poll(), None);
     sender.try_send(2).unwrap();
     assert_eq!(second.poll(), None);
@@ -62,7 +62,7 @@ fn who_was_told_and_overtaken_waits_in_front() {
 }
 
 #[test]
-fn closing_delivers_what_was_sent_and_gives_back_what_was_not() {
+fn closing_delivers_sent_messages_and_returns_unsent_ones() {
     let (sender, mut receiver) = mpsc::channel(1);
     ready(sender.send("sent")).unwrap();
     let mut waiting = waits(sender.send("not sent"));
@@ -76,7 +76,7 @@ fn closing_delivers_what_was_sent_and_gives_back_what_was_not() {
 }
 
 #[test]
-fn the_last_sender_closes_and_all_who_wait_hear_of_it() {
+fn dropping_the_last_sender_closes_the_channel_and_wakes_all_waiters() {
     let (sender, receiver) = mpmc::channel::<u8>(1);
     let other = sender.clone();
     let (mut first, mut second) = (waits(receiver.recv()), waits(receiver.recv()));
@@ -87,7 +87,7 @@ fn the_last_sender_closes_and_all_who_wait_hear_of_it() {
 }
 
 #[test]
-fn a_message_that_one_leaves_behind_at_the_end_is_found_by_another() {
+fn a_message_left_behind_by_one_receive_at_the_end_is_found_by_another() {
     let (sender, receiver) = mpmc::channel(1);
     let (told, mut other) = (waits(receiver.recv()), waits(receiver.recv()));
     sender.try_send(1).unwrap();
@@ -98,7 +98,7 @@ fn a_message_that_one_leaves_behind_at_the_end_is_found_by_another() {
 }
 
 #[test]
-fn the_last_receiver_closes_and_drops_what_is_left() {
+fn dropping_the_last_receiver_closes_the_channel_and_drops_the_messages() {
     let message = Arc::new(());
     let (sender, receiver) = mpsc::channel(1);
     sender.try_send(message.clone()).unwrap();
@@ -113,7 +113,7 @@ fn the_last_receiver_closes_and_drops_what_is_left() {
 }
 
 #[test]
-fn a_send_that_is_dropped_while_it_waits_was_not_sent() {
+fn a_send_that_is_dropped_while_it_waits_does_not_send() {
     let (sender, mut receiver) = mpsc::channel(1);
     sender.try_send(1).unwrap();
     drop(waits(sender.send(2)));
@@ -122,7 +122,7 @@ fn a_send_that_is_dropped_while_it_waits_was_not_sent() {
 }
 
 #[test]
-fn without_a_bound_there_is_always_room() {
+fn an_unbounded_channel_is_never_full() {
     const MANY: usize = if cfg!(miri) { 500 } else { 10_000 };
     let (sender, mut receiver) = mpsc::unbounded();
     for n in 0..MANY {
@@ -132,7 +132,7 @@ fn without_a_bound_there_is_always_room() {
 }
 
 #[test]
-fn a_large_bound_is_kept_without_its_memory_being_taken_at_once() {
+fn a_large_capacity_is_kept_without_allocating_it_at_once() {
     let (sender, _receiver) = mpsc::channel(100);
     for n in 0..100 {
         sender.try_send(n).unwrap();

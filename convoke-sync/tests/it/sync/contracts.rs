@@ -1,4 +1,4 @@
-//! Our locks and channels, put through the suites that others put theirs through.
+//! Our locks and channels, run through the contract suites that we offer to others.
 
 use std::sync::Arc;
 
@@ -95,7 +95,7 @@ channel!(OfMpsc, mpsc, |capacity| mpsc::channel(capacity), |_receiver| None);
 channel!(OfUnboundedMpsc, mpsc, |_capacity| mpsc::unbounded(), |_receiver| None);
 channel!(OfMpmc, mpmc, |capacity| mpmc::channel(capacity), |receiver| Some(receiver.clone()));
 channel!(OfUnboundedMpmc, mpmc, |_capacity| mpmc::unbounded(), |receiver| Some(receiver.clone()));
-// With one who listens: to several each message goes several times.
+// With one receiver: with several, each message is received several times.
 channel!(OfBroadcast, broadcast, |capacity| broadcast::channel(capacity), |_receiver| None);
 
 fn bounded<C: ChannelUnderTest>() {

@@ -1,4 +1,5 @@
-//! A stop at every point of programs that use all of it: no permit and no message is lost, and nothing is delivered twice.
+//! A stop at every await of programs that use all types: no permit and no message is lost, and none is
+//! delivered twice.
 
 use std::sync::{Arc, Mutex as StdMutex};
 
@@ -10,7 +11,7 @@ use convoke::testing::{Ended, explore_inner_stops, explore_inner_stops_with, exp
 
 use crate::sync::polled::polled;
 
-/// What one run of a program leaves behind, to be looked at after the exploration.
+/// The state that each run of a program leaves behind, checked after the exploration.
 struct Left<T>(StdMutex<Vec<Arc<T>>>);
 
 impl<T> Left<T> {
@@ -18,16 +19,16 @@ impl<T> Left<T> {
         Self(StdMutex::default())
     }
 
-    fn keep(&self, left: T) -> Arc<T> {
+    fn add(&self, left: T) -> Arc<T> {
         let left = Arc::new(left);
         self.0.lock().unwrap().push(left.clone());
         left
     }
 
-    fn each(&self, mut look: impl FnMut(&T)) {
+    fn each(&self, mut check: impl FnMut(&T)) {
         let all = self.0.lock().unwrap();
-        assert!(all.len() > 5, "it was stopped at some points");
-        all.iter().for_each(|left| look(left));
+        assert!(all.len() > 5, "the program was stopped at several awaits");
+        all.iter().for_each(|left| check(left));
     }
 }
 
@@ -35,7 +36,7 @@ impl<T> Left<T> {
 fn no_permit_is_lost_wherever_a_stop_comes() {
     let left = Left::new();
     let exploration = explore_stops(|| {
-        let semaphore = left.keep(Semaphore::new(3));
+        let semaphore = left.add(Semaphore::new(3));
         async move {
             scope(async |s| {
                 for n in 0..6 {
@@ -60,7 +61,7 @@ fn no_permit_is_lost_wherever_a_stop_comes() {
 fn no_lock_stays_locked_wherever_a_stop_comes() {
     let left = Left::new();
     explore_stops(|| {
-        let locks = left.keep((Mutex::new(0), RwLock::new(0)));
+        let locks = left.add((Mutex::new(0), RwLock::new(0)));
         async move {
             scope(async |s| {
                 for n in 0..5 {
@@ -84,7 +85,7 @@ fn no_lock_stays_locked_wherever_a_stop_comes() {
     left.each(|(mutex, lock)| assert!(mutex.try_lock().is_some() && lock.try_write().is_some()));
 }
 
-/// What was sent for certain, and what was received.
+/// The messages that were certainly sent, and those that were received.
 #[derive(Default)]
 struct Ledger {
     sent: StdMutex<Vec<u32>>,
@@ -92,14 +93,14 @@ struct Ledger {
 }
 
 impl Ledger {
-    /// `rest` was still in the channel.
+    /// Checks that each sent message was received once, or is in `rest`, which was still in the channel.
     fn check(&self, rest: impl IntoIterator<Item = u32>) {
         let mut received = self.received.lock().unwrap().clone();
         received.extend(rest);
         let arrived = received.len();
         received.sort_unstable();
         received.dedup();
-        assert_eq!(received.len(), arrived, "nothing arrives twice");
+        assert_eq!(received.len(), arrived, "a message arrived twice");
         for message in &*self.sent.lock().unwrap() {
             assert!(received.contains(message), "{message} was sent and is lost");
         }
@@ -111,7 +112,7 @@ fn no_message_is_lost_between_many_wherever_a_stop_comes() {
     let left = Left::new();
     explore_stops(|| {
         let (sender, receiver) = mpmc::channel(2);
-        let left = left.keep((Ledger::default(), receiver.clone()));
+        let left = left.add((Ledger::default(), receiver.clone()));
         async move {
             scope(async |s| {
                 for number in 0..3 {
@@ -129,7 +130,8 @@ fn no_message_is_lost_between_many_wherever_a_stop_comes() {
                     let (left, receiver) = (left.clone(), receiver.clone());
                     s.spawn(async move {
                         loop {
-                            // One of them is impatient, and gives up waiting again and again.
+                            // One of them is impatient: it drops its wait again
+                            // and again.
                             let message = if number == 0 {
                                 match race((async { Some(receiver.recv().await) }, async {
                                     checkpoint().await;
@@ -156,15 +158,15 @@ fn no_message_is_lost_between_many_wherever_a_stop_comes() {
     left.each(|(ledger, receiver)| ledger.check(std::iter::from_fn(|| receiver.try_recv().ok())));
 }
 
-/// The one receiver, put away for the test when the task that has it ends.
-struct PutAway {
+/// The only receiver, which is stored for the test when the task that has it ends.
+struct StoreOnDrop {
     receiver: Option<mpsc::Receiver<u32>>,
-    place: Arc<(Ledger, StdMutex<Option<mpsc::Receiver<u32>>>)>,
+    slot: Arc<(Ledger, StdMutex<Option<mpsc::Receiver<u32>>>)>,
 }
 
-impl Drop for PutAway {
+impl Drop for StoreOnDrop {
     fn drop(&mut self) {
-        *self.place.1.lock().unwrap() = self.receiver.take();
+        *self.slot.1.lock().unwrap() = self.receiver.take();
     }
 }
 
@@ -173,14 +175,14 @@ fn no_message_is_lost_on_the_way_to_one_wherever_a_stop_comes() {
     let left = Left::new();
     explore_stops(|| {
         let (sender, receiver) = mpsc::channel(1);
-        let place = left.keep((Ledger::default(), StdMutex::new(None)));
-        let mut end = PutAway { receiver: Some(receiver), place: place.clone() };
+        let slot = left.add((Ledger::default(), StdMutex::new(None)));
+        let mut end = StoreOnDrop { receiver: Some(receiver), slot: slot.clone() };
         let sends = |number: u32| {
-            let (place, sender) = (place.clone(), sender.clone());
+            let (slot, sender) = (slot.clone(), sender.clone());
             async move {
                 for message in number * 10..number * 10 + 4 {
                     if sender.send(message).await.is_ok() {
-                        place.0.sent.lock().unwrap().push(message);
+                        slot.0.sent.lock().unwrap().push(message);
                     }
                     checkpoint().await;
                 }
@@ -191,23 +193,24 @@ fn no_message_is_lost_on_the_way_to_one_wherever_a_stop_comes() {
         let receives = async move {
             let receiver = end.receiver.as_mut().unwrap();
             while let Some(message) = receiver.recv().await {
-                place.0.received.lock().unwrap().push(message);
+                slot.0.received.lock().unwrap().push(message);
             }
         };
-        // All in one task: a stop meets a receiver that was given a message and does not know it yet.
+        // All in one task: a stop comes to a receiver that was handed a message and has not been polled
+        // since.
         async move {
             join((receives, one, other)).await;
         }
     });
     left.each(|(ledger, receiver)| {
         let mut receiver = receiver.lock().unwrap();
-        let receiver = receiver.as_mut().expect("it was put away");
+        let receiver = receiver.as_mut().expect("the receiver was stored");
         ledger.check(std::iter::from_fn(|| receiver.try_recv().ok()));
     });
 }
 
 #[test]
-fn barrier_and_broadcast_come_home_wherever_a_stop_comes() {
+fn barrier_and_broadcast_end_wherever_a_stop_comes() {
     let exploration = explore_stops(|| async {
         scope(async |s| {
             let barrier = Arc::new(Barrier::new(3));
@@ -225,7 +228,7 @@ fn barrier_and_broadcast_come_home_wherever_a_stop_comes() {
             }
             drop(receiver);
             for message in 0..5 {
-                sender.send(message).await.expect("they listen");
+                sender.send(message).await.expect("there are receivers");
             }
         })
         .await;
@@ -234,10 +237,10 @@ fn barrier_and_broadcast_come_home_wherever_a_stop_comes() {
 }
 
 #[test]
-fn whoever_waits_for_an_event_goes_on_or_is_stopped_and_nobody_stays_behind() {
+fn a_wait_for_an_event_completes_or_is_stopped_and_no_waiter_stays_behind() {
     let left = Left::new();
     let exploration = explore_inner_stops(|| {
-        let counted = left.keep((Event::new(), StdMutex::new((0, 0))));
+        let counted = left.add((Event::new(), StdMutex::new((0, 0))));
         async move {
             scope(async |s| {
                 for _ in 0..3 {
@@ -249,7 +252,7 @@ fn whoever_waits_for_an_event_goes_on_or_is_stopped_and_nobody_stays_behind() {
                     });
                 }
                 checkpoint().await;
-                // Those who wait now go on, although it is reset at once.
+                // Tasks that wait now continue, although the event is reset at once.
                 counted.0.set();
                 counted.0.reset();
                 checkpoint().await;
@@ -264,20 +267,20 @@ fn whoever_waits_for_an_event_goes_on_or_is_stopped_and_nobody_stays_behind() {
         let count = count.lock().unwrap();
         assert!(count.0 + count.1 <= 3);
         stopped += count.1;
-        // Nobody waits any more who would be woken, or hold up others.
+        // No waiter is left that would be woken or hold up others.
         event.set();
         assert!(event.is_set());
     });
-    assert!(stopped > 0, "some were stopped while they waited");
+    assert!(stopped > 0, "some tasks were stopped while they waited");
 }
 
 #[test]
-fn a_barrier_counts_only_those_who_are_there_wherever_a_stop_comes() {
+fn a_barrier_counts_only_present_tasks_wherever_a_stop_comes() {
     let left = Left::new();
     let exploration = explore_inner_stops_with(|probe| {
-        // One who is stopped alone is missed by the others.
+        // The others miss a task that is stopped alone.
         probe.ends_only_when_stopped();
-        let barrier = left.keep(Barrier::new(3));
+        let barrier = left.add(Barrier::new(3));
         async move {
             scope(async |s| {
                 for n in 0..3 {
@@ -297,7 +300,7 @@ fn a_barrier_counts_only_those_who_are_there_wherever_a_stop_comes() {
     });
     assert!(exploration.ended(Ended::Stopped) > 5, "{exploration}");
     left.each(|barrier| {
-        // As good as new: three meet, and no fewer.
+        // The barrier works like a new one: three tasks complete a round, and no fewer.
         let mut three = [(); 3].map(|()| polled(barrier.wait()));
         let met = three.each_mut().map(|waits| waits.poll().is_some());
         assert_eq!(met, [false, false, true]);
@@ -305,10 +308,10 @@ fn a_barrier_counts_only_those_who_are_there_wherever_a_stop_comes() {
 }
 
 #[test]
-fn a_value_is_made_once_or_can_still_be_made_wherever_a_stop_comes() {
+fn a_value_is_initialised_once_or_still_can_be_wherever_a_stop_comes() {
     let left = Left::new();
     let exploration = explore_inner_stops(|| {
-        let made = left.keep((OnceCell::new(), StdMutex::new(0)));
+        let made = left.add((OnceCell::new(), StdMutex::new(0)));
         async move {
             scope(async |s| {
                 for n in 0..3 {
@@ -331,32 +334,32 @@ fn a_value_is_made_once_or_can_still_be_made_wherever_a_stop_comes() {
     let mut unmade = 0;
     left.each(|(cell, made)| {
         let made = *made.lock().unwrap();
-        assert_eq!(made, usize::from(cell.get().is_some()), "once, if at all");
+        assert_eq!(made, usize::from(cell.get().is_some()), "initialised more than once");
         unmade += usize::from(made == 0);
-        assert_eq!(cell.set(99).is_ok(), made == 0, "nobody holds the turn any more");
+        assert_eq!(cell.set(99).is_ok(), made == 0, "the permit to initialise is still held");
     });
-    assert!(unmade > 0, "some were stopped before");
+    assert!(unmade > 0, "some runs were stopped before");
 }
 
 #[test]
-fn one_message_is_received_or_still_there_wherever_a_stop_comes() {
+fn a_oneshot_message_is_received_or_still_there_wherever_a_stop_comes() {
     let left = Left::new();
     let exploration = explore_inner_stops(|| {
-        let place = left.keep((StdMutex::new((false, 0)), StdMutex::new(None)));
+        let slot = left.add((StdMutex::new((false, 0)), StdMutex::new(None)));
         let (sender, receiver) = oneshot::channel();
-        *place.1.lock().unwrap() = Some(receiver);
+        *slot.1.lock().unwrap() = Some(receiver);
         async move {
             scope(async |s| {
-                let sent = place.clone();
+                let sent = slot.clone();
                 s.spawn(async move {
                     checkpoint().await;
                     sent.0.lock().unwrap().0 = sender.send(7).is_ok();
                 });
                 s.spawn(async move {
-                    let mut receiver = place.1.lock().unwrap().take().unwrap();
+                    let mut receiver = slot.1.lock().unwrap().take().unwrap();
                     let received = catch_stopped(receiver.recv()).await;
-                    place.0.lock().unwrap().1 += u32::from(received == Ok(Some(7)));
-                    *place.1.lock().unwrap() = Some(receiver);
+                    slot.0.lock().unwrap().1 += u32::from(received == Ok(Some(7)));
+                    *slot.1.lock().unwrap() = Some(receiver);
                 });
             })
             .await;
@@ -371,9 +374,9 @@ fn one_message_is_received_or_still_there_wherever_a_stop_comes() {
             still_there += rest;
             received += rest;
         }
-        assert_eq!(received, u32::from(sent), "what was sent is received, once");
+        assert_eq!(received, u32::from(sent), "a sent message must be received once");
     });
-    assert!(still_there > 0, "some were stopped before they received");
+    assert!(still_there > 0, "some runs were stopped before they received");
 }
 
 #[test]
@@ -381,25 +384,25 @@ fn the_latest_value_is_seen_wherever_a_stop_comes() {
     let left = Left::new();
     let exploration = explore_inner_stops(|| {
         let (sender, receiver) = watch::channel(0);
-        let place = left.keep((receiver.clone(), StdMutex::new(Vec::new()), StdMutex::new(0)));
+        let slot = left.add((receiver.clone(), StdMutex::new(Vec::new()), StdMutex::new(0)));
         async move {
             scope(async |s| {
                 for _ in 0..2 {
-                    let (mut receiver, place) = (receiver.clone(), place.clone());
+                    let (mut receiver, slot) = (receiver.clone(), slot.clone());
                     s.spawn(async move {
                         let mut before = 0;
                         while receiver.changed().await.is_ok() {
                             let seen = *receiver.look();
-                            assert!(seen > before, "each time another, and never an older one");
+                            assert!(seen > before, "a value was seen twice, or an older one");
                             before = seen;
                         }
-                        // It was told of the end: then it has seen the last one.
-                        place.1.lock().unwrap().push(before);
+                        // `changed` has reported the end, so the last value was seen.
+                        slot.1.lock().unwrap().push(before);
                     });
                 }
                 for value in 1..=3 {
-                    sender.send(value).expect("somebody looks");
-                    *place.2.lock().unwrap() = value;
+                    sender.send(value).expect("there are receivers");
+                    *slot.2.lock().unwrap() = value;
                     checkpoint().await;
                 }
                 drop(sender);
@@ -411,27 +414,30 @@ fn the_latest_value_is_seen_wherever_a_stop_comes() {
     left.each(|(receiver, seen, last)| {
         let last = *last.lock().unwrap();
         assert_eq!(*receiver.look(), last);
-        assert!(seen.lock().unwrap().iter().all(|seen| *seen == last), "the last is seen before the end");
+        assert!(
+            seen.lock().unwrap().iter().all(|seen| *seen == last),
+            "the last value is seen before the end"
+        );
     });
 }
 
 #[test]
-fn every_message_for_all_reaches_those_who_listen_wherever_a_stop_comes() {
+fn every_broadcast_message_reaches_all_receivers_wherever_a_stop_comes() {
     let left = Left::new();
     let exploration = explore_inner_stops(|| {
         let (sender, receiver) = broadcast::channel(1);
-        // How many were sent, and what those received who listened to the end.
-        let place = left.keep((StdMutex::new(0), StdMutex::new(Vec::new())));
+        // The number of sent messages, and what the receivers that ran to the end received.
+        let slot = left.add((StdMutex::new(0), StdMutex::new(Vec::new())));
         async move {
             scope(async |s| {
                 for _ in 0..2 {
-                    let (mut receiver, place) = (receiver.clone(), place.clone());
+                    let (mut receiver, slot) = (receiver.clone(), slot.clone());
                     s.spawn(async move {
                         let mut seen = Vec::new();
                         while let Some(message) = receiver.recv().await {
                             seen.push(message);
                         }
-                        place.1.lock().unwrap().push(seen);
+                        slot.1.lock().unwrap().push(seen);
                     });
                 }
                 drop(receiver);
@@ -439,7 +445,7 @@ fn every_message_for_all_reaches_those_who_listen_wherever_a_stop_comes() {
                     if sender.send(message).await.is_err() {
                         break;
                     }
-                    *place.0.lock().unwrap() = message + 1;
+                    *slot.0.lock().unwrap() = message + 1;
                 }
                 drop(sender);
             })
@@ -451,16 +457,16 @@ fn every_message_for_all_reaches_those_who_listen_wherever_a_stop_comes() {
         let sent: u32 = *sent.lock().unwrap();
         for seen in &*all_seen.lock().unwrap() {
             assert!(seen.len() as u32 >= sent, "{sent} were sent, and these received: {seen:?}");
-            assert_eq!(*seen, (0..seen.len() as u32).collect::<Vec<_>>(), "in order, and none twice");
+            assert_eq!(*seen, (0..seen.len() as u32).collect::<Vec<_>>(), "out of order, or received twice");
         }
     });
 }
 
 #[test]
-fn no_reader_stays_inside_wherever_a_stop_comes() {
+fn no_read_lock_stays_held_wherever_a_stop_comes() {
     let left = Left::new();
     explore_inner_stops(|| {
-        let lock = left.keep(RwLock::new(0));
+        let lock = left.add(RwLock::new(0));
         async move {
             scope(async |s| {
                 for n in 0..5 {

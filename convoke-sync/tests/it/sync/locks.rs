@@ -1,4 +1,4 @@
-//! Semaphore, mutex and read-write lock.
+//! Tests of semaphore, mutex and read-write lock.
 
 use std::sync::Arc;
 use std::thread;
@@ -10,14 +10,14 @@ use convoke::sync::{Mutex, RwLock, Semaphore};
 use crate::sync::polled::{ready, waits};
 
 #[test]
-fn permits_are_handed_out_in_order_and_nobody_overtakes() {
+fn permits_are_granted_in_order_and_nothing_overtakes() {
     let semaphore = Semaphore::new(1);
     let held = ready(semaphore.acquire());
     let mut first = waits(semaphore.acquire());
     let mut second = waits(semaphore.acquire());
     drop(held);
     assert_eq!((first.wakes(), second.wakes()), (1, 0));
-    assert_eq!(semaphore.available(), 0, "it belongs to the first already");
+    assert_eq!(semaphore.available(), 0, "the permit already belongs to the first waiter");
     assert!(semaphore.try_acquire().is_none());
     assert!(second.poll().is_none());
     let held = first.poll().unwrap();
@@ -27,7 +27,7 @@ fn permits_are_handed_out_in_order_and_nobody_overtakes() {
 }
 
 #[test]
-fn a_permit_that_was_handed_to_one_who_goes_is_the_next_ones() {
+fn a_permit_granted_to_a_dropped_acquire_goes_to_the_next() {
     let semaphore = Semaphore::new(1);
     let held = ready(semaphore.acquire());
     let (first, mut second) = (waits(semaphore.acquire()), waits(semaphore.acquire()));
@@ -39,12 +39,12 @@ fn a_permit_that_was_handed_to_one_who_goes_is_the_next_ones() {
 }
 
 #[test]
-fn who_wants_many_is_not_starved_and_holds_up_nobody_when_it_goes() {
+fn a_request_for_many_is_not_starved_and_unblocks_others_when_dropped() {
     let semaphore = Semaphore::new(2);
     let held = ready(semaphore.acquire());
     let greedy = waits(semaphore.acquire_many(2));
     let mut modest = waits(semaphore.acquire());
-    assert!(semaphore.try_acquire().is_none(), "there is one, but somebody waits");
+    assert!(semaphore.try_acquire().is_none(), "a permit is free, but a task waits");
     drop(greedy);
     assert_eq!(modest.wakes(), 1);
     drop((modest.poll().unwrap(), held));
@@ -52,7 +52,7 @@ fn who_wants_many_is_not_starved_and_holds_up_nobody_when_it_goes() {
 }
 
 #[test]
-fn one_release_serves_as_many_as_it_can() {
+fn one_release_grants_as_many_waiters_as_it_can() {
     let semaphore = Semaphore::new(3);
     let all = ready(semaphore.acquire_many(3));
     let mut waiting: Vec<_> = (0..4).map(|_| waits(semaphore.acquire())).collect();
@@ -62,7 +62,7 @@ fn one_release_serves_as_many_as_it_can() {
 }
 
 #[test]
-fn permits_can_be_added_and_taken_away_for_good() {
+fn permits_can_be_added_and_forgotten() {
     let semaphore = Arc::new(Semaphore::new(0));
     let mut waiting = waits(semaphore.acquire_owned());
     semaphore.add_permits(2);
@@ -76,7 +76,7 @@ fn permits_can_be_added_and_taken_away_for_good() {
 }
 
 #[test]
-fn a_mutex_can_be_a_static_and_a_guard_can_go_to_another_thread() {
+fn a_mutex_can_be_a_static_and_its_guard_can_move_to_another_thread() {
     static COUNT: Mutex<u32> = Mutex::new(0);
     let mut guard = COUNT.try_lock().unwrap();
     assert!(COUNT.try_lock().is_none());
@@ -99,7 +99,7 @@ fn a_mutex_is_not_poisoned_by_a_panic() {
 }
 
 #[test]
-fn readers_share_and_one_that_comes_after_a_writer_waits_behind_it() {
+fn readers_share_and_a_reader_after_a_writer_waits_behind_it() {
     let lock = RwLock::new(0);
     let (one, two) = (ready(lock.read()), ready(lock.read()));
     let mut writer = waits(lock.write());
@@ -118,7 +118,7 @@ fn readers_share_and_one_that_comes_after_a_writer_waits_behind_it() {
 }
 
 #[test]
-fn a_mutex_on_two_threads_counts_every_one() {
+fn a_mutex_on_two_threads_loses_no_increment() {
     const EACH: u64 = if cfg!(miri) { 50 } else { 2_000 };
     let pool = ThreadPool::new(2).unwrap();
     let count = Arc::new(Mutex::new(0_u64));

@@ -1,4 +1,4 @@
-//! Waiting for each other: who is served when, what closing does, and that a stop loses nothing, wherever it comes.
+//! Tests of all types: the order of service, closing, and that a stop loses nothing at any await.
 mod channels;
 mod contracts;
 mod everywhere;

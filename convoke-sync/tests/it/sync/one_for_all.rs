@@ -1,4 +1,4 @@
-//! Event, barrier, once cell, oneshot, watch, broadcast.
+//! Tests of event, barrier, once cell, oneshot, watch and broadcast.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -8,7 +8,7 @@ use convoke::sync::{Barrier, Event, OnceCell, broadcast, oneshot, watch};
 use crate::sync::polled::{polled, ready, waits};
 
 #[test]
-fn an_event_lets_all_go_on_who_waited_also_if_it_is_reset_at_once() {
+fn setting_an_event_wakes_all_waiters_even_if_it_is_reset_at_once() {
     let event = Event::new();
     let (mut first, mut second) = (waits(event.wait()), waits(event.wait()));
     event.set();
@@ -21,7 +21,7 @@ fn an_event_lets_all_go_on_who_waited_also_if_it_is_reset_at_once() {
 }
 
 #[test]
-fn a_barrier_does_not_count_who_has_gone() {
+fn a_barrier_does_not_count_a_dropped_wait() {
     let barrier = Barrier::new(2);
     drop(waits(barrier.wait()));
     let mut first = waits(barrier.wait());
@@ -31,7 +31,7 @@ fn a_barrier_does_not_count_who_has_gone() {
 }
 
 #[test]
-fn who_leaves_a_barrier_after_all_have_come_is_not_missed_at_the_next_meeting() {
+fn a_wait_dropped_after_its_round_is_complete_does_not_affect_the_next_round() {
     let barrier = Barrier::new(2);
     let first = waits(barrier.wait());
     ready(barrier.wait());
@@ -41,7 +41,7 @@ fn who_leaves_a_barrier_after_all_have_come_is_not_missed_at_the_next_meeting() 
 }
 
 #[test]
-fn a_value_is_made_by_the_next_if_the_first_fails_or_goes() {
+fn a_value_is_initialised_by_the_next_if_the_first_fails_or_is_dropped() {
     let cell = OnceCell::new();
     let calls = AtomicU32::new(0);
     let call = |value| {
@@ -51,18 +51,18 @@ fn a_value_is_made_by_the_next_if_the_first_fails_or_goes() {
     let hangs = waits(cell.get_or_init(std::future::pending::<u8>));
     let mut fails = waits(cell.get_or_try_init(async || call(Err("no"))));
     let mut makes = waits(cell.get_or_try_init(async || call(Ok::<_, &str>(7))));
-    assert_eq!(cell.set(1), Err(1), "somebody is making it");
-    let mut looks = waits(cell.wait());
+    assert_eq!(cell.set(1), Err(1), "another task initialises it");
+    let mut waiter = waits(cell.wait());
     drop(hangs);
     assert_eq!(fails.poll(), Some(Err("no")));
     assert_eq!(makes.poll(), Some(Ok(&7)));
-    assert_eq!(looks.poll(), Some(&7));
+    assert_eq!(waiter.poll(), Some(&7));
     assert_eq!((calls.load(Ordering::Relaxed), cell.get()), (2, Some(&7)));
-    assert_eq!(ready(cell.get_or_init(|| async { unreachable!("it is made once") })), &7);
+    assert_eq!(ready(cell.get_or_init(|| async { unreachable!("initialised before") })), &7);
 }
 
 #[test]
-fn one_message_is_received_also_if_a_wait_for_it_was_dropped() {
+fn a_oneshot_message_is_received_even_if_a_wait_for_it_was_dropped() {
     let (sender, mut receiver) = oneshot::channel();
     let waiting = waits(receiver.recv());
     sender.send(1).unwrap();
@@ -72,7 +72,7 @@ fn one_message_is_received_also_if_a_wait_for_it_was_dropped() {
 }
 
 #[test]
-fn each_side_of_a_oneshot_hears_that_the_other_is_gone() {
+fn each_half_of_a_oneshot_learns_that_the_other_was_dropped() {
     let (sender, mut receiver) = oneshot::channel::<u8>();
     let mut waiting = waits(receiver.recv());
     drop(sender);
@@ -88,7 +88,7 @@ fn each_side_of_a_oneshot_hears_that_the_other_is_gone() {
 }
 
 #[test]
-fn closing_a_oneshot_loses_nothing_that_was_sent() {
+fn closing_a_oneshot_loses_no_sent_message() {
     let (sender, mut receiver) = oneshot::channel();
     sender.send(1).unwrap();
     receiver.close();
@@ -96,7 +96,7 @@ fn closing_a_oneshot_loses_nothing_that_was_sent() {
 }
 
 #[test]
-fn who_watches_sees_the_latest_value_and_then_that_it_was_the_last() {
+fn a_watch_receiver_sees_the_latest_value_and_then_the_end() {
     let (sender, mut receiver) = watch::channel(0);
     let mut waiting = waits(receiver.changed());
     sender.send(1).unwrap();
@@ -114,7 +114,7 @@ fn who_watches_sees_the_latest_value_and_then_that_it_was_the_last() {
 }
 
 #[test]
-fn a_value_that_nobody_can_see_is_given_back() {
+fn a_value_without_receivers_is_returned() {
     let (sender, receiver) = watch::channel(0);
     let mut waiting = waits(sender.closed());
     drop(receiver);
@@ -125,7 +125,7 @@ fn a_value_that_nobody_can_see_is_given_back() {
 }
 
 #[test]
-fn the_slowest_who_listens_holds_up_who_sends_and_nobody_misses_anything() {
+fn the_slowest_broadcast_receiver_holds_up_senders_and_none_misses_a_message() {
     let (sender, mut fast) = broadcast::channel(1);
     let mut slow = fast.clone();
     ready(sender.send(1)).unwrap();
@@ -142,7 +142,7 @@ fn the_slowest_who_listens_holds_up_who_sends_and_nobody_misses_anything() {
 }
 
 #[test]
-fn who_stops_listening_holds_up_nobody() {
+fn a_dropped_broadcast_receiver_holds_up_no_sender() {
     let (sender, mut receiver) = broadcast::channel(1);
     let slow = sender.subscribe();
     ready(sender.send(1)).unwrap();
@@ -151,10 +151,10 @@ fn who_stops_listening_holds_up_nobody() {
     drop(slow);
     assert_eq!((first.wakes(), second.wakes()), (1, 0));
     drop(first);
-    assert_eq!(second.wakes(), 1, "the turn is passed on");
+    assert_eq!(second.wakes(), 1, "the grant is passed on");
     assert!(second.poll().unwrap().is_ok());
     assert_eq!(ready(receiver.recv()), Some(3));
     let mut waiting = polled(sender.send(4));
     drop(receiver);
-    assert_eq!(waiting.poll(), Some(Err(SendError(4))), "nobody listens");
+    assert_eq!(waiting.poll(), Some(Err(SendError(4))), "there are no receivers");
 }

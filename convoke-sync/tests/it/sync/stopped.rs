@@ -1,4 +1,4 @@
-//! Every call that is awaited ends by the stopped door if a stop was asked for, also if it would not have to wait.
+//! Every awaited call completes as stopped if a stop was requested, even if it would not have to wait.
 
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
@@ -18,7 +18,7 @@ fn call(future: impl Future<Output = ()> + Send + 'static) -> Call {
     Box::pin(future)
 }
 
-/// Each would be ready at once.
+/// Calls that would all be ready at once.
 fn calls() -> Vec<(&'static str, Call)> {
     vec![
         ("semaphore", call(async { drop(Semaphore::new(1).acquire().await) })),
@@ -107,14 +107,14 @@ fn without_a_stop_none_of_the_calls_waits() {
 }
 
 #[test]
-fn a_call_that_would_not_have_to_wait_honours_a_stop_that_was_asked_for_in_the_same_poll() {
+fn a_call_that_would_not_wait_honours_a_stop_requested_in_the_same_poll() {
     for (name, call) in calls() {
         let source = StopSource::new();
         let token = source.token();
         let program = task(async move {
             source.request_stop(StopReason::Requested);
             call.await;
-            unreachable!("{name} is stopped");
+            unreachable!("{name} must be stopped");
         });
         assert_eq!(
             sync_wait_with(Changes::new().stop_token(token), program),
@@ -125,7 +125,7 @@ fn a_call_that_would_not_have_to_wait_honours_a_stop_that_was_asked_for_in_the_s
 }
 
 #[test]
-fn what_is_shielded_is_not_stopped() {
+fn a_shielded_call_is_not_stopped() {
     for (name, call) in calls() {
         let source = StopSource::new();
         let token = source.token();
@@ -138,7 +138,7 @@ fn what_is_shielded_is_not_stopped() {
 }
 
 #[test]
-fn a_loop_of_calls_that_never_wait_hears_of_a_stop_from_another_thread() {
+fn a_loop_of_calls_that_never_wait_is_stopped_from_another_thread() {
     let source = StopSource::new();
     let token = source.token();
     let (begun, begins) = std::sync::mpsc::channel();
@@ -158,14 +158,15 @@ fn a_loop_of_calls_that_never_wait_hears_of_a_stop_from_another_thread() {
 }
 
 #[test]
-fn a_permit_is_given_back_at_once_by_one_who_is_stopped_beside_clean_up_that_needs_it() {
+fn a_stopped_wait_passes_its_grant_on_at_once_to_clean_up_that_needs_it() {
     let mutex = Arc::new(Mutex::new(0));
     let held = mutex.try_lock_owned().unwrap();
     let source = StopSource::new();
     let token = source.token();
     let (waits, cleans) = (mutex.clone(), mutex.clone());
     let program = task(async move {
-        // It is handed the lock, and stopped before it knows; it is not dropped before the other has cleaned up.
+        // It is granted the lock, and stopped before it is polled again. It is dropped only after the
+        // other has cleaned up.
         let mut waits = pin!(waits.lock());
         let mut cleans = pin!(ensure(async move |_| *cleans.lock().await += 1, async move {
             checkpoint().await;
@@ -173,7 +174,7 @@ fn a_permit_is_given_back_at_once_by_one_who_is_stopped_beside_clean_up_that_nee
             source.request_stop(StopReason::Requested);
             forever().await
         }));
-        // A foreign `join!` has no frames for its branches.
+        // A `join!` of another library has no frames for its branches.
         poll_fn(|cx| {
             let _ = waits.as_mut().poll(cx);
             cleans.as_mut().poll(cx)

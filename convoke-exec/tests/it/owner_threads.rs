@@ -1,5 +1,5 @@
-//! Homes that are closed, and executors that are wrong about theirs. What must not leave its thread does not, and nobody waits
-//! for a thread that waits for him.
+//! Owner threads that are closed, and executors that name a wrong one. A value that must not leave its thread
+//! does not, and no thread waits for a thread that waits for it.
 use std::future::poll_fn;
 use std::process::Command;
 use std::rc::Rc;
@@ -15,7 +15,7 @@ use convoke::prelude::*;
 use convoke::raw::{OwnerThread, Runnable};
 use convoke::testing::runnable;
 
-/// Notes down on which thread it goes, and must not leave its own.
+/// Records a drop on another thread than the one that created it.
 struct Stays {
     made: ThreadId,
     left: Arc<AtomicUsize>,
@@ -36,7 +36,7 @@ impl Drop for Stays {
     }
 }
 
-/// Waits for ever, and gives its waker away.
+/// Waits for ever, and sends its waker away.
 async fn wait_with(wakers: mpsc::Sender<Waker>) {
     poll_fn(|cx| {
         let _ = wakers.send(cx.waker().clone());
@@ -46,18 +46,18 @@ async fn wait_with(wakers: mpsc::Sender<Waker>) {
 }
 
 #[test]
-fn what_must_not_leave_its_thread_is_not_dropped_by_the_next_thread_in_its_memory() {
+fn a_value_that_must_not_leave_its_thread_is_not_dropped_by_the_next_thread_in_its_memory() {
     let left = Arc::new(AtomicUsize::new(0));
     for _ in 0..5 {
         let (wakers, woken) = mpsc::channel();
-        let away = left.clone();
-        // A thread whose loop ends before a task of it that is not `Send`.
+        let elsewhere = left.clone();
+        // A thread whose loop is dropped before one of its tasks, which is not `Send`.
         let first = thread::spawn(move || {
             let run_loop = RunLoop::new();
             let launched = launch(&run_loop.executor()).start(async move {
                 let _ = scope(async |s| {
                     s.spawn_local(async move {
-                        let _stays = Stays::new(&away);
+                        let _stays = Stays::new(&elsewhere);
                         wait_with(wakers).await;
                     });
                 })
@@ -65,18 +65,18 @@ fn what_must_not_leave_its_thread_is_not_dropped_by_the_next_thread_in_its_memor
             });
             run_loop.run_ready();
             drop(run_loop);
-            // Dropping it would wait for a task that nobody ends.
+            // Dropping it would wait for a task that never ends.
             std::mem::forget(launched);
         });
         first.join().unwrap();
         let waker = woken.recv().unwrap();
-        // The next thread mostly gets the stack and the thread-locals of the first one.
+        // The next thread usually gets the stack and the thread-locals of the first one.
         thread::spawn(move || waker.wake()).join().unwrap();
     }
     assert_eq!(left.load(Ordering::Relaxed), 0, "dropped on another thread");
 }
 
-/// Does what it was made with when it goes.
+/// Calls a closure when it is dropped.
 struct OnDrop<F: FnMut()>(F);
 
 impl<F: FnMut()> Drop for OnDrop<F> {
@@ -86,7 +86,7 @@ impl<F: FnMut()> Drop for OnDrop<F> {
 }
 
 #[test]
-fn a_destructor_in_a_loop_that_ends_may_join_a_thread_that_ends_a_loop() {
+fn a_destructor_in_a_loop_that_is_dropped_may_join_a_thread_that_drops_a_loop() {
     let run_loop = RunLoop::new();
     let joins = OnDrop(|| thread::spawn(|| drop(RunLoop::new())).join().unwrap());
     run_loop.executor().post(runnable(move |_| {
@@ -96,7 +96,7 @@ fn a_destructor_in_a_loop_that_ends_may_join_a_thread_that_ends_a_loop() {
 }
 
 #[test]
-fn a_destructor_in_a_closed_home_may_join_a_thread_that_ends_a_loop() {
+fn a_destructor_on_a_closed_owner_thread_may_join_a_thread_that_drops_a_loop() {
     let (wakers, woken) = mpsc::channel();
     let run_loop = RunLoop::new();
     let ended = Arc::new(AtomicBool::new(false));
@@ -114,12 +114,12 @@ fn a_destructor_in_a_closed_home_may_join_a_thread_that_ends_a_loop() {
     drop(run_loop);
     let waker = woken.recv().unwrap();
     thread::spawn(move || waker.wake()).join().unwrap();
-    assert!(ended.load(Ordering::Relaxed), "it was woken, and so has ended with its loop");
+    assert!(ended.load(Ordering::Relaxed), "it was woken, and so it ended with its loop");
     assert_eq!(launched.wait(), Outcome::Stopped);
 }
 
 #[test]
-fn letters_for_a_closed_home_that_is_occupied_are_opened_by_its_occupant() {
+fn remote_wakes_for_a_closed_owner_thread_that_is_occupied_are_handled_by_its_occupant() {
     let (wakers, woken) = mpsc::channel();
     let run_loop = RunLoop::new();
     let executor = run_loop.executor();
@@ -129,7 +129,7 @@ fn letters_for_a_closed_home_that_is_occupied_are_opened_by_its_occupant() {
     let woken_inside = Arc::new(AtomicBool::new(false));
     let wakes = OnDrop({
         let woken_inside = woken_inside.clone();
-        // On another thread, which returns at once although the home is occupied.
+        // On another thread, which returns at once although the owner thread is occupied.
         move || {
             let waker = waker.clone();
             thread::spawn(move || waker.wake()).join().unwrap();
@@ -141,14 +141,14 @@ fn letters_for_a_closed_home_that_is_occupied_are_opened_by_its_occupant() {
     }));
     drop(run_loop);
     assert!(woken_inside.load(Ordering::Relaxed));
-    assert!(second.has_ended(), "the letter was opened when the loop had ended");
+    assert!(second.has_ended(), "the remote wake was handled when the loop had ended");
     assert_eq!(second.wait(), Outcome::Stopped);
 }
 
-/// Posts to a list, and names the home of a loop that it knows nothing else of.
+/// Posts to a list, and names the owner thread of a loop with which it has nothing else in common.
 #[derive(Clone)]
 struct NamesAnother {
-    home: RunLoopExecutor,
+    owner: RunLoopExecutor,
     posted: Arc<Mutex<Vec<Runnable>>>,
 }
 
@@ -164,31 +164,33 @@ impl Executor for NamesAnother {
     }
 
     fn owner_thread(&self) -> Option<&OwnerThread> {
-        self.home.owner_thread()
+        self.owner.owner_thread()
     }
 }
 
-/// What is posted for a home outlives the executor that the home came from. Only a memory checker sees if it does not.
+/// Work that is posted for an owner thread outlives the executor from which the owner thread came. Only a
+/// memory checker detects a failure.
 #[test]
-fn what_is_posted_for_a_home_keeps_the_home() {
+fn posted_work_keeps_its_owner_thread_alive() {
     let posted = Arc::new(Mutex::new(Vec::new()));
     let launched = {
         let run_loop = RunLoop::new();
-        let executor = NamesAnother { home: run_loop.executor(), posted: posted.clone() };
+        let executor = NamesAnother { owner: run_loop.executor(), posted: posted.clone() };
         let launched = launch(&executor).start(async {});
-        // Refused by a stranger: a letter, whose runnable is posted.
+        // Refused by another thread: a remote wake, whose runnable is posted.
         let first = posted.lock().unwrap().pop().unwrap();
         thread::spawn(move || drop(first)).join().unwrap();
         assert_eq!(posted.lock().unwrap().len(), 1);
         launched
     };
-    // The loop has ended and opened its letters; what was posted for its home is still there.
+    // The loop is dropped and has handled its remote wakes; what was posted for its owner thread still
+    // exists.
     assert_eq!(launched.wait(), Outcome::Stopped);
     let left = std::mem::take(&mut *posted.lock().unwrap());
     drop(left);
 }
 
-/// Names the home of one loop, and from some time on that of another.
+/// Names the owner thread of one loop, and later that of another.
 #[derive(Clone)]
 struct Moves {
     first: RunLoopExecutor,
@@ -218,9 +220,10 @@ impl Moves {
     }
 }
 
-/// A task at home on one loop is woken while it runs, when its executor names the loop of another thread, and so has to wait for
-/// its letter at its end. If the letter went to that loop, the other thread would take the outcome out of the task.
-fn end_with_a_letter_to_another_home() {
+/// A task of one loop is woken while it runs, after its executor has begun to name the loop of another
+/// thread, and so has to wait for its remote wake at its end. If the remote wake went to that loop, the other
+/// thread would take the outcome out of the task.
+fn end_with_a_remote_wake_to_another_owner() {
     let (executors, executor) = mpsc::channel();
     let other = thread::spawn(move || {
         let run_loop = RunLoop::new();
@@ -230,16 +233,16 @@ fn end_with_a_letter_to_another_home() {
     let run_loop = RunLoop::new();
     let (then, moved) = (executor.recv().unwrap(), Arc::new(AtomicBool::new(false)));
     let executor = Moves { first: run_loop.executor(), then: then.clone(), moved: moved.clone() };
-    let away = Arc::new(AtomicUsize::new(0));
+    let elsewhere = Arc::new(AtomicUsize::new(0));
     let launched = launch(&executor).start({
-        let away = away.clone();
+        let elsewhere = elsewhere.clone();
         async move {
             scope(async |s| {
                 let child = s.spawn_future_local(poll_fn(move |cx| {
                     moved.store(true, Ordering::Relaxed);
                     let waker = cx.waker().clone();
                     thread::spawn(move || waker.wake()).join().unwrap();
-                    Poll::Ready(Stays::new(&away))
+                    Poll::Ready(Stays::new(&elsewhere))
                 }));
                 drop(child);
             })
@@ -249,22 +252,23 @@ fn end_with_a_letter_to_another_home() {
     run_loop.run_ready();
     then.finish();
     other.join().unwrap();
-    println!("dropped on another thread: {}", away.load(Ordering::Relaxed));
+    println!("dropped on another thread: {}", elsewhere.load(Ordering::Relaxed));
     std::mem::forget(launched);
 }
 
 #[test]
-fn an_executor_that_names_another_home_for_a_task_ends_the_process() {
-    const AGAIN: &str = "END_WITH_A_LETTER_TO_ANOTHER_HOME";
-    // In a process of its own, which Miri cannot start.
+fn an_executor_that_names_another_owner_thread_for_a_task_aborts_the_process() {
+    const AGAIN: &str = "END_WITH_A_REMOTE_WAKE_TO_ANOTHER_OWNER";
+    // In a separate process, which Miri cannot start.
     if cfg!(miri) {
         return;
     }
     if std::env::var_os(AGAIN).is_some() {
-        return end_with_a_letter_to_another_home();
+        return end_with_a_remote_wake_to_another_owner();
     }
     let mut again = Command::new(std::env::current_exe().unwrap());
-    again.args(["--exact", "an_executor_that_names_another_home_for_a_task_ends_the_process", "--nocapture"]);
+    let test = "owner_threads::an_executor_that_names_another_owner_thread_for_a_task_aborts_the_process";
+    again.args(["--exact", test, "--nocapture"]);
     let ended = again.env(AGAIN, "1").output().unwrap();
     let (out, error) = (String::from_utf8_lossy(&ended.stdout), String::from_utf8_lossy(&ended.stderr));
     assert!(!out.contains("dropped on another thread: 1"), "{out}");
@@ -272,9 +276,9 @@ fn an_executor_that_names_another_home_for_a_task_ends_the_process() {
 }
 
 #[test]
-fn a_thread_is_not_the_own_thread_of_a_home_that_an_earlier_one_has_made() {
-    let home = thread::spawn(OwnerThread::new).join().unwrap();
-    thread::spawn(move || assert!(!home.is_own_thread())).join().unwrap();
+fn a_thread_does_not_own_an_owner_thread_that_an_earlier_thread_created() {
+    let owner = thread::spawn(OwnerThread::new).join().unwrap();
+    thread::spawn(move || assert!(!owner.is_own_thread())).join().unwrap();
     let here = OwnerThread::new();
     assert!(here.is_own_thread());
 }
