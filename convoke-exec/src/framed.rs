@@ -13,6 +13,8 @@ use core::task::{Context, Poll};
 use convoke_core::FrameAllocator;
 use convoke_core::raw::Frame;
 
+use crate::pinned;
+
 /// A future in memory of the chain's frame allocator: that of the task which runs now, outside all tasks the default.
 ///
 /// - *Completes with* what the future returns.
@@ -206,7 +208,7 @@ impl<F: ?Sized> Drop for Framed<F> {
         }
 
         // SAFETY: the future is there until the next line.
-        let layout = Layout::for_value(unsafe { self.future.as_ref() });
+        let layout = unsafe { pinned::layout(self.future) };
         let _memory = GiveBack(&self.allocator, self.future.cast(), layout);
         // SAFETY: the future is ours, and is not used again.
         unsafe { self.future.drop_in_place() };

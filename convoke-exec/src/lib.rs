@@ -43,6 +43,7 @@ pub mod launch;
 pub mod limited;
 pub mod limits;
 pub mod local_scope;
+mod pinned;
 pub mod policy;
 pub mod pool;
 mod region;
