@@ -8,7 +8,7 @@ mod lawless;
 
 use std::future::poll_fn;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, LazyLock, Mutex};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread;
 use std::time::Duration;
@@ -488,7 +488,8 @@ impl Executor for AsksContext {
 
 #[test]
 fn an_executor_may_ask_its_context_while_it_is_cloned_or_dropped() {
-    let context: &'static convoke::Context = Box::leak(Box::default());
+    static CONTEXT: LazyLock<convoke::Context> = LazyLock::new(convoke::Context::default);
+    let context = &*CONTEXT;
     context.set_executor(ExecutorRef::new(AsksContext(context)));
     assert!(context.executor().is_some());
     context.set_executor(ExecutorRef::new(AsksContext(context)));

@@ -9,6 +9,7 @@ use convoke_exec::cleanup::skipping_clean_up;
 
 use super::program::{Ending, Program, Running, Stage};
 use super::{Disturbance, Sim};
+use crate::world::State;
 
 /// How many pieces of work a run that has failed may take to unwind.
 const STEPS_TO_UNWIND: usize = 100_000;
@@ -16,7 +17,7 @@ const STEPS_TO_UNWIND: usize = 100_000;
 impl Sim {
     /// Gives back the memory of all that has crashed.
     pub(super) fn open_graves(&mut self) {
-        self.world.with(|state| state.is_over = true);
+        self.world.with(State::end);
         for running in mem::take(&mut self.graves) {
             running.dissolve();
         }

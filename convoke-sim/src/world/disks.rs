@@ -57,6 +57,15 @@ impl State {
         self.writes(host).then(|| begun.map(|()| self.random.between(&SYNC)))
     }
 
+    /// The run has ended: what is still destroyed changes nothing. A value on a disk may hold a socket, which knows us: so the
+    /// disks are let go.
+    pub(crate) fn end(&mut self) {
+        self.is_over = true;
+        for host in &mut self.hosts {
+            self.remains.push(Box::new(core::mem::take(&mut host.disks)));
+        }
+    }
+
     pub(super) fn crash_disks(&mut self, host: HostId) {
         let disks = core::mem::take(&mut self.host(host).disks);
         for disk in &disks.0 {
