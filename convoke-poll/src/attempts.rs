@@ -3,7 +3,7 @@
 
 use std::io;
 
-use convoke_io::driver::{Interest, StandardSocket, shut_down, unsupported};
+use convoke_io::driver::{Interest, StandardSocket, unsupported};
 
 use crate::calls;
 use crate::readiness::{Blocked, Look};
@@ -19,7 +19,7 @@ impl State {
         mut act: impl FnMut(&Socket, Look) -> io::Result<T>,
     ) -> io::Result<T> {
         loop {
-            let look = self.readiness.look(interest).map_err(error_of)?;
+            let look = self.readiness.look(interest).map_err(|blocked| self.error_of(blocked))?;
             match act(&self.socket, look) {
                 Err(error) => self.failed(interest, look, error)?,
                 done => return done,
@@ -75,7 +75,7 @@ impl State {
         let look = match self.readiness.look(Interest::Read) {
             Ok(look) => look,
             Err(Blocked::NotReady) => return Err(io::ErrorKind::WouldBlock.into()),
-            Err(Blocked::Shut) => return after_shut_down(),
+            Err(Blocked::Shut) => return self.after_shut(),
         };
         match calls::read(&self.socket, buffer) {
             Ok(read) => {
@@ -120,7 +120,7 @@ impl State {
         let look = match self.readiness.look(Interest::Write) {
             Ok(look) => look,
             Err(Blocked::NotReady) => return Err(io::ErrorKind::WouldBlock.into()),
-            Err(Blocked::Shut) => return after_shut_down(),
+            Err(Blocked::Shut) => return self.after_shut(),
         };
         match calls::write(&self.socket, buffer) {
             Ok(written) => {
@@ -154,18 +154,18 @@ impl State {
             Ok(written)
         })
     }
-}
 
-#[inline]
-fn error_of(blocked: Blocked) -> io::Error {
-    match blocked {
-        Blocked::NotReady => io::ErrorKind::WouldBlock.into(),
-        Blocked::Shut => shut_down(),
+    #[inline]
+    fn error_of(&self, blocked: Blocked) -> io::Error {
+        match blocked {
+            Blocked::NotReady => io::ErrorKind::WouldBlock.into(),
+            Blocked::Shut => self.why_shut(),
+        }
     }
-}
 
-#[cold]
-#[inline(never)]
-fn after_shut_down() -> io::Result<usize> {
-    Err(shut_down())
+    #[cold]
+    #[inline(never)]
+    fn after_shut(&self) -> io::Result<usize> {
+        Err(self.why_shut())
+    }
 }

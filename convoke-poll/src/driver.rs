@@ -42,7 +42,7 @@ pub const SPIN: Duration = Duration::from_micros(50);
 /// # std::io::Result::Ok(())
 /// ```
 pub struct PollDriver {
-    shared: Arc<Shared>,
+    pub(crate) shared: Arc<Shared>,
 }
 
 /// What the driver shares with its sources.

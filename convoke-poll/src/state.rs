@@ -5,6 +5,7 @@ use core::task::Waker;
 use std::io;
 use std::sync::{Arc, PoisonError};
 
+use convoke_core::raw::sync::atomic::{AtomicI32, Ordering};
 use convoke_core::raw::sync::{Mutex, MutexGuard};
 use convoke_exec::raw::SpinLock;
 use convoke_io::driver::{
@@ -37,8 +38,14 @@ struct WhoWaits {
     operations: Option<Arc<Operations>>,
 }
 
-/// Held while one of them is performed.
-type Operations = Mutex<Directions<Parked>>;
+/// Those that the driver performs; also where few ever look.
+#[derive(Debug, Default)]
+struct Operations {
+    /// Held while one of them is performed.
+    lines: Mutex<Directions<Parked>>,
+    /// The number of the system's error, if the kernel has refused to tell of events: then the source is shut.
+    refused: AtomicI32,
+}
 
 /// One for each direction.
 #[derive(Debug, Default)]
@@ -146,7 +153,7 @@ impl State {
         operations.of(interest).push(operation);
         self.driver.has_parked();
         drop(operations);
-        self.arm();
+        self.arm_and_tell();
         Submitted::Kept
     }
 
@@ -173,7 +180,7 @@ impl State {
             self.driver.has_parked();
         }
         drop(waiting);
-        self.arm();
+        self.arm_and_tell();
         Some(watched.ticket)
     }
 
@@ -192,7 +199,7 @@ impl State {
         }
         drop(waiting);
         drop(watched.before);
-        self.arm();
+        self.arm_and_tell();
         Some(watched.ticket)
     }
 
@@ -232,7 +239,7 @@ impl State {
                 told += wake(line, finished);
             }
         }
-        self.arm();
+        self.arm(finished);
         told
     }
 
@@ -258,14 +265,14 @@ impl State {
         }
     }
 
-    /// Finishes all, for the driver shuts down.
+    /// Finishes all, for the driver shuts down, or the kernel has refused to tell of events.
     pub(crate) fn shut(&self, finished: &mut Vec<Finished>) {
         self.readiness.shut();
         let lines = self.known_operations();
         let mut operations = lines.as_deref().map(lock);
         for interest in [Interest::Read, Interest::Write] {
             while let Some(operation) = operations.as_mut().and_then(|lines| lines.of(interest).pop()) {
-                finished.push(operation.finish(Err(shut_down())));
+                finished.push(operation.finish(Err(self.why_shut())));
             }
             if let Some(line) = self.waiting.lock().known(interest) {
                 wake_later(line, finished);
@@ -291,7 +298,7 @@ impl State {
     fn begin_to_connect(&self, to: &Address) -> Option<io::Result<usize>> {
         // What is made now would go on without the driver.
         if self.readiness.is_shut() {
-            return Some(Err(shut_down()));
+            return Some(Err(self.why_shut()));
         }
         let takes_time = match calls::begin_to_connect(&self.socket, to) {
             Ok(takes_time) => takes_time,
@@ -314,14 +321,39 @@ impl State {
     /// Where events do not come by themselves, asks for one, in the directions that somebody waits for. Called after each that
     /// begins to wait, and after each event.
     #[inline]
-    fn arm(&self) {
+    fn arm(&self, finished: &mut Vec<Finished>) {
+        if !self.driver.poller.has_edges()
+            && let Err(error) = self.ask_for_event()
+        {
+            self.operations().refused.store(error.raw_os_error().unwrap_or(UNKNOWN), Ordering::Release);
+            self.shut(finished);
+        }
+    }
+
+    /// The same, for one who begins to wait.
+    #[inline]
+    fn arm_and_tell(&self) {
         if !self.driver.poller.has_edges() {
-            self.ask_for_event();
+            let mut finished = Vec::new();
+            self.arm(&mut finished);
+            if !finished.is_empty() {
+                self.driver.has_finished(finished.len());
+            }
+        }
+    }
+
+    /// The error of all that is asked for after it was shut.
+    pub(crate) fn why_shut(&self) -> io::Error {
+        let known = self.known_operations();
+        match known.map_or(0, |operations| operations.refused.load(Ordering::Acquire)) {
+            0 => shut_down(),
+            UNKNOWN => io::Error::other("the system does not tell of events of this socket"),
+            number => io::Error::from_raw_os_error(number),
         }
     }
 
     #[cold]
-    fn ask_for_event(&self) {
+    fn ask_for_event(&self) -> io::Result<()> {
         // Held meanwhile: of two who ask, the second asks for what both wait for.
         let lines = self.operations();
         let operations = lock(&lines);
@@ -330,14 +362,18 @@ impl State {
         let write =
             !operations.write.is_empty() || waiting.write.as_deref().is_some_and(|line| !line.is_empty());
         drop(waiting);
-        if read || write {
-            self.driver.poller.arm(self.socket.handle(), self.key as usize, read, write);
+        if !(read || write) || self.readiness.is_shut() {
+            return Ok(());
         }
+        self.driver.poller.arm(self.socket.handle(), self.key as usize, read, write)
     }
 }
 
+/// Stands for an error without a number.
+const UNKNOWN: i32 = i32::MIN;
+
 fn lock(operations: &Operations) -> MutexGuard<'_, Directions<Parked>> {
-    operations.lock().unwrap_or_else(PoisonError::into_inner)
+    operations.lines.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Those who wait try again. Says how many were told at once: tasks of this very thread, which are merely queued.

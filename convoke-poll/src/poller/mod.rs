@@ -63,10 +63,10 @@ impl Poller {
     }
 
     /// Asks for one event in these directions; for pollers without edges.
-    pub(crate) fn arm(&self, socket: Handle<'_>, key: usize, read: bool, write: bool) {
+    pub(crate) fn arm(&self, socket: Handle<'_>, key: usize, read: bool, write: bool) -> io::Result<()> {
         match self {
             #[cfg(any(target_os = "linux", target_os = "android"))]
-            Self::Epoll(_) => {}
+            Self::Epoll(_) => Ok(()),
             Self::Portable(poller) => poller.arm(socket, key, read, write),
         }
     }
