@@ -114,12 +114,29 @@ impl Permits {
         }
     }
 
-    /// Gives so many back, or adds them.
+    /// Gives so many back.
     #[inline]
     pub(crate) fn release(&self, permits: usize) {
         let before = self.word.fetch_add(permits * ONE, Ordering::Release);
+        if before.checked_add(permits * ONE).is_none() {
+            self.fill_up(before, permits);
+        }
         if before & (WAITED_FOR | NOTED) != 0 {
             self.released(before, Some(permits));
+        }
+    }
+
+    /// While these were held so many were added that now there would be more than there can be, and the count began anew. Makes it
+    /// the most that there can be.
+    #[cold]
+    fn fill_up(&self, before: usize, permits: usize) {
+        let lost = MOST - (before / ONE).wrapping_add(permits) % (MOST + 1);
+        let fill = |word: usize| Some((word / ONE).saturating_add(lost).min(MOST) * ONE + word % ONE);
+        let filled = self.word.fetch_update(Ordering::Release, Ordering::Relaxed, fill);
+        let now = filled.unwrap_or_else(|word| word);
+        // Who came meanwhile found few, and may wait.
+        if before & WAITED_FOR == 0 && now & WAITED_FOR != 0 {
+            self.hand_out();
         }
     }
 

@@ -138,7 +138,7 @@ impl Semaphore {
         self.permits.try_acquire(permits).then(|| OwnedPermit { semaphore: self.clone(), permits })
     }
 
-    /// Adds permits for good.
+    /// Adds permits for good. What is held does not count: when it comes back there are [`MOST`](Semaphore::MOST) at the most.
     ///
     /// # Panics
     /// If there would be more free ones than [`MOST`](Semaphore::MOST).
