@@ -62,6 +62,11 @@ const LEFT_OUT: &[LeftOut] = &[
         ],
     },
     LeftOut {
+        tools: &[Miri],
+        reason: "tries every stop of every program, for longer than ten minutes; AddressSanitizer runs it",
+        programs: &["convoke-exec::explore_inner_stops"],
+    },
+    LeftOut {
         tools: &[Valgrind],
         reason: "hangs: where descriptors run out valgrind takes a connection, closes it and reports that there was no room",
         programs: &["convoke-poll::descriptors_run_out"],
