@@ -140,7 +140,7 @@ pub mod raw {
         //!
         //! Without the feature a model runs once, like an ordinary test. With it, in a release build and with
         //! a bound (`LOOM_MAX_PREEMPTIONS=2`), it explores all schedules. In a model no time passes, there is
-        //! no I/O, and `convoke::tree()` shows nothing. The feature replaces code, it does not add any: turn
+        //! no I/O, and `convoke::inspect::tree()` shows nothing. The feature replaces code, it does not add any: turn
         //! it on for models only. A model does not reset values in a `static`.
         pub use crate::sync::*;
     }

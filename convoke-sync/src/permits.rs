@@ -123,8 +123,24 @@ impl Permits {
     #[inline]
     pub(crate) fn release(&self, permits: usize) {
         let before = self.word.fetch_add(permits * ONE, Ordering::Release);
+        if before.checked_add(permits * ONE).is_none() {
+            self.saturate(before, permits);
+        }
         if before & (HAS_WAITERS | NOTED) != 0 {
             self.released(before, Some(permits));
+        }
+    }
+
+    /// Sets the count to the maximum after a release has overflowed it: while permits were held, as many were added as there can be.
+    #[cold]
+    fn saturate(&self, before: usize, permits: usize) {
+        let lost = MOST - (before / ONE).wrapping_add(permits) % (MOST + 1);
+        let fill = |word: usize| Some((word / ONE).saturating_add(lost).min(MOST) * ONE + word % ONE);
+        let filled = self.word.fetch_update(Ordering::Release, Ordering::Relaxed, fill);
+        let now = filled.unwrap_or_else(|word| word);
+        // A waiter that came in between found too few permits, and may wait.
+        if before & HAS_WAITERS == 0 && now & HAS_WAITERS != 0 {
+            self.grant_available();
         }
     }
 

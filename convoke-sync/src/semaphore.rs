@@ -146,7 +146,8 @@ impl Semaphore {
         self.permits.try_acquire(permits).then(|| OwnedPermit { semaphore: self.clone(), permits })
     }
 
-    /// Adds new permits.
+    /// Adds new permits. Held permits do not count towards the maximum: when they are released there are at most
+    /// [`MOST`](Semaphore::MOST).
     ///
     /// # Panics
     /// If the number of free permits would exceed [`MOST`](Semaphore::MOST).

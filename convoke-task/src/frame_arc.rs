@@ -4,6 +4,7 @@
 
 use core::alloc::Layout;
 use core::fmt;
+use core::mem::ManuallyDrop;
 use core::ops::Deref;
 use core::ptr::NonNull;
 
@@ -30,16 +31,41 @@ unsafe impl<T: Send + Sync> Send for FrameArc<T> {}
 // SAFETY: as for `Arc`: `&FrameArc<T>` gives `&T`, and clones.
 unsafe impl<T: Send + Sync> Sync for FrameArc<T> {}
 
+/// Memory that goes back where it came from, also if what is made or dropped in it panics.
+struct Memory<T> {
+    allocator: FrameAllocator,
+    counted: NonNull<Counted<T>>,
+}
+
+impl<T> Memory<T> {
+    /// It stays.
+    #[inline]
+    fn keep(self) -> FrameAllocator {
+        let this = ManuallyDrop::new(self);
+        // SAFETY: it is not used again.
+        unsafe { (&raw const this.allocator).read() }
+    }
+}
+
+impl<T> Drop for Memory<T> {
+    #[inline]
+    fn drop(&mut self) {
+        // SAFETY: it came from there with this layout, and nothing is in it.
+        unsafe { self.allocator.deallocate(self.counted.cast(), Layout::new::<Counted<T>>()) };
+    }
+}
+
 impl<T> FrameArc<T> {
     /// Allocates memory and fills it with what `make` returns, which is told the address. Returns `None` if
     /// there is no memory.
     pub(crate) fn new(allocator: &FrameAllocator, make: impl FnOnce(NonNull<T>) -> T) -> Option<Self> {
         let counted = allocator.allocate(Layout::new::<Counted<T>>())?.cast::<Counted<T>>();
+        let memory = Memory { allocator: allocator.clone(), counted };
         // SAFETY: the memory has the layout of `Counted<T>`, and nothing else uses it.
         unsafe {
             let value = NonNull::new_unchecked(&raw mut (*counted.as_ptr()).value);
             let value = make(value);
-            counted.write(Counted { references: AtomicUsize::new(1), allocator: allocator.clone(), value });
+            counted.write(Counted { references: AtomicUsize::new(1), allocator: memory.keep(), value });
         }
         Some(Self { counted })
     }
@@ -87,9 +113,8 @@ impl<T> Drop for FrameArc<T> {
             self.counted().references.load(Ordering::Acquire);
             // SAFETY: this was the last reference.
             unsafe {
-                let allocator = self.counted().allocator.clone();
+                let _memory = Memory { allocator: self.counted().allocator.clone(), counted: self.counted };
                 self.counted.drop_in_place();
-                allocator.deallocate(self.counted.cast(), Layout::new::<Counted<T>>());
             }
         }
     }

@@ -16,6 +16,8 @@ use core::task::{Context, Poll};
 use convoke_core::FrameAllocator;
 use convoke_core::raw::Frame;
 
+use crate::pinned;
+
 /// Moves a future into memory of the running task's frame allocator; outside a task, of the default one.
 ///
 /// - *Completes with* what the future returns.
@@ -214,7 +216,7 @@ impl<F: ?Sized> Drop for Framed<F> {
         }
 
         // SAFETY: the future is alive until it is dropped below.
-        let layout = Layout::for_value(unsafe { self.future.as_ref() });
+        let layout = unsafe { pinned::layout(self.future) };
         let _memory = Free(&self.allocator, self.future.cast(), layout);
         // SAFETY: the future is owned, and is not used again.
         unsafe { self.future.drop_in_place() };

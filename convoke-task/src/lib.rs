@@ -36,6 +36,7 @@ pub mod launch;
 pub mod limits;
 pub mod local_scope;
 mod own_thread;
+mod pinned;
 pub mod policy;
 mod region;
 mod registry;

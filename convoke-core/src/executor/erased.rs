@@ -309,8 +309,13 @@ impl<E: Executor> Stored<E> {
 
     #[inline]
     fn lend(word: &Word) -> ExecutorRef {
-        let table = if Self::FITS { Borrowed::<E>::TABLE } else { Self::TABLE };
-        ExecutorRef { word: Word::new(core::ptr::from_ref(Self::get(word)).cast()), table }
+        if Self::FITS {
+            let executor = core::ptr::from_ref(Self::get(word));
+            return ExecutorRef { word: Word::new(executor.cast()), table: Borrowed::<E>::TABLE };
+        }
+        // The stored pointer, and not one made from a reference to the executor: a clone of the result writes the counts beside it.
+        // SAFETY: the executor does not fit, and so the word holds the pointer that `Arc::into_raw` returned.
+        ExecutorRef { word: Word::new(unsafe { word.pointer() }), table: Self::TABLE }
     }
 
     fn post_last(word: Word, runnable: Runnable) {
@@ -426,6 +431,29 @@ mod tests {
         let twice = ExecutorRef::new(ExecutorRef::new(by_hand.clone()));
         assert!(twice == ExecutorRef::new(by_hand.clone()));
         assert!(twice.downcast_ref::<ByHand>() == Some(&by_hand));
+    }
+
+    /// One that does not fit into a word.
+    #[derive(Clone, PartialEq)]
+    struct Large(ByHand, [usize; 2]);
+
+    impl Executor for Large {
+        fn post(&self, runnable: Runnable) {
+            self.0.post(runnable);
+        }
+    }
+
+    #[test]
+    fn what_is_lent_can_be_cloned() {
+        let by_hand = ByHand::new();
+        for erased in [ExecutorRef::new(by_hand.clone()), ExecutorRef::new(Large(by_hand, [1, 2]))] {
+            // SAFETY: it stays where it is, and goes after what was lent.
+            let lent = unsafe { erased.lend() };
+            // SAFETY: as above.
+            let lent_again = unsafe { lent.lend() };
+            let clones = [(*lent).clone(), (*lent_again).clone()];
+            assert!(clones[0] == erased && clones[1] == erased);
+        }
     }
 
     #[test]

@@ -202,7 +202,7 @@ fn a_limit_of_zero_is_refused() {
 #[test]
 fn a_task_that_waits_leaves_its_seat_to_others() {
     let outcome = sync_wait(task(async {
-        let view = Limited::new(&convoke::current::executor(), 1);
+        let view = Limited::new(&convoke::env::current::executor(), 1);
         let barrier = Arc::new(convoke::sync::Barrier::new(2));
         scope(async |s| {
             for _ in 0..2 {

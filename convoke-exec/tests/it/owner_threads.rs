@@ -1,6 +1,9 @@
 //! Owner threads that are closed, and executors that name a wrong one. A value that must not leave its thread
 //! does not, and no thread waits for a thread that waits for it.
+
+use std::any::Any;
 use std::future::poll_fn;
+use std::marker::PhantomData;
 use std::process::Command;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -19,12 +22,12 @@ use convoke::testing::runnable;
 struct Stays {
     made: ThreadId,
     left: Arc<AtomicUsize>,
-    _not_send: Rc<()>,
+    _not_send: PhantomData<Rc<()>>,
 }
 
 impl Stays {
     fn new(left: &Arc<AtomicUsize>) -> Self {
-        Self { made: thread::current().id(), left: left.clone(), _not_send: Rc::default() }
+        Self { made: thread::current().id(), left: left.clone(), _not_send: PhantomData }
     }
 }
 
@@ -34,6 +37,12 @@ impl Drop for Stays {
             self.left.fetch_add(1, Ordering::Relaxed);
         }
     }
+}
+
+/// Stores a value that is never dropped where leak checkers find it: it belongs to a frame that is leaked.
+fn leak(value: impl Send + 'static) {
+    static LEAKED: Mutex<Vec<Box<dyn Any + Send>>> = Mutex::new(Vec::new());
+    LEAKED.lock().unwrap().push(Box::new(value));
 }
 
 /// Waits for ever, and sends its waker away.
@@ -51,6 +60,7 @@ fn a_value_that_must_not_leave_its_thread_is_not_dropped_by_the_next_thread_in_i
     for _ in 0..5 {
         let (wakers, woken) = mpsc::channel();
         let elsewhere = left.clone();
+        leak((wakers.clone(), left.clone()));
         // A thread whose loop is dropped before one of its tasks, which is not `Send`.
         let first = thread::spawn(move || {
             let run_loop = RunLoop::new();
@@ -66,7 +76,7 @@ fn a_value_that_must_not_leave_its_thread_is_not_dropped_by_the_next_thread_in_i
             run_loop.run_ready();
             drop(run_loop);
             // Dropping it would wait for a task that never ends.
-            std::mem::forget(launched);
+            leak(launched);
         });
         first.join().unwrap();
         let waker = woken.recv().unwrap();

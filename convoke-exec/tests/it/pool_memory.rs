@@ -1,5 +1,5 @@
 //! Pools that are created and dropped do not add up in memory.
-use convoke::pool::{PoolExecutor, Priority};
+use convoke::executor::{PoolExecutor, Priority};
 use convoke::prelude::*;
 use convoke::sender::prelude::*;
 use convoke_testing::workshop::counting::live_bytes;

@@ -4,7 +4,7 @@
 
 use std::io;
 
-use convoke_io::driver::{Interest, StandardSocket, shut_down, unsupported};
+use convoke_io::driver::{Interest, StandardSocket, unsupported};
 
 use super::state::State;
 use crate::calls;
@@ -20,7 +20,7 @@ impl State {
         mut act: impl FnMut(&Socket, Checked) -> io::Result<T>,
     ) -> io::Result<T> {
         loop {
-            let checked = self.readiness.check(interest).map_err(blocked_error)?;
+            let checked = self.readiness.check(interest).map_err(|blocked| self.blocked_error(blocked))?;
             match act(&self.socket, checked) {
                 Err(error) => self.handle_failure(interest, checked, error)?,
                 done => return done,
@@ -78,7 +78,7 @@ impl State {
         let checked = match self.readiness.check(Interest::Read) {
             Ok(checked) => checked,
             Err(Blocked::NotReady) => return Err(io::ErrorKind::WouldBlock.into()),
-            Err(Blocked::Shut) => return after_shut_down(),
+            Err(Blocked::Shut) => return self.after_shut(),
         };
         match calls::read(&self.socket, buffer) {
             Ok(read) => {
@@ -123,7 +123,7 @@ impl State {
         let checked = match self.readiness.check(Interest::Write) {
             Ok(checked) => checked,
             Err(Blocked::NotReady) => return Err(io::ErrorKind::WouldBlock.into()),
-            Err(Blocked::Shut) => return after_shut_down(),
+            Err(Blocked::Shut) => return self.after_shut(),
         };
         match calls::write(&self.socket, buffer) {
             Ok(written) => {
@@ -157,18 +157,18 @@ impl State {
             Ok(written)
         })
     }
-}
 
-#[inline]
-fn blocked_error(blocked: Blocked) -> io::Error {
-    match blocked {
-        Blocked::NotReady => io::ErrorKind::WouldBlock.into(),
-        Blocked::Shut => shut_down(),
+    #[inline]
+    fn blocked_error(&self, blocked: Blocked) -> io::Error {
+        match blocked {
+            Blocked::NotReady => io::ErrorKind::WouldBlock.into(),
+            Blocked::Shut => self.why_shut(),
+        }
     }
-}
 
-#[cold]
-#[inline(never)]
-fn after_shut_down() -> io::Result<usize> {
-    Err(shut_down())
+    #[cold]
+    #[inline(never)]
+    fn after_shut(&self) -> io::Result<usize> {
+        Err(self.why_shut())
+    }
 }

@@ -49,7 +49,7 @@ pub const SPIN: Duration = Duration::from_micros(50);
 /// # std::io::Result::Ok(())
 /// ```
 pub struct PollDriver {
-    shared: Arc<Shared>,
+    pub(crate) shared: Arc<Shared>,
 }
 
 /// The part of the driver that its sources share.

@@ -188,12 +188,49 @@ impl Source for PollSource {
 
 #[cfg(all(test, target_os = "linux", target_pointer_width = "64", not(feature = "loom")))]
 mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::task::Wake;
+
+    use convoke_exec::sync_wait;
+    use convoke_io::driver::Driver;
+    use convoke_io::transfer::{Inward, Transfer};
+
     use super::*;
+    use crate::PollDriver;
 
     /// Waiting sockets are many. With the two counts of its `Arc` this is 104 bytes, which fits into the 112
     /// bytes of an allocator that rounds to 16 and needs a word for itself.
     #[test]
     fn a_socket_is_104_bytes_with_its_counts() {
         assert!(2 * size_of::<usize>() + size_of::<PollSource>() <= 104);
+    }
+
+    /// Without edges the kernel is asked for each event, and may refuse.
+    #[test]
+    fn a_kernel_that_refuses_to_tell_of_events_fails_those_who_wait() {
+        let driver = PollDriver::portable_without_edges().unwrap();
+        let (near, _far) = crate::sockets::pair().unwrap();
+        let source = PollSource::unconnected(&driver.shared, near).unwrap();
+        source.state.add().unwrap();
+        assert_eq!(source.try_read(&mut [0]).unwrap_err().kind(), io::ErrorKind::WouldBlock);
+        // It does not know the socket any more.
+        driver.shared.poller.delete(source.state.socket.handle());
+        let woken = Arc::new(Woken::default());
+        let ticket = source.watch(Interest::Read, Ticket::NONE, &Waker::from(woken.clone()));
+        assert!(ticket.is_some() && woken.0.load(Ordering::Relaxed), "who waits is told");
+        let error = source.try_read(&mut [0]).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::NotFound);
+        let read = sync_wait(Transfer::<_, Inward>::new(source.clone(), [0_u8; 1]));
+        assert_eq!(read.unwrap().0.unwrap_err().kind(), io::ErrorKind::NotFound);
+        assert_eq!(driver.in_flight(), 0);
+    }
+
+    #[derive(Default)]
+    struct Woken(AtomicBool);
+
+    impl Wake for Woken {
+        fn wake(self: Arc<Self>) {
+            self.0.store(true, Ordering::Relaxed);
+        }
     }
 }

@@ -9,6 +9,7 @@ use std::io;
 use std::sync::{Arc, PoisonError};
 
 use convoke_core::raw::SpinLock;
+use convoke_core::raw::sync::atomic::{AtomicI32, Ordering};
 use convoke_core::raw::sync::{Mutex, MutexGuard};
 use convoke_io::driver::{
     Address, Finished, InFlight, Interest, OperationId, Parked, Request, RequestMut, StandardSocket,
@@ -41,8 +42,14 @@ struct WaitingLists {
     operations: Option<Arc<Operations>>,
 }
 
-/// The operations of a source. The lock is held while one of them is performed.
-type Operations = Mutex<Directions<Parked>>;
+/// The operations of a source, and why it is shut.
+#[derive(Debug, Default)]
+struct Operations {
+    /// The lock is held while an operation is performed.
+    parked: Mutex<Directions<Parked>>,
+    /// The number of the system's error if the kernel refused to report events: then the source is shut.
+    refused: AtomicI32,
+}
 
 /// A value for each direction.
 #[derive(Debug, Default)]
@@ -151,7 +158,7 @@ impl State {
         operations.of(interest).push(operation);
         self.driver.count_parked();
         drop(operations);
-        self.arm();
+        self.arm_and_tell();
         Submitted::Kept
     }
 
@@ -179,7 +186,7 @@ impl State {
             self.driver.count_parked();
         }
         drop(waiting);
-        self.arm();
+        self.arm_and_tell();
         Some(watched.ticket)
     }
 
@@ -198,7 +205,7 @@ impl State {
         }
         drop(waiting);
         drop(watched.before);
-        self.arm();
+        self.arm_and_tell();
         Some(watched.ticket)
     }
 
@@ -238,7 +245,7 @@ impl State {
                 woken += wake(line, finished);
             }
         }
-        self.arm();
+        self.arm(finished);
         woken
     }
 
@@ -264,14 +271,14 @@ impl State {
         }
     }
 
-    /// Finishes all operations and wakes all watchers when the driver shuts down.
+    /// Finishes all operations and wakes all watchers: the driver shuts down, or the kernel refused to report events.
     pub(crate) fn shut(&self, finished: &mut Vec<Finished>) {
         self.readiness.shut();
         let lines = self.existing_operations();
         let mut operations = lines.as_deref().map(lock);
         for interest in [Interest::Read, Interest::Write] {
             while let Some(operation) = operations.as_mut().and_then(|lines| lines.of(interest).pop()) {
-                finished.push(operation.finish(Err(shut_down())));
+                finished.push(operation.finish(Err(self.why_shut())));
             }
             if let Some(line) = self.waiting.lock().existing(interest) {
                 wake_later(line, finished);
@@ -297,7 +304,7 @@ impl State {
     fn start_connect(&self, to: &Address) -> Option<io::Result<usize>> {
         // A connection that is made now would outlive the driver.
         if self.readiness.is_shut() {
-            return Some(Err(shut_down()));
+            return Some(Err(self.why_shut()));
         }
         let takes_time = match calls::start_connect(&self.socket, to) {
             Ok(takes_time) => takes_time,
@@ -320,14 +327,39 @@ impl State {
     /// Requests an event for the directions with waiters, if events are not edge-triggered. Called after each
     /// new waiter and after each event.
     #[inline]
-    fn arm(&self) {
+    fn arm(&self, finished: &mut Vec<Finished>) {
+        if !self.driver.poller.has_edges()
+            && let Err(error) = self.request_event()
+        {
+            self.operations().refused.store(error.raw_os_error().unwrap_or(UNKNOWN), Ordering::Release);
+            self.shut(finished);
+        }
+    }
+
+    /// Requests an event for a new waiter, and counts what fails by it.
+    #[inline]
+    fn arm_and_tell(&self) {
         if !self.driver.poller.has_edges() {
-            self.request_event();
+            let mut finished = Vec::new();
+            self.arm(&mut finished);
+            if !finished.is_empty() {
+                self.driver.count_finished(finished.len());
+            }
+        }
+    }
+
+    /// Returns the error of every call after the source was shut.
+    pub(crate) fn why_shut(&self) -> io::Error {
+        let known = self.existing_operations();
+        match known.map_or(0, |operations| operations.refused.load(Ordering::Acquire)) {
+            0 => shut_down(),
+            UNKNOWN => io::Error::other("the system refused to report events of this socket"),
+            number => io::Error::from_raw_os_error(number),
         }
     }
 
     #[cold]
-    fn request_event(&self) {
+    fn request_event(&self) -> io::Result<()> {
         // The locks are held during the request: the second of two threads requests the directions of both.
         let lines = self.operations();
         let operations = lock(&lines);
@@ -336,14 +368,18 @@ impl State {
         let write =
             !operations.write.is_empty() || waiting.write.as_deref().is_some_and(|line| !line.is_empty());
         drop(waiting);
-        if read || write {
-            self.driver.poller.arm(self.socket.handle(), self.key as usize, read, write);
+        if !(read || write) || self.readiness.is_shut() {
+            return Ok(());
         }
+        self.driver.poller.arm(self.socket.handle(), self.key as usize, read, write)
     }
 }
 
+/// Stands for an error without a number.
+const UNKNOWN: i32 = i32::MIN;
+
 fn lock(operations: &Operations) -> MutexGuard<'_, Directions<Parked>> {
-    operations.lock().unwrap_or_else(PoisonError::into_inner)
+    operations.parked.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Wakes the watchers. Returns the number that was woken at once: tasks of this thread, which are merely

@@ -65,10 +65,10 @@ impl Poller {
     }
 
     /// Requests one event for these directions, if events are not edge-triggered.
-    pub(crate) fn arm(&self, socket: Handle<'_>, key: usize, read: bool, write: bool) {
+    pub(crate) fn arm(&self, socket: Handle<'_>, key: usize, read: bool, write: bool) -> io::Result<()> {
         match self {
             #[cfg(any(target_os = "linux", target_os = "android"))]
-            Self::Epoll(_) => {}
+            Self::Epoll(_) => Ok(()),
             Self::Portable(poller) => poller.arm(socket, key, read, write),
         }
     }

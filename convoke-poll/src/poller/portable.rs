@@ -50,11 +50,9 @@ impl Poller {
         unsafe { self.poller.add_with_mode(&socket, interest, mode) }
     }
 
-    pub(crate) fn arm(&self, socket: Handle<'_>, key: usize, read: bool, write: bool) {
+    pub(crate) fn arm(&self, socket: Handle<'_>, key: usize, read: bool, write: bool) -> io::Result<()> {
         let interest = polling::Event::new(key, read, write);
-        self.poller
-            .modify_with_mode(socket, interest, PollMode::Oneshot)
-            .expect("an event can be requested for a registered socket");
+        self.poller.modify_with_mode(socket, interest, PollMode::Oneshot)
     }
 
     pub(crate) fn delete(&self, socket: Handle<'_>) {

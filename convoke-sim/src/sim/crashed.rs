@@ -9,6 +9,7 @@ use convoke_task::cleanup::skipping_clean_up;
 
 use super::program::{Ending, Program, Running, Stage};
 use super::{Disturbance, Sim};
+use crate::world::WorldState;
 
 /// The maximum number of pieces of work that a failed run may take to unwind.
 const STEPS_TO_UNWIND: usize = 100_000;
@@ -16,7 +17,7 @@ const STEPS_TO_UNWIND: usize = 100_000;
 impl Sim {
     /// Frees the memory of all programs whose hosts have crashed.
     pub(super) fn drop_crashed(&mut self) {
-        self.world.with(|state| state.is_over = true);
+        self.world.with(WorldState::end);
         for running in mem::take(&mut self.crashed) {
             running.drop_unpolled();
         }

@@ -60,6 +60,15 @@ impl WorldState {
         self.writes(host).then(|| begun.map(|()| self.random.between(&SYNC)))
     }
 
+    /// Ends the run: destructors that run later change nothing. A value on a disk may hold a socket, which refers to this state: so the
+    /// disks are dropped, too.
+    pub(crate) fn end(&mut self) {
+        self.is_over = true;
+        for host in &mut self.hosts {
+            self.discarded.push(Box::new(core::mem::take(&mut host.disks)));
+        }
+    }
+
     pub(super) fn crash_disks(&mut self, host: HostId) {
         let disks = core::mem::take(&mut self.host(host).disks);
         for disk in &disks.0 {

@@ -147,6 +147,26 @@ fn values_with_sockets_in_them_are_dropped_without_a_lock_of_the_simulation() {
     });
 }
 
+async fn keeps_a_socket(disk: Disk<Option<Arc<(TcpListener, Arc<()>)>>>, held: Arc<()>) -> io::Result<()> {
+    let listener = TcpListener::bind("0.0.0.0:1").await?;
+    disk.write(|value| *value = Some(Arc::new((listener, held))));
+    disk.sync().await?;
+    forever().await
+}
+
+/// The simulation owns the disk, and the socket refers to the simulation.
+#[test]
+fn a_value_with_a_socket_in_it_is_dropped_when_the_run_is_over() {
+    let held = Arc::new(());
+    let mut sim = Sim::new(1);
+    let disk = sim.disk("server", None);
+    let holds = held.clone();
+    sim.host("server").run_with(disk, move |disk| keeps_a_socket(disk, holds.clone()));
+    sim.at(SECOND, |sim| sim.crash("server"));
+    sim.run();
+    assert_eq!(Arc::strong_count(&held), 1);
+}
+
 /// A value that reads its own disk when it is dropped.
 #[derive(Clone)]
 struct Looks(Arc<Mutex<Option<Disk<Looks>>>>);

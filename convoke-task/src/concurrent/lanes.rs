@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use convoke_core::{Outcome, Panic};
 
+use crate::pinned::is_there;
 use crate::region::{BodyMark, Region};
 use crate::together::ended::ended;
 use crate::together::wake_set::{Key, WakeFlag, WakeSet};
@@ -85,8 +86,8 @@ impl<F: Future> Lanes<F> {
     #[inline]
     pub(super) fn next_of_round(&mut self, region: &Region) -> Option<Ended<F::Output>> {
         while let Some(key) = self.round.pop_front() {
-            let lane = &self.lanes[key.place];
-            if lane.future.is_some()
+            let lane = &mut self.lanes[key.place];
+            if is_there(lane.future.as_mut())
                 && lane.bell.take_ring()
                 && let Some(ended) = self.poll(key.place, region)
             {
@@ -112,12 +113,15 @@ impl<F: Future> Lanes<F> {
     }
 
     /// All lanes with a future: not to be called for each one that is polled.
-    fn each(&self) -> impl Iterator<Item = &Lane<F>> {
-        self.lanes.iter().inspect(|_| visit_step()).filter(|lane| lane.future.is_some())
+    fn each(&mut self) -> impl Iterator<Item = &mut Lane<F>> {
+        self.lanes
+            .iter_mut()
+            .inspect(|_| visit_step())
+            .filter_map(|lane| is_there(lane.future.as_mut()).then_some(lane))
     }
 
     /// Has every lane polled, woken or not: a stop was asked for.
-    pub(super) fn ring_all(&self) {
+    pub(super) fn ring_all(&mut self) {
         self.each().for_each(|lane| lane.bell.ring());
     }
 

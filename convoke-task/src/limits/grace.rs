@@ -10,6 +10,7 @@ use convoke_core::raw::{Frame, Polled, StopWatch, outside_a_task};
 use convoke_core::{Panic, StopReason};
 use pin_project_lite::pin_project;
 
+use crate::pinned::is_there;
 use crate::region::{Region, pass_on_stop};
 use convoke_exec::raw::Alarm;
 
@@ -96,7 +97,7 @@ impl<F: Future> Future for GracePeriod<F> {
     type Output = F::Output;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
-        if self.body.is_none() {
+        if !is_there(self.as_mut().project().body) {
             // It was stopped: this is polled beside something that must not be dropped yet.
             return pass_on_stop();
         }

@@ -59,13 +59,14 @@ impl<F: Future> Limited<F> {
     }
 
     pub(super) fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Ended<F::Output>> {
-        if self.stopped {
+        let this = self.as_mut().project();
+        if *this.stopped {
             return Poll::Ready(Ended::Stopped);
         }
         let held = Frame::held_before();
         // A body whose time is up when it begins is begun nevertheless, with the request made.
-        let up = if self.begun { self.alarm.is_due() } else { self.as_mut().begin() };
-        if up && self.is_nearest() {
+        let up = if *this.begun { this.alarm.is_due() } else { self.as_mut().begin() };
+        if up && self.as_mut().is_nearest() {
             self.as_mut().elapse();
         }
         self.as_mut().hear(cx);
@@ -121,9 +122,10 @@ impl<F: Future> Limited<F> {
     }
 
     /// Whether no deadline around is as near. If several have passed at once, it is the nearest that counts.
-    fn is_nearest(&self) -> bool {
+    fn is_nearest(self: Pin<&mut Self>) -> bool {
+        let at = *self.project().at;
         let around = Frame::current(|frame| frame.and_then(Frame::deadline));
-        around.is_none_or(|around| self.at.is_some_and(|at| at < around))
+        around.is_none_or(|around| at.is_some_and(|at| at < around))
     }
 
     /// Hears of a stop from around.

@@ -14,6 +14,7 @@ use pin_project_lite::pin_project;
 use super::child::Label;
 use super::inbox::{Door, Inbox};
 use super::spawn::{AnyChild, LocalScope, LocalScopeNotSend, SendChild};
+use crate::pinned::is_there;
 use crate::region::{BodyMark, Region, pass_on_stop};
 use crate::scope::is_error;
 use crate::together::branch_set::BranchSet;
@@ -191,13 +192,14 @@ where
                 None => break,
             }
         }
-        if this.body.is_none() && rest.children.is_empty() && rest.inbox.0.end() {
+        let body_has_ended = !is_there(this.body.as_mut());
+        if body_has_ended && rest.children.is_empty() && rest.inbox.0.end() {
             // Some were polled twice, and have held the task for the first time of it.
             Frame::forget_holds(held);
             return rest.end();
         }
         // Those that were asked to stop are on their way home, and without a body the children are.
-        if rest.region.stop_reason().is_some() || this.body.is_none() || rest.body_mark.is_held() {
+        if rest.region.stop_reason().is_some() || body_has_ended || rest.body_mark.is_held() {
             Frame::hold_current();
         }
         rest.children.end_round(cx.waker());

@@ -14,6 +14,7 @@ use super::block::{Block, Failure};
 use super::output::is_error;
 use super::spawn::Scope;
 use crate::frame_arc::FrameArc;
+use crate::pinned::is_there;
 use crate::region::Region;
 
 /// Opens a scope: runs `body`, which starts children with the [`Scope`] it is given, and ends when the body and all
@@ -194,20 +195,19 @@ impl<F: Future> Future for ScopeFuture<F> {
             let Some(block) = &this.home.block else { return end_again(this.end, frame) };
             let held = Frame::held_before();
             let mut clone = None;
+            let mut body_waits = is_there(this.body.as_mut());
             loop {
                 if !*this.stopping {
                     pass_on_stop(block, this.region, this.stopping, frame, cx);
                 }
-                if this.body.is_some() {
+                if body_waits {
                     // Until the body has something better to say: where it waits itself.
                     frame.waits_at(this.place);
+                    if let Some(end) = poll_body(&mut this.body, this.region, cx) {
+                        body_waits = false;
+                        keep_end(end, block, this.region, this.stopping, this.end);
+                    }
                 }
-                if this.body.is_some()
-                    && let Some(end) = poll_body(&mut this.body, this.region, cx)
-                {
-                    keep_end(end, block, this.region, this.stopping, this.end);
-                }
-                let body_waits = this.body.is_some();
                 match wait(block, cx.waker(), this.placed, &mut clone, body_waits, *this.stopping) {
                     Waiting::Began => break,
                     Waiting::FoundFailure => {}
@@ -227,11 +227,11 @@ impl<F: Future> Future for ScopeFuture<F> {
                     }
                 }
             }
-            if *this.stopping || this.body.is_none() {
+            if *this.stopping || !body_waits {
                 // Body and children are on their way home.
                 frame.hold();
             }
-            if this.body.is_none() {
+            if !body_waits {
                 frame.waits_at(this.place);
             }
             this.watch.watch(frame, cx);

@@ -4,7 +4,7 @@
 //! the executor still has. These tests also run under Miri and AddressSanitizer.
 use std::future::poll_fn;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, LazyLock, Mutex};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread;
 use std::time::Duration;
@@ -489,7 +489,8 @@ impl Executor for AsksContext {
 
 #[test]
 fn an_executor_may_ask_its_context_while_it_is_cloned_or_dropped() {
-    let context: &'static convoke::executor::Context = Box::leak(Box::default());
+    static CONTEXT: LazyLock<convoke::executor::Context> = LazyLock::new(convoke::executor::Context::default);
+    let context = &*CONTEXT;
     context.set_executor(ExecutorRef::new(AsksContext(context)));
     assert!(context.executor().is_some());
     context.set_executor(ExecutorRef::new(AsksContext(context)));

@@ -3,7 +3,7 @@
 //! a panic. These tests also run under Miri and AddressSanitizer.
 use std::future::{poll_fn, ready};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex};
 use std::task::Poll;
 use std::time::Duration;
 
@@ -186,14 +186,15 @@ fn a_verdict_is_not_lost_for_want_of_memory() {
 
 /// Starts another child in the scope that it judges, whenever it is asked, up to a number.
 struct Reenters {
-    scope: Arc<OnceLock<PolicyScope<Self, u32, u32>>>,
+    scope: Arc<Mutex<Option<PolicyScope<Self, u32, u32>>>>,
     more: AtomicUsize,
 }
 
 impl Reenters {
     fn start_another(&self) {
         let more = self.more.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |more| more.checked_sub(1));
-        let (Ok(more), Some(scope)) = (more, self.scope.get()) else { return };
+        let scope = self.scope.lock().unwrap().clone();
+        let (Ok(more), Some(scope)) = (more, scope) else { return };
         scope.spawn(async move { Ok(more as u32) });
         scope.named("daemon").spawn_daemon(async { forever().await });
         scope.restarting(Backoff::constant(Duration::ZERO).up_to(1)).spawn(|| async { Err(0) });
@@ -222,13 +223,16 @@ impl Policy<u32, u32> for Reenters {
 #[test]
 fn a_policy_that_starts_children_while_it_judges_does_not_wait_for_itself() {
     let ran = run(async {
-        let handle = Arc::new(OnceLock::new());
+        let handle = Arc::new(Mutex::new(None));
         let policy = Reenters { scope: handle.clone(), more: AtomicUsize::new(4) };
-        scope_with(policy, async move |s| {
-            assert!(handle.set(s.clone()).is_ok());
+        let judged = scope_with(policy, async |s| {
+            *handle.lock().unwrap() = Some(s.clone());
             s.spawn(async { Ok(7) });
         })
-        .await
+        .await;
+        // It has the policy, which has it.
+        *handle.lock().unwrap() = None;
+        judged
     });
     let (mut values, failures) = ran.expect("nobody panics").unwrap();
     values.sort_unstable();
@@ -239,13 +243,16 @@ fn a_policy_that_starts_children_while_it_judges_does_not_wait_for_itself() {
 #[test]
 fn a_policy_whose_children_run_inside_of_its_judgement_judges_all_of_them() {
     let ran = run(async {
-        let handle = Arc::new(OnceLock::new());
+        let handle = Arc::new(Mutex::new(None));
         let policy = Reenters { scope: handle.clone(), more: AtomicUsize::new(3) };
-        scope_with(policy, async move |s| {
-            assert!(handle.set(s.clone()).is_ok());
+        let judged = scope_with(policy, async |s| {
+            *handle.lock().unwrap() = Some(s.clone());
             s.spawn_on(&InlineExecutor, async { Ok(7) });
         })
-        .await
+        .await;
+        // It has the policy, which has it.
+        *handle.lock().unwrap() = None;
+        judged
     });
     let (values, failures) = ran.expect("nobody panics").unwrap();
     assert_eq!((values.len(), failures), (4, 3));

@@ -2,6 +2,7 @@
 
 #![cfg(not(feature = "loom"))]
 
+mod begun_futures;
 mod block_on;
 mod blocking;
 mod blocking_scope;

@@ -9,9 +9,9 @@ use super::Harness;
 use super::work::Ledger;
 
 const THREADS: usize = 3;
-const TREES: usize = 200;
+const TREES: usize = if cfg!(miri) { 3 } else { 200 };
 /// The number of pieces of a tree: its root, and a chain of pieces that each post the next.
-const HEIGHT: usize = 6;
+const HEIGHT: usize = if cfg!(miri) { 3 } else { 6 };
 
 pub(super) fn posts_and_dispatches_in_random_order<X: Executor>(harness: Harness<X>, seed: u64) {
     let ledger = Ledger::new(THREADS * TREES * HEIGHT);

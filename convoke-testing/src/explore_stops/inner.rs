@@ -7,7 +7,7 @@ use super::exploration::{Exploration, StopRun};
 use super::parts::Part;
 use super::probe::Probe;
 use super::run::run_and_list_parts;
-use super::{disturb, fail, replay_stop};
+use super::{disturb, disturbed_points, fail, replay_stop};
 
 /// The maximum number of parts, each at one point, that are requested to stop. If a program has more, they
 /// are chosen evenly over its run.
@@ -92,11 +92,11 @@ where
     P: Future<Output: Send + 'static> + Send + 'static,
 {
     let (undisturbed, points) = run_and_list_parts(&program).unwrap_or_else(|failure| fail(None, &failure));
-    let runs = (0..undisturbed.steps()).flat_map(|point| replay_stop(point, &program)).collect();
+    let runs = disturbed_points(undisturbed.steps()).flat_map(|point| replay_stop(point, &program)).collect();
     let all = points.into_iter().enumerate();
     let all: Vec<_> =
         all.flat_map(|(point, parts)| parts.into_iter().map(move |part| (point, part))).collect();
-    let chosen = all.len().min(MOST_INNER_STOPS);
+    let chosen = all.len().min(if cfg!(miri) { 6 } else { MOST_INNER_STOPS });
     let inner_runs = (0..chosen).flat_map(|index| {
         let (point, part) = all[index * all.len() / chosen];
         disturb(point, Some(part), &program)

@@ -108,8 +108,15 @@ where
     P: Future<Output: Send + 'static> + Send + 'static,
 {
     let undisturbed = run(&program, None).unwrap_or_else(|failure| fail(None, &failure));
-    let runs = (0..undisturbed.steps()).flat_map(|point| replay_stop(point, &program)).collect();
+    let runs = disturbed_points(undisturbed.steps()).flat_map(|point| replay_stop(point, &program)).collect();
     Exploration::new(undisturbed, runs)
+}
+
+/// Returns the points at which a run of `steps` steps is disturbed: every step; under Miri, where a run takes seconds, a few.
+fn disturbed_points(steps: usize) -> impl Iterator<Item = usize> {
+    const FEW: usize = 6;
+    let every = if cfg!(miri) { steps.div_ceil(FEW).max(1) } else { 1 };
+    (0..steps).step_by(every)
 }
 
 /// Repeats two runs of [`explore_stops_with`], with a stop request after `point` steps: from outside and from

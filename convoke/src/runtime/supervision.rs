@@ -10,8 +10,7 @@ use convoke_core::env::Changes;
 use convoke_core::{Outcome, Panic, StopReason, StopSource};
 use convoke_inspect::tree;
 use convoke_net::signal::{Signal, SignalService, Signals};
-use convoke_sender::sync_wait_with;
-use convoke_task::{task, timeout};
+use convoke_task::{block_on_with, timeout};
 
 use super::{ENDED_HARD, Runtime};
 
@@ -29,9 +28,9 @@ impl Supervision {
             let token = over.token();
             let thread = thread::Builder::new().name("convoke-supervisor".into());
             thread.spawn(move || {
-                let supervising = task(supervise(signals, source, grace)).named("convoke-supervisor");
+                let supervising = supervise(signals, source, grace);
                 // Ended hard from here, where no task of ours runs that would be named, too.
-                if let Outcome::Value(why) = sync_wait_with(Changes::new().stop_token(token), supervising) {
+                if let Outcome::Value(why) = block_on_with(Changes::new().stop_token(token), supervising) {
                     end_hard(&why);
                 }
             })

@@ -61,6 +61,11 @@ const LEFT_OUT: &[LeftOut] = &[
         ],
     },
     LeftOut {
+        tools: &[Miri],
+        reason: "takes longer than six minutes; AddressSanitizer runs it",
+        tests: &[("convoke-testing::it", "explore_inner_stops")],
+    },
+    LeftOut {
         tools: &[Valgrind],
         reason: "hangs: where descriptors run out valgrind takes a connection, closes it and reports that there was no capacity",
         tests: &[("convoke-poll::it", "descriptors_run_out")],

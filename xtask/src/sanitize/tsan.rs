@@ -29,6 +29,8 @@ pub(super) fn run(workspace: &Workspace) -> Verdict {
     }
     let mut command = command::cargo_of(&nightly, &workspace.root);
     command.env("RUSTFLAGS", FLAGS).env("TSAN_OPTIONS", format!("suppressions={}", suppressions.display()));
+    // A backtrace of a panic takes half a minute here.
+    command.env("RUST_BACKTRACE", "0");
     // `std` is built again: the locks and channels in it order things that the tool must see.
     command.args(["nextest", "run", "-Zbuild-std", "--target", &host, "--target-dir", "target/tsan"]);
     suites::run(workspace, &mut command, Tool::Tsan)

@@ -99,6 +99,10 @@ const EXCEPTIONS: &[Exception] = &[
         uses: &[("UnsafeCell", "convoke-core/src/executor/erased.rs")],
     },
     Exception {
+        reason: "Asked for the layout of what is in it, and neither read nor written.",
+        uses: &[("UnsafeCell", "convoke-exec/src/pinned.rs")],
+    },
+    Exception {
         reason: "A value that is set once and orders itself. Nobody waits by the cell, and loom has none.",
         uses: &[
             ("OnceLock", "convoke-exec/src/pool/entrance.rs"),

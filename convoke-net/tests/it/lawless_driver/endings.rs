@@ -1,9 +1,8 @@
 //! How an operation ends if its source breaks the contract.
 
-use std::mem;
 use std::pin::pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Barrier};
+use std::sync::{Arc, Barrier, Mutex};
 use std::thread;
 
 use convoke::driver::transfer::{Inward, Outward, Transfer};
@@ -134,21 +133,29 @@ thread_local! {
     static LENGTHS: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
 }
 
+/// Never dropped, and where tools that look for leaks find it.
+fn forget<T>(what: T) -> &'static T {
+    static FORGOTTEN: Mutex<Vec<usize>> = Mutex::new(Vec::new());
+    let forgotten = Box::leak(Box::new(what));
+    FORGOTTEN.lock().unwrap().push(std::ptr::from_ref(forgotten).expose_provenance());
+    forgotten
+}
+
 #[test]
 #[cfg_attr(miri, ignore = "an operation that is never finished is never freed")]
 fn a_leaked_operation_keeps_its_buffer_and_its_waiter() {
     let forgets = |_: &Lawless, operation: InFlight| {
-        mem::forget(operation);
+        forget(operation);
         Submitted::Kept
     };
     let forgets_to_tell = |_: &Lawless, operation: InFlight| {
-        mem::forget(operation.finish(Ok(4)));
+        forget(operation.finish(Ok(4)));
         Submitted::Kept
     };
     for on_submit in [forgets as fn(&Lawless, InFlight) -> Submitted, forgets_to_tell] {
         let source = Lawless::new(on_submit, |_, _| None);
         // Never dropped: it would wait for an operation that never ends.
-        let scope = Box::leak(Box::new(CountingScope::new()));
+        let scope = forget(CountingScope::new());
         let read = source.read(vec![0_u8; 64]).then(|_| -> () { panic!("it has not ended") });
         assert!(scope.spawn(read, &Env::new()).is_ok());
         scope.request_stop(StopReason::Requested);

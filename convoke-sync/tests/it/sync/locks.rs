@@ -143,3 +143,13 @@ fn a_mutex_on_two_threads_loses_no_increment() {
     sync_wait(pool.executor().schedule().let_value(move |()| work)).unwrap();
     assert_eq!(*count.try_lock().unwrap(), 4 * EACH);
 }
+
+#[test]
+fn permits_that_come_back_to_as_many_as_there_can_be_are_not_more() {
+    let semaphore = Semaphore::new(Semaphore::MOST);
+    let held = semaphore.try_acquire_many(5).unwrap();
+    semaphore.add_permits(3);
+    drop(held);
+    assert_eq!(semaphore.available(), Semaphore::MOST);
+    assert!(semaphore.try_acquire_many(Semaphore::MOST).is_some());
+}
