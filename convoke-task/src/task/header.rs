@@ -16,6 +16,7 @@ use convoke_core::{Env, ExecutorRef, StopReason};
 use super::cold::{ColdState, no_memory};
 use super::memory::Memory;
 use super::parent_link::{Links, List, ParentLink};
+use super::reference::{Alive, TaskRef};
 use super::spawn_site::{Sites, TaskKind};
 use super::state::{Access, State, Wake};
 
@@ -300,27 +301,13 @@ impl TaskHeader {
         }
     }
 
-    /// Wakes the task.
-    ///
-    /// # Safety
-    /// The caller has a reference to the task, or the task has not left.
-    #[inline]
-    pub(crate) unsafe fn wake(task: NonNull<Self>) {
-        // SAFETY: the task is alive: the caller's promise. `act` does just what the state has said.
-        unsafe {
-            let (state, access) = (&task.as_ref().state, task.as_ref().access());
-            Self::act(task, state.wake(access));
-        }
-    }
-
     /// Adds a reference.
     ///
     /// # Safety
     /// The caller has one, or the task has not left.
     pub(crate) unsafe fn add_reference(task: NonNull<Self>) {
         // SAFETY: the task is alive: the caller's promise.
-        let this = unsafe { task.as_ref() };
-        this.state.add_reference(this.access());
+        unsafe { Alive::new(task) }.counted().into_counted();
     }
 
     /// Asks the task to stop.
@@ -328,11 +315,8 @@ impl TaskHeader {
     /// # Safety
     /// The caller has a reference to the task, or the task has not left.
     pub(crate) unsafe fn ask_stop(task: NonNull<Self>) {
-        // SAFETY: the task is alive: the caller's promise. `act` does just what the state has said.
-        unsafe {
-            let (state, access) = (&task.as_ref().state, task.as_ref().access());
-            Self::act(task, state.ask_stop(access));
-        }
+        // SAFETY: the task is alive: the caller's promise.
+        unsafe { Alive::new(task) }.ask_stop();
     }
 
     /// Asks the task to stop, for a parent that the task does not wait for: it may leave meanwhile and then
@@ -476,13 +460,8 @@ pub(crate) unsafe fn drop_handle(task: NonNull<TaskHeader>) {
 /// The caller owns one, and does not use the task afterwards.
 #[inline]
 pub(crate) unsafe fn drop_reference(task: NonNull<TaskHeader>) {
-    // SAFETY: the caller's reference keeps the task alive.
-    let header = unsafe { task.as_ref() };
-    if header.state.drop_reference(header.access()) {
-        // `Cell::call`, the one function that knows the type, finds the task done and frees it.
-        // SAFETY: this was the last reference, so the task has left and is not queued.
-        drop(unsafe { Runnable::new(task.cast()) });
-    }
+    // SAFETY: the caller owns a reference, and gives it up.
+    drop(unsafe { TaskRef::from_counted(task) });
 }
 
 // A program may have millions of waiting tasks: this is the cost of each, beside its future.

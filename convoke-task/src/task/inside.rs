@@ -10,7 +10,8 @@ use convoke_core::env::Changes;
 use convoke_core::raw::{AdoptedMemory, Frame, FrameOwner, OperationOwner, OwnerId, OwnerKind, OwnerRef};
 use convoke_core::{Env, Executor, ExecutorRef, StopReason};
 
-use super::header::{TaskHeader, drop_reference};
+use super::header::TaskHeader;
+use super::reference::Alive;
 
 /// The kind of owner that a task is.
 static TASK: OwnerKind = OwnerKind::new(Inside::release);
@@ -114,12 +115,11 @@ impl Inside {
         unsafe {
             let header = task.as_ref();
             header.parent_link().env().allocator().deallocate(memory, layout);
-            header.state.add_reference(header.access());
+            let counted = Alive::new(task).counted();
             if let Some(cold) = header.cold() {
                 cold.operation_released();
             }
-            TaskHeader::wake(task);
-            drop_reference(task);
+            counted.alive().wake();
         }
     }
 }

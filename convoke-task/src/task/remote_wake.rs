@@ -8,8 +8,9 @@ use core::ptr::NonNull;
 use convoke_core::raw::{RemoteWake, Runnable, post_contained};
 use convoke_core::{Executor, Panic};
 
-use super::header::{Stage, TaskHeader, drop_reference};
+use super::header::{Stage, TaskHeader};
 use super::parent_link::ParentLink;
+use super::reference::Alive;
 
 impl TaskHeader {
     /// Sends the remote wake to the task's owner thread.
@@ -59,7 +60,7 @@ impl TaskHeader {
         // `open` returns is for this thread to do; if it says `leaving` or `refused`, the runnable and
         // `stage` are this thread's (rule 2 of the header).
         unsafe {
-            Self::add_reference(task);
+            let counted = Alive::new(task).counted();
             let opened = task.as_ref().state.open();
             if opened.leaving || opened.refused {
                 if opened.leaving {
@@ -70,9 +71,8 @@ impl TaskHeader {
                 // `Cell::call`, the one function that knows the type, runs the task or lets it leave.
                 drop(Runnable::new(task.cast()));
             } else {
-                Self::wake(task);
+                counted.alive().wake();
             }
-            drop_reference(task);
         }
     }
 }
