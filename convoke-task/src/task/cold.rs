@@ -18,7 +18,7 @@ use crate::surroundings::Surroundings;
 use convoke_core::raw::{contain, report_panic};
 
 /// The cold state of a task. The rules of which thread may touch which field:
-/// 1. Every field belongs to the thread inside the task, except:
+/// 1. Every field belongs to the thread inside the task, and only that thread is given a `&ColdState` to use, except:
 /// 2. `gone` is atomic: operations that end on another thread count it up;
 /// 3. `kind`, which does not change, and `waits`, which is atomic, may be read by inspectors: rule 5 of the
 ///    header.
@@ -191,14 +191,11 @@ impl ColdState {
     }
 
     /// Makes this the environment that the task runs in.
-    ///
-    /// # Safety
-    /// Called from inside the task.
-    pub(super) unsafe fn move_to(&self, env: Env) {
+    pub(super) fn move_to(&self, env: Env) {
         if let Some(surroundings) = self.surroundings() {
             self.surround(surroundings.moved_to(&env));
         }
-        // SAFETY: rule 1: the caller is inside, and no reference to the vector itself is held.
+        // SAFETY: rule 1: this thread is inside, and no reference to the vector itself is held.
         unsafe { (*self.moved_to.get()).push(Box::new(env)) };
     }
 }

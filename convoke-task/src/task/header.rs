@@ -14,6 +14,7 @@ use convoke_core::raw::{Header, OwnerId, Runnable};
 use convoke_core::{Env, ExecutorRef, StopReason};
 
 use super::cold::{ColdState, no_memory};
+use super::inside::Inside;
 use super::memory::Memory;
 use super::parent_link::{Links, List, ParentLink};
 use super::reference::{Alive, TaskRef};
@@ -136,10 +137,10 @@ impl TaskHeader {
     /// `Header`.
     ///
     /// # Safety
-    /// Rule 3.
+    /// Rule 3, or rule 5.
     #[inline]
-    unsafe fn kind(&self) -> &TaskKind {
-        // SAFETY: rule 3, the caller's promise: the kind is alive. Only kinds of tasks are stored in a task's
+    pub(super) unsafe fn kind(&self) -> &TaskKind {
+        // SAFETY: rule 3 or 5, the caller's promise: the kind is alive. Only kinds of tasks are stored in a task's
         // header.
         unsafe { self.runnable.kind().cast().as_ref() }
     }
@@ -261,44 +262,10 @@ impl TaskHeader {
         unsafe { (self.fixed.get() & COLD != 0).then(|| self.cold_address().as_ref()) }
     }
 
-    /// Returns the address of the cold state.
-    ///
-    /// # Safety
-    /// Rule 2, and there is a cold state.
+    /// Returns the address of the cold state, if there is one; else that of the kind.
     #[inline]
-    pub(super) unsafe fn cold_address(&self) -> NonNull<ColdState> {
+    pub(super) fn cold_address(&self) -> NonNull<ColdState> {
         self.runnable.kind().cast()
-    }
-
-    /// Returns the cold state, and creates it if there is none.
-    ///
-    /// # Safety
-    /// Rule 2.
-    pub(super) unsafe fn make_cold(&self) -> &ColdState {
-        // SAFETY: rule 2: the caller's promise.
-        match unsafe { self.try_make_cold() } {
-            Some(cold) => cold,
-            None => no_memory(Layout::new::<ColdState>()),
-        }
-    }
-
-    /// Returns the cold state, and creates it if there is none and the allocator has memory for it.
-    ///
-    /// # Safety
-    /// Rule 2.
-    pub(super) unsafe fn try_make_cold(&self) -> Option<&ColdState> {
-        // SAFETY: rule 2: the caller's promise.
-        if let Some(cold) = unsafe { self.cold() } {
-            return Some(cold);
-        }
-        // SAFETY: rule 2 implies rule 3. The cold state is new, freed with the task, and its first field is
-        // the kind.
-        unsafe {
-            let cold = ColdState::make(self.parent_link().env().allocator(), *self.kind())?;
-            self.runnable.set_kind(cold.cast());
-            self.fixed.set(self.fixed.get() | COLD);
-            Some(cold.as_ref())
-        }
     }
 
     /// Adds a reference.
@@ -414,29 +381,59 @@ impl TaskHeader {
     pub(crate) fn links(&self) -> *mut Links {
         self.links.get().cast()
     }
+}
+
+/// The fields of the header that belong to the thread inside: rule 2.
+impl Inside {
+    /// Returns the cold state, if there is one.
+    #[inline]
+    pub(super) fn cold(&self) -> Option<&ColdState> {
+        // SAFETY: rule 2: this thread is inside.
+        unsafe { self.header().cold() }
+    }
+
+    /// Returns the cold state, and creates it if there is none.
+    pub(super) fn make_cold(&self) -> &ColdState {
+        match self.try_make_cold() {
+            Some(cold) => cold,
+            None => no_memory(Layout::new::<ColdState>()),
+        }
+    }
+
+    /// Returns the cold state, and creates it if there is none and the allocator has memory for it.
+    pub(super) fn try_make_cold(&self) -> Option<&ColdState> {
+        if let Some(cold) = self.cold() {
+            return Some(cold);
+        }
+        let header = self.header();
+        // SAFETY: rules 2 and 3: this thread is inside. The cold state is new, freed with the task, and its first
+        // field is the kind.
+        unsafe {
+            let cold = ColdState::make(header.parent_link().env().allocator(), *header.kind())?;
+            header.runnable.set_kind(cold.cast());
+            header.fixed.set(header.fixed.get() | COLD);
+            Some(cold.as_ref())
+        }
+    }
 
     /// Makes the task shared: it is about to run on another executor.
-    ///
-    /// # Safety
-    /// Called from inside.
-    pub(super) unsafe fn move_out(&self) {
-        if self.access() == Access::Local {
-            self.state.move_out();
-            self.owner.store(0, Ordering::Release);
+    pub(super) fn move_out(&self) {
+        let header = self.header();
+        if header.access() == Access::Local {
+            header.state.move_out();
+            header.owner.store(0, Ordering::Release);
         }
     }
 
     /// Returns the reason if the task was asked to stop.
-    ///
-    /// # Safety
-    /// Rule 3.
     #[inline]
-    pub(super) unsafe fn stop_reason(&self) -> Option<StopReason> {
-        if !self.state.stop_asked() {
+    pub(super) fn requested_stop(&self) -> Option<StopReason> {
+        let header = self.header();
+        if !header.state.stop_asked() {
             return None;
         }
-        // SAFETY: rule 3: the caller's promise.
-        Some(unsafe { self.parent_link() }.stop_reason().unwrap_or(StopReason::Abandoned))
+        // SAFETY: rule 3: this thread is inside.
+        Some(unsafe { header.parent_link() }.stop_reason().unwrap_or(StopReason::Abandoned))
     }
 }
 

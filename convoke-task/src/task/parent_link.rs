@@ -24,10 +24,13 @@ pub(crate) struct ParentLink {
     /// The task above, for inspectors. Compared, never dereferenced.
     pub(crate) parent: Option<NonNull<TaskHeader>>,
     /// Returns why the parent asked its tasks to stop.
-    reason: unsafe fn(NonNull<ParentLink>) -> Option<StopReason>,
+    reason: Reason,
     /// The lines of the program that spawned its tasks.
     sites: Sites,
 }
+
+/// Returns why the parent of a link asked its tasks to stop.
+type Reason = unsafe fn(NonNull<ParentLink>) -> Option<StopReason>;
 
 impl ParentLink {
     /// Creates a link with this environment. By `reason` the parent says why it asked its tasks to stop.
@@ -40,7 +43,7 @@ impl ParentLink {
         home: OwnerId,
         deadline: Option<Instant>,
         parent: Option<NonNull<TaskHeader>>,
-        reason: unsafe fn(NonNull<ParentLink>) -> Option<StopReason>,
+        reason: Reason,
     ) -> Self {
         Self { env, home, deadline, parent, reason, sites: Sites::new() }
     }
