@@ -18,6 +18,8 @@ use convoke_core::raw::watching::polls;
 
 use super::header::{Stage, TaskHeader, drop_reference};
 use super::inside::Inside;
+use super::memory::Vacated;
+use super::reference::Alive;
 use super::rerun::run_again;
 use super::spawn_site::TaskKind;
 use super::state::{Access, Leave, Pause};
@@ -134,7 +136,7 @@ impl<F: Future, M: Ending<F::Output>> Cell<F, M> {
         // SAFETY: the caller has the task to itself. The future is moved out, and all else dropped once.
         unsafe {
             let future = (&raw const (*cell.as_ptr()).body.future).cast::<F>().read();
-            Self::destroy(task);
+            Vacated::<F, M>::new(task).destroy();
             future
         }
     }
@@ -172,8 +174,8 @@ impl<F: Future, M: Ending<F::Output>> Held<F, M> {
         if access == Access::Remote {
             return match call {
                 Call::Run => not_on_owner_thread(),
-                // SAFETY: the state of this task has just returned it. The runnable is given up.
-                Call::Stop => unsafe { TaskHeader::act(task, this.state.refuse_away()) },
+                // SAFETY: the task has not left: its runnable is given up by this call.
+                Call::Stop => unsafe { Alive::new(task) }.refuse_remotely(),
             };
         }
         let asked = this.state.begin(access);
@@ -302,15 +304,15 @@ impl<F: Future, M: Ending<F::Output>> WithFuture<'_, F, M> {
         let inside = self.inside();
         // SAFETY: the future is there, and this thread is inside. It does not move until it is dropped in place.
         let future = unsafe { Pin::new_unchecked(&mut *self.address()) };
-        // SAFETY: the waker is used for the time of the poll; the task stays for longer.
-        let waker = unsafe { TaskHeader::borrowed_waker(self.cell.cast()) };
-        let mut cx = Context::from_waker(&waker);
         let waits = if calm { inside.waits() } else { inside.waits_for_watchers() };
-        let polled = Panic::catch(|| {
-            if asked {
-                inside.pass_on_stop();
-            }
-            Frame::outermost(inside, &waker, waits, asked, &inside.header().stopped).poll(future, &mut cx)
+        let polled = inside.with_waker(|waker| {
+            let mut cx = Context::from_waker(waker);
+            Panic::catch(|| {
+                if asked {
+                    inside.pass_on_stop();
+                }
+                Frame::outermost(inside, waker, waits, asked, &inside.header().stopped).poll(future, &mut cx)
+            })
         });
         match polled {
             Ok(Polled::Pending) => return false,
@@ -356,12 +358,12 @@ impl<F: Future, M: Ending<F::Output>> WithFuture<'_, F, M> {
             return Ok(());
         }
         let (inside, future) = (self.inside(), self.address());
-        // SAFETY: the waker is used for the time of the drop; the task stays for longer.
-        let waker = unsafe { TaskHeader::borrowed_waker(self.cell.cast()) };
-        Panic::catch(|| {
-            let frame = Frame::outermost(inside, &waker, inside.waits(), asked, &inside.header().stopped);
-            // SAFETY: the future is there, and is not used again: `finish` replaces it.
-            frame.within(|| unsafe { future.drop_in_place() });
+        inside.with_waker(|waker| {
+            Panic::catch(|| {
+                let frame = Frame::outermost(inside, waker, inside.waits(), asked, &inside.header().stopped);
+                // SAFETY: the future is there, and is not used again: `finish` replaces it.
+                frame.within(|| unsafe { future.drop_in_place() });
+            })
         })
     }
 
@@ -479,7 +481,7 @@ impl<F: Future, M: Ending<F::Output>> Ended<F, M> {
         unsafe {
             let slot = Cell::<F, M>::outcome_slot(task);
             Cell::<F, M>::ending_at(task).as_ref().free(slot);
-            Cell::<F, M>::destroy(task);
+            Vacated::<F, M>::new(task).destroy();
         }
     }
 }

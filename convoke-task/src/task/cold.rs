@@ -210,24 +210,20 @@ impl ColdState {
         // SAFETY: rule 1: the caller is inside, and no reference to the vector itself is held.
         let moves = unsafe { (*self.moved_to.get()).len() };
         if moves > 1 && self.is_empty() {
-            // SAFETY: the caller is inside, after a poll, so the future borrows none of them; `is_empty` says
-            // that no operation does.
-            unsafe { self.free_past() };
+            // SAFETY: rule 1: the caller is inside, after a poll, so the future borrows none of them; `is_empty` says
+            // that no operation does. The references to the vectors end before anything is dropped.
+            let past =
+                unsafe { (take_past(&mut *self.surroundings.get()), take_past(&mut *self.moved_to.get())) };
+            drop_past(past);
         }
     }
+}
 
-    /// Drops all environments but the current one.
-    ///
-    /// # Safety
-    /// Called from inside the task, after a poll, and no operation is in flight.
-    #[cold]
-    unsafe fn free_past(&self) {
-        // SAFETY: rule 1: the caller is inside. The references to the vectors end before anything is dropped.
-        let past =
-            unsafe { (take_past(&mut *self.surroundings.get()), take_past(&mut *self.moved_to.get())) };
-        // The destructor of an executor is code of the program, and the task goes on if it panics.
-        contain(report_panic, || drop(past));
-    }
+/// Drops environments that the task has left.
+#[cold]
+fn drop_past(past: (Vec<Box<Surroundings>>, Vec<Box<Env>>)) {
+    // The destructor of an executor is code of the program, and the task goes on if it panics.
+    contain(report_panic, || drop(past));
 }
 
 /// Takes all elements but the last.

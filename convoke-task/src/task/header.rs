@@ -7,6 +7,7 @@ use core::cell::{Cell, UnsafeCell};
 use core::fmt;
 use core::mem::MaybeUninit;
 use core::panic::Location;
+use core::pin::Pin;
 use core::ptr::NonNull;
 
 use convoke_core::raw::sync::atomic::{AtomicU32, Ordering};
@@ -82,22 +83,12 @@ pub(super) enum Stage {
 unsafe impl Sync for TaskHeader {}
 
 impl TaskHeader {
-    /// Creates the header of a queued task in memory of this kind. The caller posts the runnable.
-    ///
-    /// # Safety
-    /// `kind` is that of a spawn site of the task's parent link, and `owner` the owner thread named there.
+    /// Creates the header of a queued task in memory of this kind. The caller posts the runnable, whose kind is a
+    /// [`TaskKind`].
     #[inline]
-    pub(super) unsafe fn new(
-        kind: NonNull<TaskKind>,
-        state: State,
-        owner: OwnerId,
-        memory: Memory,
-        local: bool,
-    ) -> Self {
+    pub(super) fn new(runnable: Header, state: State, owner: OwnerId, memory: Memory, local: bool) -> Self {
         Self {
-            // SAFETY: rules 3 and 6: the kind stays for as long as the header leads to it; the caller found
-            // it there.
-            runnable: unsafe { Header::of_kind(kind.cast()) },
+            runnable,
             state,
             owner: AtomicU32::new(owner.number()),
             stage: Cell::new(Stage::Future),
@@ -127,7 +118,7 @@ impl TaskHeader {
         // stays.
         unsafe {
             let (this, kind) = (&mut *task.as_ptr(), *task.as_ref().kind());
-            let site = Sites::find(link.as_ref(), kind.work, kind.location);
+            let site = Sites::find(Pin::new_unchecked(link.as_ref()), kind.work, kind.location);
             this.runnable.set_kind(site.expect("the first spawn site needs no memory").cast());
             this.owner = AtomicU32::new(link.as_ref().home().number());
         }
@@ -298,7 +289,7 @@ impl TaskHeader {
             match state.ask_stop(access) {
                 Wake::Nothing => {}
                 Wake::Post => Self::post(task),
-                Wake::Send => Self::send_remote_wake_via(task, link),
+                Wake::Send => Self::send_remote_wake(task, link),
             }
         }
     }
@@ -309,24 +300,8 @@ impl TaskHeader {
     /// # Safety
     /// The caller has the task's handle, and is the owner thread or keeps it out.
     pub(crate) unsafe fn ask_stop_at_home(task: NonNull<Self>) {
-        // SAFETY: the task is alive: the caller has the handle. A task that is told to be posted is not done,
-        // and so has not left.
-        unsafe { Self::act(task, task.as_ref().state.ask_stop(Access::Local)) };
-    }
-
-    /// Does what the state has asked for.
-    ///
-    /// # Safety
-    /// `wake` was just returned by a transition of this task's state, and is followed once.
-    #[inline]
-    pub(super) unsafe fn act(task: NonNull<Self>, wake: Wake) {
-        match wake {
-            Wake::Nothing => {}
-            // SAFETY: `Wake::Post` makes the caller the holder of the runnable.
-            Wake::Post => unsafe { Self::post(task) },
-            // SAFETY: `Wake::Send` lets the caller send the remote wake: rule 3.
-            Wake::Send => unsafe { Self::send_remote_wake(task) },
-        }
+        // SAFETY: the task is alive: the caller has the handle.
+        unsafe { Alive::new(task) }.ask_stop_as_owner();
     }
 
     /// Posts the task to its executor. A panic of the executor ends here: see [`ExecutorRef::post_cloned`].

@@ -4,6 +4,7 @@
 #![allow(unsafe_code)]
 
 use core::fmt;
+use core::marker::PhantomPinned;
 use core::ptr::NonNull;
 use std::time::Instant;
 
@@ -25,8 +26,9 @@ pub(crate) struct ParentLink {
     pub(crate) parent: Option<NonNull<TaskHeader>>,
     /// Returns why the parent asked its tasks to stop.
     reason: Reason,
-    /// The lines of the program that spawned its tasks.
+    /// The lines of the program that spawned its tasks. They point back to the link.
     sites: Sites,
+    _pinned: PhantomPinned,
 }
 
 /// Returns why the parent of a link asked its tasks to stop.
@@ -45,7 +47,7 @@ impl ParentLink {
         parent: Option<NonNull<TaskHeader>>,
         reason: Reason,
     ) -> Self {
-        Self { env, home, deadline, parent, reason, sites: Sites::new() }
+        Self { env, home, deadline, parent, reason, sites: Sites::new(), _pinned: PhantomPinned }
     }
 
     /// Returns the environment of the tasks.

@@ -62,13 +62,36 @@ impl<'a> Alive<'a> {
         self.change(State::ask_stop);
     }
 
+    /// Asks the task to stop, as its owner thread does: for that thread, or for one that keeps it out. A task that is
+    /// told to be posted is not done, and so has not left.
+    pub(super) fn ask_stop_as_owner(self) {
+        self.change(|state, _| state.ask_stop(Access::Local));
+    }
+
+    /// Refuses the runnable of the task on a remote thread.
+    pub(super) fn refuse_remotely(self) {
+        self.change(|state, _| state.refuse_away());
+    }
+
     /// Makes a transition of the state, and does what that asks for.
     #[inline]
     fn change(self, transition: impl FnOnce(&State, Access) -> Wake) {
         let header = self.header();
-        let wake = transition(&header.state, header.access());
-        // SAFETY: the state of this task has just returned it.
-        unsafe { TaskHeader::act(self.task, wake) };
+        self.act(transition(&header.state, header.access()));
+    }
+
+    /// Does what a transition of this task's state has just asked for.
+    #[inline]
+    fn act(self, wake: Wake) {
+        match wake {
+            Wake::Nothing => {}
+            // SAFETY: `Wake::Post` makes the caller the holder of the runnable.
+            Wake::Post => unsafe { TaskHeader::post(self.task) },
+            // SAFETY: `Wake::Send` lets the caller send the remote wake, and read the parent link: rule 3.
+            Wake::Send => unsafe {
+                TaskHeader::send_remote_wake(self.task, NonNull::from(self.header().parent_link()));
+            },
+        }
     }
 }
 
@@ -106,9 +129,8 @@ impl TaskRef {
         if header.access() == Access::Local
             && let Some(wake) = header.state.wake_and_drop_at_home()
         {
-            // SAFETY: the state of this task has just returned it. The reference is given up, and the task, which has
-            // not left, keeps itself alive.
-            return unsafe { TaskHeader::act(self.into_counted(), wake) };
+            // SAFETY: the reference is given up, and the task, which has not left, keeps itself alive.
+            return unsafe { Alive::new(self.into_counted()) }.act(wake);
         }
         self.alive().wake();
     }

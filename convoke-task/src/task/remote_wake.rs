@@ -13,16 +13,6 @@ use super::parent_link::ParentLink;
 use super::reference::{Alive, TaskRef};
 
 impl TaskHeader {
-    /// Sends the remote wake to the task's owner thread.
-    ///
-    /// # Safety
-    /// The state has told the caller to send the remote wake.
-    #[cold]
-    pub(super) unsafe fn send_remote_wake(task: NonNull<Self>) {
-        // SAFETY: rule 3 of the header: the task waits for the remote wake, so it has not left.
-        unsafe { Self::send_remote_wake_via(task, NonNull::from(task.as_ref().parent_link())) };
-    }
-
     /// Sends the remote wake to the owner thread of tasks that are spawned under this parent link.
     ///
     /// Aborts the process if the executor, which may be the program's own, panics in `clone` or
@@ -31,7 +21,8 @@ impl TaskHeader {
     ///
     /// # Safety
     /// The state has told the caller to send the remote wake, and `link` is, or was, the task's parent link.
-    pub(super) unsafe fn send_remote_wake_via(task: NonNull<Self>, link: NonNull<ParentLink>) {
+    #[cold]
+    pub(super) unsafe fn send_remote_wake(task: NonNull<Self>, link: NonNull<ParentLink>) {
         // SAFETY: the task waits for the remote wake, so its parent link is alive until that is received.
         // From then on this thread uses only its own clone of the executor, which keeps the owner thread
         // alive.

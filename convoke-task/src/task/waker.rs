@@ -7,19 +7,18 @@ use core::ptr::NonNull;
 use core::task::{RawWaker, RawWakerVTable, Waker};
 
 use super::header::TaskHeader;
+use super::inside::Inside;
 use super::many_wakers;
 use super::reference::{Alive, TaskRef};
 
-impl TaskHeader {
-    /// Returns a waker that does not count as a reference, for the time of a poll.
-    ///
-    /// # Safety
-    /// The task outlives the waker.
+impl Inside {
+    /// Calls `f` with a waker of the task, which does not count as a reference.
     #[inline]
-    pub(super) unsafe fn borrowed_waker(task: NonNull<Self>) -> ManuallyDrop<Waker> {
-        // SAFETY: the vtable fits the pointer. The task outlives the waker: the caller's promise. The waker is not
-        // dropped, and so gives up no reference.
-        ManuallyDrop::new(unsafe { Waker::from_raw(raw_waker(task)) })
+    pub(super) fn with_waker<R>(&self, f: impl FnOnce(&Waker) -> R) -> R {
+        // SAFETY: the vtable fits the pointer. The task is alive while this thread is inside, and so during `f`. The
+        // waker is not dropped, and so gives up no reference.
+        let waker = ManuallyDrop::new(unsafe { Waker::from_raw(raw_waker(self.task())) });
+        f(&waker)
     }
 }
 
