@@ -8,14 +8,14 @@ use convoke_core::raw::OwnerId;
 
 use super::found::Found;
 use super::look_at_all;
-use crate::task::{TaskHeader, drop_reference};
+use crate::task::{Alive, TaskHeader, TaskRef};
 
 /// A task to find, and a reference to it once it was found.
 #[derive(Debug)]
 pub(crate) struct Wanted {
     address: usize,
     owner: OwnerId,
-    task: Option<NonNull<TaskHeader>>,
+    task: Option<TaskRef>,
 }
 
 /// Asks the task at this address to stop, if this is its owner thread's number and it has not ended. Returns
@@ -29,25 +29,17 @@ pub unsafe fn ask_stop(address: usize, owner: OwnerId) -> bool {
     found.wanted = Some(Wanted { address, owner, task: None });
     look_at_all(&mut found);
     let Some(task) = found.wanted.and_then(|wanted| wanted.task) else { return false };
-    // SAFETY: `visit` has added a reference, which is given up here.
-    unsafe {
-        TaskHeader::ask_stop(task);
-        drop_reference(task);
-    }
+    task.alive().ask_stop();
     true
 }
 
 impl Wanted {
     /// Adds a reference to the task if it is the wanted one.
     pub(super) fn visit(&mut self, task: &TaskHeader) {
-        let task = NonNull::from(task);
-        // SAFETY: the reference comes from the task's parent, under its lock, so the task is alive.
-        let is_wanted = unsafe { task.as_ref() }.is_alive_in(self.owner) && task.addr().get() == self.address;
+        let is_wanted = task.is_alive_in(self.owner) && core::ptr::from_ref(task).addr() == self.address;
         if is_wanted && self.task.is_none() {
-            // SAFETY: the task has not ended, and does not leave during the visit: the promise of
-            // `ask_stop`'s caller.
-            unsafe { TaskHeader::add_reference(task) };
-            self.task = Some(task);
+            // SAFETY: the task has not ended, and does not leave during the visit: the promise of `ask_stop`'s caller.
+            self.task = Some(unsafe { Alive::new(NonNull::from(task)) }.counted());
         }
     }
 }

@@ -8,6 +8,7 @@ use convoke_core::StopReason;
 use convoke_core::raw::OnStop;
 
 use super::header::TaskHeader;
+use super::reference::Alive;
 
 /// A stop callback that passes the request on to a task.
 pub(crate) struct AskStop(pub(crate) NonNull<TaskHeader>);
@@ -19,6 +20,6 @@ unsafe impl Send for AskStop {}
 impl OnStop for AskStop {
     fn on_stop(self, _: StopReason) {
         // SAFETY: the task has not left: the callback is removed before, and removal waits for this call.
-        unsafe { TaskHeader::ask_stop(self.0) };
+        unsafe { Alive::new(self.0) }.ask_stop();
     }
 }

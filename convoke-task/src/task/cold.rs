@@ -18,7 +18,7 @@ use crate::surroundings::Surroundings;
 use convoke_core::raw::{contain, report_panic};
 
 /// The cold state of a task. The rules of which thread may touch which field:
-/// 1. Every field belongs to the thread inside the task, except:
+/// 1. Every field belongs to the thread inside the task, and only that thread is given a `&ColdState` to use, except:
 /// 2. `gone` is atomic: operations that end on another thread count it up;
 /// 3. `kind`, which does not change, and `waits`, which is atomic, may be read by inspectors: rule 5 of the
 ///    header.
@@ -191,14 +191,11 @@ impl ColdState {
     }
 
     /// Makes this the environment that the task runs in.
-    ///
-    /// # Safety
-    /// Called from inside the task.
-    pub(super) unsafe fn move_to(&self, env: Env) {
+    pub(super) fn move_to(&self, env: Env) {
         if let Some(surroundings) = self.surroundings() {
             self.surround(surroundings.moved_to(&env));
         }
-        // SAFETY: rule 1: the caller is inside, and no reference to the vector itself is held.
+        // SAFETY: rule 1: this thread is inside, and no reference to the vector itself is held.
         unsafe { (*self.moved_to.get()).push(Box::new(env)) };
     }
 }
@@ -213,24 +210,20 @@ impl ColdState {
         // SAFETY: rule 1: the caller is inside, and no reference to the vector itself is held.
         let moves = unsafe { (*self.moved_to.get()).len() };
         if moves > 1 && self.is_empty() {
-            // SAFETY: the caller is inside, after a poll, so the future borrows none of them; `is_empty` says
-            // that no operation does.
-            unsafe { self.free_past() };
+            // SAFETY: rule 1: the caller is inside, after a poll, so the future borrows none of them; `is_empty` says
+            // that no operation does. The references to the vectors end before anything is dropped.
+            let past =
+                unsafe { (take_past(&mut *self.surroundings.get()), take_past(&mut *self.moved_to.get())) };
+            drop_past(past);
         }
     }
+}
 
-    /// Drops all environments but the current one.
-    ///
-    /// # Safety
-    /// Called from inside the task, after a poll, and no operation is in flight.
-    #[cold]
-    unsafe fn free_past(&self) {
-        // SAFETY: rule 1: the caller is inside. The references to the vectors end before anything is dropped.
-        let past =
-            unsafe { (take_past(&mut *self.surroundings.get()), take_past(&mut *self.moved_to.get())) };
-        // The destructor of an executor is code of the program, and the task goes on if it panics.
-        contain(report_panic, || drop(past));
-    }
+/// Drops environments that the task has left.
+#[cold]
+fn drop_past(past: (Vec<Box<Surroundings>>, Vec<Box<Env>>)) {
+    // The destructor of an executor is code of the program, and the task goes on if it panics.
+    contain(report_panic, || drop(past));
 }
 
 /// Takes all elements but the last.

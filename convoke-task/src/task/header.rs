@@ -7,6 +7,7 @@ use core::cell::{Cell, UnsafeCell};
 use core::fmt;
 use core::mem::MaybeUninit;
 use core::panic::Location;
+use core::pin::Pin;
 use core::ptr::NonNull;
 
 use convoke_core::raw::sync::atomic::{AtomicU32, Ordering};
@@ -14,8 +15,10 @@ use convoke_core::raw::{Header, OwnerId, Runnable};
 use convoke_core::{Env, ExecutorRef, StopReason};
 
 use super::cold::{ColdState, no_memory};
+use super::inside::Inside;
 use super::memory::Memory;
 use super::parent_link::{Links, List, ParentLink};
+use super::reference::{Alive, TaskRef};
 use super::spawn_site::{Sites, TaskKind};
 use super::state::{Access, State, Wake};
 
@@ -80,22 +83,12 @@ pub(super) enum Stage {
 unsafe impl Sync for TaskHeader {}
 
 impl TaskHeader {
-    /// Creates the header of a queued task in memory of this kind. The caller posts the runnable.
-    ///
-    /// # Safety
-    /// `kind` is that of a spawn site of the task's parent link, and `owner` the owner thread named there.
+    /// Creates the header of a queued task in memory of this kind. The caller posts the runnable, whose kind is a
+    /// [`TaskKind`].
     #[inline]
-    pub(super) unsafe fn new(
-        kind: NonNull<TaskKind>,
-        state: State,
-        owner: OwnerId,
-        memory: Memory,
-        local: bool,
-    ) -> Self {
+    pub(super) fn new(runnable: Header, state: State, owner: OwnerId, memory: Memory, local: bool) -> Self {
         Self {
-            // SAFETY: rules 3 and 6: the kind stays for as long as the header leads to it; the caller found
-            // it there.
-            runnable: unsafe { Header::of_kind(kind.cast()) },
+            runnable,
             state,
             owner: AtomicU32::new(owner.number()),
             stage: Cell::new(Stage::Future),
@@ -125,7 +118,7 @@ impl TaskHeader {
         // stays.
         unsafe {
             let (this, kind) = (&mut *task.as_ptr(), *task.as_ref().kind());
-            let site = Sites::find(link.as_ref(), kind.work, kind.location);
+            let site = Sites::find(Pin::new_unchecked(link.as_ref()), kind.work, kind.location);
             this.runnable.set_kind(site.expect("the first spawn site needs no memory").cast());
             this.owner = AtomicU32::new(link.as_ref().home().number());
         }
@@ -135,10 +128,10 @@ impl TaskHeader {
     /// `Header`.
     ///
     /// # Safety
-    /// Rule 3.
+    /// Rule 3, or rule 5.
     #[inline]
-    unsafe fn kind(&self) -> &TaskKind {
-        // SAFETY: rule 3, the caller's promise: the kind is alive. Only kinds of tasks are stored in a task's
+    pub(super) unsafe fn kind(&self) -> &TaskKind {
+        // SAFETY: rule 3 or 5, the caller's promise: the kind is alive. Only kinds of tasks are stored in a task's
         // header.
         unsafe { self.runnable.kind().cast().as_ref() }
     }
@@ -260,57 +253,10 @@ impl TaskHeader {
         unsafe { (self.fixed.get() & COLD != 0).then(|| self.cold_address().as_ref()) }
     }
 
-    /// Returns the address of the cold state.
-    ///
-    /// # Safety
-    /// Rule 2, and there is a cold state.
+    /// Returns the address of the cold state, if there is one; else that of the kind.
     #[inline]
-    pub(super) unsafe fn cold_address(&self) -> NonNull<ColdState> {
+    pub(super) fn cold_address(&self) -> NonNull<ColdState> {
         self.runnable.kind().cast()
-    }
-
-    /// Returns the cold state, and creates it if there is none.
-    ///
-    /// # Safety
-    /// Rule 2.
-    pub(super) unsafe fn make_cold(&self) -> &ColdState {
-        // SAFETY: rule 2: the caller's promise.
-        match unsafe { self.try_make_cold() } {
-            Some(cold) => cold,
-            None => no_memory(Layout::new::<ColdState>()),
-        }
-    }
-
-    /// Returns the cold state, and creates it if there is none and the allocator has memory for it.
-    ///
-    /// # Safety
-    /// Rule 2.
-    pub(super) unsafe fn try_make_cold(&self) -> Option<&ColdState> {
-        // SAFETY: rule 2: the caller's promise.
-        if let Some(cold) = unsafe { self.cold() } {
-            return Some(cold);
-        }
-        // SAFETY: rule 2 implies rule 3. The cold state is new, freed with the task, and its first field is
-        // the kind.
-        unsafe {
-            let cold = ColdState::make(self.parent_link().env().allocator(), *self.kind())?;
-            self.runnable.set_kind(cold.cast());
-            self.fixed.set(self.fixed.get() | COLD);
-            Some(cold.as_ref())
-        }
-    }
-
-    /// Wakes the task.
-    ///
-    /// # Safety
-    /// The caller has a reference to the task, or the task has not left.
-    #[inline]
-    pub(crate) unsafe fn wake(task: NonNull<Self>) {
-        // SAFETY: the task is alive: the caller's promise. `act` does just what the state has said.
-        unsafe {
-            let (state, access) = (&task.as_ref().state, task.as_ref().access());
-            Self::act(task, state.wake(access));
-        }
     }
 
     /// Adds a reference.
@@ -319,8 +265,7 @@ impl TaskHeader {
     /// The caller has one, or the task has not left.
     pub(crate) unsafe fn add_reference(task: NonNull<Self>) {
         // SAFETY: the task is alive: the caller's promise.
-        let this = unsafe { task.as_ref() };
-        this.state.add_reference(this.access());
+        unsafe { Alive::new(task) }.counted().into_counted();
     }
 
     /// Asks the task to stop.
@@ -328,11 +273,8 @@ impl TaskHeader {
     /// # Safety
     /// The caller has a reference to the task, or the task has not left.
     pub(crate) unsafe fn ask_stop(task: NonNull<Self>) {
-        // SAFETY: the task is alive: the caller's promise. `act` does just what the state has said.
-        unsafe {
-            let (state, access) = (&task.as_ref().state, task.as_ref().access());
-            Self::act(task, state.ask_stop(access));
-        }
+        // SAFETY: the task is alive: the caller's promise.
+        unsafe { Alive::new(task) }.ask_stop();
     }
 
     /// Asks the task to stop, for a parent that the task does not wait for: it may leave meanwhile and then
@@ -347,7 +289,7 @@ impl TaskHeader {
             match state.ask_stop(access) {
                 Wake::Nothing => {}
                 Wake::Post => Self::post(task),
-                Wake::Send => Self::send_remote_wake_via(task, link),
+                Wake::Send => Self::send_remote_wake(task, link),
             }
         }
     }
@@ -358,24 +300,8 @@ impl TaskHeader {
     /// # Safety
     /// The caller has the task's handle, and is the owner thread or keeps it out.
     pub(crate) unsafe fn ask_stop_at_home(task: NonNull<Self>) {
-        // SAFETY: the task is alive: the caller has the handle. A task that is told to be posted is not done,
-        // and so has not left.
-        unsafe { Self::act(task, task.as_ref().state.ask_stop(Access::Local)) };
-    }
-
-    /// Does what the state has asked for.
-    ///
-    /// # Safety
-    /// `wake` was just returned by a transition of this task's state, and is followed once.
-    #[inline]
-    pub(super) unsafe fn act(task: NonNull<Self>, wake: Wake) {
-        match wake {
-            Wake::Nothing => {}
-            // SAFETY: `Wake::Post` makes the caller the holder of the runnable.
-            Wake::Post => unsafe { Self::post(task) },
-            // SAFETY: `Wake::Send` lets the caller send the remote wake: rule 3.
-            Wake::Send => unsafe { Self::send_remote_wake(task) },
-        }
+        // SAFETY: the task is alive: the caller has the handle.
+        unsafe { Alive::new(task) }.ask_stop_as_owner();
     }
 
     /// Posts the task to its executor. A panic of the executor ends here: see [`ExecutorRef::post_cloned`].
@@ -430,29 +356,59 @@ impl TaskHeader {
     pub(crate) fn links(&self) -> *mut Links {
         self.links.get().cast()
     }
+}
+
+/// The fields of the header that belong to the thread inside: rule 2.
+impl Inside {
+    /// Returns the cold state, if there is one.
+    #[inline]
+    pub(super) fn cold(&self) -> Option<&ColdState> {
+        // SAFETY: rule 2: this thread is inside.
+        unsafe { self.header().cold() }
+    }
+
+    /// Returns the cold state, and creates it if there is none.
+    pub(super) fn make_cold(&self) -> &ColdState {
+        match self.try_make_cold() {
+            Some(cold) => cold,
+            None => no_memory(Layout::new::<ColdState>()),
+        }
+    }
+
+    /// Returns the cold state, and creates it if there is none and the allocator has memory for it.
+    pub(super) fn try_make_cold(&self) -> Option<&ColdState> {
+        if let Some(cold) = self.cold() {
+            return Some(cold);
+        }
+        let header = self.header();
+        // SAFETY: rules 2 and 3: this thread is inside. The cold state is new, freed with the task, and its first
+        // field is the kind.
+        unsafe {
+            let cold = ColdState::make(header.parent_link().env().allocator(), *header.kind())?;
+            header.runnable.set_kind(cold.cast());
+            header.fixed.set(header.fixed.get() | COLD);
+            Some(cold.as_ref())
+        }
+    }
 
     /// Makes the task shared: it is about to run on another executor.
-    ///
-    /// # Safety
-    /// Called from inside.
-    pub(super) unsafe fn move_out(&self) {
-        if self.access() == Access::Local {
-            self.state.move_out();
-            self.owner.store(0, Ordering::Release);
+    pub(super) fn move_out(&self) {
+        let header = self.header();
+        if header.access() == Access::Local {
+            header.state.move_out();
+            header.owner.store(0, Ordering::Release);
         }
     }
 
     /// Returns the reason if the task was asked to stop.
-    ///
-    /// # Safety
-    /// Rule 3.
     #[inline]
-    pub(super) unsafe fn stop_reason(&self) -> Option<StopReason> {
-        if !self.state.stop_asked() {
+    pub(super) fn requested_stop(&self) -> Option<StopReason> {
+        let header = self.header();
+        if !header.state.stop_asked() {
             return None;
         }
-        // SAFETY: rule 3: the caller's promise.
-        Some(unsafe { self.parent_link() }.stop_reason().unwrap_or(StopReason::Abandoned))
+        // SAFETY: rule 3: this thread is inside.
+        Some(unsafe { header.parent_link() }.stop_reason().unwrap_or(StopReason::Abandoned))
     }
 }
 
@@ -476,13 +432,8 @@ pub(crate) unsafe fn drop_handle(task: NonNull<TaskHeader>) {
 /// The caller owns one, and does not use the task afterwards.
 #[inline]
 pub(crate) unsafe fn drop_reference(task: NonNull<TaskHeader>) {
-    // SAFETY: the caller's reference keeps the task alive.
-    let header = unsafe { task.as_ref() };
-    if header.state.drop_reference(header.access()) {
-        // `Cell::call`, the one function that knows the type, finds the task done and frees it.
-        // SAFETY: this was the last reference, so the task has left and is not queued.
-        drop(unsafe { Runnable::new(task.cast()) });
-    }
+    // SAFETY: the caller owns a reference, and gives it up.
+    drop(unsafe { TaskRef::from_counted(task) });
 }
 
 // A program may have millions of waiting tasks: this is the cost of each, beside its future.

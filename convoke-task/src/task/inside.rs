@@ -10,10 +10,27 @@ use convoke_core::env::Changes;
 use convoke_core::raw::{AdoptedMemory, Frame, FrameOwner, OperationOwner, OwnerId, OwnerKind, OwnerRef};
 use convoke_core::{Env, Executor, ExecutorRef, StopReason};
 
-use super::header::{TaskHeader, drop_reference};
+use super::header::TaskHeader;
+use super::reference::Alive;
 
 /// The kind of owner that a task is.
-static TASK: OwnerKind = OwnerKind::new(Inside::release);
+static TASK: OwnerKind = OwnerKind::new(|owner, memory, layout| {
+    // Frees the memory of an operation that has completed, on any thread.
+    let task = owner.cast::<TaskHeader>();
+    // SAFETY: the task waits for its operations, so it is alive until `operation_released`, and its parent link with
+    // it. A reference keeps the memory for the calls after that. The cold state exists while there are operations; of
+    // it only `gone` is used, which is atomic (its rule 2). The memory came from `adopt` and is unused: the promise of
+    // `OwnerRef::release`'s caller.
+    unsafe {
+        let header = task.as_ref();
+        header.parent_link().env().allocator().deallocate(memory, layout);
+        let counted = Alive::new(task).counted();
+        if let Some(cold) = header.cold() {
+            cold.operation_released();
+        }
+        counted.alive().wake();
+    }
+});
 
 /// A task, seen from inside. While this is borrowed, this thread is inside the task: rule 2 of the header.
 #[repr(transparent)]
@@ -49,11 +66,8 @@ impl Inside {
     /// Moves the task to another executor. The caller then suspends the task, and wakes it.
     pub(crate) fn move_to(&self, executor: ExecutorRef) {
         let env = self.env_now().with(Changes::new().executor(executor));
-        // SAFETY: rule 2 of the header: this thread is inside.
-        unsafe {
-            self.0.make_cold().move_to(env);
-            self.0.move_out();
-        }
+        self.make_cold().move_to(env);
+        self.move_out();
     }
 
     pub(crate) fn task(&self) -> NonNull<TaskHeader> {
@@ -63,8 +77,7 @@ impl Inside {
     /// Passes a stop request on to the holders of the task's stop token, before the future sees it.
     #[cold]
     pub(super) fn pass_on_stop(&self) {
-        // SAFETY: rule 2 of the header: this thread is inside.
-        if let (Some(reason), Some(cold)) = unsafe { (self.0.stop_reason(), self.0.cold()) } {
+        if let (Some(reason), Some(cold)) = (self.requested_stop(), self.cold()) {
             cold.pass_on_stop(reason);
         }
     }
@@ -101,39 +114,16 @@ impl Inside {
         // SAFETY: an owner of kind `TASK` is a `TaskHeader`, and is alive while it is borrowed.
         owner.is_of(&TASK).then(|| unsafe { owner.address().cast::<Self>().as_ref() })
     }
-
-    /// Frees the memory of an operation that has completed, on any thread.
-    ///
-    /// # Safety
-    /// As for `OwnerRef::release`.
-    unsafe fn release(owner: NonNull<()>, memory: NonNull<u8>, layout: Layout) {
-        let task = owner.cast::<TaskHeader>();
-        // SAFETY: the task waits for its operations, so it is alive until `operation_released`, and its
-        // parent link with it. A reference keeps the memory for the calls after that. The cold state exists
-        // while there are operations; of it only `gone` is used, which is atomic (its rule 2).
-        unsafe {
-            let header = task.as_ref();
-            header.parent_link().env().allocator().deallocate(memory, layout);
-            header.state.add_reference(header.access());
-            if let Some(cold) = header.cold() {
-                cold.operation_released();
-            }
-            TaskHeader::wake(task);
-            drop_reference(task);
-        }
-    }
 }
 
 impl FrameOwner for Inside {
     fn env(&self) -> &Env {
-        // SAFETY: rule 2 of the header: this thread is inside.
-        unsafe { self.0.make_cold().env(self.env_now(), self.0.stop_reason()) }
+        self.make_cold().env(self.env_now(), self.requested_stop())
     }
 
     #[inline]
     fn stop_reason(&self) -> Option<StopReason> {
-        // SAFETY: rule 3 of the header: this thread is inside.
-        unsafe { self.0.stop_reason() }
+        self.requested_stop()
     }
 
     #[inline]
@@ -153,17 +143,15 @@ unsafe impl OperationOwner for Inside {
     }
 
     fn adopt(&self, layout: Layout) -> AdoptedMemory {
-        // SAFETY: rule 2 of the header: this thread is inside.
-        let cold = unsafe { self.0.make_cold() };
+        let cold = self.make_cold();
         let (address, layout) = cold.adopt(layout, || self.env_now().allocator());
         AdoptedMemory { address, layout, owner: self.owner_ref() }
     }
 
     unsafe fn free(&self, memory: AdoptedMemory) {
-        // SAFETY: rule 2 of the header: this thread is inside. The memory came from `adopt` and is unused:
-        // the caller's promise.
+        // SAFETY: the memory came from `adopt` and is unused: the caller's promise.
         unsafe {
-            self.0.make_cold().free_operation(memory.address, memory.layout, || self.env_now().allocator())
+            self.make_cold().free_operation(memory.address, memory.layout, || self.env_now().allocator())
         };
     }
 

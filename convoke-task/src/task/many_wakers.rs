@@ -3,60 +3,51 @@
 
 #![allow(unsafe_code)]
 
-use core::ptr::NonNull;
 use core::task::{RawWaker, RawWakerVTable};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::header::{TaskHeader, drop_reference};
+use super::reference::{Alive, TaskRef};
+use super::waker::task_of;
 
 /// The number of these wakers, by the address of their task.
 static WAKERS: Mutex<BTreeMap<usize, usize>> = Mutex::new(BTreeMap::new());
 
-static WAKER: RawWakerVTable = RawWakerVTable::new(clone_waker, wake, wake_by_ref, drop_waker);
+/// The functions of these wakers. Closures, so that nothing but a waker can call them: their `data` is that of a waker
+/// with this vtable, and the entry of its task holds a reference for as long as the waker exists.
+static WAKER: RawWakerVTable = RawWakerVTable::new(
+    // SAFETY: the entry holds a reference.
+    |data| clone(unsafe { task_of(data) }),
+    |data| {
+        // SAFETY: the entry holds a reference.
+        let task = unsafe { task_of(data) };
+        task.wake();
+        drop_waker(task);
+    },
+    // SAFETY: the entry holds a reference.
+    |data| unsafe { task_of(data) }.wake(),
+    // SAFETY: the entry holds a reference.
+    |data| drop_waker(unsafe { task_of(data) }),
+);
 
 /// Creates a waker that is counted here.
-///
-/// # Safety
-/// The caller has a reference to the task.
 #[cold]
-pub(super) unsafe fn clone(task: NonNull<TaskHeader>) -> RawWaker {
+pub(super) fn clone(task: Alive<'_>) -> RawWaker {
     let mut wakers = lock();
-    let count = wakers.entry(task.addr().get()).or_insert(0);
+    let count = wakers.entry(task.address().addr().get()).or_insert(0);
     if *count == 0 {
-        // SAFETY: the caller has a reference, so the task is alive.
-        unsafe { TaskHeader::add_reference(task) };
+        // The entry owns the reference.
+        task.counted().into_counted();
     }
     *count += 1;
-    RawWaker::new(task.as_ptr().cast_const().cast(), &WAKER)
+    RawWaker::new(task.address().as_ptr().cast_const().cast(), &WAKER)
 }
 
-/// # Safety
-/// `data` is the task of a waker that is counted here; so in all four.
-unsafe fn clone_waker(data: *const ()) -> RawWaker {
-    // SAFETY: the entry of this waker's task holds a reference for as long as the waker exists.
-    unsafe { clone(task_of(data)) }
-}
-
-unsafe fn wake(data: *const ()) {
-    // SAFETY: `data` is the task of a waker that is counted here. The second call uses that waker up.
-    unsafe {
-        wake_by_ref(data);
-        drop_waker(data);
-    }
-}
-
-unsafe fn wake_by_ref(data: *const ()) {
-    // SAFETY: the entry of this waker's task holds a reference.
-    unsafe { TaskHeader::wake(task_of(data)) };
-}
-
-unsafe fn drop_waker(data: *const ()) {
-    // SAFETY: `data` came from `clone`.
-    let task = unsafe { task_of(data) };
+/// Counts a waker down that is counted here.
+fn drop_waker(task: Alive<'_>) {
     let was_last = {
         let mut wakers = lock();
-        let address = task.addr().get();
+        let address = task.address().addr().get();
         let count = wakers.get_mut(&address).expect("this waker is counted");
         *count -= 1;
         let was_last = *count == 0;
@@ -67,18 +58,9 @@ unsafe fn drop_waker(data: *const ()) {
     };
     if was_last {
         // Without the lock: this may free the task, and what it holds may own wakers.
-        // SAFETY: the entry that was just removed held this reference.
-        unsafe { drop_reference(task) };
+        // SAFETY: the entry that was just removed owned this reference.
+        drop(unsafe { TaskRef::from_counted(task.address()) });
     }
-}
-
-/// Returns the task of a waker that is counted here.
-///
-/// # Safety
-/// `data` came from `clone`.
-unsafe fn task_of(data: *const ()) -> NonNull<TaskHeader> {
-    // SAFETY: `clone` put the address of a task there, which is not null.
-    unsafe { NonNull::new_unchecked(data.cast_mut().cast()) }
 }
 
 fn lock() -> MutexGuard<'static, BTreeMap<usize, usize>> {

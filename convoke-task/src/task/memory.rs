@@ -7,9 +7,11 @@ use core::alloc::Layout;
 use core::future::Future;
 use core::mem::ManuallyDrop;
 use core::panic::Location;
+use core::pin::Pin;
 use core::ptr::NonNull;
 
 use convoke_core::env::FrameAllocator;
+use convoke_core::raw::Header;
 
 use super::cell::{Cell, Ending};
 use super::cold::ColdState;
@@ -67,7 +69,8 @@ impl<F: Future, M: Ending<F::Output>> Vacant<F, M> {
     #[inline]
     pub(crate) unsafe fn allocate(link: &ParentLink, location: &'static Location<'static>) -> Option<Self> {
         // SAFETY: the link does not move any more: the caller's promise.
-        let kind = unsafe { Sites::find(link, Cell::<F, M>::WORK, location)? };
+        let pinned = unsafe { Pin::new_unchecked(link) };
+        let kind = Sites::find(pinned, Cell::<F, M>::WORK, location)?;
         let allocator = link.env().allocator();
         if *allocator != FrameAllocator::recycling() {
             return Self::allocate_elsewhere(allocator, kind);
@@ -104,8 +107,10 @@ impl<F: Future, M: Ending<F::Output>> Vacant<F, M> {
         let this = ManuallyDrop::new(self);
         let cell = this.cell;
         let state = if M::HANDLE { State::queued_with_handle() } else { State::queued(M::REFERENCES) };
-        // SAFETY: `allocate` found the kind among the spawn sites of this link.
-        let header = unsafe { TaskHeader::new(this.kind, state, link.home(), this.memory, local) };
+        // SAFETY: rules 3 and 6 of the header: `allocate` found the kind among the spawn sites of this link, so it is
+        // alive for as long as the header leads to it.
+        let runnable = unsafe { Header::of_kind(this.kind.cast()) };
+        let header = TaskHeader::new(runnable, state, link.home(), this.memory, local);
         // SAFETY: the memory has the layout of this cell, and `self` is given up. The allocator stays behind
         // the task.
         unsafe { cell.write(Cell::new(header, ending, future)) };
@@ -137,50 +142,54 @@ impl<F: Future, M> Cell<F, M> {
 
     const ALLOCATOR_AT: usize = size_of::<Self>().next_multiple_of(align_of::<FrameAllocator>());
 
-    /// Returns where the allocator is stored behind a task.
+    /// Returns where the allocator is stored behind a task that was allocated with `layout(Own)`.
+    fn allocator_of(cell: NonNull<Self>) -> NonNull<FrameAllocator> {
+        cell.map_addr(|address| address.saturating_add(Self::ALLOCATOR_AT)).cast()
+    }
+}
+
+/// The right of the one thread that has a task to itself whose body is gone: to destroy it.
+pub(super) struct Vacated<F: Future, M>(NonNull<Cell<F, M>>);
+
+impl<F: Future, M> Vacated<F, M> {
+    /// Takes a task whose body is gone.
     ///
     /// # Safety
-    /// `cell` was allocated with `layout(Own)`.
-    unsafe fn allocator_of(cell: NonNull<Self>) -> NonNull<FrameAllocator> {
-        // SAFETY: `layout(Own)` extends past this offset.
-        unsafe { cell.cast::<u8>().add(Self::ALLOCATOR_AT).cast() }
+    /// The task is a `Cell<F, M>` that the caller has to itself, and its body is gone. It is not used afterwards.
+    #[inline]
+    pub(super) unsafe fn new(task: NonNull<TaskHeader>) -> Self {
+        Self(task.cast())
     }
 
     /// Drops all but the body, and frees the memory and that of the cold state.
-    ///
-    /// # Safety
-    /// The caller has the task to itself, the task is a `Self`, and its body is gone.
     #[inline]
-    pub(super) unsafe fn destroy(task: NonNull<TaskHeader>) {
-        let cell = task.cast::<Self>();
-        // SAFETY: the caller has the task to itself. A plain task came from the recycling allocator and has
-        // no cold state.
+    pub(super) fn destroy(self) {
+        // SAFETY: this thread has the task to itself. A plain task came from the recycling allocator and has no cold
+        // state.
         unsafe {
-            if !task.as_ref().is_plain() {
-                return Self::destroy_with_more(cell);
+            if !self.0.cast::<TaskHeader>().as_ref().is_plain() {
+                return self.destroy_with_more();
             }
-            cell.drop_in_place();
-            FrameAllocator::recycling().deallocate(cell.cast(), Self::layout(Memory::Recycling));
+            self.0.drop_in_place();
+            FrameAllocator::recycling().deallocate(self.0.cast(), Cell::<F, M>::layout(Memory::Recycling));
         }
     }
 
-    /// Drops a task that has a cold state, or another allocator than the default.
-    ///
-    /// # Safety
-    /// As for `destroy`.
+    /// Destroys a task that has a cold state, or another allocator than the default.
     #[cold]
-    unsafe fn destroy_with_more(cell: NonNull<Self>) {
-        // SAFETY: the caller has the task to itself: the promise of `destroy`. The cold state came from the
-        // same allocator, and was cleared when the future was gone.
+    fn destroy_with_more(self) {
+        let cell = self.0;
+        // SAFETY: this thread has the task to itself. The allocator is stored behind the task if the tag is `Own`, and
+        // is read once. The cold state came from the same allocator, and was cleared when the future was gone.
         unsafe {
             let header = cell.cast::<TaskHeader>().as_ref();
             let memory = header.memory();
-            let allocator = memory.allocator(|| Some(Self::allocator_of(cell).read()));
+            let allocator = memory.allocator(|| Some(Cell::allocator_of(cell).read()));
             if header.cold().is_some() {
                 ColdState::free(header.cold_address(), &allocator);
             }
             cell.drop_in_place();
-            allocator.deallocate(cell.cast(), Self::layout(memory));
+            allocator.deallocate(cell.cast(), Cell::<F, M>::layout(memory));
         }
     }
 }

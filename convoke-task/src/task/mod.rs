@@ -63,6 +63,7 @@
 //! | --- | --- |
 //! | `state.rs` | the state machine |
 //! | `header.rs` | the header, and the numbered rules of which thread may touch which field |
+//! | `reference.rs` | typed references: `Alive`, which borrows, and `TaskRef`, which is counted |
 //! | `cell.rs` | the task with its type: run, poll, end, leave, free |
 //! | `memory.rs` | allocation and deallocation |
 //! | `inside.rs` | the running task as owner of its frame and of its operations |
@@ -80,6 +81,7 @@ mod inside;
 mod many_wakers;
 mod memory;
 mod parent_link;
+mod reference;
 mod remote_wake;
 mod rerun;
 mod spawn_site;
@@ -95,5 +97,6 @@ pub(crate) use header::{TaskHeader, drop_handle, drop_reference};
 pub(crate) use inside::Inside;
 pub(crate) use memory::Vacant;
 pub(crate) use parent_link::{List, ParentLink};
+pub(crate) use reference::{Alive, TaskRef};
 pub use view::TaskView;
 pub use wake_locally::wake_locally;

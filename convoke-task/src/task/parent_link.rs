@@ -4,6 +4,7 @@
 #![allow(unsafe_code)]
 
 use core::fmt;
+use core::marker::PhantomPinned;
 use core::ptr::NonNull;
 use std::time::Instant;
 
@@ -24,10 +25,14 @@ pub(crate) struct ParentLink {
     /// The task above, for inspectors. Compared, never dereferenced.
     pub(crate) parent: Option<NonNull<TaskHeader>>,
     /// Returns why the parent asked its tasks to stop.
-    reason: unsafe fn(NonNull<ParentLink>) -> Option<StopReason>,
-    /// The lines of the program that spawned its tasks.
+    reason: Reason,
+    /// The lines of the program that spawned its tasks. They point back to the link.
     sites: Sites,
+    _pinned: PhantomPinned,
 }
+
+/// Returns why the parent of a link asked its tasks to stop.
+type Reason = unsafe fn(NonNull<ParentLink>) -> Option<StopReason>;
 
 impl ParentLink {
     /// Creates a link with this environment. By `reason` the parent says why it asked its tasks to stop.
@@ -40,9 +45,9 @@ impl ParentLink {
         home: OwnerId,
         deadline: Option<Instant>,
         parent: Option<NonNull<TaskHeader>>,
-        reason: unsafe fn(NonNull<ParentLink>) -> Option<StopReason>,
+        reason: Reason,
     ) -> Self {
-        Self { env, home, deadline, parent, reason, sites: Sites::new() }
+        Self { env, home, deadline, parent, reason, sites: Sites::new(), _pinned: PhantomPinned }
     }
 
     /// Returns the environment of the tasks.

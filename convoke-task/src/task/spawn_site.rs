@@ -13,6 +13,7 @@ use core::cell::UnsafeCell;
 use core::fmt;
 use core::mem::MaybeUninit;
 use core::panic::Location;
+use core::pin::Pin;
 use core::ptr::{self, NonNull};
 
 use convoke_core::env::FrameAllocator;
@@ -82,56 +83,50 @@ impl Sites {
 
     /// Returns the kind of tasks that `work` runs and that were spawned at `location`; adds a site if there
     /// is none. Returns `None` if there is no memory.
-    ///
-    /// # Safety
-    /// The link does not move any more.
     #[inline]
-    pub(super) unsafe fn find(
-        link: &ParentLink,
+    pub(super) fn find(
+        link: Pin<&ParentLink>,
         work: WorkKind,
         location: &'static Location<'static>,
     ) -> Option<NonNull<TaskKind>> {
         let newest = link.sites().newest.load(Ordering::Acquire);
-        // SAFETY: rule 1: a site in the list stays as long as its link, which is borrowed.
-        if let Some(found) = unsafe { SpawnSite::of(newest, work, location) } {
-            return Some(found);
+        // SAFETY: rule 1: a site in the list stays as long as its link, which is borrowed. It is not null.
+        let (is_newest, site) = unsafe { ((*newest).is_of(work, location), NonNull::new_unchecked(newest)) };
+        if is_newest {
+            return Some(SpawnSite::kind(site));
         }
-        // SAFETY: the link does not move any more: the promise of `find`'s caller.
-        unsafe { Self::find_or_add(link, newest, work, location) }
+        Self::find_or_add(link, work, location)
     }
 
-    /// Searches the rest of the list, and adds a site if there is none. Pointers to sites stay raw: `free`
+    /// Searches the list, and adds a site if there is none. Pointers to sites stay raw: `free`
     /// needs their provenance over the whole allocation, which a reference to a `SpawnSite` does not have.
-    ///
-    /// # Safety
-    /// The link does not move any more, and `newest` was loaded from its sites.
     #[cold]
-    unsafe fn find_or_add(
-        link: &ParentLink,
-        mut newest: *mut SpawnSite,
+    fn find_or_add(
+        link: Pin<&ParentLink>,
         work: WorkKind,
         location: &'static Location<'static>,
     ) -> Option<NonNull<TaskKind>> {
-        // SAFETY: rule 1: it is in the list, which ends with `NOWHERE`, whose `next` is null.
-        let mut site = unsafe { (*newest).next };
+        let sites = link.sites();
+        let mut newest = sites.newest.load(Ordering::Acquire);
+        let mut site = newest;
         while !site.is_null() {
-            // SAFETY: rule 1: it is in the list, so it is alive and does not change.
+            // SAFETY: rule 1: it is in the list, which ends with `NOWHERE`, whose `next` is null. So it is alive and
+            // does not change.
             unsafe {
-                if let Some(found) = SpawnSite::of(site, work, location) {
-                    return Some(found);
+                if (*site).is_of(work, location) {
+                    return Some(SpawnSite::kind(NonNull::new_unchecked(site)));
                 }
                 site = (*site).next;
             }
         }
-        let sites = link.sites();
         let site = sites.memory(link.env().allocator())?;
-        let kind = TaskKind { work, parent: link, location, cold: None };
+        let kind = TaskKind { work, parent: ptr::from_ref(link.get_ref()), location, cold: None };
         loop {
             // SAFETY: rule 2: the memory is this thread's until the site is in the list.
             unsafe { site.write(SpawnSite { kind, next: newest }) };
             // Duplicates do no harm: two threads may add the same site at the same time.
             match sites.newest.compare_exchange(newest, site.as_ptr(), Ordering::AcqRel, Ordering::Acquire) {
-                Ok(_) => return Some(site.cast()),
+                Ok(_) => return Some(SpawnSite::kind(site)),
                 Err(now) => newest = now,
             }
         }
@@ -175,22 +170,16 @@ impl Sites {
 }
 
 impl SpawnSite {
-    /// Returns the kind of this site, if `work` runs its tasks and `location` spawned them.
-    ///
-    /// # Safety
-    /// The site is in a list whose parent link is alive: rule 1.
+    /// Returns true if `work` runs the tasks of this site and `location` spawned them.
     #[inline]
-    unsafe fn of(
-        site: *mut Self,
-        work: WorkKind,
-        location: &'static Location<'static>,
-    ) -> Option<NonNull<TaskKind>> {
-        // SAFETY: rule 1: the site is alive and does not change. A pointer to a field is not null.
-        unsafe {
-            let kind = &raw mut (*site).kind;
-            ((*kind).work == work && ptr::eq((*kind).location, location))
-                .then(|| NonNull::new_unchecked(kind))
-        }
+    fn is_of(&self, work: WorkKind, location: &'static Location<'static>) -> bool {
+        self.kind.work == work && ptr::eq(self.kind.location, location)
+    }
+
+    /// Returns the address of the kind, with the provenance of `site`.
+    #[inline]
+    fn kind(site: NonNull<Self>) -> NonNull<TaskKind> {
+        site.map_addr(|address| address.saturating_add(core::mem::offset_of!(Self, kind))).cast()
     }
 }
 

@@ -7,7 +7,7 @@ use core::panic::Location;
 use convoke_core::raw::Waits;
 
 use super::header::TaskHeader;
-use super::spawn_site::TaskKind;
+use super::inside::Inside;
 use convoke_core::raw::watching::watch;
 
 /// A snapshot of a task.
@@ -36,7 +36,7 @@ impl TaskHeader {
     /// The task is in a list of its parent, or known to it otherwise, and stays there meanwhile.
     pub(crate) unsafe fn look(&self) -> TaskView {
         // SAFETY: rule 5: the task is known to its parent: the caller's promise.
-        let kind = unsafe { self.kind_seen() };
+        let kind = unsafe { self.kind() };
         // SAFETY: the cold state is freed with the task. Its `waits` is atomic; no other field is touched.
         let stored = kind.cold.and_then(|cold| unsafe { &(*cold.as_ptr()).waits }.get());
         TaskView {
@@ -50,50 +50,33 @@ impl TaskHeader {
         }
     }
 
-    /// Returns the kind, for inspectors: rule 5.
-    ///
-    /// # Safety
-    /// The task is known to its parent for as long as the reference is used.
-    unsafe fn kind_seen(&self) -> &TaskKind {
-        // SAFETY: rule 5: a task that its parent knows has not left, so its kind is alive. Only kinds of
-        // tasks are stored in a task's header.
-        unsafe { self.runnable.kind().cast().as_ref() }
-    }
-
-    /// Returns the word in which the task records where it waits.
-    ///
-    /// # Safety
-    /// Rule 2: the caller is inside while it uses the word.
-    #[inline]
-    pub(super) unsafe fn waits(&self) -> &Waits {
-        // SAFETY: rule 2: the caller is inside, so the task is not queued and the link is unused.
-        unsafe { self.runnable.waits() }
-    }
-
     /// Returns where the task waits, or waited last, if the header still knows: rule 5.
     fn waits_at(&self) -> Option<&'static Location<'static>> {
         self.runnable.waits_at()
     }
+}
+
+impl Inside {
+    /// Returns the word in which the task records where it waits.
+    #[inline]
+    pub(super) fn waits(&self) -> &Waits {
+        // SAFETY: rule 2 of the header: this thread is inside, so the task is not queued and the link is unused.
+        unsafe { self.header().runnable.waits() }
+    }
 
     /// Returns the word in which a watched task records where it waits: that of the cold state, which lasts
     /// longer.
-    ///
-    /// # Safety
-    /// Rule 2: the caller is inside while it uses the word.
     #[cold]
-    pub(super) unsafe fn waits_for_watchers(&self) -> &Waits {
-        // SAFETY: rule 2: the caller is inside.
-        unsafe {
-            let Some(watch) = watch() else { return self.waits() };
-            let Some(cold) = self.try_make_cold() else { return self.waits() };
-            match self.waits_at() {
-                Some(location) => cold.waits.set(location),
-                None if cold.watch.get() != watch => cold.waits.clear(),
-                None => {}
-            }
-            cold.watch.set(watch);
-            self.waits().clear();
-            &cold.waits
+    pub(super) fn waits_for_watchers(&self) -> &Waits {
+        let Some(watch) = watch() else { return self.waits() };
+        let Some(cold) = self.try_make_cold() else { return self.waits() };
+        match self.header().waits_at() {
+            Some(location) => cold.waits.set(location),
+            None if cold.watch.get() != watch => cold.waits.clear(),
+            None => {}
         }
+        cold.watch.set(watch);
+        self.waits().clear();
+        &cold.waits
     }
 }

@@ -10,6 +10,7 @@ use convoke_core::raw::Runnable;
 
 use super::header::TaskHeader;
 use super::state::{Access, Wake};
+use super::waker::WAKER;
 use convoke_exec::raw::Runner;
 
 /// Wakes a task whose owner thread is this one, by its waker. Returns false, and does nothing, if the waker
@@ -60,9 +61,6 @@ impl TaskHeader {
 /// Returns the task of a waker, if it is the waker of a task.
 #[inline]
 fn task_of(waker: &Waker) -> Option<NonNull<TaskHeader>> {
-    // SAFETY: the waker is not used as one; only its vtable is compared.
-    let ours = unsafe { TaskHeader::borrowed_waker(NonNull::dangling()) };
     // SAFETY: the data of a waker with this vtable is the address of its task.
-    ptr::eq(waker.vtable(), ours.vtable())
-        .then(|| unsafe { NonNull::new_unchecked(waker.data().cast_mut().cast()) })
+    ptr::eq(waker.vtable(), &WAKER).then(|| unsafe { NonNull::new_unchecked(waker.data().cast_mut().cast()) })
 }

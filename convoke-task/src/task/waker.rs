@@ -6,20 +6,19 @@ use core::mem::ManuallyDrop;
 use core::ptr::NonNull;
 use core::task::{RawWaker, RawWakerVTable, Waker};
 
-use super::header::{TaskHeader, drop_reference};
+use super::header::TaskHeader;
+use super::inside::Inside;
 use super::many_wakers;
-use super::state::Access;
+use super::reference::{Alive, TaskRef};
 
-impl TaskHeader {
-    /// Returns a waker that does not count as a reference, for the time of a poll.
-    ///
-    /// # Safety
-    /// The task outlives the waker, unless only its vtable is used.
+impl Inside {
+    /// Calls `f` with a waker of the task, which does not count as a reference.
     #[inline]
-    pub(super) unsafe fn borrowed_waker(task: NonNull<Self>) -> ManuallyDrop<Waker> {
-        // SAFETY: the vtable fits the pointer. The task outlives the waker: the caller's promise. The waker
-        // is not dropped, and so gives up no reference.
-        ManuallyDrop::new(unsafe { Waker::from_raw(raw_waker(task)) })
+    pub(super) fn with_waker<R>(&self, f: impl FnOnce(&Waker) -> R) -> R {
+        // SAFETY: the vtable fits the pointer. The task is alive while this thread is inside, and so during `f`. The
+        // waker is not dropped, and so gives up no reference.
+        let waker = ManuallyDrop::new(unsafe { Waker::from_raw(raw_waker(self.task())) });
+        f(&waker)
     }
 }
 
@@ -28,45 +27,34 @@ fn raw_waker(task: NonNull<TaskHeader>) -> RawWaker {
     RawWaker::new(task.as_ptr().cast_const().cast(), &WAKER)
 }
 
-static WAKER: RawWakerVTable = RawWakerVTable::new(clone_waker, wake, wake_by_ref, drop_waker);
-
-/// # Safety
-/// `data` is a task to which the caller has a reference; so in all four functions.
-unsafe fn clone_waker(data: *const ()) -> RawWaker {
-    // SAFETY: the data of a waker with this vtable is the address of its task.
-    let task = unsafe { NonNull::new_unchecked(data.cast_mut().cast::<TaskHeader>()) };
+/// The functions of a waker. Closures, so that nothing but a waker can call them: their `data` is that of a waker with
+/// this vtable, which is a reference to its task.
+pub(super) static WAKER: RawWakerVTable = RawWakerVTable::new(
     // SAFETY: the waker that is cloned keeps the task alive.
-    let header = unsafe { task.as_ref() };
+    |data| clone_waker(unsafe { task_of(data) }),
+    // SAFETY: the waker is a counted reference, and is used up here.
+    |data| unsafe { TaskRef::from_counted(task_of(data).address()) }.wake_and_drop(),
+    // SAFETY: the waker keeps the task alive.
+    |data| unsafe { task_of(data) }.wake(),
+    // SAFETY: the waker is a counted reference, and is used up here.
+    |data| drop(unsafe { TaskRef::from_counted(task_of(data).address()) }),
+);
+
+fn clone_waker(task: Alive<'_>) -> RawWaker {
+    let header = task.header();
     if header.state.try_add_waker(header.access()) {
-        raw_waker(task)
+        raw_waker(task.address())
     } else {
-        // SAFETY: the waker that is cloned is a reference to the task.
-        unsafe { many_wakers::clone(task) }
+        many_wakers::clone(task)
     }
 }
 
-unsafe fn wake(data: *const ()) {
-    // SAFETY: the waker is a reference to its task, and is used up here. On the owner thread both steps are
-    // one: a task that has not left keeps itself alive.
-    unsafe {
-        let task = NonNull::new_unchecked(data.cast_mut().cast::<TaskHeader>());
-        let header = task.as_ref();
-        if header.access() == Access::Local
-            && let Some(wake) = header.state.wake_and_drop_at_home()
-        {
-            return TaskHeader::act(task, wake);
-        }
-        wake_by_ref(data);
-        drop_waker(data);
-    }
-}
-
-unsafe fn wake_by_ref(data: *const ()) {
-    // SAFETY: the waker is a reference to its task.
-    unsafe { TaskHeader::wake(NonNull::new_unchecked(data.cast_mut().cast())) };
-}
-
-unsafe fn drop_waker(data: *const ()) {
-    // SAFETY: the waker is a reference to its task, and is used up here.
-    unsafe { drop_reference(NonNull::new_unchecked(data.cast_mut().cast())) };
+/// Returns the task of a waker.
+///
+/// # Safety
+/// `data` is that of a waker of a task, which exists for `'a`.
+#[inline]
+pub(super) unsafe fn task_of<'a>(data: *const ()) -> Alive<'a> {
+    // SAFETY: the data of a task's waker is the address of the task, which is not null. The waker is a reference.
+    unsafe { Alive::new(NonNull::new_unchecked(data.cast_mut().cast())) }
 }
