@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use convoke::alloc::{frame, frame_dyn};
 use convoke::prelude::*;
+use convoke::sender::prelude::*;
 use convoke::task::{for_each_concurrent, generator, stoppable};
 use convoke::time::stop_after;
 
