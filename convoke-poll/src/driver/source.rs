@@ -191,9 +191,9 @@ mod tests {
     use std::sync::atomic::{AtomicBool, Ordering};
     use std::task::Wake;
 
-    use convoke_exec::sync_wait;
     use convoke_io::driver::Driver;
     use convoke_io::transfer::{Inward, Transfer};
+    use convoke_task::block_on;
 
     use super::*;
     use crate::PollDriver;
@@ -220,7 +220,7 @@ mod tests {
         assert!(ticket.is_some() && woken.0.load(Ordering::Relaxed), "who waits is told");
         let error = source.try_read(&mut [0]).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::NotFound);
-        let read = sync_wait(Transfer::<_, Inward>::new(source.clone(), [0_u8; 1]));
+        let read = block_on(async { Transfer::<_, Inward>::new(source.clone(), [0_u8; 1]).await });
         assert_eq!(read.unwrap().0.unwrap_err().kind(), io::ErrorKind::NotFound);
         assert_eq!(driver.in_flight(), 0);
     }
