@@ -59,7 +59,7 @@ const EXCEPTIONS: &[Exception] = &[
             ("RwLock", "convoke-task/src/blocking/overdue.rs"),
             ("RwLock", "convoke-task/src/cleanup/problem.rs"),
             ("OnceLock", "convoke-inspect/src/diagnosis/in_tests.rs"),
-            ("Mutex", "convoke-exec/src/pool/entrance.rs"),
+            ("Mutex", "convoke-exec/src/pool/port.rs"),
             ("Mutex", "convoke-task/src/task/many_wakers.rs"),
             ("OnceLock", "convoke-net/src/net/resolver/names.rs"),
             ("Mutex", "convoke-net/src/signal/process/mod.rs"),
@@ -90,8 +90,7 @@ const EXCEPTIONS: &[Exception] = &[
         uses: &[
             ("UnsafeCell", "convoke-core/src/executor/owner_thread.rs"),
             ("UnsafeCell", "convoke-core/src/stop/callback.rs"),
-            ("UnsafeCell", "convoke-exec/src/limited/mod.rs"),
-            ("UnsafeCell", "convoke-exec/src/strand/mod.rs"),
+            ("UnsafeCell", "convoke-exec/src/view.rs"),
         ],
     },
     Exception {
@@ -100,12 +99,12 @@ const EXCEPTIONS: &[Exception] = &[
     },
     Exception {
         reason: "Asked for the layout of what is in it, and neither read nor written.",
-        uses: &[("UnsafeCell", "convoke-exec/src/pinned.rs")],
+        uses: &[("UnsafeCell", "convoke-task/src/pinned.rs")],
     },
     Exception {
         reason: "A value that is set once and orders itself. Nobody waits by the cell, and loom has none.",
         uses: &[
-            ("OnceLock", "convoke-exec/src/pool/entrance.rs"),
+            ("OnceLock", "convoke-exec/src/pool/port.rs"),
             ("OnceLock", "convoke-sync/src/once_cell.rs"),
             ("OnceLock", "convoke-net/src/net/resolver/lookup.rs"),
         ],
