@@ -58,6 +58,14 @@
 //! stopped. A refusal on a remote thread is sent to the owner thread; a future that is not `Send` is leaked
 //! if its thread has ended.
 //!
+//! # Handles
+//! Each handle permits just what its holder may do, so that code which has one is mostly safe code:
+//! - [`Alive`]: the memory is there: wake, ask for a stop, count a reference. [`TaskRef`] is a counted one.
+//! - `Held` (in `cell.rs`): the runnable: enter the task. `Entered`: the thread is inside, with [`Inside`]
+//!   for the parts without type; `WithFuture`: and the future is still there. `Ended`: let the task leave, or
+//!   free it.
+//! - [`Vacant`]: memory for a task; `Vacated`: a task without its body, to be destroyed.
+//!
 //! # Files
 //! | file | contents |
 //! | --- | --- |
