@@ -262,14 +262,12 @@ impl<F: Future, M: Ending<F::Output>> Entered<F, M> {
         }
         match this.state.pause(access) {
             Pause::Idle => false,
-            // The inline executor would run the task on top of this run, deeper and deeper.
-            // SAFETY: `Pause::Post` makes this thread the holder of the runnable: rule 3 of the header.
-            Pause::Post
-                if access == Access::Shared && unsafe { this.env() }.executor().is(&InlineExecutor) =>
-            {
-                true
-            }
             Pause::Post => {
+                // SAFETY: `Pause::Post` makes this thread the holder of the runnable: rule 3 of the header.
+                if access == Access::Shared && unsafe { this.env() }.executor().is(&InlineExecutor) {
+                    // The inline executor would run the task on top of this run, deeper and deeper.
+                    return true;
+                }
                 // SAFETY: `Pause::Post` makes this thread the holder of the runnable.
                 unsafe { TaskHeader::post(task) };
                 false

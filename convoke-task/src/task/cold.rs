@@ -223,6 +223,7 @@ impl ColdState {
 
 /// Drops environments that the task has left.
 #[cold]
+#[expect(clippy::vec_box, reason = "a borrowed element must not move when another is added")]
 fn drop_past(past: (Vec<Box<Surroundings>>, Vec<Box<Env>>)) {
     // The destructor of an executor is code of the program, and the task goes on if it panics.
     contain(report_panic, || drop(past));
