@@ -4,9 +4,6 @@
 //! and belongs to a parent, which waits for it: a scope, a task that awaits it, or ordinary code that launched it.
 //! A task that is asked to stop sees that at its next `await`, and ends after its children and its clean-up.
 //!
-//! `task` is the machinery of one task, and its head states the protocol. `launch`, `scope` and `child_task` create
-//! tasks. The rest combines futures inside one task, mostly in a `region`: a part of a task with a stop of its own.
-//!
 //! | module | contents |
 //! | --- | --- |
 //! | [`task()`], [`mod@launch`] | a future that runs as a task; a root task, launched from ordinary code |
@@ -20,6 +17,9 @@
 //! | [`chance`] | random numbers that a simulation can seed |
 //!
 //! Programs use the facade crate `convoke`, which re-exports all of this.
+
+// `task` is the machinery of one task, and its head states the protocol. `launch`, `scope` and `child_task` create
+// tasks. The rest combines futures inside one task, mostly in a `region`: a part of a task with a stop of its own.
 
 pub mod blocking;
 pub mod chance;

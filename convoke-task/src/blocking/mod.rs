@@ -4,14 +4,14 @@
 //! its function to a thread, and waits for it in the task. A thread therefore always exists, or may be
 //! started, for every job that is posted. A stop of the task is passed on to the function, which has a grace
 //! period to return.
-//!
-//! | file | contents |
-//! | --- | --- |
-//! | `pool.rs` | the pool, and its bound |
-//! | `threads.rs` | the threads; `threads_of_a_model.rs` is its twin for models |
-//! | `future.rs` | the future: waits for a thread and the function, passes a stop on, enforces the grace period |
-//! | `inside.rs` | what the function sees of the task: its stop, its locals, and a way back into async code |
-//! | `overdue.rs` | the hook for functions that did not stop in time |
+
+// | file | contents |
+// | --- | --- |
+// | `pool.rs` | the pool, and its bound |
+// | `threads.rs` | the threads; `threads_of_a_model.rs` is its twin for models |
+// | `future.rs` | the future: waits for a thread and the function, passes a stop on, enforces the grace period |
+// | `inside.rs` | what the function sees of the task: its stop, its locals, and a way back into async code |
+// | `overdue.rs` | the hook for functions that did not stop in time |
 
 mod future;
 mod inside;

@@ -3,11 +3,11 @@
 //! Any thread may ask for a service. The first to ask makes it, without a lock held; others wait for it.
 //! [`Context::close`] ends the services in a task, the last one first; [`Context::shutdown`] does so without
 //! waiting, from any thread, also while a close is under way.
-//!
-//! | file | contents |
-//! | --- | --- |
-//! | `service.rs`, `error.rs` | the traits of a service; the errors |
-//! | `registry.rs` | which services there are, which are being made, and the order of their end |
+
+// | file | contents |
+// | --- | --- |
+// | `service.rs`, `error.rs` | the traits of a service; the errors |
+// | `registry.rs` | which services there are, which are being made, and the order of their end |
 
 mod error;
 mod registry;

@@ -2,22 +2,22 @@
 //!
 //! A launched task is a *root*: it has no task above it. All that it awaits and spawns ends before it does,
 //! and its [`Launched`] waits for it, so nothing is detached.
-//!
-//! [`Launch`] collects the options. [`Launch::start`] allocates a [`root::Root`], which the task and the
-//! [`Launched`] share, and posts the task. On the executor, the ending ([`handlers::ToRoot`]) calls the
-//! handlers and stores the outcome in the root, or hands it to the one waiter there is: a blocked thread, an
-//! operation (`launched.await`), or a task that dropped the [`Launched`]. [`root_parent::RootParent`] is the
-//! parent of every root task: it owns the environment, and passes its stop token's request on to the task.
-//!
-//! | file | contents |
-//! | --- | --- |
-//! | `root_parent.rs` | the parent of a root task |
-//! | `root.rs`, `handlers.rs` | what a launched task and its waiter share; the handlers of a launch |
-//! | `launched.rs`, `join.rs` | the handle that waits; awaiting it in a task |
-//! | `block_on.rs` | running a root task on the calling thread |
-//! | `leaked_root.rs` | a root task that tests run step by step |
 
 #![allow(unsafe_code)]
+
+// `Launch` collects the options. `Launch::start` allocates a `Root`, which the task and the
+// `Launched` share, and posts the task. On the executor, the ending (`ToRoot`) calls the
+// handlers and stores the outcome in the root, or hands it to the one waiter there is: a blocked thread, an
+// operation (`launched.await`), or a task that dropped the `Launched`. `RootParent` is the
+// parent of every root task: it owns the environment, and passes its stop token's request on to the task.
+//
+// | file | contents |
+// | --- | --- |
+// | `root_parent.rs` | the parent of a root task |
+// | `root.rs`, `handlers.rs` | what a launched task and its waiter share; the handlers of a launch |
+// | `launched.rs`, `join.rs` | the handle that waits; awaiting it in a task |
+// | `block_on.rs` | running a root task on the calling thread |
+// | `leaked_root.rs` | a root task that tests run step by step |
 
 mod block_on;
 mod handlers;

@@ -187,8 +187,8 @@ impl<F: Future, M: Ending<F::Output>> Held<F, M> {
     }
 }
 
-/// The right of the thread that is inside a task: rule 2 of the header holds while this exists. It is consumed by
-/// leaving the inside.
+/// The right of the thread that is inside a task: rule 2 of the header holds while this exists. It is
+/// consumed by leaving the inside.
 struct Entered<F: Future, M>(NonNull<Cell<F, M>>);
 
 impl<F: Future, M: Ending<F::Output>> Entered<F, M> {
@@ -224,8 +224,8 @@ impl<F: Future, M: Ending<F::Output>> Entered<F, M> {
         }
         let (task, inside) = (self.task(), self.inside());
         let this = inside.header();
-        // SAFETY: the future is gone, and the outcome is in the slot; the task is a `Cell<F, M>` and alive. Each of
-        // these is called once: `finish_and_leave` ends the task.
+        // SAFETY: the future is gone, and the outcome is in the slot; the task is a `Cell<F, M>` and alive.
+        // `ended` and `clear` are called once: `finish_and_leave` below ends the task.
         unsafe {
             let (ending, slot) = (Cell::<F, M>::ending_at(task).as_ref(), Cell::<F, M>::outcome_slot(task));
             if let Some(cold) = inside.cold() {
@@ -262,14 +262,12 @@ impl<F: Future, M: Ending<F::Output>> Entered<F, M> {
         }
         match this.state.pause(access) {
             Pause::Idle => false,
-            // The inline executor would run the task on top of this run, deeper and deeper.
-            // SAFETY: `Pause::Post` makes this thread the holder of the runnable: rule 3 of the header.
-            Pause::Post
-                if access == Access::Shared && unsafe { this.env() }.executor().is(&InlineExecutor) =>
-            {
-                true
-            }
             Pause::Post => {
+                // SAFETY: `Pause::Post` makes this thread the holder of the runnable: rule 3 of the header.
+                if access == Access::Shared && unsafe { this.env() }.executor().is(&InlineExecutor) {
+                    // The inline executor would run the task on top of this run, deeper and deeper.
+                    return true;
+                }
                 // SAFETY: `Pause::Post` makes this thread the holder of the runnable.
                 unsafe { TaskHeader::post(task) };
                 false
@@ -278,7 +276,8 @@ impl<F: Future, M: Ending<F::Output>> Entered<F, M> {
     }
 }
 
-/// The right of the thread inside to the future, which is still there. It is consumed by the poll that may end it.
+/// The right of the thread inside to the future, which is still there. It is consumed by the poll that may
+/// end it.
 struct WithFuture<'a, F: Future, M> {
     cell: NonNull<Cell<F, M>>,
     _entered: PhantomData<&'a mut Entered<F, M>>,
@@ -297,12 +296,13 @@ impl<F: Future, M: Ending<F::Output>> WithFuture<'_, F, M> {
         unsafe { (&raw mut (*self.cell.as_ptr()).body.future).cast::<F>() }
     }
 
-    /// Polls the future. On a thread that is not calm the task may be watched. Returns true if it has ended: its
-    /// outcome is in the slot then, and the future is gone.
+    /// Polls the future. On a thread that is not calm the task may be watched. Returns true if it has ended:
+    /// its outcome is in the slot then, and the future is gone.
     #[inline]
     fn poll(self, asked: bool, calm: bool) -> bool {
         let inside = self.inside();
-        // SAFETY: the future is there, and this thread is inside. It does not move until it is dropped in place.
+        // SAFETY: the future is there, and this thread is inside. It does not move until it is dropped in
+        // place.
         let future = unsafe { Pin::new_unchecked(&mut *self.address()) };
         let waits = if calm { inside.waits() } else { inside.waits_for_watchers() };
         let polled = inside.with_waker(|waker| {
@@ -351,7 +351,8 @@ impl<F: Future, M: Ending<F::Output>> WithFuture<'_, F, M> {
         self.finish(outcome);
     }
 
-    /// Drops the future in place, on its thread. A panic of its destructor is returned. The caller calls `finish`.
+    /// Drops the future in place, on its thread. A panic of its destructor is returned. The caller calls
+    /// `finish`.
     #[inline]
     fn drop_future(&self, asked: bool) -> Result<(), Panic> {
         if !core::mem::needs_drop::<F>() {
@@ -376,8 +377,8 @@ impl<F: Future, M: Ending<F::Output>> WithFuture<'_, F, M> {
     }
 }
 
-/// The right of the one thread that has a task to itself which has ended: no thread enters it any more. Until the task
-/// has left, its own reference keeps the memory.
+/// The right of the one thread that has a task to itself which has ended: no thread enters it any more. Until
+/// the task has left, its own reference keeps the memory.
 struct Ended<F: Future, M>(NonNull<Cell<F, M>>);
 
 impl<F: Future, M: Ending<F::Output>> Ended<F, M> {
@@ -387,8 +388,8 @@ impl<F: Future, M: Ending<F::Output>> Ended<F, M> {
         unsafe { self.0.cast::<TaskHeader>().as_ref() }
     }
 
-    /// Frees the task, if its last reference was dropped; or lets it leave, if the remote wake was received that it
-    /// waited for. The stage says which.
+    /// Frees the task, if its last reference was dropped; or lets it leave, if the remote wake was received
+    /// that it waited for. The stage says which.
     #[inline(never)]
     fn settle(self) {
         match self.header().stage.get() {
@@ -412,7 +413,8 @@ impl<F: Future, M: Ending<F::Output>> Ended<F, M> {
             return;
         }
         let task = self.0.cast::<TaskHeader>();
-        // SAFETY: the task is a `Cell<F, M>` and alive; its outcome is in the slot. The state says once that it leaves.
+        // SAFETY: the task is a `Cell<F, M>` and alive; its outcome is in the slot. The state says once that
+        // it leaves.
         let known = unsafe {
             let slot = Cell::<F, M>::outcome_slot(task);
             Cell::<F, M>::ending_at(task).as_ref().deliver(task, slot)
@@ -461,15 +463,16 @@ impl<F: Future, M: Ending<F::Output>> Ended<F, M> {
     /// Replaces the kind, after the parent was told: rule 6 of the header.
     #[inline]
     fn set_left(&self) {
-        // SAFETY: the parent was told, and the task's own reference is still there. Setting the kind twice, as a task
-        // does that leaves after all, does no harm.
+        // SAFETY: the parent was told, and the task's own reference is still there. Setting the kind twice,
+        // as a task does that leaves after all, does no harm.
         unsafe { self.header().set_left(Cell::<F, M>::LEFT) };
     }
 
     /// Gives up the reference that the task has to itself.
     #[inline]
     fn drop_own_reference(self) {
-        // SAFETY: the state has said that the task leaves as one that is counted, so the reference is still there.
+        // SAFETY: the state has said that the task leaves as one that is counted, so the reference is still
+        // there.
         unsafe { drop_reference(self.0.cast()) };
     }
 

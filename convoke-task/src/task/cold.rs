@@ -18,7 +18,8 @@ use crate::surroundings::Surroundings;
 use convoke_core::raw::{contain, report_panic};
 
 /// The cold state of a task. The rules of which thread may touch which field:
-/// 1. Every field belongs to the thread inside the task, and only that thread is given a `&ColdState` to use, except:
+/// 1. Every field belongs to the thread inside the task, and only that thread is given a `&ColdState` to use,
+///    except:
 /// 2. `gone` is atomic: operations that end on another thread count it up;
 /// 3. `kind`, which does not change, and `waits`, which is atomic, may be read by inspectors: rule 5 of the
 ///    header.
@@ -210,8 +211,9 @@ impl ColdState {
         // SAFETY: rule 1: the caller is inside, and no reference to the vector itself is held.
         let moves = unsafe { (*self.moved_to.get()).len() };
         if moves > 1 && self.is_empty() {
-            // SAFETY: rule 1: the caller is inside, after a poll, so the future borrows none of them; `is_empty` says
-            // that no operation does. The references to the vectors end before anything is dropped.
+            // SAFETY: rule 1: the caller is inside, after a poll, so the future borrows none of them;
+            // `is_empty` says that no operation does. The references to the vectors end before anything is
+            // dropped.
             let past =
                 unsafe { (take_past(&mut *self.surroundings.get()), take_past(&mut *self.moved_to.get())) };
             drop_past(past);
@@ -221,6 +223,7 @@ impl ColdState {
 
 /// Drops environments that the task has left.
 #[cold]
+#[expect(clippy::vec_box, reason = "a borrowed element must not move when another is added")]
 fn drop_past(past: (Vec<Box<Surroundings>>, Vec<Box<Env>>)) {
     // The destructor of an executor is code of the program, and the task goes on if it panics.
     contain(report_panic, || drop(past));

@@ -83,8 +83,8 @@ pub(super) enum Stage {
 unsafe impl Sync for TaskHeader {}
 
 impl TaskHeader {
-    /// Creates the header of a queued task in memory of this kind. The caller posts the runnable, whose kind is a
-    /// [`TaskKind`].
+    /// Creates the header of a queued task in memory of this kind. The caller posts the runnable, whose kind
+    /// is a [`TaskKind`].
     #[inline]
     pub(super) fn new(runnable: Header, state: State, owner: OwnerId, memory: Memory, local: bool) -> Self {
         Self {
@@ -131,8 +131,8 @@ impl TaskHeader {
     /// Rule 3, or rule 5.
     #[inline]
     pub(super) unsafe fn kind(&self) -> &TaskKind {
-        // SAFETY: rule 3 or 5, the caller's promise: the kind is alive. Only kinds of tasks are stored in a task's
-        // header.
+        // SAFETY: rule 3 or 5, the caller's promise: the kind is alive. Only kinds of tasks are stored in a
+        // task's header.
         unsafe { self.runnable.kind().cast().as_ref() }
     }
 
@@ -381,8 +381,8 @@ impl Inside {
             return Some(cold);
         }
         let header = self.header();
-        // SAFETY: rules 2 and 3: this thread is inside. The cold state is new, freed with the task, and its first
-        // field is the kind.
+        // SAFETY: rules 2 and 3: this thread is inside. The cold state is new, freed with the task, and its
+        // first field is the kind.
         unsafe {
             let cold = ColdState::make(header.parent_link().env().allocator(), *header.kind())?;
             header.runnable.set_kind(cold.cast());

@@ -17,10 +17,10 @@ use super::reference::Alive;
 static TASK: OwnerKind = OwnerKind::new(|owner, memory, layout| {
     // Frees the memory of an operation that has completed, on any thread.
     let task = owner.cast::<TaskHeader>();
-    // SAFETY: the task waits for its operations, so it is alive until `operation_released`, and its parent link with
-    // it. A reference keeps the memory for the calls after that. The cold state exists while there are operations; of
-    // it only `gone` is used, which is atomic (its rule 2). The memory came from `adopt` and is unused: the promise of
-    // `OwnerRef::release`'s caller.
+    // SAFETY: the task waits for its operations, so it is alive until `operation_released`, and its parent
+    // link with it. A reference keeps the memory for the calls after that. The cold state exists while there
+    // are operations; of it only `gone` is used, which is atomic (its rule 2). The memory came from `adopt`
+    // and is unused: the promise of `OwnerRef::release`'s caller.
     unsafe {
         let header = task.as_ref();
         header.parent_link().env().allocator().deallocate(memory, layout);

@@ -13,8 +13,8 @@ use super::waker::task_of;
 /// The number of these wakers, by the address of their task.
 static WAKERS: Mutex<BTreeMap<usize, usize>> = Mutex::new(BTreeMap::new());
 
-/// The functions of these wakers. Closures, so that nothing but a waker can call them: their `data` is that of a waker
-/// with this vtable, and the entry of its task holds a reference for as long as the waker exists.
+/// The functions of these wakers. Closures, so that nothing but a waker can call them: their `data` is that
+/// of a waker with this vtable, and the entry of its task holds a reference for as long as the waker exists.
 static WAKER: RawWakerVTable = RawWakerVTable::new(
     // SAFETY: the entry holds a reference.
     |data| clone(unsafe { task_of(data) }),

@@ -107,8 +107,8 @@ impl<F: Future, M: Ending<F::Output>> Vacant<F, M> {
         let this = ManuallyDrop::new(self);
         let cell = this.cell;
         let state = if M::HANDLE { State::queued_with_handle() } else { State::queued(M::REFERENCES) };
-        // SAFETY: rules 3 and 6 of the header: `allocate` found the kind among the spawn sites of this link, so it is
-        // alive for as long as the header leads to it.
+        // SAFETY: rules 3 and 6 of the header: `allocate` found the kind among the spawn sites of this link,
+        // so it is alive for as long as the header leads to it.
         let runnable = unsafe { Header::of_kind(this.kind.cast()) };
         let header = TaskHeader::new(runnable, state, link.home(), this.memory, local);
         // SAFETY: the memory has the layout of this cell, and `self` is given up. The allocator stays behind
@@ -155,7 +155,8 @@ impl<F: Future, M> Vacated<F, M> {
     /// Takes a task whose body is gone.
     ///
     /// # Safety
-    /// The task is a `Cell<F, M>` that the caller has to itself, and its body is gone. It is not used afterwards.
+    /// The task is a `Cell<F, M>` that the caller has to itself, and its body is gone. It is not used
+    /// afterwards.
     #[inline]
     pub(super) unsafe fn new(task: NonNull<TaskHeader>) -> Self {
         Self(task.cast())
@@ -164,8 +165,8 @@ impl<F: Future, M> Vacated<F, M> {
     /// Drops all but the body, and frees the memory and that of the cold state.
     #[inline]
     pub(super) fn destroy(self) {
-        // SAFETY: this thread has the task to itself. A plain task came from the recycling allocator and has no cold
-        // state.
+        // SAFETY: this thread has the task to itself. A plain task came from the recycling allocator and has
+        // no cold state.
         unsafe {
             if !self.0.cast::<TaskHeader>().as_ref().is_plain() {
                 return self.destroy_with_more();
@@ -179,8 +180,9 @@ impl<F: Future, M> Vacated<F, M> {
     #[cold]
     fn destroy_with_more(self) {
         let cell = self.0;
-        // SAFETY: this thread has the task to itself. The allocator is stored behind the task if the tag is `Own`, and
-        // is read once. The cold state came from the same allocator, and was cleared when the future was gone.
+        // SAFETY: this thread has the task to itself. The allocator is stored behind the task if the tag is
+        // `Own`, and is read once. The cold state came from the same allocator, and was cleared when the
+        // future was gone.
         unsafe {
             let header = cell.cast::<TaskHeader>().as_ref();
             let memory = header.memory();

@@ -58,6 +58,15 @@
 //! stopped. A refusal on a remote thread is sent to the owner thread; a future that is not `Send` is leaked
 //! if its thread has ended.
 //!
+//! # Handles
+//! Each handle permits just what its holder may do, so that code which has one is mostly safe code:
+//! - [`reference::Alive`]: the memory is there: wake, ask for a stop, count a reference.
+//!   [`reference::TaskRef`] is a counted one.
+//! - `Held` (in `cell.rs`): the runnable: enter the task. `Entered`: the thread is inside, with [`Inside`]
+//!   for the parts without type; `WithFuture`: and the future is still there. `Ended`: let the task leave, or
+//!   free it.
+//! - [`Vacant`]: memory for a task; `Vacated`: a task without its body, to be destroyed.
+//!
 //! # Files
 //! | file | contents |
 //! | --- | --- |
@@ -97,6 +106,7 @@ pub(crate) use header::{TaskHeader, drop_handle, drop_reference};
 pub(crate) use inside::Inside;
 pub(crate) use memory::Vacant;
 pub(crate) use parent_link::{List, ParentLink};
+#[cfg(feature = "testing")]
 pub(crate) use reference::{Alive, TaskRef};
 pub use view::TaskView;
 pub use wake_locally::wake_locally;

@@ -15,8 +15,8 @@ use super::header::TaskHeader;
 use super::spawn_site::Sites;
 use convoke_core::raw::{contain, report_panic};
 
-/// The part that all tasks of one parent have in common. It is a field of the parent (a scope, a launch, the operation of
-/// a connected task) and outlives the tasks.
+/// The part that all tasks of one parent have in common. It is a field of the parent (a scope, a launch, the
+/// operation of a connected task) and outlives the tasks.
 pub(crate) struct ParentLink {
     env: NonNull<Env>,
     /// The owner thread of the environment's executor, asked for once.

@@ -1,5 +1,5 @@
-//! Typed references to a task. The one who creates such a reference names the reason why the task is alive; what its
-//! holder may do is then safe code.
+//! Typed references to a task. The one who creates such a reference names the reason why the task is alive;
+//! what its holder may do is then safe code.
 
 #![allow(unsafe_code)]
 
@@ -23,8 +23,8 @@ impl<'a> Alive<'a> {
     /// Creates a reference to a task that is alive.
     ///
     /// # Safety
-    /// For `'a` there is a counted reference to the task; or the task does not leave before the first call that wakes it
-    /// or asks it to stop, which is then the last use.
+    /// For `'a` there is a counted reference to the task; or the task does not leave before the first call
+    /// that wakes it or asks it to stop, which is then the last use.
     #[inline]
     pub(crate) unsafe fn new(task: NonNull<TaskHeader>) -> Self {
         Self { task, _alive: PhantomData }
@@ -62,8 +62,8 @@ impl<'a> Alive<'a> {
         self.change(State::ask_stop);
     }
 
-    /// Asks the task to stop, as its owner thread does: for that thread, or for one that keeps it out. A task that is
-    /// told to be posted is not done, and so has not left.
+    /// Asks the task to stop, as its owner thread does: for that thread, or for one that keeps it out. A task
+    /// that is told to be posted is not done, and so has not left.
     pub(super) fn ask_stop_as_owner(self) {
         self.change(|state, _| state.ask_stop(Access::Local));
     }

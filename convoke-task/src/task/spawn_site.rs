@@ -110,8 +110,8 @@ impl Sites {
         let mut newest = sites.newest.load(Ordering::Acquire);
         let mut site = newest;
         while !site.is_null() {
-            // SAFETY: rule 1: it is in the list, which ends with `NOWHERE`, whose `next` is null. So it is alive and
-            // does not change.
+            // SAFETY: rule 1: it is in the list, which ends with `NOWHERE`, whose `next` is null. So it is
+            // alive and does not change.
             unsafe {
                 if (*site).is_of(work, location) {
                     return Some(SpawnSite::kind(NonNull::new_unchecked(site)));

@@ -1,5 +1,5 @@
-//! The state machine of a task: which thread may run it, what was asked of it, and how many references there are. No
-//! unsafe code. Every transition returns what its caller must do next. Model-checked on its own.
+//! The state machine of a task: which thread may run it, what was asked of it, and how many references there
+//! are. No unsafe code. Every transition returns what its caller must do next. Model-checked on its own.
 //!
 //! There are two words, because there are two kinds of tasks:
 //! - An *owned* task runs on an executor with one thread. That owner thread alone changes `own`, by plain

@@ -60,7 +60,8 @@ impl Inside {
     /// Returns the word in which the task records where it waits.
     #[inline]
     pub(super) fn waits(&self) -> &Waits {
-        // SAFETY: rule 2 of the header: this thread is inside, so the task is not queued and the link is unused.
+        // SAFETY: rule 2 of the header: this thread is inside, so the task is not queued and the link is
+        // unused.
         unsafe { self.header().runnable.waits() }
     }
 

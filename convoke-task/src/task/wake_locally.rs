@@ -24,12 +24,12 @@ pub fn wake_locally(waker: &Waker) -> bool {
     // SAFETY: the waker is a reference to its task, and is borrowed.
     let this = unsafe { task.as_ref() };
     Runner::current(|runner, owner| {
+        if !this.is_owned_by(owner) || this.state.is_done() {
+            return false;
+        }
         // SAFETY: rule 3 of the header: this is the owner thread of a task that has not ended, so the task
         // can neither leave nor move while this thread is in here.
-        if !this.is_owned_by(owner)
-            || this.state.is_done()
-            || !unsafe { this.env() }.executor().queues_at_home()
-        {
+        if !unsafe { this.env() }.executor().queues_at_home() {
             return false;
         }
         if this.state.wake(Access::Local) == Wake::Post {

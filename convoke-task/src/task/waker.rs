@@ -15,8 +15,8 @@ impl Inside {
     /// Calls `f` with a waker of the task, which does not count as a reference.
     #[inline]
     pub(super) fn with_waker<R>(&self, f: impl FnOnce(&Waker) -> R) -> R {
-        // SAFETY: the vtable fits the pointer. The task is alive while this thread is inside, and so during `f`. The
-        // waker is not dropped, and so gives up no reference.
+        // SAFETY: the vtable fits the pointer. The task is alive while this thread is inside, and so during
+        // `f`. The waker is not dropped, and so gives up no reference.
         let waker = ManuallyDrop::new(unsafe { Waker::from_raw(raw_waker(self.task())) });
         f(&waker)
     }
@@ -27,8 +27,8 @@ fn raw_waker(task: NonNull<TaskHeader>) -> RawWaker {
     RawWaker::new(task.as_ptr().cast_const().cast(), &WAKER)
 }
 
-/// The functions of a waker. Closures, so that nothing but a waker can call them: their `data` is that of a waker with
-/// this vtable, which is a reference to its task.
+/// The functions of a waker. Closures, so that nothing but a waker can call them: their `data` is that of a
+/// waker with this vtable, which is a reference to its task.
 pub(super) static WAKER: RawWakerVTable = RawWakerVTable::new(
     // SAFETY: the waker that is cloned keeps the task alive.
     |data| clone_waker(unsafe { task_of(data) }),
@@ -55,6 +55,7 @@ fn clone_waker(task: Alive<'_>) -> RawWaker {
 /// `data` is that of a waker of a task, which exists for `'a`.
 #[inline]
 pub(super) unsafe fn task_of<'a>(data: *const ()) -> Alive<'a> {
-    // SAFETY: the data of a task's waker is the address of the task, which is not null. The waker is a reference.
+    // SAFETY: the data of a task's waker is the address of the task, which is not null. The waker is a
+    // reference.
     unsafe { Alive::new(NonNull::new_unchecked(data.cast_mut().cast())) }
 }
