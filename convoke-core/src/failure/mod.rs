@@ -4,9 +4,11 @@
 //! The traits distinguish [`Never`](crate::Never) from all other error types, which only the crate that defines it can do.
 
 mod await_error;
+mod body_output;
 mod cleanup_failure;
 mod fails_as;
 
 pub use await_error::AwaitError;
+pub use body_output::BodyOutput;
 pub use cleanup_failure::CleanupFailure;
 pub use fails_as::FailsAs;

@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use convoke_core::StopReason;
+use convoke_core::{BodyOutput, StopReason};
 
 /// How the body ended that a clean-up runs after. A transaction commits if it [is clean](Exit::is_clean), and rolls back
 /// otherwise.
@@ -11,7 +11,7 @@ use convoke_core::StopReason;
 pub enum Exit {
     /// It returned a value.
     Value,
-    /// It returned an error: an `Err`, most often by `?`.
+    /// It returned a [failure](BodyOutput): an `Err` or `None`, most often by `?`.
     Error,
     /// It was stopped, for this reason if a stop was asked for.
     Stopped(Option<StopReason>),
@@ -36,11 +36,13 @@ impl Exit {
     }
 }
 
+impl BodyOutput for Exit {}
+
 impl fmt::Display for Exit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Value => f.write_str("returned a value"),
-            Self::Error => f.write_str("returned an error"),
+            Self::Error => f.write_str("failed"),
             Self::Stopped(Some(reason)) => write!(f, "was stopped ({reason})"),
             Self::Stopped(None) => f.write_str("stopped by itself"),
             Self::Panicked(message) => write!(f, "panicked ({message})"),

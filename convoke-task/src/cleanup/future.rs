@@ -11,7 +11,7 @@ use core::task::{Context, Poll};
 use core::time::Duration;
 
 use convoke_core::raw::{Frame, Polled, outside_a_task};
-use convoke_core::{CleanupFailure, Outcome, Panic, StopReason};
+use convoke_core::{BodyOutput, CleanupFailure, Outcome, Panic, StopReason};
 use pin_project_lite::pin_project;
 
 use super::Exit;
@@ -20,7 +20,6 @@ use super::closing::{Closed, Closing};
 use super::grace::Grace;
 use super::lent::Lender;
 use super::problem::{ProblemKind, Whose};
-use crate::scope::is_error;
 
 /// Where the resource is while the body runs.
 pub(super) enum Held<R> {
@@ -118,7 +117,7 @@ impl<R, F: Future, C> Using<R, F, C> {
 
 impl<R, F, C> Future for Using<R, F, C>
 where
-    F: Future,
+    F: Future<Output: BodyOutput>,
     C: Future<Output: CleanupOutput>,
     CleanupError<C>: CleanupFailure<F::Output>,
 {
@@ -179,7 +178,7 @@ fn stopped<T>() -> Poll<T> {
 
 impl<R, F, C> Using<R, F, C>
 where
-    F: Future,
+    F: Future<Output: BodyOutput>,
     C: Future<Output: CleanupOutput>,
     CleanupError<C>: CleanupFailure<F::Output>,
 {
@@ -195,7 +194,7 @@ where
             left = left.or_panic(panic);
         }
         let exit = match &left {
-            Outcome::Value(value) if is_error(value) => Exit::Error,
+            Outcome::Value(value) if value.is_failure() => Exit::Error,
             Outcome::Value(_) => Exit::Value,
             Outcome::Error(never) => never.absurd(),
             Outcome::Stopped => Exit::Stopped(reason),
@@ -227,7 +226,7 @@ where
         let Some(left) = this.left.take() else { panic!("polled after it has ended") };
         this.stage.set(Stage::Ended { stopped: matches!(left, Outcome::Stopped) });
         let closed = match (&left, closed) {
-            (Outcome::Value(value), Closed::Panicked(panic)) if !is_error(value) => {
+            (Outcome::Value(value), Closed::Panicked(panic)) if !value.is_failure() => {
                 // One panic is enough to tell.
                 let _ = Panic::catch(|| drop(left));
                 panic.resume();

@@ -8,14 +8,13 @@ use core::task::{Context, Poll, Waker};
 use std::sync::Arc;
 
 use convoke_core::raw::Frame;
-use convoke_core::{Outcome, Panic, StopReason};
+use convoke_core::{BodyOutput, Outcome, Panic, StopReason};
 use pin_project_lite::pin_project;
 
 use super::child::Label;
 use super::inbox::{Door, Inbox};
 use super::spawn::{AnyChild, LocalScope, LocalScopeNotSend, SendChild};
 use crate::region::{BodyMark, Region, pass_on_stop};
-use crate::scope::is_error;
 use crate::together::branch_set::BranchSet;
 use crate::together::ended::ended;
 use crate::together::wake_set::{Key, WakeFlag};
@@ -165,7 +164,7 @@ where
 impl<C, F> Future for LocalScopeFuture<C, F>
 where
     C: Future<Output = Option<F::Output>> + ?Sized,
-    F: Future,
+    F: Future<Output: BodyOutput>,
 {
     type Output = F::Output;
 
@@ -217,6 +216,7 @@ where
 impl<C, O> Rest<C, O>
 where
     C: Future<Output = Option<O>> + ?Sized,
+    O: BodyOutput,
 {
     fn poll_body<F: Future<Output = O>>(
         &mut self,
@@ -229,7 +229,7 @@ where
         let polled = Panic::catch(|| self.region.poll_one(future, &self.body_mark, waker, true));
         match ended(polled, &self.region, || body.set(None)) {
             None => {}
-            Some(Outcome::Value(value)) if is_error(&value) => self.fail(Failure::Output(value), bell),
+            Some(Outcome::Value(value)) if value.is_failure() => self.fail(Failure::Output(value), bell),
             Some(Outcome::Value(value)) => self.value = Some(value),
             Some(Outcome::Error(never)) => never.absurd(),
             Some(Outcome::Panicked(panic)) => self.fail(Failure::Panic(panic), bell),

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use convoke_core::raw::sync::{Mutex, MutexGuard};
 use convoke_core::raw::{Frame, StopWatch, outside_a_task};
-use convoke_core::{Outcome, Panic, StopReason};
+use convoke_core::{BodyOutput, Outcome, Panic, StopReason};
 use pin_project_lite::pin_project;
 
 use super::child::Label;
@@ -249,6 +249,8 @@ impl<F: Future, O> Future for FutureChild<F, O> {
         }
     }
 }
+
+impl<T> BodyOutput for LocalHandle<T> {}
 
 impl<T> fmt::Debug for LocalHandle<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

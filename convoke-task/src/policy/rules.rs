@@ -1,6 +1,6 @@
 //! The policies of scopes: when enough has come of the children, and what all comes to.
 
-use convoke_core::ExecutorRef;
+use convoke_core::{BodyOutput, ExecutorRef};
 
 use super::failures::{Failure, FailureKind, Failures};
 use super::tally::Tally;
@@ -130,6 +130,8 @@ pub struct Report<V, E> {
     /// How children have failed, for good.
     pub failures: Failures<E>,
 }
+
+impl<V, E> BodyOutput for Report<V, E> {}
 
 impl<V, E> Policy<V, E> for Supervise {
     type Output = Report<V, E>;

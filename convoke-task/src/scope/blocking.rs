@@ -11,11 +11,10 @@ use std::task::Wake;
 use convoke_core::env::Changes;
 use convoke_core::raw::sync::thread;
 use convoke_core::raw::{OnStop, RawCallback, Runnable};
-use convoke_core::{Env, Executor, ExecutorRef, Panic, StopReason};
+use convoke_core::{BodyOutput, Env, Executor, ExecutorRef, Panic, StopReason};
 
 use super::block::{Block, Failure};
 use super::blocking_spawn::BlockingScope;
-use super::output::is_error;
 use super::spawn::Scope;
 use crate::own_thread::runs_only_here;
 
@@ -71,6 +70,7 @@ pub fn blocking_scope<'env, X, O, F>(executor: &X, body: F) -> O
 where
     X: Executor,
     F: for<'scope> FnOnce(&'scope BlockingScope<'scope, 'env, O>) -> O,
+    O: BodyOutput,
 {
     blocking_scope_with(Changes::new(), executor, body)
 }
@@ -85,6 +85,7 @@ pub fn blocking_scope_with<'env, X, O, F>(changes: Changes, executor: &X, body: 
 where
     X: Executor,
     F: for<'scope> FnOnce(&'scope BlockingScope<'scope, 'env, O>) -> O,
+    O: BodyOutput,
 {
     assert!(
         !runs_only_here(executor),
@@ -103,7 +104,7 @@ where
     unsafe { stop.register(token.as_ref()) };
     let ended = Panic::catch(|| body(&opened));
     let value = match ended {
-        Ok(value) if !is_error(&value) => Some(value),
+        Ok(value) if !value.is_failure() => Some(value),
         Ok(error) => fail(&block, Failure::Output(error)),
         Err(panic) => fail(&block, Failure::Panic(panic)),
     };

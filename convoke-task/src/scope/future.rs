@@ -7,11 +7,10 @@ use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
 
 use convoke_core::raw::{Frame, Polled, StopWatch, WakerMark, outside_a_task};
-use convoke_core::{Executor, ExecutorRef, Panic, StopReason};
+use convoke_core::{BodyOutput, Executor, ExecutorRef, Panic, StopReason};
 use pin_project_lite::pin_project;
 
 use super::block::{Block, Failure};
-use super::output::is_error;
 use super::spawn::Scope;
 use crate::frame_arc::FrameArc;
 use crate::region::Region;
@@ -181,7 +180,7 @@ impl<O> Drop for OwnerThread<O> {
     }
 }
 
-impl<F: Future> Future for ScopeFuture<F> {
+impl<F: Future<Output: BodyOutput>> Future for ScopeFuture<F> {
     type Output = F::Output;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
@@ -281,7 +280,7 @@ fn poll_body<F: Future>(
 
 /// What the body has to say of how all ends.
 #[inline]
-fn keep_end<O>(
+fn keep_end<O: BodyOutput>(
     end: Result<Option<O>, Panic>,
     block: &Block<O>,
     region: &Region,
@@ -289,7 +288,7 @@ fn keep_end<O>(
     kept: &mut Option<End<O>>,
 ) {
     match end {
-        Ok(Some(value)) if is_error(&value) => block.fail(Failure::Output(value)),
+        Ok(Some(value)) if value.is_failure() => block.fail(Failure::Output(value)),
         Ok(Some(value)) => *kept = Some(End::Value(value)),
         Ok(None) => {
             *kept = Some(End::Stopped);

@@ -16,6 +16,8 @@ mod spawn;
 mod spawn_on;
 mod until_ready;
 
+pub use convoke_core::BodyOutput;
+
 pub use blocking::{blocking_scope, blocking_scope_with};
 pub use blocking_spawn::{BlockingHandle, BlockingNamed, BlockingScope};
 pub use bound::Bound;
@@ -24,7 +26,6 @@ pub(crate) use future::open;
 pub use future::{ScopeFuture, scope, scope_on};
 pub use handle::{Anywhere, Handle, Kind, OnOwnerThread};
 pub use output::ChildOutput;
-pub(crate) use output::is_error;
 pub use results::{NextResult, Results};
 pub use spawn::{Named, Scope, SpawnError};
 pub use until_ready::{EndedEarly, Ready, Started};

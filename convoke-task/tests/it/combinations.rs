@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use convoke::env::{Changes, FrameAllocator};
 use convoke::frames::{Counting, Recycling};
 use convoke::prelude::*;
+use convoke::scope::BodyOutput;
 use convoke::{ExecutorRef, Handle};
 
 /// Where the work runs.
@@ -171,6 +172,8 @@ fn root(row: Row, body: Body, source: StopSource, waking: mpsc::Sender<Waker>) -
 }
 
 struct Kept(Output, Option<Handle<Result<u32, &'static str>>>);
+
+impl BodyOutput for Kept {}
 
 fn walk(row: Row, bench: &Bench) {
     let (source, dropped, frames) =

@@ -101,6 +101,23 @@ fn the_first_to_fail_stops_the_others_wherever_it_is() {
 }
 
 #[test]
+fn none_from_the_body_stops_the_children() {
+    let ledger = Ledger::default();
+    let ended = outcome_of(async {
+        local_scope(async |s| {
+            s.spawn(async { ledger.clone().waits::<()>().await });
+            checkpoint().await;
+            let missing: Option<u32> = None;
+            Some(missing? + 1)
+        })
+        .await
+    });
+    assert_eq!(ended, Outcome::Value(None));
+    ledger.assert_drained("`None` from the body");
+    ledger.assert_reasons(StopReason::Sibling);
+}
+
+#[test]
 fn a_nameless_child_is_known_by_where_it_was_started() {
     let line = line!() + 2;
     let ended = outcome_of(async {

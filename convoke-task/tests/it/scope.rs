@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use convoke::env::Changes;
 use convoke::prelude::*;
+use convoke::scope::BodyOutput;
 
 /// Adds one when it goes.
 struct Leaves(Arc<AtomicUsize>);
@@ -115,6 +116,26 @@ fn an_error_of_the_body_stops_the_children() {
         .await
     }));
     assert_eq!(outcome, Outcome::Value(Err("body")));
+    assert_eq!(count.load(Ordering::Relaxed), 1);
+}
+
+#[test]
+fn none_from_the_body_stops_the_children() {
+    let (count, leaves) = counter();
+    let outcome: Outcome<Option<u32>> = sync_wait(task(async move {
+        scope(async |s| {
+            let leaves = leaves();
+            s.spawn(async move {
+                let _leaves = leaves;
+                never::<()>().await;
+            });
+            checkpoint().await;
+            let missing: Option<u32> = None;
+            Some(missing? + 1)
+        })
+        .await
+    }));
+    assert_eq!(outcome, Outcome::Value(None));
     assert_eq!(count.load(Ordering::Relaxed), 1);
 }
 
@@ -286,6 +307,8 @@ fn a_handle_that_is_kept_for_longer_than_its_scope_starts_nothing() {
 }
 
 struct KeptScope(convoke::Scope<KeptScope>);
+
+impl BodyOutput for KeptScope {}
 
 use std::future::Future;
 

@@ -151,8 +151,5 @@ fn siblings_that_a_failure_stops_close_what_they_have_before_the_scope_ends() {
     assert_eq!(outcome, Outcome::Value(Err(Refused("child"))));
     let lines = log.lines();
     assert_eq!(lines.iter().filter(|line| *line == "child's closed").count(), 10, "{lines:?}");
-    assert_eq!(
-        lines[lines.len() - 3..],
-        ["outer closes: returned an error", "outer closed", "after the scope"]
-    );
+    assert_eq!(lines[lines.len() - 3..], ["outer closes: failed", "outer closed", "after the scope"]);
 }
