@@ -1,4 +1,4 @@
-//! What children and bodies of a scope return, and which of it is a failure.
+//! The outputs that children of a scope may have. The outputs of bodies are those of [`BodyOutput`].
 
 use convoke_core::BodyOutput;
 
@@ -7,8 +7,7 @@ use super::handle::{Handle, Kind};
 use super::spawn::Scope;
 use crate::flow::NoReturn;
 
-/// What a child of a scope may return, where the scope itself returns an `O`: nothing, or a `Result` whose error is the
-/// scope's.
+/// Output of a child in a scope that returns an `O`: `()`, or a `Result` with the error type of the scope.
 #[diagnostic::on_unimplemented(
     message = "a child that returns `{Self}` does not fit a scope that returns `{O}`",
     label = "a child returns `()`, or a `Result<(), E>` where the scope returns a `Result<_, E>`",
@@ -16,7 +15,7 @@ use crate::flow::NoReturn;
     note = "an error of another type is turned into the scope's with `map_err`"
 )]
 pub trait ChildOutput<O>: Sized {
-    /// What the scope returns if the child has failed.
+    /// Returns the output of the scope, if the child has failed.
     fn failure(self) -> Option<O>;
 }
 
@@ -27,7 +26,7 @@ impl<O> ChildOutput<O> for () {
     }
 }
 
-/// A child that does not return: a loop without an end.
+/// A child that never returns.
 impl<O> ChildOutput<O> for NoReturn {
     fn failure(self) -> Option<O> {
         self
