@@ -209,7 +209,7 @@ impl<I: Items, F: FnMut(I::Item) -> R, R: Future> Engine<I, F, R> {
         }
         // Once: nothing is started any more. All would be visited for each one that fails after the first.
         if !core::mem::replace(&mut self.told, true) {
-            self.lanes.ring_all();
+            self.lanes.wake_all();
         }
     }
 

@@ -1,8 +1,8 @@
-//! Rooms for futures inside one task that are used again and again: each with a bell of its own, so that only those are
+//! Rooms for futures inside one task that are used again and again: each with a flag of its own, so that only those are
 //! polled that were woken. Starting a future in a room that was used before allocates nothing.
 //!
 //! 1. The key of a lane that was woken is on the board or in the round, perhaps more than once: a waker of an earlier tenant may
-//!    have rung too. Its bell says whether there is anything to answer.
+//!    have rung too. Its flag says whether there is anything to answer.
 
 use core::fmt;
 use core::future::Future;
@@ -22,7 +22,7 @@ use convoke_core::raw::visit_step;
 pub(super) struct Lanes<F> {
     lanes: Vec<Lane<F>>,
     free: Vec<usize>,
-    bells: WakeSet,
+    wake_set: WakeSet,
     round: VecDeque<Key>,
     /// How many futures must not be dropped yet, by what each has said when it was polled last.
     held: usize,
@@ -32,7 +32,7 @@ struct Lane<F> {
     future: Pin<Box<Option<F>>>,
     /// Which item it is of.
     number: u64,
-    bell: Arc<WakeFlag>,
+    flag: Arc<WakeFlag>,
     waker: Waker,
     mark: BodyMark,
 }
@@ -42,7 +42,13 @@ pub(super) type Ended<T> = (u64, Outcome<T>);
 
 impl<F: Future> Lanes<F> {
     pub(super) fn new() -> Self {
-        Self { lanes: Vec::new(), free: Vec::new(), bells: WakeSet::new(), round: VecDeque::new(), held: 0 }
+        Self {
+            lanes: Vec::new(),
+            free: Vec::new(),
+            wake_set: WakeSet::new(),
+            round: VecDeque::new(),
+            held: 0,
+        }
     }
 
     pub(super) fn running(&self) -> usize {
@@ -52,32 +58,32 @@ impl<F: Future> Lanes<F> {
     /// Begins a future, and says how it has ended if it has.
     #[inline]
     pub(super) fn start(&mut self, future: F, number: u64, region: &Region) -> Option<Ended<F::Output>> {
-        let place = match self.free.pop() {
-            Some(place) => {
-                let lane = &mut self.lanes[place];
+        let index = match self.free.pop() {
+            Some(index) => {
+                let lane = &mut self.lanes[index];
                 lane.future.set(Some(future));
                 lane.number = number;
-                place
+                index
             }
             None => self.open(future, number),
         };
-        self.lanes[place].bell.take_ring();
-        self.poll(place, region)
+        self.lanes[index].flag.take();
+        self.poll(index, region)
     }
 
     #[cold]
     fn open(&mut self, future: F, number: u64) -> usize {
-        let place = self.lanes.len();
-        let bell = self.bells.bell(Key { place, serial: 0 });
-        let waker = Waker::from(bell.clone());
+        let index = self.lanes.len();
+        let flag = self.wake_set.flag(Key { index, serial: 0 });
+        let waker = Waker::from(flag.clone());
         let future = Box::pin(Some(future));
-        self.lanes.push(Lane { future, number, bell, waker, mark: BodyMark::default() });
-        place
+        self.lanes.push(Lane { future, number, flag, waker, mark: BodyMark::default() });
+        index
     }
 
     /// Those that were woken are in the round. Whether there are any.
     pub(super) fn begin_round(&mut self) -> bool {
-        self.bells.take_rung(&mut self.round);
+        self.wake_set.take_woken(&mut self.round);
         !self.round.is_empty()
     }
 
@@ -85,10 +91,10 @@ impl<F: Future> Lanes<F> {
     #[inline]
     pub(super) fn next_of_round(&mut self, region: &Region) -> Option<Ended<F::Output>> {
         while let Some(key) = self.round.pop_front() {
-            let lane = &self.lanes[key.place];
+            let lane = &self.lanes[key.index];
             if lane.future.is_some()
-                && lane.bell.take_ring()
-                && let Some(ended) = self.poll(key.place, region)
+                && lane.flag.take()
+                && let Some(ended) = self.poll(key.index, region)
             {
                 return Some(ended);
             }
@@ -97,8 +103,8 @@ impl<F: Future> Lanes<F> {
     }
 
     #[inline]
-    fn poll(&mut self, place: usize, region: &Region) -> Option<Ended<F::Output>> {
-        let lane = &mut self.lanes[place];
+    fn poll(&mut self, index: usize, region: &Region) -> Option<Ended<F::Output>> {
+        let lane = &mut self.lanes[index];
         let future = lane.future.as_mut().as_pin_mut()?;
         self.held -= usize::from(lane.mark.is_held());
         let polled = Panic::catch(|| region.poll_one(future, &lane.mark, &lane.waker, true));
@@ -106,8 +112,8 @@ impl<F: Future> Lanes<F> {
         let outcome = ended(polled, region, || lane.future.set(None))?;
         self.held -= usize::from(lane.mark.is_held());
         lane.mark = BodyMark::default();
-        lane.bell.silence();
-        self.free.push(place);
+        lane.flag.disable();
+        self.free.push(index);
         Some((lane.number, outcome))
     }
 
@@ -117,13 +123,13 @@ impl<F: Future> Lanes<F> {
     }
 
     /// Has every lane polled, woken or not: a stop was asked for.
-    pub(super) fn ring_all(&self) {
-        self.each().for_each(|lane| lane.bell.ring());
+    pub(super) fn wake_all(&self) {
+        self.each().for_each(|lane| lane.flag.set());
     }
 
     /// The owner waits, and is woken at once if a lane was woken meanwhile.
     pub(super) fn wait(&self, waker: &Waker) {
-        self.bells.wait(waker);
+        self.wake_set.wait(waker);
     }
 
     /// Whether one of them must not be dropped yet.

@@ -1,4 +1,4 @@
-//! Tuples of futures: each in its own place, without memory of its own. Each that has not ended is polled every time.
+//! Tuples of futures, stored in place without allocation. Every future that has not ended is polled each time.
 
 use core::future::{Future, IntoFuture};
 use core::pin::Pin;
@@ -13,7 +13,7 @@ use super::group::{End, Group, Rule, Sort};
 use crate::region::BodyMark;
 
 pin_project! {
-    /// Room for one branch.
+    /// Slot of one branch.
     #[derive(Debug)]
     pub struct Room<F, K> {
         #[pin]
@@ -29,7 +29,8 @@ impl<F: Future, K> Room<F, K> {
         Self { body: Some(body), begun: false, mark: BodyMark::default(), kept: None }
     }
 
-    /// Polls it, if it has not ended. False if it has. One that has not begun when the group is over does not.
+    /// Polls the branch, if it has not ended. Returns true if it still runs. Drops a branch that was never polled if the group
+    /// is over.
     #[inline]
     fn poll<M, L>(self: Pin<&mut Self>, group: &mut Group<M, L>, cx: &mut Context<'_>) -> bool
     where
@@ -58,7 +59,7 @@ impl<F: Future, K> Room<F, K> {
 macro_rules! tuples {
     ($($rooms:ident($($future:ident $kept:ident $at:tt $field:ident)+))+) => { $(
         pin_project! {
-            /// Room for as many branches.
+            /// Slots of a tuple of branches.
             #[derive(Debug)]
             pub struct $rooms<$($future,)+ $($kept,)+> {
                 $(#[pin] $field: Room<$future, $kept>,)+
@@ -95,7 +96,7 @@ macro_rules! tuples {
                 loop {
                     let (over, mut waits) = (group.over, false);
                     $(waits |= rooms.$field.as_mut().poll(group, cx);)+
-                    // Those that were polled before one ended the group are asked to stop now.
+                    // Poll again: branches that were polled before the one that ended the group must hear of the stop.
                     if group.over == over {
                         return !waits;
                     }
