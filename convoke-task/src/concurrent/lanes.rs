@@ -1,8 +1,8 @@
-//! Rooms for futures inside one task that are used again and again: each with a flag of its own, so that only those are
-//! polled that were woken. Starting a future in a room that was used before allocates nothing.
+//! Lanes: reusable slots for futures inside one task, each with a wake flag, so that only woken ones are polled. Starting a future
+//! in a lane that was used before allocates nothing.
 //!
-//! 1. The key of a lane that was woken is on the board or in the round, perhaps more than once: a waker of an earlier tenant may
-//!    have rung too. Its flag says whether there is anything to answer.
+//! The key of a woken lane is in the wake set or in the round, perhaps more than once: a waker of an earlier future in the lane
+//! may have set the flag as well. The flag says if there is anything to poll.
 
 use core::fmt;
 use core::future::Future;
@@ -18,26 +18,26 @@ use crate::together::ended::ended;
 use crate::together::wake_set::{Key, WakeFlag, WakeSet};
 use convoke_core::raw::visit_step;
 
-/// See the head of this file.
+/// Reusable slots for futures, of which only the woken ones are polled.
 pub(super) struct Lanes<F> {
     lanes: Vec<Lane<F>>,
     free: Vec<usize>,
     wake_set: WakeSet,
     round: VecDeque<Key>,
-    /// How many futures must not be dropped yet, by what each has said when it was polled last.
+    /// The number of futures that held the task when they were polled last: they must not be dropped yet.
     held: usize,
 }
 
 struct Lane<F> {
     future: Pin<Box<Option<F>>>,
-    /// Which item it is of.
+    /// The number of the item that the future belongs to.
     number: u64,
     flag: Arc<WakeFlag>,
     waker: Waker,
     mark: BodyMark,
 }
 
-/// How the future of an item has ended.
+/// The number of an item, and the outcome of its future.
 pub(super) type Ended<T> = (u64, Outcome<T>);
 
 impl<F: Future> Lanes<F> {
@@ -55,7 +55,7 @@ impl<F: Future> Lanes<F> {
         self.lanes.len() - self.free.len()
     }
 
-    /// Begins a future, and says how it has ended if it has.
+    /// Puts a future into a free lane, and polls it. Returns its outcome, if it has ended.
     #[inline]
     pub(super) fn start(&mut self, future: F, number: u64, region: &Region) -> Option<Ended<F::Output>> {
         let index = match self.free.pop() {
@@ -71,6 +71,7 @@ impl<F: Future> Lanes<F> {
         self.poll(index, region)
     }
 
+    /// Adds a lane.
     #[cold]
     fn open(&mut self, future: F, number: u64) -> usize {
         let index = self.lanes.len();
@@ -81,13 +82,13 @@ impl<F: Future> Lanes<F> {
         index
     }
 
-    /// Those that were woken are in the round. Whether there are any.
+    /// Starts a round: moves the woken keys into it. Returns false if there are none.
     pub(super) fn begin_round(&mut self) -> bool {
         self.wake_set.take_woken(&mut self.round);
         !self.round.is_empty()
     }
 
-    /// Polls those of the round until one of them has ended.
+    /// Polls the lanes of the round, until a future ends. Returns its outcome.
     #[inline]
     pub(super) fn next_of_round(&mut self, region: &Region) -> Option<Ended<F::Output>> {
         while let Some(key) = self.round.pop_front() {
@@ -102,6 +103,7 @@ impl<F: Future> Lanes<F> {
         None
     }
 
+    /// Polls a lane. If its future ends, frees the lane, and returns the outcome.
     #[inline]
     fn poll(&mut self, index: usize, region: &Region) -> Option<Ended<F::Output>> {
         let lane = &mut self.lanes[index];
@@ -117,22 +119,22 @@ impl<F: Future> Lanes<F> {
         Some((lane.number, outcome))
     }
 
-    /// All lanes with a future: not to be called for each one that is polled.
+    /// Iterates over all lanes with a future. Costs time for each, so it must not be called once per poll.
     fn each(&self) -> impl Iterator<Item = &Lane<F>> {
         self.lanes.iter().inspect(|_| visit_step()).filter(|lane| lane.future.is_some())
     }
 
-    /// Has every lane polled, woken or not: a stop was asked for.
+    /// Wakes every lane, so that its future hears of a stop request.
     pub(super) fn wake_all(&self) {
         self.each().for_each(|lane| lane.flag.set());
     }
 
-    /// The owner waits, and is woken at once if a lane was woken meanwhile.
+    /// Stores the owner's waker, or wakes it at once if a lane was woken meanwhile.
     pub(super) fn wait(&self, waker: &Waker) {
         self.wake_set.wait(waker);
     }
 
-    /// Whether one of them must not be dropped yet.
+    /// Returns true if one of the futures must not be dropped yet.
     pub(super) fn is_held(&self) -> bool {
         self.held > 0
     }
@@ -159,7 +161,7 @@ mod tests {
 
     const TURNS: usize = if cfg!(miri) { 100 } else { 500 };
 
-    /// Waits until it is woken once; its waker is to be found there.
+    /// Waits until it is woken once; its waker is in `wakers`.
     async fn waits(wakers: &Mutex<Vec<Waker>>) {
         let mut polled = false;
         poll_fn(|cx| {
