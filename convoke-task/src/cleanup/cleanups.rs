@@ -65,7 +65,7 @@ where
     F: Future<Output = Result<T, E>>,
 {
     let cleanups = Cleanups { stack: Arc::new(Stack::new()) };
-    let whose = Whose { what: "a stack of clean-ups", place: Location::caller() };
+    let whose = Whose { what: "a stack of clean-ups", location: Location::caller() };
     let body = body(cleanups.clone());
     let close = |cleanups: Cleanups<'c, E>, exit| close(cleanups.stack, exit);
     Using::new(body, Held::Here(Some(cleanups)), close, whose, Reports::Elsewhere)
@@ -83,7 +83,7 @@ impl<'c, E> Cleanups<'c, E> {
     where
         R: AsyncClose<Error: FailsAs<E>> + Send + 'c,
     {
-        let whose = Whose { what: core::any::type_name::<R>(), place: Location::caller() };
+        let whose = Whose { what: core::any::type_name::<R>(), location: Location::caller() };
         let (lent, lender) = lend(resource);
         self.stack.push(Entry::new(whose, move |exit| lender.take().map(|resource| resource.close(exit))));
         lent
@@ -96,7 +96,7 @@ impl<'c, E> Cleanups<'c, E> {
         K: FnOnce(Exit) -> C + Send + 'c,
         C: Future<Output: CleanupOutput<Error: FailsAs<E>>> + Send + 'c,
     {
-        let whose = Whose { what: core::any::type_name::<K>(), place: Location::caller() };
+        let whose = Whose { what: core::any::type_name::<K>(), location: Location::caller() };
         self.stack.push(Entry::new(whose, move |exit| Some(clean_up(exit))));
     }
 }

@@ -44,6 +44,6 @@ where
     C: Future<Output: CleanupOutput>,
     F: Future,
 {
-    let whose = Whose { what: core::any::type_name::<K>(), place: Location::caller() };
+    let whose = Whose { what: core::any::type_name::<K>(), location: Location::caller() };
     Using::new(body, Held::Here(Some(clean_up)), |clean_up, exit| clean_up(exit), whose, Reports::OncePolled)
 }

@@ -40,7 +40,7 @@ impl fmt::Display for ProblemKind<'_> {
         match self {
             Self::Skipped => f.write_str("was skipped: its future was dropped before the body had ended"),
             Self::CutShort => f.write_str("was cut short: its future was dropped while it ran"),
-            Self::NotGivenBack => f.write_str("was skipped: the body has kept the resource"),
+            Self::NotGivenBack => f.write_str("was skipped: the body did not return the resource"),
             Self::Failed(error) => write!(f, "failed: {error}"),
             Self::Panicked(panic) => write!(f, "{panic}"),
             Self::Stopped(Some(reason)) => write!(f, "was stopped before it had ended: {reason}"),
@@ -114,7 +114,7 @@ fn is_intended(_: &ProblemKind<'_>) -> bool {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Whose {
     pub(super) what: &'static str,
-    pub(super) place: &'static Location<'static>,
+    pub(super) location: &'static Location<'static>,
 }
 
 impl Whose {
@@ -124,7 +124,7 @@ impl Whose {
         if is_intended(&kind) {
             return;
         }
-        let problem = CleanupProblem { what: self.what, place: self.place, kind };
+        let problem = CleanupProblem { what: self.what, place: self.location, kind };
         // Called without the lock: a hook may set another.
         let hook = HOOK.read().unwrap_or_else(PoisonError::into_inner).clone();
         let reported = match hook {
@@ -152,7 +152,7 @@ mod tests {
                 self.0.report(ProblemKind::Skipped);
             }
         }
-        let reports = Reports(Whose { what: "a hook", place: Location::caller() });
+        let reports = Reports(Whose { what: "a hook", location: Location::caller() });
         set_cleanup_hook(move |_| {
             let _kept = &reports;
         });
@@ -171,7 +171,7 @@ mod tests {
             }
         }
         set_cleanup_hook(|problem| panic!("a hook that fails: {problem}"));
-        let whose = Whose { what: "a thing", place: Location::caller() };
+        let whose = Whose { what: "a thing", location: Location::caller() };
         whose.report(ProblemKind::CutShort);
         let panic = Panic::catch(|| {
             let _reports = Reports(whose);

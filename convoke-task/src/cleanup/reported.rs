@@ -14,10 +14,10 @@ use super::stack::UnderWay;
 /// Runs a clean-up, shielded from stop requests and with a grace period. Reports its failure, stop or panic, and completes.
 pub(crate) async fn reported(
     what: &'static str,
-    place: &'static Location<'static>,
+    location: &'static Location<'static>,
     clean_up: impl Future<Output = ()>,
 ) {
-    let whose = Whose { what, place };
+    let whose = Whose { what, location };
     let under_way = UnderWay(Some(whose));
     let mut closing = pin!(Closing::shielded(clean_up, Grace::new(None)));
     let closed = poll_fn(|cx| {
@@ -36,6 +36,10 @@ pub(crate) async fn reported(
 
 /// Reports a problem of a clean-up to the hook.
 #[cold]
-pub(crate) fn report_problem(what: &'static str, place: &'static Location<'static>, kind: ProblemKind<'_>) {
-    Whose { what, place }.report(kind);
+pub(crate) fn report_problem(
+    what: &'static str,
+    location: &'static Location<'static>,
+    kind: ProblemKind<'_>,
+) {
+    Whose { what, location }.report(kind);
 }

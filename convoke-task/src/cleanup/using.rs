@@ -57,7 +57,7 @@ where
     B: FnOnce(Lent<R>) -> F,
     F: Future,
 {
-    let whose = Whose { what: core::any::type_name::<R>(), place: Location::caller() };
+    let whose = Whose { what: core::any::type_name::<R>(), location: Location::caller() };
     let (lent, lender) = lend(resource);
     Using::new(body(lent), Held::Lent(lender), R::close, whose, Reports::OncePolled)
 }

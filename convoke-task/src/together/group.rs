@@ -81,7 +81,7 @@ impl<M: Rule, L> Group<M, L> {
     {
         match outcome {
             Outcome::Value(value) => match M::sort(value) {
-                Ok(kept) => return Some(kept),
+                Ok(value) => return Some(value),
                 Err(last) => self.finish(Some(End::Last(last))),
             },
             Outcome::Panicked(panic) => self.finish(Some(End::Panicked(panic))),

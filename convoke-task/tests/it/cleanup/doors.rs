@@ -1,4 +1,4 @@
-//! By whichever door a body leaves, its frame is dropped and then its resource is closed.
+//! However a body ends, its frame is dropped, and then its resource is closed.
 
 use convoke::env::Changes;
 use convoke::prelude::*;
