@@ -1,4 +1,5 @@
-//! Which outputs of a body are failures. Scopes, `using`, `ensure` and their kin ask it when their body has returned.
+//! The outputs of bodies, and which of them are failures. Scopes, `using` and `ensure` ask it when their body has
+//! returned.
 
 use core::cell::{Cell, RefCell};
 use core::cmp::{Ordering, Reverse};
@@ -24,11 +25,12 @@ use crate::{Env, ExecutorRef, Never, Outcome, Panic, StopReason, StopSource, Sto
 
 /// Output of the body of a scope, of `using`, of `ensure`: says if it is a failure.
 ///
-/// A body fails with what `?` returns early: with an `Err`, or with `None`. A failure of the body stops the children of a
-/// scope, and tells a clean-up to roll back. Every other value is a success, also one that contains a failure somewhere,
-/// as `Some(Err(..))` or a vector of results does.
+/// A body fails with what `?` returns early: with an `Err`, or with `None`. A failure of the body stops the
+/// children of a scope, and tells a clean-up to roll back. Every other value is a success, also one that
+/// contains a failure somewhere, as `Some(Err(..))` or a vector of results does.
 ///
-/// It is implemented for the types of the standard library that bodies return. For a type of your own, one line is enough:
+/// It is implemented for the types of the standard library that bodies return. For a type of your own, one
+/// line is enough:
 ///
 /// ```
 /// use convoke::prelude::*;
@@ -63,11 +65,12 @@ use crate::{Env, ExecutorRef, Never, Outcome, Panic, StopReason, StopSource, Sto
 /// # assert!(Reply::Refused.is_failure() && !Reply::Accepted.is_failure());
 /// ```
 ///
-/// For a type of another crate, return `Ok(value)` or `Some(value)`. Generic code adds the bound: `T: BodyOutput`.
-// A trait with a list, because stable Rust cannot tell "any type but `Result` and `Option`". Two ways without a bound were
-// rejected. The name of a type (`type_name`) is documented as a diagnostic, and may change. A pair of functions,
-// `using` and `try_using`, commits the transaction of a user who adds a `?` to the body and forgets to change the function;
-// a missing bound is an error of the compiler.
+/// For a type of another crate, return `Ok(value)` or `Some(value)`. Generic code adds the bound: `T:
+/// BodyOutput`.
+// A trait with a list, because stable Rust cannot tell "any type but `Result` and `Option`". Two ways without
+// a bound were rejected. The name of a type (`type_name`) is documented as a diagnostic, and may change. A
+// pair of functions, `using` and `try_using`, commits the transaction of a user who adds a `?` to the body
+// and forgets to change the function; a missing bound is an error of the compiler.
 #[diagnostic::on_unimplemented(
     message = "the body returns `{Self}`, and it is not known if that can be a failure",
     label = "`{Self}` is not a `BodyOutput`",
@@ -98,9 +101,9 @@ impl<T> BodyOutput for Option<T> {
 }
 
 /// A body that never returns: `T` is `!`, which stable Rust can name only as the return type of a function.
-// The condition goes through `FnOnce`, because the compiler knows all its implementations for function pointers, also in
-// other crates. With a trait of our own in its place (`<fn() -> ! as Returns>::Output`), every implementation of `BodyOutput`
-// in another crate conflicts with this one.
+// The condition goes through `FnOnce`, because the compiler knows all its implementations for function
+// pointers, also in other crates. With a trait of our own in its place (`<fn() -> ! as Returns>::Output`),
+// every implementation of `BodyOutput` in another crate conflicts with this one.
 #[diagnostic::do_not_recommend]
 impl<T> BodyOutput for T where fn() -> !: FnOnce() -> T {}
 

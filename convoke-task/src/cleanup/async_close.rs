@@ -5,13 +5,14 @@ use core::future::Future;
 
 use super::Exit;
 
-/// Resource that is closed by awaiting: a connection that says goodbye, a file that is flushed, a lease that is returned.
-/// [`using`](super::using) and [`cleanups`](super::cleanups) close it on every exit.
+/// Resource that is closed by awaiting: a connection that says goodbye, a file that is flushed, a lease that
+/// is returned. [`using`](super::using) and [`cleanups`](super::cleanups) close it on every exit.
 ///
-/// An implementation is an `async fn`. Its future is `Send`, so that every task can close the resource. For a resource that
-/// must stay on its thread, use [`ensure`](super::ensure), which has no such bound.
+/// An implementation is an `async fn`. Its future is `Send`, so that every task can close the resource. For a
+/// resource that must stay on its thread, use [`ensure`](super::ensure), which has no such bound.
 ///
-/// The destructor of a resource still runs if it is dropped without a close: it should release what it can without waiting.
+/// The destructor of a resource still runs if it is dropped without a close: it should release what it can
+/// without waiting.
 ///
 /// ```
 /// use convoke::prelude::*;

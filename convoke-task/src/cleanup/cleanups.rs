@@ -14,14 +14,14 @@ use super::problem::Whose;
 use super::stack::{Entry, FirstFailure, Stack, close};
 use super::{AsyncClose, Exit, Lent};
 
-/// Runs a body that has a stack of clean-ups. When the body has ended, with a value, a failure, a stop or a panic, they run
-/// in reverse order. Each runs, even if others fail, stop or panic. Together they are shielded from stop requests and have
-/// one [grace period](Using::grace).
+/// Runs a body that has a stack of clean-ups. When the body has ended, with a value, a failure, a stop or a
+/// panic, they run in reverse order. Each runs, even if others fail, stop or panic. Together they are
+/// shielded from stop requests and have one [grace period](Using::grace).
 ///
 /// The body returns a `Result`. The errors of the clean-ups are converted to its error type, as by `?`.
 ///
-/// - *Completes with* the output of the body; or, if that is a value, with the first failure of a clean-up. What cannot be
-///   returned goes to the [hook](super::set_cleanup_hook), as with [`using`](super::using).
+/// - *Completes with* the output of the body; or, if that is a value, with the first failure of a clean-up.
+///   What cannot be returned goes to the [hook](super::set_cleanup_hook), as with [`using`](super::using).
 /// - *If dropped* while it runs, everything is dropped, and the hook hears of each clean-up that was skipped.
 /// - *Runs on* the task that awaits it.
 /// - *Panics* with the panic of the body, or of a clean-up; and outside a task.
@@ -77,7 +77,8 @@ pub struct Cleanups<'c, E> {
 }
 
 impl<'c, E> Cleanups<'c, E> {
-    /// Adds a resource, to be closed when the body has ended. The body uses it until then, as with [`using`](super::using).
+    /// Adds a resource, to be closed when the body has ended. The body uses it until then, as with
+    /// [`using`](super::using).
     #[track_caller]
     pub fn push<R>(&self, resource: R) -> Lent<R>
     where
@@ -89,7 +90,8 @@ impl<'c, E> Cleanups<'c, E> {
         lent
     }
 
-    /// Adds a clean-up, `async |exit| { … }`, to run when the body has ended. It returns `()` or a `Result<(), _>`.
+    /// Adds a clean-up, `async |exit| { … }`, to run when the body has ended. It returns `()` or a
+    /// `Result<(), _>`.
     #[track_caller]
     pub fn ensure<K, C>(&self, clean_up: K)
     where

@@ -8,13 +8,14 @@ use super::cleanup_output::CleanupOutput;
 use super::future::{Held, Reports, Using};
 use super::problem::Whose;
 
-/// Runs a body, and then a clean-up, however the body has ended: with a value, a failure, a stop or a panic. The clean-up
-/// gets an [`Exit`], which says how. It runs after the body's frame was dropped, is shielded from stop requests, and has a
-/// [grace period](Using::grace).
+/// Runs a body, and then a clean-up, however the body has ended: with a value, a failure, a stop or a panic.
+/// The clean-up gets an [`Exit`], which says how. It runs after the body's frame was dropped, is shielded
+/// from stop requests, and has a [grace period](Using::grace).
 ///
 /// The clean-up returns `()` or a `Result<(), E>`. Clean-up and body need not be `Send` in a task that is not.
 ///
-/// - *Completes with* the output of the body, or with the error of the clean-up, as [`using`](super::using) does.
+/// - *Completes with* the output of the body, or with the error of the clean-up, as [`using`](super::using)
+///   does.
 /// - *If dropped* while the body runs, the body is dropped, the clean-up is skipped, and the
 ///   [hook](super::set_cleanup_hook) hears of it.
 /// - *Runs on* the task that awaits it, both of them.

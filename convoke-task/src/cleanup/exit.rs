@@ -4,8 +4,8 @@ use core::fmt;
 
 use convoke_core::{BodyOutput, StopReason};
 
-/// End of a body, as its clean-up sees it. A transaction commits if the exit [is clean](Exit::is_clean), and rolls back
-/// otherwise.
+/// End of a body, as its clean-up sees it. A transaction commits if the exit [is clean](Exit::is_clean), and
+/// rolls back otherwise.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Exit {

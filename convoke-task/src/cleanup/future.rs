@@ -1,7 +1,8 @@
-//! The future of `using`, `ensure` and `cleanups`: runs the body, then the clean-up, and combines their outcomes.
+//! The future of `using`, `ensure` and `cleanups`: runs the body, then the clean-up, and combines their
+//! outcomes.
 //!
-//! Each of its types is a parameter of its own, and none is a projection of another: with projections the compiler (1.95) does
-//! not see that it is `Send` if something in it borrows.
+//! Each of its types is a parameter of its own, and none is a projection of another: with projections the
+//! compiler (1.95) does not see that it is `Send` if something in it borrows.
 
 use core::cell::Cell;
 use core::fmt;
@@ -37,8 +38,8 @@ impl<R> Held<R> {
 }
 
 pin_project! {
-    /// Future of [`using`](super::using), [`ensure`](super::ensure) and [`cleanups`](super::cleanups). `R` is the resource, `F`
-    /// the body, and `C` the clean-up.
+    /// Future of [`using`](super::using), [`ensure`](super::ensure) and [`cleanups`](super::cleanups). `R` is
+    /// the resource, `F` the body, and `C` the clean-up.
     #[must_use = "futures do nothing until they are awaited"]
     pub struct Using<R, F: Future, C> {
         #[pin]
@@ -106,11 +107,11 @@ impl<R, F: Future, C> Using<R, F, C> {
         }
     }
 
-    /// Sets the grace period: the time that the clean-up may take. After that it is asked to stop, and still awaited; if it
-    /// stops, the [hook](super::set_cleanup_hook) hears of it.
+    /// Sets the grace period: the time that the clean-up may take. After that it is asked to stop, and still
+    /// awaited; if it stops, the [hook](super::set_cleanup_hook) hears of it.
     ///
-    /// The default is the value of [`GRACE`](super::GRACE) in the environment, or else [30 seconds](super::DEFAULT_GRACE).
-    /// `Duration::MAX` means no limit.
+    /// The default is the value of [`GRACE`](super::GRACE) in the environment, or else [30
+    /// seconds](super::DEFAULT_GRACE). `Duration::MAX` means no limit.
     pub fn grace(mut self, grace: Duration) -> Self {
         self.grace = Some(grace);
         self
@@ -184,8 +185,8 @@ where
     C: Future<Output: CleanupOutput>,
     CleanupError<C>: CleanupFailure<F::Output>,
 {
-    /// Drops the frame of the body, which has ended, takes back the resource, and starts the clean-up. Returns the end of the
-    /// clean-up if it could not be started.
+    /// Drops the frame of the body, which has ended, takes back the resource, and starts the clean-up.
+    /// Returns the end of the clean-up if it could not be started.
     fn begin_to_close(
         self: Pin<&mut Self>,
         mut left: Outcome<F::Output>,
@@ -218,8 +219,8 @@ where
         }
     }
 
-    /// Combines the outcomes of body and clean-up. The outcome of the body counts for more, except that a panic of the
-    /// clean-up replaces a value or a stop. What is lost of the clean-up is reported.
+    /// Combines the outcomes of body and clean-up. The outcome of the body counts for more, except that a
+    /// panic of the clean-up replaces a value or a stop. What is lost of the clean-up is reported.
     fn end(
         self: Pin<&mut Self>,
         closed: Closed<CleanupError<C>>,

@@ -16,7 +16,8 @@ use convoke_exec::time::{Sleeping, sleep_until};
 /// Grace period of a clean-up that has no other.
 pub const DEFAULT_GRACE: Duration = Duration::from_secs(30);
 
-/// Key of the grace period in the environment. It holds for the clean-ups below. `Duration::MAX` means no limit.
+/// Key of the grace period in the environment. It holds for the clean-ups below. `Duration::MAX` means no
+/// limit.
 ///
 /// ```
 /// use std::time::Duration;
@@ -47,13 +48,15 @@ pub(super) enum Grace {
 }
 
 impl Grace {
-    /// Starts a grace period now, by the clock of the executor. Its length is `set`, or that of the environment, or the default.
+    /// Starts a grace period now, by the clock of the executor. Its length is `set`, or that of the
+    /// environment, or the default.
     pub(super) fn new(set: Option<Duration>) -> Self {
         Frame::current(|frame| {
             let env = frame.map(|frame| frame.operation_owner().env());
             let around = || env.and_then(|env| env.local(&GRACE).copied());
             let grace = set.or_else(around).unwrap_or(DEFAULT_GRACE);
-            // An executor without timers has the clock of the process. The timer thread is not started for this alone.
+            // An executor without timers has the clock of the process. The timer thread is not started for
+            // this alone.
             let clock = || env.and_then(|env| env.executor().timers()).map(|timers| timers.now());
             // The executor may be foreign code that panics.
             let now = Panic::catch(clock).ok().flatten().unwrap_or_else(Instant::now);
@@ -66,8 +69,8 @@ impl Grace {
         if let Self::Until(at) = self { Some(*at) } else { None }
     }
 
-    /// Polls the timer in the region of the clean-up, which waits. If the time is over, asks the region to stop, and returns true:
-    /// the clean-up is to be polled again.
+    /// Polls the timer in the region of the clean-up, which waits. If the time is over, asks the region to
+    /// stop, and returns true: the clean-up is to be polled again.
     pub(super) fn is_over(&mut self, region: &mut Region, cx: &mut Context<'_>) -> bool {
         if let Self::Until(at) = self {
             *self = Self::Waiting(frame(sleep_until(*at).into_future()));

@@ -1,8 +1,9 @@
 //! A resource that is lent to a body, and returned by a destructor.
 //!
-//! A body cannot borrow from the future that it is a part of without unsafe code, and generic code cannot say that the future of
-//! an `async` closure over a reference is `Send` (Rust 1.95). So the resource is moved into the body, in a `Lent`, whose
-//! destructor puts it back. When the body's frame was dropped, for whatever reason, the resource is back.
+//! A body cannot borrow from the future that it is a part of without unsafe code, and generic code cannot say
+//! that the future of an `async` closure over a reference is `Send` (Rust 1.95). So the resource is moved
+//! into the body, in a `Lent`, whose destructor puts it back. When the body's frame was dropped, for whatever
+//! reason, the resource is back.
 
 use core::fmt;
 use core::ops::{Deref, DerefMut};
@@ -10,8 +11,9 @@ use std::sync::PoisonError;
 
 use convoke_core::raw::sync::{Arc, Mutex};
 
-/// Resource that is lent to a body of [`using`](super::using) or [`cleanups`](super::cleanups). It dereferences to the
-/// resource. It must not be moved out of the body: then the resource is not closed, which is reported.
+/// Resource that is lent to a body of [`using`](super::using) or [`cleanups`](super::cleanups). It
+/// dereferences to the resource. It must not be moved out of the body: then the resource is not closed, which
+/// is reported.
 pub struct Lent<R> {
     /// `Some` until it is dropped.
     resource: Option<R>,

@@ -65,8 +65,8 @@ type Hook = dyn Fn(&CleanupProblem<'_>) + Send + Sync;
 
 static HOOK: RwLock<Option<Arc<Hook>>> = RwLock::new(None);
 
-/// Sets the hook of the process for clean-ups that were skipped, or whose failure cannot be returned. Without a hook, one
-/// line is written to stderr.
+/// Sets the hook of the process for clean-ups that were skipped, or whose failure cannot be returned. Without
+/// a hook, one line is written to stderr.
 ///
 /// The hook is called on the thread where it happens, possibly in a destructor. A panic of the hook is caught.
 ///
@@ -84,8 +84,8 @@ thread_local! {
     static SKIPPED_ON_PURPOSE: core::cell::Cell<bool> = const { core::cell::Cell::new(false) };
 }
 
-/// Calls `f`, and does not report clean-ups that are skipped or cut short on this thread meanwhile. For simulations, whose
-/// hosts crash.
+/// Calls `f`, and does not report clean-ups that are skipped or cut short on this thread meanwhile. For
+/// simulations, whose hosts crash.
 #[cfg(feature = "testing")]
 pub fn skipping_clean_up<R>(f: impl FnOnce() -> R) -> R {
     struct Before(bool);

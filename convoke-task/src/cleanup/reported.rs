@@ -11,7 +11,8 @@ use super::grace::Grace;
 use super::problem::{ProblemKind, Whose};
 use super::stack::UnderWay;
 
-/// Runs a clean-up, shielded from stop requests and with a grace period. Reports its failure, stop or panic, and completes.
+/// Runs a clean-up, shielded from stop requests and with a grace period. Reports its failure, stop or panic,
+/// and completes.
 pub(crate) async fn reported(
     what: &'static str,
     location: &'static Location<'static>,

@@ -1,5 +1,5 @@
-//! The stack of `cleanups`: last in, first out. Each clean-up has a region of its own, so that none can keep the others from
-//! running.
+//! The stack of `cleanups`: last in, first out. Each clean-up has a region of its own, so that none can keep
+//! the others from running.
 
 use core::fmt;
 use core::future::Future;
@@ -20,7 +20,8 @@ pub(super) struct Entry<'c, E> {
     begin: Begin<'c, E>,
 }
 
-/// Starts a clean-up, if its resource was returned. The flag says if an error is returned; otherwise it is reported.
+/// Starts a clean-up, if its resource was returned. The flag says if an error is returned; otherwise it is
+/// reported.
 type Begin<'c, E> = Box<dyn FnOnce(Exit, bool) -> Option<CleanUp<'c, E>> + Send + 'c>;
 type CleanUp<'c, E> = Pin<Box<dyn Future<Output = Ended<E>> + Send + 'c>>;
 
@@ -88,8 +89,8 @@ impl<E> Drop for Stack<'_, E> {
     }
 }
 
-/// Runs all clean-ups, in reverse order. Fails with the first failure, if the body has not failed itself; a panic counts for
-/// more than a failure. All others are reported.
+/// Runs all clean-ups, in reverse order. Fails with the first failure, if the body has not failed itself; a
+/// panic counts for more than a failure. All others are reported.
 pub(super) async fn close<E>(stack: Arc<Stack<'_, E>>, exit: Exit) -> Result<(), FirstFailure<E>> {
     let mut first: Option<(Whose, E, String)> = None;
     let mut first_panic = None;
@@ -146,7 +147,8 @@ impl Drop for UnderWay {
     }
 }
 
-/// Error of the first clean-up of [`cleanups`](super::cleanups) that failed, converted to the error type of the body.
+/// Error of the first clean-up of [`cleanups`](super::cleanups) that failed, converted to the error type of
+/// the body.
 #[derive(Debug)]
 pub struct FirstFailure<E>(E);
 

@@ -8,22 +8,25 @@ use super::lent::lend;
 use super::problem::Whose;
 use super::{AsyncClose, Lent};
 
-/// Runs a body that uses a resource, and then closes the resource, however the body has ended: with a value, a failure (`?`
-/// on a `Result` or an `Option`, see [`BodyOutput`](convoke_core::BodyOutput)), a stop or a panic. The close runs after the
-/// body's frame was dropped, is shielded from stop requests, and has a [grace period](Using::grace).
+/// Runs a body that uses a resource, and then closes the resource, however the body has ended: with a value,
+/// a failure (`?` on a `Result` or an `Option`, see [`BodyOutput`](convoke_core::BodyOutput)), a stop or a
+/// panic. The close runs after the body's frame was dropped, is shielded from stop requests, and has a [grace
+/// period](Using::grace).
 ///
-/// The body is an `async` closure, and may borrow from around it. It gets the resource in a [`Lent`], which dereferences to
-/// the resource. That costs one allocation.
+/// The body is an `async` closure, and may borrow from around it. It gets the resource in a [`Lent`], which
+/// dereferences to the resource. That costs one allocation.
 ///
-/// - *Completes with* the output of the body, after the close. If the body returned a value and the close fails, with the
-///   error of the close, converted as by `?`: see [`CleanupFailure`](convoke_core::CleanupFailure). Stopped, if the body
-///   was stopped. A failure of the close that cannot be returned, because the body failed, stopped or panicked, goes to
-///   the [hook](super::set_cleanup_hook).
-/// - *If dropped* while the body runs, as by a foreign `select!`, body and resource are dropped, the close is skipped, and
-///   the hook hears of it. A stop is not a drop: also inside a foreign `join!`, every branch finishes its close.
+/// - *Completes with* the output of the body, after the close. If the body returned a value and the close
+///   fails, with the error of the close, converted as by `?`: see
+///   [`CleanupFailure`](convoke_core::CleanupFailure). Stopped, if the body was stopped. A failure of the
+///   close that cannot be returned, because the body failed, stopped or panicked, goes to the
+///   [hook](super::set_cleanup_hook).
+/// - *If dropped* while the body runs, as by a foreign `select!`, body and resource are dropped, the close is
+///   skipped, and the hook hears of it. A stop is not a drop: also inside a foreign `join!`, every branch
+///   finishes its close.
 /// - *Runs on* the task that awaits it, both of them.
-/// - *Panics* with the panic of the body; with that of the close, if the body has neither failed nor panicked; and outside a
-///   task.
+/// - *Panics* with the panic of the body; with that of the close, if the body has neither failed nor
+///   panicked; and outside a task.
 ///
 /// ```
 /// use convoke::prelude::*;

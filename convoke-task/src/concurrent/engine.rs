@@ -1,5 +1,6 @@
-//! The common part of `map_concurrent` and `for_each_concurrent`. It takes items while there is a free lane, runs their futures,
-//! and returns results. When it is over early, it asks the running futures to stop, and waits for them.
+//! The common part of `map_concurrent` and `for_each_concurrent`. It takes items while there is a free lane,
+//! runs their futures, and returns results. When it is over early, it asks the running futures to stop, and
+//! waits for them.
 
 use core::fmt;
 use core::future::Future;
@@ -83,7 +84,8 @@ impl<I: Items, F: FnMut(I::Item) -> R, R: Future> Engine<I, F, R> {
     pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<R::Output>> {
         match Panic::catch(|| self.region.listen(cx)) {
             Ok(false) => {}
-            // No more results: a consumer that gets one would stop, and leave futures that still clean up behind.
+            // No more results: a consumer that gets one would stop, and leave futures that still clean up
+            // behind.
             Ok(true) => self.finish(Over::Stopped),
             Err(panic) => self.finish(Over::Panicked(panic)),
         }
@@ -109,8 +111,8 @@ impl<I: Items, F: FnMut(I::Item) -> R, R: Future> Engine<I, F, R> {
         }
     }
 
-    /// Starts a round of woken futures, once per poll of the owner: a future that wakes itself lets other tasks run first.
-    /// Returns false if there are none.
+    /// Starts a round of woken futures, once per poll of the owner: a future that wakes itself lets other
+    /// tasks run first. Returns false if there are none.
     fn check_woken(&mut self) -> bool {
         if !core::mem::take(&mut self.may_check) {
             return false;

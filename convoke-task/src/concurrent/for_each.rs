@@ -11,15 +11,16 @@ use core::task::{Context, Poll};
 use super::engine::{Engine, Over};
 use super::source::{Items, Source};
 
-/// Calls an `async` function for each item, for at most `limit` items at a time. The function returns `()`; or a
-/// `Result<(), E>`, whose first error ends the loop; or a `ControlFlow<B>`, whose first `Break` does. Then the running
-/// futures are asked to stop and awaited.
+/// Calls an `async` function for each item, for at most `limit` items at a time. The function returns `()`;
+/// or a `Result<(), E>`, whose first error ends the loop; or a `ControlFlow<B>`, whose first `Break` does.
+/// Then the running futures are asked to stop and awaited.
 ///
-/// - *Completes with* `()`, `Ok(())` or `Continue(())` when all have ended; or with the error or `Break` that ended the loop.
-///   Stopped, if one of the futures was stopped.
+/// - *Completes with* `()`, `Ok(())` or `Continue(())` when all have ended; or with the error or `Break` that
+///   ended the loop. Stopped, if one of the futures was stopped.
 /// - *If dropped*, the running futures are dropped.
 /// - *Runs on* the task, one future at a time; only woken futures are polled. They may borrow from around.
-/// - *Panics* with the first panic of a future, when the running ones have ended; outside a task; and if `limit` is zero.
+/// - *Panics* with the first panic of a future, when the running ones have ended; outside a task; and if
+///   `limit` is zero.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicUsize, Ordering};
@@ -48,8 +49,8 @@ where
     ForEachConcurrent { engine: Engine::new(items.begin(), limit, f, Location::caller()), failure: None }
 }
 
-/// Output of an iteration of [`for_each_concurrent()`] or [`repeat`](crate::schedule::repeat), and of the whole loop: `()`, a
-/// `Result<(), E>`, or a `ControlFlow<B>`.
+/// Output of an iteration of [`for_each_concurrent()`] or [`repeat`](crate::schedule::repeat), and of the
+/// whole loop: `()`, a `Result<(), E>`, or a `ControlFlow<B>`.
 #[diagnostic::on_unimplemented(
     message = "an iteration of `for_each_concurrent` or `repeat` cannot return `{Self}`",
     label = "returns `{Self}`, which would be lost",

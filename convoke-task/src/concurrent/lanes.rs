@@ -1,8 +1,8 @@
-//! Lanes: reusable slots for futures inside one task, each with a wake flag, so that only woken ones are polled. Starting a future
-//! in a lane that was used before allocates nothing.
+//! Lanes: reusable slots for futures inside one task, each with a wake flag, so that only woken ones are
+//! polled. Starting a future in a lane that was used before allocates nothing.
 //!
-//! The key of a woken lane is in the wake set or in the round, perhaps more than once: a waker of an earlier future in the lane
-//! may have set the flag as well. The flag says if there is anything to poll.
+//! The key of a woken lane is in the wake set or in the round, perhaps more than once: a waker of an earlier
+//! future in the lane may have set the flag as well. The flag says if there is anything to poll.
 
 use core::fmt;
 use core::future::Future;

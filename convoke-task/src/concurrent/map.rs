@@ -14,13 +14,13 @@ use super::engine::{Engine, Over};
 use super::source::{Items, Source};
 use crate::cleanup::{AsyncClose, Exit};
 
-/// Calls an `async` function for each item, for at most `limit` items at a time, and returns results in the order in which the
-/// futures end; or, [in order](MapConcurrent::in_order), in that of the items. Items come from an iterator or a stream, and
-/// are taken only when a future can be started.
+/// Calls an `async` function for each item, for at most `limit` items at a time, and returns results in the
+/// order in which the futures end; or, [in order](MapConcurrent::in_order), in that of the items. Items come
+/// from an iterator or a stream, and are taken only when a future can be started.
 ///
-/// The futures run inside the task, and only while it waits for a result. They may borrow from around. A consumer that leaves
-/// early calls [`close`](MapConcurrent::close), or uses [`using`](crate::using()). If a future stops or panics, the others
-/// are asked to stop and awaited; then the consumer stops or panics.
+/// The futures run inside the task, and only while it waits for a result. They may borrow from around. A
+/// consumer that leaves early calls [`close`](MapConcurrent::close), or uses [`using`](crate::using()). If a
+/// future stops or panics, the others are asked to stop and awaited; then the consumer stops or panics.
 ///
 /// - *Completes with* results: see [`MapConcurrent::next`].
 /// - *If dropped*, the running futures are dropped.
@@ -41,7 +41,8 @@ use crate::cleanup::{AsyncClose, Exit};
 /// assert_eq!(outcome, Outcome::Value(vec![3, 5, 6]));
 /// ```
 ///
-/// A source that is neither an iterator nor a stream does not compile; neither does a stream that is not pinned:
+/// A source that is neither an iterator nor a stream does not compile; neither does a stream that is not
+/// pinned:
 ///
 /// ```compile_fail
 /// let _ = convoke::map_concurrent(7, 2, async |n: u32| n);
@@ -64,7 +65,8 @@ pub struct MapConcurrent<I, F, R: Future> {
 }
 
 impl<I: Items, F: FnMut(I::Item) -> R, R: Future> MapConcurrent<I, F, R> {
-    /// Returns results in the order of the items. A result that comes early is stored, and counts towards the limit.
+    /// Returns results in the order of the items. A result that comes early is stored, and counts towards the
+    /// limit.
     pub fn in_order(mut self) -> Self {
         self.engine.keep_order();
         self
@@ -72,7 +74,8 @@ impl<I: Items, F: FnMut(I::Item) -> R, R: Future> MapConcurrent<I, F, R> {
 
     /// Waits for the next result.
     ///
-    /// - *Completes with* the result; or with `None`, if there are no more. Stopped, if a future or the source was stopped.
+    /// - *Completes with* the result; or with `None`, if there are no more. Stopped, if a future or the
+    ///   source was stopped.
     /// - *If dropped*, no result is lost. The futures pause until the next call.
     /// - *Runs on* the task that awaits it.
     /// - *Panics* with the first panic of a future, when the running ones have ended; and outside a task.
@@ -95,7 +98,8 @@ impl<I: Items, F: FnMut(I::Item) -> R, R: Future> MapConcurrent<I, F, R> {
         all
     }
 
-    /// Asks the running futures to stop, and awaits them. A stop request to the consumer's task does not interrupt this.
+    /// Asks the running futures to stop, and awaits them. A stop request to the consumer's task does not
+    /// interrupt this.
     ///
     /// - *Completes with* `()`.
     /// - *If dropped*, the running futures are dropped.

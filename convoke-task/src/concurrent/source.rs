@@ -9,7 +9,8 @@ use futures_core::Stream;
 
 use crate::region::{BodyMark, Region};
 
-/// Source of items: an `IntoIterator`, or a `Stream` that is `Unpin`. `K` is the kind of source; the compiler infers it.
+/// Source of items: an `IntoIterator`, or a `Stream` that is `Unpin`. `K` is the kind of source; the compiler
+/// infers it.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is neither an `IntoIterator` nor a `Stream` that is `Unpin`",
     label = "not a source of items",

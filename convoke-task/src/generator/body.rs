@@ -1,7 +1,8 @@
 //! The memory of a generator: the exchange, and behind it the body.
 //!
-//! Rule 1: after `new` there are only shared references to the exchange, until the memory is dropped. Rule 2: `Body` owns the
-//! future, which does not move; a reference to it exists only in `poll`, which has `&mut self`.
+//! Rule 1: after `new` there are only shared references to the exchange, until the memory is dropped. Rule 2:
+//! `Body` owns the future, which does not move; a reference to it exists only in `poll`, which has `&mut
+//! self`.
 
 #![allow(unsafe_code)]
 
@@ -55,7 +56,8 @@ impl<T, F: ?Sized> Body<T, F> {
     {
         let memory = self.0.pointer().as_ptr();
         let poll = move |cx: &mut Context<'_>| {
-            // SAFETY: rule 2: this is the only reference to the future, which is not moved before it is dropped.
+            // SAFETY: rule 2: this is the only reference to the future, which is not moved before it is
+            // dropped.
             unsafe { Pin::new_unchecked(&mut *(*memory).future) }.poll(cx)
         };
         // SAFETY: `new` has settled the frame; `&mut self` shows that the body is not being polled.

@@ -1,12 +1,15 @@
-//! The exchange: how a value gets from a generator's body to its consumer, without an allocation and without a lock.
+//! The exchange: how a value gets from a generator's body to its consumer, without an allocation and without
+//! a lock.
 //!
-//! The slot for one value lies before the body, in the same memory, with the frame that the body is polled in. `yield_value` finds
-//! the frame through the thread, by the number of the generator, and so the slot. A yielder may have been moved anywhere; on a
-//! thread that is not polling its generator it finds nothing.
+//! The slot for one value lies before the body, in the same memory, with the frame that the body is polled
+//! in. `yield_value` finds the frame through the thread, by the number of the generator, and so the slot. A
+//! yielder may have been moved anywhere; on a thread that is not polling its generator it finds nothing.
 //!
-//! 1. A frame can be found only while its body is polled, below on the same stack. So the exchange is alive for the one that
-//!    finds it, and no other thread sees it. Outside of tasks there are no frames; a list of the thread stands for them.
-//! 2. A number belongs to one generator, and so to one type of values: an `Identity<T>` is created once, with that type.
+//! 1. A frame can be found only while its body is polled, below on the same stack. So the exchange is alive
+//!    for the one that finds it, and no other thread sees it. Outside of tasks there are no frames; a list of
+//!    the thread stands for them.
+//! 2. A number belongs to one generator, and so to one type of values: an `Identity<T>` is created once, with
+//!    that type.
 //! 3. Between polls the slot is empty.
 
 #![allow(unsafe_code)]
@@ -67,7 +70,8 @@ impl<T> Slot<T> {
     /// Returns true if there is no value.
     #[inline]
     fn is_empty(&self) -> bool {
-        // SAFETY: rule 1: no other thread sees the slot; and on this thread nothing else runs before this returns.
+        // SAFETY: rule 1: no other thread sees the slot; and on this thread nothing else runs before this
+        // returns.
         unsafe { (*self.value.as_ptr()).is_none() }
     }
 
@@ -83,7 +87,8 @@ impl<T> Slot<T> {
 
     /// Returns true if the body is polled with this waker.
     pub(super) fn is_polled_with(&self, waker: &Waker) -> bool {
-        // SAFETY: rule 1: the caller has found the slot, so it runs inside the poll that stored the waker, which borrows it.
+        // SAFETY: rule 1: the caller has found the slot, so it runs inside the poll that stored the waker,
+        // which borrows it.
         unsafe { &*self.waker.get() }.will_wake(waker)
     }
 }
@@ -113,7 +118,8 @@ impl<T> Exchange<T> {
             let Some(outer) = frame else { return self.polls_outside(cx, poll) };
             self.region.hear_now(outer, cx);
             let asked = self.region.is_asked();
-            // SAFETY: the caller says that the frame was settled and the body is not polled; `outer` is the current frame.
+            // SAFETY: the caller says that the frame was settled and the body is not polled; `outer` is the
+            // current frame.
             unsafe { self.frame.within(outer, asked, || poll(cx)) }
         })
     }
@@ -146,8 +152,8 @@ impl<T> Exchange<T> {
 
     /// Returns the frame around that of the body, while the body is polled.
     fn around(&self) -> &Frame<'_> {
-        // SAFETY: only the methods of `FrameOwner` call this, through the frame; and that can be found only while the body is
-        // polled: rule 1.
+        // SAFETY: only the methods of `FrameOwner` call this, through the frame; and that can be found only
+        // while the body is polled: rule 1.
         unsafe { self.frame.around() }
     }
 }
@@ -177,8 +183,9 @@ unsafe impl<T> KeepsFrame for Exchange<T> {
     }
 }
 
-/// Puts a value into the slot, in the common case: the current frame is that of the generator with this number, no stop is
-/// requested, the slot is empty, and the body is polled with this waker. Returns false otherwise.
+/// Puts a value into the slot, in the common case: the current frame is that of the generator with this
+/// number, no stop is requested, the slot is empty, and the body is polled with this waker. Returns false
+/// otherwise.
 #[inline]
 pub(super) fn give_at_once<T>(
     identity: Identity<T>,
@@ -188,7 +195,8 @@ pub(super) fn give_at_once<T>(
     Frame::current(|frame| {
         let Some(frame) = frame else { return false };
         let Some(found) = KeptFrame::nearest(frame, identity.number) else { return false };
-        // SAFETY: rule 1: the exchange is alive, for its frame was found. Rule 2: its slot is for values of type `T`.
+        // SAFETY: rule 1: the exchange is alive, for its frame was found. Rule 2: its slot is for values of
+        // type `T`.
         let slot = unsafe { &(*found.cast::<Exchange<T>>().as_ptr()).slot };
         if frame.is_asked_to_stop() || !slot.is_empty() || !ptr::eq(slot.waker.get(), waker) {
             return false;
@@ -198,11 +206,12 @@ pub(super) fn give_at_once<T>(
     })
 }
 
-/// Calls `f` with the slot of this generator, or with `None` if the generator is not being polled on this thread.
+/// Calls `f` with the slot of this generator, or with `None` if the generator is not being polled on this
+/// thread.
 pub(super) fn with_slot<T, R>(identity: Identity<T>, f: impl FnOnce(Option<&Slot<T>>) -> R) -> R {
     let inside = Frame::current(|frame| KeptFrame::find(frame?, identity.number));
     let found = inside.map(NonNull::cast).or_else(|| outside::find(identity.number));
-    // SAFETY: rule 1: the generator is being polled below on this stack, so its exchange is alive; the reference does not leave
-    // `f`. Rule 2: its slot is for values of type `T`.
+    // SAFETY: rule 1: the generator is being polled below on this stack, so its exchange is alive; the
+    // reference does not leave `f`. Rule 2: its slot is for values of type `T`.
     f(found.map(|exchange| unsafe { &(*exchange.cast::<Exchange<T>>().as_ptr()).slot }))
 }

@@ -1,13 +1,13 @@
-//! Generators: an `async` body that yields values to a consumer, inside the consumer's task. When the consumer leaves early,
-//! the body is stopped, with its clean-up.
+//! Generators: an `async` body that yields values to a consumer, inside the consumer's task. When the
+//! consumer leaves early, the body is stopped, with its clean-up.
 
-// One allocation holds the exchange and the body behind it (`body`). The exchange (`exchange`) has the slot for one value, the
-// region of the body, and the frame that the body is polled in.
+// One allocation holds the exchange and the body behind it (`body`). The exchange (`exchange`) has the slot
+// for one value, the region of the body, and the frame that the body is polled in.
 //
 // 1. The consumer polls the generator, on the thread of its task. The body is polled in the exchange's frame.
-// 2. The body awaits `yield_value` (`yielder`). That finds the frame through the thread, by the number of the generator, puts
-//    the value into the slot, and returns `Pending`. Outside of tasks there are no frames; a list of the thread (`outside`)
-//    leads to the exchange instead.
+// 2. The body awaits `yield_value` (`yielder`). That finds the frame through the thread, by the number of the
+//    generator, puts the value into the slot, and returns `Pending`. Outside of tasks there are no frames; a
+//    list of the thread (`outside`) leads to the exchange instead.
 // 3. The consumer takes the value out of the slot in the same poll (`next`). Between polls the slot is empty.
 // 4. `close` asks the region to stop, and polls until the body has ended. A drop drops the body.
 
@@ -39,15 +39,16 @@ use futures_core::Stream;
 use crate::region::pass_on_stop;
 use body::Body;
 
-/// Creates a generator from a body that yields values with the [`Yielder`] it gets. The body runs in the task that asks for
-/// the [next](Generator::next) value, from one `yield_value` to the next. It does not run ahead, and an item costs no
-/// allocation.
+/// Creates a generator from a body that yields values with the [`Yielder`] it gets. The body runs in the task
+/// that asks for the [next](Generator::next) value, from one `yield_value` to the next. It does not run
+/// ahead, and an item costs no allocation.
 ///
-/// A body that returns `()` makes a stream of values. A body that returns a `Result<(), E>` makes a stream of `Result<T, E>`:
-/// its error is the last item. A panic of the body goes on in the consumer.
+/// A body that returns `()` makes a stream of values. A body that returns a `Result<(), E>` makes a stream of
+/// `Result<T, E>`: its error is the last item. A panic of the body goes on in the consumer.
 ///
-/// A consumer that leaves early calls [`close`](Generator::close), or uses [`using`](crate::using()), which closes on every
-/// exit. The body is asked to stop, ends where it yields or waits, and its clean-up is awaited.
+/// A consumer that leaves early calls [`close`](Generator::close), or uses [`using`](crate::using()), which
+/// closes on every exit. The body is asked to stop, ends where it yields or waits, and its clean-up is
+/// awaited.
 ///
 /// - *Completes with* values: see [`Generator::next`].
 /// - *If dropped* before its end, the body is dropped: destructors run, awaited clean-up is skipped, and the
@@ -98,8 +99,8 @@ where
     }
 }
 
-/// Generator of `T`s. Returned by [`generator()`]. `F` is the body. `Generator<T>` has a body of any type that returns `()`, as
-/// [`erased`](Generator::erased) makes it.
+/// Generator of `T`s. Returned by [`generator()`]. `F` is the body. `Generator<T>` has a body of any type
+/// that returns `()`, as [`erased`](Generator::erased) makes it.
 #[must_use = "a generator does nothing until it is asked for a value"]
 pub struct Generator<T, F = dyn Future<Output = ()> + Send>
 where
@@ -130,7 +131,8 @@ enum Stage {
     Stopped,
 }
 
-/// Guard of a poll of the body: marks the generator as panicked when it is dropped by an unwind. Forgotten otherwise.
+/// Guard of a poll of the body: marks the generator as panicked when it is dropped by an unwind. Forgotten
+/// otherwise.
 struct PanicGuard<'a, T, F: ?Sized> {
     body: &'a mut Body<T, F>,
     stage: &'a mut Stage,
@@ -158,8 +160,8 @@ where
 {
     /// Waits for the next value.
     ///
-    /// - *Completes with* the value; or with `None`, if the body has ended. Stopped, if the body stopped, also where it yields
-    ///   because the consumer's task is asked to stop.
+    /// - *Completes with* the value; or with `None`, if the body has ended. Stopped, if the body stopped,
+    ///   also where it yields because the consumer's task is asked to stop.
     /// - *If dropped*, the body stays where it waits.
     /// - *Runs on* the task that awaits it.
     /// - *Panics* with the panic of the body.
@@ -168,10 +170,11 @@ where
         Next::new(self)
     }
 
-    /// Asks the body to stop, and awaits its end, with its clean-up. A stop request to the consumer's task does not interrupt
-    /// this.
+    /// Asks the body to stop, and awaits its end, with its clean-up. A stop request to the consumer's task
+    /// does not interrupt this.
     ///
-    /// - *Completes with* `()`; or, if the body returns a `Result`, with the error that it returned when it was stopped.
+    /// - *Completes with* `()`; or, if the body returns a `Result`, with the error that it returned when it
+    ///   was stopped.
     /// - *If dropped*, the body is dropped.
     /// - *Runs on* the task that awaits it.
     /// - *Panics* with the panic of the body.
@@ -217,8 +220,8 @@ where
         }
     }
 
-    /// Handles a body that waits, or in which something has stopped. The task is held only if the consumer waits as well: a body
-    /// that has yielded can be dropped.
+    /// Handles a body that waits, or in which something has stopped. The task is held only if the consumer
+    /// waits as well: a body that has yielded can be dropped.
     #[cold]
     fn wait(&mut self, value: Option<T>, cx: &Context<'_>) -> Advanced<T, F::Output> {
         let Some(body) = &self.body else { return Advanced::Stopped };
@@ -285,8 +288,8 @@ impl<'a, T, F> Generator<T, F>
 where
     F: Future<Output: GeneratorOutput<T>> + Send + 'a,
 {
-    /// Erases the type of the body, so that the generator can be a field, or an element of a collection. Costs an indirect call
-    /// per item.
+    /// Erases the type of the body, so that the generator can be a field, or an element of a collection.
+    /// Costs an indirect call per item.
     pub fn erased(self) -> Generator<T, dyn Future<Output = F::Output> + Send + 'a> {
         Generator {
             body: self.body.map(Body::erased),

@@ -1,6 +1,8 @@
-//! Generators that are polled outside of tasks, where no frame leads to them. A list of the thread does instead.
+//! Generators that are polled outside of tasks, where no frame leads to them. A list of the thread does
+//! instead.
 //!
-//! Rule 1: an entry is in the list of its thread only while the [`listed`] that made it runs there, below on the same stack.
+//! Rule 1: an entry is in the list of its thread only while the [`listed`] that made it runs there, below on
+//! the same stack.
 
 #![allow(unsafe_code)]
 
@@ -40,7 +42,8 @@ pub(super) fn listed<R>(number: u64, exchange: NonNull<()>, poll: impl FnOnce() 
     poll()
 }
 
-/// Returns the exchange of the generator with this number, if it is being polled on this thread outside of tasks.
+/// Returns the exchange of the generator with this number, if it is being polled on this thread outside of
+/// tasks.
 pub(super) fn find(number: u64) -> Option<NonNull<()>> {
     let mut entry = INNERMOST.with(Cell::get);
     loop {

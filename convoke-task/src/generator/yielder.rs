@@ -10,8 +10,8 @@ use convoke_core::raw::Frame;
 
 use super::exchange::{Identity, give_at_once, with_slot};
 
-/// Yields the values of a [`generator()`](super::generator()), which passes it to its body. It can be copied, and passed to
-/// functions that the body awaits. It works only inside that body.
+/// Yields the values of a [`generator()`](super::generator()), which passes it to its body. It can be copied,
+/// and passed to functions that the body awaits. It works only inside that body.
 pub struct Yielder<T> {
     identity: Identity<T>,
 }
@@ -99,8 +99,8 @@ impl<T> Yield<T> {
             if let Err(value) = slot.put(value) {
                 self.not_given = Some(NotGiven { value, location });
             }
-            // The consumer polls the body again when it wants the next value. A combinator in between that polls only woken
-            // branches must be woken for that.
+            // The consumer polls the body again when it wants the next value. A combinator in between that
+            // polls only woken branches must be woken for that.
             if !slot.is_polled_with(cx.waker()) {
                 cx.waker().wake_by_ref();
             }

@@ -54,8 +54,8 @@ impl<F: Future> GracePeriod<F> {
         }
     }
 
-    /// Checks for a stop request from outside. At the first poll, also takes over the deadline from outside, later by the
-    /// period.
+    /// Checks for a stop request from outside. At the first poll, also takes over the deadline from outside,
+    /// later by the period.
     fn listen(self: Pin<&mut Self>, around: &Frame<'_>, cx: &Context<'_>) {
         let this = self.project();
         if !*this.begun {

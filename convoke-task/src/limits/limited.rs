@@ -1,4 +1,5 @@
-//! A body with a deadline: when the time is up, it is asked to stop, and awaited. The common part of `timeout` and `stop_after`.
+//! A body with a deadline: when the time is up, it is asked to stop, and awaited. The common part of
+//! `timeout` and `stop_after`.
 
 use core::future::Future;
 use core::pin::Pin;
@@ -119,7 +120,8 @@ impl<F: Future> Limited<F> {
         this.at.is_some_and(|at| at <= now)
     }
 
-    /// Returns true if this deadline is earlier than those from outside. If several have passed, the earliest one counts.
+    /// Returns true if this deadline is earlier than those from outside. If several have passed, the earliest
+    /// one counts.
     fn is_nearest(&self) -> bool {
         let around = Frame::current(|frame| frame.and_then(Frame::deadline));
         around.is_none_or(|around| self.at.is_some_and(|at| at < around))
@@ -133,7 +135,8 @@ impl<F: Future> Limited<F> {
         }
     }
 
-    /// Asks the body to stop if the time is up, and it was not asked before. Returns true if it was asked just now.
+    /// Asks the body to stop if the time is up, and it was not asked before. Returns true if it was asked
+    /// just now.
     fn time_is_up(mut self: Pin<&mut Self>, cx: &Context<'_>) -> bool {
         let this = self.as_mut().project();
         let Some(at) = *this.at else { return false };

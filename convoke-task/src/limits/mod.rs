@@ -1,7 +1,8 @@
-//! Limits on the time that a part of a task takes: [`timeout()`], [`deadline()`] and [`stop_after()`]. And protection from stop
-//! requests: [`shield()`].
+//! Limits on the time that a part of a task takes: [`timeout()`], [`deadline()`] and [`stop_after()`]. And
+//! protection from stop requests: [`shield()`].
 //!
-//! Use [`timeout()`] or [`deadline()`] to get an error when the time is up, and [`stop_after()`] to stop the task then.
+//! Use [`timeout()`] or [`deadline()`] to get an error when the time is up, and [`stop_after()`] to stop the
+//! task then.
 
 mod grace;
 mod limited;

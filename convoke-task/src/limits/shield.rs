@@ -12,11 +12,12 @@ use pin_project_lite::pin_project;
 use super::grace::GracePeriod;
 use crate::region::{Region, pass_on_stop};
 
-/// Runs a future to its end even if the task is asked to stop meanwhile: for work that must not be left half-done. The
-/// future sees neither the stop request nor the deadline of its task.
+/// Runs a future to its end even if the task is asked to stop meanwhile: for work that must not be left
+/// half-done. The future sees neither the stop request nor the deadline of its task.
 ///
-/// The request is not lost: the task stops at its next wait after the shield. A shielded future should be short. Give it a
-/// [`timeout`](super::timeout()) of its own; or a [grace period](Shield::grace), which begins with the stop request.
+/// The request is not lost: the task stops at its next wait after the shield. A shielded future should be
+/// short. Give it a [`timeout`](super::timeout()) of its own; or a [grace period](Shield::grace), which
+/// begins with the stop request.
 ///
 /// - *Completes with* the output of the future. Stopped, if the future stops by itself.
 /// - *If dropped*, the future is dropped.
@@ -43,8 +44,8 @@ pub fn shield<F: IntoFuture>(future: F) -> Shield<F::IntoFuture> {
 }
 
 impl<F: Future> Shield<F> {
-    /// Limits the shield to a grace period: the future is asked to stop when that time has passed since the stop request. So a
-    /// server can finish the requests that it has begun, and still end in time.
+    /// Limits the shield to a grace period: the future is asked to stop when that time has passed since the
+    /// stop request. So a server can finish the requests that it has begun, and still end in time.
     ///
     /// The future sees the deadline of its task, later by the period.
     ///
@@ -99,7 +100,8 @@ impl<F: Future> Future for Shield<F> {
         match this.region.poll(body, cx) {
             Polled::Ready(value) => Poll::Ready(value),
             Polled::Pending => {
-                // Also if another branch of a foreign `join!` has stopped: the task must not end before this one.
+                // Also if another branch of a foreign `join!` has stopped: the task must not end before this
+                // one.
                 Frame::hold_current();
                 Poll::Pending
             }

@@ -12,10 +12,11 @@ use super::limited::{Ended, Limited};
 use crate::region::pass_on_stop;
 use convoke_exec::raw::When;
 
-/// Runs a future for at most `duration`, like [`timeout()`](super::timeout()). When the time is up, the future stops, and the
-/// task that awaits it stops with it.
+/// Runs a future for at most `duration`, like [`timeout()`](super::timeout()). When the time is up, the
+/// future stops, and the task that awaits it stops with it.
 ///
-/// - *Completes with* the output of the future. Stopped, if the future stops, because the time is up or for another reason.
+/// - *Completes with* the output of the future. Stopped, if the future stops, because the time is up or for
+///   another reason.
 /// - *If dropped*, the future is dropped.
 /// - *Runs on* the task, by the clock of its executor.
 /// - *Panics* with the panic of the future; and outside a task.

@@ -16,11 +16,13 @@ use convoke_exec::raw::When;
 /// Runs a future for at most `duration`, counted from its first poll. After that it is asked to stop, with
 /// [`StopReason::Deadline`](convoke_core::StopReason::Deadline), and awaited, with its clean-up.
 ///
-/// The future sees the deadline with [`current::deadline`](crate::current::deadline) and in stop tokens: the earliest of this
-/// one and those from outside. If a deadline from outside is earlier, its owner gets the error, and this future stops.
+/// The future sees the deadline with [`current::deadline`](crate::current::deadline) and in stop tokens: the
+/// earliest of this one and those from outside. If a deadline from outside is earlier, its owner gets the
+/// error, and this future stops.
 ///
-/// - *Completes with* `Ok` of the output of the future, also if it returns after the time was up; or with [`Elapsed`], if it
-///   stopped because the time was up. Stopped, if it stopped for another reason, or by itself.
+/// - *Completes with* `Ok` of the output of the future, also if it returns after the time was up; or with
+///   [`Elapsed`], if it stopped because the time was up. Stopped, if it stopped for another reason, or by
+///   itself.
 /// - *If dropped*, the future is dropped.
 /// - *Runs on* the task, by the clock of its executor.
 /// - *Panics* with the panic of the future; and outside a task.

@@ -19,19 +19,20 @@ use crate::together::branch_set::BranchSet;
 use crate::together::ended::ended;
 use crate::together::wake_set::{Key, WakeFlag};
 
-/// Opens a scope inside the task: runs `body`, which starts children with the [`LocalScope`] it gets, and ends when the body
-/// and all children have ended. Children may borrow what outlives the scope. Only the body and the children that were woken
-/// are polled.
+/// Opens a scope inside the task: runs `body`, which starts children with the [`LocalScope`] it gets, and
+/// ends when the body and all children have ended. Children may borrow what outlives the scope. Only the body
+/// and the children that were woken are polled.
 ///
-/// The first failure stops the others: an `Err` or a panic of a child, or an `Err`, `None` or a panic of the body (see
-/// [`BodyOutput`]). The scope waits for them, and then fails with it. Children may start siblings until the last child has
-/// ended, also after a stop request.
+/// The first failure stops the others: an `Err` or a panic of a child, or an `Err`, `None` or a panic of the
+/// body (see [`BodyOutput`]). The scope waits for them, and then fails with it. Children may start siblings
+/// until the last child has ended, also after a stop request.
 ///
-/// - *Completes with* the output of the body, or with the error of the child that failed first. Stopped, if the body was
-///   stopped; or if the scope was asked to stop and a child stopped, because the body's value may rely on what that child
-///   did not do. A child that stops by itself does not stop the scope.
+/// - *Completes with* the output of the body, or with the error of the child that failed first. Stopped, if
+///   the body was stopped; or if the scope was asked to stop and a child stopped, because the body's value
+///   may rely on what that child did not do. A child that stops by itself does not stop the scope.
 /// - *If dropped*, body and children are dropped.
-/// - *Runs on* the task that opened the scope, one of them at a time. Use [`scope()`](crate::scope()) for parallel children.
+/// - *Runs on* the task that opened the scope, one of them at a time. Use [`scope()`](crate::scope()) for
+///   parallel children.
 /// - *Panics* with the panic of the body, or of a child, and its name; and outside a task.
 ///
 /// ```
@@ -74,11 +75,11 @@ where
     open(|inbox| body(LocalScope::new(inbox)), Location::caller())
 }
 
-/// Opens a scope inside the task for children that need not be `Send`. The returned future is not `Send`. Otherwise like
-/// [`local_scope()`].
+/// Opens a scope inside the task for children that need not be `Send`. The returned future is not `Send`.
+/// Otherwise like [`local_scope()`].
 ///
-/// - *Completes with* the output of the body, or with the error of the child that failed first. Stopped, if the body was
-///   stopped, or a child because the scope was asked to stop.
+/// - *Completes with* the output of the body, or with the error of the child that failed first. Stopped, if
+///   the body was stopped, or a child because the scope was asked to stop.
 /// - *If dropped*, body and children are dropped.
 /// - *Runs on* the task that opened the scope, one of them at a time.
 /// - *Panics* with the panic of the body, or of a child, and its name; and outside a task.
@@ -115,9 +116,11 @@ struct Rest<C: ?Sized, O> {
     value: Option<O>,
     opened_at: &'static Location<'static>,
     taken: bool,
-    /// The scope ended as stopped. It may be polled again, by a combinator that still has to finish another branch.
+    /// The scope ended as stopped. It may be polled again, by a combinator that still has to finish another
+    /// branch.
     stopped: bool,
-    /// A child stopped because the scope was asked to stop: the body's value may rely on what that child did not do.
+    /// A child stopped because the scope was asked to stop: the body's value may rely on what that child did
+    /// not do.
     cut_short: bool,
     /// Body and children were woken to hear of the stop request.
     told: bool,
@@ -291,8 +294,8 @@ where
         {
             self.failure = Some(Failure::Panic(panic));
         }
-        // Once: otherwise each later failure would visit all children. A child that is started later sees the request at its
-        // first poll.
+        // Once: otherwise each later failure would visit all children. A child that is started later sees the
+        // request at its first poll.
         if !self.told {
             self.wake_all(body);
         }

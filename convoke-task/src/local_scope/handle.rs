@@ -20,7 +20,8 @@ use convoke_core::raw::{discard, wake_if_any};
 
 /// Handle of a child of a local scope that returns a value: awaits that value.
 ///
-/// - *Completes with* the value of the child. Stopped, if the child was stopped, or if the awaiting task is asked to stop.
+/// - *Completes with* the value of the child. Stopped, if the child was stopped, or if the awaiting task is
+///   asked to stop.
 /// - *If dropped*, the child is asked to stop. The scope still waits for it.
 /// - *Runs on*: the child, in the task that opened the scope. Awaiting the handle runs nothing.
 /// - *Panics* with the panic of the child, and its name; and outside a task.

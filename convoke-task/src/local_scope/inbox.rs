@@ -71,7 +71,8 @@ impl<C: ?Sized> Inbox<C> {
     }
 }
 
-/// The inbox as the scope's future has it. When the future is dropped, the inbox is closed and its children are dropped.
+/// The inbox as the scope's future has it. When the future is dropped, the inbox is closed and its children
+/// are dropped.
 pub(super) struct InboxOwner<C: ?Sized>(pub(super) Arc<Inbox<C>>);
 
 impl<C: ?Sized> Drop for InboxOwner<C> {
@@ -80,7 +81,8 @@ impl<C: ?Sized> Drop for InboxOwner<C> {
         state.ended = true;
         let started = core::mem::take(&mut state.started);
         drop(state);
-        // Outside the lock: a child may hold a clone of the `LocalScope`, and lock the inbox when it is dropped.
+        // Outside the lock: a child may hold a clone of the `LocalScope`, and lock the inbox when it is
+        // dropped.
         drop(started);
     }
 }

@@ -35,8 +35,8 @@ macro_rules! scopes {
                 Self { inbox }
             }
 
-            /// Starts a child. The child returns `()`, or a `Result<(), E>` if the scope returns a `Result<_, E>`. The first
-            /// error stops the scope.
+            /// Starts a child. The child returns `()`, or a `Result<(), E>` if the scope returns a `Result<_,
+            /// E>`. The first error stops the scope.
             ///
             /// # Panics
             /// If the scope has ended.
@@ -50,8 +50,8 @@ macro_rules! scopes {
 
             /// Starts a child that returns a value, and returns its handle.
             ///
-            /// An `Err` of the child goes to the handle, and does not stop the scope. Dropping the handle asks the child to
-            /// stop.
+            /// An `Err` of the child goes to the handle, and does not stop the scope. Dropping the handle
+            /// asks the child to stop.
             ///
             /// # Panics
             /// If the scope has ended.
@@ -63,7 +63,8 @@ macro_rules! scopes {
                 self.start_future(future, None, Location::caller())
             }
 
-            /// Gives the next child a name, for panic messages. A child without a name is shown with its spawn site.
+            /// Gives the next child a name, for panic messages. A child without a name is shown with its
+            /// spawn site.
             pub fn named(&self, name: impl Into<Box<str>>) -> $named<'_, 'env, O> {
                 $named { scope: self, name: name.into() }
             }
@@ -139,10 +140,10 @@ macro_rules! scopes {
 }
 
 scopes! {
-    /// Entrance to a [`local_scope()`](super::local_scope): starts children in it. `O` is the output of the scope; children may
-    /// borrow what outlives `'env`. A child that has a clone can start siblings.
+    /// Entrance to a [`local_scope()`](super::local_scope): starts children in it. `O` is the output of the
+    /// scope; children may borrow what outlives `'env`. A child that has a clone can start siblings.
     LocalScope, LocalNamed, SendChild, [Send];
-    /// Entrance to a [`local_scope_not_send()`](super::local_scope_not_send): starts children that need not be `Send`.
-    /// Otherwise like [`LocalScope`].
+    /// Entrance to a [`local_scope_not_send()`](super::local_scope_not_send): starts children that need not
+    /// be `Send`. Otherwise like [`LocalScope`].
     LocalScopeNotSend, LocalNamedNotSend, AnyChild, [];
 }

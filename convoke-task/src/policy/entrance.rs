@@ -1,4 +1,5 @@
-//! The common part of `PolicyScope` and `Supervisor`: starts children, with or without a name, and makes failures of them.
+//! The common part of `PolicyScope` and `Supervisor`: starts children, with or without a name, and makes
+//! failures of them.
 
 use core::future::Future;
 use core::panic::Location;

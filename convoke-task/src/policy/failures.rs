@@ -76,8 +76,8 @@ impl<E: core::error::Error + 'static> core::error::Error for Failure<E> {
     }
 }
 
-/// All failures of the children of a scope, in the order in which they ended. Empty, if too few children succeeded although
-/// none failed.
+/// All failures of the children of a scope, in the order in which they ended. Empty, if too few children
+/// succeeded although none failed.
 #[derive(Debug)]
 pub struct Failures<E> {
     all: Vec<Failure<E>>,

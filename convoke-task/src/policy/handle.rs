@@ -20,8 +20,8 @@ use convoke_exec::time::sleep;
 /// Pause of a daemon between two attempts to start a child for its failure, when there is no memory.
 const MEMORY_PAUSE: Duration = Duration::from_millis(1);
 
-/// Entrance to a scope with a policy, see [`scope_with()`](super::scope_with()): starts children in it. A child that has a clone
-/// can start siblings.
+/// Entrance to a scope with a policy, see [`scope_with()`](super::scope_with()): starts children in it. A
+/// child that has a clone can start siblings.
 pub struct PolicyScope<P, V, E> {
     pub(super) entrance: Entrance<Result<(), Enough>>,
     pub(super) ledger: Arc<Ledger<P, V, E>>,
@@ -86,12 +86,12 @@ where
         self.entrance.spawn_on(executor, self.reported(future, Location::caller()));
     }
 
-    /// Starts a child that need not be `Send`, on the scope's executor, which must have one thread. Its result goes to the
-    /// policy.
+    /// Starts a child that need not be `Send`, on the scope's executor, which must have one thread. Its
+    /// result goes to the policy.
     ///
     /// # Panics
-    /// If the executor has several threads, or the call is made on another thread; if the scope has ended, or there is no
-    /// memory.
+    /// If the executor has several threads, or the call is made on another thread; if the scope has ended, or
+    /// there is no memory.
     #[track_caller]
     pub fn spawn_local<F>(&self, future: F)
     where
@@ -118,8 +118,8 @@ where
         }
     }
 
-    /// Starts a daemon: a child that is asked to stop, and awaited, when the body and all other children have ended. If it
-    /// fails before, its failure goes to the policy.
+    /// Starts a daemon: a child that is asked to stop, and awaited, when the body and all other children have
+    /// ended. If it fails before, its failure goes to the policy.
     ///
     /// # Panics
     /// If the scope has ended, or there is no memory.
@@ -146,7 +146,8 @@ where
         let (ledger, scope) = (self.ledger.clone(), self.entrance.scope.clone());
         let daemon = async move {
             if let Err(failure) = whose.awaited(1, future).await {
-                // The daemon's own output goes to its handle, which is not awaited. So another child reports the end.
+                // The daemon's own output goes to its handle, which is not awaited. So another child reports
+                // the end.
                 match Panic::catch(|| ledger.judge(Err(failure))) {
                     Ok(Ok(())) => {}
                     Ok(Err(Enough)) => report(&scope, async { Err(Enough) }).await,
@@ -157,7 +158,8 @@ where
         self.ledger.add_daemon(self.entrance.spawn_future(daemon));
     }
 
-    /// Returns an entrance for children that are restarted when they fail, after a pause: see [`Restarting::spawn`].
+    /// Returns an entrance for children that are restarted when they fail, after a pause: see
+    /// [`Restarting::spawn`].
     pub fn restarting(&self, schedule: Backoff) -> Restarting<P, V, E> {
         Restarting::new(self.clone(), schedule)
     }

@@ -1,15 +1,17 @@
-//! Scopes with another policy than "the first failure stops all": [`scope_with()`]. A [`Policy`] is a value. It decides when the
-//! children have done enough, and makes the output of the scope from their results.
+//! Scopes with another policy than "the first failure stops all": [`scope_with()`]. A [`Policy`] is a value.
+//! It decides when the children have done enough, and makes the output of the scope from their results.
 //!
-//! For a server, whose scope never ends, use [`Scope::supervise`](crate::Scope::supervise): it reports failures, and does not
-//! store them.
+//! For a server, whose scope never ends, use [`Scope::supervise`](crate::Scope::supervise): it reports
+//! failures, and does not store them.
 
-// A scope with a policy is an ordinary scope that returns `Result<(), Enough>`. Its children are wrapped: a wrapper catches
-// panics (`caught`), adds the name and spawn site of the child (`entrance`), and passes the result to the ledger (`tally`),
-// on the thread on which the child ends. The ledger asks the policy (`rules`), for one result at a time. If that was enough,
-// the child returns `Err(Enough)`, which stops the ordinary scope. When it has ended, the policy makes the output.
+// A scope with a policy is an ordinary scope that returns `Result<(), Enough>`. Its children are wrapped: a
+// wrapper catches panics (`caught`), adds the name and spawn site of the child (`entrance`), and passes the
+// result to the ledger (`tally`), on the thread on which the child ends. The ledger asks the policy
+// (`rules`), for one result at a time. If that was enough, the child returns `Err(Enough)`, which stops the
+// ordinary scope. When it has ended, the policy makes the output.
 //
-// The ledger counts the body and the children that are not daemons. When the count is zero, it asks the daemons to stop.
+// The ledger counts the body and the children that are not daemons. When the count is zero, it asks the
+// daemons to stop.
 
 mod caught;
 mod entrance;

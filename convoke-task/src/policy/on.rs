@@ -5,8 +5,8 @@ use convoke_core::{Executor, ExecutorRef};
 use super::rules::Policy;
 use super::tally::Tally;
 
-/// Policy that runs the children of another policy on a given executor, as [`scope_on()`](crate::scope_on) does for
-/// [`scope()`](crate::scope()).
+/// Policy that runs the children of another policy on a given executor, as [`scope_on()`](crate::scope_on)
+/// does for [`scope()`](crate::scope()).
 ///
 /// ```
 /// use convoke::policy::{On, Quorum};

@@ -12,23 +12,24 @@ use super::tally::{Enough, Ledger};
 use crate::flow::NoReturn;
 use crate::scope::{Scope, open};
 
-/// Opens a scope with another policy than that of [`scope()`](crate::scope()): runs `body`, which starts children with the
-/// [`PolicyScope`] it gets, and ends when body and children have ended. Children return a `Result`. The policy decides when
-/// they have done enough; then the body and the other children are asked to stop and awaited.
+/// Opens a scope with another policy than that of [`scope()`](crate::scope()): runs `body`, which starts
+/// children with the [`PolicyScope`] it gets, and ends when body and children have ended. Children return a
+/// `Result`. The policy decides when they have done enough; then the body and the other children are asked to
+/// stop and awaited.
 ///
 /// The policies are [`FirstError`](super::FirstError), [`WaitForAll`](super::WaitForAll),
-/// [`FirstSuccess`](super::FirstSuccess), [`Quorum`](super::Quorum) and [`Supervise`](super::Supervise). For another one,
-/// implement [`Policy`].
+/// [`FirstSuccess`](super::FirstSuccess), [`Quorum`](super::Quorum) and [`Supervise`](super::Supervise). For
+/// another one, implement [`Policy`].
 ///
 /// The body returns `()`, or a `Result<(), E>`, whose error counts as the failure of a child.
 ///
-/// - *Completes with* the output of the policy, made from the results of the children. Stopped, if the body was stopped, or
-///   the task is asked to stop.
+/// - *Completes with* the output of the policy, made from the results of the children. Stopped, if the body
+///   was stopped, or the task is asked to stop.
 /// - *If dropped*, the children are asked to stop, and the task waits for them before it ends.
-/// - *Runs on*: the body, in the task that opened the scope; children, as tasks of their own on the same executor, or on
-///   that of [`On`](super::On).
-/// - *Panics* with the panic of the body or of the policy; and outside a task. A panic of a child is a failure, which goes to
-///   the policy.
+/// - *Runs on*: the body, in the task that opened the scope; children, as tasks of their own on the same
+///   executor, or on that of [`On`](super::On).
+/// - *Panics* with the panic of the body or of the policy; and outside a task. A panic of a child is a
+///   failure, which goes to the policy.
 ///
 /// ```
 /// use convoke::prelude::*;
@@ -99,7 +100,8 @@ where
     ledger.output()
 }
 
-/// Output of the body of a scope with a policy: `()`, or a `Result<(), E>`, whose error counts as the failure of a child.
+/// Output of the body of a scope with a policy: `()`, or a `Result<(), E>`, whose error counts as the failure
+/// of a child.
 #[diagnostic::on_unimplemented(
     message = "the body of a scope with a policy cannot return `{Self}`",
     label = "returns `{Self}`",

@@ -31,14 +31,16 @@ where
         Self { scope, schedule, report: None }
     }
 
-    /// Sets a function that hears of each failure after which the child is restarted. The last failure goes to the policy.
+    /// Sets a function that hears of each failure after which the child is restarted. The last failure goes
+    /// to the policy.
     pub fn report(mut self, report: impl FnMut(&Failure<E>) + Send + 'static) -> Self {
         self.report = Some(Box::new(report));
         self
     }
 
-    /// Starts a child on the scope's executor. When it fails, with an error or a panic, `make` is called again after the next
-    /// pause of the schedule. When the schedule has ended, the failure goes to the policy.
+    /// Starts a child on the scope's executor. When it fails, with an error or a panic, `make` is called
+    /// again after the next pause of the schedule. When the schedule has ended, the failure goes to the
+    /// policy.
     ///
     /// # Panics
     /// If the scope has ended, or there is no memory.

@@ -5,33 +5,35 @@ use convoke_core::{BodyOutput, ExecutorRef};
 use super::failures::{Failure, FailureKind, Failures};
 use super::tally::Tally;
 
-/// Policy of a scope: decides when the scope is over, and what it returns. `V` is the value of its children, `E` their error. A
-/// panic of a child is a failure, like an error. A child that was stopped has no result.
+/// Policy of a scope: decides when the scope is over, and what it returns. `V` is the value of its children,
+/// `E` their error. A panic of a child is a failure, like an error. A child that was stopped has no result.
 ///
-/// The functions are called for one result after the other, never on two threads at once, on the thread of a child that has
-/// ended. If one panics, the scope ends, and its future panics.
+/// The functions are called for one result after the other, never on two threads at once, on the thread of a
+/// child that has ended. If one panics, the scope ends, and its future panics.
 pub trait Policy<V, E> {
     /// Output of the scope.
     type Output;
 
-    /// Returns true if the scope is over after the last value in `tally`: then body and children are asked to stop.
+    /// Returns true if the scope is over after the last value in `tally`: then body and children are asked to
+    /// stop.
     fn is_enough_after_value(&self, tally: &Tally<V, E>) -> bool;
 
-    /// Returns true if the scope is over after the last failure in `tally`: then body and children are asked to stop.
+    /// Returns true if the scope is over after the last failure in `tally`: then body and children are asked
+    /// to stop.
     fn is_enough_after_failure(&self, tally: &Tally<V, E>) -> bool;
 
     /// Makes the output of the scope, when body and children have ended.
     fn output(&self, tally: Tally<V, E>) -> Self::Output;
 
-    /// Returns the executor of the children. By default it is that of the task which opens the scope. [`On`](super::On) sets it for
-    /// any policy.
+    /// Returns the executor of the children. By default it is that of the task which opens the scope.
+    /// [`On`](super::On) sets it for any policy.
     fn executor(&self) -> Option<ExecutorRef> {
         None
     }
 }
 
-/// Policy by which the first failure stops the others, as in [`scope()`](crate::scope()). The scope returns all values, or the
-/// first error; it panics with the first panic.
+/// Policy by which the first failure stops the others, as in [`scope()`](crate::scope()). The scope returns
+/// all values, or the first error; it panics with the first panic.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FirstError;
 
@@ -55,7 +57,8 @@ impl<V, E> Policy<V, E> for FirstError {
     }
 }
 
-/// Policy by which all children run to their end. The scope returns all values; or all failures, if there are any.
+/// Policy by which all children run to their end. The scope returns all values; or all failures, if there are
+/// any.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct WaitForAll;
 
@@ -75,7 +78,8 @@ impl<V, E> Policy<V, E> for WaitForAll {
     }
 }
 
-/// Policy by which the first value stops the others. The scope returns that value; or all failures, if there is none.
+/// Policy by which the first value stops the others. The scope returns that value; or all failures, if there
+/// is none.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FirstSuccess;
 
@@ -95,7 +99,8 @@ impl<V, E> Policy<V, E> for FirstSuccess {
     }
 }
 
-/// Policy by which this number of values stops the others. The scope returns the values; or all failures, if there are fewer.
+/// Policy by which this number of values stops the others. The scope returns the values; or all failures, if
+/// there are fewer.
 #[derive(Clone, Copy, Debug)]
 pub struct Quorum(pub usize);
 

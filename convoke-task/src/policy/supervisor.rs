@@ -1,5 +1,5 @@
-//! `s.supervise(report)`: children of an ordinary scope whose failures are reported and then dropped. For scopes that never end,
-//! such as those of servers: a policy would store every failure until the end.
+//! `s.supervise(report)`: children of an ordinary scope whose failures are reported and then dropped. For
+//! scopes that never end, such as those of servers: a policy would store every failure until the end.
 
 use core::fmt;
 use core::future::Future;
@@ -13,9 +13,9 @@ use super::failures::Failure;
 use crate::scope::Scope;
 
 impl<O: Send + 'static> Scope<O> {
-    /// Returns an entrance for children whose failure, an error or a panic, does not end the scope: `report` is called with it, on
-    /// the executor of the child. For the clients of a server. Children that are started with the scope itself, and the
-    /// body, still end it when they fail.
+    /// Returns an entrance for children whose failure, an error or a panic, does not end the scope: `report`
+    /// is called with it, on the executor of the child. For the clients of a server. Children that are
+    /// started with the scope itself, and the body, still end it when they fail.
     ///
     /// ```
     /// use convoke::policy::Failure;
@@ -51,7 +51,8 @@ impl<O: Send + 'static> Scope<O> {
     }
 }
 
-/// Entrance for supervised children. Returned by [`Scope::supervise`]. A child that has a clone can start siblings.
+/// Entrance for supervised children. Returned by [`Scope::supervise`]. A child that has a clone can start
+/// siblings.
 #[must_use = "it does nothing until a child is started with it"]
 pub struct Supervisor<O, E> {
     entrance: Entrance<O>,
@@ -89,12 +90,12 @@ impl<O: Send + 'static, E: 'static> Supervisor<O, E> {
         self.entrance.spawn_on(executor, self.reported(future, Location::caller()));
     }
 
-    /// Starts a child that need not be `Send`, on the scope's executor, which must have one thread. Its failure is
-    /// reported.
+    /// Starts a child that need not be `Send`, on the scope's executor, which must have one thread. Its
+    /// failure is reported.
     ///
     /// # Panics
-    /// If the executor has several threads, or the call is made on another thread; if the scope has ended, or there is no
-    /// memory.
+    /// If the executor has several threads, or the call is made on another thread; if the scope has ended, or
+    /// there is no memory.
     #[track_caller]
     pub fn spawn_local<F>(&self, future: F)
     where

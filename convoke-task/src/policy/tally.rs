@@ -1,8 +1,9 @@
 //! The results of the children so far, and the ledger that all of them share.
 //!
-//! The policy is foreign code, and is called without the lock: it may start children in its own scope. It still sees one result
-//! after the other: a child that brings a result takes the tally out of the ledger, and puts it back when it has judged all
-//! results that arrived meanwhile. A child that finds no tally leaves its result in the queue of the one that has it.
+//! The policy is foreign code, and is called without the lock: it may start children in its own scope. It
+//! still sees one result after the other: a child that brings a result takes the tally out of the ledger, and
+//! puts it back when it has judged all results that arrived meanwhile. A child that finds no tally leaves its
+//! result in the queue of the one that has it.
 
 use std::collections::VecDeque;
 use std::sync::PoisonError;
@@ -64,7 +65,8 @@ impl<P: Policy<V, E>, V, E> Ledger<P, V, E> {
     /// Judges the final result of a child, here, or on the thread of the child that is judging now.
     ///
     /// # Panics
-    /// With the first panic of the policy for a result that is judged here. All of these results are in the tally in any case.
+    /// With the first panic of the policy for a result that is judged here. All of these results are in the
+    /// tally in any case.
     pub(super) fn judge(&self, result: Result<V, Failure<E>>) -> Result<(), Enough> {
         let mut state = self.lock();
         let Some(mut tally) = state.tally.take() else {
@@ -133,8 +135,9 @@ impl<P: Policy<V, E>, V, E> Ledger<P, V, E> {
     fn stop_daemons(&self) {
         let daemons = core::mem::take(&mut self.lock().daemons);
         let mut first_panic = None;
-        // Without the lock: a daemon may run at once, and bring a failure. The handles are not dropped: that would drop the
-        // daemons' panics. The caller is still in the scope, so that `output` is not called meanwhile.
+        // Without the lock: a daemon may run at once, and bring a failure. The handles are not dropped: that
+        // would drop the daemons' panics. The caller is still in the scope, so that `output` is not called
+        // meanwhile.
         for daemon in &daemons {
             if let Err(panic) = Panic::catch(|| daemon.request_stop()) {
                 first_panic.get_or_insert(panic);

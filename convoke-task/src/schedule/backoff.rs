@@ -7,8 +7,8 @@ use convoke_core::raw::Random;
 
 use crate::chance::random;
 
-/// Schedule of the pauses between attempts. It is a plain value: it can be a constant, or come from a configuration, and be
-/// used any number of times.
+/// Schedule of the pauses between attempts. It is a plain value: it can be a constant, or come from a
+/// configuration, and be used any number of times.
 ///
 /// ```
 /// use std::time::Duration;
@@ -71,8 +71,8 @@ impl Backoff {
         Self { longest, ..self }
     }
 
-    /// Shortens each pause by a random amount of up to this share of it: with `0.0` by nothing, with `1.0` down to any length.
-    /// The random numbers come from [`chance`](crate::chance), which a simulation seeds.
+    /// Shortens each pause by a random amount of up to this share of it: with `0.0` by nothing, with `1.0`
+    /// down to any length. The random numbers come from [`chance`](crate::chance), which a simulation seeds.
     ///
     /// # Panics
     /// If the share is not in `0.0..=1.0`.
@@ -87,8 +87,8 @@ impl Backoff {
         Self { times: Some(times), ..self }
     }
 
-    /// Ends the schedule before the sum of the pauses exceeds this. The time of the attempts does not count: to limit that as
-    /// well, put a [`timeout`](crate::timeout()) around it.
+    /// Ends the schedule before the sum of the pauses exceeds this. The time of the attempts does not count:
+    /// to limit that as well, put a [`timeout`](crate::timeout()) around it.
     pub const fn in_all(self, longest: Duration) -> Self {
         Self { in_all: longest, ..self }
     }

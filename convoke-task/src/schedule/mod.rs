@@ -1,5 +1,5 @@
-//! Work that is done again after a pause: [`retry()`] until it succeeds, [`repeat()`] until it says that it is done. The schedule
-//! of the pauses is a value: a [`Backoff`], or any other sequence of durations.
+//! Work that is done again after a pause: [`retry()`] until it succeeds, [`repeat()`] until it says that it
+//! is done. The schedule of the pauses is a value: a [`Backoff`], or any other sequence of durations.
 //!
 //! The senders `retry` and `repeat_n`, in `algorithm`, do not pause.
 

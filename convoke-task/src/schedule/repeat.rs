@@ -6,12 +6,13 @@ use core::time::Duration;
 use super::pause;
 use crate::concurrent::EachOutput;
 
-/// Calls an `async` function, pauses, and calls it again. The schedule is a [`Backoff`](super::Backoff), or any other sequence
-/// of durations; after the last one the function is called once more. The function returns `()`; or a `Result<(), E>`,
-/// whose first error ends the loop; or a `ControlFlow<B>`, whose first `Break` does.
+/// Calls an `async` function, pauses, and calls it again. The schedule is a [`Backoff`](super::Backoff), or
+/// any other sequence of durations; after the last one the function is called once more. The function returns
+/// `()`; or a `Result<(), E>`, whose first error ends the loop; or a `ControlFlow<B>`, whose first `Break`
+/// does.
 ///
-/// - *Completes with* the error or `Break`; or with `()`, `Ok(())` or `Continue(())` when the schedule has ended. Stopped, if
-///   the task is asked to stop during a pause, or `f` stops.
+/// - *Completes with* the error or `Break`; or with `()`, `Ok(())` or `Continue(())` when the schedule has
+///   ended. Stopped, if the task is asked to stop during a pause, or `f` stops.
 /// - *If dropped*, the running call is dropped.
 /// - *Runs on* the task, by the clock of its executor.
 /// - *Panics* with the panic of `f`; and outside a task.

@@ -8,13 +8,14 @@ use convoke_core::raw::Frame;
 use super::pause;
 use convoke_exec::time::timers_of;
 
-/// Calls an `async` function until it returns `Ok`, with pauses in between. The schedule is a [`Backoff`](super::Backoff), or
-/// any other sequence of durations.
+/// Calls an `async` function until it returns `Ok`, with pauses in between. The schedule is a
+/// [`Backoff`](super::Backoff), or any other sequence of durations.
 ///
-/// It gives up when the schedule has ended, and also when the deadline of its task would pass before the end of the next
-/// pause.
+/// It gives up when the schedule has ended, and also when the deadline of its task would pass before the end
+/// of the next pause.
 ///
-/// - *Completes with* the first `Ok`, or the last `Err`. Stopped, if the task is asked to stop during a pause, or `f` stops.
+/// - *Completes with* the first `Ok`, or the last `Err`. Stopped, if the task is asked to stop during a
+///   pause, or `f` stops.
 /// - *If dropped*, the running attempt is dropped.
 /// - *Runs on* the task, by the clock of its executor.
 /// - *Panics* with the panic of `f`; and outside a task.
@@ -45,9 +46,11 @@ where
     retry_if(schedule, |_| true, f).await
 }
 
-/// Calls an `async` function until it returns `Ok`, or an error for which `again` returns false. Otherwise like [`retry()`].
+/// Calls an `async` function until it returns `Ok`, or an error for which `again` returns false. Otherwise
+/// like [`retry()`].
 ///
-/// - *Completes with* the first `Ok`, or the last `Err`. Stopped, if the task is asked to stop during a pause, or `f` stops.
+/// - *Completes with* the first `Ok`, or the last `Err`. Stopped, if the task is asked to stop during a
+///   pause, or `f` stops.
 /// - *If dropped*, the running attempt is dropped.
 /// - *Runs on* the task, by the clock of its executor.
 /// - *Panics* with the panic of `f` or `again`; and outside a task.

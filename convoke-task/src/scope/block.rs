@@ -1,13 +1,16 @@
-//! The block: the state that a scope shares with its children. It holds their parent link, their list, and the first failure.
+//! The block: the state that a scope shares with its children. It holds their parent link, their list, and
+//! the first failure.
 //!
 //! Rules:
 //!
-//! 1. The block is alive while a child is in its list. The references to it are those of the scope's future, of the clones of
-//!    `Scope`, and, once the future was dropped with children in the list, the block's own (`State::detached`), which the
-//!    last child releases.
-//! 2. A child touches the block until it has released the lock in `child_finished` or `child_ended`, and not afterwards.
-//! 3. `link`, `entry` and `env` do not change after `open_in`, and may be read by every thread. `state` is read and written
-//!    under its lock. `failed` only changes from false to true, under that lock, and may be read without it.
+//! 1. The block is alive while a child is in its list. The references to it are those of the scope's future,
+//!    of the clones of `Scope`, and, once the future was dropped with children in the list, the block's own
+//!    (`State::detached`), which the last child releases.
+//! 2. A child touches the block until it has released the lock in `child_finished` or `child_ended`, and not
+//!    afterwards.
+//! 3. `link`, `entry` and `env` do not change after `open_in`, and may be read by every thread. `state` is
+//!    read and written under its lock. `failed` only changes from false to true, under that lock, and may be
+//!    read without it.
 
 #![allow(unsafe_code)]
 
@@ -31,7 +34,8 @@ use convoke_core::raw::{SpinGuard, SpinLock};
 pub(crate) struct Block<O> {
     /// The parent link of the children. The first field, so that a pointer to it is a pointer to the block.
     pub(crate) link: ParentLink,
-    /// The entry in the registry. It is unlinked before the rest is dropped, so that no visitor sees a block half dropped.
+    /// The entry in the registry. It is unlinked before the rest is dropped, so that no visitor sees a block
+    /// half dropped.
     entry: Entry,
     env: Env,
     /// True if `state.failure` was set. Can be read without the lock.
@@ -39,15 +43,15 @@ pub(crate) struct Block<O> {
     pub(super) state: SpinLock<State<O>>,
 }
 
-// SAFETY: the fields that do not change are `Sync` (rule 3). An `O` behind the lock crosses threads in two ways: a child stores
-// one, and `Scope::spawn` asks for `O: Send`; or the body does, and then the scope's future takes or drops it on its own
-// thread, and is `Send` only if its output is.
+// SAFETY: the fields that do not change are `Sync` (rule 3). An `O` behind the lock crosses threads in two
+// ways: a child stores one, and `Scope::spawn` asks for `O: Send`; or the body does, and then the scope's
+// future takes or drops it on its own thread, and is `Send` only if its output is.
 unsafe impl<O> Sync for Block<O> {}
 // SAFETY: as for `Sync`: `O` is `Send` wherever a value of it crosses threads.
 unsafe impl<O> Send for Block<O> {}
 
-/// What the lock guards. The fields that every child needs come first, on one cache line with the lock: the threads of the
-/// children pass that line between them.
+/// What the lock guards. The fields that every child needs come first, on one cache line with the lock: the
+/// threads of the children pass that line between them.
 #[repr(C)]
 pub(super) struct State<O> {
     pub(super) children: Children,
@@ -55,8 +59,8 @@ pub(super) struct State<O> {
     pub(super) ended: bool,
     /// The body has ended, and the scope waits for the children alone.
     pub(super) body_ended: bool,
-    /// A child stopped because the scope was asked to stop. The body's value may rely on what that child did not do, so the
-    /// scope ends as stopped.
+    /// A child stopped because the scope was asked to stop. The body's value may rely on what that child did
+    /// not do, so the scope ends as stopped.
     pub(super) cut_short: bool,
     /// The program asked the children to stop, before any other request. Its value does not rely on them.
     stopped_by_program: bool,
@@ -92,8 +96,8 @@ struct Detached<O> {
 }
 
 impl<O> Block<O> {
-    /// Creates the block of a scope that is opened in this frame. The children run on `executor`, or else on the executor of
-    /// the frame. Returns `None` if there is no memory.
+    /// Creates the block of a scope that is opened in this frame. The children run on `executor`, or else on
+    /// the executor of the frame. Returns `None` if there is no memory.
     pub(super) fn open(frame: &Frame<'_>, executor: Option<ExecutorRef>) -> Option<FrameArc<Self>> {
         let parent = Inside::of(frame.operation_owner()).map(Inside::task);
         let env_above = frame.operation_owner().env();
@@ -113,10 +117,11 @@ impl<O> Block<O> {
         let allocator = env_below.allocator().clone();
         let owner = ParentLink::home_of(&env_below);
         let block = FrameArc::new(&allocator, |block: NonNull<Self>| {
-            // SAFETY: `block` points to the memory of this block, which does not move; so the field's address is not null.
+            // SAFETY: `block` points to the memory of this block, which does not move; so the field's address
+            // is not null.
             let env = unsafe { NonNull::new_unchecked(&raw mut (*block.as_ptr()).env) };
-            // SAFETY: the environment is in the same block as the link. `reason` reads the block, which is alive while there
-            // are tasks with this link: rule 1.
+            // SAFETY: the environment is in the same block as the link. `reason` reads the block, which is
+            // alive while there are tasks with this link: rule 1.
             let link = unsafe { ParentLink::new(env, owner, deadline, parent, Self::reason) };
             let state = State {
                 children: Children::new(),
@@ -137,7 +142,8 @@ impl<O> Block<O> {
                 state: SpinLock::new(state),
             }
         })?;
-        // SAFETY: the block does not move, and its entry is unlinked when it is dropped. This thread holds no lock here.
+        // SAFETY: the block does not move, and its entry is unlinked when it is dropped. This thread holds no
+        // lock here.
         unsafe { block.entry.link(NonNull::from(&*block).cast(), Self::visit) };
         Some(block)
     }
@@ -147,7 +153,8 @@ impl<O> Block<O> {
     /// # Safety
     /// `block` points to a live `Block<O>`.
     unsafe fn visit(block: NonNull<()>, found: &mut Found) {
-        // SAFETY: `open_in` registered this function with a pointer to a `Block<O>`; the caller says that it is alive.
+        // SAFETY: `open_in` registered this function with a pointer to a `Block<O>`; the caller says that it
+        // is alive.
         let block = unsafe { block.cast::<Self>().as_ref() };
         block.state.lock().children.visit(found, block.link.parent);
     }
@@ -161,14 +168,16 @@ impl<O> Block<O> {
         unsafe { link.cast::<Self>().as_ref() }.state.lock().stop
     }
 
-    /// Removes a child that has done its part, or whose end only its handle hears of. Returns if `stop_children` may have
-    /// taken a reference to it.
+    /// Removes a child that has done its part, or whose end only its handle hears of. Returns if
+    /// `stop_children` may have taken a reference to it.
     ///
     /// # Safety
-    /// The child is in the list of this block, and calls this or `child_ended` once. The block may be freed when this returns.
+    /// The child is in the list of this block, and calls this or `child_ended` once. The block may be freed
+    /// when this returns.
     #[inline]
     pub(super) unsafe fn child_finished(block: NonNull<Self>, child: NonNull<TaskHeader>) -> Known {
-        // SAFETY: rule 1: the block is alive, for the child is in its list; and it is not touched after the lock, rule 2.
+        // SAFETY: rule 1: the block is alive, for the child is in its list; and it is not touched after the
+        // lock, rule 2.
         unsafe {
             let mut state = block.as_ref().state.lock();
             let (last, known) = state.children.remove(child);
@@ -179,12 +188,12 @@ impl<O> Block<O> {
         }
     }
 
-    /// Removes a child that failed, or was stopped before it did its part. Returns if `stop_children` may have taken a
-    /// reference to it.
+    /// Removes a child that failed, or was stopped before it did its part. Returns if `stop_children` may
+    /// have taken a reference to it.
     ///
     /// # Safety
-    /// The child is in the list of this block, and calls this or `child_finished` once. The block may be freed when this
-    /// returns.
+    /// The child is in the list of this block, and calls this or `child_finished` once. The block may be
+    /// freed when this returns.
     #[cold]
     pub(super) unsafe fn child_ended(
         block: NonNull<Self>,
@@ -220,8 +229,8 @@ impl<O> Block<O> {
         known
     }
 
-    /// Wakes the scope's future, or releases a detached block, after the last child was removed. The block may be freed when
-    /// this returns.
+    /// Wakes the scope's future, or releases a detached block, after the last child was removed. The block
+    /// may be freed when this returns.
     #[inline(never)]
     fn after_last(mut state: SpinGuard<'_, State<O>>) {
         let waker = if state.body_ended { state.waker.take() } else { None };
@@ -251,8 +260,9 @@ impl<O> Block<O> {
         }
     }
 
-    /// Asks all children to stop because the program says so. Unlike after [`stop_children`](Block::stop_children), a child
-    /// that stops does not turn the body's value into a stop.
+    /// Asks all children to stop because the program says so. Unlike after
+    /// [`stop_children`](Block::stop_children), a child that stops does not turn the body's value into a
+    /// stop.
     pub(super) fn stop_children_by_program(&self, reason: StopReason) {
         let mut state = self.state.lock();
         state.stopped_by_program |= state.stop.is_none();
@@ -266,8 +276,9 @@ impl<O> Block<O> {
             let mut state = self.state.lock();
             state.stop.get_or_insert(reason);
             let Some(child) = state.children.next_to_ask() else { return };
-            // SAFETY: the child is in the list, so its memory is alive. The reference keeps that alive after the lock is
-            // released. Its parent link is in this block, which the caller borrows, or in the child itself.
+            // SAFETY: the child is in the list, so its memory is alive. The reference keeps that alive after
+            // the lock is released. Its parent link is in this block, which the caller borrows, or in the
+            // child itself.
             unsafe {
                 TaskHeader::add_reference(child);
                 let link = NonNull::from(child.as_ref().place());
@@ -278,16 +289,17 @@ impl<O> Block<O> {
         }
     }
 
-    /// Ends the scope because its future is dropped. Asks the children to stop, and makes the task wait for them before it
-    /// ends.
+    /// Ends the scope because its future is dropped. Asks the children to stop, and makes the task wait for
+    /// them before it ends.
     pub(super) fn abandon(this: FrameArc<Self>, frame: Option<&Frame<'_>>) {
         let failure = {
             let mut state = this.state.lock();
             state.ended = true;
             state.failure.take()
         };
-        // Dropped here, on the thread of the future: an output of the body need not be `Send`, and may borrow, while the block
-        // may be freed later on another thread. Failures of children from now on are `Send` and `'static`: `Scope::spawn`.
+        // Dropped here, on the thread of the future: an output of the body need not be `Send`, and may
+        // borrow, while the block may be freed later on another thread. Failures of children from now on are
+        // `Send` and `'static`: `Scope::spawn`.
         let _ = Panic::catch(|| drop(failure));
         this.stop_children(StopReason::Abandoned);
         if this.state.lock().children.is_empty() {
@@ -311,11 +323,12 @@ impl<O> Detached<O> {
     /// Drops the reference to the block, and tells the task that it need not wait any longer.
     fn release(self) {
         let memory = self.memory;
-        // The panic hook has reported a panic of a destructor. The operation is released in any case: the task waits for it.
+        // The panic hook has reported a panic of a destructor. The operation is released in any case: the
+        // task waits for it.
         let _ = Panic::catch(|| drop(self));
         if let Some(memory) = memory {
-            // SAFETY: `abandon` got the memory from `adopt`, and stored nothing in it. It is released once: `release` takes
-            // `self`.
+            // SAFETY: `abandon` got the memory from `adopt`, and stored nothing in it. It is released once:
+            // `release` takes `self`.
             unsafe { OwnerRef::release(memory) };
         }
     }

@@ -1,5 +1,5 @@
-//! `blocking_scope(&executor, |s| …)`: a scope in blocking code, as `std::thread::scope` is for threads. The calling thread
-//! blocks until all children have ended; therefore they may borrow from it.
+//! `blocking_scope(&executor, |s| …)`: a scope in blocking code, as `std::thread::scope` is for threads. The
+//! calling thread blocks until all children have ended; therefore they may borrow from it.
 
 #![allow(unsafe_code)]
 
@@ -18,21 +18,21 @@ use super::blocking_spawn::BlockingScope;
 use super::spawn::Scope;
 use crate::own_thread::runs_only_here;
 
-/// Opens a scope in blocking code: runs `body` on this thread, which starts children on `executor`, and returns when the
-/// body and all children have ended. The children may borrow from around the scope.
+/// Opens a scope in blocking code: runs `body` on this thread, which starts children on `executor`, and
+/// returns when the body and all children have ended. The children may borrow from around the scope.
 ///
-/// The first failure stops the others: an `Err` or a panic of a child, or an `Err`, `None` or a panic of the body (see
-/// [`BodyOutput`]). The scope waits for them, and then fails with it. The body cannot be interrupted, but the children that
-/// it waits for are stopped.
+/// The first failure stops the others: an `Err` or a panic of a child, or an `Err`, `None` or a panic of the
+/// body (see [`BodyOutput`]). The scope waits for them, and then fails with it. The body cannot be
+/// interrupted, but the children that it waits for are stopped.
 ///
 /// - *Completes with* the output of the body, or with the error of the child that failed first.
-/// - *Runs on*: the body, on the calling thread, which then blocks; children, on the executor, in parallel if it has
-///   several threads.
+/// - *Runs on*: the body, on the calling thread, which then blocks; children, on the executor, in parallel if
+///   it has several threads.
 ///
 /// # Panics
-/// With the panic of the body, or of a child, and its name. If this thread is the only one that could run the children, such
-/// as the thread of a run loop. If there is no memory. A pool whose threads are all blocked in such scopes is not detected:
-/// the call never returns.
+/// With the panic of the body, or of a child, and its name. If this thread is the only one that could run the
+/// children, such as the thread of a run loop. If there is no memory. A pool whose threads are all blocked in
+/// such scopes is not detected: the call never returns.
 ///
 /// ```
 /// use convoke::prelude::*;
@@ -76,12 +76,12 @@ where
     blocking_scope_with(Changes::new(), executor, body)
 }
 
-/// Opens a scope in blocking code, with changes to the environment of the children: a stop token, locals, a frame allocator.
-/// An executor in `changes` is ignored. Otherwise like [`blocking_scope`].
+/// Opens a scope in blocking code, with changes to the environment of the children: a stop token, locals, a
+/// frame allocator. An executor in `changes` is ignored. Otherwise like [`blocking_scope`].
 ///
 /// # Panics
-/// With the panic of the body, or of a child, and its name. If this thread is the only one that could run the children. If
-/// there is no memory.
+/// With the panic of the body, or of a child, and its name. If this thread is the only one that could run the
+/// children. If there is no memory.
 #[track_caller]
 pub fn blocking_scope_with<'env, X, O, F>(changes: Changes, executor: &X, body: F) -> O
 where
@@ -101,8 +101,8 @@ where
     };
     let stop = RawCallback::new(StopChildren(NonNull::from(&*block)));
     let opened = BlockingScope::new(Scope::new(block.clone()));
-    // SAFETY: the callback is on this stack, and not moved. Token and block outlive it: nothing below unwinds before `remove`,
-    // for the body's panic is caught, and `wait_for_children` does not unwind.
+    // SAFETY: the callback is on this stack, and not moved. Token and block outlive it: nothing below unwinds
+    // before `remove`, for the body's panic is caught, and `wait_for_children` does not unwind.
     unsafe { stop.register(token.as_ref()) };
     let ended = Panic::catch(|| body(&opened));
     let value = match ended {
@@ -158,12 +158,14 @@ fn wait_for_children<O>(block: &Block<O>) -> Option<Failure<O>> {
 /// Callback that passes a stop request from outside on to the children.
 struct StopChildren<O>(NonNull<Block<O>>);
 
-// SAFETY: `stop_children` may be called on any thread, and the block outlives the callback: `blocking_scope_with`.
+// SAFETY: `stop_children` may be called on any thread, and the block outlives the callback:
+// `blocking_scope_with`.
 unsafe impl<O> Send for StopChildren<O> {}
 
 impl<O> OnStop for StopChildren<O> {
     fn on_stop(self, reason: StopReason) {
-        // SAFETY: the block outlives the callback: `blocking_scope_with` removes the callback before it drops the block.
+        // SAFETY: the block outlives the callback: `blocking_scope_with` removes the callback before it drops
+        // the block.
         unsafe { self.0.as_ref() }.stop_children(reason);
     }
 }

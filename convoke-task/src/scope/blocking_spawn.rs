@@ -22,11 +22,11 @@ use super::output::ChildOutput;
 use super::spawn::Scope;
 use crate::task::{Known, TaskHeader};
 
-/// Entrance to a [`blocking_scope`](super::blocking_scope()): starts children in it. `O` is the output of the scope. A child
-/// that has the reference can start siblings.
+/// Entrance to a [`blocking_scope`](super::blocking_scope()): starts children in it. `O` is the output of the
+/// scope. A child that has the reference can start siblings.
 ///
-/// The lifetimes are those of [`std::thread::Scope`]: children borrow for `'scope`, the time that the scope takes; `'env` is
-/// the lifetime of what is around the scope.
+/// The lifetimes are those of [`std::thread::Scope`]: children borrow for `'scope`, the time that the scope
+/// takes; `'env` is the lifetime of what is around the scope.
 pub struct BlockingScope<'scope, 'env: 'scope, O> {
     scope: Scope<O>,
     /// Invariant in both lifetimes: with a shorter one, a child could borrow for less time than it runs.
@@ -46,8 +46,8 @@ impl<'scope, 'env, O> BlockingScope<'scope, 'env, O> {
         Self { scope, _scope: PhantomData, _env: PhantomData }
     }
 
-    /// Starts a child on the scope's executor. The child returns `()`, or a `Result<(), E>` if the scope returns a
-    /// `Result<_, E>`. The first error stops the scope.
+    /// Starts a child on the scope's executor. The child returns `()`, or a `Result<(), E>` if the scope
+    /// returns a `Result<_, E>`. The first error stops the scope.
     ///
     /// # Panics
     /// If there is no memory.
@@ -62,7 +62,8 @@ impl<'scope, 'env, O> BlockingScope<'scope, 'env, O> {
 
     /// Starts a child that returns a value, and returns its handle.
     ///
-    /// An `Err` of the child goes to the handle, and does not stop the scope. Dropping the handle asks the child to stop.
+    /// An `Err` of the child goes to the handle, and does not stop the scope. Dropping the handle asks the
+    /// child to stop.
     ///
     /// # Panics
     /// If there is no memory.
@@ -74,7 +75,8 @@ impl<'scope, 'env, O> BlockingScope<'scope, 'env, O> {
         self.start_future(future, AndStop, Location::caller())
     }
 
-    /// Gives the next child a name, for diagnosis and panic messages. A child without a name is shown with its spawn site.
+    /// Gives the next child a name, for diagnosis and panic messages. A child without a name is shown with
+    /// its spawn site.
     pub fn named(&'scope self, name: impl Into<Arc<str>>) -> BlockingNamed<'scope, 'env, O> {
         BlockingNamed { scope: self, name: name.into() }
     }
@@ -91,8 +93,8 @@ impl<'scope, 'env, O> BlockingScope<'scope, 'env, O> {
         W: Attach<O>,
     {
         let ending: ToScope<O, W> = ToScope { attachment, _scope: PhantomData };
-        // SAFETY: the future is `Send`. It borrows for `'scope`, which ends after the scope's function has waited for the child:
-        // the body is generic over `'scope`, and so can name no shorter one.
+        // SAFETY: the future is `Send`. It borrows for `'scope`, which ends after the scope's function has
+        // waited for the child: the body is generic over `'scope`, and so can name no shorter one.
         let started = unsafe { self.scope.start(future, ending, false, location) };
         if let Err(refused) = started {
             refused.panic();
@@ -109,8 +111,8 @@ impl<'scope, 'env, O> BlockingScope<'scope, 'env, O> {
         F: Future<Output: Send> + Send + 'scope,
         W: Attach<O>,
     {
-        // SAFETY: the future is `Send`, and borrows for `'scope`, which ends after the scope's function has waited for it. The
-        // handle is not a local one.
+        // SAFETY: the future is `Send`, and borrows for `'scope`, which ends after the scope's function has
+        // waited for it. The handle is not a local one.
         let handle = match unsafe { self.scope.start_with_handle(future, false, attachment, location) } {
             Ok(handle) => handle,
             Err(refused) => refused.panic(),
@@ -146,11 +148,11 @@ impl<'scope, O> BlockingNamed<'scope, '_, O> {
     }
 }
 
-/// The connection of a child to a blocking scope, which has no future that is polled: a child that fails asks its siblings to
-/// stop.
+/// The connection of a child to a blocking scope, which has no future that is polled: a child that fails asks
+/// its siblings to stop.
 ///
-/// A failure may borrow from around the scope. It is stored, or dropped if it is the second one, before the child is removed
-/// from the list, and so before the scope ends.
+/// A failure may borrow from around the scope. It is stored, or dropped if it is the second one, before the
+/// child is removed from the list, and so before the scope ends.
 struct AndStop;
 
 // SAFETY: the parent link of such a child is that of `SharedLink`: the first field of its scope's block.
@@ -162,7 +164,8 @@ unsafe impl<O> Attach<O> for AndStop {
     }
 
     unsafe fn ended(&self, child: NonNull<TaskHeader>, end: ChildEnd<O>) -> Known {
-        // SAFETY: the caller says that the child is in the block's list; so the block is alive until `child_finished`.
+        // SAFETY: the caller says that the child is in the block's list; so the block is alive until
+        // `child_finished`.
         unsafe {
             let block: NonNull<Block<O>> = self.block(child);
             if let ChildEnd::Failed(failure) = end {
@@ -178,7 +181,8 @@ unsafe impl<O> Attach<O> for AndStop {
 /// Handle of a child of a blocking scope. Returned by [`BlockingScope::spawn_future`]. Blocking code calls
 /// [`wait`](BlockingHandle::wait); another child awaits it.
 ///
-/// - *Completes with* the value of the child. Stopped, if the child was stopped, or if the awaiting task is asked to stop.
+/// - *Completes with* the value of the child. Stopped, if the child was stopped, or if the awaiting task is
+///   asked to stop.
 /// - *If dropped*, the child is asked to stop. The scope still waits for it.
 /// - *Runs on*: the child, on the scope's executor. Awaiting the handle runs nothing.
 /// - *Panics* with the panic of the child, and its name; and, if awaited, outside a task.

@@ -1,5 +1,5 @@
-//! `Bound`: a limit on how much runs at a time, by count or by weight. `s.spawn_within(&bound, weight, || …)` waits for
-//! capacity before it creates the child. It is a semaphore that knows its size.
+//! `Bound`: a limit on how much runs at a time, by count or by weight. `s.spawn_within(&bound, weight, || …)`
+//! waits for capacity before it creates the child. It is a semaphore that knows its size.
 
 use core::fmt;
 use core::future::Future;
@@ -10,7 +10,8 @@ use super::output::ChildOutput;
 use super::spawn::Scope;
 use convoke_sync::{OwnedPermit, Semaphore};
 
-/// Limit on how much runs at a time, by count or by weight. Clones share the same capacity, also between scopes.
+/// Limit on how much runs at a time, by count or by weight. Clones share the same capacity, also between
+/// scopes.
 #[derive(Clone)]
 pub struct Bound {
     size: usize,
@@ -30,7 +31,8 @@ impl Bound {
 
     /// Waits for capacity, first come, first served, and takes it.
     ///
-    /// - *Completes with* a permit, which returns the capacity when it is dropped. Stopped, if the task is asked to stop.
+    /// - *Completes with* a permit, which returns the capacity when it is dropped. Stopped, if the task is
+    ///   asked to stop.
     /// - *If dropped*, the place in the queue is given up.
     /// - *Runs on* the task that awaits it.
     /// - *Panics* if `weight` is larger than the whole bound.
@@ -46,8 +48,8 @@ impl Bound {
 }
 
 impl<O> Scope<O> {
-    /// Starts a child when the bound has capacity for it. Only then is `make` called, and memory allocated. The capacity is
-    /// returned when the child has ended.
+    /// Starts a child when the bound has capacity for it. Only then is `make` called, and memory allocated.
+    /// The capacity is returned when the child has ended.
     ///
     /// - *Completes with* `()`, when the child has been started. Stopped, if the task is asked to stop before.
     /// - *If dropped*, nothing is started.

@@ -1,5 +1,5 @@
-//! The end of a child: its outcome goes to the scope (`ToScope`), or to a handle (`ToHandle`). And its parent link: the one in
-//! the scope's block (`SharedLink`), or one of its own (`OwnLink`).
+//! The end of a child: its outcome goes to the scope (`ToScope`), or to a handle (`ToHandle`). And its parent
+//! link: the one in the scope's block (`SharedLink`), or one of its own (`OwnLink`).
 
 #![allow(unsafe_code)]
 
@@ -17,7 +17,8 @@ use super::output::ChildOutput;
 use crate::task::{Ending, Known, ParentLink, TaskHeader};
 use convoke_core::raw::wake_if_any;
 
-/// The connection of a child to its scope: through the parent link in the block, or through one inside the child.
+/// The connection of a child to its scope: through the parent link in the block, or through one inside the
+/// child.
 ///
 /// # Safety
 /// `block` returns the block that the child was added to.
@@ -34,7 +35,8 @@ pub(super) unsafe trait Attach<O>: Sized {
     /// The conditions of [`Block::child_finished`].
     #[inline]
     unsafe fn finished(&self, child: NonNull<TaskHeader>) -> Known {
-        // SAFETY: the caller guarantees the conditions of `child_finished`; by those the child is still in the list.
+        // SAFETY: the caller guarantees the conditions of `child_finished`; by those the child is still in
+        // the list.
         unsafe { Block::child_finished(self.block(child), child) }
     }
 
@@ -43,11 +45,13 @@ pub(super) unsafe trait Attach<O>: Sized {
     /// # Safety
     /// The conditions of [`Block::child_ended`].
     unsafe fn ended(&self, child: NonNull<TaskHeader>, end: ChildEnd<O>) -> Known {
-        // SAFETY: the caller guarantees the conditions of `child_ended`; by those the child is still in the list.
+        // SAFETY: the caller guarantees the conditions of `child_ended`; by those the child is still in the
+        // list.
         unsafe { Block::child_ended(self.block(child), child, end) }
     }
 
-    /// Sets the parent link of a child that was just written to its memory, and returns it. By default it is the scope's.
+    /// Sets the parent link of a child that was just written to its memory, and returns it. By default it is
+    /// the scope's.
     ///
     /// # Safety
     /// Called once, before another thread can reach the child. `this` is part of the child.
@@ -64,7 +68,8 @@ pub(super) unsafe trait Attach<O>: Sized {
     /// Publishes the name of a child that is in the list and does not run yet.
     ///
     /// # Safety
-    /// Called once, after `attach` and before the child is posted, on a thread that holds no lock. `this` is part of the child.
+    /// Called once, after `attach` and before the child is posted, on a thread that holds no lock. `this` is
+    /// part of the child.
     unsafe fn announce(this: NonNull<Self>, child: NonNull<TaskHeader>) {
         let _ = (this, child);
     }
@@ -137,7 +142,8 @@ impl<O> OwnLink<O> {
     /// # Safety
     /// `link` is the link of an `OwnLink<O>` whose child is in the list of its block.
     unsafe fn reason(link: NonNull<ParentLink>) -> Option<StopReason> {
-        // SAFETY: the link is the first field (`repr(C)`); the block is alive while the child is in its list (its rule 1).
+        // SAFETY: the link is the first field (`repr(C)`); the block is alive while the child is in its list
+        // (its rule 1).
         unsafe { link.cast::<Self>().as_ref().block.as_ref() }.link.stop_reason()
     }
 }
@@ -153,9 +159,9 @@ unsafe impl<O> Attach<O> for OwnLink<O> {
         child: NonNull<TaskHeader>,
         _: NonNull<ParentLink>,
     ) -> NonNull<ParentLink> {
-        // SAFETY: no other thread can reach the child yet, so its fields may be written. `this` is part of the child, so
-        // environment and link live as long as it. The link is not dropped: it is in a `MaybeUninit`, and the part of it
-        // that owns memory is not used by a link with one task.
+        // SAFETY: no other thread can reach the child yet, so its fields may be written. `this` is part of
+        // the child, so environment and link live as long as it. The link is not dropped: it is in a
+        // `MaybeUninit`, and the part of it that owns memory is not used by a link with one task.
         unsafe {
             let scope = &this.as_ref().block.as_ref().link;
             let env = NonNull::new_unchecked(&raw mut (*this.as_ptr()).env);
@@ -189,8 +195,8 @@ unsafe impl<O, T: ChildOutput<O>, W: Attach<O>> Ending<T> for ToScope<O, W> {
 
     #[inline]
     unsafe fn deliver(&self, task: NonNull<TaskHeader>, outcome: NonNull<Outcome<T>>) -> Known {
-        // SAFETY: the caller calls `deliver` once, with an outcome: it is read once. The child is in the list until one of the
-        // two calls below, of which one is made.
+        // SAFETY: the caller calls `deliver` once, with an outcome: it is read once. The child is in the list
+        // until one of the two calls below, of which one is made.
         unsafe {
             let end = match outcome.read() {
                 Outcome::Value(value) => match Panic::catch(|| value.failure()) {
@@ -229,8 +235,8 @@ unsafe impl<O, T, W: Attach<O>, K: Kind> Ending<T> for ToHandle<O, W, K> {
 
     #[inline(always)]
     unsafe fn deliver(&self, task: NonNull<TaskHeader>, outcome: NonNull<Outcome<T>>) -> Known {
-        // SAFETY: after `complete` the outcome belongs to the handle, except for `Free`: the handle is gone, and it is read here,
-        // once. The waker belongs to this thread between `Wake` and `left`.
+        // SAFETY: after `complete` the outcome belongs to the handle, except for `Free`: the handle is gone,
+        // and it is read here, once. The waker belongs to this thread between `Wake` and `left`.
         unsafe {
             let HandleRendezvous { rendezvous, waker, .. } = &self.shared;
             let complete = if K::LOCAL { rendezvous.complete_here() } else { rendezvous.complete() };
@@ -252,7 +258,8 @@ unsafe impl<O, T, W: Attach<O>, K: Kind> Ending<T> for ToHandle<O, W, K> {
                     }
                 },
             }
-            // Also if the child was stopped: its handle hears of that, and the body's value does not rely on it.
+            // Also if the child was stopped: its handle hears of that, and the body's value does not rely on
+            // it.
             self.attachment.finished(task)
         }
     }

@@ -1,7 +1,8 @@
-//! The children of a scope, in three lists: not asked to stop, asked to stop, and asked to stop from the start. The lists are
-//! linked through the tasks, so that adding a child allocates nothing.
+//! The children of a scope, in three lists: not asked to stop, asked to stop, and asked to stop from the
+//! start. The lists are linked through the tasks, so that adding a child allocates nothing.
 //!
-//! Rule 1: a task in a list is alive. Rule 2: its links and its list are touched only under the lock of the scope.
+//! Rule 1: a task in a list is alive. Rule 2: its links and its list are touched only under the lock of the
+//! scope.
 
 #![allow(unsafe_code)]
 
@@ -41,7 +42,8 @@ impl Children {
         unsafe { self.link(child, if asked { List::Late } else { List::Running }) };
     }
 
-    /// Removes a child. Returns if it was the last, and if [`next_to_ask`](Children::next_to_ask) has returned it before.
+    /// Removes a child. Returns if it was the last, and if [`next_to_ask`](Children::next_to_ask) has
+    /// returned it before.
     ///
     /// # Safety
     /// The child was added, and not removed.
@@ -69,8 +71,8 @@ impl Children {
 
     /// Adds all children to what a visitor of the registry has found, the oldest first.
     ///
-    /// Each list has its newest child first, except for the asked ones: those were taken from the running ones, the newest
-    /// first. So they are younger than the rest of the running ones, and in order.
+    /// Each list has its newest child first, except for the asked ones: those were taken from the running
+    /// ones, the newest first. So they are younger than the rest of the running ones, and in order.
     pub(super) fn visit(&self, found: &mut Found, parent: Option<NonNull<TaskHeader>>) {
         let visit = |head: *mut TaskHeader, found: &mut Found| {
             let mut next = head;
@@ -103,8 +105,8 @@ impl Children {
     #[inline]
     unsafe fn link(&mut self, child: NonNull<TaskHeader>, list: List) {
         let head = self.head(list);
-        // SAFETY: the caller says that the child is alive; its neighbour in the list is too, rule 1. `&mut self` comes from the
-        // scope's lock: rule 2.
+        // SAFETY: the caller says that the child is alive; its neighbour in the list is too, rule 1. `&mut
+        // self` comes from the scope's lock: rule 2.
         unsafe {
             let links = child.as_ref().links();
             (*links).next = *head;
@@ -123,8 +125,8 @@ impl Children {
     /// The child is in a list.
     #[inline]
     unsafe fn unlink(&mut self, child: NonNull<TaskHeader>) {
-        // SAFETY: the child and its neighbours are in the list, and so alive: rule 1. `&mut self` comes from the scope's lock:
-        // rule 2.
+        // SAFETY: the child and its neighbours are in the list, and so alive: rule 1. `&mut self` comes from
+        // the scope's lock: rule 2.
         unsafe {
             let links = child.as_ref().links();
             let (next, previous) = ((*links).next, (*links).previous);

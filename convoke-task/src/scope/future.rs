@@ -15,19 +15,19 @@ use super::spawn::Scope;
 use crate::frame_arc::FrameArc;
 use crate::region::Region;
 
-/// Opens a scope: runs `body`, which starts children with the [`Scope`] it gets, and ends when the body and all children
-/// have ended.
+/// Opens a scope: runs `body`, which starts children with the [`Scope`] it gets, and ends when the body and
+/// all children have ended.
 ///
-/// The first failure stops the others: an `Err` or a panic of a child, or an `Err`, `None` or a panic of the body (see
-/// [`BodyOutput`]). The scope waits for them, and then fails with it.
+/// The first failure stops the others: an `Err` or a panic of a child, or an `Err`, `None` or a panic of the
+/// body (see [`BodyOutput`]). The scope waits for them, and then fails with it.
 ///
-/// - *Completes with* the output of the body, or with the error of the child that failed first. Stopped, if the body was
-///   stopped; or if the scope was asked to stop and a child stopped, because the body's value may rely on what that child
-///   did not do. A child does not stop the scope if it stops by itself, if [`Scope::request_stop`] asked it, or if it
-///   has a handle.
+/// - *Completes with* the output of the body, or with the error of the child that failed first. Stopped, if
+///   the body was stopped; or if the scope was asked to stop and a child stopped, because the body's value
+///   may rely on what that child did not do. A child does not stop the scope if it stops by itself, if
+///   [`Scope::request_stop`] asked it, or if it has a handle.
 /// - *If dropped*, the children are asked to stop, and the task waits for them before it ends.
-/// - *Runs on*: the body, in the task that opened the scope; children, as tasks of their own on the same executor, in
-///   parallel if it has several threads.
+/// - *Runs on*: the body, in the task that opened the scope; children, as tasks of their own on the same
+///   executor, in parallel if it has several threads.
 /// - *Panics* with the panic of the body, or of a child, and its name; and outside a task.
 ///
 /// ```
@@ -74,13 +74,14 @@ where
     open(None, Location::caller(), body)
 }
 
-/// Opens a scope whose children run on `executor`, unless they are started with [`Scope::spawn_on`]. Otherwise like
-/// [`scope()`].
+/// Opens a scope whose children run on `executor`, unless they are started with [`Scope::spawn_on`].
+/// Otherwise like [`scope()`].
 ///
-/// A scope that a child opens has the child's executor. The body stays in its task, and the scopes that it opens have the
-/// task's executor. To move the body as well, use [`run_on`](crate::run_on).
+/// A scope that a child opens has the child's executor. The body stays in its task, and the scopes that it
+/// opens have the task's executor. To move the body as well, use [`run_on`](crate::run_on).
 ///
-/// - *Completes with* the output of the body, or with the error of the child that failed first. Stopped, as [`scope()`] is.
+/// - *Completes with* the output of the body, or with the error of the child that failed first. Stopped, as
+///   [`scope()`] is.
 /// - *If dropped*, the children are asked to stop, and the task waits for them before it ends.
 /// - *Runs on*: the body, in the task that opened the scope; children, as tasks of their own on `executor`.
 /// - *Panics* with the panic of the body, or of a child, and its name; and outside a task.
@@ -165,7 +166,8 @@ pin_project! {
     }
 }
 
-/// Owner of the block in the scope's future. When it is dropped with children in the block, the task waits for them.
+/// Owner of the block in the scope's future. When it is dropped with children in the block, the task waits
+/// for them.
 struct BlockGuard<O> {
     block: Option<FrameArc<Block<O>>>,
 }
@@ -213,7 +215,8 @@ impl<F: Future<Output: BodyOutput>> Future for ScopeFuture<F> {
                     Waiting::FoundFailure => {}
                     Waiting::AllEnded { failure, cut_short } => {
                         this.block.block = None;
-                        // The body may have been polled twice in this loop, and its first poll may have held the task.
+                        // The body may have been polled twice in this loop, and its first poll may have held
+                        // the task.
                         Frame::forget_holds(held);
                         if cut_short && failure.is_none() {
                             // The value may rely on children that did not do their part.
@@ -309,11 +312,13 @@ enum Waiting<O> {
     Began,
     /// A child or the body has failed, and the others were not asked to stop yet.
     FoundFailure,
-    /// Body and children have ended, and so has the scope. `cut_short`: a child was stopped that had not done its part.
+    /// Body and children have ended, and so has the scope. `cut_short`: a child was stopped that had not done
+    /// its part.
     AllEnded { failure: Option<Failure<O>>, cut_short: bool },
 }
 
-/// Stores the waker in the block, unless there is nothing to wait for. `clone` caches a clone of the waker between calls.
+/// Stores the waker in the block, unless there is nothing to wait for. `clone` caches a clone of the waker
+/// between calls.
 #[inline]
 fn wait<O>(
     block: &Block<O>,

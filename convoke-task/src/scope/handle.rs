@@ -22,10 +22,12 @@ use crate::task::{TaskHeader, drop_handle, drop_reference};
 /// Handle of a child that returns a value: awaits that value. Returned by
 /// [`Scope::spawn_future`](super::Scope::spawn_future).
 ///
-/// - *Completes with* the value of the child. Stopped, if the child was stopped, or if the awaiting task is asked to stop.
+/// - *Completes with* the value of the child. Stopped, if the child was stopped, or if the awaiting task is
+///   asked to stop.
 /// - *If dropped*, the child is asked to stop. The scope still waits for it.
 /// - *Runs on*: the child, on the executor that it was started on. Awaiting the handle runs nothing.
-/// - *Panics* with the panic of the child, and its name; and outside a task, unless the child has already ended.
+/// - *Panics* with the panic of the child, and its name; and outside a task, unless the child has already
+///   ended.
 ///
 /// A task that asks a child to stop and then awaits it is stopped with it. To go on instead, catch the stop:
 ///
@@ -111,10 +113,11 @@ mod sealed {
 
 // Rules of a handle:
 //
-// 1. While `child` is `Some`, the handle has a reference to it (`Anywhere`), or is the handle that the child was made with
-//    (`OnOwnerThread`): the child's memory is alive.
+// 1. While `child` is `Some`, the handle has a reference to it (`Anywhere`), or is the handle that the child
+//    was made with (`OnOwnerThread`): the child's memory is alive.
 // 2. Waker and outcome belong to the handle or to the child, as the rendezvous says.
-// 3. An `OnOwnerThread` handle touches its child only on the owner thread, or while `keep_others_out` excludes that thread.
+// 3. An `OnOwnerThread` handle touches its child only on the owner thread, or while `keep_others_out`
+//    excludes that thread.
 
 // SAFETY: rules 1 and 2; the outcome goes from the child's thread to this one, and `T` is `Send`.
 unsafe impl<T: Send> Send for Handle<T, Anywhere> {}
@@ -127,16 +130,17 @@ impl<T, K: Kind> Handle<T, K> {
     /// Creates the handle of a child, in which the outcome will be stored.
     ///
     /// # Safety
-    /// The caller passes on a reference to the child; or, for an `OnOwnerThread` handle, the handle that the child was made
-    /// with, on its owner thread. The pointer may be used for the whole child, not just its header.
+    /// The caller passes on a reference to the child; or, for an `OnOwnerThread` handle, the handle that the
+    /// child was made with, on its owner thread. The pointer may be used for the whole child, not just its
+    /// header.
     #[inline]
     pub(super) unsafe fn new(child: NonNull<TaskHeader>, outcome: NonNull<Outcome<T>>) -> Self {
         let (stored, watch) = (None, StopWatch::new());
         Self { child: Some(child), outcome, stored, watch, stopped: false, _outcome: PhantomData }
     }
 
-    /// Asks the child to stop. The handle can still be awaited. The child sees the same reason as if the handle were dropped:
-    /// [`StopReason::Abandoned`](convoke_core::StopReason::Abandoned).
+    /// Asks the child to stop. The handle can still be awaited. The child sees the same reason as if the
+    /// handle were dropped: [`StopReason::Abandoned`](convoke_core::StopReason::Abandoned).
     #[doc(alias = "abort")]
     pub fn request_stop(&self) {
         let Some(child) = self.child else { return };
@@ -150,7 +154,8 @@ impl<T, K: Kind> Handle<T, K> {
     /// # Safety
     /// Rules 1 and 3 hold for this child.
     unsafe fn ask_stop(child: NonNull<TaskHeader>) {
-        // SAFETY: by rule 1 the child is alive; by rule 3 this thread may use the local variant for a local handle.
+        // SAFETY: by rule 1 the child is alive; by rule 3 this thread may use the local variant for a local
+        // handle.
         unsafe {
             if K::LOCAL {
                 TaskHeader::ask_stop_at_home(child);
@@ -160,16 +165,17 @@ impl<T, K: Kind> Handle<T, K> {
         }
     }
 
-    /// Returns true if this thread may touch the child without excluding others: the handle is not local, or this is the owner
-    /// thread.
+    /// Returns true if this thread may touch the child without excluding others: the handle is not local, or
+    /// this is the owner thread.
     #[inline]
     fn is_on_owner_thread(child: NonNull<TaskHeader>) -> bool {
         // SAFETY: rule 1: every caller passes the handle's child.
         !K::LOCAL || unsafe { child.as_ref() }.is_at_home()
     }
 
-    /// Excludes other threads from the child's run queue, for a local handle that is used or dropped off its owner thread. That
-    /// happens only while the queue is not run; then only a thread that closes the queue could touch the child.
+    /// Excludes other threads from the child's run queue, for a local handle that is used or dropped off its
+    /// owner thread. That happens only while the queue is not run; then only a thread that closes the queue
+    /// could touch the child.
     fn keep_others_out(child: NonNull<TaskHeader>) -> Option<impl Sized + use<T, K>> {
         // SAFETY: rule 1: every caller passes the handle's child.
         (!Self::is_on_owner_thread(child))
@@ -182,7 +188,8 @@ impl<T, K: Kind> Handle<T, K> {
         let shared = unsafe { HandleRendezvous::<K>::of(child) };
         let stored = shared.location.into();
         let ask = stored.is_none() && Self::is_on_owner_thread(child) && !shared.rendezvous.is_done();
-        // SAFETY: the rendezvous is not done, so the child has not delivered; and this is the owner thread: rule 3.
+        // SAFETY: the rendezvous is not done, so the child has not delivered; and this is the owner thread:
+        // rule 3.
         if ask { Some(unsafe { Self::location(child) }) } else { stored }
     }
 
@@ -191,8 +198,8 @@ impl<T, K: Kind> Handle<T, K> {
     /// # Safety
     /// Rules 1 and 3 hold for this child, and it has not delivered its outcome.
     unsafe fn location(child: NonNull<TaskHeader>) -> &'static Location<'static> {
-        // SAFETY: rule 1: the child is alive. Without a stored spawn site the handle is local; the child has not delivered, so
-        // its header still has one.
+        // SAFETY: rule 1: the child is alive. Without a stored spawn site the handle is local; the child has
+        // not delivered, so its header still has one.
         unsafe {
             let stored = HandleRendezvous::<K>::of(child).location.into();
             stored.unwrap_or_else(|| child.as_ref().location())
@@ -242,8 +249,8 @@ impl<T, K: Kind> Handle<T, K> {
     #[inline]
     unsafe fn take(&mut self, child: NonNull<TaskHeader>) -> Outcome<T> {
         self.child = None;
-        // SAFETY: rule 2: the rendezvous is done, so the outcome belongs to the handle. It is read once, and the child released
-        // once: `self.child` is `None` from now on.
+        // SAFETY: rule 2: the rendezvous is done, so the outcome belongs to the handle. It is read once, and
+        // the child released once: `self.child` is `None` from now on.
         unsafe {
             let outcome = self.outcome.read();
             Self::release(child);
@@ -257,7 +264,8 @@ impl<T, K: Kind> Handle<T, K> {
     /// Rules 1 and 3 hold for this child, and the caller does not use it any more.
     #[inline]
     unsafe fn release(child: NonNull<TaskHeader>) {
-        // SAFETY: rule 1: the handle has the reference, or the handle mark, that is released here; the caller releases once.
+        // SAFETY: rule 1: the handle has the reference, or the handle mark, that is released here; the caller
+        // releases once.
         unsafe {
             if K::LOCAL {
                 drop_handle(child);
@@ -318,8 +326,8 @@ impl<T, K: Kind> Handle<T, K> {
     #[inline(never)]
     fn abandon(&mut self, child: NonNull<TaskHeader>) {
         let _others_out = Self::keep_others_out(child);
-        // SAFETY: rule 1: the child is released last. Rule 3 by `keep_others_out` above. Rule 2: after `Free` the outcome belongs
-        // to the handle. The panic hook has reported a panic in it.
+        // SAFETY: rule 1: the child is released last. Rule 3 by `keep_others_out` above. Rule 2: after `Free`
+        // the outcome belongs to the handle. The panic hook has reported a panic in it.
         unsafe {
             // Before `abandon`: until then the child keeps its memory for the handle.
             Self::ask_stop(child);

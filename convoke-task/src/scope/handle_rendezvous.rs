@@ -1,7 +1,8 @@
-//! The memory that a child shares with its handle. It lies in the child, right behind the header, where the handle finds it
-//! without knowing the type of the child's future.
+//! The memory that a child shares with its handle. It lies in the child, right behind the header, where the
+//! handle finds it without knowing the type of the child's future.
 //!
-//! Rule 1: `rendezvous` says which of the two may touch the waker and the outcome. Rule 2: `location` does not change.
+//! Rule 1: `rendezvous` says which of the two may touch the waker and the outcome. Rule 2: `location` does
+//! not change.
 
 #![allow(unsafe_code)]
 
@@ -38,12 +39,12 @@ impl<K: Kind> HandleRendezvous<K> {
     /// Returns the shared part of a child.
     ///
     /// # Safety
-    /// The child has a handle of kind `K`, and lives as long as the reference. The pointer may be used for the whole child,
-    /// not just its header.
+    /// The child has a handle of kind `K`, and lives as long as the reference. The pointer may be used for
+    /// the whole child, not just its header.
     #[inline]
     pub(super) unsafe fn of<'a>(child: NonNull<TaskHeader>) -> &'a Self {
-        // SAFETY: `Scope::start_with_handle` asserts that the shared part of such a child is at this offset; the caller says
-        // that the child is alive.
+        // SAFETY: `Scope::start_with_handle` asserts that the shared part of such a child is at this offset;
+        // the caller says that the child is alive.
         unsafe { child.cast::<u8>().add(Self::OFFSET).cast().as_ref() }
     }
 }

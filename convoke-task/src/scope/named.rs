@@ -1,5 +1,5 @@
-//! Children with names. The name is in the child's memory, and a registry entry beside it lets diagnosis find it while that
-//! memory is allocated. Children without a name cost nothing.
+//! Children with names. The name is in the child's memory, and a registry entry beside it lets diagnosis find
+//! it while that memory is allocated. Children without a name cost nothing.
 
 #![allow(unsafe_code)]
 
@@ -38,7 +38,8 @@ impl NameTag {
     /// # Safety
     /// `tag` points to a live `NameTag`.
     unsafe fn visit(tag: NonNull<()>, found: &mut Found) {
-        // SAFETY: the caller says that it is alive; `announce` changed it for the last time before it linked the entry.
+        // SAFETY: the caller says that it is alive; `announce` changed it for the last time before it linked
+        // the entry.
         let Self { name, child } = unsafe { tag.cast::<Self>().as_ref() };
         if let Some(child) = child {
             found.name(*child, name);
@@ -70,14 +71,14 @@ unsafe impl<O, W: Attach<O>> Attach<O> for WithName<W> {
         child: NonNull<TaskHeader>,
         scope: NonNull<ParentLink>,
     ) -> NonNull<ParentLink> {
-        // SAFETY: the caller guarantees what `attach` asks for; `inner` is part of the child, as `this` is, and its address is
-        // not null.
+        // SAFETY: the caller guarantees what `attach` asks for; `inner` is part of the child, as `this` is,
+        // and its address is not null.
         unsafe { W::attach(NonNull::new_unchecked(&raw mut (*this.as_ptr()).inner), child, scope) }
     }
 
     unsafe fn announce(this: NonNull<Self>, child: NonNull<TaskHeader>) {
-        // SAFETY: the child is not posted yet, so no other thread touches its ending. The entry and the tag are dropped
-        // together, with the child's memory. The caller holds no lock.
+        // SAFETY: the child is not posted yet, so no other thread touches its ending. The entry and the tag
+        // are dropped together, with the child's memory. The caller holds no lock.
         unsafe {
             (*this.as_ptr()).tag.child = Some(child);
             let tag = NonNull::new_unchecked(&raw mut (*this.as_ptr()).tag);

@@ -49,7 +49,8 @@ impl<O: Send + 'static> Scope<O> {
 
 /// Children of a scope whose results are taken in the order in which they end. Returned by [`Scope::results`].
 ///
-/// Results wait in memory until they are taken. To limit them, take a permit of a [`Bound`](super::Bound) before each spawn.
+/// Results wait in memory until they are taken. To limit them, take a permit of a [`Bound`](super::Bound)
+/// before each spawn.
 pub struct Results<O, T> {
     scope: Scope<O>,
     queue: Arc<Mutex<Queue<T>>>,
@@ -66,8 +67,8 @@ fn lock<T>(queue: &Mutex<Queue<T>>) -> MutexGuard<'_, Queue<T>> {
 }
 
 impl<O: Send + 'static, T: Send + 'static> Results<O, T> {
-    /// Starts a child on the scope's executor. An `Err` of the child is a result like others, and does not stop the scope. A
-    /// panic does.
+    /// Starts a child on the scope's executor. An `Err` of the child is a result like others, and does not
+    /// stop the scope. A panic does.
     ///
     /// # Panics
     /// If the scope has ended, or there is no memory.
@@ -87,8 +88,8 @@ impl<O: Send + 'static, T: Send + 'static> Results<O, T> {
 
     /// Waits for the next result.
     ///
-    /// - *Completes with* the result; or with `None`, if no child is running and all results were taken. A child that was
-    ///   stopped has no result. Stopped, if the task is asked to stop.
+    /// - *Completes with* the result; or with `None`, if no child is running and all results were taken. A
+    ///   child that was stopped has no result. Stopped, if the task is asked to stop.
     /// - *If dropped*, no result is lost.
     /// - *Runs on* the task that awaits it.
     /// - *Panics* outside a task.

@@ -55,8 +55,8 @@ impl<O> Scope<O> {
         Self { block }
     }
 
-    /// Starts a child on the scope's executor. The child returns `()`, or a `Result<(), E>` if the scope returns a
-    /// `Result<_, E>`. The first error stops the scope.
+    /// Starts a child on the scope's executor. The child returns `()`, or a `Result<(), E>` if the scope
+    /// returns a `Result<_, E>`. The first error stops the scope.
     ///
     /// Use [`spawn_future`](Scope::spawn_future) for a child whose value you need.
     ///
@@ -90,8 +90,8 @@ impl<O> Scope<O> {
     /// Starts a child that need not be `Send`, on the scope's executor, which must have one thread.
     ///
     /// # Panics
-    /// If the executor has several threads, or the call is made on another thread; if the scope has ended, or there is no
-    /// memory.
+    /// If the executor has several threads, or the call is made on another thread; if the scope has ended, or
+    /// there is no memory.
     #[track_caller]
     pub fn spawn_local<F>(&self, future: F)
     where
@@ -103,7 +103,8 @@ impl<O> Scope<O> {
 
     /// Starts a child that returns a value, and returns its handle.
     ///
-    /// An `Err` of the child goes to the handle, and does not stop the scope. Dropping the handle asks the child to stop.
+    /// An `Err` of the child goes to the handle, and does not stop the scope. Dropping the handle asks the
+    /// child to stop.
     ///
     /// # Panics
     /// If the scope has ended, or there is no memory.
@@ -116,11 +117,12 @@ impl<O> Scope<O> {
         self.start_future(future, SharedLink, Location::caller())
     }
 
-    /// Starts a child that need not be `Send`, on the scope's executor, which must have one thread. Returns its handle.
+    /// Starts a child that need not be `Send`, on the scope's executor, which must have one thread. Returns
+    /// its handle.
     ///
     /// # Panics
-    /// If the executor has several threads, or the call is made on another thread; if the scope has ended, or there is no
-    /// memory.
+    /// If the executor has several threads, or the call is made on another thread; if the scope has ended, or
+    /// there is no memory.
     #[inline]
     #[track_caller]
     pub fn spawn_future_local<F>(&self, future: F) -> Handle<F::Output, OnOwnerThread>
@@ -130,8 +132,8 @@ impl<O> Scope<O> {
         self.start_future_local(future, SharedLink, Location::caller())
     }
 
-    /// Asks all children to stop, also those that are started later. The body is not asked to stop. The scope still waits for
-    /// the children, and returns the output of the body.
+    /// Asks all children to stop, also those that are started later. The body is not asked to stop. The scope
+    /// still waits for the children, and returns the output of the body.
     ///
     /// ```
     /// use convoke::prelude::*;
@@ -150,7 +152,8 @@ impl<O> Scope<O> {
         self.block.stop_children_by_program(reason);
     }
 
-    /// Gives the next child a name, for diagnosis and panic messages. A child without a name is shown with its spawn site.
+    /// Gives the next child a name, for diagnosis and panic messages. A child without a name is shown with
+    /// its spawn site.
     ///
     /// ```
     /// use convoke::prelude::*;
@@ -223,8 +226,9 @@ impl<O> Scope<O> {
     /// Starts a child with a handle of kind `K`.
     ///
     /// # Safety
-    /// The future is `Send`, or the child is `local` and this is the owner thread. The future is `'static`, or the caller
-    /// waits for the child before what it borrows ends. `K` is `OnOwnerThread` only for a `local` child.
+    /// The future is `Send`, or the child is `local` and this is the owner thread. The future is `'static`,
+    /// or the caller waits for the child before what it borrows ends. `K` is `OnOwnerThread` only for a
+    /// `local` child.
     #[inline]
     pub(super) unsafe fn start_with_handle<F: Future, W: Attach<O>, K: Kind>(
         &self,
@@ -241,15 +245,16 @@ impl<O> Scope<O> {
         };
         let ending =
             ToHandle::<O, W, K> { shared: HandleRendezvous::new(location), attachment, _scope: PhantomData };
-        // SAFETY: the caller guarantees what `start` asks for. The handle takes over the reference, or the handle mark, that
-        // `ToHandle` makes the task with; the outcome is where `Cell::room` says.
+        // SAFETY: the caller guarantees what `start` asks for. The handle takes over the reference, or the
+        // handle mark, that `ToHandle` makes the task with; the outcome is where `Cell::room` says.
         unsafe {
             let child = self.start(future, ending, local, location)?;
             Ok(Handle::new(child, Cell::<F, ToHandle<O, W, K>>::room(child)))
         }
     }
 
-    /// Starts a child that stays on this thread, and whose failure is the scope's. Panics if it cannot be started.
+    /// Starts a child that stays on this thread, and whose failure is the scope's. Panics if it cannot be
+    /// started.
     fn start_local<F, W>(&self, future: F, attachment: W, location: &'static Location<'static>)
     where
         F: Future<Output: ChildOutput<O> + Send> + 'static,
@@ -276,8 +281,8 @@ impl<O> Scope<O> {
     /// Starts a child: step 1 of the protocol in `mod.rs`.
     ///
     /// # Safety
-    /// The future is `Send`, or the child is `local` and this is the owner thread. The future is `'static`, or the caller
-    /// waits for the child before what it borrows ends.
+    /// The future is `Send`, or the child is `local` and this is the owner thread. The future is `'static`,
+    /// or the caller waits for the child before what it borrows ends.
     #[inline]
     pub(super) unsafe fn start<F, M>(
         &self,
@@ -295,8 +300,9 @@ impl<O> Scope<O> {
         let Some(vacant) = (unsafe { Vacant::allocate(&block.link, location) }) else {
             return Err(SpawnError { future, reason: Refused::NoMemory });
         };
-        // SAFETY: the caller says that the future may run where the child does. The block is alive while the child is in its
-        // list. No other thread can reach the child before `add`, and none runs it before `post_first`.
+        // SAFETY: the caller says that the future may run where the child does. The block is alive while the
+        // child is in its list. No other thread can reach the child before `add`, and none runs it before
+        // `post_first`.
         unsafe {
             // Before the lock is taken: other threads wait for that.
             let child = vacant.fill(future, ending, &block.link, local);
@@ -348,8 +354,8 @@ impl<O> Named<'_, O> {
     /// Starts the child like [`Scope::spawn_local`].
     ///
     /// # Panics
-    /// If the executor has several threads, or the call is made on another thread; if the scope has ended, or there is no
-    /// memory.
+    /// If the executor has several threads, or the call is made on another thread; if the scope has ended, or
+    /// there is no memory.
     #[track_caller]
     pub fn spawn_local<F>(self, future: F)
     where
@@ -362,8 +368,8 @@ impl<O> Named<'_, O> {
     /// Starts the child like [`Scope::spawn_future_local`], and returns its handle.
     ///
     /// # Panics
-    /// If the executor has several threads, or the call is made on another thread; if the scope has ended, or there is no
-    /// memory.
+    /// If the executor has several threads, or the call is made on another thread; if the scope has ended, or
+    /// there is no memory.
     #[track_caller]
     pub fn spawn_future_local<F>(self, future: F) -> Handle<F::Output, OnOwnerThread>
     where

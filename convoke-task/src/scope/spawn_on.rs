@@ -26,7 +26,8 @@ impl<O> Scope<O> {
         self.start_for_scope(future, self.own_link(executor), Location::caller());
     }
 
-    /// Starts a child on `executor`, and returns its handle. Otherwise like [`spawn_future`](Scope::spawn_future).
+    /// Starts a child on `executor`, and returns its handle. Otherwise like
+    /// [`spawn_future`](Scope::spawn_future).
     ///
     /// # Panics
     /// If the scope has ended, or there is no memory.

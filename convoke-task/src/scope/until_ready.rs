@@ -15,11 +15,12 @@ use super::spawn::Scope;
 use convoke_core::raw::wake_if_any;
 
 impl<O> Scope<O> {
-    /// Starts a child, and waits until it reports that it is ready: a server that has its port, for example. The child gets a
-    /// [`Ready`], to report once, with a value.
+    /// Starts a child, and waits until it reports that it is ready: a server that has its port, for example.
+    /// The child gets a [`Ready`], to report once, with a value.
     ///
-    /// - *Completes with* the value; or with [`EndedEarly`], if the child ended, or dropped its `Ready`, without a report.
-    ///   Stopped, if the task is asked to stop, also because the child failed and its error stops the scope.
+    /// - *Completes with* the value; or with [`EndedEarly`], if the child ended, or dropped its `Ready`,
+    ///   without a report. Stopped, if the task is asked to stop, also because the child failed and its error
+    ///   stops the scope.
     /// - *If dropped*, the child goes on. It is started by the call, not by the first poll.
     /// - *Runs on*: the child, on the scope's executor.
     /// - *Panics* if the scope has ended, or there is no memory; and outside a task.

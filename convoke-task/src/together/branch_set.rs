@@ -1,10 +1,11 @@
-//! A set of futures inside one task that polls only the ones that were woken. `join` and `race` of vectors, and local scopes, are
-//! built on it.
+//! A set of futures inside one task that polls only the ones that were woken. `join` and `race` of vectors,
+//! and local scopes, are built on it.
 //!
-//! The owner polls in rounds: `begin_round` takes the woken keys, `next` and `poll` go through them, `end_round` waits for more.
+//! The owner polls in rounds: `begin_round` takes the woken keys, `next` and `poll` go through them,
+//! `end_round` waits for more.
 //!
-//! 1. The key of a child that was woken is in the wake set or in the round, and only once. The child may have ended since; then
-//!    its index may belong to a newer child, with another serial.
+//! 1. The key of a child that was woken is in the wake set or in the round, and only once. The child may have
+//!    ended since; then its index may belong to a newer child, with another serial.
 //! 2. Futures are boxed, so that the set itself may be moved.
 
 use core::fmt;
@@ -81,8 +82,8 @@ impl<F: Future + ?Sized, T> BranchSet<F, T> {
         self.round.push_back(Key { index, serial });
     }
 
-    /// Returns a flag for a future outside the set, such as the body of a scope. The owner polls it when `next` returns this
-    /// key, for the first time in this round.
+    /// Returns a flag for a future outside the set, such as the body of a scope. The owner polls it when
+    /// `next` returns this key, for the first time in this round.
     pub(crate) fn flag_beside(&mut self, key: Key) -> Arc<WakeFlag> {
         self.round.push_back(key);
         self.wake_set.flag(key)
@@ -108,8 +109,8 @@ impl<F: Future + ?Sized, T> BranchSet<F, T> {
         self.round.pop_front()
     }
 
-    /// Polls the child with this key from [`next`](BranchSet::next), if it has not ended. If it ends now, drops it, and returns
-    /// its outcome and tag.
+    /// Polls the child with this key from [`next`](BranchSet::next), if it has not ended. If it ends now,
+    /// drops it, and returns its outcome and tag.
     pub(crate) fn poll(&mut self, key: Key, region: &Region) -> Option<(Outcome<F::Output>, T)> {
         let child = self.children[key.index].as_mut().filter(|child| child.serial == key.serial)?;
         child.flag.clear();

@@ -1,4 +1,5 @@
-//! The argument of `join`, `try_join` and `race`: a tuple of futures, or a vector. And the poll that they have in common.
+//! The argument of `join`, `try_join` and `race`: a tuple of futures, or a vector. And the poll that they
+//! have in common.
 
 use core::pin::Pin;
 use core::task::{Context, Poll};
@@ -8,8 +9,8 @@ use convoke_core::raw::Frame;
 use super::group::{End, Group, Rule};
 use crate::region::pass_on_stop;
 
-/// Argument of [`join`](super::join()), [`try_join`](super::try_join()) and [`race`](super::race()): a tuple of up to twelve
-/// futures, or a vector. Types that are `IntoFuture` count as futures.
+/// Argument of [`join`](super::join()), [`try_join`](super::try_join()) and [`race`](super::race()): a tuple
+/// of up to twelve futures, or a vector. Types that are `IntoFuture` count as futures.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a tuple or a `Vec` of futures that can run together",
     label = "expected a tuple of up to twelve futures, or a `Vec` of futures",
@@ -28,8 +29,9 @@ pub trait Branches<M: Rule>: Sized {
 
 /// Storage for futures that run together.
 ///
-/// The futures of `join`, `try_join` and `race` are generic over this trait and not over [`Branches`]. Otherwise they would be
-/// `Send` only if two types are equal, and the compiler, which erases lifetimes inside an `async` block, cannot prove that.
+/// The futures of `join`, `try_join` and `race` are generic over this trait and not over [`Branches`].
+/// Otherwise they would be `Send` only if two types are equal, and the compiler, which erases lifetimes
+/// inside an `async` block, cannot prove that.
 pub trait Rooms<M: Rule, L> {
     /// Output of all of them together.
     type Output;
@@ -43,7 +45,8 @@ pub trait Rooms<M: Rule, L> {
     fn take(self: Pin<&mut Self>) -> Option<Self::Output>;
 }
 
-/// Polls all branches. Completes with the output of all, or with the value that ended them early; otherwise stops the task.
+/// Polls all branches. Completes with the output of all, or with the value that ended them early; otherwise
+/// stops the task.
 pub(super) fn poll_all<M: Rule, R: Rooms<M, L>, L>(
     mut rooms: Pin<&mut R>,
     group: &mut Group<M, L>,

@@ -5,8 +5,8 @@ use convoke_core::{Outcome, Panic};
 
 use crate::region::Region;
 
-/// Returns the outcome of a body that was polled, if it has ended, after dropping the body. A panic of the body, or of its
-/// destructor, is an outcome.
+/// Returns the outcome of a body that was polled, if it has ended, after dropping the body. A panic of the
+/// body, or of its destructor, is an outcome.
 #[inline]
 pub(crate) fn ended<T>(
     polled: Result<Polled<T>, Panic>,

@@ -40,7 +40,8 @@ pub struct Group<M, L> {
     pub(super) heard: bool,
     pub(super) end: Option<End<L>>,
     pub(super) taken: bool,
-    /// The group ended as stopped. It may be polled again, by a combinator that still has to finish another branch.
+    /// The group ended as stopped. It may be polled again, by a combinator that still has to finish another
+    /// branch.
     pub(super) stopped: bool,
     _rule: PhantomData<fn() -> M>,
 }

@@ -11,13 +11,14 @@ use pin_project_lite::pin_project;
 use super::branches::{Branches, Rooms, poll_all};
 use super::group::{Group, Rule, Sort};
 
-/// Runs futures at once inside the task, until all have ended. Takes a tuple of up to twelve futures, or a `Vec`. Senders
-/// count as futures.
+/// Runs futures at once inside the task, until all have ended. Takes a tuple of up to twelve futures, or a
+/// `Vec`. Senders count as futures.
 ///
-/// If one of them is stopped or panics, the others are asked to stop and awaited; futures that were not polled yet are
-/// dropped. In a vector, only the futures that were woken are polled.
+/// If one of them is stopped or panics, the others are asked to stop and awaited; futures that were not
+/// polled yet are dropped. In a vector, only the futures that were woken are polled.
 ///
-/// - *Completes with* the tuple or `Vec` of values, in the order of the futures. Stopped, if one of them was stopped.
+/// - *Completes with* the tuple or `Vec` of values, in the order of the futures. Stopped, if one of them was
+///   stopped.
 /// - *If dropped*, the futures are dropped.
 /// - *Runs on* the task, one future at a time. Use [`scope()`](crate::scope()) for parallel work.
 /// - *Panics* with the first panic of a future, when all have ended; and outside a task.

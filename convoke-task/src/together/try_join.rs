@@ -11,14 +11,15 @@ use pin_project_lite::pin_project;
 use super::branches::{Branches, Rooms, poll_all};
 use super::group::{Group, Rule, Sort};
 
-/// Runs futures that return `Result`s at once inside the task, until all have ended. Takes a tuple of up to twelve futures,
-/// or a `Vec`.
+/// Runs futures that return `Result`s at once inside the task, until all have ended. Takes a tuple of up to
+/// twelve futures, or a `Vec`.
 ///
-/// After the first error, panic or stop of a future the others are asked to stop and awaited, with their clean-up; futures
-/// that were not polled yet are dropped. In a vector, only the futures that were woken are polled.
+/// After the first error, panic or stop of a future the others are asked to stop and awaited, with their
+/// clean-up; futures that were not polled yet are dropped. In a vector, only the futures that were woken are
+/// polled.
 ///
-/// - *Completes with* `Ok` of the tuple or `Vec` of values, in the order of the futures; or with the first error. Stopped,
-///   if one of them was stopped and none has failed.
+/// - *Completes with* `Ok` of the tuple or `Vec` of values, in the order of the futures; or with the first
+///   error. Stopped, if one of them was stopped and none has failed.
 /// - *If dropped*, the futures are dropped.
 /// - *Runs on* the task, one future at a time. Use [`scope()`](crate::scope()) for parallel work.
 /// - *Panics* with the panic of a future, if it came before any error, when all have ended; and outside a task.

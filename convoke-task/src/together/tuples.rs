@@ -29,8 +29,8 @@ impl<F: Future, K> Slot<F, K> {
         Self { body: Some(body), begun: false, mark: BodyMark::default(), value: None }
     }
 
-    /// Polls the branch, if it has not ended. Returns true if it still runs. Drops a branch that was never polled if the group
-    /// is over.
+    /// Polls the branch, if it has not ended. Returns true if it still runs. Drops a branch that was never
+    /// polled if the group is over.
     #[inline]
     fn poll<M, L>(self: Pin<&mut Self>, group: &mut Group<M, L>, cx: &mut Context<'_>) -> bool
     where
@@ -96,7 +96,8 @@ macro_rules! tuples {
                 loop {
                     let (over, mut waits) = (group.over, false);
                     $(waits |= slots.$field.as_mut().poll(group, cx);)+
-                    // Poll again: branches that were polled before the one that ended the group must hear of the stop.
+                    // Poll again: branches that were polled before the one that ended the group must hear of
+                    // the stop.
                     if group.over == over {
                         return !waits;
                     }

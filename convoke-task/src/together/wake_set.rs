@@ -1,5 +1,6 @@
-//! Wakers for children inside one task. A wake flag per child adds the child's key to the set of woken ones, and the owner of
-//! the set is woken once for all of them. No unsafe code: a lock, held for a few instructions.
+//! Wakers for children inside one task. A wake flag per child adds the child's key to the set of woken ones,
+//! and the owner of the set is woken once for all of them. No unsafe code: a lock, held for a few
+//! instructions.
 //!
 //! Flags may be set on any thread. All else is called by the owner.
 
@@ -41,8 +42,8 @@ pub struct Key {
 /// Target of a child's waker.
 pub struct WakeFlag {
     key: Key,
-    /// True if the key is in the set, or was taken from it and the flag not cleared yet. The thread that changes it to true adds
-    /// the key, so that the key is there once.
+    /// True if the key is in the set, or was taken from it and the flag not cleared yet. The thread that
+    /// changes it to true adds the key, so that the key is there once.
     is_set: AtomicBool,
     shared: Arc<Shared>,
 }
@@ -59,7 +60,8 @@ impl WakeSet {
         Self { shared: Arc::new(Shared { state: Mutex::new(State { woken: Vec::new(), owner: None }) }) }
     }
 
-    /// Creates the flag of a child. It is set, but its key is not in the set: the caller polls the child a first time.
+    /// Creates the flag of a child. It is set, but its key is not in the set: the caller polls the child a
+    /// first time.
     pub fn flag(&self, key: Key) -> Arc<WakeFlag> {
         Arc::new(WakeFlag { key, is_set: AtomicBool::new(true), shared: self.shared.clone() })
     }
@@ -69,7 +71,8 @@ impl WakeSet {
         OwnerFlag { shared: self.shared.clone() }
     }
 
-    /// Moves the keys of the woken children to `into`. The owner polls them now, so its waker is dropped until it waits again.
+    /// Moves the keys of the woken children to `into`. The owner polls them now, so its waker is dropped
+    /// until it waits again.
     pub fn take_woken(&self, into: &mut impl Extend<Key>) {
         let mut state = self.shared.lock();
         let owner = state.owner.take();
@@ -78,8 +81,8 @@ impl WakeSet {
         drop(owner);
     }
 
-    /// Stores the owner's waker. If a flag was set since the last [`take_woken`](WakeSet::take_woken), wakes it at once instead,
-    /// so that other tasks run before the owner polls again.
+    /// Stores the owner's waker. If a flag was set since the last [`take_woken`](WakeSet::take_woken), wakes
+    /// it at once instead, so that other tasks run before the owner polls again.
     pub fn wait(&self, waker: &Waker) {
         // Cloned and dropped without the lock: a waker may run foreign code.
         let clone = waker.clone();
@@ -115,8 +118,8 @@ impl WakeFlag {
         debug_assert!(was_set, "a flag is cleared once for each time that its key was in the set");
     }
 
-    /// Clears the flag, and returns true if it was set. For owners whose keys may be in the set more than once: the child is
-    /// polled if this is true.
+    /// Clears the flag, and returns true if it was set. For owners whose keys may be in the set more than
+    /// once: the child is polled if this is true.
     pub(crate) fn take(&self) -> bool {
         self.is_set.swap(false, Ordering::AcqRel)
     }

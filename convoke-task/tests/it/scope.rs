@@ -422,7 +422,8 @@ fn a_handle_on_the_owner_thread_may_outlive_its_loop() {
     let outcome = run_loop.block_on(async move {
         scope(async |s| {
             let handle = s.spawn_future_local(async {
-                // A waker that is stored elsewhere: the handle has not the last reference to the child when that ends.
+                // A waker that is stored elsewhere: the handle has not the last reference to the child when
+                // that ends.
                 std::future::poll_fn(|cx| std::task::Poll::Ready(cx.waker().clone())).await
             });
             checkpoint().await;

@@ -1,4 +1,5 @@
-//! Scopes whose children run on other executors: which part runs where, and that the scope waits for all of them.
+//! Scopes whose children run on other executors: which part runs where, and that the scope waits for all of
+//! them.
 use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 

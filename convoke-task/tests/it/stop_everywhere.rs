@@ -1,4 +1,5 @@
-//! A stop at every await of small programs: all branches that have begun clean up, and none is resumed after its stop.
+//! A stop at every await of small programs: all branches that have begun clean up, and none is resumed after
+//! its stop.
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -31,7 +32,8 @@ impl Stopper {
     }
 }
 
-/// Runs a program once for each of its awaits, with a stop there, and at last without a stop. Returns the number of awaits.
+/// Runs a program once for each of its awaits, with a stop there, and at last without a stop. Returns the
+/// number of awaits.
 fn stop_everywhere<F, Fut>(program: F) -> usize
 where
     F: Fn(Stopper, Ledger) -> Fut,

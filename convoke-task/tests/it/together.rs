@@ -11,8 +11,8 @@ use crate::doors::{Door, Ledger, outcome_of};
 
 type Branch = Pin<Box<dyn Future<Output = Result<usize, String>> + Send>>;
 
-/// Creates three branches. The one at `index` ends by `door`; the others end when they are asked to stop, after a clean-up with
-/// several checkpoints.
+/// Creates three branches. The one at `index` ends by `door`; the others end when they are asked to stop,
+/// after a clean-up with several checkpoints.
 fn three(ledger: &Ledger, index: usize, door: Door, turns: usize) -> [Branch; 3] {
     core::array::from_fn(|n| -> Branch {
         if n == index {

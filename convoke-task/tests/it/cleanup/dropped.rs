@@ -101,7 +101,8 @@ fn a_task_whose_executor_ends_reports_the_clean_up_that_it_had_to_skip() {
 
 #[test]
 fn a_foreign_join_that_is_stopped_waits_for_the_close_of_its_slower_branch() {
-    // Such a join knows nothing of stops. Without the hold it would be dropped when its first branch has stopped.
+    // Such a join knows nothing of stops. Without the hold it would be dropped when its first branch has
+    // stopped.
     door_named!(SlowerBranch);
     assert_eq!(problems("SlowerBranch"), [""; 0]);
     let log = Log::default();

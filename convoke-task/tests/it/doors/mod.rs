@@ -1,5 +1,5 @@
-//! Branches that end with a chosen outcome, and a ledger of the branches that have begun, were asked to stop, and have cleaned up.
-//! For the tests of concurrency inside one task.
+//! Branches that end with a chosen outcome, and a ledger of the branches that have begun, were asked to stop,
+//! and have cleaned up. For the tests of concurrency inside one task.
 #![allow(dead_code, reason = "each test uses its part")]
 
 use std::fmt::Debug;
