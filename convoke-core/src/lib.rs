@@ -59,7 +59,7 @@ pub use loom as __loom;
 
 pub use env::Env;
 pub use executor::{Executor, ExecutorRef, InlineExecutor};
-pub use failure::{AwaitError, CleanupFailure, FailsAs};
+pub use failure::{AwaitError, BodyOutput, CleanupFailure, FailsAs};
 pub use frames::FrameAllocator;
 pub use never::Never;
 pub use outcome::Outcome;

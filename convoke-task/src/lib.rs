@@ -63,8 +63,8 @@ pub use limits::{Elapsed, deadline, shield, stop_after, timeout};
 pub use local_scope::{LocalHandle, LocalScope, LocalScopeNotSend, local_scope, local_scope_not_send};
 pub use policy::{PolicyScope, scope_with};
 pub use scope::{
-    BlockingHandle, BlockingScope, Bound, EndedEarly, Handle, Scope, blocking_scope, blocking_scope_with,
-    scope, scope_on,
+    BlockingHandle, BlockingScope, BodyOutput, Bound, EndedEarly, Handle, Scope, blocking_scope,
+    blocking_scope_with, scope, scope_on,
 };
 pub use together::{join, race, try_join};
 

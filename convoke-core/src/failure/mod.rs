@@ -5,9 +5,11 @@
 //! defines it can do.
 
 mod await_error;
+mod body_output;
 mod cleanup_failure;
 mod fails_as;
 
 pub use await_error::AwaitError;
+pub use body_output::BodyOutput;
 pub use cleanup_failure::CleanupFailure;
 pub use fails_as::FailsAs;

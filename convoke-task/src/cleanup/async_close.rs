@@ -1,17 +1,18 @@
-//! `AsyncClose`: resources whose end takes a while.
+//! `AsyncClose`: resources that are closed by awaiting.
 
 use core::fmt;
 use core::future::Future;
 
 use super::Exit;
 
-/// A resource that is closed by awaiting: a connection that says goodbye, a file that is flushed, a lease that is given
-/// back. [`using`](super::using) and [`cleanups`](super::cleanups) do that on every exit.
+/// Resource that is closed by awaiting: a connection that says goodbye, a file that is flushed, a lease that
+/// is returned. [`using`](super::using) and [`cleanups`](super::cleanups) close it on every exit.
 ///
-/// An implementation is an `async fn`. Its future is `Send`, so that it can be closed in every task; what must not
-/// leave its thread is cleaned up by [`ensure`](super::ensure), which does not ask for that.
+/// An implementation is an `async fn`. Its future is `Send`, so that every task can close the resource. For a
+/// resource that must stay on its thread, use [`ensure`](super::ensure), which has no such bound.
 ///
-/// A resource still has a destructor, for when there is nobody to wait: it should let go of what it has without a word.
+/// The destructor of a resource still runs if it is dropped without a close: it should release what it can
+/// without waiting.
 ///
 /// ```
 /// use convoke::prelude::*;
@@ -23,7 +24,7 @@ use super::Exit;
 ///
 ///     async fn close(self, exit: Exit) -> Result<(), std::io::Error> {
 ///         let word = if exit.is_clean() { "commit" } else { "roll back" };
-///         checkpoint().await; // Or whatever it takes.
+///         checkpoint().await; // Or a message to the server.
 ///         println!("{word} {} lines", self.lines.len());
 ///         Ok(())
 ///     }
@@ -42,15 +43,15 @@ use super::Exit;
     message = "`{Self}` cannot be closed by awaiting",
     label = "this is not an `AsyncClose`",
     note = "implement it: `impl AsyncClose for {Self} {{ type Error = Never; async fn close(self, exit: Exit) -> Result<(), Never> {{ .. }} }}`",
-    note = "a stream of bytes is closed as a resource by `convoke::io::Closing`",
-    note = "or leave the type as it is and say what is to be done: `ensure(async |exit| {{ .. }}, async {{ .. }})`"
+    note = "a stream of bytes is closed as a resource by `convoke::stream::Closing`",
+    note = "or leave the type as it is, and write the clean-up beside it: `ensure(async |exit| {{ .. }}, async {{ .. }})`"
 )]
 pub trait AsyncClose: Sized {
-    /// How closing fails: a `std::error::Error`, or `Never` if it cannot.
+    /// Error of the close: a `std::error::Error`, or `Never` if it cannot fail.
     type Error: fmt::Display;
 
-    /// Closes it. The body that used it has left as `exit` says, and its frame is gone.
+    /// Closes the resource. `exit` says how the body ended that used it; the body's frame is already dropped.
     ///
-    /// It is shielded from the stop of what is around it; it is asked to stop when its grace period is over.
+    /// The close is shielded from stop requests to its task. It is asked to stop when its grace period is over.
     fn close(self, exit: Exit) -> impl Future<Output = Result<(), Self::Error>> + Send;
 }

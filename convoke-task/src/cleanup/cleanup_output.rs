@@ -1,19 +1,19 @@
-//! What clean-ups return.
+//! The outputs that clean-ups may have.
 
 use core::fmt;
 use core::future::Future;
 
-/// What a clean-up returns: nothing, or a `Result` with nothing in it.
+/// Output of a clean-up: `()`, or a `Result<(), E>`.
 #[diagnostic::on_unimplemented(
     message = "a clean-up cannot return `{Self}`",
     label = "returns `{Self}`, which would be lost",
     note = "a clean-up returns `()`, or a `Result<(), E>`"
 )]
 pub trait CleanupOutput {
-    /// How it fails; `Never` if it cannot.
+    /// Error of the clean-up; `Never` if it cannot fail.
     type Error: fmt::Display;
 
-    /// As a result.
+    /// Converts the output to a `Result`.
     fn into_result(self) -> Result<(), Self::Error>;
 }
 
@@ -33,5 +33,5 @@ impl<E: fmt::Display> CleanupOutput for Result<(), E> {
     }
 }
 
-/// How the clean-up `C` fails.
+/// Error of the clean-up `C`.
 pub type CleanupError<C> = <<C as Future>::Output as CleanupOutput>::Error;

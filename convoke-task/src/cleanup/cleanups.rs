@@ -1,4 +1,4 @@
-//! `cleanups(body)`: as many resources as turn up, closed in reverse order.
+//! `cleanups(body)`: any number of resources, closed in reverse order.
 
 use core::fmt;
 use core::future::Future;
@@ -14,17 +14,17 @@ use super::problem::Whose;
 use super::stack::{Entry, FirstFailure, Stack, close};
 use super::{AsyncClose, Exit, Lent};
 
-/// Runs a body that has a stack of clean-ups. What it pushes there is closed when it has left, by whichever door, the last
-/// one first; each, even if others fail, stop or panic. All together are shielded from the stop and have one
-/// [grace period](Using::grace).
+/// Runs a body that has a stack of clean-ups. When the body has ended, with a value, a failure, a stop or a
+/// panic, they run in reverse order. Each runs, even if others fail, stop or panic. Together they are
+/// shielded from stop requests and have one [grace period](Using::grace).
 ///
-/// The body returns a `Result`, whose error all the errors of the clean-ups turn into, as by `?`.
+/// The body returns a `Result`. The errors of the clean-ups are converted to its error type, as by `?`.
 ///
-/// - *Completes with* what the body returns, or, if that is a value, with the first failure of a clean-up. What cannot be
-///   passed on is told to the [hook](super::set_cleanup_hook); all as for [`using`](super::using).
-/// - *If dropped* in flight, everything is dropped, and the hook is told of each clean-up that was skipped.
-/// - *Runs on* the task's executor.
-/// - *Panics* outside a task.
+/// - *Completes with* the output of the body; or, if that is a value, with the first failure of a clean-up.
+///   What cannot be returned goes to the [hook](super::set_cleanup_hook), as with [`using`](super::using).
+/// - *If dropped* while it runs, everything is dropped, and the hook hears of each clean-up that was skipped.
+/// - *Runs on* the task that awaits it.
+/// - *Panics* with the panic of the body, or of a clean-up; and outside a task.
 ///
 /// ```
 /// use convoke::prelude::*;
@@ -65,38 +65,40 @@ where
     F: Future<Output = Result<T, E>>,
 {
     let cleanups = Cleanups { stack: Arc::new(Stack::new()) };
-    let whose = Whose { what: "a stack of clean-ups", place: Location::caller() };
+    let whose = Whose { what: "a stack of clean-ups", location: Location::caller() };
     let body = body(cleanups.clone());
     let close = |cleanups: Cleanups<'c, E>, exit| close(cleanups.stack, exit);
     Using::new(body, Held::Here(Some(cleanups)), close, whose, Reports::Elsewhere)
 }
 
-/// The stack of clean-ups of a body: see [`cleanups()`]. A clone leads to the same stack.
+/// Stack of clean-ups of a body. [`cleanups()`] passes it to the body. A clone is the same stack.
 pub struct Cleanups<'c, E> {
     stack: Arc<Stack<'c, E>>,
 }
 
 impl<'c, E> Cleanups<'c, E> {
-    /// The resource is closed when the body has left. Until then the body has it, as with [`using`](super::using).
+    /// Adds a resource, to be closed when the body has ended. The body uses it until then, as with
+    /// [`using`](super::using).
     #[track_caller]
     pub fn push<R>(&self, resource: R) -> Lent<R>
     where
         R: AsyncClose<Error: FailsAs<E>> + Send + 'c,
     {
-        let whose = Whose { what: core::any::type_name::<R>(), place: Location::caller() };
+        let whose = Whose { what: core::any::type_name::<R>(), location: Location::caller() };
         let (lent, lender) = lend(resource);
         self.stack.push(Entry::new(whose, move |exit| lender.take().map(|resource| resource.close(exit))));
         lent
     }
 
-    /// The clean-up runs when the body has left: `async |exit| { … }`. It returns `()` or a `Result<(), _>`.
+    /// Adds a clean-up, `async |exit| { … }`, to run when the body has ended. It returns `()` or a
+    /// `Result<(), _>`.
     #[track_caller]
     pub fn ensure<K, C>(&self, clean_up: K)
     where
         K: FnOnce(Exit) -> C + Send + 'c,
         C: Future<Output: CleanupOutput<Error: FailsAs<E>>> + Send + 'c,
     {
-        let whose = Whose { what: core::any::type_name::<K>(), place: Location::caller() };
+        let whose = Whose { what: core::any::type_name::<K>(), location: Location::caller() };
         self.stack.push(Entry::new(whose, move |exit| Some(clean_up(exit))));
     }
 }

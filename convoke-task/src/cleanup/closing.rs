@@ -1,4 +1,4 @@
-//! A clean-up on its way, in a region of its own: whatever it does, whoever waits for it goes on.
+//! A running clean-up, in a region of its own: its stop or panic does not reach the task that awaits it.
 
 use core::future::Future;
 use core::pin::Pin;
@@ -13,7 +13,7 @@ use super::grace::Grace;
 use super::problem::ProblemKind;
 use crate::region::Region;
 
-/// How a clean-up ended.
+/// The end of a clean-up.
 #[derive(Debug)]
 pub(super) enum Closed<E> {
     Well,
@@ -23,7 +23,7 @@ pub(super) enum Closed<E> {
 }
 
 impl<E: core::fmt::Display> Closed<E> {
-    /// What there is to report about it.
+    /// Returns what there is to report.
     pub(super) fn problem(&self) -> Option<ProblemKind<'_>> {
         match self {
             Self::Well => None,
@@ -35,7 +35,7 @@ impl<E: core::fmt::Display> Closed<E> {
 }
 
 pin_project! {
-    /// See the head of this file. Completes with how it went, and is never stopped nor panics itself.
+    /// A running clean-up. It completes with its end, and neither stops its task nor panics.
     pub(super) struct Closing<C> {
         #[pin]
         clean_up: Option<C>,
@@ -45,7 +45,7 @@ pin_project! {
 }
 
 impl<C> Closing<C> {
-    /// A stop of what is around it does not reach it; it is asked to stop when its grace period is over.
+    /// Creates a clean-up that is shielded from stop requests, and asked to stop when its grace period is over.
     pub(super) fn shielded(clean_up: C, grace: Grace) -> Self {
         let region = Region::shielded();
         let region = match grace.deadline() {
@@ -55,7 +55,7 @@ impl<C> Closing<C> {
         Self { clean_up: Some(clean_up), region, grace }
     }
 
-    /// One of several, in what is shielded already: stops with it.
+    /// Creates one of several clean-ups inside a shielded one, with which it is asked to stop.
     pub(super) fn within(clean_up: C) -> Self {
         Self { clean_up: Some(clean_up), region: Region::new(), grace: Grace::None }
     }
@@ -68,7 +68,7 @@ impl<C: Future<Output: CleanupOutput>> Future for Closing<C> {
         let mut this = self.project();
         let closed = loop {
             let Some(clean_up) = this.clean_up.as_mut().as_pin_mut() else {
-                panic!("polled after it has ended")
+                panic!("polled after completion")
             };
             match Panic::catch(|| this.region.poll(clean_up, cx)) {
                 Ok(Polled::Pending) if this.grace.is_over(this.region, cx) => {}

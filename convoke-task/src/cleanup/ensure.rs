@@ -1,4 +1,4 @@
-//! `ensure(clean_up, body)`: clean-up that belongs to no resource.
+//! `ensure(clean_up, body)`: clean-up without a resource.
 
 use core::future::Future;
 use core::panic::Location;
@@ -8,15 +8,18 @@ use super::cleanup_output::CleanupOutput;
 use super::future::{Held, Reports, Using};
 use super::problem::Whose;
 
-/// Runs a body, and when it has left, by whichever door, a clean-up, which is told how. The body's frame is gone before; the
-/// clean-up is shielded from the stop, and has a [grace period](Using::grace).
+/// Runs a body, and then a clean-up, however the body has ended: with a value, a failure, a stop or a panic.
+/// The clean-up gets an [`Exit`], which says how. It runs after the body's frame was dropped, is shielded
+/// from stop requests, and has a [grace period](Using::grace).
 ///
-/// The clean-up returns `()` or a `Result<(), E>`; neither it nor the body need be `Send` in a task that is not.
+/// The clean-up returns `()` or a `Result<(), E>`. Clean-up and body need not be `Send` in a task that is not.
 ///
-/// - *Completes with* what the body returns, or with the error of the clean-up; all as for [`using`](super::using).
-/// - *If dropped* in flight, the body is dropped, the clean-up is skipped, and the [hook](super::set_cleanup_hook) is told.
-/// - *Runs on* the task's executor, both of them.
-/// - *Panics* outside a task.
+/// - *Completes with* the output of the body, or with the error of the clean-up, as [`using`](super::using)
+///   does.
+/// - *If dropped* while the body runs, the body is dropped, the clean-up is skipped, and the
+///   [hook](super::set_cleanup_hook) hears of it.
+/// - *Runs on* the task that awaits it, both of them.
+/// - *Panics* with the panic of the body, or of the clean-up; and outside a task.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicU32, Ordering};
@@ -43,6 +46,6 @@ where
     C: Future<Output: CleanupOutput>,
     F: Future,
 {
-    let whose = Whose { what: core::any::type_name::<K>(), place: Location::caller() };
+    let whose = Whose { what: core::any::type_name::<K>(), location: Location::caller() };
     Using::new(body, Held::Here(Some(clean_up)), |clean_up, exit| clean_up(exit), whose, Reports::OncePolled)
 }

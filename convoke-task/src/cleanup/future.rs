@@ -1,7 +1,8 @@
-//! The future of `using`, `ensure` and `cleanups`: first the body, then the clean-up, then what comes of both.
+//! The future of `using`, `ensure` and `cleanups`: runs the body, then the clean-up, and combines their
+//! outcomes.
 //!
-//! All its types are parameters of their own, and none is a projection from others: the compiler (1.95) would not see
-//! that it is `Send` where something in it borrows.
+//! Each of its types is a parameter of its own, and none is a projection of another: with projections the
+//! compiler (1.95) does not see that it is `Send` if something in it borrows.
 
 use core::cell::Cell;
 use core::fmt;
@@ -11,7 +12,7 @@ use core::task::{Context, Poll};
 use core::time::Duration;
 
 use convoke_core::raw::{Frame, Polled, outside_a_task};
-use convoke_core::{CleanupFailure, Outcome, Panic, StopReason};
+use convoke_core::{BodyOutput, CleanupFailure, Outcome, Panic, StopReason};
 use pin_project_lite::pin_project;
 
 use super::Exit;
@@ -20,9 +21,8 @@ use super::closing::{Closed, Closing};
 use super::grace::Grace;
 use super::lent::Lender;
 use super::problem::{ProblemKind, Whose};
-use crate::scope::is_error;
 
-/// Where the resource is while the body runs.
+/// The resource while the body runs: in the future, or lent to the body.
 pub(super) enum Held<R> {
     Here(Option<R>),
     Lent(Lender<R>),
@@ -38,19 +38,19 @@ impl<R> Held<R> {
 }
 
 pin_project! {
-    /// See [`using`](super::using), [`ensure`](super::ensure) and [`cleanups`](super::cleanups). `R` is what is cleaned up, `F` is the
-    /// body, and `C` the clean-up.
+    /// Future of [`using`](super::using), [`ensure`](super::ensure) and [`cleanups`](super::cleanups). `R` is
+    /// the resource, `F` the body, and `C` the clean-up.
     #[must_use = "futures do nothing until they are awaited"]
     pub struct Using<R, F: Future, C> {
         #[pin]
         stage: Stage<F, C>,
         held: Held<R>,
         close: fn(R, Exit) -> C,
-        // How the body has ended, while the clean-up runs.
-        left: Option<Outcome<F::Output>>,
+        // The outcome of the body, while the clean-up runs.
+        body_ended: Option<Outcome<F::Output>>,
         grace: Option<Duration>,
         whose: Whose,
-        // Whether a drop in flight is to be reported: not before it was polled, for then nothing has begun.
+        // Says if a drop before the end is reported: not before the first poll, because nothing has begun then.
         reports: Reports,
     }
 
@@ -77,14 +77,14 @@ pin_project! {
     }
 }
 
-/// When a drop in flight is reported.
+/// When a drop before the end is reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reports {
     /// From the first poll on.
     OncePolled,
-    /// It has been polled.
+    /// It has been polled: report.
     Now,
-    /// By what is held, not here.
+    /// The resource reports it itself.
     Elsewhere,
 }
 
@@ -100,16 +100,18 @@ impl<R, F: Future, C> Using<R, F, C> {
             stage: Stage::Body { body, stopped: Cell::new(false) },
             held,
             close,
-            left: None,
+            body_ended: None,
             grace: None,
             whose,
             reports,
         }
     }
 
-    /// How long the clean-up may take. When that is over it is asked to stop, and waited for; what it then leaves undone is
-    /// told to the [hook](super::set_cleanup_hook). Without this, what [`GRACE`](super::GRACE) says in the environment, or
-    /// [30 seconds](super::DEFAULT_GRACE). `Duration::MAX` is for ever.
+    /// Sets the grace period: the time that the clean-up may take. After that it is asked to stop, and still
+    /// awaited; if it stops, the [hook](super::set_cleanup_hook) hears of it.
+    ///
+    /// The default is the value of [`GRACE`](super::GRACE) in the environment, or else [30
+    /// seconds](super::DEFAULT_GRACE). `Duration::MAX` means no limit.
     pub fn grace(mut self, grace: Duration) -> Self {
         self.grace = Some(grace);
         self
@@ -118,7 +120,7 @@ impl<R, F: Future, C> Using<R, F, C> {
 
 impl<R, F, C> Future for Using<R, F, C>
 where
-    F: Future,
+    F: Future<Output: BodyOutput>,
     C: Future<Output: CleanupOutput>,
     CleanupError<C>: CleanupFailure<F::Output>,
 {
@@ -145,12 +147,12 @@ where
                 Poll::Ready(closed) => self.end(closed),
             },
             StageNow::Ended { stopped: true } => stopped(),
-            StageNow::Body { .. } | StageNow::Ended { stopped: false } => panic!("polled after it has ended"),
+            StageNow::Body { .. } | StageNow::Ended { stopped: false } => panic!("polled after completion"),
         }
     }
 }
 
-/// How the body has ended, if it has, and why it was asked to stop, if it was.
+/// Polls the body. If it has ended, returns its outcome, and the reason of a stop request.
 fn poll_body<F: Future>(
     body: Pin<&mut F>,
     stopped: &Cell<bool>,
@@ -168,7 +170,7 @@ fn poll_body<F: Future>(
     })
 }
 
-/// Passes on that the body was stopped.
+/// Stops the task, because the body was stopped.
 fn stopped<T>() -> Poll<T> {
     Frame::current(|frame| match frame {
         Some(frame) => frame.set_stopped(),
@@ -179,12 +181,12 @@ fn stopped<T>() -> Poll<T> {
 
 impl<R, F, C> Using<R, F, C>
 where
-    F: Future,
+    F: Future<Output: BodyOutput>,
     C: Future<Output: CleanupOutput>,
     CleanupError<C>: CleanupFailure<F::Output>,
 {
-    /// The body has ended: drops its frame, takes back the resource, and begins the clean-up. If that is over already,
-    /// says how it went.
+    /// Drops the frame of the body, which has ended, takes back the resource, and starts the clean-up.
+    /// Returns the end of the clean-up if it could not be started.
     fn begin_to_close(
         self: Pin<&mut Self>,
         mut left: Outcome<F::Output>,
@@ -195,18 +197,18 @@ where
             left = left.or_panic(panic);
         }
         let exit = match &left {
-            Outcome::Value(value) if is_error(value) => Exit::Error,
+            Outcome::Value(value) if value.is_failure() => Exit::Error,
             Outcome::Value(_) => Exit::Value,
             Outcome::Error(never) => never.absurd(),
             Outcome::Stopped => Exit::Stopped(reason),
             Outcome::Panicked(panic) => Exit::Panicked(panic.message().to_owned()),
         };
-        *this.left = Some(left);
+        *this.body_ended = Some(left);
         let Some(resource) = this.held.take() else {
             this.whose.report(ProblemKind::NotGivenBack);
             return Some(Closed::Well);
         };
-        // The clean-up need not be an `async fn`: it may panic before it has a future.
+        // The clean-up need not be an `async fn`: the call may panic before it returns a future.
         match Panic::catch(|| (this.close)(resource, exit)) {
             Ok(clean_up) => {
                 let grace = Grace::new(*this.grace);
@@ -217,26 +219,26 @@ where
         }
     }
 
-    /// Both have ended. What the body says counts for more, but for a panic; what of the clean-up then cannot be
-    /// passed on is reported.
+    /// Combines the outcomes of body and clean-up. The outcome of the body counts for more, except that a
+    /// panic of the clean-up replaces a value or a stop. What is lost of the clean-up is reported.
     fn end(
         self: Pin<&mut Self>,
         closed: Closed<CleanupError<C>>,
     ) -> Poll<<CleanupError<C> as CleanupFailure<F::Output>>::Output> {
         let mut this = self.project();
-        let Some(left) = this.left.take() else { panic!("polled after it has ended") };
+        let Some(left) = this.body_ended.take() else { panic!("polled after completion") };
         this.stage.set(Stage::Ended { stopped: matches!(left, Outcome::Stopped) });
         let closed = match (&left, closed) {
-            (Outcome::Value(value), Closed::Panicked(panic)) if !is_error(value) => {
-                // One panic is enough to tell.
+            (Outcome::Value(value), Closed::Panicked(panic)) if !value.is_failure() => {
+                // A panic of the value's destructor is dropped: one panic goes on.
                 let _ = Panic::catch(|| drop(left));
                 panic.resume();
             }
             (Outcome::Stopped, Closed::Panicked(panic)) => panic.resume(),
             (Outcome::Value(_), Closed::Failed(error)) => {
                 let Outcome::Value(value) = left else { unreachable!() };
-                let (output, not_told) = error.fail(value);
-                if let Some(error) = not_told {
+                let (output, lost) = error.fail(value);
+                if let Some(error) = lost {
                     this.whose.report(ProblemKind::Failed(&error));
                 }
                 return Poll::Ready(output);

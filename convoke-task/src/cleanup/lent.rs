@@ -1,8 +1,9 @@
-//! A resource that is lent to a body and comes back by itself.
+//! A resource that is lent to a body, and returned by a destructor.
 //!
-//! A body cannot borrow from the future that it is a part of, not without unsafe, and an `async` closure over a reference
-//! has no `Send` future that generic code could name (Rust 1.95). So the resource itself goes into the body, in a handle
-//! whose destructor puts it back: when the body's frame is gone, however that came about, the resource is here again.
+//! A body cannot borrow from the future that it is a part of without unsafe code, and generic code cannot say
+//! that the future of an `async` closure over a reference is `Send` (Rust 1.95). So the resource is moved
+//! into the body, in a `Lent`, whose destructor puts it back. When the body's frame was dropped, for whatever
+//! reason, the resource is back.
 
 use core::fmt;
 use core::ops::{Deref, DerefMut};
@@ -10,30 +11,32 @@ use std::sync::PoisonError;
 
 use convoke_core::raw::sync::{Arc, Mutex};
 
-/// A resource inside a body of [`using`](super::using) or [`cleanups`](super::cleanups). Used like the resource itself, and not to be kept for
-/// longer than the body runs: who moves it away keeps the resource from being closed, which is reported.
+/// Resource that is lent to a body of [`using`](super::using) or [`cleanups`](super::cleanups). It
+/// dereferences to the resource. It must not be moved out of the body: then the resource is not closed, which
+/// is reported.
 pub struct Lent<R> {
-    /// There until it is dropped.
+    /// `Some` until it is dropped.
     resource: Option<R>,
     back: Arc<Mutex<Option<R>>>,
 }
 
-/// The other end: where it comes back to.
+/// The other end, which takes the resource back.
 pub(super) struct Lender<R>(Arc<Mutex<Option<R>>>);
 
+/// Lends a resource.
 pub(super) fn lend<R>(resource: R) -> (Lent<R>, Lender<R>) {
     let back = Arc::new(Mutex::new(None));
     (Lent { resource: Some(resource), back: back.clone() }, Lender(back))
 }
 
 impl<R> Lender<R> {
-    /// The resource, if it came back.
+    /// Takes the resource, if it was returned.
     pub(super) fn take(&self) -> Option<R> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }
 
-const THERE: &str = "a lent resource is there until it is dropped";
+const THERE: &str = "`Lent` has its resource until it is dropped";
 
 impl<R> Deref for Lent<R> {
     type Target = R;

@@ -1,18 +1,26 @@
-//! Async RAII: clean-up that is awaited on every exit of a body, by whichever of the four doors it leaves.
+//! Async RAII: clean-up that is awaited on every exit of a body: value, failure, stop or panic.
 //!
-//! | file | what is in it |
-//! | --- | --- |
-//! | `using.rs` `ensure.rs` `cleanups.rs` | the three ways to say it |
-//! | `async_close.rs` `exit.rs` | what a resource says about its end, and what it is told |
-//! | `future.rs` | the future of all three: first the body, then the clean-up |
-//! | `closing.rs` `grace.rs` | a clean-up on its way: shielded, caught, and for how long |
-//! | `lent.rs` `stack.rs` | resources while the body has them |
-//! | `cleanup_output.rs` | what clean-ups return; how that goes together with what bodies do is said by [`CleanupFailure`] |
-//! | `problem.rs` | clean-up that was skipped, or fails where nobody can be told |
-//! | `reported.rs` | clean-up by itself, of which nobody can be told |
+//! Use [`using`] for a resource that is [`AsyncClose`], [`ensure`] for clean-up without a resource, and
+//! [`cleanups()`] for a number of resources that is known only at run time.
+//!
+//! A clean-up that fails changes the output of the body: [`CleanupFailure`](convoke_core::CleanupFailure)
+//! says how. A failure that cannot be returned, and a clean-up that was skipped, go to the
+//! [hook](set_cleanup_hook).
 
-#[cfg(doc)]
-use convoke_core::CleanupFailure;
+// The protocol, all of it in the polls of one task:
+//
+// 1. `Using` (`future`) polls the body in the frame of its task. The body has the resource in a `Lent`
+//    (`lent`), whose destructor puts it back.
+// 2. When the body has ended, its frame is dropped. Then the resource is back, and the clean-up is created,
+//    with the `Exit` of the body. If the resource is not back, that is reported, and nothing is closed.
+// 3. `Closing` (`closing`) polls the clean-up in a region that is shielded from stop requests, and catches
+//    its panics. When the grace period (`grace`) is over, the region is asked to stop. The task is held, so
+//    that it does not end meanwhile.
+// 4. `Using::end` combines the outcome of the body with that of the clean-up. What is lost goes to the hook
+//    (`problem`).
+//
+// `cleanups` is the same with a stack of clean-ups as the resource (`stack`). `reported` runs a clean-up
+// without a body, for the services of a `Context`.
 
 mod async_close;
 mod cleanup_output;

@@ -1,4 +1,4 @@
-//! Clean-up that failed or was skipped, where there is nobody else to tell: the hook of the process.
+//! Clean-up that failed or was skipped, and whose failure cannot be returned: the hook of the process.
 
 use core::fmt;
 use core::panic::Location;
@@ -6,32 +6,32 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use convoke_core::{Panic, StopReason};
 
-/// What went wrong with a clean-up, and could not be returned to anybody.
+/// Problem of a clean-up that could not be returned to a caller.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct CleanupProblem<'a> {
-    /// What was to be cleaned up: the name of the resource's type, or of the clean-up's.
+    /// Name of the type of the resource, or of the clean-up.
     pub what: &'static str,
-    /// Where `using`, `ensure` or `push` was called, or a service was made.
+    /// Line that called `using`, `ensure` or `push`, or created the service.
     pub place: &'static Location<'static>,
     /// What happened.
     pub kind: ProblemKind<'a>,
 }
 
-/// What happened to a clean-up.
+/// Kind of a [`CleanupProblem`].
 #[non_exhaustive]
 pub enum ProblemKind<'a> {
-    /// The future was dropped in flight: the clean-up did not run. Destructors did.
+    /// The future was dropped before the body had ended: the clean-up did not run. Destructors did.
     Skipped,
     /// The future was dropped while the clean-up ran.
     CutShort,
-    /// The body has moved the resource away, or leaked it: there was nothing to close.
+    /// The body moved the resource away, or leaked it, so that it could not be closed.
     NotGivenBack,
-    /// It failed, after a body whose own error, stop or panic goes on.
+    /// The clean-up failed, and the body's own error, stop or panic is the outcome.
     Failed(&'a dyn fmt::Display),
-    /// It panicked, after a body whose own error or panic goes on.
+    /// The clean-up panicked, and the body's own error or panic is the outcome.
     Panicked(&'a Panic),
-    /// It ended by the stopped door: by itself, or for this reason.
+    /// The clean-up was stopped, with this reason; or it stopped by itself.
     Stopped(Option<StopReason>),
 }
 
@@ -40,7 +40,7 @@ impl fmt::Display for ProblemKind<'_> {
         match self {
             Self::Skipped => f.write_str("was skipped: its future was dropped before the body had ended"),
             Self::CutShort => f.write_str("was cut short: its future was dropped while it ran"),
-            Self::NotGivenBack => f.write_str("was skipped: the body has kept the resource"),
+            Self::NotGivenBack => f.write_str("was skipped: the body did not return the resource"),
             Self::Failed(error) => write!(f, "failed: {error}"),
             Self::Panicked(panic) => write!(f, "{panic}"),
             Self::Stopped(Some(reason)) => write!(f, "was stopped before it had ended: {reason}"),
@@ -65,17 +65,17 @@ type Hook = dyn Fn(&CleanupProblem<'_>) + Send + Sync;
 
 static HOOK: RwLock<Option<Arc<Hook>>> = RwLock::new(None);
 
-/// Sets what is called, in the whole process, when a clean-up was skipped, or failed where its failure has nobody to go
-/// to. Without a hook one line is written to the error stream.
+/// Sets the hook of the process for clean-ups that were skipped, or whose failure cannot be returned. Without
+/// a hook, one line is written to stderr.
 ///
-/// The hook is called on the thread where it happened, possibly in a destructor. A panic of its own is caught.
+/// The hook is called on the thread where it happens, possibly in a destructor. A panic of the hook is caught.
 ///
 /// ```
 /// convoke::cleanup::set_cleanup_hook(|problem| eprintln!("my program: {problem}"));
 /// ```
 pub fn set_cleanup_hook(hook: impl Fn(&CleanupProblem<'_>) + Send + Sync + 'static) {
     let before = HOOK.write().unwrap_or_else(PoisonError::into_inner).replace(Arc::new(hook));
-    // Without the lock: what it holds may set another when it goes.
+    // Dropped without the lock: its destructor may set another hook.
     drop(before);
 }
 
@@ -84,7 +84,7 @@ thread_local! {
     static SKIPPED_ON_PURPOSE: core::cell::Cell<bool> = const { core::cell::Cell::new(false) };
 }
 
-/// Calls `f`. Clean-up that is skipped or cut short meanwhile, on this thread, is meant to be, and nobody is told: for
+/// Calls `f`, and does not report clean-ups that are skipped or cut short on this thread meanwhile. For
 /// simulations, whose hosts crash.
 #[cfg(feature = "testing")]
 pub fn skipping_clean_up<R>(f: impl FnOnce() -> R) -> R {
@@ -101,39 +101,41 @@ pub fn skipping_clean_up<R>(f: impl FnOnce() -> R) -> R {
 }
 
 #[cfg(feature = "testing")]
-fn is_meant(kind: &ProblemKind<'_>) -> bool {
+fn is_intended(kind: &ProblemKind<'_>) -> bool {
     SKIPPED_ON_PURPOSE.get() && matches!(kind, ProblemKind::Skipped | ProblemKind::CutShort)
 }
 
 #[cfg(not(feature = "testing"))]
-fn is_meant(_: &ProblemKind<'_>) -> bool {
+fn is_intended(_: &ProblemKind<'_>) -> bool {
     false
 }
 
-/// Whose clean-up it is, for reports.
+/// Identity of a clean-up in reports.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Whose {
     pub(super) what: &'static str,
-    pub(super) place: &'static Location<'static>,
+    pub(super) location: &'static Location<'static>,
 }
 
 impl Whose {
+    /// Reports a problem to the hook, or else on stderr.
     #[cold]
     pub(super) fn report(self, kind: ProblemKind<'_>) {
-        if is_meant(&kind) {
+        if is_intended(&kind) {
             return;
         }
-        let problem = CleanupProblem { what: self.what, place: self.place, kind };
-        // Not called under the lock: a hook may set another.
+        let problem = CleanupProblem { what: self.what, place: self.location, kind };
+        // Called without the lock: a hook may set another.
         let hook = HOOK.read().unwrap_or_else(PoisonError::into_inner).clone();
-        let told = match hook {
+        let reported = match hook {
             Some(hook) => Panic::catch(|| hook(&problem)),
             None => Panic::catch(|| eprintln!("convoke: {problem}")),
         };
-        if let Err(panic) = told {
-            // We may be in a destructor of a thread that panics.
-            let _ =
-                Panic::catch(|| eprintln!("convoke: the clean-up hook {panic}; it was told that {problem}"));
+        if let Err(panic) = reported {
+            // Caught as well: this may run in a destructor of a thread that panics.
+            let _ = Panic::catch(|| {
+                eprintln!("convoke: the clean-up hook {panic}; it was called because {problem}")
+            });
         }
     }
 }
@@ -150,7 +152,7 @@ mod tests {
                 self.0.report(ProblemKind::Skipped);
             }
         }
-        let reports = Reports(Whose { what: "a hook", place: Location::caller() });
+        let reports = Reports(Whose { what: "a hook", location: Location::caller() });
         set_cleanup_hook(move |_| {
             let _kept = &reports;
         });
@@ -168,8 +170,8 @@ mod tests {
                 self.0.report(ProblemKind::Skipped);
             }
         }
-        set_cleanup_hook(|problem| panic!("no room for: {problem}"));
-        let whose = Whose { what: "a thing", place: Location::caller() };
+        set_cleanup_hook(|problem| panic!("a hook that fails: {problem}"));
+        let whose = Whose { what: "a thing", location: Location::caller() };
         whose.report(ProblemKind::CutShort);
         let panic = Panic::catch(|| {
             let _reports = Reports(whose);

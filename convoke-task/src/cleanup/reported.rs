@@ -1,4 +1,4 @@
-//! Clean-up after which nothing comes that could be told of it: a service's end. Whatever it has to say goes to the hook.
+//! Clean-up without a body, whose failures all go to the hook: the end of a service.
 
 use core::future::{Future, poll_fn};
 use core::panic::Location;
@@ -11,13 +11,14 @@ use super::grace::Grace;
 use super::problem::{ProblemKind, Whose};
 use super::stack::UnderWay;
 
-/// Runs a clean-up, shielded from the stop and with a grace period, and goes on whatever comes of it.
+/// Runs a clean-up, shielded from stop requests and with a grace period. Reports its failure, stop or panic,
+/// and completes.
 pub(crate) async fn reported(
     what: &'static str,
-    place: &'static Location<'static>,
+    location: &'static Location<'static>,
     clean_up: impl Future<Output = ()>,
 ) {
-    let whose = Whose { what, place };
+    let whose = Whose { what, location };
     let under_way = UnderWay(Some(whose));
     let mut closing = pin!(Closing::shielded(clean_up, Grace::new(None)));
     let closed = poll_fn(|cx| {
@@ -34,8 +35,12 @@ pub(crate) async fn reported(
     }
 }
 
-/// Tells the hook what went wrong with the end of something.
+/// Reports a problem of a clean-up to the hook.
 #[cold]
-pub(crate) fn report_problem(what: &'static str, place: &'static Location<'static>, kind: ProblemKind<'_>) {
-    Whose { what, place }.report(kind);
+pub(crate) fn report_problem(
+    what: &'static str,
+    location: &'static Location<'static>,
+    kind: ProblemKind<'_>,
+) {
+    Whose { what, location }.report(kind);
 }

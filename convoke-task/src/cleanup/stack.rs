@@ -1,5 +1,5 @@
-//! The stack under `cleanups`: what is still to be cleaned up, last in, first out. Each clean-up has a region of its own, so that
-//! none can keep the others from running.
+//! The stack of `cleanups`: last in, first out. Each clean-up has a region of its own, so that none can keep
+//! the others from running.
 
 use core::fmt;
 use core::future::Future;
@@ -14,20 +14,21 @@ use super::cleanup_output::CleanupOutput;
 use super::closing::{Closed, Closing};
 use super::problem::{ProblemKind, Whose};
 
-/// One thing to be cleaned up.
+/// One clean-up that has not begun.
 pub(super) struct Entry<'c, E> {
     whose: Whose,
     begin: Begin<'c, E>,
 }
 
-/// Begins a clean-up, if what is to be cleaned up is there. Says whether an error is wanted: otherwise it is reported.
+/// Starts a clean-up, if its resource was returned. The flag says if an error is returned; otherwise it is
+/// reported.
 type Begin<'c, E> = Box<dyn FnOnce(Exit, bool) -> Option<CleanUp<'c, E>> + Send + 'c>;
 type CleanUp<'c, E> = Pin<Box<dyn Future<Output = Ended<E>> + Send + 'c>>;
 
-/// What is left of a clean-up that has ended.
+/// The end of a clean-up, except for what it has reported.
 enum Ended<E> {
     Nothing,
-    /// The error, for the caller, and in words.
+    /// The error, and its text for a report.
     Error(E, String),
     Panic(Panic),
 }
@@ -60,7 +61,7 @@ impl<'c, E> Entry<'c, E> {
     }
 }
 
-/// All that is still to be cleaned up.
+/// The clean-ups that have not begun.
 pub(super) struct Stack<'c, E> {
     entries: Mutex<Vec<Entry<'c, E>>>,
 }
@@ -79,7 +80,7 @@ impl<'c, E> Stack<'c, E> {
     }
 }
 
-/// Nobody has come to clean up: the future was dropped in flight.
+/// Reports the clean-ups that are left: the future was dropped before the body had ended.
 impl<E> Drop for Stack<'_, E> {
     fn drop(&mut self) {
         while let Some(entry) = self.pop() {
@@ -88,8 +89,8 @@ impl<E> Drop for Stack<'_, E> {
     }
 }
 
-/// Cleans up everything, in reverse order. Fails with the first failure, if the body has not failed itself; a panic counts
-/// for more than a failure. All others are reported.
+/// Runs all clean-ups, in reverse order. Fails with the first failure, if the body has not failed itself; a
+/// panic counts for more than a failure. All others are reported.
 pub(super) async fn close<E>(stack: Arc<Stack<'_, E>>, exit: Exit) -> Result<(), FirstFailure<E>> {
     let mut first: Option<(Whose, E, String)> = None;
     let mut first_panic = None;
@@ -128,10 +129,11 @@ pub(super) async fn close<E>(stack: Arc<Stack<'_, E>>, exit: Exit) -> Result<(),
     }
 }
 
-/// A clean-up that runs: reports if it is dropped meanwhile.
+/// Guard of a running clean-up: reports if it is dropped before the end.
 pub(super) struct UnderWay(pub(super) Option<Whose>);
 
 impl UnderWay {
+    /// Ends the guard without a report.
     pub(super) fn has_ended(mut self) {
         self.0 = None;
     }
@@ -145,7 +147,8 @@ impl Drop for UnderWay {
     }
 }
 
-/// The error of the first clean-up of [`cleanups`](super::cleanups) that failed. It turns into the error of the body.
+/// Error of the first clean-up of [`cleanups`](super::cleanups) that failed, converted to the error type of
+/// the body.
 #[derive(Debug)]
 pub struct FirstFailure<E>(E);
 

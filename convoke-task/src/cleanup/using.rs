@@ -1,4 +1,4 @@
-//! `using(resource, body)`: a resource, a body that has it, and the close that is awaited in any case.
+//! `using(resource, body)`: a body that uses a resource, and a close that is awaited on every exit.
 
 use core::future::Future;
 use core::panic::Location;
@@ -8,21 +8,25 @@ use super::lent::lend;
 use super::problem::Whose;
 use super::{AsyncClose, Lent};
 
-/// Runs a body that has a resource, and closes the resource when the body has left: by its end, by `?`, by a stop or by a
-/// panic. The body's frame is gone before; the close is shielded from the stop, and has a
-/// [grace period](Using::grace).
+/// Runs a body that uses a resource, and then closes the resource, however the body has ended: with a value,
+/// a failure (`?` on a `Result` or an `Option`, see [`BodyOutput`](convoke_core::BodyOutput)), a stop or a
+/// panic. The close runs after the body's frame was dropped, is shielded from stop requests, and has a [grace
+/// period](Using::grace).
 ///
-/// The body is an `async` closure and may borrow from around it. It has the resource in a [`Lent`], which is used like the
-/// resource itself. That costs one allocation.
+/// The body is an `async` closure, and may borrow from around it. It gets the resource in a [`Lent`], which
+/// dereferences to the resource. That costs one allocation.
 ///
-/// - *Completes with* what the body returns, after the close. If the body has returned a value and the close fails, with the
-///   error of the close, as by `?`: see [`CleanupFailure`](convoke_core::CleanupFailure). A body that was stopped, or has
-///   panicked, goes on doing so. What then cannot be passed on, because the body's own error, stop or panic is, is told
-///   to the [hook](super::set_cleanup_hook); but a panic of the close goes on if the body has not failed or panicked.
-/// - *If dropped* in flight, as a foreign `select!` does it, the body and the resource are dropped, the close is skipped,
-///   and the hook is told. (A stop is no drop: also inside a foreign `join!` every branch comes to the end of its close.)
-/// - *Runs on* the task's executor, both of them.
-/// - *Panics* outside a task.
+/// - *Completes with* the output of the body, after the close. If the body returned a value and the close
+///   fails, with the error of the close, converted as by `?`: see
+///   [`CleanupFailure`](convoke_core::CleanupFailure). Stopped, if the body was stopped. A failure of the
+///   close that cannot be returned, because the body failed, stopped or panicked, goes to the
+///   [hook](super::set_cleanup_hook).
+/// - *If dropped* while the body runs, as by a foreign `select!`, body and resource are dropped, the close is
+///   skipped, and the hook hears of it. A stop is not a drop: also inside a foreign `join!`, every branch
+///   finishes its close.
+/// - *Runs on* the task that awaits it, both of them.
+/// - *Panics* with the panic of the body; with that of the close, if the body has neither failed nor
+///   panicked; and outside a task.
 ///
 /// ```
 /// use convoke::prelude::*;
@@ -40,7 +44,7 @@ use super::{AsyncClose, Lent};
 ///
 /// async fn length(name: &str) -> std::io::Result<usize> {
 ///     using(Connection("a connection"), async |connection| {
-///         checkpoint().await; // If a stop is asked for here, the connection is closed nevertheless.
+///         checkpoint().await; // If the task stops here, the connection is still closed.
 ///         Ok(connection.0.len() + name.len())
 ///     })
 ///     .await
@@ -56,7 +60,7 @@ where
     B: FnOnce(Lent<R>) -> F,
     F: Future,
 {
-    let whose = Whose { what: core::any::type_name::<R>(), place: Location::caller() };
+    let whose = Whose { what: core::any::type_name::<R>(), location: Location::caller() };
     let (lent, lender) = lend(resource);
     Using::new(body(lent), Held::Lent(lender), R::close, whose, Reports::OncePolled)
 }

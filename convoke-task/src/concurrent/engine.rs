@@ -1,5 +1,6 @@
-//! What `map_concurrent` and `for_each_concurrent` have in common: takes items while there is room, runs their futures, hands
-//! out results, and, when it is over early, asks all to stop and brings them home.
+//! The common part of `map_concurrent` and `for_each_concurrent`. It takes items while there is a free lane,
+//! runs their futures, and returns results. When it is over early, it asks the running futures to stop, and
+//! waits for them.
 
 use core::fmt;
 use core::future::Future;
@@ -15,46 +16,47 @@ use super::lanes::Lanes;
 use super::source::Items;
 use crate::region::{Region, pass_on_stop};
 
-/// See the head of this file. `I` are the items, `F` makes futures `R` of them.
+/// A running concurrent loop. `I` are the items, and `F` makes a future `R` of each.
 pub(super) struct Engine<I, F, R: Future> {
-    /// None when there are no more.
+    /// `None` when there are no more.
     items: Option<I>,
     make: F,
     limit: usize,
     lanes: Lanes<R>,
     order: Option<Order<R::Output>>,
     begun: u64,
-    /// How many items were begun since it was looked at who was woken.
-    overtaken: u32,
-    may_look: bool,
+    /// The number of items that were started since the last check for woken futures.
+    started_since_check: u32,
+    /// True until woken futures were checked for in this poll.
+    may_check: bool,
     region: Region,
     over: Option<Over>,
-    /// All futures were woken, to hear of the stop.
+    /// All futures were woken, to hear of the stop request.
     told: bool,
-    place: &'static Location<'static>,
+    location: &'static Location<'static>,
 }
 
-/// After so many items that were begun it is looked who was woken, even if there is room for more.
-const OVERTAKEN: u32 = 32;
+/// After this number of started items the engine checks for woken futures, even if there are free lanes.
+const CHECK_EVERY: u32 = 32;
 
-/// Results that wait until it is their turn; those that are not there yet have a place.
+/// Results in the order of the items. `None` stands for a result that is not there yet.
 struct Order<T> {
     waiting: VecDeque<Option<T>>,
-    /// Of the first place.
+    /// The number of the first item in `waiting`.
     first: u64,
 }
 
-/// Why it is over early.
+/// Early end of a concurrent loop.
 #[derive(Debug)]
 pub(super) enum Over {
     Stopped,
-    /// Whoever has the engine has enough: then it does not matter whether something has stopped.
+    /// The owner has closed the loop. A future that stops later does not stop the task.
     Closed,
     Panicked(Panic),
 }
 
 impl<I: Items, F: FnMut(I::Item) -> R, R: Future> Engine<I, F, R> {
-    pub(super) fn new(items: I, limit: NonZeroUsize, make: F, place: &'static Location<'static>) -> Self {
+    pub(super) fn new(items: I, limit: NonZeroUsize, make: F, location: &'static Location<'static>) -> Self {
         Self {
             items: Some(items),
             make,
@@ -62,26 +64,28 @@ impl<I: Items, F: FnMut(I::Item) -> R, R: Future> Engine<I, F, R> {
             lanes: Lanes::new(),
             order: None,
             begun: 0,
-            overtaken: 0,
-            may_look: false,
+            started_since_check: 0,
+            may_check: false,
             region: Region::new(),
             over: None,
             told: false,
-            place,
+            location,
         }
     }
 
+    /// Returns results in the order of the items from now on.
     pub(super) fn keep_order(&mut self) {
         if self.order.is_none() {
             self.order = Some(Order { waiting: VecDeque::new(), first: self.begun });
         }
     }
 
-    /// The next result; `None` when all have ended.
+    /// Polls for the next result. Completes with `None` when all futures have ended.
     pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<R::Output>> {
         match Panic::catch(|| self.region.listen(cx)) {
             Ok(false) => {}
-            // Nothing is handed out any more: whoever takes it would stop, and leave those that clean up behind.
+            // No more results: a consumer that gets one would stop, and leave futures that still clean up
+            // behind.
             Ok(true) => self.finish(Over::Stopped),
             Err(panic) => self.finish(Over::Panicked(panic)),
         }
@@ -91,10 +95,10 @@ impl<I: Items, F: FnMut(I::Item) -> R, R: Future> Engine<I, F, R> {
             }
             let ended = match self.lanes.next_of_round(&self.region) {
                 Some(ended) => Some(ended),
-                None if self.overtaken >= OVERTAKEN && self.look() => continue,
+                None if self.started_since_check >= CHECK_EVERY && self.check_woken() => continue,
                 None => match self.take_item(cx) {
                     Taken::Started(ended) => ended,
-                    Taken::Waits | Taken::Nothing if self.look() => continue,
+                    Taken::Waits | Taken::Nothing if self.check_woken() => continue,
                     Taken::Nothing if self.lanes.running() == 0 => return self.end(),
                     Taken::Waits | Taken::Nothing => return self.wait(cx),
                 },
@@ -107,28 +111,29 @@ impl<I: Items, F: FnMut(I::Item) -> R, R: Future> Engine<I, F, R> {
         }
     }
 
-    /// Looks at who was woken, if that was not done in this poll. Who wakes itself meanwhile lets others run first.
-    fn look(&mut self) -> bool {
-        if !core::mem::take(&mut self.may_look) {
+    /// Starts a round of woken futures, once per poll of the owner: a future that wakes itself lets other
+    /// tasks run first. Returns false if there are none.
+    fn check_woken(&mut self) -> bool {
+        if !core::mem::take(&mut self.may_check) {
             return false;
         }
-        self.overtaken = 0;
+        self.started_since_check = 0;
         self.lanes.begin_round()
     }
 
-    /// Its owner is polled.
+    /// Marks the start of a poll of the owner.
     pub(super) fn begin_poll(&mut self) {
-        self.may_look = true;
+        self.may_check = true;
     }
 
-    /// Takes an item, if there is room, and begins with it.
+    /// Takes an item, if the limit allows, and starts its future.
     #[inline]
     fn take_item(&mut self, cx: &mut Context<'_>) -> Taken<R::Output> {
         let there = self.order.as_ref().map_or(self.lanes.running(), |order| order.waiting.len());
         if self.over.is_some() {
             return Taken::Nothing;
         }
-        self.overtaken += 1;
+        self.started_since_check += 1;
         let Some(items) = &mut self.items else { return Taken::Nothing };
         if there >= self.limit {
             return Taken::Nothing;
@@ -160,7 +165,7 @@ impl<I: Items, F: FnMut(I::Item) -> R, R: Future> Engine<I, F, R> {
         Taken::Started(None)
     }
 
-    /// The result, if the time for it is now.
+    /// Returns a result that can be passed on now. Stores others, and ends the loop for a stop or a panic.
     #[inline]
     fn sort(&mut self, number: u64, outcome: Outcome<R::Output>) -> Option<R::Output> {
         match outcome {
@@ -180,6 +185,7 @@ impl<I: Items, F: FnMut(I::Item) -> R, R: Future> Engine<I, F, R> {
         None
     }
 
+    /// Takes the next result in the order of the items, if it is there.
     fn in_turn(&mut self) -> Option<R::Output> {
         let order = self.order.as_mut()?;
         let result = order.waiting.pop_front_if(|first| first.is_some())?;
@@ -187,7 +193,7 @@ impl<I: Items, F: FnMut(I::Item) -> R, R: Future> Engine<I, F, R> {
         result
     }
 
-    /// It is over: those that run are asked to stop.
+    /// Ends the loop early: asks the running futures to stop.
     pub(super) fn finish(&mut self, over: Over) {
         let outranked = match &self.over {
             None | Some(Over::Stopped) => true,
@@ -200,33 +206,34 @@ impl<I: Items, F: FnMut(I::Item) -> R, R: Future> Engine<I, F, R> {
         let reason =
             if matches!(self.over, Some(Over::Closed)) { StopReason::Abandoned } else { StopReason::Sibling };
         let waiting = self.order.take();
-        let let_go = Panic::catch(|| drop(waiting));
+        let dropped = Panic::catch(|| drop(waiting));
         let asked = Panic::catch(|| self.region.request_stop_after_around(reason));
-        if let Err(panic) = let_go.and(asked)
+        if let Err(panic) = dropped.and(asked)
             && !matches!(self.over, Some(Over::Panicked(_)))
         {
             self.over = Some(Over::Panicked(panic));
         }
-        // Once: nothing is started any more. All would be visited for each one that fails after the first.
+        // Once: nothing is started after this, and otherwise each later failure would visit all futures.
         if !core::mem::replace(&mut self.told, true) {
-            self.lanes.ring_all();
+            self.lanes.wake_all();
         }
     }
 
+    /// Stores the waker, and holds the task if futures are ending.
     fn wait(&mut self, cx: &mut Context<'_>) -> Poll<Option<R::Output>> {
         Frame::current(|frame| {
             if let Some(frame) = frame {
                 if self.region.stop_reason().is_some() || self.lanes.is_held() {
                     frame.hold();
                 }
-                frame.waits_at(self.place);
+                frame.waits_at(self.location);
             }
         });
         self.lanes.wait(cx.waker());
         Poll::Pending
     }
 
-    /// Nothing runs, and nothing is begun any more.
+    /// Completes: no future runs, and none is started.
     fn end(&mut self) -> Poll<Option<R::Output>> {
         match self.over.take() {
             Some(Over::Panicked(panic)) => {
@@ -246,20 +253,20 @@ impl<I: Items, F: FnMut(I::Item) -> R, R: Future> Engine<I, F, R> {
     }
 }
 
-/// What came of taking an item.
+/// Result of an attempt to take an item.
 enum Taken<T> {
-    /// One was begun, and perhaps has ended already; or there are no more. It is to be asked again.
+    /// An item was started, and its future may have ended; or the source has just ended. Ask again.
     Started(Option<super::lanes::Ended<T>>),
-    /// There will be one.
+    /// The source waits for an item.
     Waits,
-    /// There is no room, or nothing to be begun any more.
+    /// The limit is reached, or there are no more items.
     Nothing,
 }
 
 impl<I, F, R: Future> fmt::Debug for Engine<I, F, R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Engine")
-            .field("at", &self.place)
+            .field("at", &self.location)
             .field("lanes", &self.lanes)
             .field("begun", &self.begun)
             .field("over", &self.over)

@@ -1,4 +1,4 @@
-//! `for_each_concurrent(items, limit, f)`: a loop whose turns overlap.
+//! `for_each_concurrent(items, limit, f)`: a loop whose iterations overlap.
 
 use core::fmt;
 use core::future::Future;
@@ -11,14 +11,16 @@ use core::task::{Context, Poll};
 use super::engine::{Engine, Over};
 use super::source::{Items, Source};
 
-/// Calls an `async` function for each item, for at most `limit` of them at a time. It returns `()`; or a `Result<(), E>`,
-/// whose first error ends the loop; or a `ControlFlow<B>`, whose first `Break` does. Then the others are asked to stop and
-/// brought home.
+/// Calls an `async` function for each item, for at most `limit` items at a time. The function returns `()`;
+/// or a `Result<(), E>`, whose first error ends the loop; or a `ControlFlow<B>`, whose first `Break` does.
+/// Then the running futures are asked to stop and awaited.
 ///
-/// - *Completes with* `()`, `Ok(())` or `Continue(())` when all have ended, or with what ended it. Stopped, if one of them was.
-/// - *If dropped*, what runs is dropped.
-/// - *Runs on* the task, all in turn; futures may borrow from around. A future that was woken is polled, the others are not.
-/// - *Panics* with the first panic of a future, when all that run have ended; outside a task; and if the limit is zero.
+/// - *Completes with* `()`, `Ok(())` or `Continue(())` when all have ended; or with the error or `Break` that
+///   ended the loop. Stopped, if one of the futures was stopped.
+/// - *If dropped*, the running futures are dropped.
+/// - *Runs on* the task, one future at a time; only woken futures are polled. They may borrow from around.
+/// - *Panics* with the first panic of a future, when the running ones have ended; outside a task; and if
+///   `limit` is zero.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicUsize, Ordering};
@@ -44,22 +46,22 @@ where
     F: FnMut(S::Item) -> R,
     R: Future<Output: EachOutput>,
 {
-    let limit = NonZeroUsize::new(limit).expect("the limit of concurrent work is one or more");
+    let limit = NonZeroUsize::new(limit).expect("the limit of concurrent work must be one or more");
     ForEachConcurrent { engine: Engine::new(items.begin(), limit, f, Location::caller()), failure: None }
 }
 
-/// What a turn of [`for_each_concurrent()`] or [`repeat`](crate::schedule::repeat) returns, and the whole: nothing, a
-/// `Result` with nothing in it, or a `ControlFlow`.
+/// Output of an iteration of [`for_each_concurrent()`] or [`repeat`](crate::schedule::repeat), and of the
+/// whole loop: `()`, a `Result<(), E>`, or a `ControlFlow<B>`.
 #[diagnostic::on_unimplemented(
-    message = "a turn of `for_each_concurrent` or `repeat` cannot return `{Self}`",
-    label = "returns `{Self}`, which nobody would see",
-    note = "it returns `()`, a `Result<(), E>`, or a `ControlFlow<B>`; for values there is `map_concurrent`"
+    message = "an iteration of `for_each_concurrent` or `repeat` cannot return `{Self}`",
+    label = "returns `{Self}`, which would be lost",
+    note = "it returns `()`, a `Result<(), E>`, or a `ControlFlow<B>`; use `map_concurrent` for values"
 )]
 pub trait EachOutput: Sized {
-    /// All went well.
+    /// Makes the output of a loop that was not ended early.
     fn well() -> Self;
 
-    /// Whether it ends the loop: an error, or a `Break`.
+    /// Returns true if this output ends the loop: an error, or a `Break`.
     fn is_failure(&self) -> bool;
 }
 
@@ -94,15 +96,15 @@ impl<B> EachOutput for ControlFlow<B> {
     }
 }
 
-/// See [`for_each_concurrent()`].
+/// Future of [`for_each_concurrent()`].
 #[must_use = "futures do nothing until they are awaited"]
 pub struct ForEachConcurrent<I, F, R: Future> {
     engine: Engine<I, F, R>,
     failure: Option<R::Output>,
 }
 
-/// After so many turns others get theirs.
-const TURNS: usize = 128;
+/// After this number of iterations in one poll other tasks run.
+const ITERATIONS: usize = 128;
 
 impl<I, F, R> Future for ForEachConcurrent<I, F, R>
 where
@@ -115,7 +117,7 @@ where
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<R::Output> {
         let this = self.get_mut();
         this.engine.begin_poll();
-        for _ in 0..TURNS {
+        for _ in 0..ITERATIONS {
             match this.engine.poll(cx) {
                 Poll::Pending => return Poll::Pending,
                 Poll::Ready(None) => {
@@ -133,7 +135,7 @@ where
     }
 }
 
-// Futures lie in boxes, and nothing else in it is pinned.
+// The futures are in boxes, and nothing else is pinned.
 impl<I, F, R: Future> Unpin for ForEachConcurrent<I, F, R> {}
 
 impl<I, F, R: Future> fmt::Debug for ForEachConcurrent<I, F, R> {

@@ -1,8 +1,8 @@
-//! Rooms for futures inside one task that are used again and again: each with a bell of its own, so that only those are
-//! polled that were woken. Starting a future in a room that was used before allocates nothing.
+//! Lanes: reusable slots for futures inside one task, each with a wake flag, so that only woken ones are
+//! polled. Starting a future in a lane that was used before allocates nothing.
 //!
-//! 1. The key of a lane that was woken is on the board or in the round, perhaps more than once: a waker of an earlier tenant may
-//!    have rung too. Its bell says whether there is anything to answer.
+//! The key of a woken lane is in the wake set or in the round, perhaps more than once: a waker of an earlier
+//! future in the lane may have set the flag as well. The flag says if there is anything to poll.
 
 use core::fmt;
 use core::future::Future;
@@ -19,77 +19,84 @@ use crate::together::ended::ended;
 use crate::together::wake_set::{Key, WakeFlag, WakeSet};
 use convoke_core::raw::visit_step;
 
-/// See the head of this file.
+/// Reusable slots for futures, of which only the woken ones are polled.
 pub(super) struct Lanes<F> {
     lanes: Vec<Lane<F>>,
     free: Vec<usize>,
-    bells: WakeSet,
+    wake_set: WakeSet,
     round: VecDeque<Key>,
-    /// How many futures must not be dropped yet, by what each has said when it was polled last.
+    /// The number of futures that held the task when they were polled last: they must not be dropped yet.
     held: usize,
 }
 
 struct Lane<F> {
     future: Pin<Box<Option<F>>>,
-    /// Which item it is of.
+    /// The number of the item that the future belongs to.
     number: u64,
-    bell: Arc<WakeFlag>,
+    flag: Arc<WakeFlag>,
     waker: Waker,
     mark: BodyMark,
 }
 
-/// How the future of an item has ended.
+/// The number of an item, and the outcome of its future.
 pub(super) type Ended<T> = (u64, Outcome<T>);
 
 impl<F: Future> Lanes<F> {
     pub(super) fn new() -> Self {
-        Self { lanes: Vec::new(), free: Vec::new(), bells: WakeSet::new(), round: VecDeque::new(), held: 0 }
+        Self {
+            lanes: Vec::new(),
+            free: Vec::new(),
+            wake_set: WakeSet::new(),
+            round: VecDeque::new(),
+            held: 0,
+        }
     }
 
     pub(super) fn running(&self) -> usize {
         self.lanes.len() - self.free.len()
     }
 
-    /// Begins a future, and says how it has ended if it has.
+    /// Puts a future into a free lane, and polls it. Returns its outcome, if it has ended.
     #[inline]
     pub(super) fn start(&mut self, future: F, number: u64, region: &Region) -> Option<Ended<F::Output>> {
-        let place = match self.free.pop() {
-            Some(place) => {
-                let lane = &mut self.lanes[place];
+        let index = match self.free.pop() {
+            Some(index) => {
+                let lane = &mut self.lanes[index];
                 lane.future.set(Some(future));
                 lane.number = number;
-                place
+                index
             }
             None => self.open(future, number),
         };
-        self.lanes[place].bell.take_ring();
-        self.poll(place, region)
+        self.lanes[index].flag.take();
+        self.poll(index, region)
     }
 
+    /// Adds a lane.
     #[cold]
     fn open(&mut self, future: F, number: u64) -> usize {
-        let place = self.lanes.len();
-        let bell = self.bells.bell(Key { place, serial: 0 });
-        let waker = Waker::from(bell.clone());
+        let index = self.lanes.len();
+        let flag = self.wake_set.flag(Key { index, serial: 0 });
+        let waker = Waker::from(flag.clone());
         let future = Box::pin(Some(future));
-        self.lanes.push(Lane { future, number, bell, waker, mark: BodyMark::default() });
-        place
+        self.lanes.push(Lane { future, number, flag, waker, mark: BodyMark::default() });
+        index
     }
 
-    /// Those that were woken are in the round. Whether there are any.
+    /// Starts a round: moves the woken keys into it. Returns false if there are none.
     pub(super) fn begin_round(&mut self) -> bool {
-        self.bells.take_rung(&mut self.round);
+        self.wake_set.take_woken(&mut self.round);
         !self.round.is_empty()
     }
 
-    /// Polls those of the round until one of them has ended.
+    /// Polls the lanes of the round, until a future ends. Returns its outcome.
     #[inline]
     pub(super) fn next_of_round(&mut self, region: &Region) -> Option<Ended<F::Output>> {
         while let Some(key) = self.round.pop_front() {
-            let lane = &mut self.lanes[key.place];
-            if is_there(lane.future.as_mut())
-                && lane.bell.take_ring()
-                && let Some(ended) = self.poll(key.place, region)
+            let lane = &self.lanes[key.index];
+            if lane.future.is_some()
+                && lane.flag.take()
+                && let Some(ended) = self.poll(key.index, region)
             {
                 return Some(ended);
             }
@@ -97,9 +104,10 @@ impl<F: Future> Lanes<F> {
         None
     }
 
+    /// Polls a lane. If its future ends, frees the lane, and returns the outcome.
     #[inline]
-    fn poll(&mut self, place: usize, region: &Region) -> Option<Ended<F::Output>> {
-        let lane = &mut self.lanes[place];
+    fn poll(&mut self, index: usize, region: &Region) -> Option<Ended<F::Output>> {
+        let lane = &mut self.lanes[index];
         let future = lane.future.as_mut().as_pin_mut()?;
         self.held -= usize::from(lane.mark.is_held());
         let polled = Panic::catch(|| region.poll_one(future, &lane.mark, &lane.waker, true));
@@ -107,30 +115,27 @@ impl<F: Future> Lanes<F> {
         let outcome = ended(polled, region, || lane.future.set(None))?;
         self.held -= usize::from(lane.mark.is_held());
         lane.mark = BodyMark::default();
-        lane.bell.silence();
-        self.free.push(place);
+        lane.flag.disable();
+        self.free.push(index);
         Some((lane.number, outcome))
     }
 
-    /// All lanes with a future: not to be called for each one that is polled.
-    fn each(&mut self) -> impl Iterator<Item = &mut Lane<F>> {
-        self.lanes
-            .iter_mut()
-            .inspect(|_| visit_step())
-            .filter_map(|lane| is_there(lane.future.as_mut()).then_some(lane))
+    /// Iterates over all lanes with a future. Costs time for each, so it must not be called once per poll.
+    fn each(&self) -> impl Iterator<Item = &Lane<F>> {
+        self.lanes.iter().inspect(|_| visit_step()).filter(|lane| lane.future.is_some())
     }
 
-    /// Has every lane polled, woken or not: a stop was asked for.
-    pub(super) fn ring_all(&mut self) {
-        self.each().for_each(|lane| lane.bell.ring());
+    /// Wakes every lane, so that its future hears of a stop request.
+    pub(super) fn wake_all(&self) {
+        self.each().for_each(|lane| lane.flag.set());
     }
 
-    /// The owner waits, and is woken at once if a lane was woken meanwhile.
+    /// Stores the owner's waker, or wakes it at once if a lane was woken meanwhile.
     pub(super) fn wait(&self, waker: &Waker) {
-        self.bells.wait(waker);
+        self.wake_set.wait(waker);
     }
 
-    /// Whether one of them must not be dropped yet.
+    /// Returns true if one of the futures must not be dropped yet.
     pub(super) fn is_held(&self) -> bool {
         self.held > 0
     }
@@ -157,7 +162,7 @@ mod tests {
 
     const TURNS: usize = if cfg!(miri) { 100 } else { 500 };
 
-    /// Waits until it is woken once; its waker is to be found there.
+    /// Waits until it is woken once; its waker is in `wakers`.
     async fn waits(wakers: &Mutex<Vec<Waker>>) {
         let mut polled = false;
         poll_fn(|cx| {

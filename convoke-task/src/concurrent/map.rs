@@ -1,4 +1,4 @@
-//! `map_concurrent(items, limit, f)`: results of many items, some at a time, as a stream.
+//! `map_concurrent(items, limit, f)`: a stream of the results of many items, several at a time.
 
 use core::fmt;
 use core::future::Future;
@@ -14,17 +14,18 @@ use super::engine::{Engine, Over};
 use super::source::{Items, Source};
 use crate::cleanup::{AsyncClose, Exit};
 
-/// Calls an `async` function for each item, for at most `limit` of them at a time, and hands out results as they come; or,
-/// [in order](MapConcurrent::in_order), as the items did. Items come from an iterator or a stream, and are taken when there
-/// is room.
+/// Calls an `async` function for each item, for at most `limit` items at a time, and returns results in the
+/// order in which the futures end; or, [in order](MapConcurrent::in_order), in that of the items. Items come
+/// from an iterator or a stream, and are taken only when a future can be started.
 ///
-/// Everything runs inside the task, and only while it is asked for results; futures may borrow from around. Whoever leaves
-/// early says [`close`](MapConcurrent::close), or leaves that to [`using`](crate::using()). If the future of an item stops or
-/// panics the others are asked to stop, brought home, and so does whoever asked for a result.
+/// The futures run inside the task, and only while it waits for a result. They may borrow from around. A
+/// consumer that leaves early calls [`close`](MapConcurrent::close), or uses [`using`](crate::using()). If a
+/// future stops or panics, the others are asked to stop and awaited; then the consumer stops or panics.
 ///
-/// - *If dropped*, what runs is dropped.
-/// - *Runs on* the task that asks for results, all in turn. A future that was woken is polled, the others are not.
-/// - *Panics* if the limit is zero.
+/// - *Completes with* results: see [`MapConcurrent::next`].
+/// - *If dropped*, the running futures are dropped.
+/// - *Runs on* the task that asks for results, one future at a time; only woken futures are polled.
+/// - *Panics* if `limit` is zero.
 ///
 /// ```
 /// use convoke::prelude::*;
@@ -41,7 +42,8 @@ use crate::cleanup::{AsyncClose, Exit};
 /// assert_eq!(outcome, Outcome::Value(vec![3, 5, 6]));
 /// ```
 ///
-/// A source that is neither an iterator nor a stream is refused; so is a stream that is not pinned:
+/// A source that is neither an iterator nor a stream does not compile; neither does a stream that is not
+/// pinned:
 ///
 /// ```compile_fail
 /// let _ = convoke::task::map_concurrent(7, 2, async |n: u32| n);
@@ -53,38 +55,42 @@ where
     F: FnMut(S::Item) -> R,
     R: Future,
 {
-    let limit = NonZeroUsize::new(limit).expect("the limit of concurrent work is one or more");
+    let limit = NonZeroUsize::new(limit).expect("the limit of concurrent work must be one or more");
     MapConcurrent { engine: Engine::new(items.begin(), limit, f, Location::caller()) }
 }
 
-/// See [`map_concurrent()`].
-#[must_use = "nothing runs until results are asked for"]
+/// Stream of results. Returned by [`map_concurrent()`].
+#[must_use = "nothing runs until a result is awaited"]
 pub struct MapConcurrent<I, F, R: Future> {
     engine: Engine<I, F, R>,
 }
 
 impl<I: Items, F: FnMut(I::Item) -> R, R: Future> MapConcurrent<I, F, R> {
-    /// Results in the order of the items. One that comes early waits, and counts towards the limit.
+    /// Returns results in the order of the items. A result that comes early is stored, and counts towards the
+    /// limit.
     pub fn in_order(mut self) -> Self {
         self.engine.keep_order();
         self
     }
 
-    /// The next result.
+    /// Waits for the next result.
     ///
-    /// - *Completes with* it; or `None`, if there are no more. Stopped, if the future of an item was, or the source.
-    /// - *If dropped*, nothing is lost; nothing runs until the next is asked for.
-    /// - *Panics* with the first panic of a future, when all that run have ended; and outside a task.
-    #[expect(clippy::should_implement_trait, reason = "it is that of a stream")]
+    /// - *Completes with* the result; or with `None`, if there are no more. Stopped, if a future or the
+    ///   source was stopped.
+    /// - *If dropped*, no result is lost. The futures pause until the next call.
+    /// - *Runs on* the task that awaits it.
+    /// - *Panics* with the first panic of a future, when the running ones have ended; and outside a task.
+    #[expect(clippy::should_implement_trait, reason = "the name that streams use")]
     pub fn next(&mut self) -> NextMapped<'_, I, F, R> {
         NextMapped { map: self }
     }
 
-    /// All results.
+    /// Collects all results.
     ///
-    /// - *Completes with* them. Stopped, if the future of an item was.
-    /// - *If dropped*, what runs is dropped.
-    /// - *Panics* with the first panic of a future, when all that run have ended; and outside a task.
+    /// - *Completes with* the collection. Stopped, if a future was stopped.
+    /// - *If dropped*, the running futures are dropped.
+    /// - *Runs on* the task that awaits it.
+    /// - *Panics* with the first panic of a future, when the running ones have ended; and outside a task.
     pub async fn collect<C: Default + Extend<R::Output>>(mut self) -> C {
         let mut all = C::default();
         while let Some(result) = self.next().await {
@@ -93,10 +99,12 @@ impl<I: Items, F: FnMut(I::Item) -> R, R: Future> MapConcurrent<I, F, R> {
         all
     }
 
-    /// No more of it: asks what runs to stop, and awaits its end. It is shielded from a stop of the consumer.
+    /// Asks the running futures to stop, and awaits them. A stop request to the consumer's task does not
+    /// interrupt this.
     ///
-    /// - *Completes with* nothing in particular.
-    /// - *If dropped*, what runs is dropped.
+    /// - *Completes with* `()`.
+    /// - *If dropped*, the running futures are dropped.
+    /// - *Runs on* the task that awaits it.
     /// - *Panics* with the first panic of a future, when all have ended; and outside a task.
     pub fn close(self) -> CloseMap<I, F, R> {
         CloseMap { map: self, asked: false }
@@ -109,18 +117,20 @@ where
     F: FnMut(I::Item) -> R,
     R: Future<Output = Result<T, E>>,
 {
-    /// All results, or the first error: then the others are asked to stop and brought home.
+    /// Collects all results. After the first error the other futures are asked to stop and awaited.
     ///
-    /// - *Completes with* them, or the error. Stopped, if the future of an item was.
-    /// - *If dropped*, what runs is dropped.
-    /// - *Panics* with the first panic of a future, when all that run have ended; and outside a task.
+    /// - *Completes with* the collection, or with the error. Stopped, if a future was stopped.
+    /// - *If dropped*, the running futures are dropped.
+    /// - *Runs on* the task that awaits it.
+    /// - *Panics* with the first panic of a future, when the running ones have ended; and outside a task.
     ///
     /// ```
     /// use convoke::prelude::*;
     /// use convoke::task::map_concurrent;
     ///
-    /// let outcome = block_on(async {
-    ///     let parsed = map_concurrent(["1", "2", "x"], 8, async |text: &str| text.parse::<u32>());
+    /// let outcome = sync_wait(task(async {
+    ///     let parse = async |text: &str| text.parse::<u32>();
+    ///     let parsed = map_concurrent(["1", "2", "x"], 8, parse);
     ///     parsed.try_collect::<Vec<_>>().await
     /// });
     /// assert!(outcome.unwrap().is_err());
@@ -150,10 +160,10 @@ impl<I: Items, F: FnMut(I::Item) -> R, R: Future> Stream for MapConcurrent<I, F,
     }
 }
 
-// Futures lie in boxes, and nothing else in it is pinned.
+// The futures are in boxes, and nothing else is pinned.
 impl<I, F, R: Future> Unpin for MapConcurrent<I, F, R> {}
 
-/// What runs is asked to stop and awaited, whatever the exit.
+/// Asks the running futures to stop and awaits them, for every exit.
 #[diagnostic::do_not_recommend]
 impl<I, F, R> AsyncClose for MapConcurrent<I, F, R>
 where
@@ -169,7 +179,7 @@ where
     }
 }
 
-/// See [`MapConcurrent::next`].
+/// Future of [`MapConcurrent::next`].
 #[must_use = "futures do nothing until they are awaited"]
 pub struct NextMapped<'a, I, F, R: Future> {
     map: &'a mut MapConcurrent<I, F, R>,
@@ -183,7 +193,7 @@ impl<I: Items, F: FnMut(I::Item) -> R, R: Future> Future for NextMapped<'_, I, F
     }
 }
 
-/// See [`MapConcurrent::close`].
+/// Future of [`MapConcurrent::close`].
 #[must_use = "futures do nothing until they are awaited"]
 pub struct CloseMap<I, F, R: Future> {
     map: MapConcurrent<I, F, R>,
@@ -198,7 +208,9 @@ impl<I: Items, F: FnMut(I::Item) -> R, R: Future> Future for CloseMap<I, F, R> {
             self.asked = true;
             self.map.engine.finish(Over::Closed);
         }
-        Pin::new(&mut self.map).poll_next(cx).map(|none| debug_assert!(none.is_none(), "it is over"))
+        Pin::new(&mut self.map)
+            .poll_next(cx)
+            .map(|none| debug_assert!(none.is_none(), "a closed map returns no results"))
     }
 }
 

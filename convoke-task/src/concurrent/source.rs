@@ -1,4 +1,4 @@
-//! Where the items of concurrent work come from: an iterator, or a stream.
+//! The source of the items of concurrent work: an iterator, or a stream.
 
 use core::fmt;
 use core::pin::Pin;
@@ -9,37 +9,38 @@ use futures_core::Stream;
 
 use crate::region::{BodyMark, Region};
 
-/// Items, one after the other: an iterator or what becomes one, or a stream. `K` says which; it is never written down.
+/// Source of items: an `IntoIterator`, or a `Stream` that is `Unpin`. `K` is the kind of source; the compiler
+/// infers it.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is neither an iterator nor a stream that may be moved",
-    label = "items come from what is an `IntoIterator`, or a `Stream` that is `Unpin`",
-    note = "a stream that is not `Unpin` is pinned first: `Box::pin(stream)`, or `std::pin::pin!(stream)`"
+    message = "`{Self}` is neither an `IntoIterator` nor a `Stream` that is `Unpin`",
+    label = "not a source of items",
+    note = "pin a stream that is not `Unpin`: `Box::pin(stream)`, or `std::pin::pin!(stream)`"
 )]
 pub trait Source<K> {
-    /// What it is made of.
+    /// Item of the source.
     type Item;
-    /// The same, begun.
+    /// Items of the source, one after the other.
     type Items: Items<Item = Self::Item>;
 
-    /// Begins it.
+    /// Converts the source to its items.
     fn begin(self) -> Self::Items;
 }
 
-/// A [`Source`] that has begun.
+/// Items of a [`Source`], one after the other.
 pub trait Items {
-    /// What it is made of.
+    /// Item of the source.
     type Item;
 
-    /// The next of them.
+    /// Polls for the next item.
     #[doc(hidden)]
     fn poll_next(&mut self, region: &Region, cx: &mut Context<'_>) -> Polled<Option<Self::Item>>;
 }
 
-/// The kind of sources that are iterators.
+/// Kind of a [`Source`] that is an iterator.
 #[derive(Debug)]
 pub struct FromIterator;
 
-/// The kind of sources that are streams.
+/// Kind of a [`Source`] that is a stream.
 #[derive(Debug)]
 pub struct FromStream;
 
@@ -90,7 +91,7 @@ impl<S: Stream + Unpin> Items for Streamed<S> {
     }
 }
 
-/// One more item of a stream.
+/// Future of the next item of a stream.
 struct Next<'a, S>(&'a mut S);
 
 impl<S: Stream + Unpin> Future for Next<'_, S> {

@@ -1,4 +1,8 @@
-//! The body of a generator, and what lies before it, in memory of its own.
+//! The memory of a generator: the exchange, and behind it the body.
+//!
+//! Rule 1: after `new` there are only shared references to the exchange, until the memory is dropped. Rule 2:
+//! `Body` owns the future, which does not move; a reference to it exists only in `poll`, which has `&mut
+//! self`.
 
 #![allow(unsafe_code)]
 
@@ -13,38 +17,38 @@ use convoke_core::raw::KeptFrame;
 use super::exchange::{Exchange, Identity};
 use crate::framed::Framed;
 
-/// See the head of this file. It has been settled, and so there are only shared references to the exchange until it is dropped.
+/// The body of a generator, with the exchange before it.
 pub(super) struct Body<T, F: ?Sized>(Framed<InMemory<T, F>>);
 
 #[repr(C)]
 struct InMemory<T, F: ?Sized> {
     exchange: Exchange<T>,
-    /// Dropped by `drop`.
+    /// Dropped by `drop`, inside the region.
     future: ManuallyDrop<F>,
 }
 
 impl<T, F> Body<T, F> {
-    /// The body that `make` makes for the generator with this number.
+    /// Creates the body of a new generator with `make`, which gets the identity of the generator.
     #[track_caller]
     pub(super) fn new(make: impl FnOnce(Identity<T>) -> F) -> Self {
         let exchange = Exchange::new();
         let future = ManuallyDrop::new(make(exchange.identity()));
         let memory = Framed::new(InMemory { exchange, future });
-        // SAFETY: it stays there, and we lend it as the head of this type says.
+        // SAFETY: the memory does not move, and rule 1 holds from here on.
         unsafe { KeptFrame::settle(NonNull::new_unchecked(&raw mut (*memory.pointer().as_ptr()).exchange)) };
         Self(memory)
     }
 }
 
 impl<T, F: ?Sized> Body<T, F> {
-    /// What lies before it.
+    /// Returns the exchange.
     #[inline]
     pub(super) fn exchange(&self) -> &Exchange<T> {
-        // SAFETY: it is there as long as this is, and is only shared.
+        // SAFETY: the memory lives as long as `self`; rule 1: the exchange is only shared.
         unsafe { &(*self.0.pointer().as_ptr()).exchange }
     }
 
-    /// Polls it.
+    /// Polls the body.
     #[inline]
     pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<F::Output>
     where
@@ -52,24 +56,25 @@ impl<T, F: ?Sized> Body<T, F> {
     {
         let memory = self.0.pointer().as_ptr();
         let poll = move |cx: &mut Context<'_>| {
-            // SAFETY: it is ours, stays where it is until it is dropped there, and is beside the exchange.
+            // SAFETY: rule 2: this is the only reference to the future, which is not moved before it is
+            // dropped.
             unsafe { Pin::new_unchecked(&mut *(*memory).future) }.poll(cx)
         };
-        // SAFETY: it has been settled; and who has the only reference to us does not poll.
+        // SAFETY: `new` has settled the frame; `&mut self` shows that the body is not being polled.
         unsafe { self.exchange().polls(cx, poll) }
     }
 
-    /// Whether something in it must not be dropped yet, as of the last poll.
+    /// Returns true if something in the body held the task in the last poll: it must not be dropped yet.
     pub(super) fn is_held(&self) -> bool {
-        // SAFETY: as above: `poll` would have the only reference to us.
+        // SAFETY: `new` has settled the frame; a poll would have `&mut self`, so the body is not being polled.
         unsafe { self.exchange().is_held() }
     }
 }
 
 impl<'a, T, F: Future + Send + 'a> Body<T, F> {
-    /// The same, as one of any type.
+    /// Erases the type of the body.
     pub(super) fn erased(self) -> Body<T, dyn Future<Output = F::Output> + Send + 'a> {
-        // SAFETY: the pointer is the same.
+        // SAFETY: the cast only adds a vtable: the address is the same.
         Body(unsafe {
             self.0.with_pointer(|body| body as *mut InMemory<T, dyn Future<Output = F::Output> + Send + 'a>)
         })
@@ -79,7 +84,7 @@ impl<'a, T, F: Future + Send + 'a> Body<T, F> {
 impl<T, F: ?Sized> Drop for InMemory<T, F> {
     fn drop(&mut self) {
         let Self { exchange, future } = self;
-        // SAFETY: it is not used again.
+        // SAFETY: this is the destructor: the future is dropped once, and not used again.
         exchange.region.within(|| unsafe { ManuallyDrop::drop(future) });
     }
 }

@@ -1,4 +1,4 @@
-//! No more values of a generator: its body is asked to stop, and awaited.
+//! Closing a generator: its body is asked to stop, and awaited.
 
 use core::fmt;
 use core::future::Future;
@@ -11,7 +11,7 @@ use convoke_core::raw::Frame;
 use super::{Advanced, Generator, GeneratorOutput, Stage};
 use crate::cleanup::{AsyncClose, CleanupOutput, Exit};
 
-/// See [`Generator::close`].
+/// Future of [`Generator::close`].
 #[must_use = "futures do nothing until they are awaited"]
 pub struct Close<T, F>
 where
@@ -46,7 +46,7 @@ where
                 None => F::Output::closed(),
             });
         };
-        // The region was asked by us: a stop around it adds nothing to that, and so need not be kept away.
+        // After this request another one, from outside, changes nothing. So no shield is needed.
         body.exchange().region.request_stop(StopReason::Abandoned);
         match generator.advance(cx) {
             Advanced::Returned(output) => Poll::Ready(output.into_closed()),
@@ -56,7 +56,7 @@ where
                 Poll::Pending
             }
             Advanced::Yielded(value) => {
-                // From behind a shield of its own. Others get their turn in between.
+                // The body yields in a shield. The value is dropped, and other tasks run before the next poll.
                 drop(value);
                 cx.waker().wake_by_ref();
                 Frame::hold_current();
@@ -66,7 +66,7 @@ where
     }
 }
 
-/// The body is asked to stop and awaited, whatever the exit.
+/// Asks the body to stop and awaits it, for every exit.
 #[diagnostic::do_not_recommend]
 impl<T, F> AsyncClose for Generator<T, F>
 where

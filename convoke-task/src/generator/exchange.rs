@@ -1,13 +1,16 @@
-//! How a value gets from a generator's body to its consumer, without an allocation and without a lock.
+//! The exchange: how a value gets from a generator's body to its consumer, without an allocation and without
+//! a lock.
 //!
-//! The room for one value lies before the body, in the same memory, with the frame that the body is polled in. Who yields finds
-//! the frame through the thread, by its number, and so the room. A yielder may have been carried anywhere; where its
-//! generator is not being polled it finds nothing.
+//! The slot for one value lies before the body, in the same memory, with the frame that the body is polled
+//! in. `yield_value` finds the frame through the thread, by the number of the generator, and so the slot. A
+//! yielder may have been moved anywhere; on a thread that is not polling its generator it finds nothing.
 //!
-//! 1. A frame is found only while the body is polled, further up on the stack; so its room is there for whoever finds it, and
-//!    no other thread sees it. Outside of all tasks there are no frames, and a list of the thread stands for them.
-//! 2. A number belongs to one generator, and so to one type of values: it is made once, with that type.
-//! 3. Between polls the room is empty.
+//! 1. A frame can be found only while its body is polled, below on the same stack. So the exchange is alive
+//!    for the one that finds it, and no other thread sees it. Outside of tasks there are no frames; a list of
+//!    the thread stands for them.
+//! 2. A number belongs to one generator, and so to one type of values: an `Identity<T>` is created once, with
+//!    that type.
+//! 3. Between polls the slot is empty.
 
 #![allow(unsafe_code)]
 
@@ -24,7 +27,7 @@ use convoke_core::{Env, StopReason};
 use super::outside;
 use crate::region::Region;
 
-/// The number of a generator of `T`s.
+/// Identity of a generator of `T`s: its number.
 pub(super) struct Identity<T> {
     number: u64,
     _values: PhantomData<fn(T) -> T>,
@@ -44,34 +47,35 @@ impl<T> fmt::Debug for Identity<T> {
     }
 }
 
-/// What lies before the body of a generator.
+/// Shared state of a generator's body and its consumer. It lies before the body.
 #[repr(C)]
 pub(super) struct Exchange<T> {
     frame: KeptFrame,
-    room: Room<T>,
-    /// What the body runs in.
+    slot: Slot<T>,
+    /// The region of the body.
     pub(super) region: Region,
 }
 
-/// The room for a value.
-pub(super) struct Room<T> {
+/// The slot for a value.
+pub(super) struct Slot<T> {
     value: Cell<Option<T>>,
-    /// With which the body is polled.
+    /// The waker that the body is polled with.
     waker: Cell<*const Waker>,
 }
 
-// SAFETY: rule 3: between polls there is no value, and an address that nobody follows.
-unsafe impl<T> Send for Room<T> {}
+// SAFETY: rule 3: between polls there is no value. The address of the waker is only used inside a poll: rule 1.
+unsafe impl<T> Send for Slot<T> {}
 
-impl<T> Room<T> {
-    /// Whether there is no value.
+impl<T> Slot<T> {
+    /// Returns true if there is no value.
     #[inline]
     fn is_empty(&self) -> bool {
-        // SAFETY: nobody else is at it, on this thread or another, before this returns.
+        // SAFETY: rule 1: no other thread sees the slot; and on this thread nothing else runs before this
+        // returns.
         unsafe { (*self.value.as_ptr()).is_none() }
     }
 
-    /// Puts a value there, if there is none.
+    /// Puts a value into the slot, or returns it if the slot is full.
     #[inline]
     pub(super) fn put(&self, value: T) -> Result<(), T> {
         if !self.is_empty() {
@@ -81,43 +85,46 @@ impl<T> Room<T> {
         Ok(())
     }
 
-    /// Whether this is the waker that the body is polled with.
+    /// Returns true if the body is polled with this waker.
     pub(super) fn is_polled_with(&self, waker: &Waker) -> bool {
-        // SAFETY: rule 1: who has found the room is inside of the poll that has set it, for which it is borrowed.
+        // SAFETY: rule 1: the caller has found the slot, so it runs inside the poll that stored the waker,
+        // which borrows it.
         unsafe { &*self.waker.get() }.will_wake(waker)
     }
 }
 
 impl<T> Exchange<T> {
     pub(super) fn new() -> Self {
-        let room = Room { value: Cell::new(None), waker: Cell::new(ptr::null()) };
-        Self { frame: KeptFrame::new(), room, region: Region::new() }
+        let slot = Slot { value: Cell::new(None), waker: Cell::new(ptr::null()) };
+        Self { frame: KeptFrame::new(), slot, region: Region::new() }
     }
 
     pub(super) fn identity(&self) -> Identity<T> {
         Identity { number: self.frame.number(), _values: PhantomData }
     }
 
-    /// Polls the body here, inside of the nearest frame, or outside of all tasks.
+    /// Polls the body, inside the current frame, or outside of tasks.
     ///
     /// # Safety
-    /// It has been [settled](KeptFrame::settle), and the body is not being polled.
+    /// The frame was [settled](KeptFrame::settle), and the body is not being polled.
     #[inline]
     pub(super) unsafe fn polls<R>(
         &self,
         cx: &mut Context<'_>,
         poll: impl FnOnce(&mut Context<'_>) -> Poll<R>,
     ) -> Poll<R> {
-        self.room.waker.set(cx.waker());
+        self.slot.waker.set(cx.waker());
         Frame::current(|frame| {
             let Some(outer) = frame else { return self.polls_outside(cx, poll) };
             self.region.hear_now(outer, cx);
             let asked = self.region.is_asked();
-            // SAFETY: the caller's; and that is the nearest frame.
+            // SAFETY: the caller says that the frame was settled and the body is not polled; `outer` is the
+            // current frame.
             unsafe { self.frame.within(outer, asked, || poll(cx)) }
         })
     }
 
+    /// Polls the body outside of tasks.
     #[cold]
     #[inline(never)]
     fn polls_outside<R>(
@@ -125,26 +132,28 @@ impl<T> Exchange<T> {
         cx: &mut Context<'_>,
         poll: impl FnOnce(&mut Context<'_>) -> Poll<R>,
     ) -> Poll<R> {
-        outside::noted(self.frame.number(), NonNull::from(self).cast(), || poll(cx))
+        outside::listed(self.frame.number(), NonNull::from(self).cast(), || poll(cx))
     }
 
-    /// What the body has yielded when it was polled, if it has.
+    /// Takes the value that the body has yielded in the last poll, if there is one.
     #[inline]
     pub(super) fn take(&self) -> Option<T> {
-        self.room.value.take()
+        self.slot.value.take()
     }
 
-    /// Whether something in the body must not be dropped yet, as of the last poll.
+    /// Returns true if something in the body held the task in the last poll: it must not be dropped yet.
     ///
     /// # Safety
-    /// As for [`polls`](Exchange::polls).
+    /// The frame was [settled](KeptFrame::settle), and the body is not being polled.
     pub(super) unsafe fn is_held(&self) -> bool {
-        // SAFETY: the caller's.
+        // SAFETY: the caller says that the frame was settled, and that the body is not being polled.
         unsafe { self.frame.is_held() }
     }
 
+    /// Returns the frame around that of the body, while the body is polled.
     fn around(&self) -> &Frame<'_> {
-        // SAFETY: who asks has the frame, which is nowhere but in the window while the body is polled.
+        // SAFETY: only the methods of `FrameOwner` call this, through the frame; and that can be found only
+        // while the body is polled: rule 1.
         unsafe { self.frame.around() }
     }
 }
@@ -167,15 +176,16 @@ impl<T> FrameOwner for Exchange<T> {
     }
 }
 
-// SAFETY: it is `repr(C)`, and begins with its frame.
+// SAFETY: the type is `repr(C)`, and its first field is the frame.
 unsafe impl<T> KeepsFrame for Exchange<T> {
     fn stopped(&self) -> &Cell<bool> {
         self.region.stopped()
     }
 }
 
-/// Gives a value to the consumer, if that takes no more than that: if the nearest frame is that of the generator with this
-/// number, there is no stop to be honoured, the room is empty, and the body is polled with this waker.
+/// Puts a value into the slot, in the common case: the current frame is that of the generator with this
+/// number, no stop is requested, the slot is empty, and the body is polled with this waker. Returns false
+/// otherwise.
 #[inline]
 pub(super) fn give_at_once<T>(
     identity: Identity<T>,
@@ -185,21 +195,23 @@ pub(super) fn give_at_once<T>(
     Frame::current(|frame| {
         let Some(frame) = frame else { return false };
         let Some(found) = KeptFrame::nearest(frame, identity.number) else { return false };
-        // SAFETY: rules 1 and 2: see `with_room`.
-        let room = unsafe { &(*found.cast::<Exchange<T>>().as_ptr()).room };
-        if frame.is_asked_to_stop() || !room.is_empty() || !ptr::eq(room.waker.get(), waker) {
+        // SAFETY: rule 1: the exchange is alive, for its frame was found. Rule 2: its slot is for values of
+        // type `T`.
+        let slot = unsafe { &(*found.cast::<Exchange<T>>().as_ptr()).slot };
+        if frame.is_asked_to_stop() || !slot.is_empty() || !ptr::eq(slot.waker.get(), waker) {
             return false;
         }
-        room.value.set(value());
+        slot.value.set(value());
         true
     })
 }
 
-/// Calls `f` with the room of this generator, or `None` if it is not being polled here.
-pub(super) fn with_room<T, R>(identity: Identity<T>, f: impl FnOnce(Option<&Room<T>>) -> R) -> R {
+/// Calls `f` with the slot of this generator, or with `None` if the generator is not being polled on this
+/// thread.
+pub(super) fn with_slot<T, R>(identity: Identity<T>, f: impl FnOnce(Option<&Slot<T>>) -> R) -> R {
     let inside = Frame::current(|frame| KeptFrame::find(frame?, identity.number));
     let found = inside.map(NonNull::cast).or_else(|| outside::find(identity.number));
-    // SAFETY: rules 1 and 2: it is the exchange of a generator that is polled further up on this stack, and its room is for
-    // values of this type. The reference does not leave `f`.
-    f(found.map(|exchange| unsafe { &(*exchange.cast::<Exchange<T>>().as_ptr()).room }))
+    // SAFETY: rule 1: the generator is being polled below on this stack, so its exchange is alive; the
+    // reference does not leave `f`. Rule 2: its slot is for values of type `T`.
+    f(found.map(|exchange| unsafe { &(*exchange.cast::<Exchange<T>>().as_ptr()).slot }))
 }

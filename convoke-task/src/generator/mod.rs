@@ -1,13 +1,15 @@
-//! Generators: an `async` body that yields values to whoever asks for the next one, inside the consumer's task. A consumer
-//! that leaves early unwinds the body, with its clean-up.
-//!
-//! | file | what is in it |
-//! | --- | --- |
-//! | `exchange.rs` `outside.rs` | how a value gets from the body to its consumer: through a room, which is found through the thread |
-//! | `body.rs` | the memory of the body, and of the room |
-//! | `yielder.rs` | the body's side |
-//! | `next.rs` `close.rs` | the consumer's side: one more, and no more |
-//! | `output.rs` | what bodies return, and what of it consumers see |
+//! Generators: an `async` body that yields values to a consumer, inside the consumer's task. When the
+//! consumer leaves early, the body is stopped, with its clean-up.
+
+// One allocation holds the exchange and the body behind it (`body`). The exchange (`exchange`) has the slot
+// for one value, the region of the body, and the frame that the body is polled in.
+//
+// 1. The consumer polls the generator, on the thread of its task. The body is polled in the exchange's frame.
+// 2. The body awaits `yield_value` (`yielder`). That finds the frame through the thread, by the number of the
+//    generator, puts the value into the slot, and returns `Pending`. Outside of tasks there are no frames; a
+//    list of the thread (`outside`) leads to the exchange instead.
+// 3. The consumer takes the value out of the slot in the same poll (`next`). Between polls the slot is empty.
+// 4. `close` asks the region to stop, and polls until the body has ended. A drop drops the body.
 
 mod body;
 mod close;
@@ -37,18 +39,20 @@ use futures_core::Stream;
 use crate::region::pass_on_stop;
 use body::Body;
 
-/// A generator: `body` yields values with the [`Yielder`] that it is given, and runs, in the task of whoever asks for the
-/// [next](Generator::next) one, from one `yield_value` to the next. Nothing runs ahead, and nothing is allocated for an item.
+/// Creates a generator from a body that yields values with the [`Yielder`] it gets. The body runs in the task
+/// that asks for the [next](Generator::next) value, from one `yield_value` to the next. It does not run
+/// ahead, and an item costs no allocation.
 ///
-/// A body that returns `()` makes a stream of values. One that returns a `Result<(), E>` makes a stream of `Result<T, E>`: an
-/// error that it returns is the last item. A panic of the body goes on at the consumer.
+/// A body that returns `()` makes a stream of values. A body that returns a `Result<(), E>` makes a stream of
+/// `Result<T, E>`: its error is the last item. A panic of the body goes on in the consumer.
 ///
-/// A consumer that leaves early says [`close`](Generator::close), or leaves that to [`using`](crate::using()), which does
-/// so however the consumer leaves: then the body is asked to stop, ends where it yields or waits, and its clean-up is
+/// A consumer that leaves early calls [`close`](Generator::close), or uses [`using`](crate::using()), which
+/// closes on every exit. The body is asked to stop, ends where it yields or waits, and its clean-up is
 /// awaited.
 ///
-/// - *If dropped* in between, the body is dropped: destructors run, awaited clean-up is skipped, and the
-///   [hook](crate::set_cleanup_hook) is told of it.
+/// - *Completes with* values: see [`Generator::next`].
+/// - *If dropped* before its end, the body is dropped: destructors run, awaited clean-up is skipped, and the
+///   [hook](crate::set_cleanup_hook) hears of it.
 /// - *Runs on* the task that asks for items.
 /// - *Panics* if the frame allocator has no memory left for the body.
 ///
@@ -71,7 +75,7 @@ use body::Body;
 ///         while let Some(n) = numbers.next().await {
 ///             sum += n;
 ///             if n >= 16 {
-///                 break; // The body stops where it yields, and puts the numbers away.
+///                 break; // The body stops where it yields, and its clean-up runs.
 ///             }
 ///         }
 ///         sum
@@ -91,58 +95,59 @@ where
         stage: Stage::New,
         watch: StopWatch::new(),
         returned: None,
-        place: Location::caller(),
+        location: Location::caller(),
         _items: PhantomData,
     }
 }
 
-/// See [`generator()`]. `F` is the body; without it, a body of any type that returns nothing, as
-/// [`erased`](Generator::erased) makes it.
+/// Generator of `T`s. Returned by [`generator()`]. `F` is the body. `Generator<T>` has a body of any type
+/// that returns `()`, as [`erased`](Generator::erased) makes it.
 #[must_use = "a generator does nothing until it is asked for a value"]
 pub struct Generator<T, F = dyn Future<Output = ()> + Send>
 where
     F: Future<Output: GeneratorOutput<T>> + ?Sized,
 {
-    /// Gone when it has ended.
+    /// `None` after its end.
     body: Option<Body<T, F>>,
     stage: Stage,
     watch: StopWatch,
-    /// What the body has returned, if there was a value to be told before.
+    /// The output of the body, if it yielded a value in the same poll, which goes to the consumer first.
     returned: Option<F::Output>,
-    place: &'static Location<'static>,
+    location: &'static Location<'static>,
     _items: PhantomData<fn() -> T>,
 }
 
-/// Where the body is.
+/// State of the body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
-    /// It has not begun.
+    /// Not polled yet.
     New,
-    /// It yields, or waits. It is there.
+    /// Yields or waits.
     Waits,
-    /// It has panicked.
+    /// Panicked.
     Panicked,
-    /// It has returned.
+    /// Returned.
     Ended,
-    /// It has ended by the stopped door.
+    /// Stopped.
     Stopped,
 }
 
-/// Notes that the body has panicked. Forgotten when it has not.
-struct Panics<'a, T, F: ?Sized> {
+/// Guard of a poll of the body: marks the generator as panicked when it is dropped by an unwind. Forgotten
+/// otherwise.
+struct PanicGuard<'a, T, F: ?Sized> {
     body: &'a mut Body<T, F>,
     stage: &'a mut Stage,
 }
 
-impl<T, F: ?Sized> Drop for Panics<'_, T, F> {
+impl<T, F: ?Sized> Drop for PanicGuard<'_, T, F> {
     fn drop(&mut self) {
         *self.stage = Stage::Panicked;
-        // A second panic out of here would end the process; the panic hook has told of it.
+        // A second panic during unwinding would abort the process. The panic hook has reported it.
         let _ = Panic::catch(|| drop(self.body.exchange().take()));
     }
 }
 
-/// What has come of polling the body.
+/// Result of a poll of the body.
 enum Advanced<T, O> {
     Yielded(T),
     Waits,
@@ -154,22 +159,26 @@ impl<T, F> Generator<T, F>
 where
     F: Future<Output: GeneratorOutput<T>> + ?Sized,
 {
-    /// The next value.
+    /// Waits for the next value.
     ///
-    /// - *Completes with* it; or `None`, if the body has ended. Stopped, if the body was: also where it yields, if the
-    ///   consumer's task was asked to stop.
-    /// - *If dropped*, the body waits where it is.
-    /// - *Panics* as the body does.
-    #[expect(clippy::should_implement_trait, reason = "it is that of a stream")]
+    /// - *Completes with* the value; or with `None`, if the body has ended. Stopped, if the body stopped,
+    ///   also where it yields because the consumer's task is asked to stop.
+    /// - *If dropped*, the body stays where it waits.
+    /// - *Runs on* the task that awaits it.
+    /// - *Panics* with the panic of the body.
+    #[expect(clippy::should_implement_trait, reason = "the name that streams use")]
     pub fn next(&mut self) -> Next<'_, T, F> {
         Next::new(self)
     }
 
-    /// No more of it: asks the body to stop, and awaits its end, with its clean-up. It is shielded from a stop of the consumer.
+    /// Asks the body to stop, and awaits its end, with its clean-up. A stop request to the consumer's task
+    /// does not interrupt this.
     ///
-    /// - *Completes with* nothing; where the body returns a `Result`, with an error that it returned on its way out.
+    /// - *Completes with* `()`; or, if the body returns a `Result`, with the error that it returned when it
+    ///   was stopped.
     /// - *If dropped*, the body is dropped.
-    /// - *Panics* as the body does.
+    /// - *Runs on* the task that awaits it.
+    /// - *Panics* with the panic of the body.
     ///
     /// ```
     /// use convoke::prelude::*;
@@ -191,11 +200,11 @@ where
         Close::new(self)
     }
 
-    /// Polls the body, which is there.
+    /// Polls the body.
     #[inline]
     fn advance(&mut self, cx: &mut Context<'_>) -> Advanced<T, F::Output> {
         let Some(body) = &mut self.body else { return Advanced::Stopped };
-        let panics = Panics { body, stage: &mut self.stage };
+        let panics = PanicGuard { body, stage: &mut self.stage };
         let polled = panics.body.poll(cx);
         let exchange = panics.body.exchange();
         if polled.is_pending()
@@ -213,8 +222,8 @@ where
         }
     }
 
-    /// The body waits, or something in it has stopped. A hold is passed on only while the consumer waits too: where it
-    /// has yielded, the body can be left as it is.
+    /// Handles a body that waits, or in which something has stopped. The task is held only if the consumer
+    /// waits as well: a body that has yielded can be dropped.
     #[cold]
     fn wait(&mut self, value: Option<T>, cx: &Context<'_>) -> Advanced<T, F::Output> {
         let Some(body) = &self.body else { return Advanced::Stopped };
@@ -242,7 +251,7 @@ where
         }
     }
 
-    /// The body has returned.
+    /// Handles a body that has returned.
     #[cold]
     fn end(&mut self, output: F::Output, value: Option<T>) -> Advanced<T, F::Output> {
         self.stage = Stage::Ended;
@@ -256,7 +265,7 @@ where
         }
     }
 
-    /// Lets the body begin, if it has not yet. False if it has ended.
+    /// Marks the body as begun. Returns false if it has ended.
     #[cold]
     fn begin(&mut self) -> bool {
         if self.stage == Stage::New {
@@ -265,11 +274,11 @@ where
         self.stage == Stage::Waits
     }
 
-    /// What there is to be had when the body has ended.
+    /// Returns the last item of a body that has ended, if there is one.
     #[cold]
     fn after_end(&mut self) -> Poll<Option<<F::Output as GeneratorOutput<T>>::Item>> {
         if self.stage == Stage::Stopped {
-            // Whoever was stopped by it is not resumed, however often it is polled until it is dropped.
+            // Polled again after the stop: the consumer is stopped, and must not go on.
             return pass_on_stop();
         }
         self.body = None;
@@ -281,15 +290,15 @@ impl<'a, T, F> Generator<T, F>
 where
     F: Future<Output: GeneratorOutput<T>> + Send + 'a,
 {
-    /// The same, without the type of its body: to be named in a struct, or kept beside others. Costs an indirect call for
-    /// each item.
+    /// Erases the type of the body, so that the generator can be a field, or an element of a collection.
+    /// Costs an indirect call per item.
     pub fn erased(self) -> Generator<T, dyn Future<Output = F::Output> + Send + 'a> {
         Generator {
             body: self.body.map(Body::erased),
             stage: self.stage,
             watch: self.watch,
             returned: self.returned,
-            place: self.place,
+            location: self.location,
             _items: PhantomData,
         }
     }
@@ -316,7 +325,7 @@ where
     }
 }
 
-// Its body lies elsewhere, and nothing else in it is pinned.
+// The body is in memory of its own, and nothing else is pinned.
 impl<T, F> Unpin for Generator<T, F> where F: Future<Output: GeneratorOutput<T>> + ?Sized {}
 
 impl<T, F> fmt::Debug for Generator<T, F>
@@ -325,7 +334,7 @@ where
 {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Generator")
-            .field("made at", &self.place)
+            .field("made at", &self.location)
             .field("ended", &self.body.is_none())
             .finish_non_exhaustive()
     }

@@ -1,4 +1,4 @@
-//! One more value of a generator.
+//! The future of the next value of a generator.
 
 use core::fmt;
 use core::future::Future;
@@ -9,7 +9,7 @@ use futures_core::Stream;
 
 use super::{Generator, GeneratorOutput};
 
-/// See [`Generator::next`].
+/// Future of [`Generator::next`].
 #[must_use = "futures do nothing until they are awaited"]
 pub struct Next<'a, T, F>
 where

@@ -1,30 +1,30 @@
-//! What the bodies of generators return, and what of that their consumers see.
+//! The outputs of bodies of generators, and the items that consumers get.
 
 use crate::flow::NoReturn;
 
-/// What the body of a generator of `T`s returns: nothing, or a `Result` with nothing in it.
+/// Output of the body of a generator of `T`s: `()`, or a `Result<(), E>`.
 #[diagnostic::on_unimplemented(
     message = "the body of a generator cannot return `{Self}`",
-    label = "returns `{Self}`, which nobody would see",
-    note = "a body returns `()`, or a `Result<(), E>`; values are told with `yield_value`"
+    label = "returns `{Self}`, which would be lost",
+    note = "a body returns `()`, or a `Result<(), E>`; it passes values to the consumer with `yield_value`"
 )]
 pub trait GeneratorOutput<T>: Sized {
-    /// What the consumer is given: `T`, or `Result<T, E>`.
+    /// Item that the consumer gets: `T`, or `Result<T, E>`.
     type Item;
 
-    /// A value that was yielded.
+    /// Makes an item of a yielded value.
     fn item(value: T) -> Self::Item;
 
-    /// The body has returned this: whether that is one more item.
+    /// Makes the last item of the output: an error. Returns `None` for a success.
     fn last(self) -> Option<Self::Item>;
 
-    /// What a [close](super::Generator::close) returns: the same, or nothing for a body that does not return.
+    /// Output of [`close`](super::Generator::close): that of the body, or `()` for a body that never returns.
     type Closed;
 
-    /// The body has returned this on its way out.
+    /// Makes the output of `close` for a body that returned when it was stopped.
     fn into_closed(self) -> Self::Closed;
 
-    /// The body has stopped, because nobody wanted more.
+    /// Makes the output of `close` for a body that stopped.
     fn closed() -> Self::Closed;
 }
 
@@ -47,7 +47,7 @@ impl<T> GeneratorOutput<T> for () {
     fn closed() {}
 }
 
-/// A body that does not return: a loop without an end.
+/// A body that never returns.
 impl<T> GeneratorOutput<T> for NoReturn {
     type Item = T;
 

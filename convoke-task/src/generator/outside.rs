@@ -1,6 +1,8 @@
-//! Generators that are polled outside of all tasks, where no frame leads to them: a list of the thread does.
+//! Generators that are polled outside of tasks, where no frame leads to them. A list of the thread does
+//! instead.
 //!
-//! A note is in the list of its thread only while [`noted`] runs there, further up on the stack.
+//! Rule 1: an entry is in the list of its thread only while the [`listed`] that made it runs there, below on
+//! the same stack.
 
 #![allow(unsafe_code)]
 
@@ -9,46 +11,47 @@ use core::ptr::{self, NonNull};
 
 use convoke_core::raw::sync::thread_local;
 
-/// What the thread knows of a generator that is being polled.
-struct Note {
+/// Entry of a generator that is being polled on this thread.
+struct Entry {
     number: u64,
     exchange: NonNull<()>,
-    /// Of the generator in whose body this one is polled.
-    around: *const Note,
+    /// The entry of the generator in whose body this one is polled, or null.
+    outer: *const Entry,
 }
 
 thread_local! {
-    /// Of the innermost generator that is being polled, or null.
-    static INNERMOST: Cell<*const Note> = Cell::new(ptr::null());
+    /// The entry of the innermost generator that is being polled, or null.
+    static INNERMOST: Cell<*const Entry> = Cell::new(ptr::null());
 }
 
-/// Takes a note back, also when the body panics.
-struct Noted(*const Note);
+/// Guard that removes an entry, also when the body panics.
+struct Listed(*const Entry);
 
-impl Drop for Noted {
+impl Drop for Listed {
     fn drop(&mut self) {
         INNERMOST.with(|innermost| innermost.set(self.0));
     }
 }
 
-/// Polls the body of the generator with this number.
-pub(super) fn noted<R>(number: u64, exchange: NonNull<()>, poll: impl FnOnce() -> R) -> R {
-    let around = INNERMOST.with(Cell::get);
-    let note = Note { number, exchange, around };
-    let _noted = Noted(around);
-    INNERMOST.with(|innermost| innermost.set(&note));
+/// Polls the body of the generator with this number, with an entry in the list of this thread.
+pub(super) fn listed<R>(number: u64, exchange: NonNull<()>, poll: impl FnOnce() -> R) -> R {
+    let outer = INNERMOST.with(Cell::get);
+    let entry = Entry { number, exchange, outer };
+    let _listed = Listed(outer);
+    INNERMOST.with(|innermost| innermost.set(&entry));
     poll()
 }
 
-/// The exchange of that generator, if it is being polled here.
+/// Returns the exchange of the generator with this number, if it is being polled on this thread outside of
+/// tasks.
 pub(super) fn find(number: u64) -> Option<NonNull<()>> {
-    let mut note = INNERMOST.with(Cell::get);
+    let mut entry = INNERMOST.with(Cell::get);
     loop {
-        // SAFETY: it is null, or the note of a `noted` further up on this stack; so are those around it.
-        let found = unsafe { note.as_ref() }?;
+        // SAFETY: rule 1: it is null, or the entry of a `listed` that runs below on this stack.
+        let found = unsafe { entry.as_ref() }?;
         if found.number == number {
             return Some(found.exchange);
         }
-        note = found.around;
+        entry = found.outer;
     }
 }

@@ -1,4 +1,4 @@
-//! The body's side of a generator: what it yields with.
+//! The body's side of a generator: the yielder.
 
 use core::fmt;
 use core::future::Future;
@@ -8,10 +8,10 @@ use core::task::{Context, Poll};
 
 use convoke_core::raw::Frame;
 
-use super::exchange::{Identity, give_at_once, with_room};
+use super::exchange::{Identity, give_at_once, with_slot};
 
-/// What the body of a [`generator()`](super::generator()) yields with. It may be copied, and lent to functions that the body
-/// awaits; it is of use only inside that body.
+/// Yields the values of a [`generator()`](super::generator()), which passes it to its body. It can be copied,
+/// and passed to functions that the body awaits. It works only inside that body.
 pub struct Yielder<T> {
     identity: Identity<T>,
 }
@@ -21,17 +21,18 @@ impl<T> Yielder<T> {
         Self { identity }
     }
 
-    /// Gives a value to the consumer, and goes on when that asks for the next one.
+    /// Passes a value to the consumer, and waits until the consumer asks for the next one.
     ///
-    /// Several parts of a body that run together, in a `join` for example, may yield: each waits for its turn.
+    /// Several branches of a body, in a `join` for example, may yield: each waits for its turn.
     ///
-    /// - *Completes with* nothing in particular; stopped, if the consumer was asked to, or wants no more.
-    /// - *If dropped*, the value is dropped, if it was not given yet.
-    /// - *Panics* outside its generator: in a task of its own, for example.
+    /// - *Completes with* `()`. Stopped, if the consumer's task is asked to stop, or the generator is closed.
+    /// - *If dropped* before the value was passed on, the value is dropped.
+    /// - *Runs on* the task of the consumer.
+    /// - *Panics* outside its generator: in another task, for example.
     #[inline]
     #[track_caller]
     pub fn yield_value(&self, value: T) -> Yield<T> {
-        Yield { not_given: Some(NotGiven { value, place: Location::caller() }), identity: self.identity }
+        Yield { not_given: Some(NotGiven { value, location: Location::caller() }), identity: self.identity }
     }
 }
 
@@ -49,18 +50,18 @@ impl<T> fmt::Debug for Yielder<T> {
     }
 }
 
-/// See [`Yielder::yield_value`].
+/// Future of [`Yielder::yield_value`].
 #[must_use = "futures do nothing until they are awaited"]
 pub struct Yield<T> {
-    /// Until it is given.
+    /// `Some` until the value was passed on.
     not_given: Option<NotGiven<T>>,
     identity: Identity<T>,
 }
 
-/// A value, and where it is yielded. Nobody asks for that any more when it has been given.
+/// A value that was not passed on yet, and the line that yields it.
 struct NotGiven<T> {
     value: T,
-    place: &'static Location<'static>,
+    location: &'static Location<'static>,
 }
 
 // The value is moved, never pinned.
@@ -72,7 +73,7 @@ impl<T> Future for Yield<T> {
     #[inline]
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         if self.not_given.is_none() {
-            // Here too, so that a loop which only yields can be stopped.
+            // Checked here as well, so that a loop which only yields can be stopped.
             let stopped = Frame::current(|frame| frame.is_some_and(Frame::honour_stop));
             return if stopped { Poll::Pending } else { Poll::Ready(()) };
         }
@@ -85,22 +86,22 @@ impl<T> Future for Yield<T> {
 }
 
 impl<T> Yield<T> {
-    /// Gives the value, unless a stop is to be honoured, or another value lies there.
+    /// Puts the value into the slot, unless a stop is requested, or the slot is full.
     #[cold]
     #[inline(never)]
     fn give(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         if Frame::current(|frame| frame.is_some_and(Frame::honour_stop)) {
             return Poll::Pending;
         }
-        let Some(NotGiven { value, place }) = self.not_given.take() else { return Poll::Ready(()) };
-        with_room(self.identity, |room| {
-            let Some(room) = room else { outside_its_generator(place) };
-            if let Err(value) = room.put(value) {
-                self.not_given = Some(NotGiven { value, place });
+        let Some(NotGiven { value, location }) = self.not_given.take() else { return Poll::Ready(()) };
+        with_slot(self.identity, |slot| {
+            let Some(slot) = slot else { outside_its_generator(location) };
+            if let Err(value) = slot.put(value) {
+                self.not_given = Some(NotGiven { value, location });
             }
-            // The consumer polls the body again when it wants more. Who is polled by a combinator in between, which asks only
-            // those that were woken, must be so.
-            if !room.is_polled_with(cx.waker()) {
+            // The consumer polls the body again when it wants the next value. A combinator in between that
+            // polls only woken branches must be woken for that.
+            if !slot.is_polled_with(cx.waker()) {
                 cx.waker().wake_by_ref();
             }
             Poll::Pending
@@ -110,16 +111,16 @@ impl<T> Yield<T> {
 
 #[cold]
 #[inline(never)]
-fn outside_its_generator(place: &'static Location<'static>) -> ! {
+fn outside_its_generator(location: &'static Location<'static>) -> ! {
     panic!(
-        "the value that is yielded at {place} has no consumer: `yield_value` is awaited inside the body of its generator, \
-         not in a task or a generator of its own"
+        "the value that is yielded at {location} has no consumer; await `yield_value` inside the body of its generator, not in \
+         another task or generator"
     )
 }
 
 impl<T> fmt::Debug for Yield<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let place = self.not_given.as_ref().map(|not_given| not_given.place);
-        f.debug_struct("Yield").field("given", &self.not_given.is_none()).field("at", &place).finish()
+        let location = self.not_given.as_ref().map(|not_given| not_given.location);
+        f.debug_struct("Yield").field("given", &self.not_given.is_none()).field("at", &location).finish()
     }
 }

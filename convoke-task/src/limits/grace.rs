@@ -1,4 +1,4 @@
-//! A shield that holds for a while: `shield(future).grace(period)`.
+//! A shield for a limited time: `shield(future).grace(period)`.
 
 use core::fmt;
 use core::future::Future;
@@ -15,7 +15,7 @@ use crate::region::{Region, pass_on_stop};
 use convoke_exec::raw::Alarm;
 
 pin_project! {
-    /// See [`Shield::grace`](super::Shield::grace).
+    /// Future of [`Shield::grace`](super::Shield::grace).
     #[must_use = "futures do nothing until they are awaited"]
     pub struct GracePeriod<F> {
         #[pin]
@@ -25,19 +25,19 @@ pin_project! {
         region: Region,
         period: Duration,
         begun: bool,
-        // From when the stop was heard of.
+        // The stop request from outside, once it was seen.
         heard: Option<Heard>,
         watch: StopWatch,
-        // Of a stop callback; it goes on when the body has ended.
+        // The panic of a stop callback. It is resumed when the body has ended.
         panic: Option<Panic>,
     }
 }
 
-/// A stop that was asked for around.
+/// A stop request from outside.
 #[derive(Clone, Copy)]
 struct Heard {
     reason: StopReason,
-    /// When it reaches inside; never, if that is too far away to be named.
+    /// The instant at which it is passed to the body. `None` if that is later than an `Instant` can be.
     at: Option<Instant>,
 }
 
@@ -55,7 +55,8 @@ impl<F: Future> GracePeriod<F> {
         }
     }
 
-    /// Hears of a stop around, and of when there will be one at the latest.
+    /// Checks for a stop request from outside. At the first poll, also takes over the deadline from outside,
+    /// later by the period.
     fn listen(self: Pin<&mut Self>, around: &Frame<'_>, cx: &Context<'_>) {
         let this = self.project();
         if !*this.begun {
@@ -75,7 +76,7 @@ impl<F: Future> GracePeriod<F> {
         }
     }
 
-    /// Whether the grace period is over, which it was not before: then the body was asked to stop just now.
+    /// Asks the body to stop if the grace period is over. Returns true if it was asked just now.
     fn is_over(self: Pin<&mut Self>, cx: &Context<'_>) -> bool {
         let this = self.project();
         let Some(Heard { reason, at: Some(at) }) = *this.heard else { return false };
@@ -87,6 +88,7 @@ impl<F: Future> GracePeriod<F> {
     }
 }
 
+/// Asks the region to stop. A panic of a stop callback is stored.
 fn ask(region: &Region, reason: StopReason, caught: &mut Option<Panic>) {
     if let Err(panic) = Panic::catch(|| region.request_stop(reason)) {
         *caught = Some(panic);
@@ -97,8 +99,8 @@ impl<F: Future> Future for GracePeriod<F> {
     type Output = F::Output;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
-        if !is_there(self.as_mut().project().body) {
-            // It was stopped: this is polled beside something that must not be dropped yet.
+        if self.body.is_none() {
+            // Polled again after the stop, by a combinator that still has to finish another branch.
             return pass_on_stop();
         }
         let held = Frame::held_before();
@@ -108,7 +110,7 @@ impl<F: Future> Future for GracePeriod<F> {
         });
         let polled = loop {
             let this = self.as_mut().project();
-            let Some(body) = this.body.as_pin_mut() else { unreachable!("it was there above") };
+            let Some(body) = this.body.as_pin_mut() else { unreachable!("the body was checked above") };
             match this.region.poll(body, cx) {
                 Polled::Pending if self.as_mut().is_over(cx) => {}
                 polled => break polled,
@@ -119,7 +121,7 @@ impl<F: Future> Future for GracePeriod<F> {
             return Poll::Pending;
         }
         let mut this = self.project();
-        // It may have been polled twice, and have held the task for the first time of it.
+        // The body may have been polled twice, and its first poll may have held the task.
         Frame::forget_holds(held);
         this.region.within(|| this.body.set(None));
         if let Some(panic) = this.panic.take() {

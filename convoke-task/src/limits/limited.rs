@@ -1,5 +1,5 @@
-//! A body with a deadline: when the time is up it is asked to stop, and awaited. `timeout` and `stop_after` say what that comes
-//! to.
+//! A body with a deadline: when the time is up, it is asked to stop, and awaited. The common part of
+//! `timeout` and `stop_after`.
 
 use core::future::Future;
 use core::pin::Pin;
@@ -14,7 +14,7 @@ use crate::region::Region;
 use convoke_exec::raw::{Alarm, When};
 
 pin_project! {
-    /// See the head of this file.
+    /// A body with a deadline.
     #[derive(Debug)]
     pub(super) struct Limited<F> {
         #[pin]
@@ -23,23 +23,23 @@ pin_project! {
         alarm: Alarm,
         region: Region,
         when: When,
-        // From the first poll on; none if the time is too far away to be named.
+        // Set by the first poll. `None` if the deadline is later than an `Instant` can be.
         at: Option<Instant>,
         begun: bool,
         elapsed: bool,
-        // It has ended by the stopped door, and may be polled again, beside something that must not be dropped yet.
+        // It ended as stopped. It may be polled again, by a combinator that still has to finish another branch.
         stopped: bool,
-        // Of a stop callback; it goes on when the body has ended.
+        // The panic of a stop callback. It is resumed when the body has ended.
         panic: Option<Panic>,
     }
 }
 
-/// How the body has ended.
+/// The end of the body.
 pub(super) enum Ended<T> {
     Value(T),
-    /// It was stopped because its time was up.
+    /// It stopped because its time was up.
     Elapsed(Instant),
-    /// It was stopped by itself, or from around.
+    /// It stopped by itself, or because of a request from outside.
     Stopped,
 }
 
@@ -64,18 +64,18 @@ impl<F: Future> Limited<F> {
             return Poll::Ready(Ended::Stopped);
         }
         let held = Frame::held_before();
-        // A body whose time is up when it begins is begun nevertheless, with the request made.
-        let up = if *this.begun { this.alarm.is_due() } else { self.as_mut().begin() };
-        if up && self.as_mut().is_nearest() {
+        // A body whose time is up at the first poll is polled in any case, with the stop request already made.
+        let up = if self.begun { self.alarm.is_due() } else { self.as_mut().begin() };
+        if up && self.is_nearest() {
             self.as_mut().elapse();
         }
-        self.as_mut().hear(cx);
+        self.as_mut().listen(cx);
         if up {
             self.as_mut().elapse();
         }
         let polled = loop {
             let this = self.as_mut().project();
-            let Some(body) = this.body.as_pin_mut() else { panic!("polled after it has ended") };
+            let Some(body) = this.body.as_pin_mut() else { panic!("polled after completion") };
             match this.region.poll(body, cx) {
                 Polled::Pending if self.as_mut().time_is_up(cx) => {}
                 polled => break polled,
@@ -85,7 +85,7 @@ impl<F: Future> Limited<F> {
         let ended = match polled {
             Polled::Pending => {
                 if *this.elapsed {
-                    // It is on its way home.
+                    // The body is still ending: the task must not end before it.
                     Frame::hold_current();
                 }
                 return Poll::Pending;
@@ -97,7 +97,7 @@ impl<F: Future> Limited<F> {
             },
         };
         *this.stopped = !matches!(ended, Ended::Value(_));
-        // It may have been polled twice, and have held the task for the first time of it.
+        // The body may have been polled twice, and its first poll may have held the task.
         Frame::forget_holds(held);
         this.region.within(|| this.body.set(None));
         if let Some(panic) = this.panic.take() {
@@ -106,7 +106,7 @@ impl<F: Future> Limited<F> {
         Poll::Ready(ended)
     }
 
-    /// The time is counted from here. True if it is up already.
+    /// Starts the time. Returns true if it is already up.
     fn begin(self: Pin<&mut Self>) -> bool {
         let this = self.project();
         *this.begun = true;
@@ -121,30 +121,31 @@ impl<F: Future> Limited<F> {
         this.at.is_some_and(|at| at <= now)
     }
 
-    /// Whether no deadline around is as near. If several have passed at once, it is the nearest that counts.
-    fn is_nearest(self: Pin<&mut Self>) -> bool {
-        let at = *self.project().at;
+    /// Returns true if this deadline is earlier than those from outside. If several have passed, the earliest
+    /// one counts.
+    fn is_nearest(&self) -> bool {
         let around = Frame::current(|frame| frame.and_then(Frame::deadline));
         around.is_none_or(|around| at.is_some_and(|at| at < around))
     }
 
-    /// Hears of a stop from around.
-    fn hear(self: Pin<&mut Self>, cx: &Context<'_>) {
+    /// Checks for a stop request from outside.
+    fn listen(self: Pin<&mut Self>, cx: &Context<'_>) {
         let this = self.project();
         if let Err(panic) = Panic::catch(|| this.region.listen(cx)) {
             *this.panic = Some(panic);
         }
     }
 
-    /// Whether the time is up, and nobody was before us: then the body was asked to stop just now.
+    /// Asks the body to stop if the time is up, and it was not asked before. Returns true if it was asked
+    /// just now.
     fn time_is_up(mut self: Pin<&mut Self>, cx: &Context<'_>) -> bool {
         let this = self.as_mut().project();
         let Some(at) = *this.at else { return false };
-        // Once it was asked to stop the time does not matter any more.
+        // After a stop request the time does not matter.
         this.region.stop_reason().is_none() && this.alarm.as_ref().poll(at, cx) && self.elapse()
     }
 
-    /// Asks the body to stop, if nobody was before us.
+    /// Asks the body to stop, because its time is up. Returns false if it was asked before.
     fn elapse(self: Pin<&mut Self>) -> bool {
         let this = self.project();
         if this.region.stop_reason().is_some() {

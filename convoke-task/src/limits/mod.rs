@@ -1,5 +1,8 @@
-//! Limits to how far a part of a task runs, and to how far a stop reaches into it: [`timeout()`], [`deadline()`],
-//! [`stop_after()`], [`shield()`].
+//! Limits on the time that a part of a task takes: [`timeout()`], [`deadline()`] and [`stop_after()`]. And
+//! protection from stop requests: [`shield()`].
+//!
+//! Use [`timeout()`] or [`deadline()`] to get an error when the time is up, and [`stop_after()`] to stop the
+//! task then.
 
 mod grace;
 mod limited;

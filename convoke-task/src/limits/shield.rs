@@ -1,4 +1,4 @@
-//! `shield(future)`: a stop of what is around does not reach inside.
+//! `shield(future)`: protects a future from stop requests to its task.
 
 use core::fmt;
 use core::future::{Future, IntoFuture};
@@ -12,16 +12,17 @@ use pin_project_lite::pin_project;
 use super::grace::GracePeriod;
 use crate::region::{Region, pass_on_stop};
 
-/// Runs a future to its end even if the task is asked to stop meanwhile: for what must not be left half-done. Neither the
-/// request nor the deadline around is seen inside.
+/// Runs a future to its end even if the task is asked to stop meanwhile: for work that must not be left
+/// half-done. The future sees neither the stop request nor the deadline of its task.
 ///
-/// The request is not lost: the next thing that waits behind the shield is stopped. What is inside should be short, and is best
-/// given a [`timeout`](super::timeout()) of its own; or a [grace period](Shield::grace), which begins when the stop is asked for.
+/// The request is not lost: the task stops at its next wait after the shield. A shielded future should be
+/// short. Give it a [`timeout`](super::timeout()) of its own; or a [grace period](Shield::grace), which
+/// begins with the stop request.
 ///
-/// - *Completes with* what the future returns. Stopped, if the future ended so by itself.
+/// - *Completes with* the output of the future. Stopped, if the future stops by itself.
 /// - *If dropped*, the future is dropped.
 /// - *Runs on* the task.
-/// - *Panics* as the future does, and outside a task.
+/// - *Panics* with the panic of the future; and outside a task.
 ///
 /// ```
 /// use convoke::prelude::*;
@@ -32,7 +33,7 @@ use crate::region::{Region, pass_on_stop};
 /// let program = task(async move {
 ///     asks.request_stop(StopReason::Shutdown);
 ///     shield(async { checkpoint().await }).await;
-///     println!("what must be done is done");
+///     println!("the shielded work is done");
 ///     checkpoint().await;
 ///     unreachable!("stopped here");
 /// });
@@ -44,15 +45,15 @@ pub fn shield<F: IntoFuture>(future: F) -> Shield<F::IntoFuture> {
 }
 
 impl<F: Future> Shield<F> {
-    /// A shield that holds for this long: the stop reaches inside when that much time has passed since it was asked for. So a
-    /// server lets requests that it has begun come to their end, and ends itself in time all the same.
+    /// Limits the shield to a grace period: the future is asked to stop when that time has passed since the
+    /// stop request. So a server can finish the requests that it has begun, and still end in time.
     ///
-    /// Inside, the deadline around is seen, and is that much later.
+    /// The future sees the deadline of its task, later by the period.
     ///
-    /// - *Completes with* what the future returns. Stopped, if it was, when the grace period was over or by itself.
+    /// - *Completes with* the output of the future. Stopped, if it stops after the grace period, or by itself.
     /// - *If dropped*, the future is dropped.
     /// - *Runs on* the task, by the clock of its executor.
-    /// - *Panics* as the future does, and outside a task.
+    /// - *Panics* with the panic of the future; and outside a task.
     ///
     /// ```
     /// use std::time::Duration;
@@ -67,8 +68,8 @@ impl<F: Future> Shield<F> {
     /// let program = task(async {
     ///     let server = async {
     ///         scope(async |s| {
-    ///             s.spawn(request(Duration::from_millis(20))); // Is answered,
-    ///             s.spawn(request(Duration::from_secs(3600))); // and this is not waited for.
+    ///             s.spawn(request(Duration::from_millis(20))); // Is answered.
+    ///             s.spawn(request(Duration::from_secs(3600))); // Is stopped after 200 ms.
     ///         })
     ///         .await;
     ///     };
@@ -82,7 +83,7 @@ impl<F: Future> Shield<F> {
 }
 
 pin_project! {
-    /// See [`shield()`].
+    /// Future of [`shield()`].
     #[must_use = "futures do nothing until they are awaited"]
     pub struct Shield<F> {
         #[pin]
@@ -96,12 +97,13 @@ impl<F: Future> Future for Shield<F> {
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
         let mut this = self.project();
-        // Gone if it was stopped: then this is polled beside something that must not be dropped yet.
+        // No body: polled again after the stop, by a combinator that still has to finish another branch.
         let Some(body) = this.body.as_mut().as_pin_mut() else { return pass_on_stop() };
         match this.region.poll(body, cx) {
             Polled::Ready(value) => Poll::Ready(value),
             Polled::Pending => {
-                // Also if something beside it, in a foreign `join!`, has ended by the stopped door.
+                // Also if another branch of a foreign `join!` has stopped: the task must not end before this
+                // one.
                 Frame::hold_current();
                 Poll::Pending
             }

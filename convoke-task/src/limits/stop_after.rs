@@ -1,4 +1,4 @@
-//! `stop_after(duration, future)`: time that is up is a stop.
+//! `stop_after(duration, future)`: stops the task when the time is up.
 
 use core::fmt;
 use core::future::{Future, IntoFuture};
@@ -12,14 +12,14 @@ use super::limited::{Ended, Limited};
 use crate::region::pass_on_stop;
 use convoke_exec::raw::When;
 
-/// Runs a future for this long at most, as [`timeout()`](super::timeout()) does; but when the time is up, whoever awaits it is
-/// stopped with it. For programs that would do nothing else about it. (The sender of the same name is in
-/// [`time`](convoke_exec::time).)
+/// Runs a future for at most `duration`, like [`timeout()`](super::timeout()). When the time is up, the
+/// future stops, and the task that awaits it stops with it.
 ///
-/// - *Completes with* what the future returns. Stopped, if it has stopped because the time was up, or for another reason.
+/// - *Completes with* the output of the future. Stopped, if the future stops, because the time is up or for
+///   another reason.
 /// - *If dropped*, the future is dropped.
 /// - *Runs on* the task, by the clock of its executor.
-/// - *Panics* as the future does, and outside a task.
+/// - *Panics* with the panic of the future; and outside a task.
 ///
 /// ```
 /// use std::time::Duration;
@@ -37,7 +37,7 @@ pub fn stop_after<F: IntoFuture>(duration: Duration, future: F) -> StopAfter<F::
 }
 
 pin_project! {
-    /// See [`stop_after()`].
+    /// Future of [`stop_after()`].
     #[must_use = "futures do nothing until they are awaited"]
     pub struct StopAfter<F> {
         #[pin]

@@ -1,4 +1,4 @@
-//! `timeout(duration, future)` and `deadline(instant, future)`: time that is up is an error.
+//! `timeout(duration, future)` and `deadline(instant, future)`: an error when the time is up.
 
 use core::fmt;
 use core::future::{Future, IntoFuture};
@@ -13,18 +13,19 @@ use super::limited::{Ended, Limited};
 use crate::region::pass_on_stop;
 use convoke_exec::raw::When;
 
-/// Runs a future for this long at most, counted from when it is first polled. Then it is asked to stop, with
+/// Runs a future for at most `duration`, counted from its first poll. After that it is asked to stop, with
 /// [`StopReason::Deadline`](convoke_core::StopReason::Deadline), and awaited, with its clean-up.
 ///
-/// Inside, [`current::deadline`](crate::current::deadline) and the stop tokens of what is awaited show the deadline: the nearest
-/// of this one and those around. It is the nearest one that counts: if the deadline of something around passes first, the
-/// stop goes on to there.
+/// The future sees the deadline with [`current::deadline`](crate::current::deadline) and in stop tokens: the
+/// earliest of this one and those from outside. If a deadline from outside is earlier, its owner gets the
+/// error, and this future stops.
 ///
-/// - *Completes with* `Ok` of what the future returns, also if that came when the time was up already; or [`Elapsed`], if it has
-///   stopped because of that. Stopped, if the future was stopped for another reason, or by itself.
+/// - *Completes with* `Ok` of the output of the future, also if it returns after the time was up; or with
+///   [`Elapsed`], if it stopped because the time was up. Stopped, if it stopped for another reason, or by
+///   itself.
 /// - *If dropped*, the future is dropped.
 /// - *Runs on* the task, by the clock of its executor.
-/// - *Panics* as the future does, and outside a task.
+/// - *Panics* with the panic of the future; and outside a task.
 ///
 /// ```
 /// use std::time::Duration;
@@ -42,12 +43,12 @@ pub fn timeout<F: IntoFuture>(duration: Duration, future: F) -> Timeout<F::IntoF
     Timeout { limited: Limited::new(future.into_future(), When::After(duration)) }
 }
 
-/// Runs a future until this time at most. All else is as for [`timeout()`].
+/// Runs a future until `instant` at most. Otherwise like [`timeout()`].
 ///
-/// - *Completes with* `Ok` of what the future returns, or [`Elapsed`].
+/// - *Completes with* `Ok` of the output of the future, or with [`Elapsed`]. Stopped, as [`timeout()`] is.
 /// - *If dropped*, the future is dropped.
 /// - *Runs on* the task, by the clock of its executor.
-/// - *Panics* as the future does, and outside a task.
+/// - *Panics* with the panic of the future; and outside a task.
 ///
 /// ```
 /// use std::time::{Duration, Instant};
@@ -55,9 +56,9 @@ pub fn timeout<F: IntoFuture>(duration: Duration, future: F) -> Timeout<F::IntoF
 /// use convoke::time::deadline;
 ///
 /// let at = Instant::now() + Duration::from_millis(2);
-/// let outcome = block_on(async move {
-///     // Both have the same time, however long the first takes.
-///     let first = deadline(at, async { convoke::env::current::deadline() }).await;
+/// let outcome = sync_wait(task(async move {
+///     // Both have the same deadline, however long the first takes.
+///     let first = deadline(at, async { convoke::current::deadline() }).await;
 ///     let second = deadline(at, sleep(Duration::from_secs(3600))).await;
 ///     (first, second.map_err(|elapsed| elapsed.deadline()))
 /// });
@@ -68,7 +69,7 @@ pub fn deadline<F: IntoFuture>(instant: Instant, future: F) -> Timeout<F::IntoFu
 }
 
 pin_project! {
-    /// See [`timeout()`] and [`deadline()`].
+    /// Future of [`timeout()`] and [`deadline()`].
     #[must_use = "futures do nothing until they are awaited"]
     pub struct Timeout<F> {
         #[pin]
@@ -89,8 +90,8 @@ impl<F: Future> Future for Timeout<F> {
     }
 }
 
-/// The time was up. As an [`io::Error`] it is of the kind [`TimedOut`](io::ErrorKind::TimedOut), so that `?` does in a function
-/// that waits for sockets.
+/// Error of [`timeout()`] and [`deadline()`]: the time was up. `?` converts it to an [`io::Error`] of the kind
+/// [`TimedOut`](io::ErrorKind::TimedOut).
 ///
 /// ```
 /// use std::io;
@@ -110,7 +111,7 @@ pub struct Elapsed {
 }
 
 impl Elapsed {
-    /// Until when there was time.
+    /// Returns the deadline that has passed.
     pub const fn deadline(self) -> Instant {
         self.deadline
     }

@@ -1,4 +1,4 @@
-//! A child of a local scope: what it is called, and what of its output is the scope's.
+//! A child of a local scope: its label, and its failure.
 
 use core::fmt;
 use core::future::Future;
@@ -12,7 +12,7 @@ use pin_project_lite::pin_project;
 
 use crate::scope::ChildOutput;
 
-/// What a child is called: by its name, or by where it was started.
+/// Label of a child in messages: its name, or else its spawn site.
 pub(super) struct Label {
     pub(super) name: Option<Box<str>>,
     pub(super) location: &'static Location<'static>,
@@ -28,7 +28,7 @@ impl fmt::Display for Label {
 }
 
 impl Label {
-    /// The same panic, saying whose it was. One that is not text stays what it was.
+    /// Adds the label to a panic that is text. A panic with another payload stays as it is.
     #[cold]
     pub(super) fn of_panic(&self, panic: Panic) -> Panic {
         if panic.is_text() {
@@ -40,7 +40,7 @@ impl Label {
 }
 
 pin_project! {
-    /// A child whose failure is the scope's: it completes with what the scope returns then, if it has failed.
+    /// A child without a handle. It completes with the output of the scope, if it has failed.
     pub(super) struct Child<F, O> {
         #[pin]
         future: F,

@@ -1,4 +1,4 @@
-//! `local_scope(async |s| …)`: a body, and children that borrow from around it, in one task.
+//! `local_scope(async |s| …)`: a body, and children that may borrow from around it, in one task.
 
 use core::fmt;
 use core::future::Future;
@@ -8,32 +8,33 @@ use core::task::{Context, Poll, Waker};
 use std::sync::Arc;
 
 use convoke_core::raw::Frame;
-use convoke_core::{Outcome, Panic, StopReason};
+use convoke_core::{BodyOutput, Outcome, Panic, StopReason};
 use pin_project_lite::pin_project;
 
 use super::child::Label;
-use super::inbox::{Door, Inbox};
+use super::inbox::{Inbox, InboxOwner};
 use super::spawn::{AnyChild, LocalScope, LocalScopeNotSend, SendChild};
 use crate::pinned::is_there;
 use crate::region::{BodyMark, Region, pass_on_stop};
-use crate::scope::is_error;
 use crate::together::branch_set::BranchSet;
 use crate::together::ended::ended;
 use crate::together::wake_set::{Key, WakeFlag};
 
-/// Opens a scope inside the task: runs `body`, which starts children with the [`LocalScope`] it is given, and ends when the body
-/// and all children have ended. Children may borrow whatever outlives the scope. The body is a child like the others; only
-/// those are polled that were woken.
+/// Opens a scope inside the task: runs `body`, which starts children with the [`LocalScope`] it gets, and
+/// ends when the body and all children have ended. Children may borrow what outlives the scope. Only the body
+/// and the children that were woken are polled.
 ///
-/// The first child to fail, with an `Err` or a panic, stops the others; they come home, and its failure is the scope's.
-/// Children may start others until the last has ended, also when they are asked to stop.
+/// The first failure stops the others: an `Err` or a panic of a child, or an `Err`, `None` or a panic of the
+/// body (see [`BodyOutput`]). The scope waits for them, and then fails with it. Children may start siblings
+/// until the last child has ended, also after a stop request.
 ///
-/// - *Completes with* what the body returns, or with the error of the child that failed first. Stopped, if the body was,
-///   or if the scope was asked to stop and a child has stopped for it: a value would count on what that child did not do. A
-///   child that stops by itself is merely gone.
+/// - *Completes with* the output of the body, or with the error of the child that failed first. Stopped, if
+///   the body was stopped; or if the scope was asked to stop and a child stopped, because the body's value
+///   may rely on what that child did not do. A child that stops by itself does not stop the scope.
 /// - *If dropped*, body and children are dropped.
-/// - *Runs on* the task that opened the scope, all in turn. For parallel children there is [`scope()`](crate::scope()).
-/// - *Panics* with the panic of a child, and its name; and outside a task.
+/// - *Runs on* the task that opened the scope, one of them at a time. Use [`scope()`](crate::scope()) for
+///   parallel children.
+/// - *Panics* with the panic of the body, or of a child, and its name; and outside a task.
 ///
 /// ```
 /// use convoke::prelude::*;
@@ -75,13 +76,14 @@ where
     open(|inbox| body(LocalScope::new(inbox)), Location::caller())
 }
 
-/// As [`local_scope()`], for children that are not `Send`. Nor is the scope, then.
+/// Opens a scope inside the task for children that need not be `Send`. The returned future is not `Send`.
+/// Otherwise like [`local_scope()`].
 ///
-/// - *Completes with* what the body returns, or with the error of the child that failed first. Stopped, if the body was,
-///   or a child that was asked to.
+/// - *Completes with* the output of the body, or with the error of the child that failed first. Stopped, if
+///   the body was stopped, or a child because the scope was asked to stop.
 /// - *If dropped*, body and children are dropped.
-/// - *Runs on* the task that opened the scope, all in turn.
-/// - *Panics* with the panic of a child, and its name; and outside a task.
+/// - *Runs on* the task that opened the scope, one of them at a time.
+/// - *Panics* with the panic of the body, or of a child, and its name; and outside a task.
 #[track_caller]
 pub fn local_scope_not_send<'env, O, F, Fut>(body: F) -> LocalScopeFuture<AnyChild<'env, O>, Fut>
 where
@@ -93,60 +95,64 @@ where
 }
 
 pin_project! {
-    /// See [`local_scope()`].
+    /// Future of [`local_scope()`] and [`local_scope_not_send`].
     #[must_use = "futures do nothing until they are awaited"]
     pub struct LocalScopeFuture<C: ?Sized, F: Future> {
         #[pin]
         body: Option<F>,
-        body_bell: Arc<WakeFlag>,
+        body_flag: Arc<WakeFlag>,
         body_waker: Waker,
         rest: Rest<C, F::Output>,
     }
 }
 
-/// All but the body.
+/// State of a local scope without its body.
 struct Rest<C: ?Sized, O> {
     children: BranchSet<C, Option<Label>>,
-    inbox: Door<C>,
+    inbox: InboxOwner<C>,
     region: Region,
     body_mark: BodyMark,
     failure: Option<Failure<O>>,
-    /// What the body returned.
+    /// The value of the body.
     value: Option<O>,
-    place: &'static Location<'static>,
+    opened_at: &'static Location<'static>,
     taken: bool,
-    /// It has ended by the stopped door, and may be polled again, beside something that must not be dropped yet.
+    /// The scope ended as stopped. It may be polled again, by a combinator that still has to finish another
+    /// branch.
     stopped: bool,
-    /// A child was stopped after the scope was asked to: then the body's value is not what it says.
+    /// A child stopped because the scope was asked to stop: the body's value may rely on what that child did
+    /// not do.
     cut_short: bool,
-    /// Body and children were woken, to hear of the stop.
+    /// Body and children were woken to hear of the stop request.
     told: bool,
 }
 
+/// The failure of a child or of the body.
 enum Failure<O> {
     Output(O),
     Panic(Panic),
 }
 
-/// The key of the body, in a place where no child is.
-const BODY: Key = Key { place: usize::MAX, serial: 0 };
+/// The key of the body, with an index that no child has.
+const BODY: Key = Key { index: usize::MAX, serial: 0 };
 
+/// Creates the future of a local scope.
 fn open<C, F>(
     body: impl FnOnce(Arc<Inbox<C>>) -> F,
-    place: &'static Location<'static>,
+    opened_at: &'static Location<'static>,
 ) -> LocalScopeFuture<C, F>
 where
     C: Future<Output = Option<F::Output>> + ?Sized,
     F: Future,
 {
     let mut children = BranchSet::new();
-    let body_bell = children.bell_beside(BODY);
-    let inbox = Door(Arc::new(Inbox::new(children.bells().owner())));
+    let body_flag = children.flag_beside(BODY);
+    let inbox = InboxOwner(Arc::new(Inbox::new(children.wake_set().owner())));
     let body = body(inbox.0.clone());
     LocalScopeFuture {
         body: Some(body),
-        body_waker: Waker::from(body_bell.clone()),
-        body_bell,
+        body_waker: Waker::from(body_flag.clone()),
+        body_flag,
         rest: Rest {
             children,
             inbox,
@@ -154,7 +160,7 @@ where
             body_mark: BodyMark::default(),
             failure: None,
             value: None,
-            place,
+            opened_at,
             taken: false,
             stopped: false,
             cut_short: false,
@@ -166,7 +172,7 @@ where
 impl<C, F> Future for LocalScopeFuture<C, F>
 where
     C: Future<Output = Option<F::Output>> + ?Sized,
-    F: Future,
+    F: Future<Output: BodyOutput>,
 {
     type Output = F::Output;
 
@@ -176,40 +182,39 @@ where
         if rest.stopped {
             return pass_on_stop();
         }
-        assert!(!rest.taken, "polled after it has ended");
+        assert!(!rest.taken, "polled after completion");
         let held = Frame::held_before();
         match Panic::catch(|| rest.region.listen(cx)) {
             Ok(false) => {}
-            Ok(true) => rest.ring_all(this.body_bell),
-            Err(panic) => rest.fail(Failure::Panic(panic), this.body_bell),
+            Ok(true) => rest.wake_all(this.body_flag),
+            Err(panic) => rest.fail(Failure::Panic(panic), this.body_flag),
         }
         rest.children.begin_round();
         loop {
             match rest.children.next() {
-                Some(BODY) => rest.poll_body(&mut this.body, this.body_bell, this.body_waker),
-                Some(key) => rest.poll_child(key, this.body_bell),
+                Some(BODY) => rest.poll_body(&mut this.body, this.body_flag, this.body_waker),
+                Some(key) => rest.poll_child(key, this.body_flag),
                 None if rest.take_in() => {}
                 None => break,
             }
         }
-        let body_has_ended = !is_there(this.body.as_mut());
-        if body_has_ended && rest.children.is_empty() && rest.inbox.0.end() {
-            // Some were polled twice, and have held the task for the first time of it.
+        if this.body.is_none() && rest.children.is_empty() && rest.inbox.0.end() {
+            // Some were polled twice, and their first poll may have held the task.
             Frame::forget_holds(held);
             return rest.end();
         }
-        // Those that were asked to stop are on their way home, and without a body the children are.
-        if rest.region.stop_reason().is_some() || body_has_ended || rest.body_mark.is_held() {
+        // The task must not end while body or children are ending: after a stop request, or after the body.
+        if rest.region.stop_reason().is_some() || this.body.is_none() || rest.body_mark.is_held() {
             Frame::hold_current();
         }
         rest.children.end_round(cx.waker());
         if !rest.inbox.0.is_empty() {
-            // Started by another thread since we looked, before it could know whom to wake.
+            // Another thread has started a child since `take_in`, when no waker was stored.
             cx.waker().wake_by_ref();
         }
         Frame::current(|frame| {
             if let Some(frame) = frame {
-                frame.waits_at(rest.place);
+                frame.waits_at(rest.opened_at);
             }
         });
         Poll::Pending
@@ -219,26 +224,29 @@ where
 impl<C, O> Rest<C, O>
 where
     C: Future<Output = Option<O>> + ?Sized,
+    O: BodyOutput,
 {
+    /// Polls the body, and stores its end.
     fn poll_body<F: Future<Output = O>>(
         &mut self,
         body: &mut Pin<&mut Option<F>>,
-        bell: &WakeFlag,
+        flag: &WakeFlag,
         waker: &Waker,
     ) {
         let Some(future) = body.as_mut().as_pin_mut() else { return };
-        bell.answer();
+        flag.clear();
         let polled = Panic::catch(|| self.region.poll_one(future, &self.body_mark, waker, true));
         match ended(polled, &self.region, || body.set(None)) {
             None => {}
-            Some(Outcome::Value(value)) if is_error(&value) => self.fail(Failure::Output(value), bell),
+            Some(Outcome::Value(value)) if value.is_failure() => self.fail(Failure::Output(value), flag),
             Some(Outcome::Value(value)) => self.value = Some(value),
             Some(Outcome::Error(never)) => never.absurd(),
-            Some(Outcome::Panicked(panic)) => self.fail(Failure::Panic(panic), bell),
-            Some(Outcome::Stopped) => self.stop(bell),
+            Some(Outcome::Panicked(panic)) => self.fail(Failure::Panic(panic), flag),
+            Some(Outcome::Stopped) => self.stop(flag),
         }
     }
 
+    /// Polls a child, and stores its failure or stop.
     fn poll_child(&mut self, key: Key, body: &WakeFlag) {
         match self.children.poll(key, &self.region) {
             None | Some((Outcome::Value(None), _)) => {}
@@ -255,17 +263,17 @@ where
         }
     }
 
-    /// Takes in those that were started. False if there were none.
+    /// Moves children from the inbox to the set. Returns false if there were none.
     fn take_in(&mut self) -> bool {
-        let newcomers = self.inbox.0.take();
-        let any = !newcomers.is_empty();
-        for newcomer in newcomers {
-            self.children.insert(newcomer.future, newcomer.label);
+        let started = self.inbox.0.take();
+        let any = !started.is_empty();
+        for child in started {
+            self.children.insert(child.future, child.label);
         }
         any
     }
 
-    /// The first failure is the scope's; the others are asked to stop.
+    /// Stores the first failure, and asks the others to stop.
     #[cold]
     fn fail(&mut self, failure: Failure<O>, body: &WakeFlag) {
         let second = match self.failure {
@@ -275,29 +283,33 @@ where
             }
             Some(_) => Some(failure),
         };
-        // The panic hook has told of a second panic; a second error is of no use to anybody.
+        // The panic hook has reported a second panic. A second error is dropped: a scope has one outcome.
         let _ = Panic::catch(|| drop(second));
         self.stop(body);
     }
 
+    /// Asks body and children to stop.
     fn stop(&mut self, body: &WakeFlag) {
         if let Err(panic) = Panic::catch(|| self.region.request_stop_after_around(StopReason::Sibling))
             && self.failure.is_none()
         {
             self.failure = Some(Failure::Panic(panic));
         }
-        // Once: all would be visited for each one that fails after the first. Who is started later hears of it at once.
+        // Once: otherwise each later failure would visit all children. A child that is started later sees the
+        // request at its first poll.
         if !self.told {
-            self.ring_all(body);
+            self.wake_all(body);
         }
     }
 
-    fn ring_all(&mut self, body: &WakeFlag) {
+    /// Wakes body and children, so that they hear of the stop request.
+    fn wake_all(&mut self, body: &WakeFlag) {
         self.told = true;
-        body.ring();
-        self.children.ring_all();
+        body.set();
+        self.children.wake_all();
     }
 
+    /// Completes with the first failure, the body's value, or as stopped.
     fn end(&mut self) -> Poll<O> {
         self.taken = true;
         match (self.failure.take(), self.value.take()) {
@@ -321,7 +333,7 @@ where
 impl<C: ?Sized, F: Future> fmt::Debug for LocalScopeFuture<C, F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("LocalScopeFuture")
-            .field("opened at", &self.rest.place)
+            .field("opened at", &self.rest.opened_at)
             .field("children", &self.rest.children)
             .finish_non_exhaustive()
     }

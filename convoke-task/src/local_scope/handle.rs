@@ -1,4 +1,4 @@
-//! The handle of a child that returns something; and the child, which leaves its outcome there.
+//! The handle of a child that returns a value, and the child, which stores its outcome for the handle.
 
 use core::fmt;
 use core::future::Future;
@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use convoke_core::raw::sync::{Mutex, MutexGuard};
 use convoke_core::raw::{Frame, StopWatch, outside_a_task};
-use convoke_core::{Outcome, Panic, StopReason};
+use convoke_core::{BodyOutput, Outcome, Panic, StopReason};
 use pin_project_lite::pin_project;
 
 use super::child::Label;
@@ -18,45 +18,46 @@ use crate::region::Region;
 use crate::together::ended::ended;
 use convoke_core::raw::{discard, wake_if_any};
 
-/// Awaits what a child of a local scope returns.
+/// Handle of a child of a local scope that returns a value: awaits that value.
 ///
-/// - *Completes with* what the child returned. Stopped, if the child was, or if the one who waits is. If the child
-///   panicked, the panic goes on here, with the child's name.
-/// - *If dropped*, the child is asked to stop; the scope waits for it as for all others.
-/// - *Panics* outside a task.
+/// - *Completes with* the value of the child. Stopped, if the child was stopped, or if the awaiting task is
+///   asked to stop.
+/// - *If dropped*, the child is asked to stop. The scope still waits for it.
+/// - *Runs on*: the child, in the task that opened the scope. Awaiting the handle runs nothing.
+/// - *Panics* with the panic of the child, and its name; and outside a task.
 #[must_use = "dropping the handle asks the child to stop; await it, or start the child with `spawn`"]
 pub struct LocalHandle<T> {
-    meeting: Arc<Meeting<T>>,
-    place: &'static Location<'static>,
+    shared: Arc<Shared<T>>,
+    started_at: &'static Location<'static>,
     watch: StopWatch,
     taken: bool,
-    /// The child was, and so is whoever awaits it.
+    /// The child was stopped, and the awaiting task with it.
     stopped: bool,
 }
 
 impl<T> Unpin for LocalHandle<T> {}
 
-/// Where child and handle meet.
-struct Meeting<T> {
+/// State that child and handle share.
+struct Shared<T> {
     state: Mutex<State<T>>,
 }
 
 struct State<T> {
     outcome: Option<Outcome<T>>,
-    /// Of whoever awaits the handle.
-    awaits: Option<Waker>,
-    /// Of the child.
+    /// The waker of the task that awaits the handle.
+    waiter: Option<Waker>,
+    /// The waker of the child, to tell it of a stop request.
     child: Option<Waker>,
-    asked: bool,
+    stop_requested: bool,
     handle_gone: bool,
 }
 
-impl<T> Meeting<T> {
+impl<T> Shared<T> {
     fn lock(&self) -> MutexGuard<'_, State<T>> {
         self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    /// Takes the outcome. If there is none yet, `waker` is called when there is.
+    /// Takes the outcome. If there is none yet, stores the waker.
     fn take_or_wait(&self, waker: &Waker) -> Option<Outcome<T>> {
         let mut clone = None;
         loop {
@@ -65,24 +66,24 @@ impl<T> Meeting<T> {
                 return Some(outcome);
             }
             if let Some(waker) = clone.take() {
-                let before = state.awaits.replace(waker);
+                let before = state.waiter.replace(waker);
                 drop(state);
                 drop(before);
                 return None;
             }
-            // Without the lock: a waker may be anybody's.
+            // Cloned without the lock: a clone may run foreign code.
             drop(state);
             clone = Some(waker.clone());
         }
     }
 
-    /// Returns true if the child was asked to stop. If not, `waker` is called when it is.
-    fn is_asked_or_will_tell(&self, waker: &Waker) -> bool {
+    /// Returns true if the child was asked to stop. If not, stores its waker.
+    fn stop_requested_or_wait(&self, waker: &Waker) -> bool {
         let mut clone = None;
         loop {
             let mut state = self.lock();
-            if state.asked || state.child.as_ref().is_some_and(|child| child.will_wake(waker)) {
-                return state.asked;
+            if state.stop_requested || state.child.as_ref().is_some_and(|child| child.will_wake(waker)) {
+                return state.stop_requested;
             }
             if let Some(waker) = clone.take() {
                 let before = state.child.replace(waker);
@@ -90,7 +91,7 @@ impl<T> Meeting<T> {
                 drop(before);
                 return false;
             }
-            // Without the lock: a waker may be anybody's.
+            // Cloned without the lock: a clone may run foreign code.
             drop(state);
             clone = Some(waker.clone());
         }
@@ -98,10 +99,10 @@ impl<T> Meeting<T> {
 }
 
 impl<T> LocalHandle<T> {
-    /// Asks the child to stop. It is awaited as before.
+    /// Asks the child to stop. The handle can still be awaited.
     pub fn request_stop(&self) {
-        let mut state = self.meeting.lock();
-        state.asked = true;
+        let mut state = self.shared.lock();
+        state.stop_requested = true;
         let child = state.child.take();
         drop(state);
         wake_if_any(child);
@@ -115,14 +116,14 @@ impl<T> Future for LocalHandle<T> {
         Frame::current(|frame| {
             let Some(frame) = frame else { outside_a_task("the handle of a child") };
             if self.stopped {
-                // Polled again, beside something that must not be dropped yet.
+                // Polled again after the stop, by a combinator that still has to finish another branch.
                 frame.set_stopped();
                 return Poll::Pending;
             }
-            assert!(!self.taken, "polled after it has ended");
-            let Some(outcome) = self.meeting.take_or_wait(cx.waker()) else {
+            assert!(!self.taken, "`LocalHandle` polled after it returned its value");
+            let Some(outcome) = self.shared.take_or_wait(cx.waker()) else {
                 if !frame.honour_stop() {
-                    frame.waits_at(self.place);
+                    frame.waits_at(self.started_at);
                     self.watch.watch(frame, cx);
                 }
                 return Poll::Pending;
@@ -144,7 +145,7 @@ impl<T> Future for LocalHandle<T> {
 
 impl<T> Drop for LocalHandle<T> {
     fn drop(&mut self) {
-        let mut state = self.meeting.lock();
+        let mut state = self.shared.lock();
         state.handle_gone = true;
         let outcome = state.outcome.take();
         drop(state);
@@ -156,7 +157,7 @@ impl<T> Drop for LocalHandle<T> {
 }
 
 pin_project! {
-    /// A child with a handle. Nothing of it is the scope's, but a panic that nobody waits for.
+    /// A child with a handle. It does not fail the scope, except with a panic whose handle is gone.
     pub(super) struct FutureChild<F: Future, O> {
         #[pin]
         body: Option<F>,
@@ -167,12 +168,12 @@ pin_project! {
     }
 }
 
-/// The child's side: if it goes without an outcome, it was stopped.
-struct Promise<T>(Arc<Meeting<T>>);
+/// The shared state as the child has it. If it is dropped without an outcome, the child was stopped.
+struct Promise<T>(Arc<Shared<T>>);
 
 impl<T> Promise<T> {
-    /// Leaves the outcome. A panic comes back if nobody is there any more.
-    fn leave(&self, outcome: Outcome<T>) -> Result<(), Panic> {
+    /// Stores the outcome for the handle. Returns a panic if the handle is gone.
+    fn store(&self, outcome: Outcome<T>) -> Result<(), Panic> {
         let mut state = self.0.lock();
         let late = if state.handle_gone {
             Some(outcome)
@@ -180,14 +181,14 @@ impl<T> Promise<T> {
             state.outcome = Some(outcome);
             None
         };
-        let waker = state.awaits.take();
+        let waker = state.waiter.take();
         let child = state.child.take();
         drop(state);
         wake_if_any(waker);
         child.into_iter().for_each(discard);
         match late {
             Some(Outcome::Panicked(panic)) => Err(panic),
-            // Nobody wants it. A panic of its destructor is the child's.
+            // Dropped here: the handle is gone. A panic of the destructor counts as a panic of the child.
             late => Panic::catch(|| drop(late)),
         }
     }
@@ -195,10 +196,10 @@ impl<T> Promise<T> {
 
 impl<T> Drop for Promise<T> {
     fn drop(&mut self) {
-        // Once it has left an outcome nobody awaits it any more, and there is nothing to be said.
+        // The only reference: the handle is gone, and the outcome does not matter.
         if Arc::strong_count(&self.0) > 1 {
             let mut state = self.0.lock();
-            let waker = state.awaits.take();
+            let waker = state.waiter.take();
             if state.outcome.is_none() {
                 state.outcome = Some(Outcome::Stopped);
             }
@@ -208,22 +209,22 @@ impl<T> Drop for Promise<T> {
     }
 }
 
-/// A child, and its handle.
+/// Creates a child and its handle.
 pub(super) fn with_handle<F: Future, O>(
     future: F,
     label: Label,
 ) -> (FutureChild<F, O>, LocalHandle<F::Output>) {
-    let place = label.location;
-    let state = State { outcome: None, awaits: None, child: None, asked: false, handle_gone: false };
-    let meeting = Arc::new(Meeting { state: Mutex::new(state) });
+    let started_at = label.location;
+    let state = State { outcome: None, waiter: None, child: None, stop_requested: false, handle_gone: false };
+    let shared = Arc::new(Shared { state: Mutex::new(state) });
     let child = FutureChild {
         body: Some(future),
         region: Region::new(),
-        promise: Promise(meeting.clone()),
+        promise: Promise(shared.clone()),
         label,
         _output: PhantomData,
     };
-    (child, LocalHandle { meeting, place, watch: StopWatch::new(), taken: false, stopped: false })
+    (child, LocalHandle { shared, started_at, watch: StopWatch::new(), taken: false, stopped: false })
 }
 
 impl<F: Future, O> Future for FutureChild<F, O> {
@@ -231,27 +232,29 @@ impl<F: Future, O> Future for FutureChild<F, O> {
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<O>> {
         let mut this = self.project();
-        if this.promise.0.is_asked_or_will_tell(cx.waker()) {
-            // What a callback throws has been reported by the panic hook; the body comes to its end nevertheless.
+        if this.promise.0.stop_requested_or_wait(cx.waker()) {
+            // The panic hook has reported a panic of a stop callback. The body still runs to its end.
             let _ = Panic::catch(|| this.region.request_stop(StopReason::Abandoned));
         }
-        let Some(body) = this.body.as_mut().as_pin_mut() else { panic!("polled after it has ended") };
+        let Some(body) = this.body.as_mut().as_pin_mut() else { panic!("polled after completion") };
         let polled = Panic::catch(|| this.region.poll(body, cx));
         let Some(outcome) = ended(polled, this.region, || this.body.set(None)) else { return Poll::Pending };
         let outcome = match outcome {
             Outcome::Panicked(panic) => Outcome::Panicked(this.label.of_panic(panic)),
             other => other,
         };
-        match this.promise.leave(outcome) {
+        match this.promise.store(outcome) {
             Ok(()) => Poll::Ready(None),
-            // The scope's, then. It says whose it was already.
+            // Goes to the scope. The label was added above.
             Err(panic) => panic.resume(),
         }
     }
 }
 
+impl<T> BodyOutput for LocalHandle<T> {}
+
 impl<T> fmt::Debug for LocalHandle<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("LocalHandle").field("started at", &self.place).finish_non_exhaustive()
+        f.debug_struct("LocalHandle").field("started at", &self.started_at).finish_non_exhaustive()
     }
 }

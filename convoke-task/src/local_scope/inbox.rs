@@ -1,4 +1,4 @@
-//! What the handles of a local scope share with its future: children that were started and not yet taken in.
+//! The inbox of a local scope: children that were started, and not yet moved to the scope's future.
 
 use core::fmt;
 use core::pin::Pin;
@@ -9,34 +9,34 @@ use convoke_core::raw::sync::{Mutex, MutexGuard};
 use super::child::Label;
 use crate::together::wake_set::OwnerFlag;
 
-/// A child that was started.
-pub(super) struct Newcomer<C: ?Sized> {
+/// A child in the inbox.
+pub(super) struct Started<C: ?Sized> {
     pub(super) future: Pin<Box<C>>,
-    /// How to name a panic of it, unless it does so itself.
+    /// The label for its panics. `None` if the child adds it itself.
     pub(super) label: Option<Label>,
 }
 
-/// See the head of this file.
+/// The inbox of a local scope, shared by its future and the clones of its `LocalScope`.
 pub(super) struct Inbox<C: ?Sized> {
     state: Mutex<State<C>>,
     owner: OwnerFlag,
 }
 
 struct State<C: ?Sized> {
-    newcomers: Vec<Newcomer<C>>,
+    started: Vec<Started<C>>,
     ended: bool,
 }
 
 impl<C: ?Sized> Inbox<C> {
     pub(super) fn new(owner: OwnerFlag) -> Self {
-        Self { state: Mutex::new(State { newcomers: Vec::new(), ended: false }), owner }
+        Self { state: Mutex::new(State { started: Vec::new(), ended: false }), owner }
     }
 
     fn lock(&self) -> MutexGuard<'_, State<C>> {
         self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    /// Starts a child.
+    /// Adds a child, and wakes the scope's future.
     ///
     /// # Panics
     /// If the scope has ended.
@@ -45,40 +45,45 @@ impl<C: ?Sized> Inbox<C> {
         let mut state = self.lock();
         if state.ended {
             drop(state);
-            panic!("the scope has ended; a child is started while its body or another child runs");
+            panic!(
+                "the scope has ended, and starts no more children; spawn while its body or another child runs"
+            );
         }
-        state.newcomers.push(Newcomer { future, label });
+        state.started.push(Started { future, label });
         drop(state);
-        self.owner.ring();
+        self.owner.set();
     }
 
-    pub(super) fn take(&self) -> Vec<Newcomer<C>> {
-        core::mem::take(&mut self.lock().newcomers)
+    /// Takes all children out.
+    pub(super) fn take(&self) -> Vec<Started<C>> {
+        core::mem::take(&mut self.lock().started)
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.lock().newcomers.is_empty()
+        self.lock().started.is_empty()
     }
 
-    /// Ends it, unless there is somebody in it.
+    /// Closes the inbox, unless there is a child in it. Returns true if it is closed now.
     pub(super) fn end(&self) -> bool {
         let mut state = self.lock();
-        state.ended = state.newcomers.is_empty();
+        state.ended = state.started.is_empty();
         state.ended
     }
 }
 
-/// The future's side: when it goes, nobody comes in any more, and those that are in go with it.
-pub(super) struct Door<C: ?Sized>(pub(super) Arc<Inbox<C>>);
+/// The inbox as the scope's future has it. When the future is dropped, the inbox is closed and its children
+/// are dropped.
+pub(super) struct InboxOwner<C: ?Sized>(pub(super) Arc<Inbox<C>>);
 
-impl<C: ?Sized> Drop for Door<C> {
+impl<C: ?Sized> Drop for InboxOwner<C> {
     fn drop(&mut self) {
         let mut state = self.0.lock();
         state.ended = true;
-        let newcomers = core::mem::take(&mut state.newcomers);
+        let started = core::mem::take(&mut state.started);
         drop(state);
-        // Outside the lock: they may have handles of their own.
-        drop(newcomers);
+        // Outside the lock: a child may hold a clone of the `LocalScope`, and lock the inbox when it is
+        // dropped.
+        drop(started);
     }
 }
 

@@ -1,4 +1,4 @@
-//! Starting children in a local scope: of such that may be sent to another thread with their task, and of others.
+//! The entrances to local scopes: for children that are `Send`, and for others.
 
 use core::fmt;
 use core::future::Future;
@@ -10,10 +10,10 @@ use super::handle::{LocalHandle, with_handle};
 use super::inbox::Inbox;
 use crate::scope::ChildOutput;
 
-/// Children that are `Send`, as the box of one is.
+/// A child that is `Send`.
 pub(super) type SendChild<'env, O> = dyn Future<Output = Option<O>> + Send + 'env;
 
-/// Children that need not be.
+/// A child that need not be `Send`.
 pub(super) type AnyChild<'env, O> = dyn Future<Output = Option<O>> + 'env;
 
 macro_rules! scopes {
@@ -23,7 +23,7 @@ macro_rules! scopes {
             inbox: Arc<Inbox<$child<'env, O>>>,
         }
 
-        /// Starts children with a name.
+        /// Entrance to a local scope for one child with a name.
         #[must_use = "a name does nothing until a child is started with it"]
         pub struct $named<'a, 'env, O> {
             scope: &'a $scope<'env, O>,
@@ -35,8 +35,8 @@ macro_rules! scopes {
                 Self { inbox }
             }
 
-            /// Starts a child. It returns `()`, or a `Result<(), E>` where the scope returns a `Result<_, E>`; the first error
-            /// stops the scope.
+            /// Starts a child. The child returns `()`, or a `Result<(), E>` if the scope returns a `Result<_,
+            /// E>`. The first error stops the scope.
             ///
             /// # Panics
             /// If the scope has ended.
@@ -48,10 +48,10 @@ macro_rules! scopes {
                 self.start(future, None, Location::caller());
             }
 
-            /// Starts a child that returns something, and returns its handle.
+            /// Starts a child that returns a value, and returns its handle.
             ///
-            /// An `Err` that it returns is the handle's: the scope is not stopped by it. Dropping the handle asks the child
-            /// to stop.
+            /// An `Err` of the child goes to the handle, and does not stop the scope. Dropping the handle
+            /// asks the child to stop.
             ///
             /// # Panics
             /// If the scope has ended.
@@ -63,7 +63,8 @@ macro_rules! scopes {
                 self.start_future(future, None, Location::caller())
             }
 
-            /// Gives the next child a name, for panics. Without one it is known by where it was started.
+            /// Gives the next child a name, for panic messages. A child without a name is shown with its
+            /// spawn site.
             pub fn named(&self, name: impl Into<Box<str>>) -> $named<'_, 'env, O> {
                 $named { scope: self, name: name.into() }
             }
@@ -93,7 +94,7 @@ macro_rules! scopes {
         }
 
         impl<'env, O: 'env> $named<'_, 'env, O> {
-            /// As without a name.
+            /// Starts the child. Its failure stops the scope.
             ///
             /// # Panics
             /// If the scope has ended.
@@ -105,7 +106,7 @@ macro_rules! scopes {
                 self.scope.start(future, Some(self.name), Location::caller());
             }
 
-            /// As without a name.
+            /// Starts the child, and returns its handle.
             ///
             /// # Panics
             /// If the scope has ended.
@@ -139,10 +140,10 @@ macro_rules! scopes {
 }
 
 scopes! {
-    /// Starts children in a [`local_scope()`](super::local_scope). `O` is what the scope returns, `'env` what children may
-    /// borrow. It may be cloned, and given to children, who then start others beside them.
+    /// Entrance to a [`local_scope()`](super::local_scope): starts children in it. `O` is the output of the
+    /// scope; children may borrow what outlives `'env`. A child that has a clone can start siblings.
     LocalScope, LocalNamed, SendChild, [Send];
-    /// Starts children in a [`local_scope_not_send()`](super::local_scope_not_send): as [`LocalScope`], but they need not be
-    /// `Send`.
+    /// Entrance to a [`local_scope_not_send()`](super::local_scope_not_send): starts children that need not
+    /// be `Send`. Otherwise like [`LocalScope`].
     LocalScopeNotSend, LocalNamedNotSend, AnyChild, [];
 }

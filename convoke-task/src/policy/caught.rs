@@ -1,4 +1,4 @@
-//! A future whose panic is a result: so a child can fail without taking the scope with it.
+//! A future that returns its panic as an error, so that a child can panic without ending the scope.
 
 use core::future::Future;
 use core::pin::Pin;
@@ -8,7 +8,7 @@ use convoke_core::Panic;
 use pin_project_lite::pin_project;
 
 pin_project! {
-    /// See the head of this file. The future is dropped before its result is told.
+    /// A future that returns its panic as an error. The inner future is dropped before the result is returned.
     pub(super) struct Caught<F> {
         #[pin]
         future: Option<F>,
@@ -26,7 +26,7 @@ impl<F: Future> Future for Caught<F> {
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let mut future = self.project().future;
-        let Some(running) = future.as_mut().as_pin_mut() else { panic!("polled after it has ended") };
+        let Some(running) = future.as_mut().as_pin_mut() else { panic!("polled after completion") };
         let result = match Panic::catch(|| running.poll(cx)) {
             Ok(Poll::Pending) => return Poll::Pending,
             Ok(Poll::Ready(output)) => Ok(output),

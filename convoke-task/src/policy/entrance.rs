@@ -1,5 +1,5 @@
-//! How children get into a scope that somebody else judges: with a name, or without, each with where it was started. Under
-//! `PolicyScope` and `Supervisor`.
+//! The common part of `PolicyScope` and `Supervisor`: starts children, with or without a name, and makes
+//! failures of them.
 
 use core::future::Future;
 use core::panic::Location;
@@ -11,13 +11,13 @@ use super::caught::Caught;
 use super::failures::{Failure, FailureKind};
 use crate::scope::{ChildOutput, Handle, Scope};
 
-/// A scope, and what its next children are called.
+/// A scope, and the name of the children that are started through it.
 pub(super) struct Entrance<O> {
     pub(super) scope: Scope<O>,
     pub(super) name: Option<Arc<str>>,
 }
 
-/// Whose failure it is.
+/// Identity of a child in its failures.
 #[derive(Clone)]
 pub(super) struct Whose {
     name: Option<Arc<str>>,
@@ -29,7 +29,7 @@ impl<O: Send + 'static> Entrance<O> {
         Self { scope, name: None }
     }
 
-    /// The same for children of this name.
+    /// Returns an entrance for children with this name.
     pub(super) fn named(&self, name: Arc<str>) -> Self {
         Self { scope: self.scope.clone(), name: Some(name) }
     }
@@ -91,7 +91,7 @@ impl<O> Clone for Entrance<O> {
 }
 
 impl Whose {
-    /// What comes of a child: its panic is a failure, too.
+    /// Awaits a child. Its error or panic becomes a `Failure`.
     pub(super) async fn awaited<F, V, E>(&self, attempt: u32, child: F) -> Result<V, Failure<E>>
     where
         F: Future<Output = Result<V, E>>,

@@ -1,4 +1,4 @@
-//! How a child of a scope with a policy has failed; and an error that is all of them.
+//! The failure of a child of a scope with a policy, and the error that contains all of them.
 
 use core::fmt;
 use core::panic::Location;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use convoke_core::Panic;
 
-/// The failure of one child: whose it was, and what it was.
+/// Failure of one child: its name, its spawn site, and its error or panic.
 #[derive(Debug)]
 pub struct Failure<E> {
     pub(super) name: Option<Arc<str>>,
@@ -15,37 +15,37 @@ pub struct Failure<E> {
     pub(super) kind: FailureKind<E>,
 }
 
-/// What a child has failed with.
+/// Error or panic of a child.
 #[derive(Debug)]
 pub enum FailureKind<E> {
-    /// An error that it returned.
+    /// The error that the child returned.
     Error(E),
-    /// A panic.
+    /// The panic of the child.
     Panicked(Panic),
 }
 
 impl<E> Failure<E> {
-    /// The child's name, if it has one.
+    /// Returns the child's name, if it has one.
     pub fn name(&self) -> Option<&str> {
         self.name.as_deref()
     }
 
-    /// Where it was started.
+    /// Returns the spawn site of the child.
     pub fn location(&self) -> &'static Location<'static> {
         self.location
     }
 
-    /// Which attempt it was, counted from one: more, if the child was started again.
+    /// Returns the number of the attempt, counted from one. It is larger if the child was restarted.
     pub fn attempt(&self) -> u32 {
         self.attempt
     }
 
-    /// What it has failed with.
+    /// Returns the error or panic.
     pub fn kind(&self) -> &FailureKind<E> {
         &self.kind
     }
 
-    /// The same, to have.
+    /// Takes the error or panic.
     pub fn into_kind(self) -> FailureKind<E> {
         self.kind
     }
@@ -76,7 +76,8 @@ impl<E: core::error::Error + 'static> core::error::Error for Failure<E> {
     }
 }
 
-/// All failures of a scope's children, in the order in which they came; none, if there were too few children to begin with.
+/// All failures of the children of a scope, in the order in which they ended. Empty, if too few children
+/// succeeded although none failed.
 #[derive(Debug)]
 pub struct Failures<E> {
     all: Vec<Failure<E>>,
@@ -87,17 +88,17 @@ impl<E> Failures<E> {
         Self { all }
     }
 
-    /// How many there are.
+    /// Returns the number of failures.
     pub fn len(&self) -> usize {
         self.all.len()
     }
 
-    /// Whether nobody has failed: there were merely not enough successes.
+    /// Returns true if no child failed: too few succeeded.
     pub fn is_empty(&self) -> bool {
         self.all.is_empty()
     }
 
-    /// Each of them.
+    /// Iterates over the failures.
     pub fn iter(&self) -> core::slice::Iter<'_, Failure<E>> {
         self.all.iter()
     }
@@ -121,11 +122,11 @@ impl<'a, E> IntoIterator for &'a Failures<E> {
     }
 }
 
-/// One line for each; only one in all, if there is but one.
+/// One line for each failure after a headline; or just the line of the failure, if there is one.
 impl<E: fmt::Display> fmt::Display for Failures<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.all[..] {
-            [] => f.write_str("not enough children have succeeded, and none has failed"),
+            [] => f.write_str("too few children have succeeded, and none has failed"),
             [only] => write!(f, "{only}"),
             all => {
                 write!(f, "{} children have failed:", all.len())?;
@@ -135,7 +136,7 @@ impl<E: fmt::Display> fmt::Display for Failures<E> {
     }
 }
 
-/// The source is the first of them.
+/// The source is that of the first failure.
 impl<E: core::error::Error + 'static> core::error::Error for Failures<E> {
     fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
         self.all.first().and_then(core::error::Error::source)

@@ -1,4 +1,4 @@
-//! Starting children in a scope with a policy.
+//! The entrance to a scope with a policy.
 
 use core::fmt;
 use core::future::Future;
@@ -17,11 +17,11 @@ use crate::schedule::Backoff;
 use crate::scope::Scope;
 use convoke_exec::time::sleep;
 
-/// How long a daemon waits before it tries again to say something for which there was no memory.
-const MEMORY_MAY_TAKE: Duration = Duration::from_millis(1);
+/// Pause of a daemon between two attempts to start a child for its failure, when there is no memory.
+const MEMORY_PAUSE: Duration = Duration::from_millis(1);
 
-/// Starts children in a scope with a policy: see [`scope_with()`](super::scope_with()). It may be cloned, and given to
-/// children, who then start others beside them.
+/// Entrance to a scope with a policy, see [`scope_with()`](super::scope_with()): starts children in it. A
+/// child that has a clone can start siblings.
 pub struct PolicyScope<P, V, E> {
     pub(super) entrance: Entrance<Result<(), Enough>>,
     pub(super) ledger: Arc<Ledger<P, V, E>>,
@@ -37,12 +37,12 @@ where
         Self { entrance: Entrance::new(scope), ledger }
     }
 
-    /// A handle to the same scope whose children have this name, in failures and for people who look.
+    /// Returns an entrance to the same scope that gives this name to its children, for failures and diagnosis.
     pub fn named(&self, name: impl Into<NameArc<str>>) -> Self {
         Self { entrance: self.entrance.named(name.into()), ledger: self.ledger.clone() }
     }
 
-    /// Starts a child on the scope's executor. Its result is for the policy.
+    /// Starts a child on the scope's executor. Its result goes to the policy.
     ///
     /// # Panics
     /// If the scope has ended, or there is no memory.
@@ -54,7 +54,7 @@ where
         self.entrance.spawn(self.reported(future, Location::caller()));
     }
 
-    /// Starts a child on another executor. Its result is for the policy.
+    /// Starts a child on `executor`. Its result goes to the policy.
     ///
     /// # Panics
     /// If the scope has ended, or there is no memory.
@@ -68,8 +68,8 @@ where
     /// let executor = pool.executor();
     /// let outcome = block_on(async move {
     ///     scope_with(WaitForAll, async |s| {
-    ///         s.spawn(async { Ok::<_, String>(0) }); // On the thread that waits,
-    ///         s.spawn_on(&executor, async { Ok((1..=1000_u64).sum()) }); // and on the pool.
+    ///         s.spawn(async { Ok::<_, String>(0) }); // On this thread.
+    ///         s.spawn_on(&executor, async { Ok((1..=1000_u64).sum()) }); // On the pool.
     ///     })
     ///     .await
     /// });
@@ -87,11 +87,12 @@ where
         self.entrance.spawn_on(executor, self.reported(future, Location::caller()));
     }
 
-    /// Starts a child that need not be `Send`, on the scope's executor, which must have one thread. Its result is for the
-    /// policy.
+    /// Starts a child that need not be `Send`, on the scope's executor, which must have one thread. Its
+    /// result goes to the policy.
     ///
     /// # Panics
-    /// If that has several threads, or this is another one; if the scope has ended, or there is no memory.
+    /// If the executor has several threads, or the call is made on another thread; if the scope has ended, or
+    /// there is no memory.
     #[track_caller]
     pub fn spawn_local<F>(&self, future: F)
     where
@@ -100,7 +101,7 @@ where
         self.entrance.spawn_local(self.reported(future, Location::caller()));
     }
 
-    /// The same future, with its result told to the policy. From now on the scope's work is not done before it has ended.
+    /// Wraps a child, so that its result goes to the policy. Counts it as working from now on.
     fn reported<F>(
         &self,
         future: F,
@@ -118,8 +119,8 @@ where
         }
     }
 
-    /// Starts a daemon: a child that the scope does not wait for to end by itself. It is asked to stop when the body and all
-    /// other children have ended, and awaited then. If it fails before, that is for the policy.
+    /// Starts a daemon: a child that is asked to stop, and awaited, when the body and all other children have
+    /// ended. If it fails before, its failure goes to the policy.
     ///
     /// # Panics
     /// If the scope has ended, or there is no memory.
@@ -148,25 +149,27 @@ where
         let (ledger, scope) = (self.ledger.clone(), self.entrance.scope.clone());
         let daemon = async move {
             if let Err(failure) = whose.awaited(1, future).await {
-                // What the daemon says itself goes to its handle, and nobody awaits that.
+                // The daemon's own output goes to its handle, which is not awaited. So another child reports
+                // the end.
                 match Panic::catch(|| ledger.judge(Err(failure))) {
                     Ok(Ok(())) => {}
-                    Ok(Err(Enough)) => say(&scope, async { Err(Enough) }).await,
-                    Err(panic) => say(&scope, async { panic.resume() }).await,
+                    Ok(Err(Enough)) => report(&scope, async { Err(Enough) }).await,
+                    Err(panic) => report(&scope, async { panic.resume() }).await,
                 }
             }
         };
-        self.ledger.keep(self.entrance.spawn_future(daemon));
+        self.ledger.add_daemon(self.entrance.spawn_future(daemon));
     }
 
-    /// Starts children that are started again when they fail, after a wait: see [`Restarting::spawn`].
+    /// Returns an entrance for children that are restarted when they fail, after a pause: see
+    /// [`Restarting::spawn`].
     pub fn restarting(&self, schedule: Backoff) -> Restarting<P, V, E> {
         Restarting::new(self.clone(), schedule)
     }
 }
 
-/// Starts a child that says this to the scope. Waits until there is memory for it: what it says must not be lost.
-async fn say<F>(scope: &Scope<Result<(), Enough>>, child: F)
+/// Starts a child that ends the scope. Retries while there is no memory for it: the end must not be lost.
+async fn report<F>(scope: &Scope<Result<(), Enough>>, child: F)
 where
     F: Future<Output = Result<(), Enough>> + Send + 'static,
 {
@@ -176,7 +179,7 @@ where
             return;
         }
         child = refused.into_future();
-        sleep(MEMORY_MAY_TAKE).await;
+        sleep(MEMORY_PAUSE).await;
     }
 }
 

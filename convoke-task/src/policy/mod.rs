@@ -1,17 +1,17 @@
-//! Scopes with another policy than that the first failure stops all: [`scope_with()`]. A policy is a value; it says when
-//! enough has come of the children, and what all of it comes to.
+//! Scopes with another policy than "the first failure stops all": [`scope_with()`]. A [`Policy`] is a value.
+//! It decides when the children have done enough, and makes the output of the scope from their results.
 //!
-//! | file | what is in it |
-//! | --- | --- |
-//! | `rules.rs` | the trait, and the policies there are |
-//! | `failures.rs` | how a child has failed, and all that have |
-//! | `open.rs` | the scope: an ordinary one, whose children give their results to the tally |
-//! | `entrance.rs` | how children get into a scope that somebody else judges |
-//! | `handle.rs` `restarting.rs` | starting children: ordinary ones, daemons, such as are started again |
-//! | `supervisor.rs` | children of an ordinary scope whose failures are told and forgotten |
-//! | `on.rs` | any policy, with children on another executor |
-//! | `tally.rs` | what has come of them so far |
-//! | `caught.rs` | a future whose panic is a result |
+//! For a server, whose scope never ends, use [`Scope::supervise`](crate::Scope::supervise): it reports
+//! failures, and does not store them.
+
+// A scope with a policy is an ordinary scope that returns `Result<(), Enough>`. Its children are wrapped: a
+// wrapper catches panics (`caught`), adds the name and spawn site of the child (`entrance`), and passes the
+// result to the ledger (`tally`), on the thread on which the child ends. The ledger asks the policy
+// (`rules`), for one result at a time. If that was enough, the child returns `Err(Enough)`, which stops the
+// ordinary scope. When it has ended, the policy makes the output.
+//
+// The ledger counts the body and the children that are not daemons. When the count is zero, it asks the
+// daemons to stop.
 
 mod caught;
 mod entrance;

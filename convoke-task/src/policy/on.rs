@@ -1,12 +1,12 @@
-//! Any policy, for children that run on an executor of their own.
+//! `On`: any policy, with children on a given executor.
 
 use convoke_core::{Executor, ExecutorRef};
 
 use super::rules::Policy;
 use super::tally::Tally;
 
-/// Another policy, in a scope whose children run on a given executor: what [`scope_on()`](crate::scope_on) is to
-/// [`scope()`](crate::scope()).
+/// Policy that runs the children of another policy on a given executor, as [`scope_on()`](crate::scope_on)
+/// does for [`scope()`](crate::scope()).
 ///
 /// ```
 /// use convoke::scope::policy::{On, Quorum};
@@ -31,7 +31,7 @@ pub struct On<P> {
 }
 
 impl<P> On<P> {
-    /// `policy`, with children on `executor`.
+    /// Creates a policy like `policy`, with children on `executor`.
     pub fn new<X: Executor>(executor: &X, policy: P) -> Self {
         Self { executor: ExecutorRef::new(executor.clone()), policy }
     }

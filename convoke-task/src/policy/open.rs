@@ -1,4 +1,4 @@
-//! `scope_with(policy, async |s| …)`: a scope that is over when its policy says so.
+//! `scope_with(policy, async |s| …)`: a scope whose policy decides when it is over.
 
 use core::future::Future;
 use core::panic::Location;
@@ -12,20 +12,24 @@ use super::tally::{Enough, Ledger};
 use crate::flow::NoReturn;
 use crate::scope::{Scope, open};
 
-/// Opens a scope with another policy than that of [`scope()`](crate::scope()): runs `body`, which starts children with the
-/// [`PolicyScope`] it is given, and ends when body and children have ended. Children return a `Result`; the policy says when
-/// enough has come of them, and then the others, and the body, are asked to stop and awaited.
+/// Opens a scope with another policy than that of [`scope()`](crate::scope()): runs `body`, which starts
+/// children with the [`PolicyScope`] it gets, and ends when body and children have ended. Children return a
+/// `Result`. The policy decides when they have done enough; then the body and the other children are asked to
+/// stop and awaited.
 ///
-/// The policies are [`FirstError`](super::FirstError), [`WaitForAll`](super::WaitForAll), [`FirstSuccess`](super::FirstSuccess),
-/// [`Quorum`](super::Quorum) and [`Supervise`](super::Supervise); others implement [`Policy`].
+/// The policies are [`FirstError`](super::FirstError), [`WaitForAll`](super::WaitForAll),
+/// [`FirstSuccess`](super::FirstSuccess), [`Quorum`](super::Quorum) and [`Supervise`](super::Supervise). For
+/// another one, implement [`Policy`].
 ///
 /// The body returns `()`, or a `Result<(), E>`, whose error counts as the failure of a child.
 ///
-/// - *Completes with* what the policy makes of the children's results. Stopped, if the body was, or the task is asked to.
+/// - *Completes with* the output of the policy, made from the results of the children. Stopped, if the body
+///   was stopped, or the task is asked to stop.
 /// - *If dropped*, the children are asked to stop, and the task waits for them before it ends.
-/// - *Runs on*: the body, in the task that opened the scope; children, on the same executor as tasks of their own, or on
-///   that of [`On`](super::On).
-/// - *Panics* as the body does, and outside a task. A panic of a child is a failure, for the policy to judge.
+/// - *Runs on*: the body, in the task that opened the scope; children, as tasks of their own on the same
+///   executor, or on that of [`On`](super::On).
+/// - *Panics* with the panic of the body or of the policy; and outside a task. A panic of a child is a
+///   failure, which goes to the policy.
 ///
 /// ```
 /// use convoke::prelude::*;
@@ -36,8 +40,11 @@ use crate::scope::{Scope, open};
 ///     if server == 3 { Ok(server) } else { Err(format!("server {server} is away")) }
 /// }
 ///
-/// let (fastest, all) = block_on(async {
-///     let fastest = scope_with(FirstSuccess, async |s| (1..=4).for_each(|n| s.spawn(ask(n)))).await;
+/// let (fastest, all) = sync_wait(task(async {
+///     let fastest = scope_with(FirstSuccess, async |s| {
+///         (1..=4).for_each(|n| s.spawn(ask(n)));
+///     })
+///     .await;
 ///     let all = scope_with(WaitForAll, async |s| {
 ///         for n in 1..=2 {
 ///             s.named(format!("server {n}")).spawn(ask(n));
@@ -76,7 +83,7 @@ where
     let executor = policy.executor();
     let ledger = Arc::new(Ledger::new(policy));
     let shared = ledger.clone();
-    // That it was enough is said with an error, for that is what stops the others. It is no news to us.
+    // `Err(Enough)` is how a child stops the others. The output comes from the ledger.
     let _: Result<(), Enough> = open(executor, location, async move |s: Scope<Result<(), Enough>>| {
         let working = Ledger::body_works(&shared);
         let ended = body(PolicyScope::new(s, shared.clone())).await.into_result();
@@ -94,14 +101,15 @@ where
     ledger.output()
 }
 
-/// What the body of a scope with a policy returns: nothing, or a `Result` with nothing in it, whose error is like a child's.
+/// Output of the body of a scope with a policy: `()`, or a `Result<(), E>`, whose error counts as the failure
+/// of a child.
 #[diagnostic::on_unimplemented(
     message = "the body of a scope with a policy cannot return `{Self}`",
     label = "returns `{Self}`",
-    note = "it returns `()`, or a `Result<(), {E}>`; what the scope returns is made of what its children do"
+    note = "it returns `()`, or a `Result<(), {E}>`; the output of the scope is made from the results of its children"
 )]
 pub trait PolicyBody<E> {
-    /// As a result.
+    /// Converts the output to a `Result`.
     fn into_result(self) -> Result<(), E>;
 }
 
@@ -111,7 +119,7 @@ impl<E> PolicyBody<E> for () {
     }
 }
 
-/// A body that does not return: it waits until its children have done enough.
+/// A body that never returns, and is stopped when its children have done enough.
 impl<E> PolicyBody<E> for NoReturn {
     fn into_result(self) -> Result<(), E> {
         self

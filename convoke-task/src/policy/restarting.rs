@@ -1,4 +1,4 @@
-//! Children that are started again when they have failed.
+//! Children that are restarted when they fail.
 
 use core::fmt;
 use core::future::Future;
@@ -10,16 +10,16 @@ use super::rules::Policy;
 use super::tally::Ledger;
 use crate::schedule::{Backoff, pause};
 
-/// Starts children that are started again: see [`PolicyScope::restarting`].
+/// Entrance for one child that is restarted when it fails. Returned by [`PolicyScope::restarting`].
 #[must_use = "nothing is started yet"]
 pub struct Restarting<P, V, E> {
     scope: PolicyScope<P, V, E>,
     schedule: Backoff,
-    report: Option<Told<E>>,
+    report: Option<Report<E>>,
 }
 
-/// Who is told of failures.
-type Told<E> = Box<dyn FnMut(&Failure<E>) + Send>;
+/// Function that hears of failures.
+type Report<E> = Box<dyn FnMut(&Failure<E>) + Send>;
 
 impl<P, V, E> Restarting<P, V, E>
 where
@@ -31,14 +31,16 @@ where
         Self { scope, schedule, report: None }
     }
 
-    /// Is told of each failure after which the child is started again. The last one, after which it is not, is for the policy.
+    /// Sets a function that hears of each failure after which the child is restarted. The last failure goes
+    /// to the policy.
     pub fn report(mut self, report: impl FnMut(&Failure<E>) + Send + 'static) -> Self {
         self.report = Some(Box::new(report));
         self
     }
 
-    /// Starts a child on the scope's executor. When it fails, with an error or a panic, it is made and run again after a wait,
-    /// as the schedule says; when that has ended, the failure is for the policy.
+    /// Starts a child on the scope's executor. When it fails, with an error or a panic, `make` is called
+    /// again after the next pause of the schedule. When the schedule has ended, the failure goes to the
+    /// policy.
     ///
     /// # Panics
     /// If the scope has ended, or there is no memory.
@@ -54,10 +56,13 @@ where
     ///     scope_with(Supervise, async |s| {
     ///         let schedule = Backoff::exponential(Duration::from_millis(1)).jitter(0.5).up_to(3);
     ///         let mut runs = 0;
-    ///         s.named("worker").restarting(schedule).report(|failure| println!("{failure}")).spawn(move || {
-    ///             runs += 1;
-    ///             async move { if runs < 3 { Err("fell over") } else { Ok(runs) } }
-    ///         });
+    ///         s.named("worker")
+    ///             .restarting(schedule)
+    ///             .report(|failure| println!("{failure}"))
+    ///             .spawn(move || {
+    ///                 runs += 1;
+    ///                 async move { if runs < 3 { Err("fell over") } else { Ok(runs) } }
+    ///             });
     ///     })
     ///     .await
     /// })
@@ -78,7 +83,7 @@ where
             let mut waits = schedule.waits();
             let mut attempt = 1_u32;
             let enough = loop {
-                // Making it may panic too.
+                // `make` may panic as well.
                 let running = async { make().await };
                 let failure = match whose.awaited(attempt, running).await {
                     Ok(value) => break ledger.judge(Ok(value)),
@@ -90,7 +95,7 @@ where
                 }
                 drop(failure);
                 pause(wait).await;
-                // A child that fails at once, again and again, gets there within a day.
+                // Saturating: a child that fails at once can reach the limit within a day.
                 attempt = attempt.saturating_add(1);
             };
             drop(working);

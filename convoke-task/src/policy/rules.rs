@@ -1,35 +1,39 @@
-//! The policies of scopes: when enough has come of the children, and what all comes to.
+//! The policies of scopes: when the children have done enough, and what the scope returns.
 
-use convoke_core::ExecutorRef;
+use convoke_core::{BodyOutput, ExecutorRef};
 
 use super::failures::{Failure, FailureKind, Failures};
 use super::tally::Tally;
 
-/// When a scope is over, and what it returns. `V` is what its children return, `E` their error; a panic of a child is a
-/// failure like an error. A child that was stopped is merely gone.
+/// Policy of a scope: decides when the scope is over, and what it returns. `V` is the value of its children,
+/// `E` their error. A panic of a child is a failure, like an error. A child that was stopped has no result.
 ///
-/// The functions are called for one result after the other, never by two threads at once, on the thread of a child that has ended.
-/// A panic of theirs ends the scope, and goes on where that is awaited.
+/// The functions are called for one result after the other, never on two threads at once, on the thread of a
+/// child that has ended. If one panics, the scope ends, and its future panics.
 pub trait Policy<V, E> {
-    /// What the scope returns.
+    /// Output of the scope.
     type Output;
 
-    /// Whether that value was the last that was wanted: then all others are asked to stop.
+    /// Returns true if the scope is over after the last value in `tally`: then body and children are asked to
+    /// stop.
     fn is_enough_after_value(&self, tally: &Tally<V, E>) -> bool;
 
-    /// Whether after that failure there is nothing to be hoped for: then all others are asked to stop.
+    /// Returns true if the scope is over after the last failure in `tally`: then body and children are asked
+    /// to stop.
     fn is_enough_after_failure(&self, tally: &Tally<V, E>) -> bool;
 
-    /// What all comes to, when everybody has ended.
+    /// Makes the output of the scope, when body and children have ended.
     fn output(&self, tally: Tally<V, E>) -> Self::Output;
 
-    /// Where the children run; if it is not said, where the scope is opened. [`On`](super::On) says it for any policy.
+    /// Returns the executor of the children. By default it is that of the task which opens the scope.
+    /// [`On`](super::On) sets it for any policy.
     fn executor(&self) -> Option<ExecutorRef> {
         None
     }
 }
 
-/// The first failure stops the others and is the scope's, as in [`scope()`](crate::scope()); a panic goes on. Otherwise all values.
+/// Policy by which the first failure stops the others, as in [`scope()`](crate::scope()). The scope returns
+/// all values, or the first error; it panics with the first panic.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FirstError;
 
@@ -53,7 +57,8 @@ impl<V, E> Policy<V, E> for FirstError {
     }
 }
 
-/// All children come to their end. All values; or all failures, if there are any.
+/// Policy by which all children run to their end. The scope returns all values; or all failures, if there are
+/// any.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct WaitForAll;
 
@@ -73,7 +78,8 @@ impl<V, E> Policy<V, E> for WaitForAll {
     }
 }
 
-/// The first value stops the others. If there is none, all failures.
+/// Policy by which the first value stops the others. The scope returns that value; or all failures, if there
+/// is none.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FirstSuccess;
 
@@ -93,7 +99,8 @@ impl<V, E> Policy<V, E> for FirstSuccess {
     }
 }
 
-/// This many values stop the others. If there are fewer, all failures.
+/// Policy by which this number of values stops the others. The scope returns the values; or all failures, if
+/// there are fewer.
 #[derive(Clone, Copy, Debug)]
 pub struct Quorum(pub usize);
 
@@ -112,24 +119,26 @@ impl<V, E> Policy<V, E> for Quorum {
         if tally.values.len() < self.0 {
             return Err(Failures::new(tally.failures));
         }
-        // Those that came after it was enough.
+        // Values that came after the quorum was reached.
         tally.values.truncate(self.0);
         Ok(tally.values)
     }
 }
 
-/// A failure stays with its child; the others go on. Values and failures both are reported.
+/// Policy by which a failure ends only its child. The scope returns all values and all failures.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Supervise;
 
-/// What a scope that supervises returns.
+/// Output of a scope with the policy [`Supervise`].
 #[derive(Debug)]
 pub struct Report<V, E> {
-    /// What children have returned.
+    /// Values of the children.
     pub values: Vec<V>,
-    /// How children have failed, for good.
+    /// Failures of the children, after the last restart.
     pub failures: Failures<E>,
 }
+
+impl<V, E> BodyOutput for Report<V, E> {}
 
 impl<V, E> Policy<V, E> for Supervise {
     type Output = Report<V, E>;

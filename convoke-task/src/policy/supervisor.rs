@@ -1,5 +1,5 @@
-//! `s.supervise(report)`: children of an ordinary scope whose failures are told and forgotten. For scopes that have no end, as those of
-//! servers: a policy would keep every failure until then.
+//! `s.supervise(report)`: children of an ordinary scope whose failures are reported and then dropped. For
+//! scopes that never end, such as those of servers: a policy would store every failure until the end.
 
 use core::fmt;
 use core::future::Future;
@@ -13,9 +13,9 @@ use super::failures::Failure;
 use crate::scope::Scope;
 
 impl<O: Send + 'static> Scope<O> {
-    /// Starts children whose failure, an error or a panic, does not end the scope: it is told to `report`, on the executor of
-    /// the child, and forgotten. For the clients of a server. What is started with the scope itself, and its body, end it as
-    /// ever when they fail.
+    /// Returns an entrance for children whose failure, an error or a panic, does not end the scope: `report`
+    /// is called with it, on the executor of the child. For the clients of a server. Children that are
+    /// started with the scope itself, and the body, still end it when they fail.
     ///
     /// ```
     /// use convoke::scope::policy::Failure;
@@ -33,22 +33,26 @@ impl<O: Send + 'static> Scope<O> {
     /// let outcome = block_on(async {
     ///     let (tell, mut told) = mpsc::unbounded();
     ///     scope(async |s| {
-    ///         let clients = s.supervise(move |failure: Failure<String>| tell.try_send(failure.to_string()).unwrap());
+    ///         let clients = s.supervise(move |failure: Failure<String>| {
+    ///             tell.try_send(failure.to_string()).unwrap();
+    ///         });
     ///         for number in 0..4 {
     ///             clients.named(format!("client {number}")).spawn(client(number));
     ///         }
     ///     })
     ///     .await;
     ///     [told.recv().await.unwrap(), told.recv().await.unwrap()]
-    /// });
-    /// assert_eq!(outcome.unwrap(), ["`client 1`: hung up", "`client 2`: panicked: a mistake of ours"]);
+    /// }));
+    /// let expected = ["`client 1`: hung up", "`client 2`: panicked: a mistake of ours"];
+    /// assert_eq!(outcome.unwrap(), expected);
     /// ```
     pub fn supervise<E>(&self, report: impl Fn(Failure<E>) + Send + Sync + 'static) -> Supervisor<O, E> {
         Supervisor { entrance: Entrance::new(self.clone()), report: Arc::new(report) }
     }
 }
 
-/// See [`Scope::supervise`]. It may be cloned, and given to children, who then start others beside them.
+/// Entrance for supervised children. Returned by [`Scope::supervise`]. A child that has a clone can start
+/// siblings.
 #[must_use = "it does nothing until a child is started with it"]
 pub struct Supervisor<O, E> {
     entrance: Entrance<O>,
@@ -56,12 +60,12 @@ pub struct Supervisor<O, E> {
 }
 
 impl<O: Send + 'static, E: 'static> Supervisor<O, E> {
-    /// A handle to the same whose children have this name, in failures and for people who look.
+    /// Returns an entrance that gives this name to its children, for failures and diagnosis.
     pub fn named(&self, name: impl Into<Arc<str>>) -> Self {
         Self { entrance: self.entrance.named(name.into()), report: self.report.clone() }
     }
 
-    /// Starts a child on the scope's executor. How it fails is told.
+    /// Starts a child on the scope's executor. Its failure is reported.
     ///
     /// # Panics
     /// If the scope has ended, or there is no memory.
@@ -73,7 +77,7 @@ impl<O: Send + 'static, E: 'static> Supervisor<O, E> {
         self.entrance.spawn(self.reported(future, Location::caller()));
     }
 
-    /// Starts a child on another executor. How it fails is told there.
+    /// Starts a child on `executor`. Its failure is reported there.
     ///
     /// # Panics
     /// If the scope has ended, or there is no memory.
@@ -86,10 +90,12 @@ impl<O: Send + 'static, E: 'static> Supervisor<O, E> {
         self.entrance.spawn_on(executor, self.reported(future, Location::caller()));
     }
 
-    /// Starts a child that need not be `Send`, on the scope's executor, which must have one thread. How it fails is told.
+    /// Starts a child that need not be `Send`, on the scope's executor, which must have one thread. Its
+    /// failure is reported.
     ///
     /// # Panics
-    /// If that has several threads, or this is another one; if the scope has ended, or there is no memory.
+    /// If the executor has several threads, or the call is made on another thread; if the scope has ended, or
+    /// there is no memory.
     #[track_caller]
     pub fn spawn_local<F>(&self, future: F)
     where
@@ -98,6 +104,7 @@ impl<O: Send + 'static, E: 'static> Supervisor<O, E> {
         self.entrance.spawn_local(self.reported(future, Location::caller()));
     }
 
+    /// Wraps a child, so that its failure is reported.
     fn reported<F>(
         &self,
         future: F,

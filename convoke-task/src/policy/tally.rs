@@ -1,8 +1,9 @@
-//! What has come of the children so far, shared by all of them.
+//! The results of the children so far, and the ledger that all of them share.
 //!
-//! The policy is code of the program's, and is called without the lock: it may start children in the scope that it judges. So that
-//! it still sees one result after the other, whoever brings a result takes the tally out, and puts it back when it has judged
-//! all that has arrived meanwhile. Whoever finds the tally taken leaves its result to the one who has it.
+//! The policy is foreign code, and is called without the lock: it may start children in its own scope. It
+//! still sees one result after the other: a child that brings a result takes the tally out of the ledger, and
+//! puts it back when it has judged all results that arrived meanwhile. A child that finds no tally leaves its
+//! result in the queue of the one that has it.
 
 use std::collections::VecDeque;
 use std::sync::PoisonError;
@@ -14,12 +15,12 @@ use super::failures::Failure;
 use super::rules::Policy;
 use crate::scope::Handle;
 
-/// Values and failures of the children of a scope, as its policy sees them.
+/// Results of the children of a scope so far, as its policy sees them.
 #[derive(Debug)]
 pub struct Tally<V, E> {
-    /// In the order in which they came.
+    /// Values, in the order in which the children ended.
     pub values: Vec<V>,
-    /// In the order in which they came.
+    /// Failures, in the order in which the children ended.
     pub failures: Vec<Failure<E>>,
 }
 
@@ -29,27 +30,28 @@ impl<V, E> Tally<V, E> {
     }
 }
 
-/// A child says this when enough has come: then the scope is over.
+/// Error by which a child ends the scope: the policy said that it is over.
 #[derive(Debug)]
 pub(super) struct Enough;
 
+/// The policy, and the state that body and children share.
 pub(super) struct Ledger<P, V, E> {
     policy: P,
     state: Mutex<State<V, E>>,
 }
 
 struct State<V, E> {
-    /// `None` while somebody judges it.
+    /// `None` while a child judges results.
     tally: Option<Tally<V, E>>,
-    /// Results that have come while somebody judges, the oldest first.
+    /// Results that arrived while a child judges, the oldest first.
     arrived: VecDeque<Result<V, Failure<E>>>,
-    /// The body, and children that are no daemons.
+    /// Number of the body and the children that run and are no daemons.
     working: usize,
     daemons: Vec<Handle<()>>,
 }
 
 impl<P: Policy<V, E>, V, E> Ledger<P, V, E> {
-    /// The body works.
+    /// Creates a ledger that counts the body as working.
     pub(super) fn new(policy: P) -> Self {
         let state =
             State { tally: Some(Tally::new()), arrived: VecDeque::new(), working: 1, daemons: Vec::new() };
@@ -60,10 +62,11 @@ impl<P: Policy<V, E>, V, E> Ledger<P, V, E> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A child has ended for good: its result is judged, here, or by the child that judges another one just now.
+    /// Judges the final result of a child, here, or on the thread of the child that is judging now.
     ///
     /// # Panics
-    /// As the policy does, about any of the results that are judged here. All of them are in the tally nevertheless.
+    /// With the first panic of the policy for a result that is judged here. All of these results are in the
+    /// tally in any case.
     pub(super) fn judge(&self, result: Result<V, Failure<E>>) -> Result<(), Enough> {
         let mut state = self.lock();
         let Some(mut tally) = state.tally.take() else {
@@ -80,7 +83,7 @@ impl<P: Policy<V, E>, V, E> Ledger<P, V, E> {
             let mut state = self.lock();
             next = state.arrived.pop_front();
             if next.is_none() {
-                // With the lock held: nobody leaves a result to us any more.
+                // Under the lock: no other child can leave a result between the check and this.
                 state.tally = Some(tally);
                 break;
             }
@@ -92,6 +95,7 @@ impl<P: Policy<V, E>, V, E> Ledger<P, V, E> {
         }
     }
 
+    /// Adds a result to the tally, and asks the policy.
     fn is_enough_after(&self, result: Result<V, Failure<E>>, tally: &mut Tally<V, E>) -> bool {
         match result {
             Ok(value) => {
@@ -105,41 +109,42 @@ impl<P: Policy<V, E>, V, E> Ledger<P, V, E> {
         }
     }
 
-    /// Somebody works. When the last one has ended, by whichever door, the daemons are asked to stop.
+    /// Counts a child as working until the guard is dropped. After the last one, the daemons are asked to stop.
     pub(super) fn works(this: &Arc<Self>) -> Working<P, V, E> {
         this.lock().working += 1;
         Working(this.clone())
     }
 
-    /// The body, which counts from the beginning.
+    /// Returns the guard of the body, which was counted from the start.
     pub(super) fn body_works(this: &Arc<Self>) -> Working<P, V, E> {
         Working(this.clone())
     }
 
-    /// Keeps a daemon, to be asked.
-    pub(super) fn keep(&self, daemon: Handle<()>) {
+    /// Adds a daemon, to be asked to stop at the end.
+    pub(super) fn add_daemon(&self, daemon: Handle<()>) {
         let mut state = self.lock();
         state.daemons.push(daemon);
         if state.working == 0 {
-            // Started by another daemon, when all was over.
+            // Started by another daemon, after all others had ended.
             drop(state);
-            self.dismiss();
+            self.stop_daemons();
         }
     }
 
-    /// Asks the daemons to stop, all of them, also if asking one panics: its executor is the program's.
-    fn dismiss(&self) {
+    /// Asks all daemons to stop, also if asking one of them panics: its executor is foreign code.
+    fn stop_daemons(&self) {
         let daemons = core::mem::take(&mut self.lock().daemons);
         let mut first_panic = None;
-        // Not under the lock: they may run at once, and have something to say. Nor are they dropped: that would give up what
-        // they say. Whoever dismisses them is still in the scope, so that nobody asks for its output meanwhile.
+        // Without the lock: a daemon may run at once, and bring a failure. The handles are not dropped: that
+        // would drop the daemons' panics. The caller is still in the scope, so that `output` is not called
+        // meanwhile.
         for daemon in &daemons {
             if let Err(panic) = Panic::catch(|| daemon.request_stop()) {
                 first_panic.get_or_insert(panic);
             }
         }
         self.lock().daemons.extend(daemons);
-        // A second panic while one unwinds would end the process; the panic hook has told of this one.
+        // A second panic during unwinding would abort the process. The panic hook has reported this one.
         if let Some(panic) = first_panic
             && !std::thread::panicking()
         {
@@ -147,18 +152,18 @@ impl<P: Policy<V, E>, V, E> Ledger<P, V, E> {
         }
     }
 
-    /// What all has come to. Everybody has ended.
+    /// Makes the output of the scope. Body and children have ended.
     pub(super) fn output(&self) -> P::Output {
         let mut state = self.lock();
         let tally = state.tally.replace(Tally::new());
         let daemons = core::mem::take(&mut state.daemons);
         drop(state);
         drop(daemons);
-        self.policy.output(tally.expect("whoever judges is in the scope, and has ended"))
+        self.policy.output(tally.expect("a child that judges puts the tally back before it ends"))
     }
 }
 
-/// See [`Ledger::works`].
+/// Guard of a working child or body. Returned by [`Ledger::works`].
 pub(super) struct Working<P: Policy<V, E>, V, E>(Arc<Ledger<P, V, E>>);
 
 impl<P: Policy<V, E>, V, E> Drop for Working<P, V, E> {
@@ -168,7 +173,7 @@ impl<P: Policy<V, E>, V, E> Drop for Working<P, V, E> {
         let was_last = state.working == 0;
         drop(state);
         if was_last {
-            self.0.dismiss();
+            self.0.stop_daemons();
         }
     }
 }

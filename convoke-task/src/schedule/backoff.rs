@@ -1,4 +1,4 @@
-//! `Backoff`: how long to wait before the next attempt, and how often.
+//! `Backoff`: the pauses between attempts, and their number.
 
 use core::iter::FusedIterator;
 use core::time::Duration;
@@ -7,8 +7,8 @@ use convoke_core::raw::Random;
 
 use crate::chance::random;
 
-/// A schedule: how long to wait before each attempt after the first. It is a value, to be kept as a constant or read from a
-/// configuration, and used any number of times.
+/// Schedule of the pauses between attempts. It is a plain value: it can be a constant, or come from a
+/// configuration, and be used any number of times.
 ///
 /// ```
 /// use std::time::Duration;
@@ -20,7 +20,7 @@ use crate::chance::random;
 /// let waits: Vec<u128> = POLITE.waits().map(|wait| wait.as_millis()).collect();
 /// assert_eq!(waits, [100, 200, 400, 800, 1000]);
 ///
-/// // No two of a crowd come back at the same time.
+/// // With jitter, many clients do not come back at the same time.
 /// assert!(POLITE.jitter(0.5).waits().all(|wait| wait >= Duration::from_millis(50)));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -35,7 +35,7 @@ pub struct Backoff {
 }
 
 impl Backoff {
-    /// The same wait every time.
+    /// Creates a schedule with the same pause every time, without end.
     pub const fn constant(wait: Duration) -> Self {
         Self {
             first: wait,
@@ -48,57 +48,57 @@ impl Backoff {
         }
     }
 
-    /// This wait at first, and twice as long each time.
+    /// Creates a schedule that starts with this pause and doubles it each time, without end.
     pub const fn exponential(first: Duration) -> Self {
         Self { factor: 2.0, ..Self::constant(first) }
     }
 
-    /// This many times as long each time, instead of twice.
+    /// Multiplies the pause by `factor` each time.
     ///
     /// # Panics
-    /// If that is not a number of zero or more.
+    /// If the factor is negative, infinite or not a number.
     #[track_caller]
     pub const fn factor(self, factor: f64) -> Self {
         assert!(
             factor.is_finite() && factor >= 0.0,
-            "the factor of a schedule is a number, and not negative"
+            "the factor of a schedule must be finite, and not negative"
         );
         Self { factor, ..self }
     }
 
-    /// No wait is longer than this.
+    /// Limits each pause to this length.
     pub const fn at_most(self, longest: Duration) -> Self {
         Self { longest, ..self }
     }
 
-    /// Each wait is shorter by a random part of this share of it: from `0.0`, always as long as it says, to `1.0`, any length
-    /// down to nothing. By [`chance`](crate::chance): in a simulation by its seed.
+    /// Shortens each pause by a random amount of up to this share of it: with `0.0` by nothing, with `1.0`
+    /// down to any length. The random numbers come from [`chance`](crate::chance), which a simulation seeds.
     ///
     /// # Panics
-    /// If it is not from zero to one.
+    /// If the share is not in `0.0..=1.0`.
     #[track_caller]
     pub const fn jitter(self, share: f64) -> Self {
-        assert!(share >= 0.0 && share <= 1.0, "the share of a wait that is random is from zero to one");
+        assert!(share >= 0.0 && share <= 1.0, "the jitter of a schedule must be in 0.0..=1.0");
         Self { jitter: share, ..self }
     }
 
-    /// Waits this often at most, and so makes one attempt more. Without it there is no end.
+    /// Limits the number of pauses. There is one attempt more than that. Without this the schedule has no end.
     pub const fn up_to(self, times: u32) -> Self {
         Self { times: Some(times), ..self }
     }
 
-    /// Ends before the waits are longer than this in all. The time that attempts take is not counted: for that there is
-    /// [`timeout`](crate::timeout()) around it.
+    /// Ends the schedule before the sum of the pauses exceeds this. The time of the attempts does not count:
+    /// to limit that as well, put a [`timeout`](crate::timeout()) around it.
     pub const fn in_all(self, longest: Duration) -> Self {
         Self { in_all: longest, ..self }
     }
 
-    /// Draws its random parts from this seed: the same every time.
+    /// Seeds the random numbers of the jitter, so that the pauses are the same every time.
     pub const fn seed(self, seed: u64) -> Self {
         Self { seed: Some(seed), ..self }
     }
 
-    /// The waits, from the first.
+    /// Returns an iterator over the pauses.
     pub fn waits(&self) -> Waits {
         let random = Random::new(if self.jitter > 0.0 { self.seed.unwrap_or_else(random) } else { 0 });
         Waits { schedule: *self, next: self.first, left: self.times, waited: Duration::ZERO, random }
@@ -114,11 +114,11 @@ impl IntoIterator for Backoff {
     }
 }
 
-/// The waits of a [`Backoff`].
+/// Iterator over the pauses of a [`Backoff`].
 #[derive(Clone, Debug)]
 pub struct Waits {
     schedule: Backoff,
-    /// Without the random part.
+    /// The next pause, without jitter.
     next: Duration,
     left: Option<u32>,
     waited: Duration,
@@ -150,7 +150,7 @@ impl Iterator for Waits {
 
 impl FusedIterator for Waits {}
 
-/// The product, or the longest there is.
+/// Returns the product, or `Duration::MAX` if it is too large.
 fn scale(duration: Duration, factor: f64) -> Duration {
     Duration::try_from_secs_f64(duration.as_secs_f64() * factor).unwrap_or(Duration::MAX)
 }

@@ -1,7 +1,7 @@
-//! Doing something again after a while: [`retry()`] until it succeeds, [`repeat()`] until it is enough. How long to wait is a
-//! value: a [`Backoff`], or whatever else is a sequence of durations.
+//! Work that is done again after a pause: [`retry()`] until it succeeds, [`repeat()`] until it says that it
+//! is done. The schedule of the pauses is a value: a [`Backoff`], or any other sequence of durations.
 //!
-//! (The senders `retry` and `repeat_n` are in `algorithm`; they do not wait in between.)
+//! The senders `retry` and `repeat_n`, in `algorithm`, do not pause.
 
 mod backoff;
 mod pause;

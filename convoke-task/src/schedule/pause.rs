@@ -1,12 +1,12 @@
-//! The wait between two attempts. Others run in between, also if it has no length.
+//! The pause between two attempts. Other tasks run in between, also if its length is zero.
 
 use core::time::Duration;
 
 use crate::flow::checkpoint;
 use convoke_exec::time::sleep;
 
-/// Waits for so long, and lets others run. A sleep that is over when it begins does not suspend its task; attempts that fail at once
-/// would then follow each other in one poll, in which nobody is heard who asks for a stop.
+/// Waits for `duration`, and lets other tasks run. A sleep of zero does not suspend its task: attempts that
+/// fail at once would follow each other in one poll, in which a stop request is not seen.
 pub(crate) async fn pause(duration: Duration) {
     if duration.is_zero() {
         checkpoint().await;

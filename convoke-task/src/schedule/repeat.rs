@@ -1,4 +1,4 @@
-//! `repeat(schedule, f)`: again after a while, until it is enough.
+//! `repeat(schedule, f)`: calls a function again after a pause, until it ends the loop.
 
 use core::future::Future;
 use core::time::Duration;
@@ -6,15 +6,16 @@ use core::time::Duration;
 use super::pause;
 use crate::concurrent::EachOutput;
 
-/// Calls an `async` function, waits as the schedule says, and calls it again: a [`Backoff`](super::Backoff), or any other
-/// sequence of durations, after the last of which it is called once more. It returns `()`; or a `Result<(), E>`, whose first
-/// error ends it; or a `ControlFlow<B>`, whose first `Break` does.
+/// Calls an `async` function, pauses, and calls it again. The schedule is a [`Backoff`](super::Backoff), or
+/// any other sequence of durations; after the last one the function is called once more. The function returns
+/// `()`; or a `Result<(), E>`, whose first error ends the loop; or a `ControlFlow<B>`, whose first `Break`
+/// does.
 ///
-/// - *Completes with* what ended it, or `()`, `Ok(())`, `Continue(())` when the schedule has ended. Stopped, if it was asked to
-///   while it waits or `f` runs.
-/// - *If dropped*, the call is dropped.
+/// - *Completes with* the error or `Break`; or with `()`, `Ok(())` or `Continue(())` when the schedule has
+///   ended. Stopped, if the task is asked to stop during a pause, or `f` stops.
+/// - *If dropped*, the running call is dropped.
 /// - *Runs on* the task, by the clock of its executor.
-/// - *Panics* as `f` does, and outside a task.
+/// - *Panics* with the panic of `f`; and outside a task.
 ///
 /// ```
 /// use std::ops::ControlFlow;
@@ -22,11 +23,13 @@ use crate::concurrent::EachOutput;
 /// use convoke::prelude::*;
 /// use convoke::retry::{Backoff, repeat};
 ///
-/// let outcome = block_on(async {
-///     let mut looks = 0;
+/// let outcome = sync_wait(task(async {
+///     let mut checks = 0;
 ///     repeat(Backoff::constant(Duration::from_millis(1)), || {
-///         looks += 1;
-///         async move { if looks < 3 { ControlFlow::Continue(()) } else { ControlFlow::Break(looks) } }
+///         checks += 1;
+///         async move {
+///             if checks < 3 { ControlFlow::Continue(()) } else { ControlFlow::Break(checks) }
+///         }
 ///     })
 ///     .await
 /// });

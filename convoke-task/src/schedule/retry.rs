@@ -1,4 +1,4 @@
-//! `retry(schedule, f)`: again after a while, until it succeeds.
+//! `retry(schedule, f)`: calls a function again after a pause, until it succeeds.
 
 use core::future::Future;
 use core::time::Duration;
@@ -8,16 +8,17 @@ use convoke_core::raw::Frame;
 use super::pause;
 use convoke_exec::time::timers_of;
 
-/// Calls an `async` function until it returns `Ok`, and waits in between as the schedule says: a
+/// Calls an `async` function until it returns `Ok`, with pauses in between. The schedule is a
 /// [`Backoff`](super::Backoff), or any other sequence of durations.
 ///
-/// It gives up, with the last error, when the schedule has ended; and also when the deadline around it will have passed before
-/// the wait is over, for then there is nothing to hope for.
+/// It gives up when the schedule has ended, and also when the deadline of its task would pass before the end
+/// of the next pause.
 ///
-/// - *Completes with* the first `Ok`, or the last `Err`. Stopped, if it was asked to while it waits or `f` runs.
-/// - *If dropped*, the attempt is dropped.
+/// - *Completes with* the first `Ok`, or the last `Err`. Stopped, if the task is asked to stop during a
+///   pause, or `f` stops.
+/// - *If dropped*, the running attempt is dropped.
 /// - *Runs on* the task, by the clock of its executor.
-/// - *Panics* as `f` does, and outside a task.
+/// - *Panics* with the panic of `f`; and outside a task.
 ///
 /// ```
 /// use std::cell::Cell;
@@ -45,12 +46,14 @@ where
     retry_if(schedule, |_| true, f).await
 }
 
-/// As [`retry()`], but gives up at once after an error of which `again` says that it will stay.
+/// Calls an `async` function until it returns `Ok`, or an error for which `again` returns false. Otherwise
+/// like [`retry()`].
 ///
-/// - *Completes with* the first `Ok`, or the last `Err`. Stopped, if it was asked to while it waits or `f` runs.
-/// - *If dropped*, the attempt is dropped.
+/// - *Completes with* the first `Ok`, or the last `Err`. Stopped, if the task is asked to stop during a
+///   pause, or `f` stops.
+/// - *If dropped*, the running attempt is dropped.
 /// - *Runs on* the task, by the clock of its executor.
-/// - *Panics* as `f` and `again` do, and outside a task.
+/// - *Panics* with the panic of `f` or `again`; and outside a task.
 ///
 /// ```
 /// use std::io::{Error, ErrorKind};
@@ -89,7 +92,7 @@ where
     }
 }
 
-/// Whether the deadline will have passed after so long.
+/// Returns true if the deadline of the task passes before the end of this pause.
 fn is_in_vain(wait: Duration) -> bool {
     Frame::current(|frame| {
         let Some(deadline) = frame.and_then(Frame::deadline) else { return false };

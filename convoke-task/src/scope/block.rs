@@ -1,8 +1,16 @@
-//! What a scope and its children share: the place that the children hang in, their list, and what has come of them.
+//! The block: the state that a scope shares with its children. It holds their parent link, their list, and
+//! the first failure.
 //!
-//! 1. The block is kept by the scope's future, by handles, and, once the future was dropped with children running, by itself
-//!    (`kept`) until the last child has come home.
-//! 2. A child looks at the block until it has given back the lock in `child_came_home` or `child_ended`, and not afterwards.
+//! Rules:
+//!
+//! 1. The block is alive while a child is in its list. The references to it are those of the scope's future,
+//!    of the clones of `Scope`, and, once the future was dropped with children in the list, the block's own
+//!    (`State::detached`), which the last child releases.
+//! 2. A child touches the block until it has released the lock in `child_finished` or `child_ended`, and not
+//!    afterwards.
+//! 3. `link`, `entry` and `env` do not change after `open_in`, and may be read by every thread. `state` is
+//!    read and written under its lock. `failed` only changes from false to true, under that lock, and may be
+//!    read without it.
 
 #![allow(unsafe_code)]
 
@@ -24,68 +32,72 @@ use convoke_core::raw::{SpinGuard, SpinLock};
 
 #[repr(C)]
 pub(crate) struct Block<O> {
-    /// First, so that a task's place is its block.
-    pub(crate) place: ParentLink,
-    /// Before the rest: nobody looks any more when that is dropped.
+    /// The parent link of the children. The first field, so that a pointer to it is a pointer to the block.
+    pub(crate) link: ParentLink,
+    /// The entry in the registry. It is unlinked before the rest is dropped, so that no visitor sees a block
+    /// half dropped.
     entry: Entry,
     env: Env,
-    /// Whether there is a failure, for a look without the lock.
+    /// True if `state.failure` was set. Can be read without the lock.
     failed: AtomicBool,
     pub(super) state: SpinLock<State<O>>,
 }
 
-// SAFETY: the environment is `Sync`; what is behind the lock is `Send` where it is put there: see `Scope::spawn`, which asks
-// for that of the children's output, and the future, which is `Send` only if the body's output is.
+// SAFETY: the fields that do not change are `Sync` (rule 3). An `O` behind the lock crosses threads in two
+// ways: a child stores one, and `Scope::spawn` asks for `O: Send`; or the body does, and then the scope's
+// future takes or drops it on its own thread, and is `Send` only if its output is.
 unsafe impl<O> Sync for Block<O> {}
-// SAFETY: as above.
+// SAFETY: as for `Sync`: `O` is `Send` wherever a value of it crosses threads.
 unsafe impl<O> Send for Block<O> {}
 
-/// In this order: what is needed for every child first, on one cache line with the lock. Threads pass that line to and fro.
+/// What the lock guards. The fields that every child needs come first, on one cache line with the lock: the
+/// threads of the children pass that line between them.
 #[repr(C)]
 pub(super) struct State<O> {
     pub(super) children: Children,
-    /// Nothing is started any more.
+    /// The scope has ended: later spawns are refused.
     pub(super) ended: bool,
     /// The body has ended, and the scope waits for the children alone.
     pub(super) body_ended: bool,
-    /// A child was stopped after it was asked to, not by the program: then the body's value is not what it says.
+    /// A child stopped because the scope was asked to stop. The body's value may rely on what that child did
+    /// not do, so the scope ends as stopped.
     pub(super) cut_short: bool,
-    /// The program itself was the first to ask: then its value does not count on them.
-    dismissed: bool,
-    /// Why the children are asked to stop, if they are.
+    /// The program asked the children to stop, before any other request. Its value does not rely on them.
+    stopped_by_program: bool,
+    /// The reason of the stop request, if there is one.
     pub(super) stop: Option<StopReason>,
-    /// Of the scope. Taken when a child fails, or the last one ends after the body.
+    /// The waker of the scope's future. Taken when a child fails, or when the last child ends after the body.
     pub(super) waker: Option<Waker>,
     /// The first failure.
     pub(super) failure: Option<Failure<O>>,
-    kept: Option<Kept<O>>,
+    detached: Option<Detached<O>>,
 }
 
-/// How a child has ended that has not come home with its part done.
+/// The end of a child that did not do its part.
 pub(crate) enum ChildEnd<O> {
-    /// By the stopped door, with its part undone.
+    /// It was stopped.
     Stopped,
-    /// The scope fails with it.
+    /// It failed, and the scope fails with it.
     Failed(Failure<O>),
 }
 
-/// How a child, or the body, has failed.
+/// The failure of a child or of the body.
 pub(crate) enum Failure<O> {
-    /// With an error: then this is what the scope returns.
+    /// An `Err` or `None`: the output of the scope.
     Output(O),
-    /// With a panic.
+    /// A panic.
     Panic(Panic),
 }
 
-/// What is let go when the last child of a scope that was dropped comes home.
-struct Kept<O> {
+/// What keeps a block and its task alive after the scope's future was dropped. The last child releases it.
+struct Detached<O> {
     _block: FrameArc<Block<O>>,
     memory: Option<AdoptedMemory>,
 }
 
 impl<O> Block<O> {
-    /// The block of a scope that is opened in this frame, for children on another executor if it is said. `None` if there is
-    /// no memory.
+    /// Creates the block of a scope that is opened in this frame. The children run on `executor`, or else on
+    /// the executor of the frame. Returns `None` if there is no memory.
     pub(super) fn open(frame: &Frame<'_>, executor: Option<ExecutorRef>) -> Option<FrameArc<Self>> {
         let parent = Inside::of(frame.operation_owner()).map(Inside::task);
         let env_above = frame.operation_owner().env();
@@ -96,67 +108,76 @@ impl<O> Block<O> {
         Self::open_in(env_below, frame.deadline(), parent)
     }
 
-    /// The block of a scope whose children have this environment. `None` if there is no memory.
+    /// Creates the block of a scope whose children have this environment. Returns `None` if there is no memory.
     pub(super) fn open_in(
         env_below: Env,
         deadline: Option<Instant>,
         parent: Option<NonNull<TaskHeader>>,
     ) -> Option<FrameArc<Self>> {
         let allocator = env_below.allocator().clone();
-        let home = ParentLink::home_of(&env_below);
+        let owner = ParentLink::home_of(&env_below);
         let block = FrameArc::new(&allocator, |block: NonNull<Self>| {
-            // SAFETY: the address is that of a field of what is made here, and does not move.
+            // SAFETY: `block` points to the memory of this block, which does not move; so the field's address
+            // is not null.
             let env = unsafe { NonNull::new_unchecked(&raw mut (*block.as_ptr()).env) };
-            // SAFETY: the environment is beside it; `reason` may be called for as long as there are tasks: rule 1.
-            let place = unsafe { ParentLink::new(env, home, deadline, parent, Self::reason) };
+            // SAFETY: the environment is in the same block as the link. `reason` reads the block, which is
+            // alive while there are tasks with this link: rule 1.
+            let link = unsafe { ParentLink::new(env, owner, deadline, parent, Self::reason) };
             let state = State {
                 children: Children::new(),
                 failure: None,
                 stop: None,
-                dismissed: false,
+                stopped_by_program: false,
                 cut_short: false,
                 body_ended: false,
                 waker: None,
                 ended: false,
-                kept: None,
+                detached: None,
             };
             Self {
-                place,
+                link,
                 entry: Entry::new(),
                 env: env_below,
                 failed: AtomicBool::new(false),
                 state: SpinLock::new(state),
             }
         })?;
-        // SAFETY: the block does not move, and unlinks the entry when it is dropped. Nobody holds a lock.
-        unsafe { block.entry.link(NonNull::from(&*block).cast(), Self::look) };
+        // SAFETY: the block does not move, and its entry is unlinked when it is dropped. This thread holds no
+        // lock here.
+        unsafe { block.entry.link(NonNull::from(&*block).cast(), Self::visit) };
         Some(block)
     }
 
-    /// Tells of the children.
+    /// Adds the children to what a visitor of the registry has found.
     ///
     /// # Safety
-    /// `block` is one of this type, and there.
-    unsafe fn look(block: NonNull<()>, found: &mut Found) {
-        // SAFETY: the caller's.
+    /// `block` points to a live `Block<O>`.
+    unsafe fn visit(block: NonNull<()>, found: &mut Found) {
+        // SAFETY: `open_in` registered this function with a pointer to a `Block<O>`; the caller says that it
+        // is alive.
         let block = unsafe { block.cast::<Self>().as_ref() };
-        block.state.lock().children.look(found, block.place.parent);
+        block.state.lock().children.visit(found, block.link.parent);
     }
 
-    /// # Safety
-    /// The place is that of a block, with tasks in it.
-    unsafe fn reason(place: NonNull<ParentLink>) -> Option<StopReason> {
-        // SAFETY: the place is the first field (`repr(C)`).
-        unsafe { place.cast::<Self>().as_ref() }.state.lock().stop
-    }
-
-    /// A child has ended, and there is nothing else to say about it. Says whether `stop_children` may have referred to it.
+    /// Returns the reason of the stop request, if there is one.
     ///
     /// # Safety
-    /// The child was added to the list of this block, and this is said once. The block may be gone when this returns.
+    /// `link` is the link of a `Block<O>` that has a child in its list.
+    unsafe fn reason(link: NonNull<ParentLink>) -> Option<StopReason> {
+        // SAFETY: the link is the first field (`repr(C)`), and rule 1: the block is alive while it has a child.
+        unsafe { link.cast::<Self>().as_ref() }.state.lock().stop
+    }
+
+    /// Removes a child that has done its part, or whose end only its handle hears of. Returns if
+    /// `stop_children` may have taken a reference to it.
+    ///
+    /// # Safety
+    /// The child is in the list of this block, and calls this or `child_ended` once. The block may be freed
+    /// when this returns.
     #[inline]
-    pub(super) unsafe fn child_came_home(block: NonNull<Self>, child: NonNull<TaskHeader>) -> Known {
-        // SAFETY: the caller's; rules 1 and 2.
+    pub(super) unsafe fn child_finished(block: NonNull<Self>, child: NonNull<TaskHeader>) -> Known {
+        // SAFETY: rule 1: the block is alive, for the child is in its list; and it is not touched after the
+        // lock, rule 2.
         unsafe {
             let mut state = block.as_ref().state.lock();
             let (last, known) = state.children.remove(child);
@@ -167,11 +188,12 @@ impl<O> Block<O> {
         }
     }
 
-    /// A child has ended, and has failed, or was stopped before it could do its part. Says whether `stop_children` may have
-    /// referred to it.
+    /// Removes a child that failed, or was stopped before it did its part. Returns if `stop_children` may
+    /// have taken a reference to it.
     ///
     /// # Safety
-    /// As for `child_came_home`.
+    /// The child is in the list of this block, and calls this or `child_finished` once. The block may be
+    /// freed when this returns.
     #[cold]
     pub(super) unsafe fn child_ended(
         block: NonNull<Self>,
@@ -180,20 +202,20 @@ impl<O> Block<O> {
     ) -> Known {
         let stopped = matches!(end, ChildEnd::Stopped);
         let failure = if let ChildEnd::Failed(failure) = end { Some(failure) } else { None };
-        // SAFETY: rules 1 and 2.
+        // SAFETY: rule 1: the child is in the list until `remove` below, under this lock.
         let mut state = unsafe { block.as_ref() }.state.lock();
-        state.cut_short |= stopped && state.stop.is_some() && !state.dismissed;
+        state.cut_short |= stopped && state.stop.is_some() && !state.stopped_by_program;
         let failed = failure.is_some();
         let second = match (&state.failure, failure) {
             (None, Some(failure)) => {
                 state.failure = Some(failure);
-                // SAFETY: as above.
+                // SAFETY: rule 1: the child is still in the list.
                 unsafe { block.as_ref() }.failed.store(true, Ordering::Release);
                 None
             }
             (_, second) => second,
         };
-        // SAFETY: the caller's.
+        // SAFETY: the caller says that the child is in this list, and calls once.
         let (last, known) = unsafe { state.children.remove(child) };
         let waker = if failed { state.waker.take() } else { None };
         if last {
@@ -202,29 +224,31 @@ impl<O> Block<O> {
             drop(state);
         }
         wake_if_any(waker);
-        // The panic hook has told of a second panic; a second error is of no use to anybody.
+        // The panic hook has reported a second panic. A second error is dropped: a scope has one outcome.
         let _ = Panic::catch(|| drop(second));
         known
     }
 
-    /// The last child is gone. Nobody looks at the block when this returns.
+    /// Wakes the scope's future, or releases a detached block, after the last child was removed. The block
+    /// may be freed when this returns.
     #[inline(never)]
     fn after_last(mut state: SpinGuard<'_, State<O>>) {
         let waker = if state.body_ended { state.waker.take() } else { None };
-        let kept = state.kept.take();
+        let detached = state.detached.take();
         drop(state);
-        if let Some(kept) = kept {
-            kept.let_go();
+        if let Some(detached) = detached {
+            detached.release();
         }
         wake_if_any(waker);
     }
 
+    /// Returns true if a child or the body has failed. Takes no lock.
     #[inline]
     pub(super) fn has_failed(&self) -> bool {
         self.failed.load(Ordering::Acquire)
     }
 
-    /// The body has failed.
+    /// Stores a failure, unless it is the second one, which is dropped.
     pub(super) fn fail(&self, failure: Failure<O>) {
         let mut state = self.state.lock();
         if state.failure.is_none() {
@@ -236,67 +260,75 @@ impl<O> Block<O> {
         }
     }
 
-    /// The same as [`stop_children`](Block::stop_children), by the program: it does without them.
-    pub(super) fn dismiss_children(&self, reason: StopReason) {
+    /// Asks all children to stop because the program says so. Unlike after
+    /// [`stop_children`](Block::stop_children), a child that stops does not turn the body's value into a
+    /// stop.
+    pub(super) fn stop_children_by_program(&self, reason: StopReason) {
         let mut state = self.state.lock();
-        state.dismissed |= state.stop.is_none();
+        state.stopped_by_program |= state.stop.is_none();
         drop(state);
         self.stop_children(reason);
     }
 
-    /// Asks all children to stop, those that are there and those that come.
+    /// Asks all children to stop, also those that are started later.
     pub(super) fn stop_children(&self, reason: StopReason) {
         loop {
             let mut state = self.state.lock();
             state.stop.get_or_insert(reason);
             let Some(child) = state.children.next_to_ask() else { return };
-            // SAFETY: the child is in the list, and so has not left; the reference keeps it when the lock is given back. Its place
-            // is this block's, or lies in itself.
+            // SAFETY: the child is in the list, so its memory is alive. The reference keeps that alive after
+            // the lock is released. Its parent link is in this block, which the caller borrows, or in the
+            // child itself.
             unsafe {
                 TaskHeader::add_reference(child);
-                let place = NonNull::from(child.as_ref().parent_link());
+                let link = NonNull::from(child.as_ref().place());
                 drop(state);
-                TaskHeader::ask_stop_in(child, place);
+                TaskHeader::ask_stop_in(child, link);
                 drop_reference(child);
             }
         }
     }
 
-    /// The scope's future is dropped: its children are asked to stop, and the task waits for them before it ends.
+    /// Ends the scope because its future is dropped. Asks the children to stop, and makes the task wait for
+    /// them before it ends.
     pub(super) fn abandon(this: FrameArc<Self>, frame: Option<&Frame<'_>>) {
         let failure = {
             let mut state = this.state.lock();
             state.ended = true;
             state.failure.take()
         };
-        // Here, where the future is: an output of the body need not be `Send`, and may borrow, while the block may go elsewhere
-        // and later. What children fail with from now on is `Send` and `'static`, by `Scope::spawn`.
+        // Dropped here, on the thread of the future: an output of the body need not be `Send`, and may
+        // borrow, while the block may be freed later on another thread. Failures of children from now on are
+        // `Send` and `'static`: `Scope::spawn`.
         let _ = Panic::catch(|| drop(failure));
         this.stop_children(StopReason::Abandoned);
         if this.state.lock().children.is_empty() {
             return;
         }
-        // Without memory for an operation the task cannot wait; its children still need the block.
-        let room = core::alloc::Layout::new::<u8>();
-        let memory = frame.and_then(|frame| Panic::catch(|| frame.operation_owner().adopt(room)).ok());
-        let kept = Kept { _block: this.clone(), memory };
+        // Without memory for an operation the task cannot wait. Its children need the block nevertheless.
+        let layout = core::alloc::Layout::new::<u8>();
+        let memory = frame.and_then(|frame| Panic::catch(|| frame.operation_owner().adopt(layout)).ok());
+        let detached = Detached { _block: this.clone(), memory };
         let mut state = this.state.lock();
         if state.children.is_empty() {
             drop(state);
-            kept.let_go();
+            detached.release();
         } else {
-            state.kept = Some(kept);
+            state.detached = Some(detached);
         }
     }
 }
 
-impl<O> Kept<O> {
-    fn let_go(self) {
+impl<O> Detached<O> {
+    /// Drops the reference to the block, and tells the task that it need not wait any longer.
+    fn release(self) {
         let memory = self.memory;
-        // What a second failure's destructor throws has been reported by the panic hook; the owner is told nevertheless.
+        // The panic hook has reported a panic of a destructor. The operation is released in any case: the
+        // task waits for it.
         let _ = Panic::catch(|| drop(self));
         if let Some(memory) = memory {
-            // SAFETY: it was received by the host, and its memory was never used.
+            // SAFETY: `abandon` got the memory from `adopt`, and stored nothing in it. It is released once:
+            // `release` takes `self`.
             unsafe { OwnerRef::release(memory) };
         }
     }

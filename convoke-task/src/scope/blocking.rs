@@ -1,5 +1,5 @@
-//! `blocking_scope(&executor, |s| …)`: what `std::thread::scope` is for threads. Entered from blocking code, whose thread
-//! stays until all children have ended; therefore they may borrow from it.
+//! `blocking_scope(&executor, |s| …)`: a scope in blocking code, as `std::thread::scope` is for threads. The
+//! calling thread blocks until all children have ended; therefore they may borrow from it.
 
 #![allow(unsafe_code)]
 
@@ -11,28 +11,28 @@ use std::task::Wake;
 use convoke_core::env::Changes;
 use convoke_core::raw::sync::thread;
 use convoke_core::raw::{OnStop, RawCallback, Runnable};
-use convoke_core::{Env, Executor, ExecutorRef, Panic, StopReason};
+use convoke_core::{BodyOutput, Env, Executor, ExecutorRef, Panic, StopReason};
 
 use super::block::{Block, Failure};
 use super::blocking_spawn::BlockingScope;
-use super::output::is_error;
 use super::spawn::Scope;
 use crate::own_thread::runs_only_here;
 
-/// Opens a scope in blocking code: runs `body` on this thread, which starts children on the executor, and returns when the
-/// body and all children have ended. The children may borrow from around the scope.
+/// Opens a scope in blocking code: runs `body` on this thread, which starts children on `executor`, and
+/// returns when the body and all children have ended. The children may borrow from around the scope.
 ///
-/// The first to fail, a child or the body, with an `Err` or a panic, stops the others; they come home, and its failure is
-/// the scope's. The body cannot be interrupted, but the children that it waits for are stopped.
+/// The first failure stops the others: an `Err` or a panic of a child, or an `Err`, `None` or a panic of the
+/// body (see [`BodyOutput`]). The scope waits for them, and then fails with it. The body cannot be
+/// interrupted, but the children that it waits for are stopped.
 ///
-/// - *Completes with* what the body returns, or with the error of the child that failed first. If a child or the body
-///   panicked the panic goes on here, with the child's name.
-/// - *Runs on*: the body, on the calling thread, which then blocks; children, on the executor, in parallel where it has
-///   several threads.
+/// - *Completes with* the output of the body, or with the error of the child that failed first.
+/// - *Runs on*: the body, on the calling thread, which then blocks; children, on the executor, in parallel if
+///   it has several threads.
 ///
 /// # Panics
-/// Also if this thread is the only one that could run the children, such as that of a run loop; and if there is no
-/// memory. A pool all of whose threads are in such scopes is not recognised, and waits for ever.
+/// With the panic of the body, or of a child, and its name. If this thread is the only one that could run the
+/// children, such as the thread of a run loop. If there is no memory. A pool whose threads are all blocked in
+/// such scopes is not detected: the call never returns.
 ///
 /// ```
 /// use convoke::prelude::*;
@@ -48,7 +48,7 @@ use crate::own_thread::runs_only_here;
 /// assert_eq!(numbers, [10, 20, 30, 40]);
 /// ```
 ///
-/// What a child returns is waited for with its handle, and an error is the scope's by its type:
+/// A handle waits for the value of a child, and a child that returns an error passes it to the scope:
 ///
 /// ```
 /// use convoke::prelude::*;
@@ -73,20 +73,23 @@ pub fn blocking_scope<'env, X, O, F>(executor: &X, body: F) -> O
 where
     X: Executor,
     F: for<'scope> FnOnce(&'scope BlockingScope<'scope, 'env, O>) -> O,
+    O: BodyOutput,
 {
     blocking_scope_with(Changes::new(), executor, body)
 }
 
-/// The same, with children in a changed environment: with a stop token, which stops them, locals, a frame allocator. The
-/// executor is the one that is named.
+/// Opens a scope in blocking code, with changes to the environment of the children: a stop token, locals, a
+/// frame allocator. An executor in `changes` is ignored. Otherwise like [`blocking_scope`].
 ///
 /// # Panics
-/// As [`blocking_scope`].
+/// With the panic of the body, or of a child, and its name. If this thread is the only one that could run the
+/// children. If there is no memory.
 #[track_caller]
 pub fn blocking_scope_with<'env, X, O, F>(changes: Changes, executor: &X, body: F) -> O
 where
     X: Executor,
     F: for<'scope> FnOnce(&'scope BlockingScope<'scope, 'env, O>) -> O,
+    O: BodyOutput,
 {
     assert!(
         !runs_only_here(executor),
@@ -100,34 +103,35 @@ where
     };
     let stop = RawCallback::new(StopChildren(NonNull::from(&*block)));
     let opened = BlockingScope::new(Scope::new(block.clone()));
-    // SAFETY: it is on this stack, and not moved; the token and the block are too, and outlive it, for nothing below
-    // unwinds before it is removed.
+    // SAFETY: the callback is on this stack, and not moved. Token and block outlive it: nothing below unwinds
+    // before `remove`, for the body's panic is caught, and `wait_for_children` does not unwind.
     unsafe { stop.register(token.as_ref()) };
     let ended = Panic::catch(|| body(&opened));
     let value = match ended {
-        Ok(value) if !is_error(&value) => Some(value),
+        Ok(value) if !value.is_failure() => Some(value),
         Ok(error) => fail(&block, Failure::Output(error)),
         Err(panic) => fail(&block, Failure::Panic(panic)),
     };
     let failure = wait_for_children(&block);
-    // SAFETY: it is registered.
+    // SAFETY: it was registered above, and is removed once.
     unsafe { stop.remove() };
     match (failure, value) {
         (Some(Failure::Panic(panic)), _) => panic.resume(),
         (Some(Failure::Output(error)), _) => error,
         (None, Some(value)) => value,
-        (None, None) => unreachable!("a failure of the body is in the block"),
+        (None, None) => unreachable!("`fail` stored the failure of the body in the block"),
     }
 }
 
+/// Stores a failure of the body in the block, and asks the children to stop.
 fn fail<O>(block: &Block<O>, failure: Failure<O>) -> Option<O> {
     block.fail(failure);
-    // Should an executor panic here: the children borrow from this stack, and are waited for nevertheless.
+    // If an executor panics here, the scope must still wait: the children borrow from this stack.
     let _ = Panic::catch(|| block.stop_children(StopReason::Sibling));
     None
 }
 
-/// Blocks until the last child has ended. Does not unwind.
+/// Blocks until the last child has ended, and returns the first failure. Does not unwind.
 fn wait_for_children<O>(block: &Block<O>) -> Option<Failure<O>> {
     let mut waker = None;
     loop {
@@ -140,10 +144,10 @@ fn wait_for_children<O>(block: &Block<O>) -> Option<Failure<O>> {
         if state.waker.is_none() {
             state.waker = waker.take();
         }
-        let in_place = state.waker.is_some();
+        let waits = state.waker.is_some();
         drop(state);
-        if in_place {
-            // A child may be refused just now, further up on our stack.
+        if waits {
+            // An executor below us on this stack may have refused a child; then this thread must end it.
             if !Runnable::stop_deferred() {
                 thread::park();
             }
@@ -153,20 +157,22 @@ fn wait_for_children<O>(block: &Block<O>) -> Option<Failure<O>> {
     }
 }
 
-/// A stop request from outside goes on to the children.
+/// Callback that passes a stop request from outside on to the children.
 struct StopChildren<O>(NonNull<Block<O>>);
 
-// SAFETY: children may be asked to stop from any thread, and the block outlives the callback.
+// SAFETY: `stop_children` may be called on any thread, and the block outlives the callback:
+// `blocking_scope_with`.
 unsafe impl<O> Send for StopChildren<O> {}
 
 impl<O> OnStop for StopChildren<O> {
     fn on_stop(self, reason: StopReason) {
-        // SAFETY: as above.
+        // SAFETY: the block outlives the callback: `blocking_scope_with` removes the callback before it drops
+        // the block.
         unsafe { self.0.as_ref() }.stop_children(reason);
     }
 }
 
-/// Unparks the thread that made it.
+/// Creates a waker that unparks the calling thread.
 pub(super) fn thread_waker() -> Waker {
     struct Unpark(thread::Thread);
 

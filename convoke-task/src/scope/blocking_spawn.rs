@@ -1,4 +1,4 @@
-//! Starting children in a blocking scope, and waiting for one of them.
+//! Children of a blocking scope, and their handles.
 
 #![allow(unsafe_code)]
 
@@ -15,26 +15,26 @@ use convoke_core::raw::OwnerId;
 use convoke_core::{Outcome, Panic, StopReason};
 
 use super::block::{Block, ChildEnd};
-use super::child::{Here, ToScope, Where};
+use super::child::{Attach, SharedLink, ToScope};
 use super::handle::Handle;
-use super::named::Titled;
+use super::named::WithName;
 use super::output::ChildOutput;
 use super::spawn::Scope;
 use crate::task::{Known, TaskHeader};
 
-/// Starts children in a [`blocking_scope`](super::blocking_scope()). `O` is what the scope returns. Children may be given the
-/// reference, and then start others beside them.
+/// Entrance to a [`blocking_scope`](super::blocking_scope()): starts children in it. `O` is the output of the
+/// scope. A child that has the reference can start siblings.
 ///
-/// The lifetimes are those of [`std::thread::Scope`]: `'scope` is that of the scope, which children may borrow for; `'env` that
-/// of what is around it.
+/// The lifetimes are those of [`std::thread::Scope`]: children borrow for `'scope`, the time that the scope
+/// takes; `'env` is the lifetime of what is around the scope.
 pub struct BlockingScope<'scope, 'env: 'scope, O> {
     scope: Scope<O>,
-    /// Neither lifetime may be made shorter or longer: then children could borrow for less than they run.
+    /// Invariant in both lifetimes: with a shorter one, a child could borrow for less time than it runs.
     _scope: PhantomData<&'scope mut &'scope ()>,
     _env: PhantomData<&'env mut &'env ()>,
 }
 
-/// Starts children with a name: see [`BlockingScope::named`].
+/// Entrance to a blocking scope for one child with a name. Returned by [`BlockingScope::named`].
 #[must_use = "a name does nothing until a child is started with it"]
 pub struct BlockingNamed<'scope, 'env, O> {
     scope: &'scope BlockingScope<'scope, 'env, O>,
@@ -46,8 +46,8 @@ impl<'scope, 'env, O> BlockingScope<'scope, 'env, O> {
         Self { scope, _scope: PhantomData, _env: PhantomData }
     }
 
-    /// Starts a child. It returns `()`, or a `Result<(), E>` where the scope returns a `Result<_, E>`; the first error stops
-    /// the scope.
+    /// Starts a child on the scope's executor. The child returns `()`, or a `Result<(), E>` if the scope
+    /// returns a `Result<_, E>`. The first error stops the scope.
     ///
     /// # Panics
     /// If there is no memory.
@@ -60,9 +60,10 @@ impl<'scope, 'env, O> BlockingScope<'scope, 'env, O> {
         self.start(future, AndStop, Location::caller());
     }
 
-    /// Starts a child that returns something, and returns its handle.
+    /// Starts a child that returns a value, and returns its handle.
     ///
-    /// An `Err` that it returns is the handle's: the scope is not stopped by it. Dropping the handle asks the child to stop.
+    /// An `Err` of the child goes to the handle, and does not stop the scope. Dropping the handle asks the
+    /// child to stop.
     ///
     /// # Panics
     /// If there is no memory.
@@ -74,25 +75,26 @@ impl<'scope, 'env, O> BlockingScope<'scope, 'env, O> {
         self.start_future(future, AndStop, Location::caller())
     }
 
-    /// Gives the next child a name, for people who look, and for panics. Without one it is known by where it was started.
+    /// Gives the next child a name, for diagnosis and panic messages. A child without a name is shown with
+    /// its spawn site.
     pub fn named(&'scope self, name: impl Into<Arc<str>>) -> BlockingNamed<'scope, 'env, O> {
         BlockingNamed { scope: self, name: name.into() }
     }
 
-    /// Asks all children to stop, those that are there and those that come. They are waited for as before.
+    /// Asks all children to stop, also those that are started later. The scope still waits for them.
     pub fn request_stop(&self, reason: StopReason) {
         self.scope.block.stop_children(reason);
     }
 
-    fn start<F, W>(&self, future: F, place: W, location: &'static Location<'static>)
+    fn start<F, W>(&self, future: F, attachment: W, location: &'static Location<'static>)
     where
         F: Future<Output: ChildOutput<O> + Send> + Send + 'scope,
         O: Send,
-        W: Where<O>,
+        W: Attach<O>,
     {
-        let ending: ToScope<O, W> = ToScope { place, _scope: PhantomData };
-        // SAFETY: the future is `Send`. What it borrows lives for `'scope`, and that is not over before the scope's function
-        // has waited for the child: the body can name no other `'scope`.
+        let ending: ToScope<O, W> = ToScope { attachment, _scope: PhantomData };
+        // SAFETY: the future is `Send`. It borrows for `'scope`, which ends after the scope's function has
+        // waited for the child: the body is generic over `'scope`, and so can name no shorter one.
         let started = unsafe { self.scope.start(future, ending, false, location) };
         if let Err(refused) = started {
             refused.panic();
@@ -102,109 +104,113 @@ impl<'scope, 'env, O> BlockingScope<'scope, 'env, O> {
     fn start_future<F, W>(
         &self,
         future: F,
-        place: W,
+        attachment: W,
         location: &'static Location<'static>,
     ) -> BlockingHandle<'scope, F::Output>
     where
         F: Future<Output: Send> + Send + 'scope,
-        W: Where<O>,
+        W: Attach<O>,
     {
-        // SAFETY: as in `start`.
-        let handle = match unsafe { self.scope.start_with_handle(future, false, place, location) } {
+        // SAFETY: the future is `Send`, and borrows for `'scope`, which ends after the scope's function has
+        // waited for it. The handle is not a local one.
+        let handle = match unsafe { self.scope.start_with_handle(future, false, attachment, location) } {
             Ok(handle) => handle,
             Err(refused) => refused.panic(),
         };
-        BlockingHandle { handle, home: self.scope.block.place.home(), location, _scope: PhantomData }
+        BlockingHandle { handle, owner: self.scope.block.link.home(), location, _scope: PhantomData }
     }
 }
 
 impl<'scope, O> BlockingNamed<'scope, '_, O> {
-    /// As [`BlockingScope::spawn`].
+    /// Starts the child like [`BlockingScope::spawn`].
     ///
     /// # Panics
-    /// As there.
+    /// If there is no memory.
     #[track_caller]
     pub fn spawn<F>(self, future: F)
     where
         F: Future<Output: ChildOutput<O> + Send> + Send + 'scope,
         O: Send,
     {
-        self.scope.start(future, Titled::new(self.name, AndStop), Location::caller());
+        self.scope.start(future, WithName::new(self.name, AndStop), Location::caller());
     }
 
-    /// As [`BlockingScope::spawn_future`].
+    /// Starts the child like [`BlockingScope::spawn_future`], and returns its handle.
     ///
     /// # Panics
-    /// As there.
+    /// If there is no memory.
     #[track_caller]
     pub fn spawn_future<F>(self, future: F) -> BlockingHandle<'scope, F::Output>
     where
         F: Future<Output: Send> + Send + 'scope,
     {
-        self.scope.start_future(future, Titled::new(self.name, AndStop), Location::caller())
+        self.scope.start_future(future, WithName::new(self.name, AndStop), Location::caller())
     }
 }
 
-/// In the scope's own place. Nobody polls a blocking scope: a child that fails stops the others by itself.
+/// The connection of a child to a blocking scope, which has no future that is polled: a child that fails asks
+/// its siblings to stop.
 ///
-/// Its failure, or the second one, which is dropped, may borrow from around the scope: both happens before the scope is told
-/// that the child has ended.
+/// A failure may borrow from around the scope. It is stored, or dropped if it is the second one, before the
+/// child is removed from the list, and so before the scope ends.
 struct AndStop;
 
-// SAFETY: as for `Here`.
-unsafe impl<O> Where<O> for AndStop {
+// SAFETY: the parent link of such a child is that of `SharedLink`: the first field of its scope's block.
+unsafe impl<O> Attach<O> for AndStop {
     #[inline]
     unsafe fn block(&self, child: NonNull<TaskHeader>) -> NonNull<Block<O>> {
-        // SAFETY: the caller's.
-        unsafe { Where::<O>::block(&Here, child) }
+        // SAFETY: the caller says that the child is in the block's list, which is what `SharedLink` asks for.
+        unsafe { Attach::<O>::block(&SharedLink, child) }
     }
 
-    unsafe fn tell(&self, child: NonNull<TaskHeader>, end: ChildEnd<O>) -> Known {
-        // SAFETY: the caller's: the block is there until it is told.
+    unsafe fn ended(&self, child: NonNull<TaskHeader>, end: ChildEnd<O>) -> Known {
+        // SAFETY: the caller says that the child is in the block's list; so the block is alive until
+        // `child_finished`.
         unsafe {
             let block: NonNull<Block<O>> = self.block(child);
             if let ChildEnd::Failed(failure) = end {
                 block.as_ref().fail(failure);
-                // Should an executor panic here: the scope is told nevertheless.
+                // If an executor panics here, the child must still be removed: the scope waits for that.
                 let _ = Panic::catch(|| block.as_ref().stop_children(StopReason::Sibling));
             }
-            Block::child_came_home(block, child)
+            Block::child_finished(block, child)
         }
     }
 }
 
-/// What [`BlockingScope::spawn_future`] returns: waits for what a child returns. Blocking code calls
-/// [`wait`](BlockingHandle::wait); another child may await it.
+/// Handle of a child of a blocking scope. Returned by [`BlockingScope::spawn_future`]. Blocking code calls
+/// [`wait`](BlockingHandle::wait); another child awaits it.
 ///
-/// - *Completes with* what the child returned. Stopped, if the child was. If the child panicked, the panic goes on here, with
-///   the child's name.
-/// - *If dropped*, the child is asked to stop; the scope waits for it as for all others.
-/// - *Panics*, if awaited, outside a task.
+/// - *Completes with* the value of the child. Stopped, if the child was stopped, or if the awaiting task is
+///   asked to stop.
+/// - *If dropped*, the child is asked to stop. The scope still waits for it.
+/// - *Runs on*: the child, on the scope's executor. Awaiting the handle runs nothing.
+/// - *Panics* with the panic of the child, and its name; and, if awaited, outside a task.
 #[must_use = "dropping the handle asks the child to stop; wait for it, or start the child with `spawn`"]
 pub struct BlockingHandle<'scope, T> {
     handle: Handle<T>,
-    /// Of the child.
-    home: OwnerId,
+    /// The owner thread of the child.
+    owner: OwnerId,
     location: &'static Location<'static>,
     _scope: PhantomData<&'scope ()>,
 }
 
 impl<T> BlockingHandle<'_, T> {
-    /// Blocks this thread until the child has ended.
+    /// Blocks this thread until the child has ended, and returns its outcome.
     ///
     /// # Panics
-    /// If the child has: the panic goes on here. And if this is the thread that would have to run the child.
+    /// With the panic of the child; and if this is the thread that would have to run the child.
     #[track_caller]
     pub fn wait(self) -> Outcome<T> {
         assert!(
-            self.home == OwnerId::NONE || self.home != OwnerId::here(),
+            self.owner == OwnerId::NONE || self.owner != OwnerId::here(),
             "the child started at {} runs on this thread alone, which cannot wait for it; await the handle instead",
             self.location
         );
         self.handle.wait().resume_panic()
     }
 
-    /// Asks the child to stop. It is waited for as before.
+    /// Asks the child to stop. The handle can still be waited for.
     pub fn request_stop(&self) {
         self.handle.request_stop();
     }

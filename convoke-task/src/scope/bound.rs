@@ -1,5 +1,5 @@
-//! `Bound`: how much may run at a time, by count or by weight. `s.spawn_within(&bound, weight, || …)` waits for room before
-//! anything is made. It is a semaphore that knows how large it is.
+//! `Bound`: a limit on how much runs at a time, by count or by weight. `s.spawn_within(&bound, weight, || …)`
+//! waits for capacity before it creates the child. It is a semaphore that knows its size.
 
 use core::fmt;
 use core::future::Future;
@@ -10,43 +10,50 @@ use super::output::ChildOutput;
 use super::spawn::Scope;
 use convoke_sync::{OwnedPermit, Semaphore};
 
-/// How much may run at a time. Clones are the same bound; several scopes may share one.
+/// Limit on how much runs at a time, by count or by weight. Clones share the same capacity, also between
+/// scopes.
 #[derive(Clone)]
 pub struct Bound {
     size: usize,
-    room: Arc<Semaphore>,
+    capacity: Arc<Semaphore>,
 }
 
 impl Bound {
-    /// Room for this much.
+    /// Creates a bound with this capacity.
     pub fn new(size: usize) -> Self {
-        Self { size, room: Arc::new(Semaphore::new(size)) }
+        Self { size, capacity: Arc::new(Semaphore::new(size)) }
     }
 
-    /// How much room there is now.
+    /// Returns the capacity that is free now.
     pub fn free(&self) -> usize {
-        self.room.available()
+        self.capacity.available()
     }
 
-    /// Takes room for this much, when it is there and everybody before has been served.
+    /// Waits for capacity, first come, first served, and takes it.
     ///
-    /// - *Completes with* a permit, which gives the room back when it is dropped. Stopped, if a stop is asked for.
+    /// - *Completes with* a permit, which returns the capacity when it is dropped. Stopped, if the task is
+    ///   asked to stop.
     /// - *If dropped*, the place in the queue is given up.
-    /// - *Panics* if the whole bound is smaller than that.
+    /// - *Runs on* the task that awaits it.
+    /// - *Panics* if `weight` is larger than the whole bound.
     #[track_caller]
     pub fn take(&self, weight: usize) -> impl Future<Output = OwnedPermit> + Send + use<> {
         let size = self.size;
-        assert!(weight <= size, "{weight} do not fit into a bound of {size}, however long one waits");
-        self.room.acquire_many_owned(weight)
+        assert!(
+            weight <= size,
+            "a weight of {weight} never fits into a bound of {size}; use a larger bound, or a smaller weight"
+        );
+        self.capacity.acquire_many_owned(weight)
     }
 }
 
 impl<O> Scope<O> {
-    /// Starts a child when there is room for it: `make` is called, and memory taken, only then. The room is given back when the
-    /// child has ended.
+    /// Starts a child when the bound has capacity for it. Only then is `make` called, and memory allocated.
+    /// The capacity is returned when the child has ended.
     ///
-    /// - *Completes with* nothing in particular, when the child has been started. Stopped, if a stop is asked for before.
+    /// - *Completes with* `()`, when the child has been started. Stopped, if the task is asked to stop before.
     /// - *If dropped*, nothing is started.
+    /// - *Runs on*: the child, on the scope's executor.
     /// - *Panics* if the weight is larger than the whole bound; if the scope has ended, or there is no memory.
     ///
     /// ```
@@ -57,7 +64,8 @@ impl<O> Scope<O> {
     ///     let bound = Bound::new(2);
     ///     scope(async |s| {
     ///         for n in 0..10 {
-    ///             s.spawn_within(&bound, 1, || async move { println!("{n}, of two at a time") }).await;
+    ///             let make = || async move { println!("{n}, of two at a time") };
+    ///             s.spawn_within(&bound, 1, make).await;
     ///         }
     ///     })
     ///     .await;
@@ -77,7 +85,7 @@ impl<O> Scope<O> {
         F: Future<Output: ChildOutput<O> + Send> + Send + 'static,
         O: Send + 'static,
     {
-        let place = Location::caller();
+        let location = Location::caller();
         let take = bound.take(weight);
         async move {
             let permit = take.await;
@@ -86,7 +94,7 @@ impl<O> Scope<O> {
                 let _permit = permit;
                 child.await
             };
-            self.spawn_at(child, place);
+            self.spawn_at(child, location);
         }
     }
 }

@@ -1,4 +1,5 @@
-//! How a child of a scope ends: its outcome goes to the scope, or to a handle.
+//! The end of a child: its outcome goes to the scope (`ToScope`), or to a handle (`ToHandle`). And its parent
+//! link: the one in the scope's block (`SharedLink`), or one of its own (`OwnLink`).
 
 #![allow(unsafe_code)]
 
@@ -16,42 +17,46 @@ use super::output::ChildOutput;
 use crate::task::{Ending, Known, ParentLink, TaskHeader};
 use convoke_core::raw::wake_if_any;
 
-/// Where a child hangs: in the scope's own place, or in one of its own, on another executor.
+/// The connection of a child to its scope: through the parent link in the block, or through one inside the
+/// child.
 ///
 /// # Safety
-/// `block` is the block of the scope that the child was added to.
-pub(super) unsafe trait Where<O>: Sized {
-    /// The scope.
+/// `block` returns the block that the child was added to.
+pub(super) unsafe trait Attach<O>: Sized {
+    /// Returns the block of the scope.
     ///
     /// # Safety
-    /// The child has not been told to have ended.
+    /// The child is in the block's list: neither `finished` nor `ended` was called.
     unsafe fn block(&self, child: NonNull<TaskHeader>) -> NonNull<Block<O>>;
 
-    /// The scope is told that the child has come home.
+    /// Removes a child that has done its part from the block.
     ///
     /// # Safety
-    /// As for [`Block::child_came_home`].
+    /// The conditions of [`Block::child_finished`].
     #[inline]
-    unsafe fn tell_home(&self, child: NonNull<TaskHeader>) -> Known {
-        // SAFETY: the caller's.
-        unsafe { Block::child_came_home(self.block(child), child) }
+    unsafe fn finished(&self, child: NonNull<TaskHeader>) -> Known {
+        // SAFETY: the caller guarantees the conditions of `child_finished`; by those the child is still in
+        // the list.
+        unsafe { Block::child_finished(self.block(child), child) }
     }
 
-    /// The scope is told that the child has ended, and how.
+    /// Removes a child that failed or was stopped from the block.
     ///
     /// # Safety
-    /// As for [`Block::child_ended`].
-    unsafe fn tell(&self, child: NonNull<TaskHeader>, end: ChildEnd<O>) -> Known {
-        // SAFETY: the caller's.
+    /// The conditions of [`Block::child_ended`].
+    unsafe fn ended(&self, child: NonNull<TaskHeader>, end: ChildEnd<O>) -> Known {
+        // SAFETY: the caller guarantees the conditions of `child_ended`; by those the child is still in the
+        // list.
         unsafe { Block::child_ended(self.block(child), child, end) }
     }
 
-    /// The child is in memory: it takes its place, which is the scope's unless it has one of its own.
+    /// Sets the parent link of a child that was just written to its memory, and returns it. By default it is
+    /// the scope's.
     ///
     /// # Safety
-    /// Called once, before anybody else knows the child; `this` lies in it.
+    /// Called once, before another thread can reach the child. `this` is part of the child.
     #[inline]
-    unsafe fn settle(
+    unsafe fn attach(
         this: NonNull<Self>,
         child: NonNull<TaskHeader>,
         scope: NonNull<ParentLink>,
@@ -60,136 +65,142 @@ pub(super) unsafe trait Where<O>: Sized {
         scope
     }
 
-    /// The scope knows the child, which does not run yet: its name becomes known.
+    /// Publishes the name of a child that is in the list and does not run yet.
     ///
     /// # Safety
-    /// Called once, after `settle` and before the child is posted, by somebody who holds no lock; `this` lies in it.
+    /// Called once, after `attach` and before the child is posted, on a thread that holds no lock. `this` is
+    /// part of the child.
     unsafe fn announce(this: NonNull<Self>, child: NonNull<TaskHeader>) {
         let _ = (this, child);
     }
 
-    /// Its name, if it has one.
+    /// Returns the name of the child, if it has one.
     fn name(&self) -> Option<&str> {
         None
     }
 }
 
-/// An ending of a child, which knows where it hangs.
-pub(super) trait Placed<O> {
-    type Where: Where<O>;
+/// An ending of a child that contains its connection to the scope.
+pub(super) trait Attached<O> {
+    type Attach: Attach<O>;
 
-    /// That part of it.
+    /// Returns the address of the connection.
     ///
     /// # Safety
-    /// `this` is an ending in memory.
-    unsafe fn place(this: NonNull<Self>) -> NonNull<Self::Where>;
+    /// `this` points to a live ending.
+    unsafe fn attachment(this: NonNull<Self>) -> NonNull<Self::Attach>;
 }
 
-impl<O, W: Where<O>> Placed<O> for ToScope<O, W> {
-    type Where = W;
+impl<O, W: Attach<O>> Attached<O> for ToScope<O, W> {
+    type Attach = W;
 
     #[inline]
-    unsafe fn place(this: NonNull<Self>) -> NonNull<W> {
-        // SAFETY: the caller's; a field has an address.
-        unsafe { NonNull::new_unchecked(&raw mut (*this.as_ptr()).place) }
+    unsafe fn attachment(this: NonNull<Self>) -> NonNull<W> {
+        // SAFETY: the caller says that `this` is alive; the address of its field is not null.
+        unsafe { NonNull::new_unchecked(&raw mut (*this.as_ptr()).attachment) }
     }
 }
 
-impl<O, W: Where<O>, K: Kind> Placed<O> for ToHandle<O, W, K> {
-    type Where = W;
+impl<O, W: Attach<O>, K: Kind> Attached<O> for ToHandle<O, W, K> {
+    type Attach = W;
 
     #[inline]
-    unsafe fn place(this: NonNull<Self>) -> NonNull<W> {
-        // SAFETY: the caller's; a field has an address.
-        unsafe { NonNull::new_unchecked(&raw mut (*this.as_ptr()).place) }
+    unsafe fn attachment(this: NonNull<Self>) -> NonNull<W> {
+        // SAFETY: the caller says that `this` is alive; the address of its field is not null.
+        unsafe { NonNull::new_unchecked(&raw mut (*this.as_ptr()).attachment) }
     }
 }
 
-/// In the scope's own place.
-pub(super) struct Here;
+/// The connection of a child through the parent link in the scope's block.
+pub(super) struct SharedLink;
 
-// SAFETY: the place of such a child is the first field of its scope's block (`repr(C)`).
-unsafe impl<O> Where<O> for Here {
+// SAFETY: the parent link of such a child is the first field of its scope's block (`repr(C)`).
+unsafe impl<O> Attach<O> for SharedLink {
     #[inline]
     unsafe fn block(&self, child: NonNull<TaskHeader>) -> NonNull<Block<O>> {
-        // SAFETY: the caller's.
-        NonNull::from(unsafe { child.as_ref().parent_link() }).cast()
+        // SAFETY: the caller says that the child is in the list, so its memory and its parent link are alive.
+        NonNull::from(unsafe { child.as_ref().place() }).cast()
     }
 }
 
-/// On another executor: with a place of its own, inside the task.
+/// The connection of a child on another executor: a parent link inside the task.
 #[repr(C)]
-pub(super) struct Elsewhere<O> {
-    /// First, so that its address is ours. Made when the child is in memory.
-    place: MaybeUninit<ParentLink>,
+pub(super) struct OwnLink<O> {
+    /// The first field, so that a pointer to it is a pointer to the whole. `attach` writes it.
+    link: MaybeUninit<ParentLink>,
     env: Env,
     block: NonNull<Block<O>>,
 }
 
-impl<O> Elsewhere<O> {
+impl<O> OwnLink<O> {
     pub(super) fn new(env: Env, block: &Block<O>) -> Self {
-        Self { place: MaybeUninit::uninit(), env, block: NonNull::from(block) }
+        Self { link: MaybeUninit::uninit(), env, block: NonNull::from(block) }
     }
 
+    /// Returns the reason of the scope's stop request, if there is one.
+    ///
     /// # Safety
-    /// The place is that of an `Elsewhere<O>`, and its task has not left.
-    unsafe fn reason(place: NonNull<ParentLink>) -> Option<StopReason> {
-        // SAFETY: the place is the first field (`repr(C)`); the block outlives the task's stay.
-        unsafe { place.cast::<Self>().as_ref().block.as_ref() }.place.stop_reason()
+    /// `link` is the link of an `OwnLink<O>` whose child is in the list of its block.
+    unsafe fn reason(link: NonNull<ParentLink>) -> Option<StopReason> {
+        // SAFETY: the link is the first field (`repr(C)`); the block is alive while the child is in its list
+        // (its rule 1).
+        unsafe { link.cast::<Self>().as_ref().block.as_ref() }.link.stop_reason()
     }
 }
 
-// SAFETY: by construction.
-unsafe impl<O> Where<O> for Elsewhere<O> {
+// SAFETY: `Scope::own_link` stores the block of the scope that starts the child.
+unsafe impl<O> Attach<O> for OwnLink<O> {
     unsafe fn block(&self, _: NonNull<TaskHeader>) -> NonNull<Block<O>> {
         self.block
     }
 
-    unsafe fn settle(
+    unsafe fn attach(
         this: NonNull<Self>,
         child: NonNull<TaskHeader>,
         _: NonNull<ParentLink>,
     ) -> NonNull<ParentLink> {
-        // SAFETY: the caller's: nobody else is here; we lie in the child, and so stay for as long as it does. The place has
-        // nothing to drop.
+        // SAFETY: no other thread can reach the child yet, so its fields may be written. `this` is part of
+        // the child, so environment and link live as long as it. The link is not dropped: it is in a
+        // `MaybeUninit`, and the part of it that owns memory is not used by a link with one task.
         unsafe {
-            let scope = &this.as_ref().block.as_ref().place;
+            let scope = &this.as_ref().block.as_ref().link;
             let env = NonNull::new_unchecked(&raw mut (*this.as_ptr()).env);
-            let place = ParentLink::new(
+            let link = ParentLink::new(
                 env,
                 ParentLink::home_of(env.as_ref()),
                 scope.deadline(),
                 scope.parent,
                 Self::reason,
             );
-            this.cast::<ParentLink>().write(place);
+            this.cast::<ParentLink>().write(link);
             TaskHeader::set_place(child, this.cast());
         }
         this.cast()
     }
 }
 
-/// A child whose failure is the scope's.
+/// The ending of a child whose failure is the scope's.
 pub(super) struct ToScope<O, W> {
-    pub(super) place: W,
+    pub(super) attachment: W,
     pub(super) _scope: PhantomData<fn(O)>,
 }
 
-// SAFETY: the task is not freed here.
-unsafe impl<O, T: ChildOutput<O>, W: Where<O>> Ending<T> for ToScope<O, W> {
+// SAFETY: `deliver` gives no reference to the task away, so it is not freed there.
+unsafe impl<O, T: ChildOutput<O>, W: Attach<O>> Ending<T> for ToScope<O, W> {
     #[inline]
-    unsafe fn ended(&self, task: NonNull<TaskHeader>, room: NonNull<Outcome<T>>) {
-        // SAFETY: the caller's.
-        unsafe { name_panic(task, self.place.name(), room) };
+    unsafe fn ended(&self, task: NonNull<TaskHeader>, outcome: NonNull<Outcome<T>>) {
+        // SAFETY: the caller calls this from inside the task, with its outcome.
+        unsafe { name_panic(task, self.attachment.name(), outcome) };
     }
 
     #[inline]
-    unsafe fn deliver(&self, task: NonNull<TaskHeader>, room: NonNull<Outcome<T>>) -> Known {
-        // SAFETY: the outcome is there, and taken once; the child has not been told to have ended.
+    unsafe fn deliver(&self, task: NonNull<TaskHeader>, outcome: NonNull<Outcome<T>>) -> Known {
+        // SAFETY: the caller calls `deliver` once, with an outcome: it is read once. The child is in the list
+        // until one of the two calls below, of which one is made.
         unsafe {
-            let end = match room.read() {
+            let end = match outcome.read() {
                 Outcome::Value(value) => match Panic::catch(|| value.failure()) {
-                    Ok(None) => return self.place.tell_home(task),
+                    Ok(None) => return self.attachment.finished(task),
                     Ok(Some(output)) => ChildEnd::Failed(Failure::Output(output)),
                     Err(panic) => ChildEnd::Failed(Failure::Panic(panic)),
                 },
@@ -197,63 +208,64 @@ unsafe impl<O, T: ChildOutput<O>, W: Where<O>> Ending<T> for ToScope<O, W> {
                 Outcome::Error(never) => never.absurd(),
                 Outcome::Stopped => ChildEnd::Stopped,
             };
-            self.place.tell(task, end)
+            self.attachment.ended(task, end)
         }
     }
 }
 
-/// A child with a handle.
+/// The ending of a child with a handle.
 #[repr(C)]
 pub(super) struct ToHandle<O, W, K: Kind = Anywhere> {
-    /// First: the handle looks for it there.
-    pub(super) point: HandleRendezvous<K>,
-    pub(super) place: W,
+    /// The first field: the handle finds it at a fixed distance from the header.
+    pub(super) shared: HandleRendezvous<K>,
+    pub(super) attachment: W,
     pub(super) _scope: PhantomData<fn(O, K)>,
 }
 
-// SAFETY: the task is not freed here: the handle has a reference of its own.
-unsafe impl<O, T, W: Where<O>, K: Kind> Ending<T> for ToHandle<O, W, K> {
-    const REFERENCES: u32 = if K::AT_HOME { 0 } else { 1 };
-    const HANDLE: bool = K::AT_HOME;
+// SAFETY: `deliver` does not free the task: it releases no reference, and the handle has one of its own.
+unsafe impl<O, T, W: Attach<O>, K: Kind> Ending<T> for ToHandle<O, W, K> {
+    const REFERENCES: u32 = if K::LOCAL { 0 } else { 1 };
+    const HANDLE: bool = K::LOCAL;
 
     #[inline]
-    unsafe fn ended(&self, task: NonNull<TaskHeader>, room: NonNull<Outcome<T>>) {
-        // SAFETY: the caller's.
-        unsafe { name_panic(task, self.place.name(), room) };
+    unsafe fn ended(&self, task: NonNull<TaskHeader>, outcome: NonNull<Outcome<T>>) {
+        // SAFETY: the caller calls this from inside the task, with its outcome.
+        unsafe { name_panic(task, self.attachment.name(), outcome) };
     }
 
     #[inline(always)]
-    unsafe fn deliver(&self, task: NonNull<TaskHeader>, room: NonNull<Outcome<T>>) -> Known {
-        // SAFETY: the outcome is there, and is the handle's from the meeting on, unless that says otherwise. The waker is
-        // ours as the meeting says.
+    unsafe fn deliver(&self, task: NonNull<TaskHeader>, outcome: NonNull<Outcome<T>>) -> Known {
+        // SAFETY: after `complete` the outcome belongs to the handle, except for `Free`: the handle is gone,
+        // and it is read here, once. The waker belongs to this thread between `Wake` and `left`.
         unsafe {
-            let HandleRendezvous { meeting, waker, .. } = &self.point;
-            let complete = if K::AT_HOME { meeting.complete_here() } else { meeting.complete() };
+            let HandleRendezvous { rendezvous, waker, .. } = &self.shared;
+            let complete = if K::LOCAL { rendezvous.complete_here() } else { rendezvous.complete() };
             match complete {
                 Complete::Leave => {}
                 Complete::Wake => {
                     let waker = (*waker.get()).take();
-                    meeting.left();
-                    // Contained: the scope is told below, whatever the waker does.
+                    rendezvous.left();
+                    // A panic of the waker is contained: the scope must hear of the end in any case.
                     wake_if_any(waker);
                 }
-                Complete::Free => match Panic::catch(|| match room.read() {
+                Complete::Free => match Panic::catch(|| match outcome.read() {
                     Outcome::Panicked(panic) => Some(panic),
                     _ => None,
                 }) {
                     Ok(None) => {}
                     Ok(Some(panic)) | Err(panic) => {
-                        return self.place.tell(task, ChildEnd::Failed(Failure::Panic(panic)));
+                        return self.attachment.ended(task, ChildEnd::Failed(Failure::Panic(panic)));
                     }
                 },
             }
-            // Also if it was stopped: whoever has the handle is told of that, and the scope's body has done without.
-            self.place.tell_home(task)
+            // Also if the child was stopped: its handle hears of that, and the body's value does not rely on
+            // it.
+            self.attachment.finished(task)
         }
     }
 }
 
-/// A panic in the room says whose it was from now on. One that is not text stays what it was.
+/// Adds the task's name or spawn site to a panic that is text. A panic with another payload stays as it is.
 ///
 /// # Safety
 /// Called from inside the task, with its outcome.
@@ -261,13 +273,13 @@ unsafe impl<O, T, W: Where<O>, K: Kind> Ending<T> for ToHandle<O, W, K> {
 pub(crate) unsafe fn name_panic<T>(
     task: NonNull<TaskHeader>,
     name: Option<&str>,
-    mut room: NonNull<Outcome<T>>,
+    mut outcome: NonNull<Outcome<T>>,
 ) {
-    // SAFETY: the caller's.
-    if let Outcome::Panicked(panic) = unsafe { room.as_mut() }
+    // SAFETY: the caller passes the outcome of a task that it runs, so no other thread touches it.
+    if let Outcome::Panicked(panic) = unsafe { outcome.as_mut() }
         && panic.is_text()
     {
-        // SAFETY: the caller's.
+        // SAFETY: the caller is inside the task, so its header is alive.
         let location = unsafe { task.as_ref().location() };
         let message = panic.message();
         *panic = Panic::new(match name {

@@ -1,4 +1,4 @@
-//! `scope(async |s| …)`: a body, and children that run beside it.
+//! `scope(async |s| …)`: a body, and children that run concurrently with it.
 
 use core::fmt;
 use core::future::Future;
@@ -7,29 +7,29 @@ use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
 
 use convoke_core::raw::{Frame, Polled, StopWatch, WakerMark, outside_a_task};
-use convoke_core::{Executor, ExecutorRef, Panic, StopReason};
+use convoke_core::{BodyOutput, Executor, ExecutorRef, Panic, StopReason};
 use pin_project_lite::pin_project;
 
 use super::block::{Block, Failure};
-use super::output::is_error;
 use super::spawn::Scope;
 use crate::frame_arc::FrameArc;
 use crate::pinned::is_there;
 use crate::region::Region;
 
-/// Opens a scope: runs `body`, which starts children with the [`Scope`] it is given, and ends when the body and all
-/// children have ended. The body is a child like the others.
+/// Opens a scope: runs `body`, which starts children with the [`Scope`] it gets, and ends when the body and
+/// all children have ended.
 ///
-/// The first child to fail, with an `Err` or a panic, stops the others; they come home, and its failure is the scope's.
+/// The first failure stops the others: an `Err` or a panic of a child, or an `Err`, `None` or a panic of the
+/// body (see [`BodyOutput`]). The scope waits for them, and then fails with it.
 ///
-/// - *Completes with* what the body returns, or with the error of the child that failed first. Stopped, if the body was,
-///   or if the scope was asked to stop and a child has stopped for it: a value would count on what that child did not do. A
-///   child that stops by itself, or that the program [asks](Scope::request_stop), is merely gone, and one with a handle is
-///   its handle's. If a child panicked the panic goes on here, with the child's name.
+/// - *Completes with* the output of the body, or with the error of the child that failed first. Stopped, if
+///   the body was stopped; or if the scope was asked to stop and a child stopped, because the body's value
+///   may rely on what that child did not do. A child does not stop the scope if it stops by itself, if
+///   [`Scope::request_stop`] asked it, or if it has a handle.
 /// - *If dropped*, the children are asked to stop, and the task waits for them before it ends.
-/// - *Runs on*: the body, in the task that opened the scope; children, on the same executor as tasks of their own, in
-///   parallel where it has several threads.
-/// - *Panics* outside a task.
+/// - *Runs on*: the body, in the task that opened the scope; children, as tasks of their own on the same
+///   executor, in parallel if it has several threads.
+/// - *Panics* with the panic of the body, or of a child, and its name; and outside a task.
 ///
 /// ```
 /// use convoke::prelude::*;
@@ -47,7 +47,7 @@ use crate::region::Region;
 /// assert_eq!(outcome, Outcome::Value(5050));
 /// ```
 ///
-/// The error of a child is the scope's, by its type:
+/// A child that returns an error passes it to the scope:
 ///
 /// ```
 /// use convoke::prelude::*;
@@ -77,15 +77,17 @@ where
     open(None, Location::caller(), body)
 }
 
-/// Opens a scope whose children run on `executor`, if they do not say otherwise; for the rest it is as [`scope()`].
+/// Opens a scope whose children run on `executor`, unless they are started with [`Scope::spawn_on`].
+/// Otherwise like [`scope()`].
 ///
-/// The scopes that a child opens are on its executor, and so their children run there too. The body stays where it is, and
-/// the scopes that it opens with it. To move the body as well, [run the scope there](crate::run_on).
+/// A scope that a child opens has the child's executor. The body stays in its task, and the scopes that it
+/// opens have the task's executor. To move the body as well, use [`run_on`](crate::run_on).
 ///
-/// - *Completes with* what [`scope()`] does.
+/// - *Completes with* the output of the body, or with the error of the child that failed first. Stopped, as
+///   [`scope()`] is.
 /// - *If dropped*, the children are asked to stop, and the task waits for them before it ends.
-/// - *Runs on*: the body, in the task that opened the scope; children, on `executor` as tasks of their own.
-/// - *Panics* outside a task.
+/// - *Runs on*: the body, in the task that opened the scope; children, as tasks of their own on `executor`.
+/// - *Panics* with the panic of the body, or of a child, and its name; and outside a task.
 ///
 /// ```
 /// use convoke::prelude::*;
@@ -96,8 +98,9 @@ where
 /// let workers = pool.executor();
 /// let outcome = block_on(async move {
 ///     let parsed = scope_on(&workers, async |s| {
-///         let pages = ["1", "2", "3"].map(|page| s.spawn_future(async move { page.parse::<u32>() }));
-///         assert!(!current::executor().is(&workers), "the body has stayed");
+///         let pages = ["1", "2", "3"]
+///             .map(|page| s.spawn_future(async move { page.parse::<u32>() }));
+///         assert!(!current::executor().is(&workers), "the body stays");
 ///         let mut sum = 0;
 ///         for page in pages {
 ///             sum += page.await?;
@@ -119,11 +122,11 @@ where
     open(Some(ExecutorRef::new(executor.clone())), Location::caller(), body)
 }
 
-/// Opens a scope whose children run on the executor, or else on the task's.
+/// Opens a scope whose children run on `executor`, or else on the task's.
 #[inline]
 pub(crate) fn open<O, F, Fut>(
     executor: Option<ExecutorRef>,
-    place: &'static Location<'static>,
+    opened_at: &'static Location<'static>,
     body: F,
 ) -> ScopeFuture<Fut>
 where
@@ -138,46 +141,48 @@ where
     let body = body(Scope::new(block.clone()));
     ScopeFuture {
         body: Some(body),
-        home: OwnerThread { block: Some(block) },
+        block: BlockGuard { block: Some(block) },
         region: Region::new(),
         stopping: false,
-        placed: None,
+        stored: None,
         end: None,
-        place,
+        opened_at,
         watch: StopWatch::new(),
     }
 }
 
 pin_project! {
-    /// See [`scope()`].
+    /// Future of [`scope()`] and [`scope_on`].
     #[must_use = "futures do nothing until they are awaited"]
     pub struct ScopeFuture<F: Future> {
         #[pin]
         body: Option<F>,
-        home: OwnerThread<F::Output>,
+        block: BlockGuard<F::Output>,
         region: Region,
-        // Whether body and children were asked to stop.
+        // True if body and children were asked to stop.
         stopping: bool,
-        // The waker that was put into the block. Compared, never used.
-        placed: Option<WakerMark>,
-        // How the body has ended; `None` also if that was a failure, which is in the block.
+        // Identity of the waker that is stored in the block. Only compared.
+        stored: Option<WakerMark>,
+        // The end of the body. `None` while it runs, and after a failure, which is stored in the block.
         end: Option<End<F::Output>>,
-        place: &'static Location<'static>,
+        opened_at: &'static Location<'static>,
         watch: StopWatch,
     }
 }
 
-/// Drops the block as it should be.
-struct OwnerThread<O> {
+/// Owner of the block in the scope's future. When it is dropped with children in the block, the task waits
+/// for them.
+struct BlockGuard<O> {
     block: Option<FrameArc<Block<O>>>,
 }
 
+/// An end of the body that is not a failure.
 enum End<O> {
     Value(O),
     Stopped,
 }
 
-impl<O> Drop for OwnerThread<O> {
+impl<O> Drop for BlockGuard<O> {
     fn drop(&mut self) {
         if let Some(block) = self.block.take() {
             Frame::current(|frame| Block::abandon(block, frame));
@@ -185,14 +190,14 @@ impl<O> Drop for OwnerThread<O> {
     }
 }
 
-impl<F: Future> Future for ScopeFuture<F> {
+impl<F: Future<Output: BodyOutput>> Future for ScopeFuture<F> {
     type Output = F::Output;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
         let mut this = self.project();
         Frame::current(|frame| {
             let Some(frame) = frame else { outside_a_task("a scope") };
-            let Some(block) = &this.home.block else { return end_again(this.end, frame) };
+            let Some(block) = &this.block.block else { return end_again(this.end, frame) };
             let held = Frame::held_before();
             let mut clone = None;
             let mut body_waits = is_there(this.body.as_mut());
@@ -200,23 +205,26 @@ impl<F: Future> Future for ScopeFuture<F> {
                 if !*this.stopping {
                     pass_on_stop(block, this.region, this.stopping, frame, cx);
                 }
-                if body_waits {
-                    // Until the body has something better to say: where it waits itself.
-                    frame.waits_at(this.place);
-                    if let Some(end) = poll_body(&mut this.body, this.region, cx) {
-                        body_waits = false;
-                        keep_end(end, block, this.region, this.stopping, this.end);
-                    }
+                if this.body.is_some() {
+                    // For diagnosis, until the body waits for something more specific.
+                    frame.waits_at(*this.opened_at);
                 }
-                match wait(block, cx.waker(), this.placed, &mut clone, body_waits, *this.stopping) {
+                if this.body.is_some()
+                    && let Some(end) = poll_body(&mut this.body, this.region, cx)
+                {
+                    store_end(end, block, this.region, this.stopping, this.end);
+                }
+                let body_waits = this.body.is_some();
+                match wait(block, cx.waker(), this.stored, &mut clone, body_waits, *this.stopping) {
                     Waiting::Began => break,
                     Waiting::FoundFailure => {}
-                    Waiting::AllHome { failure, cut_short } => {
-                        this.home.block = None;
-                        // The body may have been polled twice, and have held the task for the first time of it.
+                    Waiting::AllEnded { failure, cut_short } => {
+                        this.block.block = None;
+                        // The body may have been polled twice in this loop, and its first poll may have held
+                        // the task.
                         Frame::forget_holds(held);
                         if cut_short && failure.is_none() {
-                            // The value counts on children that did not get to do their part.
+                            // The value may rely on children that did not do their part.
                             drop(this.end.replace(End::Stopped));
                         }
                         return match failure {
@@ -227,12 +235,12 @@ impl<F: Future> Future for ScopeFuture<F> {
                     }
                 }
             }
-            if *this.stopping || !body_waits {
-                // Body and children are on their way home.
+            if *this.stopping || this.body.is_none() {
+                // Body or children are still ending: the task must not end before them.
                 frame.hold();
             }
-            if !body_waits {
-                frame.waits_at(this.place);
+            if this.body.is_none() {
+                frame.waits_at(*this.opened_at);
             }
             this.watch.watch(frame, cx);
             Poll::Pending
@@ -240,7 +248,7 @@ impl<F: Future> Future for ScopeFuture<F> {
     }
 }
 
-/// Asks body and children to stop, if one of them has failed, or somebody above has asked.
+/// Asks body and children to stop, if one of them has failed, or the task is asked to stop.
 #[inline]
 fn pass_on_stop<O>(
     block: &Block<O>,
@@ -252,7 +260,7 @@ fn pass_on_stop<O>(
     let reason = if block.has_failed() {
         Some(StopReason::Sibling)
     } else {
-        // Also when the body, which would hear of it, has ended.
+        // Asked here, and not by the body's frame: the body may have ended.
         frame.stop_reason().or_else(|| region.hear_exploration(cx))
     };
     if let Some(reason) = reason {
@@ -262,7 +270,7 @@ fn pass_on_stop<O>(
     }
 }
 
-/// What came of the body, if it has ended: a value, `None` if it was stopped, or a panic. It is dropped then.
+/// Polls the body. If it has ended, drops it, and returns its output, `None` if it was stopped, or its panic.
 #[inline]
 fn poll_body<F: Future>(
     body: &mut Pin<&mut Option<F>>,
@@ -282,20 +290,20 @@ fn poll_body<F: Future>(
     }
 }
 
-/// What the body has to say of how all ends.
+/// Stores the end of the body: a failure in the block, a value or a stop in `stored`.
 #[inline]
-fn keep_end<O>(
+fn store_end<O: BodyOutput>(
     end: Result<Option<O>, Panic>,
     block: &Block<O>,
     region: &Region,
     stopping: &mut bool,
-    kept: &mut Option<End<O>>,
+    stored: &mut Option<End<O>>,
 ) {
     match end {
-        Ok(Some(value)) if is_error(&value) => block.fail(Failure::Output(value)),
-        Ok(Some(value)) => *kept = Some(End::Value(value)),
+        Ok(Some(value)) if value.is_failure() => block.fail(Failure::Output(value)),
+        Ok(Some(value)) => *stored = Some(End::Value(value)),
         Ok(None) => {
-            *kept = Some(End::Stopped);
+            *stored = Some(End::Stopped);
             *stopping = true;
             block.stop_children(region.stop_reason().unwrap_or(StopReason::Sibling));
         }
@@ -303,33 +311,35 @@ fn keep_end<O>(
     }
 }
 
-/// What comes of waiting for body and children.
+/// Result of [`wait`].
 enum Waiting<O> {
-    /// Who is to be woken is known to the children.
+    /// The waker is stored in the block.
     Began,
-    /// One of them has failed meanwhile, and the others are to be asked to stop.
+    /// A child or the body has failed, and the others were not asked to stop yet.
     FoundFailure,
-    /// There is nobody to wait for. `cut_short`: a child was stopped that had not done its part.
-    AllHome { failure: Option<Failure<O>>, cut_short: bool },
+    /// Body and children have ended, and so has the scope. `cut_short`: a child was stopped that had not done
+    /// its part.
+    AllEnded { failure: Option<Failure<O>>, cut_short: bool },
 }
 
-/// Waits for the body, and for the children. `clone` is kept from one look to the next.
+/// Stores the waker in the block, unless there is nothing to wait for. `clone` caches a clone of the waker
+/// between calls.
 #[inline]
 fn wait<O>(
     block: &Block<O>,
     waker: &Waker,
-    placed: &mut Option<WakerMark>,
+    stored: &mut Option<WakerMark>,
     clone: &mut Option<Waker>,
     body_waits: bool,
     stopping: bool,
 ) -> Waiting<O> {
     let identity = WakerMark::of(waker);
-    if body_waits && *placed == Some(identity) && (stopping || !block.has_failed()) {
+    if body_waits && *stored == Some(identity) && (stopping || !block.has_failed()) {
         return Waiting::Began;
     }
     let mut state = block.state.lock();
     if body_waits || !state.children.is_empty() {
-        // A waker is cloned without the lock: it may be anybody's.
+        // Cloned without the lock: a clone may run foreign code.
         drop(state);
         if clone.is_none() {
             *clone = Some(waker.clone());
@@ -341,16 +351,17 @@ fn wait<O>(
     }
     if !body_waits && state.children.is_empty() {
         state.ended = true;
-        return Waiting::AllHome { failure: state.failure.take(), cut_short: state.cut_short };
+        return Waiting::AllEnded { failure: state.failure.take(), cut_short: state.cut_short };
     }
     state.body_ended = !body_waits;
     let before = core::mem::replace(&mut state.waker, clone.take());
     drop(state);
     drop(before);
-    *placed = Some(identity);
+    *stored = Some(identity);
     Waiting::Began
 }
 
+/// Completes with the body's value, or as stopped; as stopped also if it is polled again.
 fn end_again<O>(end: &mut Option<End<O>>, frame: &Frame<'_>) -> Poll<O> {
     match end.take() {
         Some(End::Value(value)) => Poll::Ready(value),
@@ -363,6 +374,6 @@ fn end_again<O>(end: &mut Option<End<O>>, frame: &Frame<'_>) -> Poll<O> {
 
 impl<F: Future> fmt::Debug for ScopeFuture<F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ScopeFuture").field("opened at", &self.place).finish_non_exhaustive()
+        f.debug_struct("ScopeFuture").field("opened at", &self.opened_at).finish_non_exhaustive()
     }
 }

@@ -19,14 +19,17 @@ use super::blocking::thread_waker;
 use super::handle_rendezvous::HandleRendezvous;
 use crate::task::{TaskHeader, drop_handle, drop_reference};
 
-/// What [`Scope::spawn_future`](super::Scope::spawn_future) returns: awaits what a child returns.
+/// Handle of a child that returns a value: awaits that value. Returned by
+/// [`Scope::spawn_future`](super::Scope::spawn_future).
 ///
-/// - *Completes with* what the child returned. Stopped, if the child was, or if the one who waits is. If the child
-///   panicked, the panic goes on here, with the child's name.
-/// - *If dropped*, the child is asked to stop; the scope waits for it as for all others.
-/// - *Panics* outside a task, unless the child has returned by then.
+/// - *Completes with* the value of the child. Stopped, if the child was stopped, or if the awaiting task is
+///   asked to stop.
+/// - *If dropped*, the child is asked to stop. The scope still waits for it.
+/// - *Runs on*: the child, on the executor that it was started on. Awaiting the handle runs nothing.
+/// - *Panics* with the panic of the child, and its name; and outside a task, unless the child has already
+///   ended.
 ///
-/// Who asks a child to stop and goes on to await it is stopped with it. To be told instead, catch that:
+/// A task that asks a child to stop and then awaits it is stopped with it. To go on instead, catch the stop:
 ///
 /// ```
 /// use convoke::prelude::*;
@@ -45,61 +48,62 @@ use crate::task::{TaskHeader, drop_handle, drop_reference};
 #[doc(alias = "JoinHandle")]
 #[must_use = "dropping the handle asks the child to stop; await it, or start the child with `spawn`"]
 pub struct Handle<T, K: Kind = Anywhere> {
-    /// Until its outcome was taken: then we let it go.
+    /// The child, until the outcome was taken and the reference released.
     child: Option<NonNull<TaskHeader>>,
     outcome: NonNull<Outcome<T>>,
-    /// The waker that was put in place, to tell whether another one comes. Compared, never used.
-    placed: Option<WakerMark>,
+    /// Identity of the waker that is stored in the child. Only compared, to see if another waker comes.
+    stored: Option<WakerMark>,
     watch: StopWatch,
-    /// The child was, and so is whoever awaits it.
+    /// The child was stopped, and the awaiting task with it.
     stopped: bool,
     _outcome: PhantomData<(Outcome<T>, K)>,
 }
 
-/// Where a handle may go: anywhere, or not away from the thread that its child runs on, which is cheaper.
+/// Kind of a [`Handle`]: it may go to any thread, or it stays on the thread of its child, which is cheaper.
 pub trait Kind: sealed::Sealed {
+    /// True if the handle stays on the owner thread of its child.
     #[doc(hidden)]
-    const AT_HOME: bool;
+    const LOCAL: bool;
 
-    /// What the child keeps for its handle of where it was started.
+    /// The spawn site that the child stores for its handle.
     #[doc(hidden)]
-    type Kept: From<&'static Location<'static>> + Into<Option<&'static Location<'static>>> + Copy;
+    type Location: From<&'static Location<'static>> + Into<Option<&'static Location<'static>>> + Copy;
 }
 
-/// Nothing: the child's header says it for as long as it has not left, and nobody else makes it leave.
+/// No stored spawn site: a local handle reads the header, on the one thread that could end the child meanwhile.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
-pub struct NotKept;
+pub struct NoLocation;
 
-impl From<&'static Location<'static>> for NotKept {
+impl From<&'static Location<'static>> for NoLocation {
     #[inline]
     fn from(_: &'static Location<'static>) -> Self {
         Self
     }
 }
 
-impl From<NotKept> for Option<&'static Location<'static>> {
-    fn from(_: NotKept) -> Self {
+impl From<NoLocation> for Option<&'static Location<'static>> {
+    fn from(_: NoLocation) -> Self {
         None
     }
 }
 
-/// A handle that may go anywhere.
+/// Kind of a handle that may go to any thread.
 #[derive(Debug)]
 pub struct Anywhere(());
 
-/// A handle that stays on the thread of its child.
+/// Kind of a handle that stays on the owner thread of its child.
 #[derive(Debug)]
 pub struct OnOwnerThread(PhantomData<*mut ()>);
 
 impl Kind for Anywhere {
-    const AT_HOME: bool = false;
-    type Kept = &'static Location<'static>;
+    const LOCAL: bool = false;
+    type Location = &'static Location<'static>;
 }
 
 impl Kind for OnOwnerThread {
-    const AT_HOME: bool = true;
-    type Kept = NotKept;
+    const LOCAL: bool = true;
+    type Location = NoLocation;
 }
 
 mod sealed {
@@ -108,40 +112,53 @@ mod sealed {
     impl Sealed for super::OnOwnerThread {}
 }
 
-// SAFETY: what it leads to lies in the child, of which it has a reference; the meeting says who has what, and the outcome may
-// go from the child's thread to this one if `T` is `Send`.
+// Rules of a handle:
+//
+// 1. While `child` is `Some`, the handle has a reference to it (`Anywhere`), or is the handle that the child
+//    was made with (`OnOwnerThread`): the child's memory is alive.
+// 2. Waker and outcome belong to the handle or to the child, as the rendezvous says.
+// 3. An `OnOwnerThread` handle touches its child only on the owner thread, or while `keep_others_out`
+//    excludes that thread.
+
+// SAFETY: rules 1 and 2; the outcome goes from the child's thread to this one, and `T` is `Send`.
 unsafe impl<T: Send> Send for Handle<T, Anywhere> {}
-// SAFETY: a shared handle gives access to nothing.
+// SAFETY: `&Handle` only allows `request_stop` and `Debug`, which touch no `T`, and may run on any thread.
 unsafe impl<T: Send> Sync for Handle<T, Anywhere> {}
 
 impl<T, K: Kind> Unpin for Handle<T, K> {}
 
 impl<T, K: Kind> Handle<T, K> {
+    /// Creates the handle of a child, in which the outcome will be stored.
+    ///
     /// # Safety
-    /// The caller gives up a reference of the child, in which the outcome will lie; or, if it stays at home, the handle that the
-    /// child was made with, on the thread of its home. The pointer to the child is one to all of it.
+    /// The caller passes on a reference to the child; or, for an `OnOwnerThread` handle, the handle that the
+    /// child was made with, on its owner thread. The pointer may be used for the whole child, not just its
+    /// header.
     #[inline]
     pub(super) unsafe fn new(child: NonNull<TaskHeader>, outcome: NonNull<Outcome<T>>) -> Self {
-        let (placed, watch) = (None, StopWatch::new());
-        Self { child: Some(child), outcome, placed, watch, stopped: false, _outcome: PhantomData }
+        let (stored, watch) = (None, StopWatch::new());
+        Self { child: Some(child), outcome, stored, watch, stopped: false, _outcome: PhantomData }
     }
 
-    /// Asks the child to stop. It is awaited as before. The child sees the same reason as if the handle were dropped,
-    /// [`StopReason::Abandoned`](convoke_core::StopReason::Abandoned).
+    /// Asks the child to stop. The handle can still be awaited. The child sees the same reason as if the
+    /// handle were dropped: [`StopReason::Abandoned`](convoke_core::StopReason::Abandoned).
     #[doc(alias = "abort")]
     pub fn request_stop(&self) {
         let Some(child) = self.child else { return };
         let _others_out = Self::keep_others_out(child);
-        // SAFETY: we have a reference; and one that stays at home is there, or others are kept out.
+        // SAFETY: rule 1, and rule 3: `keep_others_out` was called above.
         unsafe { Self::ask_stop(child) };
     }
 
+    /// Asks the child to stop.
+    ///
     /// # Safety
-    /// The child is ours; and if the handle stays at home we are there, or others are kept out.
+    /// Rules 1 and 3 hold for this child.
     unsafe fn ask_stop(child: NonNull<TaskHeader>) {
-        // SAFETY: the caller's.
+        // SAFETY: by rule 1 the child is alive; by rule 3 this thread may use the local variant for a local
+        // handle.
         unsafe {
-            if K::AT_HOME {
+            if K::LOCAL {
                 TaskHeader::ask_stop_at_home(child);
             } else {
                 TaskHeader::ask_stop(child);
@@ -149,100 +166,109 @@ impl<T, K: Kind> Handle<T, K> {
         }
     }
 
-    /// Whether nobody else is at a child whose handle stays at home: this is its home.
+    /// Returns true if this thread may touch the child without excluding others: the handle is not local, or
+    /// this is the owner thread.
     #[inline]
-    fn is_home(child: NonNull<TaskHeader>) -> bool {
-        // SAFETY: we have a reference.
-        !K::AT_HOME || unsafe { child.as_ref() }.is_at_home()
+    fn is_on_owner_thread(child: NonNull<TaskHeader>) -> bool {
+        // SAFETY: rule 1: every caller passes the handle's child.
+        !K::LOCAL || unsafe { child.as_ref() }.is_at_home()
     }
 
-    /// For one that stays at home, and is used while its home is not run: nobody else is there then, unless it is closed.
+    /// Excludes other threads from the child's run queue, for a local handle that is used or dropped off its
+    /// owner thread. That happens only while the queue is not run; then only a thread that closes the queue
+    /// could touch the child.
     fn keep_others_out(child: NonNull<TaskHeader>) -> Option<impl Sized + use<T, K>> {
-        // SAFETY: we have a reference.
-        (!Self::is_home(child)).then(|| OwnerThread::keep_out(unsafe { child.as_ref() }.home_number()))
+        // SAFETY: rule 1: every caller passes the handle's child.
+        (!Self::is_on_owner_thread(child))
+            .then(|| OwnerThread::keep_out(unsafe { child.as_ref() }.home_number()))
     }
 
-    /// The same for people who look at the handle: it may not be known any more.
+    /// Returns the spawn site for `Debug`, or `None` if it is not known any more.
     fn known_location(child: NonNull<TaskHeader>) -> Option<&'static Location<'static>> {
-        // SAFETY: the child is ours.
-        let point = unsafe { HandleRendezvous::<K>::of(child) };
-        let kept = point.location.into();
-        let asks = kept.is_none() && Self::is_home(child) && !point.meeting.is_done();
-        // SAFETY: it has not delivered, and we are at its home.
-        if asks { Some(unsafe { Self::location(child) }) } else { kept }
+        // SAFETY: rule 1: the caller passes the handle's child.
+        let shared = unsafe { HandleRendezvous::<K>::of(child) };
+        let stored = shared.location.into();
+        let ask = stored.is_none() && Self::is_on_owner_thread(child) && !shared.rendezvous.is_done();
+        // SAFETY: the rendezvous is not done, so the child has not delivered; and this is the owner thread:
+        // rule 3.
+        if ask { Some(unsafe { Self::location(child) }) } else { stored }
     }
 
-    /// Where the child was started.
+    /// Returns the spawn site of the child.
     ///
     /// # Safety
-    /// The child is ours, and has not delivered; and if the handle stays at home we are there, or others are kept out.
+    /// Rules 1 and 3 hold for this child, and it has not delivered its outcome.
     unsafe fn location(child: NonNull<TaskHeader>) -> &'static Location<'static> {
-        // SAFETY: the caller's: what it has kept, or, as it has not left, what its header says.
+        // SAFETY: rule 1: the child is alive. Without a stored spawn site the handle is local; the child has
+        // not delivered, so its header still has one.
         unsafe {
-            let kept = HandleRendezvous::<K>::of(child).location.into();
-            kept.unwrap_or_else(|| child.as_ref().location())
+            let stored = HandleRendezvous::<K>::of(child).location.into();
+            stored.unwrap_or_else(|| child.as_ref().location())
         }
     }
 
-    /// Whether the outcome is there; if not, the waker is in its place.
-    fn look(&mut self, child: NonNull<TaskHeader>, waker: &Waker) -> Peek {
-        // SAFETY: we have a reference of the child, which has a handle: us.
-        let point = unsafe { HandleRendezvous::<K>::of(child) };
-        let meeting = &point.meeting;
+    /// Returns `Done` if the outcome is there. Otherwise stores the waker in the child.
+    fn peek_or_wait(&mut self, child: NonNull<TaskHeader>, waker: &Waker) -> Peek {
+        // SAFETY: rule 1: the child is alive, and has a handle of kind `K`: this one.
+        let shared = unsafe { HandleRendezvous::<K>::of(child) };
+        let rendezvous = &shared.rendezvous;
         let identity = WakerMark::of(waker);
-        if meeting.peek() == Peek::Done || self.placed == Some(identity) {
-            return meeting.peek();
+        if rendezvous.peek() == Peek::Done || self.stored == Some(identity) {
+            return rendezvous.peek();
         }
-        match self.placed {
+        match self.stored {
             Some(_) => {
-                // Before: the child waits while we change it, and the waker may be anybody's.
+                // Cloned before: the child waits during the change, and a clone may run foreign code.
                 let waker = waker.clone();
-                let look = meeting.change();
-                if look == Peek::Done {
-                    return look;
+                let peek = rendezvous.change();
+                if peek == Peek::Done {
+                    return peek;
                 }
-                // SAFETY: we are changing it: then it is ours.
-                let before = unsafe { (*point.waker.get()).replace(waker) };
-                meeting.changed();
-                self.placed = Some(identity);
+                // SAFETY: rule 2: `change` gave the waker to this thread, until `changed`.
+                let before = unsafe { (*shared.waker.get()).replace(waker) };
+                rendezvous.changed();
+                self.stored = Some(identity);
                 drop(before);
             }
             None => {
-                // SAFETY: nobody waits yet: then it is ours.
-                unsafe { *point.waker.get() = Some(waker.clone()) };
-                let wait = if K::AT_HOME { meeting.wait_here() } else { meeting.wait() };
+                // SAFETY: rule 2: before the first `wait` the waker belongs to the handle.
+                unsafe { *shared.waker.get() = Some(waker.clone()) };
+                let wait = if K::LOCAL { rendezvous.wait_here() } else { rendezvous.wait() };
                 if wait == Wait::Done {
                     return Peek::Done;
                 }
             }
         }
-        self.placed = Some(identity);
+        self.stored = Some(identity);
         Peek::NotYet
     }
 
-    /// Takes the outcome, and lets the child go.
+    /// Takes the outcome, and releases the child.
     ///
     /// # Safety
-    /// The child is ours, and the meeting says that the outcome is there; if the handle stays at home we are there, or others are
-    /// kept out.
+    /// Rules 1 and 3 hold for this child, and the rendezvous is done.
     #[inline]
     unsafe fn take(&mut self, child: NonNull<TaskHeader>) -> Outcome<T> {
         self.child = None;
-        // SAFETY: the caller's; as we have no child any more, it is done once.
+        // SAFETY: rule 2: the rendezvous is done, so the outcome belongs to the handle. It is read once, and
+        // the child released once: `self.child` is `None` from now on.
         unsafe {
             let outcome = self.outcome.read();
-            Self::let_go(child);
+            Self::release(child);
             outcome
         }
     }
 
+    /// Releases the child. Its memory may be freed when this returns.
+    ///
     /// # Safety
-    /// The child is ours, and is not any more.
+    /// Rules 1 and 3 hold for this child, and the caller does not use it any more.
     #[inline]
-    unsafe fn let_go(child: NonNull<TaskHeader>) {
-        // SAFETY: the caller's.
+    unsafe fn release(child: NonNull<TaskHeader>) {
+        // SAFETY: rule 1: the handle has the reference, or the handle mark, that is released here; the caller
+        // releases once.
         unsafe {
-            if K::AT_HOME {
+            if K::LOCAL {
                 drop_handle(child);
             } else {
                 drop_reference(child);
@@ -250,27 +276,27 @@ impl<T, K: Kind> Handle<T, K> {
         }
     }
 
-    /// The way of all polls but one that finds the outcome at home.
+    /// Polls the handle: the path of all polls except for one that finds the outcome on the owner thread.
     #[inline(never)]
-    fn poll_slowly(&mut self, cx: &mut Context<'_>) -> Poll<T> {
+    fn poll_slow(&mut self, cx: &mut Context<'_>) -> Poll<T> {
         Frame::current(|frame| {
             let Some(frame) = frame else { outside_a_task("the handle of a child") };
             if self.stopped {
-                // Polled again, beside something that must not be dropped yet.
+                // Polled again after the stop, by a combinator that still has to finish another branch.
                 frame.set_stopped();
                 return Poll::Pending;
             }
-            let child = self.child.expect("polled after it has ended");
+            let child = self.child.expect("`Handle` polled after it returned its value");
             let _others_out = Self::keep_others_out(child);
-            if self.look(child, cx.waker()) == Peek::NotYet {
+            if self.peek_or_wait(child, cx.waker()) == Peek::NotYet {
                 if !frame.honour_stop() {
-                    // SAFETY: the child has not delivered; and if the handle stays at home, nobody else is there.
+                    // SAFETY: rule 1; rule 3 by `keep_others_out` above. `NotYet`: the child has not delivered.
                     frame.waits_at(unsafe { Self::location(child) });
                     self.watch.watch(frame, cx);
                 }
                 return Poll::Pending;
             }
-            // SAFETY: the meeting has just said so.
+            // SAFETY: rule 1; rule 3 by `keep_others_out` above. `peek_or_wait` returned `Done`.
             match unsafe { self.take(child) } {
                 Outcome::Value(value) => Poll::Ready(value),
                 other => self.end_otherwise(other),
@@ -278,7 +304,7 @@ impl<T, K: Kind> Handle<T, K> {
         })
     }
 
-    /// There is no value.
+    /// Ends the poll for an outcome that is not a value.
     #[cold]
     #[inline(never)]
     fn end_otherwise(&mut self, outcome: Outcome<T>) -> Poll<T> {
@@ -296,38 +322,38 @@ impl<T, K: Kind> Handle<T, K> {
         Poll::Pending
     }
 
-    /// Nobody wants the outcome any more.
+    /// Asks the child to stop, drops an outcome that is there, and releases the child.
     #[cold]
     #[inline(never)]
     fn abandon(&mut self, child: NonNull<TaskHeader>) {
         let _others_out = Self::keep_others_out(child);
-        // SAFETY: we have the child, and give it up last; others are kept out. The meeting says whether the outcome is there and
-        // ours. The hook has told of a panic in it.
+        // SAFETY: rule 1: the child is released last. Rule 3 by `keep_others_out` above. Rule 2: after `Free`
+        // the outcome belongs to the handle. The panic hook has reported a panic in it.
         unsafe {
-            // Before it is abandoned: then it still has its outcome to give to us.
+            // Before `abandon`: until then the child keeps its memory for the handle.
             Self::ask_stop(child);
-            let meeting = &HandleRendezvous::<K>::of(child).meeting;
-            let abandoned = if K::AT_HOME { meeting.abandon_here() } else { meeting.abandon() };
+            let rendezvous = &HandleRendezvous::<K>::of(child).rendezvous;
+            let abandoned = if K::LOCAL { rendezvous.abandon_here() } else { rendezvous.abandon() };
             if abandoned == Abandon::Free {
                 let _ = Panic::catch(|| self.outcome.drop_in_place());
             }
-            Self::let_go(child);
+            Self::release(child);
         }
     }
 }
 
 impl<T> Handle<T, Anywhere> {
-    /// Blocks this thread until the child has ended.
+    /// Blocks this thread until the child has ended, and returns its outcome.
     pub(super) fn wait(mut self) -> Outcome<T> {
-        let child = self.child.expect("it was not awaited before");
+        let child = self.child.expect("a handle that is waited for was not awaited before");
         let waker = thread_waker();
-        while self.look(child, &waker) == Peek::NotYet {
-            // The child may be refused just now, further up on our stack.
+        while self.peek_or_wait(child, &waker) == Peek::NotYet {
+            // An executor below us on this stack may have refused the child; then this thread must end it.
             if !Runnable::stop_deferred() {
                 thread::park();
             }
         }
-        // SAFETY: the meeting says so.
+        // SAFETY: rule 1; the handle is not local, so rule 3 asks for nothing. `peek_or_wait` returned `Done`.
         unsafe { self.take(child) }
     }
 }
@@ -338,17 +364,17 @@ impl<T, K: Kind> Future for Handle<T, K> {
     #[inline]
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<T> {
         if let Some(child) = self.child
-            && Self::is_home(child)
-            // SAFETY: we have a reference of the child, which has a handle: us.
-            && unsafe { HandleRendezvous::<K>::of(child) }.meeting.is_done()
+            && Self::is_on_owner_thread(child)
+            // SAFETY: rule 1: the child is alive, and has a handle of kind `K`: this one.
+            && unsafe { HandleRendezvous::<K>::of(child) }.rendezvous.is_done()
         {
-            // SAFETY: as above.
+            // SAFETY: rule 1; rule 3: this is the owner thread, if the handle is local. The rendezvous is done.
             return match unsafe { self.take(child) } {
                 Outcome::Value(value) => Poll::Ready(value),
                 other => self.end_otherwise(other),
             };
         }
-        self.poll_slowly(cx)
+        self.poll_slow(cx)
     }
 }
 

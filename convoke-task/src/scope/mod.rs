@@ -1,4 +1,52 @@
-//! Scopes: the only way to start concurrent work. A scope ends when all that was started in it has ended.
+//! Scopes: the only way to start concurrent work. A scope ends when everything that was started in it has
+//! ended.
+//!
+//! [`scope()`] opens a scope in a task, [`scope_on`] one whose children run on another executor, and
+//! [`blocking_scope()`] one in blocking code. For children that borrow, inside one task, use
+//! [`local_scope`](mod@crate::local_scope); for another rule than "the first failure ends it", use
+//! [`policy`](crate::policy).
+
+// The parts:
+//
+// - **The block** (`block`) is the shared state of one scope: the environment of the children, the list of
+//   children, the first failure, the stop request, the waker of the scope's future. A spin lock guards what
+//   changes.
+// - **The scope's future** (`future`) runs the body in the task that opened the scope. When the body has
+//   ended it waits for the children. In blocking code, the calling thread does both (`blocking`).
+// - **A child** is a task. Its memory holds a *parent link*: a pointer to the block's own link
+//   (`child::SharedLink`), or a link inside the child if it runs on another executor (`child::OwnLink`).
+// - **A handle** (`handle`) is a second reference to a child. Outcome and waker change hands in the child's
+//   memory (`handle_rendezvous`).
+//
+// The protocol between them:
+//
+// 1. *Spawn*, on any thread that has a `Scope`: the child's memory is allocated and filled without the lock.
+//    Under the lock the child is added to the list, unless the scope has ended: then its future is handed
+//    back. After the lock the child is posted to its executor. A scope that is stopping still takes children;
+//    they are asked to stop from the start.
+// 2. *End of a child*, on the thread that polled it last: an outcome for a handle goes to the rendezvous
+//    first. Then the child is removed from the list under the lock. The first failure is stored in the block,
+//    and wakes the scope's future. The last child wakes it too, if the body has ended. **After that lock is
+//    released the child does not touch the block.**
+// 3. *Stop*, on any thread: `Block::stop_children` stores the reason, moves one child after the other to the
+//    list of asked children, and asks each without the lock, with a reference that keeps the child's memory
+//    alive.
+// 4. *Failure*: the scope's future finds it at its next poll, and asks body and children to stop. The
+//    children of a blocking scope have no future to do that, so the child that failed asks the others.
+// 5. *End of the scope*: the body has ended, the list is empty, and `ended` is set under the lock. No child
+//    starts later.
+// 6. *Drop of the scope's future* with children in the list: `Block::abandon` asks them to stop, and gives
+//    the block a reference to itself and an adopted operation of the task, so that the task waits. The last
+//    child releases both.
+//
+// Who frees what:
+//
+// - *The block*: the last of the scope's future, the clones of `Scope`, and (step 6) the block's reference to
+//   itself. A child has no reference: it is in the list, and the list keeps the future waiting or the
+//   self-reference alive.
+// - *A child's future*: the child, on the thread that polled it last, before step 2.
+// - *A child's memory*: the last of the task itself, its wakers, a stop request under way, and its handle.
+// - *An outcome*: the scope's future (a failure), or the handle; if the handle is gone, the child drops it.
 
 mod block;
 mod blocking;
@@ -16,6 +64,8 @@ mod spawn;
 mod spawn_on;
 mod until_ready;
 
+pub use convoke_core::BodyOutput;
+
 pub use blocking::{blocking_scope, blocking_scope_with};
 pub use blocking_spawn::{BlockingHandle, BlockingNamed, BlockingScope};
 pub use bound::Bound;
@@ -24,7 +74,6 @@ pub(crate) use future::open;
 pub use future::{ScopeFuture, scope, scope_on};
 pub use handle::{Anywhere, Handle, Kind, OnOwnerThread};
 pub use output::ChildOutput;
-pub(crate) use output::is_error;
 pub use results::{NextResult, Results};
 pub use spawn::{Named, Scope, SpawnError};
 pub use until_ready::{EndedEarly, Ready, Started};

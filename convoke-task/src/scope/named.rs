@@ -1,5 +1,5 @@
-//! A child with a name. The name lies in the child, and is found by people who look for as long as the child's memory is
-//! there: whoever has no name pays nothing for those who have.
+//! Children with names. The name is in the child's memory, and a registry entry beside it lets diagnosis find
+//! it while that memory is allocated. Children without a name cost nothing.
 
 #![allow(unsafe_code)]
 
@@ -7,81 +7,86 @@ use core::ptr::NonNull;
 use std::sync::Arc;
 
 use super::block::{Block, ChildEnd};
-use super::child::Where;
+use super::child::Attach;
 use crate::registry::{Entry, Found};
 use crate::task::{Known, ParentLink, TaskHeader};
 
-/// Where a child hangs that has a name.
-pub(super) struct Titled<W> {
-    /// First: nobody looks at the rest when that is dropped.
+/// The connection of a named child to its scope.
+pub(super) struct WithName<W> {
+    /// The first field: it is unlinked before the name is dropped, so that no visitor sees a name half dropped.
     entry: Entry,
-    title: Title,
+    tag: NameTag,
     inner: W,
 }
 
-struct Title {
+/// What a visitor of the registry finds: the name, and the child that has it.
+struct NameTag {
     name: Arc<str>,
-    /// Itself, from `announce` on.
+    /// Set by `announce`, and not changed afterwards.
     child: Option<NonNull<TaskHeader>>,
 }
 
-impl<W> Titled<W> {
+impl<W> WithName<W> {
     pub(super) fn new(name: Arc<str>, inner: W) -> Self {
-        Self { entry: Entry::new(), title: Title { name, child: None }, inner }
+        Self { entry: Entry::new(), tag: NameTag { name, child: None }, inner }
     }
 }
 
-impl Title {
+impl NameTag {
+    /// Adds the name to what a visitor of the registry has found.
+    ///
     /// # Safety
-    /// `title` is one, and there.
-    unsafe fn look(title: NonNull<()>, found: &mut Found) {
-        // SAFETY: the caller's; it is not changed any more.
-        let Self { name, child } = unsafe { title.cast::<Self>().as_ref() };
+    /// `tag` points to a live `NameTag`.
+    unsafe fn visit(tag: NonNull<()>, found: &mut Found) {
+        // SAFETY: the caller says that it is alive; `announce` changed it for the last time before it linked
+        // the entry.
+        let Self { name, child } = unsafe { tag.cast::<Self>().as_ref() };
         if let Some(child) = child {
             found.name(*child, name);
         }
     }
 }
 
-// SAFETY: the inner one says it.
-unsafe impl<O, W: Where<O>> Where<O> for Titled<W> {
+// SAFETY: `inner` returns the block, and promises the same.
+unsafe impl<O, W: Attach<O>> Attach<O> for WithName<W> {
     #[inline]
     unsafe fn block(&self, child: NonNull<TaskHeader>) -> NonNull<Block<O>> {
-        // SAFETY: the caller's.
+        // SAFETY: the caller guarantees what `block` asks for, and `inner` asks for the same.
         unsafe { self.inner.block(child) }
     }
 
     #[inline]
-    unsafe fn tell_home(&self, child: NonNull<TaskHeader>) -> Known {
-        // SAFETY: the caller's.
-        unsafe { Where::<O>::tell_home(&self.inner, child) }
+    unsafe fn finished(&self, child: NonNull<TaskHeader>) -> Known {
+        // SAFETY: the caller guarantees what `finished` asks for, and `inner` asks for the same.
+        unsafe { Attach::<O>::finished(&self.inner, child) }
     }
 
-    unsafe fn tell(&self, child: NonNull<TaskHeader>, end: ChildEnd<O>) -> Known {
-        // SAFETY: the caller's.
-        unsafe { self.inner.tell(child, end) }
+    unsafe fn ended(&self, child: NonNull<TaskHeader>, end: ChildEnd<O>) -> Known {
+        // SAFETY: the caller guarantees what `ended` asks for, and `inner` asks for the same.
+        unsafe { self.inner.ended(child, end) }
     }
 
-    unsafe fn settle(
+    unsafe fn attach(
         this: NonNull<Self>,
         child: NonNull<TaskHeader>,
         scope: NonNull<ParentLink>,
     ) -> NonNull<ParentLink> {
-        // SAFETY: the caller's; a field has an address.
-        unsafe { W::settle(NonNull::new_unchecked(&raw mut (*this.as_ptr()).inner), child, scope) }
+        // SAFETY: the caller guarantees what `attach` asks for; `inner` is part of the child, as `this` is,
+        // and its address is not null.
+        unsafe { W::attach(NonNull::new_unchecked(&raw mut (*this.as_ptr()).inner), child, scope) }
     }
 
     unsafe fn announce(this: NonNull<Self>, child: NonNull<TaskHeader>) {
-        // SAFETY: the caller's: the child does not run yet, and its ending is used by nobody else. It is dropped with the child's
-        // memory, and the entry with it. No lock is held.
+        // SAFETY: the child is not posted yet, so no other thread touches its ending. The entry and the tag
+        // are dropped together, with the child's memory. The caller holds no lock.
         unsafe {
-            (*this.as_ptr()).title.child = Some(child);
-            let title = NonNull::new_unchecked(&raw mut (*this.as_ptr()).title);
-            (*this.as_ptr()).entry.link(title.cast(), Title::look);
+            (*this.as_ptr()).tag.child = Some(child);
+            let tag = NonNull::new_unchecked(&raw mut (*this.as_ptr()).tag);
+            (*this.as_ptr()).entry.link(tag.cast(), NameTag::visit);
         }
     }
 
     fn name(&self) -> Option<&str> {
-        Some(&self.title.name)
+        Some(&self.tag.name)
     }
 }

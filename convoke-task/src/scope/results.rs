@@ -1,4 +1,4 @@
-//! `s.results()`: children whose results are taken as they come, whoever is first.
+//! `s.results()`: children whose results are taken in the order in which they end.
 
 use core::fmt;
 use core::future::Future;
@@ -15,7 +15,7 @@ use super::spawn::Scope;
 use convoke_core::raw::wake_if_any;
 
 impl<O: Send + 'static> Scope<O> {
-    /// For children whose results are taken as they come.
+    /// Returns an entrance for children whose results are taken in the order in which they end.
     ///
     /// ```
     /// use convoke::prelude::*;
@@ -47,8 +47,10 @@ impl<O: Send + 'static> Scope<O> {
     }
 }
 
-/// Children of a scope whose results are taken as they come: see [`Scope::results`]. There are never more of them waiting to be
-/// taken than children were started: who starts many does so within a [`Bound`](super::Bound).
+/// Children of a scope whose results are taken in the order in which they end. Returned by [`Scope::results`].
+///
+/// Results wait in memory until they are taken. To limit them, take a permit of a [`Bound`](super::Bound)
+/// before each spawn.
 pub struct Results<O, T> {
     scope: Scope<O>,
     queue: Arc<Mutex<Queue<T>>>,
@@ -65,8 +67,8 @@ fn lock<T>(queue: &Mutex<Queue<T>>) -> MutexGuard<'_, Queue<T>> {
 }
 
 impl<O: Send + 'static, T: Send + 'static> Results<O, T> {
-    /// Starts a child on the scope's executor. An `Err` that it returns is a result like others: the scope is not stopped by
-    /// it. A panic is the scope's.
+    /// Starts a child on the scope's executor. An `Err` of the child is a result like others, and does not
+    /// stop the scope. A panic does.
     ///
     /// # Panics
     /// If the scope has ended, or there is no memory.
@@ -84,21 +86,22 @@ impl<O: Send + 'static, T: Send + 'static> Results<O, T> {
         self.scope.spawn_at(child, Location::caller());
     }
 
-    /// The next result.
+    /// Waits for the next result.
     ///
-    /// - *Completes with* it; or `None`, if no child is left that has not told its own. One that was stopped has none. Stopped,
-    ///   if a stop is asked for.
-    /// - *If dropped*, nothing is lost.
+    /// - *Completes with* the result; or with `None`, if no child is running and all results were taken. A
+    ///   child that was stopped has no result. Stopped, if the task is asked to stop.
+    /// - *If dropped*, no result is lost.
+    /// - *Runs on* the task that awaits it.
     /// - *Panics* outside a task.
     #[doc(alias = "join_next")]
     #[track_caller]
-    #[expect(clippy::should_implement_trait, reason = "it is that of a stream")]
+    #[expect(clippy::should_implement_trait, reason = "the name that streams use")]
     pub fn next(&mut self) -> NextResult<'_, T> {
-        NextResult { queue: &self.queue, place: Location::caller(), watch: StopWatch::new() }
+        NextResult { queue: &self.queue, location: Location::caller(), watch: StopWatch::new() }
     }
 }
 
-/// A child that runs. It tells its result, or that there is none, when its future is gone.
+/// Guard of a running child. It delivers the result, if there is one, when the child's future is dropped.
 struct Counted<T> {
     queue: Arc<Mutex<Queue<T>>>,
     result: Option<T>,
@@ -115,11 +118,11 @@ impl<T> Drop for Counted<T> {
     }
 }
 
-/// See [`Results::next`].
+/// Future of [`Results::next`].
 #[must_use = "futures do nothing until they are awaited"]
 pub struct NextResult<'a, T> {
     queue: &'a Mutex<Queue<T>>,
-    place: &'static Location<'static>,
+    location: &'static Location<'static>,
     watch: StopWatch,
 }
 
@@ -129,11 +132,11 @@ impl<T> Future for NextResult<'_, T> {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<T>> {
         Frame::current(|frame| {
             let Some(frame) = frame else { outside_a_task("the next result of a scope") };
-            // Also if there is one: a loop over many can be stopped.
+            // Before the queue is checked: a loop over many results that are there must be able to stop.
             if frame.honour_stop() {
                 return Poll::Pending;
             }
-            // Cloned without the lock: it may be anybody's.
+            // Cloned without the lock: a clone may run foreign code.
             let waker = cx.waker().clone();
             let mut queue = lock(self.queue);
             if let Some(result) = queue.done.pop_front() {
@@ -145,7 +148,7 @@ impl<T> Future for NextResult<'_, T> {
             let before = queue.waker.replace(waker);
             drop(queue);
             drop(before);
-            frame.waits_at(self.place);
+            frame.waits_at(self.location);
             self.watch.watch(frame, cx);
             Poll::Pending
         })
@@ -160,6 +163,6 @@ impl<O, T> fmt::Debug for Results<O, T> {
 
 impl<T> fmt::Debug for NextResult<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("NextResult").field("at", &self.place).finish_non_exhaustive()
+        f.debug_struct("NextResult").field("at", &self.location).finish_non_exhaustive()
     }
 }

@@ -13,22 +13,23 @@ use convoke_core::StopReason;
 use convoke_core::raw::OwnerId;
 
 use super::block::Block;
-use super::child::{Here, Placed, ToHandle, ToScope, Where};
+use super::child::{Attach, Attached, SharedLink, ToHandle, ToScope};
 use super::handle::{Handle, Kind, OnOwnerThread};
 use super::handle_rendezvous::HandleRendezvous;
-use super::named::Titled;
+use super::named::WithName;
 use super::output::ChildOutput;
 use crate::frame_arc::FrameArc;
 use crate::task::{Cell, Ending, TaskHeader, Vacant};
 
-/// Starts children in a [`scope()`](super::scope). `O` is what the scope returns. It may be cloned, and given to children, who
-/// then start others beside them.
+/// Entrance to a [`scope()`](super::scope): starts children in it. `O` is the output of the scope.
+///
+/// A clone starts children in the same scope. A child that has one can start siblings.
 #[doc(alias("JoinSet", "TaskTracker"))]
 pub struct Scope<O> {
     pub(super) block: FrameArc<Block<O>>,
 }
 
-/// Why a child was not started; it is in here, as it was.
+/// Error of [`Scope::try_spawn`]: the child was not started. Its future is inside, unchanged.
 pub struct SpawnError<F> {
     future: F,
     reason: Refused,
@@ -38,10 +39,10 @@ pub struct SpawnError<F> {
 enum Refused {
     Ended,
     NoMemory,
-    NotAtHome,
+    WrongThread,
 }
 
-/// Starts children with a name: see [`Scope::named`].
+/// Entrance to a scope for one child with a name. Returned by [`Scope::named`].
 #[derive(Debug)]
 #[must_use = "a name does nothing until a child is started with it"]
 pub struct Named<'a, O> {
@@ -54,11 +55,13 @@ impl<O> Scope<O> {
         Self { block }
     }
 
-    /// Starts a child on the scope's executor. It returns `()`, or a `Result<(), E>` where the scope returns a `Result<_, E>`;
-    /// the first error stops the scope.
+    /// Starts a child on the scope's executor. The child returns `()`, or a `Result<(), E>` if the scope
+    /// returns a `Result<_, E>`. The first error stops the scope.
+    ///
+    /// Use [`spawn_future`](Scope::spawn_future) for a child whose value you need.
     ///
     /// # Panics
-    /// If the scope has ended, or there is no memory: see [`try_spawn`](Scope::try_spawn).
+    /// If the scope has ended, or there is no memory. [`try_spawn`](Scope::try_spawn) returns an error instead.
     #[inline]
     #[track_caller]
     pub fn spawn<F>(&self, future: F)
@@ -66,10 +69,10 @@ impl<O> Scope<O> {
         F: Future<Output: ChildOutput<O> + Send> + Send + 'static,
         O: Send + 'static,
     {
-        self.start_for_scope(future, Here, Location::caller());
+        self.start_for_scope(future, SharedLink, Location::caller());
     }
 
-    /// The same; a child that cannot be started is handed back.
+    /// Starts a child on the scope's executor, or hands its future back if it cannot be started.
     ///
     /// # Errors
     /// If the scope has ended, or the frame allocator has no memory for the child.
@@ -80,26 +83,28 @@ impl<O> Scope<O> {
         F: Future<Output: ChildOutput<O> + Send> + Send + 'static,
         O: Send + 'static,
     {
-        // SAFETY: the future is `Send` and `'static`.
-        unsafe { self.start(future, to_scope(Here), false, Location::caller()) }.map(drop)
+        // SAFETY: the bounds of this function: the future is `Send` and `'static`.
+        unsafe { self.start(future, to_scope(SharedLink), false, Location::caller()) }.map(drop)
     }
 
     /// Starts a child that need not be `Send`, on the scope's executor, which must have one thread.
     ///
     /// # Panics
-    /// If that has several threads, or this is another one; if the scope has ended, or there is no memory.
+    /// If the executor has several threads, or the call is made on another thread; if the scope has ended, or
+    /// there is no memory.
     #[track_caller]
     pub fn spawn_local<F>(&self, future: F)
     where
         F: Future<Output: ChildOutput<O> + Send> + 'static,
         O: Send + 'static,
     {
-        self.start_local(future, Here, Location::caller());
+        self.start_local(future, SharedLink, Location::caller());
     }
 
-    /// Starts a child that returns something, and returns its handle.
+    /// Starts a child that returns a value, and returns its handle.
     ///
-    /// An `Err` that it returns is the handle's: the scope is not stopped by it. Dropping the handle asks the child to stop.
+    /// An `Err` of the child goes to the handle, and does not stop the scope. Dropping the handle asks the
+    /// child to stop.
     ///
     /// # Panics
     /// If the scope has ended, or there is no memory.
@@ -109,24 +114,26 @@ impl<O> Scope<O> {
     where
         F: Future<Output: Send> + Send + 'static,
     {
-        self.start_future(future, Here, Location::caller())
+        self.start_future(future, SharedLink, Location::caller())
     }
 
-    /// Starts a child that need not be `Send`, on the scope's executor, which must have one thread; and returns its handle.
+    /// Starts a child that need not be `Send`, on the scope's executor, which must have one thread. Returns
+    /// its handle.
     ///
     /// # Panics
-    /// As [`spawn_local`](Scope::spawn_local).
+    /// If the executor has several threads, or the call is made on another thread; if the scope has ended, or
+    /// there is no memory.
     #[inline]
     #[track_caller]
     pub fn spawn_future_local<F>(&self, future: F) -> Handle<F::Output, OnOwnerThread>
     where
         F: Future + 'static,
     {
-        self.start_future_local(future, Here, Location::caller())
+        self.start_future_local(future, SharedLink, Location::caller())
     }
 
-    /// Asks all children to stop, those that are there and those that come. The body is not asked; the scope waits for them
-    /// as before, and returns what the body does.
+    /// Asks all children to stop, also those that are started later. The body is not asked to stop. The scope
+    /// still waits for the children, and returns the output of the body.
     ///
     /// ```
     /// use convoke::prelude::*;
@@ -143,10 +150,11 @@ impl<O> Scope<O> {
     /// assert_eq!(outcome, Outcome::Value("done"));
     /// ```
     pub fn request_stop(&self, reason: StopReason) {
-        self.block.dismiss_children(reason);
+        self.block.stop_children_by_program(reason);
     }
 
-    /// Gives the next child a name, for people who look, and for panics. Without one it is known by where it was started.
+    /// Gives the next child a name, for diagnosis and panic messages. A child without a name is shown with
+    /// its spawn site.
     ///
     /// ```
     /// use convoke::prelude::*;
@@ -159,54 +167,56 @@ impl<O> Scope<O> {
         Named { scope: self, name: name.into() }
     }
 
-    /// Starts a child whose failure is the scope's.
+    /// Starts a child whose failure is the scope's. Panics if it cannot be started.
     #[inline]
-    pub(super) fn start_for_scope<F, W>(&self, future: F, place: W, location: &'static Location<'static>)
+    pub(super) fn start_for_scope<F, W>(&self, future: F, attachment: W, location: &'static Location<'static>)
     where
         F: Future<Output: ChildOutput<O> + Send> + Send + 'static,
-        W: Where<O>,
+        W: Attach<O>,
     {
-        // SAFETY: the future is `Send` and `'static`.
-        let started = unsafe { self.start(future, to_scope(place), false, location) };
+        // SAFETY: the bounds of this function: the future is `Send` and `'static`.
+        let started = unsafe { self.start(future, to_scope(attachment), false, location) };
         if let Err(refused) = started {
             refused.panic();
         }
     }
 
+    /// Starts a child with a handle. Panics if it cannot be started.
     #[inline]
     pub(super) fn start_future<F, W>(
         &self,
         future: F,
-        place: W,
+        attachment: W,
         location: &'static Location<'static>,
     ) -> Handle<F::Output>
     where
         F: Future<Output: Send> + Send + 'static,
-        W: Where<O>,
+        W: Attach<O>,
     {
-        // SAFETY: the future is `Send` and `'static`.
-        match unsafe { self.start_with_handle(future, false, place, location) } {
+        // SAFETY: the bounds of this function: the future is `Send` and `'static`.
+        match unsafe { self.start_with_handle(future, false, attachment, location) } {
             Ok(handle) => handle,
             Err(refused) => refused.panic(),
         }
     }
 
+    /// Starts a child that stays on this thread, with a handle that does too. Panics if it cannot be started.
     #[inline]
     fn start_future_local<F, W>(
         &self,
         future: F,
-        place: W,
+        attachment: W,
         location: &'static Location<'static>,
     ) -> Handle<F::Output, OnOwnerThread>
     where
         F: Future + 'static,
-        W: Where<O>,
+        W: Attach<O>,
     {
-        let started = if self.is_at_home() {
-            // SAFETY: this thread is at home, and the future is `'static`.
-            unsafe { self.start_with_handle(future, true, place, location) }
+        let started = if self.is_owner_thread() {
+            // SAFETY: `is_owner_thread` says that the child runs on this thread alone; the future is `'static`.
+            unsafe { self.start_with_handle(future, true, attachment, location) }
         } else {
-            Err(SpawnError { future, reason: Refused::NotAtHome })
+            Err(SpawnError { future, reason: Refused::WrongThread })
         };
         match started {
             Ok(handle) => handle,
@@ -214,58 +224,66 @@ impl<O> Scope<O> {
         }
     }
 
+    /// Starts a child with a handle of kind `K`.
+    ///
     /// # Safety
-    /// As for `start`; and a handle that stays at home is only for a `local` child.
+    /// The future is `Send`, or the child is `local` and this is the owner thread. The future is `'static`,
+    /// or the caller waits for the child before what it borrows ends. `K` is `OnOwnerThread` only for a
+    /// `local` child.
     #[inline]
-    pub(super) unsafe fn start_with_handle<F: Future, W: Where<O>, K: Kind>(
+    pub(super) unsafe fn start_with_handle<F: Future, W: Attach<O>, K: Kind>(
         &self,
         future: F,
         local: bool,
-        place: W,
+        attachment: W,
         location: &'static Location<'static>,
     ) -> Result<Handle<F::Output, K>, SpawnError<F>> {
         const {
             assert!(
-                Cell::<F, ToHandle<O, W, K>>::ENDING_AT == HandleRendezvous::<K>::AT,
-                "the handle looks for it there"
+                Cell::<F, ToHandle<O, W, K>>::ENDING_AT == HandleRendezvous::<K>::OFFSET,
+                "the handle finds the shared part at this offset"
             )
         };
         let ending =
-            ToHandle::<O, W, K> { point: HandleRendezvous::new(location), place, _scope: PhantomData };
-        // SAFETY: the caller's. The handle takes over the reference that `ToHandle` makes the task with.
+            ToHandle::<O, W, K> { shared: HandleRendezvous::new(location), attachment, _scope: PhantomData };
+        // SAFETY: the caller guarantees what `start` asks for. The handle takes over the reference, or the
+        // handle mark, that `ToHandle` makes the task with; the outcome is where `Cell::room` says.
         unsafe {
             let child = self.start(future, ending, local, location)?;
             Ok(Handle::new(child, Cell::<F, ToHandle<O, W, K>>::outcome_slot(child)))
         }
     }
 
-    fn start_local<F, W>(&self, future: F, place: W, location: &'static Location<'static>)
+    /// Starts a child that stays on this thread, and whose failure is the scope's. Panics if it cannot be
+    /// started.
+    fn start_local<F, W>(&self, future: F, attachment: W, location: &'static Location<'static>)
     where
         F: Future<Output: ChildOutput<O> + Send> + 'static,
-        W: Where<O>,
+        W: Attach<O>,
     {
-        let started = if self.is_at_home() {
-            // SAFETY: this thread is at home, and the future is `'static`.
-            unsafe { self.start(future, to_scope(place), true, location) }.map(drop)
+        let started = if self.is_owner_thread() {
+            // SAFETY: `is_owner_thread` says that the child runs on this thread alone; the future is `'static`.
+            unsafe { self.start(future, to_scope(attachment), true, location) }.map(drop)
         } else {
-            Err(SpawnError { future, reason: Refused::NotAtHome })
+            Err(SpawnError { future, reason: Refused::WrongThread })
         };
         if let Err(refused) = started {
             refused.panic();
         }
     }
 
-    /// Whether what is started here runs on this thread alone.
+    /// Returns true if the children of this scope run on this thread alone.
     #[inline]
-    fn is_at_home(&self) -> bool {
-        let home = self.block.place.home();
-        home == OwnerId::here() && home != OwnerId::NONE
+    fn is_owner_thread(&self) -> bool {
+        let owner = self.block.link.home();
+        owner == OwnerId::here() && owner != OwnerId::NONE
     }
 
-    /// Starts a child.
+    /// Starts a child: step 1 of the protocol in `mod.rs`.
     ///
     /// # Safety
-    /// The future is `Send`, or the child `local` and this thread at home; it is `'static`.
+    /// The future is `Send`, or the child is `local` and this is the owner thread. The future is `'static`,
+    /// or the caller waits for the child before what it borrows ends.
     #[inline]
     pub(super) unsafe fn start<F, M>(
         &self,
@@ -276,20 +294,21 @@ impl<O> Scope<O> {
     ) -> Result<NonNull<TaskHeader>, SpawnError<F>>
     where
         F: Future,
-        M: Ending<F::Output> + Placed<O>,
+        M: Ending<F::Output> + Attached<O>,
     {
         let block = &*self.block;
-        // SAFETY: the block does not move.
-        let Some(vacant) = (unsafe { Vacant::allocate(&block.place, location) }) else {
+        // SAFETY: the block does not move, and is alive while `self` has a reference.
+        let Some(vacant) = (unsafe { Vacant::allocate(&block.link, location) }) else {
             return Err(SpawnError { future, reason: Refused::NoMemory });
         };
-        // SAFETY: the caller's. The block stays until the child has come home: it is in its list. Until then nobody knows the
-        // child.
+        // SAFETY: the caller says that the future may run where the child does. The block is alive while the
+        // child is in its list. No other thread can reach the child before `add`, and none runs it before
+        // `post_first`.
         unsafe {
-            // Before the lock is taken: others wait for it.
-            let child = vacant.fill(future, ending, &block.place, local);
-            let hangs_in = M::place(Cell::<F, M>::ending_at(child));
-            let place = M::Where::settle(hangs_in, child, NonNull::from(&block.place));
+            // Before the lock is taken: other threads wait for that.
+            let child = vacant.fill(future, ending, &block.link, local);
+            let attachment = M::attachment(Cell::<F, M>::ending_at(child));
+            let link = M::Attach::attach(attachment, child, NonNull::from(&block.link));
             let mut state = block.state.lock();
             if state.ended {
                 drop(state);
@@ -301,15 +320,16 @@ impl<O> Scope<O> {
             }
             state.children.add(child, stopping);
             drop(state);
-            M::Where::announce(hangs_in, child);
-            TaskHeader::post_first(child, place);
+            M::Attach::announce(attachment, child);
+            TaskHeader::post_first(child, link);
             Ok(child)
         }
     }
 }
 
-fn to_scope<O, W: Where<O>>(place: W) -> ToScope<O, W> {
-    ToScope { place, _scope: PhantomData }
+/// Creates the ending of a child whose failure is the scope's.
+fn to_scope<O, W: Attach<O>>(attachment: W) -> ToScope<O, W> {
+    ToScope { attachment, _scope: PhantomData }
 }
 
 impl<O> Clone for Scope<O> {
@@ -319,73 +339,76 @@ impl<O> Clone for Scope<O> {
 }
 
 impl<O> Named<'_, O> {
-    /// As [`Scope::spawn`].
+    /// Starts the child like [`Scope::spawn`].
     ///
     /// # Panics
-    /// As there.
+    /// If the scope has ended, or there is no memory.
     #[track_caller]
     pub fn spawn<F>(self, future: F)
     where
         F: Future<Output: ChildOutput<O> + Send> + Send + 'static,
         O: Send + 'static,
     {
-        self.scope.start_for_scope(future, Titled::new(self.name, Here), Location::caller());
+        self.scope.start_for_scope(future, WithName::new(self.name, SharedLink), Location::caller());
     }
 
-    /// As [`Scope::spawn_local`].
+    /// Starts the child like [`Scope::spawn_local`].
     ///
     /// # Panics
-    /// As there.
+    /// If the executor has several threads, or the call is made on another thread; if the scope has ended, or
+    /// there is no memory.
     #[track_caller]
     pub fn spawn_local<F>(self, future: F)
     where
         F: Future<Output: ChildOutput<O> + Send> + 'static,
         O: Send + 'static,
     {
-        self.scope.start_local(future, Titled::new(self.name, Here), Location::caller());
+        self.scope.start_local(future, WithName::new(self.name, SharedLink), Location::caller());
     }
 
-    /// As [`Scope::spawn_future_local`].
+    /// Starts the child like [`Scope::spawn_future_local`], and returns its handle.
     ///
     /// # Panics
-    /// As there.
+    /// If the executor has several threads, or the call is made on another thread; if the scope has ended, or
+    /// there is no memory.
     #[track_caller]
     pub fn spawn_future_local<F>(self, future: F) -> Handle<F::Output, OnOwnerThread>
     where
         F: Future + 'static,
     {
-        self.scope.start_future_local(future, Titled::new(self.name, Here), Location::caller())
+        self.scope.start_future_local(future, WithName::new(self.name, SharedLink), Location::caller())
     }
 
-    /// As [`Scope::spawn_future`].
+    /// Starts the child like [`Scope::spawn_future`], and returns its handle.
     ///
     /// # Panics
-    /// As there.
+    /// If the scope has ended, or there is no memory.
     #[track_caller]
     pub fn spawn_future<F>(self, future: F) -> Handle<F::Output>
     where
         F: Future<Output: Send> + Send + 'static,
     {
-        self.scope.start_future(future, Titled::new(self.name, Here), Location::caller())
+        self.scope.start_future(future, WithName::new(self.name, SharedLink), Location::caller())
     }
 }
 
 impl<F> SpawnError<F> {
-    /// The future that was not started.
+    /// Returns the future that was not started.
     pub fn into_future(self) -> F {
         self.future
     }
 
-    /// Whether the scope has ended: a handle was kept for longer than it.
+    /// Returns true if the scope has ended: this `Scope` was used after its scope.
     pub fn is_ended(&self) -> bool {
         self.reason == Refused::Ended
     }
 
-    /// Whether the frame allocator has no memory left.
+    /// Returns true if the frame allocator has no memory left.
     pub fn is_no_memory(&self) -> bool {
         self.reason == Refused::NoMemory
     }
 
+    /// Panics with this error, at the caller's spawn.
     #[cold]
     #[track_caller]
     pub(super) fn panic(self) -> ! {
@@ -396,13 +419,16 @@ impl<F> SpawnError<F> {
 impl<F> fmt::Display for SpawnError<F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.reason {
-            Refused::Ended => f.write_str("the scope has ended: its handle was kept for longer, and starts nothing any more"),
+            Refused::Ended => f.write_str(
+                "the scope has ended, and this `Scope` starts no more children; spawn before the body and the last child \
+                 have ended",
+            ),
             Refused::NoMemory => write!(
                 f,
                 "the frame allocator has no memory left for a child whose future has {} bytes; it was not started",
                 size_of::<F>()
             ),
-            Refused::NotAtHome => f.write_str(
+            Refused::WrongThread => f.write_str(
                 "`spawn_local` needs a scope whose executor has one thread, such as a run loop, and is called on that \
                  thread; use `spawn` with a future that is `Send`",
             ),
@@ -425,12 +451,12 @@ impl<O> fmt::Debug for Scope<O> {
 }
 
 impl<O> Scope<O> {
-    /// As [`spawn`](Scope::spawn), on behalf of somebody who was called there.
+    /// Starts a child like [`spawn`](Scope::spawn), with another spawn site than the caller's line.
     pub(super) fn spawn_at<F>(&self, future: F, location: &'static Location<'static>)
     where
         F: Future<Output: ChildOutput<O> + Send> + Send + 'static,
         O: Send + 'static,
     {
-        self.start_for_scope(future, Here, location);
+        self.start_for_scope(future, SharedLink, location);
     }
 }

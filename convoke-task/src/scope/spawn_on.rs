@@ -1,4 +1,4 @@
-//! Starting children of a scope on another executor than its own.
+//! Children of a scope on another executor than the scope's.
 
 use core::future::Future;
 use core::panic::Location;
@@ -6,14 +6,14 @@ use core::panic::Location;
 use convoke_core::env::Changes;
 use convoke_core::{Executor, ExecutorRef};
 
-use super::child::Elsewhere;
+use super::child::OwnLink;
 use super::handle::Handle;
-use super::named::Titled;
+use super::named::WithName;
 use super::output::ChildOutput;
 use super::spawn::{Named, Scope};
 
 impl<O> Scope<O> {
-    /// Starts a child on another executor. For the rest it is as [`spawn`](Scope::spawn).
+    /// Starts a child on `executor`. Otherwise like [`spawn`](Scope::spawn).
     ///
     /// # Panics
     /// If the scope has ended, or there is no memory.
@@ -23,10 +23,11 @@ impl<O> Scope<O> {
         F: Future<Output: ChildOutput<O> + Send> + Send + 'static,
         O: Send + 'static,
     {
-        self.start_for_scope(future, self.elsewhere(executor), Location::caller());
+        self.start_for_scope(future, self.own_link(executor), Location::caller());
     }
 
-    /// Starts a child on another executor, and returns its handle. For the rest it is as [`spawn_future`](Scope::spawn_future).
+    /// Starts a child on `executor`, and returns its handle. Otherwise like
+    /// [`spawn_future`](Scope::spawn_future).
     ///
     /// # Panics
     /// If the scope has ended, or there is no memory.
@@ -38,7 +39,8 @@ impl<O> Scope<O> {
     /// let workers = pool.executor();
     /// let outcome = block_on(async move {
     ///     scope(async |s| {
-    ///         let halves = [0..500_u64, 500..1001].map(|half| s.spawn_future_on(&workers, async { half.sum::<u64>() }));
+    ///         let halves = [0..500_u64, 500..1001]
+    ///             .map(|half| s.spawn_future_on(&workers, async { half.sum::<u64>() }));
     ///         let mut sum = 0;
     ///         for half in halves {
     ///             sum += half.await;
@@ -56,41 +58,42 @@ impl<O> Scope<O> {
         F: Future<Output: Send> + Send + 'static,
         O: Send + 'static,
     {
-        self.start_future(future, self.elsewhere(executor), Location::caller())
+        self.start_future(future, self.own_link(executor), Location::caller())
     }
 
-    fn elsewhere<X: Executor>(&self, executor: &X) -> Elsewhere<O> {
+    /// Creates the connection of a child on `executor`.
+    fn own_link<X: Executor>(&self, executor: &X) -> OwnLink<O> {
         let changes = Changes::new().executor(ExecutorRef::new(executor.clone()));
-        Elsewhere::new(self.block.place.env().with(changes), &self.block)
+        OwnLink::new(self.block.link.env().with(changes), &self.block)
     }
 }
 
 impl<O> Named<'_, O> {
-    /// As [`Scope::spawn_on`].
+    /// Starts the child like [`Scope::spawn_on`].
     ///
     /// # Panics
-    /// As there.
+    /// If the scope has ended, or there is no memory.
     #[track_caller]
     pub fn spawn_on<X: Executor, F>(self, executor: &X, future: F)
     where
         F: Future<Output: ChildOutput<O> + Send> + Send + 'static,
         O: Send + 'static,
     {
-        let place = Titled::new(self.name, self.scope.elsewhere(executor));
-        self.scope.start_for_scope(future, place, Location::caller());
+        let attachment = WithName::new(self.name, self.scope.own_link(executor));
+        self.scope.start_for_scope(future, attachment, Location::caller());
     }
 
-    /// As [`Scope::spawn_future_on`].
+    /// Starts the child like [`Scope::spawn_future_on`], and returns its handle.
     ///
     /// # Panics
-    /// As there.
+    /// If the scope has ended, or there is no memory.
     #[track_caller]
     pub fn spawn_future_on<X: Executor, F>(self, executor: &X, future: F) -> Handle<F::Output>
     where
         F: Future<Output: Send> + Send + 'static,
         O: Send + 'static,
     {
-        let place = Titled::new(self.name, self.scope.elsewhere(executor));
-        self.scope.start_future(future, place, Location::caller())
+        let attachment = WithName::new(self.name, self.scope.own_link(executor));
+        self.scope.start_future(future, attachment, Location::caller())
     }
 }

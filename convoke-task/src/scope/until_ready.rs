@@ -1,4 +1,4 @@
-//! `s.spawn_until_ready(async |ready| …)`: a child that says when it is ready, and with what.
+//! `s.spawn_until_ready(async |ready| …)`: a child that reports when it is ready, with a value.
 
 use core::fmt;
 use core::future::Future;
@@ -15,12 +15,14 @@ use super::spawn::Scope;
 use convoke_core::raw::wake_if_any;
 
 impl<O> Scope<O> {
-    /// Starts a child, and waits until it says that it is ready: a server that has its port, for example. The child is
-    /// given a [`Ready`] to say so, once, with a value.
+    /// Starts a child, and waits until it reports that it is ready: a server that has its port, for example.
+    /// The child gets a [`Ready`], to report once, with a value.
     ///
-    /// - *Completes with* the value; or [`EndedEarly`], if the child has ended, or dropped its `Ready`, without one. Stopped, if
-    ///   a stop is asked for: also because the child has failed, and its error has stopped the scope.
-    /// - *If dropped*, the child goes on. It is started at once, whether this is awaited or not.
+    /// - *Completes with* the value; or with [`EndedEarly`], if the child ended, or dropped its `Ready`,
+    ///   without a report. Stopped, if the task is asked to stop, also because the child failed and its error
+    ///   stops the scope.
+    /// - *If dropped*, the child goes on. It is started by the call, not by the first poll.
+    /// - *Runs on*: the child, on the scope's executor.
     /// - *Panics* if the scope has ended, or there is no memory; and outside a task.
     ///
     /// ```
@@ -45,46 +47,46 @@ impl<O> Scope<O> {
         F: Future<Output: ChildOutput<O> + Send> + Send + 'static,
         O: Send + 'static,
     {
-        let (ready, started) = handshake(Location::caller());
+        let (ready, started) = pair(Location::caller());
         self.spawn_at(child(ready), Location::caller());
         started
     }
 }
 
-/// Both ends.
-fn handshake<T>(place: &'static Location<'static>) -> (Ready<T>, Started<T>) {
-    let meeting = Arc::new(Mutex::new(State { value: None, is_over: false, waker: None }));
-    let ready = Ready { meeting: meeting.clone() };
-    (ready, Started { meeting, place, watch: StopWatch::new() })
+/// Creates both ends of a report.
+fn pair<T>(started_at: &'static Location<'static>) -> (Ready<T>, Started<T>) {
+    let state = Arc::new(Mutex::new(State { value: None, is_over: false, waker: None }));
+    let ready = Ready { state: state.clone() };
+    (ready, Started { state, started_at, watch: StopWatch::new() })
 }
 
 struct State<T> {
     value: Option<T>,
-    /// The value was given, or there will be none.
+    /// The `Ready` is gone: the value is there, or there will be none.
     is_over: bool,
     waker: Option<Waker>,
 }
 
-fn lock<T>(meeting: &Mutex<State<T>>) -> MutexGuard<'_, State<T>> {
-    meeting.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock<T>(state: &Mutex<State<T>>) -> MutexGuard<'_, State<T>> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// With which a child says that it is ready: see [`Scope::spawn_until_ready`].
-#[must_use = "whoever has started the child waits for it to be ready"]
+/// Right of a child to report once that it is ready. [`Scope::spawn_until_ready`] passes it to the child.
+#[must_use = "the task that started the child waits for `report`"]
 pub struct Ready<T> {
-    meeting: Arc<Mutex<State<T>>>,
+    state: Arc<Mutex<State<T>>>,
 }
 
 impl<T> Ready<T> {
-    /// The child is ready, with this value. It is dropped if nobody waits for it any more.
+    /// Reports that the child is ready, with this value. The value is dropped if the [`Started`] is.
     pub fn report(self, value: T) {
-        lock(&self.meeting).value = Some(value);
+        lock(&self.state).value = Some(value);
     }
 }
 
 impl<T> Drop for Ready<T> {
     fn drop(&mut self) {
-        let mut state = lock(&self.meeting);
+        let mut state = lock(&self.state);
         state.is_over = true;
         let waker = state.waker.take();
         drop(state);
@@ -92,11 +94,11 @@ impl<T> Drop for Ready<T> {
     }
 }
 
-/// Waits for a child to be ready: see [`Scope::spawn_until_ready`].
+/// Future of [`Scope::spawn_until_ready`]: waits until a child is ready.
 #[must_use = "the child has started; this waits until it is ready"]
 pub struct Started<T> {
-    meeting: Arc<Mutex<State<T>>>,
-    place: &'static Location<'static>,
+    state: Arc<Mutex<State<T>>>,
+    started_at: &'static Location<'static>,
     watch: StopWatch,
 }
 
@@ -106,19 +108,19 @@ impl<T> Future for Started<T> {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         Frame::current(|frame| {
             let Some(frame) = frame else { outside_a_task("a child that is being started") };
-            // Cloned without the lock: it may be anybody's.
+            // Cloned without the lock: a clone may run foreign code.
             let waker = cx.waker().clone();
-            let mut state = lock(&self.meeting);
+            let mut state = lock(&self.state);
             if state.is_over {
                 let value = state.value.take();
                 drop(state);
-                return Poll::Ready(value.ok_or(EndedEarly { started_at: self.place }));
+                return Poll::Ready(value.ok_or(EndedEarly { started_at: self.started_at }));
             }
             let before = state.waker.replace(waker);
             drop(state);
             drop(before);
             if !frame.honour_stop() {
-                frame.waits_at(self.place);
+                frame.waits_at(self.started_at);
                 self.watch.watch(frame, cx);
             }
             Poll::Pending
@@ -128,7 +130,7 @@ impl<T> Future for Started<T> {
 
 impl<T> Unpin for Started<T> {}
 
-/// A child has ended, or given up saying so, before it was ready.
+/// Error of a child that ended, or dropped its [`Ready`], before it was ready.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EndedEarly {
     started_at: &'static Location<'static>,
@@ -136,7 +138,7 @@ pub struct EndedEarly {
 
 impl fmt::Display for EndedEarly {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the child started at {} has ended before it was ready", self.started_at)
+        write!(f, "the child started at {} ended before it was ready", self.started_at)
     }
 }
 
@@ -150,6 +152,6 @@ impl<T> fmt::Debug for Ready<T> {
 
 impl<T> fmt::Debug for Started<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Started").field("at", &self.place).finish_non_exhaustive()
+        f.debug_struct("Started").field("at", &self.started_at).finish_non_exhaustive()
     }
 }

@@ -1,9 +1,12 @@
-//! A set of futures inside one task, of which only those are polled that were woken. `join` and `race` of vectors stand on it,
-//! and the local scope.
+//! A set of futures inside one task that polls only the ones that were woken. `join` and `race` of vectors,
+//! and local scopes, are built on it.
 //!
-//! 1. The key of a child that was woken is in one place: on the board, or in the round. One that is found there is of a
-//!    child that was woken, or that has ended since; its place may have another tenant then, with another number.
-//! 2. Futures are boxed and stay where they are; the set itself may be moved.
+//! The owner polls in rounds: `begin_round` takes the woken keys, `next` and `poll` go through them,
+//! `end_round` waits for more.
+//!
+//! 1. The key of a child that was woken is in the wake set or in the round, and only once. The child may have
+//!    ended since; then its index may belong to a newer child, with another serial.
+//! 2. Futures are boxed, so that the set itself may be moved.
 
 use core::fmt;
 use core::future::Future;
@@ -20,24 +23,24 @@ use super::wake_set::{Key, WakeFlag, WakeSet};
 use crate::region::{BodyMark, Region};
 use convoke_core::raw::visit_step;
 
-/// See the head of this file. `T` is what the owner wants to know of each child.
+/// A set of futures, of which only the woken ones are polled. `T` is a tag that the owner gives to each child.
 pub(crate) struct BranchSet<F: ?Sized, T = ()> {
     children: Vec<Option<Child<F, T>>>,
     free: Vec<usize>,
-    bells: WakeSet,
-    /// Those to be polled before the owner waits again.
+    wake_set: WakeSet,
+    /// The keys to poll before the owner waits again.
     round: VecDeque<Key>,
-    /// How many children there were.
+    /// The serial of the next child.
     serial: u64,
-    /// How many children must not be dropped yet, by what each has said when it was polled last.
+    /// The number of children that held the task when they were polled last: they must not be dropped yet.
     held: usize,
 }
 
 struct Child<F: ?Sized, T> {
     future: Pin<Box<F>>,
     serial: u64,
-    bell: Arc<WakeFlag>,
-    /// Of the bell. Made once: making one counts.
+    flag: Arc<WakeFlag>,
+    /// The waker of the flag. Cached, because creating one counts a reference.
     waker: Waker,
     begun: bool,
     mark: BodyMark,
@@ -49,77 +52,78 @@ impl<F: Future + ?Sized, T> BranchSet<F, T> {
         Self {
             children: Vec::new(),
             free: Vec::new(),
-            bells: WakeSet::new(),
+            wake_set: WakeSet::new(),
             round: VecDeque::new(),
             serial: 0,
             held: 0,
         }
     }
 
-    pub(crate) fn bells(&self) -> &WakeSet {
-        &self.bells
+    pub(crate) fn wake_set(&self) -> &WakeSet {
+        &self.wake_set
     }
 
     pub(crate) fn is_empty(&self) -> bool {
         self.free.len() == self.children.len()
     }
 
-    /// Adds a child; it is polled in this round.
+    /// Adds a child, to be polled in this round.
     pub(crate) fn insert(&mut self, future: Pin<Box<F>>, tag: T) {
-        let place = self.free.pop().unwrap_or_else(|| {
+        let index = self.free.pop().unwrap_or_else(|| {
             self.children.push(None);
             self.children.len() - 1
         });
         let serial = self.serial;
         self.serial += 1;
-        let bell = self.bells.bell(Key { place, serial });
-        let waker = Waker::from(bell.clone());
-        self.children[place] =
-            Some(Child { future, serial, bell, waker, begun: false, mark: BodyMark::default(), tag });
-        self.round.push_back(Key { place, serial });
+        let flag = self.wake_set.flag(Key { index, serial });
+        let waker = Waker::from(flag.clone());
+        self.children[index] =
+            Some(Child { future, serial, flag, waker, begun: false, mark: BodyMark::default(), tag });
+        self.round.push_back(Key { index, serial });
     }
 
-    /// A bell for something that its owner polls beside the children, when this key comes up. It does so in this round.
-    pub(crate) fn bell_beside(&mut self, key: Key) -> Arc<WakeFlag> {
+    /// Returns a flag for a future outside the set, such as the body of a scope. The owner polls it when
+    /// `next` returns this key, for the first time in this round.
+    pub(crate) fn flag_beside(&mut self, key: Key) -> Arc<WakeFlag> {
         self.round.push_back(key);
-        self.bells.bell(key)
+        self.wake_set.flag(key)
     }
 
-    /// All children: not to be called for each one that is polled.
+    /// Iterates over all children. Costs time for each, so it must not be called once per poll.
     fn each(&self) -> impl Iterator<Item = &Child<F, T>> {
         self.children.iter().inspect(|_| visit_step()).flatten()
     }
 
-    /// Has every child polled, woken or not: a stop was asked for.
-    pub(crate) fn ring_all(&self) {
-        self.each().for_each(|child| child.bell.ring());
+    /// Wakes every child, so that it hears of a stop request.
+    pub(crate) fn wake_all(&self) {
+        self.each().for_each(|child| child.flag.set());
     }
 
-    /// The owner is polled: all that were woken are in the round.
+    /// Starts a round: moves the woken keys into it. Called when the owner is polled.
     pub(crate) fn begin_round(&mut self) {
-        self.bells.take_rung(&mut self.round);
+        self.wake_set.take_woken(&mut self.round);
     }
 
-    /// The next of the round.
+    /// Takes the next key of the round.
     pub(crate) fn next(&mut self) -> Option<Key> {
         self.round.pop_front()
     }
 
-    /// Polls the child of this key, which [`next`](BranchSet::next) has said, if it is still there. What has come of it, if it
-    /// has ended; then it is gone.
+    /// Polls the child with this key from [`next`](BranchSet::next), if it has not ended. If it ends now,
+    /// drops it, and returns its outcome and tag.
     pub(crate) fn poll(&mut self, key: Key, region: &Region) -> Option<(Outcome<F::Output>, T)> {
-        let child = self.children[key.place].as_mut().filter(|child| child.serial == key.serial)?;
-        child.bell.answer();
+        let child = self.children[key.index].as_mut().filter(|child| child.serial == key.serial)?;
+        child.flag.clear();
         child.begun = true;
         self.held -= usize::from(child.mark.is_held());
         let polled = Panic::catch(|| region.poll_one(child.future.as_mut(), &child.mark, &child.waker, true));
         self.held += usize::from(child.mark.is_held());
         let mut tag = None;
         let outcome = ended(polled, region, || {
-            if let Some(child) = self.children[key.place].take() {
-                child.bell.silence();
+            if let Some(child) = self.children[key.index].take() {
+                child.flag.disable();
                 self.held -= usize::from(child.mark.is_held());
-                self.free.push(key.place);
+                self.free.push(key.index);
                 tag = Some(child.tag);
                 drop(child.future);
             }
@@ -127,7 +131,7 @@ impl<F: Future + ?Sized, T> BranchSet<F, T> {
         Some((outcome, tag?))
     }
 
-    /// Drops children that were never polled. Their destructors may panic: the first panic.
+    /// Drops the children that were never polled. Returns the first panic of a destructor.
     pub(crate) fn drop_unbegun(&mut self, region: &Region) -> Option<Panic> {
         let mut first = None;
         for (key, child) in self.children.iter_mut().enumerate() {
@@ -141,12 +145,12 @@ impl<F: Future + ?Sized, T> BranchSet<F, T> {
         first
     }
 
-    /// The round is over, and the owner waits. It is woken at once if a child was woken meanwhile.
+    /// Ends the round: stores the owner's waker, or wakes it at once if a child was woken meanwhile.
     pub(crate) fn end_round(&self, waker: &Waker) {
         if self.held > 0 {
             Frame::hold_current();
         }
-        self.bells.wait(waker);
+        self.wake_set.wait(waker);
     }
 }
 
@@ -170,7 +174,7 @@ mod tests {
 
     const CHILDREN: usize = if cfg!(miri) { 100 } else { 500 };
 
-    /// Waits until it is woken once; its waker is to be found there.
+    /// Waits until it is woken once; its waker is in `wakers`.
     async fn waits(wakers: &Mutex<Vec<Waker>>) {
         let mut polled = false;
         poll_fn(|cx| {

@@ -1,4 +1,5 @@
-//! What `join`, `try_join` and `race` take: a tuple of futures, or a vector. The one way all of them are polled.
+//! The argument of `join`, `try_join` and `race`: a tuple of futures, or a vector. And the poll that they
+//! have in common.
 
 use core::pin::Pin;
 use core::task::{Context, Poll};
@@ -8,41 +9,44 @@ use convoke_core::raw::Frame;
 use super::group::{End, Group, Rule};
 use crate::region::pass_on_stop;
 
-/// Several futures, or things that become futures: a tuple of up to twelve, or a vector.
+/// Argument of [`join`](super::join()), [`try_join`](super::try_join()) and [`race`](super::race()): a tuple
+/// of up to twelve futures, or a vector. Types that are `IntoFuture` count as futures.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is not several futures that fit together",
-    label = "a tuple of up to twelve futures, or a `Vec` of futures, is asked for",
+    message = "`{Self}` is not a tuple or a `Vec` of futures that can run together",
+    label = "expected a tuple of up to twelve futures, or a `Vec` of futures",
     note = "for `try_join` each is a future of a `Result`, and all have the same error type; for `race` all have the same \
             type of value"
 )]
 pub trait Branches<M: Rule>: Sized {
-    /// Where they run.
+    /// Storage for the running futures.
     type Rooms: Rooms<M, Self::Last>;
-    /// What ends them all early.
+    /// Value that ends the group early: an error, or the value that wins a race.
     type Last;
 
     #[doc(hidden)]
     fn rooms(self) -> Self::Rooms;
 }
 
-/// Futures that run together, each in its room.
+/// Storage for futures that run together.
 ///
-/// The futures of `join` and its siblings are generic over this and not over [`Branches`]: whether those are `Send` must not
-/// depend on two types being equal, for the compiler forgets lifetimes there and does not find them equal any more.
+/// The futures of `join`, `try_join` and `race` are generic over this trait and not over [`Branches`].
+/// Otherwise they would be `Send` only if two types are equal, and the compiler, which erases lifetimes
+/// inside an `async` block, cannot prove that.
 pub trait Rooms<M: Rule, L> {
-    /// What all of them together come to.
+    /// Output of all of them together.
     type Output;
 
-    /// Polls those that are to be polled. True if all have ended.
+    /// Polls the futures that need it. Returns true if all have ended.
     #[doc(hidden)]
     fn poll(self: Pin<&mut Self>, group: &mut Group<M, L>, cx: &mut Context<'_>) -> bool;
 
-    /// What was kept of them, if it is complete.
+    /// Takes the output, if every future has contributed to it.
     #[doc(hidden)]
     fn take(self: Pin<&mut Self>) -> Option<Self::Output>;
 }
 
-/// Polls branches: what all come to, or what ended them early. Ends by the stopped door if it is neither.
+/// Polls all branches. Completes with the output of all, or with the value that ended them early; otherwise
+/// stops the task.
 pub(super) fn poll_all<M: Rule, R: Rooms<M, L>, L>(
     mut rooms: Pin<&mut R>,
     group: &mut Group<M, L>,
@@ -51,18 +55,18 @@ pub(super) fn poll_all<M: Rule, R: Rooms<M, L>, L>(
     if group.stopped {
         return pass_on_stop();
     }
-    assert!(!group.taken, "polled after it has ended");
+    assert!(!group.taken, "polled after completion");
     let held = Frame::held_before();
     group.listen(cx);
     if !rooms.as_mut().poll(group, cx) {
         if group.region.stop_reason().is_some() {
-            // They are on their way home.
+            // The branches are still ending: the task must not end before them.
             Frame::hold_current();
         }
         return Poll::Pending;
     }
     group.taken = true;
-    // Some were polled twice, and have held the task for the first time of it.
+    // Some branches were polled twice, and their first poll may have held the task.
     Frame::forget_holds(held);
     match group.end.take() {
         Some(End::Panicked(panic)) => panic.resume(),

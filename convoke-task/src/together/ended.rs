@@ -1,12 +1,12 @@
-//! How one of several bodies in a task ends: by which door, and gone before anybody hears of it.
+//! The end of one of several bodies in a task. The body is dropped before its outcome is reported.
 
 use convoke_core::raw::Polled;
 use convoke_core::{Outcome, Panic};
 
 use crate::region::Region;
 
-/// The outcome of a body that was polled, if it has ended; it is dropped before this returns. A panic of the body, or of its
-/// destructor, is an outcome like the others.
+/// Returns the outcome of a body that was polled, if it has ended, after dropping the body. A panic of the
+/// body, or of its destructor, is an outcome.
 #[inline]
 pub(crate) fn ended<T>(
     polled: Result<Polled<T>, Panic>,

@@ -1,4 +1,4 @@
-//! What the branches of `join`, `try_join` and `race` have in common: the region they run in, and what ended the whole early.
+//! The state that the branches of `join`, `try_join` and `race` share: their region, and what ended them early.
 
 use core::marker::PhantomData;
 use core::task::Context;
@@ -7,45 +7,46 @@ use convoke_core::{Outcome, Panic, StopReason};
 
 use crate::region::Region;
 
-/// What one kind of group makes of its branches' ends.
+/// Rule of a group: what the ends of its branches mean.
 pub trait Rule {
-    /// Why branches are asked to stop when the group is over.
+    /// Reason with which branches are asked to stop when the group is over.
     const REASON: StopReason;
-    /// Whether a branch that was stopped ends the group: then there is nothing to wait for.
+    /// True if a branch that was stopped ends the group.
     const STOPPED_ENDS: bool;
-    /// Whether a group without branches has all it needs.
+    /// True if a group without branches is complete.
     const EMPTY_IS_COMPLETE: bool;
-    /// Whether a panic counts even after something else has ended the group.
+    /// True if a panic replaces a value that has ended the group.
     const PANIC_OUTRANKS: bool;
 }
 
-/// What becomes of the value of a branch: it is kept, as one of all, or ends the group.
+/// Rule for the value of a branch: it is part of the group's output, or ends the group.
 pub trait Sort<T>: Rule {
-    /// What is kept.
+    /// Part of the output.
     type Kept;
-    /// What ends the group.
+    /// Value that ends the group.
     type Last;
 
     #[doc(hidden)]
     fn sort(value: T) -> Result<Self::Kept, Self::Last>;
 }
 
-/// See the head of this file.
+/// State that the branches of a group share.
 #[derive(Debug)]
 pub struct Group<M, L> {
     pub(super) region: Region,
-    /// Nothing is waited for any more but that all end.
+    /// The result is decided; the branches only have to end.
     pub(super) over: bool,
-    /// A stop from around was heard in this poll.
+    /// A stop request from outside was seen for the first time in this poll.
     pub(super) heard: bool,
     pub(super) end: Option<End<L>>,
     pub(super) taken: bool,
-    /// It has ended by the stopped door, and may be polled again, beside something that must not be dropped yet.
+    /// The group ended as stopped. It may be polled again, by a combinator that still has to finish another
+    /// branch.
     pub(super) stopped: bool,
     _rule: PhantomData<fn() -> M>,
 }
 
-/// What ended a group early.
+/// Early end of a group.
 #[derive(Debug)]
 pub(super) enum End<L> {
     Last(L),
@@ -65,7 +66,7 @@ impl<M: Rule, L> Group<M, L> {
         }
     }
 
-    /// The group is polled. A stop callback that panics is a panic of the group.
+    /// Checks for a stop request from outside. A panic of a stop callback is a panic of the group.
     pub(super) fn listen(&mut self, cx: &Context<'_>) {
         let heard = Panic::catch(|| self.region.listen(cx));
         self.heard = heard.unwrap_or_else(|panic| {
@@ -74,14 +75,14 @@ impl<M: Rule, L> Group<M, L> {
         });
     }
 
-    /// A branch has ended: what is to be kept of it.
+    /// Takes the outcome of a branch. Returns its part of the output, if it has one.
     pub(super) fn ended<T>(&mut self, outcome: Outcome<T>) -> Option<M::Kept>
     where
         M: Sort<T, Last = L>,
     {
         match outcome {
             Outcome::Value(value) => match M::sort(value) {
-                Ok(kept) => return Some(kept),
+                Ok(value) => return Some(value),
                 Err(last) => self.finish(Some(End::Last(last))),
             },
             Outcome::Panicked(panic) => self.finish(Some(End::Panicked(panic))),
@@ -92,10 +93,10 @@ impl<M: Rule, L> Group<M, L> {
         None
     }
 
-    /// The group is over: the others are asked to stop.
+    /// Ends the group early, and asks the other branches to stop.
     pub(super) fn finish(&mut self, end: Option<End<L>>) {
         let other = if self.is_outranked_by(&end) { core::mem::replace(&mut self.end, end) } else { end };
-        // Dropping what came too late, and asking to stop, runs code of the program's.
+        // Dropping a late value, and requesting the stop, may run foreign code that panics.
         let dropped = Panic::catch(|| drop(other));
         self.over = true;
         let asked = Panic::catch(|| self.region.request_stop_after_around(M::REASON));
@@ -107,6 +108,7 @@ impl<M: Rule, L> Group<M, L> {
         }
     }
 
+    /// Returns true if `end` replaces the end that is stored.
     fn is_outranked_by(&self, end: &Option<End<L>>) -> bool {
         match (&self.end, end) {
             (None, _) => true,

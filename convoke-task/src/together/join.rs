@@ -1,4 +1,4 @@
-//! `join((a, b, …))`: all at once, all of their values.
+//! `join((a, b, …))`: runs futures at once, and returns all their values.
 
 use core::fmt;
 use core::future::Future;
@@ -11,15 +11,16 @@ use pin_project_lite::pin_project;
 use super::branches::{Branches, Rooms, poll_all};
 use super::group::{Group, Rule, Sort};
 
-/// Runs futures at once inside the task, and ends when all of them have. Takes a tuple of up to twelve, or a `Vec`; senders
-/// may be among them.
+/// Runs futures at once inside the task, until all have ended. Takes a tuple of up to twelve futures, or a
+/// `Vec`. Senders count as futures.
 ///
-/// If one of them ends by the stopped door, or panics, the others are asked to stop and awaited; those that have not begun do
-/// not. Of a vector only those are polled that were woken.
+/// If one of them is stopped or panics, the others are asked to stop and awaited; futures that were not
+/// polled yet are dropped. In a vector, only the futures that were woken are polled.
 ///
-/// - *Completes with* the tuple of values, or the `Vec` of them, in the order of the futures. Stopped, if one of them was.
+/// - *Completes with* the tuple or `Vec` of values, in the order of the futures. Stopped, if one of them was
+///   stopped.
 /// - *If dropped*, the futures are dropped.
-/// - *Runs on* the task, all of them in turn. For parallel work there is `scope`.
+/// - *Runs on* the task, one future at a time. Use [`scope()`](crate::scope()) for parallel work.
 /// - *Panics* with the first panic of a future, when all have ended; and outside a task.
 ///
 /// ```
@@ -44,7 +45,7 @@ pub fn join<B: Branches<All, Last = Never>>(futures: B) -> Join<B::Rooms> {
 }
 
 pin_project! {
-    /// See [`join()`].
+    /// Future of [`join()`].
     #[must_use = "futures do nothing until they are awaited"]
     pub struct Join<R> {
         #[pin]
@@ -53,7 +54,7 @@ pin_project! {
     }
 }
 
-/// The rule of [`join()`]: all values are kept.
+/// Rule of [`join()`]: every value is part of the output.
 #[derive(Debug)]
 pub struct All;
 

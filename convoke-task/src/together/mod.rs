@@ -1,5 +1,13 @@
-//! Several futures at once inside one task: all of them, or the first of them. Losers and siblings of what failed are asked to
-//! stop and awaited; none is dropped while it runs. [`join()`], [`try_join()`], [`race()`].
+//! Several futures at once inside one task: [`join()`] and [`try_join()`] wait for all of them, [`race()`]
+//! for the first. The losers of a race, and the siblings of a failure, are asked to stop and awaited; none is
+//! dropped while it runs.
+
+// A `Group` holds what the branches share: the region in which they are asked to stop, and the value that
+// ended them early. A `Rule` (`All`, `AllOk`, `First`) says what the end of a branch means. The branches are
+// stored in a tuple (`tuples`), where every unfinished one is polled each time, or in a vector (`vector`),
+// where only the woken ones are: that is the work of `BranchSet`, with a `WakeSet` of wake flags. Local
+// scopes and `concurrent` use the last two as well. All of it runs on the thread that polls the task; only
+// wake flags are touched by other threads.
 
 pub(crate) mod branch_set;
 mod branches;

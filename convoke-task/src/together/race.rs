@@ -1,4 +1,4 @@
-//! `race((a, b, …))`: all at once, the first value wins.
+//! `race((a, b, …))`: runs futures at once, and returns the first value.
 
 use core::fmt;
 use core::future::Future;
@@ -11,21 +11,23 @@ use pin_project_lite::pin_project;
 use super::branches::{Branches, Rooms, poll_all};
 use super::group::{Group, Rule, Sort};
 
-/// Runs futures with the same type of value at once inside the task until one of them has ended with one. Takes a tuple of up
-/// to twelve, or a `Vec`.
+/// Runs futures with the same output at once inside the task, until one of them returns a value. Takes a
+/// tuple of up to twelve futures, or a `Vec`.
 ///
-/// The others are asked to stop, with [`StopReason::Lost`], and awaited, with their clean-up; a value that comes nevertheless is
-/// dropped. Those that have not begun do not. A future that ends by the stopped door by itself is out of the race. Of a
-/// vector only those are polled that were woken.
+/// The others are asked to stop, with [`StopReason::Lost`], and awaited, with their clean-up; a value that
+/// they return is dropped. Futures that were not polled yet are dropped. A future that stops by itself leaves
+/// the race. In a vector, only the futures that were woken are polled.
 ///
-/// In a loop, what is to go on from one race to the next is a child of a scope: the branch awaits `&mut handle`, and losing
-/// does not stop the child. A future that is only pinned outside of the loop is stopped in the first race that it loses.
+/// Work that goes on from one race of a loop to the next is started as a child of a scope: the branch awaits
+/// `&mut handle`, and losing does not stop the child. A future that is only pinned outside the loop is
+/// stopped by the first race it loses.
 ///
-/// - *Completes with* the value that came first; of several that are there at once, that of the first in order. Stopped, if
-///   all of them were; so does an empty `Vec`.
+/// - *Completes with* the first value; if several futures are ready in one poll, with that of the first in
+///   order. Stopped, if all of them were stopped, or the `Vec` is empty.
 /// - *If dropped*, the futures are dropped.
-/// - *Runs on* the task, all of them in turn.
-/// - *Panics* with a panic of any of them, when all have ended, even beside a value: a panic is never lost. And outside a task.
+/// - *Runs on* the task, one future at a time.
+/// - *Panics* with the panic of any of them, when all have ended, also if another has returned a value; and
+///   outside a task.
 ///
 /// ```
 /// use convoke::prelude::*;
@@ -42,7 +44,7 @@ pub fn race<B: Branches<First>>(futures: B) -> Race<B::Rooms, B::Last> {
 }
 
 pin_project! {
-    /// See [`race()`].
+    /// Future of [`race()`].
     #[must_use = "futures do nothing until they are awaited"]
     pub struct Race<R, L> {
         #[pin]
@@ -51,7 +53,7 @@ pin_project! {
     }
 }
 
-/// The rule of [`race()`]: a value ends it, and so none is kept.
+/// Rule of [`race()`]: a value ends the group.
 #[derive(Debug)]
 pub struct First;
 
@@ -80,7 +82,7 @@ impl<R: Rooms<First, L>, L> Future for Race<R, L> {
         let this = self.project();
         match poll_all(this.rooms, this.group, cx) {
             Poll::Ready(Err(first)) => Poll::Ready(first),
-            Poll::Ready(Ok(_)) => unreachable!("no value of a race is kept"),
+            Poll::Ready(Ok(_)) => unreachable!("every value ends a race, so that none is left to collect"),
             Poll::Pending => Poll::Pending,
         }
     }

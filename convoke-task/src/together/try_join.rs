@@ -11,16 +11,18 @@ use pin_project_lite::pin_project;
 use super::branches::{Branches, Rooms, poll_all};
 use super::group::{Group, Rule, Sort};
 
-/// Runs futures of `Result`s at once inside the task, and ends when all of them have. Takes a tuple of up to twelve, or a `Vec`.
+/// Runs futures that return `Result`s at once inside the task, until all have ended. Takes a tuple of up to
+/// twelve futures, or a `Vec`.
 ///
-/// The first that fails, panics or is stopped has the others asked to stop; they are awaited, with their clean-up, and those
-/// that have not begun do not. Of a vector only those are polled that were woken.
+/// After the first error, panic or stop of a future the others are asked to stop and awaited, with their
+/// clean-up; futures that were not polled yet are dropped. In a vector, only the futures that were woken are
+/// polled.
 ///
-/// - *Completes with* `Ok` of the tuple of values, or of the `Vec` of them, in the order of the futures; with the error that
-///   came first; or stopped, if one of them was and none has failed.
+/// - *Completes with* `Ok` of the tuple or `Vec` of values, in the order of the futures; or with the first
+///   error. Stopped, if one of them was stopped and none has failed.
 /// - *If dropped*, the futures are dropped.
-/// - *Runs on* the task, all of them in turn. For parallel work there is `scope`.
-/// - *Panics* with the panic of a future that came before any error, when all have ended; and outside a task.
+/// - *Runs on* the task, one future at a time. Use [`scope()`](crate::scope()) for parallel work.
+/// - *Panics* with the panic of a future, if it came before any error, when all have ended; and outside a task.
 ///
 /// ```
 /// use convoke::prelude::*;
@@ -35,7 +37,7 @@ use super::group::{Group, Rule, Sort};
 ///
 /// let outcome = block_on(async {
 ///     assert_eq!(try_join((parse("1"), parse("2"))).await, Ok((1, 2)));
-///     // The one that would wait for ever is asked to stop.
+///     // The future that waits forever is asked to stop.
 ///     assert!(try_join((wait(), parse("one"))).await.is_err());
 ///     try_join(vec![parse("3"), parse("4")]).await
 /// });
@@ -46,7 +48,7 @@ pub fn try_join<B: Branches<AllOk>>(futures: B) -> TryJoin<B::Rooms, B::Last> {
 }
 
 pin_project! {
-    /// See [`try_join()`].
+    /// Future of [`try_join()`].
     #[must_use = "futures do nothing until they are awaited"]
     pub struct TryJoin<R, L> {
         #[pin]
@@ -55,7 +57,7 @@ pin_project! {
     }
 }
 
-/// The rule of [`try_join()`]: values are kept, an error ends it.
+/// Rule of [`try_join()`]: a value is part of the output, an error ends the group.
 #[derive(Debug)]
 pub struct AllOk;
 

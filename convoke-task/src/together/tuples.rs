@@ -1,4 +1,4 @@
-//! Tuples of futures: each in its own place, without memory of its own. Each that has not ended is polled every time.
+//! Tuples of futures, stored in place without allocation. Every future that has not ended is polled each time.
 
 use core::future::{Future, IntoFuture};
 use core::pin::Pin;
@@ -13,23 +13,24 @@ use super::group::{End, Group, Rule, Sort};
 use crate::region::BodyMark;
 
 pin_project! {
-    /// Room for one branch.
+    /// Slot of one branch.
     #[derive(Debug)]
-    pub struct Room<F, K> {
+    pub struct Slot<F, K> {
         #[pin]
         body: Option<F>,
         begun: bool,
         mark: BodyMark,
-        kept: Option<K>,
+        value: Option<K>,
     }
 }
 
-impl<F: Future, K> Room<F, K> {
+impl<F: Future, K> Slot<F, K> {
     fn new(body: F) -> Self {
-        Self { body: Some(body), begun: false, mark: BodyMark::default(), kept: None }
+        Self { body: Some(body), begun: false, mark: BodyMark::default(), value: None }
     }
 
-    /// Polls it, if it has not ended. False if it has. One that has not begun when the group is over does not.
+    /// Polls the branch, if it has not ended. Returns true if it still runs. Drops a branch that was never
+    /// polled if the group is over.
     #[inline]
     fn poll<M, L>(self: Pin<&mut Self>, group: &mut Group<M, L>, cx: &mut Context<'_>) -> bool
     where
@@ -46,22 +47,22 @@ impl<F: Future, K> Room<F, K> {
         *this.begun = true;
         let polled = Panic::catch(|| group.region.poll_one(body, this.mark, cx.waker(), false));
         let Some(outcome) = ended(polled, &group.region, || this.body.set(None)) else { return true };
-        *this.kept = group.ended(outcome);
+        *this.value = group.ended(outcome);
         false
     }
 
     fn take(self: Pin<&mut Self>) -> Option<K> {
-        self.project().kept.take()
+        self.project().value.take()
     }
 }
 
 macro_rules! tuples {
-    ($($rooms:ident($($future:ident $kept:ident $at:tt $field:ident)+))+) => { $(
+    ($($slots:ident($($future:ident $value:ident $at:tt $field:ident)+))+) => { $(
         pin_project! {
-            /// Room for as many branches.
+            /// Slots of a tuple of branches.
             #[derive(Debug)]
-            pub struct $rooms<$($future,)+ $($kept,)+> {
-                $(#[pin] $field: Room<$future, $kept>,)+
+            pub struct $slots<$($future,)+ $($value,)+> {
+                $(#[pin] $field: Slot<$future, $value>,)+
             }
         }
 
@@ -72,30 +73,31 @@ macro_rules! tuples {
             $($future: IntoFuture,)+
         {
             type Rooms =
-                $rooms<$($future::IntoFuture,)+ $(<M as Sort<$future::Output>>::Kept,)+>;
+                $slots<$($future::IntoFuture,)+ $(<M as Sort<$future::Output>>::Kept,)+>;
             type Last = L;
 
             #[inline]
             fn rooms(self) -> Self::Rooms {
-                $rooms { $($field: Room::new(self.$at.into_future()),)+ }
+                $slots { $($field: Slot::new(self.$at.into_future()),)+ }
             }
         }
 
         #[diagnostic::do_not_recommend]
-        impl<M, L, $($future,)+ $($kept,)+> Rooms<M, L> for $rooms<$($future,)+ $($kept,)+>
+        impl<M, L, $($future,)+ $($value,)+> Rooms<M, L> for $slots<$($future,)+ $($value,)+>
         where
-            M: Rule $(+ Sort<$future::Output, Kept = $kept, Last = L>)+,
+            M: Rule $(+ Sort<$future::Output, Kept = $value, Last = L>)+,
             $($future: Future,)+
         {
-            type Output = ($($kept,)+);
+            type Output = ($($value,)+);
 
             #[inline]
             fn poll(self: Pin<&mut Self>, group: &mut Group<M, L>, cx: &mut Context<'_>) -> bool {
-                let mut rooms = self.project();
+                let mut slots = self.project();
                 loop {
                     let (over, mut waits) = (group.over, false);
-                    $(waits |= rooms.$field.as_mut().poll(group, cx);)+
-                    // Those that were polled before one ended the group are asked to stop now.
+                    $(waits |= slots.$field.as_mut().poll(group, cx);)+
+                    // Poll again: branches that were polled before the one that ended the group must hear of
+                    // the stop.
                     if group.over == over {
                         return !waits;
                     }
@@ -103,24 +105,24 @@ macro_rules! tuples {
             }
 
             fn take(self: Pin<&mut Self>) -> Option<Self::Output> {
-                let rooms = self.project();
-                Some(($(rooms.$field.take()?,)+))
+                let slots = self.project();
+                Some(($(slots.$field.take()?,)+))
             }
         }
     )+ };
 }
 
 tuples! {
-    Rooms1(A Ka 0 a)
-    Rooms2(A Ka 0 a B Kb 1 b)
-    Rooms3(A Ka 0 a B Kb 1 b C Kc 2 c)
-    Rooms4(A Ka 0 a B Kb 1 b C Kc 2 c D Kd 3 d)
-    Rooms5(A Ka 0 a B Kb 1 b C Kc 2 c D Kd 3 d E Ke 4 e)
-    Rooms6(A Ka 0 a B Kb 1 b C Kc 2 c D Kd 3 d E Ke 4 e F Kf 5 f)
-    Rooms7(A Ka 0 a B Kb 1 b C Kc 2 c D Kd 3 d E Ke 4 e F Kf 5 f G Kg 6 g)
-    Rooms8(A Ka 0 a B Kb 1 b C Kc 2 c D Kd 3 d E Ke 4 e F Kf 5 f G Kg 6 g H Kh 7 h)
-    Rooms9(A Ka 0 a B Kb 1 b C Kc 2 c D Kd 3 d E Ke 4 e F Kf 5 f G Kg 6 g H Kh 7 h I Ki 8 i)
-    Rooms10(A Ka 0 a B Kb 1 b C Kc 2 c D Kd 3 d E Ke 4 e F Kf 5 f G Kg 6 g H Kh 7 h I Ki 8 i J Kj 9 j)
-    Rooms11(A Ka 0 a B Kb 1 b C Kc 2 c D Kd 3 d E Ke 4 e F Kf 5 f G Kg 6 g H Kh 7 h I Ki 8 i J Kj 9 j K Kk 10 k)
-    Rooms12(A Ka 0 a B Kb 1 b C Kc 2 c D Kd 3 d E Ke 4 e F Kf 5 f G Kg 6 g H Kh 7 h I Ki 8 i J Kj 9 j K Kk 10 k N Kn 11 n)
+    Slots1(A Ka 0 a)
+    Slots2(A Ka 0 a B Kb 1 b)
+    Slots3(A Ka 0 a B Kb 1 b C Kc 2 c)
+    Slots4(A Ka 0 a B Kb 1 b C Kc 2 c D Kd 3 d)
+    Slots5(A Ka 0 a B Kb 1 b C Kc 2 c D Kd 3 d E Ke 4 e)
+    Slots6(A Ka 0 a B Kb 1 b C Kc 2 c D Kd 3 d E Ke 4 e F Kf 5 f)
+    Slots7(A Ka 0 a B Kb 1 b C Kc 2 c D Kd 3 d E Ke 4 e F Kf 5 f G Kg 6 g)
+    Slots8(A Ka 0 a B Kb 1 b C Kc 2 c D Kd 3 d E Ke 4 e F Kf 5 f G Kg 6 g H Kh 7 h)
+    Slots9(A Ka 0 a B Kb 1 b C Kc 2 c D Kd 3 d E Ke 4 e F Kf 5 f G Kg 6 g H Kh 7 h I Ki 8 i)
+    Slots10(A Ka 0 a B Kb 1 b C Kc 2 c D Kd 3 d E Ke 4 e F Kf 5 f G Kg 6 g H Kh 7 h I Ki 8 i J Kj 9 j)
+    Slots11(A Ka 0 a B Kb 1 b C Kc 2 c D Kd 3 d E Ke 4 e F Kf 5 f G Kg 6 g H Kh 7 h I Ki 8 i J Kj 9 j K Kk 10 k)
+    Slots12(A Ka 0 a B Kb 1 b C Kc 2 c D Kd 3 d E Ke 4 e F Kf 5 f G Kg 6 g H Kh 7 h I Ki 8 i J Kj 9 j K Kk 10 k N Kn 11 n)
 }

@@ -1,5 +1,8 @@
-//! Wakers of one's own for children inside one task: which of them were woken is written on a board, and their owner is
-//! woken once for all of them. No unsafe: a lock, held for a few instructions.
+//! Wakers for children inside one task. A wake flag per child adds the child's key to the set of woken ones,
+//! and the owner of the set is woken once for all of them. No unsafe code: a lock, held for a few
+//! instructions.
+//!
+//! Flags may be set on any thread. All else is called by the owner.
 
 use core::fmt;
 use core::task::Waker;
@@ -11,79 +14,80 @@ use convoke_core::raw::sync::{Mutex, MutexGuard};
 
 use convoke_core::raw::{wake, wake_if_any};
 
-/// The board, as its owner has it. When the owner goes, bells that are kept elsewhere lead nowhere.
+/// Set of woken children, as the owner has it. Flags that outlive it wake nothing.
 pub struct WakeSet {
-    board: Arc<Board>,
+    shared: Arc<Shared>,
 }
 
-struct Board {
+struct Shared {
     state: Mutex<State>,
 }
 
 struct State {
-    /// The keys of those that were woken.
-    rung: Vec<Key>,
+    /// The keys of the woken children.
+    woken: Vec<Key>,
     /// The owner's waker, while it waits.
     owner: Option<Waker>,
 }
 
-/// Which child a bell is of: its place among them, and a number by which it is told from others that come there later.
+/// Identity of a child: its index, and a serial that tells it from later children with the same index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Key {
-    /// Where its owner finds it.
-    pub place: usize,
-    /// Of those in that place, which.
+    /// Index of the child in the owner's storage.
+    pub index: usize,
+    /// Serial of the child among all that had this index.
     pub serial: u64,
 }
 
-/// What a child's waker leads to.
+/// Target of a child's waker.
 pub struct WakeFlag {
     key: Key,
-    /// Whether the key is on the board, or taken from there and not yet answered. Whoever sets it writes the key there: so
-    /// it is there once.
-    rung: AtomicBool,
-    board: Arc<Board>,
+    /// True if the key is in the set, or was taken from it and the flag not cleared yet. The thread that
+    /// changes it to true adds the key, so that the key is there once.
+    is_set: AtomicBool,
+    shared: Arc<Shared>,
 }
 
-impl Board {
+impl Shared {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 }
 
 impl WakeSet {
-    /// A board with nothing on it.
+    /// Creates an empty set.
     pub fn new() -> Self {
-        Self { board: Arc::new(Board { state: Mutex::new(State { rung: Vec::new(), owner: None }) }) }
+        Self { shared: Arc::new(Shared { state: Mutex::new(State { woken: Vec::new(), owner: None }) }) }
     }
 
-    /// A bell that counts as rung: its child is to be polled a first time. It is for the caller to do so, for the key is not on
-    /// the board.
-    pub fn bell(&self, key: Key) -> Arc<WakeFlag> {
-        Arc::new(WakeFlag { key, rung: AtomicBool::new(true), board: self.board.clone() })
+    /// Creates the flag of a child. It is set, but its key is not in the set: the caller polls the child a
+    /// first time.
+    pub fn flag(&self, key: Key) -> Arc<WakeFlag> {
+        Arc::new(WakeFlag { key, is_set: AtomicBool::new(true), shared: self.shared.clone() })
     }
 
-    /// What wakes the owner when there is something else for it than a bell.
+    /// Returns a flag that wakes the owner for something other than a child.
     pub(crate) fn owner(&self) -> OwnerFlag {
-        OwnerFlag { board: self.board.clone() }
+        OwnerFlag { shared: self.shared.clone() }
     }
 
-    /// Takes the keys off the board. The owner looks at them now: until it waits again nobody need wake it.
-    pub fn take_rung(&self, into: &mut impl Extend<Key>) {
-        let mut state = self.board.lock();
+    /// Moves the keys of the woken children to `into`. The owner polls them now, so its waker is dropped
+    /// until it waits again.
+    pub fn take_woken(&self, into: &mut impl Extend<Key>) {
+        let mut state = self.shared.lock();
         let owner = state.owner.take();
-        into.extend(state.rung.drain(..));
+        into.extend(state.woken.drain(..));
         drop(state);
         drop(owner);
     }
 
-    /// The owner waits, unless a bell has rung since it last looked: then it is woken at once, and others get their turn
-    /// before.
+    /// Stores the owner's waker. If a flag was set since the last [`take_woken`](WakeSet::take_woken), wakes
+    /// it at once instead, so that other tasks run before the owner polls again.
     pub fn wait(&self, waker: &Waker) {
-        // Cloned, and dropped, without the lock: it may be anybody's.
+        // Cloned and dropped without the lock: a waker may run foreign code.
         let clone = waker.clone();
-        let mut state = self.board.lock();
-        if state.rung.is_empty() {
+        let mut state = self.shared.lock();
+        if state.woken.is_empty() {
             let before = state.owner.replace(clone);
             drop(state);
             drop(before);
@@ -102,61 +106,62 @@ impl Default for WakeSet {
 
 impl Drop for WakeSet {
     fn drop(&mut self) {
-        let owner = self.board.lock().owner.take();
+        let owner = self.shared.lock().owner.take();
         drop(owner);
     }
 }
 
 impl WakeFlag {
-    /// Its owner has taken the key off the board, and polls the child now, once for each time that it was there.
-    pub fn answer(&self) {
-        let rung = self.rung.swap(false, Ordering::AcqRel);
-        debug_assert!(rung, "answered once for each time that it was on the board");
+    /// Clears the flag, before the owner polls the child whose key it has taken.
+    pub fn clear(&self) {
+        let was_set = self.is_set.swap(false, Ordering::AcqRel);
+        debug_assert!(was_set, "a flag is cleared once for each time that its key was in the set");
     }
 
-    /// Its owner has found the key, and polls the child if this is true: the key may have been there more than once.
-    pub(crate) fn take_ring(&self) -> bool {
-        self.rung.swap(false, Ordering::AcqRel)
+    /// Clears the flag, and returns true if it was set. For owners whose keys may be in the set more than
+    /// once: the child is polled if this is true.
+    pub(crate) fn take(&self) -> bool {
+        self.is_set.swap(false, Ordering::AcqRel)
     }
 
-    /// The child is gone: whoever rings from now on is not heard.
-    pub fn silence(&self) {
-        self.rung.store(true, Ordering::Release);
+    /// Makes later wakes do nothing: the child has ended.
+    pub fn disable(&self) {
+        self.is_set.store(true, Ordering::Release);
     }
 
-    /// Wakes the child: its key is on the board, and its owner woken if it waits.
-    pub fn ring(&self) {
-        if self.rung.swap(true, Ordering::AcqRel) {
+    /// Wakes the child: adds its key to the set, and wakes the owner if it waits.
+    pub fn set(&self) {
+        if self.is_set.swap(true, Ordering::AcqRel) {
             return;
         }
-        let mut state = self.board.lock();
-        state.rung.push(self.key);
+        let mut state = self.shared.lock();
+        state.woken.push(self.key);
         let owner = state.owner.take();
         drop(state);
-        // Outside the lock: a waker may be anybody's.
+        // Outside the lock: a waker may run foreign code.
         wake_if_any(owner);
     }
 }
 
 impl Wake for WakeFlag {
     fn wake(self: Arc<Self>) {
-        self.ring();
+        self.set();
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        self.ring();
+        self.set();
     }
 }
 
-/// Wakes the owner of the bells.
+/// Flag that wakes the owner of a set.
 #[derive(Clone)]
 pub(crate) struct OwnerFlag {
-    board: Arc<Board>,
+    shared: Arc<Shared>,
 }
 
 impl OwnerFlag {
-    pub(crate) fn ring(&self) {
-        let owner = self.board.lock().owner.take();
+    pub(crate) fn set(&self) {
+        let owner = self.shared.lock().owner.take();
         wake_if_any(owner);
     }
 }

@@ -120,6 +120,22 @@ fn an_error_of_the_body_stops_the_children() {
 }
 
 #[test]
+fn none_from_the_body_stops_the_children() {
+    let pool = ThreadPool::new(1).unwrap();
+    let count = AtomicUsize::new(0);
+    let outcome = blocking_scope(&pool.executor(), |s| {
+        let leaves = Leaves(&count);
+        s.spawn(async move {
+            let _leaves = leaves;
+            never::<()>().await;
+        });
+        None::<u32>
+    });
+    assert_eq!(outcome, None);
+    assert_eq!(count.load(Ordering::SeqCst), 1);
+}
+
+#[test]
 fn a_panic_of_a_child_goes_on_here_with_its_name() {
     let pool = ThreadPool::new(1).unwrap();
     let run = || {

@@ -1,4 +1,4 @@
-//! Children that are started when there is room, and children that say when they are ready.
+//! Children that are started when there is capacity, and children that report when they are ready.
 use std::panic::catch_unwind;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,13 +11,13 @@ use convoke::sender::prelude::*;
 use convoke::task::{forever, stopped};
 use convoke::testing::{explore_stops, explore_stops_with};
 
-/// Runs a program, and says what it returned.
+/// Runs a program, and returns its output.
 fn run<T: Send + 'static>(program: impl Future<Output = T> + Send + 'static) -> T {
     sync_wait(task(program)).unwrap()
 }
 
 #[test]
-fn no_child_is_made_before_there_is_room_for_it() {
+fn no_child_is_made_before_there_is_capacity_for_it() {
     let most = run(async {
         let (running, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
         let bound = Bound::new(5);
@@ -45,7 +45,7 @@ fn no_child_is_made_before_there_is_room_for_it() {
 }
 
 #[test]
-fn somebody_large_is_not_overtaken_and_whoever_leaves_lets_the_next_one_in() {
+fn a_large_waiter_is_not_overtaken_and_one_that_leaves_lets_the_next_in() {
     let order = run(async {
         let bound = Bound::new(2);
         let held = bound.take(1).await;
@@ -59,7 +59,7 @@ fn somebody_large_is_not_overtaken_and_whoever_leaves_lets_the_next_one_in() {
             order.lock().unwrap().push("small");
         };
         let leaves = async {
-            // Waits behind the large one, and is stopped.
+            // Waits behind the large one, and is stopped by the timeout.
             let waits = timeout(Duration::from_millis(1), bound.take(2)).await;
             assert!(waits.is_err());
             drop(held);
@@ -77,7 +77,7 @@ fn a_weight_that_never_fits_is_refused() {
 }
 
 #[test]
-fn wherever_it_is_stopped_all_room_comes_back() {
+fn wherever_it_is_stopped_all_capacity_is_returned() {
     explore_stops(|| async {
         let bound = Bound::new(2);
         let ended = catch_stopped(scope(async |s| {
@@ -128,7 +128,7 @@ fn a_child_that_ends_before_it_is_ready_is_an_error_and_its_own_error_comes_firs
                 checkpoint().await;
                 Err("no port")
             });
-            // It may be heard first that the child is gone; its error is the scope's nevertheless.
+            // `EndedEarly` may come first. The scope still fails with the child's error.
             let _ = started.await;
             forever().await
         })
@@ -138,7 +138,7 @@ fn a_child_that_ends_before_it_is_ready_is_an_error_and_its_own_error_comes_firs
 }
 
 #[test]
-fn a_stop_while_a_child_gets_ready_brings_it_home() {
+fn a_stop_while_a_child_gets_ready_ends_it() {
     let exploration = explore_stops_with(|probe| {
         let probe = probe.clone();
         async move {
@@ -186,7 +186,7 @@ fn results_are_taken_as_they_come_and_the_stopped_have_none() {
 }
 
 #[test]
-fn a_stop_while_results_are_awaited_brings_all_home() {
+fn a_stop_while_results_are_awaited_ends_all() {
     let exploration = explore_stops_with(|probe| {
         let probe = probe.clone();
         async move {

@@ -14,9 +14,8 @@ use convoke::env::{Changes, FrameAllocator};
 use convoke::executor::ExecutorRef;
 use convoke::executor::{RunLoop, Strand};
 use convoke::prelude::*;
-use convoke::scope::Handle;
-use convoke::sender::prelude::*;
-use convoke::task::stopped;
+use convoke::scope::BodyOutput;
+use convoke::{ExecutorRef, Handle};
 
 /// Where the work runs.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -175,6 +174,8 @@ fn root(row: Row, body: Body, source: StopSource, waking: mpsc::Sender<Waker>) -
 }
 
 struct Kept(Output, Option<Handle<Result<u32, &'static str>>>);
+
+impl BodyOutput for Kept {}
 
 fn walk(row: Row, bench: &Bench) {
     let (source, dropped, frames) =

@@ -1,4 +1,4 @@
-//! Concurrent work over many items: bounded, in order or as it comes, brought home when it is over early.
+//! Concurrent work over many items: bounded, in any order, and awaited when it is over early.
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,7 +9,7 @@ use convoke::sender::prelude::*;
 use convoke::task::{for_each_concurrent, forever, generator, map_concurrent, stopped};
 use convoke::testing::{Probe, explore_stops_with};
 
-/// Runs a program, and says what it returned.
+/// Runs a program, and returns its output.
 fn run<T: Send + 'static>(program: impl Future<Output = T> + Send + 'static) -> T {
     sync_wait(task(program)).unwrap()
 }
@@ -100,7 +100,7 @@ fn those_that_were_woken_are_not_overtaken_for_ever() {
     assert!(first <= 64, "{first}");
 }
 
-/// Holds something that is cleaned up by awaiting, for so many rounds.
+/// Owns something with awaited clean-up, for a number of checkpoints.
 async fn holds(probe: Probe, n: u32) -> u32 {
     probe.acquired("held");
     let clean_up = async |_| {
@@ -111,7 +111,7 @@ async fn holds(probe: Probe, n: u32) -> u32 {
 }
 
 #[test]
-fn a_stop_at_any_point_brings_all_home_with_their_clean_up() {
+fn a_stop_at_any_point_ends_all_with_their_clean_up() {
     let exploration = explore_stops_with(|probe| {
         let probe = probe.clone();
         async move {
@@ -157,14 +157,14 @@ fn the_first_error_stops_the_others_and_waits_for_their_clean_up() {
         ((each, collected), cleaned.into_inner())
     });
     assert_eq!(ended, (Err("two"), Err("two")));
-    // Those before it: 0 and 1, both times. What is behind was not begun, or was stopped too.
+    // 0 and 1 end before it, both times. Later items were not started, or were stopped.
     assert!(cleaned >= 4, "{cleaned}");
 }
 
 #[test]
-fn a_panic_of_one_goes_on_when_the_others_are_home() {
-    let home = std::sync::Arc::new(AtomicUsize::new(0));
-    let count = home.clone();
+fn a_panic_of_one_goes_on_when_the_others_have_ended() {
+    let ended = std::sync::Arc::new(AtomicUsize::new(0));
+    let count = ended.clone();
     let program = async move {
         for_each_concurrent(0..3, 3, async |n| {
             let clean_up = async |_| {
@@ -183,7 +183,7 @@ fn a_panic_of_one_goes_on_when_the_others_are_home() {
     };
     let panic = catch_unwind(AssertUnwindSafe(|| sync_wait(task(program)))).unwrap_err();
     assert_eq!(panic.downcast_ref::<&str>(), Some(&"one"));
-    assert!(home.load(Ordering::Relaxed) >= 2);
+    assert!(ended.load(Ordering::Relaxed) >= 2);
 }
 
 #[test]

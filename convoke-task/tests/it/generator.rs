@@ -11,12 +11,12 @@ use convoke::task::{generator, stopped};
 use convoke::testing::{Ended, Probe, explore_stops_with};
 use futures_core::Stream;
 
-/// Runs a program, and says what it returned.
+/// Runs a program, and returns its output.
 fn run<T: Send + 'static>(program: impl Future<Output = T> + Send + 'static) -> T {
     sync_wait(task(program)).unwrap()
 }
 
-/// Runs a program that panics, and says with what.
+/// Runs a program that panics, and returns the message.
 fn panic_of<T: Send + 'static>(program: impl Future<Output = T> + Send + 'static) -> String {
     Panic::catch(|| sync_wait(task(program))).err().expect("it should panic").message().to_owned()
 }
@@ -136,7 +136,7 @@ fn an_error_is_the_last_item_and_a_panic_goes_on_at_the_consumer() {
     assert_eq!(panic, "out of numbers");
 }
 
-/// Yields for ever, holding something that is cleaned up by awaiting.
+/// Yields forever, and owns something with awaited clean-up.
 fn endless(probe: Probe) -> Generator<u32> {
     let body = async move |y: Yielder<u32>| {
         probe.acquired("source");
@@ -187,7 +187,7 @@ fn a_close_is_not_cut_short_by_a_stop() {
         let probe = probe.clone();
         async move {
             let mut numbers = endless(probe);
-            // A stop comes to the body when it is asked for a value, or to the close.
+            // The body sees a stop request when it is polled for a value, or by the close.
             let first = numbers.next().await;
             numbers.close().await;
             first

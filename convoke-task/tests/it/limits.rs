@@ -1,4 +1,4 @@
-//! Deadlines and shields of parts of a task, by a clock that is moved by hand.
+//! Deadlines and shields of parts of a task, with a manual clock.
 use std::future::Future;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -19,7 +19,7 @@ use crate::doors::{Door, Ledger, outcome_of};
 const HOUR: Duration = Duration::from_secs(3600);
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Runs a program on a clock that is moved on for this long; its outcome, which must be there then.
+/// Runs a program on a manual clock, advances the clock, and returns the outcome, which must be there then.
 fn after<F: Future<Output: Send> + Send + 'static>(
     clock: &Clockwork,
     duration: Duration,
@@ -30,7 +30,7 @@ fn after<F: Future<Output: Send> + Send + 'static>(
     running.outcome()
 }
 
-/// What the clock shows.
+/// Returns the time of the clock.
 async fn clock_now() -> Instant {
     convoke::time::now()
 }
@@ -48,7 +48,7 @@ fn a_body_that_is_in_time_has_its_value_and_leaves_no_timer_behind() {
 }
 
 #[test]
-fn when_the_time_is_up_the_body_cleans_up_before_anybody_hears_of_it() {
+fn when_the_time_is_up_the_body_cleans_up_before_the_error_is_returned() {
     let clock = Clockwork::new();
     let ledger = Ledger::default();
     let waits = ledger.clone();
@@ -98,7 +98,7 @@ fn every_other_door_goes_through_a_timeout_as_it_is() {
 }
 
 #[test]
-fn stop_after_stops_whoever_awaits_it() {
+fn stop_after_stops_the_task_that_awaits_it() {
     let clock = Clockwork::new();
     let ledger = Ledger::default();
     let waits = ledger.clone();
@@ -117,7 +117,7 @@ fn the_nearest_deadline_is_seen_inside_by_functions_senders_and_tasks() {
     let clock = Clockwork::new();
     let start = clock.now();
     type Seen = Vec<Option<Instant>>;
-    async fn look() -> Seen {
+    async fn observe() -> Seen {
         let sender = read_env(|env| env.stop().deadline()).starts_on(&current::executor());
         vec![
             current::deadline(),
@@ -130,12 +130,12 @@ fn the_nearest_deadline_is_seen_inside_by_functions_senders_and_tasks() {
         ]
     }
     let ended = after(&clock, Duration::ZERO, async move {
-        let outer = timeout(HOUR, look()).await.unwrap();
-        let inner_nearer = timeout(HOUR, timeout(SECOND, look())).await.unwrap().unwrap();
-        let outer_nearer = timeout(SECOND, timeout(HOUR, look())).await.unwrap().unwrap();
-        let absolute = deadline(start + SECOND, stop_after(HOUR, look())).await.unwrap();
-        let shielded = timeout(SECOND, shield(look())).await.unwrap();
-        let far = timeout(Duration::MAX, look()).await.unwrap();
+        let outer = timeout(HOUR, observe()).await.unwrap();
+        let inner_nearer = timeout(HOUR, timeout(SECOND, observe())).await.unwrap().unwrap();
+        let outer_nearer = timeout(SECOND, timeout(HOUR, observe())).await.unwrap().unwrap();
+        let absolute = deadline(start + SECOND, stop_after(HOUR, observe())).await.unwrap();
+        let shielded = timeout(SECOND, shield(observe())).await.unwrap();
+        let far = timeout(Duration::MAX, observe()).await.unwrap();
         [outer, inner_nearer, outer_nearer, absolute, shielded, far]
     });
     let (near, far) = (Some(start + SECOND), Some(start + HOUR));
@@ -152,7 +152,7 @@ fn of_nested_deadlines_the_one_that_passes_first_has_the_error() {
             let inside = timeout(inner * SECOND, never::<()>());
             timeout(outer * SECOND, async { inside.await.is_err() }).await.is_err()
         });
-        // Of two for the same time, the one around.
+        // Of two deadlines at the same instant, the outer one counts.
         assert_eq!(ended, Outcome::Value(outer <= inner), "{outer} around {inner}");
     }
 }
@@ -252,12 +252,12 @@ fn a_shield_hides_the_request_and_what_follows_it_is_stopped() {
     assert_eq!(ended, Outcome::Stopped);
 }
 
-/// What is asked to stop at once, and looks why a second later and two.
+/// Checks the stop reason at the start, after one second, and after two.
 async fn looks_twice() -> [Option<StopReason>; 2] {
     let mut seen = [None; 2];
-    for look in &mut seen {
+    for reason in &mut seen {
         _ = catch_stopped(sleep(SECOND)).await;
-        *look = current::stop_reason();
+        *reason = current::stop_reason();
     }
     seen
 }
@@ -310,9 +310,9 @@ fn the_deadline_in_a_grace_period_is_that_much_later() {
     let clock = Clockwork::new();
     let at = clock.now() + SECOND;
     let ended = after(&clock, SECOND, async move {
-        let look = || async { current::deadline() };
-        let none = shield(look()).grace(SECOND).await;
-        let later = deadline(at, async { shield(look()).grace(2 * SECOND).await }).await.unwrap();
+        let observe = || async { current::deadline() };
+        let none = shield(observe()).grace(SECOND).await;
+        let later = deadline(at, async { shield(observe()).grace(2 * SECOND).await }).await.unwrap();
         (none, later)
     });
     assert_eq!(ended, Outcome::Value((None, Some(at + 2 * SECOND))));
@@ -343,7 +343,7 @@ fn an_alarm_outlives_the_executor_that_it_was_armed_on() {
     let at = Instant::now() + Duration::from_millis(5);
     let running = Connected::with_env(task(deadline(at, moved)), Env::from(clock.clone())).start();
     clock.run_ready();
-    // The timers of the clock have ended: those of the process go on. It ends on the pool.
+    // The timers of the manual clock have ended; those of the process go on. It ends on the pool.
     assert!(matches!(running.wait(), Outcome::Value(Err(_))));
 }
 

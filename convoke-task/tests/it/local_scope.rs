@@ -62,36 +62,36 @@ fn handles_bring_what_children_return_also_borrows() {
 #[test]
 fn the_first_to_fail_stops_the_others_wherever_it_is() {
     for door in [Door::Error, Door::Panic] {
-        for place in 0..4 {
+        for index in 0..4 {
             for turns in 0..3 {
-                let story = format!("{door:?} at {place} after {turns}");
+                let story = format!("{door:?} at {index} after {turns}");
                 let ledger = Ledger::default();
                 let waits = ledger.clone();
                 let ended = outcome_of(async {
                     let borrowed = &waits;
                     local_scope(async |s| {
                         for n in 0..3 {
-                            if n == place {
+                            if n == index {
                                 s.named("bad").spawn(async move {
-                                    crate::doors::ends_by(door, turns, place).await.map(drop)
+                                    crate::doors::ends_by(door, turns, index).await.map(drop)
                                 });
                             } else {
                                 s.spawn(async move { borrowed.clone().waits::<()>().await });
                             }
                         }
-                        // The body is a child like the others.
-                        if place == 3 {
-                            crate::doors::ends_by(door, turns, place).await.map(drop)
+                        // The body fails like a child.
+                        if index == 3 {
+                            crate::doors::ends_by(door, turns, index).await.map(drop)
                         } else {
                             waits.clone().waits().await
                         }
                     })
                     .await
                 });
-                let expected = match (door, place) {
-                    (Door::Error, _) => Outcome::Value(Err(format!("error {place}"))),
+                let expected = match (door, index) {
+                    (Door::Error, _) => Outcome::Value(Err(format!("error {index}"))),
                     (_, 3) => Outcome::Panicked(Panic::new("panic 3")),
-                    _ => Outcome::Panicked(Panic::new(format!("the child `bad` panicked: panic {place}"))),
+                    _ => Outcome::Panicked(Panic::new(format!("the child `bad` panicked: panic {index}"))),
                 };
                 assert_same(ended, &expected, &story);
                 ledger.assert_drained(&story);
@@ -100,6 +100,23 @@ fn the_first_to_fail_stops_the_others_wherever_it_is() {
             }
         }
     }
+}
+
+#[test]
+fn none_from_the_body_stops_the_children() {
+    let ledger = Ledger::default();
+    let ended = outcome_of(async {
+        local_scope(async |s| {
+            s.spawn(async { ledger.clone().waits::<()>().await });
+            checkpoint().await;
+            let missing: Option<u32> = None;
+            Some(missing? + 1)
+        })
+        .await
+    });
+    assert_eq!(ended, Outcome::Value(None));
+    ledger.assert_drained("`None` from the body");
+    ledger.assert_reasons(StopReason::Sibling);
 }
 
 #[test]
@@ -333,7 +350,7 @@ fn only_the_woken_are_polled() {
     let ended = outcome_of(async {
         local_scope(async |s| {
             for _ in 0..50 {
-                // Wakes itself and ends: that is not for the next one, which comes in its place.
+                // Wakes itself and ends: the next child, with the same index, must not be woken by that.
                 s.spawn(std::future::poll_fn(|cx| {
                     cx.waker().wake_by_ref();
                     Poll::Ready(())
@@ -398,7 +415,7 @@ fn a_checkpoint_gives_every_other_child_one_turn() {
         };
         local_scope(async |s| {
             let turns = &turns;
-            // Others have been in their places before, and were woken when they ended.
+            // Earlier children had their indexes, and were woken when they ended.
             for _ in 0..2 {
                 s.spawn(std::future::poll_fn(|cx| {
                     cx.waker().wake_by_ref();

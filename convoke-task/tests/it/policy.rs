@@ -1,4 +1,4 @@
-//! Scopes with policies: what ends them, and what comes of all.
+//! Scopes with policies: what ends them, and what they return.
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -17,12 +17,12 @@ use convoke::testing::{Clockwork, Connected, Probe, explore_stops_with};
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Runs a program, and says what it returned.
+/// Runs a program, and returns its output.
 fn run<T: Send + 'static>(program: impl Future<Output = T> + Send + 'static) -> T {
     sync_wait(task(program)).unwrap()
 }
 
-/// Even numbers are values, odd ones errors, each after so many rounds.
+/// Returns even numbers as values and odd ones as errors, after a number of checkpoints.
 async fn even(n: u32) -> Result<u32, String> {
     for _ in 0..n {
         checkpoint().await;
@@ -77,7 +77,7 @@ fn all_failures_are_told_with_names_and_the_others_come_to_their_end() {
 
 #[test]
 fn the_first_success_or_a_quorum_stops_the_others() {
-    let (first, quorum, too_few, nobody) = run(async {
+    let (first, quorum, too_few, none) = run(async {
         let first = scope_with(FirstSuccess, async |s| {
             s.spawn(async { forever().await });
             [5, 4, 3, 2].into_iter().for_each(|n| s.spawn(even(n)));
@@ -88,13 +88,13 @@ fn the_first_success_or_a_quorum_stops_the_others() {
         let quorum = quorum.await;
         let too_few = scope_with(Quorum(2), async |s| [0, 1].into_iter().for_each(|n| s.spawn(even(n))));
         let too_few = too_few.await;
-        let nobody = scope_with::<_, u32, String, _, _>(FirstSuccess, async |_| {}).await;
-        (first, quorum, too_few, nobody)
+        let none = scope_with::<_, u32, String, _, _>(FirstSuccess, async |_| {}).await;
+        (first, quorum, too_few, none)
     });
     assert_eq!(first.unwrap(), 2);
     assert_eq!(quorum.unwrap(), [0, 2]);
     assert!(too_few.unwrap_err().to_string().ends_with(": 1 is odd"));
-    assert!(nobody.unwrap_err().is_empty());
+    assert!(none.unwrap_err().is_empty());
 }
 
 #[test]
@@ -144,7 +144,7 @@ fn daemons_are_stopped_when_the_others_are_done_and_one_that_fails_is_heard() {
                 let clean_up = async |exit: Exit| {
                     checkpoint().await;
                     count.fetch_add(usize::from(exit.is_stopped()), Ordering::Relaxed);
-                    // Too late to be of use: asked to stop at once.
+                    // Started after the scope was over: asked to stop at once.
                     again.spawn_daemon(async { forever().await });
                 };
                 ensure(clean_up, async { forever().await }).await
@@ -165,7 +165,7 @@ fn daemons_are_stopped_when_the_others_are_done_and_one_that_fails_is_heard() {
 }
 
 #[test]
-fn a_panic_of_the_body_goes_on_when_the_children_are_home() {
+fn a_panic_of_the_body_goes_on_when_the_children_have_ended() {
     let program = async {
         scope_with(WaitForAll, async |s| {
             s.spawn(even(2));
@@ -188,7 +188,7 @@ async fn child(probe: Probe, n: u32) -> Result<u32, String> {
 }
 
 #[test]
-fn a_stop_at_any_point_brings_children_and_daemons_home() {
+fn a_stop_at_any_point_ends_children_and_daemons() {
     let exploration = explore_stops_with(|probe| {
         let probe = probe.clone();
         async move {
@@ -266,7 +266,7 @@ fn supervised_children_fail_by_themselves_and_leave_nothing_behind() {
     assert_eq!(Arc::strong_count(&probe), 1);
 }
 
-/// The error holds something.
+/// Fails with an error that owns something.
 async fn fails_with(kept: Arc<()>) -> Result<(), Arc<()>> {
     checkpoint().await;
     Err(kept)
@@ -318,7 +318,7 @@ fn supervised_children_are_stopped_and_clean_up_as_all_others() {
     assert!(exploration.points() > 8, "{exploration}");
 }
 
-/// The same for one that is not `Send`.
+/// Fails, with a future that is not `Send`.
 fn run_local<F: Future>(program: F) -> F::Output {
     RunLoop::new().block_on(program).unwrap()
 }

@@ -1,4 +1,4 @@
-//! Schedules: how often and how long, by a clock that is moved by hand; and a stop in between.
+//! Schedules: number and length of pauses, with a manual clock; and stops during a pause.
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ use convoke::time::deadline;
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// When something was done, by a clock.
+/// Times at which something was done, by a manual clock.
 #[derive(Clone)]
 struct Diary {
     clockwork: Clockwork,
@@ -31,7 +31,7 @@ impl Diary {
         entries.len()
     }
 
-    /// Runs a program for a day, and says what it returned and when something was noted.
+    /// Runs a program for a day. Returns its output, and the times that were noted.
     fn day<T: Send + 'static>(
         &self,
         program: impl Future<Output = T> + Send + 'static,
@@ -76,7 +76,7 @@ fn no_wait_is_begun_that_the_deadline_would_cut_short() {
         let end = notes.begin + 10 * SECOND;
         deadline(end, retry(Backoff::exponential(SECOND), async || Err::<(), _>(notes.note()))).await
     });
-    // The wait of eight seconds would have ended after it.
+    // The pause of eight seconds would end after the deadline.
     assert_eq!(outcome, Outcome::Value(Ok(Err(4))));
     assert_eq!(at, [0, 1, 3, 7]);
 }

@@ -1,4 +1,4 @@
-//! Scopes: nothing that was started in one outlives it, and nothing that came of it is lost.
+//! Scopes: no child outlives its scope, and no result is lost.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -7,10 +7,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use convoke::env::Changes;
 use convoke::executor::BlockOn;
 use convoke::prelude::*;
-use convoke::sender::prelude::*;
-use convoke::task::{forever, stopped};
+use convoke::scope::BodyOutput;
 
-/// Adds one when it goes.
+/// Adds one to the counter when it is dropped.
 struct Leaves(Arc<AtomicUsize>);
 
 impl Drop for Leaves {
@@ -122,6 +121,26 @@ fn an_error_of_the_body_stops_the_children() {
 }
 
 #[test]
+fn none_from_the_body_stops_the_children() {
+    let (count, leaves) = counter();
+    let outcome: Outcome<Option<u32>> = sync_wait(task(async move {
+        scope(async |s| {
+            let leaves = leaves();
+            s.spawn(async move {
+                let _leaves = leaves;
+                never::<()>().await;
+            });
+            checkpoint().await;
+            let missing: Option<u32> = None;
+            Some(missing? + 1)
+        })
+        .await
+    }));
+    assert_eq!(outcome, Outcome::Value(None));
+    assert_eq!(count.load(Ordering::Relaxed), 1);
+}
+
+#[test]
 #[should_panic(expected = "`unlucky`")]
 fn a_panic_of_a_child_goes_on_at_the_scope_with_its_name() {
     let _ = sync_wait(task(async {
@@ -194,7 +213,7 @@ fn dropping_a_handle_asks_the_child_to_stop() {
 }
 
 #[test]
-fn a_child_that_is_stopped_stops_whoever_awaits_its_handle() {
+fn a_child_that_is_stopped_stops_the_task_that_awaits_its_handle() {
     let outcome =
         sync_wait(task(
             async move { scope(async |s| s.spawn_future(async { stopped().await }).await).await },
@@ -227,7 +246,7 @@ fn local_children_are_refused_on_a_pool() {
 }
 
 #[test]
-fn children_run_on_other_executors_and_come_home() {
+fn children_run_on_other_executors_and_the_scope_waits_for_them() {
     let pool = ThreadPool::new(2).unwrap();
     let executor = pool.executor();
     for _ in 0..if cfg!(miri) { 3 } else { 100 } {
@@ -280,7 +299,7 @@ fn a_scope_that_is_dropped_is_waited_for_by_its_task() {
 }
 
 #[test]
-fn a_handle_that_is_kept_for_longer_than_its_scope_starts_nothing() {
+fn a_scope_that_outlives_its_future_starts_nothing() {
     let outcome = sync_wait(task(async move {
         let kept = scope(async |s: convoke::Scope<_>| KeptScope(s)).await;
         kept.0.try_spawn(async {}).is_err_and(|error| error.is_ended())
@@ -290,9 +309,11 @@ fn a_handle_that_is_kept_for_longer_than_its_scope_starts_nothing() {
 
 struct KeptScope(convoke::Scope<KeptScope>);
 
+impl BodyOutput for KeptScope {}
+
 use std::future::Future;
 
-/// Asks for a stop when the body of the program has returned and its children run.
+/// Runs a program, and requests a stop when its body has returned and its children still run.
 fn stopped_late<P>(program: P) -> Outcome<P::Output>
 where
     P: Future<Output: Send + 'static> + Send + 'static,
@@ -358,7 +379,7 @@ fn children_that_stop_by_themselves_or_were_dismissed_leave_the_value_alone() {
 }
 
 #[test]
-fn a_handle_that_stays_at_home_may_be_dropped_at_any_time() {
+fn a_handle_on_the_owner_thread_may_be_dropped_at_any_time() {
     let (count, leaves) = counter();
     let run_loop = convoke::executor::RunLoop::new();
     let kept = Rc::new(std::cell::RefCell::new(Vec::new()));
@@ -381,7 +402,7 @@ fn a_handle_that_stays_at_home_may_be_dropped_at_any_time() {
                         checkpoint().await;
                         drop(handle);
                     }
-                    // Dropped when the loop does not run any more, and the child is long gone.
+                    // Dropped after the run loop and the child have ended.
                     _ => keep.borrow_mut().push(handle),
                 }
             }
@@ -395,14 +416,15 @@ fn a_handle_that_stays_at_home_may_be_dropped_at_any_time() {
 }
 
 #[test]
-fn a_handle_that_stays_at_home_may_outlive_its_loop() {
-    let run_loop = convoke::executor::RunLoop::new();
+fn a_handle_on_the_owner_thread_may_outlive_its_loop() {
+    let run_loop = convoke::RunLoop::new();
     let kept = Rc::new(std::cell::RefCell::new(None));
     let keep = kept.clone();
     let outcome = run_loop.block_on(async move {
         scope(async |s| {
             let handle = s.spawn_future_local(async {
-                // A waker that is kept elsewhere: the child is not alone with its handle when it leaves.
+                // A waker that is stored elsewhere: the handle has not the last reference to the child when
+                // that ends.
                 std::future::poll_fn(|cx| std::task::Poll::Ready(cx.waker().clone())).await
             });
             checkpoint().await;

@@ -1,4 +1,5 @@
-//! Scopes whose children run elsewhere: who runs where, and that all come home nevertheless.
+//! Scopes whose children run on other executors: which part runs where, and that the scope waits for all of
+//! them.
 use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 
@@ -10,7 +11,7 @@ use convoke::sender::prelude::*;
 use convoke::task::forever;
 use convoke_exec::PoolExecutor;
 
-/// Whether the caller runs on that executor.
+/// Returns true if the caller runs on that executor.
 fn here(executor: &PoolExecutor) -> bool {
     current::executor().is(executor)
 }
@@ -118,7 +119,7 @@ fn if_the_executor_has_ended_the_children_are_stopped_and_the_scope_ends() {
     drop(pool);
     let outcome = sync_wait(task(async move {
         scope_on(&there, async |s| {
-            s.spawn(async { unreachable!("nobody runs it") });
+            s.spawn(async { unreachable!("it never runs") });
             "the body"
         })
         .await
@@ -157,7 +158,7 @@ fn children_that_are_not_send_start_only_from_the_one_thread_that_runs_them() {
             *told.lock().unwrap() = started.unwrap_err().message().to_owned();
         })
         .await;
-        // The run loop of the caller is such an executor.
+        // The run loop of the caller is an executor with one thread.
         scope_on(&current::executor(), async |s| s.spawn_local(async { drop(Rc::new(())) })).await;
     }));
     assert_eq!(outcome, Outcome::Value(()));

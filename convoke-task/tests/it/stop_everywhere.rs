@@ -1,4 +1,5 @@
-//! A stop at every await of small programs: whatever has begun cleans up, and nothing is resumed that should not be.
+//! A stop at every await of small programs: all branches that have begun clean up, and none is resumed after
+//! its stop.
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -14,7 +15,7 @@ use crate::doors::Ledger;
 
 const HOUR: Duration = Duration::from_secs(3600);
 
-/// Asks to stop at one of the awaits.
+/// Requests a stop at one of the awaits.
 #[derive(Clone)]
 struct Stopper {
     source: StopSource,
@@ -23,7 +24,7 @@ struct Stopper {
 }
 
 impl Stopper {
-    /// An await, at which the stop may come.
+    /// An await at which the stop may be requested.
     async fn tick(&self) {
         if self.awaits.fetch_add(1, Ordering::Relaxed) == self.at {
             self.source.request_stop(StopReason::Shutdown);
@@ -32,8 +33,8 @@ impl Stopper {
     }
 }
 
-/// Runs a program once for each of its awaits, with a stop there; and at last without. The program is given the stopper and
-/// the ledger.
+/// Runs a program once for each of its awaits, with a stop there, and at last without a stop. Returns the
+/// number of awaits.
 fn stop_everywhere<F, Fut>(program: F) -> usize
 where
     F: Fn(Stopper, Ledger) -> Fut,
@@ -132,22 +133,22 @@ fn a_shield_is_left_whole() {
         }
     });
     assert_eq!(awaits, 4);
-    // All runs but the one that was stopped before it.
+    // In all runs, except for the one that was stopped before the shield.
     assert_eq!(finished.load(Ordering::Relaxed), awaits);
 }
 
-/// A combinator of somebody else's: it gives what is inside a waker of its own, and polls that only when it was woken.
+/// A foreign combinator: it polls its future with a waker of its own, and only when that was woken.
 struct Foreign<F> {
     inner: Pin<Box<F>>,
-    bell: Arc<ForeignBell>,
+    flag: Arc<ForeignFlag>,
 }
 
-struct ForeignBell {
+struct ForeignFlag {
     woken: AtomicBool,
     outer: std::sync::Mutex<Option<Waker>>,
 }
 
-impl Wake for ForeignBell {
+impl Wake for ForeignFlag {
     fn wake(self: Arc<Self>) {
         self.woken.store(true, Ordering::Release);
         let outer = self.outer.lock().unwrap().clone();
@@ -158,19 +159,19 @@ impl Wake for ForeignBell {
 }
 
 fn foreign<F: Future>(future: F) -> Foreign<F> {
-    let bell = ForeignBell { woken: AtomicBool::new(true), outer: std::sync::Mutex::new(None) };
-    Foreign { inner: Box::pin(future), bell: Arc::new(bell) }
+    let flag = ForeignFlag { woken: AtomicBool::new(true), outer: std::sync::Mutex::new(None) };
+    Foreign { inner: Box::pin(future), flag: Arc::new(flag) }
 }
 
 impl<F: Future> Future for Foreign<F> {
     type Output = F::Output;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
-        *self.bell.outer.lock().unwrap() = Some(cx.waker().clone());
-        if !self.bell.woken.swap(false, Ordering::AcqRel) {
+        *self.flag.outer.lock().unwrap() = Some(cx.waker().clone());
+        if !self.flag.woken.swap(false, Ordering::AcqRel) {
             return Poll::Pending;
         }
-        let waker = Waker::from(self.bell.clone());
+        let waker = Waker::from(self.flag.clone());
         self.inner.as_mut().poll(&mut Context::from_waker(&waker))
     }
 }

@@ -1,4 +1,4 @@
-//! `join`, `try_join`, `race`: each door in each place, and nobody dropped while it runs.
+//! `join`, `try_join`, `race`: each outcome at each index, and no branch dropped while it runs.
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -13,11 +13,11 @@ use crate::doors::{Door, Ledger, outcome_of};
 
 type Branch = Pin<Box<dyn Future<Output = Result<usize, String>> + Send>>;
 
-/// Three branches, of which the one at `place` ends by `door`, and the others when they are asked to, after a clean-up that
-/// takes several turns.
-fn three(ledger: &Ledger, place: usize, door: Door, turns: usize) -> [Branch; 3] {
+/// Creates three branches. The one at `index` ends by `door`; the others end when they are asked to stop,
+/// after a clean-up with several checkpoints.
+fn three(ledger: &Ledger, index: usize, door: Door, turns: usize) -> [Branch; 3] {
     core::array::from_fn(|n| -> Branch {
-        if n == place {
+        if n == index {
             Box::pin(crate::doors::ends_by(door, turns, n))
         } else {
             Box::pin(ledger.clone().waits())
@@ -32,22 +32,22 @@ fn tuple<T>([a, b, c]: [T; 3]) -> (T, T, T) {
 #[test]
 fn a_try_join_ends_by_the_door_of_the_branch_that_failed_wherever_that_is() {
     for door in [Door::Error, Door::Stopped, Door::Panic] {
-        for place in 0..3 {
+        for index in 0..3 {
             for turns in 0..3 {
                 let expected = match door {
-                    Door::Error => Outcome::Value(Err(format!("error {place}"))),
+                    Door::Error => Outcome::Value(Err(format!("error {index}"))),
                     Door::Stopped => Outcome::Stopped,
-                    _ => Outcome::Panicked(Panic::new(format!("panic {place}"))),
+                    _ => Outcome::Panicked(Panic::new(format!("panic {index}"))),
                 };
-                let story = format!("{door:?} at {place} after {turns}");
+                let story = format!("{door:?} at {index} after {turns}");
                 let ledger = Ledger::default();
-                let branches = tuple(three(&ledger, place, door, turns));
+                let branches = tuple(three(&ledger, index, door, turns));
                 let ended = outcome_of(async { try_join(branches).await.map(|_| ()) });
                 crate::doors::assert_same(ended, &expected, &story);
                 ledger.assert_drained(&story);
 
                 let ledger = Ledger::default();
-                let branches = Vec::from(three(&ledger, place, door, turns));
+                let branches = Vec::from(three(&ledger, index, door, turns));
                 let ended = outcome_of(async { try_join(branches).await.map(|_| ()) });
                 crate::doors::assert_same(ended, &expected, &format!("vector: {story}"));
                 ledger.assert_drained(&story);
@@ -57,7 +57,7 @@ fn a_try_join_ends_by_the_door_of_the_branch_that_failed_wherever_that_is() {
 }
 
 #[test]
-fn a_join_has_all_values_in_order_whoever_is_last() {
+fn a_join_has_all_values_in_order_whichever_is_last() {
     for last in 0..3_usize {
         let branch = move |n: usize| async move {
             for _ in 0..(if n == last { 5 } else { n }) {
@@ -75,18 +75,18 @@ fn a_join_has_all_values_in_order_whoever_is_last() {
 #[test]
 fn a_join_is_stopped_with_a_branch_and_panics_with_one() {
     for door in [Door::Stopped, Door::Panic] {
-        for place in 0..3 {
+        for index in 0..3 {
             let expected = match door {
                 Door::Stopped => Outcome::Stopped,
-                _ => Outcome::Panicked(Panic::new(format!("panic {place}"))),
+                _ => Outcome::Panicked(Panic::new(format!("panic {index}"))),
             };
             let ledger = Ledger::default();
-            let branches = tuple(three(&ledger, place, door, 1));
+            let branches = tuple(three(&ledger, index, door, 1));
             let ended = outcome_of(async { join(branches).await });
             crate::doors::assert_same(ended.map(|_| ()), &expected, "tuple");
             ledger.assert_drained("tuple");
             let ledger = Ledger::default();
-            let branches = Vec::from(three(&ledger, place, door, 1));
+            let branches = Vec::from(three(&ledger, index, door, 1));
             let ended = outcome_of(async { join(branches).await });
             crate::doors::assert_same(ended.map(|_| ()), &expected, "vector");
             ledger.assert_drained("vector");
@@ -96,19 +96,19 @@ fn a_join_is_stopped_with_a_branch_and_panics_with_one() {
 
 #[test]
 fn a_race_is_won_wherever_the_winner_is_and_the_losers_clean_up_first() {
-    for place in 0..3 {
+    for index in 0..3 {
         for turns in 0..3 {
-            let story = format!("at {place} after {turns}");
+            let story = format!("at {index} after {turns}");
             let ledger = Ledger::default();
-            let branches = tuple(three(&ledger, place, Door::Value, turns));
-            assert_eq!(outcome_of(async { race(branches).await }), Outcome::Value(Ok(place)), "{story}");
+            let branches = tuple(three(&ledger, index, Door::Value, turns));
+            assert_eq!(outcome_of(async { race(branches).await }), Outcome::Value(Ok(index)), "{story}");
             ledger.assert_drained(&story);
             ledger.assert_reasons(StopReason::Lost);
             let ledger = Ledger::default();
-            let branches = Vec::from(three(&ledger, place, Door::Value, turns));
+            let branches = Vec::from(three(&ledger, index, Door::Value, turns));
             assert_eq!(
                 outcome_of(async { race(branches).await }),
-                Outcome::Value(Ok(place)),
+                Outcome::Value(Ok(index)),
                 "vector: {story}"
             );
             ledger.assert_drained(&story);
@@ -119,19 +119,19 @@ fn a_race_is_won_wherever_the_winner_is_and_the_losers_clean_up_first() {
 
 #[test]
 fn a_branch_that_stops_by_itself_is_out_of_the_race() {
-    for place in 0..3 {
+    for index in 0..3 {
         let branch = move |n: usize| async move {
             checkpoint().await;
-            if n != place {
+            if n != index {
                 stopped().await;
             }
             checkpoint().await;
             n
         };
         let ended = outcome_of(async move { race((branch(0), branch(1), branch(2))).await });
-        assert_eq!(ended, Outcome::Value(place));
+        assert_eq!(ended, Outcome::Value(index));
         let ended = outcome_of(async move { race((0..3).map(branch).collect::<Vec<_>>()).await });
-        assert_eq!(ended, Outcome::Value(place));
+        assert_eq!(ended, Outcome::Value(index));
     }
 }
 
@@ -218,7 +218,7 @@ fn of_a_vector_only_the_woken_are_polled() {
         join(turns).await.len()
     });
     assert_eq!(ended, Outcome::Value(100));
-    // Once at first, and once for each checkpoint.
+    // Polled once at the start, and once for each checkpoint.
     assert_eq!(polls.load(Ordering::Relaxed), 100 + 99 * 100 / 2);
 }
 

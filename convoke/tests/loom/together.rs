@@ -1,5 +1,5 @@
-//! Models of concurrency in one task: a wake that arrives while its owner is about to wait, and an alarm that
-//! fires while it is dropped or given another waker.
+//! Models of what runs together in one task: a flag that rings while its owner is about to wait, and an alarm that rings
+//! while it is dropped, or given another waker.
 use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Wake, Waker};
@@ -34,33 +34,33 @@ impl Count {
 }
 
 #[test]
-fn a_bell_that_rings_is_heard_once_whenever_its_owner_waits() {
+fn a_flag_that_is_set_is_seen_once_whenever_its_owner_waits() {
     static IN_ROUND: Reached = Reached::new();
     static BEFORE_THE_WAIT: Reached = Reached::new();
     static WHILE_IT_WAITS: Reached = Reached::new();
-    const CHILD: Key = Key { place: 7, serial: 1 };
+    const CHILD: Key = Key { index: 7, serial: 1 };
     explore(3, || {
-        let bells = WakeSet::new();
-        let bell = bells.bell(CHILD);
-        // Its child is polled for the first time.
-        bell.answer();
+        let wake_set = WakeSet::new();
+        let flag = wake_set.flag(CHILD);
+        // Its child is polled a first time.
+        flag.clear();
         let rings = {
-            let bell = bell.clone();
-            thread::spawn(move || bell.ring())
+            let flag = flag.clone();
+            thread::spawn(move || flag.set())
         };
         let (count, waker) = Count::waker();
         let mut round = Vec::new();
-        bells.take_rung(&mut round);
+        wake_set.take_woken(&mut round);
         let polled = round.pop() == Some(CHILD);
         if polled {
-            bell.answer();
+            flag.clear();
         }
-        bells.wait(&waker);
+        wake_set.wait(&waker);
         let at_once = count.get() == 1;
         rings.join().unwrap();
         assert_eq!(usize::from(polled) + count.get(), 1, "heard, and once");
-        bells.take_rung(&mut round);
-        assert_eq!(round.len(), usize::from(!polled), "on the board once");
+        wake_set.take_woken(&mut round);
+        assert_eq!(round.len(), usize::from(!polled), "in the set once");
         IN_ROUND.here_if(polled);
         BEFORE_THE_WAIT.here_if(at_once);
         WHILE_IT_WAITS.here_if(!polled && !at_once);
@@ -71,26 +71,26 @@ fn a_bell_that_rings_is_heard_once_whenever_its_owner_waits() {
 }
 
 #[test]
-fn of_two_bells_that_ring_at_once_the_owner_is_woken_by_one_and_sees_both() {
+fn of_two_flags_that_are_set_at_once_the_owner_is_woken_by_one_and_sees_both() {
     explore(3, || {
-        let bells = WakeSet::new();
+        let wake_set = WakeSet::new();
         let (count, waker) = Count::waker();
-        let rings = [1, 2].map(|place| {
-            let bell = bells.bell(Key { place, serial: 0 });
-            bell.answer();
-            bell
+        let rings = [1, 2].map(|index| {
+            let flag = wake_set.flag(Key { index, serial: 0 });
+            flag.clear();
+            flag
         });
-        bells.wait(&waker);
-        let threads = rings.map(|bell| thread::spawn(move || bell.ring()));
+        wake_set.wait(&waker);
+        let threads = rings.map(|flag| thread::spawn(move || flag.set()));
         for thread in threads {
             thread.join().unwrap();
         }
         assert_eq!(count.get(), 1);
         let mut round = Vec::new();
-        bells.take_rung(&mut round);
-        let mut places: Vec<_> = round.into_iter().map(|key: Key| key.place).collect();
-        places.sort_unstable();
-        assert_eq!(places, [1, 2]);
+        wake_set.take_woken(&mut round);
+        let mut indexes: Vec<_> = round.into_iter().map(|key: Key| key.index).collect();
+        indexes.sort_unstable();
+        assert_eq!(indexes, [1, 2]);
     });
 }
 

@@ -1,9 +1,8 @@
-//! By whichever door a body leaves, its frame is dropped and then its resource is closed.
+//! However a body ends, its frame is dropped, and then its resource is closed.
 
 use convoke::env::Changes;
 use convoke::prelude::*;
-use convoke::sender::prelude::*;
-use convoke::task::stopped;
+use convoke::scope::BodyOutput;
 
 use crate::cleanup::resources::*;
 
@@ -34,7 +33,7 @@ fn an_error_by_question_mark_closes_and_is_returned() {
         .await
     }));
     assert_eq!(outcome, Outcome::Value(Err(Refused("body"))));
-    assert_eq!(log.lines(), ["frame dropped", "door closes: returned an error", "door closed"]);
+    assert_eq!(log.lines(), ["frame dropped", "door closes: failed", "door closed"]);
 }
 
 #[test]
@@ -83,12 +82,58 @@ fn a_close_that_cannot_fail_leaves_the_value_as_it_is() {
     let log = Log::default();
     let outcome = sync_wait(task(async {
         struct Own(u32);
+        impl BodyOutput for Own {}
         let Own(plain) = using(Gate(log.clone()), async |_| Own(7)).await;
         let own: Result<u32, Refused> = using(Gate(log.clone()), async |_| Err(Refused("body"))).await;
         (plain, own)
     }));
     assert_eq!(outcome, Outcome::Value((7, Err(Refused("body")))));
-    assert_eq!(log.lines(), ["gate closes: returned a value", "gate closes: returned an error"]);
+    assert_eq!(log.lines(), ["gate closes: returned a value", "gate closes: failed"]);
+}
+
+#[test]
+fn none_from_the_body_rolls_back() {
+    async fn halve(number: u32, log: &Log) -> Option<u32> {
+        using(Gate(log.clone()), async |_| {
+            checkpoint().await;
+            let half = number.checked_rem(2).filter(|rest| *rest == 0).map(|_| number / 2)?;
+            log.add("halved");
+            Some(half)
+        })
+        .await
+    }
+    let log = Log::default();
+    assert_eq!(sync_wait(task(halve(4, &log))), Outcome::Value(Some(2)));
+    assert_eq!(sync_wait(task(halve(3, &log))), Outcome::Value(None));
+    assert_eq!(log.lines(), ["halved", "gate closes: returned a value", "gate closes: failed"]);
+}
+
+#[test]
+fn none_from_the_body_is_kept_beside_an_error_of_the_close() {
+    let log = Log::default();
+    let body = async |_| None::<u32>;
+    let closed = sync_wait(task(using(Door::new("door", &log), body)));
+    assert_eq!(closed, Outcome::Value(Ok(None)));
+    let refused = sync_wait(task(using(Door::with("door", &log, Then::Fail), body)));
+    assert_eq!(refused, Outcome::Value(Err(Refused("door"))));
+    assert_eq!(log.lines(), ["door closes: failed", "door closed", "door closes: failed"]);
+}
+
+#[test]
+fn a_type_of_ones_own_says_when_it_is_a_failure() {
+    enum Reply {
+        Accepted,
+        Refused,
+    }
+    impl BodyOutput for Reply {
+        fn is_failure(&self) -> bool {
+            matches!(self, Self::Refused)
+        }
+    }
+    let log = Log::default();
+    let _ = sync_wait(task(using(Gate(log.clone()), async |_| Reply::Accepted)));
+    let _ = sync_wait(task(using(Gate(log.clone()), async |_| Reply::Refused)));
+    assert_eq!(log.lines(), ["gate closes: returned a value", "gate closes: failed"]);
 }
 
 #[test]
@@ -124,6 +169,7 @@ fn ensure_runs_after_each_door() {
     assert_eq!(sync_wait(task(ensure(noted(), async { 1 }))), Outcome::Value(1));
     let failing = ensure(noted(), async { Err::<(), _>("no") });
     assert_eq!(sync_wait(task(failing)), Outcome::Value(Err("no")));
+    assert_eq!(sync_wait(task(ensure(noted(), async { None::<u32> }))), Outcome::Value(None));
     assert_eq!(asked_to_stop(ensure(noted(), async { checkpoint().await })), Outcome::Stopped);
     assert!(
         caught(ensure(noted(), async {
@@ -133,7 +179,7 @@ fn ensure_runs_after_each_door() {
         }))
         .is_err()
     );
-    let seen = ["returned a value", "returned an error", "was stopped (enough)", "panicked (boom)"];
+    let seen = ["returned a value", "failed", "failed", "was stopped (enough)", "panicked (boom)"];
     assert_eq!(log.lines(), seen);
 }
 

@@ -1,4 +1,4 @@
-//! Futures that are dropped in flight, and resources that do not come back: skipped clean-up is reported.
+//! Futures that are dropped while they run, and resources that are not returned: skipped clean-up is reported.
 
 use std::future::Future;
 use std::mem::ManuallyDrop;
@@ -13,7 +13,7 @@ use convoke::testing::{ByHand, Connected};
 
 use crate::cleanup::resources::*;
 
-/// Polls once, in the task that runs, and then drops it: as a foreign `select!` does.
+/// Polls a future once, in the current task, and drops it, as a foreign `select!` does.
 async fn poll_and_drop(future: impl Future) {
     let mut future = pin!(future);
     std::future::poll_fn(|cx| {
@@ -65,14 +65,14 @@ fn nothing_is_reported_if_the_body_never_started() {
 }
 
 #[test]
-fn a_resource_that_the_body_keeps_is_reported_and_nobody_waits_for_it() {
+fn a_resource_that_the_body_keeps_is_reported_and_not_waited_for() {
     door_named!(Kept);
     assert_eq!(problems("::Kept"), [""; 0]);
     let log = Log::default();
     let (mut kept, mut leaked) = (None, None);
     let outcome = sync_wait(task(async {
         using(Kept(Door::new("door", &log)), async |door| kept = Some(door)).await?;
-        // As if by `forget`; but this one is dropped at the end, so that nothing is leaked in fact.
+        // Like `forget`, but dropped at the end of the test, so that nothing leaks.
         using(Kept(Door::new("leaked", &log)), async |door| leaked = Some(ManuallyDrop::new(door))).await?;
         Ok::<_, Refused>(())
     }));
@@ -81,7 +81,7 @@ fn a_resource_that_the_body_keeps_is_reported_and_nobody_waits_for_it() {
     assert_eq!(log.lines(), [""; 0]);
     let problems = problems("::Kept");
     assert_eq!(problems.len(), 2);
-    assert!(problems[0].ends_with("the body has kept the resource"));
+    assert!(problems[0].ends_with("the body did not return the resource"));
     drop(leaked.map(ManuallyDrop::into_inner));
 }
 
@@ -103,7 +103,8 @@ fn a_task_whose_executor_ends_reports_the_clean_up_that_it_had_to_skip() {
 
 #[test]
 fn a_foreign_join_that_is_stopped_waits_for_the_close_of_its_slower_branch() {
-    // Such a join knows nothing of stops, and would be dropped as soon as its first branch has unwound.
+    // Such a join knows nothing of stops. Without the hold it would be dropped when its first branch has
+    // stopped.
     door_named!(SlowerBranch);
     assert_eq!(problems("SlowerBranch"), [""; 0]);
     let log = Log::default();

@@ -1,4 +1,4 @@
-//! On a pool, with borrowed locals; and with a stop at every point.
+//! Clean-up on a pool, with borrowed locals, and with a stop at every point.
 
 use std::future::Future;
 use std::pin::pin;
@@ -59,7 +59,7 @@ fn a_resource_and_borrowed_locals_in_a_send_task_on_a_pool() {
 
 #[test]
 fn a_stop_at_any_point_closes_everything_exactly_once() {
-    // Two nested resources and a stack, and a stop before each of the polls that it takes.
+    // Two nested resources and a stack, with a stop before each poll.
     async fn program(log: &Log) -> Result<u32, Refused> {
         checkpoint().await;
         using(Door::new("outer", log), async |_| {
@@ -152,8 +152,5 @@ fn siblings_that_a_failure_stops_close_what_they_have_before_the_scope_ends() {
     assert_eq!(outcome, Outcome::Value(Err(Refused("child"))));
     let lines = log.lines();
     assert_eq!(lines.iter().filter(|line| *line == "child's closed").count(), 10, "{lines:?}");
-    assert_eq!(
-        lines[lines.len() - 3..],
-        ["outer closes: returned an error", "outer closed", "after the scope"]
-    );
+    assert_eq!(lines[lines.len() - 3..], ["outer closes: failed", "outer closed", "after the scope"]);
 }

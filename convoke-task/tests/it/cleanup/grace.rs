@@ -1,4 +1,4 @@
-//! The grace period, by a clock that is moved by hand.
+//! The grace period, with a manual clock.
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ fn a_clean_up_that_takes_longer_than_its_grace_is_asked_to_stop_and_waited_for()
     let clean_up = async move |_: Exit| {
         let caught = catch_stopped(async { never::<()>().await }).await;
         also.add(format!("{}", caught.unwrap_err()));
-        // It is still asked; what does not look goes on.
+        // The clean-up is asked to stop, but goes on, because it does not check.
         just(()).await;
         also.add("drained");
         checkpoint().await;

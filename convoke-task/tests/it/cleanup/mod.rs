@@ -1,4 +1,4 @@
-//! Clean-up: what a resource can rely on, by whichever door its user leaves.
+//! Clean-up: what a resource can rely on, however its user ends.
 mod doors;
 mod dropped;
 mod everywhere;

@@ -1,4 +1,4 @@
-//! Closes that fail, panic or stop: what becomes of that, and of what the body had to say.
+//! Closes that fail, panic or stop, combined with each outcome of the body.
 
 use convoke::prelude::*;
 use convoke::sender::prelude::*;

@@ -1,4 +1,4 @@
-//! Resources that write down what happens to them, and ways to run their users.
+//! Resources that log what happens to them, and functions that run their users.
 
 use std::fmt;
 use std::future::Future;
@@ -11,7 +11,7 @@ use convoke::sender::prelude::*;
 use convoke::task::stopped;
 use convoke::{Never, Panic};
 
-/// What happened, in order.
+/// Log of events, in order.
 #[derive(Clone, Default)]
 pub(crate) struct Log(Arc<Mutex<Vec<String>>>);
 
@@ -25,7 +25,7 @@ impl Log {
     }
 }
 
-/// Says so when the frame it is in is dropped.
+/// Logs the drop of the frame that it is in.
 pub(crate) struct Frame(pub(crate) Log);
 
 impl Drop for Frame {
@@ -45,7 +45,7 @@ impl fmt::Display for Refused {
 
 impl std::error::Error for Refused {}
 
-/// What its close does after a suspension.
+/// Action of a close after its checkpoint.
 #[derive(Clone, Copy)]
 pub(crate) enum Then {
     Well,
@@ -99,7 +99,7 @@ impl AsyncClose for Gate {
     }
 }
 
-/// A resource that borrows, as does its close.
+/// A resource that borrows, and whose close borrows as well.
 pub(crate) struct Hatch<'a>(pub(crate) &'a Log);
 
 impl AsyncClose for Hatch<'_> {
@@ -112,7 +112,7 @@ impl AsyncClose for Hatch<'_> {
     }
 }
 
-/// All problems that were reported in this process. Tests look for their own, by the name of a type.
+/// Returns the problems that were reported in this process and contain `of`, such as the name of a type.
 pub(crate) fn problems(of: &str) -> Vec<String> {
     static PROBLEMS: OnceLock<Log> = OnceLock::new();
     let problems = PROBLEMS.get_or_init(|| {
@@ -124,7 +124,7 @@ pub(crate) fn problems(of: &str) -> Vec<String> {
     problems.lines().into_iter().filter(|line| line.contains(of)).collect()
 }
 
-/// A wrapper that gives a door a type of the test's own, to be found in reports.
+/// Wraps a door in a type of the test's own, whose name is in reports.
 macro_rules! door_named {
     ($name:ident) => {
         struct $name($crate::cleanup::resources::Door);
@@ -139,7 +139,7 @@ macro_rules! door_named {
     };
 }
 
-/// Runs a future in a task that was asked to stop before it began; honoured at its first checkpoint.
+/// Runs a future in a task that was asked to stop before its first poll. It stops at its first checkpoint.
 pub(crate) fn asked_to_stop<F: Future + Send>(future: F) -> Outcome<F::Output>
 where
     F::Output: Send,
@@ -149,7 +149,7 @@ where
     sync_wait_with(Changes::new().stop_token(source.token()), task(future))
 }
 
-/// The outcome, with a panic as an outcome too.
+/// Runs a future as a task. Returns its outcome, or the message of its panic.
 pub(crate) fn caught<F: Future + Send>(future: F) -> Result<Outcome<F::Output>, String>
 where
     F::Output: Send,

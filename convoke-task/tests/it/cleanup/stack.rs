@@ -1,4 +1,4 @@
-//! `cleanups`: many resources, in reverse order.
+//! `cleanups`: many resources, closed in reverse order.
 
 use convoke::cleanup::cleanups;
 use convoke::prelude::*;
@@ -20,7 +20,7 @@ fn a_stack_closes_in_reverse_order_and_each_in_spite_of_the_others() {
         checkpoint().await;
         Ok::<_, Refused>(d.name)
     })));
-    // The first that failed is `d`.
+    // The first clean-up that fails is `d`.
     assert_eq!(outcome, Outcome::Value(Err(Refused("d"))));
     assert_eq!(
         log.lines(),

@@ -1,5 +1,5 @@
-//! Branches that end by a door of one's choice, and a ledger of those that were asked to stop: who has begun, and who has
-//! cleaned up. Shared by the tests of what runs together in one task.
+//! Branches that end with a chosen outcome, and a ledger of the branches that have begun, were asked to stop,
+//! and have cleaned up. For the tests of concurrency inside one task.
 #![allow(dead_code, reason = "each test uses its part")]
 
 use std::fmt::Debug;
@@ -10,7 +10,7 @@ use convoke::prelude::*;
 use convoke::sender::prelude::*;
 use convoke::task::stopped;
 
-/// How a branch ends.
+/// Outcome of a branch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Door {
     Value,
@@ -19,20 +19,20 @@ pub(crate) enum Door {
     Panic,
 }
 
-/// Ends by a door, after so many turns.
-pub(crate) async fn ends_by(door: Door, turns: usize, place: usize) -> Result<usize, String> {
+/// Ends with the outcome of `door`, after a number of checkpoints.
+pub(crate) async fn ends_by(door: Door, turns: usize, index: usize) -> Result<usize, String> {
     for _ in 0..turns {
         checkpoint().await;
     }
     match door {
-        Door::Value => Ok(place),
-        Door::Error => Err(format!("error {place}")),
+        Door::Value => Ok(index),
+        Door::Error => Err(format!("error {index}")),
         Door::Stopped => stopped().await,
-        Door::Panic => panic!("panic {place}"),
+        Door::Panic => panic!("panic {index}"),
     }
 }
 
-/// Who has begun, and who has cleaned up.
+/// Counts of the branches that have begun and that have cleaned up.
 #[derive(Clone, Default)]
 pub(crate) struct Ledger(Arc<Mutex<Seen>>);
 
@@ -44,7 +44,7 @@ struct Seen {
 }
 
 impl Ledger {
-    /// Waits until it is asked to stop, then cleans up, which takes several turns; then it is stopped.
+    /// Waits until it is asked to stop, cleans up, which takes several checkpoints, and stops.
     pub(crate) async fn waits<T>(self) -> T {
         self.0.lock().unwrap().begun += 1;
         let caught = catch_stopped(async { never::<()>().await }).await;
@@ -64,25 +64,25 @@ impl Ledger {
         seen.reasons.push(reason);
     }
 
-    /// All that have begun have cleaned up.
+    /// Asserts that all branches that have begun have cleaned up.
     pub(crate) fn assert_drained(&self, story: &str) {
         let seen = self.0.lock().unwrap();
         assert_eq!(seen.begun, seen.cleaned_up, "begun and cleaned up: {story}");
     }
 
-    /// How many have begun.
+    /// Returns the number of branches that have begun.
     pub(crate) fn begun(&self) -> usize {
         self.0.lock().unwrap().begun
     }
 
-    /// All were asked for this reason.
+    /// Asserts that all branches were asked to stop with this reason.
     pub(crate) fn assert_reasons(&self, reason: StopReason) {
         let seen = self.0.lock().unwrap();
         assert!(seen.reasons.iter().all(|seen| *seen == Some(reason)), "{:?}", seen.reasons);
     }
 }
 
-/// Runs it as a task; a panic is an outcome.
+/// Runs a future as a task. A panic is an outcome.
 pub(crate) fn outcome_of<F: Future<Output: Send> + Send>(future: F) -> Outcome<F::Output> {
     match Panic::catch(|| sync_wait(task(future))) {
         Ok(outcome) => outcome,
@@ -90,7 +90,7 @@ pub(crate) fn outcome_of<F: Future<Output: Send> + Send>(future: F) -> Outcome<F
     }
 }
 
-/// Panics are the same if they say the same.
+/// Asserts that two outcomes are equal. Panics are equal if their messages are.
 pub(crate) fn assert_same<T: Debug + PartialEq>(ended: Outcome<T>, expected: &Outcome<T>, story: &str) {
     match (&ended, expected) {
         (Outcome::Panicked(a), Outcome::Panicked(b)) => assert_eq!(a.message(), b.message(), "{story}"),

@@ -1,4 +1,4 @@
-// The close may fail, and the body returns something of its own that has no room for that.
+// The close may fail, and the body returns a type of its own that cannot hold the error.
 
 use convoke::prelude::*;
 use convoke::task::task;
@@ -14,6 +14,8 @@ impl AsyncClose for File {
 }
 
 struct Count(u32);
+
+impl convoke::scope::BodyOutput for Count {}
 
 fn main() {
     let _ = task(async { using(File, async |_| Count(7)).await });

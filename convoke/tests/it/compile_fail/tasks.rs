@@ -1,9 +1,13 @@
 //! Programs that must not compile, and the compiler's messages.
 
-/// The words that each message must contain.
-const WORDS: [(&str, &[&str]); 10] = [
+/// What each message says.
+const WORDS: [(&str, &[&str]); 11] = [
     ("using_what_cannot_be_closed", &["`Plain` cannot be closed by awaiting", "ensure(async |exit|"]),
     ("close_error_has_nowhere_to_go", &["does not fit a body that returns `Count`", "Ok(value)", "From<"]),
+    (
+        "body_that_may_or_may_not_fail",
+        &["the body returns `Summary`", "`impl BodyOutput for Summary {}`", "add the bound `BodyOutput`"],
+    ),
     ("close_not_send", &["cannot be sent between threads safely"]),
     ("blocking_handle_leaves", &["lifetime may not live long enough"]),
     ("blocking_scope_borrows_the_body", &["may outlive borrowed value `inside`"]),

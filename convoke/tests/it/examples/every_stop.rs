@@ -235,7 +235,7 @@ fn the_price_of_the_tour_has_nothing_to_clean_up() {
 fn whoever_began_to_pick_puts_back_wherever_the_scope_of_the_tour_is_stopped() {
     let (exploration, stories) = explore(Story::default, pick, false);
     assert_eq!(exploration.undisturbed().ended(), Ended::Value);
-    assert_eq!(stories[0].lines()[0], "pears: returned an error");
+    assert_eq!(stories[0].lines()[0], "pears: failed");
     for story in stories {
         let mut who: Vec<_> = story.lines().iter().map(|line| line[..5].to_owned()).collect();
         let told = who.len();
