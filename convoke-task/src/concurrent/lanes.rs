@@ -93,8 +93,8 @@ impl<F: Future> Lanes<F> {
     #[inline]
     pub(super) fn next_of_round(&mut self, region: &Region) -> Option<Ended<F::Output>> {
         while let Some(key) = self.round.pop_front() {
-            let lane = &self.lanes[key.index];
-            if lane.future.is_some()
+            let lane = &mut self.lanes[key.index];
+            if is_there(lane.future.as_mut())
                 && lane.flag.take()
                 && let Some(ended) = self.poll(key.index, region)
             {
@@ -121,12 +121,15 @@ impl<F: Future> Lanes<F> {
     }
 
     /// Iterates over all lanes with a future. Costs time for each, so it must not be called once per poll.
-    fn each(&self) -> impl Iterator<Item = &Lane<F>> {
-        self.lanes.iter().inspect(|_| visit_step()).filter(|lane| lane.future.is_some())
+    fn each(&mut self) -> impl Iterator<Item = &mut Lane<F>> {
+        self.lanes
+            .iter_mut()
+            .inspect(|_| visit_step())
+            .filter_map(|lane| is_there(lane.future.as_mut()).then_some(lane))
     }
 
     /// Wakes every lane, so that its future hears of a stop request.
-    pub(super) fn wake_all(&self) {
+    pub(super) fn wake_all(&mut self) {
         self.each().for_each(|lane| lane.flag.set());
     }
 

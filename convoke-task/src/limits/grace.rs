@@ -99,7 +99,7 @@ impl<F: Future> Future for GracePeriod<F> {
     type Output = F::Output;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
-        if self.body.is_none() {
+        if !is_there(self.as_mut().project().body) {
             // Polled again after the stop, by a combinator that still has to finish another branch.
             return pass_on_stop();
         }

@@ -65,8 +65,8 @@ impl<F: Future> Limited<F> {
         }
         let held = Frame::held_before();
         // A body whose time is up at the first poll is polled in any case, with the stop request already made.
-        let up = if self.begun { self.alarm.is_due() } else { self.as_mut().begin() };
-        if up && self.is_nearest() {
+        let up = if *this.begun { this.alarm.is_due() } else { self.as_mut().begin() };
+        if up && self.as_mut().is_nearest() {
             self.as_mut().elapse();
         }
         self.as_mut().listen(cx);
@@ -123,7 +123,8 @@ impl<F: Future> Limited<F> {
 
     /// Returns true if this deadline is earlier than those from outside. If several have passed, the earliest
     /// one counts.
-    fn is_nearest(&self) -> bool {
+    fn is_nearest(self: Pin<&mut Self>) -> bool {
+        let at = *self.project().at;
         let around = Frame::current(|frame| frame.and_then(Frame::deadline));
         around.is_none_or(|around| at.is_some_and(|at| at < around))
     }

@@ -198,13 +198,14 @@ where
                 None => break,
             }
         }
-        if this.body.is_none() && rest.children.is_empty() && rest.inbox.0.end() {
+        let body_has_ended = !is_there(this.body.as_mut());
+        if body_has_ended && rest.children.is_empty() && rest.inbox.0.end() {
             // Some were polled twice, and their first poll may have held the task.
             Frame::forget_holds(held);
             return rest.end();
         }
         // The task must not end while body or children are ending: after a stop request, or after the body.
-        if rest.region.stop_reason().is_some() || this.body.is_none() || rest.body_mark.is_held() {
+        if rest.region.stop_reason().is_some() || body_has_ended || rest.body_mark.is_held() {
             Frame::hold_current();
         }
         rest.children.end_round(cx.waker());

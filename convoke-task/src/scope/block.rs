@@ -281,7 +281,7 @@ impl<O> Block<O> {
             // child itself.
             unsafe {
                 TaskHeader::add_reference(child);
-                let link = NonNull::from(child.as_ref().place());
+                let link = NonNull::from(child.as_ref().parent_link());
                 drop(state);
                 TaskHeader::ask_stop_in(child, link);
                 drop_reference(child);

@@ -119,7 +119,7 @@ unsafe impl<O> Attach<O> for SharedLink {
     #[inline]
     unsafe fn block(&self, child: NonNull<TaskHeader>) -> NonNull<Block<O>> {
         // SAFETY: the caller says that the child is in the list, so its memory and its parent link are alive.
-        NonNull::from(unsafe { child.as_ref().place() }).cast()
+        NonNull::from(unsafe { child.as_ref().parent_link() }).cast()
     }
 }
 

@@ -205,16 +205,14 @@ impl<F: Future<Output: BodyOutput>> Future for ScopeFuture<F> {
                 if !*this.stopping {
                     pass_on_stop(block, this.region, this.stopping, frame, cx);
                 }
-                if this.body.is_some() {
+                if body_waits {
                     // For diagnosis, until the body waits for something more specific.
                     frame.waits_at(*this.opened_at);
+                    if let Some(end) = poll_body(&mut this.body, this.region, cx) {
+                        body_waits = false;
+                        store_end(end, block, this.region, this.stopping, this.end);
+                    }
                 }
-                if this.body.is_some()
-                    && let Some(end) = poll_body(&mut this.body, this.region, cx)
-                {
-                    store_end(end, block, this.region, this.stopping, this.end);
-                }
-                let body_waits = this.body.is_some();
                 match wait(block, cx.waker(), this.stored, &mut clone, body_waits, *this.stopping) {
                     Waiting::Began => break,
                     Waiting::FoundFailure => {}
@@ -235,11 +233,11 @@ impl<F: Future<Output: BodyOutput>> Future for ScopeFuture<F> {
                     }
                 }
             }
-            if *this.stopping || this.body.is_none() {
+            if *this.stopping || !body_waits {
                 // Body or children are still ending: the task must not end before them.
                 frame.hold();
             }
-            if this.body.is_none() {
+            if !body_waits {
                 frame.waits_at(*this.opened_at);
             }
             this.watch.watch(frame, cx);
