@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use convoke::prelude::*;
 use convoke::schedule::{Backoff, retry_if};
+use convoke::scope::BodyOutput;
 use convoke::{Bound, sync};
 
 /// How often a page that is busy is asked again.
@@ -132,6 +133,8 @@ pub struct Report {
     /// What was wrong with the others.
     pub broken: BTreeMap<String, HttpError>,
 }
+
+impl BodyOutput for Report {}
 
 /// A page.
 #[derive(Clone, Debug)]

@@ -56,6 +56,8 @@ pub struct Tree {
     tasks: Vec<Known>,
 }
 
+impl convoke_task::BodyOutput for Tree {}
+
 /// What is known of one task.
 #[derive(Clone)]
 struct Known {
