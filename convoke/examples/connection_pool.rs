@@ -15,6 +15,7 @@ use std::task::{Poll, Waker};
 
 use convoke::env::Changes;
 use convoke::prelude::*;
+use convoke::scope::BodyOutput;
 use convoke::sender::prelude::*;
 use convoke::task::stoppable;
 
@@ -110,10 +111,11 @@ impl Pool {
         })))
     }
 
-    /// Runs `body` in a transaction: committed if it returns, rolled back if it is stopped or panics.
+    /// Runs `body` in a transaction: committed if it returns a value, rolled back if it fails, stops or panics.
     pub async fn transaction<T, F>(&self, body: impl FnOnce(CheckedOut) -> F) -> T
     where
         F: Future<Output = T>,
+        T: BodyOutput,
     {
         let connection = self.check_out().await;
         using(Transaction { pool: self.clone(), connection }, async |mut transaction| {

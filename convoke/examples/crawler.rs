@@ -13,8 +13,11 @@ use std::time::{Duration, Instant};
 
 use convoke::prelude::*;
 use convoke::retry::{Backoff, retry_if};
+use convoke::schedule::{Backoff, retry_if};
+use convoke::scope::BodyOutput;
 use convoke::scope::Bound;
 use convoke::sync;
+use convoke::{Bound, sync};
 
 /// How often a page that is busy is asked again.
 const AGAIN: Backoff = Backoff::exponential(Duration::from_millis(20)).up_to(2);
@@ -133,6 +136,8 @@ pub struct Report {
     /// What was wrong with the others.
     pub broken: BTreeMap<String, HttpError>,
 }
+
+impl BodyOutput for Report {}
 
 /// A page.
 #[derive(Clone, Debug)]

@@ -59,6 +59,8 @@ pub struct Tree {
     tasks: Vec<TaskRecord>,
 }
 
+impl convoke_task::BodyOutput for Tree {}
+
 /// A snapshot of one task.
 #[derive(Clone)]
 struct TaskRecord {
