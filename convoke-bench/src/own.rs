@@ -22,7 +22,6 @@ use std::time::{Duration, Instant};
 
 use convoke::raw::Slot;
 use convoke::sender::algorithm::schedule::Schedule;
-use convoke::sender::algorithm::schedule::Schedule;
 use convoke::sender::algorithm::schedule::Scheduler;
 use convoke::sender::prelude::Scheduler;
 use convoke::sender::{Operation, Receiver, Sender};

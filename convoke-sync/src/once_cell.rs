@@ -15,6 +15,7 @@ use convoke_core::raw::Pause;
 ///
 /// ```
 /// use convoke::prelude::*;
+/// use convoke::sender::prelude::*;
 /// use convoke::sync::OnceCell;
 ///
 /// static SETTINGS: OnceCell<String> = OnceCell::new();

@@ -13,11 +13,9 @@ use std::time::{Duration, Instant};
 
 use convoke::prelude::*;
 use convoke::retry::{Backoff, retry_if};
-use convoke::schedule::{Backoff, retry_if};
 use convoke::scope::BodyOutput;
 use convoke::scope::Bound;
 use convoke::sync;
-use convoke::{Bound, sync};
 
 /// How often a page that is busy is asked again.
 const AGAIN: Backoff = Backoff::exponential(Duration::from_millis(20)).up_to(2);

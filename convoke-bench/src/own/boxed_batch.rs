@@ -9,7 +9,6 @@ use std::time::Duration;
 
 use convoke::raw::Slot;
 use convoke::sender::algorithm::schedule::Schedule;
-use convoke::sender::algorithm::schedule::Schedule;
 use convoke::sender::algorithm::schedule::Scheduler;
 use convoke::sender::prelude::Scheduler;
 use convoke::sender::{Receiver, Sender};

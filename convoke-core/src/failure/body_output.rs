@@ -40,13 +40,13 @@ use crate::{Env, ExecutorRef, Never, Outcome, Panic, StopReason, StopSource, Sto
 ///
 /// impl BodyOutput for Summary {} // Never a failure.
 ///
-/// let outcome = sync_wait(task(async {
+/// let outcome = block_on(async {
 ///     scope(async |s| {
 ///         let pages = s.spawn_future(async { 3 });
 ///         Summary { pages: pages.await }
 ///     })
 ///     .await
-/// }));
+/// });
 /// assert_eq!(outcome.unwrap().pages, 3);
 /// ```
 ///

@@ -43,7 +43,7 @@ use super::Exit;
     message = "`{Self}` cannot be closed by awaiting",
     label = "this is not an `AsyncClose`",
     note = "implement it: `impl AsyncClose for {Self} {{ type Error = Never; async fn close(self, exit: Exit) -> Result<(), Never> {{ .. }} }}`",
-    note = "a stream of bytes is closed as a resource by `convoke::stream::Closing`",
+    note = "a stream of bytes is closed as a resource by `convoke::io::Closing`",
     note = "or leave the type as it is, and write the clean-up beside it: `ensure(async |exit| {{ .. }}, async {{ .. }})`"
 )]
 pub trait AsyncClose: Sized {

@@ -125,7 +125,7 @@ where
     /// - *Panics* with the first panic of a future, when the running ones have ended; and outside a task.
     ///
     /// ```
-    /// use convoke::prelude::*;
+    /// use convoke::sender::prelude::*;
     /// use convoke::task::map_concurrent;
     ///
     /// let outcome = sync_wait(task(async {

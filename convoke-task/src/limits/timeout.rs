@@ -53,12 +53,13 @@ pub fn timeout<F: IntoFuture>(duration: Duration, future: F) -> Timeout<F::IntoF
 /// ```
 /// use std::time::{Duration, Instant};
 /// use convoke::prelude::*;
+/// use convoke::sender::prelude::*;
 /// use convoke::time::deadline;
 ///
 /// let at = Instant::now() + Duration::from_millis(2);
 /// let outcome = sync_wait(task(async move {
 ///     // Both have the same deadline, however long the first takes.
-///     let first = deadline(at, async { convoke::current::deadline() }).await;
+///     let first = deadline(at, async { convoke::env::current::deadline() }).await;
 ///     let second = deadline(at, sleep(Duration::from_secs(3600))).await;
 ///     (first, second.map_err(|elapsed| elapsed.deadline()))
 /// });

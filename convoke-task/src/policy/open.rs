@@ -32,7 +32,7 @@ use crate::scope::{Scope, open};
 ///   failure, which goes to the policy.
 ///
 /// ```
-/// use convoke::prelude::*;
+/// use convoke::sender::prelude::*;
 /// use convoke::scope::scope_with;
 /// use convoke::scope::policy::{FirstSuccess, WaitForAll};
 ///

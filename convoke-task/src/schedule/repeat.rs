@@ -20,7 +20,7 @@ use crate::concurrent::EachOutput;
 /// ```
 /// use std::ops::ControlFlow;
 /// use std::time::Duration;
-/// use convoke::prelude::*;
+/// use convoke::sender::prelude::*;
 /// use convoke::retry::{Backoff, repeat};
 ///
 /// let outcome = sync_wait(task(async {

@@ -15,7 +15,9 @@ use convoke::executor::ExecutorRef;
 use convoke::executor::{RunLoop, Strand};
 use convoke::prelude::*;
 use convoke::scope::BodyOutput;
-use convoke::{ExecutorRef, Handle};
+use convoke::scope::Handle;
+use convoke::sender::prelude::*;
+use convoke::task::stopped;
 
 /// Where the work runs.
 #[derive(Clone, Copy, Debug, PartialEq)]

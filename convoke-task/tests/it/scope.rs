@@ -8,6 +8,8 @@ use convoke::env::Changes;
 use convoke::executor::BlockOn;
 use convoke::prelude::*;
 use convoke::scope::BodyOutput;
+use convoke::sender::prelude::*;
+use convoke::task::{forever, stopped};
 
 /// Adds one to the counter when it is dropped.
 struct Leaves(Arc<AtomicUsize>);
@@ -417,7 +419,7 @@ fn a_handle_on_the_owner_thread_may_be_dropped_at_any_time() {
 
 #[test]
 fn a_handle_on_the_owner_thread_may_outlive_its_loop() {
-    let run_loop = convoke::RunLoop::new();
+    let run_loop = convoke::executor::RunLoop::new();
     let kept = Rc::new(std::cell::RefCell::new(None));
     let keep = kept.clone();
     let outcome = run_loop.block_on(async move {

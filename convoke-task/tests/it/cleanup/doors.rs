@@ -3,6 +3,8 @@
 use convoke::env::Changes;
 use convoke::prelude::*;
 use convoke::scope::BodyOutput;
+use convoke::sender::prelude::*;
+use convoke::task::stopped;
 
 use crate::cleanup::resources::*;
 

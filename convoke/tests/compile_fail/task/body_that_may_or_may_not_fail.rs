@@ -1,6 +1,7 @@
 // A body returns a type of which it is not known if it can be a failure.
 
 use convoke::prelude::*;
+use convoke::task::task;
 
 struct Summary;
 

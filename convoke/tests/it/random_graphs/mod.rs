@@ -26,7 +26,6 @@ use std::thread;
 use std::time::Duration;
 
 use convoke::env::Changes;
-use convoke::prelude::*;
 use convoke::raw::Random;
 use convoke::sender::prelude::*;
 
