@@ -32,7 +32,19 @@ mod unexplored;
 /// use convoke::sender::prelude::*;
 /// use convoke::raw::{Polled, Region};
 ///
-/// A body that is asked to stop at once, though its task is not.
+/// // A body that is asked to stop at once, though its task is not.
+/// let outcome = sync_wait(task(async {
+///     let mut region = Region::new();
+///     region.request_stop(StopReason::Requested);
+///     let mut body = pin!(async { never::<()>().await });
+///     std::future::poll_fn(|cx| match region.poll(body.as_mut(), cx) {
+///         Polled::Stopped => std::task::Poll::Ready("stopped"),
+///         Polled::Ready(()) => std::task::Poll::Ready("ended"),
+///         Polled::Pending => std::task::Poll::Pending,
+///     })
+///     .await
+/// }));
+/// assert_eq!(outcome, Outcome::Value("stopped"));
 /// ```
 pub struct Region {
     asked: Cell<Option<StopReason>>,

@@ -208,7 +208,11 @@ impl Context {
     /// use convoke::executor::{Context, Service};
     /// use convoke::prelude::*;
     ///
-    /// Writes its lines when it closes.
+    /// /// Writes its lines when it closes.
+    /// struct Journal {
+    ///     told: Mutex<Vec<&'static str>>,
+    ///     written: Arc<Mutex<String>>,
+    /// }
     ///
     /// impl Service for Journal {
     ///     type Interface = Self;

@@ -150,7 +150,7 @@ impl Sites {
     ///
     /// # Safety
     /// Called once, last. No task leads here any more, and the allocator is the one of `find`.
-    pub(super) unsafe fn free<'a>(&mut self, allocator: impl Fn() -> &'a FrameAllocator) {
+    pub(super) unsafe fn free<'a>(&self, allocator: impl Fn() -> &'a FrameAllocator) {
         let first = self.first.get().cast::<SpawnSite>();
         let is_first = |site: *mut SpawnSite| (first..first.wrapping_add(FIRST)).contains(&site);
         let mut site = self.newest.load(Ordering::Acquire);
