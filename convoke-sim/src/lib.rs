@@ -10,7 +10,7 @@
 //! | module | contents |
 //! | --- | --- |
 //! | [`Sim`] | a simulation, as a test sees it |
-//! | [`explore_seeds`], [`explore_stops`], [`explore_faults`] | many runs of one program, each disturbed in another way |
+//! | [`explore_seeds`], [`explore_host_stops`], [`explore_faults`] | many runs of one program, each disturbed in another way |
 //! | [`run_twice`] | a check that a seed always produces the same run |
 //! | [`Disk`] | the state of a host that survives a crash |
 //! | [`note()`] | a line that a program writes into the trace |
@@ -70,7 +70,7 @@
 //! | environment variable | effect |
 //! | --- | --- |
 //! | `CONVOKE_SEED=23` | runs only this seed of [`explore_seeds`] and `#[convoke::test(sim, seeds = …)]` |
-//! | `CONVOKE_POINT=7` | runs only this step or operation of [`explore_stops`] and [`explore_faults`] |
+//! | `CONVOKE_POINT=7` | runs only this step or operation of [`explore_host_stops`] and [`explore_faults`] |
 //! | `CONVOKE_TRACE=1` | prints each trace line when it happens, among the output of the programs |
 //!
 //! Programs use the facade crate `convoke` (feature `sim`), which re-exports all of this as `convoke::sim`.
@@ -88,12 +88,12 @@ mod world;
 pub use disk::Disk;
 pub use driver::SimDriver;
 pub use explore::{
-    Exploration, ExploredRun, explore_faults, explore_seeds, explore_stops, replay_fault, replay_stop,
+    Exploration, ExploredRun, explore_faults, explore_host_stops, explore_seeds, replay_fault, replay_stop,
     run_twice,
 };
 pub use note::note;
 pub use sim::{
-    Ending, Failure, HostBuilder, HostReport, Report, STEP_LIMIT, Sim, TIME_LIMIT, Verdict, simulate,
+    Ending, HostBuilder, HostReport, STEP_LIMIT, Sim, SimFailure, SimReport, TIME_LIMIT, Verdict, simulate,
     simulate_replayed_by,
 };
 pub use world::{Fault, Link, TRACE_LINES, TraceLine};

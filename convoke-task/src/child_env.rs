@@ -89,7 +89,8 @@ impl<F: Future<Output: Send> + Send> OnComplete<Outcome<F::Output>> for ChildRec
         unsafe {
             let parts = self.0.as_ref();
             let outcome = parts.task.clear_after(outcome);
-            *parts.env.get() = None;
+            // A value of the environment may panic when it is dropped.
+            let outcome = outcome.after_drop_of((*parts.env.get()).take());
             if let Some(receiver) = (*parts.receiver.get()).take() {
                 receiver.complete(outcome);
             }

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use convoke::prelude::*;
 use convoke::retry::Backoff;
-use convoke::scope::policy::{Failure, FailureKind, Report, Supervise};
+use convoke::scope::policy::{ChildFailure, FailureKind, ReportFailure, Supervise};
 use convoke::scope::scope_with;
 
 /// How a worker is started again: after 5 ms, 10 ms, 20 ms, and not a fourth time.
@@ -36,7 +36,7 @@ fn main() {
 }
 
 /// All of them work until the desk is empty. Returns how many jobs each has done who came to the end, and who did not.
-pub async fn shift(desk: Desk, staff: &'static [Worker]) -> Report<Done, Jammed> {
+pub async fn shift(desk: Desk, staff: &'static [Worker]) -> ReportFailure<Done, Jammed> {
     scope_with(Supervise, async |s| {
         for worker in staff {
             let (told, desk) = (desk.clone(), desk.clone());
@@ -191,14 +191,14 @@ impl Desk {
     }
 }
 
-fn what(failure: &Failure<Jammed>) -> String {
+fn what(failure: &ChildFailure<Jammed>) -> String {
     match failure.kind() {
         FailureKind::Error(error) => error.to_string(),
         FailureKind::Panicked(panic) => format!("panics: {}", panic.message()),
     }
 }
 
-fn print(desk: &Desk, report: &Report<Done, Jammed>) {
+fn print(desk: &Desk, report: &ReportFailure<Done, Jammed>) {
     println!("   time  who  what");
     for (at, who, what) in &desk.lock().journal {
         println!("{:>4} ms  {who:<4} {what}", at.as_millis());

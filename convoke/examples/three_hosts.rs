@@ -16,7 +16,7 @@ use convoke::net::{TcpListener, TcpStream};
 use convoke::prelude::*;
 use convoke::scope::policy::Quorum;
 use convoke::scope::scope_with;
-use convoke::sim::{Disk, Link, Report, Sim, explore_seeds};
+use convoke::sim::{Disk, Link, Sim, SimReport, explore_seeds};
 use convoke::time::now;
 use convoke::time::sleep_until;
 
@@ -249,7 +249,7 @@ fn trouble(sim: &mut Sim, history: &Shared<History>, at: u64, what: usize, who: 
 
 // What is printed.
 
-fn row(report: &Report, history: &History) -> String {
+fn row(report: &SimReport, history: &History) -> String {
     format!(
         "{:>4} {:>9.1} s {:>7} {:>6} {:>9} {:>10} {:>12}",
         report.seed(),
@@ -263,7 +263,7 @@ fn row(report: &Report, history: &History) -> String {
 }
 
 /// A line for each host, a column for each second.
-fn picture(report: &Report, history: &History) -> String {
+fn picture(report: &SimReport, history: &History) -> String {
     let seconds = TROUBLE as usize + 20;
     let mut text =
         format!("seed {}: / isolated  \\ cut one way  # crashed  + healed  w wrote  r read\n", report.seed());

@@ -3,8 +3,8 @@
 
 #[doc(inline)]
 pub use convoke_inspect::diagnosis::{
-    Deadlock, Diagnosing, Diagnosis, Entangled, Futurelock, Involved, Owned, Quiet, Report, Stall, StallOver,
-    Watcher, diagnose,
+    Deadlock, Diagnosing, Diagnosis, Entangled, Finding, Futurelock, Involved, Owned, Quiet, Stall,
+    StallOver, Watcher, diagnose,
 };
 #[doc(inline)]
 pub use convoke_inspect::tree::{TaskNode, TaskState, Tree, tree};

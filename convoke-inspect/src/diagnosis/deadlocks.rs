@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use super::participant::Involved;
 use super::report;
-use super::report::{Owned, Report};
+use super::report::{Finding, Owned};
 use super::snapshot::Snapshot;
 use convoke_sync::ledger;
 
@@ -38,7 +38,7 @@ impl Deadlocks {
         Self { limit, checked: None, stuck: HashMap::new(), certain: HashSet::new() }
     }
 
-    pub(super) fn check(&mut self, now: Instant, reports: &mut Vec<Report>) {
+    pub(super) fn check(&mut self, now: Instant, reports: &mut Vec<Finding>) {
         let pause = self.limit / CHECKS_PER_LIMIT;
         if self.checked.is_some_and(|at| now.saturating_duration_since(at) < pause) {
             return;
@@ -83,14 +83,14 @@ impl Deadlocks {
 /// Returns the futurelocks and deadlocks of a program in which nothing can happen any more. Test kits with
 /// their own clock call it when a program hangs.
 #[cfg(feature = "testing")]
-pub fn examine() -> Vec<Report> {
+pub fn examine() -> Vec<Finding> {
     let mut reports = Vec::new();
     Deadlocks::new(Duration::ZERO).check(Instant::now(), &mut reports);
     reports
 }
 
 /// Reports tasks that wait for themselves one by one, and all others together.
-fn report_stuck(snapshot: &Snapshot, stuck: &[&ledger::Waiting], reports: &mut Vec<Report>) {
+fn report_stuck(snapshot: &Snapshot, stuck: &[&ledger::Waiting], reports: &mut Vec<Finding>) {
     let mut together = Vec::new();
     for waits in stuck {
         let mut own = snapshot.holders(waits.lock).filter(|holder| holder.owner.is_same(waits.owner));
@@ -105,6 +105,6 @@ fn report_stuck(snapshot: &Snapshot, stuck: &[&ledger::Waiting], reports: &mut V
         }
     }
     if !together.is_empty() {
-        reports.push(Report::Deadlock(report::Deadlock { waits: together, tree: snapshot.tree().clone() }));
+        reports.push(Finding::Deadlock(report::Deadlock { waits: together, tree: snapshot.tree().clone() }));
     }
 }

@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use super::participant::is_idle;
-use super::report::{Quiet, Report};
+use super::report::{Finding, Quiet};
 use crate::tree::tree;
 
 #[derive(Debug)]
@@ -20,7 +20,7 @@ impl IdleCheck {
     }
 
     /// Checks whether the program is idle. `ran` says if a task was polled since the last check.
-    pub(super) fn check(&mut self, ran: bool, now: Instant, reports: &mut Vec<Report>) {
+    pub(super) fn check(&mut self, ran: bool, now: Instant, reports: &mut Vec<Finding>) {
         let Some(limit) = self.limit else { return };
         if ran {
             self.since = None;
@@ -34,7 +34,7 @@ impl IdleCheck {
         let tree = tree();
         if !tree.is_empty() && tree.tasks().all(is_idle) {
             self.reported = true;
-            reports.push(Report::Quiet(Quiet { lasted, tree }));
+            reports.push(Finding::Quiet(Quiet { lasted, tree }));
         }
     }
 }

@@ -33,7 +33,7 @@ pub use deadlocks::examine;
 #[doc(hidden)]
 pub use in_tests::in_tests;
 pub use participant::Involved;
-pub use report::{Deadlock, Entangled, Futurelock, Owned, Quiet, Report, Stall, StallOver};
+pub use report::{Deadlock, Entangled, Finding, Futurelock, Owned, Quiet, Stall, StallOver};
 pub use watchdog::Diagnosing;
 pub use watcher::Watcher;
 
@@ -84,7 +84,7 @@ pub fn diagnose() -> Diagnosing {
 ///
 /// ```
 /// use std::time::Duration;
-/// use convoke::inspect::{Diagnosis, Report};
+/// use convoke::inspect::{Diagnosis, Finding};
 /// use convoke::sender::prelude::*;
 ///
 /// let (tell, told) = std::sync::mpsc::channel();
@@ -144,7 +144,7 @@ impl Diagnosis {
 
     /// Sets the hook that handles reports, instead of printing them to the error stream. The watchdog thread
     /// calls it and catches its panics.
-    pub fn report(mut self, hook: impl Fn(&Report) + Send + 'static) -> Self {
+    pub fn report(mut self, hook: impl Fn(&Finding) + Send + 'static) -> Self {
         self.hook = Box::new(hook);
         self
     }
@@ -166,7 +166,7 @@ impl Diagnosis {
     ///
     /// ```
     /// use std::time::{Duration, Instant};
-    /// use convoke::inspect::{Diagnosis, Report};
+    /// use convoke::inspect::{Diagnosis, Finding};
     /// use convoke::sender::prelude::*;
     ///
     /// let mut watcher = Diagnosis::new().by_hand();
@@ -176,7 +176,7 @@ impl Diagnosis {
     ///     watcher.look(now + Duration::from_secs(1))
     /// };
     /// let reports = sync_wait(task(busy).named("busy")).unwrap();
-    /// let [Report::Stall(stall)] = &reports[..] else { panic!("one stall") };
+    /// let [Finding::Stall(stall)] = &reports[..] else { panic!("one stall") };
     /// assert_eq!(stall.task.name.as_deref(), Some("busy"));
     /// ```
     pub fn by_hand(self) -> Watcher {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::tree::{TaskNode, TaskState};
 
-/// A task in a [`Report`](super::Report). It prints as its name and the location where it was started.
+/// A task in a [`Finding`](super::Finding). It prints as its name and the location where it was started.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Involved {

@@ -11,7 +11,7 @@ use crate::tree::Tree;
 /// A problem, or a possible one. It prints as a few lines for people.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub enum Report {
+pub enum Finding {
     /// A task blocks its executor: it has been in one poll for longer than the limit, and still is.
     Stall(Stall),
     /// A stall has ended.
@@ -114,7 +114,7 @@ pub struct Quiet {
     pub tree: Tree,
 }
 
-impl fmt::Display for Report {
+impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Stall(stall) => stall.fmt(f),

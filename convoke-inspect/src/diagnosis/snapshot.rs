@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use super::participant::{Involved, is_idle};
-use super::report::{Futurelock, Owned, Report};
+use super::report::{Finding, Futurelock, Owned};
 use crate::tree::{TaskNode, Tree, tree};
 use convoke_sync::ledger::{self, Copied, Holder, Owner, Waiting};
 
@@ -125,8 +125,8 @@ impl Snapshot {
         waits: &Waiting,
         asked_at: Option<&'static core::panic::Location<'static>>,
         owned: Owned,
-    ) -> Option<Report> {
+    ) -> Option<Finding> {
         let task = self.participant(waits.owner)?;
-        Some(Report::Futurelock(Futurelock { task, waits_at: waits.place, asked_at, owned }))
+        Some(Finding::Futurelock(Futurelock { task, waits_at: waits.place, asked_at, owned }))
     }
 }

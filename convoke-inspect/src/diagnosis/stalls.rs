@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::participant::Involved;
-use super::report::{Report, Stall, StallOver};
+use super::report::{Finding, Stall, StallOver};
 use crate::tree::{TaskState, Tree, tree};
 use convoke_core::raw::watching::Mark;
 
@@ -69,7 +69,7 @@ impl Stalls {
     }
 
     /// Checks all threads. Returns true if any has polled another task since the last check.
-    pub(super) fn check(&mut self, now: Instant, reports: &mut Vec<Report>) -> bool {
+    pub(super) fn check(&mut self, now: Instant, reports: &mut Vec<Finding>) -> bool {
         let mut changed = self.read_slots(now, reports);
         let suspects: Vec<(SlotId, usize)> = self.suspects(now).collect();
         if !suspects.is_empty() {
@@ -83,7 +83,7 @@ impl Stalls {
         changed
     }
 
-    fn read_slots(&mut self, now: Instant, reports: &mut Vec<Report>) -> bool {
+    fn read_slots(&mut self, now: Instant, reports: &mut Vec<Finding>) -> bool {
         self.check += 1;
         let (check, mut changed) = (self.check, false);
         let mut over = Vec::new();
@@ -124,7 +124,7 @@ impl Stalls {
         held: Box<Blocked>,
         first: (u64, Instant),
         now: Instant,
-        reports: &mut Vec<Report>,
+        reports: &mut Vec<Finding>,
     ) {
         let mut others = self.threads.values_mut();
         let other = others.find(|seen| {
@@ -155,7 +155,7 @@ impl Stalls {
         same.map(|(place, other)| rank(*place, other)).max() == Some(rank(place, seen))
     }
 
-    fn judge(&mut self, place: SlotId, task: usize, tree: &Tree, now: Instant, reports: &mut Vec<Report>) {
+    fn judge(&mut self, place: SlotId, task: usize, tree: &Tree, now: Instant, reports: &mut Vec<Finding>) {
         let Some(seen) = self.threads.get_mut(&place).filter(|seen| seen.task == task) else { return };
         if now.saturating_duration_since(seen.first.1) < self.limit {
             return;
@@ -183,7 +183,7 @@ impl Stalls {
         };
         held.see(queued(owner).map(|node| node.address()), now);
         seen.state = Poll::Reported(Box::new(held));
-        reports.push(Report::Stall(Stall {
+        reports.push(Finding::Stall(Stall {
             task: participant,
             thread: seen.name.clone(),
             lasted: now.saturating_duration_since(seen.first.1),
@@ -204,9 +204,9 @@ impl SlotRecord {
 }
 
 impl Blocked {
-    fn over(self, since: Instant, now: Instant) -> Report {
+    fn over(self, since: Instant, now: Instant) -> Finding {
         let longest = self.behind.values().map(|since| now.saturating_duration_since(*since)).max();
-        Report::StallOver(StallOver {
+        Finding::StallOver(StallOver {
             task: self.task,
             thread: self.thread,
             lasted: now.saturating_duration_since(since),

@@ -8,11 +8,11 @@ use std::time::{Duration, Instant};
 
 use convoke_core::Panic;
 
-use super::report::Report;
+use super::report::Finding;
 use super::watcher::Watcher;
 
 /// The function that handles a report.
-pub(super) type Hook = Box<dyn Fn(&Report) + Send>;
+pub(super) type Hook = Box<dyn Fn(&Finding) + Send>;
 
 /// A guard: the process is watched while it exists. See [`Diagnosis::start`](super::Diagnosis::start).
 #[must_use = "the diagnosis ends when this is dropped"]
@@ -36,14 +36,14 @@ impl Diagnosing {
 
 /// Passes reports to the hook. A panic of the hook is reported by the panic hook, and does not end the
 /// diagnosis.
-fn tell(reports: &[Report], hook: &Hook) {
+fn tell(reports: &[Finding], hook: &Hook) {
     for report in reports {
         let _ = Panic::catch(|| hook(report));
     }
 }
 
 /// Prints a report: the default hook.
-pub(super) fn print(report: &Report) {
+pub(super) fn print(report: &Finding) {
     eprintln!("convoke: {report}");
 }
 

@@ -5,7 +5,7 @@ use std::time::Instant;
 use super::deadlocks::Deadlocks;
 use super::idle::IdleCheck;
 use super::limits::Limits;
-use super::report::Report;
+use super::report::Finding;
 use super::stalls::Stalls;
 use convoke_core::raw::watching::Mark;
 use convoke_sync::ledger;
@@ -39,7 +39,7 @@ impl Watcher {
 
     /// Checks the process, and returns the problems that were not reported before. Call it periodically: a
     /// problem that is seen in one check only has lasted for no time.
-    pub fn look(&mut self, now: Instant) -> Vec<Report> {
+    pub fn look(&mut self, now: Instant) -> Vec<Finding> {
         let mut reports = Vec::new();
         let ran = self.stalls.as_mut().is_none_or(|stalls| stalls.check(now, &mut reports));
         self.deadlocks.check(now, &mut reports);

@@ -43,7 +43,7 @@ impl<K: Kind> Listener<K> {
     /// use std::io;
     /// use std::time::Duration;
     /// use convoke::net::{TcpListener, TcpStream};
-    /// use convoke::scope::policy::Failure;
+    /// use convoke::scope::policy::ChildFailure;
     /// use convoke::prelude::*;
     /// use convoke::retry::{Backoff, retry};
     ///
@@ -52,7 +52,7 @@ impl<K: Kind> Listener<K> {
     /// async fn main() -> io::Result<()> {
     ///     let listener = TcpListener::bind("127.0.0.1:7000").await?;
     ///     scope(async |s| {
-    ///         let log = |failure: Failure<io::Error>| eprintln!("{failure}");
+    ///         let log = |failure: ChildFailure<io::Error>| eprintln!("{failure}");
     ///         let clients = s.supervise(log);
     ///         loop {
     ///             let pause = Backoff::constant(Duration::from_millis(100));

@@ -2,13 +2,13 @@
 
 use core::fmt;
 
-use crate::sim::{Ending, Report};
+use crate::sim::{Ending, SimReport};
 
 /// The runs of a program, each disturbed at another point. It prints as a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Exploration {
     pub(super) host: String,
-    pub(super) undisturbed: Report,
+    pub(super) undisturbed: SimReport,
     pub(super) runs: Vec<ExploredRun>,
 }
 
@@ -17,12 +17,12 @@ pub struct Exploration {
 pub struct ExploredRun {
     pub(super) point: usize,
     pub(super) what: String,
-    pub(super) report: Report,
+    pub(super) report: SimReport,
 }
 
 impl Exploration {
     /// Returns the report of the run without a disturbance.
-    pub fn undisturbed(&self) -> &Report {
+    pub fn undisturbed(&self) -> &SimReport {
         &self.undisturbed
     }
 
@@ -50,7 +50,7 @@ impl ExploredRun {
     }
 
     /// Returns the report of the run.
-    pub fn report(&self) -> &Report {
+    pub fn report(&self) -> &SimReport {
         &self.report
     }
 }

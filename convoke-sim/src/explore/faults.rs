@@ -2,7 +2,7 @@
 
 use super::alone::{ONE_POINT, points};
 use super::{Exploration, ExploredRun};
-use crate::sim::{Disturbance, Failure, Report, Sim};
+use crate::sim::{Disturbance, Sim, SimFailure, SimReport};
 use crate::world::{Fault, Plan};
 
 /// Runs the simulation that `set_up` prepares once undisturbed, and then once for each operation that `host`
@@ -59,7 +59,7 @@ pub fn replay_fault(
     operation: usize,
     fault: Fault,
     set_up: impl Fn(&mut Sim),
-) -> Report {
+) -> SimReport {
     match run(seed, host, Some((operation, fault)), &set_up) {
         Ok(report) => report,
         Err(failure) => {
@@ -77,7 +77,7 @@ fn run(
     host: &str,
     fault: Option<(usize, Fault)>,
     set_up: &impl Fn(&mut Sim),
-) -> Result<Report, Failure> {
+) -> Result<SimReport, SimFailure> {
     let mut sim = Sim::new(seed);
     set_up(&mut sim);
     let host = sim.find(host);

@@ -21,5 +21,5 @@ mod twice;
 pub use exploration::{Exploration, ExploredRun};
 pub use faults::{explore_faults, replay_fault};
 pub use seeds::explore_seeds;
-pub use stops::{explore_stops, replay_stop};
+pub use stops::{explore_host_stops, replay_stop};
 pub use twice::run_twice;

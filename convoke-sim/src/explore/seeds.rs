@@ -1,7 +1,7 @@
 //! Exploration of seeds: one run for each.
 
 use super::alone::{ONE_SEED, one_seed};
-use crate::sim::{Report, Sim};
+use crate::sim::{Sim, SimReport};
 
 /// Runs the simulation that `set_up` prepares, once for each seed.
 ///
@@ -23,7 +23,7 @@ use crate::sim::{Report, Sim};
 /// assert_eq!(reports.len(), 20);
 /// ```
 #[track_caller]
-pub fn explore_seeds(seeds: impl IntoIterator<Item = u64>, set_up: impl Fn(&mut Sim)) -> Vec<Report> {
+pub fn explore_seeds(seeds: impl IntoIterator<Item = u64>, set_up: impl Fn(&mut Sim)) -> Vec<SimReport> {
     if let Some(seed) = one_seed() {
         return vec![run(seed, &set_up)];
     }
@@ -35,7 +35,7 @@ pub fn explore_seeds(seeds: impl IntoIterator<Item = u64>, set_up: impl Fn(&mut 
 }
 
 #[track_caller]
-pub(super) fn run(seed: u64, set_up: &impl Fn(&mut Sim)) -> Report {
+pub(super) fn run(seed: u64, set_up: &impl Fn(&mut Sim)) -> SimReport {
     let mut sim = Sim::new(seed);
     set_up(&mut sim);
     match sim.try_run() {

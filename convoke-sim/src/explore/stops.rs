@@ -2,7 +2,7 @@
 
 use super::alone::{ONE_POINT, points};
 use super::{Exploration, ExploredRun};
-use crate::sim::{Disturbance, Failure, Report, Sim};
+use crate::sim::{Disturbance, Sim, SimFailure, SimReport};
 
 /// Runs the simulation that `set_up` prepares once undisturbed, and then once for each step before the
 /// program of `host` ends, with a stop request for `host` at that step.
@@ -16,9 +16,9 @@ use crate::sim::{Disturbance, Failure, Report, Sim};
 ///
 /// ```
 /// use convoke::net::UnixStream;
-/// use convoke::sim::explore_stops;
+/// use convoke::sim::explore_host_stops;
 ///
-/// let exploration = explore_stops(1, "host", |sim| {
+/// let exploration = explore_host_stops(1, "host", |sim| {
 ///     let probe = sim.probe();
 ///     sim.host("host").run(move || {
 ///         let probe = probe.clone();
@@ -33,7 +33,7 @@ use crate::sim::{Disturbance, Failure, Report, Sim};
 /// assert!(!exploration.runs().is_empty());
 /// ```
 #[track_caller]
-pub fn explore_stops(seed: u64, host: &str, set_up: impl Fn(&mut Sim)) -> Exploration {
+pub fn explore_host_stops(seed: u64, host: &str, set_up: impl Fn(&mut Sim)) -> Exploration {
     let undisturbed = match run(seed, host, None, &set_up) {
         Ok(report) => report,
         Err(failure) => panic!("{failure}"),
@@ -47,12 +47,12 @@ pub fn explore_stops(seed: u64, host: &str, set_up: impl Fn(&mut Sim)) -> Explor
     Exploration { host: host.to_owned(), runs, undisturbed }
 }
 
-/// Repeats one run of [`explore_stops`].
+/// Repeats one run of [`explore_host_stops`].
 ///
 /// # Panics
-/// As [`explore_stops`].
+/// As [`explore_host_stops`].
 #[track_caller]
-pub fn replay_stop(seed: u64, host: &str, point: usize, set_up: impl Fn(&mut Sim)) -> Report {
+pub fn replay_stop(seed: u64, host: &str, point: usize, set_up: impl Fn(&mut Sim)) -> SimReport {
     match run(seed, host, Some(point), &set_up) {
         Ok(report) => report,
         Err(failure) => {
@@ -63,7 +63,12 @@ pub fn replay_stop(seed: u64, host: &str, point: usize, set_up: impl Fn(&mut Sim
 }
 
 #[track_caller]
-fn run(seed: u64, host: &str, point: Option<usize>, set_up: &impl Fn(&mut Sim)) -> Result<Report, Failure> {
+fn run(
+    seed: u64,
+    host: &str,
+    point: Option<usize>,
+    set_up: &impl Fn(&mut Sim),
+) -> Result<SimReport, SimFailure> {
     let mut sim = Sim::new(seed);
     set_up(&mut sim);
     let host = sim.find(host);

@@ -1,7 +1,7 @@
 //! A check that a seed always produces the same run.
 
 use super::seeds::run;
-use crate::sim::{Report, Sim};
+use crate::sim::{Sim, SimReport};
 use crate::world::TraceLine;
 
 /// Runs the simulation that `set_up` prepares twice with the same seed, and compares the two runs.
@@ -23,7 +23,7 @@ use crate::world::TraceLine;
 /// });
 /// ```
 #[track_caller]
-pub fn run_twice(seed: u64, set_up: impl Fn(&mut Sim)) -> Report {
+pub fn run_twice(seed: u64, set_up: impl Fn(&mut Sim)) -> SimReport {
     let (first, again) = (run(seed, &set_up), run(seed, &set_up));
     if first != again {
         let difference = difference(first.trace(), again.trace());

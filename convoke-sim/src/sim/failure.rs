@@ -10,7 +10,7 @@ const LAST_LINES: usize = 20;
 
 /// The reason why a run has failed. It prints with the seed that repeats it.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Failure {
+pub struct SimFailure {
     pub(crate) seed: u64,
     pub(crate) at: Duration,
     pub(crate) what: String,
@@ -20,7 +20,7 @@ pub struct Failure {
     pub(crate) replay: Option<String>,
 }
 
-impl Failure {
+impl SimFailure {
     /// Returns the seed of the run.
     pub fn seed(&self) -> u64 {
         self.seed
@@ -69,7 +69,7 @@ impl Failure {
     }
 }
 
-impl fmt::Display for Failure {
+impl fmt::Display for SimFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "after {:?} of simulated time: {}", self.at, self.what)?;
         if !self.tasks.is_empty() {
@@ -84,10 +84,10 @@ impl fmt::Display for Failure {
 }
 
 /// Prints like `Display`, so that an `unwrap` shows the whole message.
-impl fmt::Debug for Failure {
+impl fmt::Debug for SimFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
     }
 }
 
-impl std::error::Error for Failure {}
+impl std::error::Error for SimFailure {}

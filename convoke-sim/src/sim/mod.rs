@@ -23,10 +23,10 @@ mod report;
 mod run;
 mod simulate;
 
-pub use failure::Failure;
+pub use failure::SimFailure;
 pub use host::HostBuilder;
 pub use program::{Ending, Verdict};
-pub use report::{HostReport, Report};
+pub use report::{HostReport, SimReport};
 pub use simulate::{simulate, simulate_replayed_by};
 
 use core::fmt;

@@ -9,7 +9,7 @@ use crate::world::TraceLine;
 
 /// The result of a run. Two runs of the same seed and the same programs have equal reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Report {
+pub struct SimReport {
     pub(super) seed: u64,
     pub(super) elapsed: Duration,
     pub(super) steps: usize,
@@ -28,7 +28,7 @@ pub struct HostReport {
     pub(super) ended_after: usize,
 }
 
-impl Report {
+impl SimReport {
     /// Returns the seed of the run.
     pub fn seed(&self) -> u64 {
         self.seed
@@ -92,7 +92,7 @@ impl HostReport {
     }
 }
 
-impl fmt::Display for Report {
+impl fmt::Display for SimReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let elapsed = self.elapsed.as_secs_f64();
         write!(f, "seed {}: {elapsed:.3} s in {} steps", self.seed, self.steps)?;

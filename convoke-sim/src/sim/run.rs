@@ -8,7 +8,7 @@ use convoke_core::{Panic, StopReason};
 use convoke_inspect::tree;
 
 use super::program::{Ending, Program, Running, Stage};
-use super::{Failure, HostReport, Report, Sim};
+use super::{HostReport, Sim, SimFailure, SimReport};
 use crate::world::{Fault, HostId, WorldState};
 
 /// The delay before a host that crashed by a planned fault restarts.
@@ -24,7 +24,7 @@ impl Sim {
     /// was broken, or a program left a socket open or did not free the memory of a task. The message names
     /// the host and the seed.
     #[track_caller]
-    pub fn run(self) -> Report {
+    pub fn run(self) -> SimReport {
         match self.try_run() {
             Ok(report) => report,
             Err(failure) => panic!("{failure}"),
@@ -35,7 +35,7 @@ impl Sim {
     ///
     /// # Errors
     /// Where [`run`](Sim::run) panics.
-    pub fn try_run(mut self) -> Result<Report, Failure> {
+    pub fn try_run(mut self) -> Result<SimReport, SimFailure> {
         // The I/O call budget is counted per thread; what earlier runs left must not influence this one.
         convoke_io::count_calls_anew();
         self.running = true;
@@ -224,7 +224,7 @@ impl Sim {
     }
 
     /// Checks a run that has ended for broken promises, open sockets and memory that was not freed.
-    fn check(mut self) -> Result<Report, Failure> {
+    fn check(mut self) -> Result<SimReport, SimFailure> {
         self.drop_crashed();
         let mut complaints = self.probe.complaints();
         complaints.extend(self.missed());
@@ -253,7 +253,7 @@ impl Sim {
         Some(format!("it ended after {} steps, before {what}: the program is not deterministic", self.steps))
     }
 
-    fn report(&mut self) -> Report {
+    fn report(&mut self) -> SimReport {
         let mut hosts = Vec::new();
         for (index, program) in self.programs.iter().enumerate() {
             hosts.push(HostReport {
@@ -265,7 +265,7 @@ impl Sim {
             });
         }
         let (seed, steps) = (self.seed, self.steps);
-        self.world.with(|state| Report {
+        self.world.with(|state| SimReport {
             seed,
             elapsed: state.now,
             steps,
@@ -275,9 +275,9 @@ impl Sim {
         })
     }
 
-    fn failure(&self, what: String, tasks: String) -> Failure {
+    fn failure(&self, what: String, tasks: String) -> SimFailure {
         let trace = self.world.with(|state| state.trace.lines.iter().cloned().collect());
-        Failure { seed: self.seed, at: self.now(), what, tasks, trace, replay: None }
+        SimFailure { seed: self.seed, at: self.now(), what, tasks, trace, replay: None }
     }
 
     /// Returns the task trees of all hosts as text.

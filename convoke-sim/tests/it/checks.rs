@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use convoke::prelude::*;
-use convoke::sim::{Failure, Fault, Sim, explore_faults, explore_seeds};
+use convoke::sim::{Fault, Sim, SimFailure, explore_faults, explore_seeds};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -25,7 +25,7 @@ fn counts(sim: &mut Sim) -> Arc<AtomicU32> {
     count
 }
 
-fn failure(sim: Sim) -> Failure {
+fn failure(sim: Sim) -> SimFailure {
     sim.try_run().expect_err("it fails")
 }
 

@@ -9,7 +9,7 @@ use convoke::Panic;
 use convoke::net::{TcpListener, TcpStream};
 use convoke::prelude::*;
 use convoke::sim::{
-    Ending, Fault, Sim, explore_faults, explore_seeds, explore_stops, replay_fault, replay_stop,
+    Ending, Fault, Sim, explore_faults, explore_host_stops, explore_seeds, replay_fault, replay_stop,
 };
 use convoke::testing::Probe;
 
@@ -65,7 +65,7 @@ fn sound(sim: &mut Sim) {
 
 #[test]
 fn a_sound_program_survives_a_stop_at_every_step() {
-    let exploration = explore_stops(1, "client", sound);
+    let exploration = explore_host_stops(1, "client", sound);
     let stopped = exploration.ended(|ending| *ending == Ending::Stopped);
     assert!(stopped > 5, "{exploration}");
     assert_eq!(stopped + exploration.ended(|ending| *ending == Ending::Completed), exploration.runs().len());
@@ -104,7 +104,7 @@ fn forgetful(sim: &mut Sim) {
 
 #[test]
 fn clean_up_that_a_stop_skips_is_found_and_replayed() {
-    let said = said(|| drop(explore_stops(9, "client", forgetful)));
+    let said = said(|| drop(explore_host_stops(9, "client", forgetful)));
     assert!(said.starts_with("with a stop of `client` after step 2: "), "{said}");
     assert!(said.contains("`lock file` was acquired 1 time and cleaned up 0 times"), "{said}");
     let replay = "this was seed 9; `CONVOKE_POINT=2` or `replay_stop(9, \"client\", 2, …)` runs it again";

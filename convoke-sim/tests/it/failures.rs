@@ -6,7 +6,7 @@ use std::time::Duration;
 use convoke::net::{TcpListener, TcpStream, UnixStream};
 use convoke::prelude::*;
 use convoke::sender::prelude::*;
-use convoke::sim::{Failure, Sim};
+use convoke::sim::{Sim, SimFailure};
 use convoke::sync::Mutex;
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -20,7 +20,7 @@ async fn accepts_one() -> io::Result<()> {
 /// The line at which the server waits for a connection.
 const ACCEPTS: u32 = line!() - 5;
 
-fn failure(sim: Sim) -> Failure {
+fn failure(sim: Sim) -> SimFailure {
     sim.try_run().expect_err("it fails")
 }
 

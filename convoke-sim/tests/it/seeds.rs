@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use convoke::net::{TcpListener, TcpStream, UdpSocket};
 use convoke::prelude::*;
-use convoke::sim::{Ending, Link, Report, Sim, explore_seeds, note, run_twice, simulate};
+use convoke::sim::{Ending, Link, Sim, SimReport, explore_seeds, note, run_twice, simulate};
 use convoke::time::now;
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -52,7 +52,7 @@ fn busy(sim: &mut Sim) {
     }
 }
 
-fn run(seed: u64) -> Report {
+fn run(seed: u64) -> SimReport {
     let mut sim = Sim::new(seed);
     busy(&mut sim);
     sim.run()
@@ -81,7 +81,7 @@ fn another_thread_makes_the_same_run() {
 fn other_seeds_make_other_runs() {
     const SEEDS: usize = if cfg!(miri) { 2 } else { 20 };
     let reports = explore_seeds(0..SEEDS as u64, busy);
-    let mut fingerprints: Vec<u64> = reports.iter().map(Report::fingerprint).collect();
+    let mut fingerprints: Vec<u64> = reports.iter().map(SimReport::fingerprint).collect();
     fingerprints.sort_unstable();
     fingerprints.dedup();
     assert_eq!(fingerprints.len(), SEEDS);

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use convoke_core::Executor;
 
 use super::caught::Caught;
-use super::failures::{Failure, FailureKind};
+use super::failures::{ChildFailure, FailureKind};
 use crate::scope::{ChildOutput, Handle, Scope};
 
 /// A scope, and the name of the children that are started through it.
@@ -91,8 +91,8 @@ impl<O> Clone for Entrance<O> {
 }
 
 impl Whose {
-    /// Awaits a child. Its error or panic becomes a `Failure`.
-    pub(super) async fn awaited<F, V, E>(&self, attempt: u32, child: F) -> Result<V, Failure<E>>
+    /// Awaits a child. Its error or panic becomes a `ChildFailure`.
+    pub(super) async fn awaited<F, V, E>(&self, attempt: u32, child: F) -> Result<V, ChildFailure<E>>
     where
         F: Future<Output = Result<V, E>>,
     {
@@ -101,6 +101,6 @@ impl Whose {
             Ok(Err(error)) => FailureKind::Error(error),
             Err(panic) => FailureKind::Panicked(panic),
         };
-        Err(Failure { name: self.name.clone(), location: self.location, attempt, kind })
+        Err(ChildFailure { name: self.name.clone(), location: self.location, attempt, kind })
     }
 }

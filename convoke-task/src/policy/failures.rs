@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use convoke_core::Panic;
 
-/// Failure of one child: its name, its spawn site, and its error or panic.
+/// ChildFailure of one child: its name, its spawn site, and its error or panic.
 #[derive(Debug)]
-pub struct Failure<E> {
+pub struct ChildFailure<E> {
     pub(super) name: Option<Arc<str>>,
     pub(super) location: &'static Location<'static>,
     pub(super) attempt: u32,
@@ -24,7 +24,7 @@ pub enum FailureKind<E> {
     Panicked(Panic),
 }
 
-impl<E> Failure<E> {
+impl<E> ChildFailure<E> {
     /// Returns the child's name, if it has one.
     pub fn name(&self) -> Option<&str> {
         self.name.as_deref()
@@ -51,7 +51,7 @@ impl<E> Failure<E> {
     }
 }
 
-impl<E: fmt::Display> fmt::Display for Failure<E> {
+impl<E: fmt::Display> fmt::Display for ChildFailure<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.name {
             Some(name) => write!(f, "`{name}`")?,
@@ -67,7 +67,7 @@ impl<E: fmt::Display> fmt::Display for Failure<E> {
     }
 }
 
-impl<E: core::error::Error + 'static> core::error::Error for Failure<E> {
+impl<E: core::error::Error + 'static> core::error::Error for ChildFailure<E> {
     fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
         match &self.kind {
             FailureKind::Error(error) => Some(error),
@@ -80,11 +80,11 @@ impl<E: core::error::Error + 'static> core::error::Error for Failure<E> {
 /// succeeded although none failed.
 #[derive(Debug)]
 pub struct Failures<E> {
-    all: Vec<Failure<E>>,
+    all: Vec<ChildFailure<E>>,
 }
 
 impl<E> Failures<E> {
-    pub(super) fn new(all: Vec<Failure<E>>) -> Self {
+    pub(super) fn new(all: Vec<ChildFailure<E>>) -> Self {
         Self { all }
     }
 
@@ -99,14 +99,14 @@ impl<E> Failures<E> {
     }
 
     /// Iterates over the failures.
-    pub fn iter(&self) -> core::slice::Iter<'_, Failure<E>> {
+    pub fn iter(&self) -> core::slice::Iter<'_, ChildFailure<E>> {
         self.all.iter()
     }
 }
 
 impl<E> IntoIterator for Failures<E> {
-    type Item = Failure<E>;
-    type IntoIter = std::vec::IntoIter<Failure<E>>;
+    type Item = ChildFailure<E>;
+    type IntoIter = std::vec::IntoIter<ChildFailure<E>>;
 
     fn into_iter(self) -> Self::IntoIter {
         self.all.into_iter()
@@ -114,8 +114,8 @@ impl<E> IntoIterator for Failures<E> {
 }
 
 impl<'a, E> IntoIterator for &'a Failures<E> {
-    type Item = &'a Failure<E>;
-    type IntoIter = core::slice::Iter<'a, Failure<E>>;
+    type Item = &'a ChildFailure<E>;
+    type IntoIter = core::slice::Iter<'a, ChildFailure<E>>;
 
     fn into_iter(self) -> Self::IntoIter {
         self.iter()

@@ -24,11 +24,11 @@ mod rules;
 mod supervisor;
 mod tally;
 
-pub use failures::{Failure, FailureKind, Failures};
+pub use failures::{ChildFailure, FailureKind, Failures};
 pub use handle::PolicyScope;
 pub use on::On;
 pub use open::{PolicyBody, scope_with};
 pub use restarting::Restarting;
-pub use rules::{FirstError, FirstSuccess, Policy, Quorum, Report, Supervise, WaitForAll};
+pub use rules::{FirstError, FirstSuccess, Policy, Quorum, ReportFailure, Supervise, WaitForAll};
 pub use supervisor::Supervisor;
 pub use tally::Tally;

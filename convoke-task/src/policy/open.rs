@@ -5,7 +5,7 @@ use core::panic::Location;
 
 use convoke_core::raw::sync::Arc;
 
-use super::failures::{Failure, FailureKind};
+use super::failures::{ChildFailure, FailureKind};
 use super::handle::PolicyScope;
 use super::rules::Policy;
 use super::tally::{Enough, Ledger};
@@ -91,7 +91,7 @@ where
             Ok(()) => Ok(()),
             Err(error) => {
                 let kind = FailureKind::Error(error);
-                shared.judge(Err(Failure { name: Some("the body".into()), location, attempt: 1, kind }))
+                shared.judge(Err(ChildFailure { name: Some("the body".into()), location, attempt: 1, kind }))
             }
         };
         drop(working);

@@ -4,7 +4,7 @@ use core::fmt;
 use core::future::Future;
 use core::panic::Location;
 
-use super::failures::Failure;
+use super::failures::ChildFailure;
 use super::handle::PolicyScope;
 use super::rules::Policy;
 use super::tally::Ledger;
@@ -15,11 +15,11 @@ use crate::schedule::{Backoff, pause};
 pub struct Restarting<P, V, E> {
     scope: PolicyScope<P, V, E>,
     schedule: Backoff,
-    report: Option<Report<E>>,
+    report: Option<ReportFailure<E>>,
 }
 
 /// Function that hears of failures.
-type Report<E> = Box<dyn FnMut(&Failure<E>) + Send>;
+type ReportFailure<E> = Box<dyn FnMut(&ChildFailure<E>) + Send>;
 
 impl<P, V, E> Restarting<P, V, E>
 where
@@ -33,7 +33,7 @@ where
 
     /// Sets a function that hears of each failure after which the child is restarted. The last failure goes
     /// to the policy.
-    pub fn report(mut self, report: impl FnMut(&Failure<E>) + Send + 'static) -> Self {
+    pub fn report(mut self, report: impl FnMut(&ChildFailure<E>) + Send + 'static) -> Self {
         self.report = Some(Box::new(report));
         self
     }

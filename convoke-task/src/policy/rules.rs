@@ -2,7 +2,7 @@
 
 use convoke_core::{BodyOutput, ExecutorRef};
 
-use super::failures::{Failure, FailureKind, Failures};
+use super::failures::{ChildFailure, FailureKind, Failures};
 use super::tally::Tally;
 
 /// Policy of a scope: decides when the scope is over, and what it returns. `V` is the value of its children,
@@ -49,7 +49,7 @@ impl<V, E> Policy<V, E> for FirstError {
     }
 
     fn output(&self, tally: Tally<V, E>) -> Result<Vec<V>, E> {
-        match tally.failures.into_iter().next().map(Failure::into_kind) {
+        match tally.failures.into_iter().next().map(ChildFailure::into_kind) {
             None => Ok(tally.values),
             Some(FailureKind::Error(error)) => Err(error),
             Some(FailureKind::Panicked(panic)) => panic.resume(),
@@ -131,17 +131,17 @@ pub struct Supervise;
 
 /// Output of a scope with the policy [`Supervise`].
 #[derive(Debug)]
-pub struct Report<V, E> {
+pub struct ReportFailure<V, E> {
     /// Values of the children.
     pub values: Vec<V>,
     /// Failures of the children, after the last restart.
     pub failures: Failures<E>,
 }
 
-impl<V, E> BodyOutput for Report<V, E> {}
+impl<V, E> BodyOutput for ReportFailure<V, E> {}
 
 impl<V, E> Policy<V, E> for Supervise {
-    type Output = Report<V, E>;
+    type Output = ReportFailure<V, E>;
 
     fn is_enough_after_value(&self, _: &Tally<V, E>) -> bool {
         false
@@ -151,7 +151,7 @@ impl<V, E> Policy<V, E> for Supervise {
         false
     }
 
-    fn output(&self, tally: Tally<V, E>) -> Report<V, E> {
-        Report { values: tally.values, failures: Failures::new(tally.failures) }
+    fn output(&self, tally: Tally<V, E>) -> ReportFailure<V, E> {
+        ReportFailure { values: tally.values, failures: Failures::new(tally.failures) }
     }
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use convoke_core::Executor;
 
 use super::entrance::Entrance;
-use super::failures::Failure;
+use super::failures::ChildFailure;
 use crate::scope::Scope;
 
 impl<O: Send + 'static> Scope<O> {
@@ -18,7 +18,7 @@ impl<O: Send + 'static> Scope<O> {
     /// started with the scope itself, and the body, still end it when they fail.
     ///
     /// ```
-    /// use convoke::scope::policy::Failure;
+    /// use convoke::scope::policy::ChildFailure;
     /// use convoke::prelude::*;
     /// use convoke::sync::mpsc;
     ///
@@ -33,7 +33,7 @@ impl<O: Send + 'static> Scope<O> {
     /// let outcome = block_on(async {
     ///     let (tell, mut told) = mpsc::unbounded();
     ///     scope(async |s| {
-    ///         let clients = s.supervise(move |failure: Failure<String>| {
+    ///         let clients = s.supervise(move |failure: ChildFailure<String>| {
     ///             tell.try_send(failure.to_string()).unwrap();
     ///         });
     ///         for number in 0..4 {
@@ -46,7 +46,7 @@ impl<O: Send + 'static> Scope<O> {
     /// let expected = ["`client 1`: hung up", "`client 2`: panicked: a mistake of ours"];
     /// assert_eq!(outcome.unwrap(), expected);
     /// ```
-    pub fn supervise<E>(&self, report: impl Fn(Failure<E>) + Send + Sync + 'static) -> Supervisor<O, E> {
+    pub fn supervise<E>(&self, report: impl Fn(ChildFailure<E>) + Send + Sync + 'static) -> Supervisor<O, E> {
         Supervisor { entrance: Entrance::new(self.clone()), report: Arc::new(report) }
     }
 }
@@ -56,7 +56,7 @@ impl<O: Send + 'static> Scope<O> {
 #[must_use = "it does nothing until a child is started with it"]
 pub struct Supervisor<O, E> {
     entrance: Entrance<O>,
-    report: Arc<dyn Fn(Failure<E>) + Send + Sync>,
+    report: Arc<dyn Fn(ChildFailure<E>) + Send + Sync>,
 }
 
 impl<O: Send + 'static, E: 'static> Supervisor<O, E> {

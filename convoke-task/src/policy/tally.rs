@@ -11,7 +11,7 @@ use std::sync::PoisonError;
 use convoke_core::Panic;
 use convoke_core::raw::sync::{Arc, Mutex, MutexGuard};
 
-use super::failures::Failure;
+use super::failures::ChildFailure;
 use super::rules::Policy;
 use crate::scope::Handle;
 
@@ -21,7 +21,7 @@ pub struct Tally<V, E> {
     /// Values, in the order in which the children ended.
     pub values: Vec<V>,
     /// Failures, in the order in which the children ended.
-    pub failures: Vec<Failure<E>>,
+    pub failures: Vec<ChildFailure<E>>,
 }
 
 impl<V, E> Tally<V, E> {
@@ -44,7 +44,7 @@ struct State<V, E> {
     /// `None` while a child judges results.
     tally: Option<Tally<V, E>>,
     /// Results that arrived while a child judges, the oldest first.
-    arrived: VecDeque<Result<V, Failure<E>>>,
+    arrived: VecDeque<Result<V, ChildFailure<E>>>,
     /// Number of the body and the children that run and are no daemons.
     working: usize,
     daemons: Vec<Handle<()>>,
@@ -67,7 +67,7 @@ impl<P: Policy<V, E>, V, E> Ledger<P, V, E> {
     /// # Panics
     /// With the first panic of the policy for a result that is judged here. All of these results are in the
     /// tally in any case.
-    pub(super) fn judge(&self, result: Result<V, Failure<E>>) -> Result<(), Enough> {
+    pub(super) fn judge(&self, result: Result<V, ChildFailure<E>>) -> Result<(), Enough> {
         let mut state = self.lock();
         let Some(mut tally) = state.tally.take() else {
             state.arrived.push_back(result);
@@ -96,7 +96,7 @@ impl<P: Policy<V, E>, V, E> Ledger<P, V, E> {
     }
 
     /// Adds a result to the tally, and asks the policy.
-    fn is_enough_after(&self, result: Result<V, Failure<E>>, tally: &mut Tally<V, E>) -> bool {
+    fn is_enough_after(&self, result: Result<V, ChildFailure<E>>, tally: &mut Tally<V, E>) -> bool {
         match result {
             Ok(value) => {
                 tally.values.push(value);

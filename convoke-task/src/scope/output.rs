@@ -2,6 +2,7 @@
 
 use convoke_core::BodyOutput;
 
+use super::blocking_spawn::BlockingHandle;
 use super::bound::Bound;
 use super::handle::{Handle, Kind};
 use super::spawn::Scope;
@@ -41,6 +42,8 @@ impl<T, E> ChildOutput<Result<T, E>> for Result<(), E> {
 }
 
 impl<T, K: Kind> BodyOutput for Handle<T, K> {}
+
+impl<T> BodyOutput for BlockingHandle<'_, T> {}
 
 impl<O> BodyOutput for Scope<O> {}
 

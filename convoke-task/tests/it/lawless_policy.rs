@@ -17,7 +17,7 @@ use convoke::raw::Runnable;
 use convoke::retry::Backoff;
 use convoke::scope::PolicyScope;
 use convoke::scope::policy::{
-    Failure, FirstError, FirstSuccess, On, Policy, Quorum, Supervise, Tally, WaitForAll,
+    ChildFailure, FirstError, FirstSuccess, On, Policy, Quorum, Supervise, Tally, WaitForAll,
 };
 use convoke::scope::scope_with;
 use convoke::sender::prelude::*;
@@ -387,7 +387,7 @@ fn a_report_function_that_panics_ends_the_scope_with_that_panic() {
     assert_panicked(ran, "no report");
     let ran = run(async {
         scope(async |s| {
-            let supervised = s.supervise(|_: Failure<u32>| panic!("nothing is told"));
+            let supervised = s.supervise(|_: ChildFailure<u32>| panic!("nothing is told"));
             supervised.spawn(async { forever().await });
             supervised.named("one").spawn(async { Err(1) });
             forever().await
@@ -404,11 +404,11 @@ fn a_report_function_may_start_children_beside_the_one_that_failed() {
         let count = told.clone();
         scope(async move |s| {
             let (beside, inner) = (s.clone(), count.clone());
-            let supervised = s.supervise(move |_: Failure<u32>| {
+            let supervised = s.supervise(move |_: ChildFailure<u32>| {
                 if inner.fetch_add(1, Ordering::Relaxed) < 3 {
                     let again = beside.supervise({
                         let inner = inner.clone();
-                        move |_: Failure<u32>| _ = inner.fetch_add(1, Ordering::Relaxed)
+                        move |_: ChildFailure<u32>| _ = inner.fetch_add(1, Ordering::Relaxed)
                     });
                     again.spawn(async { Err(1) });
                 }
@@ -430,7 +430,7 @@ fn what_makes_a_child_may_panic_each_time() {
             s.restarting(schedule).spawn(|| -> std::future::Ready<Result<u32, u32>> { panic!("not made") });
         })
         .await;
-        report.failures.iter().map(Failure::attempt).collect::<Vec<_>>()
+        report.failures.iter().map(ChildFailure::attempt).collect::<Vec<_>>()
     });
     assert_eq!(ran.expect("it is a failure, for the policy"), Outcome::Value(vec![4]));
 }

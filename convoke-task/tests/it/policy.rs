@@ -9,7 +9,9 @@ use std::time::Duration;
 use convoke::executor::{BlockOn, RunLoop};
 use convoke::prelude::*;
 use convoke::retry::Backoff;
-use convoke::scope::policy::{Failure, FailureKind, FirstError, FirstSuccess, Quorum, Supervise, WaitForAll};
+use convoke::scope::policy::{
+    ChildFailure, FailureKind, FirstError, FirstSuccess, Quorum, Supervise, WaitForAll,
+};
 use convoke::scope::scope_with;
 use convoke::sender::prelude::*;
 use convoke::task::forever;
@@ -105,7 +107,7 @@ fn a_failure_stays_with_its_child_and_that_is_started_again_as_the_schedule_says
     let (told, clock) = (reports.clone(), clockwork.clone());
     let program = async move {
         scope_with(Supervise, async |s| {
-            let report = move |failure: &convoke::scope::policy::Failure<String>| {
+            let report = move |failure: &convoke::scope::policy::ChildFailure<String>| {
                 told.lock().unwrap().push((
                     (clock.now() - begin).as_secs(),
                     failure.attempt(),
@@ -245,7 +247,7 @@ fn supervised_children_fail_by_themselves_and_leave_nothing_behind() {
     let kept = probe.clone();
     let ended = run(async move {
         scope(async |s| {
-            let clients = s.supervise(move |failure: Failure<Arc<()>>| {
+            let clients = s.supervise(move |failure: ChildFailure<Arc<()>>| {
                 tell.lock().unwrap().push((failure.name().map(str::to_owned), failure.attempt()));
                 drop(failure);
             });
@@ -283,7 +285,7 @@ fn supervised_children_elsewhere_and_those_that_stay_tell_how_they_fail() {
     let (tell, executor) = (told.clone(), pool.executor());
     run_local(async move {
         scope(async |s| {
-            let clients = s.supervise(move |failure: Failure<&str>| {
+            let clients = s.supervise(move |failure: ChildFailure<&str>| {
                 tell.lock().unwrap().push((failure.to_string(), thread::current().id()));
             });
             let stays = Rc::new("here");
@@ -306,7 +308,7 @@ fn supervised_children_are_stopped_and_clean_up_as_all_others() {
         let probe = probe.clone();
         async move {
             scope(async |s| {
-                let clients = s.supervise(|_: Failure<String>| ());
+                let clients = s.supervise(|_: ChildFailure<String>| ());
                 for n in 1..=3 {
                     let child = child(probe.clone(), n);
                     clients.spawn(async move { child.await.map(drop) });

@@ -58,7 +58,7 @@
 //! use std::io;
 //! use std::time::Duration;
 //! use convoke::net::{TcpListener, TcpStream};
-//! use convoke::scope::policy::Failure;
+//! use convoke::scope::policy::ChildFailure;
 //! use convoke::prelude::*;
 //! use convoke::retry::{Backoff, retry};
 //! use convoke::scope::Bound;
@@ -87,7 +87,7 @@
 //!     let listener = TcpListener::bind("127.0.0.1:7000").await?;
 //!     let room = Bound::new(1000);
 //!     scope(async |s| {
-//!         let clients = s.supervise(|failure: Failure<io::Error>| eprintln!("{failure}"));
+//!         let clients = s.supervise(|failure: ChildFailure<io::Error>| eprintln!("{failure}"));
 //!         loop {
 //!             let permit = room.take(1).await; // Nothing is accepted that cannot be served.
 //!             let accepted = retry(Backoff::constant(Duration::from_millis(100)), || listener.accept());

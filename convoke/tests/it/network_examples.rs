@@ -21,7 +21,7 @@ mod reload;
 use std::io;
 
 use convoke::net::TcpListener;
-use convoke::sim::{Fault, Sim, explore_faults, explore_seeds, explore_stops};
+use convoke::sim::{Fault, Sim, explore_faults, explore_host_stops, explore_seeds};
 
 const SEED: u64 = 1;
 
@@ -73,7 +73,7 @@ where
     P: Future<Output = io::Result<()>> + Send + 'static,
 {
     explore_seeds(0..10, alone(program));
-    assert!(!explore_stops(SEED, "host", alone(program)).runs().is_empty());
+    assert!(!explore_host_stops(SEED, "host", alone(program)).runs().is_empty());
     assert!(!explore_faults(SEED, "host", &[Fault::Reset], alone(program)).runs().is_empty());
 }
 

@@ -348,7 +348,7 @@ mod simulated {
 
     use convoke::driver::with_services;
     use convoke::net::{TcpListener, TcpStream};
-    use convoke::sim::{Sim, explore_stops};
+    use convoke::sim::{Sim, explore_host_stops};
 
     use super::*;
 
@@ -398,6 +398,6 @@ mod simulated {
 
     #[test]
     fn wherever_the_program_is_stopped_no_lookup_is_left() {
-        assert!(explore_stops(1, "client", hosts).runs().len() > 5);
+        assert!(explore_host_stops(1, "client", hosts).runs().len() > 5);
     }
 }

@@ -257,7 +257,7 @@ fn the_services_of_a_runtime_close_while_its_pool_is_there() {
 mod simulated {
     use std::sync::Mutex;
 
-    use convoke::sim::{Sim, explore_stops};
+    use convoke::sim::{Sim, explore_host_stops};
 
     use super::*;
 
@@ -304,7 +304,7 @@ mod simulated {
     #[test]
     fn wherever_the_program_is_stopped_its_services_close() {
         let all = Mutex::new(Vec::new());
-        let exploration = explore_stops(3, "client", |sim| {
+        let exploration = explore_host_stops(3, "client", |sim| {
             let notes = NoteService::default();
             hosts(sim, &notes);
             all.lock().unwrap().push(notes);

@@ -165,7 +165,7 @@ mod simulated {
     use std::sync::{Arc, Mutex};
     use std::time::Duration;
 
-    use convoke::sim::{Ending, Sim, explore_stops, simulate};
+    use convoke::sim::{Ending, Sim, explore_host_stops, simulate};
 
     use super::*;
 
@@ -216,7 +216,7 @@ mod simulated {
 
     #[test]
     fn a_program_that_waits_for_signals_ends_wherever_it_is_stopped() {
-        let exploration = explore_stops(1, "one", |sim| {
+        let exploration = explore_host_stops(1, "one", |sim| {
             sim.host("one").run(|| async {
                 let (mut these, mut those) = (signals([Signal::HANGUP])?, signals([Signal::HANGUP])?);
                 join((these.next(), those.next())).await;

@@ -6,7 +6,7 @@
 #[path = "../../examples/three_hosts.rs"]
 mod three_hosts;
 
-use convoke::sim::{Fault, Report, Sim, explore_seeds, replay_fault, replay_stop};
+use convoke::sim::{Fault, Sim, SimReport, explore_seeds, replay_fault, replay_stop};
 use three_hosts::set_up;
 
 fn three(sim: &mut Sim) {
@@ -29,7 +29,7 @@ fn some(all: usize) -> impl Iterator<Item = usize> {
     (0..all).step_by((all / 10).max(1))
 }
 
-fn undisturbed() -> Report {
+fn undisturbed() -> SimReport {
     explore_seeds([6], three).remove(0)
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use convoke::executor::RunLoop;
-use convoke::inspect::{Diagnosis, Owned, Report};
+use convoke::inspect::{Diagnosis, Finding, Owned};
 use convoke::prelude::*;
 use convoke::sender::prelude::*;
 use convoke::sync::{Event, Mutex, Semaphore};
@@ -48,7 +48,7 @@ fn a_future_that_was_handed_the_lock_its_task_waits_for_is_named() {
     assert!(checker.now().is_empty(), "the holder has not given it back, and may");
     release.set();
     run_loop.run_ready();
-    let Report::Futurelock(found) = only(checker.now()) else { panic!("a futurelock") };
+    let Finding::Futurelock(found) = only(checker.now()) else { panic!("a futurelock") };
     assert_eq!(found.task.name.as_deref(), Some("T"));
     assert_eq!(found.waits_at.line(), FOR_EVER.load(Ordering::Relaxed));
     assert_eq!(found.asked_at.unwrap().line(), ASIDE.load(Ordering::Relaxed));
@@ -77,7 +77,7 @@ fn a_future_that_holds_the_lock_its_task_waits_for_is_named_when_it_has_lasted()
     event.set();
     run_loop.run_ready();
     assert!(checker.now().is_empty(), "it may yet be polled");
-    let Report::Futurelock(found) = only(checker.after(10)) else { panic!("a futurelock") };
+    let Finding::Futurelock(found) = only(checker.after(10)) else { panic!("a futurelock") };
     assert_eq!((found.task.name.as_deref(), found.owned), (Some("T"), Owned::Held));
     assert_ne!(found.asked_at, Some(found.waits_at));
     assert!(checker.after(3600).is_empty(), "it is said once");
@@ -102,7 +102,7 @@ fn tasks_that_wait_for_each_other_are_named_with_what_they_have() {
     let launched = [both(&locks[0], &locks[1], "one"), both(&locks[1], &locks[0], "other")];
     run_loop.run_ready();
     assert!(checker.now().is_empty(), "one of them may yet give in");
-    let Report::Deadlock(found) = only(checker.after(10)) else { panic!("a deadlock") };
+    let Finding::Deadlock(found) = only(checker.after(10)) else { panic!("a deadlock") };
     let said = found.to_string();
     let mut waits: Vec<_> = found
         .waits
@@ -130,7 +130,7 @@ fn a_task_that_asks_twice_for_its_own_lock_waits_for_itself() {
     });
     run_loop.run_ready();
     checker.now();
-    let Report::Futurelock(found) = only(checker.after(10)) else { panic!("a futurelock") };
+    let Finding::Futurelock(found) = only(checker.after(10)) else { panic!("a futurelock") };
     assert_eq!((found.task.name.as_deref(), found.asked_at), (Some("twice"), None));
     launched.request_stop(StopReason::Requested);
     run_loop.run_ready();
@@ -146,7 +146,7 @@ fn quiet_is_reported_if_one_asks_for_it_with_who_waits() {
     run_loop.run_ready();
     checker.now();
     assert!(checker.now().is_empty());
-    let Report::Quiet(found) = only(checker.after(60)) else { panic!("it is quiet") };
+    let Finding::Quiet(found) = only(checker.after(60)) else { panic!("it is quiet") };
     assert!(found.tree.find("patient").is_some());
     assert!(checker.after(3600).is_empty(), "it is said once");
     launched.request_stop(StopReason::Requested);

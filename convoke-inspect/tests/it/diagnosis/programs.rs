@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
-use convoke::inspect::{Report, Watcher};
+use convoke::inspect::{Finding, Watcher};
 
 /// A watcher with its own clock.
 pub(crate) struct Checker {
@@ -20,13 +20,13 @@ impl Checker {
     }
 
     /// Returns the reports after `seconds` more seconds.
-    pub(crate) fn after(&mut self, seconds: u64) -> Vec<Report> {
+    pub(crate) fn after(&mut self, seconds: u64) -> Vec<Finding> {
         self.now += Duration::from_secs(seconds);
         self.watcher.look(self.now)
     }
 
     /// Returns the reports after one second, less than any deadlock limit.
-    pub(crate) fn now(&mut self) -> Vec<Report> {
+    pub(crate) fn now(&mut self) -> Vec<Finding> {
         self.after(1)
     }
 }
@@ -51,7 +51,7 @@ pub(crate) fn line() -> u32 {
 }
 
 /// Returns the only report.
-pub(crate) fn only(reports: Vec<Report>) -> Report {
-    let [report] = <[Report; 1]>::try_from(reports).expect("one report");
+pub(crate) fn only(reports: Vec<Finding>) -> Finding {
+    let [report] = <[Finding; 1]>::try_from(reports).expect("one report");
     report
 }

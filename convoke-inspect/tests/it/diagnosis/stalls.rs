@@ -5,7 +5,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 
 use convoke::executor::{RunLoop, reschedule};
-use convoke::inspect::{Diagnosis, Report};
+use convoke::inspect::{Diagnosis, Finding};
 use convoke::prelude::*;
 use convoke::sender::prelude::*;
 
@@ -43,7 +43,7 @@ fn a_task_that_holds_its_executor_is_named_while_it_does_and_when_it_has_ended()
     let run_loop = run_loop.unwrap();
     is_in.recv().unwrap();
     assert!(checker.now().is_empty(), "what is seen for the first time has lasted for no time");
-    let Report::Stall(stall) = only(checker.now()) else { panic!("a stall") };
+    let Finding::Stall(stall) = only(checker.now()) else { panic!("a stall") };
     assert_eq!(stall.task.name.as_deref(), Some("stuck"));
     assert_eq!(stall.task.location.line(), spawned);
     assert_eq!(stall.task.waits_at.unwrap().line(), WAITED.load(Ordering::Relaxed));
@@ -55,7 +55,7 @@ fn a_task_that_holds_its_executor_is_named_while_it_does_and_when_it_has_ended()
     assert!(checker.now().is_empty(), "it is said once");
     let_go.send(()).unwrap();
     run_loop.join().unwrap().unwrap();
-    let Report::StallOver(over) = only(checker.now()) else { panic!("it is over") };
+    let Finding::StallOver(over) = only(checker.now()) else { panic!("it is over") };
     assert_eq!((over.task.name.as_deref(), over.lasted.as_secs()), (Some("stuck"), 3));
     assert_eq!((over.delayed, over.longest_delay.unwrap().as_secs()), (1, 2));
     assert!(checker.now().is_empty());
@@ -102,14 +102,14 @@ fn a_task_that_has_moved_is_one_stall_wherever_it_was_polled_before() {
     });
     is_in.recv().unwrap();
     checker.now();
-    let Report::Stall(stall) = only(checker.now()) else { panic!("a stall") };
+    let Finding::Stall(stall) = only(checker.now()) else { panic!("a stall") };
     assert_eq!(stall.task.name.as_deref(), Some("wanderer"));
     // The thread that it came from polls another task: that is not the end of the stall.
     launch(&first).start(async {}).wait().unwrap();
     assert!(checker.now().is_empty());
     let_go.send(()).unwrap();
     launched.wait().unwrap();
-    assert!(matches!(only(checker.now()), Report::StallOver(_)));
+    assert!(matches!(only(checker.now()), Finding::StallOver(_)));
 }
 
 #[test]
@@ -129,9 +129,9 @@ fn a_task_that_blocks_for_another_loop_is_named_while_that_loop_polls_others() {
         (checker, reports)
     };
     let (mut checker, reports) = sync_wait(task(outer).named("outer")).unwrap();
-    let Report::Stall(stall) = only(reports) else { panic!("a stall") };
+    let Finding::Stall(stall) = only(reports) else { panic!("a stall") };
     assert_eq!(stall.task.name.as_deref(), Some("outer"));
-    assert!(matches!(only(checker.now()), Report::StallOver(_)));
+    assert!(matches!(only(checker.now()), Finding::StallOver(_)));
 }
 
 #[test]

@@ -4,7 +4,7 @@
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-use convoke::inspect::{Diagnosis, Report};
+use convoke::inspect::{Diagnosis, Finding};
 use convoke::prelude::*;
 use convoke::sender::prelude::*;
 
@@ -16,8 +16,8 @@ fn the_watchdog_tells_of_a_task_while_it_is_stuck_and_afterwards() {
         .report(move |report| drop(tell.send(report.clone())))
         .start()
         .unwrap();
-    let is_of = |report: &Report, name: &str| match report {
-        Report::Stall(stall) => stall.task.name.as_deref() == Some(name),
+    let is_of = |report: &Finding, name: &str| match report {
+        Finding::Stall(stall) => stall.task.name.as_deref() == Some(name),
         _ => false,
     };
     let outcome = sync_wait(
@@ -25,7 +25,7 @@ fn the_watchdog_tells_of_a_task_while_it_is_stuck_and_afterwards() {
             // Blocks its thread until it gets its own report.
             let stall = told.iter().find(|report| is_of(report, "stuck")).unwrap();
             checkpoint().await;
-            let over = told.iter().find(|report| matches!(report, Report::StallOver(_))).unwrap();
+            let over = told.iter().find(|report| matches!(report, Finding::StallOver(_))).unwrap();
             [stall.to_string(), over.to_string()]
         })
         .named("stuck"),
