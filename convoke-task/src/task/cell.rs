@@ -291,6 +291,12 @@ impl<F: Future, M: Ending<F::Output>> WithFuture<'_, F, M> {
     }
 
     #[inline]
+    fn alive(&self) -> Alive<'_> {
+        // SAFETY: the task does not leave while this thread is inside.
+        unsafe { Alive::new(self.cell.cast()) }
+    }
+
+    #[inline]
     fn address(&self) -> *mut F {
         // SAFETY: the task is alive. The address of a field is taken, and nothing read.
         unsafe { (&raw mut (*self.cell.as_ptr()).body.future).cast::<F>() }
@@ -305,7 +311,7 @@ impl<F: Future, M: Ending<F::Output>> WithFuture<'_, F, M> {
         // place.
         let future = unsafe { Pin::new_unchecked(&mut *self.address()) };
         let waits = if calm { inside.waits() } else { inside.waits_for_watchers() };
-        let polled = inside.with_waker(|waker| {
+        let polled = self.alive().with_waker(|waker| {
             let mut cx = Context::from_waker(waker);
             Panic::catch(|| {
                 if asked {
@@ -359,7 +365,7 @@ impl<F: Future, M: Ending<F::Output>> WithFuture<'_, F, M> {
             return Ok(());
         }
         let (inside, future) = (self.inside(), self.address());
-        inside.with_waker(|waker| {
+        self.alive().with_waker(|waker| {
             Panic::catch(|| {
                 let frame = Frame::outermost(inside, waker, inside.waits(), asked, &inside.header().stopped);
                 // SAFETY: the future is there, and is not used again: `finish` replaces it.

@@ -7,17 +7,17 @@ use core::ptr::NonNull;
 use core::task::{RawWaker, RawWakerVTable, Waker};
 
 use super::header::TaskHeader;
-use super::inside::Inside;
 use super::many_wakers;
 use super::reference::{Alive, TaskRef};
 
-impl Inside {
+impl Alive<'_> {
     /// Calls `f` with a waker of the task, which does not count as a reference.
+    // Not a method of `Inside`: a waker needs a pointer to the whole task, and `Inside` is a reference to its header.
     #[inline]
-    pub(super) fn with_waker<R>(&self, f: impl FnOnce(&Waker) -> R) -> R {
-        // SAFETY: the vtable fits the pointer. The task is alive while this thread is inside, and so during
-        // `f`. The waker is not dropped, and so gives up no reference.
-        let waker = ManuallyDrop::new(unsafe { Waker::from_raw(raw_waker(self.task())) });
+    pub(super) fn with_waker<R>(self, f: impl FnOnce(&Waker) -> R) -> R {
+        // SAFETY: the vtable fits the pointer. The task is alive during `f`. The waker is not dropped, and so gives up
+        // no reference.
+        let waker = ManuallyDrop::new(unsafe { Waker::from_raw(raw_waker(self.address())) });
         f(&waker)
     }
 }
