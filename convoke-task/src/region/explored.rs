@@ -80,6 +80,12 @@ impl Drop for Watching {
     }
 }
 
+impl Default for Explored {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Explored {
     /// Creates the part of a region that was not polled yet.
     pub const fn new() -> Self {

@@ -122,7 +122,7 @@ struct Program {
 impl Program {
     fn start(role: &str) -> Self {
         let mut process = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "the_program", "--nocapture"])
+            .args(["--exact", "main_program::the_program", "--nocapture"])
             .env(ROLE, role)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

@@ -8,7 +8,7 @@ use std::sync::{Arc, PoisonError};
 use convoke_core::raw::sync::Mutex;
 use convoke_core::{ExecutorRef, StopReason};
 use convoke_task::context::{FromContext, Service};
-use convoke_task::{Bound, Context, Launched, launch};
+use convoke_task::{Bound, Context, Launched, catch_stopped, launch};
 
 use super::error::with_host;
 use super::lookup::{LookupRun, Lookups};
@@ -173,8 +173,10 @@ impl Service for Resolver {
     }
 
     async fn close(&self) {
-        // Dropped in the task that closes the service, which waits for them before it ends.
-        drop(self.launched.close());
+        // Awaited one by one: a panic of a lookup is the panic of the close. The others are then awaited by the task.
+        for lookup in self.launched.close() {
+            _ = catch_stopped(lookup.into_future()).await;
+        }
     }
 
     fn shutdown(&self) {
