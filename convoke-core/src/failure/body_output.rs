@@ -164,7 +164,7 @@ mod tests {
         assert!(!Ok::<Result<u8, u8>, u8>(Err(1)).is_failure());
         assert!(!Ok::<Option<u8>, u8>(None).is_failure());
         assert!(!Some(Err::<u8, u8>(1)).is_failure());
-        assert!(!().is_failure() && !"text".is_failure() && !(&None::<u8>).is_failure());
+        assert!(!().is_failure() && !"text".is_failure() && !BodyOutput::is_failure(&&None::<u8>));
         assert!(!vec![None::<u8>].is_failure() && !(None::<u8>, 1).is_failure());
         assert!(!ControlFlow::<u8, u8>::Break(1).is_failure());
         assert!(!Outcome::<u8, u8>::Error(1).is_failure());
