@@ -147,7 +147,10 @@ fn values_with_sockets_in_them_are_dropped_without_a_lock_of_the_simulation() {
     });
 }
 
-async fn keeps_a_socket(disk: Disk<Option<Arc<(TcpListener, Arc<()>)>>>, held: Arc<()>) -> io::Result<()> {
+/// A listener, and a token that is counted.
+type Stored = Option<Arc<(TcpListener, Arc<()>)>>;
+
+async fn keeps_a_socket(disk: Disk<Stored>, held: Arc<()>) -> io::Result<()> {
     let listener = TcpListener::bind("0.0.0.0:1").await?;
     disk.write(|value| *value = Some(Arc::new((listener, held))));
     disk.sync().await?;

@@ -207,7 +207,7 @@ impl<F: Future<Output: BodyOutput>> Future for ScopeFuture<F> {
                 }
                 if body_waits {
                     // For diagnosis, until the body waits for something more specific.
-                    frame.waits_at(*this.opened_at);
+                    frame.waits_at(this.opened_at);
                     if let Some(end) = poll_body(&mut this.body, this.region, cx) {
                         body_waits = false;
                         store_end(end, block, this.region, this.stopping, this.end);
@@ -238,7 +238,7 @@ impl<F: Future<Output: BodyOutput>> Future for ScopeFuture<F> {
                 frame.hold();
             }
             if !body_waits {
-                frame.waits_at(*this.opened_at);
+                frame.waits_at(this.opened_at);
             }
             this.watch.watch(frame, cx);
             Poll::Pending
