@@ -43,7 +43,7 @@ pub use counting_scope::{CountingScope, ScopeHandle};
 pub use receiver::{Receiver, ReceiverOf};
 pub use sender::{OutcomeOf, SameError, Sender};
 pub use sleep::SleepOperation;
-pub use stop_at::{AskToStop, StopAt, stop_after, stop_at};
+pub use stop_at::{AskToStop, StopAt, deadline_after, deadline_at};
 pub use sync_wait::{sync_wait, sync_wait_with};
 
 pub mod raw {

@@ -1,4 +1,4 @@
-//! `stop_after(duration, sender)` and `stop_at(instant, sender)`: work with a deadline.
+//! `deadline_after(duration, sender)` and `deadline_at(instant, sender)`: work with a deadline.
 
 #![allow(unsafe_code)]
 
@@ -15,7 +15,7 @@ use convoke_exec::raw::When;
 use convoke_exec::time::{Sleep, sleep, sleep_until, timers_of};
 
 /// Makes a sender whose work is asked to stop, with [`StopReason::Deadline`], when `duration` has passed
-/// since its start. Use [`stop_at()`] if the deadline is a point in time.
+/// since its start. Use [`deadline_at()`] if the deadline is a point in time.
 ///
 /// - *Completes with* the outcome of the work.
 /// - *If dropped* before it starts, the work is dropped.
@@ -25,15 +25,15 @@ use convoke_exec::time::{Sleep, sleep, sleep_until, timers_of};
 /// ```
 /// use std::time::Duration;
 /// use convoke::sender::prelude::*;
-/// use convoke::time::stop_after;
+/// use convoke::sender::deadline_after;
 ///
-/// let in_time = stop_after(Duration::from_secs(3600), just("done"));
+/// let in_time = deadline_after(Duration::from_secs(3600), just("done"));
 /// assert_eq!(sync_wait(in_time), Outcome::Value("done"));
 ///
-/// let too_slow = stop_after(Duration::from_millis(1), never::<u32>());
+/// let too_slow = deadline_after(Duration::from_millis(1), never::<u32>());
 /// assert_eq!(sync_wait(too_slow), Outcome::Stopped);
 /// ```
-pub fn stop_after<S>(duration: Duration, sender: S) -> StopAt<S>
+pub fn deadline_after<S>(duration: Duration, sender: S) -> StopAt<S>
 where
     S: Sender<Value: Send, Error: Send>,
 {
@@ -42,7 +42,7 @@ where
 
 /// Makes a sender whose work is asked to stop, with [`StopReason::Deadline`], at `instant`. The work sees the
 /// deadline in its stop token: the earlier one of `instant` and the deadline of the surrounding environment.
-/// Use [`stop_after()`] if the deadline is relative to the start.
+/// Use [`deadline_after()`] if the deadline is relative to the start.
 ///
 /// - *Completes with* the outcome of the work, when the work has ended: stopped if it honours the request,
 ///   panicked if a stop callback panics.
@@ -53,23 +53,23 @@ where
 /// ```
 /// use std::time::{Duration, Instant};
 /// use convoke::sender::prelude::*;
-/// use convoke::time::{stop_after, stop_at};
+/// use convoke::sender::{deadline_after, deadline_at};
 ///
 /// let at = Instant::now() + Duration::from_millis(1);
 /// let stop = || read_env(|env| (env.stop().reason(), env.stop().deadline()));
 /// let work = never().let_stopped(stop);
-/// let bounded = stop_after(Duration::from_secs(3600), stop_at(at, work));
+/// let bounded = deadline_after(Duration::from_secs(3600), deadline_at(at, work));
 /// let expected = (Some(StopReason::Deadline), Some(at));
 /// assert_eq!(sync_wait(bounded), Outcome::Value(expected));
 /// ```
-pub fn stop_at<S>(instant: Instant, sender: S) -> StopAt<S>
+pub fn deadline_at<S>(instant: Instant, sender: S) -> StopAt<S>
 where
     S: Sender<Value: Send, Error: Send>,
 {
     StopAt { sender, when: When::At(instant) }
 }
 
-/// The sender of [`stop_at()`] and [`stop_after()`].
+/// The sender of [`deadline_at()`] and [`deadline_after()`].
 #[derive(Clone, Debug)]
 #[must_use = "a sender does nothing until it is started"]
 pub struct StopAt<S> {

@@ -15,12 +15,11 @@ use convoke_core::raw::Pause;
 ///
 /// ```
 /// use convoke::prelude::*;
-/// use convoke::sender::prelude::*;
 /// use convoke::sync::OnceCell;
 ///
 /// static SETTINGS: OnceCell<String> = OnceCell::new();
 ///
-/// let outcome = sync_wait(task(async {
+/// let outcome = block_on(async {
 ///     let load = async || {
 ///         checkpoint().await;
 ///         "dark".to_owned()

@@ -43,8 +43,9 @@ pub const LARGEST_LIMIT: usize = u16::MAX as usize;
 /// executor are independent of each other.
 ///
 /// ```
-/// use convoke::prelude::*;
+/// use convoke::Executor;
 /// use convoke::executor::Limited;
+/// use convoke::prelude::*;
 ///
 /// let pool = ThreadPool::new(8).unwrap();
 /// let resize = Limited::new(&pool.executor(), 2);

@@ -13,7 +13,7 @@ use convoke_exec::{RunLoop, Strand, ThreadPool};
 use convoke_sender::Completes;
 use convoke_sender::prelude::*;
 use convoke_sender::testing::{Connected, Gate, all_doors, completes_of, stopped_env};
-use convoke_sender::{stop_after, stop_at};
+use convoke_sender::{deadline_after, deadline_at};
 use convoke_sender::{sync_wait, sync_wait_with};
 use convoke_testing::Clockwork;
 
@@ -94,7 +94,7 @@ fn timers_that_are_closed_stop_waiting_and_later_work() {
 fn dropping_an_unstarted_sleep_does_nothing() {
     let clock = Clockwork::new();
     drop(Connected::with_env(sleep(SECOND), Env::from(clock.clone())));
-    drop(Connected::with_env(stop_after(SECOND, sleep(SECOND)), Env::from(clock.clone())));
+    drop(Connected::with_env(deadline_after(SECOND, sleep(SECOND)), Env::from(clock.clone())));
     assert_eq!(clock.advance(HOUR), 0);
 }
 
@@ -307,7 +307,7 @@ fn thousands_of_sleeps_end_once_each_by_their_time_or_by_a_stop() {
 fn a_deadline_that_is_met_passes_every_outcome_on() {
     for (outcome, sender) in all_doors(1, "e") {
         let clock = Clockwork::new();
-        let running = Connected::with_env(stop_after(SECOND, sender), Env::from(clock.clone())).start();
+        let running = Connected::with_env(deadline_after(SECOND, sender), Env::from(clock.clone())).start();
         clock.run_ready();
         assert_eq!(running.outcome(), outcome);
         assert_eq!(clock.advance(HOUR), 0, "a timer was left behind");
@@ -317,10 +317,10 @@ fn a_deadline_that_is_met_passes_every_outcome_on() {
 #[test]
 fn a_deadline_that_passes_stops_the_work_with_its_reason_and_waits_for_it() {
     let (clock, gate) = (Clockwork::new(), Gate::<i32>::new());
-    let running = Connected::with_env(stop_after(SECOND, gate.deaf()), Env::from(clock.clone())).start();
+    let running = Connected::with_env(deadline_after(SECOND, gate.deaf()), Env::from(clock.clone())).start();
     let honest = never().let_stopped(|| read_env(|env| (env.stop().reason(), env.stop().deadline())));
     let at = clock.now() + SECOND;
-    let told = Connected::with_env(stop_at(at, honest), Env::from(clock.clone())).start();
+    let told = Connected::with_env(deadline_at(at, honest), Env::from(clock.clone())).start();
     clock.advance(SECOND);
     assert_eq!(told.outcome(), Outcome::Value((Some(StopReason::Deadline), Some(at))));
     assert!(!running.is_complete(), "work that ignores the stop runs to its own end");
@@ -333,10 +333,10 @@ fn the_nearer_deadline_counts_even_if_the_outer_one_is_only_announced() {
     let clock = Clockwork::new();
     let near = clock.now() + SECOND;
     let look = || read_env(|env| (env.stop().reason(), env.stop().deadline()));
-    let inner_is_near = stop_after(HOUR, stop_at(near, never().let_stopped(look)));
-    let outer_is_near = stop_at(near, stop_after(HOUR, never().let_stopped(look)));
+    let inner_is_near = deadline_after(HOUR, deadline_at(near, never().let_stopped(look)));
+    let outer_is_near = deadline_at(near, deadline_after(HOUR, never().let_stopped(look)));
     let announced = StopSource::with_deadline(near);
-    let only_announced = stop_after(HOUR, never().let_stopped(look));
+    let only_announced = deadline_after(HOUR, never().let_stopped(look));
     let running = [
         Connected::with_env(inner_is_near.boxed(), Env::from(clock.clone())).start(),
         Connected::with_env(outer_is_near.boxed(), Env::from(clock.clone())).start(),
@@ -355,7 +355,7 @@ fn the_nearer_deadline_counts_even_if_the_outer_one_is_only_announced() {
 fn an_outer_stop_reaches_the_work_with_its_reason() {
     let (clock, source) = (Clockwork::new(), StopSource::new());
     let work = never().let_stopped(|| read_env(|env| env.stop().reason()));
-    let running = Connected::with_env(stop_after(SECOND, work), env_on(&clock, &source)).start();
+    let running = Connected::with_env(deadline_after(SECOND, work), env_on(&clock, &source)).start();
     source.request_stop(StopReason::Shutdown);
     clock.run_ready();
     assert_eq!(running.outcome(), Outcome::Value(Some(StopReason::Shutdown)));
@@ -365,7 +365,7 @@ fn an_outer_stop_reaches_the_work_with_its_reason() {
 fn work_whose_deadline_has_passed_starts_with_a_stop_requested() {
     let clock = Clockwork::new();
     let work = read_env(|env| env.stop().reason());
-    let running = Connected::with_env(stop_at(clock.now(), work), Env::from(clock.clone())).start();
+    let running = Connected::with_env(deadline_at(clock.now(), work), Env::from(clock.clone())).start();
     clock.run_ready();
     assert_eq!(running.outcome(), Outcome::Value(Some(StopReason::Deadline)));
 }
@@ -375,7 +375,7 @@ fn an_endless_deadline_never_comes() {
     let clock = Clockwork::new();
     let gate = Gate::<i32>::new();
     let running =
-        Connected::with_env(stop_after(Duration::MAX, gate.sender()), Env::from(clock.clone())).start();
+        Connected::with_env(deadline_after(Duration::MAX, gate.sender()), Env::from(clock.clone())).start();
     clock.advance(HOUR);
     assert_eq!(gate.asked_to_stop(), None);
     gate.complete(Outcome::Value(1));

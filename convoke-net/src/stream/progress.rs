@@ -7,15 +7,13 @@ use convoke_core::raw::sync::const_outside_models;
 ///
 /// ```
 /// use convoke::prelude::*;
-/// use convoke::sender::prelude::*;
-/// use convoke::io;
-/// use convoke::io::{Progress, duplex};
+/// use convoke::io::{Progress, duplex, write_all};
 ///
-/// let far = sync_wait(task(async {
+/// let far = block_on(async {
 ///     let (mut near, _far) = duplex(4); // `_far` does not read.
 ///     let progress = Progress::new();
 ///     let stopped = timeout(std::time::Duration::from_millis(1), async {
-///         stream::write_all(&mut near, b"more than four").progress(&progress).await
+///         write_all(&mut near, b"more than four").progress(&progress).await
 ///     });
 ///     assert!(stopped.await.is_err());
 ///     progress.bytes()

@@ -1,4 +1,4 @@
-//! `retry(make, again)`: makes another attempt after an error.
+//! `retry_sender(make, again)`: makes another attempt after an error.
 
 #![allow(unsafe_code)]
 
@@ -22,12 +22,12 @@ use convoke_core::Outcome;
 ///
 /// let accept = |attempt| if attempt < 3 { Err("refused") } else { Ok(attempt) };
 /// let connect = |attempt| just_from(move || accept(attempt)).transpose();
-/// let patient = retry(connect, |attempt, _| attempt < 5);
+/// let patient = retry_sender(connect, |attempt, _| attempt < 5);
 /// assert_eq!(sync_wait(patient), Outcome::Value(3));
-/// let impatient = retry(connect, |attempt, _| attempt < 2);
+/// let impatient = retry_sender(connect, |attempt, _| attempt < 2);
 /// assert_eq!(sync_wait(impatient), Outcome::Error("refused"));
 /// ```
-pub fn retry<F, S, A>(make: F, again: A) -> Retry<F, A>
+pub fn retry_sender<F, S, A>(make: F, again: A) -> Retry<F, A>
 where
     F: FnMut(u32) -> S + Send,
     S: Sender,
@@ -36,7 +36,7 @@ where
     Retry { make, again, attempt: 0 }
 }
 
-/// The sender of [`retry()`].
+/// The sender of [`retry_sender()`].
 #[derive(Clone, Debug)]
 #[must_use = "a sender does nothing until it is started"]
 pub struct Retry<F, A> {
@@ -111,16 +111,16 @@ mod tests {
 
     #[test]
     fn continues_after_errors_until_there_is_a_value() {
-        assert_eq!(Connected::new(retry(good_at(1), always)).outcome(), Outcome::Value(1));
-        assert_eq!(Connected::new(retry(good_at(4), always)).outcome(), Outcome::Value(4));
+        assert_eq!(Connected::new(retry_sender(good_at(1), always)).outcome(), Outcome::Value(1));
+        assert_eq!(Connected::new(retry_sender(good_at(4), always)).outcome(), Outcome::Value(4));
         let late = if cfg!(miri) { 500 } else { 500_000 };
-        assert_eq!(Connected::new(retry(good_at(late), always)).outcome(), Outcome::Value(late));
+        assert_eq!(Connected::new(retry_sender(good_at(late), always)).outcome(), Outcome::Value(late));
     }
 
     #[test]
     fn ends_with_the_error_when_it_is_not_to_continue() {
         let mut asked = Vec::new();
-        let sender = retry(good_at(9), |attempt, error: &&str| {
+        let sender = retry_sender(good_at(9), |attempt, error: &&str| {
             asked.push((attempt, *error));
             attempt < 2
         });
@@ -135,32 +135,34 @@ mod tests {
                 continue;
             }
             let mut once = Some(sender);
-            let sender = retry(move |_| once.take().expect("one attempt"), |_, _| unreachable!("no error"));
+            let sender =
+                retry_sender(move |_| once.take().expect("one attempt"), |_, _| unreachable!("no error"));
             assert_eq!(Connected::new(sender).outcome(), outcome);
         }
     }
 
     #[test]
     fn a_panic_of_either_function_is_the_outcome() {
-        let sender = retry(|_| -> Attempt { panic!("make") }, always);
+        let sender = retry_sender(|_| -> Attempt { panic!("make") }, always);
         assert_eq!(Connected::new(sender).outcome(), Outcome::Panicked(Panic::new("make")));
-        let sender = retry(good_at(2), |_, _| panic!("again"));
+        let sender = retry_sender(good_at(2), |_, _| panic!("again"));
         assert_eq!(Connected::new(sender).outcome(), Outcome::Panicked(Panic::new("again")));
     }
 
     #[test]
     fn a_stop_ends_it_between_attempts_and_reaches_the_one_that_runs() {
-        let sender = retry(|_| -> Attempt { unreachable!("stopped before") }, always);
+        let sender = retry_sender(|_| -> Attempt { unreachable!("stopped before") }, always);
         assert_eq!(Connected::with_env(sender, stopped_env()).outcome(), Outcome::Stopped);
         let source = StopSource::new();
-        let sender = retry(good_at(9), |_, _| source.request_stop(StopReason::Requested));
+        let sender = retry_sender(good_at(9), |_, _| source.request_stop(StopReason::Requested));
         assert_eq!(Connected::stoppable(sender, &source).outcome(), Outcome::Stopped);
         let (source, gate) = (StopSource::new(), Gate::<u32, &'static str>::new());
-        let outcome = Connected::stoppable(retry(|_| gate.sender(), always), &source).meanwhile(|_| {
-            gate.complete(Outcome::Error("no"));
-            assert!(gate.is_waiting());
-            source.request_stop(StopReason::Requested);
-        });
+        let outcome =
+            Connected::stoppable(retry_sender(|_| gate.sender(), always), &source).meanwhile(|_| {
+                gate.complete(Outcome::Error("no"));
+                assert!(gate.is_waiting());
+                source.request_stop(StopReason::Requested);
+            });
         assert_eq!(outcome, Outcome::Stopped);
     }
 
@@ -168,7 +170,7 @@ mod tests {
     fn dropping_it_unstarted_calls_nothing() {
         let count = DropCount::new();
         let token = count.token();
-        drop(Connected::new(retry(move |_| -> Attempt { unreachable!("{token:?}") }, always)));
+        drop(Connected::new(retry_sender(move |_| -> Attempt { unreachable!("{token:?}") }, always)));
         assert_eq!(count.dropped(), 1);
     }
 }

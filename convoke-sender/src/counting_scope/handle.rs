@@ -137,7 +137,7 @@ impl ScopeHandle {
     /// location where the work was added to the scope.
     ///
     /// ```should_panic
-    /// use convoke::prelude::*;
+    /// use convoke::sender::prelude::*;
     ///
     /// let scope = CountingScope::new();
     /// scope.named("reader").spawn(never::<()>(), &Env::new()).unwrap();

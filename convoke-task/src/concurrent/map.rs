@@ -125,10 +125,10 @@ where
     /// - *Panics* with the first panic of a future, when the running ones have ended; and outside a task.
     ///
     /// ```
-    /// use convoke::sender::prelude::*;
+    /// use convoke::prelude::*;
     /// use convoke::task::map_concurrent;
     ///
-    /// let outcome = sync_wait(task(async {
+    /// let outcome = block_on(async {
     ///     let parse = async |text: &str| text.parse::<u32>();
     ///     let parsed = map_concurrent(["1", "2", "x"], 8, parse);
     ///     parsed.try_collect::<Vec<_>>().await

@@ -19,18 +19,18 @@ use crate::task::Inside;
 /// - *Panics* outside a task.
 ///
 /// ```
-/// use convoke::prelude::*;
 /// use convoke::executor::reschedule;
+/// use convoke::prelude::*;
 ///
 /// let pool = ThreadPool::new(1).unwrap();
 /// let executor = pool.executor();
-/// let outcome = block_on(async move {
+/// let moved = launch(&pool.executor()).start(async move {
 ///     let before = reschedule(&executor).await?;
 ///     let there = std::thread::current().id();
 ///     reschedule(&before).await?;
 ///     Ok::<_, convoke::task::NotSend>(there)
 /// });
-/// assert_ne!(outcome.unwrap().unwrap(), std::thread::current().id());
+/// assert_ne!(moved.wait().unwrap().unwrap(), std::thread::current().id());
 /// ```
 pub fn reschedule<X: Executor>(executor: &X) -> Reschedule {
     Reschedule { stage: Stage::New(ExecutorRef::new(executor.clone())) }

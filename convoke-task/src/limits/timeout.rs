@@ -53,11 +53,10 @@ pub fn timeout<F: IntoFuture>(duration: Duration, future: F) -> Timeout<F::IntoF
 /// ```
 /// use std::time::{Duration, Instant};
 /// use convoke::prelude::*;
-/// use convoke::sender::prelude::*;
 /// use convoke::time::deadline;
 ///
 /// let at = Instant::now() + Duration::from_millis(2);
-/// let outcome = sync_wait(task(async move {
+/// let outcome = block_on(async move {
 ///     // Both have the same deadline, however long the first takes.
 ///     let first = deadline(at, async { convoke::env::current::deadline() }).await;
 ///     let second = deadline(at, sleep(Duration::from_secs(3600))).await;

@@ -32,7 +32,7 @@ use crate::scope::{Scope, open};
 ///   failure, which goes to the policy.
 ///
 /// ```
-/// use convoke::sender::prelude::*;
+/// use convoke::prelude::*;
 /// use convoke::scope::scope_with;
 /// use convoke::scope::policy::{FirstSuccess, WaitForAll};
 ///
@@ -40,7 +40,7 @@ use crate::scope::{Scope, open};
 ///     if server == 3 { Ok(server) } else { Err(format!("server {server} is away")) }
 /// }
 ///
-/// let (fastest, all) = sync_wait(task(async {
+/// let (fastest, all) = block_on(async {
 ///     let fastest = scope_with(FirstSuccess, async |s| {
 ///         (1..=4).for_each(|n| s.spawn(ask(n)));
 ///     })

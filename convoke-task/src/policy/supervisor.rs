@@ -42,7 +42,7 @@ impl<O: Send + 'static> Scope<O> {
     ///     })
     ///     .await;
     ///     [told.recv().await.unwrap(), told.recv().await.unwrap()]
-    /// }));
+    /// });
     /// let expected = ["`client 1`: hung up", "`client 2`: panicked: a mistake of ours"];
     /// assert_eq!(outcome.unwrap(), expected);
     /// ```

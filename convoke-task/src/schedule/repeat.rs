@@ -20,10 +20,10 @@ use crate::concurrent::EachOutput;
 /// ```
 /// use std::ops::ControlFlow;
 /// use std::time::Duration;
-/// use convoke::sender::prelude::*;
+/// use convoke::prelude::*;
 /// use convoke::retry::{Backoff, repeat};
 ///
-/// let outcome = sync_wait(task(async {
+/// let outcome = block_on(async {
 ///     let mut checks = 0;
 ///     repeat(Backoff::constant(Duration::from_millis(1)), || {
 ///         checks += 1;

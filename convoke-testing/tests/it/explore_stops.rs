@@ -7,8 +7,8 @@ use std::task::Poll;
 use std::time::Duration;
 
 use convoke::prelude::*;
+use convoke::sender::deadline_after;
 use convoke::sender::prelude::*;
-use convoke::sender::stop_after;
 use convoke::testing::{Asked, Ended, Probe, StopRun, explore_stops, explore_stops_with, replay_stop};
 
 /// Returns the message of an exploration that fails.
@@ -107,7 +107,7 @@ fn limits_of_time_hold_beside_a_stop() {
         async move {
             let held = probe.must_drop("held by the work");
             let slow = sleep(Duration::from_secs(60)).then(move |()| drop(held));
-            let timed_out = stop_after(Duration::from_secs(1), slow).stopped_as_option().await;
+            let timed_out = deadline_after(Duration::from_secs(1), slow).stopped_as_option().await;
             assert!(timed_out.is_none());
             checkpoint().await;
         }

@@ -10,13 +10,13 @@ use super::{LookUp, Names, SystemNames};
 ///
 /// ```
 /// use convoke::net::resolver::{HostTable, Names};
-/// use convoke::sender::prelude::*;
+/// use convoke::prelude::*;
 ///
 /// let hosts = HostTable::new()
 ///     .with("one", [10, 0, 0, 1])
 ///     .with("two", [10, 0, 0, 2])
 ///     .with("two", [10, 0, 1, 2]);
-/// sync_wait(task(async move {
+/// block_on(async move {
 ///     assert_eq!(hosts.look_up("two").await.unwrap().len(), 2);
 ///     assert!(hosts.look_up("three").await.is_err());
 /// })

@@ -36,7 +36,7 @@ pub(crate) fn rounds(plan: &Plan, world: &World) -> Work {
             })
             .boxed()
         }
-        Kind::Retry => retry(
+        Kind::Retry => retry_sender(
             move |_| {
                 token.touch();
                 build(&below, &world)
