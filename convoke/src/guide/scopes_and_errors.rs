@@ -64,7 +64,7 @@
 //!     let two_at_a_time = Bound::new(2);
 //!     scope(async |s| {
 //!         for _ in 0..10 {
-//!             s.spawn_within(&two_at_a_time, 1, async { checkpoint().await }).await;
+//!             s.spawn_within(&two_at_a_time, 1, || async { checkpoint().await }).await;
 //!         }
 //!     })
 //!     .await
