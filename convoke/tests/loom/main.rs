@@ -4,7 +4,7 @@
 #![cfg(feature = "loom")]
 
 mod algorithms;
-mod bell;
+
 mod blocking;
 mod children;
 mod count;
@@ -42,4 +42,5 @@ mod timers;
 mod together;
 mod transfer;
 mod users_model;
+mod wake_flag;
 mod when_all;

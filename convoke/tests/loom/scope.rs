@@ -10,7 +10,7 @@ use crate::threads::Threads;
 use convoke_core::env::{Changes, FrameAllocator};
 use convoke_sender::prelude::*;
 use convoke_sender::sync_wait_with;
-use convoke_task::{Handle, catch_stopped, checkpoint, current, reschedule, scope, task};
+use convoke_task::{BodyOutput, Handle, catch_stopped, checkpoint, current, reschedule, scope, task};
 use convoke_testing::workshop::frames::Frames;
 
 /// Runs the future as a task here, and joins the threads. All frames have been freed then.
@@ -128,7 +128,7 @@ fn child_and_handle<F>(
     with: impl FnOnce(Handle<u32>) -> F + Send + 'static,
 ) -> Outcome<F::Output>
 where
-    F: Future<Output: Send + 'static> + Send + 'static,
+    F: Future<Output: BodyOutput + Send + 'static> + Send + 'static,
 {
     let there = executor.clone();
     run(executor, async move {

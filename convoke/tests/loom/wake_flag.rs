@@ -34,7 +34,7 @@ impl Kernel {
 #[derive(Default)]
 struct Driver {
     kernel: Kernel,
-    bell: Bell,
+    wake_flag: WakeFlag,
     /// Number of pieces of work posted and not taken.
     work: AtomicUsize,
 }
@@ -43,11 +43,11 @@ impl Driver {
     /// Posts one piece of work and wakes the driver. Returns true if that took a system call.
     fn post(&self) -> bool {
         self.work.fetch_add(1, Ordering::Relaxed);
-        let rings = self.bell.set();
-        if rings {
+        let wakes = self.wake_flag.set();
+        if wakes {
             self.kernel.say();
         }
-        rings
+        wakes
     }
 
     /// Spins once and then sleeps, until `work` pieces have arrived. Returns the number of sleeps.
@@ -55,11 +55,11 @@ impl Driver {
         let mut slept = 0;
         while self.work.load(Ordering::Relaxed) < work {
             if !self.kernel.look() {
-                self.bell.clear();
+                self.wake_flag.clear();
                 self.kernel.sleep();
                 slept += 1;
             }
-            self.bell.clear();
+            self.wake_flag.clear();
         }
         slept
     }
@@ -78,10 +78,10 @@ fn what_was_done_before_a_wake_is_seen_after_the_wait() {
         });
         // If a wake were lost, this would sleep forever, and loom would report a deadlock.
         let slept = driver.run(2);
-        let rings = posters.map(|poster| poster.join().unwrap());
+        let wakes = posters.map(|poster| poster.join().unwrap());
         SLEPT.here_if(slept > 0);
         LOOKED.here_if(slept == 0);
-        SHARED.here_if(rings.contains(&false));
+        SHARED.here_if(wakes.contains(&false));
     });
     SLEPT.assert("it has slept");
     LOOKED.assert("looking was enough");
@@ -104,9 +104,9 @@ fn a_wait_that_ends_for_another_reason_answers_nobody_who_rings_later() {
         };
         driver.run(2);
         event.join().unwrap();
-        let rings = poster.join().unwrap();
-        BOTH.here_if(rings == [true, true]);
-        ONE.here_if(rings == [true, false]);
+        let wakes = poster.join().unwrap();
+        BOTH.here_if(wakes == [true, true]);
+        ONE.here_if(wakes == [true, false]);
     });
     BOTH.assert("it was answered in between");
     ONE.assert("it was not");
