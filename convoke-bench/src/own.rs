@@ -20,10 +20,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex};
 use std::time::{Duration, Instant};
 
+use convoke::env::Env;
+use convoke::executor::ExecutorRef;
 use convoke::raw::Slot;
 use convoke::sender::algorithm::schedule::Schedule;
 use convoke::sender::algorithm::schedule::Scheduler;
-use convoke::sender::prelude::Scheduler;
 use convoke::sender::{Operation, Receiver, Sender};
 use convoke::{Executor, Never, Outcome};
 

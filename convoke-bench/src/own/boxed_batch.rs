@@ -7,10 +7,10 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use convoke::env::Env;
 use convoke::raw::Slot;
 use convoke::sender::algorithm::schedule::Schedule;
 use convoke::sender::algorithm::schedule::Scheduler;
-use convoke::sender::prelude::Scheduler;
 use convoke::sender::{Receiver, Sender};
 use convoke::{Executor, Never, Outcome};
 

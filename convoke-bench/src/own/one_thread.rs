@@ -4,7 +4,7 @@ use std::future::{Future, poll_fn};
 use std::task::Poll;
 
 use convoke::env::Changes;
-use convoke::executor::BlockOn;
+use convoke::executor::{BlockOn, RunLoop};
 use convoke::raw::Frame;
 use convoke::scope::Handle;
 use convoke::scope::OnOwnerThread;
