@@ -17,7 +17,7 @@ use convoke_core::{InlineExecutor, Outcome, Panic};
 use convoke_core::raw::watching::polls;
 
 use super::header::{Stage, TaskHeader, drop_reference};
-use super::inside::Inside;
+use super::inside::{Inside, not_on_owner_thread};
 use super::memory::Vacated;
 use super::reference::Alive;
 use super::rerun::run_again;
@@ -493,13 +493,4 @@ impl<F: Future, M: Ending<F::Output>> Ended<F, M> {
             Vacated::<F, M>::new(task).destroy();
         }
     }
-}
-
-/// Aborts: an executor named an owner thread, and ran the task on another one.
-#[cold]
-fn not_on_owner_thread() -> ! {
-    eprintln!(
-        "convoke: an executor ran a task on another thread than the owner thread that it had named. Aborting."
-    );
-    std::process::abort()
 }

@@ -159,3 +159,12 @@ unsafe impl OperationOwner for Inside {
         OwnerRef::new(NonNull::from(self).cast(), &TASK)
     }
 }
+
+/// Aborts: an executor named an owner thread, and ran the task on another one.
+#[cold]
+pub(super) fn not_on_owner_thread() -> ! {
+    eprintln!(
+        "convoke: an executor ran a task on another thread than the owner thread that it had named. Aborting."
+    );
+    std::process::abort()
+}

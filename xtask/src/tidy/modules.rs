@@ -17,6 +17,7 @@ pub(super) fn check(workspace: &Workspace) -> Verdict {
     for (path, source) in workspace.rust_files() {
         if let Some((name, rest)) = path.split_once("/src/")
             && name != LEFT_OUT
+            && !rest.ends_with("/tests.rs")
         {
             let module = rest.split('/').next().unwrap_or(rest).trim_end_matches(".rs").to_owned();
             crates.entry(name.to_owned()).or_default().push((module, source));
