@@ -16,7 +16,8 @@ const FLAGS: &str =
     "-Zmiri-tree-borrows -Zmiri-disable-isolation -Zmiri-env-set=RUST_BACKTRACE=0 -Zmiri-ignore-leaks";
 
 /// The crate of the short selection, and the modules of its tests that show the most in a few minutes.
-const SHORT: (&str, [&str; 2]) = ("convoke-task", ["scope::", "wake_locally::"]);
+const SHORT: (&str, [&str; 6]) =
+    ("convoke-task", ["scope::", "wake_locally::", "--skip", "local_scope::", "--skip", "blocking_scope::"]);
 
 /// Every suite that needs no kernel.
 pub(super) fn whole(workspace: &Workspace) -> Verdict {
