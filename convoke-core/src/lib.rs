@@ -75,8 +75,8 @@ pub mod raw {
     };
     pub use crate::env::ScopedEnv;
     pub use crate::executor::{
-        Call, Header, OnOwnerThread, OwnerId, OwnerThread, RemoteWake, RunQueue, Runnable, Timer, TimerLinks,
-        Timers, Waits, WorkKind, dispatch_contained, post_contained,
+        ArmedTimer, Call, Header, IdleTimer, OnOwnerThread, OwnerId, OwnerThread, RemoteWake, RunQueue,
+        Runnable, Timer, TimerLinks, Timers, Waits, WorkKind, dispatch_contained, post_contained,
     };
     pub use crate::frame::{
         AdoptedMemory, Frame, FrameOwner, HeldBefore, KeepsFrame, KeptFrame, OperationOwner, OwnerKind,

@@ -51,7 +51,7 @@ pub use inline::InlineExecutor;
 pub use owner_thread::{OnOwnerThread, OwnerId, OwnerThread, RemoteWake};
 pub use queue::RunQueue;
 pub use runnable::{Call, Header, Runnable, WorkKind};
-pub use timers::{Timer, TimerLinks, Timers};
+pub use timers::{ArmedTimer, IdleTimer, Timer, TimerLinks, Timers};
 pub use waits::Waits;
 
 use core::any::Any;
