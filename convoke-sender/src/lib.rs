@@ -50,7 +50,7 @@ pub mod raw {
     //! Building blocks for authors of algorithms: parts of operations with and without children.
 
     pub use crate::operation::{
-        Absent, AbsentOperation, Action, Arrival, Children, Enclosing, EnvAbove, Handshake, Leaf, Posted, Posts,
-        Resume, Serial, Steps, Turn, WorkReceiver,
+        Absent, AbsentOperation, Action, Arrival, Children, Enclosing, EnvAbove, Handshake, Leaf, Listening,
+        Pending, Posted, Posts, Resume, Serial, SerialTurn, Starting, Steps, Until, WorkReceiver,
     };
 }

@@ -2,10 +2,10 @@
 
 use std::time::{Duration, Instant};
 
+use crate::Sender;
 use crate::algorithm::scoped::{InScope, Scoped};
 use crate::algorithm::stop_when::StopWhen;
 use crate::algorithm::transform::{Transform, Transformed};
-use crate::Sender;
 use convoke_core::env::Changes;
 use convoke_core::{Env, Outcome, StopReason, StopSource};
 

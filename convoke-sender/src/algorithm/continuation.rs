@@ -7,7 +7,7 @@
 use core::fmt;
 use core::marker::PhantomData;
 
-use crate::operation::{Serial, Steps, Turn};
+use crate::operation::{Serial, SerialTurn, Steps};
 use crate::{Completes, OutcomeOf, Receiver, Sender};
 use convoke_core::{Env, ExecutorRef, Outcome, Panic};
 
@@ -123,14 +123,14 @@ where
     type Shared = ();
 
     #[inline]
-    fn start(mut turn: Turn<Self>) {
+    fn start(mut turn: SerialTurn<Self>) {
         if let Some(first) = turn.parts().first.take() {
             turn.run(first);
         }
     }
 
     #[inline]
-    fn ended(mut turn: Turn<Self>, outcome: OutcomeOf<S>) {
+    fn ended(mut turn: SerialTurn<Self>, outcome: OutcomeOf<S>) {
         let Some(continuation) = turn.parts().continuation.take() else { return };
         // Caught, because `step` drops the function if it does not call it.
         let step = Panic::catch(|| continuation.step(outcome));

@@ -6,7 +6,7 @@
 use core::fmt;
 use core::marker::PhantomData;
 
-use crate::operation::{Absent, Posted, Posts, Serial, Steps, Turn};
+use crate::operation::{Absent, Posted, Posts, Serial, SerialTurn, Steps};
 use crate::{Completes, OutcomeOf, Receiver, Sender};
 use convoke_core::raw::{Call, dispatch_contained, post_contained};
 use convoke_core::{Env, Executor, ExecutorRef, Outcome, Panic};
@@ -98,17 +98,17 @@ where
     type Error = S::Error;
     type Receiver = R;
     type Next = Absent<S::Value, S::Error>;
-    type Shared = Posted<Turn<Self>>;
+    type Shared = Posted<SerialTurn<Self>>;
 
     #[inline]
-    fn start(mut turn: Turn<Self>) {
+    fn start(mut turn: SerialTurn<Self>) {
         if let Some(sender) = turn.parts().sender.take() {
             turn.run(sender);
         }
     }
 
     #[inline]
-    fn ended(mut turn: Turn<Self>, outcome: OutcomeOf<S>) {
+    fn ended(mut turn: SerialTurn<Self>, outcome: OutcomeOf<S>) {
         let Some(destination) = turn.parts().destination.take() else { return };
         if D::BACK {
             let env = turn.receiver().env();
@@ -123,7 +123,7 @@ where
 /// Stores the outcome and takes the way, or completes here with the panic of code that the program
 /// implements: comparing and cloning executors.
 #[inline]
-fn hop<S, D, R, X>(mut turn: Turn<HopSteps<S, D, R>>, way: Result<Way<X>, Panic>, outcome: OutcomeOf<S>)
+fn hop<S, D, R, X>(mut turn: SerialTurn<HopSteps<S, D, R>>, way: Result<Way<X>, Panic>, outcome: OutcomeOf<S>)
 where
     S: Sender<Value: Send, Error: Send>,
     D: Destination,
@@ -156,7 +156,7 @@ where
     R: Receiver<S::Value, S::Error>,
 {
     #[inline]
-    fn resumed(mut turn: Turn<Self>, call: Call) {
+    fn resumed(mut turn: SerialTurn<Self>, call: Call) {
         let Some(outcome) = turn.parts().outcome.take() else { return };
         // A value that cannot get to its executor is dropped; an error or a panic is passed on. The drop
         // comes before the completion, because what the value borrows may be gone right after that.

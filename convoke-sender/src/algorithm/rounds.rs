@@ -7,7 +7,7 @@
 use core::fmt;
 use core::marker::PhantomData;
 
-use crate::operation::{Absent, Arrival, Serial, Steps, Turn};
+use crate::operation::{Absent, Arrival, Serial, SerialTurn, Steps};
 use crate::{Completes, OutcomeOf, Receiver, Sender};
 use convoke_core::{Outcome, Panic};
 
@@ -81,12 +81,12 @@ where
     type Shared = Arrival<OutcomeOf<L::Round>>;
 
     #[inline]
-    fn start(turn: Turn<Self>) {
+    fn start(turn: SerialTurn<Self>) {
         resume(turn);
     }
 
     #[inline]
-    fn ended(turn: Turn<Self>, outcome: OutcomeOf<L::Round>) {
+    fn ended(turn: SerialTurn<Self>, outcome: OutcomeOf<L::Round>) {
         if let Some(turn) = judge(turn, outcome) {
             resume(turn);
         }
@@ -100,7 +100,7 @@ where
 
 /// Runs rounds until one does not complete at once, or the receiver is completed.
 #[inline]
-fn resume<L, R>(mut turn: Turn<RoundSteps<L, R>>)
+fn resume<L, R>(mut turn: SerialTurn<RoundSteps<L, R>>)
 where
     L: Rounds,
     R: Receiver<L::Value, L::Error>,
@@ -127,9 +127,9 @@ where
 /// round.
 #[inline]
 fn judge<L, R>(
-    mut turn: Turn<RoundSteps<L, R>>,
+    mut turn: SerialTurn<RoundSteps<L, R>>,
     outcome: OutcomeOf<L::Round>,
-) -> Option<Turn<RoundSteps<L, R>>>
+) -> Option<SerialTurn<RoundSteps<L, R>>>
 where
     L: Rounds,
     R: Receiver<L::Value, L::Error>,

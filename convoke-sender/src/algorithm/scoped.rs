@@ -7,7 +7,7 @@
 use core::fmt;
 use core::marker::PhantomData;
 
-use crate::operation::{Absent, Serial, Steps, Turn};
+use crate::operation::{Absent, Serial, SerialTurn, Steps};
 use crate::{Completes, OutcomeOf, Receiver, Sender};
 use convoke_core::env::Changes;
 use convoke_core::raw::ScopedEnv;
@@ -96,7 +96,7 @@ where
     type Shared = ();
 
     #[inline]
-    fn start(mut turn: Turn<Self>) {
+    fn start(mut turn: SerialTurn<Self>) {
         let Some(scoped) = turn.parts().scoped.take() else { return };
         let around = turn.receiver().env();
         match Panic::catch(|| scoped.enter(around)) {
@@ -112,7 +112,7 @@ where
     }
 
     #[inline]
-    fn ended(turn: Turn<Self>, outcome: OutcomeOf<C::Work>) {
+    fn ended(turn: SerialTurn<Self>, outcome: OutcomeOf<C::Work>) {
         turn.complete(outcome);
     }
 

@@ -18,6 +18,7 @@ mod children;
 mod enclosing;
 mod env_above;
 mod leaf;
+mod pending;
 mod posted;
 mod serial;
 
@@ -27,5 +28,6 @@ pub use convoke_core::raw::Handshake;
 pub use enclosing::Enclosing;
 pub use env_above::EnvAbove;
 pub use leaf::{Action, Leaf};
+pub use pending::{Completion, Listening, Pending, Starting, Until};
 pub use posted::{Posted, Resume};
-pub use serial::{Absent, AbsentOperation, Posts, Serial, Steps, Turn, WorkReceiver};
+pub use serial::{Absent, AbsentOperation, Posts, Serial, SerialTurn, Steps, WorkReceiver};

@@ -38,7 +38,10 @@ impl<B: Resume> Posted<B> {
     /// Creates one that is not queued and has its value already.
     #[inline]
     pub fn holding(value: B) -> Self {
-        Self { header: Header::new(const { &WorkKind::new(Self::call) }), value: UnsafeCell::new(Some(value)) }
+        Self {
+            header: Header::new(const { &WorkKind::new(Self::call) }),
+            value: UnsafeCell::new(Some(value)),
+        }
     }
 
     /// Returns a unit of work that resumes `value`.

@@ -1,6 +1,6 @@
 //! An operation whose users take turns: `start`, then the child that runs, then the completion of that child,
 //! and so on until its receiver is completed. Algorithms describe the steps in safe code ([`Steps`]); the
-//! [`Turn`] that goes from step to step is the right to use the operation.
+//! [`SerialTurn`] that goes from step to step is the right to use the operation.
 
 #![allow(unsafe_code)]
 
@@ -33,10 +33,10 @@ pub trait Steps: Sized + Send {
     type Shared: Send;
 
     /// Takes the first step.
-    fn start(turn: Turn<Self>);
+    fn start(turn: SerialTurn<Self>);
 
     /// Takes the step after the work has ended and its operation was destroyed.
-    fn ended(turn: Turn<Self>, outcome: OutcomeOf<Self::Work>);
+    fn ended(turn: SerialTurn<Self>, outcome: OutcomeOf<Self::Work>);
 
     /// Returns the environment of the work.
     #[inline]
@@ -45,7 +45,7 @@ pub trait Steps: Sized + Send {
     }
 
     /// Returns the rendezvous of the step that starts work with the end of that work, if work is started by
-    /// [`Turn::run_in_loop`].
+    /// [`SerialTurn::run_in_loop`].
     #[inline]
     fn arrival(shared: &Self::Shared) -> Option<&Arrival<OutcomeOf<Self::Work>>> {
         let _ = shared;
@@ -54,19 +54,19 @@ pub trait Steps: Sized + Send {
 }
 
 /// Steps that hop: the turn waits in the queue of an executor.
-pub trait Posts: Steps<Shared = Posted<Turn<Self>>> {
+pub trait Posts: Steps<Shared = Posted<SerialTurn<Self>>> {
     /// Takes the step on the executor; `call` tells whether the executor runs it or drops it.
-    fn resumed(turn: Turn<Self>, call: Call);
+    fn resumed(turn: SerialTurn<Self>, call: Call);
 }
 
-/// An operation that one [`Turn`] at a time uses.
+/// An operation that one [`SerialTurn`] at a time uses.
 ///
 /// 1. There is one turn. `start`, which is called once, makes it. Only its holder uses `parts`, `receiver`
 ///    and `next`, and fills and empties `work`.
 /// 2. While work runs, its receiver has the turn. The receiver reads `parts` and `receiver` and changes
 ///    nothing; they are not moved. The turn comes back when the work completes its receiver, which a sender
 ///    does once, after all other use of its operation (rules 1 and 2 of [`Sender`]).
-/// 3. The operation is alive while the turn exists. [`Turn::complete`] and [`Turn::run_next`] use the turn up
+/// 3. The operation is alive while the turn exists. [`SerialTurn::complete`] and [`SerialTurn::run_next`] use the turn up
 ///    and take the receiver; the operation may be freed from then on.
 /// 4. `shared` may be used by the holder of the turn, and by a step that has passed its turn on and waits for
 ///    it at an [`Arrival`]: until it arrives there, the turn is not used up.
@@ -102,17 +102,17 @@ unsafe impl<P: Steps> Sync for Serial<P> {}
 impl<P: Steps> Operation for Serial<P> {
     #[inline]
     unsafe fn start(self: Pin<&mut Self>) {
-        P::start(Turn(NonNull::from(self.as_ref().get_ref())));
+        P::start(SerialTurn(NonNull::from(self.as_ref().get_ref())));
     }
 }
 
 /// The right to use a [`Serial`] operation: one pointer to it, which cannot be copied.
-pub struct Turn<P: Steps>(NonNull<Serial<P>>);
+pub struct SerialTurn<P: Steps>(NonNull<Serial<P>>);
 
 // SAFETY: the operation is `Send`, and rule 1 makes the holder of the turn its only user.
-unsafe impl<P: Steps> Send for Turn<P> {}
+unsafe impl<P: Steps> Send for SerialTurn<P> {}
 
-impl<P: Steps> Turn<P> {
+impl<P: Steps> SerialTurn<P> {
     const INLINE: bool = P::Work::COMPLETES.is_inline();
 
     #[inline]
@@ -212,7 +212,7 @@ impl<P: Steps> Turn<P> {
     }
 }
 
-impl<P: Posts> Turn<P> {
+impl<P: Posts> SerialTurn<P> {
     /// Turns the turn into a unit of work for an executor. [`Posts::resumed`] gets it back.
     #[inline]
     pub fn into_runnable(self) -> Runnable {
@@ -223,7 +223,7 @@ impl<P: Posts> Turn<P> {
     }
 }
 
-impl<P: Posts> Resume for Turn<P> {
+impl<P: Posts> Resume for SerialTurn<P> {
     #[inline]
     fn resume(self, call: Call) {
         P::resumed(self, call);
@@ -231,7 +231,7 @@ impl<P: Posts> Resume for Turn<P> {
 }
 
 /// The receiver of the work of a [`Serial`] operation: it has the turn while the work runs.
-pub struct WorkReceiver<P: Steps>(Turn<P>);
+pub struct WorkReceiver<P: Steps>(SerialTurn<P>);
 
 #[diagnostic::do_not_recommend]
 impl<P, V, E> Receiver<V, E> for WorkReceiver<P>
@@ -247,7 +247,7 @@ where
         };
         // SAFETY: rule 1 of `Arrival`: the outcome is ours until we arrive, or until inline work has ended.
         unsafe { arrival.put(outcome) };
-        if !Turn::<P>::INLINE
+        if !SerialTurn::<P>::INLINE
             && arrival.arrive()
             && let Some((turn, outcome)) = turn.settle()
         {
@@ -295,9 +295,9 @@ impl<P: Steps> fmt::Debug for Serial<P> {
     }
 }
 
-impl<P: Steps> fmt::Debug for Turn<P> {
+impl<P: Steps> fmt::Debug for SerialTurn<P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Turn").finish_non_exhaustive()
+        f.debug_struct("SerialTurn").finish_non_exhaustive()
     }
 }
 
