@@ -8,6 +8,8 @@ use socket2::SockRef;
 
 use crate::addresses;
 use crate::socket::{Socket, handle};
+#[cfg(unix)]
+use crate::system_calls;
 
 /// The number of buffers that every system accepts in one call. Of more buffers it may take only the first
 /// ones, and a short transfer says nothing about the socket then.
@@ -67,8 +69,7 @@ pub(crate) fn is_listener(socket: &StandardSocket) -> bool {
 #[cfg(unix)]
 #[inline]
 pub(crate) fn read(socket: &Socket, buffer: &mut [u8]) -> io::Result<usize> {
-    let (read, _) = rustix::net::recv(socket.handle(), buffer, rustix::net::RecvFlags::empty())?;
-    Ok(read)
+    system_calls::receive(socket.handle(), buffer, 0)
 }
 
 #[cfg(windows)]
@@ -98,8 +99,7 @@ pub(crate) fn peek(socket: &StandardSocket, buffer: &mut [u8]) -> io::Result<usi
         StandardSocket::UdpSocket(socket) => socket.peek(buffer),
         #[cfg(unix)]
         StandardSocket::UnixStream(_) | StandardSocket::UnixDatagram(_) => {
-            let reading = rustix::net::RecvFlags::PEEK;
-            Ok(rustix::net::recv(handle(socket), buffer, reading).map(|(_, length)| length)?)
+            system_calls::receive(handle(socket), buffer, system_calls::PEEK)
         }
         _ => Err(unsupported("bytes to peek at in this source")),
     }
@@ -110,14 +110,8 @@ pub(crate) fn peek(socket: &StandardSocket, buffer: &mut [u8]) -> io::Result<usi
 #[cfg(unix)]
 #[inline]
 pub(crate) fn write(socket: &Socket, buffer: &[u8]) -> io::Result<usize> {
-    Ok(rustix::net::send(socket.handle(), buffer, WITHOUT_SIGNAL)?)
+    system_calls::send(socket.handle(), buffer)
 }
-
-#[cfg(all(unix, not(target_vendor = "apple")))]
-const WITHOUT_SIGNAL: rustix::net::SendFlags = rustix::net::SendFlags::NOSIGNAL;
-/// Apple systems: the standard library sets SO_NOSIGPIPE on its sockets.
-#[cfg(all(unix, target_vendor = "apple"))]
-const WITHOUT_SIGNAL: rustix::net::SendFlags = rustix::net::SendFlags::empty();
 
 #[cfg(windows)]
 pub(crate) fn write(socket: &Socket, buffer: &[u8]) -> io::Result<usize> {
@@ -177,9 +171,8 @@ pub(crate) fn peek_from(socket: &StandardSocket, buffer: &mut [u8]) -> io::Resul
         }
         #[cfg(unix)]
         StandardSocket::UnixDatagram(_) => {
-            let peeking = rustix::net::RecvFlags::PEEK;
-            let (length, _, from) = rustix::net::recvfrom(handle(socket), buffer, peeking)?;
-            Ok((length, addresses::of_sender(from)))
+            let (length, from) = system_calls::peek_from(&reference(socket), buffer)?;
+            Ok((length, addresses::of_sender(&from)?))
         }
         _ => Err(unsupported("datagrams to peek at in this source")),
     }
@@ -219,13 +212,8 @@ fn is_full(error: &io::Error) -> bool {
 #[cfg(unix)]
 #[cold]
 fn is_never_reported(socket: &StandardSocket, to: &Address) -> bool {
-    use rustix::event::{PollFd, PollFlags, Timespec, poll};
-
-    let handle = handle(socket);
-    let writable =
-        poll(&mut [PollFd::new(&handle, PollFlags::OUT)], Some(&Timespec { tv_sec: 0, tv_nsec: 0 }));
     let peer = reference(socket).peer_addr().and_then(|peer| addresses::of_any(&peer));
-    writable == Ok(1) && !peer.is_ok_and(|peer| peer == *to)
+    system_calls::is_writable(handle(socket)) && !peer.is_ok_and(|peer| peer == *to)
 }
 
 #[cfg(unix)]
@@ -257,10 +245,7 @@ pub(crate) fn start_connect(socket: &StandardSocket, to: &Address) -> io::Result
 }
 
 #[cfg(unix)]
-fn is_in_progress(error: &io::Error) -> bool {
-    use rustix::io::Errno;
-    matches!(Errno::from_io_error(error), Some(Errno::INPROGRESS | Errno::INTR))
-}
+use system_calls::is_in_progress;
 
 #[cfg(windows)]
 fn is_in_progress(error: &io::Error) -> bool {

@@ -5,6 +5,7 @@
 use convoke_testing::workshop::counting::CountingAllocator;
 
 mod allocations;
+mod descriptors;
 mod descriptors_run_out;
 mod driver_contract;
 mod dropped_sources;

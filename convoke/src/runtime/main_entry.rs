@@ -1,6 +1,7 @@
 //! A program on a runtime: what `#[convoke::main]` calls.
 
 use core::future::Future;
+use core::pin::Pin;
 use core::time::Duration;
 use std::process::{self, ExitCode, Termination};
 
@@ -87,6 +88,20 @@ impl Main {
     /// Called where the program was written, for people who look: there its first task is started.
     #[track_caller]
     fn end<F: Future<Output: Termination>>(self, program: impl FnOnce() -> F) -> Ending<F::Output> {
+        let mut returned = None;
+        let ended = self.supervise(Box::new(|| {
+            let program = program();
+            Box::pin(async { returned = Some(program.await) })
+        }));
+        match ended {
+            Ending::Value(()) => Ending::Value(returned.expect("a program that has ended has returned")),
+            Ending::Stopped(reason) => Ending::Stopped(reason),
+        }
+    }
+
+    /// Runs a program without a type: the runtime is compiled with this crate, and not again with every program.
+    #[track_caller]
+    fn supervise<'a>(self, program: Box<dyn FnOnce() -> Program<'a> + 'a>) -> Ending<()> {
         let runtime =
             self.runtime.build().unwrap_or_else(|error| panic!("no runtime could be made: {error}"));
         let source = StopSource::new();
@@ -95,13 +110,16 @@ impl Main {
         let outcome = supervised.runtime.run_stoppable(source.token(), program());
         drop(supervised);
         match outcome {
-            Outcome::Value(value) => Ending::Value(value),
+            Outcome::Value(()) => Ending::Value(()),
             Outcome::Stopped => Ending::Stopped(source.token().reason()),
             Outcome::Error(never) => never.absurd(),
             Outcome::Panicked(panic) => panic.resume(),
         }
     }
 }
+
+/// A program that stores what it returns.
+type Program<'a> = Pin<Box<dyn Future<Output = ()> + 'a>>;
 
 /// Ends in this order, also when the program panics: what services take at their end is supervised, too, or no signal would end it.
 struct Supervised {
