@@ -1,6 +1,8 @@
 //! System calls on sockets of any kind. They know nothing of readiness and return the result of the kernel.
 
-use std::io::{self, IoSlice, IoSliceMut, Read, Write};
+#[cfg(windows)]
+use std::io::Write;
+use std::io::{self, IoSlice, IoSliceMut, Read};
 use std::net::Shutdown;
 
 use convoke_io::driver::{Address, StandardSocket, unsupported};
@@ -119,6 +121,17 @@ const WITHOUT_SIGNAL: rustix::net::SendFlags = rustix::net::SendFlags::NOSIGNAL;
 #[cfg(all(unix, target_vendor = "apple"))]
 const WITHOUT_SIGNAL: rustix::net::SendFlags = rustix::net::SendFlags::empty();
 
+/// The flags of calls that write. Windows has no such signal.
+#[cfg(unix)]
+fn write_flags() -> i32 {
+    WITHOUT_SIGNAL.bits() as i32
+}
+
+#[cfg(windows)]
+fn write_flags() -> i32 {
+    0
+}
+
 #[cfg(windows)]
 pub(crate) fn write(socket: &Socket, buffer: &[u8]) -> io::Result<usize> {
     match &**socket {
@@ -128,16 +141,13 @@ pub(crate) fn write(socket: &Socket, buffer: &[u8]) -> io::Result<usize> {
     }
 }
 
+/// Writes from several buffers. The standard library's `write_vectored` is `writev`, which has no flags and
+/// raises SIGPIPE.
 pub(crate) fn write_vectored(socket: &StandardSocket, buffers: &[IoSlice<'_>]) -> io::Result<usize> {
-    match socket {
-        StandardSocket::TcpStream(stream) => (&*stream).write_vectored(buffers),
-        #[cfg(unix)]
-        StandardSocket::UnixStream(stream) => (&*stream).write_vectored(buffers),
-        StandardSocket::UdpSocket(_) => reference(socket).send_vectored(buffers),
-        #[cfg(unix)]
-        StandardSocket::UnixDatagram(_) => reference(socket).send_vectored(buffers),
-        _ => Err(unsupported("way to write to this source")),
+    if is_listener(socket) {
+        return Err(unsupported("way to write to this source"));
     }
+    reference(socket).send_vectored_with_flags(buffers, write_flags())
 }
 
 pub(crate) fn accept(socket: &StandardSocket) -> io::Result<(StandardSocket, Address)> {
@@ -191,7 +201,7 @@ pub(crate) fn send_to(socket: &StandardSocket, buffer: &[u8], to: &Address) -> i
         #[cfg(unix)]
         (StandardSocket::UnixDatagram(_), Address::Path(_)) => {
             let (name, reference) = (addresses::to_any(to)?, reference(socket));
-            let send = || reference.send_to(buffer, &name);
+            let send = || reference.send_to_with_flags(buffer, &name, write_flags());
             match send() {
                 // Tried once more: there may be space by now.
                 Err(error) if is_full(&error) && is_never_reported(socket, to) => {

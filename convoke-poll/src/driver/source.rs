@@ -172,7 +172,7 @@ impl Source for PollSource {
     }
 
     fn duplicate(&self) -> io::Result<StandardSocket> {
-        calls::duplicate(self.socket())
+        self.state.duplicate()
     }
 
     #[cfg(unix)]

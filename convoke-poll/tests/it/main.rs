@@ -9,6 +9,7 @@ mod descriptors_run_out;
 mod driver_contract;
 mod dropped_sources;
 mod repeated_waits;
+mod sigpipe;
 mod sockets;
 
 #[global_allocator]
