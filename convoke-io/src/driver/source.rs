@@ -117,6 +117,12 @@ pub trait Source: Send + Sync + fmt::Debug {
         Err(unsupported("datagrams in this source"))
     }
 
+    /// Binds a stream to this local address, before it is connected.
+    fn bind(&self, at: &Address) -> io::Result<()> {
+        let _ = at;
+        Err(unsupported("local addresses to choose for this source"))
+    }
+
     /// Shuts down one direction, or both. Bytes that were written before are still delivered.
     fn shut_down(&self, how: Shutdown) -> io::Result<()> {
         let _ = how;

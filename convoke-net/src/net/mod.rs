@@ -14,9 +14,11 @@
 //! | [`UdpSocket`], [`UnixDatagram`] | datagrams |
 //! | [`SocketStream`] | the common part of both kinds of streams, and its halves |
 //! | [`resolve`], [`resolver`] | name lookup, and the service that does it |
-//! | [`AddressError`] | the address that could not be used, and why |
+//! | [`ConnectOptions`] | what is set before a stream connects, and how several addresses are tried |
+//! | [`AddressError`], [`ConnectError`] | the addresses that could not be used, and why |
 
 mod address_error;
+mod connect;
 mod datagram;
 mod halves;
 mod kind;
@@ -30,7 +32,8 @@ mod to_address;
 mod udp;
 mod unix;
 
-pub use address_error::AddressError;
+pub use address_error::{AddressError, ConnectError};
+pub use connect::{CONNECT_HEAD_START, CONNECT_LIMIT, ConnectOptions};
 pub use convoke_io::driver::{Address, ListenOptions, SocketOption};
 pub use datagram::DatagramSocket;
 pub use halves::{

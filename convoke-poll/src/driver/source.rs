@@ -147,6 +147,10 @@ impl Source for PollSource {
         calls::connect_datagrams(self.socket(), to)
     }
 
+    fn bind(&self, at: &Address) -> io::Result<()> {
+        calls::reference(self.socket()).bind(&addresses::to_any(at)?)
+    }
+
     fn shut_down(&self, how: Shutdown) -> io::Result<()> {
         calls::shut_down(self.socket(), how)
     }

@@ -154,6 +154,7 @@ pub fn connections(harness: &Harness) {
     connections::an_address_in_use_is_an_error(harness);
     connections::both_ends_know_their_addresses(harness);
     connections::connections_made_before_the_accept_are_accepted(harness);
+    connections::a_stream_is_bound_and_configured_before_it_connects(harness);
 }
 
 /// Tests that cancelling an operation before, during or after its transfer loses no byte.
