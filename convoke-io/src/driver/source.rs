@@ -88,6 +88,14 @@ pub trait Source: Send + Sync + fmt::Debug {
         }
     }
 
+    /// Calls `io`, which attempts something with the descriptor of this source, if it may succeed in this
+    /// direction, and learns from its result: after [`WouldBlock`](io::ErrorKind::WouldBlock) the source is
+    /// not ready until the next event. Returns `WouldBlock` without a call if the source is known to block.
+    fn try_io(&self, interest: Interest, io: &mut dyn FnMut() -> io::Result<()>) -> io::Result<()> {
+        let _ = interest;
+        io()
+    }
+
     /// Accepts a connection.
     fn try_accept(&self) -> io::Result<Accepted> {
         Err(unsupported("connections to accept from this source"))

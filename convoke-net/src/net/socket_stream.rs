@@ -14,6 +14,7 @@ use futures_io::{AsyncRead, AsyncWrite};
 use super::halves::{OwnedReadHalf, OwnedWriteHalf, ReadHalf, WriteHalf};
 use super::kind::Kind;
 use super::poll_slot::PollSlots;
+use super::readiness::readiness_methods;
 use super::stream_io::{FillBuffer, ReadSome, SendBuffer};
 use crate::stream::raw::discard;
 use crate::stream::{Lease, Linger};
@@ -220,6 +221,24 @@ impl<K: Kind> SocketStream<K> {
     #[track_caller]
     pub fn readable(&self) -> impl Future<Output = io::Result<()>> + Send + '_ {
         attempt(&self.source, Interest::Read, |source| source.try_peek(&mut [0]).map(drop))
+    }
+
+    readiness_methods!();
+
+    /// Reads the available bytes without waiting.
+    ///
+    /// # Errors
+    /// Returns [`WouldBlock`](io::ErrorKind::WouldBlock) if there are none, or the error of the connection.
+    pub fn try_read(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.source.try_read(buffer)
+    }
+
+    /// Writes as many bytes as fit into the kernel's buffer, without waiting.
+    ///
+    /// # Errors
+    /// Returns [`WouldBlock`](io::ErrorKind::WouldBlock) if none fit, or the error of the connection.
+    pub fn try_write(&self, buffer: &[u8]) -> io::Result<usize> {
+        self.source.try_write(buffer)
     }
 
     /// Shuts down one direction, or both. Bytes that were written before are still delivered; the peer then

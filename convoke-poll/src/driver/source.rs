@@ -126,6 +126,10 @@ impl Source for PollSource {
         })
     }
 
+    fn try_io(&self, interest: Interest, io: &mut dyn FnMut() -> io::Result<()>) -> io::Result<()> {
+        self.state.attempt(interest, |_, _| io())
+    }
+
     fn try_accept(&self) -> io::Result<Accepted> {
         let (socket, peer) = self.state.attempt(Interest::Read, |socket, _| calls::accept(socket))?;
         Ok(Accepted { source: Self::register(&self.state.driver, socket)?, peer })

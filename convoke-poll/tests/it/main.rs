@@ -8,6 +8,7 @@ mod allocations;
 mod descriptors_run_out;
 mod driver_contract;
 mod dropped_sources;
+mod readiness;
 mod repeated_waits;
 mod sigpipe;
 mod sockets;
