@@ -1,6 +1,8 @@
 //! System calls on sockets of any kind. They know nothing of readiness and return the result of the kernel.
 
-use std::io::{self, IoSlice, IoSliceMut, Read, Write};
+#[cfg(windows)]
+use std::io::Write;
+use std::io::{self, IoSlice, IoSliceMut, Read};
 use std::net::Shutdown;
 
 use convoke_io::driver::{Address, StandardSocket, unsupported};
@@ -27,6 +29,8 @@ pub(crate) fn reference(socket: &StandardSocket) -> SockRef<'_> {
         StandardSocket::UnixStream(socket) => SockRef::from(socket),
         #[cfg(unix)]
         StandardSocket::UnixDatagram(socket) => SockRef::from(socket),
+        #[cfg(unix)]
+        StandardSocket::Descriptor(descriptor) => SockRef::from(descriptor),
         _ => unreachable!("`is_known` was checked when the socket was adopted"),
     }
 }
@@ -36,9 +40,10 @@ pub(crate) fn is_known(socket: &StandardSocket) -> bool {
     match socket {
         StandardSocket::TcpListener(_) | StandardSocket::TcpStream(_) | StandardSocket::UdpSocket(_) => true,
         #[cfg(unix)]
-        StandardSocket::UnixListener(_) | StandardSocket::UnixStream(_) | StandardSocket::UnixDatagram(_) => {
-            true
-        }
+        StandardSocket::UnixListener(_)
+        | StandardSocket::UnixStream(_)
+        | StandardSocket::UnixDatagram(_)
+        | StandardSocket::Descriptor(_) => true,
         _ => false,
     }
 }
@@ -122,17 +127,22 @@ pub(crate) fn write(socket: &Socket, buffer: &[u8]) -> io::Result<usize> {
     }
 }
 
+/// Writes from several buffers. The standard library's `write_vectored` is `writev`, which has no flags and
+/// raises SIGPIPE.
 pub(crate) fn write_vectored(socket: &StandardSocket, buffers: &[IoSlice<'_>]) -> io::Result<usize> {
-    match socket {
-        StandardSocket::TcpStream(stream) => (&*stream).write_vectored(buffers),
-        #[cfg(unix)]
-        StandardSocket::UnixStream(stream) => (&*stream).write_vectored(buffers),
-        StandardSocket::UdpSocket(_) => reference(socket).send_vectored(buffers),
-        #[cfg(unix)]
-        StandardSocket::UnixDatagram(_) => reference(socket).send_vectored(buffers),
-        _ => Err(unsupported("way to write to this source")),
+    if is_listener(socket) {
+        return Err(unsupported("way to write to this source"));
     }
+    reference(socket).send_vectored_with_flags(buffers, NO_SIGNAL)
 }
+
+/// The flags of calls that write: a peer that is gone raises no SIGPIPE.
+#[cfg(all(unix, not(target_vendor = "apple")))]
+const NO_SIGNAL: i32 = libc::MSG_NOSIGNAL;
+/// Apple systems have no such flag, and `socket2` and the standard library set SO_NOSIGPIPE on their sockets.
+/// Windows has no such signal.
+#[cfg(any(windows, target_vendor = "apple"))]
+const NO_SIGNAL: i32 = 0;
 
 pub(crate) fn accept(socket: &StandardSocket) -> io::Result<(StandardSocket, Address)> {
     match socket {
@@ -184,7 +194,7 @@ pub(crate) fn send_to(socket: &StandardSocket, buffer: &[u8], to: &Address) -> i
         #[cfg(unix)]
         (StandardSocket::UnixDatagram(_), Address::Path(_)) => {
             let (name, reference) = (addresses::to_any(to)?, reference(socket));
-            let send = || reference.send_to(buffer, &name);
+            let send = || reference.send_to_with_flags(buffer, &name, NO_SIGNAL);
             match send() {
                 // Tried once more: there may be space by now.
                 Err(error) if is_full(&error) && is_never_reported(socket, to) => {
@@ -280,6 +290,8 @@ pub(crate) fn duplicate(socket: &StandardSocket) -> io::Result<StandardSocket> {
         StandardSocket::UnixStream(socket) => socket.try_clone().map(StandardSocket::UnixStream),
         #[cfg(unix)]
         StandardSocket::UnixDatagram(socket) => socket.try_clone().map(StandardSocket::UnixDatagram),
+        #[cfg(unix)]
+        StandardSocket::Descriptor(descriptor) => descriptor.try_clone().map(StandardSocket::Descriptor),
         _ => Err(unsupported("handles of this socket")),
     }
 }

@@ -9,7 +9,9 @@ mod descriptors;
 mod descriptors_run_out;
 mod driver_contract;
 mod dropped_sources;
+mod readiness;
 mod repeated_waits;
+mod sigpipe;
 mod sockets;
 
 #[global_allocator]

@@ -140,6 +140,31 @@ fn options_return_the_values_they_were_set_to() {
     });
 }
 
+/// With SO_LINGER the kernel blocks the thread that closes. The dropped handle is the last but one here, so
+/// that the option can still be read.
+#[cfg(unix)]
+#[test]
+fn a_dropped_stream_does_not_linger() {
+    use std::os::fd::AsFd;
+
+    run(async {
+        let listener = TcpListener::bind(any_port()).await?;
+        let linger = Some(Duration::from_secs(60));
+        for (set, left) in [(linger, None), (Some(Duration::ZERO), Some(Duration::ZERO)), (None, None)] {
+            let stream = TcpStream::connect(listener.local_addr()?).await?;
+            stream.set_option(SocketOption::Linger(set))?;
+            let kept = net::TcpStream::from(stream.as_fd().try_clone_to_owned()?);
+            drop(stream);
+            assert_eq!(socket2::SockRef::from(&kept).linger()?, left);
+        }
+        let stream = TcpStream::connect(listener.local_addr()?).await?;
+        stream.set_option(SocketOption::Linger(linger))?;
+        let converted = stream.into_std()?;
+        assert_eq!(socket2::SockRef::from(&converted).linger()?, linger, "the stream was not closed");
+        Ok(())
+    });
+}
+
 #[cfg(all(unix, not(any(target_os = "solaris", target_os = "illumos"))))]
 #[test]
 fn several_listeners_share_a_port_with_reuse_port() {
