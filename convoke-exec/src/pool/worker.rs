@@ -8,6 +8,7 @@ use core::{hint, ptr};
 use std::sync::Arc;
 
 use convoke_core::raw::Runnable;
+use convoke_core::raw::budget::{self, OnYield};
 use convoke_core::raw::sync::Arc as SharedArc;
 use crossbeam_deque::{Steal, Stealer, Worker as Deque};
 
@@ -57,12 +58,15 @@ thread_local! {
 }
 
 /// Marks this thread as a worker while it exists. It borrows the worker, which therefore outlives it.
-struct WorkerScope<'w>(PhantomData<&'w Worker>);
+struct WorkerScope<'w> {
+    _worker: PhantomData<&'w Worker>,
+    _on_yield: OnYield,
+}
 
 impl<'w> WorkerScope<'w> {
     fn enter(worker: &'w Worker) -> Self {
         CURRENT.set(worker);
-        Self(PhantomData)
+        Self { _worker: PhantomData, _on_yield: budget::on_yield(Worker::check_next) }
     }
 }
 
@@ -124,6 +128,16 @@ impl Worker {
                 Ok(())
             }
             _ => Err(runnable),
+        }
+    }
+
+    /// Makes the calling worker check low work or work from outside before its next run: the running task
+    /// yields because its budget is spent.
+    fn check_next() {
+        // SAFETY: if not null, the pointer was set by a `WorkerScope` on this thread's stack, which borrows
+        // the worker and clears the pointer when it is dropped.
+        if let Some(worker) = unsafe { CURRENT.get().as_ref() } {
+            worker.runs.set(OTHERS_EACH);
         }
     }
 

@@ -11,10 +11,11 @@ use convoke_core::Panic;
 use convoke_core::raw::sync::UnsafeCell;
 use convoke_core::raw::sync::atomic::{Ordering, fence};
 use convoke_core::raw::sync::{thread, thread_local};
+use convoke_core::raw::budget::{self, OnYield};
 use convoke_core::raw::{OnOwnerThread, OwnerId, RunQueue, Runnable};
 
 use super::sleeper::{GuardedSleeper, without_unwinding};
-use super::{LOOK_EACH, Shared};
+use super::{CALLS_PER_CHECK, LOOK_EACH, Shared};
 use convoke_core::raw::watching::{SetAside, set_aside};
 
 /// Largest number of timers that are called in one check. What they post runs before more are called, while
@@ -30,6 +31,8 @@ pub struct Runner {
     waiting: UnsafeCell<RunQueue>,
     /// Number of runs left before the next check of inbox, timers and sleeper.
     runs_left: Cell<u32>,
+    /// Number of calls on sources left before the next check.
+    calls_left: Cell<u32>,
 }
 
 /// The point at which a loop asks whether it goes on.
@@ -50,7 +53,11 @@ thread_local! {
 impl Runner {
     /// Creates a runner with an empty queue.
     pub fn new() -> Self {
-        Self { waiting: UnsafeCell::new(RunQueue::new()), runs_left: Cell::new(LOOK_EACH) }
+        Self {
+            waiting: UnsafeCell::new(RunQueue::new()),
+            runs_left: Cell::new(LOOK_EACH),
+            calls_left: Cell::new(CALLS_PER_CHECK),
+        }
     }
 
     /// Calls `f` with the local queue.
@@ -95,12 +102,31 @@ impl Runner {
     }
 
     /// Makes the loop that this thread runs, if any, check inbox, timers and sleeper before its next run.
-    pub(super) fn look_next() {
+    fn check_next() {
+        Self::with_innermost(|runner| runner.runs_left.set(0));
+    }
+
+    /// Counts a call on a source. After [`CALLS_PER_CHECK`] of them, of all tasks together, the loop that this
+    /// thread runs checks inbox, timers and sleeper before its next run.
+    #[inline]
+    pub(super) fn count_call() {
+        Self::with_innermost(|runner| {
+            let left = runner.calls_left.get().saturating_sub(1);
+            runner.calls_left.set(left);
+            if left == 0 {
+                runner.runs_left.set(0);
+            }
+        });
+    }
+
+    /// Calls `f` with the runner of the innermost loop that this thread runs, if there is one.
+    #[inline]
+    fn with_innermost(f: impl FnOnce(&Self)) {
         let (_, runner) = RUNNING.with(Cell::get);
         // SAFETY: an `Entered` on this thread's stack set the pointer, and resets it before the runner is
         // dropped. The reference does not leave this function.
         if let Some(runner) = unsafe { runner.as_ref() } {
-            runner.runs_left.set(0);
+            f(runner);
         }
     }
 
@@ -225,6 +251,7 @@ impl Runner {
     /// that is already queued short.
     #[inline(never)]
     fn next_after_check(&self, shared: &Shared, check_sleeper: bool) -> Option<Runnable> {
+        self.calls_left.set(CALLS_PER_CHECK);
         let mut taken = shared.inbox.take();
         // SAFETY: `append` runs no user code.
         unsafe { self.queue(|queue| queue.append(&mut taken)) };
@@ -296,6 +323,7 @@ struct Entered<'a> {
     outer: (*const Shared, *const Runner),
     _on_owner: OnOwnerThread<'a>,
     _set_aside: SetAside,
+    _on_yield: OnYield,
 }
 
 impl<'a> Entered<'a> {
@@ -308,6 +336,7 @@ impl<'a> Entered<'a> {
             outer: RUNNING.with(|running| running.replace((shared, runner))),
             _on_owner: on_owner,
             _set_aside: set_aside(),
+            _on_yield: budget::on_yield(Runner::check_next),
         }
     }
 }
