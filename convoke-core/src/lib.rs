@@ -93,6 +93,10 @@ pub mod raw {
     pub use crate::steps::visit as visit_step;
     pub use crate::stop::{InPlaceStop, OnStop, Onward, RawCallback};
     pub use crate::wake::{discard, wake, wake_if_any};
+    pub mod budget {
+        //! The budget of a poll, for futures and for executors of one's own.
+        pub use crate::frame::budget::*;
+    }
     pub mod watching {
         //! Which task each thread polls, for diagnosis.
         pub use crate::watching::*;

@@ -8,6 +8,7 @@ use core::ptr;
 // Not loom's: this state is diagnostic and orders nothing.
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::frame::budget::{OnYieldCell, UNLIMITED};
 use crate::sync::thread_local;
 
 /// The state of this thread that every poll needs.
@@ -16,6 +17,10 @@ pub(crate) struct ThisThread {
     pub(crate) owner: Cell<u32>,
     /// The current frame, or null outside of all tasks.
     pub(crate) current_frame: Cell<*const ()>,
+    /// The awaits that may still complete in the running poll: see `frame/budget.rs`.
+    pub(crate) budget: Cell<u32>,
+    /// Called when a task yields because its budget is spent.
+    pub(crate) on_yield: OnYieldCell,
     polling: Polling,
 }
 
@@ -23,6 +28,8 @@ thread_local! {
     static THIS_THREAD: ThisThread = ThisThread {
         owner: Cell::new(0),
         current_frame: Cell::new(ptr::null()),
+        budget: Cell::new(UNLIMITED),
+        on_yield: Cell::new(None),
         polling: Polling::new(),
     };
 }

@@ -20,6 +20,7 @@
 //! | file | contents |
 //! | --- | --- |
 //! | `mod.rs` | [`Frame`], its owner, and the current frame |
+//! | `budget.rs` | how many awaits of one poll may be ready at once |
 //! | `kept.rs` | a frame that is stored from poll to poll, for generators |
 //! | `owner.rs` | [`OperationOwner`]: the task as the owner of awaited operations |
 //! | `pause.rs` | [`Pause`]: stop and wait location of a future that waits |
@@ -28,6 +29,7 @@
 
 #![allow(unsafe_code)]
 
+pub(crate) mod budget;
 mod kept;
 mod owner;
 mod pause;

@@ -12,7 +12,7 @@ use core::task::{Context, Poll, Waker};
 
 use convoke_core::raw::sync::thread;
 use convoke_core::raw::{Abandon, Peek, Wait};
-use convoke_core::raw::{Frame, OwnerThread, Runnable, StopWatch, WakerMark, outside_a_task};
+use convoke_core::raw::{Frame, OwnerThread, Runnable, StopWatch, WakerMark, budget, outside_a_task};
 use convoke_core::{Outcome, Panic};
 
 use super::blocking::thread_waker;
@@ -298,7 +298,10 @@ impl<T, K: Kind> Handle<T, K> {
             }
             // SAFETY: rule 1; rule 3 by `keep_others_out` above. `peek_or_wait` returned `Done`.
             match unsafe { self.take(child) } {
-                Outcome::Value(value) => Poll::Ready(value),
+                Outcome::Value(value) => {
+                    budget::spend();
+                    Poll::Ready(value)
+                }
                 other => self.end_otherwise(other),
             }
         })
@@ -363,6 +366,10 @@ impl<T, K: Kind> Future for Handle<T, K> {
 
     #[inline]
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<T> {
+        // The outcome stays with the child.
+        if !budget::may_proceed(cx) {
+            return Poll::Pending;
+        }
         if let Some(child) = self.child
             && Self::is_on_owner_thread(child)
             // SAFETY: rule 1: the child is alive, and has a handle of kind `K`: this one.
@@ -370,7 +377,10 @@ impl<T, K: Kind> Future for Handle<T, K> {
         {
             // SAFETY: rule 1; rule 3: this is the owner thread, if the handle is local. The rendezvous is done.
             return match unsafe { self.take(child) } {
-                Outcome::Value(value) => Poll::Ready(value),
+                Outcome::Value(value) => {
+                    budget::spend();
+                    Poll::Ready(value)
+                }
                 other => self.end_otherwise(other),
             };
         }

@@ -11,7 +11,7 @@ use core::pin::Pin;
 use core::ptr::NonNull;
 use core::task::Context;
 
-use convoke_core::raw::{Call, Frame, Header, Polled, WorkKind};
+use convoke_core::raw::{Call, Frame, Header, Polled, WorkKind, budget};
 use convoke_core::{InlineExecutor, Outcome, Panic};
 
 use convoke_core::raw::watching::polls;
@@ -314,6 +314,7 @@ impl<F: Future, M: Ending<F::Output>> WithFuture<'_, F, M> {
         let polled = self.alive().with_waker(|waker| {
             let mut cx = Context::from_waker(waker);
             Panic::catch(|| {
+                let _budget = budget::of_poll();
                 if asked {
                     inside.pass_on_stop();
                 }
