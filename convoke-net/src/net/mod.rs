@@ -12,6 +12,7 @@
 //! | [`TcpListener`], [`TcpStream`] | connections over TCP |
 //! | [`UnixListener`], [`UnixStream`] | connections in the file system |
 //! | [`UdpSocket`], [`UnixDatagram`] | datagrams |
+//! | [`serve()`] | a server on all cores |
 //! | [`SocketStream`] | the common part of both kinds of streams, and its halves |
 //! | [`resolve`], [`resolver`] | name lookup, and the service that does it |
 //! | [`AddressError`] | the address that could not be used, and why |
@@ -23,6 +24,7 @@ mod kind;
 mod listener;
 mod poll_slot;
 pub mod resolver;
+mod server;
 mod socket_stream;
 mod stream_io;
 mod tcp;
@@ -38,6 +40,10 @@ pub use halves::{
 };
 pub use kind::{Internet, Kind, Unix};
 pub use listener::{Incoming, Listener};
+pub use server::{
+    ACCEPT_PAUSE, Accepting, ConnectionOutput, DEFAULT_CONNECTIONS, DRAIN_GRACE, ListenAt, Server,
+    ServerReport, Serving, serve,
+};
 pub use socket_stream::SocketStream;
 pub use stream_io::{FillBuffer, SendBuffer};
 pub use tcp::{TcpListener, TcpStream};
