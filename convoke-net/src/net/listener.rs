@@ -31,8 +31,8 @@ impl<K: Kind> Listener<K> {
     /// Accepts the next connection.
     ///
     /// - *Completes with* the connection and the address of the peer; an error; or stopped, and then no
-    ///   connection was into_stream.
-    /// - *If dropped*, no connection was into_stream.
+    ///   connection was accepted.
+    /// - *If dropped*, no connection was accepted.
     /// - *Runs on* the current task. The connection belongs to the listener's driver.
     ///
     /// Most errors are temporary: a peer has disconnected before it was accepted, or there are no descriptors
@@ -89,7 +89,7 @@ fn into_stream<K: Kind>(accepted: Accepted) -> io::Result<(SocketStream<K>, K::A
 
 /// The stream of [`Listener::incoming`].
 #[derive(Debug)]
-#[must_use = "streams do nothing until they are poll_location"]
+#[must_use = "streams do nothing until they are polled"]
 pub struct Incoming<'a, K> {
     listener: &'a Listener<K>,
     slot: PollSlot,

@@ -10,5 +10,6 @@ mod durability;
 mod explore;
 mod failures;
 mod hosts;
+mod lingering_close;
 mod network;
 mod seeds;

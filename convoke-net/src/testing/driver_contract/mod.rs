@@ -213,6 +213,9 @@ pub fn ends(harness: &Harness) {
     ends::writing_to_a_closed_peer_fails_eventually(harness);
     ends::the_end_wakes_readers(harness);
     ends::a_reset_wakes_writers(harness);
+    ends::a_drop_with_unread_input_resets(harness);
+    ends::a_lingering_close_delivers_what_was_written(harness);
+    ends::a_lingering_close_of_a_stopped_body_delivers_what_was_written(harness);
 }
 
 /// Tests buffers of length zero, of excessive length, and several at once.
