@@ -25,4 +25,4 @@ mod sender;
 pub mod signal_hub;
 pub mod transfer;
 
-pub use context::{IO, IoContext, IoExecutor, Work, current_driver};
+pub use context::{CONTEXTS, Contexts, IO, IoContext, IoExecutor, Work, current_driver};

@@ -7,9 +7,9 @@ use core::cell::Cell;
 use std::time::Instant;
 
 use convoke_core::Panic;
+use convoke_core::raw::budget;
 use convoke_core::raw::sync::atomic::{Ordering, fence};
 use convoke_core::raw::sync::{thread, thread_local};
-use convoke_core::raw::budget;
 use convoke_core::raw::watching::set_aside;
 use convoke_core::raw::{LocalRunQueue, OwnerId, Runnable, ScopedRef};
 

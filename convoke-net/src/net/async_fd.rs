@@ -93,11 +93,7 @@ impl<T> AsyncFd<T> {
     /// # Errors
     /// Returns the error of `io`, or [`WouldBlock`](io::ErrorKind::WouldBlock) without a call if the
     /// descriptor is known to block: wait with [`ready`](AsyncFd::ready), and try again.
-    pub fn try_io<R>(
-        &self,
-        interest: Interest,
-        mut io: impl FnMut(&T) -> io::Result<R>,
-    ) -> io::Result<R> {
+    pub fn try_io<R>(&self, interest: Interest, mut io: impl FnMut(&T) -> io::Result<R>) -> io::Result<R> {
         try_io(&*self.source, interest, || io(&self.inner))
     }
 

@@ -13,6 +13,7 @@
 //! | [`UnixListener`], [`UnixStream`] | connections in the file system |
 //! | [`UdpSocket`], [`UnixDatagram`] | datagrams |
 //! | `AsyncFd` | a descriptor of any kind |
+//! | [`serve()`] | a server on all cores |
 //! | [`SocketStream`] | the common part of both kinds of streams, and its halves |
 //! | [`resolve`], [`resolver`] | name lookup, and the service that does it |
 //! | [`ConnectOptions`] | what is set before a stream connects, and how several addresses are tried |
@@ -28,6 +29,7 @@ mod listener;
 mod poll_slot;
 mod readiness;
 pub mod resolver;
+mod server;
 mod socket_stream;
 mod stream_io;
 mod tcp;
@@ -46,6 +48,10 @@ pub use halves::{
 };
 pub use kind::{Internet, Kind, Unix};
 pub use listener::{Incoming, Listener};
+pub use server::{
+    ACCEPT_PAUSE, Accepting, ConnectionOutput, DEFAULT_CONNECTIONS, DRAIN_GRACE, ListenAt, Server,
+    ServerReport, Serving, serve,
+};
 pub use socket_stream::SocketStream;
 pub use stream_io::{FillBuffer, SendBuffer};
 pub use tcp::{TcpListener, TcpStream};

@@ -79,6 +79,12 @@ fn malformed(text: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, message)
 }
 
+impl ToAddress for AddressQuery {
+    fn to_address(self) -> AddressQuery {
+        self
+    }
+}
+
 impl ToAddress for SocketAddr {
     fn to_address(self) -> AddressQuery {
         AddressQuery::Known(vec![self])
