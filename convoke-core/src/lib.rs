@@ -26,6 +26,7 @@
 //! | `frame` (in [`raw`]) | the poll frame: what a future knows of the task that polls it |
 //! | `adopted` (in [`raw`]) | operations that a task owns on behalf of a future |
 //! | [`AwaitError`], [`CleanupFailure`], [`FailsAs`] | how the errors of several pieces of work combine |
+//! | `intrusive_list` (in [`raw`]) | a list that is linked through its nodes |
 //! | `scoped_ref` (in [`raw`]) | a thread's reference to a value on its stack |
 //! | `watching` (in [`raw`]) | which task each thread polls, for diagnosis |
 //! | `sync` (in [`raw`]) | atomics, locks, cells and threads: the standard ones or loom's |
@@ -37,6 +38,7 @@ mod executor;
 mod failure;
 mod frame;
 pub mod frames;
+mod intrusive_list;
 mod never;
 pub mod outcome;
 mod panic;
@@ -84,6 +86,7 @@ pub mod raw {
         AdoptedMemory, Frame, FrameOwner, HeldBefore, KeepsFrame, KeptFrame, OperationOwner, OwnerKind,
         OwnerRef, Pause, Polled, StopWatch, WakerMark, outside_a_task,
     };
+    pub use crate::intrusive_list::{IntrusiveList, Linked, Links};
     pub use crate::random::Random;
     pub use crate::report_panic::{contain, report_panic};
     pub use crate::scoped_ref::ScopedRef;

@@ -83,7 +83,8 @@ impl<A: Adoptable<Operation: 'static>> Future for AdoptedFuture<A> {
         let outcome = Frame::current(|frame| {
             let frame = frame.unwrap_or_else(|| outside_a_task(A::NAME));
             let polled = match stage {
-                // SAFETY: the contract of `Adoptable` is what `start` requires.
+                // SAFETY: `Adoptable` requires of `A` that its operation completes the receiver once, and is not
+                // used afterwards.
                 Stage::New(work) => unsafe { Adopted::start(|receiver| work.connect(receiver), frame, cx) },
                 Stage::Running(running) => running.poll(frame, cx),
                 Stage::Finished => polled_again(A::NAME, this.location),

@@ -157,7 +157,7 @@ impl ExecutorRef {
     /// Returns [`Executor::QUEUES_LOCALLY`] of the executor.
     #[doc(hidden)]
     #[inline]
-    pub fn queues_at_home(&self) -> bool {
+    pub fn queues_locally(&self) -> bool {
         self.table.queues_locally
     }
 

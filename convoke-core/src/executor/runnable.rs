@@ -175,7 +175,7 @@ pub struct Runnable {
     header: NonNull<Header>,
 }
 
-// SAFETY: the contract of `Runnable::new` says that the work may be run and stopped on any thread.
+// SAFETY: work is made a runnable by `Runnable::new`, which requires that any thread may run and stop it.
 unsafe impl Send for Runnable {}
 // SAFETY: a shared `&Runnable` gives access to nothing.
 unsafe impl Sync for Runnable {}

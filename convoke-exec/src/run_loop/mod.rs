@@ -205,9 +205,9 @@ impl RunLoop {
 
     /// Calls `f` as on the owner thread of the tasks of this loop.
     #[doc(hidden)]
-    pub fn at_home<R>(&self, f: impl FnOnce() -> R) -> R {
+    pub fn on_owner_thread<R>(&self, f: impl FnOnce() -> R) -> R {
         // SAFETY: the loop belongs to this thread, as it is not `Send`; and it is borrowed, so it is not
-        // closed meanwhile.
+        // closed meanwhile: `drop` closes it.
         let _on_owner = unsafe { self.executor.shared.owner.enter() };
         f()
     }
@@ -230,12 +230,7 @@ impl RunLoop {
 
 impl Drop for RunLoop {
     fn drop(&mut self) {
-        let cleared = Panic::catch(|| {
-            // SAFETY: the loop belongs to this thread, as it is not `Send`, and `&mut self` proves that
-            // it is not running.
-            let _on_owner = unsafe { self.executor.shared.owner.enter() };
-            self.runner.clear();
-        });
+        let cleared = Panic::catch(|| self.on_owner_thread(|| self.runner.clear()));
         // SAFETY: the loop belongs to this thread, as it is not `Send`, and cannot run after its `drop`.
         let closed = Panic::catch(|| unsafe { self.executor.close() });
         // A second panic during unwinding would abort the process.
@@ -286,8 +281,8 @@ impl RunLoopExecutor {
     /// The loop is not run any more, and no other thread runs it now.
     #[doc(hidden)]
     pub unsafe fn close(&self) {
-        // SAFETY: the caller promises that no thread runs the loop now or later, and only a runner enters the
-        // owner thread.
+        // SAFETY: only a runner enters the owner thread, and no thread runs the loop now or later: `drop` of a
+        // `RunLoop` calls this, and `sync_wait`, after the last run.
         let _on_owner = unsafe { self.shared.owner.close() };
         self.shared.timers.close();
         drop(self.shared.inbox.close());

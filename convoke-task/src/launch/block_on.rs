@@ -119,7 +119,7 @@ impl BlockOn for RunLoop {
             });
             waiting.as_ref()
         };
-        let started = self.at_home(|| {
+        let started = self.on_owner_thread(|| {
             // SAFETY: this is the owner thread of the loop. The future is dropped before the task delivers,
             // and so outlived by all that it borrows.
             unsafe { waiting.root.start(future, ToStack(NonNull::from(waiting)), true, location) }

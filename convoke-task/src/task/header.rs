@@ -341,7 +341,7 @@ impl TaskHeader {
         // runnable is given away, or in the queue, which this thread empties later.
         unsafe {
             let mut runnable = Runnable::new(task.cast());
-            if executor.as_ref().queues_at_home() {
+            if executor.as_ref().queues_locally() {
                 match task.as_ref().queue_locally(runnable) {
                     Ok(()) => return,
                     Err(back) => runnable = back,

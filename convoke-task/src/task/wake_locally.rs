@@ -29,7 +29,7 @@ pub fn wake_locally(waker: &Waker) -> bool {
         }
         // SAFETY: rule 3 of the header: this is the owner thread of a task that has not ended, so the task
         // can neither leave nor move while this thread is in here.
-        if !unsafe { this.env() }.executor().queues_at_home() {
+        if !unsafe { this.env() }.executor().queues_locally() {
             return false;
         }
         if this.state.wake(Access::Local) == Wake::Post {
