@@ -449,7 +449,7 @@ mod tests {
         for erased in [ExecutorRef::new(by_hand.clone()), ExecutorRef::new(Large(by_hand, [1, 2]))] {
             // SAFETY: it stays where it is, and goes after what was lent.
             let lent = unsafe { erased.lend() };
-            // SAFETY: as above.
+            // SAFETY: `lent` stays in its variable, which is declared before this one and so goes after it.
             let lent_again = unsafe { lent.lend() };
             let clones = [(*lent).clone(), (*lent_again).clone()];
             assert!(clones[0] == erased && clones[1] == erased);
