@@ -34,8 +34,6 @@ pub mod broadcast;
 pub mod channel;
 mod event;
 #[cfg(feature = "diagnosis")]
-mod holders;
-#[cfg(feature = "diagnosis")]
 #[doc(hidden)]
 pub mod ledger;
 pub mod mpmc;
@@ -48,8 +46,6 @@ pub mod oneshot;
 mod permits;
 mod rw_lock;
 mod semaphore;
-#[cfg(feature = "diagnosis")]
-mod table;
 mod until;
 mod wait;
 mod wait_queue;
