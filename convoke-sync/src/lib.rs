@@ -28,6 +28,8 @@
 //! | [`broadcast`] | every message, for every receiver |
 //! | `ledger` | a record of waiters and holders, for the deadlock diagnosis; `no_ledger` is its twin without that feature |
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
 mod acquiring;
 mod barrier;
 pub mod broadcast;

@@ -45,9 +45,8 @@ pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> Result<bool, 
             rust_version::check(workspace)
         }),
         Step::new("fmt", "formatting", || cargo_checks::fmt(workspace)),
-        Step::new("clippy", "lints of the default members", || cargo_checks::clippy(workspace)),
+        Step::new("clippy", "lints of everything but the models", || cargo_checks::clippy(workspace)),
         Step::new("clippy-loom", "lints of the model-checked build", || cargo_checks::clippy_loom(workspace)),
-        Step::new("clippy-bench", "lints of the bench", || cargo_checks::clippy_bench(workspace)),
         Step::new("doc", "documentation without warnings", || cargo_checks::doc(workspace)),
     ];
     let Some(steps) = step::select(steps, arguments)? else { return Ok(true) };
