@@ -32,6 +32,8 @@
 //! | `sync` (in [`raw`]) | atomics, locks, cells and threads: the standard ones or loom's |
 //! | [`raw`] | the parts that executors, algorithms and task types are made of |
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
 mod adopted;
 pub mod env;
 mod executor;

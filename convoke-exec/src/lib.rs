@@ -16,6 +16,8 @@
 //!
 //! Programs use the facade crate `convoke`, which re-exports all of this.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
 mod inbox;
 pub mod limited;
 pub mod pool;

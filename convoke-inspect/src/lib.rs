@@ -11,6 +11,8 @@
 //!
 //! Programs use the facade crate `convoke`, which re-exports all of this.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
 #[cfg(feature = "diagnosis")]
 pub mod diagnosis;
 pub mod tree;

@@ -4,6 +4,8 @@
 //! `expand` parses the function (`function`) and the options (`options`), and generates a plain `fn` that
 //! calls a builder in `convoke::runtime`. An error becomes a `compile_error!` at the token that caused it.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
 mod function;
 mod options;
 

@@ -29,6 +29,8 @@
 //!
 //! Programs use the facade crate `convoke`, which chooses a driver.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
 mod addresses;
 mod calls;
 #[doc(hidden)]

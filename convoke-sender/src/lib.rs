@@ -21,6 +21,8 @@
 //!
 //! Programs use the facade crate `convoke`, which re-exports this one as `convoke::sender`.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
 pub mod algorithm;
 mod awaiting;
 mod completes;

@@ -28,13 +28,13 @@
 //! | [`broadcast`] | every message, for every receiver |
 //! | `ledger` | a record of waiters and holders, for the deadlock diagnosis; `no_ledger` is its twin without that feature |
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
 mod acquiring;
 mod barrier;
 pub mod broadcast;
 pub mod channel;
 mod event;
-#[cfg(feature = "diagnosis")]
-mod holders;
 #[cfg(feature = "diagnosis")]
 #[doc(hidden)]
 pub mod ledger;
@@ -48,8 +48,6 @@ pub mod oneshot;
 mod permits;
 mod rw_lock;
 mod semaphore;
-#[cfg(feature = "diagnosis")]
-mod table;
 mod until;
 mod wait;
 mod wait_queue;

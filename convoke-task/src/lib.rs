@@ -18,6 +18,8 @@
 //!
 //! Programs use the facade crate `convoke`, which re-exports all of this.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
 // `task` is the machinery of one task, and its head states the protocol. `launch`, `scope` and `child_task` create
 // tasks. The rest combines futures inside one task, mostly in a `region`: a part of a task with a stop of its own.
 

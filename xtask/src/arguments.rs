@@ -4,8 +4,8 @@
 pub(crate) const USAGE: &str = "\
 usage: cargo xtask <command>
 
-  tidy      check layering, the unsafe list, file sizes, words, formatting, lints, documentation
-            --bless      first lower the numbers in xtask/file-sizes.txt to what the files measure now
+  tidy      check layering, modules, unsafe code, file sizes, words, formatting, lints, documentation
+            --bless      first lower the numbers in the tables of xtask/ to what is there now
   test      run every test: unit, integration, doc, loom models, a few under Miri, examples, a bench smoke run,
             oldest Rust
   sanitize  run the tests under Miri, ThreadSanitizer, AddressSanitizer and valgrind; install what is missing

@@ -6,6 +6,7 @@
 
 mod arguments;
 mod command;
+mod cpu_time;
 mod executables;
 mod lexer;
 mod nextest;

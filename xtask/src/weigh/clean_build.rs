@@ -3,10 +3,10 @@
 use std::fs;
 use std::time::Duration;
 
-use super::cpu_time;
 use super::crate_times::{self, CrateTime};
 use super::program::{NAME, Program};
 use crate::command::{self, Show};
+use crate::cpu_time::CpuTime;
 
 /// A profile of cargo, with its settings untouched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,9 +49,9 @@ pub(super) fn measure(program: &Program, profile: Profile) -> Result<Built, Stri
     }
     crate_times::record(&mut command, &log)?;
     println!("building the server of {} ({})", program.library, profile.folder());
-    let before = cpu_time::of_children();
+    let before = CpuTime::of_children();
     command::run(&mut command, Show::OnFailure).ending.map_err(|how| format!("the build failed: {how}"))?;
-    let time = cpu_time::of_children().saturating_sub(before);
+    let time = CpuTime::of_children().since(before).user;
     let executable = target.join(profile.folder()).join(format!("{NAME}{}", std::env::consts::EXE_SUFFIX));
     let size = fs::metadata(&executable).map_err(|error| format!("{}: {error}", executable.display()))?.len();
     Ok(Built { time, size, crates: crate_times::read(&log)? })

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Command, ExitCode};
 use std::time::Duration;
 
-use super::cpu_time;
+use crate::cpu_time::CpuTime;
 
 /// The variable that names the log. If it is set, xtask is a wrapper of rustc.
 const LOG: &str = "CONVOKE_WEIGH_LOG";
@@ -53,7 +53,7 @@ pub(crate) fn act_as_wrapper() -> Option<ExitCode> {
     let words: Vec<_> = words.collect();
     let status = Command::new(rustc).args(&words).status();
     if let Some(name) = crate_name(&words) {
-        let line = format!("{name} {}\n", cpu_time::of_children().as_micros());
+        let line = format!("{name} {}\n", CpuTime::of_children().user.as_micros());
         // One write for a line: several wrappers run at once.
         let opened = OpenOptions::new().append(true).create(true).open(log);
         if let Err(error) = opened.and_then(|mut log| log.write_all(line.as_bytes())) {

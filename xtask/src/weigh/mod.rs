@@ -8,11 +8,9 @@
 //! | `program.rs` | writes the two programs and their manifests |
 //! | `clean_build.rs` | builds one of them from clean and measures that |
 //! | `crate_times.rs` | the CPU time of each crate: xtask as the wrapper of rustc |
-//! | `cpu_time.rs` | the CPU time of ended child processes |
 //! | `table.rs` | prints the measurements |
 
 mod clean_build;
-mod cpu_time;
 mod crate_times;
 mod program;
 mod table;
