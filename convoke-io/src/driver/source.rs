@@ -8,7 +8,10 @@ use std::net::Shutdown;
 use std::sync::Arc;
 
 use super::lease::Lease;
-use super::{Address, InFlight, Interest, OperationId, SocketOption, StandardSocket, Ticket, unsupported};
+use super::{
+    Address, InFlight, Interest, MulticastGroup, OperationId, PeerCredentials, SocketOption, StandardSocket,
+    Ticket, unsupported,
+};
 
 /// A socket of a driver: readable, writable, or a listener. It holds its driver; its users need not know
 /// which one.
@@ -153,6 +156,23 @@ pub trait Source: Send + Sync + fmt::Debug {
     /// Returns the value of an option. The value in `option` is ignored.
     fn option(&self, option: SocketOption) -> io::Result<SocketOption> {
         Err(unsupported(&format!("option {option:?}")))
+    }
+
+    /// Joins a multicast group.
+    fn join_multicast(&self, group: &MulticastGroup) -> io::Result<()> {
+        let _ = group;
+        Err(unsupported("multicast groups for this source"))
+    }
+
+    /// Leaves a multicast group.
+    fn leave_multicast(&self, group: &MulticastGroup) -> io::Result<()> {
+        let _ = group;
+        Err(unsupported("multicast groups for this source"))
+    }
+
+    /// Returns the credentials of the process at the other end of a Unix stream.
+    fn peer_credentials(&self) -> io::Result<PeerCredentials> {
+        Err(unsupported("credentials of peers"))
     }
 
     /// Takes the pending error of the socket, if there is one, and clears it.

@@ -28,6 +28,7 @@ mod listener;
 mod poll_slot;
 mod readiness;
 pub mod resolver;
+mod socket_options;
 mod socket_stream;
 mod stream_io;
 mod tcp;
@@ -39,7 +40,7 @@ pub use address_error::{AddressError, ConnectError};
 #[cfg(unix)]
 pub use async_fd::AsyncFd;
 pub use connect::{CONNECT_HEAD_START, CONNECT_LIMIT, ConnectOptions};
-pub use convoke_io::driver::{Address, Interest, ListenOptions, SocketOption};
+pub use convoke_io::driver::{Address, Interest, ListenOptions, PeerCredentials, SocketOption};
 pub use datagram::DatagramSocket;
 pub use halves::{
     HoldsStream, OwnedReadHalf, OwnedWriteHalf, ReadHalf, Reads, ReuniteError, WriteHalf, Writes,
