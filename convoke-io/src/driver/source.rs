@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use super::lease::Lease;
 use super::{
-    Address, InFlight, Interest, MulticastGroup, OperationId, PeerCredentials, SocketOption, StandardSocket,
-    Ticket, unsupported,
+    Address, InFlight, Interest, MulticastGroup, OperationId, PeerCredentials, SocketOption, SpareBuffer,
+    StandardSocket, Ticket, unsupported,
 };
 
 /// A socket of a driver: readable, writable, or a listener. It holds its driver; its users need not know
@@ -69,6 +69,18 @@ pub trait Source: Send + Sync + fmt::Debug {
         let read = self.try_read(lease.room())?;
         lease.fill(read);
         Ok(lease)
+    }
+
+    /// Reads the available bytes into memory that need not be initialised. At the end of the stream nothing is
+    /// filled.
+    fn try_read_spare(&self, buffer: &mut SpareBuffer<'_>) -> io::Result<()> {
+        let mut lease = Lease::take();
+        let most = buffer.remaining().min(lease.room().len());
+        let read = self.try_read(&mut lease.room()[..most])?;
+        // A driver that reports more than fits is in error.
+        lease.fill(read.min(most));
+        buffer.put(&lease);
+        Ok(())
     }
 
     /// Reads the available bytes without consuming them.

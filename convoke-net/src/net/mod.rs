@@ -47,7 +47,7 @@ pub use halves::{
 };
 pub use kind::{Internet, Kind, Unix};
 pub use listener::{Incoming, Listener};
-pub use socket_stream::SocketStream;
+pub use socket_stream::{READ_GROWTH, SocketStream};
 pub use stream_io::{FillBuffer, SendBuffer};
 pub use tcp::{TcpListener, TcpStream};
 pub use to_address::{AddressQuery, ToAddress, resolve};

@@ -9,8 +9,8 @@ use std::net::Shutdown;
 use std::sync::Arc;
 
 use convoke_io::driver::{
-    Accepted, Address, InFlight, Interest, MulticastGroup, OperationId, SocketOption, Source, StandardSocket,
-    Submitted, Ticket,
+    Accepted, Address, InFlight, Interest, MulticastGroup, OperationId, SocketOption, Source, SpareBuffer,
+    StandardSocket, Submitted, Ticket,
 };
 #[cfg(unix)]
 use convoke_io::driver::PeerCredentials;
@@ -101,6 +101,20 @@ impl Source for PollSource {
                 self.state.report_read(read, length, checked);
             }
             Ok(read)
+        })
+    }
+
+    fn try_read_spare(&self, buffer: &mut SpareBuffer<'_>) -> io::Result<()> {
+        let length = buffer.remaining();
+        if self.state.is_empty_transfer(length) {
+            return Ok(());
+        }
+        self.state.attempt(Interest::Read, |socket, checked| {
+            let read = calls::reference(socket).recv(buffer.unfilled())?;
+            // SAFETY: the kernel has written this many bytes to the beginning of `unfilled`.
+            unsafe { buffer.advance(read) };
+            self.state.report_read(read, length, checked);
+            Ok(())
         })
     }
 
